@@ -1,0 +1,25 @@
+# install, find_package(Tarn) and pkg-config.
+include(CMakePackageConfigHelpers)
+
+set(tarn_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tarn")
+set(tarn_installed tarn_engine)
+if(TARN_BUILD_MALLOC)
+  list(APPEND tarn_installed tarn_malloc)
+endif()
+
+install(TARGETS ${tarn_installed} EXPORT tarn-targets
+  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+if(TARGET tarn_command)
+  install(TARGETS tarn_command RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+endif()
+install(DIRECTORY include/tarn DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+install(EXPORT tarn-targets NAMESPACE tarn:: DESTINATION "${tarn_package_dir}")
+
+# tarn-config.cmake is found as find_package(Tarn) and as find_package(tarn).
+configure_package_config_file(cmake/tarn-config.cmake.in "${PROJECT_BINARY_DIR}/tarn-config.cmake"
+  INSTALL_DESTINATION "${tarn_package_dir}")
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/tarn-config-version.cmake" COMPATIBILITY SameMinorVersion)
+configure_file(cmake/tarn.pc.in "${PROJECT_BINARY_DIR}/tarn.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/tarn-config.cmake" "${PROJECT_BINARY_DIR}/tarn-config-version.cmake"
+  DESTINATION "${tarn_package_dir}")
+install(FILES "${PROJECT_BINARY_DIR}/tarn.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
