@@ -1,0 +1,53 @@
+// What a heap and what the whole process did: plain numbers, copied out at one moment.
+#pragma once
+
+#include <cstdint>
+
+namespace tarn {
+
+// One heap. Counts run from the start of the heap and only grow, unless marked "now". Bytes are bytes of size
+// classes (what the blocks occupy), not what was asked for. Blocks now in use: allocated_blocks - freed_blocks.
+//
+// Read while other threads work, each number is exact or a little old; the numbers need not fit each other.
+struct heap_statistics {
+  std::uint64_t allocated_blocks = 0;
+  std::uint64_t freed_blocks = 0;
+  std::uint64_t allocated_bytes = 0;
+  std::uint64_t freed_bytes = 0;
+  std::uint64_t remote_frees = 0;          // blocks of this heap that other threads freed; part of freed_blocks
+  std::uint64_t slabs = 0;                 // now
+  std::uint64_t slab_bytes = 0;            // now
+  std::uint64_t large_blocks = 0;          // now: blocks with pages of their own
+  std::uint64_t large_bytes = 0;           // now
+  std::uint64_t footprint_bytes = 0;       // now: held from the system
+  std::uint64_t peak_footprint_bytes = 0;  // most of footprint_bytes so far
+  std::uint64_t refills = 0;               // magazines filled from the slabs
+  std::uint64_t flushes = 0;               // magazines emptied into the slabs
+};
+
+// System calls that the allocator made, by kind.
+struct system_call_counts {
+  std::uint64_t mmap = 0;
+  std::uint64_t munmap = 0;
+  std::uint64_t mremap = 0;
+  std::uint64_t madvise = 0;
+  std::uint64_t mprotect = 0;
+
+  constexpr std::uint64_t sum() const noexcept { return mmap + munmap + mremap + madvise + mprotect; }
+};
+
+// The whole process.
+struct process_statistics {
+  heap_statistics sums;                    // over all heaps that there are or were; footprints: of the heaps there are
+  std::uint64_t heaps = 0;                 // now
+  std::uint64_t threads_started = 0;       // threads that ever got a heap
+  std::uint64_t abandoned = 0;             // heaps whose thread ended
+  std::uint64_t adopted = 0;               // abandoned heaps that a new thread took over
+  std::uint64_t purges = 0;                // runs of empty pages given back to the system
+  std::uint64_t purged_bytes = 0;          // bytes of them
+  std::uint64_t footprint_bytes = 0;       // now: held from the system, tables of the allocator included
+  std::uint64_t peak_footprint_bytes = 0;  // most of footprint_bytes so far
+  system_call_counts system_calls;
+};
+
+}  // namespace tarn

@@ -1,0 +1,280 @@
+#include "base/options.hpp"
+
+#include <sys/auxv.h>
+
+#include <cstring>
+
+namespace tarn::base {
+
+constinit options process_options;
+
+namespace {
+
+bool same(std::string_view left, std::string_view right) noexcept {
+  return left.size() == right.size() && (left.empty() || std::memcmp(left.data(), right.data(), left.size()) == 0);
+}
+
+bool starts_with(std::string_view bytes, std::string_view prefix) noexcept {
+  return bytes.size() >= prefix.size() && std::memcmp(bytes.data(), prefix.data(), prefix.size()) == 0;
+}
+
+char lower(char letter) noexcept {
+  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+}
+
+// Cuts the part before the next `mark` off `rest` and returns it; all of `rest` if there is none.
+std::string_view cut(std::string_view& rest, char mark) noexcept {
+  std::size_t length = 0;
+  while (length < rest.size() && rest[length] != mark) ++length;
+  const std::string_view part(rest.data(), length);
+  rest.remove_prefix(length < rest.size() ? length + 1 : length);
+  return part;
+}
+
+// Takes the decimal digits at the start of `rest`; none if there is no digit or the number is above 2^64 - 1.
+std::optional<std::uint64_t> take_number(std::string_view& rest) noexcept {
+  std::uint64_t number = 0;
+  std::size_t digits = 0;
+  for (; digits < rest.size() && rest[digits] >= '0' && rest[digits] <= '9'; ++digits) {
+    if (__builtin_mul_overflow(number, 10U, &number)) return std::nullopt;
+    if (__builtin_add_overflow(number, static_cast<unsigned>(rest[digits] - '0'), &number)) return std::nullopt;
+  }
+  if (digits == 0) return std::nullopt;
+  rest.remove_prefix(digits);
+  return number;
+}
+
+std::optional<std::uint64_t> byte_unit(std::string_view suffix) noexcept {
+  if (suffix.empty()) return 1;
+  std::uint64_t unit = 0;
+  switch (lower(suffix[0])) {
+    case 'k': unit = std::uint64_t{1} << 10; break;
+    case 'm': unit = std::uint64_t{1} << 20; break;
+    case 'g': unit = std::uint64_t{1} << 30; break;
+    default: return std::nullopt;
+  }
+  suffix.remove_prefix(1);
+  if (suffix.empty() || same(suffix, "iB")) return unit;
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> number_value(const option_info& option, std::string_view value) noexcept {
+  const std::optional<std::uint64_t> count = take_number(value);
+  const std::optional<std::uint64_t> unit =
+      option.kind == option_kind::bytes ? byte_unit(value) : value.empty() ? std::optional<std::uint64_t>(1) : std::nullopt;
+  std::uint64_t number = 0;
+  if (!count || !unit || __builtin_mul_overflow(*count, *unit, &number)) return std::nullopt;
+  if (number < option.minimum || number > option.maximum) return std::nullopt;
+  return number;
+}
+
+// The place of `value` in "off|text|json".
+std::optional<unsigned> choice_value(const option_info& option, std::string_view value) noexcept {
+  std::string_view rest = option.choices;
+  for (unsigned place = 0; !rest.empty(); ++place) {
+    if (same(cut(rest, '|'), value)) return place;
+  }
+  return std::nullopt;
+}
+
+std::string_view choice_name(const option_info& option, unsigned place) noexcept {
+  std::string_view rest = option.choices;
+  for (; place != 0; --place) cut(rest, '|');
+  return cut(rest, '|');
+}
+
+std::optional<bool> flag_value(std::string_view value) noexcept {
+  if (same(value, "1") || same(value, "on")) return true;
+  if (same(value, "0") || same(value, "off")) return false;
+  return std::nullopt;
+}
+
+void append_reason(text& reason, const option_info& option) noexcept {
+  switch (option.kind) {
+    case option_kind::milliseconds:
+      reason.append("not a number of milliseconds from ").decimal(option.minimum).append(" to ").decimal(option.maximum);
+      break;
+    case option_kind::bytes:
+      reason.append("not a number of bytes from ").decimal(option.minimum).append(" to ").decimal(option.maximum);
+      reason.append(" (K, M, G, KiB, MiB, GiB may follow)");
+      break;
+    case option_kind::flag: reason.append("not one of 0, 1, off, on"); break;
+    case option_kind::choice: {
+      reason.append("not one of ");
+      std::string_view rest = option.choices;
+      while (!rest.empty()) {
+        reason.append(cut(rest, '|'));
+        if (!rest.empty()) reason.append(", ");
+      }
+      break;
+    }
+    case option_kind::path: reason.append("longer than ").decimal(option.maximum).append(" bytes"); break;
+  }
+}
+
+// Edit distance with neighbouring letters exchanged counted as one slip. Names here are short; a longer `left` is
+// nobody's slip and gets a distance above every limit.
+constexpr std::size_t most_name_bytes = 32;
+std::size_t slips_between(std::string_view left, std::string_view right) noexcept {
+  if (left.size() > most_name_bytes || right.size() > most_name_bytes) return most_name_bytes;
+  unsigned char rows[3][most_name_bytes + 1];
+  for (std::size_t column = 0; column <= right.size(); ++column) rows[0][column] = static_cast<unsigned char>(column);
+  for (std::size_t row = 1; row <= left.size(); ++row) {
+    unsigned char* const now = rows[row % 3];
+    const unsigned char* const before = rows[(row + 2) % 3];
+    const unsigned char* const two_before = rows[(row + 1) % 3];
+    now[0] = static_cast<unsigned char>(row);
+    for (std::size_t column = 1; column <= right.size(); ++column) {
+      const bool equal = left[row - 1] == right[column - 1];
+      unsigned best = before[column - 1] + (equal ? 0U : 1U);
+      if (before[column] + 1U < best) best = before[column] + 1U;
+      if (now[column - 1] + 1U < best) best = now[column - 1] + 1U;
+      if (row > 1 && column > 1 && left[row - 1] == right[column - 2] && left[row - 2] == right[column - 1] &&
+          two_before[column - 2] + 1U < best) {
+        best = two_before[column - 2] + 1U;
+      }
+      now[column] = static_cast<unsigned char>(best);
+    }
+  }
+  return rows[left.size() % 3][right.size()];
+}
+
+using report_line = text_buffer<512>;
+
+void report_unknown(std::string_view environment_entry_name, std::string_view lower_name, report_function report) noexcept {
+  report_line line;
+  line.append("tarn: unknown option ").escaped(environment_entry_name);
+  if (const auto near = nearest_option(lower_name)) {
+    line.append("; did you mean ").append(environment_name(info(*near)).view()).append('?');
+  }
+  line.append('\n');
+  report(line.view());
+}
+
+void report_malformed(const options& kept, const option_info& option, std::string_view value, std::string_view reason,
+                      report_function report) noexcept {
+  report_line line;
+  line.append("tarn: option ").append(environment_name(option).view()).append('=').escaped(value);
+  line.append(": ").append(reason).append("; ");
+  const std::size_t before = line.view().size();
+  append_value(line, kept, option.id);
+  if (line.view().size() == before) line.append("standard error");  // only stats_file has an empty default
+  line.append(" is used\n");
+  report(line.view());
+}
+
+}  // namespace
+
+std::optional<option_id> find_option(std::string_view name) noexcept {
+  for (const option_info& option : option_table) {
+    if (same(option.name, name)) return option.id;
+  }
+  return std::nullopt;
+}
+
+std::optional<option_id> nearest_option(std::string_view name) noexcept {
+  std::optional<option_id> nearest;
+  std::size_t fewest = most_name_bytes;
+  for (const option_info& option : option_table) {
+    const std::size_t slips = slips_between(name, option.name);
+    const std::size_t allowed = option.name.size() < 6 ? 1 : option.name.size() / 3;
+    if (slips <= allowed && slips < fewest) {
+      fewest = slips;
+      nearest = option.id;
+    }
+  }
+  return nearest;
+}
+
+bool parse_option(options& target, option_id id, std::string_view value, text& reason) noexcept {
+  const option_info& option = info(id);
+  const auto number = number_value(option, value);
+  const auto flag = flag_value(value);
+  const auto choice = choice_value(option, value);
+  const auto refused = [&] {
+    append_reason(reason, option);
+    return false;
+  };
+  switch (id) {
+    case option_id::purge_delay_ms:
+      if (!number) return refused();
+      target.purge_delay_ms = static_cast<std::uint32_t>(*number);
+      return true;
+    case option_id::limit:
+      if (!number) return refused();
+      target.limit = *number;
+      return true;
+    case option_id::initial:
+      if (!number) return refused();
+      target.initial = *number;
+      return true;
+    case option_id::increment:
+      if (!number) return refused();
+      target.increment = *number;
+      return true;
+    case option_id::guard:
+      if (!flag) return refused();
+      target.guard = *flag;
+      return true;
+    case option_id::background_purge:
+      if (!flag) return refused();
+      target.background_purge = *flag;
+      return true;
+    case option_id::stats:
+      if (!choice) return refused();
+      target.stats = static_cast<stats_mode>(*choice);
+      return true;
+    case option_id::thp:
+      if (!choice) return refused();
+      target.thp = static_cast<thp_mode>(*choice);
+      return true;
+    case option_id::stats_file:
+      if (value.size() > most_path_bytes) return refused();
+      if (!value.empty()) std::memcpy(target.stats_file, value.data(), value.size());
+      target.stats_file[value.size()] = '\0';
+      return true;
+  }
+  return refused();
+}
+
+void append_value(text& line, const options& source, option_id id) noexcept {
+  const option_info& option = info(id);
+  switch (id) {
+    case option_id::purge_delay_ms: line.decimal(source.purge_delay_ms); break;
+    case option_id::limit: line.decimal(source.limit); break;
+    case option_id::initial: line.decimal(source.initial); break;
+    case option_id::increment: line.decimal(source.increment); break;
+    case option_id::guard: line.append(source.guard ? '1' : '0'); break;
+    case option_id::background_purge: line.append(source.background_purge ? '1' : '0'); break;
+    case option_id::stats: line.append(choice_name(option, static_cast<unsigned>(source.stats))); break;
+    case option_id::thp: line.append(choice_name(option, static_cast<unsigned>(source.thp))); break;
+    case option_id::stats_file: line.append(std::string_view(source.stats_file)); break;
+  }
+}
+
+void load_from_environment(options& target, const char* const* environment, report_function report) noexcept {
+  if (environment == nullptr || ::getauxval(AT_SECURE) != 0) return;
+  bool seen[option_count] = {};
+  for (; *environment != nullptr; ++environment) {
+    std::string_view value(*environment);
+    if (!starts_with(value, "TARN_")) continue;
+    const std::string_view entry_name = cut(value, '=');
+    char lower_name[most_name_bytes];
+    std::size_t size = 0;
+    for (std::size_t at = 5; at < entry_name.size() && size < sizeof lower_name; ++at) lower_name[size++] = lower(entry_name[at]);
+    const std::string_view name(lower_name, size);
+    const auto id = find_option(name);
+    // Comparing the whole name again refuses TARN_Guard: the environment's names are upper case.
+    if (!id || !same(environment_name(info(*id)).view(), entry_name)) {
+      report_unknown(entry_name, name, report);
+      continue;
+    }
+    bool& was_seen = seen[static_cast<std::size_t>(*id)];
+    if (was_seen) continue;
+    was_seen = true;
+    text_buffer<128> reason;
+    if (!parse_option(target, *id, value, reason)) report_malformed(target, info(*id), value, reason.view(), report);
+  }
+}
+
+}  // namespace tarn::base

@@ -1,0 +1,147 @@
+// The options of Tarn, each defined once: option_table gives the parser, the environment names, `tarn run --help`,
+// the shell completion and docs/options.md.
+//
+// Everything here may run inside the first malloc of a process, before main: nothing allocates, locks, throws,
+// uses stdio or needs libstdc++ at run time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/text.hpp"
+
+namespace tarn::base {
+
+enum class option_id : std::uint8_t {
+  purge_delay_ms,
+  stats,
+  stats_file,
+  guard,
+  thp,
+  limit,
+  initial,
+  increment,
+  background_purge,
+};
+
+enum class option_kind : std::uint8_t { milliseconds, bytes, flag, choice, path };
+
+// One row of the table. `minimum` and `maximum` bound a number (milliseconds, bytes) or the length of a path.
+struct option_info {
+  option_id id;
+  std::string_view name;  // purge_delay_ms; TARN_PURGE_DELAY_MS in the environment
+  option_kind kind;
+  std::string_view default_text;  // as a user would write it; empty: none
+  std::uint64_t minimum;
+  std::uint64_t maximum;
+  std::string_view choices;  // of a choice, in the order of its enum: "off|text|json"
+  std::string_view help;     // one line
+};
+
+enum class stats_mode : std::uint8_t { off, text, json };
+enum class thp_mode : std::uint8_t { automatic, on, off };
+
+// True in a build of the guard preset, where the checks of `guard` are on unless switched off.
+#if defined(TARN_GUARD) && TARN_GUARD
+inline constexpr bool guard_by_default = true;
+#else
+inline constexpr bool guard_by_default = false;
+#endif
+
+inline constexpr std::uint64_t most_milliseconds = 3'600'000;            // an hour
+inline constexpr std::uint64_t most_bytes = std::uint64_t{1} << 47;      // the address space of a process
+inline constexpr std::size_t most_path_bytes = 1023;
+
+inline constexpr option_info option_table[] = {
+    {option_id::purge_delay_ms, "purge_delay_ms", option_kind::milliseconds, "500", 0, most_milliseconds, "",
+     "Milliseconds that empty memory stays with the process before it goes back to the system; 0: at once."},
+    {option_id::stats, "stats", option_kind::choice, "off", 0, 0, "off|text|json",
+     "Statistics printed when the program exits, to standard error or to stats_file."},
+    {option_id::stats_file, "stats_file", option_kind::path, "", 0, most_path_bytes, "",
+     "File that the statistics are appended to instead; a relative path is taken where the program exits."},
+    {option_id::guard, "guard", option_kind::flag, guard_by_default ? "1" : "0", 0, 1, "",
+     "Checks for overrun, use after free and double free, at a cost in time and memory."},
+    {option_id::thp, "thp", option_kind::choice, "auto", 0, 0, "auto|on|off",
+     "Transparent huge pages: auto leaves the choice to the system, on asks for them, off refuses them."},
+    {option_id::limit, "limit", option_kind::bytes, "0", 0, most_bytes, "",
+     "Most bytes that the whole process may take from the system through Tarn; 0: no limit."},
+    {option_id::initial, "initial", option_kind::bytes, "0", 0, most_bytes, "",
+     "Bytes that each thread's heap takes from the system when it starts."},
+    {option_id::increment, "increment", option_kind::bytes, "0", 0, most_bytes, "",
+     "Least bytes that a thread's heap takes each time it grows; 0: as needed."},
+    {option_id::background_purge, "background_purge", option_kind::flag, "0", 0, 1, "",
+     "A thread of Tarn's own gives empty memory back while the program is idle."},
+};
+inline constexpr std::size_t option_count = sizeof option_table / sizeof option_table[0];
+
+constexpr const option_info& info(option_id id) noexcept { return option_table[static_cast<std::size_t>(id)]; }
+
+// The values that the engine reads. A default-constructed one has the defaults of the table.
+struct options {
+  std::uint32_t purge_delay_ms = 500;
+  stats_mode stats = stats_mode::off;
+  thp_mode thp = thp_mode::automatic;
+  bool guard = guard_by_default;
+  bool background_purge = false;
+  std::uint64_t limit = 0;      // bytes, 0: none
+  std::uint64_t initial = 0;    // bytes
+  std::uint64_t increment = 0;  // bytes, 0: as needed
+  // Empty: standard error. A copy, because a program may overwrite its environment (setproctitle does).
+  char stats_file[most_path_bytes + 1] = {};
+};
+
+// TARN_ and the upper-case name. Cheap enough to compute where it is needed.
+struct environment_name {
+  char bytes[40] = {};
+  std::size_t size = 0;
+
+  explicit constexpr environment_name(const option_info& option) noexcept {
+    for (const char letter : std::string_view("TARN_")) bytes[size++] = letter;
+    for (const char letter : option.name) {
+      bytes[size++] = letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 'a' + 'A') : letter;
+    }
+  }
+  constexpr std::string_view view() const noexcept { return {bytes, size}; }
+};
+
+// The option called `name` (lower case, no prefix), or none.
+std::optional<option_id> find_option(std::string_view name) noexcept;
+
+// The option whose name is most like `name`, or none when no name is close enough to be a likely slip.
+std::optional<option_id> nearest_option(std::string_view name) noexcept;
+
+// Sets the field of `id` in `target` from `value` and returns true. On a malformed value `target` is unchanged,
+// `reason` gets the words for it ("not a number of milliseconds from 0 to 3600000"), and the result is false.
+[[nodiscard]] bool parse_option(options& target, option_id id, std::string_view value, text& reason) noexcept;
+
+// Appends `value`, as one would write it, of the option `id` in `source`.
+void append_value(text& line, const options& source, option_id id) noexcept;
+
+// Called with each complaint: one line, newline included.
+using report_function = void (*)(std::string_view line) noexcept;
+
+// Sets `target` from the TARN_* entries of `environment` (as `environ`: "NAME=value" pointers, null at the end; may
+// itself be null). A malformed value or an unknown name is reported and changes nothing; of two entries with one
+// name the first counts, as with getenv. Does nothing in a set-uid or set-gid program (AT_SECURE), whose
+// environment belongs to a stranger.
+void load_from_environment(options& target, const char* const* environment, report_function report) noexcept;
+
+// The options of this process: the defaults until load_from_environment was called on them. They are written while
+// the process has one thread and only read afterwards.
+extern constinit options process_options;
+inline options& current_options() noexcept { return process_options; }
+
+namespace options_detail {
+consteval bool table_is_in_order() {
+  for (std::size_t row = 0; row < option_count; ++row) {
+    if (static_cast<std::size_t>(option_table[row].id) != row) return false;
+    if (option_table[row].name.size() + 6 > sizeof(environment_name::bytes)) return false;
+  }
+  return true;
+}
+static_assert(table_is_in_order(), "option_table has one row for each option_id, in that order");
+}  // namespace options_detail
+
+}  // namespace tarn::base
