@@ -44,11 +44,7 @@ enum class stats_mode : std::uint8_t { off, text, json };
 enum class thp_mode : std::uint8_t { automatic, on, off };
 
 // True in a build of the guard preset, where the checks of `guard` are on unless switched off.
-#if defined(TARN_GUARD) && TARN_GUARD
-inline constexpr bool guard_by_default = true;
-#else
-inline constexpr bool guard_by_default = false;
-#endif
+inline constexpr bool guard_by_default = TARN_GUARD != 0;
 
 inline constexpr std::uint64_t most_milliseconds = 3'600'000;            // an hour
 inline constexpr std::uint64_t most_bytes = std::uint64_t{1} << 47;      // the address space of a process
@@ -58,9 +54,9 @@ inline constexpr option_info option_table[] = {
     {option_id::purge_delay_ms, "purge_delay_ms", option_kind::milliseconds, "500", 0, most_milliseconds, "",
      "Milliseconds that empty memory stays with the process before it goes back to the system; 0: at once."},
     {option_id::stats, "stats", option_kind::choice, "off", 0, 0, "off|text|json",
-     "Statistics printed when the program exits, to standard error or to stats_file."},
+     "Statistics printed when the program exits: on standard error, or to stats_file."},
     {option_id::stats_file, "stats_file", option_kind::path, "", 0, most_path_bytes, "",
-     "File that the statistics are appended to instead; a relative path is taken where the program exits."},
+     "File that the statistics are appended to instead of standard error; opened when the program starts."},
     {option_id::guard, "guard", option_kind::flag, guard_by_default ? "1" : "0", 0, 1, "",
      "Checks for overrun, use after free and double free, at a cost in time and memory."},
     {option_id::thp, "thp", option_kind::choice, "auto", 0, 0, "auto|on|off",
