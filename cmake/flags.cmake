@@ -6,6 +6,11 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
+# The build tree has bin/ and lib/ as the installed tree has, so that bin/tarn finds ../lib/libtarn-malloc.so in both.
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+
 # -O2 as the default of a release: -O3 of GCC 12 unrolls cold loops of an allocator and gains nothing on the hot path.
 foreach(language IN ITEMS C CXX)
   set(CMAKE_${language}_FLAGS_RELEASE "-O2 -DNDEBUG")
