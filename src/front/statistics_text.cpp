@@ -111,10 +111,10 @@ void append_row(base::text& report, std::string_view name, std::uint64_t thread,
   static_assert(sizeof cells / sizeof cells[0] == sizeof columns / sizeof columns[0]);
   std::size_t at = 0;
   for (const std::uint64_t cell : cells) {
-    const std::size_t width = columns[at++].width;
-    if (&cell == cells && thread == 0) {
+    const std::size_t width = columns[at].width;
+    if (at++ == 0 && cell == 0) {
       for (std::size_t used = 1; used < width; ++used) report.append(' ');
-      report.append('-');
+      report.append('-');  // of no thread
     } else {
       report.append(' ').decimal(cell, width - 1);
     }
