@@ -1,15 +1,33 @@
-# How a suite names its tests. Labels pick tests in ./dev test: the suite's folder always is one.
-#   unit     over the fake platform, fast
-#   threads  worth running under ThreadSanitizer
-#   release  worth running on the release build (the drop-in as it is installed)
-#   serial   must not run beside others
+# How a suite names its tests. A label beside the suite's own name says where else a test is worth its time
+# (TARN_TEST_LABELS of the preset; the dev build has all of them, the asan build all that need no drop-in):
+#   threads  under ThreadSanitizer
+#   release  on the release build, where the drop-in is the one that is installed
+#   serial   not beside other tests
 include(GoogleTest)
+
+# Sets `out` when this build has tests with one of the labels.
+function(tarn_wanted out)
+  set(wanted OFF)
+  if(NOT TARN_TEST_LABELS)
+    set(wanted ON)
+  endif()
+  foreach(label IN LISTS ARGN)
+    if(label IN_LIST TARN_TEST_LABELS)
+      set(wanted ON)
+    endif()
+  endforeach()
+  set(${out} ${wanted} PARENT_SCOPE)
+endfunction()
 
 # tarn_test(NAME SOURCES file... [FAKE] [LABELS label...] [TIMEOUT s] [LIBRARIES lib...])
 # A GoogleTest program over the engine, or over the engine on the fake platform; one ctest entry a TEST.
 function(tarn_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "FAKE" "TIMEOUT" "SOURCES;LABELS;LIBRARIES")
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME suite)
+  tarn_wanted(wanted ${suite} ${arg_LABELS})
+  if(NOT wanted)
+    return()
+  endif()
   add_executable(test_${name} ${arg_SOURCES})
   tarn_target(test_${name})
   if(arg_FAKE)
@@ -22,8 +40,12 @@ function(tarn_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
-  gtest_discover_tests(test_${name} TEST_PREFIX "${suite}." DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS "${suite};${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+  set(serial OFF)
+  if("serial" IN_LIST arg_LABELS)
+    set(serial ON)
+  endif()
+  gtest_discover_tests(test_${name} TEST_PREFIX "${TARN_TEST_PREFIX}${suite}." DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS "${suite};${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} RUN_SERIAL ${serial})
 endfunction()
 
 # tarn_program(NAME SOURCES file... [PLAIN] [LIBRARIES lib...])
@@ -43,13 +65,18 @@ endfunction()
 function(tarn_script_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "COMMAND;LABELS;ENVIRONMENT")
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME suite)
+  tarn_wanted(wanted ${suite} ${arg_LABELS})
+  if(NOT wanted)
+    return()
+  endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
-  add_test(NAME ${suite}.${name} COMMAND ${arg_COMMAND} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
-  set_tests_properties(${suite}.${name} PROPERTIES
+  set(test "${TARN_TEST_PREFIX}${suite}.${name}")
+  add_test(NAME ${test} COMMAND ${arg_COMMAND} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  set_tests_properties(${test} PROPERTIES
     LABELS "${suite};${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${arg_ENVIRONMENT}")
   if("serial" IN_LIST arg_LABELS)
-    set_tests_properties(${suite}.${name} PROPERTIES RUN_SERIAL ON)
+    set_tests_properties(${test} PROPERTIES RUN_SERIAL ON)
   endif()
 endfunction()

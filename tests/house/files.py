@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""What every file keeps to: files.py [ROOT] fails, naming file, line and cure."""
+
+import pathlib
+import re
+import sys
+
+import tree
+
+LONGEST_FILE = 600
+# Spelt in halves, so that this file keeps its own rule.
+MARKS = re.compile(r"\b(" + "TO" + "DO|FIX" + "ME|X" + r"XX)\b")
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+COMMAND = re.compile(r"`\./dev ([a-z]+)")
+
+
+def check_text(root, path):
+    text = tree.read(root, path)
+    if text and not text.endswith("\n"):
+        yield tree.Finding(path, text.count("\n") + 1, "the last line has no end", "end the file with a newline")
+    lines = text.splitlines()
+    if path.suffix != ".md" and len(lines) > LONGEST_FILE:
+        yield tree.Finding(path, len(lines), f"{len(lines)} lines, more than {LONGEST_FILE}",
+                           "split it: one idea a file")
+    for number, line in enumerate(lines, 1):
+        if line != line.rstrip():
+            yield tree.Finding(path, number, "white space at the end of the line", "remove it")
+        if "\t" in line:
+            yield tree.Finding(path, number, "a tab", "use spaces, or \\t in a string")
+        mark = MARKS.search(line)
+        if mark:
+            yield tree.Finding(path, number, f"says {mark[1]}", "do it, or open an issue and leave it out")
+
+
+def check_header(root, path):
+    text = tree.without_block_comments(tree.read(root, path))
+    code = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("//")]
+    if not code or code[0].strip() != "#pragma once":
+        yield tree.Finding(path, 1, "#pragma once is not its first line of code", "put it there")
+
+
+def check_built(root):
+    """Every source file of the engine and the tools is named in its CMakeLists.txt, and every name is a file."""
+    for folder in ["src", "tools"]:
+        lists = pathlib.Path(folder) / "CMakeLists.txt"
+        if not (pathlib.Path(root) / lists).is_file():
+            continue
+        code = re.sub(r"#.*", "", tree.read(root, lists))
+        named = set(re.findall(r"[\w./-]+\.(?:cpp|c)\b", code))
+        for path in tree.files(root, {".cpp", ".c"}, [folder]):
+            if str(path.relative_to(folder)) not in named:
+                yield tree.Finding(path, 1, "is not built", f"name it in {lists}, in the list of its level")
+
+
+def check_document(root, path):
+    commands = re.findall(r"^command_(\w+)\(\)", tree.read(root, "dev"), re.MULTILINE) + ["help"]
+    for number, line in enumerate(tree.read(root, path).splitlines(), 1):
+        for link in LINK.findall(line):
+            if re.match(r"[a-z]+:", link):
+                continue
+            if not (pathlib.Path(root) / path.parent / link).exists():
+                yield tree.Finding(path, number, f"links to {link}, which is not there", "name a file that is")
+        for command in COMMAND.findall(line):
+            if command not in commands:
+                yield tree.Finding(path, number, f"names ./dev {command}, which is no command",
+                                   f"one of: {', '.join(sorted(commands))}")
+
+
+def check(root):
+    findings = []
+    for path in tree.files(root, tree.TEXT):
+        findings += check_text(root, path)
+        if path.suffix == ".md":
+            findings += check_document(root, path)
+    for path in tree.files(root, {".h", ".hpp"}, ["include", "src", "tools"]):
+        findings += check_header(root, path)
+    findings += check_built(root)
+    return findings
+
+
+if __name__ == "__main__":
+    sys.exit(tree.report(check(sys.argv[1] if len(sys.argv) > 1 else ".")))

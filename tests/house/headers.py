@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""Each header compiles on its own: headers.py ROOT C++-COMPILER C-COMPILER [FLAG...]
+
+The public C header is compiled as C11 and as C++, everything else as C++20.
+"""
+
+import concurrent.futures
+import os
+import pathlib
+import subprocess
+import sys
+
+import tree
+
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wundef", "-Werror"]
+
+
+def compile_alone(root, path, compiler, language, flags):
+    """None, or the finding with the compiler's first error."""
+    # Through an including file: as a main file, `#pragma once` itself is warned about.
+    command = [compiler, *language, *WARNINGS, *flags, "-fsyntax-only", "-I", "include", "-I", "src", "-I", "tools", "-"]
+    result = subprocess.run(command, cwd=root, input=f'#include "{pathlib.Path(root).resolve() / path}"\n',
+                            capture_output=True, text=True, check=False)
+    if result.returncode == 0:
+        return None
+    errors = [line for line in result.stderr.splitlines() if "error" in line] or [result.stderr.strip()]
+    return tree.Finding(path, 1, f"does not compile on its own: {errors[0]}", "include what it uses")
+
+
+def check(root, cxx, c, flags):
+    jobs = []
+    for path in tree.files(root, {".h", ".hpp"}, ["include", "src", "tools"]):
+        jobs.append((root, path, cxx, ["-x", "c++", "-std=c++20"], flags))
+        if path.suffix == ".h":
+            jobs.append((root, path, c, ["-x", "c", "-std=c11"], flags))
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        findings = list(pool.map(lambda job: compile_alone(*job), jobs))
+    return [finding for finding in findings if finding]
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
+    sys.exit(tree.report(check(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:])))

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""The rules of the house find what they name: each on a small tree that breaks it, once."""
+
+import pathlib
+import shutil
+import tempfile
+import unittest
+
+import files
+import headers
+import levels
+
+GOOD = {
+    "dev": "command_test() { :; }\n",
+    "README.md": "Run `./dev test`; see [the engine](src/base/bits.hpp).\n",
+    "include/tarn/heap.hpp": "#pragma once\n#include <cstddef>\n#include <tarn/detail/fast.hpp>\n",
+    "include/tarn/detail/fast.hpp": "// Why.\n#pragma once\n",
+    "include/tarn/tarn.h": "#pragma once\n#include <stddef.h>\n",
+    "src/base/bits.hpp": "#pragma once\n#include <tarn/detail/fast.hpp>\n",
+    "src/pages/slab.hpp": '#pragma once\n#include "base/bits.hpp"\n',
+    "src/pages/slab.cpp": '#include "pages/slab.hpp"\n',
+    "src/heap/owner.hpp": '#pragma once\n#include "pages/slab.hpp"\n',
+    "src/override/malloc.cpp": '#include "heap/owner.hpp"\n',
+    "src/CMakeLists.txt": "set(pages pages/slab.cpp)\nset(override override/malloc.cpp)\n",
+    "tools/tarn/main.cpp": '#include "heap/owner.hpp"\n#include <tarn/heap.hpp>\n',
+    "tools/CMakeLists.txt": "set(tarn tarn/main.cpp)\n",
+}
+
+
+class House(unittest.TestCase):
+    def setUp(self):
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="tarn house "))
+        self.addCleanup(shutil.rmtree, self.root)
+        for path, text in GOOD.items():
+            self.write(path, text)
+
+    def write(self, path, text):
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+
+    def all_findings(self):
+        return [str(finding) for finding in levels.check(self.root) + files.check(self.root)
+                + headers.check(self.root, "c++", "cc", [])]
+
+    def expect(self, start, *parts):
+        """Exactly one finding, which starts with file and line and has the parts."""
+        found = self.all_findings()
+        self.assertEqual(len(found), 1, found)
+        self.assertTrue(found[0].startswith(start), found[0])
+        for part in parts:
+            self.assertIn(part, found[0])
+
+    def test_good_tree_passes(self):
+        self.assertEqual(self.all_findings(), [])
+
+    def test_upward_include(self):
+        self.write("src/pages/slab.cpp", '\n\n#include "heap/owner.hpp"\n')
+        self.expect("src/pages/slab.cpp:3:", "heap/ is above pages/", "let heap/ pass it in")
+
+    def test_upward_include_with_odd_spacing(self):
+        self.write("src/pages/slab.cpp", '/* #include "x"\n*/ #  include"heap/owner.hpp"  // why\n')
+        self.expect("src/pages/slab.cpp:2:", "heap/ is above pages/")
+
+    def test_commented_include_is_no_include(self):
+        self.write("src/pages/slab.cpp", '// #include "heap/owner.hpp"\n/*\n#include "heap/owner.hpp"\n*/\n')
+        self.assertEqual(self.all_findings(), [])
+
+    def test_nothing_includes_the_drop_in(self):
+        self.write("src/override/entry.hpp", "#pragma once\n")
+        self.write("src/override/malloc.cpp", '#include "override/entry.hpp"\n')
+        self.assertEqual(self.all_findings(), [])
+        self.write("tools/tarn/main.cpp", '#include "override/entry.hpp"\n')
+        self.expect("tools/tarn/main.cpp:1:", "nothing links the drop-in", "front/ or lower")
+
+    def test_public_header_stands_alone(self):
+        self.write("include/tarn/heap.hpp", '#pragma once\n#include "base/bits.hpp"\n')
+        self.expect("include/tarn/heap.hpp:2:", "must stand alone", "include/tarn/detail/")
+
+    def test_detail_includes_only_detail(self):
+        self.write("include/tarn/more.hpp", "#pragma once\n")
+        self.write("include/tarn/detail/fast.hpp", "#pragma once\n#include <tarn/more.hpp>\n")
+        self.expect("include/tarn/detail/fast.hpp:2:", "inline fast paths only")
+
+    def test_engine_includes_no_tool(self):
+        self.write("tools/tarn/main.hpp", "#pragma once\n")
+        self.write("src/pages/slab.cpp", '#include "../tools/tarn/main.hpp"\n')
+        self.expect("src/pages/slab.cpp:1:", "write \"level/file.hpp\"")
+
+    def test_include_that_leads_nowhere(self):
+        self.write("src/pages/slab.cpp", '#include "slab.hpp"\n')
+        self.expect("src/pages/slab.cpp:1:", "no file of the project", "from src/ on")
+
+    def test_include_by_macro(self):
+        self.write("src/pages/slab.cpp", "#include SLAB\n")
+        self.expect("src/pages/slab.cpp:1:", "names no file")
+
+    def test_file_in_no_level(self):
+        self.write("src/extra/thing.hpp", "#pragma once\n")
+        self.expect("src/extra/thing.hpp:1:", "stands in no level")
+
+    def test_header_cycle(self):
+        self.write("src/base/bits.hpp", '#pragma once\n#include "base/more.hpp"\n')
+        self.write("src/base/more.hpp", '#pragma once\n#include "base/bits.hpp"\n')
+        self.expect("src/base/bits.hpp:2:",
+                    "src/base/bits.hpp -> src/base/more.hpp -> src/base/bits.hpp", "a header of its own")
+
+    def test_header_without_guard(self):
+        self.write("src/pages/slab.hpp", '#include "base/bits.hpp"\n#pragma once\n')
+        self.expect("src/pages/slab.hpp:1:", "#pragma once is not its first line of code")
+
+    def test_header_that_needs_another_first(self):
+        self.write("src/pages/slab.hpp", "#pragma once\ninline std::size_t slabs = 1;\n")
+        found = self.all_findings()
+        self.assertTrue(found[0].startswith("src/heap/owner.hpp:1: does not compile on its own"), found)
+        self.assertTrue(found[1].startswith("src/pages/slab.hpp:1: does not compile on its own"), found)
+
+    def test_c_header_is_compiled_as_c(self):
+        self.write("include/tarn/tarn.h", "#pragma once\nnamespace tarn {}\n")
+        self.expect("include/tarn/tarn.h:1:", "does not compile on its own")
+
+    def test_file_that_is_not_built(self):
+        self.write("src/pages/forgotten.cpp", '#include "pages/slab.hpp"\n')
+        self.write("src/CMakeLists.txt", GOOD["src/CMakeLists.txt"] + "# pages/forgotten.cpp\n")
+        self.expect("src/pages/forgotten.cpp:1:", "is not built", "src/CMakeLists.txt")
+
+    def test_long_file(self):
+        self.write("src/pages/slab.cpp", '#include "pages/slab.hpp"\n' * 601)
+        self.expect("src/pages/slab.cpp:601:", "601 lines, more than 600", "one idea a file")
+
+    def test_white_space_tab_and_last_line(self):
+        self.write("src/base/bits.hpp", "#pragma once \n")
+        self.expect("src/base/bits.hpp:1:", "white space")
+        self.write("src/base/bits.hpp", "#pragma once\nstruct\tbits;\n")
+        self.expect("src/base/bits.hpp:2:", "a tab")
+        self.write("src/base/bits.hpp", "#pragma once\nstruct bits;")
+        self.expect("src/base/bits.hpp:2:", "no end")
+
+    def test_promise_instead_of_work(self):
+        self.write("src/base/bits.hpp", "#pragma once\n// TO" + "DO later\n")
+        self.expect("src/base/bits.hpp:2:", "TO" + "DO")
+
+    def test_document_that_links_nowhere(self):
+        self.write("README.md", "See [that](https://example.org) and\n[this](docs/none.md).\n")
+        self.expect("README.md:2:", "docs/none.md")
+
+    def test_document_that_names_no_command(self):
+        self.write("README.md", "Run `./dev tset`.\n")
+        self.expect("README.md:1:", "./dev tset", "help, test")
+
+
+if __name__ == "__main__":
+    unittest.main()
