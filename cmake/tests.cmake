@@ -40,12 +40,20 @@ function(tarn_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
+  gtest_discover_tests(test_${name} TEST_PREFIX "${TARN_TEST_PREFIX}${suite}." TEST_LIST found DISCOVERY_TIMEOUT 60)
+  # gtest_discover_tests cannot pass on a property that is a list, so a second script sets the properties.
   set(serial OFF)
   if("serial" IN_LIST arg_LABELS)
     set(serial ON)
   endif()
-  gtest_discover_tests(test_${name} TEST_PREFIX "${TARN_TEST_PREFIX}${suite}." DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS "${suite};${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} RUN_SERIAL ${serial})
+  set(script "${CMAKE_CURRENT_BINARY_DIR}/test_${name}_properties.cmake")
+  file(CONFIGURE OUTPUT "${script}" @ONLY CONTENT [[
+foreach(test IN LISTS found)
+  set_tests_properties("${test}" PROPERTIES LABELS "@suite@;@arg_LABELS@" TIMEOUT @arg_TIMEOUT@ RUN_SERIAL @serial@)
+endforeach()
+unset(found)
+]])
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${script}")
 endfunction()
 
 # tarn_program(NAME SOURCES file... [PLAIN] [LIBRARIES lib...])
