@@ -1,0 +1,16 @@
+// A program that is linked with the drop-in: prints the library that its malloc and operator new come from.
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+int main() {
+  for (const char* const name : {"malloc", "_Znwm"}) {
+    Dl_info found{};
+    if (dladdr(dlsym(RTLD_DEFAULT, name), &found) == 0) return 1;
+    const char* const slash = std::strrchr(found.dli_fname, '/');
+    std::puts(slash ? slash + 1 : found.dli_fname);
+  }
+  return *std::make_unique<int>(0);
+}

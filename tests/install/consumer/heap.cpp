@@ -1,0 +1,46 @@
+// The public C++ face, as the README shows it: prints "ok" when each part used the heap it names.
+#include <cstdio>
+#include <cstdlib>
+#include <memory_resource>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <tarn/tarn.hpp>
+
+namespace {
+
+struct order : tarn::pooled<order> {
+  int number = 7;
+};
+
+void expect(bool condition, const char* what) {
+  if (!condition) {
+    std::fprintf(stderr, "not so: %s\n", what);
+    std::exit(1);
+  }
+}
+
+}  // namespace
+
+int main() {
+  tarn::heap lane({.name = "lane"});
+  {
+    tarn::scoped_current use(lane);
+    const order* const one = new order;
+    expect(tarn::owner_of(one) == &lane, "a pooled object is in the current heap");
+
+    std::vector<int, tarn::allocator<int>> rows(1000, 1);
+    expect(tarn::owner_of(rows.data()) == &lane, "a vector's block is in the current heap");
+
+    std::pmr::string reply(&tarn::current());
+    reply.assign(500, 'x');
+    expect(tarn::owner_of(reply.data()) == &lane, "a pmr string's block is in the current heap");
+
+    // Any thread may free.
+    std::thread([one] { delete one; }).join();
+  }
+  expect(lane.is_valid(), "the heap is valid");
+  expect(lane.statistics().allocated_blocks >= 3, "the heap counted its blocks");
+  std::puts("ok");
+}
