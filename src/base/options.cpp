@@ -60,8 +60,9 @@ std::optional<std::uint64_t> byte_unit(std::string_view suffix) noexcept {
 
 std::optional<std::uint64_t> number_value(const option_info& option, std::string_view value) noexcept {
   const std::optional<std::uint64_t> count = take_number(value);
-  const std::optional<std::uint64_t> unit =
-      option.kind == option_kind::bytes ? byte_unit(value) : value.empty() ? std::optional<std::uint64_t>(1) : std::nullopt;
+  const std::optional<std::uint64_t> unit = option.kind == option_kind::bytes ? byte_unit(value)
+                                            : value.empty()                   ? std::optional<std::uint64_t>(1)
+                                                                              : std::nullopt;
   std::uint64_t number = 0;
   if (!count || !unit || __builtin_mul_overflow(*count, *unit, &number)) return std::nullopt;
   if (number < option.minimum || number > option.maximum) return std::nullopt;
@@ -92,7 +93,10 @@ std::optional<bool> flag_value(std::string_view value) noexcept {
 void append_reason(text& reason, const option_info& option) noexcept {
   switch (option.kind) {
     case option_kind::milliseconds:
-      reason.append("not a number of milliseconds from ").decimal(option.minimum).append(" to ").decimal(option.maximum);
+      reason.append("not a number of milliseconds from ")
+          .decimal(option.minimum)
+          .append(" to ")
+          .decimal(option.maximum);
       break;
     case option_kind::bytes:
       reason.append("not a number of bytes from ").decimal(option.minimum).append(" to ").decimal(option.maximum);
@@ -141,7 +145,8 @@ std::size_t slips_between(std::string_view left, std::string_view right) noexcep
 
 using report_line = text_buffer<512>;
 
-void report_unknown(std::string_view environment_entry_name, std::string_view lower_name, report_function report) noexcept {
+void report_unknown(std::string_view environment_entry_name, std::string_view lower_name,
+                    report_function report) noexcept {
   report_line line;
   line.append("tarn: unknown option ").escaped(environment_entry_name);
   if (const auto near = nearest_option(lower_name)) {
@@ -261,7 +266,8 @@ void load_from_environment(options& target, const char* const* environment, repo
     const std::string_view entry_name = cut(value, '=');
     char lower_name[most_name_bytes];
     std::size_t size = 0;
-    for (std::size_t at = 5; at < entry_name.size() && size < sizeof lower_name; ++at) lower_name[size++] = lower(entry_name[at]);
+    for (std::size_t at = 5; at < entry_name.size() && size < sizeof lower_name; ++at)
+      lower_name[size++] = lower(entry_name[at]);
     const std::string_view name(lower_name, size);
     const auto id = find_option(name);
     // Comparing the whole name again refuses TARN_Guard: the environment's names are upper case.

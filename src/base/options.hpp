@@ -46,8 +46,8 @@ enum class thp_mode : std::uint8_t { automatic, on, off };
 // True in a build of the guard preset, where the checks of `guard` are on unless switched off.
 inline constexpr bool guard_by_default = TARN_GUARD != 0;
 
-inline constexpr std::uint64_t most_milliseconds = 3'600'000;            // an hour
-inline constexpr std::uint64_t most_bytes = std::uint64_t{1} << 47;      // the address space of a process
+inline constexpr std::uint64_t most_milliseconds = 3'600'000;        // an hour
+inline constexpr std::uint64_t most_bytes = std::uint64_t{1} << 47;  // the address space of a process
 inline constexpr std::size_t most_path_bytes = 1023;
 
 inline constexpr option_info option_table[] = {

@@ -50,9 +50,9 @@ constexpr call_field call_fields[] = {
     {"mprotect", &system_call_counts::mprotect},
 };
 static_assert(sizeof(process_statistics) ==
-                  sizeof(heap_statistics) + (sizeof process_fields / sizeof process_fields[0] +
-                                             sizeof call_fields / sizeof call_fields[0]) *
-                                                sizeof(std::uint64_t),
+                  sizeof(heap_statistics) +
+                      (sizeof process_fields / sizeof process_fields[0] + sizeof call_fields / sizeof call_fields[0]) *
+                          sizeof(std::uint64_t),
               "every field of process_statistics is in the reports");
 
 constexpr std::size_t most_name_bytes = 64;
@@ -82,8 +82,8 @@ struct column {
 };
 constexpr std::size_t name_width = 20;
 constexpr column columns[] = {
-    {"thread", 9},       {"blocks", 13},      {"bytes", 16},          {"blocks now", 13}, {"bytes now", 15},
-    {"remote frees", 14}, {"slabs", 8}, {"footprint bytes", 17}, {"peak bytes", 15},
+    {"thread", 9},        {"blocks", 13}, {"bytes", 16},           {"blocks now", 13}, {"bytes now", 15},
+    {"remote frees", 14}, {"slabs", 8},   {"footprint bytes", 17}, {"peak bytes", 15},
 };
 
 void append_titles(base::text& report) noexcept {

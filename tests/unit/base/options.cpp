@@ -54,10 +54,18 @@ TEST(options, defaults_are_those_of_the_table) {
 }
 
 TEST(options, every_option_can_be_set_and_sets_only_itself) {
-  const struct { option_id id; const char* value; } changed[] = {
-      {option_id::purge_delay_ms, "7"}, {option_id::stats, "json"},      {option_id::stats_file, "out.json"},
-      {option_id::guard, guard_by_default ? "0" : "1"},                  {option_id::thp, "off"},
-      {option_id::limit, "1000"},       {option_id::initial, "2000"},    {option_id::increment, "3000"},
+  const struct {
+    option_id id;
+    const char* value;
+  } changed[] = {
+      {option_id::purge_delay_ms, "7"},
+      {option_id::stats, "json"},
+      {option_id::stats_file, "out.json"},
+      {option_id::guard, guard_by_default ? "0" : "1"},
+      {option_id::thp, "off"},
+      {option_id::limit, "1000"},
+      {option_id::initial, "2000"},
+      {option_id::increment, "3000"},
       {option_id::background_purge, "1"},
   };
   static_assert(sizeof changed / sizeof changed[0] == option_count);
@@ -87,9 +95,20 @@ TEST(options, milliseconds) {
 }
 
 TEST(options, bytes) {
-  const struct { const char* text; std::uint64_t bytes; } good[] = {
-      {"0", 0}, {"4096", 4096}, {"64K", 65536}, {"64KiB", 65536}, {"1k", 1024}, {"3M", 3145728}, {"3MiB", 3145728},
-      {"2G", 2147483648U}, {"2GiB", 2147483648U}, {"131072G", std::uint64_t{1} << 47},
+  const struct {
+    const char* text;
+    std::uint64_t bytes;
+  } good[] = {
+      {"0", 0},
+      {"4096", 4096},
+      {"64K", 65536},
+      {"64KiB", 65536},
+      {"1k", 1024},
+      {"3M", 3145728},
+      {"3MiB", 3145728},
+      {"2G", 2147483648U},
+      {"2GiB", 2147483648U},
+      {"131072G", std::uint64_t{1} << 47},
   };
   for (const auto& [text, bytes] : good) {
     const parsed result(option_id::limit, text);
@@ -167,21 +186,23 @@ TEST(options, environment_sets_what_it_names) {
 
 TEST(options, malformed_environment_keeps_the_default_in_one_line) {
   const options values = load({"TARN_PURGE_DELAY_MS=abc", "TARN_GUARD=maybe", "TARN_THP=0"});
-  EXPECT_THAT(reported,
-              ElementsAre("tarn: option TARN_PURGE_DELAY_MS=abc: not a number of milliseconds from 0 to 3600000; 500 is used\n",
-                          guard_by_default ? "tarn: option TARN_GUARD=maybe: not one of 0, 1, off, on; 1 is used\n"
-                                           : "tarn: option TARN_GUARD=maybe: not one of 0, 1, off, on; 0 is used\n",
-                          "tarn: option TARN_THP=0: not one of auto, on, off; auto is used\n"));
+  EXPECT_THAT(
+      reported,
+      ElementsAre("tarn: option TARN_PURGE_DELAY_MS=abc: not a number of milliseconds from 0 to 3600000; 500 is used\n",
+                  guard_by_default ? "tarn: option TARN_GUARD=maybe: not one of 0, 1, off, on; 1 is used\n"
+                                   : "tarn: option TARN_GUARD=maybe: not one of 0, 1, off, on; 0 is used\n",
+                  "tarn: option TARN_THP=0: not one of auto, on, off; auto is used\n"));
   EXPECT_EQ(values.purge_delay_ms, 500U);
 }
 
 TEST(options, hostile_environment_stays_one_short_line) {
   const std::string path = "TARN_STATS_FILE=" + std::string(5'000, 'y');
   load({"TARN_LIMIT=\n\x1b[2J", path.c_str()});
-  EXPECT_THAT(reported, ElementsAre("tarn: option TARN_LIMIT=\\x0a\\x1b[2J: not a number of bytes from 0 to 140737488355328 "
-                                    "(K, M, G, KiB, MiB, GiB may follow); 0 is used\n",
-                                    "tarn: option TARN_STATS_FILE=" + std::string(64, 'y') +
-                                        "...: longer than 1023 bytes; standard error is used\n"));
+  EXPECT_THAT(reported,
+              ElementsAre("tarn: option TARN_LIMIT=\\x0a\\x1b[2J: not a number of bytes from 0 to 140737488355328 "
+                          "(K, M, G, KiB, MiB, GiB may follow); 0 is used\n",
+                          "tarn: option TARN_STATS_FILE=" + std::string(64, 'y') +
+                              "...: longer than 1023 bytes; standard error is used\n"));
 }
 
 TEST(options, unknown_environment_names_are_reported) {

@@ -27,15 +27,31 @@ using namespace tarn::front;
 
 // Every number different, so that a field printed in another's place shows.
 heap_statistics numbered_heap(std::uint64_t first) {
-  return {.allocated_blocks = first + 100, .freed_blocks = first + 1, .allocated_bytes = first + 5'000,
-          .freed_bytes = first + 3, .remote_frees = first + 4, .slabs = first + 5, .slab_bytes = first + 6,
-          .large_blocks = first + 7, .large_bytes = first + 8, .footprint_bytes = first + 9,
-          .peak_footprint_bytes = first + 10, .refills = first + 11, .flushes = first + 12};
+  return {.allocated_blocks = first + 100,
+          .freed_blocks = first + 1,
+          .allocated_bytes = first + 5'000,
+          .freed_bytes = first + 3,
+          .remote_frees = first + 4,
+          .slabs = first + 5,
+          .slab_bytes = first + 6,
+          .large_blocks = first + 7,
+          .large_bytes = first + 8,
+          .footprint_bytes = first + 9,
+          .peak_footprint_bytes = first + 10,
+          .refills = first + 11,
+          .flushes = first + 12};
 }
 
 process_statistics numbered_process() {
-  return {.sums = numbered_heap(20'000), .heaps = 2, .threads_started = 31, .abandoned = 32, .adopted = 33, .purges = 34,
-          .purged_bytes = 35, .footprint_bytes = 36, .peak_footprint_bytes = 37,
+  return {.sums = numbered_heap(20'000),
+          .heaps = 2,
+          .threads_started = 31,
+          .abandoned = 32,
+          .adopted = 33,
+          .purges = 34,
+          .purged_bytes = 35,
+          .footprint_bytes = 36,
+          .peak_footprint_bytes = 37,
           .system_calls = {.mmap = 41, .munmap = 42, .mremap = 43, .madvise = 44, .mprotect = 45}};
 }
 
@@ -44,14 +60,16 @@ struct rendered {
   text report{storage.get(), report_bytes};
 };
 
-std::string table(const process_statistics& process, std::span<const heap_row> heaps, std::string_view program = "app") {
+std::string table(const process_statistics& process, std::span<const heap_row> heaps,
+                  std::string_view program = "app") {
   rendered out;
   append_table(out.report, {.program = program, .process = 77}, process, heaps);
   EXPECT_FALSE(out.report.truncated());
   return std::string(out.report.view());
 }
 
-std::string json_line(const process_statistics& process, std::span<const heap_row> heaps, std::string_view program = "app") {
+std::string json_line(const process_statistics& process, std::span<const heap_row> heaps,
+                      std::string_view program = "app") {
   rendered out;
   append_json(out.report, {.program = program, .process = 77}, process, heaps);
   EXPECT_FALSE(out.report.truncated());
@@ -60,17 +78,20 @@ std::string json_line(const process_statistics& process, std::span<const heap_ro
 
 TEST(statistics_text, table_has_a_line_for_each_heap_and_the_sums) {
   const heap_row heaps[] = {{"main", 77, numbered_heap(1'000)}, {"", 0, numbered_heap(2'000)}};
-  EXPECT_EQ(
-      table(numbered_process(), heaps),
-      "tarn: statistics of process 77 (app)\n"
-      "heap                   thread       blocks           bytes   blocks now      bytes now  remote frees   slabs  footprint bytes     peak bytes\n"
-      "main                       77         1100            6000           99           4997          1004    1005             1009           1010\n"
-      "-                           -         2100            7000           99           4997          2004    2005             2009           2010\n"
-      "all heaps ever              -        20100           25000           99           4997         20004   20005            20009          20010\n"
-      "footprint: 36 bytes, peak 37 bytes\n"
-      "heaps: 2 now, for 31 threads started; 32 abandoned, 33 adopted\n"
-      "purges: 34, 35 bytes\n"
-      "system calls: 215 (mmap 41, munmap 42, mremap 43, madvise 44, mprotect 45)\n");
+  EXPECT_EQ(table(numbered_process(), heaps),
+            "tarn: statistics of process 77 (app)\n"
+            "heap                   thread       blocks           bytes   blocks now      bytes now  remote frees   "
+            "slabs  footprint bytes     peak bytes\n"
+            "main                       77         1100            6000           99           4997          1004    "
+            "1005             1009           1010\n"
+            "-                           -         2100            7000           99           4997          2004    "
+            "2005             2009           2010\n"
+            "all heaps ever              -        20100           25000           99           4997         20004   "
+            "20005            20009          20010\n"
+            "footprint: 36 bytes, peak 37 bytes\n"
+            "heaps: 2 now, for 31 threads started; 32 abandoned, 33 adopted\n"
+            "purges: 34, 35 bytes\n"
+            "system calls: 215 (mmap 41, munmap 42, mremap 43, madvise 44, mprotect 45)\n");
 }
 
 TEST(statistics_text, json_has_every_field) {
@@ -78,18 +99,37 @@ TEST(statistics_text, json_has_every_field) {
   const std::string line = json_line(numbered_process(), heaps);
   EXPECT_EQ(line.find('\n'), line.size() - 1) << "one line, so that processes can share a file";
   const auto heap = [](std::uint64_t first) {
-    return json{{"allocated_blocks", first + 100}, {"freed_blocks", first + 1}, {"allocated_bytes", first + 5'000},
-                {"freed_bytes", first + 3}, {"remote_frees", first + 4}, {"slabs", first + 5}, {"slab_bytes", first + 6},
-                {"large_blocks", first + 7}, {"large_bytes", first + 8}, {"footprint_bytes", first + 9},
-                {"peak_footprint_bytes", first + 10}, {"refills", first + 11}, {"flushes", first + 12}};
+    return json{{"allocated_blocks", first + 100},
+                {"freed_blocks", first + 1},
+                {"allocated_bytes", first + 5'000},
+                {"freed_bytes", first + 3},
+                {"remote_frees", first + 4},
+                {"slabs", first + 5},
+                {"slab_bytes", first + 6},
+                {"large_blocks", first + 7},
+                {"large_bytes", first + 8},
+                {"footprint_bytes", first + 9},
+                {"peak_footprint_bytes", first + 10},
+                {"refills", first + 11},
+                {"flushes", first + 12}};
   };
   json first = heap(1'000), second = heap(2'000);
   first["name"] = "main", first["thread"] = 77;
   second["name"] = "", second["thread"] = 0;
   const json expected = {
-      {"program", "app"}, {"process", 77}, {"heap_rows", {first, second}}, {"heap_rows_left_out", 0},
-      {"sums", heap(20'000)}, {"heaps", 2}, {"threads_started", 31}, {"abandoned", 32}, {"adopted", 33}, {"purges", 34},
-      {"purged_bytes", 35}, {"footprint_bytes", 36}, {"peak_footprint_bytes", 37},
+      {"program", "app"},
+      {"process", 77},
+      {"heap_rows", {first, second}},
+      {"heap_rows_left_out", 0},
+      {"sums", heap(20'000)},
+      {"heaps", 2},
+      {"threads_started", 31},
+      {"abandoned", 32},
+      {"adopted", 33},
+      {"purges", 34},
+      {"purged_bytes", 35},
+      {"footprint_bytes", 36},
+      {"peak_footprint_bytes", 37},
       {"system_calls", {{"mmap", 41}, {"munmap", 42}, {"mremap", 43}, {"madvise", 44}, {"mprotect", 45}}}};
   EXPECT_EQ(json::parse(line), expected);
 }
@@ -105,7 +145,8 @@ TEST(statistics_text, shows_the_first_heaps_and_counts_the_others) {
   process.heaps = 10'000;
   const auto count_rows = [](const std::string& report) {
     std::size_t rows = 0;
-    for (std::size_t at = report.find("\nworker "); at != std::string::npos; at = report.find("\nworker ", at + 1)) ++rows;
+    for (std::size_t at = report.find("\nworker "); at != std::string::npos; at = report.find("\nworker ", at + 1))
+      ++rows;
     return rows;
   };
   std::string report = table(process, heaps);

@@ -1,0 +1,17 @@
+// The subcommands, a file each. Each function adds its subcommand, with a callback that does the work or throws
+// `failure`.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace tarn::command {
+
+// `after_dashes` are the words after the first "--" of the command line, which CLI11 never sees: they are PROGRAM's.
+// It must outlive `application`.
+void add_run(CLI::App& application, const std::vector<std::string>& after_dashes);
+
+void add_options(CLI::App& application);
+
+}  // namespace tarn::command

@@ -1,0 +1,41 @@
+// What the first bytes of an executable file say: a script and its interpreter, or an ELF file and its loader.
+//
+// Reads the few ELF fields through <elf.h>, which has the layouts; an ELF library would bring a dependency for one
+// loop over program headers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace tarn::command {
+
+class executable_file {
+ public:
+  enum class kind { elf, script };
+
+  // Reads the start of `path`. Throws cannot_run, calling the file `shown`, when it is no kind of program.
+  executable_file(std::string shown, std::string path);
+
+  executable_file::kind kind() const { return kind_; }
+
+  // Of a script: the file in its `#!` line, or /bin/sh, which execvp(3) gives a text without one.
+  const std::string& interpreter() const { return interpreter_; }
+
+  // Of an ELF file: throws cannot_run unless the dynamic loader of this machine's glibc will start it and obey
+  // LD_PRELOAD.
+  void check_elf() const;
+
+ private:
+  void read_script();
+  void check_header() const;
+  std::string loader() const;
+  void check_privileges() const;
+
+  std::string shown_;
+  std::string path_;
+  std::string start_;  // the first bytes of the file
+  enum kind kind_ = kind::script;
+  std::string interpreter_;
+};
+
+}  // namespace tarn::command

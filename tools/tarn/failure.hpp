@@ -1,0 +1,37 @@
+// How a subcommand ends early: with one line on standard error and an exit code.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace tarn::command {
+
+// The exit codes of shells, env(1) and nohup(1) for the same cases.
+enum class exit_code : int {
+  usage = 2,         // the command line is wrong, or what Tarn itself needs is missing
+  cannot_run = 126,  // PROGRAM is there but cannot be run, or not on Tarn
+  not_found = 127,   // there is no PROGRAM
+};
+
+// Caught in main, which prints "tarn: " and the message.
+class failure : public std::runtime_error {
+ public:
+  failure(exit_code code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  exit_code code() const noexcept { return code_; }
+
+ private:
+  exit_code code_;
+};
+
+template <class... Arguments>
+[[noreturn]] void fail(exit_code code, fmt::format_string<Arguments...> words, Arguments&&... arguments) {
+  throw failure(code, fmt::format(words, std::forward<Arguments>(arguments)...));
+}
+
+// The system's words for an errno value: "No such file or directory".
+std::string system_words(int error_number);
+
+}  // namespace tarn::command

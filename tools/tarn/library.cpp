@@ -1,0 +1,47 @@
+#include "library.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "failure.hpp"
+
+namespace tarn::command {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr const char* library_name = "libtarn-malloc.so";
+
+void check_readable(const std::string& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) fail(exit_code::usage, "{}: is a directory, not {}", path, library_name);
+  if (::access(path.c_str(), R_OK) != 0) fail(exit_code::usage, "{}: {}", path, system_words(errno));
+}
+
+std::string beside_this_executable() {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  if (error) fail(exit_code::usage, "cannot find {} without /proc: name it with --lib", library_name);
+  // The installed tree, then the build tree. TARN_LIBRARY_FOLDER is the way from bin/ to lib/ of the former.
+  for (const char* const folder : {TARN_LIBRARY_FOLDER, "../lib"}) {
+    const fs::path library = (self.parent_path() / folder / library_name).lexically_normal();
+    if (fs::exists(library, error)) return library.string();
+  }
+  fail(exit_code::usage, "cannot find {} in {}; name it with --lib", library_name,
+       (self.parent_path() / TARN_LIBRARY_FOLDER).lexically_normal().string());
+}
+
+}  // namespace
+
+std::string find_library(const std::string& given) {
+  const std::string path = given.empty() ? beside_this_executable() : fs::absolute(given).lexically_normal().string();
+  check_readable(path);
+  if (path.find_first_of(" :") != std::string::npos) {
+    fail(exit_code::usage, "{}: LD_PRELOAD cannot name a path with a space or a colon in it", path);
+  }
+  return path;
+}
+
+}  // namespace tarn::command

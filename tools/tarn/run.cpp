@@ -1,0 +1,144 @@
+// `tarn run`: starts a program on the drop-in, in place of this process, so that its exit code, its signals and its
+// terminal are its own.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include "commands.hpp"
+#include "failure.hpp"
+#include "library.hpp"
+#include "option_words.hpp"
+#include "program.hpp"
+
+namespace tarn::command {
+namespace {
+
+struct run_request {
+  std::string stats;
+  std::string stats_file;
+  std::string library;
+  std::vector<std::string> settings;  // NAME=VALUE, as given
+};
+
+// An option's value for the new program's environment, checked as the drop-in will.
+struct setting {
+  const base::option_info* option;
+  std::string value;
+};
+
+setting checked_setting(const std::string& name, const std::string& value) {
+  const base::option_info& option = option_named(name);
+  base::options values;
+  base::text_buffer<256> reason;
+  if (!base::parse_option(values, option.id, value, reason)) {
+    fail(exit_code::usage, "option {}={}: {}", name, value, std::string(reason.view()));
+  }
+  return {&option, value};
+}
+
+std::vector<setting> settings_of(const run_request& request) {
+  std::vector<setting> settings;
+  if (!request.stats_file.empty()) {
+    if (request.stats.empty()) settings.push_back(checked_setting("stats", "text"));
+    settings.push_back(checked_setting("stats_file", request.stats_file));
+  }
+  if (!request.stats.empty()) settings.push_back(checked_setting("stats", request.stats));
+  for (const std::string& given : request.settings) {
+    const std::size_t equals = given.find('=');
+    if (equals == std::string::npos) {
+      const base::option_info& option = option_named(given);
+      fail(exit_code::usage, "option {} has no value; write {}={}", given, given, default_words(option));
+    }
+    settings.push_back(checked_setting(given.substr(0, equals), given.substr(equals + 1)));
+  }
+  return settings;
+}
+
+// Empties the file now, so that a wrong name is an error and an old report is gone; each process appends its own.
+std::string prepared_stats_file(const std::string& given) {
+  if (given.empty()) return given;
+  const std::string path = std::filesystem::absolute(given).string();  // the program may start others elsewhere
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+  if (file < 0) fail(exit_code::usage, "stats_file {}: {}", given, system_words(errno));
+  ::close(file);
+  return path;
+}
+
+void set_environment(const std::string& name, const std::string& value) {
+  if (::setenv(name.c_str(), value.c_str(), 1) != 0) fail(exit_code::usage, "{}: {}", name, system_words(errno));
+}
+
+[[noreturn]] void run(const run_request& request, const std::vector<std::string>& words) {
+  if (words.empty()) fail(exit_code::usage, "no program to run; write tarn run [OPTIONS] -- PROGRAM [ARGS...]");
+  std::vector<setting> settings = settings_of(request);
+  const std::string library = find_library(request.library);
+  const std::string program = find_program(words.front());
+  check_preloadable(words.front(), program);
+
+  for (setting& each : settings) {
+    if (each.option->id == base::option_id::stats_file) each.value = prepared_stats_file(each.value);
+    set_environment(environment_words(*each.option), each.value);
+  }
+  const char* const others = std::getenv("LD_PRELOAD");
+  set_environment("LD_PRELOAD", others == nullptr || *others == '\0' ? library : library + ':' + others);
+
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  ::execvp(program.c_str(), arguments.data());  // has a slash: no search, but /bin/sh for a text without #!
+  fail(exit_code::cannot_run, "{}: {}", words.front(), system_words(errno));
+}
+
+// PROGRAM and its arguments: from the first word that is no option of ours, else what follows the "--".
+std::vector<std::string> program_words(const CLI::App& command, const std::vector<std::string>& after_dashes) {
+  std::vector<std::string> words = command.remaining();
+  if (!words.empty() && words.front().starts_with('-')) {
+    fail(exit_code::usage, "unknown argument {}; see tarn run --help", words.front());
+  }
+  const std::size_t skipped = words.empty() && !after_dashes.empty() ? 1 : 0;  // a later "--" is the program's own
+  words.insert(words.end(), after_dashes.begin() + static_cast<std::ptrdiff_t>(skipped), after_dashes.end());
+  return words;
+}
+
+// CLI11's help, with what it cannot know: the program's words never reach it, and --stats takes a value only after =.
+class run_formatter : public CLI::Formatter {
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "Usage: tarn run [OPTIONS] -- PROGRAM [ARGS...]\n";
+  }
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    return option->check_name("--stats") ? "--stats[=text|json]"
+                                         : CLI::Formatter::make_option_name(option, is_positional);
+  }
+};
+
+}  // namespace
+
+void add_run(CLI::App& application, const std::vector<std::string>& after_dashes) {
+  CLI::App* const command =
+      application.add_subcommand("run", "Run a program on Tarn's heaps instead of the system's malloc.");
+  command->formatter(std::make_shared<run_formatter>());
+  command->prefix_command();
+  const auto request = std::make_shared<run_request>();
+  command->add_flag("--stats{text}", request->stats, "print statistics when the program exits, as text or JSON");
+  command->add_option("--stats-file", request->stats_file, "print them to this file, emptied first; implies --stats")
+      ->type_name("FILE");
+  command->add_option("--option", request->settings, "set an option listed below; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->expected(1)
+      ->take_all();
+  command->add_option("--lib", request->library, "the libtarn-malloc.so to use, if not the one beside this program")
+      ->type_name("PATH");
+  command->footer(
+      "Options for --option, also read from the environment (limit is TARN_LIMIT there):\n" + option_list(100) +
+      "\nExit code: the program's own; 2 for a wrong command line, 126 when the program cannot be run on Tarn,\n"
+      "127 when it is not found. A program that is killed by a signal or leaves by _exit prints no statistics.");
+  command->callback([request, command, &after_dashes] { run(*request, program_words(*command, after_dashes)); });
+}
+
+}  // namespace tarn::command
