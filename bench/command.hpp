@@ -1,0 +1,71 @@
+// The command line that both programs share; every answer is one line of JSON.
+#pragma once
+#include <gnu/libc-version.h>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "footprint.hpp"
+#include "measure.hpp"
+#include "steady.hpp"
+
+namespace bench {
+
+inline constexpr const char* usage =
+    "usage: PROGRAM facts | PROGRAM rows | PROGRAM row NAME REPETITIONS | PROGRAM steady STEPS | PROGRAM footprint "
+    "KIND\n";
+
+template <class Front>
+int list_rows() {
+  for (const row& each : all_rows<Front>())
+    std::printf("{\"form\":\"%s\",\"row\":\"%s\",\"threads\":%u,\"units\":%llu,\"budget\":%g,\"baseline\":%s}\n",
+                Front::name, each.name.c_str(), each.threads, static_cast<unsigned long long>(each.units), each.budget,
+                each.is_baseline ? "true" : "false");
+  return 0;
+}
+
+inline int tell_facts() {
+#if defined(__clang__)
+  const char* const compiler = "Clang " __clang_version__;
+#else
+  const char* const compiler = "GCC " __VERSION__;
+#endif
+  std::printf("{\"compiler\":\"%s\",\"libc\":\"glibc %s\"}\n", compiler, gnu_get_libc_version());
+  return 0;
+}
+
+template <class Front>
+int run_row(const char* name, std::uint64_t repetitions) {
+  for (const row& each : all_rows<Front>()) {
+    if (each.name != name) continue;
+    const outcome result = measure(each, repetitions);
+    const double units = static_cast<double>(repetitions) * static_cast<double>(each.units);
+    std::printf(
+        "{\"form\":\"%s\",\"row\":\"%s\",\"malloc\":\"%s\",\"wall_ns\":%lld,\"ns\":%.4f,"
+        "\"checksum\":\"%016llx\",\"peak_kib\":%ld,\"faults\":%ld}\n",
+        Front::name, name, malloc_provider(), static_cast<long long>(result.wall_ns),
+        static_cast<double>(result.wall_ns) / units, static_cast<unsigned long long>(result.checksum), peak_kib(),
+        page_faults());
+    return 0;
+  }
+  std::fprintf(stderr, "bench: no row %s in the form %s\n", name, Front::name);
+  return 2;
+}
+
+/// arguments: what follows the program's name (and the form's, in bench-inline).
+template <class Front>
+int command(int count, char** arguments) {
+  const auto is = [&](int at, const char* word) { return at < count && std::strcmp(arguments[at], word) == 0; };
+  const auto number = [&](int at) { return std::max(1ull, std::strtoull(arguments[at], nullptr, 10)); };
+  if (is(0, "facts") && count == 1) return tell_facts();
+  if (is(0, "rows") && count == 1) return list_rows<Front>();
+  if (is(0, "row") && count == 3) return run_row<Front>(arguments[1], number(2));
+  if constexpr (requires(Front f) { f.allocate(1); }) {
+    if (is(0, "steady") && count == 2) return run_steady<Front>(number(1));
+    if (is(0, "footprint") && count == 2) return run_footprint<Front>(arguments[1]);
+  }
+  std::fputs(usage, stderr);
+  return 2;
+}
+
+}  // namespace bench

@@ -1,0 +1,177 @@
+// Whether memory goes back: resident memory at a peak, after everything is freed, and during a second of
+// light activity that follows.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "process.hpp"
+#include "rows/threads.hpp"
+#include "work.hpp"
+
+namespace bench {
+
+/// A list of blocks, linked through the blocks themselves, so that it costs no memory of its own.
+struct linked_blocks {
+  struct link {
+    link* next;
+    std::size_t size;
+  };
+  link* head = nullptr;
+
+  /// Allocates blocks of 16 to 2,048 bytes until they sum up to `bytes`; their pages are touched.
+  template <class Front>
+  void grow(Front& front, std::size_t bytes, std::uint64_t seed) {
+    random_numbers random(seed);
+    while (bytes > 0) {
+      const std::size_t size = std::min(bytes, 16 + below(random.next(), 128) * 16);
+      void* block = front.allocate(std::max(size, sizeof(link)));
+      std::memset(block, 1, size);
+      head = new (block) link{head, std::max(size, sizeof(link))};
+      bytes -= size;
+    }
+  }
+
+  template <class Front>
+  void free_all(Front& front) {
+    while (head != nullptr) {
+      link* const gone = head;
+      head = gone->next;
+      front.deallocate(gone, gone->size);
+    }
+  }
+};
+
+/// Prints resident memory now and at every 100 ms of a second in which 1,000 pairs are done each 10 ms.
+template <class Front>
+void watch_light_activity(Front& front) {
+  random_numbers random(7);
+  const std::int64_t start = now_ns();
+  std::int64_t next_sample = 0;
+  std::printf("[");
+  for (std::int64_t elapsed_ms = 0; elapsed_ms <= 1000; elapsed_ms = (now_ns() - start) / 1'000'000) {
+    if (elapsed_ms >= next_sample) {
+      std::printf("%s%ld", next_sample != 0 ? "," : "", resident_kib());
+      next_sample += 100;
+    }
+    for (int i = 0; i < 1000; ++i) {
+      const std::size_t size = skewed_size(random.next());
+      void* block = front.allocate(size);
+      mark(block, 1);
+      front.deallocate(block, size);
+    }
+    usleep(10'000);
+  }
+  std::printf(",%ld]", resident_kib());
+}
+
+/// Who allocates the peak and where that thread is when the main thread frees it.
+enum class allocated_by { main_thread, ended_threads, sleeping_threads };
+
+/// 1 GiB of small blocks, freed by the main thread.
+template <class Front>
+void peak(allocated_by who) {
+  constexpr std::size_t bytes = std::size_t{1} << 30;
+  constexpr unsigned workers = 4;
+  Front front;
+  std::vector<linked_blocks> lists(workers);
+  std::atomic<unsigned> grown{0};
+  std::atomic_flag end;
+  std::vector<std::thread> threads;
+  if (who == allocated_by::main_thread) {
+    for (unsigned w = 0; w < workers; ++w) lists[w].grow(front, bytes / workers, w + 1);
+  } else {
+    for (unsigned w = 0; w < workers; ++w)
+      threads.emplace_back([&, w] {
+        Front own;
+        lists[w].grow(own, bytes / workers, w + 1);
+        ++grown;
+        grown.notify_one();
+        if (who == allocated_by::sleeping_threads) end.wait(false);
+      });
+    for (unsigned ready = 0; ready < workers; ready = grown.load()) grown.wait(ready);
+    if (who == allocated_by::ended_threads)
+      for (std::thread& each : threads) each.join();
+  }
+  std::printf("\"peak_kib\":%ld,", resident_kib());
+  for (linked_blocks& each : lists) each.free_all(front);
+  std::printf("\"after_kib\":");
+  watch_light_activity(front);
+  end.test_and_set();
+  end.notify_all();
+  for (std::thread& each : threads)
+    if (each.joinable()) each.join();
+}
+
+/// 10,000 threads one after the other: each allocates 100 blocks and frees half, its parent frees the rest.
+template <class Front>
+void many_threads() {
+  struct left_over {
+    std::array<void*, 50> blocks;
+    std::array<std::size_t, 50> sizes;
+  };
+  Front front;
+  left_over left;
+  const auto body = [](void* to) -> void* {
+    Front own;
+    auto& mine = *static_cast<left_over*>(to);
+    random_numbers random(3);
+    for (unsigned k = 0; k < 50; ++k) {
+      mine.sizes[k] = skewed_size(random.next());
+      mine.blocks[k] = own.allocate(mine.sizes[k]);
+      mark(mine.blocks[k], k);
+      const std::size_t size = skewed_size(random.next());
+      void* block = own.allocate(size);
+      mark(block, k);
+      own.deallocate(block, size);
+    }
+    return nullptr;
+  };
+  std::printf("\"resident_kib\":{");
+  for (unsigned threads = 1; threads <= 10'000; ++threads) {
+    run_thread(body, &left);
+    for (unsigned k = 0; k < 50; ++k) front.deallocate(left.blocks[k], left.sizes[k]);
+    if (threads == 100 || threads == 1000 || threads == 10'000)
+      std::printf("%s\"%u\":%ld", threads == 100 ? "" : ",", threads, resident_kib());
+  }
+  std::printf("}");
+}
+
+/// A heap object grows to 256 MiB and is destroyed with all its blocks still allocated.
+template <class Front>
+void destroyed_heap() {
+  Front other;
+  std::optional<Front> front;
+  std::printf("\"before_kib\":%ld,", resident_kib());
+  front.emplace();
+  linked_blocks{}.grow(*front, std::size_t{256} << 20, 1);
+  std::printf("\"peak_kib\":%ld,", resident_kib());
+  front.reset();
+  std::printf("\"after_kib\":");
+  watch_light_activity(other);
+}
+
+template <class Front>
+int run_footprint(const char* kind) {
+  const auto is = [kind](const char* word) { return std::strcmp(kind, word) == 0; };
+  std::setvbuf(stdout, nullptr, _IOFBF, 4096);
+  std::printf("{\"form\":\"%s\",\"footprint\":\"%s\",\"malloc\":\"%s\",", Front::name, kind, malloc_provider());
+  if (is("peak")) peak<Front>(allocated_by::main_thread);
+  if constexpr (Front::any_thread_frees) {
+    if (is("peak-ended")) peak<Front>(allocated_by::ended_threads);
+    if (is("peak-sleeping")) peak<Front>(allocated_by::sleeping_threads);
+    if (is("threads")) many_threads<Front>();
+  }
+  if constexpr (requires(Front f) { f.release(); }) {
+    if (is("destroyed")) destroyed_heap<Front>();
+  }
+  std::printf("}\n");
+  return 0;
+}
+
+}  // namespace bench

@@ -1,0 +1,47 @@
+// The malloc form: plain malloc, free and operator new. Which allocator answers is decided by LD_PRELOAD.
+#pragma once
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+#include <string>
+
+namespace bench {
+
+struct malloc_front {
+  static constexpr const char* name = "malloc";
+  static constexpr bool any_thread_frees = true;
+  using string = std::string;
+
+  template <std::size_t Size>
+  void* make() {
+    return std::malloc(Size);
+  }
+  template <std::size_t Size>
+  void unmake(void* p) {
+    std::free(p);
+  }
+
+  // As a C++ program makes an object.
+  template <std::size_t Size>
+  void* create() {
+    return ::operator new(Size);
+  }
+  template <std::size_t Size>
+  void destroy(void* p) {
+    ::operator delete(p, Size);
+  }
+
+  void* allocate(std::size_t bytes) { return std::malloc(bytes); }
+  void deallocate(void* p, std::size_t) { std::free(p); }
+
+  void* allocate_zeroed(std::size_t bytes) { return std::calloc(1, bytes); }
+  void* reallocate(void* p, std::size_t bytes) { return std::realloc(p, bytes); }
+  void deallocate_c(void* p) { std::free(p); }
+
+  void* allocate_aligned(std::size_t bytes, std::size_t align) { return std::aligned_alloc(align, bytes); }
+  void deallocate_aligned(void* p, std::size_t, std::size_t) { std::free(p); }
+
+  string make_string() { return {}; }
+};
+
+}  // namespace bench

@@ -1,0 +1,114 @@
+// The inline forms, as a program that uses the library writes them:
+//   pooled     a class with its own new and delete (fixed sizes only)
+//   allocator  tarn::allocator<T>, and the C functions where the standard allocator has none
+//   heap       a heap object at hand: one owner, no thread-local look-up, release() of everything
+// A row that a form cannot express (free by another thread through a heap of one's own, say) does not exist in it.
+#pragma once
+#include <tarn/tarn.h>
+#include <cstddef>
+#include <memory_resource>
+#include <string>
+#include <tarn/tarn.hpp>
+
+namespace bench {
+
+struct pooled_front {
+  static constexpr const char* name = "pooled";
+  static constexpr bool any_thread_frees = true;
+
+  template <std::size_t Size>
+  struct block : tarn::pooled<block<Size>> {
+    alignas(8) std::byte bytes[Size];
+  };
+
+  template <std::size_t Size>
+  void* make() {
+    return new block<Size>;
+  }
+  template <std::size_t Size>
+  void unmake(void* p) {
+    delete static_cast<block<Size>*>(p);
+  }
+  template <std::size_t Size>
+  void* create() {
+    return make<Size>();
+  }
+  template <std::size_t Size>
+  void destroy(void* p) {
+    unmake<Size>(p);
+  }
+};
+
+struct allocator_front {
+  static constexpr const char* name = "allocator";
+  static constexpr bool any_thread_frees = true;
+  using string = std::basic_string<char, std::char_traits<char>, tarn::allocator<char>>;
+
+  template <std::size_t Size>
+  struct block {
+    alignas(8) std::byte bytes[Size];
+  };
+
+  template <std::size_t Size>
+  void* make() {
+    return tarn::allocator<block<Size>>{}.allocate(1);
+  }
+  template <std::size_t Size>
+  void unmake(void* p) {
+    tarn::allocator<block<Size>>{}.deallocate(static_cast<block<Size>*>(p), 1);
+  }
+  template <std::size_t Size>
+  void* create() {
+    return make<Size>();
+  }
+  template <std::size_t Size>
+  void destroy(void* p) {
+    unmake<Size>(p);
+  }
+
+  void* allocate(std::size_t bytes) { return tarn::allocator<std::byte>{}.allocate(bytes); }
+  void deallocate(void* p, std::size_t bytes) {
+    tarn::allocator<std::byte>{}.deallocate(static_cast<std::byte*>(p), bytes);
+  }
+
+  void* allocate_zeroed(std::size_t bytes) { return tarn_calloc(1, bytes); }
+  void* reallocate(void* p, std::size_t bytes) { return tarn_realloc(p, bytes); }
+  void deallocate_c(void* p) { tarn_free(p); }
+
+  string make_string() { return {}; }
+};
+
+struct heap_front {
+  static constexpr const char* name = "heap";
+  static constexpr bool any_thread_frees = false;
+  using string = std::pmr::string;
+
+  tarn::heap own;
+
+  template <std::size_t Size>
+  void* make() {
+    return own.allocate(Size);
+  }
+  template <std::size_t Size>
+  void unmake(void* p) {
+    own.deallocate(p, Size);
+  }
+  template <std::size_t Size>
+  void* create() {
+    return make<Size>();
+  }
+  template <std::size_t Size>
+  void destroy(void* p) {
+    unmake<Size>(p);
+  }
+
+  void* allocate(std::size_t bytes) { return own.allocate(bytes); }
+  void deallocate(void* p, std::size_t bytes) { own.deallocate(p, bytes); }
+  void* allocate_aligned(std::size_t bytes, std::size_t align) { return own.allocate(bytes, align); }
+  void deallocate_aligned(void* p, std::size_t bytes, std::size_t align) { own.deallocate(p, bytes, align); }
+  void release() { own.release(); }
+
+  string make_string() { return string(&own); }
+};
+
+}  // namespace bench

@@ -1,0 +1,70 @@
+// Runs one row: warm-up, all threads together, wall time.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <barrier>
+#include <thread>
+#include <vector>
+
+#include "process.hpp"
+#include "rows.hpp"
+
+namespace bench {
+
+struct outcome {
+  std::int64_t wall_ns;  // from the first thread's start to the last one's end
+  std::uint64_t checksum;
+};
+
+/// A thread that sleeps as long as this lives. With it every row runs in a process of several threads:
+/// allocators and the C library take short cuts in a process of one, and no server is one.
+class idle_thread {
+ public:
+  ~idle_thread() {
+    done_.test_and_set();
+    done_.notify_one();
+    thread_.join();
+  }
+
+ private:
+  std::atomic_flag done_;
+  std::thread thread_{[this] { done_.wait(false); }};
+};
+
+/// Thread 0 is the caller. The warm-up is a sixteenth of the work, by the same threads, and is not counted.
+inline outcome measure(const row& measured, std::uint64_t repetitions) {
+  struct alignas(128) lap {
+    std::int64_t start, end;
+    std::uint64_t checksum;
+  };
+  std::vector<lap> laps(measured.threads);
+  std::barrier together(static_cast<std::ptrdiff_t>(measured.threads));
+  const auto body = [&](unsigned thread) {
+    together.arrive_and_wait();
+    measured.run({thread, measured.threads, repetitions / 16 + 1});
+    together.arrive_and_wait();
+    lap& mine = laps[thread];
+    mine.start = now_ns();
+    mine.checksum = measured.run({thread, measured.threads, repetitions});
+    mine.end = now_ns();
+  };
+
+  const idle_thread idle;
+  std::vector<std::thread> others;
+  for (unsigned thread = 1; thread < measured.threads; ++thread) others.emplace_back(body, thread);
+  body(0);
+  for (std::thread& other : others) other.join();
+
+  outcome result{0, 0};
+  std::int64_t start = laps[0].start, end = laps[0].end;
+  for (const lap& each : laps) {
+    start = std::min(start, each.start);
+    end = std::max(end, each.end);
+    result.checksum += each.checksum;
+  }
+  result.wall_ns = end - start;
+  return result;
+}
+
+}  // namespace bench

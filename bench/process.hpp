@@ -1,0 +1,57 @@
+// What a process can tell about itself, asked without allocating anything.
+#pragma once
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+namespace bench {
+
+inline std::int64_t now_ns() noexcept {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+/// Reads a small file of /proc whole.
+template <std::size_t Size>
+void read_small_file(const char* path, char (&text)[Size]) noexcept {
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  const ssize_t length = fd < 0 ? 0 : read(fd, text, Size - 1);
+  text[length > 0 ? length : 0] = '\0';
+  if (fd >= 0) close(fd);
+}
+
+/// The peak of resident memory. Not ru_maxrss: that one remembers the parent's memory over exec.
+inline long peak_kib() noexcept {
+  char text[4096];
+  read_small_file("/proc/self/status", text);
+  const char* found = std::strstr(text, "VmHWM:");
+  return found != nullptr ? std::strtol(found + 6, nullptr, 10) : -1;
+}
+
+inline long resident_kib() noexcept {
+  char text[256];
+  read_small_file("/proc/self/statm", text);
+  const char* second = std::strchr(text, ' ');
+  return second != nullptr ? std::strtol(second, nullptr, 10) * (sysconf(_SC_PAGESIZE) / 1024) : -1;
+}
+
+/// Page faults of all threads so far, those that read from disk included.
+inline long page_faults() noexcept {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt + usage.ru_majflt;
+}
+
+/// The file whose malloc this process uses: a preload that did not take effect is seen here.
+inline const char* malloc_provider() noexcept {
+  Dl_info info;
+  void* const address = dlsym(RTLD_DEFAULT, "malloc");
+  return address != nullptr && dladdr(address, &info) != 0 ? info.dli_fname : "";
+}
+
+}  // namespace bench

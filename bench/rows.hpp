@@ -1,0 +1,118 @@
+// The table of rows. A form has the rows that its front can express.
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rows/handoff.hpp"
+#include "rows/list.hpp"
+#include "rows/pair.hpp"
+#include "rows/reply.hpp"
+#include "rows/slots.hpp"
+#include "rows/threads.hpp"
+#include "work.hpp"
+
+namespace bench {
+
+struct row {
+  std::string name;
+  unsigned threads;
+  std::uint64_t units;  // units of work in one repetition by one thread
+  work run;
+  double budget = 1;         // share of the usual time: less where some allocator is many times slower
+  bool is_baseline = false;  // allocates nothing; reported, but in no mean
+};
+
+using table = std::vector<row>;
+
+inline std::string named(std::string name, unsigned threads) {
+  return threads == 1 ? name : name + "-" + std::to_string(threads) + "t";
+}
+
+template <class Front, std::size_t Size>
+void add_pairs(table& rows) {
+  for (const unsigned threads : {1u, 2u, 4u})
+    rows.push_back({named("pair-" + std::to_string(Size), threads), threads, 1, pair<Front, Size>});
+}
+
+template <class Front>
+void add_bursts(table& rows) {
+  for (const unsigned threads : {1u, 2u}) {
+    rows.push_back({named("burst-fifo-64", threads), threads, 64, burst<Front, 64, order::fifo>});
+    rows.push_back({named("burst-lifo-64", threads), threads, 64, burst<Front, 64, order::lifo>});
+  }
+}
+
+template <class Front, std::size_t Count>
+void add_list(table& rows) {
+  rows.push_back({"list-" + std::to_string(Count), 1, Count, list<Front, Count>});
+}
+
+template <class Front>
+void add_working_sets(table& rows) {
+  rows.push_back({"scatter-10000", 1, 10000, scatter<Front, 64, 10000>});
+  for (const unsigned threads : {1u, 2u}) {
+    if constexpr (requires(Front f) { f.allocate(1); })
+      rows.push_back({named("slots-random", threads), threads, 1, slots<Front>});
+    rows.push_back({named("slots-64", threads), threads, 1, fixed_slots<Front, 64>});
+  }
+}
+
+template <class Front>
+void add_cross_thread(table& rows) {
+  if constexpr (Front::any_thread_frees) {
+    if constexpr (requires(Front f) { f.allocate(1); })
+      for (const unsigned threads : {2u, 4u}) rows.push_back({named("server", threads), threads, 1, server_mix<Front>});
+    rows.push_back({"queue-alone", 2, 1, queue_alone, 0.5, true});
+    rows.push_back({"handoff-64", 2, 1, handoff<Front, 64>});
+    rows.push_back({"handoff-1024", 2, 1, handoff<Front, 1024>});
+    if constexpr (requires(Front f) { f.allocate(1); }) rows.push_back({"handoff-random", 2, 1, random_handoff<Front>});
+  }
+  rows.push_back({"thread", 1, 1, short_thread<Front>});
+  if constexpr (Front::any_thread_frees) rows.push_back({"orphans", 1, 1, orphans<Front>});
+}
+
+template <class Front>
+void add_server_objects(table& rows) {
+  if constexpr (requires(Front f) { f.reallocate(nullptr, 1); }) {
+    rows.push_back({"reply-double", 1, 1, reply<Front, growth::doubling>});
+    rows.push_back({"reply-step", 1, 1, reply<Front, growth::step>, 0.5});
+    rows.push_back({"realloc-chain", 1, 1, growth_chain<Front>, 0.5});
+  }
+  if constexpr (requires(Front f) { f.make_string(); }) rows.push_back({"reply-string", 1, 1, string_reply<Front>});
+  if constexpr (requires(Front f) { f.allocate(1); }) rows.push_back({"request-200", 1, 200, request<Front>});
+}
+
+template <class Front>
+void add_other_calls(table& rows) {
+  if constexpr (requires(Front f) { f.allocate_zeroed(1); }) {
+    rows.push_back({"calloc-64", 1, 1, zeroed_pair<Front, 64>});
+    rows.push_back({"calloc-4096", 1, 1, zeroed_pair<Front, 4096>});
+  }
+  if constexpr (requires(Front f) { f.allocate_aligned(1, 1); })
+    rows.push_back({"aligned-64", 1, 1, aligned_pair<Front, 64, 64>});
+  if constexpr (requires(Front f) { f.allocate(1); }) {
+    rows.push_back({"large-256k", 1, 1, large<Front, 256 * 1024>, 0.5});
+    rows.push_back({"large-1m", 1, 1, large<Front, 1024 * 1024>, 0.3});
+    rows.push_back({"large-8m", 1, 1, large<Front, 8 * 1024 * 1024>, 0.1});
+  }
+}
+
+template <class Front>
+table all_rows() {
+  table rows;
+  [&]<std::size_t... Sizes>(std::index_sequence<Sizes...>) {
+    (add_pairs<Front, Sizes>(rows), ...);
+  }(std::index_sequence<16, 64, 256, 1024, 4096, 16384, 61432>{});
+  add_bursts<Front>(rows);
+  [&]<std::size_t... Counts>(std::index_sequence<Counts...>) {
+    (add_list<Front, Counts>(rows), ...);
+  }(std::index_sequence<1, 10, 100, 1000, 10000>{});
+  add_working_sets<Front>(rows);
+  add_cross_thread<Front>(rows);
+  add_server_objects<Front>(rows);
+  add_other_calls<Front>(rows);
+  return rows;
+}
+
+}  // namespace bench

@@ -1,0 +1,100 @@
+// Producer to consumer: thread 0 allocates, thread 1 frees; a ring of pointers stands between them.
+#pragma once
+#include <array>
+#include <atomic>
+
+#include "../work.hpp"
+
+namespace bench {
+
+/// A bounded queue for one producer and one consumer; each side remembers how far it last saw the other.
+class ring {
+ public:
+  void push(void* item) noexcept {
+    const std::uint64_t at = written_.load(std::memory_order_relaxed);
+    for (patience p; at - read_seen_ == capacity; p.wait()) read_seen_ = read_.load(std::memory_order_acquire);
+    items_[at % capacity] = item;
+    written_.store(at + 1, std::memory_order_release);
+  }
+
+  void* pop() noexcept {
+    const std::uint64_t at = read_.load(std::memory_order_relaxed);
+    for (patience p; at == written_seen_; p.wait()) written_seen_ = written_.load(std::memory_order_acquire);
+    void* item = items_[at % capacity];
+    read_.store(at + 1, std::memory_order_release);
+    return item;
+  }
+
+ private:
+  static constexpr std::uint64_t capacity = 1024;
+  alignas(128) std::atomic<std::uint64_t> written_{0};
+  std::uint64_t read_seen_ = 0;  // the producer's
+  alignas(128) std::atomic<std::uint64_t> read_{0};
+  std::uint64_t written_seen_ = 0;  // the consumer's
+  alignas(128) std::array<void*, capacity> items_{};
+};
+
+inline ring between;
+
+/// Blocks of one size. Unit: one block allocated, handed over, read and freed.
+template <class Front, std::size_t Size>
+std::uint64_t handoff(const share& mine) {
+  Front front;
+  std::uint64_t sum = 0;
+  for (std::uint64_t i = 0; i < mine.repetitions; ++i) {
+    if (mine.thread == 0) {
+      void* block = front.template make<Size>();
+      mark(block, i);
+      between.push(block);
+    } else {
+      void* block = between.pop();
+      sum += marked(block);
+      front.template unmake<Size>(block);
+    }
+  }
+  return sum;
+}
+
+/// Blocks of 16 to 1,024 bytes, small ones more often; the second word holds the size. Unit as above.
+template <class Front>
+std::uint64_t random_handoff(const share& mine) {
+  Front front;
+  random_numbers random(1);
+  std::uint64_t sum = 0;
+  for (std::uint64_t i = 0; i < mine.repetitions; ++i) {
+    if (mine.thread == 0) {
+      const std::size_t size = skewed_size(random.next());
+      void* block = front.allocate(size);
+      static_cast<std::uint64_t*>(block)[1] = size;
+      mark(block, i);
+      between.push(block);
+    } else {
+      void* block = between.pop();
+      sum += marked(block);
+      front.deallocate(block, static_cast<std::uint64_t*>(block)[1]);
+    }
+  }
+  return sum;
+}
+
+/// The queue alone: blocks of 64 bytes that exist before, written, handed over and read. Nothing is
+/// allocated, so this is what the rows above pay for the queue itself. Unit: one block handed over.
+inline std::uint64_t queue_alone(const share& mine) {
+  struct alignas(64) line {
+    std::uint64_t words[8];
+  };
+  static std::array<line, 4096> lines;
+  std::uint64_t sum = 0;
+  for (std::uint64_t i = 0; i < mine.repetitions; ++i) {
+    if (mine.thread == 0) {
+      line& block = lines[i % lines.size()];
+      mark(&block, i);
+      between.push(&block);
+    } else {
+      sum += marked(between.pop());
+    }
+  }
+  return sum;
+}
+
+}  // namespace bench

@@ -1,0 +1,141 @@
+// Working sets: a thread replaces random blocks of its own; or threads pass their whole set around (server).
+#pragma once
+#include <array>
+#include <atomic>
+
+#include "../work.hpp"
+
+namespace bench {
+
+struct slot {
+  void* block = nullptr;
+  std::size_t size = 0;
+};
+
+using working_set = std::array<slot, 1000>;
+
+/// Frees what the slot holds, returns the word that was in it.
+template <class Front>
+std::uint64_t empty(Front& front, slot& from) {
+  if (from.block == nullptr) return 0;
+  const std::uint64_t value = marked(from.block);
+  front.deallocate(from.block, from.size);
+  from.block = nullptr;
+  return value;
+}
+
+template <class Front>
+std::uint64_t empty(Front& front, working_set& from) {
+  std::uint64_t sum = 0;
+  for (slot& each : from) sum += empty(front, each);
+  return sum;
+}
+
+/// Replaces the block of one random slot by one of random size.
+template <class Front>
+std::uint64_t replace(Front& front, working_set& set, random_numbers& random) {
+  const std::uint64_t number = random.next();
+  slot& chosen = set[below(number, set.size())];
+  const std::uint64_t sum = empty(front, chosen);
+  chosen.size = skewed_size(number);
+  chosen.block = front.allocate(chosen.size);
+  mark(chosen.block, number);
+  return sum;
+}
+
+/// 1,000 slots a thread; each step frees the block of a random slot and allocates one of 16 to 1,024 bytes,
+/// small ones more often. Unit: one step, that is one free and one allocation.
+template <class Front>
+std::uint64_t slots(const share& mine) {
+  Front front;
+  working_set set;
+  random_numbers random(mine.thread + 1);
+  std::uint64_t sum = 0;
+  for (std::uint64_t i = 0; i < mine.repetitions; ++i) sum += replace(front, set, random);
+  return sum + empty(front, set);
+}
+
+/// The same, all blocks of one size that is known when the program is compiled.
+template <class Front, std::size_t Size>
+std::uint64_t fixed_slots(const share& mine) {
+  Front front;
+  std::array<void*, 1000> set{};
+  random_numbers random(mine.thread + 1);
+  std::uint64_t sum = 0;
+  const auto empty_one = [&](void*& block) {
+    if (block == nullptr) return;
+    sum += marked(block);
+    front.template unmake<Size>(block);
+  };
+  for (std::uint64_t i = 0; i < mine.repetitions; ++i) {
+    const std::uint64_t number = random.next();
+    void*& chosen = set[below(number, set.size())];
+    empty_one(chosen);
+    chosen = front.template make<Size>();
+    mark(chosen, number);
+  }
+  for (void*& block : set) empty_one(block);
+  return sum;
+}
+
+/// The server-like mix. Each thread replaces blocks of a working set as `slots` does, and after every 4,000
+/// steps hands the set to the next thread and takes the one before it: so every fourth free is of a block that
+/// another thread allocated, however the threads are scheduled. A thread can run ahead by one set only.
+template <class Front>
+class server {
+ public:
+  static constexpr std::uint64_t steps_between_swaps = 4000;
+
+  explicit server(const share& mine) noexcept
+      : set_(&sets[mine.thread]),
+        in_(&boxes[mine.thread]),
+        out_(&boxes[(mine.thread + 1) % mine.threads]),
+        random_(mine.thread + 1) {}
+
+  /// All threads must do the same number of steps.
+  std::uint64_t run(std::uint64_t steps) {
+    std::uint64_t sum = 0;
+    for (std::uint64_t i = 0; i < steps; ++i) {
+      sum += replace(front_, *set_, random_);
+      if (++since_swap_ == steps_between_swaps) swap();
+    }
+    return sum;
+  }
+
+  /// Ends this thread's work.
+  std::uint64_t finish() { return empty(front_, *set_); }
+
+ private:
+  struct alignas(128) box {
+    std::atomic<working_set*> content{nullptr};
+  };
+
+  void swap() noexcept {
+    since_swap_ = 0;
+    for (patience p; out_->content.load(std::memory_order_acquire) != nullptr;) p.wait();
+    out_->content.store(set_, std::memory_order_release);
+    for (patience p; (set_ = in_->content.load(std::memory_order_acquire)) == nullptr;) p.wait();
+    in_->content.store(nullptr, std::memory_order_release);
+  }
+
+  static constexpr unsigned most_threads = 16;
+  static inline std::array<working_set, most_threads> sets;
+  static inline std::array<box, most_threads> boxes;
+
+  Front front_;
+  working_set* set_;
+  box* in_;
+  box* out_;
+  random_numbers random_;
+  std::uint64_t since_swap_ = 0;
+};
+
+/// Unit: one step of one thread.
+template <class Front>
+std::uint64_t server_mix(const share& mine) {
+  server<Front> worker(mine);
+  const std::uint64_t sum = worker.run(mine.repetitions);
+  return sum + worker.finish();
+}
+
+}  // namespace bench

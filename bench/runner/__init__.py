@@ -1,0 +1,1 @@
+"""The runner of the bench: see bench/README.md."""

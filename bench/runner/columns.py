@@ -1,0 +1,105 @@
+"""The columns of the tables: who is measured, and how its program is started."""
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+
+# What Debian 12 packages: name, file, package.
+PACKAGED = [
+    ("jemalloc", "libjemalloc.so.2", "libjemalloc2"),
+    ("mimalloc", "libmimalloc.so.2", "libmimalloc2.0"),
+    ("tcmalloc", "libtcmalloc_minimal.so.4", "libtcmalloc-minimal4"),
+    ("tbbmalloc", "libtbbmalloc_proxy.so.2", "libtbbmalloc2"),
+]
+INLINE_FORMS = ["pooled", "allocator", "heap"]
+
+# Everybody runs with its defaults: what tunes an allocator is kept out of the environment.
+TUNING = ("LD_PRELOAD", "GLIBC_TUNABLES", "MALLOC_", "MIMALLOC_", "TCMALLOC_", "TBB_", "TARN_", "_RJEM_")
+
+
+class Broken(Exception):
+    """A program that failed, or that does not run what it should: no result is to be trusted."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One allocator in one form. The drop-in and the peers differ in the preloaded file only."""
+
+    name: str
+    command: tuple
+    preload: str = ""
+
+    @property
+    def is_inline(self):
+        return len(self.command) > 1
+
+    def run(self, *arguments, timeout=120, prefix=()):
+        """Runs the program and returns the JSON lines it prints."""
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(TUNING)}
+        if self.preload:
+            environment["LD_PRELOAD"] = self.preload
+        words = [*self.command, *map(str, arguments)]
+        if prefix:  # the tool in front must not run on the allocator
+            words = [*prefix, "-E", f"LD_PRELOAD={self.preload}", *words] if self.preload else [*prefix, *words]
+            environment.pop("LD_PRELOAD", None)
+        shown = f"{self.name}: {' '.join(words[-len(arguments):])}"
+        try:
+            done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=timeout, check=False)
+        except subprocess.TimeoutExpired as slow:
+            raise Broken(f"{shown}: no end after {timeout} s") from slow
+        if done.returncode != 0:
+            raise Broken(f"{shown}: exit {done.returncode}: {done.stderr.strip()[-500:]}")
+        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        for answer in answers:
+            self._check_provider(answer)
+        return answers
+
+    def _check_provider(self, answer):
+        # The loader only warns of a preload that it cannot do, and the C library would be measured instead.
+        provider = answer.get("malloc")
+        if self.preload and provider and os.path.realpath(provider) != os.path.realpath(self.preload):
+            raise Broken(f"{self.name}: malloc comes from {provider}, not from {self.preload}")
+
+
+def library_path(soname):
+    """Where the loader finds a library, or None."""
+    for tool in ("ldconfig", "/sbin/ldconfig"):
+        try:
+            known = subprocess.run([tool, "-p"], capture_output=True, text=True, check=True).stdout
+        except (OSError, subprocess.CalledProcessError):
+            continue
+        for line in known.splitlines():
+            name, _, path = line.strip().partition(" => ")
+            if name.split(" ")[0] == soname:
+                return path
+    return None
+
+
+def find_columns(build, extra_peers):
+    """All columns of a build, and one line for each that is missing."""
+    program = os.path.join(build, "bin", "bench-malloc")
+    inline = os.path.join(build, "bin", "bench-inline")
+    drop_in = os.path.join(build, "lib", "libtarn-malloc.so")
+    if not os.path.exists(program):
+        raise Broken(f"{program} is not there: ./dev build release")
+    columns, missing = [Column("glibc", (program,))], []
+    for name, soname, package in PACKAGED:
+        path = library_path(soname)
+        if path:
+            columns.append(Column(name, (program,), path))
+        else:
+            missing.append(f"{name} is skipped: no {soname} (package {package})")
+    for name, path in extra_peers:
+        if not os.path.exists(path):
+            raise Broken(f"--peer {name}: {path} is not there")
+        columns.append(Column(name, (program,), os.path.abspath(path)))
+    if os.path.exists(drop_in):
+        columns.append(Column("tarn", (program,), drop_in))
+    else:
+        missing.append(f"tarn is skipped: no {drop_in}")
+    if os.path.exists(inline):
+        columns += [Column(form, (inline, form)) for form in INLINE_FORMS]
+    else:
+        missing.append(f"the inline forms are skipped: no {inline}")
+    return columns, missing

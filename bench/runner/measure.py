@@ -1,0 +1,120 @@
+"""Interleaved rounds: in each, every column runs every row once; the number of repetitions of a row is the same
+for all columns and found once, with glibc."""
+
+import statistics
+import sys
+from dataclasses import dataclass, field
+
+from .columns import Broken
+
+
+@dataclass
+class Row:
+    name: str
+    threads: int
+    units: int
+    budget: float
+    baseline: bool
+    repetitions: int = 1
+    results: dict = field(default_factory=dict)  # column name -> Samples
+
+
+@dataclass
+class Samples:
+    ns: list = field(default_factory=list)
+    peak_kib: list = field(default_factory=list)
+    faults: list = field(default_factory=list)
+
+    @property
+    def median(self):
+        return statistics.median(self.ns)
+
+    @property
+    def spread(self):
+        """Interquartile range over median."""
+        if len(self.ns) < 3:
+            return 0.0
+        low, _, high = statistics.quantiles(self.ns, n=4, method="inclusive")
+        return (high - low) / self.median
+
+    @property
+    def peak(self):
+        return statistics.median(self.peak_kib)
+
+
+def rows_of(column):
+    """Names of the rows that a column has, and what they are."""
+    answers = column.run("rows")
+    return {a["row"]: Row(a["row"], a["threads"], a["units"], a["budget"], a["baseline"]) for a in answers}
+
+
+def round_to_two_digits(number):
+    scale = 1
+    while number >= 100:
+        number, scale = number / 10, scale * 10
+    return max(1, round(number)) * scale
+
+
+def calibrate(row, glibc, target_ms):
+    """Sets the repetitions so that glibc needs about target_ms (times the row's budget)."""
+    wanted = target_ms * 1e6 * row.budget
+    row.repetitions = 1
+    for _ in range(12):
+        wall = glibc.run("row", row.name, row.repetitions)[0]["wall_ns"]
+        if wanted / 1.5 <= wall <= wanted * 1.5:
+            return
+        # A short run is mostly its own beginning, and would promise too little: approach in steps.
+        factor = min(100, wanted / wall)
+        if row.repetitions == 1 and factor <= 1:
+            return
+        row.repetitions = round_to_two_digits(max(1, row.repetitions * factor))
+
+
+class Progress:
+    """One line on stderr, rewritten on a terminal."""
+
+    def __init__(self, steps):
+        self.steps, self.done, self.shown = steps, 0, -1
+
+    def step(self, text):
+        self.done += 1
+        percent = 100 * self.done // self.steps
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r\033[K   {percent:3d} %  {text}")
+        elif percent // 10 != self.shown // 10:
+            sys.stderr.write(f"   {percent:3d} %  {text}\n")
+        self.shown = percent
+        sys.stderr.flush()
+
+    def end(self):
+        if sys.stderr.isatty():
+            sys.stderr.write("\r\033[K")
+
+
+def measure(columns, wanted, rounds, target_ms):
+    """Measures all rows for which wanted(name) holds. Raises Broken when two checksums of a row differ."""
+    known = {column.name: rows_of(column) for column in columns}
+    glibc = columns[0]
+    rows = [row for name, row in known[glibc.name].items() if wanted(name)]
+    progress = Progress(len(rows) * (rounds + 1))
+    for row in rows:
+        progress.step(f"calibrating {row.name}")
+        calibrate(row, glibc, target_ms)
+    checksums = {}
+    for turn in range(rounds):
+        for number, row in enumerate(rows):
+            progress.step(f"round {turn + 1} of {rounds}: {row.name}")
+            having = [column for column in columns if row.name in known[column.name]]
+            first = (turn + number) % len(having)
+            for column in having[first:] + having[:first]:
+                answer = column.run("row", row.name, row.repetitions)[0]
+                sums = checksums.setdefault(row.name, (answer["checksum"], column.name))
+                if sums[0] != answer["checksum"]:
+                    raise Broken(f"{row.name}: checksum {answer['checksum']} of {column.name} is not "
+                                 f"{sums[0]} of {sums[1]}")
+                samples = row.results.setdefault(column.name, Samples())
+                samples.ns.append(answer["ns"])
+                samples.peak_kib.append(answer["peak_kib"])
+                samples.faults.append(answer["faults"])
+    progress.end()
+    return rows, {name: sums[0] for name, sums in checksums.items()}

@@ -1,0 +1,60 @@
+"""The steady state: page faults and system calls of ten million warm operations."""
+
+import os
+import re
+import shutil
+import tempfile
+
+from . import text
+from .columns import Broken
+
+STEPS = 10_000_000
+BEGIN, END = "bench: steady begins", "bench: steady ends"
+
+
+def calls_between_markers(trace):
+    """Counts the system calls of a strace log between the two markers, by name."""
+    counts, inside = {}, False
+    for line in trace.splitlines():
+        if BEGIN in line:
+            inside = True
+        elif END in line:
+            return counts
+        elif inside:
+            found = re.match(r"(?:\d+\s+)?(\w+)\(", line)
+            if found:
+                counts[found[1]] = counts.get(found[1], 0) + 1
+    raise Broken("the trace has no markers")
+
+
+def traced_calls(column, steps):
+    if not shutil.which("strace"):
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        log = os.path.join(folder, "trace")
+        column.run("steady", steps, prefix=("strace", "-f", "-qq", "-o", log), timeout=600)
+        with open(log, encoding="utf-8", errors="replace") as file:
+            return calls_between_markers(file.read())
+
+
+def measure(columns, quick):
+    """One dictionary a column: faults, system calls by name (None without strace), ns for one step."""
+    steps = STEPS // 50 if quick else STEPS
+    found = {}
+    for column in columns:
+        if column.name in ("pooled", "heap"):  # they have no random sizes, or no second thread
+            continue
+        plain = column.run("steady", steps, timeout=600)[0]
+        found[column.name] = {"steps": steps, "faults": plain["faults"], "system_calls": traced_calls(column, steps),
+                              "ns": plain["wall_ns"] * 2 / steps, "peak_kib": plain["peak_kib"]}
+    return found
+
+
+def report(found):
+    lines = []
+    for name, each in found.items():
+        calls = each["system_calls"]
+        shown = "no strace" if calls is None else str(sum(calls.values()))
+        detail = " ".join(f"{call}:{count}" for call, count in sorted((calls or {}).items()))
+        lines.append([name, f"{each['steps']:,}", str(each["faults"]), shown, text.number(each["ns"]), detail])
+    return text.lay_out(["steady state", "operations", "page faults", "system calls", "ns", "which"], lines)

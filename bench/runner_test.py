@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Tests of the runner's own arithmetic and of what it refuses."""
+
+import os
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+from runner import measure, steady, summary, text  # noqa: E402
+from runner.columns import Broken, Column  # noqa: E402
+
+
+def row(name, baseline=False, **ns):
+    made = measure.Row(name, 1, 1, 1.0, baseline)
+    for column, value in ns.items():
+        made.results[column] = measure.Samples([value], [1000], [0])
+    return made
+
+
+def program(text_of_script):
+    """A column whose program is a shell script."""
+    file = tempfile.NamedTemporaryFile("w", suffix=".sh", delete=False)
+    with file:
+        file.write("#!/bin/sh\n" + text_of_script)
+    os.chmod(file.name, 0o755)
+    return Column("fake", (file.name,))
+
+
+class Summary(unittest.TestCase):
+    def test_geometric_mean(self):
+        self.assertAlmostEqual(summary.geometric_mean([1, 4]), 2)
+
+    def test_spread_is_interquartile_over_median(self):
+        self.assertAlmostEqual(measure.Samples([1, 2, 3, 4, 5], [], []).spread, 2 / 3)
+
+    def test_best_other_is_never_tarn_nor_an_inline_form(self):
+        found = row("r", glibc=9.0, jemalloc=5.0, tarn=1.0, pooled=0.5)
+        self.assertEqual(summary.best_other(found), ("jemalloc", 5.0))
+        self.assertAlmostEqual(summary.ratio_to_best(found), 0.2)
+
+    def test_baselines_are_in_no_mean(self):
+        rows = [row("r", glibc=2.0, tarn=1.0), row("queue-alone", True, glibc=1.0, tarn=100.0)]
+        self.assertAlmostEqual(summary.time_means(rows, ["glibc", "tarn"])["glibc"], 0.5)
+
+    def test_queue_is_taken_off(self):
+        rows = [row("handoff-64", glibc=30.0), row("queue-alone", True, glibc=20.0)]
+        self.assertEqual(summary.handoff_without_queue(rows), {"handoff-64": {"glibc": 10.0}})
+
+    def test_goals_are_missed_when_they_are(self):
+        rows = [row("pair-64", glibc=6.0, tarn=7.0, pooled=3.0)]
+        verdicts = {goal.text.split(":")[0] + goal.text[-12:]: goal.met for goal in summary.goals(rows, ["glibc", "tarn"])}
+        self.assertFalse(any(met for text_, met in verdicts.items() if "memory" not in text_ and "mean" not in text_))
+        rows = [row("pair-64", glibc=6.0, tarn=5.0, pooled=1.0)]
+        self.assertTrue(all(goal.met for goal in summary.goals(rows, ["glibc", "tarn"])))
+
+    def test_slow_rows_are_flagged(self):
+        rows = [row("slow", glibc=1.0, tarn=1.2), row("even", glibc=1.0, tarn=1.0)]
+        shown = text.malloc_table(rows, ["glibc", "tarn"]).splitlines()
+        self.assertEqual([line.endswith("!") for line in shown if line.startswith(("slow", "even"))], [True, False])
+
+
+class Measure(unittest.TestCase):
+    def test_rounding(self):
+        self.assertEqual([measure.round_to_two_digits(n) for n in (0.2, 7, 99, 123, 98765)], [1, 7, 99, 120, 99000])
+
+    def test_different_checksums_are_refused(self):
+        script = 'case $1 in rows) echo \'{"row":"r","threads":1,"units":1,"budget":1,"baseline":false}\';; *) ' \
+                 'echo \'{"wall_ns":1000000,"ns":1,"checksum":"%s","peak_kib":1,"faults":0}\';; esac\n'
+        columns = [program(script % "a"), Column("other", program(script % "b").command)]
+        with self.assertRaisesRegex(Broken, "checksum b of other is not a"):
+            measure.measure(columns, lambda name: True, 1, 1)
+        for column in columns:
+            os.unlink(column.command[0])
+
+    def test_a_preload_without_effect_is_refused(self):
+        column = program('echo \'{"malloc":"/lib/libc.so.6"}\'\n')
+        preloaded = Column("peer", column.command, preload="/nowhere/libpeer.so")
+        with self.assertRaisesRegex(Broken, "malloc comes from /lib/libc.so.6"):
+            preloaded.run("row")
+        os.unlink(column.command[0])
+
+    def test_a_failing_program_is_refused(self):
+        column = program("echo no memory >&2; exit 3\n")
+        with self.assertRaisesRegex(Broken, "exit 3: no memory"):
+            column.run("row")
+        os.unlink(column.command[0])
+
+
+class Steady(unittest.TestCase):
+    def test_calls_outside_the_markers_do_not_count(self):
+        trace = ('12 mmap(NULL) = 0\n12 write(-1, "bench: steady begins", 20) = -1\n12 madvise(0x1) = 0\n'
+                 '13 madvise(0x1) = 0\n12 write(-1, "bench: steady ends", 18) = -1\n12 munmap(0x1) = 0\n')
+        self.assertEqual(steady.calls_between_markers(trace), {"madvise": 2})
+
+    def test_a_trace_without_markers_is_refused(self):
+        with self.assertRaises(Broken):
+            steady.calls_between_markers("12 mmap(NULL) = 0\n")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,83 @@
+// The steady state: what the server-like mix still asks of the kernel once it is warm.
+#pragma once
+#include <unistd.h>
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <thread>
+
+#include "process.hpp"
+#include "rows/slots.hpp"
+
+namespace bench {
+
+/// Threads meet here without a system call (std::barrier sleeps in the kernel).
+class spinning_barrier {
+ public:
+  explicit spinning_barrier(unsigned threads) noexcept : threads_(threads) {}
+
+  void arrive_and_wait() noexcept {
+    const unsigned round = round_.load();
+    if (arrived_.fetch_add(1) + 1 == threads_) {
+      arrived_.store(0);
+      round_.store(round + 1);
+    } else {
+      while (round_.load() == round) {
+      }
+    }
+  }
+
+ private:
+  const unsigned threads_;
+  std::atomic<unsigned> arrived_{0};
+  std::atomic<unsigned> round_{0};
+};
+
+/// A system call that does nothing and stands out in a trace: strace shows its text between all others.
+inline void trace_marker(const char* text) noexcept {
+  [[maybe_unused]] const ssize_t refused = write(-1, text, std::strlen(text));
+}
+
+/// Two threads, `steps` of the server-like mix in all as warm-up, then `steps` again, between two markers.
+template <class Front>
+int run_steady(std::uint64_t steps) {
+  constexpr unsigned threads = 2;
+  spinning_barrier together(threads);
+  patience::yields = false;
+  std::array<std::uint64_t, threads> sums{};
+  long faults = 0;
+  std::int64_t wall_ns = 0;
+  const auto body = [&](unsigned thread) {
+    server<Front> worker({thread, threads, 0});
+    std::uint64_t sum = worker.run(steps / threads);
+    together.arrive_and_wait();
+    if (thread == 0) {
+      page_faults();  // the first call itself may touch new pages
+      faults = page_faults();
+      wall_ns = now_ns();
+      trace_marker("bench: steady begins");
+    }
+    together.arrive_and_wait();
+    sum += worker.run(steps / threads);
+    together.arrive_and_wait();
+    if (thread == 0) {
+      trace_marker("bench: steady ends");
+      wall_ns = now_ns() - wall_ns;
+      faults = page_faults() - faults;
+    }
+    together.arrive_and_wait();
+    sums[thread] = sum + worker.finish();
+  };
+  std::thread other(body, 1);
+  body(0);
+  other.join();
+  std::printf(
+      "{\"form\":\"%s\",\"steady\":%llu,\"malloc\":\"%s\",\"faults\":%ld,\"wall_ns\":%lld,"
+      "\"checksum\":\"%016llx\",\"peak_kib\":%ld}\n",
+      Front::name, static_cast<unsigned long long>(steps), malloc_provider(), faults, static_cast<long long>(wall_ns),
+      static_cast<unsigned long long>(sums[0] + sums[1]), peak_kib());
+  return 0;
+}
+
+}  // namespace bench

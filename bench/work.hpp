@@ -1,0 +1,81 @@
+// What every row is made of: who does how much, the memory really used, and the random numbers.
+#pragma once
+#include <sched.h>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace bench {
+
+/// The part of a row that one thread does.
+struct share {
+  unsigned thread;            // 0 .. threads-1
+  unsigned threads;           // all of them run at once
+  std::uint64_t repetitions;  // how often this thread repeats the work
+};
+
+/// Does the work and returns its checksum: the sum of what was read back from the blocks.
+/// The sum over the threads depends on the repetitions only, never on the allocator.
+using work = std::uint64_t (*)(const share&);
+
+/// Hides a pointer and all of memory from the optimiser, so that no allocation, store or free
+/// of a loop is elided or carried from one iteration to the next in a register.
+template <class T>
+inline void keep(T*& p) noexcept {
+  asm volatile("" : "+r"(p) : : "memory");
+}
+
+/// Writes the first word of a block: every block of every row is used.
+inline void mark(void* block, std::uint64_t value) noexcept {
+  *static_cast<std::uint64_t*>(block) = value;
+  keep(block);
+}
+
+/// Reads the word back, before the block is freed.
+inline std::uint64_t marked(void* block) noexcept { return *static_cast<std::uint64_t*>(block); }
+
+/// Random numbers (a 64-bit Weyl sequence, mixed by one wide multiplication): the same sequence on
+/// every machine, and so cheap that it does not show beside an allocation.
+class random_numbers {
+ public:
+  explicit random_numbers(std::uint64_t seed) noexcept : state_(seed * 0x9e3779b97f4a7c15u) {}
+
+  std::uint64_t next() noexcept {
+    __extension__ using wide = unsigned __int128;
+    state_ += 0xa0761d6478bd642fu;
+    const wide product = static_cast<wide>(state_) * (state_ ^ 0xe7037ed1a0b428dbu);
+    return static_cast<std::uint64_t>(product >> 64) ^ static_cast<std::uint64_t>(product);
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+/// 0 .. bound-1 for a bound below 2^32, from the upper half of a random number.
+inline std::size_t below(std::uint64_t random, std::size_t bound) noexcept {
+  return static_cast<std::size_t>(((random >> 32) * bound) >> 32);
+}
+
+/// A block size of 16 .. 1024 bytes in steps of 16, small ones more often (mean 268), from the lower half.
+inline std::size_t skewed_size(std::uint64_t random) noexcept { return 16 + (random & (random >> 12) & 1008); }
+
+/// Waits for another thread: spins first, then gives the processor away.
+class patience {
+ public:
+  /// Off where the system calls of the process are counted.
+  static inline bool yields = true;
+
+  void wait() noexcept {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+    if (++spins_ % 1024 == 0 && yields) sched_yield();
+  }
+
+ private:
+  unsigned spins_ = 0;
+};
+
+}  // namespace bench
