@@ -88,19 +88,20 @@ class Install(unittest.TestCase):
         self.assertEqual(run(self.compile_c("heap.c", "by_pkg_config", *flags)), "ok\n")
 
     def test_drop_in_brings_no_cxx_runtime_into_a_c_program(self):
-        library = self.prefix / "lib/libtarn-malloc.so"
+        library = self.copy_without_spaces() / "lib/libtarn-malloc.so"
         plain = self.compile_c("plain.c", "plain")
-        self.assertEqual(run(plain, environment={"LD_PRELOAD": self.spaceless(library)}), "ok\n")
+        self.assertEqual(run(plain, environment={"LD_PRELOAD": str(library)}), "ok\n")
 
     def test_tarn_runs_a_program_on_the_installed_drop_in(self):
-        seen = run(self.prefix / "bin/tarn", "run", "--", "cat", "/proc/self/maps")
-        self.assertIn(str(self.prefix / "lib/libtarn-malloc.so"), seen)
+        prefix = self.copy_without_spaces()
+        seen = run(prefix / "bin/tarn", "run", "--", "cat", "/proc/self/maps")
+        self.assertIn(str(prefix / "lib/libtarn-malloc.so"), seen)
 
-    def spaceless(self, library):
-        """LD_PRELOAD takes spaces for separators, so a copy stands where there is none."""
+    def copy_without_spaces(self):
+        """The installed tree where LD_PRELOAD can name it: there a space ends a name."""
         folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn-"))
         self.addCleanup(shutil.rmtree, folder)
-        return str(shutil.copy(library, folder))
+        return pathlib.Path(shutil.copytree(self.prefix, folder / "prefix"))
 
 
 if __name__ == "__main__":
