@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""Tests that listing.py sees what must not be on the fast path."""
+
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+import listing  # noqa: E402
+
+HEAD = "\n0000000000000000 <f>:\n"
+
+
+def path_of(*instructions):
+    lines = [f"  {4 * index:x}:\t{text}" for index, text in enumerate(instructions)]
+    return listing.fast_path("f", listing.functions(HEAD + "\n".join(lines))["f"], listing.RULES["x86_64"])
+
+
+class Path(unittest.TestCase):
+    def test_conditional_jumps_are_not_taken(self):
+        self.assertEqual(path_of("test %rax,%rax", "je 10 <f+0x10>", "ret", "nop", "call 0 <f>"),
+                         ["test %rax,%rax", "je slow", "ret"])
+
+    def test_jumps_within_are_followed(self):
+        self.assertEqual(path_of("jmp 8 <f+0x8>", "call 0 <f>", "ret"), ["ret"])
+
+    def test_a_jump_out_ends_the_path(self):
+        self.assertEqual(path_of("mov %rdi,%rsi", "jmp 99 <slow>"), ["mov %rdi,%rsi", "jmp 99 <slow>"])
+
+    def test_a_path_without_end_is_refused(self):
+        with self.assertRaises(listing.Bad):
+            path_of("jmp 4 <f+0x4>", "nop")
+
+    def test_relocations_name_the_symbol(self):
+        text = HEAD + "   0:\tmov 0x0(%rip),%rax        # 7 <f+0x7>\n\t\t\t3: R_X86_64_GOTTPOFF\ttarn::local-0x4\n"
+        self.assertEqual(listing.functions(text)["f"], [(0, "mov tarn::local,%rax")])
+
+
+class Rules(unittest.TestCase):
+    def refused(self, architecture, text):
+        return listing.re.match(listing.RULES[architecture][3], text) is not None
+
+    def test_x86_64(self):
+        for text in ("call 0 <f>", "lock xadd %rax,(%rdi)", "xchg %rax,(%rdi)", "mfence", "syscall"):
+            self.assertTrue(self.refused("x86_64", text), text)
+        for text in ("mov %rax,(%rdi)", "je slow", "xchg %ax,%ax", "ret"):
+            self.assertFalse(self.refused("x86_64", text), text)
+
+    def test_aarch64(self):
+        for text in ("bl 0 <f>", "blr x1", "ldaxr x0, [x1]", "casal x0, x1, [x2]", "swp x0, x1, [x2]", "dmb ish"):
+            self.assertTrue(self.refused("aarch64", text), text)
+        for text in ("ldr x0, [x1]", "b.eq slow", "cbz x0", "ldar x0, [x1]"):
+            self.assertFalse(self.refused("aarch64", text), text)
+
+
+if __name__ == "__main__":
+    unittest.main()
