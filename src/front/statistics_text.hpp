@@ -10,7 +10,7 @@
 
 #include "base/options.hpp"
 #include "base/text.hpp"
-#include "tarn/statistics.hpp"
+#include <tarn/statistics.hpp>
 
 namespace tarn::front {
 

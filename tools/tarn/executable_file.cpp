@@ -1,4 +1,4 @@
-#include "executable_file.hpp"
+#include "tarn/executable_file.hpp"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <string_view>
 #include <utility>
 
-#include "failure.hpp"
+#include "tarn/failure.hpp"
 
 namespace tarn::command {
 namespace {
@@ -73,6 +73,7 @@ executable_file::executable_file(std::string shown, std::string path)
 void executable_file::read_script() {
   const std::string_view line = std::string_view(start_).substr(0, std::min(script_bytes, start_.find('\n')));
   if (line.starts_with("#!")) {
+    kind_ = kind::script;
     const std::size_t begin = line.find_first_not_of(" \t", 2);
     if (begin != std::string_view::npos) {
       interpreter_ = line.substr(begin, line.find_first_of(std::string_view(" \t\0", 3), begin) - begin);

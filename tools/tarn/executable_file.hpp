@@ -11,14 +11,14 @@ namespace tarn::command {
 
 class executable_file {
  public:
-  enum class kind { elf, script };
+  enum class kind { elf, script, text };  // a text has no `#!`
 
   // Reads the start of `path`. Throws cannot_run, calling the file `shown`, when it is no kind of program.
   executable_file(std::string shown, std::string path);
 
   executable_file::kind kind() const { return kind_; }
 
-  // Of a script: the file in its `#!` line, or /bin/sh, which execvp(3) gives a text without one.
+  // The file in the `#!` line of a script; /bin/sh for a text.
   const std::string& interpreter() const { return interpreter_; }
 
   // Of an ELF file: throws cannot_run unless the dynamic loader of this machine's glibc will start it and obey
@@ -34,7 +34,7 @@ class executable_file {
   std::string shown_;
   std::string path_;
   std::string start_;  // the first bytes of the file
-  enum kind kind_ = kind::script;
+  enum kind kind_ = kind::text;
   std::string interpreter_;
 };
 

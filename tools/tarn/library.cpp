@@ -1,4 +1,4 @@
-#include "library.hpp"
+#include "tarn/library.hpp"
 
 #include <unistd.h>
 
@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "failure.hpp"
+#include "tarn/failure.hpp"
 
 namespace tarn::command {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "commands.hpp"
-#include "failure.hpp"
-#include "tarn/version.hpp"
+#include <tarn/version.hpp>
+#include "tarn/commands.hpp"
+#include "tarn/failure.hpp"
 
 namespace {
 

@@ -1,11 +1,11 @@
-#include "option_words.hpp"
+#include "tarn/option_words.hpp"
 
 #include <fmt/format.h>
 
 #include <cstring>
 #include <sstream>
 
-#include "failure.hpp"
+#include "tarn/failure.hpp"
 
 namespace tarn::command {
 

@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "commands.hpp"
-#include "option_words.hpp"
+#include "tarn/commands.hpp"
+#include "tarn/option_words.hpp"
 
 namespace tarn::command {
 namespace {

@@ -1,4 +1,4 @@
-#include "program.hpp"
+#include "tarn/program.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "executable_file.hpp"
-#include "failure.hpp"
+#include "tarn/executable_file.hpp"
+#include "tarn/failure.hpp"
 
 namespace tarn::command {
 namespace {
@@ -68,17 +68,23 @@ std::string find_program(const std::string& name) {
   fail(exit_code::not_found, "{}: not found in PATH", name);
 }
 
-void check_preloadable(const std::string& name, const std::string& path) {
+start check_preloadable(const std::string& name, const std::string& path) {
   constexpr int most_interpreters = 4;  // as many `#!` lines in a row as the kernel follows
   std::string file = path;
   std::string shown = name;
+  start how = start::directly;
   for (int followed = 0;; ++followed) {
     const executable_file executable(shown, file);
     if (executable.kind() == executable_file::kind::elf) {
       executable.check_elf();
-      return;
+      return how;
     }
     if (followed == most_interpreters) fail(exit_code::cannot_run, "{}: too many interpreters in a row", name);
+    if (executable.kind() == executable_file::kind::text) {
+      // The kernel gives such an interpreter no shell.
+      if (followed != 0) fail(exit_code::cannot_run, "{}: neither an ELF program nor a script", shown);
+      how = start::through_shell;
+    }
     file = executable.interpreter();
     const int error = execution_error(file);
     const std::string words = error == EISDIR   ? "is a directory"

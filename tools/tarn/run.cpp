@@ -10,11 +10,11 @@
 #include <memory>
 #include <utility>
 
-#include "commands.hpp"
-#include "failure.hpp"
-#include "library.hpp"
-#include "option_words.hpp"
-#include "program.hpp"
+#include "tarn/commands.hpp"
+#include "tarn/failure.hpp"
+#include "tarn/library.hpp"
+#include "tarn/option_words.hpp"
+#include "tarn/program.hpp"
 
 namespace tarn::command {
 namespace {
@@ -79,7 +79,7 @@ void set_environment(const std::string& name, const std::string& value) {
   std::vector<setting> settings = settings_of(request);
   const std::string library = find_library(request.library);
   const std::string program = find_program(words.front());
-  check_preloadable(words.front(), program);
+  const start how = check_preloadable(words.front(), program);
 
   for (setting& each : settings) {
     if (each.option->id == base::option_id::stats_file) each.value = prepared_stats_file(each.value);
@@ -88,10 +88,16 @@ void set_environment(const std::string& name, const std::string& value) {
   const char* const others = std::getenv("LD_PRELOAD");
   set_environment("LD_PRELOAD", others == nullptr || *others == '\0' ? library : library + ':' + others);
 
-  std::vector<char*> arguments;
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  std::vector<const char*> arguments;
+  for (const std::string& word : words) arguments.push_back(word.c_str());
   arguments.push_back(nullptr);
-  ::execvp(program.c_str(), arguments.data());  // has a slash: no search, but /bin/sh for a text without #!
+  const char* file = program.c_str();
+  if (how == start::through_shell) {
+    arguments[0] = file;
+    file = "/bin/sh";
+    arguments.insert(arguments.begin(), file);
+  }
+  ::execv(file, const_cast<char* const*>(arguments.data()));
   fail(exit_code::cannot_run, "{}: {}", words.front(), system_words(errno));
 }
 
