@@ -58,16 +58,13 @@ def round_to_two_digits(number):
 def calibrate(row, glibc, target_ms):
     """Sets the repetitions so that glibc needs about target_ms (times the row's budget)."""
     wanted = target_ms * 1e6 * row.budget
-    row.repetitions = 1
+    row.repetitions = 16  # fewer are mostly the row's own beginning
     for _ in range(12):
         wall = glibc.run("row", row.name, row.repetitions)[0]["wall_ns"]
         if wanted / 1.5 <= wall <= wanted * 1.5:
             return
-        # A short run is mostly its own beginning, and would promise too little: approach in steps.
-        factor = min(100, wanted / wall)
-        if row.repetitions == 1 and factor <= 1:
-            return
-        row.repetitions = round_to_two_digits(max(1, row.repetitions * factor))
+        # In steps: what is short is not exact yet.
+        row.repetitions = round_to_two_digits(row.repetitions * min(100, wanted / wall))
 
 
 class Progress:
