@@ -1,0 +1,140 @@
+// The owner's path, inline: take a block from the calling thread's heap, give
+// one back. No call, no lock, no atomic read-modify-write, no system call.
+//
+//   allocate    load local, load top, load top[-1], test, store top
+//   deallocate  load the page map entry, compare with local ⊕ class,
+//               load top, test, store the block, store top
+//
+// A *magazine* is an array of block addresses. `top` points one past the last
+// address; the entry below the first is null, so that "empty" is seen by the
+// load that takes a block; the array ends on a multiple of its own size, so
+// that "full" is seen in the pointer. A heap that must see every call (no heap
+// yet, a shared heap, a heap that counts) has *closed* magazines, which look
+// empty and full at once: then each call takes the slow path, and the fast
+// path needs no further test.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <tarn/detail/size_class.hpp>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define TARN_ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TARN_ADDRESS_SANITIZER 1
+#endif
+#endif
+#ifndef TARN_ADDRESS_SANITIZER
+#define TARN_ADDRESS_SANITIZER 0
+#endif
+#if TARN_ADDRESS_SANITIZER
+#include <sanitizer/asan_interface.h>
+#endif
+
+#ifndef TARN_SMALL
+#define TARN_SMALL 0
+#endif
+
+namespace tarn::detail {
+
+/// Addresses in one magazine's array, the null entry included. Fewer in the
+/// builds that hunt for errors: rare paths are common there.
+inline constexpr std::size_t magazine_slots = TARN_SMALL ? 8 : 64;
+inline constexpr std::size_t magazine_bytes = magazine_slots * sizeof(void*);
+
+/// What the fast path sees of a heap. The rest follows in heap/heap.hpp.
+/// Aligned so that a heap's address and a class fit into one word.
+struct alignas(128) heap_front {
+  void** top[class_count];  ///< owner only
+};
+
+/// Address space is mapped in units; each has one entry.
+inline constexpr unsigned unit_shift = 16;
+
+/// key = address of the owning heap | size class, 0 where no block can be.
+/// Written by the owner of the unit, read by any thread that holds a block.
+struct page_map_entry {
+  std::uintptr_t key;
+  void* slab;
+};
+
+/// The page map: entries for the units [first, first + count).
+struct page_map_view {
+  page_map_entry* entries;
+  std::uintptr_t first;
+  std::uintptr_t count;
+};
+
+extern constinit page_map_view page_map;
+
+/// The calling thread's heap: never null, a static empty heap until the thread
+/// first allocates. Constant-initialised and trivially destructible, so that a
+/// read costs one load and works at any time in a thread's life.
+extern constinit thread_local heap_front* local [[gnu::tls_model("initial-exec")]];
+
+/// The paths that are not inline. `at` is the heap that the caller found in
+/// `local`. Null when no memory is left.
+void* allocate_slow(heap_front* at, size_class index) noexcept;
+void deallocate_slow(heap_front* at, void* block) noexcept;
+/// A block for any size and alignment; null when no memory is left.
+void* allocate_any(heap_front* at, std::size_t bytes, std::size_t alignment) noexcept;
+/// Gives back a block that should have `index`; reports a fault if it has not.
+void deallocate_slow(heap_front* at, void* block, size_class index) noexcept;
+
+inline void mark_allocated([[maybe_unused]] void* block,
+                           [[maybe_unused]] std::size_t bytes) noexcept {
+#if TARN_ADDRESS_SANITIZER
+  if (block != nullptr) {
+    __asan_unpoison_memory_region(block, bytes);
+  }
+#endif
+}
+inline void mark_free([[maybe_unused]] void* block, [[maybe_unused]] std::size_t bytes) noexcept {
+#if TARN_ADDRESS_SANITIZER
+  __asan_poison_memory_region(block, bytes);
+#endif
+}
+
+/// A block of class `index` from `at`; null when no memory is left.
+[[gnu::always_inline]] inline void* allocate(heap_front* at, size_class index) noexcept {
+  void** const top = at->top[index];
+  void* block = top[-1];
+  if (block != nullptr) [[likely]] {
+    at->top[index] = top - 1;
+  } else {
+    block = allocate_slow(at, index);
+  }
+  mark_allocated(block, size_of(index));
+  return block;
+}
+
+/// The key of the unit in which `address` lies, 0 when there is none.
+[[gnu::always_inline]] inline std::uintptr_t key_of(const void* address) noexcept {
+  const std::uintptr_t unit =
+      (reinterpret_cast<std::uintptr_t>(address) >> unit_shift) - page_map.first;
+  if (unit >= page_map.count) [[unlikely]] {
+    return 0;
+  }
+  return __atomic_load_n(&page_map.entries[unit].key, __ATOMIC_RELAXED);
+}
+
+/// Gives back a block of class `index` that any heap may own.
+[[gnu::always_inline]] inline void deallocate(heap_front* at, void* block,
+                                              size_class index) noexcept {
+  if ((key_of(block) ^ reinterpret_cast<std::uintptr_t>(at)) != index) [[unlikely]] {
+    deallocate_slow(at, block, index);
+    return;
+  }
+  void** const top = at->top[index];
+  if (reinterpret_cast<std::uintptr_t>(top) % magazine_bytes == 0) [[unlikely]] {
+    deallocate_slow(at, block, index);
+    return;
+  }
+  *top = block;
+  at->top[index] = top + 1;
+  mark_free(block, size_of(index));
+}
+
+}  // namespace tarn::detail

@@ -1,0 +1,37 @@
+// Arithmetic on sizes, addresses and bits, and the units they are written in.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace tarn::base {
+
+inline namespace units {
+consteval std::size_t operator""_KiB(unsigned long long count) { return count << 10; }
+consteval std::size_t operator""_MiB(unsigned long long count) { return count << 20; }
+consteval std::size_t operator""_GiB(unsigned long long count) { return count << 30; }
+}  // namespace units
+
+constexpr bool is_power_of_two(std::size_t number) noexcept { return std::has_single_bit(number); }
+
+/// `number` rounded up to a multiple of `alignment`, a power of two. The caller
+/// knows that it does not overflow.
+constexpr std::size_t align_up(std::size_t number, std::size_t alignment) noexcept {
+  return (number + alignment - 1) & ~(alignment - 1);
+}
+constexpr std::size_t align_down(std::size_t number, std::size_t alignment) noexcept {
+  return number & ~(alignment - 1);
+}
+inline char* align_up(char* address, std::size_t alignment) noexcept {
+  const auto number = reinterpret_cast<std::uintptr_t>(address);
+  return address + (align_up(number, alignment) - number);
+}
+inline bool is_aligned(const void* address, std::size_t alignment) noexcept {
+  return (reinterpret_cast<std::uintptr_t>(address) & (alignment - 1)) == 0;
+}
+constexpr std::size_t divide_up(std::size_t number, std::size_t by) noexcept {
+  return (number + by - 1) / by;
+}
+
+}  // namespace tarn::base

@@ -1,0 +1,75 @@
+#include "base/fault.hpp"
+
+#include <cstdlib>
+
+#include "base/text.hpp"
+
+namespace tarn::base {
+namespace {
+
+constexpr int standard_error = 2;
+using line = text_buffer<512>;
+
+[[noreturn]] void die(line& message) noexcept {
+  message.append('\n').write_to(standard_error);
+  std::abort();
+}
+
+}  // namespace
+
+void fault_foreign_pointer(const char* entry, const void* pointer) noexcept {
+  line message;
+  message.append("tarn: ").append(entry).append("(").pointer(pointer);
+  message.append("): foreign pointer: not a block of this allocator");
+  die(message);
+}
+
+void fault_double_free(const void* pointer, std::size_t block_bytes) noexcept {
+  line message;
+  message.append("tarn: free(").pointer(pointer).append("): double free of a block of ");
+  message.decimal(block_bytes).append(" bytes");
+  die(message);
+}
+
+void fault_misaligned(const char* entry, const void* pointer, const void* block,
+                      std::size_t block_bytes) noexcept {
+  const auto into = static_cast<const char*>(pointer) - static_cast<const char*>(block);
+  line message;
+  message.append("tarn: ").append(entry).append("(").pointer(pointer);
+  message.append("): misaligned pointer: ").decimal(static_cast<std::uint64_t>(into));
+  message.append(" bytes into the ").decimal(block_bytes).append("-byte block at ").pointer(block);
+  die(message);
+}
+
+void fault_wrong_size(const void* pointer, std::size_t said_bytes,
+                      std::size_t block_bytes) noexcept {
+  line message;
+  message.append("tarn: free(").pointer(pointer).append(", ").decimal(said_bytes);
+  message.append("): wrong size: the block has ").decimal(block_bytes).append(" bytes");
+  die(message);
+}
+
+void fault_strict_heap(const char* heap_name, const void* pointer, std::uint32_t freeing_thread,
+                       std::uint32_t owning_thread) noexcept {
+  line message;
+  message.append("tarn: heap \"").escaped(heap_name).append("\": block ").pointer(pointer);
+  message.append(" freed by thread ").decimal(freeing_thread).append(", but only thread ");
+  message.decimal(owning_thread).append(" may use this strict heap");
+  die(message);
+}
+
+void fault_cannot_throw(std::size_t bytes) noexcept {
+  line message;
+  message.append("tarn: operator new(").decimal(bytes);
+  message.append("): no memory, and no C++ runtime to throw std::bad_alloc with");
+  die(message);
+}
+
+void fault_broken_invariant(const char* condition, const char* file, int line_number) noexcept {
+  line message;
+  message.append("tarn: broken invariant, please report: ").append(condition).append(" at ");
+  message.append(file).append(':').decimal(static_cast<std::uint64_t>(line_number));
+  die(message);
+}
+
+}  // namespace tarn::base

@@ -1,0 +1,27 @@
+// Each way to die is one function with a name: it says what happened in one
+// line on standard error, with the numbers a person needs, and aborts.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tarn::base {
+
+/// `entry` is the name of the function that was called, "free" for example.
+[[noreturn]] void fault_foreign_pointer(const char* entry, const void* pointer) noexcept;
+[[noreturn]] void fault_double_free(const void* pointer, std::size_t block_bytes) noexcept;
+[[noreturn]] void fault_misaligned(const char* entry, const void* pointer, const void* block,
+                                   std::size_t block_bytes) noexcept;
+[[noreturn]] void fault_wrong_size(const void* pointer, std::size_t said_bytes,
+                                   std::size_t block_bytes) noexcept;
+[[noreturn]] void fault_strict_heap(const char* heap_name, const void* pointer,
+                                    std::uint32_t freeing_thread,
+                                    std::uint32_t owning_thread) noexcept;
+/// operator new found no memory, and there is no C++ runtime to throw with.
+[[noreturn]] void fault_cannot_throw(std::size_t bytes) noexcept;
+
+/// A mistake of ours.
+[[noreturn]] void fault_broken_invariant(const char* condition, const char* file,
+                                         int line) noexcept;
+
+}  // namespace tarn::base

@@ -1,0 +1,54 @@
+// A doubly linked list whose links live in the elements. Not thread-safe.
+#pragma once
+
+namespace tarn::base {
+
+/// Derive `Element` from list_links<Element>. An element is in one list at most.
+template <class Element>
+struct list_links {
+  Element* previous = nullptr;
+  Element* next = nullptr;
+};
+
+/// Invariant: front() has no previous, back() no next, and each element is its
+/// neighbours' neighbour. Nothing is owned.
+template <class Element>
+class list {
+ public:
+  bool empty() const noexcept { return front_ == nullptr; }
+  Element* front() const noexcept { return front_; }
+  Element* back() const noexcept { return back_; }
+
+  void push_front(Element* element) noexcept { insert(nullptr, element, front_); }
+  void push_back(Element* element) noexcept { insert(back_, element, nullptr); }
+
+  void remove(Element* element) noexcept {
+    (element->previous != nullptr ? element->previous->next : front_) = element->next;
+    (element->next != nullptr ? element->next->previous : back_) = element->previous;
+    element->previous = element->next = nullptr;
+  }
+
+  bool is_valid() const noexcept {
+    const Element* before = nullptr;
+    for (const Element* element = front_; element != nullptr; element = element->next) {
+      if (element->previous != before) {
+        return false;
+      }
+      before = element;
+    }
+    return back_ == before;
+  }
+
+ private:
+  void insert(Element* before, Element* element, Element* after) noexcept {
+    element->previous = before;
+    element->next = after;
+    (before != nullptr ? before->next : front_) = element;
+    (after != nullptr ? after->previous : back_) = element;
+  }
+
+  Element* front_ = nullptr;
+  Element* back_ = nullptr;
+};
+
+}  // namespace tarn::base

@@ -1,0 +1,96 @@
+#include "front/blocks.hpp"
+
+#include <cstring>
+
+#include "base/fault.hpp"
+#include "heap/registry.hpp"
+#include "thread/threads.hpp"
+
+namespace tarn::front {
+namespace {
+
+using detail::largest_class_size;
+
+pages::slab* slab_at(const char* entry, const void* block) noexcept {
+  const std::uintptr_t key = detail::key_of(block);
+  pages::slab* const home = pages::page_map::slab_of(block);
+  if (key == 0) {
+    if (home != nullptr) {
+      base::fault_double_free(block, home->bytes);
+    }
+    base::fault_foreign_pointer(entry, block);
+  }
+  const bool large = (key & pages::mark_mask) >= pages::large_mark;
+  const char* const first = large ? home->start : home->block(home->number_of(block));
+  if (first != block) {
+    base::fault_misaligned(entry, block, first, home->bytes);
+  }
+  return home;
+}
+
+bool is_large(const pages::slab& home) noexcept { return home.index == detail::class_count; }
+
+}  // namespace
+
+std::size_t usable_bytes(const char* entry, const void* block) noexcept {
+  return block == nullptr ? 0 : slab_at(entry, block)->bytes;
+}
+
+void* allocate_zeroed(detail::heap_front* at, std::size_t count, std::size_t each) noexcept {
+  std::size_t bytes;
+  if (__builtin_mul_overflow(count, each, &bytes) || bytes > largest_request) {
+    return nullptr;
+  }
+  if (bytes <= largest_class_size) {
+    void* const block = detail::allocate(at, detail::class_of(bytes));
+    return block == nullptr ? nullptr : std::memset(block, 0, bytes);
+  }
+  heaps::heap* const self = threads::ready(at);
+  bool zeroed = false;
+  void* const block =
+      self == nullptr ? nullptr : self->allocate_large(bytes, detail::block_alignment, &zeroed);
+  if (block != nullptr && !zeroed) {
+    std::memset(block, 0, bytes);
+  }
+  return block;
+}
+
+void* reallocate(detail::heap_front* at, void* block, std::size_t bytes) noexcept {
+  if (block == nullptr) {
+    return bytes > largest_request ? nullptr
+                                   : detail::allocate_any(at, bytes, detail::block_alignment);
+  }
+  pages::slab* const home = slab_at("realloc", block);
+  if (bytes > largest_request) {
+    return nullptr;
+  }
+  const std::size_t before = home->bytes;
+  // A block that shrinks a little stays: what it could give back is not worth a copy.
+  if (bytes <= before && bytes >= before / 2 && (!is_large(*home) || bytes > before - pages::unit_bytes)) {
+    return block;
+  }
+  if (is_large(*home) && bytes > largest_class_size) {
+    auto* const owner =
+        reinterpret_cast<heaps::heap*>(detail::key_of(block) & ~pages::mark_mask);
+    if (owner->resize_large(home, bytes)) {
+      return home->start;
+    }
+  }
+  void* const made = detail::allocate_any(at, bytes, detail::block_alignment);
+  if (made == nullptr) {
+    return bytes <= before ? block : nullptr;
+  }
+  std::memcpy(made, block, bytes < before ? bytes : before);
+  detail::deallocate_slow(at, block);
+  return made;
+}
+
+bool trim() noexcept {
+  if (heaps::heap* const self = threads::initialise() ? threads::own_heap() : nullptr) {
+    self->collect();
+    self->flush_all();
+  }
+  return heaps::central().purge_all() != 0;
+}
+
+}  // namespace tarn::front

@@ -1,0 +1,29 @@
+// What malloc's family needs beyond allocate and deallocate, for the drop-in and
+// the C API alike. All functions: any thread, null when there is no memory.
+#pragma once
+
+#include <cstddef>
+
+#include <tarn/detail/fast_path.hpp>
+
+namespace tarn::front {
+
+/// No object may be larger: pointer differences must fit into ptrdiff_t.
+inline constexpr std::size_t largest_request = PTRDIFF_MAX;
+
+/// Bytes that may be used in a block; 0 for null. `entry` names the caller in the
+/// message when the pointer is none of ours.
+std::size_t usable_bytes(const char* entry, const void* block) noexcept;
+
+/// Zeroed.
+void* allocate_zeroed(detail::heap_front* at, std::size_t count, std::size_t each) noexcept;
+
+/// realloc: a block of at least `bytes` with the old contents, in place where that
+/// is possible. On null the old block is untouched. `block` may be null.
+void* reallocate(detail::heap_front* at, void* block, std::size_t bytes) noexcept;
+
+/// Gives free memory of the calling thread's heap and of the process back to the
+/// system. Returns whether there was any.
+bool trim() noexcept;
+
+}  // namespace tarn::front

@@ -1,0 +1,432 @@
+// The owner's slow paths: front ↔ depot ↔ slabs ↔ space.
+#include "heap/heap.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/options.hpp"
+#include "heap/registry.hpp"
+#include "platform/platform.hpp"
+
+namespace tarn::heaps {
+namespace {
+
+using namespace base::units;
+
+/// Blocks that may wait in depots: a little, and an eighth of what the heap has.
+std::size_t depot_budget(const heap& of) noexcept { return 1_MiB + of.slab_bytes.get() / 8; }
+
+constexpr std::uint32_t calls_between_ticks = 64;
+
+}  // namespace
+
+constinit magazine shut{};
+constinit nobody_front nobody;
+
+heap::heap(pages::space& from, std::uint32_t number_) noexcept
+    : heap_front(nobody), space(&from), number(number_) {}
+
+void heap::close() noexcept {
+  closed = true;
+  for (class_state& each : classes) {
+    each.closed_top = shut_top();
+  }
+}
+
+// ---------------------------------------------------------------- allocate
+
+void* heap::allocate(size_class index) noexcept {
+  void**& at = top_of(index);
+  if (at[-1] == nullptr && !refill(index)) {
+    return nullptr;
+  }
+  void* const block = *--at;
+  if (counting) {
+    classes[index].allocated.add(1);
+  }
+  detail::mark_allocated(block, detail::size_of(index));
+  tick();
+  return block;
+}
+
+bool heap::refill(size_class index) noexcept {
+  class_state& of = classes[index];
+  if (of.behind.first == nullptr && !in.empty()) {
+    collect();
+    if (top_of(index)[-1] != nullptr) {
+      return true;
+    }
+  }
+  if (of.behind.first == nullptr) {
+    return fill_from_slabs(index);
+  }
+  stock.give(of.front);
+  of.front = of.behind.pop();
+  depot_total -= batch_of(index) * detail::size_of(index);
+  top_of(index) = bottom_of(of.front, index) + batch_of(index);
+  return true;
+}
+
+bool heap::set_front(size_class index) noexcept {
+  class_state& of = classes[index];
+  if (of.front == nullptr) {
+    of.front = stock.take();
+    if (of.front == nullptr) {
+      return false;
+    }
+    top_of(index) = bottom_of(of.front, index);
+  }
+  return true;
+}
+
+bool heap::fill_from_slabs(size_class index) noexcept {
+  if (!set_front(index)) {
+    return false;
+  }
+  class_state& of = classes[index];
+  const std::size_t wanted = batch_of(index);
+  void** const bottom = bottom_of(of.front, index);
+  std::size_t missing = wanted;
+  while (missing != 0) {
+    pages::slab* source = of.available.front();
+    if (source == nullptr) {
+      if (missing != wanted) {
+        break;
+      }
+      source = new_slab(index);
+      if (source == nullptr) {
+        return false;
+      }
+      of.available.push_front(source);
+    }
+    missing -= source->take(bottom + missing, missing);
+    if (source->full()) {
+      of.available.remove(source);
+    }
+  }
+  const std::size_t taken = wanted - missing;
+  if (missing != 0) {
+    std::memmove(bottom, bottom + missing, taken * sizeof(void*));
+  }
+  top_of(index) = bottom + taken;
+  refills.add(1);
+  return true;
+}
+
+pages::slab* heap::new_slab(size_class index) noexcept {
+  pages::slab* made = adopt_slab(index);
+  if (made == nullptr) {
+    made = space->allocate_slab(index, address());
+  }
+  if (made != nullptr) {
+    slabs.add(1);
+    slab_bytes.add(made->units * pages::unit_bytes);
+    note_peak();
+  }
+  return made;
+}
+
+// A slab leaves the heap: empty, or (without `empty`) to another heap.
+void heap::lose(pages::slab* gone, bool empty) noexcept {
+  classes[gone->index].available.remove(gone);
+  slabs.subtract(1);
+  slab_bytes.subtract(gone->units * pages::unit_bytes);
+  if (empty) {
+    space->deallocate(gone);
+  }
+}
+
+// -------------------------------------------------------------- deallocate
+
+void heap::deallocate(void* block, size_class index) noexcept {
+  detail::mark_free(block, detail::size_of(index));
+  if (counting) {
+    classes[index].freed.add(1);
+  }
+  if (is_full(top_of(index))) {
+    spill(index);
+  }
+  void**& at = top_of(index);
+  if (is_full(at)) {  // no memory for a magazine
+    give_to_slab(block, index, true);
+  } else {
+    *at++ = block;
+  }
+  tick();
+}
+
+void heap::spill(size_class index) noexcept {
+  class_state& of = classes[index];
+  if (of.front == nullptr) {
+    set_front(index);
+    return;
+  }
+  const std::size_t kept = kept_of(index);
+  const std::size_t batch = batch_of(index);
+  const std::size_t bytes = batch * detail::size_of(index);
+  void** const bottom = bottom_of(of.front, index);
+  magazine* next = nullptr;
+  if (depot_total + bytes <= depot_budget(*this)) {
+    next = stock.take();
+  }
+  if (next != nullptr) {  // the newest, likely in the cache, stay in front
+    std::memcpy(bottom_of(next, index), bottom + batch, kept * sizeof(void*));
+    of.behind.push(of.front);
+    depot_total += bytes;
+    of.front = next;
+  } else {
+    give_to_slabs(bottom, batch, index);
+    std::memmove(bottom, bottom + batch, kept * sizeof(void*));
+  }
+  top_of(index) = bottom_of(of.front, index) + kept;
+}
+
+void heap::give_to_slabs(void** blocks, std::size_t count, size_class index) noexcept {
+  for (std::size_t at = 0; at < count; ++at) {
+    give_to_slab(blocks[at], index, true);
+  }
+  flushes.add(1);
+}
+
+// `keep_one`: a class in use keeps its last empty slab, lest it go and come all the time.
+void heap::give_to_slab(void* block, size_class index, bool keep_one) noexcept {
+  base::list<pages::slab>& available = classes[index].available;
+  pages::slab* const home = pages::page_map::slab_of(block);
+  const bool was_full = home->full();
+  home->give(block);
+  if (was_full) {
+    available.push_back(home);
+  }
+  if (home->empty() && !(keep_one && available.front() == available.back())) {
+    lose(home, true);
+  }
+}
+
+// ------------------------------------------------------------------- decay
+
+void heap::tick() noexcept {
+  if (++slow_calls % calls_between_ticks != 0) {
+    return;
+  }
+  const std::uint64_t now = platform::now_ms();
+  const std::uint32_t delay_ms = base::current_options().purge_delay_ms;
+  if (now >= next_decay_ms) {
+    next_decay_ms = now + delay_ms / 2;
+    decay();
+  }
+  space->purge(now, delay_ms);
+}
+
+// What was not needed since the last decay goes back to the slabs.
+void heap::decay() noexcept {
+  for (size_class index = 0; index < detail::class_count; ++index) {
+    class_state& of = classes[index];
+    if (of.front == nullptr) {
+      continue;
+    }
+    for (; of.behind.low != 0; --of.behind.low) {
+      magazine* const unused = of.behind.first;
+      of.behind.first = unused->next();
+      --of.behind.count;
+      unused->next() = nullptr;
+      depot_total -= batch_of(index) * detail::size_of(index);
+      give_to_slabs(bottom_of(unused, index), batch_of(index), index);
+      stock.give(unused);
+    }
+    of.behind.low = of.behind.count;
+    if (top_of(index) == of.seen_top) {
+      drop_front(index);
+    }
+    of.seen_top = top_of(index);
+    pages::slab* const rest = of.available.front();
+    if (rest != nullptr && rest->empty() && of.front == nullptr) {
+      lose(rest, true);
+    }
+  }
+}
+
+// The front magazine's blocks to their slabs, the array to the stock.
+void heap::drop_front(size_class index) noexcept {
+  class_state& of = classes[index];
+  if (of.front == nullptr) {
+    return;
+  }
+  void**& at = top_of(index);
+  void** const bottom = bottom_of(of.front, index);
+  give_to_slabs(bottom, static_cast<std::size_t>(at - bottom), index);
+  stock.give(of.front);
+  of.front = nullptr;
+  at = shut_top();
+}
+
+void heap::flush_all() noexcept {
+  for (size_class index = 0; index < detail::class_count; ++index) {
+    class_state& of = classes[index];
+    while (of.behind.first != nullptr) {
+      magazine* const full = of.behind.pop();
+      give_to_slabs(bottom_of(full, index), batch_of(index), index);
+      stock.give(full);
+    }
+    of.behind.low = 0;
+    drop_front(index);
+    while (of.available.front() != nullptr && of.available.front()->empty()) {
+      lose(of.available.front(), true);
+    }
+  }
+  depot_total = 0;
+}
+
+// ------------------------------------------------------------------- large
+
+void* heap::allocate_large(std::size_t bytes, std::size_t alignment, bool* zeroed) noexcept {
+  pages::slab* const made = space->allocate_large(bytes, alignment, address());
+  if (made == nullptr) {
+    return nullptr;
+  }
+  large_blocks.fetch_add(1, std::memory_order_relaxed);
+  large_bytes.fetch_add(made->bytes, std::memory_order_relaxed);
+  large_allocated.fetch_add(1, std::memory_order_relaxed);
+  large_allocated_bytes.fetch_add(made->bytes, std::memory_order_relaxed);
+  note_peak();
+  if (zeroed != nullptr) {
+    *zeroed = made->zeroed;
+  }
+  return made->start;
+}
+
+void heap::deallocate_large(pages::slab* block) noexcept {
+  large_blocks.fetch_sub(1, std::memory_order_relaxed);
+  large_bytes.fetch_sub(block->bytes, std::memory_order_relaxed);
+  space->deallocate(block);
+  const std::uint32_t delay_ms = base::current_options().purge_delay_ms;
+  space->purge(platform::now_ms(), delay_ms);
+}
+
+bool heap::resize_large(pages::slab* block, std::size_t bytes) noexcept {
+  const std::size_t before = block->bytes;
+  if (!space->resize_large(block, bytes, address())) {
+    return false;
+  }
+  large_bytes.fetch_add(block->bytes - before, std::memory_order_relaxed);
+  large_allocated_bytes.fetch_add(block->bytes - before, std::memory_order_relaxed);
+  note_peak();
+  return true;
+}
+
+// ----------------------------------------------------------------- release
+
+void heap::release() noexcept {
+  // Parcels that hold blocks of before are void from here on. release: pairs with
+  // nothing stronger than the program's own hand-over of the heap.
+  generation.fetch_add(1, std::memory_order_release);
+  for (size_class index = 0; index < detail::class_count; ++index) {
+    class_state& of = classes[index];
+    if (of.front == nullptr) {
+      continue;
+    }
+    while (of.behind.first != nullptr) {
+      stock.give(of.behind.pop());
+    }
+    of.behind.low = 0;
+    top_of(index) = bottom_of(of.front, index);
+    of.available = {};
+    if (counting) {
+      of.freed.add(of.allocated.get() - of.freed.get());
+    }
+  }
+  collect();  // void, all of it
+  depot_total = 0;
+  slabs.subtract(slabs.get());
+  slab_bytes.subtract(slab_bytes.get());
+  large_blocks.store(0, std::memory_order_relaxed);
+  large_bytes.store(0, std::memory_order_relaxed);
+  space->release_all(eager_bytes);
+}
+
+void heap::reset() noexcept {
+  send_all();
+  for (size_class index = 0; index < detail::class_count; ++index) {
+    class_state& of = classes[index];
+    if (of.front != nullptr) {
+      stock.give(of.front);
+    }
+    of = class_state{};
+    top[index] = shut_top();
+  }
+  stock.clear();
+  closed = shared = counting = strict = false;
+  eager_bytes = 0;
+  name[0] = 0;
+  resource = nullptr;
+}
+
+// -------------------------------------------------------------- statistics
+
+void heap::note_peak() noexcept {
+  const std::uint64_t now = slab_bytes.get() + large_bytes.load(std::memory_order_relaxed);
+  if (now > peak_bytes.load(std::memory_order_relaxed)) {
+    peak_bytes.store(now, std::memory_order_relaxed);  // of two at once one may be lost
+  }
+}
+
+heap_statistics heap::statistics() const noexcept {
+  heap_statistics now;
+  for (size_class index = 0; index < detail::class_count; ++index) {
+    const std::uint64_t allocated = classes[index].allocated.get();
+    const std::uint64_t freed = classes[index].freed.get();
+    now.allocated_blocks += allocated;
+    now.freed_blocks += freed;
+    now.allocated_bytes += allocated * detail::size_of(index);
+    now.freed_bytes += freed * detail::size_of(index);
+  }
+  if (counting) {
+    const std::uint64_t large = large_allocated.load(std::memory_order_relaxed);
+    const std::uint64_t bytes = large_allocated_bytes.load(std::memory_order_relaxed);
+    now.allocated_blocks += large;
+    now.allocated_bytes += bytes;
+    now.freed_blocks += large - large_blocks.load(std::memory_order_relaxed);
+    now.freed_bytes += bytes - large_bytes.load(std::memory_order_relaxed);
+  }
+  now.remote_frees = remote_frees.get();
+  now.slabs = slabs.get();
+  now.slab_bytes = slab_bytes.get();
+  now.footprint_bytes = now.slab_bytes + large_bytes.load(std::memory_order_relaxed);
+  now.peak_footprint_bytes = peak_bytes.load(std::memory_order_relaxed);
+  now.large_blocks = large_blocks.load(std::memory_order_relaxed);
+  now.large_bytes = large_bytes.load(std::memory_order_relaxed);
+  now.refills = refills.get();
+  now.flushes = flushes.get();
+  return now;
+}
+
+bool heap::is_valid() noexcept {
+  std::size_t in_depots = 0;
+  for (size_class index = 0; index < detail::class_count; ++index) {
+    const class_state& of = classes[index];
+    if (!of.available.is_valid()) {
+      return false;
+    }
+    for (const pages::slab* each = of.available.front(); each != nullptr; each = each->next) {
+      if (each->index != index || each->full() || !each->is_valid() ||
+          detail::key_of(each->start) != (address() | index)) {
+        return false;
+      }
+    }
+    std::uint32_t count = 0;
+    for (magazine* each = of.behind.first; each != nullptr; each = each->next()) {
+      ++count;
+    }
+    if (count != of.behind.count || of.behind.low > count) {
+      return false;
+    }
+    in_depots += count * batch_of(index) * detail::size_of(index);
+    void** const top_now = top_of(index);
+    if (of.front == nullptr ? top_now != shut_top()
+                            : top_now < bottom_of(of.front, index) || top_now > of.front->end()) {
+      return false;
+    }
+  }
+  return in_depots == depot_total;
+}
+
+}  // namespace tarn::heaps

@@ -1,0 +1,171 @@
+// A heap: the slabs and magazines of one owner.
+//
+//   front      top[class] → magazine          owner, inline (tarn/detail)
+//   depot      full magazines by class        owner
+//   slabs      by class, those with free blocks
+//   outbox     blocks of other heaps that this heap's thread freed
+//   inbox      blocks of this heap that other threads freed
+//
+// Invariant: each block of each slab of the heap is in exactly one place: with
+// the program, in a magazine (front or depot), in a parcel (some outbox or the
+// inbox), or free in its slab.
+//
+// Only the owner (the thread whose heap it is, or the holder of `state` ==
+// tending) touches anything but `inbox`, `state`, `generation` and the counters.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include <tarn/statistics.hpp>
+
+#include "base/list.hpp"
+#include "heap/inbox.hpp"
+#include "heap/magazine.hpp"
+#include "pages/space.hpp"
+
+namespace tarn::heaps {
+
+/// A count that one thread writes and any reads: no read-modify-write needed.
+class owner_counter {
+ public:
+  constexpr owner_counter() noexcept = default;
+  owner_counter& operator=(const owner_counter& other) noexcept {
+    count_.store(other.get(), std::memory_order_relaxed);
+    return *this;
+  }
+  void add(std::uint64_t by) noexcept {
+    count_.store(count_.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+  }
+  void subtract(std::uint64_t by) noexcept { add(~by + 1); }
+  std::uint64_t get() const noexcept { return count_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> count_{0};
+};
+
+/// The slow side of one size class.
+struct class_state {
+  magazine* front = nullptr;          ///< the array that `top` points into; null: none yet
+  void** closed_top = nullptr;        ///< `top` of a closed heap, whose visible one stays shut
+  depot behind;
+  base::list<pages::slab> available;  ///< slabs with free blocks
+  void* const* seen_top = nullptr;    ///< at the last decay: equal now means unused since
+  owner_counter allocated, freed;     ///< calls; kept by counting heaps only
+};
+
+enum class ownership : std::uint32_t {
+  owned,    ///< by a thread, or by a heap object
+  idle,     ///< the thread has ended; waits to be adopted
+  tending,  ///< idle, and some thread acts for it for a moment
+  frozen,   ///< the owner was lost in a fork; frees are accepted, nothing else
+};
+
+struct heap : detail::heap_front {
+  // -- owner ---------------------------------------------------------------
+  class_state classes[detail::class_count];
+  pages::space* space;
+  magazine_stock stock;
+  outbox out;
+  std::size_t depot_total = 0;  ///< bytes of blocks in depots
+  std::uint32_t slow_calls = 0;
+  std::uint64_t next_decay_ms = 0;
+  bool closed = false;          ///< every call takes the slow path
+  bool shared = false;          ///< closed, and used by many threads under `mutex`
+  bool counting = false;        ///< closed, and calls are counted
+  bool strict = false;          ///< no other thread may free its blocks
+  std::size_t eager_bytes = 0;  ///< kept by release()
+  char name[24] = {};
+  void* resource = nullptr;     ///< front/: the memory resource of this heap
+
+  // -- read by all, seldom written -----------------------------------------
+  alignas(64) std::atomic<ownership> state{ownership::owned};
+  std::atomic<std::uint32_t> generation{0};  ///< of release(): older parcels are void
+  std::atomic<std::uint32_t> owner_thread{0};
+  std::uint32_t number;
+  heap* next_heap = nullptr;  ///< registry: all heaps there ever were
+  heap* next_idle = nullptr;  ///< registry: those without an owner
+  owner_counter remote_frees, slabs, slab_bytes, refills, flushes;
+  std::atomic<std::uint64_t> large_blocks{0}, large_bytes{0};  ///< now
+  std::atomic<std::uint64_t> large_allocated{0}, large_allocated_bytes{0};
+  std::atomic<std::uint64_t> peak_bytes{0};
+
+  // -- written by all ------------------------------------------------------
+  alignas(64) inbox in;
+  platform::mutex mutex;  ///< of a shared heap
+
+  heap(pages::space& from, std::uint32_t number_) noexcept;
+
+  /// Shuts the visible magazines, so that each call comes here. Before any use.
+  void close() noexcept;
+
+  // Small blocks, owner only.
+  void* allocate(size_class index) noexcept;              ///< null: no memory
+  void deallocate(void* block, size_class index) noexcept;  ///< a block of this heap
+
+  // Large blocks, any thread.
+  void* allocate_large(std::size_t bytes, std::size_t alignment, bool* zeroed) noexcept;
+  void deallocate_large(pages::slab* block) noexcept;
+  [[nodiscard]] bool resize_large(pages::slab* block, std::size_t bytes) noexcept;
+
+  /// The calling thread owns *this and frees a block of another heap.
+  void deallocate_remote(void* block, std::uintptr_t key) noexcept;
+  /// Sends what the outbox holds. Owner.
+  void send_all() noexcept;
+  /// Takes in what the inbox holds. Owner.
+  void collect() noexcept;
+
+  /// All magazines into the slabs, empty slabs back to the space. Owner.
+  void flush_all() noexcept;
+  /// flush_all, and the whole inbox and outbox: after this a valid idle heap holds
+  /// only slabs in which the program has blocks. Owner; then nobody is.
+  void retire() noexcept;
+  /// If the heap is idle, takes in its inbox for it. Any thread.
+  void tend() noexcept;
+  /// Gives up all blocks at once. Owner of a heap with a space of its own.
+  void release() noexcept;
+  /// Undoes everything, so that the record can serve another owner. After release.
+  void reset() noexcept;
+
+  std::uintptr_t address() const noexcept { return reinterpret_cast<std::uintptr_t>(this); }
+  heap_statistics statistics() const noexcept;
+  bool is_valid() noexcept;
+
+ private:
+  void**& top_of(size_class index) noexcept {
+    return closed ? classes[index].closed_top : top[index];
+  }
+  bool refill(size_class index) noexcept;
+  bool fill_from_slabs(size_class index) noexcept;
+  pages::slab* new_slab(size_class index) noexcept;
+  pages::slab* adopt_slab(size_class index) noexcept;
+  void lose(pages::slab* gone, bool empty) noexcept;
+  void note_peak() noexcept;
+  void spill(size_class index) noexcept;
+  bool set_front(size_class index) noexcept;
+  void give_to_slab(void* block, size_class index, bool keep_one) noexcept;
+  void give_to_slabs(void** blocks, std::size_t count, size_class index) noexcept;
+  void collect_into_slabs() noexcept;
+  void send(outbox::place& from) noexcept;
+  void drop_front(size_class index) noexcept;
+  static void bounce(void* block, std::uintptr_t key) noexcept;
+  void tick() noexcept;
+  void decay() noexcept;
+};
+
+/// The entries that a shut magazine shows: null below its end, and full there.
+extern constinit magazine shut;
+inline void** shut_top() noexcept { return shut.slots + magazine_slots; }
+
+/// What detail::local points to before a thread has a heap: all magazines shut.
+struct nobody_front : detail::heap_front {
+  consteval nobody_front() noexcept : heap_front{} {
+    for (void**& each : top) {
+      each = shut.slots + magazine_slots;
+    }
+  }
+};
+extern constinit nobody_front nobody;
+
+}  // namespace tarn::heaps

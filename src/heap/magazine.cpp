@@ -1,0 +1,44 @@
+#include "heap/magazine.hpp"
+
+#include <new>
+
+#include "pages/metadata.hpp"
+
+namespace tarn::heaps {
+namespace {
+constinit pages::record_pool<magazine> arrays;
+}
+
+magazine* magazine_stock::take() noexcept {
+  if (first_ != nullptr) {
+    magazine* const array = first_;
+    first_ = array->next();
+    --count_;
+    return ::new (array) magazine{};
+  }
+  void* const memory = arrays.allocate();
+  return memory == nullptr ? nullptr : ::new (memory) magazine{};
+}
+
+void magazine_stock::give(magazine* array) noexcept {
+  if (count_ == most) {
+    arrays.deallocate(array);
+    return;
+  }
+  array->next() = first_;
+  first_ = array;
+  ++count_;
+}
+
+void magazine_stock::clear() noexcept {
+  while (first_ != nullptr) {
+    magazine* const array = first_;
+    first_ = array->next();
+    arrays.deallocate(array);
+  }
+  count_ = 0;
+}
+
+platform::mutex& magazine_lock() noexcept { return arrays.lock(); }
+
+}  // namespace tarn::heaps

@@ -1,0 +1,213 @@
+// Remote frees, and the life of a heap without an owner.
+#include <cstring>
+#include <new>
+
+#include "base/fault.hpp"
+#include "heap/heap.hpp"
+#include "heap/registry.hpp"
+#include "platform/platform.hpp"
+
+namespace tarn::heaps {
+namespace {
+
+heap* owner_in(std::uintptr_t key) noexcept {
+  return reinterpret_cast<heap*>(key & ~pages::mark_mask);
+}
+size_class class_in(std::uintptr_t key) noexcept {
+  return static_cast<size_class>(key & pages::mark_mask);
+}
+
+/// Calls `each` for every block of `sent`. A parcel that counts no blocks is a
+/// block itself: see bounce.
+template <class Each>
+void for_blocks(parcel* sent, Each each) {
+  if (sent->count == 0) {
+    each(sent);
+    return;
+  }
+  for (std::uint32_t at = 0; at < sent->count; ++at) {
+    each(sent->blocks[at]);
+  }
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------- sending
+
+void heap::deallocate_remote(void* block, std::uintptr_t key) noexcept {
+  heap* const owner = owner_in(key);
+  if (owner->strict) [[unlikely]] {
+    base::fault_strict_heap(owner->name, block, platform::thread_number(),
+                            owner->owner_thread.load(std::memory_order_relaxed));
+  }
+  const std::size_t block_bytes = detail::size_of(class_in(key));
+  detail::mark_free(block, block_bytes);
+  // relaxed: a release() that would void this block is ordered with this free by
+  // the program, or the program is wrong.
+  const std::uint32_t generation_now = owner->generation.load(std::memory_order_relaxed);
+  outbox::place& place = out.place_for(owner);
+  if (place.filling != nullptr &&
+      (place.owner != owner || place.filling->generation != generation_now)) {
+    send(place);
+  }
+  if (place.filling == nullptr) {
+    place.filling = reinterpret_cast<parcel*>(stock.take());
+    if (place.filling == nullptr) {
+      bounce(block, key);
+      return;
+    }
+    place.owner = owner;
+    place.filling->generation = generation_now;
+    place.bytes = 0;
+  }
+  place.filling->blocks[place.filling->count++] = block;
+  place.bytes += block_bytes;
+  if (place.filling->count == parcel::capacity || place.bytes >= parcel_bytes_limit) {
+    send(place);
+    tick();
+  }
+}
+
+void heap::send(outbox::place& from) noexcept {
+  heap* const owner = from.owner;
+  owner->in.post(from.filling);
+  from = {};
+  if (owner->state.load(std::memory_order_seq_cst) == ownership::idle) {
+    owner->tend();
+  }
+}
+
+void heap::send_all() noexcept {
+  for (outbox::place& place : out) {
+    if (place.filling != nullptr) {
+      send(place);
+    }
+  }
+}
+
+// Sends one block without needing memory: the block is its own parcel. Also used
+// for blocks whose slab has changed hands while they were on their way.
+void heap::bounce(void* block, std::uintptr_t key) noexcept {
+  heap* const owner = owner_in(key);
+  detail::mark_allocated(block, sizeof(void*) * 2);
+  auto* const header = static_cast<parcel*>(block);
+  header->count = 0;
+  header->generation = owner->generation.load(std::memory_order_relaxed);
+  owner->in.post(header);
+}
+static_assert(offsetof(parcel, blocks) <= detail::block_alignment);
+
+// -------------------------------------------------------------- collecting
+
+void heap::collect() noexcept {
+  parcel* next = nullptr;
+  for (parcel* sent = in.take_all(); sent != nullptr; sent = next) {
+    next = sent->next;
+    const bool alone = sent->count == 0;
+    if (sent->generation == generation.load(std::memory_order_relaxed)) {
+      for_blocks(sent, [this](void* block) {
+        const std::uintptr_t key = detail::key_of(block);
+        if (const std::uintptr_t own = key ^ address(); own < detail::class_count) {
+          deallocate(block, static_cast<size_class>(own));
+          remote_frees.add(1);
+        } else {
+          deallocate_remote(block, key);
+        }
+      });
+    }
+    if (!alone) {
+      stock.give(reinterpret_cast<magazine*>(sent));
+    }
+  }
+}
+
+// As collect, by somebody who must not fill magazines: the heap has no thread.
+void heap::collect_into_slabs() noexcept {
+  parcel* next = nullptr;
+  for (parcel* sent = in.take_all(); sent != nullptr; sent = next) {
+    next = sent->next;
+    const bool alone = sent->count == 0;
+    if (sent->generation == generation.load(std::memory_order_relaxed)) {
+      for_blocks(sent, [this](void* block) {
+        const std::uintptr_t key = detail::key_of(block);
+        if (const std::uintptr_t own = key ^ address(); own < detail::class_count) {
+          const auto index = static_cast<size_class>(own);
+          if (counting) {
+            classes[index].freed.add(1);
+          }
+          give_to_slab(block, index, false);
+          remote_frees.add(1);
+        } else {
+          bounce(block, key);
+        }
+      });
+    }
+    if (!alone) {
+      stock.give(reinterpret_cast<magazine*>(sent));
+    }
+  }
+}
+
+// ------------------------------------------------------- without an owner
+
+// The owner leaves. A block must not be stranded in the inbox of an idle heap:
+//
+//   owner                        sender
+//   1 collects the inbox
+//                                2 posts a parcel
+//   3 state = idle
+//   4 looks into the inbox       5 looks at the state
+//
+// 2, 3, 4 and 5 are sequentially consistent. If 2 comes before 4, the owner sees
+// the parcel in 4 and tends. Otherwise 3 is before 4 is before 2 is before 5, and
+// the sender sees `idle` in 5 and tends. With anything weaker both may look before
+// either has written. The same holds between a tender's last look and a sender.
+void heap::retire() noexcept {
+  send_all();
+  collect();
+  flush_all();
+  send_all();  // what collect found to be another heap's
+  stock.clear();
+  state.store(ownership::idle, std::memory_order_seq_cst);
+  tend();
+}
+
+void heap::tend() noexcept {
+  while (!in.empty()) {
+    ownership expected = ownership::idle;
+    if (!state.compare_exchange_strong(expected, ownership::tending, std::memory_order_seq_cst)) {
+      return;  // an owner, or another tender, who will look again
+    }
+    collect_into_slabs();
+    state.store(ownership::idle, std::memory_order_seq_cst);
+  }
+}
+
+// A slab of a heap without owner, rather than new memory.
+pages::slab* heap::adopt_slab(size_class index) noexcept {
+  if (space != &central() || !registry::any_idle()) {
+    return nullptr;
+  }
+  pages::slab* found = nullptr;
+  registry::for_idle([&](heap& other) {
+    ownership expected = ownership::idle;
+    if (!other.state.compare_exchange_strong(expected, ownership::tending,
+                                             std::memory_order_seq_cst)) {
+      return true;
+    }
+    other.collect_into_slabs();
+    found = other.classes[index].available.front();
+    if (found != nullptr) {
+      other.lose(found, false);
+      // Threads that free a block meanwhile may still send it to `other`, who
+      // will find the new key and send it on.
+      pages::page_map::set(found->start, found->units, address() | index, found);
+    }
+    other.state.store(ownership::idle, std::memory_order_seq_cst);
+    other.tend();
+    return found == nullptr;
+  });
+  return found;
+}
+
+}  // namespace tarn::heaps

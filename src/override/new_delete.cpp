@@ -1,0 +1,92 @@
+// Every form of operator new and delete.
+//
+// The drop-in must not need libstdc++, or every C program would load it. What it
+// needs from there in the rare case of failure is a weak reference: a program
+// that uses operator new has the C++ runtime, one that has not never comes here.
+#include <cstddef>
+#include <new>
+
+#include "base/fault.hpp"
+#include "override/export.hpp"
+
+namespace std {
+// libstdc++ and, as an alternative, libc++ throw std::bad_alloc for us.
+[[noreturn]] void __throw_bad_alloc() __attribute__((weak));
+}  // namespace std
+
+namespace {
+
+using namespace tarn;
+
+extern "C" std::new_handler tarn_get_new_handler() noexcept
+    __asm__("_ZSt15get_new_handlerv") __attribute__((weak));
+
+template <class Allocate>
+[[gnu::cold, gnu::noinline]] void* again(std::size_t bytes, bool may_throw, Allocate allocate) {
+  for (;;) {
+    const std::new_handler handler =
+        tarn_get_new_handler != nullptr ? tarn_get_new_handler() : nullptr;
+    if (handler == nullptr) {
+      if (!may_throw) {
+        return nullptr;
+      }
+      if (std::__throw_bad_alloc == nullptr) {
+        base::fault_cannot_throw(bytes);
+      }
+      std::__throw_bad_alloc();
+    }
+    handler();
+    if (void* const block = allocate()) {
+      return block;
+    }
+  }
+}
+
+template <bool MayThrow>
+inline void* make(std::size_t bytes) noexcept(!MayThrow) {
+  void* const block = override::allocate(bytes);
+  if (block == nullptr) [[unlikely]] {
+    return again(bytes, MayThrow, [bytes] { return override::allocate(bytes); });
+  }
+  return block;
+}
+
+template <bool MayThrow>
+inline void* make(std::size_t bytes, std::align_val_t alignment) noexcept(!MayThrow) {
+  const auto aligned = static_cast<std::size_t>(alignment);
+  void* const block = override::allocate_aligned(bytes, aligned);
+  if (block == nullptr) [[unlikely]] {
+    return again(bytes, MayThrow, [=] { return override::allocate_aligned(bytes, aligned); });
+  }
+  return block;
+}
+
+}  // namespace
+
+using std::align_val_t;
+using std::nothrow_t;
+using std::size_t;
+
+// clang-format off
+TARN_EXPORT void* operator new(size_t n) { return make<true>(n); }
+TARN_EXPORT void* operator new[](size_t n) { return make<true>(n); }
+TARN_EXPORT void* operator new(size_t n, const nothrow_t&) noexcept { return make<false>(n); }
+TARN_EXPORT void* operator new[](size_t n, const nothrow_t&) noexcept { return make<false>(n); }
+TARN_EXPORT void* operator new(size_t n, align_val_t a) { return make<true>(n, a); }
+TARN_EXPORT void* operator new[](size_t n, align_val_t a) { return make<true>(n, a); }
+TARN_EXPORT void* operator new(size_t n, align_val_t a, const nothrow_t&) noexcept { return make<false>(n, a); }
+TARN_EXPORT void* operator new[](size_t n, align_val_t a, const nothrow_t&) noexcept { return make<false>(n, a); }
+
+TARN_EXPORT void operator delete(void* p) noexcept { override::deallocate(p); }
+TARN_EXPORT void operator delete[](void* p) noexcept { override::deallocate(p); }
+TARN_EXPORT void operator delete(void* p, const nothrow_t&) noexcept { override::deallocate(p); }
+TARN_EXPORT void operator delete[](void* p, const nothrow_t&) noexcept { override::deallocate(p); }
+TARN_EXPORT void operator delete(void* p, size_t) noexcept { override::deallocate(p); }
+TARN_EXPORT void operator delete[](void* p, size_t) noexcept { override::deallocate(p); }
+TARN_EXPORT void operator delete(void* p, align_val_t) noexcept { override::deallocate(p); }
+TARN_EXPORT void operator delete[](void* p, align_val_t) noexcept { override::deallocate(p); }
+TARN_EXPORT void operator delete(void* p, align_val_t, const nothrow_t&) noexcept { override::deallocate(p); }
+TARN_EXPORT void operator delete[](void* p, align_val_t, const nothrow_t&) noexcept { override::deallocate(p); }
+TARN_EXPORT void operator delete(void* p, size_t, align_val_t) noexcept { override::deallocate(p); }
+TARN_EXPORT void operator delete[](void* p, size_t, align_val_t) noexcept { override::deallocate(p); }
+// clang-format on

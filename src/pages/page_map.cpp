@@ -1,0 +1,103 @@
+#include "pages/page_map.hpp"
+
+#include <atomic>
+
+#include "platform/platform.hpp"
+
+namespace tarn::detail {
+constinit page_map_view page_map{nullptr, 0, 0};
+}
+
+namespace tarn::pages {
+namespace {
+
+using namespace base::units;
+
+// One bit for each piece of the table that is writable.
+constexpr std::size_t piece_bytes = 256_KiB;
+constexpr std::size_t most_pieces = 4096;
+constinit std::uint64_t writable[most_pieces / 64] = {};
+
+constexpr std::size_t entry_bytes = sizeof(detail::page_map_entry);
+constexpr std::size_t most_table_bytes = piece_bytes * most_pieces;
+
+std::size_t wanted_window() noexcept {
+  // Twice over, because the window reaches to both sides of the probe.
+  const std::size_t limit = platform::address_space_limit();
+  const std::size_t wanted = limit != 0 ? limit * 4 : platform::physical_memory() * 64;
+  const std::size_t least = limit != 0 ? 1_GiB : 1024_GiB;
+  const std::size_t most = most_table_bytes / entry_bytes * unit_bytes;
+  return wanted < least ? least : wanted > most ? most : wanted;
+}
+
+}  // namespace
+
+bool page_map::initialise() noexcept {
+  const std::size_t window = base::align_up(wanted_window(), unit_bytes * piece_bytes / entry_bytes);
+  const std::size_t table_bytes = window / unit_bytes * entry_bytes;
+  // Where the kernel puts the table is where it will put what follows.
+  void* const table = platform::map_read_only(table_bytes);
+  if (table == nullptr) {
+    return false;
+  }
+  const std::uintptr_t here = reinterpret_cast<std::uintptr_t>(table) >> detail::unit_shift;
+  const std::uintptr_t units = window / unit_bytes;
+  detail::page_map.entries = static_cast<detail::page_map_entry*>(table);
+  detail::page_map.first = here > units / 2 ? here - units / 2 : 0;
+  detail::page_map.count = units;
+  return true;
+}
+
+bool page_map::cover(const void* start, std::size_t bytes) noexcept {
+  const std::uintptr_t unit =
+      (reinterpret_cast<std::uintptr_t>(start) >> detail::unit_shift) - detail::page_map.first;
+  const std::size_t units = base::divide_up(bytes, unit_bytes);
+  if (unit >= detail::page_map.count || units > detail::page_map.count - unit) {
+    return false;
+  }
+  const std::size_t last = (unit + units - 1) * entry_bytes / piece_bytes;
+  for (std::size_t piece = unit * entry_bytes / piece_bytes; piece <= last; ++piece) {
+    const std::uint64_t bit = std::uint64_t{1} << (piece % 64);
+    if ((writable[piece / 64] & bit) == 0) {
+      char* const from = reinterpret_cast<char*>(detail::page_map.entries) + piece * piece_bytes;
+      if (!platform::make_writable(from, piece_bytes)) {
+        return false;
+      }
+      writable[piece / 64] |= bit;
+    }
+  }
+  return true;
+}
+
+void page_map::set(const void* start, std::size_t units, std::uintptr_t key, slab* s) noexcept {
+  detail::page_map_entry* const first = &entry(start);
+  for (std::size_t unit = 0; unit < units; ++unit) {
+    __atomic_store_n(&first[unit].slab, static_cast<void*>(s), __ATOMIC_RELAXED);
+    __atomic_store_n(&first[unit].key, key, __ATOMIC_RELAXED);
+  }
+}
+
+void page_map::set_large(const void* start, std::size_t units, std::uintptr_t owner,
+                         slab* s) noexcept {
+  set(start, units, owner | interior_mark, s);
+  set(start, 1, owner | large_mark, s);
+}
+
+void page_map::retire(const void* start, std::size_t units) noexcept {
+  detail::page_map_entry* const first = &entry(start);
+  for (std::size_t unit = 0; unit < units; ++unit) {
+    __atomic_store_n(&first[unit].key, 0, __ATOMIC_RELAXED);
+  }
+}
+
+slab* page_map::slab_of(const void* address) noexcept {
+  const std::uintptr_t unit =
+      (reinterpret_cast<std::uintptr_t>(address) >> detail::unit_shift) - detail::page_map.first;
+  if (unit >= detail::page_map.count) {
+    return nullptr;
+  }
+  return static_cast<slab*>(
+      __atomic_load_n(&detail::page_map.entries[unit].slab, __ATOMIC_RELAXED));
+}
+
+}  // namespace tarn::pages

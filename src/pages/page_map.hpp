@@ -1,0 +1,66 @@
+// The page map: address → key and slab. One flat table over a window of the
+// address space, one load to read.
+//
+// The window lies around the place where the kernel maps memory, and is wide
+// enough for many times the machine's memory (or, under `ulimit -v`, for many
+// times the limit). The table is reserved as memory that only reads as zero,
+// which neither a limit on memory nor strict overcommit counts as a promise, and
+// made writable in pieces where units are mapped. An address outside the window
+// cannot be a block of ours: the bounds check of the look-up is at the same time
+// the check for wild pointers. (docs/design/page-map.md has the alternatives.)
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <tarn/detail/fast_path.hpp>
+
+#include "base/bits.hpp"
+
+namespace tarn::pages {
+
+inline constexpr std::size_t unit_bytes = std::size_t{1} << detail::unit_shift;
+
+struct slab;
+
+/// What stands below the heap's address in a key: a size class, or one of these.
+inline constexpr std::uintptr_t large_mark = 126;     ///< first unit of a large block
+inline constexpr std::uintptr_t interior_mark = 127;  ///< another unit of a large block
+inline constexpr std::uintptr_t mark_mask = 127;
+static_assert(detail::class_count <= large_mark && alignof(detail::heap_front) == mark_mask + 1);
+
+class page_map {
+ public:
+  /// Once, before anything else of this class. False: no address space.
+  static bool initialise() noexcept;
+
+  /// Makes the entries for [start, start + bytes) writable. False when they lie
+  /// outside the window or the system refuses: the memory cannot be used then.
+  /// The caller serialises.
+  [[nodiscard]] static bool cover(const void* start, std::size_t bytes) noexcept;
+
+  /// Sets the entries of `units` units from `start`. Any thread that owns the
+  /// units; relaxed, because who gets a block gets it after this, by whatever
+  /// hands the block over.
+  static void set(const void* start, std::size_t units, std::uintptr_t key, slab* s) noexcept;
+  /// A large block: its first unit, then interior marks.
+  static void set_large(const void* start, std::size_t units, std::uintptr_t owner,
+                        slab* s) noexcept;
+  /// The units are free: no block is there, but a late free can be explained by
+  /// the slab that was.
+  static void retire(const void* start, std::size_t units) noexcept;
+  /// The units are not ours any more.
+  static void clear(const void* start, std::size_t units) noexcept { set(start, units, 0, nullptr); }
+
+  /// The slab of the unit in which `address` lies; null where there is none.
+  static slab* slab_of(const void* address) noexcept;
+
+ private:
+  static detail::page_map_entry& entry(const void* address) noexcept {
+    return detail::page_map.entries[(reinterpret_cast<std::uintptr_t>(address) >>
+                                     detail::unit_shift) -
+                                    detail::page_map.first];
+  }
+};
+
+}  // namespace tarn::pages

@@ -1,0 +1,81 @@
+#include "pages/slab.hpp"
+
+namespace tarn::pages {
+
+void slab::cut(detail::size_class index_) noexcept {
+  index = static_cast<std::uint8_t>(index_);
+  capacity = shapes.of[index_].capacity;
+  free_blocks = capacity;
+  hint = 0;
+  bytes = shapes.of[index_].block_bytes;
+  std::size_t left = capacity;
+  for (std::size_t word = 0; left != 0; ++word) {
+    const std::size_t here = left < 64 ? left : 64;
+    free[word] = ~std::uint64_t{0} >> (64 - here);
+    left -= here;
+  }
+}
+
+std::size_t slab::take(void** end, std::size_t most) noexcept {
+  const std::size_t block_bytes = shapes.of[index].block_bytes;
+  const std::size_t wanted = most < free_blocks ? most : free_blocks;
+  std::size_t taken = 0;
+  std::size_t word = hint;
+  while (taken < wanted) {
+    std::uint64_t bits = free[word];
+    char* const base = start + word * 64 * block_bytes;
+    while (bits != 0 && taken < wanted) {
+      const auto bit = static_cast<std::size_t>(std::countr_zero(bits));
+      *--end = base + bit * block_bytes;
+      ++taken;
+      bits &= bits - 1;
+    }
+    free[word] = bits;
+    if (bits == 0) {
+      ++word;
+    }
+  }
+  hint = static_cast<std::uint16_t>(word);
+  free_blocks = static_cast<std::uint16_t>(free_blocks - taken);
+  return taken;
+}
+
+void slab::give(void* block_) noexcept {
+  const std::size_t number = number_of(block_);
+  char* const first = block(number);
+  if (number >= capacity) [[unlikely]] {
+    base::fault_foreign_pointer("free", block_);  // in the rest behind the last block
+  }
+  if (first != block_) [[unlikely]] {
+    base::fault_misaligned("free", block_, first, bytes);
+  }
+  const std::size_t word = number / 64;
+  const std::uint64_t bit = std::uint64_t{1} << (number % 64);
+  if ((free[word] & bit) != 0) [[unlikely]] {
+    base::fault_double_free(block_, bytes);
+  }
+  free[word] |= bit;
+  ++free_blocks;
+  if (word < hint) {
+    hint = static_cast<std::uint16_t>(word);
+  }
+}
+
+bool slab::is_valid() const noexcept {
+  std::size_t set = 0;
+  for (std::size_t word = 0; word * 64 < capacity; ++word) {
+    const std::size_t here = capacity - word * 64 < 64 ? capacity - word * 64 : 64;
+    if ((free[word] & ~(~std::uint64_t{0} >> (64 - here))) != 0 || (word < hint && free[word] != 0)) {
+      return false;
+    }
+    set += static_cast<std::size_t>(std::popcount(free[word]));
+  }
+  for (std::uint32_t unit = 0; unit < units; ++unit) {
+    if (page_map::slab_of(start + unit * unit_bytes) != this) {
+      return false;
+    }
+  }
+  return set == free_blocks && index < detail::class_count;
+}
+
+}  // namespace tarn::pages

@@ -1,0 +1,100 @@
+// A slab: a run of units cut into equal blocks, described outside of itself.
+//
+// The state of a block is one bit here, so nothing is ever written into a free
+// block: no link to follow into a cold cache line, none to corrupt, and a page
+// whose blocks are all free can be given back while its slab lives on.
+//
+// A *large block* is a run that is one block; it has a slab with capacity 1.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/check.hpp"
+#include "base/list.hpp"
+#include "pages/page_map.hpp"
+
+namespace tarn::pages {
+
+struct segment;
+
+/// Numbers of a size class that are worth computing once.
+struct class_shape {
+  std::uint32_t block_bytes;
+  std::uint16_t units;     ///< in a slab
+  std::uint16_t capacity;  ///< blocks in a slab
+  std::uint64_t inverse;   ///< ⌈2^40 / block_bytes⌉: division by multiplication
+};
+
+inline constexpr std::size_t most_blocks = unit_bytes / detail::block_alignment;
+
+/// At least 8 blocks in a slab, 4 where they are larger than 32 KiB.
+constexpr class_shape shape_of(detail::size_class index) noexcept {
+  const std::size_t bytes = detail::size_of(index);
+  const std::size_t least = bytes <= (std::size_t{32} << 10) ? 8 : 4;
+  const std::size_t units = base::divide_up(bytes * least, unit_bytes);
+  return {.block_bytes = static_cast<std::uint32_t>(bytes),
+          .units = static_cast<std::uint16_t>(units),
+          .capacity = static_cast<std::uint16_t>(units * unit_bytes / bytes),
+          .inverse = ((std::uint64_t{1} << 40) + bytes - 1) / bytes};
+}
+
+struct class_shapes {
+  class_shape of[detail::class_count];
+  consteval class_shapes() noexcept : of{} {
+    for (detail::size_class index = 0; index < detail::class_count; ++index) {
+      of[index] = shape_of(index);
+      // x / bytes == x * inverse >> 40 for every offset x in a slab.
+      const std::uint64_t error = of[index].inverse * of[index].block_bytes - (std::uint64_t{1} << 40);
+      const std::uint64_t offsets = std::uint64_t{of[index].units} * unit_bytes;
+      if (error * offsets >= (std::uint64_t{1} << 40) || of[index].capacity > most_blocks) {
+        __builtin_unreachable();  // not a constant expression: the build stops here
+      }
+    }
+  }
+};
+inline constexpr class_shapes shapes;
+
+/// Written by the owner of the slab only. Invariant:
+///   free_blocks == number of set bits in free[0, words)  (a large block: 0 words)
+///   no bit is set in a word below `hint`, none beyond `capacity`
+///   page map entry of every unit → this slab
+struct slab : base::list_links<slab> {
+  char* start;
+  segment* home;              ///< null: a mapping of its own
+  std::size_t bytes;          ///< of a large block: usable bytes
+  std::uint32_t units;
+  std::uint16_t capacity;     ///< blocks
+  std::uint16_t free_blocks;  ///< set bits
+  std::uint16_t hint;         ///< lowest word that may have a set bit
+  std::uint8_t index;         ///< size class
+  bool zeroed;                ///< a large block: its bytes still read as zero
+  std::uint64_t free[most_blocks / 64];
+
+  bool full() const noexcept { return free_blocks == 0; }
+  bool empty() const noexcept { return free_blocks == capacity; }
+
+  /// Cuts the slab into blocks of class `index_`, all free.
+  void cut(detail::size_class index_) noexcept;
+
+  /// Takes up to `most` free blocks, lowest first, and writes them downwards from
+  /// `end`, so that a magazine hands them out in order; returns how many.
+  std::size_t take(void** end, std::size_t most) noexcept;
+
+  /// Gives a block back. Reports a fault if it is none, or free already.
+  void give(void* block) noexcept;
+
+  /// The block that contains `address`, an address in the slab.
+  std::size_t number_of(const void* address) const noexcept {
+    const auto offset = static_cast<std::uint64_t>(static_cast<const char*>(address) - start);
+    return (offset * shapes.of[index].inverse) >> 40;
+  }
+  char* block(std::size_t number) const noexcept {
+    return start + number * shapes.of[index].block_bytes;
+  }
+
+  bool is_valid() const noexcept;
+};
+
+}  // namespace tarn::pages

@@ -1,0 +1,342 @@
+#include "pages/space.hpp"
+
+#include <new>
+
+#include "pages/metadata.hpp"
+#include "platform/platform.hpp"
+
+namespace tarn::pages {
+namespace {
+
+using namespace base::units;
+using hold = platform::locked<platform::mutex>;
+
+/// Larger blocks are mappings of their own.
+constexpr std::size_t most_run_units = most_units / 2;
+/// In one call of purge, so that the caller is not held up for long.
+constexpr std::size_t most_purged_at_once = 64_MiB;
+
+constinit record_pool<slab> single_slabs;
+
+}  // namespace
+
+bool space::charge(std::size_t bytes) noexcept {
+  const std::size_t now = used_.load(std::memory_order_relaxed) + bytes;
+  if (options_.limit != 0 && now > options_.limit) {
+    return false;
+  }
+  used_.store(now, std::memory_order_relaxed);
+  if (now > peak_.load(std::memory_order_relaxed)) {
+    peak_.store(now, std::memory_order_relaxed);
+  }
+  return true;
+}
+
+void space::credit(std::size_t bytes) noexcept {
+  used_.store(used_.load(std::memory_order_relaxed) - bytes, std::memory_order_relaxed);
+}
+
+segment* space::add_segment(std::size_t least_units) noexcept {
+  std::size_t units = least_units + segment::record_units(most_units);
+  if (units < options_.segment_units) {
+    units = options_.segment_units;
+  }
+  if (units > most_units) {
+    units = most_units;
+  }
+  segment* made = segment::create(units, options_.alignment);
+  // Address space may be short (ulimit -v): then a smaller one.
+  while (made == nullptr && units / 2 > least_units + segment::record_units(units / 2)) {
+    units /= 2;
+    made = segment::create(units, unit_bytes);
+  }
+  if (made != nullptr) {
+    if (options_.huge_wanted || options_.huge_refused) {
+      platform::advise_huge(made->start, made->bytes(), options_.huge_wanted);
+    }
+    segments_.push_back(made);
+  }
+  return made;
+}
+
+slab* space::take_run(std::size_t units, std::size_t alignment) noexcept {
+  for (segment* at = segments_.front(); at != nullptr; at = at->next) {
+    if (slab* const run = at->take(units, alignment)) {
+      return run;
+    }
+  }
+  const std::size_t slack = alignment > unit_bytes ? alignment / unit_bytes : 0;
+  segment* const made = add_segment(units + slack);
+  return made == nullptr ? nullptr : made->take(units, alignment);
+}
+
+bool space::reserve(std::size_t bytes) noexcept {
+  const hold guard(mutex_);
+  std::size_t units = base::divide_up(bytes, unit_bytes);
+  while (units != 0) {
+    const std::size_t here = units < most_run_units ? units : most_run_units;
+    segment* const made = add_segment(here);
+    if (made == nullptr) {
+      return false;
+    }
+    made->kept = true;
+    const std::size_t usable = made->units - made->first_unit;
+    const std::size_t touched = usable < units ? usable : units;
+    if (!platform::prefault(made->address(made->first_unit), touched * unit_bytes)) {
+      return false;
+    }
+    units -= touched;
+  }
+  return true;
+}
+
+slab* space::allocate_slab(detail::size_class index, std::uintptr_t owner) noexcept {
+  const class_shape& shape = shapes.of[index];
+  const std::size_t bytes = std::size_t{shape.units} * unit_bytes;
+  const hold guard(mutex_);
+  if (!charge(bytes)) {
+    return nullptr;
+  }
+  slab* const made = take_run(shape.units, unit_bytes);
+  if (made == nullptr) {
+    credit(bytes);
+    return nullptr;
+  }
+  made->cut(index);
+  page_map::set(made->start, made->units, owner | index, made);
+  return made;
+}
+
+slab* space::allocate_large(std::size_t bytes, std::size_t alignment,
+                            std::uintptr_t owner) noexcept {
+  constexpr std::size_t most = std::size_t{1} << 47;
+  if (bytes > most || alignment > most) {
+    return nullptr;
+  }
+  const std::size_t units = bytes == 0 ? 1 : base::divide_up(bytes, unit_bytes);
+  const hold guard(mutex_);
+  if (!charge(units * unit_bytes)) {
+    return nullptr;
+  }
+  const std::size_t slack = alignment > unit_bytes ? alignment / unit_bytes : 0;
+  slab* made = nullptr;
+  if (units + slack <= most_run_units) {
+    made = take_run(units, alignment);
+    if (made != nullptr) {
+      page_map::set_large(made->start, made->units, owner, made);
+    }
+  }
+  if (made == nullptr) {
+    made = map_single(units, alignment, owner);
+  }
+  if (made == nullptr) {
+    credit(units * unit_bytes);
+    return nullptr;
+  }
+  made->capacity = 1;
+  made->free_blocks = 0;
+  made->index = detail::class_count;
+  made->bytes = made->units * unit_bytes;
+  return made;
+}
+
+slab* space::map_single(std::size_t units, std::size_t alignment, std::uintptr_t owner) noexcept {
+  void* const record = single_slabs.allocate();
+  if (record == nullptr) {
+    return nullptr;
+  }
+  const std::size_t bytes = units * unit_bytes;
+  void* const start = platform::map(bytes, alignment < unit_bytes ? unit_bytes : alignment);
+  if (start == nullptr || !page_map::cover(start, bytes)) {
+    if (start != nullptr) {
+      platform::unmap(start, bytes);
+    }
+    single_slabs.deallocate(record);
+    return nullptr;
+  }
+  if (options_.huge_refused) {
+    platform::advise_huge(start, bytes, false);
+  }
+  slab* const made = ::new (record) slab{};
+  made->start = static_cast<char*>(start);
+  made->units = static_cast<std::uint32_t>(units);
+  made->zeroed = true;
+  singles_.push_back(made);
+  page_map::set_large(start, units, owner, made);
+  return made;
+}
+
+bool space::resize_single(slab& block, std::size_t units) noexcept {
+  const std::size_t old_bytes = block.units * unit_bytes;
+  const std::size_t new_bytes = units * unit_bytes;
+  if (units < block.units) {
+    page_map::clear(block.start + new_bytes, block.units - units);
+    platform::unmap(block.start + new_bytes, old_bytes - new_bytes);
+  } else if (!page_map::cover(block.start, new_bytes) ||
+             !platform::resize(block.start, old_bytes, new_bytes)) {
+    // The pages move to a new place, which is chosen (and in the window) before
+    // the old one is given up.
+    char* const place = static_cast<char*>(platform::map(new_bytes, unit_bytes));
+    if (place == nullptr) {
+      return false;
+    }
+    // Cleared first: the old place may belong to somebody else at once.
+    page_map::clear(block.start, block.units);
+    if (!page_map::cover(place, new_bytes) ||
+        !platform::move(block.start, old_bytes, place, new_bytes)) {
+      platform::unmap(place, new_bytes);
+      return false;  // the caller enters the block in the page map again
+    }
+    block.start = place;
+  }
+  block.units = static_cast<std::uint32_t>(units);
+  return true;
+}
+
+bool space::resize_large(slab* block, std::size_t bytes, std::uintptr_t owner) noexcept {
+  const std::size_t units = base::divide_up(bytes, unit_bytes);
+  if (units == block->units) {
+    return true;
+  }
+  const hold guard(mutex_);
+  const std::size_t before = block->units;
+  const std::size_t more = units > before ? (units - before) * unit_bytes : 0;
+  if (more != 0 && !charge(more)) {
+    return false;
+  }
+  if (block->home != nullptr) {
+    if (units < before) {
+      block->home->give(*block, units);
+    } else if (!block->home->extend(*block, units - before)) {
+      credit(more);
+      return false;
+    }
+  } else if (!resize_single(*block, units)) {
+    page_map::set_large(block->start, before, owner, block);
+    credit(more);
+    return false;
+  }
+  page_map::set_large(block->start, block->units, owner, block);
+  block->bytes = block->units * unit_bytes;
+  block->zeroed = false;
+  if (units < before) {
+    credit((before - units) * unit_bytes);
+  }
+  return true;
+}
+
+void space::deallocate(slab* run) noexcept {
+  const hold guard(mutex_);
+  credit(run->units * unit_bytes);
+  if (run->home != nullptr) {
+    run->home->give(*run);
+    purge_pending_.store(true, std::memory_order_relaxed);
+    return;
+  }
+  page_map::clear(run->start, run->units);
+  singles_.remove(run);
+  platform::unmap(run->start, run->units * unit_bytes);
+  single_slabs.deallocate(run);
+}
+
+std::size_t space::purge_set(segment& of, unit_set segment::* which, std::size_t most) noexcept {
+  std::size_t bytes = 0;
+  unit_set& set = of.*which;
+  std::size_t unit = set.next_member(0);
+  while (unit < most_units && bytes < most) {
+    const std::size_t end = set.next_gap(unit);
+    set.erase(unit, end - unit);
+    // The units are out of the free set while the lock is open.
+    of.free.erase(unit, end - unit);
+    of.free_units -= end - unit;
+    mutex_.unlock();
+    const bool gone = platform::purge(of.address(unit), (end - unit) * unit_bytes);
+    mutex_.lock();
+    of.free.insert(unit, end - unit);
+    of.free_units += end - unit;
+    if (gone) {
+      bytes += (end - unit) * unit_bytes;
+    } else {
+      of.fresh.insert(unit, end - unit);  // still dirty
+    }
+    unit = set.next_member(end);
+  }
+  return bytes;
+}
+
+void space::purge(std::uint64_t now_ms, std::uint32_t delay_ms) noexcept {
+  if (!options_.purges || !purge_pending_.load(std::memory_order_relaxed) ||
+      now_ms < next_purge_ms_.load(std::memory_order_relaxed)) {
+    return;
+  }
+  if (!mutex_.try_lock()) {
+    return;  // somebody is busy here and will come by again
+  }
+  std::size_t purged = 0;
+  for (segment* at = segments_.front(); at != nullptr && purged < most_purged_at_once;
+       at = at->next) {
+    purged += purge_set(*at, &segment::stale, most_purged_at_once - purged);
+  }
+  if (purged < most_purged_at_once) {
+    // All that was stale is gone; what is fresh ages. Twice half the delay.
+    bool any = false;
+    for (segment* at = segments_.front(); at != nullptr; at = at->next) {
+      any = any || at->fresh.next_member(0) < most_units;
+      at->stale |= at->fresh;
+      at->fresh.clear();
+    }
+    purge_pending_.store(any, std::memory_order_relaxed);
+    next_purge_ms_.store(now_ms + delay_ms / 2, std::memory_order_relaxed);
+  }
+  mutex_.unlock();
+}
+
+std::size_t space::purge_all() noexcept {
+  const hold guard(mutex_);
+  std::size_t bytes = 0;
+  for (segment* at = segments_.front(); at != nullptr; at = at->next) {
+    bytes += purge_set(*at, &segment::stale, ~std::size_t{0});
+    bytes += purge_set(*at, &segment::fresh, ~std::size_t{0});
+  }
+  return bytes;
+}
+
+void space::release_all(std::size_t kept_bytes) noexcept {
+  const hold guard(mutex_);
+  while (slab* const single = singles_.front()) {
+    page_map::clear(single->start, single->units);
+    singles_.remove(single);
+    platform::unmap(single->start, single->units * unit_bytes);
+    single_slabs.deallocate(single);
+  }
+  segment* at = segments_.front();
+  while (at != nullptr) {
+    segment* const next = at->next;
+    if (at->kept ? kept_bytes != 0 : at->bytes() <= kept_bytes) {
+      if (!at->kept) {
+        kept_bytes -= at->bytes();
+      }
+      at->reset();
+    } else {
+      segments_.remove(at);
+      at->destroy();
+    }
+    at = next;
+  }
+  used_.store(0, std::memory_order_relaxed);
+}
+
+bool space::is_valid() noexcept {
+  const hold guard(mutex_);
+  if (!segments_.is_valid() || !singles_.is_valid()) {
+    return false;
+  }
+  for (const segment* at = segments_.front(); at != nullptr; at = at->next) {
+    if (!at->is_valid()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace tarn::pages

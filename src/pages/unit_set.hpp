@@ -1,0 +1,91 @@
+// A set of units of one segment, as bits.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace tarn::pages {
+
+inline constexpr std::size_t most_units = 1024;  ///< in a segment
+
+class unit_set {
+ public:
+  void insert(std::size_t first, std::size_t count) noexcept {
+    each_word(first, count, [this](std::size_t word, std::uint64_t mask) { words_[word] |= mask; });
+  }
+  void erase(std::size_t first, std::size_t count) noexcept {
+    each_word(first, count, [this](std::size_t word, std::uint64_t mask) { words_[word] &= ~mask; });
+  }
+  void clear() noexcept {
+    for (std::uint64_t& word : words_) {
+      word = 0;
+    }
+  }
+
+  bool contains_any(std::size_t first, std::size_t count) const noexcept {
+    std::uint64_t found = 0;
+    each_word(first, count,
+              [&](std::size_t word, std::uint64_t mask) { found |= words_[word] & mask; });
+    return found != 0;
+  }
+  bool contains_all(std::size_t first, std::size_t count) const noexcept {
+    std::uint64_t missing = 0;
+    each_word(first, count,
+              [&](std::size_t word, std::uint64_t mask) { missing |= ~words_[word] & mask; });
+    return missing == 0;
+  }
+  std::size_t size() const noexcept {
+    std::size_t count = 0;
+    for (const std::uint64_t word : words_) {
+      count += static_cast<std::size_t>(std::popcount(word));
+    }
+    return count;
+  }
+
+  /// The first member at or after `from`; most_units when there is none.
+  std::size_t next_member(std::size_t from) const noexcept { return next<0>(from); }
+  /// The first unit at or after `from` that is not a member; most_units when there is none.
+  std::size_t next_gap(std::size_t from) const noexcept { return next<~std::uint64_t{0}>(from); }
+
+  unit_set& operator|=(const unit_set& other) noexcept {
+    for (std::size_t word = 0; word < word_count; ++word) {
+      words_[word] |= other.words_[word];
+    }
+    return *this;
+  }
+
+ private:
+  static constexpr std::size_t word_count = most_units / 64;
+
+  template <std::uint64_t Flip>
+  std::size_t next(std::size_t from) const noexcept {
+    if (from >= most_units) {
+      return most_units;
+    }
+    std::size_t word = from / 64;
+    std::uint64_t bits = (words_[word] ^ Flip) & (~std::uint64_t{0} << (from % 64));
+    while (bits == 0) {
+      if (++word == word_count) {
+        return most_units;
+      }
+      bits = words_[word] ^ Flip;
+    }
+    return word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+  }
+
+  template <class Each>
+  static void each_word(std::size_t first, std::size_t count, Each each) noexcept {
+    while (count != 0) {
+      const std::size_t offset = first % 64;
+      const std::size_t here = count < 64 - offset ? count : 64 - offset;
+      each(first / 64, (~std::uint64_t{0} >> (64 - here)) << offset);
+      first += here;
+      count -= here;
+    }
+  }
+
+  std::uint64_t words_[word_count] = {};
+};
+
+}  // namespace tarn::pages

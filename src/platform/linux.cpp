@@ -1,0 +1,219 @@
+// The contract of platform.hpp, kept by Linux.
+//
+// errno is the caller's: free() must leave it alone, and a malloc that fails
+// sets it once, in front/. So every call here restores it.
+#include "platform/platform.hpp"
+
+#include <cerrno>
+#include <climits>
+
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/sysinfo.h>
+#include <ctime>
+#include <unistd.h>
+
+#include "base/bits.hpp"
+#include "platform/counters.hpp"
+
+namespace tarn::platform {
+namespace {
+
+constinit call_counters counters;
+
+class errno_kept {
+ public:
+  errno_kept() noexcept : saved_(errno) {}
+  ~errno_kept() { errno = saved_; }
+  errno_kept(const errno_kept&) = delete;
+  errno_kept& operator=(const errno_kept&) = delete;
+
+ private:
+  int saved_;
+};
+
+void* map_anywhere(std::size_t bytes, int protection) noexcept {
+  call_counters::count(counters.mmap);
+  void* const start =
+      mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return start == MAP_FAILED ? nullptr : start;
+}
+
+void unmap_uncounted(void* start, std::size_t bytes) noexcept {
+  call_counters::count(counters.munmap);
+  munmap(start, bytes);
+}
+
+// Cuts the aligned middle out of a larger mapping.
+void* trim(void* start, std::size_t mapped, std::size_t bytes, std::size_t alignment) noexcept {
+  char* const first = static_cast<char*>(start);
+  char* const kept = base::align_up(first, alignment);
+  const auto before = static_cast<std::size_t>(kept - first);
+  if (before != 0) {
+    unmap_uncounted(first, before);
+  }
+  if (const std::size_t after = mapped - before - bytes; after != 0) {
+    unmap_uncounted(kept + bytes, after);
+  }
+  return kept;
+}
+
+void* map_aligned(std::size_t bytes, std::size_t alignment) noexcept {
+  void* const start = map_anywhere(bytes, PROT_READ | PROT_WRITE);
+  if (start == nullptr || base::is_aligned(start, alignment)) {
+    return start;
+  }
+  unmap_uncounted(start, bytes);
+  const std::size_t slack = alignment - page_bytes();
+  if (bytes > SIZE_MAX - slack) {
+    return nullptr;
+  }
+  void* const larger = map_anywhere(bytes + slack, PROT_READ | PROT_WRITE);
+  return larger == nullptr ? nullptr : trim(larger, bytes + slack, bytes, alignment);
+}
+
+}  // namespace
+
+std::size_t page_bytes() noexcept {
+  // Not a static with a guard: that would need the C++ runtime.
+  static constinit std::atomic<std::size_t> known{0};
+  std::size_t bytes = known.load(std::memory_order_relaxed);
+  if (bytes == 0) {
+    bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    known.store(bytes, std::memory_order_relaxed);
+  }
+  return bytes;
+}
+
+void* map(std::size_t bytes, std::size_t alignment) noexcept {
+  const errno_kept keep;
+  void* const start = map_aligned(bytes, alignment);
+  if (start != nullptr) {
+    counters.mapped(bytes);
+  }
+  return start;
+}
+
+void* map_read_only(std::size_t bytes) noexcept {
+  const errno_kept keep;
+  return map_anywhere(bytes, PROT_READ);
+}
+
+bool make_writable(void* start, std::size_t bytes) noexcept {
+  const errno_kept keep;
+  call_counters::count(counters.mprotect);
+  if (mprotect(start, bytes, PROT_READ | PROT_WRITE) != 0) {
+    return false;
+  }
+  counters.mapped(bytes);
+  return true;
+}
+
+void unmap(void* start, std::size_t bytes) noexcept {
+  const errno_kept keep;
+  unmap_uncounted(start, bytes);
+  counters.unmapped(bytes);
+}
+
+bool resize(void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept {
+  const errno_kept keep;
+  call_counters::count(counters.mremap);
+  if (mremap(start, old_bytes, new_bytes, 0) == MAP_FAILED) {
+    return false;
+  }
+  counters.mapped(new_bytes);
+  counters.unmapped(old_bytes);
+  return true;
+}
+
+bool move(void* start, std::size_t bytes, void* place, std::size_t place_bytes) noexcept {
+  const errno_kept keep;
+  call_counters::count(counters.mremap);
+  if (mremap(start, bytes, place_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) == MAP_FAILED) {
+    return false;
+  }
+  counters.unmapped(bytes);
+  return true;
+}
+
+bool purge(void* start, std::size_t bytes) noexcept {
+  const errno_kept keep;
+  call_counters::count(counters.madvise);
+  // Not MADV_FREE: its pages stay in the resident set until the machine is
+  // short of memory, and people read the resident set.
+  if (madvise(start, bytes, MADV_DONTNEED) != 0) {
+    return false;  // locked memory (mlockall) cannot be given back
+  }
+  call_counters::count(counters.purge_runs);
+  call_counters::count(counters.purge_bytes, bytes);
+  return true;
+}
+
+bool prefault(void* start, std::size_t bytes) noexcept {
+  const errno_kept keep;
+#ifdef MADV_POPULATE_WRITE
+  call_counters::count(counters.madvise);
+  if (madvise(start, bytes, MADV_POPULATE_WRITE) == 0) {
+    return true;
+  }
+  if (errno == ENOMEM) {
+    return false;
+  }
+#endif
+  // A kernel before 5.14. Writing what is read keeps the contents.
+  volatile char* const bytes_of = static_cast<volatile char*>(start);
+  for (std::size_t at = 0; at < bytes; at += page_bytes()) {
+    bytes_of[at] = bytes_of[at];
+  }
+  return true;
+}
+
+void advise_huge(void* start, std::size_t bytes, bool wanted) noexcept {
+  const errno_kept keep;
+  call_counters::count(counters.madvise);
+  madvise(start, bytes, wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+}
+
+std::uint64_t now_ms() noexcept {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1000 +
+         static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
+}
+
+std::uint32_t thread_number() noexcept { return static_cast<std::uint32_t>(gettid()); }
+
+std::size_t address_space_limit() noexcept {
+  rlimit limit;
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+    return 0;
+  }
+  return limit.rlim_cur;
+}
+
+std::size_t physical_memory() noexcept {
+  struct sysinfo machine;
+  if (sysinfo(&machine) != 0) {
+    return std::size_t{1} << 34;
+  }
+  return static_cast<std::size_t>(machine.totalram) * machine.mem_unit;
+}
+
+void wait(const std::uint32_t* word, std::uint32_t expected) noexcept {
+  const errno_kept keep;
+  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
+}
+
+void wake_one(const std::uint32_t* word) noexcept {
+  const errno_kept keep;
+  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+system_call_counts system_calls() noexcept { return counters.calls(); }
+purge_counts purged() noexcept { return counters.purges(); }
+std::size_t mapped_bytes() noexcept { return counters.mapped_now(); }
+std::size_t peak_mapped_bytes() noexcept { return counters.mapped_peak(); }
+
+}  // namespace tarn::platform

@@ -1,0 +1,33 @@
+// Whose heap is current: threads get a heap when they first allocate, and leave
+// it when they end.
+#pragma once
+
+#include "heap/heap.hpp"
+
+namespace tarn::threads {
+
+/// The heap behind `at`, a value of detail::local. Gives the calling thread one
+/// if it has none yet. Null when there is no memory for it.
+heaps::heap* ready(detail::heap_front* at) noexcept;
+
+/// The heap that any thread may use, under its own lock: what the dying and the
+/// heapless use, and tarn::global(). Null when the process has no memory at all.
+heaps::heap* process_heap() noexcept;
+
+/// The calling thread's own heap, even while another is current; null if it has
+/// none. After initialise().
+heaps::heap* own_heap() noexcept;
+
+/// Sets up page map, spaces, options and fork handlers, once; any thread, any
+/// time. False when there is no memory.
+bool initialise() noexcept;
+
+/// Spaces of heap objects, locked around a fork.
+void enlist(pages::space& joined) noexcept;
+void delist(pages::space& left) noexcept;
+
+/// Gives back a block, wherever it came from: the slow path behind every free.
+/// `said` is the class that the caller believes in, class_count for none.
+void deallocate(heaps::heap* self, void* block, detail::size_class said) noexcept;
+
+}  // namespace tarn::threads
