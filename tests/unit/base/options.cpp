@@ -2,7 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -218,6 +224,30 @@ TEST(options, unknown_environment_names_are_reported) {
 TEST(options, first_of_two_entries_counts_as_with_getenv) {
   EXPECT_EQ(load({"TARN_LIMIT=1", "TARN_LIMIT=2"}).limit, 1U);
   EXPECT_EQ(load({"TARN_LIMIT=x", "TARN_LIMIT=2"}).limit, 0U);
+}
+
+// Runs twice: as itself, and within that in a copy that is set-uid to nobody, where AT_SECURE is set.
+TEST(options, environment_of_a_set_uid_program_is_ignored) {
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe");
+  if (self.string().find("-set-uid-") != std::string::npos) {
+    ASSERT_NE(::getauxval(AT_SECURE), 0U);
+    EXPECT_EQ(load({"TARN_LIMIT=5", "TARN_FOO=1"}).limit, 0U);
+    EXPECT_THAT(reported, IsEmpty());
+    return;
+  }
+  struct statvfs mount;
+  ASSERT_EQ(::statvfs(self.c_str(), &mount), 0);
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can make a program that is set-uid to another user";
+  if ((mount.f_flag & ST_NOSUID) != 0) GTEST_SKIP() << "the build folder is mounted nosuid";
+  constexpr unsigned nobody = 65534;
+  const std::filesystem::path copy = self.string() + "-set-uid-" + std::to_string(::getpid());
+  std::filesystem::copy_file(self, copy);
+  ASSERT_EQ(::chown(copy.c_str(), nobody, nobody), 0);
+  ASSERT_EQ(::chmod(copy.c_str(), 04755), 0);
+  const std::string command =
+      "'" + copy.string() + "' --gtest_filter=options.environment_of_a_set_uid_program_is_ignored";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  std::filesystem::remove(copy);
 }
 
 TEST(options, no_environment) {
