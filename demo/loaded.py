@@ -1,0 +1,73 @@
+"""Is the allocator really the one that serves the process?
+
+Two questions, since a library can be loaded and not used: /proc/PID/maps shows that it is loaded, and the dynamic
+linker's own account (LD_DEBUG=bindings) shows to which library each call of malloc and free was bound.
+"""
+
+import os
+import re
+from pathlib import Path
+
+MALLOC_FAMILY = ("malloc", "calloc", "realloc", "free")
+BINDING = re.compile(r"binding file (\S.*?) \[\d+\] to (\S.*?) \[\d+\]: normal symbol `([^']+)'")
+ALLOCATOR_FILE = re.compile(r"lib(jemalloc|mimalloc|tcmalloc|tbbmalloc|tarn-malloc)[^/]*$")
+
+
+def mapped_files(maps_text):
+    """The files named in the text of a /proc/PID/maps."""
+    files = set()
+    for line in maps_text.splitlines():
+        fields = line.split(None, 5)
+        if len(fields) == 6 and fields[5].startswith("/"):
+            files.add(fields[5])
+    return files
+
+
+def processes_below(pid):
+    """The process and its descendants that live now, as pids."""
+    found, queue = [], [pid]
+    while queue:
+        current = queue.pop()
+        found.append(current)
+        for children in Path(f"/proc/{current}/task").glob("*/children"):
+            try:
+                queue.extend(int(child) for child in children.read_text().split())
+            except OSError:  # the thread has ended since it was listed
+                continue
+    return found
+
+
+def has_loaded(pid, program, library):
+    """True once a process at or below `pid` runs the file `program` and has mapped the file `library`."""
+    for candidate in processes_below(pid):
+        try:
+            if os.readlink(f"/proc/{candidate}/exe") == program:
+                if library in mapped_files(Path(f"/proc/{candidate}/maps").read_text()):
+                    return True
+        except OSError:  # ended, or not yet readable
+            continue
+    return False
+
+
+def parse_bindings(lines, symbols=MALLOC_FAMILY):
+    """The set of (from, to, symbol) in the lines that LD_DEBUG=bindings prints, for these symbols."""
+    found = (BINDING.search(line) for line in lines)
+    return {match.groups() for match in found if match and match.group(3) in symbols}
+
+
+def wrong_bindings(bindings, library):
+    """Bindings that lead elsewhere than to the file `library`.
+
+    Two kinds are right although they name another file. An allocator's library may bind for itself as it likes:
+    redis-server keeps its linked jemalloc loaded beside the one put in front, and tbbmalloc is two libraries. And a
+    program that takes the address of free gives every library the address of its own stub, which is bound onwards.
+    """
+    reaches = {(source, symbol) for source, target, symbol in bindings if os.path.realpath(target) == library}
+    return sorted(
+        (source, target, symbol)
+        for source, target, symbol in bindings
+        if os.path.realpath(target) != library
+        and (target, symbol) not in reaches
+        and os.path.realpath(source) != library
+        and not ALLOCATOR_FILE.search(source)
+    )

@@ -1,0 +1,104 @@
+import os
+import signal
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+import folder  # noqa: F401
+from process import Failed, Interrupted, Supervisor
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+LONG_S = 60
+
+
+def gone(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    with open(f"/proc/{pid}/stat") as stat:  # a zombie of another parent counts as gone
+        return stat.read().rsplit(")", 1)[1].split()[0] == "Z"
+
+
+class ProcessTest(unittest.TestCase):
+    def setUp(self):
+        handlers = [(number, signal.getsignal(number)) for number in SIGNALS]
+        self.addCleanup(lambda: [signal.signal(number, handler) for number, handler in handlers])
+        folder_ = tempfile.TemporaryDirectory()
+        self.addCleanup(folder_.cleanup)
+        self.folder = folder_.name
+
+    def run_one(self, script, timeout_s=LONG_S, **rest):
+        with Supervisor(self.folder) as supervisor:
+            return supervisor.run("child", ["/bin/sh", "-c", script], dict(os.environ), timeout_s, **rest)
+
+    def assert_fails(self, what, *arguments, **rest):
+        with self.assertRaises(Failed) as caught:
+            self.run_one(*arguments, **rest)
+        self.assertIn(what, str(caught.exception))
+
+    def test_output_and_measures(self):
+        ended = self.run_one("echo out; echo err >&2; while [ $((i += 1)) -lt 20000 ]; do :; done")
+        self.assertEqual(ended.output, "out\nerr\n")
+        self.assertGreater(ended.wall_s, 0)
+        self.assertGreater(ended.cpu_s, 0)
+        self.assertGreater(ended.peak_kib, 0)
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_output_is_read_line_by_line(self):
+        self.assertEqual(self.run_one("printf 'a\\nb\\n'", read=list).output, ["a\n", "b\n"])
+
+    def test_exit_status_and_last_words(self):
+        self.assert_fails("child: exit status 3", "echo last words >&2; exit 3")
+        self.assert_fails("| last words", "echo last words >&2; exit 3")
+
+    def test_death_by_signal(self):
+        self.assert_fails("killed by SIGSEGV", "kill -SEGV $$")
+
+    def test_timeout(self):
+        began = time.monotonic()
+        self.assert_fails("did not end in time", f"sleep {LONG_S}", timeout_s=0.2)
+        self.assertLess(time.monotonic() - began, LONG_S / 2)
+
+    def test_a_library_that_is_never_loaded(self):
+        shell = os.path.realpath("/bin/sh")
+        self.assert_fails("was not seen in /proc/PID/maps", "sleep 0.1", expected=(shell, "/opt/libnew.so"))
+
+    def test_leaving_ends_children_and_grandchildren(self):
+        with Supervisor(self.folder) as supervisor:
+            child = supervisor.start("child", ["/bin/sh", "-c", f"sleep {LONG_S} & echo $! > pid; wait"],
+                                     dict(os.environ))
+            note = Path(self.folder, "pid")
+            while not (note.exists() and note.read_text().endswith("\n")):
+                time.sleep(0.01)
+            grandchild = int(note.read_text())
+            self.assertTrue(child.alive())
+            self.assertFalse(gone(grandchild))
+        self.assertFalse(child.alive())
+        deadline = time.monotonic() + 10
+        while not gone(grandchild) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertTrue(gone(grandchild))
+
+    def test_an_interrupt_ends_the_children(self):
+        for number in SIGNALS:
+            with self.assertRaises(Interrupted) as caught:
+                with Supervisor(self.folder) as supervisor:
+                    child = supervisor.start("child", ["/bin/sleep", str(LONG_S)], dict(os.environ))
+                    os.kill(os.getpid(), number)
+                    child.finish()
+            self.assertEqual(caught.exception.number, number)
+            self.assertFalse(child.alive())
+
+    def test_an_interrupt_waits_while_it_must(self):
+        with self.assertRaises(Interrupted):
+            with Supervisor(self.folder) as supervisor:
+                with supervisor.undisturbed():
+                    os.kill(os.getpid(), signal.SIGINT)
+                    reached = True
+        self.assertTrue(reached)
+
+
+if __name__ == "__main__":
+    unittest.main()
