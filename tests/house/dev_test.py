@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""The front door with the machine behind it faked: what ./dev installs, when, and what it says when it cannot.
+
+A copy of ./dev runs in a folder with a space in its name, with a PATH of small stand-ins that note how they are called.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+TOOLS = ["bash", "env", "dirname", "readlink", "nproc", "sed", "tr", "sort", "tail", "mkdir", "rm",
+         "grep", "cat", "true"]
+# Each stand-in notes its name and words. `have`, `known` and `broken` are files in the machine's folder.
+STAND_INS = {
+    "id": 'echo "${FAKE_UID:-0}"',
+    "dpkg-query": 'grep -qxF "${!#}" "$MACHINE/have" && printf installed',
+    "apt-cache": 'if grep -qxF "$2" "$MACHINE/known"; then echo "  Candidate: 1"; else echo "  Candidate: (none)"; fi',
+    "apt-get": """
+if [ "$1" = update ]; then
+  printf '%s\\n' one two three maybe >"$MACHINE/known"
+  rm -f "$MACHINE/broken"
+elif [ -e "$MACHINE/broken" ]; then
+  echo "E: the archive has moved on" >&2
+  exit 100
+fi""",
+    "sudo": '[ "${FAKE_SUDO:-yes}" = yes ] || exit 1; [ "$1" = -n ] && shift; exec "$@"',
+    "cmake": "",
+    "ctest": 'echo "100% tests passed"',
+    "python3": "",
+}
+NOTED = {"apt-get", "cmake", "ctest", "python3"}
+
+
+class Dev(unittest.TestCase):
+    def setUp(self):
+        self.machine = pathlib.Path(tempfile.mkdtemp(prefix="tarn machine "))
+        self.addCleanup(shutil.rmtree, self.machine)
+        self.project = self.machine / "check out"
+        self.path = self.machine / "bin"
+        self.project.mkdir()
+        self.path.mkdir()
+        shutil.copy(PROJECT / "dev", self.project)
+        (self.project / "packages.txt").write_text(
+            "# Words.\nbuild: one two\ntest: three\ndemo:\npeers: maybe?\ncheck:\nclang: four\n", encoding="utf-8")
+        for name in TOOLS:
+            (self.path / name).symlink_to(shutil.which(name))
+        for name, body in STAND_INS.items():
+            note = f'echo "{name} $*" >>"$MACHINE/calls"\n' if name in NOTED else ""
+            stand_in = self.path / name
+            stand_in.write_text(f"#!{shutil.which('bash')}\n{note}{body}\n", encoding="utf-8")
+            stand_in.chmod(0o755)
+        self.file("have", "one", "two", "three", "maybe")
+        self.file("known", "one", "two", "three", "maybe")
+
+    def file(self, name, *lines):
+        (self.machine / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+    def dev(self, *words, expect=0, **environment):
+        result = subprocess.run([str(self.project / "dev"), *words], capture_output=True, text=True, check=False,
+                                cwd=self.machine, stdin=subprocess.DEVNULL,
+                                env={"PATH": str(self.path), "HOME": "/nowhere", "MACHINE": str(self.machine),
+                                     **environment})
+        output = result.stderr + result.stdout
+        self.assertEqual(result.returncode, expect, output)
+        return output
+
+    def calls(self, name):
+        calls = self.machine / "calls"
+        lines = calls.read_text(encoding="utf-8").splitlines() if calls.exists() else []
+        return [line for line in lines if line.split()[0] == name]
+
+    def installed(self):
+        """The packages of each `apt-get install`, and "update" for each update, in order."""
+        found = []
+        for call in self.calls("apt-get"):
+            words = call.split()[1:]
+            found.append("update" if words[0] == "update" else
+                         [word for word in words[1:] if "=" not in word and not word.startswith("-")])
+        return found
+
+    def test_complete_machine_is_left_alone(self):
+        self.dev("build", "dev")
+        self.assertEqual(self.installed(), [])
+        self.assertEqual(self.calls("cmake")[0], "cmake --preset dev")
+
+    def test_only_what_is_missing_is_installed_and_the_lists_stay(self):
+        self.file("have", "one")
+        output = self.dev("build", "dev")
+        self.assertEqual(self.installed(), [["three", "two"]])
+        self.assertIn("== Installing three two\n", output)
+
+    def test_lists_are_updated_when_they_lack_a_name(self):
+        self.file("have", "one")
+        self.file("known")
+        self.dev("build", "dev")
+        self.assertEqual(self.installed(), ["update", ["three", "two"]])
+
+    def test_lists_are_updated_when_the_archive_has_moved_on(self):
+        self.file("have", "one")
+        self.file("broken")
+        self.dev("build", "dev")
+        self.assertEqual(self.installed(), [["three", "two"], "update", ["three", "two"]])
+
+    def test_package_that_does_not_exist(self):
+        output = self.dev("build", "clang", expect=1)
+        self.assertEqual(self.installed(), ["update"])
+        self.assertIn("./dev: no package four in the lists of this system", output)
+        self.assertEqual(self.calls("cmake"), [])
+
+    def test_wanted_package_that_does_not_exist(self):
+        self.file("have", "one", "two", "three")
+        self.file("known", "one")
+        (self.path / "apt-get").write_text(f'#!{shutil.which("bash")}\necho "apt-get $*" >>"$MACHINE/calls"\n',
+                                           encoding="utf-8")
+        output = self.dev("bench", "--json")
+        self.assertEqual(self.installed(), ["update"])
+        self.assertIn("== Going on without maybe", output)
+        self.assertEqual(self.calls("python3"),
+                         [f"python3 bench/run.py --build {self.project}/build/release --json"])
+
+    def test_plain_user_installs_through_sudo(self):
+        self.file("have", "one")
+        self.dev("build", "dev", FAKE_UID="1000")
+        self.assertEqual(self.installed(), [["three", "two"]])
+
+    def test_plain_user_without_sudo(self):
+        self.file("have", "one")
+        output = self.dev("build", "dev", expect=1, FAKE_UID="1000", FAKE_SUDO="no")
+        self.assertIn("./dev: not root, and sudo refused. Install as root: three two\n", output)
+        (self.path / "sudo").unlink()
+        output = self.dev("build", "dev", expect=1, FAKE_UID="1000")
+        self.assertIn("./dev: not root, and no sudo. Install as root: three two\n", output)
+        self.assertEqual(self.installed(), [])
+
+    def test_plain_user_on_a_complete_machine_needs_no_sudo(self):
+        (self.path / "sudo").unlink()
+        self.dev("build", "dev", FAKE_UID="1000")
+
+    def test_system_without_apt(self):
+        (self.path / "dpkg-query").unlink()
+        output = self.dev("bench", expect=1)
+        self.assertIn("./dev: not a Debian-like system: install what Debian 12 calls maybe one two, "
+                      "then use TARN_PACKAGES=skip\n", output)
+        self.dev("bench", TARN_PACKAGES="skip")
+
+    def test_failing_step_shows_its_log_and_ends(self):
+        (self.path / "cmake").write_text(f'#!{shutil.which("bash")}\necho why it failed >&2\nexit 3\n', encoding="utf-8")
+        output = self.dev("test", expect=1)
+        self.assertIn("why it failed\n./dev: failed after", output)
+        self.assertIn("(exit 3): cmake --preset dev\n", output)
+        self.assertEqual(self.calls("ctest"), [])
+
+    def test_tests_of_all_builds_end_in_one_summary(self):
+        output = self.dev("test", "-R", "heap", TARN_JOBS="3")
+        self.assertEqual(self.calls("ctest"), [
+            "ctest --test-dir build/test --parallel 3 --output-on-failure --no-tests=error -R heap"])
+        self.assertTrue(output.endswith("100% tests passed\n"), output)
+        self.assertEqual((self.project / "build/test/CTestTestfile.cmake").read_text(encoding="utf-8"),
+                         'subdirs("../dev")\nsubdirs("../asan")\nsubdirs("../tsan")\nsubdirs("../release")\n')
+
+    def test_install_takes_the_folder_from_where_the_caller_stands(self):
+        self.dev("install", "pre fix")
+        self.assertEqual(self.calls("cmake")[-1], f"cmake --install build/release --prefix {self.machine}/pre fix")
+        self.assertIn("install takes one folder", self.dev("install", expect=1))
+
+    def test_build_folder_of_a_moved_checkout_is_made_anew(self):
+        cache = self.project / "build/dev/CMakeCache.txt"
+        cache.parent.mkdir(parents=True)
+        cache.write_text("CMAKE_HOME_DIRECTORY:INTERNAL=/somewhere/else\n", encoding="utf-8")
+        self.assertIn("starting it anew", self.dev("build", "dev"))
+        self.assertFalse(cache.exists())
+        cache.parent.mkdir(parents=True)
+        cache.write_text(f"CMAKE_HOME_DIRECTORY:INTERNAL={self.project}\n", encoding="utf-8")
+        self.assertNotIn("anew", self.dev("build", "dev"))
+        self.assertTrue(cache.exists())
+
+    def test_wrong_words(self):
+        self.assertIn('no command "tset"', self.dev("tset", expect=1))
+        self.assertIn('no preset "fast": one of dev release', self.dev("build", "fast", expect=1))
+        self.assertIn("Usage: ./dev COMMAND", self.dev())
+
+    def test_called_through_a_link(self):
+        link = self.machine / "link"
+        link.symlink_to(self.project / "dev")
+        subprocess.run([str(link), "help"], check=True, capture_output=True, env={"PATH": str(self.path)})
+
+    def test_long_step_shows_that_it_goes_on(self):
+        (self.path / "cmake").write_text(f'#!{shutil.which("bash")}\necho first\nsleep 2\nprintf last\n',
+                                         encoding="utf-8")
+        (self.path / "sleep").symlink_to(shutil.which("sleep"))
+        script = (self.project / "dev").read_text(encoding="utf-8")
+        (self.project / "dev").write_text(script.replace("every=20", "every=1"), encoding="utf-8")
+        self.assertRegex(self.dev("build", "dev"), r"== Configuring build/dev\n   [12] s  first\n")
+        self.assertEqual((self.project / "build/logs/configure-dev.log").read_text(encoding="utf-8"), "first\nlast")
+
+
+if __name__ == "__main__":
+    os.umask(0o022)
+    unittest.main()
