@@ -23,19 +23,19 @@ def best_other(row):
     found = others(row)
     if not found:
         return None
-    name = min(found, key=lambda each: found[each].median)
-    return name, found[name].median
+    name = min(found, key=lambda each: found[each].value)
+    return name, found[name].value
 
 
 def ratio_to_best(row, column="tarn"):
     best = best_other(row)
-    return row.results[column].median / best[1] if best and column in row.results else None
+    return row.results[column].value / best[1] if best and column in row.results else None
 
 
 def time_means(rows, columns):
     """Geometric mean over the rows of Tarn's time over each other allocator's."""
     counted = [row for row in rows if not row.baseline and "tarn" in row.results]
-    return {name: geometric_mean(row.results["tarn"].median / row.results[name].median for row in counted)
+    return {name: geometric_mean(row.results["tarn"].value / row.results[name].value for row in counted)
             for name in columns if name != "tarn"} if counted else {}
 
 
@@ -54,7 +54,7 @@ def handoff_without_queue(rows):
     net = {}
     for row in rows:
         if row.name.startswith("handoff"):
-            net[row.name] = {name: samples.median - queue.results[name].median
+            net[row.name] = {name: samples.value - queue.results[name].value
                              for name, samples in row.results.items() if name in queue.results}
     return net
 

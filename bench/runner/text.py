@@ -34,8 +34,8 @@ def malloc_table(rows, columns):
         tarn, glibc = found.get("tarn"), found["glibc"]
         flag = "!" if best is not None and best > 1.1 and not row.baseline else ""
         spread = max(samples.spread for samples in found.values())
-        lines.append([row.name, *(number(found[name].median) for name in columns), number(best),
-                      number(tarn.median / glibc.median if tarn else None),
+        lines.append([row.name, *(number(found[name].value) for name in columns), number(best),
+                      number(tarn.value / glibc.value if tarn else None),
                       number(tarn.peak / glibc.peak if tarn else None),
                       f"{100 * spread:.0f} %" + ("~" if spread > NOISY else ""), flag])
     return lay_out(heads, lines)
@@ -52,10 +52,10 @@ def inline_table(rows):
         if not found or best is None or row.baseline:
             continue
         spread = max(samples.spread for samples in found.values())
-        lines.append([row.name, *(number(found[f].median if f in found else None) for f in forms),
-                      number(row.results["tarn"].median if "tarn" in row.results else None),
+        lines.append([row.name, *(number(found[f].value if f in found else None) for f in forms),
+                      number(row.results["tarn"].value if "tarn" in row.results else None),
                       f"{number(best[1])} {best[0]}",
-                      *(number(best[1] / found[f].median if f in found else None) for f in forms),
+                      *(number(best[1] / found[f].value if f in found else None) for f in forms),
                       f"{100 * spread:.0f} %" + ("~" if spread > NOISY else "")])
     return lay_out(heads, lines) if lines else ""
 
@@ -77,7 +77,7 @@ def memory_table(rows, columns):
 
 
 def means_table(rows, columns):
-    time = summary.means_over_glibc(rows, columns, lambda samples: samples.median)
+    time = summary.means_over_glibc(rows, columns, lambda samples: samples.value)
     peak = summary.means_over_glibc(rows, columns, lambda samples: samples.peak)
     tarn = summary.time_means(rows, columns)
     names = [name for name in columns if name != "glibc"]
@@ -88,11 +88,11 @@ def means_table(rows, columns):
     return lay_out(["geometric means", *names], lines)
 
 
-def report(rows, columns, machine, rounds):
+def report(rows, columns, machine, rounds, least):
     """The whole report. columns: names of the malloc form."""
     parts = ["\n".join(f"{key}: {value}" for key, value in machine.items()),
-             f"Medians of {rounds} interleaved rounds; spread: the widest interquartile range over the median "
-             f"(~ above {100 * NOISY:.0f} %); ! tarn is more than 1.1 times the best other.",
+             f"{'Least' if least else 'Medians'} of {rounds} interleaved rounds; spread: the widest interquartile range "
+             f"over the median (~ above {100 * NOISY:.0f} %); ! tarn is more than 1.1 times the best other.",
              malloc_table(rows, columns), handoff_table(rows, columns), inline_table(rows),
              memory_table(rows, columns), means_table(rows, columns)]
     goals = summary.goals(rows, columns)
