@@ -15,6 +15,7 @@ struct heap_statistics {
   std::uint64_t allocated_bytes = 0;
   std::uint64_t freed_bytes = 0;
   std::uint64_t remote_frees = 0;          // blocks of this heap that other threads freed; part of freed_blocks
+  std::uint64_t used_bytes = 0;            // now: in blocks with the program, or ready in front magazines
   std::uint64_t slabs = 0;                 // now
   std::uint64_t slab_bytes = 0;            // now
   std::uint64_t large_blocks = 0;          // now: blocks with pages of their own

@@ -14,6 +14,7 @@ void add(heap_statistics& sum, const heap_statistics& more) noexcept {
   sum.allocated_bytes += more.allocated_bytes;
   sum.freed_bytes += more.freed_bytes;
   sum.remote_frees += more.remote_frees;
+  sum.used_bytes += more.used_bytes;
   sum.slabs += more.slabs;
   sum.slab_bytes += more.slab_bytes;
   sum.large_blocks += more.large_blocks;

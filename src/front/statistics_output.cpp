@@ -54,6 +54,33 @@ void report_unusable(const char* file, int error) noexcept {
 // was being written finds the parent's number here, and takes over.
 constinit std::atomic<pid_t> writer{0};
 constinit char report_storage[report_bytes] = {};
+constexpr std::size_t most_thread_name_bytes = 16;  // the kernel's, with the newline of its file
+constinit char thread_names[most_heap_rows][most_thread_name_bytes] = {};
+constinit heap_row named_rows[most_heap_rows] = {};
+
+// The kernel's name of a thread of this process; nothing if the thread is gone, or without /proc.
+std::string_view thread_name(std::uint64_t thread, char (&storage)[most_thread_name_bytes]) noexcept {
+  base::text_buffer<64> path;
+  path.append("/proc/self/task/").decimal(thread).append("/comm").append('\0');
+  const int file = ::open(path.view().data(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return {};
+  const ssize_t size = ::read(file, storage, sizeof storage);
+  ::close(file);
+  if (size <= 0) return {};
+  return {storage, static_cast<std::size_t>(size) - (storage[size - 1] == '\n' ? 1 : 0)};
+}
+
+// The first rows; those of a thread's heap without a name get the thread's.
+std::span<const heap_row> with_names(std::span<const heap_row> heaps) noexcept {
+  const std::size_t count = heaps.size() < most_heap_rows ? heaps.size() : most_heap_rows;
+  for (std::size_t at = 0; at < count; ++at) {
+    named_rows[at] = heaps[at];
+    if (heaps[at].name.empty() && heaps[at].thread != 0) {
+      named_rows[at].name = thread_name(heaps[at].thread, thread_names[at]);
+    }
+  }
+  return {named_rows, count};
+}
 
 }  // namespace
 
@@ -83,9 +110,9 @@ bool print_statistics(const base::options& options, const process_statistics& pr
   base::text report(report_storage, sizeof report_storage);
   const report_subject subject{.program = ::program_invocation_short_name, .process = static_cast<std::uint64_t>(self)};
   if (options.stats == base::stats_mode::json) {
-    append_json(report, subject, process, heaps);
+    append_json(report, subject, process, with_names(heaps));
   } else {
-    append_table(report, subject, process, heaps);
+    append_table(report, subject, process, with_names(heaps));
   }
   report.write_to(output.is_open() ? output.number : STDERR_FILENO);
   errno = saved_errno;

@@ -13,6 +13,7 @@ constexpr heap_field heap_fields[] = {
     {"allocated_bytes", &heap_statistics::allocated_bytes},
     {"freed_bytes", &heap_statistics::freed_bytes},
     {"remote_frees", &heap_statistics::remote_frees},
+    {"used_bytes", &heap_statistics::used_bytes},
     {"slabs", &heap_statistics::slabs},
     {"slab_bytes", &heap_statistics::slab_bytes},
     {"large_blocks", &heap_statistics::large_blocks},

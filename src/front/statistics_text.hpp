@@ -8,13 +8,14 @@
 #include <span>
 #include <string_view>
 
+#include <tarn/statistics.hpp>
 #include "base/options.hpp"
 #include "base/text.hpp"
-#include <tarn/statistics.hpp>
 
 namespace tarn::front {
 
-// One heap in a report. `name` is the heap's, or its thread's; any bytes. `thread` is the kernel's number of the
+// One heap in a report. `name` is the heap's own, any bytes; print_statistics() puts the thread's in place of an empty
+// one. `thread` is the kernel's number of the
 // thread it serves, 0 for none (abandoned, or of no thread).
 struct heap_row {
   std::string_view name;

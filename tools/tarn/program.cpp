@@ -56,9 +56,9 @@ std::string find_program(const std::string& name) {
   int refusal = 0;
   for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
     end = folders.find(':', begin);
-    std::string candidate = folders.substr(begin, end == std::string::npos ? end : end - begin);
-    if (candidate.empty()) candidate = ".";  // as execvp reads an empty entry
-    candidate += '/' + name;
+    const std::string folder = folders.substr(begin, end == std::string::npos ? end : end - begin);
+    // As execvp reads it: an empty entry is the current folder.
+    const std::string candidate = fmt::format("{}/{}", folder.empty() ? "." : folder.c_str(), name);
     const int error = execution_error(candidate);
     if (error == 0) return candidate;
     if (error == EACCES && refused.empty() && ::access(candidate.c_str(), F_OK) == 0)

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,6 +33,7 @@ heap_statistics numbered_heap(std::uint64_t first) {
           .allocated_bytes = first + 5'000,
           .freed_bytes = first + 3,
           .remote_frees = first + 4,
+          .used_bytes = first + 13,
           .slabs = first + 5,
           .slab_bytes = first + 6,
           .large_blocks = first + 7,
@@ -104,6 +106,7 @@ TEST(statistics_text, json_has_every_field) {
                 {"allocated_bytes", first + 5'000},
                 {"freed_bytes", first + 3},
                 {"remote_frees", first + 4},
+                {"used_bytes", first + 13},
                 {"slabs", first + 5},
                 {"slab_bytes", first + 6},
                 {"large_blocks", first + 7},
@@ -241,6 +244,19 @@ TEST(statistics_output, survives_a_program_that_closes_standard_error) {
     print_statistics(values, numbered_process(), {});
   });
   EXPECT_NE(out.find("footprint: 36 bytes"), std::string::npos);
+}
+
+TEST(statistics_output, names_a_heap_after_its_thread) {
+  const std::string out = standard_error_of([] {
+    ::prctl(PR_SET_NAME, "a 15-byte\n\"name");
+    const std::uint64_t thread = static_cast<std::uint64_t>(::getpid());
+    const heap_row heaps[] = {{"", thread, {}}, {"mine", thread, {}}, {"", 0, {}}, {"", 0x7fff'ffff, {}}};
+    print_statistics(with(stats_mode::json), numbered_process(), heaps);
+  });
+  std::vector<std::string> names;
+  const json report = json::parse(out);
+  for (const json& row : report.at("heap_rows")) names.push_back(row.at("name"));
+  EXPECT_THAT(names, testing::ElementsAre("a 15-byte\n\"name", "mine", "", ""));
 }
 
 TEST(statistics_output, never_lands_in_a_file_that_took_the_descriptor) {
