@@ -45,10 +45,8 @@ void* allocate_zeroed(detail::heap_front* at, std::size_t count, std::size_t eac
     void* const block = detail::allocate(at, detail::class_of(bytes));
     return block == nullptr ? nullptr : std::memset(block, 0, bytes);
   }
-  heaps::heap* const self = threads::ready(at);
   bool zeroed = false;
-  void* const block =
-      self == nullptr ? nullptr : self->allocate_large(bytes, detail::block_alignment, &zeroed);
+  void* const block = detail::allocate_large(at, bytes, &zeroed);
   if (block != nullptr && !zeroed) {
     std::memset(block, 0, bytes);
   }

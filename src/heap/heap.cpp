@@ -37,7 +37,7 @@ void heap::close() noexcept {
 
 void* heap::allocate(size_class index) noexcept {
   void**& at = top_of(index);
-  if (at[-1] == nullptr && !refill(index)) {
+  if (at[-1] == nullptr && !refill(index) && !(reclaim(), refill(index))) {
     return nullptr;
   }
   void* const block = *--at;
@@ -60,9 +60,11 @@ bool heap::refill(size_class index) noexcept {
   if (of.behind.first == nullptr) {
     return fill_from_slabs(index);
   }
-  stock.give(of.front);
+  if (of.front != nullptr) {
+    stock.give(of.front);
+  }
   of.front = of.behind.pop();
-  depot_total -= batch_of(index) * detail::size_of(index);
+  depot_bytes.subtract(batch_of(index) * detail::size_of(index));
   top_of(index) = bottom_of(of.front, index) + batch_of(index);
   return true;
 }
@@ -105,6 +107,7 @@ bool heap::fill_from_slabs(size_class index) noexcept {
     }
   }
   const std::size_t taken = wanted - missing;
+  taken_bytes.add(taken * detail::size_of(index));
   if (missing != 0) {
     std::memmove(bottom, bottom + missing, taken * sizeof(void*));
   }
@@ -166,13 +169,13 @@ void heap::spill(size_class index) noexcept {
   const std::size_t bytes = batch * detail::size_of(index);
   void** const bottom = bottom_of(of.front, index);
   magazine* next = nullptr;
-  if (depot_total + bytes <= depot_budget(*this)) {
+  if (depot_bytes.get() + bytes <= depot_budget(*this)) {
     next = stock.take();
   }
   if (next != nullptr) {  // the newest, likely in the cache, stay in front
     std::memcpy(bottom_of(next, index), bottom + batch, kept * sizeof(void*));
     of.behind.push(of.front);
-    depot_total += bytes;
+    depot_bytes.add(bytes);
     of.front = next;
   } else {
     give_to_slabs(bottom, batch, index);
@@ -194,6 +197,7 @@ void heap::give_to_slab(void* block, size_class index, bool keep_one) noexcept {
   pages::slab* const home = pages::page_map::slab_of(block);
   const bool was_full = home->full();
   home->give(block);
+  taken_bytes.subtract(detail::size_of(index));
   if (was_full) {
     available.push_back(home);
   }
@@ -229,12 +233,12 @@ void heap::decay() noexcept {
       of.behind.first = unused->next();
       --of.behind.count;
       unused->next() = nullptr;
-      depot_total -= batch_of(index) * detail::size_of(index);
+      depot_bytes.subtract(batch_of(index) * detail::size_of(index));
       give_to_slabs(bottom_of(unused, index), batch_of(index), index);
       stock.give(unused);
     }
     of.behind.low = of.behind.count;
-    if (top_of(index) == of.seen_top) {
+    if (top_of(index) == of.seen_top && of.behind.first == nullptr) {
       drop_front(index);
     }
     of.seen_top = top_of(index);
@@ -259,6 +263,12 @@ void heap::drop_front(size_class index) noexcept {
   at = shut_top();
 }
 
+void heap::reclaim() noexcept {
+  collect();
+  flush_all();
+  space->purge_all();
+}
+
 void heap::flush_all() noexcept {
   for (size_class index = 0; index < detail::class_count; ++index) {
     class_state& of = classes[index];
@@ -273,15 +283,19 @@ void heap::flush_all() noexcept {
       lose(of.available.front(), true);
     }
   }
-  depot_total = 0;
+  depot_bytes.subtract(depot_bytes.get());
 }
 
 // ------------------------------------------------------------------- large
 
 void* heap::allocate_large(std::size_t bytes, std::size_t alignment, bool* zeroed) noexcept {
-  pages::slab* const made = space->allocate_large(bytes, alignment, address());
+  pages::slab* made = space->allocate_large(bytes, alignment, address());
   if (made == nullptr) {
-    return nullptr;
+    reclaim();
+    made = space->allocate_large(bytes, alignment, address());
+    if (made == nullptr) {
+      return nullptr;
+    }
   }
   large_blocks.fetch_add(1, std::memory_order_relaxed);
   large_bytes.fetch_add(made->bytes, std::memory_order_relaxed);
@@ -335,7 +349,8 @@ void heap::release() noexcept {
     }
   }
   collect();  // void, all of it
-  depot_total = 0;
+  depot_bytes.subtract(depot_bytes.get());
+  taken_bytes.subtract(taken_bytes.get());
   slabs.subtract(slabs.get());
   slab_bytes.subtract(slab_bytes.get());
   large_blocks.store(0, std::memory_order_relaxed);
@@ -390,6 +405,7 @@ heap_statistics heap::statistics() const noexcept {
   now.remote_frees = remote_frees.get();
   now.slabs = slabs.get();
   now.slab_bytes = slab_bytes.get();
+  now.used_bytes = taken_bytes.get() - depot_bytes.get() + large_bytes.load(std::memory_order_relaxed);
   now.footprint_bytes = now.slab_bytes + large_bytes.load(std::memory_order_relaxed);
   now.peak_footprint_bytes = peak_bytes.load(std::memory_order_relaxed);
   now.large_blocks = large_blocks.load(std::memory_order_relaxed);
@@ -426,7 +442,7 @@ bool heap::is_valid() noexcept {
       return false;
     }
   }
-  return in_depots == depot_total;
+  return in_depots == depot_bytes.get();
 }
 
 }  // namespace tarn::heaps

@@ -68,7 +68,6 @@ struct heap : detail::heap_front {
   pages::space* space;
   magazine_stock stock;
   outbox out;
-  std::size_t depot_total = 0;  ///< bytes of blocks in depots
   std::uint32_t slow_calls = 0;
   std::uint64_t next_decay_ms = 0;
   bool closed = false;          ///< every call takes the slow path
@@ -77,7 +76,6 @@ struct heap : detail::heap_front {
   bool strict = false;          ///< no other thread may free its blocks
   std::size_t eager_bytes = 0;  ///< kept by release()
   char name[24] = {};
-  void* resource = nullptr;     ///< front/: the memory resource of this heap
 
   // -- read by all, seldom written -----------------------------------------
   alignas(64) std::atomic<ownership> state{ownership::owned};
@@ -87,6 +85,8 @@ struct heap : detail::heap_front {
   heap* next_heap = nullptr;  ///< registry: all heaps there ever were
   heap* next_idle = nullptr;  ///< registry: those without an owner
   owner_counter remote_frees, slabs, slab_bytes, refills, flushes;
+  owner_counter taken_bytes;  ///< of blocks that are not free in their slabs
+  owner_counter depot_bytes;  ///< of those, the ones in depots
   std::atomic<std::uint64_t> large_blocks{0}, large_bytes{0};  ///< now
   std::atomic<std::uint64_t> large_allocated{0}, large_allocated_bytes{0};
   std::atomic<std::uint64_t> peak_bytes{0};
@@ -104,7 +104,7 @@ struct heap : detail::heap_front {
   void* allocate(size_class index) noexcept;              ///< null: no memory
   void deallocate(void* block, size_class index) noexcept;  ///< a block of this heap
 
-  // Large blocks, any thread.
+  // Large blocks: allocated by the owner, else by any thread.
   void* allocate_large(std::size_t bytes, std::size_t alignment, bool* zeroed) noexcept;
   void deallocate_large(pages::slab* block) noexcept;
   [[nodiscard]] bool resize_large(pages::slab* block, std::size_t bytes) noexcept;
@@ -116,6 +116,8 @@ struct heap : detail::heap_front {
   /// Takes in what the inbox holds. Owner.
   void collect() noexcept;
 
+  /// Before an allocation fails: all that is free goes where it can serve. Owner.
+  void reclaim() noexcept;
   /// All magazines into the slabs, empty slabs back to the space. Owner.
   void flush_all() noexcept;
   /// flush_all, and the whole inbox and outbox: after this a valid idle heap holds

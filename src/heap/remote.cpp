@@ -198,7 +198,10 @@ pages::slab* heap::adopt_slab(size_class index) noexcept {
     other.collect_into_slabs();
     found = other.classes[index].available.front();
     if (found != nullptr) {
+      const std::size_t in_use = static_cast<std::size_t>(found->capacity - found->free_blocks);
       other.lose(found, false);
+      other.taken_bytes.subtract(in_use * detail::size_of(index));
+      taken_bytes.add(in_use * detail::size_of(index));
       // Threads that free a block meanwhile may still send it to `other`, who
       // will find the new key and send it on.
       pages::page_map::set(found->start, found->units, address() | index, found);

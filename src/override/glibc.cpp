@@ -23,8 +23,9 @@ TARN_EXPORT int malloc_trim(std::size_t) noexcept { return front::trim() ? 1 : 0
 /// programs expect, and has no effect.
 TARN_EXPORT int mallopt(int, int) noexcept { return 1; }
 
-/// arena: mapped; uordblks: handed out to heaps; fordblks: the rest; hblks and
-/// hblkhd: large blocks. The other members are 0.
+/// arena: bytes mapped; uordblks: bytes in small blocks that the program has or that
+/// wait in front magazines (64 KiB for a size class and thread at most); hblks and
+/// hblkhd: large blocks; fordblks: the rest of arena. The other members are 0.
 TARN_EXPORT struct mallinfo2 mallinfo2() noexcept {
   const process_statistics now = front::process_now();
   struct mallinfo2 info {};
@@ -32,8 +33,9 @@ TARN_EXPORT struct mallinfo2 mallinfo2() noexcept {
   info.usmblks = now.peak_footprint_bytes;
   info.hblks = now.sums.large_blocks;
   info.hblkhd = now.sums.large_bytes;
-  info.uordblks = now.sums.footprint_bytes;
-  info.fordblks = info.arena > info.uordblks ? info.arena - info.uordblks : 0;
+  info.uordblks = now.sums.used_bytes - now.sums.large_bytes;
+  const std::size_t used = info.uordblks + info.hblkhd;
+  info.fordblks = info.arena > used ? info.arena - used : 0;
   info.keepcost = info.fordblks;
   return info;
 }

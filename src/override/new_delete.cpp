@@ -21,6 +21,10 @@ using namespace tarn;
 extern "C" std::new_handler tarn_get_new_handler() noexcept
     __asm__("_ZSt15get_new_handlerv") __attribute__((weak));
 
+// A handler may throw, and the nothrow forms must turn that into null.
+__asm__(".weak __gxx_personality_v0\n.weak __cxa_begin_catch\n"
+        ".weak __cxa_end_catch\n.weak _Unwind_Resume");
+
 template <class Allocate>
 [[gnu::cold, gnu::noinline]] void* again(std::size_t bytes, bool may_throw, Allocate allocate) {
   for (;;) {
@@ -42,11 +46,24 @@ template <class Allocate>
   }
 }
 
+template <bool MayThrow, class Allocate>
+[[gnu::cold]] void* settle(std::size_t bytes, Allocate allocate) noexcept(!MayThrow) {
+  if constexpr (MayThrow) {
+    return again(bytes, true, allocate);
+  } else {
+    try {
+      return again(bytes, false, allocate);
+    } catch (...) {
+      return nullptr;
+    }
+  }
+}
+
 template <bool MayThrow>
 inline void* make(std::size_t bytes) noexcept(!MayThrow) {
   void* const block = override::allocate(bytes);
   if (block == nullptr) [[unlikely]] {
-    return again(bytes, MayThrow, [bytes] { return override::allocate(bytes); });
+    return settle<MayThrow>(bytes, [bytes] { return override::allocate(bytes); });
   }
   return block;
 }
@@ -56,7 +73,8 @@ inline void* make(std::size_t bytes, std::align_val_t alignment) noexcept(!MayTh
   const auto aligned = static_cast<std::size_t>(alignment);
   void* const block = override::allocate_aligned(bytes, aligned);
   if (block == nullptr) [[unlikely]] {
-    return again(bytes, MayThrow, [=] { return override::allocate_aligned(bytes, aligned); });
+    return settle<MayThrow>(bytes,
+                            [=] { return override::allocate_aligned(bytes, aligned); });
   }
   return block;
 }

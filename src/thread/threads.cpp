@@ -213,7 +213,8 @@ void deallocate_slow(heap_front* at, void* block, size_class index) noexcept {
 }
 
 void* allocate_any(heap_front* at, std::size_t bytes, std::size_t alignment) noexcept {
-  if (alignment <= largest_class_size && bytes <= largest_class_size) {
+  // A slab starts on a unit, so that is the most its blocks can be aligned to.
+  if (alignment <= pages::unit_bytes && bytes <= largest_class_size) {
     const size_class index =
         alignment <= block_alignment ? class_of(bytes) : class_of(bytes, alignment);
     if (index < class_count) {
@@ -221,7 +222,20 @@ void* allocate_any(heap_front* at, std::size_t bytes, std::size_t alignment) noe
     }
   }
   heaps::heap* const self = threads::ready(at);
-  return self == nullptr ? nullptr : self->allocate_large(bytes, alignment, nullptr);
+  if (self == nullptr) {
+    return nullptr;
+  }
+  const owning hold(self);
+  return self->allocate_large(bytes, alignment, nullptr);
+}
+
+void* allocate_large(heap_front* at, std::size_t bytes, bool* zeroed) noexcept {
+  heaps::heap* const self = threads::ready(at);
+  if (self == nullptr) {
+    return nullptr;
+  }
+  const owning hold(self);
+  return self->allocate_large(bytes, block_alignment, zeroed);
 }
 
 }  // namespace tarn::detail

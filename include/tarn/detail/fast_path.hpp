@@ -37,6 +37,10 @@
 #define TARN_SMALL 0
 #endif
 
+namespace tarn {
+class heap;
+}
+
 namespace tarn::detail {
 
 /// Addresses in one magazine's array, the null entry included. Fewer in the
@@ -48,6 +52,7 @@ inline constexpr std::size_t magazine_bytes = magazine_slots * sizeof(void*);
 /// Aligned so that a heap's address and a class fit into one word.
 struct alignas(128) heap_front {
   void** top[class_count];  ///< owner only
+  tarn::heap* resource;     ///< the public face of this heap; null until asked for
 };
 
 /// Address space is mapped in units; each has one entry.
@@ -80,6 +85,8 @@ void* allocate_slow(heap_front* at, size_class index) noexcept;
 void deallocate_slow(heap_front* at, void* block) noexcept;
 /// A block for any size and alignment; null when no memory is left.
 void* allocate_any(heap_front* at, std::size_t bytes, std::size_t alignment) noexcept;
+/// A block larger than any class; says whether its bytes are zero.
+void* allocate_large(heap_front* at, std::size_t bytes, bool* zeroed) noexcept;
 /// Gives back a block that should have `index`; reports a fault if it has not.
 void deallocate_slow(heap_front* at, void* block, size_class index) noexcept;
 
@@ -136,5 +143,46 @@ inline void mark_free([[maybe_unused]] void* block, [[maybe_unused]] std::size_t
   at->top[index] = top + 1;
   mark_free(block, size_of(index));
 }
+
+/// Gives back a block of any class or size; null is allowed.
+[[gnu::always_inline]] inline void deallocate(heap_front* at, void* block) noexcept {
+  const std::uintptr_t own = key_of(block) ^ reinterpret_cast<std::uintptr_t>(at);
+  if (own >= class_count) [[unlikely]] {
+    if (block != nullptr) {
+      deallocate_slow(at, block);
+    }
+    return;
+  }
+  void** const top = at->top[own];
+  if (reinterpret_cast<std::uintptr_t>(top) % magazine_bytes == 0) [[unlikely]] {
+    deallocate_slow(at, block);
+    return;
+  }
+  *top = block;
+  at->top[own] = top + 1;
+  mark_free(block, size_of(static_cast<size_class>(own)));
+}
+
+/// A block for `bytes` at `alignment`; null when no memory is left.
+[[gnu::always_inline]] inline void* allocate(heap_front* at, std::size_t bytes,
+                                             std::size_t alignment) noexcept {
+  if (bytes <= largest_class_size && alignment <= block_alignment) [[likely]] {
+    return allocate(at, class_of(bytes));
+  }
+  return allocate_any(at, bytes, alignment);
+}
+
+/// Gives back what allocate(at, bytes, alignment) gave.
+[[gnu::always_inline]] inline void deallocate(heap_front* at, void* block, std::size_t bytes,
+                                              std::size_t alignment) noexcept {
+  if (bytes <= largest_class_size && alignment <= block_alignment) [[likely]] {
+    deallocate(at, block, class_of(bytes));
+  } else {
+    deallocate_slow(at, block);
+  }
+}
+
+/// Throws std::bad_alloc; ends the program where exceptions are compiled out.
+[[noreturn]] void throw_bad_alloc();
 
 }  // namespace tarn::detail

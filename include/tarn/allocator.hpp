@@ -1,0 +1,42 @@
+// A standard allocator on the calling thread's heap: stateless, inline.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+
+#include <tarn/detail/fast_path.hpp>
+
+namespace tarn {
+
+/// For std containers. Takes from the heap that is current where it allocates; any
+/// thread may free. All instances are equal. Cost: with n == 1, as in node-based
+/// containers, the size class is a constant and both paths are a few instructions.
+template <class T>
+class allocator {
+ public:
+  using value_type = T;
+
+  constexpr allocator() noexcept = default;
+  template <class U>
+  constexpr allocator(const allocator<U>&) noexcept {}
+
+  /// Throws std::bad_alloc.
+  [[nodiscard]] T* allocate(std::size_t n) {
+    if (n > std::numeric_limits<std::ptrdiff_t>::max() / sizeof(T)) [[unlikely]] {
+      detail::throw_bad_alloc();
+    }
+    void* const block = detail::allocate(detail::local, n * sizeof(T), alignof(T));
+    if (block == nullptr) [[unlikely]] {
+      detail::throw_bad_alloc();
+    }
+    return static_cast<T*>(block);
+  }
+
+  void deallocate(T* block, std::size_t n) noexcept {
+    detail::deallocate(detail::local, block, n * sizeof(T), alignof(T));
+  }
+
+  friend constexpr bool operator==(const allocator&, const allocator&) noexcept { return true; }
+};
+
+}  // namespace tarn

@@ -1,0 +1,90 @@
+// Class-level new and delete on the calling thread's heap.
+#pragma once
+
+#include <cstddef>
+#include <new>
+#include <utility>
+
+#include <tarn/detail/fast_path.hpp>
+
+namespace tarn {
+
+/// struct order : tarn::pooled<order> { … };
+///
+/// `new order` takes a block from the current heap, `delete` gives it back; any
+/// thread may delete. Arrays, derived classes (with a virtual destructor when deleted
+/// through the base), over-aligned types and the nothrow forms work as usual. Cost:
+/// inline, about 1 ns for the pair; no byte is added to the object.
+template <class T>
+struct pooled {
+  // clang-format off
+  static void* operator new(std::size_t n) { return make(n, detail::block_alignment); }
+  static void* operator new[](std::size_t n) { return make(n, detail::block_alignment); }
+  static void* operator new(std::size_t n, std::align_val_t a) { return make(n, to_size(a)); }
+  static void* operator new[](std::size_t n, std::align_val_t a) { return make(n, to_size(a)); }
+  static void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return attempt(n, detail::block_alignment); }
+  static void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return attempt(n, detail::block_alignment); }
+  static void* operator new(std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept { return attempt(n, to_size(a)); }
+  static void* operator new[](std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept { return attempt(n, to_size(a)); }
+  static void* operator new(std::size_t, void* at) noexcept { return at; }
+  static void* operator new[](std::size_t, void* at) noexcept { return at; }
+
+  static void operator delete(void* p, std::size_t n) noexcept { give(p, n, detail::block_alignment); }
+  static void operator delete[](void* p, std::size_t n) noexcept { give(p, n, detail::block_alignment); }
+  static void operator delete(void* p, std::size_t n, std::align_val_t a) noexcept { give(p, n, to_size(a)); }
+  static void operator delete[](void* p, std::size_t n, std::align_val_t a) noexcept { give(p, n, to_size(a)); }
+  static void operator delete(void* p, const std::nothrow_t&) noexcept { detail::deallocate(detail::local, p); }
+  static void operator delete[](void* p, const std::nothrow_t&) noexcept { detail::deallocate(detail::local, p); }
+  static void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept { detail::deallocate(detail::local, p); }
+  static void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcept { detail::deallocate(detail::local, p); }
+  static void operator delete(void*, void*) noexcept {}
+  static void operator delete[](void*, void*) noexcept {}
+  // clang-format on
+
+ private:
+  static constexpr std::size_t to_size(std::align_val_t a) { return static_cast<std::size_t>(a); }
+
+  [[gnu::always_inline]] static void* attempt(std::size_t bytes, std::size_t alignment) noexcept {
+    return detail::allocate(detail::local, bytes, alignment);
+  }
+  [[gnu::always_inline]] static void* make(std::size_t bytes, std::size_t alignment) {
+    void* const block = attempt(bytes, alignment);
+    if (block == nullptr) [[unlikely]] {
+      detail::throw_bad_alloc();
+    }
+    return block;
+  }
+  [[gnu::always_inline]] static void give(void* block, std::size_t bytes,
+                                          std::size_t alignment) noexcept {
+    if (block != nullptr) {
+      detail::deallocate(detail::local, block, bytes, alignment);
+    }
+  }
+};
+
+/// A value of a type that is no class, so that it and arrays of it can live in the
+/// current heap: `auto* row = new tarn::pooled_value<double>[columns]`.
+/// Converts to and from T and is as large as T. (K. Manley, "Improving Performance
+/// with Thread-Private Heaps", 1999.)
+template <class T>
+class pooled_value : public pooled<pooled_value<T>> {
+ public:
+  constexpr pooled_value() noexcept : value_{} {}
+  constexpr pooled_value(T value) noexcept : value_(std::move(value)) {}
+  constexpr pooled_value& operator=(T value) noexcept {
+    value_ = std::move(value);
+    return *this;
+  }
+
+  constexpr operator T&() noexcept { return value_; }
+  constexpr operator const T&() const noexcept { return value_; }
+  constexpr T& get() noexcept { return value_; }
+  constexpr const T& get() const noexcept { return value_; }
+
+ private:
+  T value_;
+};
+
+static_assert(sizeof(pooled_value<double>) == sizeof(double));
+
+}  // namespace tarn

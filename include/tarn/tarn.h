@@ -1,0 +1,74 @@
+/* Tarn for C: heaps for threads.
+ *
+ * Every function may be called by any thread; a heap is used by one thread at a
+ * time, except that any thread may free its blocks. What returns a pointer returns
+ * NULL and sets errno to ENOMEM (or EINVAL where said) when it cannot. */
+#ifndef TARN_TARN_H
+#define TARN_TARN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tarn_heap tarn_heap;
+
+/* Zero a variable of this type for the defaults. Sizes in bytes. */
+typedef struct tarn_heap_options {
+  const char* name;  /* may be NULL; the first 23 bytes are kept */
+  size_t initial;    /* mapped and touched at once */
+  size_t increment;  /* mapped at once when more is needed; 0: 4 MiB */
+  size_t limit;      /* of memory in use at one time; 0: none */
+  bool strict;       /* a free by another thread is a fault */
+  bool statistics;   /* counts each call, at the price of the inline path */
+} tarn_heap_options;
+
+/* As tarn::heap_statistics in tarn/statistics.hpp, member by member. */
+typedef struct tarn_heap_statistics {
+  uint64_t allocated_blocks, freed_blocks, allocated_bytes, freed_bytes, remote_frees;
+  uint64_t used_bytes, slabs, slab_bytes, large_blocks, large_bytes;
+  uint64_t footprint_bytes, peak_footprint_bytes, refills, flushes;
+} tarn_heap_statistics;
+
+/* A heap with memory of its own. `options` may be NULL. */
+tarn_heap* tarn_heap_create(const tarn_heap_options* options);
+/* Frees all its blocks and gives its memory back. NULL is allowed. */
+void tarn_heap_destroy(tarn_heap* heap);
+/* Frees all its blocks at once; the heap stays usable. */
+void tarn_heap_release(tarn_heap* heap);
+tarn_heap_statistics tarn_heap_get_statistics(const tarn_heap* heap);
+
+void* tarn_heap_malloc(tarn_heap* heap, size_t bytes);
+void* tarn_heap_calloc(tarn_heap* heap, size_t count, size_t each);
+void* tarn_heap_realloc(tarn_heap* heap, void* block, size_t bytes);
+/* EINVAL: `alignment` is no power of two. */
+void* tarn_heap_aligned_alloc(tarn_heap* heap, size_t alignment, size_t bytes);
+
+/* The same from the calling thread's current heap. */
+void* tarn_malloc(size_t bytes);
+void* tarn_calloc(size_t count, size_t each);
+void* tarn_realloc(void* block, size_t bytes);
+void* tarn_aligned_alloc(size_t alignment, size_t bytes);
+
+/* Gives back a block of any heap. NULL is allowed. */
+void tarn_free(void* block);
+/* Bytes that may be used in a block of any heap. */
+size_t tarn_usable_size(const void* block);
+
+/* The calling thread's current heap; the process-wide one, which takes a lock; the
+ * heap that owns a block, NULL for memory that is none of Tarn's. */
+tarn_heap* tarn_current(void);
+tarn_heap* tarn_global(void);
+tarn_heap* tarn_owner_of(const void* block);
+/* Makes `heap` the calling thread's current heap and returns the one before; put that
+ * back before `heap` is destroyed. */
+tarn_heap* tarn_set_current(tarn_heap* heap);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

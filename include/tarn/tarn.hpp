@@ -1,0 +1,8 @@
+// All of Tarn's C++ interface.
+#pragma once
+
+#include <tarn/allocator.hpp>
+#include <tarn/heap.hpp>
+#include <tarn/pooled.hpp>
+#include <tarn/statistics.hpp>
+#include <tarn/version.hpp>

@@ -1,0 +1,168 @@
+// tarn.h over the C++ interface. No exception leaves this file.
+#include <tarn/tarn.h>
+
+#include <bit>
+#include <cerrno>
+#include <new>
+
+#include <tarn/heap.hpp>
+
+#include "front/blocks.hpp"
+#include "front/heap_access.hpp"
+#include "heap/registry.hpp"
+#include "thread/threads.hpp"
+
+namespace {
+
+using namespace tarn;
+
+heap* to_heap(tarn_heap* of) noexcept { return reinterpret_cast<heap*>(of); }
+tarn_heap* to_c(heap* of) noexcept { return reinterpret_cast<tarn_heap*>(of); }
+
+void* or_no_memory(void* block) noexcept {
+  if (block == nullptr) {
+    errno = ENOMEM;
+  }
+  return block;
+}
+
+// Runs `body` with `wanted` as the current heap.
+template <class Body>
+auto in(tarn_heap* wanted, Body body) noexcept {
+  const scoped_current use(*to_heap(wanted));
+  return body(detail::local);
+}
+
+template <class Get>
+tarn_heap* face(Get get) noexcept {
+  try {
+    return to_c(get());
+  } catch (const std::bad_alloc&) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+}
+
+void* allocate(detail::heap_front* at, std::size_t bytes) noexcept {
+  if (bytes > front::largest_request) {
+    return or_no_memory(nullptr);
+  }
+  return or_no_memory(detail::allocate(at, bytes, detail::block_alignment));
+}
+
+void* allocate_aligned(detail::heap_front* at, std::size_t alignment, std::size_t bytes) noexcept {
+  if (!std::has_single_bit(alignment)) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  if (bytes > front::largest_request) {
+    return or_no_memory(nullptr);
+  }
+  return or_no_memory(detail::allocate_any(at, bytes, alignment));
+}
+
+void* reallocate(detail::heap_front* at, void* block, std::size_t bytes) noexcept {
+  return or_no_memory(front::reallocate(at, block, bytes));
+}
+
+}  // namespace
+
+extern "C" {
+
+tarn_heap* tarn_heap_create(const tarn_heap_options* options) {
+  heap_options wanted;
+  if (options != nullptr) {
+    wanted = {.name = options->name != nullptr ? options->name : "",
+              .initial = options->initial,
+              .increment = options->increment,
+              .limit = options->limit,
+              .strict = options->strict,
+              .statistics = options->statistics};
+  }
+  void* const memory = tarn::detail::allocate(tarn::detail::local, sizeof(heap), alignof(heap));
+  if (memory == nullptr) {
+    return static_cast<tarn_heap*>(or_no_memory(nullptr));
+  }
+  try {
+    return to_c(::new (memory) heap(wanted));
+  } catch (const std::bad_alloc&) {
+    tarn_free(memory);
+    return static_cast<tarn_heap*>(or_no_memory(nullptr));
+  }
+}
+
+void tarn_heap_destroy(tarn_heap* of) {
+  if (of != nullptr) {
+    to_heap(of)->~heap();
+    tarn_free(of);
+  }
+}
+
+void tarn_heap_release(tarn_heap* of) { to_heap(of)->release(); }
+
+tarn_heap_statistics tarn_heap_get_statistics(const tarn_heap* of) {
+  const heap_statistics now = reinterpret_cast<const heap*>(of)->statistics();
+  return {.allocated_blocks = now.allocated_blocks,
+          .freed_blocks = now.freed_blocks,
+          .allocated_bytes = now.allocated_bytes,
+          .freed_bytes = now.freed_bytes,
+          .remote_frees = now.remote_frees,
+          .used_bytes = now.used_bytes,
+          .slabs = now.slabs,
+          .slab_bytes = now.slab_bytes,
+          .large_blocks = now.large_blocks,
+          .large_bytes = now.large_bytes,
+          .footprint_bytes = now.footprint_bytes,
+          .peak_footprint_bytes = now.peak_footprint_bytes,
+          .refills = now.refills,
+          .flushes = now.flushes};
+}
+
+void* tarn_heap_malloc(tarn_heap* of, size_t bytes) {
+  return in(of, [=](detail::heap_front* at) { return allocate(at, bytes); });
+}
+void* tarn_heap_calloc(tarn_heap* of, size_t count, size_t each) {
+  return in(of, [=](detail::heap_front* at) {
+    return or_no_memory(front::allocate_zeroed(at, count, each));
+  });
+}
+void* tarn_heap_realloc(tarn_heap* of, void* block, size_t bytes) {
+  return in(of, [=](detail::heap_front* at) { return reallocate(at, block, bytes); });
+}
+void* tarn_heap_aligned_alloc(tarn_heap* of, size_t alignment, size_t bytes) {
+  return in(of, [=](detail::heap_front* at) { return allocate_aligned(at, alignment, bytes); });
+}
+
+void* tarn_malloc(size_t bytes) { return allocate(detail::local, bytes); }
+void* tarn_calloc(size_t count, size_t each) {
+  return or_no_memory(front::allocate_zeroed(detail::local, count, each));
+}
+void* tarn_realloc(void* block, size_t bytes) { return reallocate(detail::local, block, bytes); }
+void* tarn_aligned_alloc(size_t alignment, size_t bytes) {
+  return allocate_aligned(detail::local, alignment, bytes);
+}
+
+void tarn_free(void* block) { tarn::detail::deallocate(tarn::detail::local, block); }
+size_t tarn_usable_size(const void* block) {
+  return front::usable_bytes("tarn_usable_size", block);
+}
+
+tarn_heap* tarn_current(void) {
+  return face([] { return &current(); });
+}
+tarn_heap* tarn_global(void) {
+  return face([] { return &global(); });
+}
+tarn_heap* tarn_owner_of(const void* block) {
+  return face([=] { return owner_of(block); });
+}
+
+tarn_heap* tarn_set_current(tarn_heap* wanted) {
+  tarn_heap* const before = tarn_current();
+  if (before != nullptr) {
+    detail::local = heap_access::front_of(*to_heap(wanted));
+  }
+  return before;
+}
+
+}  // extern "C"

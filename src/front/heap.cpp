@@ -1,0 +1,162 @@
+// The public heap: a face on heaps::heap. The only file that throws.
+#include <tarn/heap.hpp>
+
+#include <cstring>
+#include <exception>
+#include <new>
+
+#include "front/heap_access.hpp"
+#include "heap/registry.hpp"
+#include "pages/metadata.hpp"
+#include "thread/threads.hpp"
+
+namespace tarn {
+namespace {
+
+using namespace base::units;
+
+constexpr std::size_t default_segment_bytes = 4_MiB;
+
+constinit pages::record_pool<pages::space> spaces;
+
+heaps::heap* inner(detail::heap_front* front) noexcept { return static_cast<heaps::heap*>(front); }
+
+pages::space* make_space(const heap_options& options) noexcept {
+  void* const memory = spaces.allocate();
+  if (memory == nullptr) {
+    return nullptr;
+  }
+  auto* const made = ::new (memory) pages::space;
+  std::size_t segment = options.increment != 0 ? options.increment : default_segment_bytes;
+  segment = segment < 1_MiB ? 1_MiB : segment;
+  const std::size_t units = base::divide_up(segment, pages::unit_bytes);
+  made->configure({.segment_units = units < pages::most_units ? units : pages::most_units,
+                   .alignment = pages::unit_bytes,
+                   .limit = options.limit,
+                   .purges = false});
+  threads::enlist(*made);
+  return made;
+}
+
+void drop_space(pages::space* of) noexcept {
+  of->release_all(0);
+  threads::delist(*of);
+  of->~space();
+  spaces.deallocate(of);
+}
+
+}  // namespace
+
+heap* heap_access::face_of(detail::heap_front* front) noexcept {
+  heap* known = __atomic_load_n(&front->resource, __ATOMIC_ACQUIRE);
+  if (known != nullptr) {
+    return known;
+  }
+  void* const memory = pages::metadata::allocate(sizeof(heap), alignof(heap));
+  if (memory == nullptr) {
+    return nullptr;
+  }
+  heap* const made = ::new (memory) heap(heap::face{}, front);
+  // Of two threads that ask at once (owner_of) one wins; the other's is not used.
+  // release: who sees the pointer sees the object.
+  if (!__atomic_compare_exchange_n(&front->resource, &known, made, false, __ATOMIC_ACQ_REL,
+                                   __ATOMIC_ACQUIRE)) {
+    return known;
+  }
+  return made;
+}
+
+heap::heap(const heap_options& options) : front_(nullptr) {
+  pages::space* const space = threads::initialise() ? make_space(options) : nullptr;
+  if (space == nullptr) {
+    detail::throw_bad_alloc();
+  }
+  const bool enough = options.initial == 0 || space->reserve(options.initial);
+  heaps::heap* const made = enough ? heaps::registry::create(*space) : nullptr;
+  if (made == nullptr) {
+    drop_space(space);
+    detail::throw_bad_alloc();
+  }
+  made->strict = options.strict;
+  made->counting = options.statistics;
+  if (options.statistics) {
+    made->close();
+  }
+  made->eager_bytes = options.initial != 0 ? options.initial : default_segment_bytes;
+  std::strncpy(made->name, options.name, sizeof made->name - 1);
+  made->owner_thread.store(platform::thread_number(), std::memory_order_relaxed);
+  made->resource = this;
+  front_ = made;
+}
+
+heap::~heap() {
+  heaps::heap* const own = inner(front_);
+  if (detail::local == front_) {  // a scoped_current that outlives its heap
+    heaps::heap* const thread = threads::own_heap();
+    detail::local = thread != nullptr ? static_cast<detail::heap_front*>(thread) : &heaps::nobody;
+  }
+  own->release();
+  pages::space* const space = own->space;
+  own->reset();
+  drop_space(space);
+  heaps::registry::destroy(own);
+}
+
+void heap::release() noexcept {
+  heaps::heap* const own = inner(front_);
+  if (own->space != &heaps::central()) {
+    own->release();
+  }
+}
+
+heap_statistics heap::statistics() const noexcept { return inner(front_)->statistics(); }
+const char* heap::name() const noexcept { return inner(front_)->name; }
+bool heap::is_valid() const noexcept {
+  heaps::heap* const own = inner(front_);
+  return own->is_valid() && own->space->is_valid();
+}
+
+heap& global() {
+  heaps::heap* const process = threads::process_heap();
+  heap* const face = process == nullptr ? nullptr : heap_access::face_of(process);
+  if (face == nullptr) {
+    detail::throw_bad_alloc();
+  }
+  return *face;
+}
+
+heap* owner_of(const void* block) {
+  const std::uintptr_t key = detail::key_of(block);
+  if (key == 0) {
+    return nullptr;
+  }
+  auto* const front = reinterpret_cast<heaps::heap*>(key & ~pages::mark_mask);
+  heap* const face = heap_access::face_of(front);
+  if (face == nullptr) {
+    detail::throw_bad_alloc();
+  }
+  return face;
+}
+
+}  // namespace tarn
+
+namespace tarn::detail {
+
+heap& current_slow() {
+  heaps::heap* const own = threads::ready(local);
+  heap* const face = own == nullptr ? nullptr : heap_access::face_of(own);
+  if (face == nullptr) {
+    throw_bad_alloc();
+  }
+  return *face;
+}
+
+void throw_bad_alloc() {
+#if defined(__cpp_exceptions)
+  throw std::bad_alloc();
+#else
+  std::terminate();
+#endif
+}
+
+}  // namespace tarn::detail
