@@ -120,6 +120,32 @@ class CommandLine(CommandTest):
         self.assertIn("  thp: auto, on, off; default auto\n", result.stdout)
 
 
+class Generated(CommandTest):
+    def completions(self, *words):
+        script = 'eval "$(cat)"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _tarn; printf "%s\\n" "${COMPREPLY[@]}"'
+        result = subprocess.run(["bash", "-c", script, "bash", "tarn", *words], capture_output=True, text=True, check=True,
+                                input=self.tarn("generate", "completion").stdout, env=self.environment)
+        self.assertEqual(result.stderr, "")
+        return [line.strip() for line in result.stdout.splitlines() if line]
+
+    def test_man_page_has_every_flag_and_option(self):
+        page = self.tarn("generate", "man").stdout
+        for words in ("\\-\\-stats[=text|json]", "\\-\\-lib PATH", "TARN_PURGE_DELAY_MS", "TARN_BACKGROUND_PURGE"):
+            self.assertIn(words, page)
+        requests = {line.split()[0] for line in page.splitlines() if line.startswith((".", "'"))}
+        self.assertEqual(requests, {".TH", ".SH", ".SS", ".TP", ".B", ".BR", ".br"})
+
+    def test_completion(self):
+        self.assertEqual(self.completions("r"), ["run"])
+        self.assertEqual(self.completions("run", "--st"), ["--stats", "--stats-file"])
+        self.assertEqual(self.completions("run", "--option", "p"), ["purge_delay_ms="])
+        self.assertEqual(self.completions("run", "--option", "thp", "=", "o"), ["on", "off"])
+        self.assertEqual(self.completions("run", "--stats", "="), ["off", "text", "json"])
+        self.assertEqual(self.completions("run", "--lib", ""), [])
+        self.assertIn("env", self.completions("run", "--", "env"))
+        self.assertEqual(self.completions("run", "--", "ls", "--st"), [])
+
+
 class Library(CommandTest):
     def test_missing_library(self):
         missing = f"{self.folder}/no.so"

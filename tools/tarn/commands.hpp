@@ -14,4 +14,7 @@ void add_run(CLI::App& application, const std::vector<std::string>& after_dashes
 
 void add_options(CLI::App& application);
 
+// Add it last: it describes the others.
+void add_generate(CLI::App& application);
+
 }  // namespace tarn::command

@@ -1,0 +1,139 @@
+// `tarn generate man|completion`: what the build installs beside the command, made from the same definitions as its
+// help. Not listed in the help: users get the results.
+#include <fmt/format.h>
+#include <tarn/version.hpp>
+
+#include <string_view>
+
+#include "tarn/commands.hpp"
+#include "tarn/option_words.hpp"
+
+namespace tarn::command {
+namespace {
+
+// Text for roff: hyphens that can be copied, no line taken for a request.
+std::string roff(std::string_view text) {
+  std::string escaped;
+  for (const char letter : text) {
+    const bool starts_line = escaped.empty() || escaped.back() == '\n';
+    if (starts_line && (letter == '.' || letter == '\'')) escaped += "\\&";
+    if (letter == '-') {
+      escaped += "\\-";
+    } else if (letter == '\\') {
+      escaped += "\\e";
+    } else {
+      escaped += letter;
+    }
+  }
+  return escaped;
+}
+
+// --stats as the user writes it, with what follows it.
+std::string flag_words(const CLI::Option& option) {
+  if (option.check_name("--stats")) return "--stats[=text|json]";
+  const std::string type = option.get_type_name();
+  return option.get_name(false, true) + (option.get_expected_min() == 0 || type.empty() ? "" : " " + type);
+}
+
+std::vector<const CLI::App*> shown_commands(const CLI::App& application) {
+  return application.get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
+}
+
+std::string man_page(const CLI::App& application) {
+  std::string page =
+      fmt::format(".TH TARN 1 \"\" \"tarn {}.{}.{}\"\n.SH NAME\ntarn \\- run programs on thread\\-private heaps\n",
+                  TARN_VERSION_MAJOR, TARN_VERSION_MINOR, TARN_VERSION_PATCH);
+  page += ".SH SYNOPSIS\n.B tarn run\n[OPTIONS] \\-\\- PROGRAM [ARGS...]\n.br\n.B tarn options\n[\\-\\-markdown]\n";
+  page += ".SH COMMANDS\n";
+  for (const CLI::App* const command : shown_commands(application)) {
+    page += fmt::format(".SS tarn {}\n{}\n", command->get_name(), roff(command->get_description()));
+    for (const CLI::Option* const option : command->get_options()) {
+      page += fmt::format(".TP\n.B {}\n{}\n", roff(flag_words(*option)), roff(option->get_description()));
+    }
+  }
+  page += ".SH OPTIONS FOR \\-\\-option, AND ENVIRONMENT\n";
+  for (const base::option_info& option : all_options()) {
+    page += fmt::format(".TP\n.BR {} \" (\" {} )\n{}\nValue: {}. Default: {}.\n", roff(option.name),
+                        environment_words(option), roff(option.help), roff(value_words(option)),
+                        roff(default_words(option)));
+  }
+  page +=
+      ".SH EXIT STATUS\nThat of PROGRAM. Otherwise 2 for a wrong command line, 126 when PROGRAM cannot be run on "
+      "Tarn,\n"
+      "127 when it is not found.\n";
+  return page;
+}
+
+// What may stand after the `=` of an option, where that is a short list.
+std::string completed_values(const base::option_info& option) {
+  if (option.kind == base::option_kind::flag) return "0 1";
+  std::string values;
+  for (const char letter : option.choices) values += letter == '|' ? ' ' : letter;
+  return values;
+}
+
+std::string completion(const CLI::App& application) {
+  std::string commands, flags, names, values;
+  for (const CLI::App* const command : shown_commands(application)) {
+    commands += command->get_name() + ' ';
+    std::string own;
+    for (const CLI::Option* const option : command->get_options()) {
+      for (const std::string& name : option->get_lnames()) own += "--" + name + ' ';
+    }
+    flags += fmt::format("    {}) _tarn_reply '{}' \"$word\" ;;\n", command->get_name(), own);
+  }
+  for (const base::option_info& option : all_options()) {
+    names += fmt::format("{}= ", option.name);
+    const std::string choices = completed_values(option);
+    if (!choices.empty()) values += fmt::format("      {}) _tarn_reply '{}' \"$value\" ;;\n", option.name, choices);
+  }
+  return fmt::format(R"bash(# bash completion for tarn; made by `tarn generate completion`
+_tarn_reply() {{ mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2"); }}
+_tarn() {{
+  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} at value
+  COMPREPLY=()
+  for ((at = 1; at < COMP_CWORD; at++)); do
+    if [ "${{COMP_WORDS[at]}}" = -- ]; then # what follows is the program's
+      [ "$((at + 1))" -lt "$COMP_CWORD" ] || mapfile -t COMPREPLY < <(compgen -c -- "$word")
+      return
+    fi
+  done
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    _tarn_reply '{commands}--help --version' "$word"
+    return
+  fi
+  if [ "$before" = = ] || [ "$word" = = ]; then # bash splits NAME=VALUE into three words
+    value=$word at=$((COMP_CWORD - 2))
+    [ "$word" != = ] || value='' at=$((COMP_CWORD - 1))
+    case ${{COMP_WORDS[at]#--}} in
+{values}    esac
+    return
+  fi
+  case $before in
+    --option)
+      compopt -o nospace 2>/dev/null
+      _tarn_reply '{names}' "$word"
+      return
+      ;;
+    --lib | --stats-file) return ;;
+  esac
+  case ${{COMP_WORDS[1]}} in
+{flags}  esac
+}}
+complete -o default -F _tarn tarn
+)bash",
+                     fmt::arg("commands", commands), fmt::arg("values", values), fmt::arg("names", names),
+                     fmt::arg("flags", flags));
+}
+
+}  // namespace
+
+void add_generate(CLI::App& application) {
+  CLI::App* const command = application.add_subcommand("generate", "Print the man page or the bash completion.");
+  command->group("");  // not in the help
+  command->require_subcommand(1);
+  command->add_subcommand("man")->callback([&application] { fmt::print("{}", man_page(application)); });
+  command->add_subcommand("completion")->callback([&application] { fmt::print("{}", completion(application)); });
+}
+
+}  // namespace tarn::command
