@@ -1,5 +1,7 @@
 #include "front/statistics.hpp"
 
+#include <span>
+
 #include "base/options.hpp"
 #include "front/statistics_text.hpp"
 #include "heap/registry.hpp"
@@ -24,8 +26,28 @@ void add(heap_statistics& sum, const heap_statistics& more) noexcept {
   sum.flushes += more.flushes;
 }
 
-// For the rows of one report; the report itself has one writer at a time.
-constinit heap_row rows[most_heap_rows];
+/// The busiest heaps of a report, by bytes allocated; of equals the older first.
+class busiest_heaps {
+ public:
+  void offer(const heap_row& row) noexcept {
+    std::size_t at = count_;
+    if (count_ < most_heap_rows) {
+      ++count_;
+    } else if (rows_[--at].statistics.allocated_bytes > row.statistics.allocated_bytes) {
+      return;
+    }
+    // The registry names the newest heap first, so an equal moves back too.
+    for (; at > 0 && rows_[at - 1].statistics.allocated_bytes <= row.statistics.allocated_bytes; --at) {
+      rows_[at] = rows_[at - 1];
+    }
+    rows_[at] = row;
+  }
+  std::span<const heap_row> rows() const noexcept { return {rows_, count_}; }
+
+ private:
+  heap_row rows_[most_heap_rows];
+  std::size_t count_ = 0;
+};
 
 }  // namespace
 
@@ -48,17 +70,14 @@ process_statistics process_now() noexcept {
 }
 
 void print_now() noexcept {
-  std::size_t count = 0;
-  heaps::registry::for_all([&count](const heaps::heap& each) {
-    if (count < most_heap_rows) {
-      const bool owned = each.state.load(std::memory_order_relaxed) == heaps::ownership::owned;
-      rows[count].name = each.name;
-      rows[count].thread = owned ? each.owner_thread.load(std::memory_order_relaxed) : 0;
-      rows[count].statistics = each.statistics();
-      ++count;
-    }
+  busiest_heaps busiest;
+  heaps::registry::for_all([&busiest](const heaps::heap& each) {
+    const bool owned = each.state.load(std::memory_order_relaxed) == heaps::ownership::owned;
+    busiest.offer({.name = each.name,
+                   .thread = owned ? each.owner_thread.load(std::memory_order_relaxed) : 0,
+                   .statistics = each.statistics()});
   });
-  print_statistics(base::current_options(), process_now(), {rows, count});
+  print_statistics(base::current_options(), process_now(), busiest.rows());
 }
 
 }  // namespace tarn::front

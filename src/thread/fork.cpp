@@ -52,6 +52,9 @@ void after_in_parent() noexcept {
 void after_in_child() noexcept {
   const heaps::heap* const mine = own_heap();
   registry::for_all([mine](heaps::heap& each) {
+    if (&each == mine) {
+      each.owner_thread.store(platform::thread_number(), std::memory_order_relaxed);
+    }
     const heaps::ownership state = each.state.load(std::memory_order_relaxed);
     const bool in_use = state == heaps::ownership::owned || state == heaps::ownership::tending;
     if (in_use && &each != mine && each.space == &heaps::central() && !each.shared) {

@@ -1,6 +1,7 @@
 #include "thread/threads.hpp"
 
 #include <atomic>
+#include <cstring>
 
 #include <pthread.h>
 #include <unistd.h>
@@ -61,6 +62,7 @@ bool set_up() noexcept {
     return false;
   }
   process->shared = true;
+  std::memcpy(process->name, "process", sizeof "process");
   process->counting = options.stats != base::stats_mode::off;
   process->close();
   return true;
