@@ -1,0 +1,79 @@
+// What every program of this folder shares: a check that ends it, notes for the runner, patterns.
+#ifndef TARN_TESTS_PROGRAMS_CHECK_H
+#define TARN_TESTS_PROGRAMS_CHECK_H
+
+#include <malloc.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// Ends the program with status 1 and names the line. Works in a forked child and in any thread;
+// stdio is left alone because it allocates.
+#define CHECK(condition) ((condition) ? (void)0 : check_failed(__FILE__, __LINE__, #condition))
+
+static inline void check_failed(const char* file, int line, const char* condition) {
+  char text[512];
+  int length = snprintf(text, sizeof text, "%s:%d: not so: %s\n", strrchr(file, '/') + 1, line, condition);
+  if (write(2, text, (size_t)length) < 0) _exit(2);
+  _exit(1);
+}
+
+// Tells the runner a value: {name} in an expected text then stands for it.
+static inline void note_pointer(const char* name, const void* p) {
+  char text[64];
+  int length = snprintf(text, sizeof text, "%s=0x%lx\n", name, (unsigned long)(uintptr_t)p);
+  CHECK(write(1, text, (size_t)length) == length);
+}
+
+static inline void note_size(const char* name, size_t n) {
+  char text[64];
+  int length = snprintf(text, sizeof text, "%s=%zu\n", name, n);
+  CHECK(write(1, text, (size_t)length) == length);
+}
+
+// A pattern that differs from block to block and from byte to byte; its period is no power of two.
+#define pattern_period ((size_t)251)
+
+static inline void pattern_of(unsigned char* period, size_t n, unsigned seed) {
+  for (size_t i = 0; i < n && i < pattern_period; ++i) period[i] = (unsigned char)(seed + i * 7);
+}
+
+static inline void fill(void* p, size_t n, unsigned seed) {
+  unsigned char period[pattern_period];
+  pattern_of(period, n, seed);
+  for (size_t i = 0; i < n; i += pattern_period) {
+    memcpy((char*)p + i, period, n - i < pattern_period ? n - i : pattern_period);
+  }
+}
+
+static inline int is_filled(const void* p, size_t n, unsigned seed) {
+  unsigned char period[pattern_period];
+  pattern_of(period, n, seed);
+  for (size_t i = 0; i < n; i += pattern_period) {
+    if (memcmp((const char*)p + i, period, n - i < pattern_period ? n - i : pattern_period) != 0) return 0;
+  }
+  return 1;
+}
+
+static inline int is_zero(const void* p, size_t n) {
+  const char* bytes = (const char*)p;
+  return n == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, n - 1) == 0);
+}
+
+static inline int is_aligned(const void* p, size_t alignment) { return ((uintptr_t)p & (alignment - 1)) == 0; }
+
+// Hides a pointer from the compiler, which would otherwise see the misuse and warn or fold it away.
+static inline void* hidden(const void* p) {
+  void* volatile copy = (void*)(uintptr_t)p;
+  return copy;
+}
+
+static inline unsigned next_random(unsigned* state) {
+  *state = *state * 1664525u + 1013904223u;
+  return *state >> 8;
+}
+
+#endif

@@ -1,0 +1,325 @@
+#!/usr/bin/env python3
+"""Runs the tiny programs of this folder under the drop-in and compares how each one ends.
+
+    run.py --library libtarn-malloc.so --bin DIR [NAME ...]      run (all when no NAME is given)
+    run.py --library libtarn-malloc.so --bin DIR --prove [NAME ...]
+                                     show that each program fails when what it names is broken
+
+A NAME is group/program, e.g. misuse/double_free_at_once. What a program expects stands at the top
+of its source in lines that begin with "//@" ("#@" in scripts); README.md lists the words.
+Exit status: 0 all passed, 1 something failed, 77 the only program asked for was skipped.
+"""
+
+import argparse
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+GROUPS = ("conformance", "misuse", "nasty", "real")
+SKIPPED = 77
+UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+class Expectation:
+    """What the header lines of one source file say."""
+
+    def __init__(self, path):
+        self.path = path
+        self.exit, self.signal, self.stderr = 0, None, []
+        self.environment, self.clear_environment = {}, False
+        self.limits, self.closed, self.timeout = {}, [], 20.0
+        self.tarn_only, self.no_preload, self.xml = False, False, False
+        self.needs, self.arguments, self.broken_by = [], [], []
+        with open(path, encoding="utf-8") as source:
+            for number, line in enumerate(source, 1):
+                found = re.match(r"(?://|#)@ ([a-z-]+) ?(.*)\n", line)
+                if found:
+                    self.take(number, *found.groups())
+
+    def take(self, number, word, rest):
+        if word == "exit":
+            self.exit = int(rest)
+        elif word == "signal":
+            self.signal = signal.Signals["SIG" + rest]
+        elif word == "stderr":
+            self.stderr.append(rest)
+        elif word == "more" and self.stderr:
+            self.stderr[-1] += " " + rest
+        elif word == "env" and rest == "nothing":
+            self.clear_environment = True
+        elif word == "env":
+            name, _, value = rest.partition("=")
+            self.environment[name] = value
+        elif word == "limit":
+            name, _, value = rest.partition("=")
+            number_part, unit = re.fullmatch(r"(\d+)([KMG]?)", value).groups()
+            self.limits["RLIMIT_" + name.upper()] = int(number_part) * UNITS.get(unit, 1)
+        elif word == "closed":
+            self.closed = [int(each) for each in rest.split()]
+        elif word == "timeout":
+            self.timeout = float(rest)
+        elif word == "needs":
+            self.needs += rest.split()
+        elif word == "arguments":
+            self.arguments = rest.split()
+        elif word == "broken-by":
+            self.broken_by += rest.split()
+        elif word in ("tarn-only", "no-preload", "xml") and not rest:
+            setattr(self, word.replace("-", "_"), True)
+        else:
+            sys.exit(f"{self.path}:{number}: unknown word '{word} {rest}'; README.md lists them")
+
+
+class Ending:
+    """How one run of a program ended."""
+
+    def __init__(self, status, stdout, stderr, seconds):
+        self.status, self.stdout, self.stderr, self.seconds = status, stdout, stderr, seconds
+
+    def how(self):
+        if self.status is None:
+            return "ran out of time"
+        if self.status < 0:
+            return f"signal {signal.Signals(-self.status).name}"
+        return f"exit {self.status}"
+
+
+def execute(command, expected, preload, extra_environment, directory):
+    """Runs COMMAND in a session of its own; output goes to files, so a stray child blocks nobody."""
+    keep = ("PATH", "HOME", "USER", "TMPDIR")
+    environment = {name: os.environ[name] for name in keep if name in os.environ}
+    environment.update(LC_ALL="C.UTF-8", TZ="UTC", TMPDIR=directory)
+    if expected.clear_environment:
+        environment = {}
+    environment.update(expected.environment)
+    environment.update(extra_environment)
+    if preload:
+        environment["LD_PRELOAD"] = preload
+
+    def prepare():
+        for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
+            signal.signal(number, signal.SIG_DFL)  # a parent under nohup ignores some
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        for name, value in expected.limits.items():
+            resource.setrlimit(getattr(resource, name), (value, value))
+        for descriptor in expected.closed:
+            os.close(descriptor)
+
+    began = time.monotonic()
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                                   env=environment, cwd=directory, preexec_fn=prepare,
+                                   start_new_session=True)
+        try:
+            status = process.wait(expected.timeout)
+        except subprocess.TimeoutExpired:
+            status = None
+        try:
+            os.killpg(process.pid, signal.SIGKILL)  # whatever it left behind
+        except ProcessLookupError:
+            pass
+        process.wait()
+        seconds = time.monotonic() - began
+        out.seek(0)
+        err.seek(0)
+        return Ending(status, out.read().decode(errors="replace"),
+                      err.read().decode(errors="replace"), seconds)
+
+
+def pattern_of(text, notes):
+    """TEXT as a regular expression: {name} is what the program noted, <int> any number."""
+    parts = re.split(r"(\{\w+\}|0xADDR|<int>)", text)
+    for index, part in enumerate(parts):
+        if part == "0xADDR":
+            parts[index] = "0x[0-9a-f]+"
+        elif part == "<int>":
+            parts[index] = "[0-9]+"
+        elif re.fullmatch(r"\{\w+\}", part):
+            parts[index] = re.escape(notes.get(part[1:-1], f"<{part[1:-1]} was not noted>"))
+        else:
+            parts[index] = re.escape(part)
+    return "".join(parts)
+
+
+def complaints(expected, ending):
+    """Every way in which ENDING differs from what was expected; empty when it is right."""
+    found = []
+    wanted = -expected.signal if expected.signal else expected.exit
+    if ending.status != wanted:
+        name = f"signal {expected.signal.name}" if expected.signal else f"exit {expected.exit}"
+        found.append(f"{ending.how()} instead of {name}")
+    notes = dict(re.findall(r"^(\w+)=(.*)$", ending.stdout, re.MULTILINE))
+    patterns = [pattern_of(line, notes) for line in expected.stderr]
+    if 2 not in expected.closed and not re.fullmatch(
+            "".join(each + "\n" for each in patterns), ending.stderr):
+        found.append("stderr is\n" + indented(ending.stderr) + "instead of\n"
+                     + indented("".join(line + "\n" for line in expected.stderr)))
+    if expected.xml:
+        try:
+            root = xml.etree.ElementTree.fromstring(ending.stdout)
+            if root.tag != "malloc" or root.get("version") != "1":
+                found.append(f'root element is <{root.tag}>, not <malloc version="1">')
+        except xml.etree.ElementTree.ParseError as error:
+            found.append(f"stdout is not XML: {error}\n" + indented(ending.stdout))
+    return found
+
+
+def indented(text):
+    lines = text.splitlines() or ["(nothing)"]
+    if len(lines) > 40:
+        lines = lines[:40] + ["..."]
+    return "".join("      " + line[:400] + "\n" for line in lines)
+
+
+class Program:
+    def __init__(self, name, options):
+        self.name, self.options = name, options
+        self.group, stem = name.split("/")
+        for ending in (".c", ".cpp", ".sh"):
+            path = os.path.join(HERE, self.group, stem + ending)
+            if os.path.exists(path):
+                break
+        else:
+            sys.exit(f"run.py: there is no program {name}")
+        self.expected = Expectation(path)
+        if ending == ".sh":
+            self.command = ["/bin/bash", path]
+        else:
+            self.command = [os.path.join(options.bin, self.group, stem)]
+        self.command += [each.replace("{library}", options.library).replace(
+            "{bin}", options.bin) for each in self.expected.arguments]
+        if ending != ".sh" and not os.path.exists(self.command[0]):
+            sys.exit(f"run.py: {self.command[0]} is not built")
+        self.missing = [each for each in self.expected.needs if not shutil.which(each)]
+
+    def run_once(self, preload, extra_environment=None):
+        with tempfile.TemporaryDirectory(prefix="tarn-programs-") as directory:
+            return execute(self.command, self.expected,
+                           None if self.expected.no_preload else preload,
+                           extra_environment or {}, directory)
+
+    def check(self, preload, extra_environment=None):
+        """Complaints about one run; real programs are compared with a run on the system's malloc."""
+        ending = self.run_once(preload, extra_environment)
+        if self.group != "real":
+            return complaints(self.expected, ending), ending
+        plain = self.run_once(None)
+        found = []
+        for what in ("status", "stdout", "stderr"):
+            if getattr(plain, what) != getattr(ending, what):
+                found.append(f"{what} is\n{indented(str(getattr(ending, what)))}instead of\n"
+                             + indented(str(getattr(plain, what))))
+        if plain.status != 0 or not plain.stdout:
+            found.append(f"the system's run is no measure: {plain.how()}\n{indented(plain.stderr)}")
+        return found, ending
+
+    def runs_on_system(self):
+        if self.expected.tarn_only or self.expected.no_preload:
+            return False
+        return self.group == "conformance" or (self.options.everywhere and self.group == "nasty")
+
+    def test(self):
+        good = True
+        if self.runs_on_system():
+            good = self.say("system", None) and good
+        return self.say("tarn", self.options.library) and good
+
+    def say(self, where, preload):
+        found, ending = self.check(preload)
+        print(f"{'FAILED' if found else 'passed'}  {self.name} ({where}, {ending.seconds:.2f} s)")
+        for each in found:
+            print("    " + each.rstrip("\n"))
+        if found:
+            shown = " ".join(f"{k}={v}" for k, v in self.expected.environment.items())
+            loaded = "" if not preload or self.expected.no_preload else f"LD_PRELOAD={preload} "
+            print(f"    again: {loaded}{shown + ' ' if shown else ''}{' '.join(self.command)}")
+        return not found
+
+    def check_broken(self, broken, environment):
+        if self.expected.no_preload:  # given the broken library in place of the drop-in, or on top of it
+            if self.options.library in self.command:
+                self.command = [broken if each == self.options.library else each for each in self.command]
+            else:
+                environment["LD_PRELOAD"] = broken
+        return self.check(broken, environment)[0]
+
+    def prove(self):
+        """Breaks what the program names and wants a failure. Returns the proofs that did not hold."""
+        escaped = []
+        broken = os.path.join(self.options.bin, "proof", "libbroken.so")
+        breaks = list(self.expected.broken_by)
+        if self.group == "misuse" and not breaks:
+            breaks = ["nothing"]  # the system's malloc itself: other texts, other endings
+        for each in breaks:
+            if "=" in each:
+                found, _ = self.check(self.options.library, dict([each.split("=", 1)]))
+            elif self.group == "misuse" and each == "nothing":
+                found, _ = self.check(None)
+            else:
+                found = self.check_broken(broken, {"MALLOC_BREAK": each})
+            if not found:
+                escaped.append(f"passes although {each} is broken")
+        if not breaks:
+            escaped.append("names no broken-by")
+        return escaped
+
+
+def all_names():
+    names = []
+    for group in GROUPS:
+        for entry in sorted(os.listdir(os.path.join(HERE, group))):
+            stem, ending = os.path.splitext(entry)
+            if ending in (".c", ".cpp", ".sh") and not stem.startswith("lib_"):
+                names.append(f"{group}/{stem}")
+    return names
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--library", required=True, help="the drop-in to preload")
+    parser.add_argument("--bin", required=True, help="where the programs were built")
+    parser.add_argument("--prove", action="store_true", help="show that each program can fail")
+    parser.add_argument("--everywhere", action="store_true",
+                        help="run the nasty programs on the system's malloc too")
+    parser.add_argument("names", nargs="*", help="group/program, or a group")
+    options = parser.parse_args()
+    options.library = os.path.abspath(options.library)
+    options.bin = os.path.abspath(options.bin)
+    names = [name for name in all_names()
+             if not options.names or name in options.names or name.split("/")[0] in options.names]
+    for wanted in options.names:
+        if wanted not in GROUPS and wanted not in names:
+            sys.exit(f"run.py: there is no program {wanted}")
+
+    failed, skipped = [], []
+    for name in names:
+        program = Program(name, options)
+        if program.missing:
+            print(f"SKIPPED {name}: {', '.join(program.missing)} not installed")
+            skipped.append(name)
+        elif options.prove:
+            escaped = program.prove()
+            print(f"{'ESCAPED' if escaped else 'proven '}  {name} {'; '.join(escaped)}")
+            failed += [name] if escaped else []
+        elif not program.test():
+            failed.append(name)
+    if len(names) > 1:
+        print(f"{len(names)} programs, {len(failed)} failed, {len(skipped)} skipped")
+        for name in failed:
+            print("  failed:", name)
+    if failed:
+        return 1
+    return SKIPPED if skipped and len(names) == 1 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
