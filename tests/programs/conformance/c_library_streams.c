@@ -1,0 +1,26 @@
+// Streams: getline, getdelim and open_memstream hand blocks over; setvbuf and fmemopen use some.
+//@ broken-by realloc_drops malloc_short
+#include "../check.h"
+
+int main(void) {
+  char* memory = NULL;
+  size_t size = 0, capacity = 0;
+  FILE* out = open_memstream(&memory, &size);
+  CHECK(out != NULL);
+  for (int i = 0; i < 20000; ++i) fprintf(out, "line %d %0*d\n", i, i % 300, i);
+  fclose(out);
+  CHECK(memory != NULL && strlen(memory) == size);
+  FILE* in = fmemopen(memory, size, "r");
+  CHECK(in != NULL && setvbuf(in, NULL, _IOFBF, 1 << 16) == 0);
+  char* line = NULL;
+  for (int i = 0; i < 20000; ++i) {
+    int number = -1;
+    CHECK((i % 2 ? getline(&line, &capacity, in) : getdelim(&line, &capacity, '\n', in)) > 0);
+    CHECK(sscanf(line, "line %d", &number) == 1 && number == i);
+  }
+  CHECK(getline(&line, &capacity, in) == -1);
+  fclose(in);
+  free(line);
+  free(memory);
+  return 0;
+}
