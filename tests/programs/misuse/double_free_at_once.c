@@ -1,0 +1,13 @@
+// The same block freed twice in a row.
+//@ tarn-only
+//@ signal ABRT
+//@ stderr tarn: free({p}): double free of a block of 64 bytes
+#include "../check.h"
+
+int main(void) {
+  void* p = malloc(64);
+  note_pointer("p", p);
+  free(p);
+  free(hidden(p));
+  return 0;
+}

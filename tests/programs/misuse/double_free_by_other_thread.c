@@ -1,0 +1,21 @@
+// Freed by its owner, then by another thread.
+//@ tarn-only
+//@ signal ABRT
+//@ stderr tarn: free({p}): double free of a block of 64 bytes
+#include "../check.h"
+
+#include <pthread.h>
+
+static void* release(void* p) {
+  free(p);
+  return NULL;
+}
+
+int main(void) {
+  void* p = malloc(64);
+  note_pointer("p", p);
+  free(p);
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, release, hidden(p)) == 0 && pthread_join(thread, NULL) == 0);
+  return 0;
+}

@@ -1,0 +1,16 @@
+// free of a mapping that the program made itself.
+//@ tarn-only
+//@ signal ABRT
+//@ stderr tarn: free({p}): foreign pointer: not a block of this allocator
+#include "../check.h"
+
+#include <sys/mman.h>
+
+int main(void) {
+  free(malloc(10));
+  void* p = mmap(NULL, 1 << 22, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK(p != MAP_FAILED);
+  note_pointer("p", p);
+  free(p);
+  return 0;
+}

@@ -1,0 +1,33 @@
+// TARN_LIMIT: null and ENOMEM when it is reached, at least 90 % of it usable, and free makes room.
+//@ tarn-only
+//@ env TARN_LIMIT=64M
+#include <errno.h>
+#include "../check.h"
+
+static size_t take_all(size_t size) {
+  void** last = NULL;
+  size_t taken = 0;
+  errno = 0;
+  for (void** p; (p = malloc(size)) != NULL; last = p) {
+    CHECK(taken < (size_t)80 << 20);
+    *p = last;
+    taken += size;
+  }
+  CHECK(errno == ENOMEM);
+  while (last != NULL) {
+    void** next = *last;
+    free(last);
+    last = next;
+  }
+  return taken;
+}
+
+int main(void) {
+  const size_t sizes[] = {1024, 64, 5000, 100000, 1 << 20, 1024, 10000000};
+  for (int i = 0; i < 7; ++i) {
+    size_t taken = take_all(sizes[i]);
+    CHECK(taken <= (size_t)64 << 20);
+    CHECK(taken >= (size_t)(sizes[i] == 10000000 ? 48 : 56) << 20);
+  }
+  return 0;
+}

@@ -1,0 +1,13 @@
+// Sized delete of a small block with an absurd size.
+//@ tarn-only
+//@ signal ABRT
+//@ stderr tarn: free({p}, 18446744073709551615): wrong size: the block has 64 bytes
+#include <new>
+
+#include "../check.h"
+
+int main() {
+  void* p = ::operator new(64);
+  note_pointer("p", p);
+  ::operator delete(hidden(p), SIZE_MAX);
+}

@@ -1,0 +1,18 @@
+// A derived object deleted through a base without virtual destructor: the size is the base's.
+//@ tarn-only
+//@ signal ABRT
+//@ stderr tarn: free({p}, 16): wrong size: the block has 208 bytes
+#include "../check.h"
+
+struct base {
+  long fields[2] = {};
+};
+struct derived : base {
+  long more[24] = {};
+};
+
+int main() {
+  base* p = new derived;
+  note_pointer("p", p);
+  delete static_cast<base*>(hidden(p));
+}

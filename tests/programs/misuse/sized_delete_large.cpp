@@ -1,0 +1,13 @@
+// Sized delete of a large block with a small size.
+//@ tarn-only
+//@ signal ABRT
+//@ stderr tarn: free({p}, 64): wrong size: the block has 1048576 bytes
+#include <new>
+
+#include "../check.h"
+
+int main() {
+  void* p = ::operator new(1 << 20);
+  note_pointer("p", p);
+  ::operator delete(hidden(p), 64);
+}

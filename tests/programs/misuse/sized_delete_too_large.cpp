@@ -1,0 +1,13 @@
+// Sized delete with more bytes than the block has.
+//@ tarn-only
+//@ signal ABRT
+//@ stderr tarn: free({p}, 100): wrong size: the block has 64 bytes
+#include <new>
+
+#include "../check.h"
+
+int main() {
+  void* p = ::operator new(64);
+  note_pointer("p", p);
+  ::operator delete(hidden(p), 100);
+}
