@@ -1,0 +1,16 @@
+// A program linked against the drop-in instead of preloading it.
+//@ no-preload
+//@ tarn-only
+//@ broken-by nothing
+#include <dlfcn.h>
+#include "../check.h"
+
+int main(void) {
+  Dl_info info = {0};
+  void* found = dlsym(RTLD_DEFAULT, "malloc");
+  CHECK(found != NULL && dladdr(found, &info) && strstr(info.dli_fname, "libtarn-malloc"));
+  char* p = strdup("tarn");
+  CHECK(p != NULL && malloc_usable_size(p) >= 5);
+  free(p);
+  return 0;
+}
