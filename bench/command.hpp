@@ -12,7 +12,8 @@
 namespace bench {
 
 inline constexpr const char* usage =
-    "usage: PROGRAM facts | PROGRAM rows | PROGRAM row NAME REPETITIONS | PROGRAM steady STEPS | PROGRAM footprint "
+    "usage: PROGRAM facts | PROGRAM rows | PROGRAM row NAME REPETITIONS | PROGRAM steady STEPS plain|traced | PROGRAM "
+    "footprint "
     "KIND\n";
 
 template <class Front>
@@ -61,7 +62,8 @@ int command(int count, char** arguments) {
   if (is(0, "rows") && count == 1) return list_rows<Front>();
   if (is(0, "row") && count == 3) return run_row<Front>(arguments[1], number(2));
   if constexpr (requires(Front f) { f.allocate(1); }) {
-    if (is(0, "steady") && count == 2) return run_steady<Front>(number(1));
+    if (is(0, "steady") && count == 3 && (is(2, "plain") || is(2, "traced")))
+      return run_steady<Front>(number(1), is(2, "traced"));
     if (is(0, "footprint") && count == 2) return run_footprint<Front>(arguments[1]);
   }
   std::fputs(usage, stderr);

@@ -89,7 +89,7 @@ class Measure(unittest.TestCase):
 
 class Steady(unittest.TestCase):
     def test_calls_outside_the_markers_do_not_count(self):
-        trace = ('12 mmap(NULL) = 0\n12 write(-1, "bench: steady begins", 20) = -1\n12 madvise(0x1) = 0\n'
+        trace = ('12 mmap(NULL) = 0\n12 write(-1, "bench: steady begins", 20) = -1\n12 madvise(0x1) = 0\n12 ppoll(NULL) = 0\n'
                  '13 madvise(0x1) = 0\n12 write(-1, "bench: steady ends", 18) = -1\n12 munmap(0x1) = 0\n')
         self.assertEqual(steady.calls_between_markers(trace), {"madvise": 2})
 

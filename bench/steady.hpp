@@ -12,10 +12,10 @@
 
 namespace bench {
 
-/// Threads meet here without a system call (std::barrier sleeps in the kernel).
-class spinning_barrier {
+/// Threads meet here by patience alone: std::barrier sleeps in the kernel by a call that allocators make, too.
+class patient_barrier {
  public:
-  explicit spinning_barrier(unsigned threads) noexcept : threads_(threads) {}
+  explicit patient_barrier(unsigned threads) noexcept : threads_(threads) {}
 
   void arrive_and_wait() noexcept {
     const unsigned round = round_.load();
@@ -23,8 +23,7 @@ class spinning_barrier {
       arrived_.store(0);
       round_.store(round + 1);
     } else {
-      while (round_.load() == round) {
-      }
+      for (patience p; round_.load() == round;) p.wait();
     }
   }
 
@@ -41,18 +40,19 @@ inline void trace_marker(const char* text) noexcept {
 
 /// Two threads, `steps` of the server-like mix in all as warm-up, then `steps` again, between two markers.
 template <class Front>
-int run_steady(std::uint64_t steps) {
+int run_steady(std::uint64_t steps, bool traced) {
   constexpr unsigned threads = 2;
-  spinning_barrier together(threads);
-  patience::yields = false;
+  patient_barrier together(threads);
+  patience::is_traced = traced;
   std::array<std::uint64_t, threads> sums{};
-  long faults = 0;
+  long faults = 0, resident = 0;
   std::int64_t wall_ns = 0;
   const auto body = [&](unsigned thread) {
     server<Front> worker({thread, threads, 0});
     std::uint64_t sum = worker.run(steps / threads);
     together.arrive_and_wait();
     if (thread == 0) {
+      resident = resident_kib();
       page_faults();  // the first call itself may touch new pages
       faults = page_faults();
       wall_ns = now_ns();
@@ -65,6 +65,7 @@ int run_steady(std::uint64_t steps) {
       trace_marker("bench: steady ends");
       wall_ns = now_ns() - wall_ns;
       faults = page_faults() - faults;
+      resident = resident_kib() - resident;
     }
     together.arrive_and_wait();
     sums[thread] = sum + worker.finish();
@@ -73,10 +74,10 @@ int run_steady(std::uint64_t steps) {
   body(0);
   other.join();
   std::printf(
-      "{\"form\":\"%s\",\"steady\":%llu,\"malloc\":\"%s\",\"faults\":%ld,\"wall_ns\":%lld,"
-      "\"checksum\":\"%016llx\",\"peak_kib\":%ld}\n",
-      Front::name, static_cast<unsigned long long>(steps), malloc_provider(), faults, static_cast<long long>(wall_ns),
-      static_cast<unsigned long long>(sums[0] + sums[1]), peak_kib());
+      "{\"form\":\"%s\",\"steady\":%llu,\"malloc\":\"%s\",\"faults\":%ld,\"grown_kib\":%ld,\"wall_ns\":%lld,"
+      "\"checksum\":\"%016llx\"}\n",
+      Front::name, static_cast<unsigned long long>(steps), malloc_provider(), faults, resident,
+      static_cast<long long>(wall_ns), static_cast<unsigned long long>(sums[0] + sums[1]));
   return 0;
 }
 

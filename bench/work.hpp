@@ -1,5 +1,6 @@
 // What every row is made of: who does how much, the memory really used, and the random numbers.
 #pragma once
+#include <poll.h>
 #include <sched.h>
 #include <atomic>
 #include <cstddef>
@@ -62,8 +63,9 @@ inline std::size_t skewed_size(std::uint64_t random) noexcept { return 16 + (ran
 /// Waits for another thread: spins first, then gives the processor away.
 class patience {
  public:
-  /// Off where the system calls of the process are counted.
-  static inline bool yields = true;
+  /// On where system calls are traced: the wait is then a ppoll, which no allocator calls, so that the calls
+  /// of the bench can be told from those of the allocator.
+  static inline bool is_traced = false;
 
   void wait() noexcept {
 #if defined(__x86_64__)
@@ -71,7 +73,13 @@ class patience {
 #elif defined(__aarch64__)
     asm volatile("yield");
 #endif
-    if (++spins_ % 1024 == 0 && yields) sched_yield();
+    if (++spins_ % 1024 != 0) return;
+    if (is_traced) {
+      const timespec microsecond{0, 1000};
+      ppoll(nullptr, 0, &microsecond, nullptr);
+    } else {
+      sched_yield();
+    }
   }
 
  private:

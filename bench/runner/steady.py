@@ -9,6 +9,7 @@ from . import text
 from .columns import Broken
 
 STEPS = 10_000_000
+OWN_WAIT = "ppoll"  # how the bench itself waits in a traced run
 BEGIN, END = "bench: steady begins", "bench: steady ends"
 
 
@@ -22,7 +23,7 @@ def calls_between_markers(trace):
             return counts
         elif inside:
             found = re.match(r"(?:\d+\s+)?(\w+)\(", line)
-            if found:
+            if found and found[1] != OWN_WAIT:
                 counts[found[1]] = counts.get(found[1], 0) + 1
     raise Broken("the trace has no markers")
 
@@ -32,7 +33,7 @@ def traced_calls(column, steps):
         return None
     with tempfile.TemporaryDirectory() as folder:
         log = os.path.join(folder, "trace")
-        column.run("steady", steps, prefix=("strace", "-f", "-qq", "-o", log), timeout=600)
+        column.run("steady", steps, "traced", prefix=("strace", "-f", "-qq", "-o", log), timeout=600)
         with open(log, encoding="utf-8", errors="replace") as file:
             return calls_between_markers(file.read())
 
@@ -44,9 +45,9 @@ def measure(columns, quick):
     for column in columns:
         if column.name in ("pooled", "heap"):  # they have no random sizes, or no second thread
             continue
-        plain = column.run("steady", steps, timeout=600)[0]
+        plain = column.run("steady", steps, "plain", timeout=600)[0]
         found[column.name] = {"steps": steps, "faults": plain["faults"], "system_calls": traced_calls(column, steps),
-                              "ns": plain["wall_ns"] * 2 / steps, "peak_kib": plain["peak_kib"]}
+                              "ns": plain["wall_ns"] * 2 / steps, "grown_kib": plain["grown_kib"]}
     return found
 
 
@@ -56,5 +57,5 @@ def report(found):
         calls = each["system_calls"]
         shown = "no strace" if calls is None else str(sum(calls.values()))
         detail = " ".join(f"{call}:{count}" for call, count in sorted((calls or {}).items()))
-        lines.append([name, f"{each['steps']:,}", str(each["faults"]), shown, text.number(each["ns"]), detail])
-    return text.lay_out(["steady state", "operations", "page faults", "system calls", "ns", "which"], lines)
+        lines.append([name, f"{each['steps']:,}", str(each["faults"]), str(each["grown_kib"]), shown, text.number(each["ns"]), detail])
+    return text.lay_out(["steady state", "operations", "page faults", "grown KiB", "system calls", "ns", "which"], lines)
