@@ -8,7 +8,8 @@ namespace tarn {
 // One heap. Counts run from the start of the heap and only grow, unless marked "now". Bytes are bytes of size
 // classes (what the blocks occupy), not what was asked for. Blocks now in use: allocated_blocks - freed_blocks.
 //
-// Read while other threads work, each number is exact or a little old; the numbers need not fit each other.
+// Read while other threads work, each number is exact or a little old; the numbers need not fit each other. A remote
+// free counts when the heap takes the block in: at its thread's next refill, or at once if it has no thread.
 struct heap_statistics {
   std::uint64_t allocated_blocks = 0;
   std::uint64_t freed_blocks = 0;

@@ -54,7 +54,7 @@ inline constexpr option_info option_table[] = {
     {option_id::purge_delay_ms, "purge_delay_ms", option_kind::milliseconds, "500", 0, most_milliseconds, "",
      "Milliseconds that empty memory stays with the process before it goes back to the system; 0: at once."},
     {option_id::stats, "stats", option_kind::choice, "off", 0, 0, "off|text|json",
-     "Statistics printed when the program exits: on standard error, or to stats_file."},
+     "Statistics printed at exit, on standard error or to stats_file; counting slows every call down."},
     {option_id::stats_file, "stats_file", option_kind::path, "", 0, most_path_bytes, "",
      "File that the statistics are appended to instead of standard error; opened when the program starts."},
     {option_id::guard, "guard", option_kind::flag, guard_by_default ? "1" : "0", 0, 1, "",

@@ -1,0 +1,42 @@
+/* THREADS threads allocate BLOCKS blocks of 100 bytes each and stay (or end, with a third word); then the first thread
+ * frees all of them and exits with 7. So the numbers of the report are known. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int blocks;
+static int stay;
+static pthread_barrier_t allocated;
+
+static void* work(void* slots) {
+  for (int at = 0; at < blocks; ++at) {
+    ((void**)slots)[at] = malloc(100);
+  }
+  pthread_setname_np(pthread_self(), "w\n\"\x1b[2J");
+  if (!stay) return NULL;
+  pthread_barrier_wait(&allocated);
+  for (;;) pause();
+  return NULL;
+}
+
+int main(int count, char** words) {
+  if (count < 3 || count > 4) return 2;
+  const int threads = atoi(words[1]);
+  blocks = atoi(words[2]);
+  stay = count == 3;
+  pthread_barrier_init(&allocated, NULL, (unsigned)threads + 1);
+  void** const slots = calloc((size_t)threads * (size_t)blocks, sizeof(void*));
+  if (slots == NULL) return 3;
+  for (int at = 0; at < threads; ++at) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, work, slots + (size_t)at * (size_t)blocks) != 0) return 3;
+    if (!stay) pthread_join(thread, NULL);
+  }
+  if (stay) pthread_barrier_wait(&allocated);
+  for (int at = 0; at < threads * blocks; ++at) free(slots[at]);
+  free(slots);
+  puts("done");
+  exit(7);
+}
