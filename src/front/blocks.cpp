@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/bits.hpp"
 #include "base/fault.hpp"
 #include "heap/registry.hpp"
 #include "thread/threads.hpp"
@@ -29,6 +30,22 @@ pages::slab* slab_at(const char* entry, const void* block) noexcept {
 }
 
 bool is_large(const pages::slab& home) noexcept { return home.index == detail::class_count; }
+
+// A block that grew a moment ago and grows again is a buffer being filled: it gets
+// room for what is likely to come, so that a buffer built by appends is copied a few
+// times and not at every step. Only where the room costs little: not for small
+// blocks, of which there may be many, and most where pages that nobody touches yet
+// cost nothing. (docs/design/realloc.md)
+std::size_t with_room(std::size_t bytes) noexcept {
+  using namespace base::units;
+  if (bytes < 1_KiB || bytes > front::largest_request / 2) {
+    return bytes;
+  }
+  if (bytes >= 4_KiB && bytes < 16_KiB) {
+    return bytes * 4;
+  }
+  return bytes < 256_KiB ? bytes * 2 : bytes + bytes / 4;
+}
 
 }  // namespace
 
@@ -62,9 +79,18 @@ void* reallocate(detail::heap_front* at, void* block, std::size_t bytes) noexcep
   if (bytes > largest_request) {
     return nullptr;
   }
+  heaps::heap* const self = threads::ready(at);
+  if (self == nullptr) {
+    return nullptr;
+  }
   const std::size_t before = home->bytes;
+  const bool filling = self->grown.contains(block);
   // A block that shrinks a little stays: what it could give back is not worth a copy.
-  if (bytes <= before && bytes >= before / 2 && (!is_large(*home) || bytes > before - pages::unit_bytes)) {
+  // A buffer that is being filled may have room for eight times as much.
+  const std::size_t least = filling           ? before / 8
+                            : is_large(*home) ? before - pages::unit_bytes + 1
+                                              : before / 2;
+  if (bytes <= before && bytes >= least) {
     return block;
   }
   if (is_large(*home) && bytes > largest_class_size) {
@@ -74,12 +100,22 @@ void* reallocate(detail::heap_front* at, void* block, std::size_t bytes) noexcep
       return home->start;
     }
   }
-  void* const made = detail::allocate_any(at, bytes, detail::block_alignment);
-  if (made == nullptr) {
-    return bytes <= before ? block : nullptr;
+  const bool grows = bytes > before;
+  void* made = nullptr;
+  if (grows && filling) {
+    made = detail::allocate_any(self, with_room(bytes), detail::block_alignment);
   }
-  std::memcpy(made, block, bytes < before ? bytes : before);
-  detail::deallocate_slow(at, block);
+  if (made == nullptr) {
+    made = detail::allocate_any(self, bytes, detail::block_alignment);
+  }
+  if (made == nullptr) {
+    return grows ? nullptr : block;
+  }
+  std::memcpy(made, block, grows ? before : bytes);
+  detail::deallocate(self, block);
+  if (grows) {
+    self->grown.insert(made);
+  }
   return made;
 }
 

@@ -72,7 +72,7 @@ bool heap::refill(size_class index) noexcept {
 bool heap::set_front(size_class index) noexcept {
   class_state& of = classes[index];
   if (of.front == nullptr) {
-    of.front = stock.take();
+    of.front = stock.take(index);
     if (of.front == nullptr) {
       return false;
     }
@@ -170,7 +170,7 @@ void heap::spill(size_class index) noexcept {
   void** const bottom = bottom_of(of.front, index);
   magazine* next = nullptr;
   if (depot_bytes.get() + bytes <= depot_budget(*this)) {
-    next = stock.take();
+    next = stock.take(index);
   }
   if (next != nullptr) {  // the newest, likely in the cache, stay in front
     std::memcpy(bottom_of(next, index), bottom + batch, kept * sizeof(void*));

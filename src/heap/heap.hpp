@@ -45,6 +45,32 @@ class owner_counter {
   std::atomic<std::uint64_t> count_{0};
 };
 
+/// The last few blocks that realloc had to move to make them larger. Addresses only:
+/// an entry may be stale, and then costs a little memory at worst. Relaxed atomics,
+/// because a shared heap has it too.
+class recent_blocks {
+ public:
+  bool contains(const void* block) const noexcept {
+    for (const auto& each : blocks_) {
+      if (each.load(std::memory_order_relaxed) == block) {
+        return true;
+      }
+    }
+    return false;
+  }
+  void insert(const void* block) noexcept {
+    for (std::size_t at = count - 1; at != 0; --at) {
+      blocks_[at].store(blocks_[at - 1].load(std::memory_order_relaxed),
+                        std::memory_order_relaxed);
+    }
+    blocks_[0].store(block, std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr std::size_t count = 4;
+  std::atomic<const void*> blocks_[count] = {};
+};
+
 /// The slow side of one size class.
 struct class_state {
   magazine* front = nullptr;          ///< the array that `top` points into; null: none yet
@@ -68,6 +94,7 @@ struct heap : detail::heap_front {
   pages::space* space;
   magazine_stock stock;
   outbox out;
+  recent_blocks grown;
   std::uint32_t slow_calls = 0;
   std::uint64_t next_decay_ms = 0;
   bool closed = false;          ///< every call takes the slow path

@@ -9,15 +9,15 @@ namespace {
 constinit pages::record_pool<magazine> arrays;
 }
 
-magazine* magazine_stock::take() noexcept {
+magazine* magazine_stock::take_any() noexcept {
   if (first_ != nullptr) {
     magazine* const array = first_;
     first_ = array->next();
     --count_;
-    return ::new (array) magazine{};
+    return array;
   }
   void* const memory = arrays.allocate();
-  return memory == nullptr ? nullptr : ::new (memory) magazine{};
+  return memory == nullptr ? nullptr : ::new (memory) magazine;
 }
 
 void magazine_stock::give(magazine* array) noexcept {

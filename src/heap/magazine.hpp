@@ -38,18 +38,28 @@ constexpr std::size_t capacity_of(size_class index) noexcept {
   return least < magazine_slots - 1 ? least : magazine_slots - 1;
 }
 
+struct capacity_table {
+  std::uint16_t of[detail::class_count];
+  consteval capacity_table() noexcept : of{} {
+    for (size_class index = 0; index < detail::class_count; ++index) {
+      of[index] = static_cast<std::uint16_t>(capacity_of(index));
+    }
+  }
+};
+inline constexpr capacity_table capacities;
+
 /// What stays in front when a full magazine is exchanged: then neither the next
 /// frees nor the next allocations meet the other end at once.
-constexpr std::size_t kept_of(size_class index) noexcept { return capacity_of(index) / 4; }
+constexpr std::size_t kept_of(size_class index) noexcept { return capacities.of[index] / 4; }
 
 /// Blocks that move at once, between the front and what lies beneath.
 constexpr std::size_t batch_of(size_class index) noexcept {
-  return capacity_of(index) - kept_of(index);
+  return capacities.of[index] - kept_of(index);
 }
 
 /// Where an empty magazine for class `index` begins; the entry before is null.
 inline void** bottom_of(magazine* array, size_class index) noexcept {
-  return array->end() - capacity_of(index);
+  return array->end() - capacities.of[index];
 }
 
 /// Batches of a class that wait behind the front. Invariant: each holds exactly
@@ -78,7 +88,16 @@ struct depot {
 /// Magazines that one heap has at hand; the rest wait with the process.
 class magazine_stock {
  public:
-  magazine* take() noexcept;
+  /// An array with null below the entries of class `index`; null: no memory.
+  magazine* take(size_class index) noexcept {
+    magazine* const array = take_any();
+    if (array != nullptr) {
+      bottom_of(array, index)[-1] = nullptr;
+    }
+    return array;
+  }
+  /// One with anything in it.
+  magazine* take_any() noexcept;
   void give(magazine* array) noexcept;
   /// Everything back to the process.
   void clear() noexcept;

@@ -51,14 +51,15 @@ void heap::deallocate_remote(void* block, std::uintptr_t key) noexcept {
     send(place);
   }
   if (place.filling == nullptr) {
-    place.filling = reinterpret_cast<parcel*>(stock.take());
+    place.filling = reinterpret_cast<parcel*>(stock.take_any());
     if (place.filling == nullptr) {
       bounce(block, key);
       return;
     }
     place.owner = owner;
-    place.filling->generation = generation_now;
     place.bytes = 0;
+    place.filling->count = 0;
+    place.filling->generation = generation_now;
   }
   place.filling->blocks[place.filling->count++] = block;
   place.bytes += block_bytes;

@@ -8,7 +8,7 @@
 
 #include "front/blocks.hpp"
 #include "front/statistics.hpp"
-#include "override/export.hpp"
+#include "override/fast.hpp"
 #include "platform/platform.hpp"
 
 using namespace tarn;

@@ -1,7 +1,5 @@
 // malloc and its family, as the C standard, POSIX and glibc's manual say.
-//
-//   malloc   local, class table, top, top[-1], test, store     then ret
-//   free     page map, local, compare, top, tests, two stores  then ret
+// The paths that matter are in override/fast.hpp.
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +10,8 @@
 #include "base/bits.hpp"
 #include "base/fault.hpp"
 #include "front/blocks.hpp"
-#include "override/export.hpp"
+#include "override/fast.hpp"
+#include "pages/page_map.hpp"
 #include "platform/platform.hpp"
 
 namespace {
@@ -20,24 +19,17 @@ namespace {
 using namespace tarn;
 using detail::size_class;
 
-constexpr std::size_t tabled = 1024;
-struct class_table {
-  std::uint8_t of[tabled / detail::block_alignment + 1];
-  consteval class_table() noexcept : of{} {
-    for (std::size_t step = 0; step < sizeof of; ++step) {
-      of[step] = static_cast<std::uint8_t>(detail::class_of(step * detail::block_alignment));
-    }
-  }
-};
-constexpr class_table table;
-
 void* no_memory() noexcept {
   errno = ENOMEM;
   return nullptr;
 }
 void* or_no_memory(void* block) noexcept { return block != nullptr ? block : no_memory(); }
 
-[[gnu::noinline]] void* allocate_beyond_table(std::size_t bytes) noexcept {
+}  // namespace
+
+namespace tarn::override {
+
+void* allocate_slow(std::size_t bytes) noexcept {
   if (bytes <= detail::largest_class_size) {
     return or_no_memory(detail::allocate(detail::local, detail::class_of(bytes)));
   }
@@ -47,63 +39,34 @@ void* or_no_memory(void* block) noexcept { return block != nullptr ? block : no_
   return or_no_memory(detail::allocate_any(detail::local, bytes, detail::block_alignment));
 }
 
-[[gnu::noinline]] void* allocate_slow(detail::heap_front* at, size_class index) noexcept {
-  return or_no_memory(detail::allocate_slow(at, index));
-}
-
-[[gnu::noinline]] void* allocate_aligned(std::size_t alignment, std::size_t bytes) noexcept {
+void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
+  if (bytes <= detail::linear_limit && alignment <= detail::linear_limit) [[likely]] {
+    // Up to there every multiple of 16 has a class of exactly that size.
+    const std::size_t rounded = (bytes + (bytes == 0) + alignment - 1) & ~(alignment - 1);
+    if (rounded <= detail::linear_limit) {
+      return or_no_memory(detail::allocate(detail::local, detail::class_of(rounded)));
+    }
+  }
   if (bytes > front::largest_request || alignment > front::largest_request) {
     return no_memory();
+  }
+  if (bytes <= detail::largest_class_size && alignment <= pages::unit_bytes) [[likely]] {
+    const size_class index = detail::class_of(bytes, alignment);
+    if (index < detail::class_count) {
+      return or_no_memory(detail::allocate(detail::local, index));
+    }
   }
   return or_no_memory(detail::allocate_any(detail::local, bytes, alignment));
 }
 
-[[gnu::noinline, noreturn]] void freed_twice(void* block, size_class index) noexcept {
-  base::fault_double_free(block, detail::size_of(index));
-}
-
-}  // namespace
-
-namespace tarn::override {
-
-void* allocate(std::size_t bytes) noexcept {
-  if (bytes <= tabled) [[likely]] {
-    const size_class index = table.of[(bytes + detail::block_alignment - 1) / detail::block_alignment];
-    detail::heap_front* const at = detail::local;
-    void** const top = at->top[index];
-    void* const block = top[-1];
-    if (block == nullptr) [[unlikely]] {
-      return ::allocate_slow(at, index);
-    }
-    at->top[index] = top - 1;
-    return block;
-  }
-  return allocate_beyond_table(bytes);
-}
-
-void deallocate(void* block) noexcept {
-  detail::heap_front* const at = detail::local;
-  const std::uintptr_t own = detail::key_of(block) ^ reinterpret_cast<std::uintptr_t>(at);
-  if (own >= detail::class_count) [[unlikely]] {
-    if (block != nullptr) {
-      detail::deallocate_slow(at, block);
-    }
-    return;
-  }
-  void** const top = at->top[own];
-  if (top[-1] == block) [[unlikely]] {
-    freed_twice(block, static_cast<size_class>(own));
-  }
-  if (reinterpret_cast<std::uintptr_t>(top) % detail::magazine_bytes == 0) [[unlikely]] {
+void deallocate_slow(detail::heap_front* at, void* block) noexcept {
+  if (block != nullptr) {
     detail::deallocate_slow(at, block);
-    return;
   }
-  *top = block;
-  at->top[own] = top + 1;
 }
 
-void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
-  return ::allocate_aligned(alignment, bytes);
+void freed_twice(void* block, size_class index) noexcept {
+  base::fault_double_free(block, detail::size_of(index));
 }
 
 }  // namespace tarn::override
@@ -112,7 +75,9 @@ using namespace tarn;
 
 extern "C" {
 
-TARN_EXPORT void* malloc(std::size_t bytes) noexcept { return override::allocate(bytes); }
+TARN_EXPORT void* malloc(std::size_t bytes) noexcept {
+  return override::allocate(bytes, override::allocate_slow);
+}
 
 TARN_EXPORT void free(void* block) noexcept { override::deallocate(block); }
 
@@ -149,7 +114,7 @@ TARN_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t
     return EINVAL;
   }
   const int saved = errno;  // which this function must not change
-  void* const block = ::allocate_aligned(alignment, bytes);
+  void* const block = override::allocate_aligned(bytes, alignment);
   errno = saved;
   if (block == nullptr) {
     return ENOMEM;
@@ -163,7 +128,7 @@ TARN_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexce
     errno = EINVAL;
     return nullptr;
   }
-  return ::allocate_aligned(alignment, bytes);
+  return override::allocate_aligned(bytes, alignment);
 }
 
 // glibc's rounds an alignment that is no power of two up to the next.
@@ -173,11 +138,11 @@ TARN_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
     errno = EINVAL;
     return nullptr;
   }
-  return ::allocate_aligned(std::bit_ceil(alignment), bytes);
+  return override::allocate_aligned(bytes, std::bit_ceil(alignment));
 }
 
 TARN_EXPORT void* valloc(std::size_t bytes) noexcept {
-  return ::allocate_aligned(platform::page_bytes(), bytes);
+  return override::allocate_aligned(bytes, platform::page_bytes());
 }
 
 TARN_EXPORT void* pvalloc(std::size_t bytes) noexcept {
@@ -185,7 +150,7 @@ TARN_EXPORT void* pvalloc(std::size_t bytes) noexcept {
   if (bytes > front::largest_request - page) {
     return no_memory();
   }
-  return ::allocate_aligned(page, bytes == 0 ? page : base::align_up(bytes, page));
+  return override::allocate_aligned(bytes == 0 ? page : base::align_up(bytes, page), page);
 }
 
 TARN_EXPORT std::size_t malloc_usable_size(void* block) noexcept {

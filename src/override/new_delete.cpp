@@ -7,7 +7,7 @@
 #include <new>
 
 #include "base/fault.hpp"
-#include "override/export.hpp"
+#include "override/fast.hpp"
 
 namespace std {
 // libstdc++ and, as an alternative, libc++ throw std::bad_alloc for us.
@@ -59,13 +59,19 @@ template <bool MayThrow, class Allocate>
   }
 }
 
+// Out of line, so that the usual way through operator new needs no stack frame.
 template <bool MayThrow>
-inline void* make(std::size_t bytes) noexcept(!MayThrow) {
-  void* const block = override::allocate(bytes);
+[[gnu::noinline]] void* make_slow(std::size_t bytes) noexcept(!MayThrow) {
+  void* const block = override::allocate_slow(bytes);
   if (block == nullptr) [[unlikely]] {
-    return settle<MayThrow>(bytes, [bytes] { return override::allocate(bytes); });
+    return settle<MayThrow>(bytes, [bytes] { return override::allocate_slow(bytes); });
   }
   return block;
+}
+
+template <bool MayThrow>
+[[gnu::always_inline]] inline void* make(std::size_t bytes) noexcept(!MayThrow) {
+  return override::allocate(bytes, make_slow<MayThrow>);
 }
 
 template <bool MayThrow>
@@ -73,8 +79,7 @@ inline void* make(std::size_t bytes, std::align_val_t alignment) noexcept(!MayTh
   const auto aligned = static_cast<std::size_t>(alignment);
   void* const block = override::allocate_aligned(bytes, aligned);
   if (block == nullptr) [[unlikely]] {
-    return settle<MayThrow>(bytes,
-                            [=] { return override::allocate_aligned(bytes, aligned); });
+    return settle<MayThrow>(bytes, [=] { return override::allocate_aligned(bytes, aligned); });
   }
   return block;
 }

@@ -298,6 +298,15 @@ std::size_t space::purge_all() noexcept {
     bytes += purge_set(*at, &segment::stale, ~std::size_t{0});
     bytes += purge_set(*at, &segment::fresh, ~std::size_t{0});
   }
+  segment* at = segments_.front();
+  while (at != nullptr) {  // address space can be short, too
+    segment* const next = at->next;
+    if (!at->kept && at->free_units == at->units - at->first_unit) {
+      segments_.remove(at);
+      at->destroy();
+    }
+    at = next;
+  }
   return bytes;
 }
 

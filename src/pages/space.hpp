@@ -56,7 +56,8 @@ class space {
   /// Gives what has been free for longer than `delay_ms` back to the system, a
   /// bounded amount in one call. Cheap when nothing is due.
   void purge(std::uint64_t now_ms, std::uint32_t delay_ms) noexcept;
-  /// All that is free, at once. Returns the bytes given back.
+  /// All that is free, at once, and whole segments with their address space. Returns the
+  /// bytes given back.
   std::size_t purge_all() noexcept;
 
   /// Everything free at once. Segments beyond `kept_bytes` go back to the system.

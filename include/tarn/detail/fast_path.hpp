@@ -45,7 +45,7 @@ namespace tarn::detail {
 
 /// Addresses in one magazine's array, the null entry included. Fewer in the
 /// builds that hunt for errors: rare paths are common there.
-inline constexpr std::size_t magazine_slots = TARN_SMALL ? 8 : 64;
+inline constexpr std::size_t magazine_slots = TARN_SMALL ? 8 : 128;
 inline constexpr std::size_t magazine_bytes = magazine_slots * sizeof(void*);
 
 /// What the fast path sees of a heap. The rest follows in heap/heap.hpp.

@@ -46,11 +46,12 @@ constexpr std::size_t size_of(size_class index) noexcept {
 }
 
 /// The smallest class that holds `bytes` and whose size is a multiple of
-/// `alignment` (a power of two up to largest_class_size), so that its blocks
+/// `alignment` (a power of two; both up to largest_class_size), so that its blocks
 /// have that alignment in a slab that starts on it. class_count when none does.
 constexpr size_class class_of(std::size_t bytes, std::size_t alignment) noexcept {
-  size_class index = class_of(bytes < alignment ? alignment : bytes);
-  while (index < class_count && size_of(index) % alignment != 0) {
+  // Rounded up first, the first class tried is nearly always the one.
+  size_class index = class_of(bytes == 0 ? alignment : (bytes + alignment - 1) & ~(alignment - 1));
+  while (index < class_count && (size_of(index) & (alignment - 1)) != 0) {
     ++index;
   }
   return index;
