@@ -42,11 +42,11 @@ int run_row(const char* name, std::uint64_t repetitions) {
     const outcome result = measure(each, repetitions);
     const double units = static_cast<double>(repetitions) * static_cast<double>(each.units);
     std::printf(
-        "{\"form\":\"%s\",\"row\":\"%s\",\"malloc\":\"%s\",\"wall_ns\":%lld,\"ns\":%.4f,"
+        "{\"form\":\"%s\",\"row\":\"%s\",\"malloc\":\"%s\",\"wall_ns\":%lld,\"ns\":%.4f,\"processor_ns\":%.4f,"
         "\"checksum\":\"%016llx\",\"peak_kib\":%ld,\"faults\":%ld}\n",
         Front::name, name, malloc_provider(), static_cast<long long>(result.wall_ns),
-        static_cast<double>(result.wall_ns) / units, static_cast<unsigned long long>(result.checksum), peak_kib(),
-        page_faults());
+        static_cast<double>(result.wall_ns) / units, static_cast<double>(result.processor_ns) / units / each.threads,
+        static_cast<unsigned long long>(result.checksum), peak_kib(), page_faults());
     return 0;
   }
   std::fprintf(stderr, "bench: no row %s in the form %s\n", name, Front::name);

@@ -13,7 +13,8 @@
 namespace bench {
 
 struct outcome {
-  std::int64_t wall_ns;  // from the first thread's start to the last one's end
+  std::int64_t wall_ns;       // from the first thread's start to the last one's end
+  std::int64_t processor_ns;  // of all threads
   std::uint64_t checksum;
 };
 
@@ -39,7 +40,9 @@ inline outcome measure(const row& measured, std::uint64_t repetitions) {
     std::uint64_t checksum;
   };
   std::vector<lap> laps(measured.threads);
-  std::barrier together(static_cast<std::ptrdiff_t>(measured.threads));
+  std::int64_t processor_start = 0;
+  const auto all_are_here = [&]() noexcept { processor_start = processor_ns(); };
+  std::barrier together(static_cast<std::ptrdiff_t>(measured.threads), all_are_here);
   const auto body = [&](unsigned thread) {
     together.arrive_and_wait();
     measured.run({thread, measured.threads, repetitions / 16 + 1});
@@ -56,7 +59,7 @@ inline outcome measure(const row& measured, std::uint64_t repetitions) {
   body(0);
   for (std::thread& other : others) other.join();
 
-  outcome result{0, 0};
+  outcome result{0, processor_ns() - processor_start, 0};
   std::int64_t start = laps[0].start, end = laps[0].end;
   for (const lap& each : laps) {
     start = std::min(start, each.start);

@@ -38,8 +38,9 @@ def parse(words):
     parser.add_argument("--quick", action="store_true", help=f"{QUICK[0]} rounds of {QUICK[1]} ms: for a first look")
     parser.add_argument("--rounds", type=positive, help=f"default {FULL[0]}")
     parser.add_argument("--ms", type=positive, help=f"work of one measurement under glibc, default {FULL[1]}")
-    parser.add_argument("--least", action="store_true",
-                        help="the least of the rounds instead of the median: for a look on a machine that is busy")
+    parser.add_argument("--busy", action="store_true",
+                        help="on a machine that does other work, too: the least processor time instead of the median "
+                             "of the wall time")
     parser.add_argument("--only", action="append", metavar="ROW", help="rows by name or pattern, may be repeated")
     parser.add_argument("--columns", metavar="A,B", help="only these columns (glibc is always measured)")
     parser.add_argument("--peer", type=peer, action="append", default=[], metavar="NAME=FILE.so",
@@ -79,12 +80,13 @@ def check(columns, wanted):
 
 
 def as_json(facts, rounds, rows, checksums):
-    statistic = "least" if measure.Samples.use_least else "median"
+    statistic = "least processor time" if measure.Samples.is_busy else "median wall time"
     return {"machine": facts, "rounds": rounds, "statistic": statistic, "rows": [
         {"row": row.name, "threads": row.threads, "units": row.units, "repetitions": row.repetitions,
          "baseline": row.baseline, "checksum": checksums[row.name],
          "results": {name: {"value_ns": samples.value, "spread": round(samples.spread, 4),
-                            "peak_kib": samples.peak, "ns": samples.ns, "faults": samples.faults}
+                            "peak_kib": samples.peak, "ns": samples.ns, "processor_ns": samples.processor_ns,
+                            "faults": samples.faults}
                      for name, samples in row.results.items()}} for row in rows]}
 
 
@@ -121,13 +123,14 @@ def main():
 
     rounds, target_ms = QUICK if options.quick else FULL
     rounds, target_ms = options.rounds or rounds, options.ms or target_ms
-    measure.Samples.use_least = options.least
+    measure.Samples.is_busy = options.busy
     rows, checksums = measure.measure(columns, wanted, rounds, target_ms)
     if not rows:
         raise Broken(f"no row matches {' '.join(patterns)}")
+    facts["processor share"] = measure.processor_share(rows)
     facts["load average at end"] = f"{os.getloadavg()[0]:.2f}"
     names = [column.name for column in columns if not column.is_inline]
-    emit(options, as_json(facts, rounds, rows, checksums), text.report(rows, names, facts, rounds, options.least))
+    emit(options, as_json(facts, rounds, rows, checksums), text.report(rows, names, facts, rounds, options.busy))
     return 0
 
 

@@ -21,23 +21,25 @@ class Row:
 
 @dataclass
 class Samples:
-    use_least = False  # for all samples of a run: the least instead of the median stands for them
+    is_busy = False  # for all samples of a run: the least processor time stands for them
 
     ns: list = field(default_factory=list)
+    processor_ns: list = field(default_factory=list)
     peak_kib: list = field(default_factory=list)
     faults: list = field(default_factory=list)
 
     @property
     def value(self):
-        return min(self.ns) if Samples.use_least else statistics.median(self.ns)
+        return min(self.processor_ns) if Samples.is_busy else statistics.median(self.ns)
 
     @property
     def spread(self):
         """Interquartile range over median."""
         if len(self.ns) < 3:
             return 0.0
-        low, _, high = statistics.quantiles(self.ns, n=4, method="inclusive")
-        return (high - low) / self.value
+        measured = self.processor_ns if Samples.is_busy else self.ns
+        low, middle, high = statistics.quantiles(measured, n=4, method="inclusive")
+        return (high - low) / middle
 
     @property
     def peak(self):
@@ -48,6 +50,14 @@ def rows_of(column):
     """Names of the rows that a column has, and what they are."""
     answers = column.run("rows")
     return {a["row"]: Row(a["row"], a["threads"], a["units"], a["budget"], a["baseline"]) for a in answers}
+
+
+def processor_share(rows):
+    """How much of the processors the programs got, as a text: below about 95 % the machine did other work, too."""
+    shares = [cpu / wall for row in rows if row.threads == 1
+              for samples in row.results.values() for cpu, wall in zip(samples.processor_ns, samples.ns)]
+    return f"{100 * statistics.median(shares):.0f} % of the wall time (median over the rows of one thread)" \
+        if shares else "unknown"
 
 
 def round_to_two_digits(number):
@@ -113,6 +123,7 @@ def measure(columns, wanted, rounds, target_ms):
                                  f"{sums[0]} of {sums[1]}")
                 samples = row.results.setdefault(column.name, Samples())
                 samples.ns.append(answer["ns"])
+                samples.processor_ns.append(answer["processor_ns"])
                 samples.peak_kib.append(answer["peak_kib"])
                 samples.faults.append(answer["faults"])
     progress.end()
