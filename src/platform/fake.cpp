@@ -1,0 +1,507 @@
+// The contract of platform.hpp, kept for tests: real memory underneath, a clock that stands still, a record of what is
+// mapped, and failures on request. It is stricter than the kernel: a call that the contract does not allow ends the
+// program and says why.
+//
+// Uses the C++ library, whose memory is not Tarn's.
+#include "platform/fake.hpp"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+
+#include "base/bits.hpp"
+#include "platform/counters.hpp"
+#include "platform/platform.hpp"
+
+namespace tarn::platform {
+namespace {
+
+using namespace base::units;
+
+constexpr std::uint64_t start_of_time_ms = 1'000'000;
+constexpr std::size_t usual_memory = 16_GiB;
+
+constinit call_counters counters;
+constinit std::atomic<std::uint64_t> kernel_calls{0}, prefaulted{0}, huge_wanted{0}, huge_refused{0};
+constinit std::atomic<std::uint64_t> clock_ms{start_of_time_ms};
+constinit std::atomic<std::size_t> address_space{0}, memory{usual_memory};
+constinit std::atomic<bool> growth_refused{false}, purges_refused{false};
+
+[[noreturn]] void violated(const char* call, const void* start, std::size_t bytes, const char* what) {
+  std::fprintf(stderr, "fake platform: %s(%p, %zu): %s\n", call, start, bytes, what);
+  std::abort();
+}
+
+// Which page requests fail.
+class failing {
+ public:
+  bool next() noexcept {
+    const std::lock_guard hold(mutex_);
+    ++made_;
+    if (at_ == 0 || (made_ != at_ && !(onwards_ && made_ > at_))) {
+      return false;
+    }
+    ++refused_;
+    return true;
+  }
+  void plan(std::uint64_t n, bool onwards) noexcept {
+    const std::lock_guard hold(mutex_);
+    at_ = n == 0 ? 0 : made_ + n;
+    onwards_ = onwards;
+  }
+  void reset() noexcept {
+    const std::lock_guard hold(mutex_);
+    made_ = refused_ = at_ = 0;
+    onwards_ = false;
+  }
+  void count_refusal() noexcept {
+    const std::lock_guard hold(mutex_);
+    ++refused_;
+  }
+  std::uint64_t made() noexcept {
+    const std::lock_guard hold(mutex_);
+    return made_;
+  }
+  std::uint64_t refused() noexcept {
+    const std::lock_guard hold(mutex_);
+    return refused_;
+  }
+  std::mutex& lock() noexcept { return mutex_; }
+
+ private:
+  std::mutex mutex_;
+  std::uint64_t made_ = 0, refused_ = 0, at_ = 0;
+  bool onwards_ = false;
+};
+
+// What is mapped: pieces that do not overlap, by address. The caller holds `mutex`.
+class ledger {
+ public:
+  std::mutex mutex;
+  std::size_t budget = 0;
+  char* next_place = nullptr;
+
+  void add(void* start, std::size_t bytes, bool writable) {
+    pieces_.emplace(static_cast<char*>(start), piece{bytes, writable});
+    total_ += bytes;
+  }
+
+  // Takes [start, start + bytes) out of the pieces that hold it; false when a byte of it is in none.
+  bool remove(void* start_, std::size_t bytes) {
+    char* const start = static_cast<char*>(start_);
+    if (!holds(start, bytes)) {
+      return false;
+    }
+    split(start);
+    split(start + bytes);
+    pieces_.erase(pieces_.lower_bound(start), pieces_.lower_bound(start + bytes));
+    total_ -= bytes;
+    return true;
+  }
+
+  // The pieces that hold [start, start + bytes) have no gap, and all are `writable` or not.
+  bool is(void* start, std::size_t bytes, bool writable) const {
+    bool all = true;
+    const bool whole =
+        for_range(static_cast<char*>(start), bytes, [&](const piece& each) { all = all && each.writable == writable; });
+    return whole && all;
+  }
+
+  // [start, start + bytes) is one piece, or an end of one.
+  bool is_end(void* start_, std::size_t bytes) const {
+    char* const start = static_cast<char*>(start_);
+    const auto found = around(start);
+    return found != pieces_.end() && start + bytes <= found->first + found->second.bytes &&
+           (start == found->first || start + bytes == found->first + found->second.bytes);
+  }
+  bool is_whole(void* start, std::size_t bytes) const {
+    const auto found = pieces_.find(static_cast<char*>(start));
+    return found != pieces_.end() && found->second.bytes == bytes;
+  }
+
+  bool affords(std::size_t more) const noexcept { return budget == 0 || counters.mapped_now() + more <= budget; }
+
+  std::vector<fake::mapping> list() const {
+    std::vector<fake::mapping> all;
+    for (const auto& [start, each] : pieces_) {
+      all.push_back({start, each.bytes, each.writable});
+    }
+    return all;
+  }
+  std::size_t total() const noexcept { return total_; }
+
+ private:
+  struct piece {
+    std::size_t bytes;
+    bool writable;
+  };
+  using pieces = std::map<char*, piece>;
+
+  pieces::const_iterator around(char* at) const {
+    auto next = pieces_.upper_bound(at);
+    if (next == pieces_.begin()) {
+      return pieces_.end();
+    }
+    --next;
+    return at < next->first + next->second.bytes ? next : pieces_.end();
+  }
+
+  template <class Each>
+  bool for_range(char* start, std::size_t bytes, Each each) const {
+    char* at = start;
+    while (at < start + bytes) {
+      const auto found = around(at);
+      if (found == pieces_.end()) {
+        return false;
+      }
+      each(found->second);
+      at = found->first + found->second.bytes;
+    }
+    return true;
+  }
+  bool holds(char* start, std::size_t bytes) const {
+    return for_range(start, bytes, [](const piece&) {});
+  }
+
+  void split(char* at) {
+    const auto found = around(at);
+    if (found == pieces_.end() || found->first == at) {
+      return;
+    }
+    const piece whole = found->second;
+    const auto before = static_cast<std::size_t>(at - found->first);
+    pieces_[found->first].bytes = before;
+    pieces_.emplace(at, piece{whole.bytes - before, whole.writable});
+  }
+
+  pieces pieces_;
+  std::size_t total_ = 0;
+};
+
+// Never destroyed: the engine maps and unmaps until the process is gone.
+failing& failures() {
+  static auto* const only = new failing;
+  return *only;
+}
+ledger& mapped() {
+  static auto* const only = [] {
+    auto* const made = new ledger;
+    failures();
+    // A child of fork must not find these locked by a thread that it has not.
+    pthread_atfork([] { mapped().mutex.lock(), failures().lock().lock(); },
+                   [] { failures().lock().unlock(), mapped().mutex.unlock(); },
+                   [] { failures().lock().unlock(), mapped().mutex.unlock(); });
+    return made;
+  }();
+  return *only;
+}
+
+class errno_kept {
+ public:
+  errno_kept() noexcept : saved_(errno) {}
+  ~errno_kept() { errno = saved_; }
+  errno_kept(const errno_kept&) = delete;
+  errno_kept& operator=(const errno_kept&) = delete;
+
+ private:
+  int saved_;
+};
+
+void enter(std::atomic<std::uint64_t>& kind) noexcept {
+  call_counters::count(kind);
+  call_counters::count(kernel_calls);
+}
+
+bool is_pages(std::size_t bytes) noexcept { return bytes != 0 && bytes % page_bytes() == 0; }
+
+void* map_at(char* place, std::size_t bytes, int protection) noexcept {
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (place != nullptr ? MAP_FIXED_NOREPLACE : 0);
+  void* const start = ::mmap(place, bytes, protection, flags, -1, 0);
+  if (start == MAP_FAILED) {
+    return nullptr;
+  }
+  if (place != nullptr && start != place) {  // a kernel without MAP_FIXED_NOREPLACE
+    ::munmap(start, bytes);
+    return nullptr;
+  }
+  return start;
+}
+
+// The aligned middle of a larger mapping.
+void* map_aligned(std::size_t bytes, std::size_t alignment) noexcept {
+  const std::size_t slack = alignment - page_bytes();
+  if (bytes > SIZE_MAX - slack) {
+    return nullptr;
+  }
+  char* const first = static_cast<char*>(map_at(nullptr, bytes + slack, PROT_READ | PROT_WRITE));
+  if (first == nullptr) {
+    return nullptr;
+  }
+  char* const kept = base::align_up(first, alignment);
+  if (kept != first) {
+    ::munmap(first, static_cast<std::size_t>(kept - first));
+  }
+  if (char* const end = first + bytes + slack; end != kept + bytes) {
+    ::munmap(kept + bytes, static_cast<std::size_t>(end - (kept + bytes)));
+  }
+  return kept;
+}
+
+}  // namespace
+
+std::size_t page_bytes() noexcept {
+  static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+void* map(std::size_t bytes, std::size_t alignment) noexcept {
+  if (!is_pages(bytes) || !base::is_power_of_two(alignment) || alignment < page_bytes()) {
+    violated("map", nullptr, bytes, "not whole pages, or no alignment");
+  }
+  const errno_kept keep;
+  enter(counters.mmap);
+  ledger& all = mapped();
+  const std::lock_guard hold(all.mutex);
+  if (failures().next()) {
+    return nullptr;
+  }
+  char* const place = all.next_place;
+  all.next_place = nullptr;
+  if (!all.affords(bytes)) {
+    failures().count_refusal();
+    return nullptr;
+  }
+  void* const start = place == nullptr                     ? map_aligned(bytes, alignment)
+                      : base::is_aligned(place, alignment) ? map_at(place, bytes, PROT_READ | PROT_WRITE)
+                                                           : nullptr;
+  if (start != nullptr) {
+    all.add(start, bytes, true);
+    counters.mapped(bytes);
+  }
+  return start;
+}
+
+void* map_read_only(std::size_t bytes) noexcept {
+  if (!is_pages(bytes)) {
+    violated("map_read_only", nullptr, bytes, "not whole pages");
+  }
+  const errno_kept keep;
+  enter(counters.mmap);
+  ledger& all = mapped();
+  const std::lock_guard hold(all.mutex);
+  if (failures().next()) {
+    return nullptr;
+  }
+  void* const start = map_at(nullptr, bytes, PROT_READ);
+  if (start != nullptr) {
+    all.add(start, bytes, false);
+  }
+  return start;
+}
+
+bool make_writable(void* start, std::size_t bytes) noexcept {
+  const errno_kept keep;
+  enter(counters.mprotect);
+  ledger& all = mapped();
+  const std::lock_guard hold(all.mutex);
+  if (!is_pages(bytes) || !all.is(start, bytes, false)) {
+    violated("make_writable", start, bytes, "no part of map_read_only's memory, or writable already");
+  }
+  if (failures().next()) {
+    return false;
+  }
+  if (!all.affords(bytes)) {
+    failures().count_refusal();
+    return false;
+  }
+  if (::mprotect(start, bytes, PROT_READ | PROT_WRITE) != 0) {
+    return false;
+  }
+  all.remove(start, bytes);
+  all.add(start, bytes, true);
+  counters.mapped(bytes);
+  return true;
+}
+
+void unmap(void* start, std::size_t bytes) noexcept {
+  const errno_kept keep;
+  enter(counters.munmap);
+  ledger& all = mapped();
+  const std::lock_guard hold(all.mutex);
+  if (!is_pages(bytes) || !all.is(start, bytes, true) || !all.is_end(start, bytes)) {
+    violated("unmap", start, bytes, "neither a mapping nor an end of one");
+  }
+  all.remove(start, bytes);
+  ::munmap(start, bytes);
+  counters.unmapped(bytes);
+}
+
+bool resize(void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept {
+  const errno_kept keep;
+  enter(counters.mremap);
+  ledger& all = mapped();
+  const std::lock_guard hold(all.mutex);
+  if (!is_pages(new_bytes) || !all.is(start, old_bytes, true) || !all.is_whole(start, old_bytes)) {
+    violated("resize", start, old_bytes, "no mapping of this size");
+  }
+  if (new_bytes > old_bytes) {
+    if (failures().next() || growth_refused.load()) {
+      return false;
+    }
+    if (!all.affords(new_bytes - old_bytes)) {
+      failures().count_refusal();
+      return false;
+    }
+  }
+  if (::mremap(start, old_bytes, new_bytes, 0) == MAP_FAILED) {
+    return false;
+  }
+  all.remove(start, old_bytes);
+  all.add(start, new_bytes, true);
+  counters.mapped(new_bytes);
+  counters.unmapped(old_bytes);
+  return true;
+}
+
+bool move(void* start, std::size_t bytes, void* place, std::size_t place_bytes) noexcept {
+  const errno_kept keep;
+  enter(counters.mremap);
+  ledger& all = mapped();
+  const std::lock_guard hold(all.mutex);
+  if (!all.is(start, bytes, true) || !all.is_whole(start, bytes) || !all.is(place, place_bytes, true) ||
+      !all.is_whole(place, place_bytes) || bytes > place_bytes) {
+    violated("move", start, bytes, "not from one whole mapping to a larger one");
+  }
+  if (failures().next() || ::mremap(start, bytes, place_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) == MAP_FAILED) {
+    return false;
+  }
+  all.remove(start, bytes);
+  counters.unmapped(bytes);
+  return true;
+}
+
+bool purge(void* start, std::size_t bytes) noexcept {
+  const errno_kept keep;
+  enter(counters.madvise);
+  {
+    ledger& all = mapped();
+    const std::lock_guard hold(all.mutex);
+    if (!is_pages(bytes) || !all.is(start, bytes, true)) {
+      violated("purge", start, bytes, "no part of a mapping");
+    }
+  }
+  if (purges_refused.load() || ::madvise(start, bytes, MADV_DONTNEED) != 0) {
+    return false;
+  }
+  call_counters::count(counters.purge_runs);
+  call_counters::count(counters.purge_bytes, bytes);
+  return true;
+}
+
+bool prefault(void* start, std::size_t bytes) noexcept {
+  enter(counters.madvise);
+  ledger& all = mapped();
+  const std::lock_guard hold(all.mutex);
+  if (!all.is(start, bytes, true)) {
+    violated("prefault", start, bytes, "no part of a mapping");
+  }
+  if (failures().next()) {
+    return false;
+  }
+  volatile char* const bytes_of = static_cast<volatile char*>(start);
+  for (std::size_t at = 0; at < bytes; at += page_bytes()) {
+    bytes_of[at] = bytes_of[at];
+  }
+  call_counters::count(prefaulted, bytes);
+  return true;
+}
+
+void advise_huge(void* start, std::size_t bytes, bool wanted) noexcept {
+  enter(counters.madvise);
+  ledger& all = mapped();
+  const std::lock_guard hold(all.mutex);
+  if (!all.is(start, bytes, true)) {
+    violated("advise_huge", start, bytes, "no part of a mapping");
+  }
+  call_counters::count(wanted ? huge_wanted : huge_refused);
+}
+
+std::uint64_t now_ms() noexcept { return clock_ms.load(std::memory_order_relaxed); }
+std::uint32_t thread_number() noexcept { return static_cast<std::uint32_t>(gettid()); }
+std::size_t address_space_limit() noexcept { return address_space.load(std::memory_order_relaxed); }
+std::size_t physical_memory() noexcept { return memory.load(std::memory_order_relaxed); }
+
+void wait(const std::uint32_t* word, std::uint32_t expected) noexcept {
+  const errno_kept keep;
+  call_counters::count(kernel_calls);
+  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
+}
+
+void wake_one(const std::uint32_t* word) noexcept {
+  const errno_kept keep;
+  call_counters::count(kernel_calls);
+  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+system_call_counts system_calls() noexcept { return counters.calls(); }
+purge_counts purged() noexcept { return counters.purges(); }
+std::size_t mapped_bytes() noexcept { return counters.mapped_now(); }
+std::size_t peak_mapped_bytes() noexcept { return counters.mapped_peak(); }
+
+namespace fake {
+
+void reset() noexcept {
+  failures().reset();
+  set_budget(0);
+  map_next_at(nullptr);
+  growth_refused = purges_refused = false;
+  address_space = 0;
+  memory = usual_memory;
+  platform::kernel_calls = prefaulted = huge_wanted = huge_refused = 0;
+}
+
+void fail_request(std::uint64_t n) noexcept { failures().plan(n, false); }
+void fail_requests_from(std::uint64_t n) noexcept { failures().plan(n, true); }
+std::uint64_t page_requests() noexcept { return failures().made(); }
+std::uint64_t refused_requests() noexcept { return failures().refused(); }
+
+void set_budget(std::size_t bytes) noexcept {
+  const std::lock_guard hold(mapped().mutex);
+  mapped().budget = bytes;
+}
+void map_next_at(void* place) noexcept {
+  const std::lock_guard hold(mapped().mutex);
+  mapped().next_place = static_cast<char*>(place);
+}
+void refuse_growth(bool refused) noexcept { growth_refused = refused; }
+void refuse_purges(bool refused) noexcept { purges_refused = refused; }
+
+std::vector<mapping> mappings() {
+  const std::lock_guard hold(mapped().mutex);
+  return mapped().list();
+}
+std::size_t outstanding_bytes() noexcept {
+  const std::lock_guard hold(mapped().mutex);
+  return mapped().total();
+}
+
+std::uint64_t kernel_calls() noexcept { return platform::kernel_calls.load(); }
+std::uint64_t prefaulted_bytes() noexcept { return prefaulted.load(); }
+std::uint64_t huge_advices(bool wanted) noexcept { return (wanted ? huge_wanted : huge_refused).load(); }
+
+void set_now_ms(std::uint64_t now) noexcept { clock_ms = now; }
+void advance_ms(std::uint64_t by) noexcept { clock_ms += by; }
+
+void set_address_space_limit(std::size_t bytes) noexcept { address_space = bytes; }
+void set_physical_memory(std::size_t bytes) noexcept { memory = bytes; }
+
+}  // namespace fake
+}  // namespace tarn::platform

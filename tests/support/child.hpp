@@ -1,0 +1,74 @@
+// Runs code in a child process and says how it ended: for faults, whose text must be exact, and for what can be done
+// once in a process only. Quicker than a death test of GoogleTest, and addresses are the same in the child.
+#pragma once
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <ostream>
+#include <string>
+
+namespace support {
+
+struct ending {
+  int signal = 0;     ///< 0: none
+  int status = 0;     ///< of exit, when there was no signal
+  std::string error;  ///< what was written to standard error
+
+  friend bool operator==(const ending&, const ending&) = default;
+  friend std::ostream& operator<<(std::ostream& out, const ending& of) {
+    return out << "signal " << of.signal << ", status " << of.status << ", standard error:\n" << of.error;
+  }
+};
+
+/// The calling process must have one thread. The child ends with `body`'s result, or with 0.
+template <class Body>
+ending in_child(Body body) {
+  std::fflush(nullptr);
+  int ends[2];
+  if (pipe(ends) != 0) {
+    std::abort();
+  }
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(ends[1], STDERR_FILENO);
+    close(ends[0]);
+    close(ends[1]);
+    if constexpr (std::is_void_v<decltype(body())>) {
+      body();
+      _exit(0);
+    } else {
+      _exit(body());
+    }
+  }
+  close(ends[1]);
+  ending seen;
+  char bytes[4096];
+  for (ssize_t got; (got = read(ends[0], bytes, sizeof bytes)) > 0;) {
+    seen.error.append(bytes, static_cast<std::size_t>(got));
+  }
+  close(ends[0]);
+  int how = 0;
+  waitpid(child, &how, 0);
+  if (WIFSIGNALED(how)) {
+    seen.signal = WTERMSIG(how);
+  } else {
+    seen.status = WEXITSTATUS(how);
+  }
+  return seen;
+}
+
+/// How a fault of Tarn ends a program.
+inline ending fault(std::string line) { return {.signal = SIGABRT, .status = 0, .error = std::move(line) + "\n"}; }
+
+/// An address as fault messages write it.
+inline std::string written(const void* address) {
+  char text[32];
+  std::snprintf(text, sizeof text, "0x%zx", reinterpret_cast<std::size_t>(address));
+  return text;
+}
+
+}  // namespace support

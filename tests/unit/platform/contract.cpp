@@ -1,0 +1,254 @@
+// What platform.hpp promises, asked of linux.cpp and of fake.cpp alike.
+#include "platform/platform.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "base/bits.hpp"
+
+namespace {
+
+using namespace tarn::base::units;
+namespace platform = tarn::platform;
+
+const std::size_t page = platform::page_bytes();
+
+/// Whether the kernel has a mapping there.
+bool is_mapped(const void* start, std::size_t bytes) {
+  std::vector<unsigned char> resident(bytes / page + 1);
+  return mincore(const_cast<void*>(start), bytes, resident.data()) == 0;
+}
+
+bool is_resident(const void* start, std::size_t bytes) {
+  std::vector<unsigned char> resident(bytes / page);
+  if (mincore(const_cast<void*>(start), bytes, resident.data()) != 0) {
+    return false;
+  }
+  for (const unsigned char each : resident) {
+    if ((each & 1) == 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool is_zero(const void* start, std::size_t bytes) {
+  const char* const first = static_cast<const char*>(start);
+  return first[0] == 0 && std::memcmp(first, first + 1, bytes - 1) == 0;
+}
+
+TEST(CONTRACT, pages_are_the_kernels) {
+  EXPECT_EQ(page, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
+  EXPECT_TRUE(tarn::base::is_power_of_two(page));
+}
+
+TEST(CONTRACT, map_gives_zeroed_memory_at_every_alignment) {
+  for (std::size_t alignment = page; alignment <= 1_GiB; alignment *= 2) {
+    for (const std::size_t bytes : {page, 3 * page, 64_KiB, 1_MiB + page}) {
+      const std::size_t before = platform::mapped_bytes();
+      char* const start = static_cast<char*>(platform::map(bytes, alignment));
+      ASSERT_NE(start, nullptr) << alignment;
+      EXPECT_TRUE(tarn::base::is_aligned(start, alignment)) << alignment;
+      EXPECT_EQ(platform::mapped_bytes(), before + bytes);
+      EXPECT_GE(platform::peak_mapped_bytes(), before + bytes);
+      EXPECT_TRUE(is_zero(start, bytes));
+      std::memset(start, 0x5a, bytes);
+      platform::unmap(start, bytes);
+      EXPECT_EQ(platform::mapped_bytes(), before);
+      EXPECT_FALSE(is_mapped(start, bytes));
+    }
+  }
+}
+
+TEST(CONTRACT, map_leaves_nothing_beside_what_it_gives) {
+  const std::size_t alignment = 16_MiB;
+  char* const start = static_cast<char*>(platform::map(page, alignment));
+  ASSERT_NE(start, nullptr);
+  platform::unmap(start, page);
+  std::vector<char*> all;
+  for (int round = 0; round < 20; ++round) {  // an untrimmed rest would shift the next by more and more
+    all.push_back(static_cast<char*>(platform::map(page, alignment)));
+    ASSERT_NE(all.back(), nullptr);
+  }
+  for (char* each : all) {
+    platform::unmap(each, page);
+    EXPECT_FALSE(is_mapped(each, page));
+  }
+}
+
+TEST(CONTRACT, map_says_null_to_the_absurd_and_leaves_errno_alone) {
+  errno = 77;
+  EXPECT_EQ(platform::map(std::size_t{1} << 62, page), nullptr);
+  EXPECT_EQ(platform::map(~std::size_t{0} - page + 1, 1_GiB), nullptr);
+  EXPECT_EQ(platform::map_read_only(std::size_t{1} << 62), nullptr);
+  EXPECT_EQ(errno, 77);
+}
+
+TEST(CONTRACT, read_only_memory_is_no_promise_until_made_writable) {
+  const std::size_t before = platform::mapped_bytes();
+  char* const table = static_cast<char*>(platform::map_read_only(64_MiB));
+  ASSERT_NE(table, nullptr);
+  EXPECT_EQ(platform::mapped_bytes(), before);
+  EXPECT_TRUE(is_zero(table, 64_KiB));
+  ASSERT_TRUE(platform::make_writable(table + 1_MiB, 256_KiB));
+  EXPECT_EQ(platform::mapped_bytes(), before + 256_KiB);
+  std::memset(table + 1_MiB, 1, 256_KiB);
+  EXPECT_TRUE(is_zero(table, 1_MiB));
+  EXPECT_TRUE(is_zero(table + 1_MiB + 256_KiB, 1_MiB));
+  platform::unmap(table + 1_MiB, 256_KiB);
+}
+
+TEST(CONTRACT, unmap_takes_an_end) {
+  char* const start = static_cast<char*>(platform::map(8 * page, page));
+  ASSERT_NE(start, nullptr);
+  std::memset(start, 1, 8 * page);
+  platform::unmap(start + 6 * page, 2 * page);
+  EXPECT_FALSE(is_mapped(start + 6 * page, 2 * page));
+  platform::unmap(start, page);
+  EXPECT_FALSE(is_mapped(start, page));
+  EXPECT_EQ(start[page], 1);
+  EXPECT_EQ(start[6 * page - 1], 1);
+  platform::unmap(start + page, 5 * page);
+}
+
+TEST(CONTRACT, resize_shrinks_and_grows_in_place) {
+  char* const room = static_cast<char*>(platform::map(16 * page, page));
+  ASSERT_NE(room, nullptr);
+  const std::size_t before = platform::mapped_bytes();
+  ASSERT_TRUE(platform::resize(room, 16 * page, 4 * page));
+  EXPECT_EQ(platform::mapped_bytes(), before - 12 * page);
+  EXPECT_FALSE(is_mapped(room + 4 * page, 12 * page));
+  std::memset(room, 7, 4 * page);
+  ASSERT_TRUE(platform::resize(room, 4 * page, 16 * page));
+  EXPECT_EQ(platform::mapped_bytes(), before);
+  EXPECT_EQ(room[4 * page - 1], 7);
+  EXPECT_TRUE(is_zero(room + 4 * page, 12 * page));
+  platform::unmap(room, 16 * page);
+}
+
+TEST(CONTRACT, resize_says_false_when_something_is_in_the_way) {
+  char* const first = static_cast<char*>(platform::map(8 * page, page));
+  ASSERT_NE(first, nullptr);
+  platform::unmap(first, 4 * page);  // a hole, and what is behind it
+  ASSERT_EQ(mmap(first, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), first);
+  munmap(first, 2 * page);
+  const std::size_t before = platform::mapped_bytes();
+  ASSERT_TRUE(platform::resize(first + 4 * page, 4 * page, 2 * page));
+  void* const block = mmap(first + 6 * page, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  ASSERT_EQ(block, first + 6 * page);
+  first[4 * page] = 9;
+  errno = 77;
+  EXPECT_FALSE(platform::resize(first + 4 * page, 2 * page, 4 * page));
+  EXPECT_EQ(errno, 77);
+  EXPECT_EQ(first[4 * page], 9);
+  EXPECT_EQ(platform::mapped_bytes(), before - 2 * page);
+  munmap(block, page);
+  platform::unmap(first + 4 * page, 2 * page);
+}
+
+TEST(CONTRACT, move_carries_the_pages) {
+  const std::size_t before = platform::mapped_bytes();
+  char* const from = static_cast<char*>(platform::map(4 * page, page));
+  char* const to = static_cast<char*>(platform::map(16 * page, 64_KiB));
+  ASSERT_TRUE(from != nullptr && to != nullptr);
+  std::memset(from, 3, 4 * page);
+  ASSERT_TRUE(platform::move(from, 4 * page, to, 16 * page));
+  EXPECT_EQ(platform::mapped_bytes(), before + 16 * page);
+  EXPECT_FALSE(is_mapped(from, 4 * page));
+  EXPECT_EQ(to[0], 3);
+  EXPECT_EQ(to[4 * page - 1], 3);
+  EXPECT_TRUE(is_zero(to + 4 * page, 12 * page));
+  to[16 * page - 1] = 1;
+  platform::unmap(to, 16 * page);
+}
+
+TEST(CONTRACT, purge_gives_pages_back_and_they_read_as_zero) {
+  char* const start = static_cast<char*>(platform::map(16 * page, page));
+  ASSERT_NE(start, nullptr);
+  std::memset(start, 1, 16 * page);
+  const auto before = platform::purged();
+  ASSERT_TRUE(platform::purge(start + 4 * page, 8 * page));
+  EXPECT_EQ(platform::purged().runs, before.runs + 1);
+  EXPECT_EQ(platform::purged().bytes, before.bytes + 8 * page);
+  EXPECT_FALSE(is_resident(start + 4 * page, page));
+  EXPECT_TRUE(is_zero(start + 4 * page, 8 * page));
+  EXPECT_EQ(start[4 * page - 1], 1);
+  EXPECT_EQ(start[12 * page], 1);
+  platform::unmap(start, 16 * page);
+}
+
+TEST(CONTRACT, prefault_touches_and_keeps) {
+  char* const start = static_cast<char*>(platform::map(64 * page, page));
+  ASSERT_NE(start, nullptr);
+  start[5] = 5;
+  start[63 * page] = 6;
+  EXPECT_FALSE(is_resident(start, 64 * page));
+  ASSERT_TRUE(platform::prefault(start, 64 * page));
+  EXPECT_TRUE(is_resident(start, 64 * page));
+  EXPECT_EQ(start[5], 5);
+  EXPECT_EQ(start[63 * page], 6);
+  EXPECT_EQ(start[page], 0);
+  platform::unmap(start, 64 * page);
+}
+
+TEST(CONTRACT, calls_are_counted_by_kind) {
+  const auto before = platform::system_calls();
+  char* const start = static_cast<char*>(platform::map(2 * page, page));
+  ASSERT_NE(start, nullptr);
+  platform::advise_huge(start, 2 * page, false);
+  ASSERT_TRUE(platform::purge(start, page));
+  ASSERT_TRUE(platform::resize(start, 2 * page, page));
+  platform::unmap(start, page);
+  char* const table = static_cast<char*>(platform::map_read_only(page));
+  ASSERT_TRUE(platform::make_writable(table, page));
+  platform::unmap(table, page);
+  const auto after = platform::system_calls();
+  EXPECT_EQ(after.mmap, before.mmap + 2);
+  EXPECT_EQ(after.munmap, before.munmap + 2);
+  EXPECT_EQ(after.mremap, before.mremap + 1);
+  EXPECT_EQ(after.madvise, before.madvise + 2);
+  EXPECT_EQ(after.mprotect, before.mprotect + 1);
+}
+
+TEST(CONTRACT, a_thread_has_the_kernels_number) {
+  EXPECT_EQ(platform::thread_number(), static_cast<std::uint32_t>(gettid()));
+  std::uint32_t other = 0;
+  std::thread([&] { other = platform::thread_number(); }).join();
+  EXPECT_NE(other, platform::thread_number());
+  EXPECT_NE(other, 0u);
+}
+
+TEST(CONTRACT, the_clock_does_not_go_back) {
+  const std::uint64_t first = platform::now_ms();
+  EXPECT_GE(platform::now_ms(), first);
+}
+
+TEST(CONTRACT, wait_returns_at_once_when_the_word_differs) {
+  const std::uint32_t word = 1;
+  errno = 77;
+  platform::wait(&word, 2);
+  EXPECT_EQ(errno, 77);
+}
+
+TEST(CONTRACT, wake_one_ends_a_wait) {
+  std::atomic<std::uint32_t> word{0};
+  const auto* const plain = reinterpret_cast<const std::uint32_t*>(&word);
+  std::thread sleeper([&] {
+    while (word.load() == 0) {
+      platform::wait(plain, 0);
+    }
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  word = 1;
+  platform::wake_one(plain);
+  sleeper.join();
+}
+
+}  // namespace
