@@ -4,6 +4,7 @@
   listing.py show  OBJECT   prints the fast path of every function of fast_path.cpp
   listing.py write OBJECT   rewrites the golden listing of this machine's architecture
   listing.py check OBJECT   no call, no lock, no atomic read-modify-write; and the same as the golden listing
+  listing.py inlined OBJECT an object file that uses the library a lot calls its inline functions nowhere
 
 The fast path of a function is what runs from its entry when no conditional jump is taken, up to the return: the
 slow paths are marked unlikely, so the compiler moves them behind it. Listings are of one compiler; with another one
@@ -18,6 +19,7 @@ import sys
 
 FUNCTIONS = ["pooled_new", "pooled_delete", "allocator_allocate", "allocator_deallocate",
              "heap_allocate", "heap_deallocate"]
+FAST = r"tarn::(\w+::)*((try_)?allocate|deallocate|current|operator (new|delete)(\[\])?)"
 MOST_INSTRUCTIONS = 24  # a listing that grows beyond is a new path, not a new compiler
 
 # Per architecture: the return, the jump without condition, the conditional jumps, and what the path must not have.
@@ -84,6 +86,22 @@ def fast_path(name, instructions, rules):
         index += 1
 
 
+def plain_name(symbol):
+    """A demangled name without the arguments of templates and functions, and without what is returned."""
+    symbol = symbol.replace("operator()", "call")
+    while True:
+        shorter = re.sub(r"<[^<>]*>|\([^()]*\)", "", symbol)
+        if shorter == symbol:
+            return re.sub(r"^.*\s(?=tarn::)| const$", "", symbol)
+        symbol = shorter
+
+
+def outlined(symbols):
+    """The functions of the fast path of which an object file has a copy: somewhere it calls that."""
+    names = (plain_name(line.split(" ", 2)[2]) for line in symbols.splitlines() if re.match(r"[0-9a-f]+ [WwVv] ", line))
+    return sorted({name for name in names if re.fullmatch(FAST, name)})
+
+
 def listings(object_file):
     rules = RULES.get(platform.machine())
     if rules is None:
@@ -114,6 +132,12 @@ def as_text(paths, compiler):
 
 
 def main(verb, object_file):
+    if verb == "inlined":
+        calls = outlined(tool("nm", "-C", "--defined-only", object_file))
+        if calls:
+            raise Bad(f"not inlined into every caller: {', '.join(calls)}: mark them [[gnu::always_inline]]")
+        print("inlined everywhere")
+        return
     golden = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{platform.machine()}.txt")
     text = as_text(listings(object_file), compiler_of(object_file))
     if verb == "show":

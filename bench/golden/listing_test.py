@@ -35,6 +35,18 @@ class Path(unittest.TestCase):
         self.assertEqual(listing.functions(text)["f"], [(0, "mov tarn::local,%rax")])
 
 
+class Outlined(unittest.TestCase):
+    def test_copies_of_the_fast_path_are_seen(self):
+        for symbol in ("tarn::heap::deallocate(void*)", "tarn::pooled<a::b<64ul> >::operator delete(void*, unsigned long)",
+                       "void* tarn::detail::allocate<4>(tarn::detail::heap_front*)"):
+            self.assertEqual(len(listing.outlined(f"0000 T f\n0010 W {symbol}\n")), 1, symbol)
+
+    def test_others_are_not(self):
+        for symbol in ("tarn::heap::heap()", "std::basic_string<char, tarn::allocator<char> >::append(char const*)",
+                       "unsigned long bench::slots<tarn::heap>(bench::share const&)"):
+            self.assertEqual(listing.outlined(f"0010 W {symbol}\n"), [], symbol)
+
+
 class Rules(unittest.TestCase):
     def refused(self, architecture, text):
         return listing.re.match(listing.RULES[architecture][3], text) is not None
