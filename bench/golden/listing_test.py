@@ -37,7 +37,8 @@ class Path(unittest.TestCase):
 
 class Outlined(unittest.TestCase):
     def test_copies_of_the_fast_path_are_seen(self):
-        for symbol in ("tarn::heap::deallocate(void*)", "tarn::pooled<a::b<64ul> >::operator delete(void*, unsigned long)",
+        for symbol in ("tarn::heap::deallocate(void*)",
+                       "tarn::pooled<a::b<64ul> >::operator delete(void*, unsigned long)",
                        "void* tarn::detail::allocate<4>(tarn::detail::heap_front*)"):
             self.assertEqual(len(listing.outlined(f"0000 T f\n0010 W {symbol}\n")), 1, symbol)
 

@@ -57,5 +57,7 @@ def report(found):
         calls = each["system_calls"]
         shown = "no strace" if calls is None else str(sum(calls.values()))
         detail = " ".join(f"{call}:{count}" for call, count in sorted((calls or {}).items()))
-        lines.append([name, f"{each['steps']:,}", str(each["faults"]), str(each["grown_kib"]), shown, text.number(each["ns"]), detail])
-    return text.lay_out(["steady state", "operations", "page faults", "grown KiB", "system calls", "ns", "which"], lines)
+        lines.append([name, f"{each['steps']:,}", str(each["faults"]), str(each["grown_kib"]), shown,
+                      text.number(each["ns"]), detail])
+    heads = ["steady state", "operations", "page faults", "grown KiB", "system calls", "ns", "which"]
+    return text.lay_out(heads, lines)
