@@ -111,7 +111,8 @@ void* reallocate(detail::heap_front* at, void* block, std::size_t bytes) noexcep
   if (made == nullptr) {
     return grows ? nullptr : block;
   }
-  std::memcpy(made, block, grows ? before : bytes);
+  // Never less than the smallest block: the drop-in keeps a mark in the second word.
+  std::memcpy(made, block, grows ? before : bytes < 16 ? 16 : bytes);
   detail::deallocate(self, block);
   if (grows) {
     self->grown.insert(made);

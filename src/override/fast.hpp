@@ -1,15 +1,19 @@
 // malloc and free, inline for every name they have.
 //
 //   allocate    class table, local, top, top[-1], test, store          → ret
-//   deallocate  page map, local, compare, top, two tests, two stores   → ret
+//   deallocate  page map, local, compare, a start of a block?, not free already?,
+//               mark, top, test, two stores                            → ret
 //
 // All else is a tail call of one of the functions below.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 
 #include <tarn/detail/fast_path.hpp>
+
+#include "pages/slab.hpp"
 
 /// A name that the drop-in takes from the C or C++ library.
 #define TARN_EXPORT __attribute__((visibility("default")))
@@ -30,10 +34,56 @@ inline constexpr class_table table;
 
 /// malloc for any size. Null and errno when there is no memory.
 [[gnu::noinline]] void* allocate_slow(std::size_t bytes) noexcept;
-[[gnu::noinline]] void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept;
+[[gnu::noinline]] void* allocate_aligned_slow(std::size_t bytes, std::size_t alignment) noexcept;
 /// free for any pointer, null included.
-[[gnu::noinline]] void deallocate_slow(detail::heap_front* at, void* block) noexcept;
-[[gnu::noinline, noreturn]] void freed_twice(void* block, detail::size_class index) noexcept;
+[[gnu::noinline]] void deallocate_checked(detail::heap_front* at, void* block) noexcept;
+[[gnu::noinline]] void freed_twice(void* block) noexcept;  // does not return; for tail calls
+
+/// A block that is free carries a mark in its second word, until it is handed out
+/// again: so a second free is seen at once. The mark depends on the address and on a
+/// number drawn when the process started, so no live block has it by accident.
+extern constinit std::uintptr_t free_mark;
+[[gnu::always_inline]] inline std::uintptr_t& mark_of(void* block) noexcept {
+  return static_cast<std::uintptr_t*>(block)[1];
+}
+[[gnu::always_inline]] inline bool is_marked(void* block) noexcept {
+  return mark_of(block) == (free_mark ^ reinterpret_cast<std::uintptr_t>(block));
+}
+[[gnu::always_inline]] inline void mark(void* block) noexcept {
+  mark_of(block) = free_mark ^ reinterpret_cast<std::uintptr_t>(block);
+}
+[[gnu::always_inline]] inline void* unmarked(void* block) noexcept {
+  if (block != nullptr) {
+    mark_of(block) = 0;
+  }
+  return block;
+}
+
+/// Whether a block of a class may start at an address, by its offset in a unit: in
+/// a slab of one unit that must be a multiple of the block size, in a larger one
+/// (blocks above 8 KiB) of what size and unit have in common. offset * factor, modulo
+/// 2^32, is below factor for multiples only (D. Lemire, O. Kaser, N. Kurz, "Faster
+/// Remainder by Direct Computation", 2019). The slab checks the rest when it gets the
+/// block back.
+struct start_table {
+  std::uint32_t factor[detail::class_count];
+  consteval start_table() noexcept : factor{} {
+    for (detail::size_class index = 0; index < detail::class_count; ++index) {
+      const pages::class_shape shape = pages::shape_of(index);
+      const std::size_t step = shape.units == 1
+                                   ? shape.block_bytes
+                                   : std::gcd(std::size_t{shape.block_bytes}, pages::unit_bytes);
+      factor[index] = static_cast<std::uint32_t>((std::uint64_t{1} << 32) / step) + 1;
+    }
+  }
+};
+inline constexpr start_table starts;
+[[gnu::always_inline]] inline bool may_start_at(const void* block,
+                                                detail::size_class index) noexcept {
+  const auto offset = static_cast<std::uint16_t>(reinterpret_cast<std::uintptr_t>(block));
+  const std::uint32_t factor = starts.factor[index];
+  return offset * factor < factor;
+}
 
 /// malloc; `slow` is what to do when the magazine is empty or the size is large.
 template <class Slow>
@@ -46,24 +96,41 @@ template <class Slow>
     void* const block = top[-1];
     if (block != nullptr) [[likely]] {
       at->top[index] = top - 1;
+      mark_of(block) = 0;
       return block;
     }
   }
   return slow(bytes);
 }
 
+template <class Slow>
+[[gnu::always_inline]] inline void* allocate_aligned(std::size_t bytes, std::size_t alignment,
+                                                     Slow slow) {
+  if (bytes <= detail::linear_limit && alignment <= detail::linear_limit) [[likely]] {
+    // Up to there every multiple of 16 has a class of exactly that size, so that what
+    // is a multiple of the alignment is aligned.
+    const std::size_t rounded = (bytes + (bytes == 0) + alignment - 1) & ~(alignment - 1);
+    if (rounded <= detail::linear_limit) {
+      return allocate(rounded, [=](std::size_t) { return slow(bytes, alignment); });
+    }
+  }
+  return slow(bytes, alignment);
+}
+
 [[gnu::always_inline]] inline void deallocate(void* block) noexcept {
   detail::heap_front* const at = detail::local;
   const std::uintptr_t own = detail::key_of(block) ^ reinterpret_cast<std::uintptr_t>(at);
-  if (own >= detail::class_count) [[unlikely]] {
-    return override::deallocate_slow(at, block);
+  if (own >= detail::class_count ||
+      !may_start_at(block, static_cast<detail::size_class>(own))) [[unlikely]] {
+    return deallocate_checked(at, block);
   }
+  if (is_marked(block)) [[unlikely]] {
+    return freed_twice(block);
+  }
+  mark(block);
   void** const top = at->top[own];
-  if (top[-1] == block) [[unlikely]] {
-    freed_twice(block, static_cast<detail::size_class>(own));
-  }
   if (reinterpret_cast<std::uintptr_t>(top) % detail::magazine_bytes == 0) [[unlikely]] {
-    return override::deallocate_slow(at, block);
+    return detail::deallocate_slow(at, block);
   }
   *top = block;
   at->top[own] = top + 1;

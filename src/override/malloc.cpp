@@ -23,50 +23,70 @@ void* no_memory() noexcept {
   errno = ENOMEM;
   return nullptr;
 }
-void* or_no_memory(void* block) noexcept { return block != nullptr ? block : no_memory(); }
+// What the heaps gave, as malloc gives it.
+void* finished(void* block) noexcept {
+  return block != nullptr ? override::unmarked(block) : no_memory();
+}
+
+// The slab of a block of a size class; null for other addresses.
+const pages::slab* small_home(const void* block) noexcept {
+  const std::uintptr_t key = detail::key_of(block);
+  return key != 0 && (key & pages::mark_mask) < detail::class_count
+             ? pages::page_map::slab_of(block)
+             : nullptr;
+}
 
 }  // namespace
 
 namespace tarn::override {
 
+// No address has such high bits, so that no pointer in a block looks like a mark.
+constinit std::uintptr_t free_mark = 0xa59e3779b97f4a7c;
+
 void* allocate_slow(std::size_t bytes) noexcept {
   if (bytes <= detail::largest_class_size) {
-    return or_no_memory(detail::allocate(detail::local, detail::class_of(bytes)));
+    return finished(detail::allocate(detail::local, detail::class_of(bytes)));
   }
   if (bytes > front::largest_request) {
     return no_memory();
   }
-  return or_no_memory(detail::allocate_any(detail::local, bytes, detail::block_alignment));
+  return finished(detail::allocate_any(detail::local, bytes, detail::block_alignment));
 }
 
-void* allocate_aligned(std::size_t bytes, std::size_t alignment) noexcept {
-  if (bytes <= detail::linear_limit && alignment <= detail::linear_limit) [[likely]] {
-    // Up to there every multiple of 16 has a class of exactly that size.
-    const std::size_t rounded = (bytes + (bytes == 0) + alignment - 1) & ~(alignment - 1);
-    if (rounded <= detail::linear_limit) {
-      return or_no_memory(detail::allocate(detail::local, detail::class_of(rounded)));
-    }
-  }
+void* allocate_aligned_slow(std::size_t bytes, std::size_t alignment) noexcept {
   if (bytes > front::largest_request || alignment > front::largest_request) {
     return no_memory();
   }
   if (bytes <= detail::largest_class_size && alignment <= pages::unit_bytes) [[likely]] {
     const size_class index = detail::class_of(bytes, alignment);
     if (index < detail::class_count) {
-      return or_no_memory(detail::allocate(detail::local, index));
+      return finished(detail::allocate(detail::local, index));
     }
   }
-  return or_no_memory(detail::allocate_any(detail::local, bytes, alignment));
+  return finished(detail::allocate_any(detail::local, bytes, alignment));
 }
 
-void deallocate_slow(detail::heap_front* at, void* block) noexcept {
-  if (block != nullptr) {
-    detail::deallocate_slow(at, block);
+void deallocate_checked(detail::heap_front* at, void* block) noexcept {
+  if (block == nullptr) {
+    return;
   }
+  // Any block of a size class; foreign pointers and large blocks are told apart by
+  // the heaps.
+  if (const pages::slab* const home = small_home(block)) {
+    const char* const first = home->block(home->number_of(block));
+    if (first != block) {
+      base::fault_misaligned("free", block, first, home->bytes);
+    }
+    if (is_marked(block)) {
+      return freed_twice(block);
+    }
+    mark(block);
+  }
+  detail::deallocate(at, block);
 }
 
-void freed_twice(void* block, size_class index) noexcept {
-  base::fault_double_free(block, detail::size_of(index));
+void freed_twice(void* block) noexcept {
+  base::fault_double_free(block, pages::page_map::slab_of(block)->bytes);
 }
 
 }  // namespace tarn::override
@@ -90,7 +110,7 @@ TARN_EXPORT void free_aligned_sized(void* block, std::size_t, std::size_t) noexc
 }
 
 TARN_EXPORT void* calloc(std::size_t count, std::size_t each) noexcept {
-  return or_no_memory(front::allocate_zeroed(detail::local, count, each));
+  return finished(front::allocate_zeroed(detail::local, count, each));
 }
 
 TARN_EXPORT void* realloc(void* block, std::size_t bytes) noexcept {
@@ -98,7 +118,11 @@ TARN_EXPORT void* realloc(void* block, std::size_t bytes) noexcept {
     override::deallocate(block);
     return nullptr;
   }
-  return or_no_memory(front::reallocate(detail::local, block, bytes));
+  if (small_home(block) != nullptr && override::is_marked(block)) {
+    override::freed_twice(block);
+  }
+  void* const made = front::reallocate(detail::local, block, bytes);
+  return block == nullptr || made == nullptr ? finished(made) : made;
 }
 
 TARN_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t each) noexcept {
@@ -114,7 +138,7 @@ TARN_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t
     return EINVAL;
   }
   const int saved = errno;  // which this function must not change
-  void* const block = override::allocate_aligned(bytes, alignment);
+  void* const block = override::allocate_aligned(bytes, alignment, override::allocate_aligned_slow);
   errno = saved;
   if (block == nullptr) {
     return ENOMEM;
@@ -128,7 +152,7 @@ TARN_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexce
     errno = EINVAL;
     return nullptr;
   }
-  return override::allocate_aligned(bytes, alignment);
+  return override::allocate_aligned(bytes, alignment, override::allocate_aligned_slow);
 }
 
 // glibc's rounds an alignment that is no power of two up to the next.
@@ -138,11 +162,11 @@ TARN_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
     errno = EINVAL;
     return nullptr;
   }
-  return override::allocate_aligned(bytes, std::bit_ceil(alignment));
+  return override::allocate_aligned(bytes, std::bit_ceil(alignment), override::allocate_aligned_slow);
 }
 
 TARN_EXPORT void* valloc(std::size_t bytes) noexcept {
-  return override::allocate_aligned(bytes, platform::page_bytes());
+  return override::allocate_aligned(bytes, platform::page_bytes(), override::allocate_aligned_slow);
 }
 
 TARN_EXPORT void* pvalloc(std::size_t bytes) noexcept {
@@ -150,7 +174,7 @@ TARN_EXPORT void* pvalloc(std::size_t bytes) noexcept {
   if (bytes > front::largest_request - page) {
     return no_memory();
   }
-  return override::allocate_aligned(bytes == 0 ? page : base::align_up(bytes, page), page);
+  return override::allocate_aligned(bytes == 0 ? page : base::align_up(bytes, page), page, override::allocate_aligned_slow);
 }
 
 TARN_EXPORT std::size_t malloc_usable_size(void* block) noexcept {

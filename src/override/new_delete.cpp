@@ -70,6 +70,17 @@ template <bool MayThrow>
 }
 
 template <bool MayThrow>
+[[gnu::noinline]] void* make_aligned_slow(std::size_t bytes,
+                                          std::size_t alignment) noexcept(!MayThrow) {
+  void* const block = override::allocate_aligned_slow(bytes, alignment);
+  if (block == nullptr) [[unlikely]] {
+    return settle<MayThrow>(
+        bytes, [=] { return override::allocate_aligned_slow(bytes, alignment); });
+  }
+  return block;
+}
+
+template <bool MayThrow>
 [[gnu::always_inline]] inline void* make(std::size_t bytes) noexcept(!MayThrow) {
   return override::allocate(bytes, make_slow<MayThrow>);
 }
@@ -77,11 +88,7 @@ template <bool MayThrow>
 template <bool MayThrow>
 inline void* make(std::size_t bytes, std::align_val_t alignment) noexcept(!MayThrow) {
   const auto aligned = static_cast<std::size_t>(alignment);
-  void* const block = override::allocate_aligned(bytes, aligned);
-  if (block == nullptr) [[unlikely]] {
-    return settle<MayThrow>(bytes, [=] { return override::allocate_aligned(bytes, aligned); });
-  }
-  return block;
+  return override::allocate_aligned(bytes, aligned, make_aligned_slow<MayThrow>);
 }
 
 }  // namespace
