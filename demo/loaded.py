@@ -23,26 +23,26 @@ def mapped_files(maps_text):
     return files
 
 
-def processes_below(pid):
-    """The process and its descendants that live now, as pids."""
-    found, queue = [], [pid]
-    while queue:
-        current = queue.pop()
-        found.append(current)
-        for children in Path(f"/proc/{current}/task").glob("*/children"):
+def session_members(leader):
+    """The processes of the session that the process `leader` leads: itself first, then what it started."""
+    yield leader
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) != leader:
             try:
-                queue.extend(int(child) for child in children.read_text().split())
-            except OSError:  # the thread has ended since it was listed
+                # After the name in brackets, which may hold anything: state, parent, group, session.
+                session = Path(f"/proc/{name}/stat").read_text(errors="replace").rsplit(")", 1)[1].split()[3]
+            except OSError:  # it has ended since it was listed
                 continue
-    return found
+            if int(session) == leader:
+                yield int(name)
 
 
-def has_loaded(pid, program, library):
-    """True once a process at or below `pid` runs the file `program` and has mapped the file `library`."""
-    for candidate in processes_below(pid):
+def has_loaded(leader, program, library):
+    """True once a process of the leader's session runs the file `program` and has mapped the file `library`."""
+    for member in session_members(leader):
         try:
-            if os.readlink(f"/proc/{candidate}/exe") == program:
-                if library in mapped_files(Path(f"/proc/{candidate}/maps").read_text()):
+            if os.readlink(f"/proc/{member}/exe") == program:
+                if library in mapped_files(Path(f"/proc/{member}/maps").read_text()):
                     return True
         except OSError:  # ended, or not yet readable
             continue

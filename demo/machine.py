@@ -33,3 +33,11 @@ def facts():
 def sentence(known):
     return (f"{known['processors']} x {known['processor']}, {known['memory_gib']} GiB, {known['system']}, kernel "
             f"{known['kernel']}, transparent huge pages: {known['huge_pages']}, load before the start: {known['load']}")
+
+
+def warning(known):
+    """What to hold of the figures when others use the machine too; None when it was quiet."""
+    if known["load"] <= known["processors"] / 4:
+        return None
+    return (f"the machine was not idle (load {known['load']} on {known['processors']} processors): times and throughputs "
+            "are of little worth, cpu and peak of more")

@@ -52,7 +52,7 @@ class Child:
 
     def watch(self, timeout_s, expected=None):
         """In the background: end the child after timeout_s; note when `expected`, the files (program, library),
-        has been seen in one process at or below the child."""
+        has been seen in one process of the child's session."""
         self._expected = expected
         self._watcher = threading.Thread(target=self._watch, args=(self._began + timeout_s,), daemon=True)
         self._watcher.start()

@@ -142,8 +142,10 @@ def demonstrate(arguments, workloads, folder, supervisor):
     print(machine.sentence(facts))
     for allocator in allocators:
         print(f"{allocator.name:<10} {allocator.path}")
+    if machine.warning(facts):
+        notes.append(machine.warning(facts))
     for note in notes:
-        print(note)
+        print(f"note: {note}")
 
     missing = {w.name: missing_programs(w) for w in workloads}
     demo = Demo(Context(supervisor, folder), allocators, [w for w in workloads if not missing[w.name]],
@@ -157,6 +159,8 @@ def demonstrate(arguments, workloads, folder, supervisor):
     demo.run()
 
     print("\n" + table.report(demo.results) + "\n")
+    for note in notes:
+        print(f"note: {note}")
     for name, (_, result) in demo.expected.items():
         print(f"{name}: {result}")
     if arguments.json:

@@ -6,6 +6,7 @@ import unittest
 from pathlib import Path
 
 import folder  # noqa: F401
+import allocators
 from process import Failed, Interrupted, Supervisor
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -64,6 +65,10 @@ class ProcessTest(unittest.TestCase):
     def test_a_library_that_is_never_loaded(self):
         shell = os.path.realpath("/bin/sh")
         self.assert_fails("was not seen in /proc/PID/maps", "sleep 0.1", expected=(shell, "/opt/libnew.so"))
+
+    def test_a_library_is_seen_in_a_program_that_the_child_starts(self):
+        sleep, libc = os.path.realpath("/bin/sleep"), allocators.find_allocators(None, self.folder)[0][0].file
+        self.run_one("/bin/sleep 0.3; true", expected=(sleep, libc))
 
     def test_leaving_ends_children_and_grandchildren(self):
         with Supervisor(self.folder) as supervisor:
