@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 """The front door with the machine behind it faked: what ./dev installs, when, and what it says when it cannot.
 
-A copy of ./dev runs in a folder with a space in its name, with a PATH of small stand-ins that note how they are called.
+A copy of ./dev runs with a PATH of small stand-ins that note how they are called.
 """
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
 import unittest
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
-TOOLS = ["bash", "env", "dirname", "readlink", "nproc", "sed", "tr", "sort", "tail", "mkdir", "rm",
+TOOLS = ["bash", "env", "dirname", "readlink", "nproc", "sed", "tr", "sort", "tail", "mkdir", "rm", "cksum",
          "grep", "cat", "true"]
 # Each stand-in notes its name and words. `have`, `known` and `broken` are files in the machine's folder.
 STAND_INS = {
@@ -37,9 +38,9 @@ NOTED = {"apt-get", "cmake", "ctest", "python3"}
 
 class Dev(unittest.TestCase):
     def setUp(self):
-        self.machine = pathlib.Path(tempfile.mkdtemp(prefix="tarn machine "))
+        self.machine = pathlib.Path(tempfile.mkdtemp(prefix="tarn-machine-"))
         self.addCleanup(shutil.rmtree, self.machine)
-        self.project = self.machine / "check out"
+        self.project = self.machine / "checkout"
         self.path = self.machine / "bin"
         self.project.mkdir()
         self.path.mkdir()
@@ -85,7 +86,7 @@ class Dev(unittest.TestCase):
     def test_complete_machine_is_left_alone(self):
         self.dev("build", "dev")
         self.assertEqual(self.installed(), [])
-        self.assertEqual(self.calls("cmake")[0], "cmake --preset dev")
+        self.assertEqual(self.calls("cmake")[0], f"cmake --preset dev -B {self.project}/build/dev")
 
     def test_only_what_is_missing_is_installed_and_the_lists_stay(self):
         self.file("have", "one")
@@ -151,20 +152,20 @@ class Dev(unittest.TestCase):
         (self.path / "cmake").write_text(f'#!{shutil.which("bash")}\necho why it failed >&2\nexit 3\n', encoding="utf-8")
         output = self.dev("test", expect=1)
         self.assertIn("why it failed\n./dev: failed after", output)
-        self.assertIn("(exit 3): cmake --preset dev\n", output)
+        self.assertIn(f"(exit 3): cmake --preset dev -B {self.project}/build/dev\n", output)
         self.assertEqual(self.calls("ctest"), [])
 
     def test_tests_of_all_builds_end_in_one_summary(self):
         output = self.dev("test", "-R", "heap", TARN_JOBS="3")
         self.assertEqual(self.calls("ctest"), [
-            "ctest --test-dir build/test --parallel 3 --output-on-failure --no-tests=error -R heap"])
+            f"ctest --test-dir {self.project}/build/test --parallel 3 --output-on-failure --no-tests=error -R heap"])
         self.assertTrue(output.endswith("100% tests passed\n"), output)
         self.assertEqual((self.project / "build/test/CTestTestfile.cmake").read_text(encoding="utf-8"),
                          'subdirs("../dev")\nsubdirs("../asan")\nsubdirs("../tsan")\nsubdirs("../release")\n')
 
     def test_install_takes_the_folder_from_where_the_caller_stands(self):
         self.dev("install", "pre fix")
-        self.assertEqual(self.calls("cmake")[-1], f"cmake --install build/release --prefix {self.machine}/pre fix")
+        self.assertEqual(self.calls("cmake")[-1], f"cmake --install {self.project}/build/release --prefix {self.machine}/pre fix")
         self.assertIn("install takes one folder", self.dev("install", expect=1))
 
     def test_build_folder_of_a_moved_checkout_is_made_anew(self):
@@ -177,6 +178,17 @@ class Dev(unittest.TestCase):
         cache.write_text(f"CMAKE_HOME_DIRECTORY:INTERNAL={self.project}\n", encoding="utf-8")
         self.assertNotIn("anew", self.dev("build", "dev"))
         self.assertTrue(cache.exists())
+
+    def test_path_that_no_preload_can_hold(self):
+        self.project = self.project.rename(self.machine / "check out")
+        output = self.dev("demo", "--quick")
+        folder = pathlib.Path(re.search(r"building in (/var/tmp/tarn-0-\d+)\n", output)[1])
+        self.addCleanup(shutil.rmtree, folder)
+        self.assertEqual(folder.stat().st_mode & 0o777, 0o700)
+        self.assertEqual(self.calls("cmake")[0], f"cmake --preset release -B {folder}/release")
+        self.assertEqual(self.calls("python3"),
+                         [f"python3 demo/run.py --tarn {folder}/release/lib/libtarn-malloc.so --quick"])
+        self.assertFalse((self.project / "build").exists())
 
     def test_wrong_words(self):
         self.assertIn('no command "tset"', self.dev("tset", expect=1))
@@ -194,7 +206,7 @@ class Dev(unittest.TestCase):
         (self.path / "sleep").symlink_to(shutil.which("sleep"))
         script = (self.project / "dev").read_text(encoding="utf-8")
         (self.project / "dev").write_text(script.replace("every=20", "every=1"), encoding="utf-8")
-        self.assertRegex(self.dev("build", "dev"), r"== Configuring build/dev\n   [12] s  first\n")
+        self.assertRegex(self.dev("build", "dev"), r"== Configuring dev\n   [12] s  first\n")
         self.assertEqual((self.project / "build/logs/configure-dev.log").read_text(encoding="utf-8"), "first\nlast")
 
 
