@@ -277,6 +277,19 @@ class HandedThrough(CommandTest):
             script = self.file(name, first_line + "echo \"$STUB_WAS_LOADED $1\"\n")
             self.assertEqual(self.run_with_stub("--", script, "x").stdout, "1 x\n", name)
 
+    def test_interpreters_are_followed_as_far_as_the_kernel_does(self):
+        interpreter = PATHS.hello
+        for depth in range(1, 8):
+            script = self.file(f"depth{depth}", f"#!{interpreter}\n")
+            interpreter = f"{self.folder}/depth{depth}"
+            try:
+                expected = subprocess.run([interpreter], capture_output=True, check=True).returncode
+            except OSError:
+                expected = 126
+            result = self.run_with_stub("--", script)
+            self.assertEqual(result.returncode, expected, depth)
+            self.assertEqual(result.stderr, f"tarn: {script}: too many interpreters in a row\n" if expected else "", depth)
+
     def test_path_is_searched_as_execvp_does(self):
         self.file("found", "#!/bin/sh\necho yes\n")
         self.environment["PATH"] = f"/nonexistent:{self.folder}:{os.environ['PATH']}"

@@ -69,7 +69,7 @@ std::string find_program(const std::string& name) {
 }
 
 start check_preloadable(const std::string& name, const std::string& path) {
-  constexpr int most_interpreters = 4;  // as many `#!` lines in a row as the kernel follows
+  constexpr int most_interpreters = 5;  // as many `#!` lines in a row as the kernel follows
   std::string file = path;
   std::string shown = name;
   start how = start::directly;

@@ -92,7 +92,7 @@ TEST(options, environment_names) {
 TEST(options, milliseconds) {
   EXPECT_EQ(parsed(option_id::purge_delay_ms, "0").values.purge_delay_ms, 0U);
   EXPECT_EQ(parsed(option_id::purge_delay_ms, "3600000").values.purge_delay_ms, 3'600'000U);
-  for (const char* bad : {"abc", "", "-1", "+1", " 1", "1 ", "3600001", "1.5", "0x10", "1K", "99999999999999999999"}) {
+  for (const char* bad : {"abc", "", "-1", "+1", " 1", "1 ", "3600001", "1.5", "0x10", "1K", "18446744073709551620"}) {
     const parsed result(option_id::purge_delay_ms, bad);
     EXPECT_FALSE(result.accepted) << bad;
     EXPECT_EQ(result.reason, "not a number of milliseconds from 0 to 3600000") << bad;
@@ -122,7 +122,7 @@ TEST(options, bytes) {
     EXPECT_EQ(result.values.limit, bytes) << text;
   }
   for (const char* bad : {"", "K", "-1", "1KB", "1Ki", "1KiBs", "1T", "1 K", "131073G", "17179869184G",
-                          "18446744073709551616", "18446744073709551615"}) {
+                          "18446744073709551616", "18446744073709551620", "18446744073709551615"}) {
     const parsed result(option_id::limit, bad);
     EXPECT_FALSE(result.accepted) << bad;
     EXPECT_EQ(result.reason, "not a number of bytes from 0 to 140737488355328 (K, M, G, KiB, MiB, GiB may follow)");
@@ -245,8 +245,8 @@ TEST(options, environment_of_a_set_uid_program_is_ignored) {
   ASSERT_EQ(::chown(copy.c_str(), nobody, nobody), 0);
   ASSERT_EQ(::chmod(copy.c_str(), 04755), 0);
   // Looking for leaks takes ptrace, which the kernel refuses in a set-uid program.
-  const std::string command =
-      "ASAN_OPTIONS=detect_leaks=0 '" + copy.string() + "' --gtest_filter=options.environment_of_a_set_uid_program_is_ignored";
+  const std::string command = "ASAN_OPTIONS=detect_leaks=0 '" + copy.string() +
+                              "' --gtest_filter=options.environment_of_a_set_uid_program_is_ignored";
   EXPECT_EQ(std::system(command.c_str()), 0);
   std::filesystem::remove(copy);
 }
