@@ -7,6 +7,12 @@ if(TARN_BUILD_MALLOC)
   list(APPEND tarn_installed tarn_malloc)
 endif()
 
+# Builds what is installed, and nothing else.
+add_custom_target(installed DEPENDS ${tarn_installed})
+if(TARGET tarn_command)
+  add_dependencies(installed tarn_command tarn_share)
+endif()
+
 install(TARGETS ${tarn_installed} EXPORT tarn-targets
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 if(TARGET tarn_command)

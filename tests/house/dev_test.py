@@ -46,7 +46,7 @@ class Dev(unittest.TestCase):
         self.path.mkdir()
         shutil.copy(PROJECT / "dev", self.project)
         (self.project / "packages.txt").write_text(
-            "# Words.\nbuild: one two\ntest: three\ndemo:\npeers: maybe?\ncheck:\nclang: four\n", encoding="utf-8")
+            "# Words.\nbuild: one two three\ntest:\ndemo:\npeers: maybe?\ncheck:\nclang: four\n", encoding="utf-8")
         for name in TOOLS:
             (self.path / name).symlink_to(shutil.which(name))
         for name, body in STAND_INS.items():
@@ -144,7 +144,7 @@ class Dev(unittest.TestCase):
     def test_system_without_apt(self):
         (self.path / "dpkg-query").unlink()
         output = self.dev("bench", expect=1)
-        self.assertIn("./dev: not a Debian-like system: install what Debian 12 calls maybe one two, "
+        self.assertIn("./dev: not a Debian-like system: install what Debian 12 calls maybe one three two, "
                       "then use TARN_PACKAGES=skip\n", output)
         self.dev("bench", TARN_PACKAGES="skip")
 
@@ -186,6 +186,7 @@ class Dev(unittest.TestCase):
         self.addCleanup(shutil.rmtree, folder)
         self.assertEqual(folder.stat().st_mode & 0o777, 0o700)
         self.assertEqual(self.calls("cmake")[0], f"cmake --preset release -B {folder}/release")
+        self.assertTrue(self.calls("cmake")[1].endswith("--target installed"))
         self.assertEqual(self.calls("python3"),
                          [f"python3 demo/run.py --tarn {folder}/release/lib/libtarn-malloc.so --quick"])
         self.assertFalse((self.project / "build").exists())

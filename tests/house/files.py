@@ -34,8 +34,15 @@ def check_text(root, path):
 
 def check_header(root, path):
     text = tree.without_block_comments(tree.read(root, path))
-    code = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("//")]
-    if not code or code[0].strip() != "#pragma once":
+    code = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("//")]
+    if code and code[0] == "#pragma once":
+        return
+    if path.suffix == ".h":
+        # A C header may keep to the standard, which has no #pragma once.
+        guard = "_".join(re.findall(r"\w+", str(path).split("/", 1)[1])).upper()
+        if code[:2] != [f"#ifndef {guard}", f"#define {guard}"]:
+            yield tree.Finding(path, 1, "is not guarded", f"put #pragma once, or the guard {guard}, before all code")
+    else:
         yield tree.Finding(path, 1, "#pragma once is not its first line of code", "put it there")
 
 

@@ -15,7 +15,7 @@ GOOD = {
     "README.md": "Run `./dev test`; see [the engine](src/base/bits.hpp).\n",
     "include/tarn/heap.hpp": "#pragma once\n#include <cstddef>\n#include <tarn/detail/fast.hpp>\n",
     "include/tarn/detail/fast.hpp": "// Why.\n#pragma once\n",
-    "include/tarn/tarn.h": "#pragma once\n#include <stddef.h>\n",
+    "include/tarn/tarn.h": "#ifndef TARN_TARN_H\n#define TARN_TARN_H\n#include <stddef.h>\n#endif\n",
     "src/base/bits.hpp": "#pragma once\n#include <tarn/detail/fast.hpp>\n",
     "src/pages/slab.hpp": '#pragma once\n#include "base/bits.hpp"\n',
     "src/pages/slab.cpp": '#include "pages/slab.hpp"\n',
@@ -108,6 +108,10 @@ class House(unittest.TestCase):
     def test_header_without_guard(self):
         self.write("src/pages/slab.hpp", '#include "base/bits.hpp"\n#pragma once\n')
         self.expect("src/pages/slab.hpp:1:", "#pragma once is not its first line of code")
+
+    def test_c_header_with_the_guard_of_another(self):
+        self.write("include/tarn/more.h", GOOD["include/tarn/tarn.h"])
+        self.expect("include/tarn/more.h:1:", "TARN_MORE_H")
 
     def test_header_that_needs_another_first(self):
         self.write("src/pages/slab.hpp", "#pragma once\ninline std::size_t slabs = 1;\n")
