@@ -37,4 +37,4 @@ class Compiler:
         content = Path(made).read_bytes()
         os.unlink(made)
         result = f"object of {len(content)} bytes, digest {hashlib.sha256(content).hexdigest()[:16]}"
-        return Outcome({"time": ended.wall_s, "cpu": ended.cpu_s, "peak": ended.peak_kib}, result)
+        return Outcome({"time": ended.wall_s, "cpu": ended.cpu_s, "peak": ended.peak_kib()}, result)

@@ -35,4 +35,4 @@ class Python:
         if not ended.output.startswith(MARK):
             raise Failed(f"python3 on {allocator.name} printed no result: {ended.output[-400:]!r}")
         result = ended.output.removeprefix(MARK).strip()
-        return Outcome({"time": ended.wall_s, "cpu": ended.cpu_s, "peak": ended.peak_kib}, result)
+        return Outcome({"time": ended.wall_s, "cpu": ended.cpu_s, "peak": ended.peak_kib()}, result)

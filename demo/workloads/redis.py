@@ -96,7 +96,7 @@ class Redis:
                 server.finish(check=False)
             raise Failed(f"{server.name}: {error}\n      command: {server.command}") from error
         ended = server.finish()
-        return Outcome({**rates, "cpu": ended.cpu_s, "peak": ended.peak_kib}, result)
+        return Outcome({**rates, "cpu": ended.cpu_s, "peak": ended.peak_kib()}, result)
 
     def _use(self, context, server, socket_path):
         """Load, benchmark, check and shut down; gives (result, rates)."""

@@ -83,4 +83,4 @@ class RocksDB:
         finally:
             shutil.rmtree(database, ignore_errors=True)
         result = "; ".join([*counts, f"{number} keys, digest {digest}"])
-        return Outcome({**rates, "cpu": ended.cpu_s, "peak": ended.peak_kib}, result)
+        return Outcome({**rates, "cpu": ended.cpu_s, "peak": ended.peak_kib()}, result)
