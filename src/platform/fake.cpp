@@ -89,8 +89,10 @@ class ledger {
   std::size_t budget = 0;
   char* next_place = nullptr;
 
-  void add(void* start, std::size_t bytes, bool writable) {
-    pieces_.emplace(static_cast<char*>(start), piece{bytes, writable});
+  enum class kind { mapped, read_only, made_writable };
+
+  void add(void* start, std::size_t bytes, kind of) {
+    pieces_.emplace(static_cast<char*>(start), piece{bytes, of});
     total_ += bytes;
   }
 
@@ -110,8 +112,8 @@ class ledger {
   // The pieces that hold [start, start + bytes) have no gap, and all are `writable` or not.
   bool is(void* start, std::size_t bytes, bool writable) const {
     bool all = true;
-    const bool whole =
-        for_range(static_cast<char*>(start), bytes, [&](const piece& each) { all = all && each.writable == writable; });
+    const bool whole = for_range(static_cast<char*>(start), bytes,
+                                 [&](const piece& each) { all = all && (each.of != kind::read_only) == writable; });
     return whole && all;
   }
 
@@ -132,7 +134,9 @@ class ledger {
   std::vector<fake::mapping> list() const {
     std::vector<fake::mapping> all;
     for (const auto& [start, each] : pieces_) {
-      all.push_back({start, each.bytes, each.writable});
+      if (each.of == kind::mapped) {
+        all.push_back({start, each.bytes});
+      }
     }
     return all;
   }
@@ -141,7 +145,7 @@ class ledger {
  private:
   struct piece {
     std::size_t bytes;
-    bool writable;
+    kind of;
   };
   using pieces = std::map<char*, piece>;
 
@@ -179,7 +183,7 @@ class ledger {
     const piece whole = found->second;
     const auto before = static_cast<std::size_t>(at - found->first);
     pieces_[found->first].bytes = before;
-    pieces_.emplace(at, piece{whole.bytes - before, whole.writable});
+    pieces_.emplace(at, piece{whole.bytes - before, whole.of});
   }
 
   pieces pieces_;
@@ -283,7 +287,7 @@ void* map(std::size_t bytes, std::size_t alignment) noexcept {
                       : base::is_aligned(place, alignment) ? map_at(place, bytes, PROT_READ | PROT_WRITE)
                                                            : nullptr;
   if (start != nullptr) {
-    all.add(start, bytes, true);
+    all.add(start, bytes, ledger::kind::mapped);
     counters.mapped(bytes);
   }
   return start;
@@ -302,7 +306,7 @@ void* map_read_only(std::size_t bytes) noexcept {
   }
   void* const start = map_at(nullptr, bytes, PROT_READ);
   if (start != nullptr) {
-    all.add(start, bytes, false);
+    all.add(start, bytes, ledger::kind::read_only);
   }
   return start;
 }
@@ -326,7 +330,7 @@ bool make_writable(void* start, std::size_t bytes) noexcept {
     return false;
   }
   all.remove(start, bytes);
-  all.add(start, bytes, true);
+  all.add(start, bytes, ledger::kind::made_writable);
   counters.mapped(bytes);
   return true;
 }
@@ -365,7 +369,7 @@ bool resize(void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept 
     return false;
   }
   all.remove(start, old_bytes);
-  all.add(start, new_bytes, true);
+  all.add(start, new_bytes, ledger::kind::mapped);
   counters.mapped(new_bytes);
   counters.unmapped(old_bytes);
   return true;

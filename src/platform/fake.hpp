@@ -34,16 +34,15 @@ void refuse_purges(bool refused) noexcept;
 
 // ------------------------------------------------------------------ what there is
 
-/// One piece of memory that was mapped and not unmapped.
+/// A piece of memory that map() gave and nobody has unmapped.
 struct mapping {
   char* start;
   std::size_t bytes;
-  bool writable;
   friend bool operator==(const mapping&, const mapping&) = default;
 };
-/// All of them by address; neighbours that were mapped apart stay apart.
+/// All of them by address; neighbours that were mapped apart stay apart. What map_read_only() gave is not among them.
 std::vector<mapping> mappings();
-/// Bytes of them.
+/// Bytes of all that is mapped, writable or not.
 std::size_t outstanding_bytes() noexcept;
 
 /// Calls since reset(): all that enter the kernel, sleeping and waking included.

@@ -102,11 +102,11 @@ TEST_F(fake_platform, records_what_is_mapped) {
   char* const start = static_cast<char*>(map(8 * page, page));
   ASSERT_NE(start, nullptr);
   EXPECT_EQ(fake::outstanding_bytes(), outstanding + 8 * page);
-  EXPECT_THAT(fake::mappings(), testing::Contains(fake::mapping{start, 8 * page, true}));
+  EXPECT_THAT(fake::mappings(), testing::Contains(fake::mapping{start, 8 * page}));
   unmap(start + 6 * page, 2 * page);
-  EXPECT_THAT(fake::mappings(), testing::Contains(fake::mapping{start, 6 * page, true}));
+  EXPECT_THAT(fake::mappings(), testing::Contains(fake::mapping{start, 6 * page}));
   unmap(start, page);
-  EXPECT_THAT(fake::mappings(), testing::Contains(fake::mapping{start + page, 5 * page, true}));
+  EXPECT_THAT(fake::mappings(), testing::Contains(fake::mapping{start + page, 5 * page}));
   unmap(start + page, 5 * page);
   EXPECT_EQ(fake::mappings(), before);
   EXPECT_EQ(fake::outstanding_bytes(), outstanding);

@@ -1,0 +1,130 @@
+#include "pages/metadata.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "base/bits.hpp"
+#include "platform/fake.hpp"
+
+namespace {
+
+using namespace tarn::base::units;
+using tarn::pages::metadata;
+using tarn::pages::record_pool;
+namespace fake = tarn::platform::fake;
+
+class metadata_test : public testing::Test {
+ protected:
+  void SetUp() override { fake::reset(); }
+  void TearDown() override { fake::reset(); }
+};
+
+bool is_zero(const char* start, std::size_t bytes) {
+  for (std::size_t at = 0; at < bytes; ++at) {
+    if (start[at] != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+TEST_F(metadata_test, is_zeroed_aligned_and_apart) {
+  std::map<char*, std::size_t> all;
+  for (std::size_t round = 0; round < 400; ++round) {
+    const std::size_t bytes = 1 + round * 37 % 3'000;
+    const std::size_t alignment = std::size_t{1} << (round % 13);
+    char* const start = static_cast<char*>(metadata::allocate(bytes, alignment));
+    ASSERT_NE(start, nullptr);
+    ASSERT_TRUE(tarn::base::is_aligned(start, alignment));
+    ASSERT_TRUE(is_zero(start, bytes));
+    const auto [at, fresh] = all.emplace(start, bytes);
+    ASSERT_TRUE(fresh);
+    ASSERT_TRUE(std::next(at) == all.end() || start + bytes <= std::next(at)->first);
+    ASSERT_TRUE(at == all.begin() || std::prev(at)->first + std::prev(at)->second <= start);
+    std::memset(start, 0xff, bytes);
+  }
+}
+
+TEST_F(metadata_test, one_mapping_serves_many) {
+  metadata::allocate(1, 1);
+  const auto before = fake::page_requests();
+  for (int round = 0; round < 100; ++round) {
+    metadata::allocate(1'000, 16);
+  }
+  EXPECT_LE(fake::page_requests(), before + 1);
+}
+
+TEST_F(metadata_test, a_whole_chunk_can_be_had) {
+  void* const chunk = metadata::allocate(256_KiB, 4096);
+  ASSERT_NE(chunk, nullptr);
+  std::memset(chunk, 1, 256_KiB);
+}
+
+TEST_F(metadata_test, says_null_without_memory_and_recovers) {
+  fake::fail_requests_from(1);
+  int had = 0;
+  while (metadata::allocate(4'096, 16) != nullptr) {
+    ASSERT_LT(++had, 65);  // what the last chunk still had
+  }
+  EXPECT_EQ(metadata::allocate(4'096, 16), nullptr);
+  fake::fail_requests_from(0);
+  EXPECT_NE(metadata::allocate(4'096, 16), nullptr);
+}
+
+struct record {
+  char bytes[200];
+};
+
+TEST_F(metadata_test, records_are_reused) {
+  static record_pool<record> pool;
+  std::vector<void*> first;
+  for (int round = 0; round < 50; ++round) {
+    first.push_back(pool.allocate());
+    ASSERT_NE(first.back(), nullptr);
+    std::memset(first.back(), 1, sizeof(record));
+  }
+  for (void* each : first) {
+    pool.deallocate(each);
+  }
+  fake::fail_requests_from(1);
+  char* const mark = static_cast<char*>(metadata::allocate(1, 1));
+  for (int round = 0; round < 50; ++round) {
+    void* const again = pool.allocate();
+    EXPECT_NE(std::find(first.begin(), first.end(), again), first.end());
+  }
+  EXPECT_EQ(metadata::allocate(1, 1), mark + 1);  // nothing was taken in between
+}
+
+TEST_F(metadata_test, threads_get_different_records) {
+  static record_pool<record> pool;
+  std::vector<std::vector<void*>> got(4);
+  std::vector<std::thread> threads;
+  for (auto& mine : got) {
+    threads.emplace_back([&mine] {
+      for (int round = 0; round < 200; ++round) {
+        void* const made = pool.allocate();
+        std::memset(made, 2, sizeof(record));
+        if (round % 3 == 0) {
+          pool.deallocate(made);
+        } else {
+          mine.push_back(made);
+        }
+      }
+    });
+  }
+  for (std::thread& each : threads) {
+    each.join();
+  }
+  std::map<void*, int> seen;
+  for (const auto& mine : got) {
+    for (void* each : mine) {
+      EXPECT_EQ(++seen[each], 1);
+    }
+  }
+}
+
+}  // namespace

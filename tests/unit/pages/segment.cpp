@@ -1,0 +1,373 @@
+// segment against a naive one: an array with the state of each unit.
+#include "pages/segment.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "pages/page_map.hpp"
+#include "platform/fake.hpp"
+#include "platform/platform.hpp"
+
+namespace {
+
+using namespace tarn;
+using namespace tarn::base::units;
+using pages::segment;
+using pages::slab;
+using pages::unit_bytes;
+namespace fake = platform::fake;
+
+enum class state { used, clean, fresh, stale };
+constexpr std::uintptr_t key = 0x1000;
+
+/// A segment and what it should be.
+class pair {
+ public:
+  segment& real;
+  std::vector<state> naive;
+
+  explicit pair(std::size_t usable_units, std::size_t alignment = unit_bytes)
+      : real(*segment::create(usable_units + 1, alignment)), naive(real.units, state::clean) {
+    std::fill_n(naive.begin(), real.first_unit, state::used);
+  }
+  ~pair() { real.destroy(); }
+  pair(const pair&) = delete;
+  pair& operator=(const pair&) = delete;
+
+  slab* take(std::size_t count, std::size_t alignment) {
+    const std::size_t expected = first_fit(count, alignment);
+    slab* const run = real.take(count, alignment);
+    EXPECT_EQ(run == nullptr ? naive.size() : real.unit_of(run->start), expected);
+    if (run == nullptr || expected == naive.size()) {
+      return run;
+    }
+    bool clean = true;
+    for (std::size_t unit = expected; unit < expected + count; ++unit) {
+      clean = clean && naive[unit] == state::clean;
+      naive[unit] = state::used;
+    }
+    EXPECT_EQ(run->zeroed, clean);
+    EXPECT_EQ(run->units, count);
+    EXPECT_EQ(run->home, &real);
+    EXPECT_EQ(run->previous, nullptr);
+    EXPECT_EQ(run->next, nullptr);
+    // The description lies before the first unit that is handed out.
+    EXPECT_LE(reinterpret_cast<char*>(run + 1), real.address(real.first_unit));
+    pages::page_map::set(run->start, run->units, key, run);
+    return run;
+  }
+
+  bool extend(slab& run, std::size_t count) {
+    const std::size_t end = real.unit_of(run.start) + run.units;
+    bool expected = end + count <= naive.size();
+    for (std::size_t unit = end; expected && unit < end + count; ++unit) {
+      expected = naive[unit] != state::used;
+    }
+    EXPECT_EQ(real.extend(run, count), expected);
+    if (expected) {
+      std::fill_n(naive.begin() + static_cast<std::ptrdiff_t>(end), count, state::used);
+      pages::page_map::set(run.start, run.units, key, &run);
+    }
+    return expected;
+  }
+
+  void give(slab& run, std::size_t from = 0) {
+    const std::size_t unit = real.unit_of(run.start);
+    for (std::size_t at = from; at < run.units; ++at) {
+      naive[unit + at] = state::fresh;
+    }
+    real.give(run, from);
+    EXPECT_EQ(run.units, from);
+  }
+
+  // As space::purge does it.
+  void age() {
+    real.stale |= real.fresh;
+    real.fresh.clear();
+    std::replace(naive.begin(), naive.end(), state::fresh, state::stale);
+  }
+  void purge() {
+    real.stale.clear();
+    std::replace(naive.begin(), naive.end(), state::stale, state::clean);
+  }
+
+  void reset() {
+    real.reset();
+    for (std::size_t unit = real.first_unit; unit < naive.size(); ++unit) {
+      naive[unit] = naive[unit] == state::used ? state::fresh : naive[unit];
+    }
+  }
+
+  void check() const {
+    ASSERT_TRUE(real.is_valid());
+    std::size_t free_units = 0;
+    for (std::size_t unit = real.first_unit; unit < naive.size(); ++unit) {
+      free_units += naive[unit] != state::used ? 1 : 0;
+      ASSERT_EQ(real.free.contains_any(unit, 1), naive[unit] != state::used) << unit;
+      ASSERT_EQ(real.fresh.contains_any(unit, 1), naive[unit] == state::fresh) << unit;
+      ASSERT_EQ(real.stale.contains_any(unit, 1), naive[unit] == state::stale) << unit;
+      ASSERT_EQ(detail::key_of(real.address(unit)) != 0, naive[unit] == state::used) << unit;
+    }
+    ASSERT_EQ(real.free_units, free_units);
+  }
+
+ private:
+  std::size_t first_fit(std::size_t count, std::size_t alignment) const {
+    for (std::size_t unit = real.first_unit; unit + count <= naive.size(); ++unit) {
+      bool fits = reinterpret_cast<std::uintptr_t>(real.address(unit)) % alignment == 0;
+      for (std::size_t at = unit; fits && at < unit + count; ++at) {
+        fits = naive[at] != state::used;
+      }
+      if (fits) {
+        return unit;
+      }
+    }
+    return naive.size();
+  }
+};
+
+class segment_test : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { ASSERT_TRUE(pages::page_map::initialise()); }
+  void SetUp() override { fake::reset(); }
+  void TearDown() override { fake::reset(); }
+};
+
+TEST_F(segment_test, starts_free_and_zero) {
+  pair both(20);
+  both.check();
+  EXPECT_EQ(both.real.first_unit, 1u);
+  EXPECT_EQ(both.real.free_units, 20u);
+  EXPECT_EQ(both.real.bytes(), 21 * unit_bytes);
+  EXPECT_TRUE(base::is_aligned(both.real.start, unit_bytes));
+}
+
+TEST_F(segment_test, its_record_has_room_for_every_description) {
+  for (std::size_t units = 4; units <= pages::most_units; units += 51) {
+    const std::size_t record = segment::record_units(units);
+    EXPECT_GE(record * unit_bytes, sizeof(segment) + units * sizeof(slab));
+    EXPECT_LT((record - 1) * unit_bytes, sizeof(segment) + units * sizeof(slab));
+  }
+}
+
+TEST_F(segment_test, starts_on_the_alignment_asked_for) {
+  for (std::size_t alignment = unit_bytes; alignment <= 16_MiB; alignment *= 2) {
+    segment* const made = segment::create(8, alignment);
+    ASSERT_NE(made, nullptr);
+    EXPECT_TRUE(base::is_aligned(made->start, alignment));
+    made->destroy();
+  }
+}
+
+// Every set of free units among seven, every run, every alignment.
+TEST_F(segment_test, takes_the_first_fit_from_every_small_set) {
+  constexpr std::size_t usable = 7;
+  for (unsigned free = 0; free < 1u << usable; ++free) {
+    for (std::size_t count = 1; count <= usable; ++count) {
+      for (const std::size_t alignment : {unit_bytes, 2 * unit_bytes, 4 * unit_bytes}) {
+        pair both(usable, 4 * unit_bytes);
+        std::vector<slab*> singles;
+        for (std::size_t unit = 0; unit < usable; ++unit) {
+          singles.push_back(both.take(1, unit_bytes));
+        }
+        for (std::size_t unit = 0; unit < usable; ++unit) {
+          if ((free >> unit & 1) != 0) {
+            both.give(*singles[unit]);
+          }
+        }
+        both.take(count, alignment);
+        ASSERT_NO_FATAL_FAILURE(both.check()) << free << " " << count << " " << alignment;
+      }
+    }
+  }
+}
+
+// Every run, then every extension and every shortening of it, before every neighbour.
+TEST_F(segment_test, extends_and_shortens_every_small_run) {
+  constexpr std::size_t usable = 6;
+  for (std::size_t count = 1; count <= usable; ++count) {
+    for (std::size_t more = 1; more <= usable; ++more) {
+      for (std::size_t left = 0; left < count; ++left) {
+        pair both(usable);
+        slab* const run = both.take(count, unit_bytes);
+        slab* const other = both.take(1, unit_bytes);
+        ASSERT_NE(run, nullptr);
+        if (other != nullptr) {
+          EXPECT_FALSE(both.extend(*run, 1));
+          both.give(*other);
+        }
+        both.extend(*run, more);
+        ASSERT_NO_FATAL_FAILURE(both.check());
+        both.give(*run, left);
+        ASSERT_NO_FATAL_FAILURE(both.check());
+        if (left != 0) {
+          both.extend(*run, more);
+          ASSERT_NO_FATAL_FAILURE(both.check());
+        }
+      }
+    }
+  }
+}
+
+TEST_F(segment_test, random_operations_as_the_naive_segment) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    std::mt19937 random(seed);
+    pair both(10 + random() % 300, unit_bytes << random() % 6);
+    std::vector<slab*> runs;
+    for (int round = 0; round < 150; ++round) {
+      const std::size_t which = runs.empty() ? 0 : random() % runs.size();
+      switch (random() % 10) {
+        case 0:
+        case 1:
+        case 2:
+        case 3: {
+          slab* const run = both.take(1 + random() % 12, unit_bytes << (random() % 3 == 0 ? random() % 5 : 0));
+          if (run != nullptr) {
+            runs.push_back(run);
+          }
+          break;
+        }
+        case 4:
+        case 5:
+          if (!runs.empty()) {
+            both.give(*runs[which]);
+            runs.erase(runs.begin() + static_cast<std::ptrdiff_t>(which));
+          }
+          break;
+        case 6:
+          if (!runs.empty() && runs[which]->units > 1) {
+            both.give(*runs[which], 1 + random() % (runs[which]->units - 1));
+          }
+          break;
+        case 7:
+          if (!runs.empty()) {
+            both.extend(*runs[which], 1 + random() % 4);
+          }
+          break;
+        case 8: random() % 2 == 0 ? both.age() : both.purge(); break;
+        default:
+          if (random() % 20 == 0) {
+            both.reset();
+            runs.clear();
+          }
+          break;
+      }
+      ASSERT_NO_FATAL_FAILURE(both.check()) << "seed " << seed << " round " << round;
+    }
+  }
+}
+
+TEST_F(segment_test, no_units_beyond_its_end) {
+  pair both(5);
+  EXPECT_EQ(both.take(6, unit_bytes), nullptr);
+  slab* const all = both.take(5, unit_bytes);
+  ASSERT_NE(all, nullptr);
+  EXPECT_EQ(both.take(1, unit_bytes), nullptr);
+  EXPECT_FALSE(both.extend(*all, 1));
+  both.give(*all);
+  both.check();
+}
+
+TEST_F(segment_test, a_late_free_meets_the_slab_that_was) {
+  pair both(5);
+  slab* const run = both.take(3, unit_bytes);
+  char* const start = run->start;
+  both.give(*run);
+  EXPECT_EQ(detail::key_of(start), 0u);
+  EXPECT_EQ(pages::page_map::slab_of(start), run);
+}
+
+TEST_F(segment_test, reset_frees_everything_at_once) {
+  pair both(100);
+  for (std::size_t count = 1; count < 12; ++count) {
+    slab* const run = both.take(count, unit_bytes);
+    if (count % 3 == 0) {
+      both.give(*run);
+    }
+  }
+  both.age();
+  both.reset();
+  both.check();
+  EXPECT_EQ(both.real.free_units, 100u);
+  slab* const all = both.take(100, unit_bytes);
+  ASSERT_NE(all, nullptr);
+  EXPECT_FALSE(all->zeroed);
+}
+
+TEST_F(segment_test, destroy_leaves_nothing) {
+  segment::create(8, unit_bytes)->destroy();  // covers the page map
+  const auto before = fake::mappings();
+  {
+    pair both(7);
+    slab* const run = both.take(3, unit_bytes);
+    both.give(*both.take(2, unit_bytes));
+    char* const start = run->start;
+    EXPECT_NE(fake::mappings(), before);
+    both.real.destroy();
+    EXPECT_EQ(pages::page_map::slab_of(start), nullptr);
+    EXPECT_EQ(pages::page_map::slab_of(start + 3 * unit_bytes), nullptr);
+    EXPECT_EQ(detail::key_of(start), 0u);
+    EXPECT_EQ(fake::mappings(), before);
+    new (&both) pair(1);  // for the destructor
+  }
+  EXPECT_EQ(fake::mappings(), before);
+}
+
+TEST_F(segment_test, create_leaves_nothing_when_it_fails) {
+  const auto before = fake::mappings();
+  fake::fail_request(1);
+  EXPECT_EQ(segment::create(8, unit_bytes), nullptr);
+  EXPECT_EQ(fake::mappings(), before);
+  // Outside of the window of the page map.
+  fake::map_next_at(reinterpret_cast<void*>((detail::page_map.first + detail::page_map.count) << detail::unit_shift));
+  EXPECT_EQ(segment::create(8, unit_bytes), nullptr);
+  EXPECT_EQ(fake::mappings(), before);
+}
+
+TEST_F(segment_test, is_valid_sees_what_is_broken) {
+  pair both(30);
+  slab* const run = both.take(4, unit_bytes);
+  slab* const free = both.take(4, unit_bytes);
+  ASSERT_TRUE(run != nullptr && free != nullptr);
+  both.give(*free);
+  segment& broken = both.real;
+  const std::size_t used = broken.unit_of(run->start);
+  ASSERT_TRUE(broken.is_valid());
+
+  ++broken.free_units;
+  EXPECT_FALSE(broken.is_valid());
+  --broken.free_units;
+
+  broken.fresh.insert(used, 1);
+  EXPECT_FALSE(broken.is_valid());
+  broken.fresh.erase(used, 1);
+
+  broken.stale.insert(used + 3, 1);
+  EXPECT_FALSE(broken.is_valid());
+  broken.stale.erase(used + 3, 1);
+
+  broken.free.insert(used, 1);  // free, and in the page map
+  ++broken.free_units;
+  EXPECT_FALSE(broken.is_valid());
+  broken.free.erase(used, 1);
+  --broken.free_units;
+
+  broken.free.insert(0, 1);  // its own record
+  broken.free.erase(broken.units - 1, 1);
+  EXPECT_FALSE(broken.is_valid());
+  broken.free.erase(0, 1);
+  broken.free.insert(broken.units - 1, 1);
+
+  broken.free.insert(broken.units, 1);  // behind its end
+  broken.free.erase(broken.units - 1, 1);
+  EXPECT_FALSE(broken.is_valid());
+  broken.free.erase(broken.units, 1);
+  broken.free.insert(broken.units - 1, 1);
+
+  EXPECT_TRUE(broken.is_valid());
+}
+
+}  // namespace

@@ -1,0 +1,256 @@
+// Slabs of every size class against a naive set of free blocks.
+#include "pages/slab.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "pages/segment.hpp"
+#include "platform/fake.hpp"
+#include "support/child.hpp"
+
+namespace {
+
+using namespace tarn;
+using detail::class_count;
+using detail::size_class;
+using detail::size_of;
+using pages::segment;
+using pages::slab;
+using support::fault;
+using support::in_child;
+using support::written;
+
+/// One slab at a time, from a segment of its own.
+class slab_test : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    ASSERT_TRUE(pages::page_map::initialise());
+    home = segment::create(100, pages::unit_bytes);
+    ASSERT_NE(home, nullptr);
+  }
+  static void TearDownTestSuite() { home->destroy(); }
+
+  slab& make(size_class index) {
+    if (last != nullptr) {
+      home->give(*last);
+    }
+    last = home->take(pages::shapes.of[index].units, pages::unit_bytes);
+    last->cut(index);
+    pages::page_map::set(last->start, last->units, 0x1000 | index, last);
+    return *last;
+  }
+  void TearDown() override {
+    if (last != nullptr) {
+      home->give(*last);
+    }
+  }
+
+  static segment* home;
+  slab* last = nullptr;
+};
+segment* slab_test::home = nullptr;
+
+/// Takes `most` blocks and compares them with the lowest of `free`.
+std::vector<void*> take(slab& from, std::set<std::size_t>& free, std::size_t most) {
+  std::vector<void*> magazine(most);
+  const std::size_t expected = std::min(most, free.size());
+  const std::size_t taken = from.take(magazine.data() + most, most);
+  EXPECT_EQ(taken, expected);
+  for (std::size_t at = 0; at < most - taken; ++at) {
+    EXPECT_EQ(magazine[at], nullptr);  // nothing is written below
+  }
+  magazine.erase(magazine.begin(), magazine.end() - static_cast<std::ptrdiff_t>(taken));
+  for (std::size_t at = taken; at-- != 0;) {  // a magazine hands out its last entry first... which is the lowest
+    EXPECT_EQ(magazine[at], from.block(*free.begin()));
+    free.erase(free.begin());
+  }
+  return magazine;
+}
+
+TEST_F(slab_test, is_cut_into_free_blocks) {
+  for (size_class index = 0; index < class_count; ++index) {
+    const slab& cut = make(index);
+    EXPECT_TRUE(cut.is_valid()) << index;
+    EXPECT_TRUE(cut.empty());
+    EXPECT_FALSE(cut.full());
+    EXPECT_EQ(cut.capacity, pages::shapes.of[index].capacity);
+    EXPECT_EQ(cut.bytes, size_of(index));
+    EXPECT_EQ(cut.index, index);
+  }
+}
+
+TEST_F(slab_test, finds_the_block_of_every_address) {
+  for (size_class index = 0; index < class_count; ++index) {
+    const slab& cut = make(index);
+    for (std::size_t number = 0; number < cut.capacity; ++number) {
+      const char* const block = cut.block(number);
+      ASSERT_EQ(block, cut.start + number * size_of(index));
+      ASSERT_EQ(cut.number_of(block), number);
+      ASSERT_EQ(cut.number_of(block + 1), number);
+      ASSERT_EQ(cut.number_of(block + size_of(index) / 2), number);
+      ASSERT_EQ(cut.number_of(block + size_of(index) - 1), number);
+    }
+  }
+}
+
+TEST_F(slab_test, every_class_gives_out_each_block_once_and_takes_it_back) {
+  std::mt19937 random(3);
+  for (size_class index = 0; index < class_count; ++index) {
+    slab& cut = make(index);
+    std::set<std::size_t> free;
+    for (std::size_t number = 0; number < cut.capacity; ++number) {
+      free.insert(number);
+    }
+    std::vector<void*> taken;
+    for (int round = 0; round < 3; ++round) {
+      while (!cut.full()) {
+        const auto more = take(cut, free, 1 + random() % 100);
+        taken.insert(taken.end(), more.begin(), more.end());
+        ASSERT_TRUE(cut.is_valid()) << index;
+        ASSERT_EQ(cut.free_blocks, free.size());
+      }
+      ASSERT_EQ(taken.size(), cut.capacity);
+      ASSERT_TRUE(take(cut, free, 3).empty());
+      std::shuffle(taken.begin(), taken.end(), random);
+      const std::size_t kept = round == 2 ? 0 : random() % cut.capacity;
+      while (taken.size() > kept) {
+        cut.give(taken.back());
+        free.insert(cut.number_of(taken.back()));
+        taken.pop_back();
+        ASSERT_TRUE(taken.size() % 7 != 0 || cut.is_valid()) << index;
+      }
+      ASSERT_TRUE(cut.is_valid()) << index;
+    }
+    ASSERT_TRUE(cut.empty());
+    ASSERT_EQ(free.size(), cut.capacity);
+  }
+}
+
+// Every order of giving and taking in the smallest slab there is, by a walk over all its states.
+TEST_F(slab_test, every_state_of_a_small_slab) {
+  const size_class index = class_count - 1;
+  const std::size_t capacity = pages::shapes.of[index].capacity;
+  ASSERT_LE(capacity, 8u);
+  for (unsigned state = 0; state < 1u << capacity; ++state) {  // bits: blocks that are free
+    for (std::size_t most = 0; most <= capacity + 1; ++most) {
+      slab& cut = make(index);
+      std::vector<void*> all(capacity);
+      cut.take(all.data() + capacity, capacity);
+      std::set<std::size_t> free;
+      for (std::size_t number = 0; number < capacity; ++number) {
+        if ((state >> number & 1) != 0) {
+          cut.give(cut.block(number));
+          free.insert(number);
+        }
+      }
+      ASSERT_TRUE(cut.is_valid());
+      take(cut, free, most);
+      ASSERT_TRUE(cut.is_valid());
+      ASSERT_EQ(cut.free_blocks, free.size());
+    }
+  }
+}
+
+std::vector<size_class> some_classes() {
+  std::vector<size_class> some{0, 1, 15, 16, class_count - 1};
+  for (size_class index = 5; index < class_count; index += 13) {
+    some.push_back(index);
+  }
+  return some;
+}
+
+TEST_F(slab_test, a_double_free_is_a_fault) {
+  for (const size_class index : some_classes()) {
+    slab& cut = make(index);
+    void* block[2];
+    cut.take(block + 2, 2);
+    EXPECT_EQ(in_child([&] { cut.give(block[0]), cut.give(block[1]), cut.give(block[0]); }),
+              fault("tarn: free(" + written(block[0]) + "): double free of a block of " +
+                    std::to_string(size_of(index)) + " bytes"));
+    // One that was never handed out looks the same.
+    void* const unused = cut.block(cut.capacity - 1u);
+    EXPECT_EQ(in_child([&] { cut.give(unused); }),
+              fault("tarn: free(" + written(unused) + "): double free of a block of " + std::to_string(size_of(index)) +
+                    " bytes"));
+  }
+}
+
+TEST_F(slab_test, a_misaligned_pointer_is_a_fault) {
+  for (const size_class index : some_classes()) {
+    slab& cut = make(index);
+    void* taken[2];
+    cut.take(taken + 2, 2);
+    char* const block = static_cast<char*>(taken[0]);
+    for (const std::size_t into : {std::size_t{1}, std::size_t{8}, size_of(index) / 2, size_of(index) - 1}) {
+      EXPECT_EQ(in_child([&] { cut.give(block + into); }),
+                fault("tarn: free(" + written(block + into) + "): misaligned pointer: " + std::to_string(into) +
+                      " bytes into the " + std::to_string(size_of(index)) + "-byte block at " + written(block)));
+    }
+  }
+}
+
+TEST_F(slab_test, a_pointer_behind_the_last_block_is_a_fault) {
+  int with_rest = 0;
+  for (size_class index = 0; index < class_count; ++index) {
+    slab& cut = make(index);
+    char* const rest = cut.block(cut.capacity);
+    if (rest == cut.start + cut.units * pages::unit_bytes || ++with_rest % 6 != 0) {
+      continue;
+    }
+    for (char* const at : {rest, rest + 1, cut.start + cut.units * pages::unit_bytes - 1}) {
+      EXPECT_EQ(in_child([&] { cut.give(at); }),
+                fault("tarn: free(" + written(at) + "): foreign pointer: not a block of this allocator"));
+    }
+  }
+  EXPECT_GT(with_rest, 12);
+}
+
+TEST_F(slab_test, is_valid_sees_what_is_broken) {
+  for (const size_class index : {size_class{0}, size_class{20}, class_count - 1}) {
+    slab& broken = make(index);
+    std::vector<void*> magazine(70);
+    broken.take(magazine.data() + 70, std::min<std::size_t>(70, broken.capacity - 2u));
+    ASSERT_TRUE(broken.is_valid());
+
+    ++broken.free_blocks;
+    EXPECT_FALSE(broken.is_valid());
+    --broken.free_blocks;
+
+    const std::size_t word = (broken.capacity - 1u) / 64;
+    broken.free[word] ^= std::uint64_t{1} << (broken.capacity - 1u) % 64;
+    EXPECT_FALSE(broken.is_valid());
+    broken.free[word] ^= std::uint64_t{1} << (broken.capacity - 1u) % 64;
+
+    if (broken.capacity % 64 != 0) {  // a block that there is not
+      broken.free[word] |= std::uint64_t{1} << broken.capacity % 64;
+      ++broken.free_blocks;
+      EXPECT_FALSE(broken.is_valid());
+      broken.free[word] &= ~(std::uint64_t{1} << broken.capacity % 64);
+      --broken.free_blocks;
+    }
+
+    const auto hint = broken.hint;
+    broken.hint = static_cast<std::uint16_t>(word + 1);
+    EXPECT_FALSE(broken.is_valid());
+    broken.hint = hint;
+
+    const auto known = broken.index;
+    broken.index = class_count;
+    EXPECT_FALSE(broken.is_valid());
+    broken.index = known;
+
+    slab other = broken;
+    const char* const end = broken.start + (broken.units - 1u) * pages::unit_bytes;
+    pages::page_map::set(end, 1, 0x1000 | index, &other);
+    EXPECT_FALSE(broken.is_valid());
+    pages::page_map::set(end, 1, 0x1000 | index, &broken);
+
+    EXPECT_TRUE(broken.is_valid());
+  }
+}
+
+}  // namespace

@@ -1,0 +1,303 @@
+// Slabs and large blocks of a space, its limit, its reserve, its end; and all of it without memory.
+#include "pages/space.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <random>
+
+#include "space_fixture.hpp"
+
+namespace space_tests {
+namespace {
+
+using detail::class_count;
+using detail::size_class;
+
+TEST_F(space_test, gives_slabs_of_every_class) {
+  std::vector<slab*> all;
+  std::size_t used = 0;
+  for (size_class index = 0; index < class_count; ++index) {
+    slab* const made = tested.allocate_slab(index, owner);
+    ASSERT_NE(made, nullptr);
+    all.push_back(made);
+    used += made->units * unit_bytes;
+    EXPECT_EQ(made->units, pages::shapes.of[index].units);
+    EXPECT_EQ(made->index, index);
+    EXPECT_TRUE(made->empty());
+    EXPECT_TRUE(made->is_valid());
+    EXPECT_TRUE(base::is_aligned(made->start, unit_bytes));
+    EXPECT_EQ(detail::key_of(made->start), owner | index);
+    EXPECT_EQ(detail::key_of(made->start + made->units * unit_bytes - 1), owner | index);
+    EXPECT_EQ(tested.used_bytes(), used);
+    ASSERT_TRUE(tested.is_valid());
+  }
+  EXPECT_EQ(tested.peak_used_bytes(), used);
+  for (slab* each : all) {
+    char* const start = each->start;
+    used -= each->units * unit_bytes;
+    tested.deallocate(each);
+    EXPECT_EQ(detail::key_of(start), 0u);
+    EXPECT_EQ(tested.used_bytes(), used);
+  }
+  EXPECT_TRUE(tested.is_valid());
+}
+
+TEST_F(space_test, units_of_a_slab_serve_any_class_again) {
+  configure_small();
+  slab* const first = tested.allocate_slab(0, owner);
+  char* const start = first->start;
+  tested.deallocate(first);
+  slab* const second = tested.allocate_slab(40, owner);
+  EXPECT_EQ(second->start, start);
+  EXPECT_TRUE(second->is_valid());
+}
+
+TEST_F(space_test, keeps_to_its_limit) {
+  configure_small(10 * unit_bytes);
+  const size_class index = detail::class_of(1'000);
+  ASSERT_EQ(pages::shapes.of[index].units, 1u);
+  std::vector<slab*> all;
+  for (int round = 0; round < 6; ++round) {
+    all.push_back(tested.allocate_slab(index, owner));
+    ASSERT_NE(all.back(), nullptr);
+  }
+  EXPECT_EQ(tested.allocate_large(5 * unit_bytes, unit_bytes, owner), nullptr);
+  slab* const large = tested.allocate_large(4 * unit_bytes - 7, unit_bytes, owner);
+  ASSERT_NE(large, nullptr);
+  EXPECT_EQ(tested.used_bytes(), 10 * unit_bytes);
+  EXPECT_EQ(tested.allocate_slab(index, owner), nullptr);
+  EXPECT_FALSE(tested.resize_large(large, 5 * unit_bytes, owner));
+  EXPECT_EQ(tested.used_bytes(), 10 * unit_bytes);
+  EXPECT_EQ(tested.peak_used_bytes(), 10 * unit_bytes);
+  ASSERT_TRUE(tested.is_valid());
+
+  ASSERT_TRUE(tested.resize_large(large, 2 * unit_bytes, owner));
+  EXPECT_NE(tested.allocate_slab(index, owner), nullptr);
+  EXPECT_NE(tested.allocate_slab(index, owner), nullptr);
+  EXPECT_EQ(tested.allocate_slab(index, owner), nullptr);
+  tested.deallocate(large);
+  EXPECT_NE(tested.allocate_slab(index, owner), nullptr);
+  EXPECT_EQ(tested.used_bytes(), 9 * unit_bytes);
+}
+
+TEST_F(space_test, reserve_maps_and_touches_at_once) {
+  for (const std::size_t bytes : {std::size_t{1}, 1_MiB, 10_MiB, 70_MiB}) {
+    configure_small();
+    fake::reset();
+    ASSERT_TRUE(tested.reserve(bytes));
+    const std::size_t rounded = base::align_up(bytes, unit_bytes);
+    EXPECT_EQ(fake::prefaulted_bytes(), rounded);
+    EXPECT_EQ(tested.used_bytes(), 0u);
+    const std::size_t mapped = platform::mapped_bytes();
+    const std::uint64_t calls = fake::kernel_calls();
+    for (std::size_t had = 0; had < rounded; had += unit_bytes) {
+      ASSERT_NE(tested.allocate_slab(0, owner), nullptr);
+    }
+    EXPECT_EQ(fake::kernel_calls(), calls) << bytes;
+    EXPECT_EQ(platform::mapped_bytes(), mapped);
+    tested.release_all(0);
+  }
+}
+
+TEST_F(space_test, a_reserve_that_fails_keeps_nothing_after_release) {
+  for (std::uint64_t n = 1;; ++n) {
+    configure_small();
+    fake::reset();
+    fake::fail_request(n);
+    const bool enough = tested.reserve(100_MiB);
+    ASSERT_EQ(enough, fake::refused_requests() == 0 || fake::prefaulted_bytes() >= 100_MiB) << n;
+    tested.release_all(0);
+    ASSERT_EQ(fake::mappings(), before) << n;
+    if (fake::refused_requests() == 0) {
+      break;
+    }
+  }
+}
+
+TEST_F(space_test, release_all_keeps_what_it_is_told_to_keep) {
+  configure_small();
+  for (const std::size_t kept : {std::size_t{0}, 4_MiB, 9_MiB}) {
+    for (int round = 0; round < 200; ++round) {
+      ASSERT_NE(tested.allocate_slab(0, owner), nullptr);
+    }
+    ASSERT_NE(tested.allocate_large(80_MiB, unit_bytes, owner), nullptr);
+    tested.release_all(kept);
+    EXPECT_EQ(tested.used_bytes(), 0u);
+    EXPECT_TRUE(tested.is_valid());
+    std::size_t mapped = 0;
+    for (const fake::mapping& each : fake::mappings()) {
+      mapped += std::find(before.begin(), before.end(), each) == before.end() ? each.bytes : 0;
+    }
+    EXPECT_LE(mapped, kept);
+    EXPECT_GT(mapped + 4_MiB, kept);
+  }
+}
+
+TEST_F(space_test, release_all_keeps_the_reserve) {
+  configure_small();
+  ASSERT_TRUE(tested.reserve(10_MiB));
+  const auto reserved = fake::mappings();
+  for (int round = 0; round < 500; ++round) {
+    ASSERT_NE(tested.allocate_slab(0, owner), nullptr);
+  }
+  EXPECT_NE(fake::mappings(), reserved);
+  tested.release_all(10_MiB);
+  const auto kept = fake::mappings();
+  for (const fake::mapping& each : reserved) {
+    EXPECT_NE(std::ranges::find(kept, each), kept.end());
+  }
+  tested.release_all(0);
+  EXPECT_EQ(fake::mappings(), before);
+}
+
+TEST_F(space_test, advises_huge_pages_as_configured) {
+  tested.configure({.huge_wanted = true});
+  ASSERT_NE(tested.allocate_slab(0, owner), nullptr);
+  EXPECT_EQ(fake::huge_advices(true), 1u);
+  EXPECT_EQ(fake::huge_advices(false), 0u);
+  tested.release_all(0);
+  tested.configure({.huge_refused = true});
+  ASSERT_NE(tested.allocate_slab(0, owner), nullptr);
+  ASSERT_NE(tested.allocate_large(100_MiB, unit_bytes, owner), nullptr);
+  EXPECT_EQ(fake::huge_advices(true), 1u);
+  EXPECT_EQ(fake::huge_advices(false), 2u);
+}
+
+TEST_F(space_test, a_smaller_segment_when_a_large_one_is_not_to_be_had) {
+  fake::set_budget(platform::mapped_bytes() + 8_MiB);  // a segment wants 64
+  slab* const made = tested.allocate_slab(0, owner);
+  ASSERT_NE(made, nullptr);
+  EXPECT_TRUE(tested.is_valid());
+  ASSERT_NE(tested.allocate_large(1_MiB, unit_bytes, owner), nullptr);
+  EXPECT_EQ(tested.allocate_large(16_MiB, unit_bytes, owner), nullptr);
+  EXPECT_TRUE(tested.is_valid());
+}
+
+TEST_F(space_test, memory_outside_of_the_page_map_is_not_used) {
+  void* const outside =
+      reinterpret_cast<void*>((detail::page_map.first + detail::page_map.count) << detail::unit_shift);
+  fake::map_next_at(outside);
+  slab* const large = tested.allocate_large(100_MiB, unit_bytes, owner);
+  EXPECT_EQ(large, nullptr);
+  EXPECT_EQ(fake::mappings(), before);
+  EXPECT_EQ(tested.used_bytes(), 0u);
+}
+
+// Random slabs and large blocks; every byte range that is handed out belongs to one.
+TEST_F(space_test, random_operations_never_overlap) {
+  for (unsigned seed = 0; seed < 6; ++seed) {
+    std::mt19937 random(seed);
+    if (seed % 2 == 0) {
+      configure_small(seed % 4 == 0 ? 40_MiB : 0);
+    } else {
+      tested.configure({});
+    }
+    std::map<char*, slab*> live;
+    std::size_t used = 0;
+    const auto add = [&](slab* made) {
+      if (made == nullptr) {
+        return;
+      }
+      const auto [at, fresh] = live.emplace(made->start, made);
+      ASSERT_TRUE(fresh);
+      char* const end = made->start + made->units * unit_bytes;
+      ASSERT_TRUE(std::next(at) == live.end() || end <= std::next(at)->first);
+      ASSERT_TRUE(at == live.begin() ||
+                  std::prev(at)->first + std::prev(at)->second->units * unit_bytes <= made->start);
+      made->start[0] = 1;
+      end[-1] = 1;
+      used += made->units * unit_bytes;
+    };
+    for (int round = 0; round < 600; ++round) {
+      auto victim = live.begin();
+      std::advance(victim, live.empty() ? 0 : random() % live.size());
+      switch (random() % 8) {
+        case 0:
+        case 1:
+        case 2: add(tested.allocate_slab(static_cast<size_class>(random() % class_count), owner)); break;
+        case 3:
+          add(tested.allocate_large(random() % (random() % 5 == 0 ? 60_MiB : 2_MiB), unit_bytes << random() % 4,
+                                    owner));
+          break;
+        case 4:
+          if (victim != live.end() && victim->second->index == class_count) {
+            slab* const block = victim->second;
+            used -= block->units * unit_bytes;
+            live.erase(victim);
+            static_cast<void>(tested.resize_large(block, 1 + random() % 4_MiB, owner));
+            add(block);
+          }
+          break;
+        case 5:
+          fake::advance_ms(100);
+          tested.purge(platform::now_ms(), 200);
+          break;
+        default:
+          if (victim != live.end()) {
+            used -= victim->second->units * unit_bytes;
+            tested.deallocate(victim->second);
+            live.erase(victim);
+          }
+          break;
+      }
+      ASSERT_EQ(tested.used_bytes(), used);
+      ASSERT_TRUE(round % 10 != 0 || tested.is_valid());
+    }
+    for (const auto& [start, each] : live) {
+      tested.deallocate(each);
+    }
+    ASSERT_EQ(tested.used_bytes(), 0u);
+    ASSERT_TRUE(tested.is_valid());
+    tested.release_all(0);
+    ASSERT_EQ(fake::mappings(), before);
+  }
+}
+
+// Everything a space does, with the n-th page request failing.
+TEST_F(space_test, leaves_nothing_whichever_request_fails) {
+  char* mark = nullptr;
+  for (std::uint64_t n = 1;; ++n) {
+    for (int round = 0; round < 2; ++round) {  // the first may need records that the second finds again
+      mark = static_cast<char*>(pages::metadata::allocate(1, 1));
+      configure_small();
+      fake::reset();
+      fake::fail_request(n);
+      static_cast<void>(tested.reserve(1_MiB));
+      std::vector<slab*> all;
+      for (size_class index = 0; index < class_count; index += 9) {
+        all.push_back(tested.allocate_slab(index, owner));
+      }
+      for (const std::size_t bytes : {300_KiB, 5_MiB, 40_MiB, 90_MiB}) {
+        all.push_back(tested.allocate_large(bytes, 1_MiB, owner));
+      }
+      for (const std::size_t bytes : {600_KiB, 45_MiB, 10_MiB, 120_MiB}) {
+        if (all.back() != nullptr) {
+          const std::size_t old = all.back()->units * unit_bytes;
+          std::memset(all.back()->start, 7, 100);
+          const bool done = tested.resize_large(all.back(), bytes, owner);
+          ASSERT_EQ(all.back()->units * unit_bytes, done ? base::align_up(bytes, unit_bytes) : old);
+          ASSERT_EQ(all.back()->start[99], 7);
+          ASSERT_EQ(detail::key_of(all.back()->start), owner | pages::large_mark);
+        }
+        ASSERT_TRUE(tested.is_valid()) << n;
+      }
+      for (slab* each : all) {
+        if (each != nullptr) {
+          tested.deallocate(each);
+        }
+      }
+      ASSERT_EQ(tested.used_bytes(), 0u) << n;
+      ASSERT_TRUE(tested.is_valid()) << n;
+      tested.release_all(0);
+      ASSERT_EQ(fake::mappings(), before) << n;
+    }
+    EXPECT_EQ(pages::metadata::allocate(1, 1), mark + 1) << "records were lost when request " << n << " failed";
+    if (fake::refused_requests() == 0) {
+      break;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace space_tests

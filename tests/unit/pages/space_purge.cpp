@@ -1,0 +1,167 @@
+// What is free goes back to the system: after a delay by the clock, or at once.
+#include <cstring>
+
+#include "space_fixture.hpp"
+
+namespace space_tests {
+namespace {
+
+constexpr std::uint32_t delay_ms = 500;
+
+class purge_test : public space_test {
+ protected:
+  void SetUp() override {
+    space_test::SetUp();
+    keeper = tested.allocate_slab(0, owner);  // keeps the segment from going as a whole
+    ASSERT_NE(keeper, nullptr);
+  }
+
+  slab* make(std::size_t bytes) {
+    slab* const block = tested.allocate_large(bytes, unit_bytes, owner);
+    EXPECT_NE(block, nullptr);
+    std::memset(block->start, 0x7e, block->bytes);
+    return block;
+  }
+
+  /// Time passes in steps, and somebody comes by at each.
+  std::size_t purged_after(std::uint64_t ms) {
+    const std::size_t start = platform::purged().bytes;
+    for (std::uint64_t step = 0; step < ms; step += 25) {
+      fake::advance_ms(25);
+      tested.purge(platform::now_ms(), delay_ms);
+      EXPECT_TRUE(tested.is_valid());
+    }
+    return platform::purged().bytes - start;
+  }
+
+  slab* keeper = nullptr;
+};
+
+// Two generations of half the delay each: gone between half the delay and the whole of it, and a visit.
+TEST_F(purge_test, free_memory_goes_back_after_the_delay_and_not_at_once) {
+  tested.deallocate(make(3_MiB));
+  EXPECT_EQ(purged_after(delay_ms / 2 - 25), 0u);
+  EXPECT_EQ(purged_after(delay_ms / 2 + 50), 3_MiB);
+  EXPECT_EQ(purged_after(10 * delay_ms), 0u);  // once
+  EXPECT_EQ(tested.used_bytes(), unit_bytes);
+}
+
+TEST_F(purge_test, what_was_freed_later_goes_later) {
+  slab* const first = make(2_MiB);
+  slab* const second = make(5_MiB);
+  tested.deallocate(first);
+  EXPECT_EQ(purged_after(delay_ms / 2), 0u);
+  tested.deallocate(second);  // a generation younger
+  EXPECT_EQ(purged_after(delay_ms / 2), 2_MiB);
+  EXPECT_EQ(purged_after(delay_ms / 2), 5_MiB);
+}
+
+TEST_F(purge_test, what_is_used_again_stays) {
+  slab* const first = make(2_MiB);
+  tested.deallocate(first);
+  purged_after(delay_ms / 2 + 25);
+  slab* const again = make(2_MiB);
+  EXPECT_EQ(again, first);
+  EXPECT_EQ(purged_after(4 * delay_ms), 0u);
+  EXPECT_EQ(again->start[2_MiB - 1], 0x7e);
+  tested.deallocate(again);
+  EXPECT_EQ(purged_after(2 * delay_ms), 2_MiB);
+}
+
+TEST_F(purge_test, the_tail_of_a_block_that_shrank_goes_back) {
+  slab* const block = make(8_MiB);
+  ASSERT_TRUE(tested.resize_large(block, 1_MiB, owner));
+  EXPECT_EQ(purged_after(2 * delay_ms), 7_MiB);
+  EXPECT_EQ(block->start[1_MiB - 1], 0x7e);
+}
+
+TEST_F(purge_test, no_delay_means_the_next_visit) {
+  tested.deallocate(make(1_MiB));
+  const std::size_t start = platform::purged().bytes;
+  tested.purge(platform::now_ms(), 0);
+  tested.purge(platform::now_ms(), 0);
+  EXPECT_EQ(platform::purged().bytes - start, 1_MiB);
+}
+
+TEST_F(purge_test, one_visit_purges_a_bounded_amount) {
+  std::vector<slab*> all;
+  for (int round = 0; round < 20; ++round) {
+    all.push_back(make(10_MiB));
+  }
+  for (slab* each : all) {
+    tested.deallocate(each);
+  }
+  purged_after(2 * delay_ms / 4);
+  fake::advance_ms(delay_ms);
+  std::size_t sum = 0;
+  int visits = 0;
+  for (; visits < 50; ++visits) {
+    const std::size_t start = platform::purged().bytes;
+    tested.purge(platform::now_ms(), delay_ms);
+    const std::size_t now = platform::purged().bytes - start;
+    EXPECT_LE(now, 128_MiB);
+    sum += now;
+  }
+  EXPECT_EQ(sum, 200_MiB);
+}
+
+TEST_F(purge_test, nothing_to_do_costs_nothing) {
+  purged_after(4 * delay_ms);
+  const std::uint64_t calls = fake::kernel_calls();
+  EXPECT_EQ(purged_after(100 * delay_ms), 0u);
+  EXPECT_EQ(fake::kernel_calls(), calls);
+}
+
+TEST_F(purge_test, a_space_without_purging_keeps_all) {
+  configure_small();
+  tested.deallocate(make(1_MiB));
+  EXPECT_EQ(purged_after(10 * delay_ms), 0u);
+}
+
+TEST_F(purge_test, purge_all_does_not_wait) {
+  tested.deallocate(make(1_MiB));
+  slab* const second = make(4_MiB);
+  EXPECT_EQ(tested.purge_all(), 0u) << "the first went into the second";
+  tested.deallocate(second);
+  EXPECT_EQ(tested.purge_all(), 4_MiB);
+  EXPECT_EQ(tested.purge_all(), 0u);
+  EXPECT_TRUE(tested.is_valid());
+}
+
+TEST_F(purge_test, purge_all_gives_whole_segments_back) {
+  tested.deallocate(make(30_MiB));
+  tested.deallocate(keeper);
+  tested.purge_all();
+  EXPECT_EQ(fake::mappings(), before);
+  EXPECT_TRUE(tested.is_valid());
+  keeper = tested.allocate_slab(0, owner);
+  EXPECT_NE(keeper, nullptr);
+}
+
+TEST_F(purge_test, purge_all_keeps_the_reserve_mapped) {
+  space reserved;
+  reserved.configure({.segment_units = 64, .alignment = unit_bytes, .purges = false});
+  ASSERT_TRUE(reserved.reserve(1_MiB));
+  const auto with_reserve = fake::mappings();
+  reserved.purge_all();
+  EXPECT_EQ(fake::mappings(), with_reserve);
+  reserved.release_all(0);
+}
+
+TEST_F(purge_test, what_the_system_refuses_to_take_stays_dirty) {
+  fake::refuse_purges(true);
+  slab* const block = make(1_MiB);
+  tested.deallocate(block);
+  EXPECT_EQ(tested.purge_all(), 0u);
+  EXPECT_TRUE(tested.is_valid());
+  slab* const again = tested.allocate_large(1_MiB, unit_bytes, owner);
+  EXPECT_EQ(again, block);
+  EXPECT_FALSE(again->zeroed);
+  tested.deallocate(again);
+  purged_after(2 * delay_ms);
+  fake::refuse_purges(false);
+  EXPECT_EQ(purged_after(2 * delay_ms), 1_MiB);
+}
+
+}  // namespace
+}  // namespace space_tests

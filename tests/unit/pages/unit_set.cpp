@@ -1,0 +1,137 @@
+// unit_set against a naive one: an array of bools.
+#include "pages/unit_set.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <random>
+
+namespace {
+
+using tarn::pages::most_units;
+using tarn::pages::unit_set;
+
+struct naive_set {
+  std::array<bool, most_units> members{};
+
+  void assign(std::size_t first, std::size_t count, bool value) {
+    for (std::size_t unit = first; unit < first + count; ++unit) {
+      members[unit] = value;
+    }
+  }
+  std::size_t count(std::size_t first, std::size_t count) const {
+    std::size_t found = 0;
+    for (std::size_t unit = first; unit < first + count; ++unit) {
+      found += members[unit] ? 1 : 0;
+    }
+    return found;
+  }
+  std::size_t next(std::size_t from, bool value) const {
+    while (from < most_units && members[from] != value) {
+      ++from;
+    }
+    return from < most_units ? from : most_units;
+  }
+};
+
+void expect_same(const unit_set& set, const naive_set& naive) {
+  ASSERT_EQ(set.size(), naive.count(0, most_units));
+  std::size_t member = most_units;
+  std::size_t gap = most_units;
+  for (std::size_t unit = most_units; unit-- != 0;) {
+    (naive.members[unit] ? member : gap) = unit;
+    ASSERT_EQ(set.next_member(unit), member) << unit;
+    ASSERT_EQ(set.next_gap(unit), gap) << unit;
+    ASSERT_EQ(set.contains_any(unit, 1), naive.members[unit]) << unit;
+  }
+}
+
+TEST(unit_set, is_empty_at_first) {
+  const unit_set set;
+  expect_same(set, {});
+  EXPECT_EQ(set.next_member(most_units), most_units);
+  EXPECT_EQ(set.next_gap(most_units), most_units);
+}
+
+// Every run that begins and ends near a border of two words.
+TEST(unit_set, every_run_across_word_borders) {
+  for (std::size_t first = 60; first <= 130; ++first) {
+    for (std::size_t count = 0; count <= 70; ++count) {
+      unit_set set;
+      naive_set naive;
+      set.insert(first, count);
+      naive.assign(first, count, true);
+      ASSERT_EQ(set.size(), count);
+      ASSERT_EQ(set.next_member(0), count == 0 ? most_units : first);
+      ASSERT_EQ(set.next_gap(first), first + count);
+      ASSERT_TRUE(set.contains_all(first, count));
+      ASSERT_EQ(set.contains_any(first, count), count != 0);
+      ASSERT_FALSE(set.contains_any(0, first));
+      ASSERT_FALSE(set.contains_any(first + count, most_units - first - count));
+      ASSERT_FALSE(set.contains_all(first - 1, count + 1));
+      ASSERT_FALSE(set.contains_all(first, count + 1));
+
+      set.insert(0, most_units);
+      set.erase(first, count);
+      ASSERT_EQ(set.size(), most_units - count);
+      ASSERT_EQ(set.next_gap(0), count == 0 ? most_units : first);
+      ASSERT_EQ(set.next_member(first), first + count);
+      ASSERT_FALSE(set.contains_any(first, count));
+    }
+  }
+}
+
+TEST(unit_set, reaches_the_last_unit) {
+  unit_set set;
+  set.insert(0, most_units);
+  EXPECT_EQ(set.size(), most_units);
+  EXPECT_TRUE(set.contains_all(0, most_units));
+  EXPECT_EQ(set.next_gap(0), most_units);
+  set.erase(most_units - 1, 1);
+  EXPECT_EQ(set.next_gap(0), most_units - 1);
+  EXPECT_EQ(set.next_member(most_units - 1), most_units);
+  set.clear();
+  expect_same(set, {});
+}
+
+TEST(unit_set, random_runs_as_the_naive_set) {
+  std::mt19937 random(1);
+  unit_set set, other;
+  naive_set naive, naive_other;
+  for (int round = 0; round < 3'000; ++round) {
+    const std::size_t first = random() % most_units;
+    const std::size_t count =
+        random() % (random() % 4 == 0 ? most_units - first + 1 : std::min<std::size_t>(most_units - first, 20) + 1);
+    switch (random() % 6) {
+      case 0:
+      case 1:
+        set.insert(first, count);
+        naive.assign(first, count, true);
+        break;
+      case 2:
+      case 3:
+        set.erase(first, count);
+        naive.assign(first, count, false);
+        break;
+      case 4:
+        other.insert(first, count);
+        naive_other.assign(first, count, true);
+        break;
+      default:
+        set |= other;
+        for (std::size_t unit = 0; unit < most_units; ++unit) {
+          naive.members[unit] |= naive_other.members[unit];
+        }
+        other.clear();
+        naive_other = {};
+        break;
+    }
+    ASSERT_EQ(set.contains_any(first, count), naive.count(first, count) != 0);
+    ASSERT_EQ(set.contains_all(first, count), naive.count(first, count) == count);
+    if (round % 10 == 0) {
+      expect_same(set, naive);
+    }
+  }
+}
+
+}  // namespace
