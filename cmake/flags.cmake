@@ -45,6 +45,10 @@ function(tarn_switches target scope)
       target_compile_definitions(${target} ${scope} ${switch}=0)
     endif()
   endforeach()
+  # Free blocks are poisoned; who includes the headers must agree.
+  if(TARN_SANITIZE STREQUAL "address")
+    target_compile_definitions(${target} ${scope} TARN_ADDRESS_SANITIZER=1)
+  endif()
 endfunction()
 
 # The engine: position independent without a jump through the PLT, the thread-local pointer in the static TLS block,

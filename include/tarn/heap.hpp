@@ -23,7 +23,8 @@ struct heap_options {
 /// A heap of its own: what is allocated from it comes from its own segments, and
 /// all of it can go at once.
 ///
-/// Threads: one thread at a time allocates from a heap and calls its other
+/// In the child of a fork, only heap objects that the forking thread was using may be
+/// used. Threads: one thread at a time allocates from a heap and calls its other
 /// functions. Any thread may free its blocks, by whatever way it frees: through
 /// tarn::current(), pooled<T>, allocator<T>, tarn_free, except where `strict` forbids.
 /// Cost: allocate and deallocate are inline and take 1 to 2 ns.
@@ -53,14 +54,14 @@ class heap : public std::pmr::memory_resource {
   }
 
   /// Gives back a block of any heap. The sizes must be those it was allocated with.
-  void deallocate(void* block, std::size_t bytes,
+  [[gnu::always_inline]] void deallocate(void* block, std::size_t bytes,
                   std::size_t alignment = detail::block_alignment) noexcept {
     if (block != nullptr) {
       detail::deallocate(front_, block, bytes, alignment);
     }
   }
   /// The same without the sizes; they are looked up.
-  void deallocate(void* block) noexcept { detail::deallocate(front_, block); }
+  [[gnu::always_inline]] void deallocate(void* block) noexcept { detail::deallocate(front_, block); }
 
   /// Frees every block at once, without looking at any. `initial` bytes (or else the
   /// first 4 MiB) stay ready for use, the rest goes back to the system. Blocks that
@@ -103,7 +104,8 @@ heap& current_slow();
 /// The calling thread's heap, or the one that a scoped_current put in its place.
 /// Valid until the thread ends; only for this thread.
 inline heap& current() {
-  heap* const known = detail::local->resource;
+  // Acquire: owner_of in another thread may just have made it.
+  heap* const known = __atomic_load_n(&detail::local->resource, __ATOMIC_ACQUIRE);
   return known != nullptr ? *known : detail::current_slow();
 }
 

@@ -18,27 +18,27 @@ namespace tarn {
 template <class T>
 struct pooled {
   // clang-format off
-  static void* operator new(std::size_t n) { return make(n, detail::block_alignment); }
-  static void* operator new[](std::size_t n) { return make(n, detail::block_alignment); }
-  static void* operator new(std::size_t n, std::align_val_t a) { return make(n, to_size(a)); }
-  static void* operator new[](std::size_t n, std::align_val_t a) { return make(n, to_size(a)); }
-  static void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return attempt(n, detail::block_alignment); }
-  static void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return attempt(n, detail::block_alignment); }
-  static void* operator new(std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept { return attempt(n, to_size(a)); }
-  static void* operator new[](std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept { return attempt(n, to_size(a)); }
-  static void* operator new(std::size_t, void* at) noexcept { return at; }
-  static void* operator new[](std::size_t, void* at) noexcept { return at; }
+  [[gnu::always_inline]] static void* operator new(std::size_t n) { return make(n, detail::block_alignment); }
+  [[gnu::always_inline]] static void* operator new[](std::size_t n) { return make(n, detail::block_alignment); }
+  [[gnu::always_inline]] static void* operator new(std::size_t n, std::align_val_t a) { return make(n, to_size(a)); }
+  [[gnu::always_inline]] static void* operator new[](std::size_t n, std::align_val_t a) { return make(n, to_size(a)); }
+  [[gnu::always_inline]] static void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return attempt(n, detail::block_alignment); }
+  [[gnu::always_inline]] static void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return attempt(n, detail::block_alignment); }
+  [[gnu::always_inline]] static void* operator new(std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept { return attempt(n, to_size(a)); }
+  [[gnu::always_inline]] static void* operator new[](std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept { return attempt(n, to_size(a)); }
+  [[gnu::always_inline]] static void* operator new(std::size_t, void* at) noexcept { return at; }
+  [[gnu::always_inline]] static void* operator new[](std::size_t, void* at) noexcept { return at; }
 
-  static void operator delete(void* p, std::size_t n) noexcept { give(p, n, detail::block_alignment); }
-  static void operator delete[](void* p, std::size_t n) noexcept { give(p, n, detail::block_alignment); }
-  static void operator delete(void* p, std::size_t n, std::align_val_t a) noexcept { give(p, n, to_size(a)); }
-  static void operator delete[](void* p, std::size_t n, std::align_val_t a) noexcept { give(p, n, to_size(a)); }
-  static void operator delete(void* p, const std::nothrow_t&) noexcept { detail::deallocate(detail::local, p); }
-  static void operator delete[](void* p, const std::nothrow_t&) noexcept { detail::deallocate(detail::local, p); }
-  static void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept { detail::deallocate(detail::local, p); }
-  static void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcept { detail::deallocate(detail::local, p); }
-  static void operator delete(void*, void*) noexcept {}
-  static void operator delete[](void*, void*) noexcept {}
+  [[gnu::always_inline]] static void operator delete(void* p, std::size_t n) noexcept { give(p, n, detail::block_alignment); }
+  [[gnu::always_inline]] static void operator delete[](void* p, std::size_t n) noexcept { give(p, n, detail::block_alignment); }
+  [[gnu::always_inline]] static void operator delete(void* p, std::size_t n, std::align_val_t a) noexcept { give(p, n, to_size(a)); }
+  [[gnu::always_inline]] static void operator delete[](void* p, std::size_t n, std::align_val_t a) noexcept { give(p, n, to_size(a)); }
+  [[gnu::always_inline]] static void operator delete(void* p, const std::nothrow_t&) noexcept { detail::deallocate(detail::local, p); }
+  [[gnu::always_inline]] static void operator delete[](void* p, const std::nothrow_t&) noexcept { detail::deallocate(detail::local, p); }
+  [[gnu::always_inline]] static void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept { detail::deallocate(detail::local, p); }
+  [[gnu::always_inline]] static void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcept { detail::deallocate(detail::local, p); }
+  [[gnu::always_inline]] static void operator delete(void*, void*) noexcept {}
+  [[gnu::always_inline]] static void operator delete[](void*, void*) noexcept {}
   // clang-format on
 
  private:

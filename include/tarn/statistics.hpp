@@ -25,6 +25,24 @@ struct heap_statistics {
   std::uint64_t peak_footprint_bytes = 0;  // most of footprint_bytes so far
   std::uint64_t refills = 0;               // magazines filled from the slabs
   std::uint64_t flushes = 0;               // magazines emptied into the slabs
+
+  // Adds all but the peak, which is of one moment.
+  constexpr heap_statistics& operator+=(const heap_statistics& more) noexcept {
+    allocated_blocks += more.allocated_blocks;
+    freed_blocks += more.freed_blocks;
+    allocated_bytes += more.allocated_bytes;
+    freed_bytes += more.freed_bytes;
+    remote_frees += more.remote_frees;
+    used_bytes += more.used_bytes;
+    slabs += more.slabs;
+    slab_bytes += more.slab_bytes;
+    large_blocks += more.large_blocks;
+    large_bytes += more.large_bytes;
+    footprint_bytes += more.footprint_bytes;
+    refills += more.refills;
+    flushes += more.flushes;
+    return *this;
+  }
 };
 
 // System calls that the allocator made, by kind.

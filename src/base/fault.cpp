@@ -24,9 +24,9 @@ void fault_foreign_pointer(const char* entry, const void* pointer) noexcept {
   die(message);
 }
 
-void fault_double_free(const void* pointer, std::size_t block_bytes) noexcept {
+void fault_double_free(const char* entry, const void* pointer, std::size_t block_bytes) noexcept {
   line message;
-  message.append("tarn: free(").pointer(pointer).append("): double free of a block of ");
+  message.append("tarn: ").append(entry).append("(").pointer(pointer).append("): double free of a block of ");
   message.decimal(block_bytes).append(" bytes");
   die(message);
 }
@@ -55,6 +55,12 @@ void fault_strict_heap(const char* heap_name, const void* pointer, std::uint32_t
   message.append("tarn: heap \"").escaped(heap_name).append("\": block ").pointer(pointer);
   message.append(" freed by thread ").decimal(freeing_thread).append(", but only thread ");
   message.decimal(owning_thread).append(" may use this strict heap");
+  die(message);
+}
+
+void fault_not_destroyable() noexcept {
+  line message;
+  message.append("tarn: only a heap that was created can be destroyed; this one is a thread's or the process's own");
   die(message);
 }
 

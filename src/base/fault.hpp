@@ -9,7 +9,8 @@ namespace tarn::base {
 
 /// `entry` is the name of the function that was called, "free" for example.
 [[noreturn]] void fault_foreign_pointer(const char* entry, const void* pointer) noexcept;
-[[noreturn]] void fault_double_free(const void* pointer, std::size_t block_bytes) noexcept;
+[[noreturn]] void fault_double_free(const char* entry, const void* pointer,
+                                    std::size_t block_bytes) noexcept;
 [[noreturn]] void fault_misaligned(const char* entry, const void* pointer, const void* block,
                                    std::size_t block_bytes) noexcept;
 [[noreturn]] void fault_wrong_size(const void* pointer, std::size_t said_bytes,
@@ -17,6 +18,8 @@ namespace tarn::base {
 [[noreturn]] void fault_strict_heap(const char* heap_name, const void* pointer,
                                     std::uint32_t freeing_thread,
                                     std::uint32_t owning_thread) noexcept;
+/// The heap of a thread, or of the process, was to be destroyed as if it were an object.
+[[noreturn]] void fault_not_destroyable() noexcept;
 /// operator new found no memory, and there is no C++ runtime to throw with.
 [[noreturn]] void fault_cannot_throw(std::size_t bytes) noexcept;
 

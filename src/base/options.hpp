@@ -62,7 +62,7 @@ inline constexpr option_info option_table[] = {
     {option_id::thp, "thp", option_kind::choice, "auto", 0, 0, "auto|on|off",
      "Transparent huge pages: auto leaves the choice to the system, on asks for them, off refuses them."},
     {option_id::limit, "limit", option_kind::bytes, "0", 0, most_bytes, "",
-     "Most bytes that the whole process may take from the system through Tarn; 0: no limit."},
+     "Most bytes that all heaps of the process together may hold; 0: no limit."},
     {option_id::initial, "initial", option_kind::bytes, "0", 0, most_bytes, "",
      "Bytes that each thread's heap takes from the system when it starts."},
     {option_id::increment, "increment", option_kind::bytes, "0", 0, most_bytes, "",

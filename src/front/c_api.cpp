@@ -79,7 +79,11 @@ tarn_heap* tarn_heap_create(const tarn_heap_options* options) {
               .strict = options->strict,
               .statistics = options->statistics};
   }
-  void* const memory = tarn::detail::allocate(tarn::detail::local, sizeof(heap), alignof(heap));
+  // From the process's heap: the current one may be released while this one lives.
+  heaps::heap* const process = threads::process_heap();
+  void* const memory =
+      process == nullptr ? nullptr
+                         : tarn::detail::allocate(process, sizeof(heap), alignof(heap));
   if (memory == nullptr) {
     return static_cast<tarn_heap*>(or_no_memory(nullptr));
   }

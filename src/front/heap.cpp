@@ -1,12 +1,14 @@
 // The public heap: a face on heaps::heap. The only file that throws.
 #include <tarn/heap.hpp>
 
-#include <cstring>
 #include <exception>
 #include <new>
 
+#include "base/fault.hpp"
 #include "front/heap_access.hpp"
+#include "heap/lookup.hpp"
 #include "heap/registry.hpp"
+#include "heap/spaces.hpp"
 #include "pages/metadata.hpp"
 #include "thread/threads.hpp"
 
@@ -17,32 +19,17 @@ using namespace base::units;
 
 constexpr std::size_t default_segment_bytes = 4_MiB;
 
-constinit pages::record_pool<pages::space> spaces;
-
 heaps::heap* inner(detail::heap_front* front) noexcept { return static_cast<heaps::heap*>(front); }
 
 pages::space* make_space(const heap_options& options) noexcept {
-  void* const memory = spaces.allocate();
-  if (memory == nullptr) {
-    return nullptr;
-  }
-  auto* const made = ::new (memory) pages::space;
   std::size_t segment = options.increment != 0 ? options.increment : default_segment_bytes;
   segment = segment < 1_MiB ? 1_MiB : segment;
   const std::size_t units = base::divide_up(segment, pages::unit_bytes);
-  made->configure({.segment_units = units < pages::most_units ? units : pages::most_units,
-                   .alignment = pages::unit_bytes,
-                   .limit = options.limit,
-                   .purges = false});
-  threads::enlist(*made);
-  return made;
-}
-
-void drop_space(pages::space* of) noexcept {
-  of->release_all(0);
-  threads::delist(*of);
-  of->~space();
-  spaces.deallocate(of);
+  return heaps::spaces::create(
+      {.segment_units = units < pages::most_units ? units : pages::most_units,
+       .alignment = pages::unit_bytes,
+       .limit = options.limit,
+       .purge = pages::purging::never});
 }
 
 }  // namespace
@@ -72,9 +59,9 @@ heap::heap(const heap_options& options) : front_(nullptr) {
     detail::throw_bad_alloc();
   }
   const bool enough = options.initial == 0 || space->reserve(options.initial);
-  heaps::heap* const made = enough ? heaps::registry::create(*space) : nullptr;
+  heaps::heap* const made = enough ? heaps::registry::create(*space, options.name != nullptr ? options.name : "") : nullptr;
   if (made == nullptr) {
-    drop_space(space);
+    heaps::spaces::destroy(space);
     detail::throw_bad_alloc();
   }
   made->strict = options.strict;
@@ -83,7 +70,6 @@ heap::heap(const heap_options& options) : front_(nullptr) {
     made->close();
   }
   made->eager_bytes = options.initial != 0 ? options.initial : default_segment_bytes;
-  std::strncpy(made->name, options.name, sizeof made->name - 1);
   made->owner_thread.store(platform::thread_number(), std::memory_order_relaxed);
   made->resource = this;
   front_ = made;
@@ -91,15 +77,17 @@ heap::heap(const heap_options& options) : front_(nullptr) {
 
 heap::~heap() {
   heaps::heap* const own = inner(front_);
+  if (own->space == &heaps::central()) {
+    base::fault_not_destroyable();
+  }
   if (detail::local == front_) {  // a scoped_current that outlives its heap
     heaps::heap* const thread = threads::own_heap();
     detail::local = thread != nullptr ? static_cast<detail::heap_front*>(thread) : &heaps::nobody;
   }
   own->release();
   pages::space* const space = own->space;
-  own->reset();
-  drop_space(space);
   heaps::registry::destroy(own);
+  heaps::spaces::destroy(space);
 }
 
 void heap::release() noexcept {
@@ -130,8 +118,7 @@ heap* owner_of(const void* block) {
   if (key == 0) {
     return nullptr;
   }
-  auto* const front = reinterpret_cast<heaps::heap*>(key & ~pages::mark_mask);
-  heap* const face = heap_access::face_of(front);
+  heap* const face = heap_access::face_of(heaps::owner_in(key));
   if (face == nullptr) {
     detail::throw_bad_alloc();
   }

@@ -10,22 +10,6 @@
 namespace tarn::front {
 namespace {
 
-void add(heap_statistics& sum, const heap_statistics& more) noexcept {
-  sum.allocated_blocks += more.allocated_blocks;
-  sum.freed_blocks += more.freed_blocks;
-  sum.allocated_bytes += more.allocated_bytes;
-  sum.freed_bytes += more.freed_bytes;
-  sum.remote_frees += more.remote_frees;
-  sum.used_bytes += more.used_bytes;
-  sum.slabs += more.slabs;
-  sum.slab_bytes += more.slab_bytes;
-  sum.large_blocks += more.large_blocks;
-  sum.large_bytes += more.large_bytes;
-  sum.footprint_bytes += more.footprint_bytes;
-  sum.refills += more.refills;
-  sum.flushes += more.flushes;
-}
-
 /// The busiest heaps of a report, by bytes allocated; of equals the older first.
 class busiest_heaps {
  public:
@@ -53,7 +37,8 @@ class busiest_heaps {
 
 process_statistics process_now() noexcept {
   process_statistics now;
-  heaps::registry::for_all([&now](const heaps::heap& each) { add(now.sums, each.statistics()); });
+  now.sums = heaps::registry::past();
+  heaps::registry::for_all([&now](const heaps::heap& each) { now.sums += each.statistics(); });
   now.sums.peak_footprint_bytes = heaps::central().peak_used_bytes();
   const auto counts = heaps::registry::count();
   now.heaps = counts.heaps;
@@ -71,13 +56,15 @@ process_statistics process_now() noexcept {
 
 void print_now() noexcept {
   busiest_heaps busiest;
+  const process_statistics now = process_now();
+  const platform::locked hold(heaps::registry::lock());  // names change under it
   heaps::registry::for_all([&busiest](const heaps::heap& each) {
     const bool owned = each.state.load(std::memory_order_relaxed) == heaps::ownership::owned;
     busiest.offer({.name = each.name,
                    .thread = owned ? each.owner_thread.load(std::memory_order_relaxed) : 0,
                    .statistics = each.statistics()});
   });
-  print_statistics(base::current_options(), process_now(), busiest.rows());
+  print_statistics(base::current_options(), now, busiest.rows());
 }
 
 }  // namespace tarn::front

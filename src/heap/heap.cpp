@@ -168,15 +168,15 @@ void heap::spill(size_class index) noexcept {
   const std::size_t batch = batch_of(index);
   const std::size_t bytes = batch * detail::size_of(index);
   void** const bottom = bottom_of(of.front, index);
-  magazine* next = nullptr;
+  magazine* fresh = nullptr;
   if (depot_bytes.get() + bytes <= depot_budget(*this)) {
-    next = stock.take(index);
+    fresh = stock.take(index);
   }
-  if (next != nullptr) {  // the newest, likely in the cache, stay in front
-    std::memcpy(bottom_of(next, index), bottom + batch, kept * sizeof(void*));
+  if (fresh != nullptr) {  // the newest, likely in the cache, stay in front
+    std::memcpy(bottom_of(fresh, index), bottom + batch, kept * sizeof(void*));
     of.behind.push(of.front);
     depot_bytes.add(bytes);
-    of.front = next;
+    of.front = fresh;
   } else {
     give_to_slabs(bottom, batch, index);
     std::memmove(bottom, bottom + batch, kept * sizeof(void*));
@@ -228,16 +228,13 @@ void heap::decay() noexcept {
     if (of.front == nullptr) {
       continue;
     }
-    for (; of.behind.low != 0; --of.behind.low) {
-      magazine* const unused = of.behind.first;
-      of.behind.first = unused->next();
-      --of.behind.count;
-      unused->next() = nullptr;
+    magazine* rest_of = nullptr;
+    for (magazine* each = of.behind.take_unneeded(); each != nullptr; each = rest_of) {
+      rest_of = each->next();
       depot_bytes.subtract(batch_of(index) * detail::size_of(index));
-      give_to_slabs(bottom_of(unused, index), batch_of(index), index);
-      stock.give(unused);
+      give_to_slabs(bottom_of(each, index), batch_of(index), index);
+      stock.give(each);
     }
-    of.behind.low = of.behind.count;
     if (top_of(index) == of.seen_top && of.behind.first == nullptr) {
       drop_front(index);
     }
@@ -274,6 +271,7 @@ void heap::flush_all() noexcept {
     class_state& of = classes[index];
     while (of.behind.first != nullptr) {
       magazine* const full = of.behind.pop();
+      depot_bytes.subtract(batch_of(index) * detail::size_of(index));
       give_to_slabs(bottom_of(full, index), batch_of(index), index);
       stock.give(full);
     }
@@ -283,20 +281,20 @@ void heap::flush_all() noexcept {
       lose(of.available.front(), true);
     }
   }
-  depot_bytes.subtract(depot_bytes.get());
 }
 
 // ------------------------------------------------------------------- large
 
 void* heap::allocate_large(std::size_t bytes, std::size_t alignment, bool* zeroed) noexcept {
   pages::slab* made = space->allocate_large(bytes, alignment, address());
-  if (made == nullptr) {
+  if (made == nullptr && bytes <= pages::most_large_bytes) {
     reclaim();
     made = space->allocate_large(bytes, alignment, address());
-    if (made == nullptr) {
-      return nullptr;
-    }
   }
+  if (made == nullptr) {
+    return nullptr;
+  }
+  detail::mark_allocated(made->start, made->bytes);
   large_blocks.fetch_add(1, std::memory_order_relaxed);
   large_bytes.fetch_add(made->bytes, std::memory_order_relaxed);
   large_allocated.fetch_add(1, std::memory_order_relaxed);
@@ -321,6 +319,7 @@ bool heap::resize_large(pages::slab* block, std::size_t bytes) noexcept {
   if (!space->resize_large(block, bytes, address())) {
     return false;
   }
+  detail::mark_allocated(block->start, block->bytes);
   large_bytes.fetch_add(block->bytes - before, std::memory_order_relaxed);
   large_allocated_bytes.fetch_add(block->bytes - before, std::memory_order_relaxed);
   note_peak();
@@ -330,20 +329,19 @@ bool heap::resize_large(pages::slab* block, std::size_t bytes) noexcept {
 // ----------------------------------------------------------------- release
 
 void heap::release() noexcept {
-  // Parcels that hold blocks of before are void from here on. release: pairs with
-  // nothing stronger than the program's own hand-over of the heap.
-  generation.fetch_add(1, std::memory_order_release);
+  // Parcels that hold blocks of before are void from here on. Relaxed: a free that
+  // comes before the release, or after it, is ordered with it by the program.
+  generation.fetch_add(1, std::memory_order_relaxed);
   for (size_class index = 0; index < detail::class_count; ++index) {
     class_state& of = classes[index];
-    if (of.front == nullptr) {
-      continue;
+    of.available = {};
+    if (of.front != nullptr) {
+      top_of(index) = bottom_of(of.front, index);
     }
     while (of.behind.first != nullptr) {
       stock.give(of.behind.pop());
     }
     of.behind.low = 0;
-    top_of(index) = bottom_of(of.front, index);
-    of.available = {};
     if (counting) {
       of.freed.add(of.allocated.get() - of.freed.get());
     }
@@ -369,10 +367,20 @@ void heap::reset() noexcept {
     top[index] = shut_top();
   }
   stock.clear();
-  closed = shared = counting = strict = false;
+  closed = shared = strict = false;
+  counting = false;
   eager_bytes = 0;
   name[0] = 0;
   resource = nullptr;
+  slow_calls = 0;
+  next_decay_ms = 0;
+  owner_thread = 0;
+  for (owner_counter* each : {&remote_frees, &slabs, &slab_bytes, &refills, &flushes, &taken_bytes, &depot_bytes}) {
+    *each = owner_counter{};
+  }
+  for (auto* each : {&large_blocks, &large_bytes, &large_allocated, &large_allocated_bytes, &peak_bytes}) {
+    *each = 0;
+  }
 }
 
 // -------------------------------------------------------------- statistics
@@ -405,7 +413,11 @@ heap_statistics heap::statistics() const noexcept {
   now.remote_frees = remote_frees.get();
   now.slabs = slabs.get();
   now.slab_bytes = slab_bytes.get();
-  now.used_bytes = taken_bytes.get() - depot_bytes.get() + large_bytes.load(std::memory_order_relaxed);
+  // Seen from another thread in the middle of a move, the parts may not fit.
+  const std::uint64_t taken = taken_bytes.get();
+  const std::uint64_t waiting = depot_bytes.get();
+  now.used_bytes = (taken > waiting ? taken - waiting : 0) +
+                   large_bytes.load(std::memory_order_relaxed);
   now.footprint_bytes = now.slab_bytes + large_bytes.load(std::memory_order_relaxed);
   now.peak_footprint_bytes = peak_bytes.load(std::memory_order_relaxed);
   now.large_blocks = large_blocks.load(std::memory_order_relaxed);

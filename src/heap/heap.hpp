@@ -10,8 +10,9 @@
 // the program, in a magazine (front or depot), in a parcel (some outbox or the
 // inbox), or free in its slab.
 //
-// Only the owner (the thread whose heap it is, or the holder of `state` ==
-// tending) touches anything but `inbox`, `state`, `generation` and the counters.
+// Only the owner (the thread whose heap it is, or who set `state` to tending) touches
+// anything but the inbox, the atomics, and large blocks, which the space guards.
+// Links: the registry's list of heaps without owner.
 #pragma once
 
 #include <atomic>
@@ -88,7 +89,7 @@ enum class ownership : std::uint32_t {
   frozen,   ///< the owner was lost in a fork; frees are accepted, nothing else
 };
 
-struct heap : detail::heap_front {
+struct heap : detail::heap_front, base::list_links<heap> {
   // -- owner ---------------------------------------------------------------
   class_state classes[detail::class_count];
   pages::space* space;
@@ -99,7 +100,7 @@ struct heap : detail::heap_front {
   std::uint64_t next_decay_ms = 0;
   bool closed = false;          ///< every call takes the slow path
   bool shared = false;          ///< closed, and used by many threads under `mutex`
-  bool counting = false;        ///< closed, and calls are counted
+  std::atomic<bool> counting{false};  ///< closed, and calls are counted
   bool strict = false;          ///< no other thread may free its blocks
   std::size_t eager_bytes = 0;  ///< kept by release()
   char name[24] = {};
@@ -110,7 +111,6 @@ struct heap : detail::heap_front {
   std::atomic<std::uint32_t> owner_thread{0};
   std::uint32_t number;
   heap* next_heap = nullptr;  ///< registry: all heaps there ever were
-  heap* next_idle = nullptr;  ///< registry: those without an owner
   owner_counter remote_frees, slabs, slab_bytes, refills, flushes;
   owner_counter taken_bytes;  ///< of blocks that are not free in their slabs
   owner_counter depot_bytes;  ///< of those, the ones in depots
@@ -154,7 +154,8 @@ struct heap : detail::heap_front {
   void tend() noexcept;
   /// Gives up all blocks at once. Owner of a heap with a space of its own.
   void release() noexcept;
-  /// Undoes everything, so that the record can serve another owner. After release.
+  /// Undoes everything but the inbox and the generation, so that the record can serve
+  /// another owner. After release.
   void reset() noexcept;
 
   std::uintptr_t address() const noexcept { return reinterpret_cast<std::uintptr_t>(this); }
@@ -176,6 +177,8 @@ struct heap : detail::heap_front {
   void give_to_slab(void* block, size_class index, bool keep_one) noexcept;
   void give_to_slabs(void** blocks, std::size_t count, size_class index) noexcept;
   void collect_into_slabs() noexcept;
+  template <class Own, class Moved>
+  void take_in(Own own, Moved moved) noexcept;
   void send(outbox::place& from) noexcept;
   void drop_front(size_class index) noexcept;
   static void bounce(void* block, std::uintptr_t key) noexcept;

@@ -83,6 +83,19 @@ struct depot {
     }
     return full;
   }
+  /// Takes the batches that were not needed since the last call, those that have
+  /// waited longest: a list by next(), null at its end.
+  magazine* take_unneeded() noexcept {
+    magazine** link = &first;
+    for (std::uint32_t kept = count - low; kept != 0; --kept) {
+      link = &(*link)->next();
+    }
+    magazine* const unneeded = *link;
+    *link = nullptr;
+    count -= low;
+    low = count;
+    return unneeded;
+  }
 };
 
 /// Magazines that one heap has at hand; the rest wait with the process.

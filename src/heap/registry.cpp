@@ -1,8 +1,10 @@
 #include "heap/registry.hpp"
 
+#include <cstring>
 #include <new>
 
 #include "pages/metadata.hpp"
+#include "platform/platform.hpp"
 
 namespace tarn::heaps {
 namespace {
@@ -14,8 +16,9 @@ pages::space& central() noexcept { return shared_space; }
 
 constinit platform::mutex registry::mutex_;
 constinit std::atomic<heap*> registry::all_{nullptr};
-constinit heap* registry::idle_ = nullptr;
-constinit heap* registry::spare_ = nullptr;
+constinit base::list<heap> registry::idle_;
+constinit base::list<heap> registry::spare_;
+constinit heap_statistics registry::past_;
 constinit std::atomic<std::uint32_t> registry::idle_count_{0};
 constinit registry::counts registry::counts_{};
 
@@ -34,14 +37,12 @@ heap* registry::make(pages::space& from) noexcept {
 heap* registry::acquire() noexcept {
   const hold guard(mutex_);
   ++counts_.started;
-  for (heap** link = &idle_; *link != nullptr; link = &(*link)->next_idle) {
-    heap* const found = *link;
+  for (heap* found = idle_.front(); found != nullptr; found = found->next) {
     ownership expected = ownership::idle;
     // A heap that somebody tends at this moment is passed over.
     if (found->state.compare_exchange_strong(expected, ownership::owned,
                                              std::memory_order_seq_cst)) {
-      *link = found->next_idle;
-      found->next_idle = nullptr;
+      idle_.remove(found);
       idle_count_.fetch_sub(1, std::memory_order_relaxed);
       ++counts_.adopted;
       return found;
@@ -53,32 +54,58 @@ heap* registry::acquire() noexcept {
 void registry::give_idle(heap* retired) noexcept {
   const hold guard(mutex_);
   ++counts_.abandoned;
-  retired->next_idle = idle_;
-  idle_ = retired;
+  idle_.push_front(retired);  // its memory is the warmest
   idle_count_.fetch_add(1, std::memory_order_relaxed);
 }
 
-heap* registry::create(pages::space& from) noexcept {
+heap* registry::create(pages::space& from, const char* name) noexcept {
   const hold guard(mutex_);
-  if (spare_ == nullptr) {
-    return make(from);
+  heap* found = spare_.front();
+  if (found == nullptr) {
+    found = make(from);
+    if (found == nullptr) {
+      return nullptr;
+    }
+  } else {
+    spare_.remove(found);
+    found->space = &from;
   }
-  heap* const found = spare_;
-  spare_ = found->next_idle;
-  found->next_idle = nullptr;
-  found->space = &from;
+  std::strncpy(found->name, name, sizeof found->name - 1);
   return found;
 }
 
 void registry::destroy(heap* empty) noexcept {
   const hold guard(mutex_);
-  empty->next_idle = spare_;
-  spare_ = empty;
+  past_ += empty->statistics();
+  empty->reset();
+  spare_.push_front(empty);
 }
 
 registry::counts registry::count() noexcept {
   const hold guard(mutex_);
   return counts_;
+}
+
+heap_statistics registry::past() noexcept {
+  const hold guard(mutex_);
+  return past_;
+}
+
+void registry::freeze_others(const heap* mine, std::uint32_t old_thread) noexcept {
+  for_all([=](heap& each) {
+    if (each.owner_thread.load(std::memory_order_relaxed) == old_thread) {
+      each.owner_thread.store(platform::thread_number(), std::memory_order_relaxed);
+    }
+    const ownership state = each.state.load(std::memory_order_relaxed);
+    const bool of_thread = each.space == &central() && !each.shared;
+    if (of_thread && &each != mine && (state == ownership::owned || state == ownership::tending)) {
+      each.state.store(ownership::frozen, std::memory_order_relaxed);
+      if (state == ownership::tending) {
+        idle_.remove(&each);
+        idle_count_.fetch_sub(1, std::memory_order_relaxed);
+      }
+    }
+  });
 }
 
 }  // namespace tarn::heaps

@@ -20,20 +20,26 @@ class registry {
   static void give_idle(heap* retired) noexcept;
 
   /// A heap with a space of its own, for a heap object. Null: no memory.
-  static heap* create(pages::space& from) noexcept;
+  static heap* create(pages::space& from, const char* name) noexcept;
   /// Takes back an empty one that create made. Its memory stays a heap for ever:
   /// late parcels may still arrive.
   static void destroy(heap* empty) noexcept;
 
   static bool any_idle() noexcept { return idle_count_.load(std::memory_order_relaxed) != 0; }
 
-  /// Calls `each(heap&)` for idle heaps, a few at most, until it returns false.
+  /// Calls `each(heap&)` for idle heaps, a few at most, until it returns false. The
+  /// next call goes on with others.
   template <class Each>
   static void for_idle(Each each) noexcept {
     const platform::locked hold(lock());
-    int left = most_looked_at;
-    for (heap* at = idle_; at != nullptr && left != 0 && each(*at); at = at->next_idle) {
-      --left;
+    const heap* const last = idle_.back();
+    for (int left = most_looked_at; left != 0 && !idle_.empty(); --left) {
+      heap* const at = idle_.front();
+      idle_.remove(at);
+      idle_.push_back(at);
+      if (!each(*at) || at == last) {
+        return;
+      }
     }
   }
   /// Calls `each(heap&)` for all heaps there ever were. They are never freed.
@@ -48,6 +54,11 @@ class registry {
     std::uint64_t heaps, started, abandoned, adopted;
   };
   static counts count() noexcept;
+  /// The figures of heap objects that are no more.
+  static heap_statistics past() noexcept;
+  /// In a forked child: what other threads were using is never used again. `mine` is
+  /// the calling thread's own heap or null, `old_thread` its number in the parent.
+  static void freeze_others(const heap* mine, std::uint32_t old_thread) noexcept;
 
   /// Held around a fork.
   static platform::mutex& lock() noexcept { return mutex_; }
@@ -58,8 +69,9 @@ class registry {
 
   static platform::mutex mutex_;
   static std::atomic<heap*> all_;
-  static heap* idle_;
-  static heap* spare_;
+  static base::list<heap> idle_;
+  static base::list<heap> spare_;
+  static heap_statistics past_;
   static std::atomic<std::uint32_t> idle_count_;
   static counts counts_;
 };

@@ -2,20 +2,13 @@
 #include <cstring>
 #include <new>
 
-#include "base/fault.hpp"
 #include "heap/heap.hpp"
+#include "heap/lookup.hpp"
 #include "heap/registry.hpp"
 #include "platform/platform.hpp"
 
 namespace tarn::heaps {
 namespace {
-
-heap* owner_in(std::uintptr_t key) noexcept {
-  return reinterpret_cast<heap*>(key & ~pages::mark_mask);
-}
-size_class class_in(std::uintptr_t key) noexcept {
-  return static_cast<size_class>(key & pages::mark_mask);
-}
 
 /// Calls `each` for every block of `sent`. A parcel that counts no blocks is a
 /// block itself: see bounce.
@@ -36,10 +29,7 @@ void for_blocks(parcel* sent, Each each) {
 
 void heap::deallocate_remote(void* block, std::uintptr_t key) noexcept {
   heap* const owner = owner_in(key);
-  if (owner->strict) [[unlikely]] {
-    base::fault_strict_heap(owner->name, block, platform::thread_number(),
-                            owner->owner_thread.load(std::memory_order_relaxed));
-  }
+  check_strict(*owner, block);
   const std::size_t block_bytes = detail::size_of(class_in(key));
   detail::mark_free(block, block_bytes);
   // relaxed: a release() that would void this block is ordered with this free by
@@ -95,24 +85,30 @@ void heap::bounce(void* block, std::uintptr_t key) noexcept {
   header->count = 0;
   header->generation = owner->generation.load(std::memory_order_relaxed);
   owner->in.post(header);
+  if (owner->state.load(std::memory_order_seq_cst) == ownership::idle) {
+    owner->tend();  // not deep: a heap that is being tended is not idle
+  }
 }
 static_assert(offsetof(parcel, blocks) <= detail::block_alignment);
 
 // -------------------------------------------------------------- collecting
 
-void heap::collect() noexcept {
-  parcel* next = nullptr;
-  for (parcel* sent = in.take_all(); sent != nullptr; sent = next) {
-    next = sent->next;
+// Empties the inbox: `own` gets each block of this heap, `moved` those whose slab has
+// gone to another one meanwhile.
+template <class Own, class Moved>
+void heap::take_in(Own own, Moved moved) noexcept {
+  parcel* others = nullptr;
+  for (parcel* sent = in.take_all(); sent != nullptr; sent = others) {
+    others = sent->next;
     const bool alone = sent->count == 0;
     if (sent->generation == generation.load(std::memory_order_relaxed)) {
-      for_blocks(sent, [this](void* block) {
+      for_blocks(sent, [&](void* block) {
         const std::uintptr_t key = detail::key_of(block);
-        if (const std::uintptr_t own = key ^ address(); own < detail::class_count) {
-          deallocate(block, static_cast<size_class>(own));
+        if (const std::uintptr_t index = key ^ address(); index < detail::class_count) {
+          own(block, static_cast<size_class>(index));
           remote_frees.add(1);
         } else {
-          deallocate_remote(block, key);
+          moved(block, key);
         }
       });
     }
@@ -122,31 +118,21 @@ void heap::collect() noexcept {
   }
 }
 
+void heap::collect() noexcept {
+  take_in([this](void* block, size_class index) { deallocate(block, index); },
+          [this](void* block, std::uintptr_t key) { deallocate_remote(block, key); });
+}
+
 // As collect, by somebody who must not fill magazines: the heap has no thread.
 void heap::collect_into_slabs() noexcept {
-  parcel* next = nullptr;
-  for (parcel* sent = in.take_all(); sent != nullptr; sent = next) {
-    next = sent->next;
-    const bool alone = sent->count == 0;
-    if (sent->generation == generation.load(std::memory_order_relaxed)) {
-      for_blocks(sent, [this](void* block) {
-        const std::uintptr_t key = detail::key_of(block);
-        if (const std::uintptr_t own = key ^ address(); own < detail::class_count) {
-          const auto index = static_cast<size_class>(own);
-          if (counting) {
-            classes[index].freed.add(1);
-          }
-          give_to_slab(block, index, false);
-          remote_frees.add(1);
-        } else {
-          bounce(block, key);
+  take_in(
+      [this](void* block, size_class index) {
+        if (counting) {
+          classes[index].freed.add(1);
         }
-      });
-    }
-    if (!alone) {
-      stock.give(reinterpret_cast<magazine*>(sent));
-    }
-  }
+        give_to_slab(block, index, false);
+      },
+      [](void* block, std::uintptr_t key) { bounce(block, key); });
 }
 
 // ------------------------------------------------------- without an owner

@@ -37,7 +37,8 @@ inline constexpr class_table table;
 [[gnu::noinline]] void* allocate_aligned_slow(std::size_t bytes, std::size_t alignment) noexcept;
 /// free for any pointer, null included.
 [[gnu::noinline]] void deallocate_checked(detail::heap_front* at, void* block) noexcept;
-[[gnu::noinline]] void freed_twice(void* block) noexcept;  // does not return; for tail calls
+/// Reports it. Does not return, but is not declared so: then it can be a tail call.
+[[gnu::noinline]] void freed_twice(const char* entry, void* block) noexcept;
 
 /// A block that is free carries a mark in its second word, until it is handed out
 /// again: so a second free is seen at once. The mark depends on the address and on a
@@ -125,7 +126,7 @@ template <class Slow>
     return deallocate_checked(at, block);
   }
   if (is_marked(block)) [[unlikely]] {
-    return freed_twice(block);
+    return freed_twice("free", block);
   }
   mark(block);
   void** const top = at->top[own];

@@ -10,6 +10,7 @@
 #include "base/bits.hpp"
 #include "base/fault.hpp"
 #include "front/blocks.hpp"
+#include "heap/lookup.hpp"
 #include "override/fast.hpp"
 #include "pages/page_map.hpp"
 #include "platform/platform.hpp"
@@ -70,23 +71,17 @@ void deallocate_checked(detail::heap_front* at, void* block) noexcept {
   if (block == nullptr) {
     return;
   }
-  // Any block of a size class; foreign pointers and large blocks are told apart by
-  // the heaps.
-  if (const pages::slab* const home = small_home(block)) {
-    const char* const first = home->block(home->number_of(block));
-    if (first != block) {
-      base::fault_misaligned("free", block, first, home->bytes);
-    }
+  if (!heaps::find_block("free", block).large()) {
     if (is_marked(block)) {
-      return freed_twice(block);
+      return freed_twice("free", block);
     }
     mark(block);
   }
   detail::deallocate(at, block);
 }
 
-void freed_twice(void* block) noexcept {
-  base::fault_double_free(block, pages::page_map::slab_of(block)->bytes);
+void freed_twice(const char* entry, void* block) noexcept {
+  base::fault_double_free(entry, block, pages::page_map::slab_of(block)->bytes);
 }
 
 }  // namespace tarn::override
@@ -119,9 +114,9 @@ TARN_EXPORT void* realloc(void* block, std::size_t bytes) noexcept {
     return nullptr;
   }
   if (small_home(block) != nullptr && override::is_marked(block)) {
-    override::freed_twice(block);
+    override::freed_twice("realloc", block);
   }
-  void* const made = front::reallocate(detail::local, block, bytes);
+  void* const made = front::reallocate(detail::local, block, bytes, override::deallocate_checked);
   return block == nullptr || made == nullptr ? finished(made) : made;
 }
 

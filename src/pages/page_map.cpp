@@ -17,6 +17,7 @@ using namespace base::units;
 constexpr std::size_t piece_bytes = 256_KiB;
 constexpr std::size_t most_pieces = 4096;
 constinit std::uint64_t writable[most_pieces / 64] = {};
+constinit platform::mutex writable_lock;
 
 constexpr std::size_t entry_bytes = sizeof(detail::page_map_entry);
 constexpr std::size_t most_table_bytes = piece_bytes * most_pieces;
@@ -48,6 +49,37 @@ bool page_map::initialise() noexcept {
   return true;
 }
 
+void* page_map::map(std::size_t bytes, std::size_t alignment) noexcept {
+  void* start = platform::map(bytes, alignment);
+  if (start == nullptr || cover(start, bytes)) {
+    return start;
+  }
+  platform::unmap(start, bytes);
+  // The program has reserved what was free around the window's middle. Ask for
+  // places further down, and from the top again, wherever the last one was found.
+  static constinit std::atomic<std::uintptr_t> asked{0};
+  constexpr int most_wishes = 64;
+  const std::uintptr_t window = detail::page_map.count;
+  const std::uintptr_t step = window / most_wishes;
+  for (int wish = 0; wish < most_wishes; ++wish) {
+    const std::uintptr_t unit = (asked.load(std::memory_order_relaxed) + window / 2) % window;
+    const std::uintptr_t at = (detail::page_map.first + unit) << detail::unit_shift;
+    start = platform::map(bytes, alignment, reinterpret_cast<void*>(at));
+    if (start == nullptr) {
+      return nullptr;
+    }
+    if (cover(start, bytes)) {
+      asked.fetch_add(bytes >> detail::unit_shift, std::memory_order_relaxed);
+      return start;
+    }
+    platform::unmap(start, bytes);
+    asked.fetch_add(step, std::memory_order_relaxed);
+  }
+  return nullptr;
+}
+
+platform::mutex& page_map::lock() noexcept { return writable_lock; }
+
 bool page_map::cover(const void* start, std::size_t bytes) noexcept {
   const std::uintptr_t unit =
       (reinterpret_cast<std::uintptr_t>(start) >> detail::unit_shift) - detail::page_map.first;
@@ -55,6 +87,7 @@ bool page_map::cover(const void* start, std::size_t bytes) noexcept {
   if (unit >= detail::page_map.count || units > detail::page_map.count - unit) {
     return false;
   }
+  const platform::locked hold(writable_lock);
   const std::size_t last = (unit + units - 1) * entry_bytes / piece_bytes;
   for (std::size_t piece = unit * entry_bytes / piece_bytes; piece <= last; ++piece) {
     const std::uint64_t bit = std::uint64_t{1} << (piece % 64);
@@ -73,7 +106,7 @@ void page_map::set(const void* start, std::size_t units, std::uintptr_t key, sla
   detail::page_map_entry* const first = &entry(start);
   for (std::size_t unit = 0; unit < units; ++unit) {
     __atomic_store_n(&first[unit].slab, static_cast<void*>(s), __ATOMIC_RELAXED);
-    __atomic_store_n(&first[unit].key, key, __ATOMIC_RELAXED);
+    __atomic_store_n(&first[unit].key, key, __ATOMIC_RELEASE);
   }
 }
 

@@ -7,7 +7,8 @@
 // which neither a limit on memory nor strict overcommit counts as a promise, and
 // made writable in pieces where units are mapped. An address outside the window
 // cannot be a block of ours: the bounds check of the look-up is at the same time
-// the check for wild pointers. (docs/design/page-map.md has the alternatives.)
+// the check for wild pointers. Where the program's own reservations push the kernel out
+// of the window, it is asked for places inside. (docs/design/page-map.md)
 #pragma once
 
 #include <cstddef>
@@ -16,6 +17,7 @@
 #include <tarn/detail/fast_path.hpp>
 
 #include "base/bits.hpp"
+#include "platform/mutex.hpp"
 
 namespace tarn::pages {
 
@@ -34,14 +36,18 @@ class page_map {
   /// Once, before anything else of this class. False: no address space.
   static bool initialise() noexcept;
 
+  /// platform::map of whole units, in the window, with entries that can be set. Null
+  /// when there is no memory. Any thread.
+  static void* map(std::size_t bytes, std::size_t alignment) noexcept;
+
   /// Makes the entries for [start, start + bytes) writable. False when they lie
   /// outside the window or the system refuses: the memory cannot be used then.
-  /// The caller serialises.
+  /// Any thread.
   [[nodiscard]] static bool cover(const void* start, std::size_t bytes) noexcept;
 
   /// Sets the entries of `units` units from `start`. Any thread that owns the
-  /// units; relaxed, because who gets a block gets it after this, by whatever
-  /// hands the block over.
+  /// units. Release: a slab can change hands while its blocks are out, and who then
+  /// finds the new owner in a key (acquire, see heaps::find_block) never met it before.
   static void set(const void* start, std::size_t units, std::uintptr_t key, slab* s) noexcept;
   /// A large block: its first unit, then interior marks.
   static void set_large(const void* start, std::size_t units, std::uintptr_t owner,
@@ -51,6 +57,9 @@ class page_map {
   static void retire(const void* start, std::size_t units) noexcept;
   /// The units are not ours any more.
   static void clear(const void* start, std::size_t units) noexcept { set(start, units, 0, nullptr); }
+
+  /// Held around a fork.
+  static platform::mutex& lock() noexcept;
 
   /// The slab of the unit in which `address` lies; null where there is none.
   static slab* slab_of(const void* address) noexcept;

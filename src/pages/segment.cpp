@@ -8,12 +8,8 @@ namespace tarn::pages {
 
 segment* segment::create(std::size_t units, std::size_t alignment) noexcept {
   TARN_CHECK(units <= most_units && record_units(units) < units);
-  void* const mapping = platform::map(units * unit_bytes, alignment);
+  void* const mapping = page_map::map(units * unit_bytes, alignment);
   if (mapping == nullptr) {
-    return nullptr;
-  }
-  if (!page_map::cover(mapping, units * unit_bytes)) {
-    platform::unmap(mapping, units * unit_bytes);
     return nullptr;
   }
   segment* const made = ::new (mapping) segment{};
@@ -26,6 +22,7 @@ segment* segment::create(std::size_t units, std::size_t alignment) noexcept {
 }
 
 void segment::destroy() noexcept {
+  detail::mark_allocated(start, bytes());  // for AddressSanitizer: whoever maps here next
   page_map::clear(address(first_unit), units - first_unit);
   platform::unmap(start, bytes());
 }
@@ -75,19 +72,23 @@ bool segment::extend(slab& run, std::size_t count) noexcept {
   return true;
 }
 
-void segment::give(slab& run, std::size_t from) noexcept {
+void segment::give(slab& run, std::size_t from, bool clean) noexcept {
   const std::size_t unit = unit_of(run.start) + from;
   const std::size_t count = run.units - from;
   TARN_CHECK(!free.contains_any(unit, count));
   page_map::retire(address(unit), count);
+  detail::mark_allocated(address(unit), count * unit_bytes);
   run.units = static_cast<std::uint32_t>(from);
   free.insert(unit, count);
-  fresh.insert(unit, count);
+  if (!clean) {
+    fresh.insert(unit, count);
+  }
   free_units += count;
 }
 
 void segment::reset() noexcept {
   page_map::retire(address(first_unit), units - first_unit);
+  detail::mark_allocated(address(first_unit), (units - first_unit) * unit_bytes);
   std::size_t unit = first_unit;
   while (unit < units) {  // what was in use is now fresh
     const std::size_t used = free.next_gap(unit);

@@ -49,8 +49,9 @@ struct segment : base::list_links<segment> {
   slab* take(std::size_t count, std::size_t alignment) noexcept;
   /// Takes `count` more units right behind a run of this segment.
   bool extend(slab& run, std::size_t count) noexcept;
-  /// Gives a run back, or (`from` > 0) only its units from there on.
-  void give(slab& run, std::size_t from = 0) noexcept;
+  /// Gives a run back, or (`from` > 0) only its units from there on; `clean`: they
+  /// read as zero.
+  void give(slab& run, std::size_t from = 0, bool clean = false) noexcept;
   /// All units free at once, as after the last give.
   void reset() noexcept;
 

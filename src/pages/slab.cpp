@@ -52,7 +52,7 @@ void slab::give(void* block_) noexcept {
   const std::size_t word = number / 64;
   const std::uint64_t bit = std::uint64_t{1} << (number % 64);
   if ((free[word] & bit) != 0) [[unlikely]] {
-    base::fault_double_free(block_, bytes);
+    base::fault_double_free("free", block_, bytes);
   }
   free[word] |= bit;
   ++free_blocks;

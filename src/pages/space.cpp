@@ -15,31 +15,52 @@ using hold = platform::locked<platform::mutex>;
 constexpr std::size_t most_run_units = most_units / 2;
 /// In one call of purge, so that the caller is not held up for long.
 constexpr std::size_t most_purged_at_once = 64_MiB;
+/// In one system call, while the units are nobody's.
+constexpr std::size_t most_purged_units = 64;
 
 constinit record_pool<slab> single_slabs;
 
+constinit std::size_t process_limit = 0;
+constinit std::atomic<std::size_t> process_used{0};  // kept only where there is a limit
+
 }  // namespace
+
+void space::limit_process(std::size_t bytes) noexcept { process_limit = bytes; }
 
 bool space::charge(std::size_t bytes) noexcept {
   const std::size_t now = used_.load(std::memory_order_relaxed) + bytes;
   if (options_.limit != 0 && now > options_.limit) {
     return false;
   }
-  used_.store(now, std::memory_order_relaxed);
-  if (now > peak_.load(std::memory_order_relaxed)) {
-    peak_.store(now, std::memory_order_relaxed);
+  if (process_limit != 0) {
+    const std::size_t all = process_used.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    if (all > process_limit) {
+      process_used.fetch_sub(bytes, std::memory_order_relaxed);
+      return false;
+    }
   }
+  used_.store(now, std::memory_order_relaxed);
   return true;
 }
 
 void space::credit(std::size_t bytes) noexcept {
   used_.store(used_.load(std::memory_order_relaxed) - bytes, std::memory_order_relaxed);
+  if (process_limit != 0) {
+    process_used.fetch_sub(bytes, std::memory_order_relaxed);
+  }
 }
 
-segment* space::add_segment(std::size_t least_units) noexcept {
+void space::note_peak() noexcept {
+  const std::size_t now = used_.load(std::memory_order_relaxed);
+  if (now > peak_.load(std::memory_order_relaxed)) {
+    peak_.store(now, std::memory_order_relaxed);
+  }
+}
+
+segment* space::add_segment(std::size_t least_units, std::size_t wanted_units) noexcept {
   std::size_t units = least_units + segment::record_units(most_units);
-  if (units < options_.segment_units) {
-    units = options_.segment_units;
+  if (units < wanted_units) {
+    units = wanted_units;
   }
   if (units > most_units) {
     units = most_units;
@@ -66,16 +87,19 @@ slab* space::take_run(std::size_t units, std::size_t alignment) noexcept {
     }
   }
   const std::size_t slack = alignment > unit_bytes ? alignment / unit_bytes : 0;
-  segment* const made = add_segment(units + slack);
+  segment* const made = add_segment(units + slack, options_.segment_units);
   return made == nullptr ? nullptr : made->take(units, alignment);
 }
 
 bool space::reserve(std::size_t bytes) noexcept {
+  if (bytes > most_large_bytes) {
+    return false;
+  }
   const hold guard(mutex_);
   std::size_t units = base::divide_up(bytes, unit_bytes);
   while (units != 0) {
     const std::size_t here = units < most_run_units ? units : most_run_units;
-    segment* const made = add_segment(here);
+    segment* const made = add_segment(here, 0);
     if (made == nullptr) {
       return false;
     }
@@ -102,6 +126,7 @@ slab* space::allocate_slab(detail::size_class index, std::uintptr_t owner) noexc
     credit(bytes);
     return nullptr;
   }
+  note_peak();
   made->cut(index);
   page_map::set(made->start, made->units, owner | index, made);
   return made;
@@ -109,8 +134,7 @@ slab* space::allocate_slab(detail::size_class index, std::uintptr_t owner) noexc
 
 slab* space::allocate_large(std::size_t bytes, std::size_t alignment,
                             std::uintptr_t owner) noexcept {
-  constexpr std::size_t most = std::size_t{1} << 47;
-  if (bytes > most || alignment > most) {
+  if (bytes > most_large_bytes || alignment > most_large_bytes) {
     return nullptr;
   }
   const std::size_t units = bytes == 0 ? 1 : base::divide_up(bytes, unit_bytes);
@@ -133,6 +157,7 @@ slab* space::allocate_large(std::size_t bytes, std::size_t alignment,
     credit(units * unit_bytes);
     return nullptr;
   }
+  note_peak();
   made->capacity = 1;
   made->free_blocks = 0;
   made->index = detail::class_count;
@@ -146,11 +171,8 @@ slab* space::map_single(std::size_t units, std::size_t alignment, std::uintptr_t
     return nullptr;
   }
   const std::size_t bytes = units * unit_bytes;
-  void* const start = platform::map(bytes, alignment < unit_bytes ? unit_bytes : alignment);
-  if (start == nullptr || !page_map::cover(start, bytes)) {
-    if (start != nullptr) {
-      platform::unmap(start, bytes);
-    }
+  void* const start = page_map::map(bytes, alignment < unit_bytes ? unit_bytes : alignment);
+  if (start == nullptr) {
     single_slabs.deallocate(record);
     return nullptr;
   }
@@ -176,15 +198,13 @@ bool space::resize_single(slab& block, std::size_t units) noexcept {
              !platform::resize(block.start, old_bytes, new_bytes)) {
     // The pages move to a new place, which is chosen (and in the window) before
     // the old one is given up.
-    char* const place = static_cast<char*>(platform::map(new_bytes, unit_bytes));
+    char* const place = static_cast<char*>(page_map::map(new_bytes, unit_bytes));
     if (place == nullptr) {
       return false;
     }
     // Cleared first: the old place may belong to somebody else at once.
     page_map::clear(block.start, block.units);
-    if (!page_map::cover(place, new_bytes) ||
-        !platform::move(block.start, old_bytes, place, new_bytes)) {
-      platform::unmap(place, new_bytes);
+    if (!platform::move(block.start, old_bytes, place, new_bytes)) {
       return false;  // the caller enters the block in the page map again
     }
     block.start = place;
@@ -194,6 +214,9 @@ bool space::resize_single(slab& block, std::size_t units) noexcept {
 }
 
 bool space::resize_large(slab* block, std::size_t bytes, std::uintptr_t owner) noexcept {
+  if (bytes > most_large_bytes) {
+    return false;
+  }
   const std::size_t units = base::divide_up(bytes, unit_bytes);
   if (units == block->units) {
     return true;
@@ -207,6 +230,7 @@ bool space::resize_large(slab* block, std::size_t bytes, std::uintptr_t owner) n
   if (block->home != nullptr) {
     if (units < before) {
       block->home->give(*block, units);
+      purge_pending_.store(true, std::memory_order_relaxed);
     } else if (!block->home->extend(*block, units - before)) {
       credit(more);
       return false;
@@ -216,6 +240,7 @@ bool space::resize_large(slab* block, std::size_t bytes, std::uintptr_t owner) n
     credit(more);
     return false;
   }
+  note_peak();
   page_map::set_large(block->start, block->units, owner, block);
   block->bytes = block->units * unit_bytes;
   block->zeroed = false;
@@ -226,52 +251,64 @@ bool space::resize_large(slab* block, std::size_t bytes, std::uintptr_t owner) n
 }
 
 void space::deallocate(slab* run) noexcept {
+  bool clean = false;
+  if (run->home != nullptr && options_.purge == purging::at_once) {
+    clean = platform::purge(run->start, run->units * unit_bytes);
+  }
   const hold guard(mutex_);
   credit(run->units * unit_bytes);
   if (run->home != nullptr) {
-    run->home->give(*run);
+    run->home->give(*run, 0, clean);
     purge_pending_.store(true, std::memory_order_relaxed);
     return;
   }
-  page_map::clear(run->start, run->units);
+  page_map::retire(run->start, run->units);
   singles_.remove(run);
   platform::unmap(run->start, run->units * unit_bytes);
   single_slabs.deallocate(run);
 }
 
+// Runs under the lock, and opens it for each system call: the units are out of the
+// free set meanwhile, a few at a time, so that others find the rest.
 std::size_t space::purge_set(segment& of, unit_set segment::* which, std::size_t most) noexcept {
   std::size_t bytes = 0;
   unit_set& set = of.*which;
   std::size_t unit = set.next_member(0);
-  while (unit < most_units && bytes < most) {
-    const std::size_t end = set.next_gap(unit);
-    set.erase(unit, end - unit);
-    // The units are out of the free set while the lock is open.
-    of.free.erase(unit, end - unit);
-    of.free_units -= end - unit;
+  while (unit < most_units && bytes < most && options_.purge != purging::never) {
+    std::size_t count = set.next_gap(unit) - unit;
+    count = count < most_purged_units ? count : most_purged_units;
+    set.erase(unit, count);
+    of.free.erase(unit, count);
+    of.free_units -= count;
     mutex_.unlock();
-    const bool gone = platform::purge(of.address(unit), (end - unit) * unit_bytes);
+    const bool gone = platform::purge(of.address(unit), count * unit_bytes);
     mutex_.lock();
-    of.free.insert(unit, end - unit);
-    of.free_units += end - unit;
+    of.free.insert(unit, count);
+    of.free_units += count;
     if (gone) {
-      bytes += (end - unit) * unit_bytes;
+      bytes += count * unit_bytes;
     } else {
-      of.fresh.insert(unit, end - unit);  // still dirty
+      of.fresh.insert(unit, count);
+      options_.purge = purging::never;  // locked memory; asking again would not help
     }
-    unit = set.next_member(end);
+    unit = set.next_member(unit + count);
   }
   return bytes;
 }
 
 void space::purge(std::uint64_t now_ms, std::uint32_t delay_ms) noexcept {
-  if (!options_.purges || !purge_pending_.load(std::memory_order_relaxed) ||
+  if (!purge_pending_.load(std::memory_order_relaxed) ||
       now_ms < next_purge_ms_.load(std::memory_order_relaxed)) {
     return;
   }
   if (!mutex_.try_lock()) {
     return;  // somebody is busy here and will come by again
   }
+  if (purge_running_ || options_.purge == purging::never) {
+    mutex_.unlock();
+    return;
+  }
+  purge_running_ = true;
   std::size_t purged = 0;
   for (segment* at = segments_.front(); at != nullptr && purged < most_purged_at_once;
        at = at->next) {
@@ -288,6 +325,7 @@ void space::purge(std::uint64_t now_ms, std::uint32_t delay_ms) noexcept {
     purge_pending_.store(any, std::memory_order_relaxed);
     next_purge_ms_.store(now_ms + delay_ms / 2, std::memory_order_relaxed);
   }
+  purge_running_ = false;
   mutex_.unlock();
 }
 
@@ -322,9 +360,8 @@ void space::release_all(std::size_t kept_bytes) noexcept {
   while (at != nullptr) {
     segment* const next = at->next;
     if (at->kept ? kept_bytes != 0 : at->bytes() <= kept_bytes) {
-      if (!at->kept) {
-        kept_bytes -= at->bytes();
-      }
+      // Reserved ones come first, and may be a little more than was asked for.
+      kept_bytes -= at->bytes() < kept_bytes ? at->bytes() : kept_bytes;
       at->reset();
     } else {
       segments_.remove(at);
@@ -332,7 +369,7 @@ void space::release_all(std::size_t kept_bytes) noexcept {
     }
     at = next;
   }
-  used_.store(0, std::memory_order_relaxed);
+  credit(used_.load(std::memory_order_relaxed));
 }
 
 bool space::is_valid() noexcept {

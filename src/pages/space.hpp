@@ -15,14 +15,19 @@
 
 namespace tarn::pages {
 
+enum class purging : std::uint8_t { never, after_delay, at_once };
+
 struct space_options {
-  std::size_t segment_units = most_units;  ///< of a new segment, at least
+  std::size_t segment_units = most_units;        ///< of a new segment, at least
   std::size_t alignment = std::size_t{2} << 20;  ///< of segments
-  std::size_t limit = 0;       ///< bytes handed out, at most; 0: no limit
-  bool purges = true;          ///< gives free memory back after a delay
-  bool huge_wanted = false;    ///< asks for huge pages
-  bool huge_refused = false;   ///< asks for none
+  std::size_t limit = 0;                         ///< bytes handed out, at most; 0: none
+  purging purge = purging::after_delay;          ///< of free memory
+  bool huge_wanted = false;                      ///< asks for huge pages
+  bool huge_refused = false;                     ///< asks for none
 };
+
+/// More than any large block can have.
+inline constexpr std::size_t most_large_bytes = std::size_t{1} << 47;
 
 /// Bytes of a large block are rounded up to whole units.
 class space {
@@ -66,18 +71,20 @@ class space {
   std::size_t used_bytes() const noexcept { return used_.load(std::memory_order_relaxed); }
   std::size_t peak_used_bytes() const noexcept { return peak_.load(std::memory_order_relaxed); }
 
-  /// Held around a fork.
+  /// Bytes handed out by all spaces together, at most; 0: no limit. Before threads.
+  static void limit_process(std::size_t bytes) noexcept;
+
+  /// Held around a fork; it covers the descriptions of single mappings, too.
   platform::mutex& lock() noexcept { return mutex_; }
   bool is_valid() noexcept;
 
-  space* next_space = nullptr;  ///< for thread/: all spaces, for fork
-
  private:
   slab* take_run(std::size_t units, std::size_t alignment) noexcept;
-  segment* add_segment(std::size_t least_units) noexcept;
+  segment* add_segment(std::size_t least_units, std::size_t wanted_units) noexcept;
   slab* map_single(std::size_t units, std::size_t alignment, std::uintptr_t owner) noexcept;
   bool resize_single(slab& block, std::size_t units) noexcept;
   bool charge(std::size_t bytes) noexcept;
+  void note_peak() noexcept;
   void credit(std::size_t bytes) noexcept;
   std::size_t purge_set(segment& of, unit_set segment::* which, std::size_t most) noexcept;
 
@@ -89,6 +96,7 @@ class space {
   std::atomic<std::size_t> peak_{0};
   std::atomic<std::uint64_t> next_purge_ms_{0};
   std::atomic<bool> purge_pending_{false};
+  bool purge_running_ = false;
 };
 
 }  // namespace tarn::pages

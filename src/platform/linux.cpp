@@ -34,10 +34,10 @@ class errno_kept {
   int saved_;
 };
 
-void* map_anywhere(std::size_t bytes, int protection) noexcept {
+void* map_somewhere(std::size_t bytes, int protection, void* wish) noexcept {
   call_counters::count(counters.mmap);
   void* const start =
-      mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      mmap(wish, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return start == MAP_FAILED ? nullptr : start;
 }
 
@@ -60,8 +60,8 @@ void* trim(void* start, std::size_t mapped, std::size_t bytes, std::size_t align
   return kept;
 }
 
-void* map_aligned(std::size_t bytes, std::size_t alignment) noexcept {
-  void* const start = map_anywhere(bytes, PROT_READ | PROT_WRITE);
+void* map_aligned(std::size_t bytes, std::size_t alignment, void* wish) noexcept {
+  void* const start = map_somewhere(bytes, PROT_READ | PROT_WRITE, wish);
   if (start == nullptr || base::is_aligned(start, alignment)) {
     return start;
   }
@@ -70,7 +70,7 @@ void* map_aligned(std::size_t bytes, std::size_t alignment) noexcept {
   if (bytes > SIZE_MAX - slack) {
     return nullptr;
   }
-  void* const larger = map_anywhere(bytes + slack, PROT_READ | PROT_WRITE);
+  void* const larger = map_somewhere(bytes + slack, PROT_READ | PROT_WRITE, wish);
   return larger == nullptr ? nullptr : trim(larger, bytes + slack, bytes, alignment);
 }
 
@@ -87,9 +87,9 @@ std::size_t page_bytes() noexcept {
   return bytes;
 }
 
-void* map(std::size_t bytes, std::size_t alignment) noexcept {
+void* map(std::size_t bytes, std::size_t alignment, void* wish) noexcept {
   const errno_kept keep;
-  void* const start = map_aligned(bytes, alignment);
+  void* const start = map_aligned(bytes, alignment, wish);
   if (start != nullptr) {
     counters.mapped(bytes);
   }
@@ -98,7 +98,7 @@ void* map(std::size_t bytes, std::size_t alignment) noexcept {
 
 void* map_read_only(std::size_t bytes) noexcept {
   const errno_kept keep;
-  return map_anywhere(bytes, PROT_READ);
+  return map_somewhere(bytes, PROT_READ, nullptr);
 }
 
 bool make_writable(void* start, std::size_t bytes) noexcept {

@@ -16,7 +16,8 @@ std::size_t page_bytes() noexcept;
 /// Maps `bytes` of zeroed, readable and writable memory at a multiple of
 /// `alignment` (a power of two, at least a page). Null when the system has none.
 /// Requires bytes % page_bytes() == 0. No memory is used until it is touched.
-void* map(std::size_t bytes, std::size_t alignment) noexcept;
+/// With `wish`, at that address if nothing is there; elsewhere otherwise.
+void* map(std::size_t bytes, std::size_t alignment, void* wish = nullptr) noexcept;
 
 /// As map, but memory that only reads as zero until `make_writable`: it counts
 /// as address space, never as a promise of memory.
@@ -33,7 +34,8 @@ void unmap(void* start, std::size_t bytes) noexcept;
 [[nodiscard]] bool resize(void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept;
 
 /// Moves the pages of a mapping onto the first bytes of `place`, a mapping of
-/// `place_bytes`, without copying. False: nothing changed.
+/// `place_bytes`, without copying. False: the old mapping is unchanged, and `place`
+/// must not be used again.
 [[nodiscard]] bool move(void* start, std::size_t bytes, void* place,
                         std::size_t place_bytes) noexcept;
 

@@ -22,6 +22,10 @@ namespace {
 
 using heaps::registry;
 
+// As early as the loader lets it be: before other constructors start threads, and
+// before the program's own fork handlers, which may allocate.
+[[gnu::constructor(101)]] void early() noexcept { initialise(); }
+
 enum class stage : int { nothing, started, ready, failed };
 constinit std::atomic<stage> progress{stage::nothing};
 constinit heaps::heap* process = nullptr;
@@ -49,7 +53,10 @@ bool set_up() noexcept {
     return false;
   }
   pages::space_options wanted;
-  wanted.limit = options.limit;
+  pages::space::limit_process(options.limit);
+  if (options.purge_delay_ms == 0) {
+    wanted.purge = pages::purging::at_once;
+  }
   wanted.huge_wanted = options.thp == base::thp_mode::on;
   wanted.huge_refused = options.thp == base::thp_mode::off;
   if (options.increment != 0) {
@@ -57,7 +64,7 @@ bool set_up() noexcept {
     wanted.segment_units = units < 32 ? 32 : units > pages::most_units ? pages::most_units : units;
   }
   heaps::central().configure(wanted);
-  process = registry::create(heaps::central());
+  process = registry::create(heaps::central(), "process");
   if (process == nullptr || pthread_key_create(&exit_key, leave) != 0) {
     return false;
   }
@@ -66,6 +73,13 @@ bool set_up() noexcept {
   process->counting = options.stats != base::stats_mode::off;
   process->close();
   return true;
+}
+
+// A plugin with this library inside may be unloaded while threads go on.
+[[gnu::destructor]] void unload() noexcept {
+  if (progress.load(std::memory_order_acquire) == stage::ready) {
+    pthread_key_delete(exit_key);
+  }
 }
 
 }  // namespace
@@ -120,7 +134,8 @@ heaps::heap* ready(detail::heap_front* at) noexcept {
     registry::give_idle(own);
     return process;
   }
-  if (options.initial != 0) {
+  if (options.initial > own->eager_bytes) {  // else adopted, with what it reserved
+    own->eager_bytes = options.initial;
     // Not enough memory for an eager start is no reason to fail this allocation.
     (void)own->space->reserve(options.initial);
   }
@@ -131,116 +146,4 @@ heaps::heap* own_heap() noexcept {
   return static_cast<heaps::heap*>(pthread_getspecific(exit_key));
 }
 
-void deallocate(heaps::heap* self, void* block, detail::size_class said) noexcept {
-  const std::uintptr_t key = detail::key_of(block);
-  const std::uintptr_t mark = key & pages::mark_mask;
-  if (key == 0) [[unlikely]] {
-    const pages::slab* const was = pages::page_map::slab_of(block);
-    if (was != nullptr) {
-      base::fault_double_free(block, was->bytes);
-    }
-    base::fault_foreign_pointer("free", block);
-  }
-  if (mark >= pages::large_mark) {
-    pages::slab* const run = pages::page_map::slab_of(block);
-    if (run->start != block) [[unlikely]] {
-      base::fault_misaligned("free", block, run->start, run->bytes);
-    }
-    if (said != detail::class_count) [[unlikely]] {
-      base::fault_wrong_size(block, detail::size_of(said), run->bytes);
-    }
-    auto* const owner = reinterpret_cast<heaps::heap*>(key & ~pages::mark_mask);
-    if (owner->strict && owner != self) [[unlikely]] {
-      base::fault_strict_heap(owner->name, block, platform::thread_number(),
-                              owner->owner_thread.load(std::memory_order_relaxed));
-    }
-    owner->deallocate_large(run);
-    return;
-  }
-  if (said != detail::class_count && said != mark) [[unlikely]] {
-    base::fault_wrong_size(block, detail::size_of(said),
-                           detail::size_of(static_cast<detail::size_class>(mark)));
-  }
-  if ((key ^ self->address()) < detail::class_count) {
-    self->deallocate(block, static_cast<detail::size_class>(mark));
-  } else {
-    self->deallocate_remote(block, key);
-  }
-}
-
 }  // namespace tarn::threads
-
-namespace tarn::detail {
-namespace {
-
-// A shared heap's owner is whoever holds its lock.
-class owning {
- public:
-  explicit owning(heaps::heap* self) noexcept : shared_(self->shared ? self : nullptr) {
-    if (shared_ != nullptr) {
-      shared_->mutex.lock();
-    }
-  }
-  ~owning() {
-    if (shared_ != nullptr) {
-      shared_->mutex.unlock();
-    }
-  }
-  owning(const owning&) = delete;
-  owning& operator=(const owning&) = delete;
-
- private:
-  heaps::heap* shared_;
-};
-
-}  // namespace
-
-void* allocate_slow(heap_front* at, size_class index) noexcept {
-  heaps::heap* const self = threads::ready(at);
-  if (self == nullptr) {
-    return nullptr;
-  }
-  const owning hold(self);
-  return self->allocate(index);
-}
-
-void deallocate_slow(heap_front* at, void* block) noexcept {
-  deallocate_slow(at, block, class_count);
-}
-
-void deallocate_slow(heap_front* at, void* block, size_class index) noexcept {
-  heaps::heap* const self = threads::ready(at);
-  if (self == nullptr) {
-    base::fault_foreign_pointer("free", block);  // nothing was ever allocated
-  }
-  const owning hold(self);
-  threads::deallocate(self, block, index);
-}
-
-void* allocate_any(heap_front* at, std::size_t bytes, std::size_t alignment) noexcept {
-  // A slab starts on a unit, so that is the most its blocks can be aligned to.
-  if (alignment <= pages::unit_bytes && bytes <= largest_class_size) {
-    const size_class index =
-        alignment <= block_alignment ? class_of(bytes) : class_of(bytes, alignment);
-    if (index < class_count) {
-      return allocate(at, index);
-    }
-  }
-  heaps::heap* const self = threads::ready(at);
-  if (self == nullptr) {
-    return nullptr;
-  }
-  const owning hold(self);
-  return self->allocate_large(bytes, alignment, nullptr);
-}
-
-void* allocate_large(heap_front* at, std::size_t bytes, bool* zeroed) noexcept {
-  heaps::heap* const self = threads::ready(at);
-  if (self == nullptr) {
-    return nullptr;
-  }
-  const owning hold(self);
-  return self->allocate_large(bytes, block_alignment, zeroed);
-}
-
-}  // namespace tarn::detail

@@ -22,12 +22,4 @@ heaps::heap* own_heap() noexcept;
 /// time. False when there is no memory.
 bool initialise() noexcept;
 
-/// Spaces of heap objects, locked around a fork.
-void enlist(pages::space& joined) noexcept;
-void delist(pages::space& left) noexcept;
-
-/// Gives back a block, wherever it came from: the slow path behind every free.
-/// `said` is the class that the caller believes in, class_count for none.
-void deallocate(heaps::heap* self, void* block, detail::size_class said) noexcept;
-
 }  // namespace tarn::threads

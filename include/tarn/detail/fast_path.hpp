@@ -19,13 +19,8 @@
 
 #include <tarn/detail/size_class.hpp>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define TARN_ADDRESS_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define TARN_ADDRESS_SANITIZER 1
-#endif
-#endif
+// 1 in a build of the library for AddressSanitizer: free blocks are poisoned then. The
+// inline paths and the library must agree, so it is the library's build that decides.
 #ifndef TARN_ADDRESS_SANITIZER
 #define TARN_ADDRESS_SANITIZER 0
 #endif
@@ -85,8 +80,9 @@ void* allocate_slow(heap_front* at, size_class index) noexcept;
 void deallocate_slow(heap_front* at, void* block) noexcept;
 /// A block for any size and alignment; null when no memory is left.
 void* allocate_any(heap_front* at, std::size_t bytes, std::size_t alignment) noexcept;
-/// A block larger than any class; says whether its bytes are zero.
-void* allocate_large(heap_front* at, std::size_t bytes, bool* zeroed) noexcept;
+/// A block of whole units; `zeroed`, if not null, learns whether its bytes are zero.
+void* allocate_large(heap_front* at, std::size_t bytes, std::size_t alignment,
+                     bool* zeroed) noexcept;
 /// Gives back a block that should have `index`; reports a fault if it has not.
 void deallocate_slow(heap_front* at, void* block, size_class index) noexcept;
 

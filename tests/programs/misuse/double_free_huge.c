@@ -1,7 +1,7 @@
-// A block of 256 MiB freed twice: its address space went back to the system, so it is foreign by then.
+// A block of 256 MiB freed twice: its address space has gone back to the system.
 //@ tarn-only
 //@ signal ABRT
-//@ stderr tarn: free({p}): foreign pointer: not a block of this allocator
+//@ stderr tarn: free({p}): double free of a block of 268435456 bytes
 #include "../check.h"
 
 int main(void) {

@@ -1,0 +1,65 @@
+#include "heap/spaces.hpp"
+
+#include <new>
+
+#include "pages/metadata.hpp"
+
+namespace tarn::heaps {
+namespace {
+
+struct record : pages::space, base::list_links<record> {};
+
+constinit platform::mutex mutex;
+constinit base::list<record> used;
+constinit base::list<record> spare;
+using hold = platform::locked<platform::mutex>;
+
+template <class Each>
+void for_used(Each each) noexcept {
+  for (record* at = used.front(); at != nullptr; at = at->next) {
+    each(at->lock());
+  }
+}
+
+}  // namespace
+
+pages::space* spaces::create(const pages::space_options& options) noexcept {
+  const hold guard(mutex);
+  record* made = spare.front();
+  if (made != nullptr) {
+    spare.remove(made);
+  } else {
+    void* const memory = pages::metadata::allocate(sizeof(record), alignof(record));
+    if (memory == nullptr) {
+      return nullptr;
+    }
+    made = static_cast<record*>(memory);
+  }
+  ::new (made) record{};
+  made->configure(options);
+  used.push_front(made);
+  return made;
+}
+
+void spaces::destroy(pages::space* gone) noexcept {
+  gone->release_all(0);
+  const hold guard(mutex);
+  auto* const ended = static_cast<record*>(gone);
+  used.remove(ended);
+  spare.push_front(ended);
+}
+
+void spaces::lock_all() noexcept {
+  mutex.lock();
+  for_used([](platform::mutex& each) { each.lock(); });
+}
+void spaces::unlock_all() noexcept {
+  for_used([](platform::mutex& each) { each.unlock(); });
+  mutex.unlock();
+}
+void spaces::reset_all() noexcept {
+  for_used([](platform::mutex& each) { each.reset(); });
+  mutex.reset();
+}
+
+}  // namespace tarn::heaps

@@ -1,0 +1,108 @@
+// The slow paths behind the inline ones: find the calling thread's heap, give it one
+// if it has none, lock it if it is shared, and pass the call on.
+#include <tarn/detail/fast_path.hpp>
+
+#include "base/fault.hpp"
+#include "heap/lookup.hpp"
+#include "thread/threads.hpp"
+
+namespace tarn::detail {
+namespace {
+
+using heaps::heap;
+
+// A shared heap's owner is whoever holds its lock.
+class owning {
+ public:
+  explicit owning(heap* self) noexcept : shared_(self->shared ? self : nullptr) {
+    if (shared_ != nullptr) {
+      shared_->mutex.lock();
+    }
+  }
+  ~owning() {
+    if (shared_ != nullptr) {
+      shared_->mutex.unlock();
+    }
+  }
+  owning(const owning&) = delete;
+  owning& operator=(const owning&) = delete;
+
+ private:
+  heap* shared_;
+};
+
+// Calls `attempt` on the calling thread's heap. Where a heap object is current and has
+// no memory, its blocks that this thread freed may still lie in the outbox of the
+// thread's own heap; they are sent, and it is tried once more.
+template <class Attempt>
+void* with_heap(heap_front* at, Attempt attempt) noexcept {
+  heap* const self = threads::ready(at);
+  if (self == nullptr) {
+    return nullptr;
+  }
+  {
+    const owning hold(self);
+    if (void* const block = attempt(*self)) {
+      return block;
+    }
+  }
+  heap* const own = threads::own_heap();
+  if (own == nullptr || own == self) {
+    return nullptr;
+  }
+  own->send_all();
+  const owning hold(self);
+  return attempt(*self);
+}
+
+}  // namespace
+
+void* allocate_slow(heap_front* at, size_class index) noexcept {
+  return with_heap(at, [=](heap& self) { return self.allocate(index); });
+}
+
+void* allocate_large(heap_front* at, std::size_t bytes, std::size_t alignment,
+                     bool* zeroed) noexcept {
+  return with_heap(
+      at, [=](heap& self) { return self.allocate_large(bytes, alignment, zeroed); });
+}
+
+void* allocate_any(heap_front* at, std::size_t bytes, std::size_t alignment) noexcept {
+  // A slab starts on a unit, so that is the most its blocks can be aligned to.
+  if (alignment <= pages::unit_bytes && bytes <= largest_class_size) {
+    const size_class index =
+        alignment <= block_alignment ? class_of(bytes) : class_of(bytes, alignment);
+    if (index < class_count) {
+      return allocate(at, index);
+    }
+  }
+  return allocate_large(at, bytes, alignment, nullptr);
+}
+
+void deallocate_slow(heap_front* at, void* block, size_class said) noexcept {
+  const heaps::found_block found = heaps::find_block("free", block);
+  if (said != class_count && said != found.index) [[unlikely]] {
+    base::fault_wrong_size(block, size_of(said), found.home->bytes);
+  }
+  if (found.large()) {
+    heaps::check_strict(*found.owner, block);
+    found.owner->deallocate_large(found.home);
+    return;
+  }
+  heap* const self = threads::ready(at);
+  if (self == nullptr) {
+    return;  // a block exists, so this thread could not even share the process's heap
+  }
+  const owning hold(self);
+  if (found.owner == self) {
+    self->deallocate(block, found.index);
+  } else {
+    self->deallocate_remote(block, found.owner->address() | found.index);
+  }
+}
+
+void deallocate_slow(heap_front* at, void* block) noexcept {
+  deallocate_slow(at, block, class_count);
+}
+
+}  // namespace tarn::detail
