@@ -65,6 +65,12 @@ static inline int is_zero(const void* p, size_t n) {
 
 static inline int is_aligned(const void* p, size_t alignment) { return ((uintptr_t)p & (alignment - 1)) == 0; }
 
+// After so many seconds a child counts as hung; its alarm ends it. Less when a hang is what is wanted (run.py --prove).
+static inline unsigned hang_seconds(void) {
+  const char* wanted = getenv("HANG_SECONDS");
+  return wanted != NULL ? (unsigned)atoi(wanted) : 10;
+}
+
 // Hides a pointer from the compiler, which would otherwise see the misuse and warn or fold it away.
 static inline void* hidden(const void* p) {
   void* volatile copy = (void*)(uintptr_t)p;

@@ -28,7 +28,7 @@ int main(void) {
   for (int round = 0; round < 60; ++round) {
     pid_t child = fork();
     if (child == 0) {
-      alarm(10);
+      alarm(hang_seconds());
       atexit(at_end);
       pthread_t thread;
       for (int i = 0; i < 3; ++i) {

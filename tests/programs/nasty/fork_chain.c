@@ -20,7 +20,7 @@ static void* generation(void* argument) {
   pid_t child = fork();
   CHECK(child >= 0);
   if (child == 0) {
-    alarm(10);
+    alarm(hang_seconds());
     CHECK(is_filled(p, 5000, (unsigned)left));
     free(p);
     if (left > 0) {

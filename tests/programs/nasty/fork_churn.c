@@ -43,14 +43,14 @@ static void allocate_a_lot(void) {
 }
 
 static void child(int number) {
-  alarm(10);
+  alarm(hang_seconds());
   allocate_a_lot();
   for (int i = 0; i < slots; ++i) free(__atomic_exchange_n(&shared[i], NULL, __ATOMIC_ACQ_REL));
   allocate_a_lot();
   if (number % 8 == 0) {
     pid_t second = fork();
     if (second == 0) {
-      alarm(10);
+      alarm(hang_seconds());
       allocate_a_lot();
       _exit(0);
     }

@@ -21,7 +21,7 @@ static void* forks(void* argument) {
     for (int j = 0; j < 50; ++j) before[j] = malloc((size_t)j * 100 + 1);
     pid_t child = fork();
     if (child == 0) {
-      alarm(10);
+      alarm(hang_seconds());
       pthread_t threads[3];
       for (int j = 0; j < 3; ++j) CHECK(pthread_create(&threads[j], NULL, allocate, NULL) == 0);
       for (int j = 0; j < 50; ++j) free(before[j]);

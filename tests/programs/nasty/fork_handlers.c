@@ -28,7 +28,7 @@ int main(void) {
   for (int i = 0; i < 200; ++i) {
     pid_t child = fork();
     if (child == 0) {
-      alarm(10);
+      alarm(hang_seconds());
       free(malloc(50));
       _exit(0);
     }

@@ -1,5 +1,5 @@
 // siglongjmp out of a handler that interrupted user code, never malloc: the heap stays whole.
-//@ broken-by malloc_overlap blocks_signals
+//@ broken-by malloc_overlap
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/time.h>
