@@ -11,6 +11,7 @@ slow paths are marked unlikely, so the compiler moves them behind it. Listings a
 than the listing names, only the rules are checked.
 """
 
+import difflib
 import os
 import platform
 import re
@@ -153,7 +154,8 @@ def main(verb, object_file):
         if text.split("\n", 1)[0] != expected.split("\n", 1)[0]:
             print("the rules hold; no golden listing of this compiler")
         elif text != expected:
-            raise Bad(f"the fast path is not as in {golden}; if that is meant: listing.py write\n{text}")
+            changes = "\n".join(difflib.unified_diff(expected.splitlines(), text.splitlines(), "golden", "now", "", "", 2, ""))
+            raise Bad(f"the fast path is not as in {golden}; if that is meant: listing.py write\n{changes}")
         else:
             print("the rules hold, and the listing is the golden one")
     else:
