@@ -13,8 +13,12 @@ namespace {
 
 using namespace base::units;
 
-/// Blocks that may wait in depots: a little, and an eighth of what the heap has.
+/// Blocks may wait in depots, where they are cheapest to have again, until the heap
+/// needs new memory: then no more than a little, and an eighth of what the heap has.
 std::size_t depot_budget(const heap& of) noexcept { return 1_MiB + of.slab_bytes.get() / 8; }
+
+/// Batches that one decay gives to the slabs, so that no single call takes long.
+constexpr std::uint32_t most_decayed = 1024;
 
 constexpr std::uint32_t calls_between_ticks = 64;
 
@@ -99,7 +103,6 @@ bool heap::fill_from_slabs(size_class index) noexcept {
       if (source == nullptr) {
         return false;
       }
-      of.available.push_front(source);
     }
     missing -= source->take(bottom + missing, missing);
     if (source->full()) {
@@ -117,6 +120,12 @@ bool heap::fill_from_slabs(size_class index) noexcept {
 }
 
 pages::slab* heap::new_slab(size_class index) noexcept {
+  if (depot_bytes.get() > depot_budget(*this)) {
+    empty_depots();
+    if (pages::slab* const emptied = classes[index].available.front()) {
+      return emptied;
+    }
+  }
   pages::slab* made = adopt_slab(index);
   if (made == nullptr) {
     made = space->allocate_slab(index, address());
@@ -124,6 +133,7 @@ pages::slab* heap::new_slab(size_class index) noexcept {
   if (made != nullptr) {
     slabs.add(1);
     slab_bytes.add(made->units * pages::unit_bytes);
+    classes[index].available.push_front(made);
     note_peak();
   }
   return made;
@@ -168,10 +178,7 @@ void heap::spill(size_class index) noexcept {
   const std::size_t batch = batch_of(index);
   const std::size_t bytes = batch * detail::size_of(index);
   void** const bottom = bottom_of(of.front, index);
-  magazine* fresh = nullptr;
-  if (depot_bytes.get() + bytes <= depot_budget(*this)) {
-    fresh = stock.take(index);
-  }
+  magazine* const fresh = stock.take(index);
   if (fresh != nullptr) {  // the newest, likely in the cache, stay in front
     std::memcpy(bottom_of(fresh, index), bottom + batch, kept * sizeof(void*));
     of.behind.push(of.front);
@@ -214,20 +221,25 @@ void heap::tick() noexcept {
   }
   const std::uint64_t now = platform::now_ms();
   const std::uint32_t delay_ms = base::current_options().purge_delay_ms;
-  if (now >= next_decay_ms) {
-    next_decay_ms = now + delay_ms / 2;
-    decay();
+  if (now >= next_decay_ms && decay()) {
+    next_decay_ms = now + delay_ms / 4;
   }
   space->purge(now, delay_ms);
 }
 
-// What was not needed since the last decay goes back to the slabs.
-void heap::decay() noexcept {
+// What was not needed since the last decay goes back to the slabs. False: there is
+// more to do, at the next tick.
+bool heap::decay() noexcept {
+  std::uint32_t left = most_decayed;
   for (size_class index = 0; index < detail::class_count; ++index) {
     class_state& of = classes[index];
     if (of.front == nullptr) {
       continue;
     }
+    if (of.behind.low > left) {
+      of.behind.low = left;  // the others wait for the next round
+    }
+    left -= of.behind.low;
     magazine* rest_of = nullptr;
     for (magazine* each = of.behind.take_unneeded(); each != nullptr; each = rest_of) {
       rest_of = each->next();
@@ -244,6 +256,7 @@ void heap::decay() noexcept {
       lose(rest, true);
     }
   }
+  return left != 0;
 }
 
 // The front magazine's blocks to their slabs, the array to the stock.
@@ -260,13 +273,7 @@ void heap::drop_front(size_class index) noexcept {
   at = shut_top();
 }
 
-void heap::reclaim() noexcept {
-  collect();
-  flush_all();
-  space->purge_all();
-}
-
-void heap::flush_all() noexcept {
+void heap::empty_depots() noexcept {
   for (size_class index = 0; index < detail::class_count; ++index) {
     class_state& of = classes[index];
     while (of.behind.first != nullptr) {
@@ -276,6 +283,19 @@ void heap::flush_all() noexcept {
       stock.give(full);
     }
     of.behind.low = 0;
+  }
+}
+
+void heap::reclaim() noexcept {
+  collect();
+  flush_all();
+  space->purge_all();
+}
+
+void heap::flush_all() noexcept {
+  empty_depots();
+  for (size_class index = 0; index < detail::class_count; ++index) {
+    class_state& of = classes[index];
     drop_front(index);
     while (of.available.front() != nullptr && of.available.front()->empty()) {
       lose(of.available.front(), true);
@@ -286,6 +306,9 @@ void heap::flush_all() noexcept {
 // ------------------------------------------------------------------- large
 
 void* heap::allocate_large(std::size_t bytes, std::size_t alignment, bool* zeroed) noexcept {
+  if (depot_bytes.get() > depot_budget(*this)) {
+    empty_depots();
+  }
   pages::slab* made = space->allocate_large(bytes, alignment, address());
   if (made == nullptr && bytes <= pages::most_large_bytes) {
     reclaim();

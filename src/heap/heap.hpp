@@ -101,17 +101,19 @@ struct heap : detail::heap_front, base::list_links<heap> {
   bool closed = false;          ///< every call takes the slow path
   bool shared = false;          ///< closed, and used by many threads under `mutex`
   std::atomic<bool> counting{false};  ///< closed, and calls are counted
-  bool strict = false;          ///< no other thread may free its blocks
   std::size_t eager_bytes = 0;  ///< kept by release()
   char name[24] = {};
 
   // -- read by all, seldom written -----------------------------------------
-  alignas(64) std::atomic<ownership> state{ownership::owned};
+  alignas(64) bool strict = false;           ///< no other thread may free its blocks
+  std::atomic<ownership> state{ownership::owned};
   std::atomic<std::uint32_t> generation{0};  ///< of release(): older parcels are void
   std::atomic<std::uint32_t> owner_thread{0};
   std::uint32_t number;
   heap* next_heap = nullptr;  ///< registry: all heaps there ever were
-  owner_counter remote_frees, slabs, slab_bytes, refills, flushes;
+
+  // -- written by the owner, read by all -----------------------------------
+  alignas(64) owner_counter remote_frees, slabs, slab_bytes, refills, flushes;
   owner_counter taken_bytes;  ///< of blocks that are not free in their slabs
   owner_counter depot_bytes;  ///< of those, the ones in depots
   std::atomic<std::uint64_t> large_blocks{0}, large_bytes{0};  ///< now
@@ -183,7 +185,8 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void drop_front(size_class index) noexcept;
   static void bounce(void* block, std::uintptr_t key) noexcept;
   void tick() noexcept;
-  void decay() noexcept;
+  bool decay() noexcept;
+  void empty_depots() noexcept;
 };
 
 /// The entries that a shut magazine shows: null below its end, and full there.

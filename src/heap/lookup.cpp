@@ -25,13 +25,11 @@ found_block find_block(const char* entry, const void* address) noexcept {
   return {owner_in(key), home, large ? detail::class_count : class_in(key)};
 }
 
-void check_strict(const heap& owner, const void* block) noexcept {
-  if (owner.strict) [[unlikely]] {
-    const std::uint32_t self = platform::thread_number();
-    const std::uint32_t its = owner.owner_thread.load(std::memory_order_relaxed);
-    if (self != its) {
-      base::fault_strict_heap(owner.name, block, self, its);
-    }
+void check_strict_slow(const heap& owner, const void* block) noexcept {
+  const std::uint32_t self = platform::thread_number();
+  const std::uint32_t its = owner.owner_thread.load(std::memory_order_relaxed);
+  if (self != its) {
+    base::fault_strict_heap(owner.name, block, self, its);
   }
 }
 

@@ -30,6 +30,11 @@ struct found_block {
 found_block find_block(const char* entry, const void* address) noexcept;
 
 /// Reports a fault if `owner` is strict and belongs to another thread.
-void check_strict(const heap& owner, const void* block) noexcept;
+void check_strict_slow(const heap& owner, const void* block) noexcept;
+inline void check_strict(const heap& owner, const void* block) noexcept {
+  if (owner.strict) [[unlikely]] {
+    check_strict_slow(owner, block);
+  }
+}
 
 }  // namespace tarn::heaps

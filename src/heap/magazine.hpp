@@ -116,7 +116,7 @@ class magazine_stock {
   void clear() noexcept;
 
  private:
-  static constexpr std::uint32_t most = 16;
+  static constexpr std::uint32_t most = 32;
   magazine* first_ = nullptr;
   std::uint32_t count_ = 0;
 };

@@ -119,7 +119,16 @@ void heap::take_in(Own own, Moved moved) noexcept {
 }
 
 void heap::collect() noexcept {
-  take_in([this](void* block, size_class index) { deallocate(block, index); },
+  take_in(
+      [this](void* block, size_class index) {
+        void** const at = top[index];
+        if (!is_full(at)) [[likely]] {  // always full in a closed heap
+          *at = block;
+          top[index] = at + 1;
+        } else {
+          deallocate(block, index);
+        }
+      },
           [this](void* block, std::uintptr_t key) { deallocate_remote(block, key); });
 }
 

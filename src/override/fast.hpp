@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 
 #include <tarn/detail/fast_path.hpp>
 
@@ -60,32 +59,6 @@ extern constinit std::uintptr_t free_mark;
   return block;
 }
 
-/// Whether a block of a class may start at an address, by its offset in a unit: in
-/// a slab of one unit that must be a multiple of the block size, in a larger one
-/// (blocks above 8 KiB) of what size and unit have in common. offset * factor, modulo
-/// 2^32, is below factor for multiples only (D. Lemire, O. Kaser, N. Kurz, "Faster
-/// Remainder by Direct Computation", 2019). The slab checks the rest when it gets the
-/// block back.
-struct start_table {
-  std::uint32_t factor[detail::class_count];
-  consteval start_table() noexcept : factor{} {
-    for (detail::size_class index = 0; index < detail::class_count; ++index) {
-      const pages::class_shape shape = pages::shape_of(index);
-      const std::size_t step = shape.units == 1
-                                   ? shape.block_bytes
-                                   : std::gcd(std::size_t{shape.block_bytes}, pages::unit_bytes);
-      factor[index] = static_cast<std::uint32_t>((std::uint64_t{1} << 32) / step) + 1;
-    }
-  }
-};
-inline constexpr start_table starts;
-[[gnu::always_inline]] inline bool may_start_at(const void* block,
-                                                detail::size_class index) noexcept {
-  const auto offset = static_cast<std::uint16_t>(reinterpret_cast<std::uintptr_t>(block));
-  const std::uint32_t factor = starts.factor[index];
-  return offset * factor < factor;
-}
-
 /// malloc; `slow` is what to do when the magazine is empty or the size is large.
 template <class Slow>
 [[gnu::always_inline]] inline void* allocate(std::size_t bytes, Slow slow) {
@@ -122,7 +95,7 @@ template <class Slow>
   detail::heap_front* const at = detail::local;
   const std::uintptr_t own = detail::key_of(block) ^ reinterpret_cast<std::uintptr_t>(at);
   if (own >= detail::class_count ||
-      !may_start_at(block, static_cast<detail::size_class>(own))) [[unlikely]] {
+      !pages::may_start_at(block, static_cast<detail::size_class>(own))) [[unlikely]] {
     return deallocate_checked(at, block);
   }
   if (is_marked(block)) [[unlikely]] {

@@ -71,13 +71,15 @@ void deallocate_checked(detail::heap_front* at, void* block) noexcept {
   if (block == nullptr) {
     return;
   }
-  if (!heaps::find_block("free", block).large()) {
+  const std::uintptr_t key = detail::key_of(block);
+  if (key != 0 && heaps::class_in(key) < detail::class_count &&
+      pages::may_start_at(block, heaps::class_in(key))) {
     if (is_marked(block)) {
       return freed_twice("free", block);
     }
     mark(block);
   }
-  detail::deallocate(at, block);
+  detail::deallocate_slow(at, block);
 }
 
 void freed_twice(const char* entry, void* block) noexcept {

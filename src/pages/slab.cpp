@@ -40,25 +40,15 @@ std::size_t slab::take(void** end, std::size_t most) noexcept {
   return taken;
 }
 
-void slab::give(void* block_) noexcept {
+void slab::report_bad_give(void* block_) const noexcept {
   const std::size_t number = number_of(block_);
-  char* const first = block(number);
-  if (number >= capacity) [[unlikely]] {
+  if (number >= capacity) {
     base::fault_foreign_pointer("free", block_);  // in the rest behind the last block
   }
-  if (first != block_) [[unlikely]] {
-    base::fault_misaligned("free", block_, first, bytes);
+  if (block(number) != block_) {
+    base::fault_misaligned("free", block_, block(number), bytes);
   }
-  const std::size_t word = number / 64;
-  const std::uint64_t bit = std::uint64_t{1} << (number % 64);
-  if ((free[word] & bit) != 0) [[unlikely]] {
-    base::fault_double_free("free", block_, bytes);
-  }
-  free[word] |= bit;
-  ++free_blocks;
-  if (word < hint) {
-    hint = static_cast<std::uint16_t>(word);
-  }
+  base::fault_double_free("free", block_, bytes);
 }
 
 bool slab::is_valid() const noexcept {

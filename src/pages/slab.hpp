@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 
 #include "base/check.hpp"
 #include "base/list.hpp"
@@ -56,6 +57,32 @@ struct class_shapes {
 };
 inline constexpr class_shapes shapes;
 
+/// Whether a block of a class may start at an address, by its offset in a unit: in
+/// a slab of one unit that must be a multiple of the block size, in a larger one
+/// (blocks above 8 KiB) of what size and unit have in common. offset * factor, modulo
+/// 2^32, is below factor for multiples only (D. Lemire, O. Kaser, N. Kurz, "Faster
+/// Remainder by Direct Computation", 2019). The slab checks the rest when it gets the
+/// block back.
+struct start_table {
+  std::uint32_t factor[detail::class_count];
+  consteval start_table() noexcept : factor{} {
+    for (detail::size_class index = 0; index < detail::class_count; ++index) {
+      const class_shape shape = shape_of(index);
+      const std::size_t step = shape.units == 1
+                                   ? shape.block_bytes
+                                   : std::gcd(std::size_t{shape.block_bytes}, unit_bytes);
+      factor[index] = static_cast<std::uint32_t>((std::uint64_t{1} << 32) / step) + 1;
+    }
+  }
+};
+inline constexpr start_table starts;
+[[gnu::always_inline]] inline bool may_start_at(const void* block,
+                                                detail::size_class index) noexcept {
+  const auto offset = static_cast<std::uint16_t>(reinterpret_cast<std::uintptr_t>(block));
+  const std::uint32_t factor = starts.factor[index];
+  return offset * factor < factor;
+}
+
 /// Written by the owner of the slab only. Invariant:
 ///   free_blocks == number of set bits in free[0, words)  (a large block: 0 words)
 ///   no bit is set in a word below `hint`, none beyond `capacity`
@@ -83,7 +110,19 @@ struct slab : base::list_links<slab> {
   std::size_t take(void** end, std::size_t most) noexcept;
 
   /// Gives a block back. Reports a fault if it is none, or free already.
-  void give(void* block) noexcept;
+  void give(void* block_) noexcept {
+    const std::size_t number = number_of(block_);
+    const std::size_t word = number / 64;
+    const std::uint64_t bit = std::uint64_t{1} << (number % 64);
+    if (number >= capacity || block(number) != block_ || (free[word] & bit) != 0) [[unlikely]] {
+      report_bad_give(block_);
+    }
+    free[word] |= bit;
+    ++free_blocks;
+    if (word < hint) {
+      hint = static_cast<std::uint16_t>(word);
+    }
+  }
 
   /// The block that contains `address`, an address in the slab.
   std::size_t number_of(const void* address) const noexcept {
@@ -95,6 +134,9 @@ struct slab : base::list_links<slab> {
   }
 
   bool is_valid() const noexcept;
+
+ private:
+  [[noreturn]] void report_bad_give(void* block_) const noexcept;
 };
 
 }  // namespace tarn::pages

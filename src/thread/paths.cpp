@@ -80,6 +80,27 @@ void* allocate_any(heap_front* at, std::size_t bytes, std::size_t alignment) noe
 }
 
 void deallocate_slow(heap_front* at, void* block, size_class said) noexcept {
+  // Acquire: the key may name a heap that took the slab over and that this thread has
+  // never met; page_map::set releases.
+  const std::uintptr_t key = key_of(block);
+  __atomic_thread_fence(__ATOMIC_ACQUIRE);
+  const size_class index = heaps::class_in(key);
+  // The usual case is told from the key alone: the slab's description is the owner's
+  // to write, and reading it here would cost both a cache miss.
+  if (key != 0 && index < class_count && (said == class_count || said == index) &&
+      pages::may_start_at(block, index)) [[likely]] {
+    heap* const self = threads::ready(at);
+    if (self == nullptr) {
+      return;  // a block exists, so this thread could not even share the process's heap
+    }
+    const owning hold(self);
+    if ((key ^ self->address()) == index) {
+      self->deallocate(block, index);
+    } else {
+      self->deallocate_remote(block, key);
+    }
+    return;
+  }
   const heaps::found_block found = heaps::find_block("free", block);
   if (said != class_count && said != found.index) [[unlikely]] {
     base::fault_wrong_size(block, size_of(said), found.home->bytes);
@@ -87,17 +108,6 @@ void deallocate_slow(heap_front* at, void* block, size_class said) noexcept {
   if (found.large()) {
     heaps::check_strict(*found.owner, block);
     found.owner->deallocate_large(found.home);
-    return;
-  }
-  heap* const self = threads::ready(at);
-  if (self == nullptr) {
-    return;  // a block exists, so this thread could not even share the process's heap
-  }
-  const owning hold(self);
-  if (found.owner == self) {
-    self->deallocate(block, found.index);
-  } else {
-    self->deallocate_remote(block, found.owner->address() | found.index);
   }
 }
 
