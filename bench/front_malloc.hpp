@@ -1,4 +1,5 @@
 // The malloc form: plain malloc, free and operator new. Which allocator answers is decided by LD_PRELOAD.
+// The functions of all fronts are always_inline, so that no form pays for a wrapper.
 #pragma once
 #include <cstddef>
 #include <cstdlib>
@@ -13,35 +14,37 @@ struct malloc_front {
   using string = std::string;
 
   template <std::size_t Size>
-  void* make() {
+  [[gnu::always_inline]] void* make() {
     return std::malloc(Size);
   }
   template <std::size_t Size>
-  void unmake(void* p) {
+  [[gnu::always_inline]] void unmake(void* p) {
     std::free(p);
   }
 
   // As a C++ program makes an object.
   template <std::size_t Size>
-  void* create() {
+  [[gnu::always_inline]] void* create() {
     return ::operator new(Size);
   }
   template <std::size_t Size>
-  void destroy(void* p) {
+  [[gnu::always_inline]] void destroy(void* p) {
     ::operator delete(p, Size);
   }
 
-  void* allocate(std::size_t bytes) { return std::malloc(bytes); }
-  void deallocate(void* p, std::size_t) { std::free(p); }
+  [[gnu::always_inline]] void* allocate(std::size_t bytes) { return std::malloc(bytes); }
+  [[gnu::always_inline]] void deallocate(void* p, std::size_t) { std::free(p); }
 
-  void* allocate_zeroed(std::size_t bytes) { return std::calloc(1, bytes); }
-  void* reallocate(void* p, std::size_t bytes) { return std::realloc(p, bytes); }
-  void deallocate_c(void* p) { std::free(p); }
+  [[gnu::always_inline]] void* allocate_zeroed(std::size_t bytes) { return std::calloc(1, bytes); }
+  [[gnu::always_inline]] void* reallocate(void* p, std::size_t bytes) { return std::realloc(p, bytes); }
+  [[gnu::always_inline]] void deallocate_c(void* p) { std::free(p); }
 
-  void* allocate_aligned(std::size_t bytes, std::size_t align) { return std::aligned_alloc(align, bytes); }
-  void deallocate_aligned(void* p, std::size_t, std::size_t) { std::free(p); }
+  [[gnu::always_inline]] void* allocate_aligned(std::size_t bytes, std::size_t align) {
+    return std::aligned_alloc(align, bytes);
+  }
+  [[gnu::always_inline]] void deallocate_aligned(void* p, std::size_t, std::size_t) { std::free(p); }
 
-  string make_string() { return {}; }
+  [[gnu::always_inline]] string make_string() { return {}; }
 };
 
 }  // namespace bench

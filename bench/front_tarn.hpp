@@ -22,19 +22,19 @@ struct pooled_front {
   };
 
   template <std::size_t Size>
-  void* make() {
+  [[gnu::always_inline]] void* make() {
     return new block<Size>;
   }
   template <std::size_t Size>
-  void unmake(void* p) {
+  [[gnu::always_inline]] void unmake(void* p) {
     delete static_cast<block<Size>*>(p);
   }
   template <std::size_t Size>
-  void* create() {
+  [[gnu::always_inline]] void* create() {
     return make<Size>();
   }
   template <std::size_t Size>
-  void destroy(void* p) {
+  [[gnu::always_inline]] void destroy(void* p) {
     unmake<Size>(p);
   }
 };
@@ -50,32 +50,32 @@ struct allocator_front {
   };
 
   template <std::size_t Size>
-  void* make() {
+  [[gnu::always_inline]] void* make() {
     return tarn::allocator<block<Size>>{}.allocate(1);
   }
   template <std::size_t Size>
-  void unmake(void* p) {
+  [[gnu::always_inline]] void unmake(void* p) {
     tarn::allocator<block<Size>>{}.deallocate(static_cast<block<Size>*>(p), 1);
   }
   template <std::size_t Size>
-  void* create() {
+  [[gnu::always_inline]] void* create() {
     return make<Size>();
   }
   template <std::size_t Size>
-  void destroy(void* p) {
+  [[gnu::always_inline]] void destroy(void* p) {
     unmake<Size>(p);
   }
 
-  void* allocate(std::size_t bytes) { return tarn::allocator<std::byte>{}.allocate(bytes); }
-  void deallocate(void* p, std::size_t bytes) {
+  [[gnu::always_inline]] void* allocate(std::size_t bytes) { return tarn::allocator<std::byte>{}.allocate(bytes); }
+  [[gnu::always_inline]] void deallocate(void* p, std::size_t bytes) {
     tarn::allocator<std::byte>{}.deallocate(static_cast<std::byte*>(p), bytes);
   }
 
-  void* allocate_zeroed(std::size_t bytes) { return tarn_calloc(1, bytes); }
-  void* reallocate(void* p, std::size_t bytes) { return tarn_realloc(p, bytes); }
-  void deallocate_c(void* p) { tarn_free(p); }
+  [[gnu::always_inline]] void* allocate_zeroed(std::size_t bytes) { return tarn_calloc(1, bytes); }
+  [[gnu::always_inline]] void* reallocate(void* p, std::size_t bytes) { return tarn_realloc(p, bytes); }
+  [[gnu::always_inline]] void deallocate_c(void* p) { tarn_free(p); }
 
-  string make_string() { return {}; }
+  [[gnu::always_inline]] string make_string() { return {}; }
 };
 
 struct heap_front {
@@ -86,29 +86,33 @@ struct heap_front {
   tarn::heap own;
 
   template <std::size_t Size>
-  void* make() {
+  [[gnu::always_inline]] void* make() {
     return own.allocate(Size);
   }
   template <std::size_t Size>
-  void unmake(void* p) {
+  [[gnu::always_inline]] void unmake(void* p) {
     own.deallocate(p, Size);
   }
   template <std::size_t Size>
-  void* create() {
+  [[gnu::always_inline]] void* create() {
     return make<Size>();
   }
   template <std::size_t Size>
-  void destroy(void* p) {
+  [[gnu::always_inline]] void destroy(void* p) {
     unmake<Size>(p);
   }
 
-  void* allocate(std::size_t bytes) { return own.allocate(bytes); }
-  void deallocate(void* p, std::size_t bytes) { own.deallocate(p, bytes); }
-  void* allocate_aligned(std::size_t bytes, std::size_t align) { return own.allocate(bytes, align); }
-  void deallocate_aligned(void* p, std::size_t bytes, std::size_t align) { own.deallocate(p, bytes, align); }
-  void release() { own.release(); }
+  [[gnu::always_inline]] void* allocate(std::size_t bytes) { return own.allocate(bytes); }
+  [[gnu::always_inline]] void deallocate(void* p, std::size_t bytes) { own.deallocate(p, bytes); }
+  [[gnu::always_inline]] void* allocate_aligned(std::size_t bytes, std::size_t align) {
+    return own.allocate(bytes, align);
+  }
+  [[gnu::always_inline]] void deallocate_aligned(void* p, std::size_t bytes, std::size_t align) {
+    own.deallocate(p, bytes, align);
+  }
+  [[gnu::always_inline]] void release() { own.release(); }
 
-  string make_string() { return string(&own); }
+  [[gnu::always_inline]] string make_string() { return string(&own); }
 };
 
 }  // namespace bench

@@ -89,7 +89,7 @@ def fast_path(name, instructions, rules):
 
 def plain_name(symbol):
     """A demangled name without the arguments of templates and functions, and without what is returned."""
-    symbol = symbol.replace("operator()", "call")
+    symbol = re.sub(r" \[clone .*", "", symbol).replace("operator()", "call")
     while True:
         shorter = re.sub(r"<[^<>]*>|\([^()]*\)", "", symbol)
         if shorter == symbol:
@@ -99,7 +99,8 @@ def plain_name(symbol):
 
 def outlined(symbols):
     """The functions of the fast path of which an object file has a copy: somewhere it calls that."""
-    names = (plain_name(line.split(" ", 2)[2]) for line in symbols.splitlines() if re.match(r"[0-9a-f]+ [WwVv] ", line))
+    defined = (line.split(" ", 2) for line in symbols.splitlines())
+    names = (plain_name(symbol) for _, kind, symbol in defined if kind in "TtWwVv")
     return sorted({name for name in names if re.fullmatch(FAST, name)})
 
 
@@ -154,8 +155,8 @@ def main(verb, object_file):
         if text.split("\n", 1)[0] != expected.split("\n", 1)[0]:
             print("the rules hold; no golden listing of this compiler")
         elif text != expected:
-            changes = "\n".join(difflib.unified_diff(expected.splitlines(), text.splitlines(), "golden", "now", "", "", 2, ""))
-            raise Bad(f"the fast path is not as in {golden}; if that is meant: listing.py write\n{changes}")
+            lines = difflib.unified_diff(expected.splitlines(), text.splitlines(), "golden", "now", n=2, lineterm="")
+            raise Bad("\n".join([f"the fast path is not as in {golden}; if that is meant: listing.py write", *lines]))
         else:
             print("the rules hold, and the listing is the golden one")
     else:
