@@ -121,7 +121,7 @@ void append_reason(text& reason, const option_info& option) noexcept {
 constexpr std::size_t most_name_bytes = 32;
 std::size_t slips_between(std::string_view left, std::string_view right) noexcept {
   if (left.size() > most_name_bytes || right.size() > most_name_bytes) return most_name_bytes;
-  unsigned char rows[3][most_name_bytes + 1];
+  unsigned char rows[3][most_name_bytes + 1] = {};
   for (std::size_t column = 0; column <= right.size(); ++column) rows[0][column] = static_cast<unsigned char>(column);
   for (std::size_t row = 1; row <= left.size(); ++row) {
     unsigned char* const now = rows[row % 3];

@@ -94,6 +94,11 @@ class CommandLine(CommandTest):
         self.assertEqual((result.returncode, result.stdout), (2, ""))
         self.assertRegex(result.stderr, r"^tarn: --lib.*; see tarn run --help\n$")
 
+    def test_exit_code_without_a_standard_error(self):
+        script = f"exec 2>&-; '{PATHS.tarn}' run --lib '{PATHS.stub}' -- no-such-program; echo $?"
+        self.assertEqual(subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True,
+                                        env=self.environment).stdout, "127\n")
+
     def test_option_with_a_malformed_value(self):
         self.expect_error(self.run_with_stub("--option", "purge_delay_ms=abc", "--", "true"), 2,
                           "option purge_delay_ms=abc: not a number of milliseconds from 0 to 3600000")

@@ -14,8 +14,9 @@ namespace {
 
 using tarn::command::exit_code;
 
-int report(exit_code code, std::string_view message) {
-  fmt::print(stderr, "tarn: {}\n", message);
+// Not by fmt, which throws when standard error is closed: the exit code must come out all the same.
+int report(exit_code code, const char* message) noexcept {
+  std::fprintf(stderr, "tarn: %s\n", message);
   return static_cast<int>(code);
 }
 
@@ -48,7 +49,7 @@ int run(std::vector<std::string> words) {
   } catch (const CLI::ParseError& error) {
     const auto chosen = application.get_subcommands();
     const std::string help = chosen.empty() ? "tarn --help" : fmt::format("tarn {} --help", chosen.front()->get_name());
-    return report(exit_code::usage, fmt::format("{}; see {}", one_line(error.what()), help));
+    return report(exit_code::usage, fmt::format("{}; see {}", one_line(error.what()), help).c_str());
   }
   return 0;
 }
