@@ -14,9 +14,7 @@ int main() {
                            : ::operator new(0, std::align_val_t{64});
     CHECK(p != nullptr && seen.insert(p).second);
   }
-  int i = 0;
   for (void* p : seen) {
-    static_cast<void>(i++);
     free(p);  // one family: the drop-in's free takes blocks of operator new
   }
 }
