@@ -1,0 +1,125 @@
+/* The locks of the allocator: who takes which while holding which, and a fork that takes them all.
+ * Claims: no deadlock; at the moment of the fork no other thread holds a lock or has half done what one guards.
+ *
+ * Stands for before() in src/thread/fork.cpp against every nesting in the code: `owning` in src/thread/paths.cpp,
+ * registry::acquire, create, destroy and for_idle (src/heap/registry.*) with what heap::adopt_slab and heap::reset
+ * do under it, src/heap/spaces.cpp, src/pages/space.cpp (with the page map, and the records of single mappings
+ * whose lock is taken nowhere else), magazine_stock (src/heap/magazine.cpp), src/pages/metadata.cpp.
+ *
+ * Mutants: SPACES_OPEN does not hold the lock of the list of spaces; PROCESS_LATE takes the process heap after the
+ * registry; PAGE_MAP_EARLY takes the page map before the spaces. */
+
+#define PROCESS 0             /* the shared heap's */
+#define REGISTRY 1
+#define SPACES 2              /* the list of heap objects' spaces, and their records */
+#define OBJECT 3              /* a space of a heap object */
+#define CENTRAL 4             /* the space of all threads' heaps */
+#define PAGE_MAP 5
+#define SINGLES 6             /* records of single mappings */
+#define MAGAZINES 7
+#define METADATA 8
+#define LOCKS 9
+
+byte holder[LOCKS];           /* 0: nobody */
+
+inline lock(which) { atomic { holder[which] == 0 -> holder[which] = _pid } }
+inline unlock(which) { assert(holder[which] == _pid); holder[which] = 0 }
+inline touch(which) { lock(which); unlock(which) }
+
+/* A choice is made before the lock is asked for: `:: true ->` goes first, or spin would choose what is free. */
+
+/* What allocating from a space, or giving back to it, takes in turn. */
+inline use_space(which) {
+  lock(which);
+  if
+  :: true -> touch(PAGE_MAP)
+  :: true -> touch(SINGLES); touch(METADATA)
+  :: true -> touch(SINGLES)
+  :: skip
+  fi;
+  unlock(which)
+}
+
+/* The slow path of a thread's heap; `use_idle` is adopt_slab or acquire. */
+inline use_idle() {
+  lock(REGISTRY);
+  if
+  :: true -> use_space(CENTRAL); touch(MAGAZINES)
+  :: true -> touch(METADATA)
+  fi;
+  unlock(REGISTRY)
+}
+
+inline use_heap() {
+  if
+  :: true -> use_idle()
+  :: true -> use_space(CENTRAL)
+  :: true -> touch(MAGAZINES)
+  :: true -> touch(METADATA)
+  fi
+}
+
+inline use_object() {
+  if
+  :: true -> lock(SPACES); touch(METADATA); unlock(SPACES)       /* a new one */
+  :: true -> use_space(OBJECT); touch(MAGAZINES)
+  :: true -> lock(REGISTRY); use_space(CENTRAL); touch(MAGAZINES); unlock(REGISTRY)  /* destroyed: sends its outbox */
+  fi
+}
+
+proctype worker() {
+  if
+  :: true -> lock(PROCESS); use_heap(); unlock(PROCESS)
+  :: true -> use_heap()
+  :: true -> use_object()
+  fi
+}
+
+proctype forker() {
+  byte which;
+#ifdef PROCESS_LATE
+  lock(REGISTRY);
+  lock(PROCESS);
+#else
+  lock(PROCESS);
+  lock(REGISTRY);
+#endif
+#ifndef SPACES_OPEN
+  lock(SPACES);
+#endif
+#ifdef PAGE_MAP_EARLY
+  lock(PAGE_MAP);
+#endif
+  lock(OBJECT);
+  lock(CENTRAL);
+#ifndef PAGE_MAP_EARLY
+  lock(PAGE_MAP);
+#endif
+  lock(MAGAZINES);
+  lock(METADATA);
+  atomic {                    /* fork() */
+    do
+    :: which < LOCKS -> assert(holder[which] == 0 || holder[which] == _pid); which++
+    :: else -> break
+    od
+  };
+  unlock(METADATA);
+  unlock(MAGAZINES);
+  unlock(PAGE_MAP);
+  unlock(CENTRAL);
+  unlock(OBJECT);
+#ifndef SPACES_OPEN
+  unlock(SPACES);
+#endif
+  unlock(REGISTRY);
+  unlock(PROCESS)
+}
+
+init {
+  atomic {
+    run worker();
+    run worker();
+    run forker();
+    run forker()
+  }
+}

@@ -1,0 +1,158 @@
+/* One heap that loses its owner while blocks are on their way to it, is tended, adopted from, and acquired.
+ * Claims: never do two threads act for the heap at once; when all is quiet, nothing waits in the inbox of an idle
+ * heap; each block arrived once; the heap stands in the list of idle ones.
+ *
+ * Stands for heap::retire, heap::tend, heap::send and the states in heap::adopt_slab (src/heap/remote.cpp),
+ * registry::acquire and registry::give_idle (src/heap/registry.cpp). Each statement is one atomic operation, in
+ * sequentially consistent order; idle_weak.cpp asks what is left of that under the memory model of C++.
+ *
+ * Mutants: SENDER_BLIND does not look at the state after posting; OWNER_BLIND does not look into the inbox after
+ * going idle; TENDER_ONCE does not look again; TEND_UNASKED and ACQUIRE_UNASKED store where a compare-exchange stands;
+ * ADOPTER_BLIND gives the heap back without a look. */
+
+#define BLOCKS 2
+#define OWNED 0
+#define IDLE 1
+#define TENDING 2
+
+byte state = OWNED;
+byte waiting = 0;             /* the inbox, a bit for each block; inbox.pml has its inside */
+byte arrived = 0;             /* the same for blocks that the heap took in */
+byte acting = 1;              /* threads that may touch the heap's inside */
+bool listed = false;
+bool locked = false;          /* the registry's lock */
+
+inline collect() {
+  atomic { batch = waiting; waiting = 0 };
+  assert(acting == 1);
+  atomic {
+    assert((arrived & batch) == 0);
+    arrived = arrived | batch;
+    batch = 0
+  }
+}
+
+/* The state goes from IDLE to `wanted`; `got` says whether it did. */
+inline claim(wanted) {
+  atomic {
+    got = (state == IDLE);
+    if
+    :: got -> state = wanted; acting++
+    :: else -> skip
+    fi
+  }
+}
+
+inline leave() {
+  atomic { acting--; state = IDLE }
+}
+
+inline tend() {
+  do
+  :: waiting == 0 -> break
+  :: else ->
+#ifdef TEND_UNASKED
+     atomic { state = TENDING; acting++; got = true };
+#else
+     claim(TENDING);
+#endif
+     if
+     :: !got -> break
+     :: else -> collect(); leave()
+     fi;
+#ifdef TENDER_ONCE
+     break
+#endif
+  od
+}
+
+inline retire() {
+  collect();
+  leave();
+#ifndef OWNER_BLIND
+  tend();
+#endif
+  atomic { !locked -> locked = true };
+  assert(!listed);
+  listed = true;
+  locked = false
+}
+
+proctype first_owner() {
+  byte batch; bool got;
+  retire()
+}
+
+proctype sender(byte block) {
+  byte batch; bool got;
+  waiting = waiting | (1 << block);
+#ifndef SENDER_BLIND
+  if
+  :: state == IDLE -> tend()
+  :: else -> skip
+  fi
+#endif
+}
+
+/* A thread that starts: takes the heap if it can, uses it, ends. */
+proctype next_owner() {
+  byte batch; bool got;
+  atomic { !locked -> locked = true };
+  if
+  :: listed ->
+#ifdef ACQUIRE_UNASKED
+     atomic { state = OWNED; acting++; got = true };
+#else
+     claim(OWNED);
+#endif
+     if
+     :: got -> listed = false
+     :: else -> skip
+     fi
+  :: else -> skip
+  fi;
+  locked = false;
+  if
+  :: got -> retire()
+  :: else -> skip
+  fi
+}
+
+/* A thread that looks for a slab in idle heaps. */
+proctype adopter() {
+  byte batch; bool got;
+  atomic { !locked -> locked = true };
+  if
+  :: listed ->
+     claim(TENDING);
+     if
+     :: got ->
+        collect();
+        leave();
+#ifndef ADOPTER_BLIND
+        tend()
+#endif
+     :: else -> skip
+     fi
+  :: else -> skip
+  fi;
+  locked = false
+}
+
+init {
+  byte block = 0;
+  atomic {
+    run first_owner();
+    run next_owner();
+    run adopter();
+    do
+    :: block < BLOCKS -> run sender(block); block++
+    :: else -> break
+    od
+  }
+  (_nr_pr == 1);
+  assert(state == IDLE && acting == 0);
+  assert(waiting == 0);
+  assert(arrived == (1 << BLOCKS) - 1);
+  assert(listed)
+}

@@ -1,0 +1,176 @@
+// The last look of a heap that goes idle, and of whoever tends it, against a block that arrives at that moment, under
+// the memory model of C++: idle.pml again, with loads that may be old and stores that may be late. Relacy runs every
+// interleaving of the two threads, with every value that a load may give.
+//
+// inbox.hpp is compiled as it is, over Relacy's atomics; heap::send, heap::retire and heap::tend (src/heap/remote.cpp)
+// are copied below, since a whole heap is too much for an exhaustive search.
+//
+// usage: models_idle_weak [MUTANT]; exits 1 when a block is stranded or two threads race. The mutants stand in main.
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "heap/magazine.hpp"
+
+#include <relacy/relacy.hpp>
+
+// Relacy's macros of these names add a place in the source to each use.
+#undef memory_order_relaxed
+#undef memory_order_acquire
+#undef memory_order_release
+#undef memory_order_seq_cst
+
+namespace {
+
+// What the code says, and what a mutant may change.
+struct memory_orders {
+  rl::memory_order post = rl::mo_seq_cst;   // inbox::post
+  rl::memory_order take = rl::mo_acquire;   // inbox::take_all
+  rl::memory_order empty = rl::mo_seq_cst;  // inbox::empty
+  rl::memory_order idle = rl::mo_seq_cst;   // state = idle, in retire and tend
+  rl::memory_order look = rl::mo_seq_cst;   // the sender's look at the state
+} orders;
+
+}  // namespace
+
+// The std of inbox.hpp: Relacy's atomics under the names of the standard.
+namespace modelled {
+
+using std::size_t;
+using std::uint32_t;
+using std::uintptr_t;
+
+inline constexpr rl::memory_order memory_order_relaxed = rl::mo_relaxed;
+inline constexpr rl::memory_order memory_order_acquire = rl::mo_acquire;
+inline constexpr rl::memory_order memory_order_release = rl::mo_release;
+enum sequential { memory_order_seq_cst };
+
+template <class T>
+class atomic {
+ public:
+  atomic(T value) : value_(value) {}
+
+  T load(rl::memory_order order) const { return value_.load(order, $); }
+  T load(sequential) const { return value_.load(orders.empty, $); }
+  T exchange(T value, rl::memory_order) { return value_.exchange(value, orders.take, $); }
+  // Never fails for no reason: that only sends the caller's loop round once more.
+  bool compare_exchange_weak(T& expected, T value, sequential, rl::memory_order failed) {
+    return value_.compare_exchange_strong(expected, value, orders.post, $, failed, $);
+  }
+
+ private:
+  rl::atomic<T> value_;
+};
+
+}  // namespace modelled
+
+#define std modelled
+#include "heap/inbox.hpp"
+#undef std
+
+namespace {
+
+using tarn::heaps::inbox;
+using tarn::heaps::parcel;
+
+enum ownership : int { owned, idle, tending };
+
+// The second parcel meets the tender of the first. A second sender would multiply the executions to billions, and
+// add nothing that idle.pml has not.
+constexpr unsigned sent_parcels = 2;
+
+struct going_idle : rl::test_suite<going_idle, 2> {
+  inbox in;
+  rl::atomic<int> state;
+  rl::var<int> arrived;  // the inside of the heap: whoever acts for it writes it
+  parcel parcels[sent_parcels];
+  rl::var<int> contents[sent_parcels];
+
+  void before() {
+    state.store(owned, rl::mo_relaxed, $);
+    arrived($) = 0;
+  }
+
+  void collect() {
+    for (parcel* sent = in.take_all(); sent != nullptr; sent = sent->next) {
+      arrived($) = arrived($) + contents[sent - parcels]($);
+    }
+  }
+
+  void tend() {
+    while (!in.empty()) {
+      int expected = idle;
+      if (!state.compare_exchange_strong(expected, tending, rl::mo_seq_cst, $)) {
+        return;
+      }
+      collect();
+      state.store(idle, orders.idle, $);
+    }
+  }
+
+  void retire() {
+    collect();
+    state.store(idle, orders.idle, $);
+    tend();
+  }
+
+  void send(unsigned number) {
+    contents[number]($) = 1;
+    in.post(&parcels[number]);
+    if (state.load(orders.look, $) == idle) {
+      tend();
+    }
+  }
+
+  void thread(unsigned number) {
+    if (number == 0) {
+      retire();
+      return;
+    }
+    for (unsigned at = 0; at < sent_parcels; ++at) {
+      send(at);
+    }
+  }
+
+  void after() {
+    RL_ASSERT(state.load(rl::mo_relaxed, $) == idle);
+    RL_ASSERT(in.empty());
+    RL_ASSERT(arrived($) == static_cast<int>(sent_parcels));
+  }
+};
+
+struct mutant {
+  const char* name;
+  rl::memory_order memory_orders::*which;
+  rl::memory_order weaker;
+};
+constexpr mutant mutants[] = {
+    {"WEAK_POST", &memory_orders::post, rl::mo_acq_rel},    {"WEAK_EMPTY", &memory_orders::empty, rl::mo_acquire},
+    {"WEAK_IDLE", &memory_orders::idle, rl::mo_release},    {"WEAK_LOOK", &memory_orders::look, rl::mo_acquire},
+    {"RELAXED_POST", &memory_orders::post, rl::mo_relaxed}, {"RELAXED_TAKE", &memory_orders::take, rl::mo_relaxed},
+};
+
+}  // namespace
+
+int main(int count, char** words) {
+  if (count > 1) {
+    const mutant* wanted = nullptr;
+    for (const mutant& each : mutants) {
+      if (std::strcmp(each.name, words[1]) == 0) {
+        wanted = &each;
+      }
+    }
+    if (wanted == nullptr) {
+      std::cerr << words[1] << ": no such mutant\n";
+      return 2;
+    }
+    orders.*wanted->which = wanted->weaker;
+  }
+  rl::test_params search;
+  search.search_type = rl::fair_full_search_scheduler_type;
+  search.iteration_count = 100'000'000;  // more than there are
+  const bool holds = rl::simulate<going_idle>(search);
+  std::cout << (holds ? "holds in all of " : "fails after ") << search.stop_iteration << " executions\n";
+  return holds ? 0 : 1;
+}
