@@ -88,6 +88,8 @@ class ledger {
   std::mutex mutex;
   std::size_t budget = 0;
   char* next_place = nullptr;
+  char* near_place = nullptr;
+  bool always_near = false;
 
   enum class kind { mapped, read_only, made_writable };
 
@@ -226,13 +228,17 @@ void enter(std::atomic<std::uint64_t>& kind) noexcept {
 
 bool is_pages(std::size_t bytes) noexcept { return bytes != 0 && bytes % page_bytes() == 0; }
 
-void* map_at(char* place, std::size_t bytes, int protection) noexcept {
-  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (place != nullptr ? MAP_FIXED_NOREPLACE : 0);
-  void* const start = ::mmap(place, bytes, protection, flags, -1, 0);
-  if (start == MAP_FAILED) {
+void* map_somewhere(void* wish, std::size_t bytes, int protection) noexcept {
+  void* const start = ::mmap(wish, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return start == MAP_FAILED ? nullptr : start;
+}
+
+void* map_exactly(char* place, std::size_t bytes, std::size_t alignment) noexcept {
+  if (!base::is_aligned(place, alignment)) {
     return nullptr;
   }
-  if (place != nullptr && start != place) {  // a kernel without MAP_FIXED_NOREPLACE
+  void* const start = map_somewhere(place, bytes, PROT_READ | PROT_WRITE);
+  if (start != nullptr && start != place) {
     ::munmap(start, bytes);
     return nullptr;
   }
@@ -240,12 +246,12 @@ void* map_at(char* place, std::size_t bytes, int protection) noexcept {
 }
 
 // The aligned middle of a larger mapping.
-void* map_aligned(std::size_t bytes, std::size_t alignment) noexcept {
+void* map_aligned(void* wish, std::size_t bytes, std::size_t alignment) noexcept {
   const std::size_t slack = alignment - page_bytes();
   if (bytes > SIZE_MAX - slack) {
     return nullptr;
   }
-  char* const first = static_cast<char*>(map_at(nullptr, bytes + slack, PROT_READ | PROT_WRITE));
+  char* const first = static_cast<char*>(map_somewhere(wish, bytes + slack, PROT_READ | PROT_WRITE));
   if (first == nullptr) {
     return nullptr;
   }
@@ -266,7 +272,7 @@ std::size_t page_bytes() noexcept {
   return bytes;
 }
 
-void* map(std::size_t bytes, std::size_t alignment) noexcept {
+void* map(std::size_t bytes, std::size_t alignment, void* wish) noexcept {
   if (!is_pages(bytes) || !base::is_power_of_two(alignment) || alignment < page_bytes()) {
     violated("map", nullptr, bytes, "not whole pages, or no alignment");
   }
@@ -283,9 +289,10 @@ void* map(std::size_t bytes, std::size_t alignment) noexcept {
     failures().count_refusal();
     return nullptr;
   }
-  void* const start = place == nullptr                     ? map_aligned(bytes, alignment)
-                      : base::is_aligned(place, alignment) ? map_at(place, bytes, PROT_READ | PROT_WRITE)
-                                                           : nullptr;
+  if (all.near_place != nullptr && (wish == nullptr || all.always_near)) {
+    wish = all.near_place;
+  }
+  void* const start = place == nullptr ? map_aligned(wish, bytes, alignment) : map_exactly(place, bytes, alignment);
   if (start != nullptr) {
     all.add(start, bytes, ledger::kind::mapped);
     counters.mapped(bytes);
@@ -304,7 +311,7 @@ void* map_read_only(std::size_t bytes) noexcept {
   if (failures().next()) {
     return nullptr;
   }
-  void* const start = map_at(nullptr, bytes, PROT_READ);
+  void* const start = map_somewhere(nullptr, bytes, PROT_READ);
   if (start != nullptr) {
     all.add(start, bytes, ledger::kind::read_only);
   }
@@ -384,7 +391,11 @@ bool move(void* start, std::size_t bytes, void* place, std::size_t place_bytes) 
       !all.is_whole(place, place_bytes) || bytes > place_bytes) {
     violated("move", start, bytes, "not from one whole mapping to a larger one");
   }
+  // The kernel takes the place's own pages away before it can fail.
   if (failures().next() || ::mremap(start, bytes, place_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) == MAP_FAILED) {
+    ::munmap(place, place_bytes);
+    all.remove(place, place_bytes);
+    counters.unmapped(place_bytes);
     return false;
   }
   all.remove(start, bytes);
@@ -466,6 +477,7 @@ void reset() noexcept {
   failures().reset();
   set_budget(0);
   map_next_at(nullptr);
+  map_near(nullptr, false);
   growth_refused = purges_refused = false;
   address_space = 0;
   memory = usual_memory;
@@ -484,6 +496,11 @@ void set_budget(std::size_t bytes) noexcept {
 void map_next_at(void* place) noexcept {
   const std::lock_guard hold(mapped().mutex);
   mapped().next_place = static_cast<char*>(place);
+}
+void map_near(void* place, bool always) noexcept {
+  const std::lock_guard hold(mapped().mutex);
+  mapped().near_place = static_cast<char*>(place);
+  mapped().always_near = always;
 }
 void refuse_growth(bool refused) noexcept { growth_refused = refused; }
 void refuse_purges(bool refused) noexcept { purges_refused = refused; }

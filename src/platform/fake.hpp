@@ -27,6 +27,8 @@ std::uint64_t refused_requests() noexcept;
 void set_budget(std::size_t bytes) noexcept;
 /// The next map() is at `place`, where nothing may be; map() fails when it cannot be.
 void map_next_at(void* place) noexcept;
+/// From now on map() looks for room at `place` first; `always`: whatever its caller wishes. Null: no more.
+void map_near(void* place, bool always) noexcept;
 /// No mapping grows in place from now on.
 void refuse_growth(bool refused) noexcept;
 /// purge() has no effect from now on, as with locked memory.

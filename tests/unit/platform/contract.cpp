@@ -83,6 +83,24 @@ TEST(CONTRACT, map_leaves_nothing_beside_what_it_gives) {
   }
 }
 
+TEST(CONTRACT, map_takes_a_wish) {
+  char* const hole = static_cast<char*>(platform::map(8_MiB, 64_KiB));
+  ASSERT_NE(hole, nullptr);
+  platform::unmap(hole, 8_MiB);
+  char* const first = static_cast<char*>(platform::map(64_KiB, 64_KiB, hole + 1_MiB));
+  EXPECT_EQ(first, hole + 1_MiB);
+  char* const second = static_cast<char*>(platform::map(64_KiB, 64_KiB, hole + 1_MiB));  // something is there
+  ASSERT_NE(second, nullptr);
+  EXPECT_NE(second, first);
+  char* const third = static_cast<char*>(platform::map(64_KiB, 1_MiB, hole + 3_MiB));
+  ASSERT_NE(third, nullptr);
+  EXPECT_TRUE(tarn::base::is_aligned(third, 1_MiB));
+  *second = *third = 1;
+  for (char* each : {first, second, third}) {
+    platform::unmap(each, 64_KiB);
+  }
+}
+
 TEST(CONTRACT, map_says_null_to_the_absurd_and_leaves_errno_alone) {
   errno = 77;
   EXPECT_EQ(platform::map(std::size_t{1} << 62, page), nullptr);
@@ -167,6 +185,20 @@ TEST(CONTRACT, move_carries_the_pages) {
   EXPECT_TRUE(is_zero(to + 4 * page, 12 * page));
   to[16 * page - 1] = 1;
   platform::unmap(to, 16 * page);
+}
+
+TEST(CONTRACT, a_move_that_fails_leaves_the_pages_where_they_are) {
+  char* const from = static_cast<char*>(platform::map(4 * page, page));
+  char* const to = static_cast<char*>(platform::map(16 * page, page));
+  ASSERT_TRUE(from != nullptr && to != nullptr);
+  from[0] = 3;
+  // The kernel moves one mapping, not several.
+  ASSERT_EQ(mprotect(from + 2 * page, page, PROT_READ), 0);
+  errno = 77;
+  EXPECT_FALSE(platform::move(from, 4 * page, to, 16 * page));
+  EXPECT_EQ(errno, 77);
+  EXPECT_EQ(from[0], 3);
+  platform::unmap(from, 4 * page);
 }
 
 TEST(CONTRACT, purge_gives_pages_back_and_they_read_as_zero) {

@@ -67,16 +67,17 @@ TEST_F(fake_platform, every_kind_of_page_request_can_fail) {
   fake::fail_request(1);
   EXPECT_FALSE(make_writable(table, page));
   fake::fail_request(1);
-  EXPECT_FALSE(move(first, page, second, 2 * page));
-  fake::fail_request(1);
   EXPECT_FALSE(resize(second, 2 * page, 3 * page));
   fake::fail_request(1);
   EXPECT_FALSE(prefault(second, page));
-  EXPECT_EQ(*first, 7);
   EXPECT_EQ(fake::mappings(), before);
   EXPECT_EQ(mapped_bytes(), mapped);
+  fake::fail_request(1);
+  EXPECT_FALSE(move(first, page, second, 2 * page));
+  EXPECT_EQ(*first, 7);
+  EXPECT_EQ(fake::mappings().size(), before.size() - 1);  // the place is gone
+  EXPECT_EQ(mapped_bytes(), mapped - 2 * page);
   unmap(first, page);
-  unmap(second, 2 * page);
 }
 
 TEST_F(fake_platform, keeps_to_a_budget) {
@@ -128,6 +129,22 @@ TEST_F(fake_platform, maps_where_it_is_told) {
   void* const elsewhere = map(page, page);  // once only
   EXPECT_NE(elsewhere, hole);
   unmap(elsewhere, page);
+}
+
+TEST_F(fake_platform, maps_near_where_it_is_told) {
+  char* const hole = static_cast<char*>(map(4_MiB, 2_MiB));
+  ASSERT_NE(hole, nullptr);
+  unmap(hole, 4_MiB);
+  fake::map_near(hole + 1_MiB, false);
+  char* const first = static_cast<char*>(map(page, page));
+  EXPECT_EQ(first, hole + 1_MiB);
+  char* const wished = static_cast<char*>(map(page, page, hole));
+  EXPECT_EQ(wished, hole);
+  unmap(first, page);
+  unmap(wished, page);
+  fake::map_near(hole + 1_MiB, true);
+  EXPECT_EQ(map(page, page, hole), hole + 1_MiB);
+  unmap(hole + 1_MiB, page);
 }
 
 TEST_F(fake_platform, a_refused_purge_keeps_the_contents) {
