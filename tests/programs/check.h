@@ -65,6 +65,13 @@ static inline int is_zero(const void* p, size_t n) {
 
 static inline int is_aligned(const void* p, size_t alignment) { return ((uintptr_t)p & (alignment - 1)) == 0; }
 
+// What other threads freed comes back to its owner in batches: this makes the calling thread send and fetch them.
+static inline void fetch_frees(void) {
+  malloc_trim(0);
+  for (int i = 0; i < 20000; ++i) CHECK(malloc(64) != NULL);
+  malloc_trim(0);
+}
+
 // After so many seconds a child counts as hung; its alarm ends it. Less when a hang is what is wanted (run.py --prove).
 static inline unsigned hang_seconds(void) {
   const char* wanted = getenv("HANG_SECONDS");

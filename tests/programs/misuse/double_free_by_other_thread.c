@@ -1,4 +1,4 @@
-// Freed by its owner, then by another thread.
+// Freed by its owner, then by another thread: seen at the latest when the owner fetches it.
 //@ tarn-only
 //@ signal ABRT
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
@@ -17,5 +17,6 @@ int main(void) {
   free(p);
   pthread_t thread;
   CHECK(pthread_create(&thread, NULL, release, hidden(p)) == 0 && pthread_join(thread, NULL) == 0);
+  fetch_frees();
   return 0;
 }

@@ -1,4 +1,4 @@
-// The block of a thread that ended, freed twice.
+// The block of a thread that ended, freed twice: seen at the latest when the owner fetches it.
 //@ tarn-only
 //@ signal ABRT
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
@@ -21,5 +21,6 @@ int main(void) {
   note_pointer("p", p);
   free(p);
   free(hidden(p));
+  fetch_frees();
   return 0;
 }

@@ -1,4 +1,4 @@
-// Freed once by each of two threads, neither of which owns it.
+// Freed once by each of two threads, neither of which owns it: seen at the latest when the owner fetches it.
 //@ tarn-only
 //@ signal ABRT
 //@ stderr tarn: free({p}): double free of a block of 64 bytes
@@ -19,5 +19,6 @@ int main(void) {
     CHECK(pthread_create(&thread, NULL, release, hidden(p)) == 0);
     CHECK(pthread_join(thread, NULL) == 0);
   }
+  fetch_frees();
   return 0;
 }
