@@ -21,7 +21,7 @@ class allocator {
   constexpr allocator(const allocator<U>&) noexcept {}
 
   /// Throws std::bad_alloc.
-  [[nodiscard]] T* allocate(std::size_t n) {
+  [[nodiscard, gnu::always_inline]] T* allocate(std::size_t n) {
     if (n > std::numeric_limits<std::ptrdiff_t>::max() / sizeof(T)) [[unlikely]] {
       detail::throw_bad_alloc();
     }
@@ -32,7 +32,7 @@ class allocator {
     return static_cast<T*>(block);
   }
 
-  void deallocate(T* block, std::size_t n) noexcept {
+  [[gnu::always_inline]] void deallocate(T* block, std::size_t n) noexcept {
     detail::deallocate(detail::local, block, n * sizeof(T), alignof(T));
   }
 

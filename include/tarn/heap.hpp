@@ -40,7 +40,8 @@ class heap : public std::pmr::memory_resource {
 
   /// At least `bytes` bytes at a multiple of `alignment`, a power of two. Never null;
   /// throws std::bad_alloc at the limit or without memory.
-  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment = detail::block_alignment) {
+  [[nodiscard, gnu::always_inline]] void* allocate(
+      std::size_t bytes, std::size_t alignment = detail::block_alignment) {
     void* const block = try_allocate(bytes, alignment);
     if (block == nullptr) [[unlikely]] {
       detail::throw_bad_alloc();
@@ -48,8 +49,8 @@ class heap : public std::pmr::memory_resource {
     return block;
   }
   /// As allocate, but null instead of an exception.
-  [[nodiscard]] void* try_allocate(std::size_t bytes,
-                                   std::size_t alignment = detail::block_alignment) noexcept {
+  [[nodiscard, gnu::always_inline]] void* try_allocate(
+      std::size_t bytes, std::size_t alignment = detail::block_alignment) noexcept {
     return detail::allocate(front_, bytes, alignment);
   }
 

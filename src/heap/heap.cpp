@@ -111,6 +111,7 @@ bool heap::fill_from_slabs(size_class index) noexcept {
   }
   const std::size_t taken = wanted - missing;
   taken_bytes.add(taken * detail::size_of(index));
+  note_growth();
   if (missing != 0) {
     std::memmove(bottom, bottom + missing, taken * sizeof(void*));
   }
@@ -189,6 +190,32 @@ void heap::spill(size_class index) noexcept {
     std::memmove(bottom, bottom + batch, kept * sizeof(void*));
   }
   top_of(index) = bottom_of(of.front, index) + kept;
+  shrink();
+}
+
+// When half of what was in use is not any more, all that waits goes to the slabs, and
+// empty ones back to the space: a program that frees in bulk may not come by again.
+// One that needs it all again at once is left alone until it has grown beyond that.
+void heap::shrink() noexcept {
+  const std::uint64_t in_use = taken_bytes.get() - depot_bytes.get();
+  if (in_use >= most_in_use / 2 || most_in_use < shrink_from) {
+    return;
+  }
+  flush_all();
+  shrunk_from = most_in_use;
+  most_in_use = in_use;
+}
+
+void heap::note_growth() noexcept {
+  const std::uint64_t in_use = taken_bytes.get() - depot_bytes.get();
+  if (in_use <= most_in_use) {
+    return;
+  }
+  most_in_use = in_use;
+  if (shrunk_from != 0 && in_use >= shrunk_from / 2) {
+    shrink_from = 2 * shrunk_from;  // it was a wave
+    shrunk_from = 0;
+  }
 }
 
 void heap::give_to_slabs(void** blocks, std::size_t count, size_class index) noexcept {
@@ -396,6 +423,8 @@ void heap::reset() noexcept {
   name[0] = 0;
   resource = nullptr;
   slow_calls = 0;
+  most_in_use = shrunk_from = 0;
+  shrink_from = least_shrunk_bytes;
   next_decay_ms = 0;
   owner_thread = 0;
   for (owner_counter* each : {&remote_frees, &slabs, &slab_bytes, &refills, &flushes, &taken_bytes, &depot_bytes}) {

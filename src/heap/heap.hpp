@@ -72,6 +72,9 @@ class recent_blocks {
   std::atomic<const void*> blocks_[count] = {};
 };
 
+/// A heap with less in use is not worth a look at how much of it is still needed.
+inline constexpr std::uint64_t least_shrunk_bytes = std::uint64_t{32} << 20;
+
 /// The slow side of one size class.
 struct class_state {
   magazine* front = nullptr;          ///< the array that `top` points into; null: none yet
@@ -97,6 +100,9 @@ struct heap : detail::heap_front, base::list_links<heap> {
   outbox out;
   recent_blocks grown;
   std::uint32_t slow_calls = 0;
+  std::uint64_t most_in_use = 0;  ///< bytes, since the last shrink
+  std::uint64_t shrunk_from = 0;  ///< most_in_use before that
+  std::uint64_t shrink_from = least_shrunk_bytes;  ///< least most_in_use to shrink at
   std::uint64_t next_decay_ms = 0;
   bool closed = false;          ///< every call takes the slow path
   bool shared = false;          ///< closed, and used by many threads under `mutex`
@@ -186,6 +192,8 @@ struct heap : detail::heap_front, base::list_links<heap> {
   static void bounce(void* block, std::uintptr_t key) noexcept;
   void tick() noexcept;
   bool decay() noexcept;
+  void shrink() noexcept;
+  void note_growth() noexcept;
   void empty_depots() noexcept;
 };
 

@@ -2,6 +2,8 @@
 #include <cstring>
 #include <new>
 
+#include "base/fault.hpp"
+#include "heap/free_mark.hpp"
 #include "heap/heap.hpp"
 #include "heap/lookup.hpp"
 #include "heap/registry.hpp"
@@ -9,6 +11,9 @@
 
 namespace tarn::heaps {
 namespace {
+
+/// Blocks whose cache lines are asked for before they are marked.
+constexpr std::uint32_t ahead = 16;
 
 /// Calls `each` for every block of `sent`. A parcel that counts no blocks is a
 /// block itself: see bounce.
@@ -19,6 +24,9 @@ void for_blocks(parcel* sent, Each each) {
     return;
   }
   for (std::uint32_t at = 0; at < sent->count; ++at) {
+    if (marks_blocks && at + ahead < sent->count) {
+      __builtin_prefetch(static_cast<char*>(sent->blocks[at + ahead]) + sizeof(void*), 1);
+    }
     each(sent->blocks[at]);
   }
 }
@@ -121,6 +129,12 @@ void heap::take_in(Own own, Moved moved) noexcept {
 void heap::collect() noexcept {
   take_in(
       [this](void* block, size_class index) {
+        if (marks_blocks) {
+          if (is_marked(block)) [[unlikely]] {
+            base::fault_double_free("free", block, detail::size_of(index));
+          }
+          mark(block);
+        }
         void** const at = top[index];
         if (!is_full(at)) [[likely]] {  // always full in a closed heap
           *at = block;

@@ -12,24 +12,13 @@
 
 #include <tarn/detail/fast_path.hpp>
 
+#include "heap/free_mark.hpp"
 #include "pages/slab.hpp"
 
 /// A name that the drop-in takes from the C or C++ library.
 #define TARN_EXPORT __attribute__((visibility("default")))
 
 namespace tarn::override {
-
-/// Sizes whose class is looked up rather than computed.
-inline constexpr std::size_t tabled = 1024;
-struct class_table {
-  std::uint8_t of[tabled / detail::block_alignment + 1];
-  consteval class_table() noexcept : of{} {
-    for (std::size_t step = 0; step < sizeof of; ++step) {
-      of[step] = static_cast<std::uint8_t>(detail::class_of(step * detail::block_alignment));
-    }
-  }
-};
-inline constexpr class_table table;
 
 /// malloc for any size. Null and errno when there is no memory.
 [[gnu::noinline]] void* allocate_slow(std::size_t bytes) noexcept;
@@ -39,22 +28,10 @@ inline constexpr class_table table;
 /// Reports it. Does not return, but is not declared so: then it can be a tail call.
 [[gnu::noinline]] void freed_twice(const char* entry, void* block) noexcept;
 
-/// A block that is free carries a mark in its second word, until it is handed out
-/// again: so a second free is seen at once. The mark depends on the address and on a
-/// number drawn when the process started, so no live block has it by accident.
-extern constinit std::uintptr_t free_mark;
-[[gnu::always_inline]] inline std::uintptr_t& mark_of(void* block) noexcept {
-  return static_cast<std::uintptr_t*>(block)[1];
-}
-[[gnu::always_inline]] inline bool is_marked(void* block) noexcept {
-  return mark_of(block) == (free_mark ^ reinterpret_cast<std::uintptr_t>(block));
-}
-[[gnu::always_inline]] inline void mark(void* block) noexcept {
-  mark_of(block) = free_mark ^ reinterpret_cast<std::uintptr_t>(block);
-}
+/// Takes the mark of a free block off (heap/free_mark.hpp). Null is allowed.
 [[gnu::always_inline]] inline void* unmarked(void* block) noexcept {
   if (block != nullptr) {
-    mark_of(block) = 0;
+    heaps::mark_of(block) = 0;
   }
   return block;
 }
@@ -62,15 +39,15 @@ extern constinit std::uintptr_t free_mark;
 /// malloc; `slow` is what to do when the magazine is empty or the size is large.
 template <class Slow>
 [[gnu::always_inline]] inline void* allocate(std::size_t bytes, Slow slow) {
-  if (bytes <= tabled) [[likely]] {
+  if (bytes <= detail::tabled_bytes) [[likely]] {
     const detail::size_class index =
-        table.of[(bytes + detail::block_alignment - 1) / detail::block_alignment];
+        detail::classes.of[(bytes + detail::block_alignment - 1) / detail::block_alignment];
     detail::heap_front* const at = detail::local;
     void** const top = at->top[index];
     void* const block = top[-1];
     if (block != nullptr) [[likely]] {
       at->top[index] = top - 1;
-      mark_of(block) = 0;
+      heaps::mark_of(block) = 0;
       return block;
     }
   }
@@ -98,10 +75,10 @@ template <class Slow>
       !pages::may_start_at(block, static_cast<detail::size_class>(own))) [[unlikely]] {
     return deallocate_checked(at, block);
   }
-  if (is_marked(block)) [[unlikely]] {
+  if (heaps::is_marked(block)) [[unlikely]] {
     return freed_twice("free", block);
   }
-  mark(block);
+  heaps::mark(block);
   void** const top = at->top[own];
   if (reinterpret_cast<std::uintptr_t>(top) % detail::magazine_bytes == 0) [[unlikely]] {
     return detail::deallocate_slow(at, block);

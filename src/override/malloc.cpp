@@ -29,6 +29,9 @@ void* finished(void* block) noexcept {
   return block != nullptr ? override::unmarked(block) : no_memory();
 }
 
+// What realloc moved away from, freed as free does it.
+void give_back(detail::heap_front*, void* block) noexcept { override::deallocate(block); }
+
 // The slab of a block of a size class; null for other addresses.
 const pages::slab* small_home(const void* block) noexcept {
   const std::uintptr_t key = detail::key_of(block);
@@ -40,9 +43,6 @@ const pages::slab* small_home(const void* block) noexcept {
 }  // namespace
 
 namespace tarn::override {
-
-// No address has such high bits, so that no pointer in a block looks like a mark.
-constinit std::uintptr_t free_mark = 0xa59e3779b97f4a7c;
 
 void* allocate_slow(std::size_t bytes) noexcept {
   if (bytes <= detail::largest_class_size) {
@@ -68,18 +68,9 @@ void* allocate_aligned_slow(std::size_t bytes, std::size_t alignment) noexcept {
 }
 
 void deallocate_checked(detail::heap_front* at, void* block) noexcept {
-  if (block == nullptr) {
-    return;
+  if (block != nullptr) {
+    detail::deallocate_slow(at, block);
   }
-  const std::uintptr_t key = detail::key_of(block);
-  if (key != 0 && heaps::class_in(key) < detail::class_count &&
-      pages::may_start_at(block, heaps::class_in(key))) {
-    if (is_marked(block)) {
-      return freed_twice("free", block);
-    }
-    mark(block);
-  }
-  detail::deallocate_slow(at, block);
 }
 
 void freed_twice(const char* entry, void* block) noexcept {
@@ -115,10 +106,10 @@ TARN_EXPORT void* realloc(void* block, std::size_t bytes) noexcept {
     override::deallocate(block);
     return nullptr;
   }
-  if (small_home(block) != nullptr && override::is_marked(block)) {
+  if (small_home(block) != nullptr && heaps::is_marked(block)) {
     override::freed_twice("realloc", block);
   }
-  void* const made = front::reallocate(detail::local, block, bytes, override::deallocate_checked);
+  void* const made = front::reallocate(detail::local, block, bytes, give_back);
   return block == nullptr || made == nullptr ? finished(made) : made;
 }
 

@@ -12,13 +12,11 @@ namespace {
 
 using namespace tarn;
 
-// Blocks that were freed before this have the constant's mark and are not told
-// apart from live ones; nothing else depends on it.
 void draw_mark() noexcept {
   std::uintptr_t drawn;
   std::memcpy(&drawn, reinterpret_cast<const void*>(getauxval(AT_RANDOM)), sizeof drawn);
-  constexpr std::uintptr_t high = std::uintptr_t{0xff} << 56;
-  override::free_mark = (override::free_mark & high) | (drawn & ~high);
+  heaps::free_mark = heaps::mark_high_bits | (drawn >> 8);
+  heaps::marks_blocks = true;
 }
 
 [[gnu::constructor]] void loaded() noexcept {

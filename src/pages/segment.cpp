@@ -27,6 +27,15 @@ void segment::destroy() noexcept {
   platform::unmap(start, bytes());
 }
 
+// The units are in neither set of dirty ones any more; returns how many were.
+std::size_t segment::clean_up(std::size_t unit, std::size_t count) noexcept {
+  const std::size_t were = fresh.count(unit, count) + stale.count(unit, count);
+  fresh.erase(unit, count);
+  stale.erase(unit, count);
+  dirty_units -= were;
+  return were;
+}
+
 slab* segment::take(std::size_t count, std::size_t alignment) noexcept {
   if (count > free_units) {
     return nullptr;
@@ -46,9 +55,7 @@ slab* segment::take(std::size_t count, std::size_t alignment) noexcept {
     }
     free.erase(unit, count);
     slab* const run = description(unit);
-    run->zeroed = !fresh.contains_any(unit, count) && !stale.contains_any(unit, count);
-    fresh.erase(unit, count);
-    stale.erase(unit, count);
+    run->zeroed = clean_up(unit, count) == 0;
     free_units -= count;
     run->start = address(unit);
     run->home = this;
@@ -65,8 +72,7 @@ bool segment::extend(slab& run, std::size_t count) noexcept {
     return false;
   }
   free.erase(unit, count);
-  fresh.erase(unit, count);
-  stale.erase(unit, count);
+  clean_up(unit, count);
   free_units -= count;
   run.units += static_cast<std::uint32_t>(count);
   return true;
@@ -82,6 +88,7 @@ void segment::give(slab& run, std::size_t from, bool clean) noexcept {
   free.insert(unit, count);
   if (!clean) {
     fresh.insert(unit, count);
+    dirty_units += count;
   }
   free_units += count;
 }
@@ -97,6 +104,7 @@ void segment::reset() noexcept {
     }
     const std::size_t end = free.next_member(used);
     fresh.insert(used, (end < units ? end : units) - used);
+    dirty_units += (end < units ? end : units) - used;
     unit = end;
   }
   free_units = units - first_unit;

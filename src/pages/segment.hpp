@@ -23,6 +23,7 @@ struct segment : base::list_links<segment> {
   std::size_t units;
   std::size_t first_unit;  ///< the first that can be handed out
   std::size_t free_units;
+  std::size_t dirty_units;  ///< free ones that hold memory: fresh or stale
   bool kept;               ///< survives release()
   unit_set free;
   unit_set fresh;
@@ -52,6 +53,8 @@ struct segment : base::list_links<segment> {
   /// Gives a run back, or (`from` > 0) only its units from there on; `clean`: they
   /// read as zero.
   void give(slab& run, std::size_t from = 0, bool clean = false) noexcept;
+  /// Takes units out of the dirty sets; returns how many were in them.
+  std::size_t clean_up(std::size_t unit, std::size_t count) noexcept;
   /// All units free at once, as after the last give.
   void reset() noexcept;
 

@@ -17,6 +17,10 @@ constexpr std::size_t most_run_units = most_units / 2;
 constexpr std::size_t most_purged_at_once = 64_MiB;
 /// In one system call, while the units are nobody's.
 constexpr std::size_t most_purged_units = 64;
+/// In one deallocation.
+constexpr std::size_t most_purged_in_excess = 16_MiB;
+/// New memory so soon after an excess was purged means that too much was.
+constexpr std::uint64_t regret_ms = 1000;
 
 constinit record_pool<slab> single_slabs;
 
@@ -83,6 +87,12 @@ segment* space::add_segment(std::size_t least_units, std::size_t wanted_units) n
 slab* space::take_run(std::size_t units, std::size_t alignment) noexcept {
   for (segment* at = segments_.front(); at != nullptr; at = at->next) {
     if (slab* const run = at->take(units, alignment)) {
+      if (run->zeroed && excess_purged_ms_ != 0) {
+        if (platform::now_ms() - excess_purged_ms_ < regret_ms) {
+          kept_dirty_ *= 2;
+        }
+        excess_purged_ms_ = 0;
+      }
       return run;
     }
   }
@@ -260,12 +270,43 @@ void space::deallocate(slab* run) noexcept {
   if (run->home != nullptr) {
     run->home->give(*run, 0, clean);
     purge_pending_.store(true, std::memory_order_relaxed);
+    purge_excess();
     return;
   }
   page_map::retire(run->start, run->units);
   singles_.remove(run);
   platform::unmap(run->start, run->units * unit_bytes);
   single_slabs.deallocate(run);
+}
+
+// Memory that is freed in bulk goes back without waiting for somebody to come by
+// later: nobody may. What a program with so much in use is likely to need again is
+// kept; where that guess was wrong (take_run had to touch new memory soon after), the
+// next guess is twice as large.
+void space::purge_excess() noexcept {
+  if (options_.purge == purging::never || purge_running_) {
+    return;
+  }
+  const std::size_t keep = kept_dirty_ + used_.load(std::memory_order_relaxed) / 4;
+  std::size_t dirty = 0;
+  for (segment* at = segments_.front(); at != nullptr; at = at->next) {
+    dirty += at->dirty_units * unit_bytes;
+  }
+  if (dirty <= keep) {
+    return;
+  }
+  purge_running_ = true;
+  // More than the excess, so that the next run given back does not come here again.
+  std::size_t left = dirty - keep + keep / 4;
+  left = left < most_purged_in_excess ? left : most_purged_in_excess;
+  for (segment* at = segments_.back(); at != nullptr && left != 0; at = at->previous) {
+    for (unit_set segment::* which : {&segment::stale, &segment::fresh}) {
+      const std::size_t gone = purge_set(*at, which, left);
+      left -= gone < left ? gone : left;
+    }
+  }
+  purge_running_ = false;
+  excess_purged_ms_ = platform::now_ms();
 }
 
 // Runs under the lock, and opens it for each system call: the units are out of the
@@ -278,6 +319,7 @@ std::size_t space::purge_set(segment& of, unit_set segment::* which, std::size_t
     std::size_t count = set.next_gap(unit) - unit;
     count = count < most_purged_units ? count : most_purged_units;
     set.erase(unit, count);
+    of.dirty_units -= count;
     of.free.erase(unit, count);
     of.free_units -= count;
     mutex_.unlock();
@@ -289,6 +331,7 @@ std::size_t space::purge_set(segment& of, unit_set segment::* which, std::size_t
       bytes += count * unit_bytes;
     } else {
       of.fresh.insert(unit, count);
+      of.dirty_units += count;
       options_.purge = purging::never;  // locked memory; asking again would not help
     }
     unit = set.next_member(unit + count);

@@ -86,6 +86,7 @@ class space {
   bool charge(std::size_t bytes) noexcept;
   void note_peak() noexcept;
   void credit(std::size_t bytes) noexcept;
+  void purge_excess() noexcept;
   std::size_t purge_set(segment& of, unit_set segment::* which, std::size_t most) noexcept;
 
   platform::mutex mutex_;
@@ -97,6 +98,8 @@ class space {
   std::atomic<std::uint64_t> next_purge_ms_{0};
   std::atomic<bool> purge_pending_{false};
   bool purge_running_ = false;
+  std::size_t kept_dirty_ = std::size_t{32} << 20;
+  std::uint64_t excess_purged_ms_ = 0;  ///< 0: not lately
 };
 
 }  // namespace tarn::pages

@@ -35,6 +35,13 @@ class unit_set {
               [&](std::size_t word, std::uint64_t mask) { missing |= ~words_[word] & mask; });
     return missing == 0;
   }
+  std::size_t count(std::size_t first, std::size_t units) const noexcept {
+    std::size_t found = 0;
+    each_word(first, units, [&](std::size_t word, std::uint64_t mask) {
+      found += static_cast<std::size_t>(std::popcount(words_[word] & mask));
+    });
+    return found;
+  }
   std::size_t size() const noexcept {
     std::size_t count = 0;
     for (const std::uint64_t word : words_) {

@@ -159,11 +159,30 @@ inline void mark_free([[maybe_unused]] void* block, [[maybe_unused]] std::size_t
   mark_free(block, size_of(static_cast<size_class>(own)));
 }
 
+/// class_of for sizes that are known at run time only: a table where most sizes are,
+/// because the steps of class_of there are branches that nobody can predict.
+inline constexpr std::size_t tabled_bytes = 1024;
+struct class_table {
+  std::uint8_t of[tabled_bytes / block_alignment + 1];
+  consteval class_table() noexcept : of{} {
+    for (std::size_t step = 0; step < sizeof of; ++step) {
+      of[step] = static_cast<std::uint8_t>(class_of(step * block_alignment));
+    }
+  }
+};
+inline constexpr class_table classes;
+[[gnu::always_inline]] inline size_class quick_class_of(std::size_t bytes) noexcept {
+  if (__builtin_constant_p(bytes) || bytes > tabled_bytes) {
+    return class_of(bytes);
+  }
+  return classes.of[(bytes + block_alignment - 1) / block_alignment];
+}
+
 /// A block for `bytes` at `alignment`; null when no memory is left.
 [[gnu::always_inline]] inline void* allocate(heap_front* at, std::size_t bytes,
                                              std::size_t alignment) noexcept {
   if (bytes <= largest_class_size && alignment <= block_alignment) [[likely]] {
-    return allocate(at, class_of(bytes));
+    return allocate(at, quick_class_of(bytes));
   }
   return allocate_any(at, bytes, alignment);
 }
@@ -172,7 +191,7 @@ inline void mark_free([[maybe_unused]] void* block, [[maybe_unused]] std::size_t
 [[gnu::always_inline]] inline void deallocate(heap_front* at, void* block, std::size_t bytes,
                                               std::size_t alignment) noexcept {
   if (bytes <= largest_class_size && alignment <= block_alignment) [[likely]] {
-    deallocate(at, block, class_of(bytes));
+    deallocate(at, block, quick_class_of(bytes));
   } else {
     deallocate_slow(at, block);
   }
