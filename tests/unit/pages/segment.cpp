@@ -20,6 +20,11 @@ using pages::slab;
 using pages::unit_bytes;
 namespace fake = platform::fake;
 
+/// Where the kernel maps when asked to, and the page map has no entries.
+void* outside_of_the_window() {
+  return reinterpret_cast<void*>((detail::page_map.first << detail::unit_shift) - 16_GiB);
+}
+
 enum class state { used, clean, fresh, stale };
 constexpr std::uintptr_t key = 0x1000;
 
@@ -298,20 +303,18 @@ TEST_F(segment_test, reset_frees_everything_at_once) {
 }
 
 TEST_F(segment_test, destroy_leaves_nothing) {
-  segment::create(8, unit_bytes)->destroy();  // covers the page map
   const auto before = fake::mappings();
+  char* start = nullptr;
   {
     pair both(7);
-    slab* const run = both.take(3, unit_bytes);
+    start = both.take(3, unit_bytes)->start;
     both.give(*both.take(2, unit_bytes));
-    char* const start = run->start;
     EXPECT_NE(fake::mappings(), before);
-    both.real.destroy();
-    EXPECT_EQ(pages::page_map::slab_of(start), nullptr);
-    EXPECT_EQ(pages::page_map::slab_of(start + 3 * unit_bytes), nullptr);
-    EXPECT_EQ(detail::key_of(start), 0u);
-    EXPECT_EQ(fake::mappings(), before);
-    new (&both) pair(1);  // for the destructor
+    EXPECT_NE(detail::key_of(start), 0u);
+  }
+  for (std::size_t unit = 0; unit < 7; ++unit) {
+    EXPECT_EQ(pages::page_map::slab_of(start + unit * unit_bytes), nullptr);
+    EXPECT_EQ(detail::key_of(start + unit * unit_bytes), 0u);
   }
   EXPECT_EQ(fake::mappings(), before);
 }
@@ -321,10 +324,22 @@ TEST_F(segment_test, create_leaves_nothing_when_it_fails) {
   fake::fail_request(1);
   EXPECT_EQ(segment::create(8, unit_bytes), nullptr);
   EXPECT_EQ(fake::mappings(), before);
-  // Outside of the window of the page map.
-  fake::map_next_at(reinterpret_cast<void*>((detail::page_map.first + detail::page_map.count) << detail::unit_shift));
+  // Nothing but places outside of the page map's window.
+  fake::map_near(outside_of_the_window(), true);
   EXPECT_EQ(segment::create(8, unit_bytes), nullptr);
   EXPECT_EQ(fake::mappings(), before);
+}
+
+// As above, but the system listens to wishes.
+TEST_F(segment_test, finds_a_place_in_the_window) {
+  fake::map_near(outside_of_the_window(), false);
+  for (int round = 0; round < 3; ++round) {
+    pair both(7);
+    EXPECT_LT((reinterpret_cast<std::uintptr_t>(both.real.start) >> detail::unit_shift) - detail::page_map.first,
+              detail::page_map.count);
+    both.take(3, unit_bytes);
+    both.check();
+  }
 }
 
 TEST_F(segment_test, is_valid_sees_what_is_broken) {

@@ -175,13 +175,34 @@ TEST_F(space_test, a_smaller_segment_when_a_large_one_is_not_to_be_had) {
 }
 
 TEST_F(space_test, memory_outside_of_the_page_map_is_not_used) {
-  void* const outside =
-      reinterpret_cast<void*>((detail::page_map.first + detail::page_map.count) << detail::unit_shift);
-  fake::map_next_at(outside);
-  slab* const large = tested.allocate_large(100_MiB, unit_bytes, owner);
-  EXPECT_EQ(large, nullptr);
+  fake::map_near(outside_of_the_window(), true);
+  EXPECT_EQ(tested.allocate_large(100_MiB, unit_bytes, owner), nullptr);
+  EXPECT_EQ(tested.allocate_slab(0, owner), nullptr);
+  EXPECT_FALSE(tested.reserve(1_MiB));
   EXPECT_EQ(fake::mappings(), before);
   EXPECT_EQ(tested.used_bytes(), 0u);
+}
+
+TEST_F(space_test, keeps_to_the_limit_of_the_process) {
+  space other;
+  other.configure({.segment_units = 64, .alignment = unit_bytes, .purge = pages::purging::never});
+  configure_small();
+  space::limit_process(10 * unit_bytes);
+  slab* const mine = tested.allocate_large(6 * unit_bytes, unit_bytes, owner);
+  ASSERT_NE(mine, nullptr);
+  EXPECT_EQ(other.allocate_large(5 * unit_bytes, unit_bytes, owner), nullptr);
+  slab* const its = other.allocate_large(4 * unit_bytes, unit_bytes, owner);
+  ASSERT_NE(its, nullptr);
+  EXPECT_EQ(tested.allocate_slab(0, owner), nullptr);
+  EXPECT_FALSE(other.resize_large(its, 5 * unit_bytes, owner));
+  ASSERT_TRUE(tested.resize_large(mine, unit_bytes, owner));
+  ASSERT_TRUE(other.resize_large(its, 9 * unit_bytes, owner));
+  EXPECT_EQ(tested.allocate_slab(0, owner), nullptr);
+  other.release_all(0);
+  EXPECT_NE(tested.allocate_large(9 * unit_bytes, unit_bytes, owner), nullptr);
+  EXPECT_EQ(tested.allocate_slab(0, owner), nullptr);
+  tested.release_all(0);
+  space::limit_process(0);
 }
 
 // Random slabs and large blocks; every byte range that is handed out belongs to one.

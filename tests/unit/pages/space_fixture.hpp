@@ -25,6 +25,11 @@ namespace fake = platform::fake;
 /// The owner that the blocks have in the page map.
 inline constexpr std::uintptr_t owner = 0x10000;
 
+/// Where the kernel maps when asked to, and the page map has no entries.
+inline void* outside_of_the_window() {
+  return reinterpret_cast<void*>((detail::page_map.first << detail::unit_shift) - 16_GiB);
+}
+
 inline bool is_zero(const char* start, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; ++at) {
     if (start[at] != 0) {
@@ -64,7 +69,7 @@ class space_test : public testing::Test {
 
   /// With what a heap object has: own segments, no purging.
   void configure_small(std::size_t limit = 0) {
-    tested.configure({.segment_units = 64, .alignment = unit_bytes, .limit = limit, .purges = false});
+    tested.configure({.segment_units = 64, .alignment = unit_bytes, .limit = limit, .purge = pages::purging::never});
   }
 
   std::vector<fake::mapping> before;

@@ -140,7 +140,7 @@ TEST_F(purge_test, purge_all_gives_whole_segments_back) {
 
 TEST_F(purge_test, purge_all_keeps_the_reserve_mapped) {
   space reserved;
-  reserved.configure({.segment_units = 64, .alignment = unit_bytes, .purges = false});
+  reserved.configure({.segment_units = 64, .alignment = unit_bytes, .purge = pages::purging::never});
   ASSERT_TRUE(reserved.reserve(1_MiB));
   const auto with_reserve = fake::mappings();
   reserved.purge_all();
@@ -149,18 +149,33 @@ TEST_F(purge_test, purge_all_keeps_the_reserve_mapped) {
 }
 
 TEST_F(purge_test, what_the_system_refuses_to_take_stays_dirty) {
-  fake::refuse_purges(true);
+  fake::refuse_purges(true);  // locked memory
   slab* const block = make(1_MiB);
   tested.deallocate(block);
   EXPECT_EQ(tested.purge_all(), 0u);
   EXPECT_TRUE(tested.is_valid());
+  const auto calls = platform::system_calls().madvise;
+  EXPECT_EQ(purged_after(4 * delay_ms), 0u);
+  EXPECT_EQ(platform::system_calls().madvise, calls) << "asked again";
   slab* const again = tested.allocate_large(1_MiB, unit_bytes, owner);
   EXPECT_EQ(again, block);
   EXPECT_FALSE(again->zeroed);
-  tested.deallocate(again);
-  purged_after(2 * delay_ms);
-  fake::refuse_purges(false);
-  EXPECT_EQ(purged_after(2 * delay_ms), 1_MiB);
+}
+
+TEST_F(purge_test, at_once_when_configured_so) {
+  tested.deallocate(keeper);
+  tested.release_all(0);
+  tested.configure({.purge = pages::purging::at_once});
+  keeper = tested.allocate_slab(0, owner);
+  slab* const block = make(1_MiB);
+  const std::size_t start = platform::purged().bytes;
+  tested.deallocate(block);
+  EXPECT_EQ(platform::purged().bytes - start, 1_MiB);
+  EXPECT_TRUE(tested.is_valid());
+  slab* const again = tested.allocate_large(1_MiB, unit_bytes, owner);
+  EXPECT_EQ(again, block);
+  EXPECT_TRUE(again->zeroed);
+  EXPECT_TRUE(is_zero(again->start, 1_MiB));
 }
 
 }  // namespace

@@ -1,0 +1,152 @@
+// What a heap keeps for itself, and when it lets go.
+#include "heap_fixture.hpp"
+
+namespace heap_tests {
+namespace {
+
+class decay_test : public heap_test {
+ protected:
+  static constexpr size_class other = 2;
+
+  /// Frees `count` blocks of a class at once.
+  static void burst(heap& of, size_class index, std::size_t count) {
+    std::vector<void*> all;
+    for (std::size_t round = 0; round < count; ++round) {
+      all.push_back(allocate(of, index));
+    }
+    for (void* each : all) {
+      give(of, each);
+    }
+  }
+  static void pass(heap& of, std::uint64_t ms) {
+    static_cast<void>(allocate(of, other));  // stays in use, so that ticking needs no slab, which would empty depots
+    fake::advance_ms(ms);
+    tick(of, other);
+  }
+};
+
+TEST_F(decay_test, what_waits_in_depots_is_little_once_others_need_memory) {
+  for (const bool large : {false, true}) {
+    heap& tested = make();
+    for (const std::size_t bytes : {64, 1'000, 20'000}) {
+      const size_class index = class_of(bytes);
+      burst(tested, index, 16_MiB / bytes);
+      const std::size_t waiting = tested.depot_bytes.get();
+      const std::size_t slab_bytes = tested.slab_bytes.get();
+      EXPECT_TRUE(tested.is_valid());
+      if (large) {
+        give(tested, tested.allocate_large(1_MiB, 16, nullptr));
+      } else {
+        static_cast<void>(allocate(tested, 30));
+      }
+      EXPECT_LE(tested.depot_bytes.get(), 1_MiB + slab_bytes / 8) << bytes << ", before: " << waiting;
+      EXPECT_TRUE(tested.is_valid());
+      tested.release();
+    }
+  }
+}
+
+TEST_F(decay_test, an_unused_class_gives_everything_back) {
+  heap& tested = make();
+  const size_class index = class_of(1'000);
+  burst(tested, index, 2'000);
+  ASSERT_GT(tested.classes[index].behind.count, 0u);
+  ASSERT_NE(tested.classes[index].front, nullptr);
+  for (int half_delays = 0; half_delays < 5; ++half_delays) {
+    pass(tested, 250);
+    EXPECT_TRUE(tested.is_valid());
+  }
+  EXPECT_EQ(tested.classes[index].behind.count, 0u);
+  EXPECT_EQ(tested.classes[index].front, nullptr);
+  EXPECT_TRUE(tested.classes[index].available.empty());
+  EXPECT_EQ(tested.statistics().slabs, 1u);  // of the class that ticks
+  burst(tested, index, 2'000);
+  EXPECT_TRUE(tested.is_valid());
+}
+
+TEST_F(decay_test, nothing_decays_while_the_clock_stands) {
+  heap& tested = make();
+  const size_class index = class_of(1'000);
+  pass(tested, 250);
+  burst(tested, index, 2'000);
+  const std::size_t waiting = tested.depot_bytes.get();
+  for (int round = 0; round < 20; ++round) {
+    tick(tested, other);
+  }
+  EXPECT_EQ(tested.depot_bytes.get(), waiting);
+}
+
+TEST_F(decay_test, what_is_in_use_stays) {
+  heap& tested = make();
+  const size_class index = class_of(1'000);
+  burst(tested, index, 100);
+  for (int round = 0; round < 10; ++round) {
+    burst(tested, index, 100);
+    const std::uint64_t slabs = tested.slabs.get();
+    pass(tested, 250);
+    EXPECT_TRUE(tested.is_valid());
+    EXPECT_GE(tested.slabs.get() + 1, slabs);
+    EXPECT_NE(tested.classes[index].front, nullptr);
+  }
+}
+
+TEST_F(decay_test, only_what_was_not_needed_goes) {
+  heap& tested = make();
+  const size_class index = class_of(1'000);
+  pass(tested, 250);
+  burst(tested, index, 3'000);
+  pass(tested, 250);
+  const std::uint32_t many = tested.classes[index].behind.count;
+  ASSERT_GT(many, 6u);
+  const std::size_t needed = 4 * heaps::batch_of(index);
+  for (int round = 0; round < 4; ++round) {
+    burst(tested, index, needed);
+    pass(tested, 250);
+  }
+  EXPECT_LT(tested.classes[index].behind.count, many);
+  EXPECT_GE(tested.classes[index].behind.count, 2u);
+}
+
+TEST_F(decay_test, a_class_in_use_keeps_its_last_slab) {
+  heap& tested = make();
+  const size_class index = class_of(8'000);
+  void* const first = tested.allocate(index);
+  tested.deallocate(first, index);
+  tested.flush_all();
+  EXPECT_EQ(tested.slabs.get(), 0u);  // flush_all keeps none
+  // Blocks that come and go through the slabs, one magazine at a time, must not cost a slab each time.
+  std::vector<void*> all;
+  const std::size_t count = pages::shapes.of[index].capacity;
+  for (int round = 0; round < 50; ++round) {
+    for (std::size_t block = 0; block < count; ++block) {
+      all.push_back(allocate(tested, index));
+    }
+    for (void* each : all) {
+      give(tested, each);
+    }
+    all.clear();
+  }
+  EXPECT_LE(tested.slabs.get(), 3u);
+  EXPECT_GE(tested.slabs.get(), 1u);
+}
+
+TEST_F(decay_test, flush_all_leaves_no_magazine) {
+  heap& tested = make();
+  for (size_class index = 0; index < class_count; index += 7) {
+    burst(tested, index, 300);
+  }
+  tested.flush_all();
+  for (const heaps::class_state& each : tested.classes) {
+    EXPECT_EQ(each.front, nullptr);
+    EXPECT_EQ(each.behind.first, nullptr);
+    EXPECT_TRUE(each.available.empty());
+  }
+  EXPECT_EQ(tested.depot_bytes.get(), 0u);
+  EXPECT_EQ(tested.space->used_bytes(), 0u);
+  EXPECT_TRUE(tested.is_valid());
+  burst(tested, 0, 300);
+  EXPECT_TRUE(tested.is_valid());
+}
+
+}  // namespace
+}  // namespace heap_tests

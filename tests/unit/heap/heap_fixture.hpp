@@ -1,0 +1,135 @@
+// Heaps over spaces of their own, as heap objects have them, which must be empty in the end.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <deque>
+#include <map>
+#include <random>
+#include <vector>
+
+#include "heap/heap.hpp"
+#include "heap/registry.hpp"
+#include "pages/metadata.hpp"
+#include "platform/fake.hpp"
+#include "platform/platform.hpp"
+
+namespace heap_tests {
+
+using namespace tarn;
+using namespace tarn::base::units;
+using detail::class_count;
+using detail::class_of;
+using detail::size_class;
+using detail::size_of;
+using heaps::heap;
+namespace fake = platform::fake;
+
+/// Calls of the slow path between two looks at the clock, and some.
+inline constexpr int calls_for_a_tick = 64;
+
+/// The blocks that a program has, and that none of them overlap: each is filled with its own byte.
+class live_blocks {
+ public:
+  void add(void* block_, std::size_t bytes) {
+    ASSERT_NE(block_, nullptr);
+    char* const block = static_cast<char*>(block_);
+    ASSERT_TRUE(base::is_aligned(block, detail::block_alignment));
+    const auto [at, fresh] = blocks_.emplace(block, bytes);
+    ASSERT_TRUE(fresh) << "handed out twice";
+    ASSERT_TRUE(std::next(at) == blocks_.end() || block + bytes <= std::next(at)->first) << "overlaps the next";
+    ASSERT_TRUE(at == blocks_.begin() || std::prev(at)->first + std::prev(at)->second <= block) << "overlaps the last";
+    stamp(block, bytes);
+    bytes_ += bytes;
+  }
+  /// Takes one out, having looked at its contents.
+  void* remove(std::size_t which) {
+    auto at = blocks_.begin();
+    std::advance(at, static_cast<std::ptrdiff_t>(which % blocks_.size()));
+    char* const block = at->first;
+    EXPECT_EQ(block[0], mark(block));
+    EXPECT_EQ(block[at->second - 1], mark(block));
+    bytes_ -= at->second;
+    blocks_.erase(at);
+    return block;
+  }
+  void clear() { blocks_.clear(), bytes_ = 0; }
+  std::size_t size() const { return blocks_.size(); }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  static char mark(const char* block) { return static_cast<char>(reinterpret_cast<std::uintptr_t>(block) >> 4); }
+  static void stamp(char* block, std::size_t bytes) { block[0] = block[bytes - 1] = mark(block); }
+
+  std::map<char*, std::size_t> blocks_;
+  std::size_t bytes_ = 0;
+};
+
+class heap_test : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    static const bool ready = detail::page_map.count != 0 || pages::page_map::initialise();
+    ASSERT_TRUE(ready);
+  }
+  void SetUp() override { fake::reset(); }
+  void TearDown() override {
+    fake::reset();
+    for (heap* each : made) {
+      each->release();
+      EXPECT_TRUE(each->is_valid());
+      pages::space& space = *each->space;
+      heaps::registry::destroy(each);
+      EXPECT_EQ(space.used_bytes(), 0u);
+      space.release_all(0);
+    }
+    made.clear();
+    // What is still there is metadata, which is never given back.
+    for (const fake::mapping& each : fake::mappings()) {
+      EXPECT_TRUE(each.bytes == 256_KiB || heaps::central().peak_used_bytes() != 0) << each.bytes;
+    }
+  }
+
+  /// A heap, and a space for it.
+  heap& make(std::size_t limit = 0) {
+    pages::space& space = spaces.emplace_back();
+    space.configure(
+        {.segment_units = 64, .alignment = pages::unit_bytes, .limit = limit, .purge = pages::purging::never});
+    heap* const fresh = heaps::registry::create(space, "tested");
+    EXPECT_NE(fresh, nullptr);
+    EXPECT_TRUE(fresh->is_valid());
+    made.push_back(fresh);
+    return *fresh;
+  }
+
+  static void* allocate(heap& from, size_class index) { return detail::allocate(&from, index); }
+  /// As `self`'s thread frees it, whoever owns the block.
+  static void give(heap& self, void* block) { detail::deallocate(&self, block); }
+
+  /// Calls of the slow path that change nothing, until the clock was looked at.
+  static void tick(heap& of, size_class with = 0) {
+    for (int call = 0; call < calls_for_a_tick; call += 2) {
+      void* const block = of.allocate(with);
+      of.deallocate(block, with);
+    }
+  }
+
+  static constexpr std::size_t magazine_count() { return heaps::capacity_of(class_of(64)); }
+
+  /// All that is free is in the slabs: what the heap then has in use is exactly what the program has.
+  static void expect_in_use(heap& of, std::size_t bytes) {
+    of.collect();
+    of.flush_all();
+    EXPECT_TRUE(of.is_valid());
+    EXPECT_EQ(of.statistics().used_bytes, bytes);
+    if (bytes == 0) {
+      EXPECT_EQ(of.statistics().slabs, 0u);
+      EXPECT_EQ(of.statistics().slab_bytes, 0u);
+    }
+  }
+
+  std::deque<pages::space> spaces;
+  std::vector<heap*> made;
+};
+
+}  // namespace heap_tests

@@ -1,0 +1,270 @@
+// Heaps whose thread has ended: retired, tended by whoever frees, adopted whole or slab by slab.
+#include <algorithm>
+
+#include "heap_fixture.hpp"
+
+namespace heap_tests {
+namespace {
+
+using heaps::ownership;
+using heaps::registry;
+
+class idle_test : public heap_test {
+ protected:
+  void SetUp() override {
+    heap_test::SetUp();
+    ASSERT_EQ(heaps::central().used_bytes(), 0u);
+  }
+  void TearDown() override {
+    while (!owned.empty()) {
+      end(*owned.back());
+    }
+    EXPECT_EQ(heaps::central().used_bytes(), 0u) << "blocks were lost on their way";
+    heap_test::TearDown();
+  }
+
+  heap& start() {
+    heap* const own = registry::acquire();
+    EXPECT_NE(own, nullptr);
+    EXPECT_EQ(own->state.load(), ownership::owned);
+    owned.push_back(own);
+    return *own;
+  }
+  void end(heap& of) {
+    owned.erase(std::find(owned.begin(), owned.end(), &of));
+    of.retire();
+    EXPECT_EQ(of.state.load(), ownership::idle);
+    registry::give_idle(&of);
+  }
+  static std::vector<void*> many(heap& from, size_class index, std::size_t count) {
+    std::vector<void*> all;
+    for (std::size_t round = 0; round < count; ++round) {
+      all.push_back(allocate(from, index));
+    }
+    return all;
+  }
+
+  std::vector<heap*> owned;
+};
+
+TEST_F(idle_test, a_retired_heap_keeps_only_what_the_program_has) {
+  heap& leaving = start();
+  std::vector<void*> kept;
+  for (size_class index = 0; index < 40; ++index) {
+    for (void* each : many(leaving, index, 100)) {
+      give(leaving, each);
+    }
+  }
+  kept.push_back(allocate(leaving, 5));
+  kept.push_back(allocate(leaving, 30));
+  end(leaving);
+  EXPECT_TRUE(leaving.is_valid());
+  EXPECT_EQ(leaving.statistics().used_bytes, size_of(5) + size_of(30));
+  EXPECT_EQ(leaving.statistics().slabs, 2u);
+  heap& other = start();  // the same one, most likely
+  for (void* each : kept) {
+    give(other, each);
+  }
+}
+
+TEST_F(idle_test, the_next_thread_takes_the_heap_over) {
+  const auto counted = registry::count();
+  heap& first = start();
+  end(first);
+  heap& second = start();
+  EXPECT_EQ(&second, &first);
+  EXPECT_EQ(registry::count().started, counted.started + 2);
+  EXPECT_EQ(registry::count().abandoned, counted.abandoned + 1);
+  EXPECT_GE(registry::count().adopted, counted.adopted + 1);
+  EXPECT_TRUE(second.is_valid());
+  give(second, allocate(second, 7));
+}
+
+TEST_F(idle_test, a_heap_that_is_being_tended_is_passed_over) {
+  heap& first = start();
+  end(first);
+  first.state = ownership::tending;
+  heap& second = start();
+  EXPECT_NE(&second, &first);
+  first.state = ownership::idle;
+  heap& third = start();
+  EXPECT_EQ(&third, &first);
+}
+
+TEST_F(idle_test, a_free_for_an_idle_heap_is_taken_in_at_once) {
+  heap& leaving = start();
+  heap& other = start();
+  const std::size_t count = 4 * heaps::parcel::capacity + 3;
+  const std::uint64_t freed = leaving.statistics().remote_frees;
+  const auto all = many(leaving, class_of(64), count);
+  end(leaving);
+  for (void* each : all) {
+    give(other, each);
+  }
+  other.send_all();
+  EXPECT_TRUE(leaving.in.empty());
+  EXPECT_EQ(leaving.statistics().used_bytes, 0u);
+  EXPECT_EQ(leaving.statistics().slabs, 0u);
+  EXPECT_EQ(leaving.statistics().remote_frees, freed + count);
+  EXPECT_EQ(leaving.state.load(), ownership::idle);
+  EXPECT_TRUE(leaving.is_valid());
+}
+
+TEST_F(idle_test, what_arrived_before_the_end_is_taken_in_at_the_end) {
+  heap& leaving = start();
+  heap& other = start();
+  const auto all = many(leaving, class_of(64), 100);
+  for (void* each : all) {
+    give(other, each);
+  }
+  other.send_all();
+  EXPECT_FALSE(leaving.in.empty());
+  end(leaving);
+  EXPECT_EQ(leaving.statistics().used_bytes, 0u);
+}
+
+TEST_F(idle_test, a_leaving_heap_sends_what_it_freed_for_others) {
+  heap& owner = start();
+  heap& leaving = start();
+  void* const block = allocate(owner, 9);
+  give(leaving, block);
+  EXPECT_TRUE(owner.in.empty());
+  end(leaving);
+  EXPECT_FALSE(owner.in.empty());
+  expect_in_use(owner, 0);
+}
+
+TEST_F(idle_test, a_frozen_heap_accepts_frees_and_nothing_else) {
+  heap& lost = start();
+  heap& other = start();
+  const auto all = many(lost, class_of(64), heaps::parcel::capacity);
+  const std::uint64_t freed = lost.statistics().remote_frees;
+  lost.state = ownership::frozen;  // as in the child of a fork
+  for (void* each : all) {
+    give(other, each);
+  }
+  EXPECT_FALSE(lost.in.empty());
+  EXPECT_EQ(lost.statistics().remote_frees, freed);
+  lost.state = ownership::owned;  // for the rest of the test
+}
+
+// A slab of an idle heap rather than new memory.
+TEST_F(idle_test, slabs_are_adopted_one_by_one) {
+  const size_class index = class_of(512);
+  heap& leaving = start();
+  heap& taking = start();
+  const auto old = many(leaving, index, 20);
+  end(leaving);
+  ASSERT_EQ(leaving.statistics().slabs, 1u);
+  const std::size_t used = heaps::central().used_bytes();
+  live_blocks live;
+  for (void* each : many(taking, index, 20)) {
+    ASSERT_NO_FATAL_FAILURE(live.add(each, 512));
+  }
+  EXPECT_EQ(heaps::central().used_bytes(), used);
+  EXPECT_EQ(leaving.statistics().slabs, 0u);
+  EXPECT_EQ(leaving.statistics().used_bytes, 0u);
+  EXPECT_EQ(taking.statistics().slabs, 1u);
+  EXPECT_TRUE(taking.is_valid());
+  EXPECT_TRUE(leaving.is_valid());
+  for (void* each : old) {
+    EXPECT_EQ(detail::key_of(each), taking.address() | index);
+    EXPECT_EQ(std::ranges::count(old, each), 1);
+    give(taking, each);  // a local free by now
+  }
+  expect_in_use(taking, live.bytes());
+  while (live.size() != 0) {
+    give(taking, live.remove(0));
+  }
+}
+
+TEST_F(idle_test, a_heap_of_another_space_adopts_nothing) {
+  heap& leaving = start();
+  const auto old = many(leaving, 4, 10);
+  end(leaving);
+  heap& object = make();
+  static_cast<void>(allocate(object, 4));
+  EXPECT_EQ(leaving.statistics().slabs, 1u);
+  heap& other = start();
+  for (void* each : old) {
+    give(other, each);
+  }
+}
+
+// A block on its way to a heap whose slab has changed hands meanwhile is sent on.
+TEST_F(idle_test, a_free_follows_its_slab) {
+  for (const bool tended : {true, false}) {
+    const size_class index = class_of(512);
+    heap& leaving = start();
+    heap& sender = start();
+    heap& taking = start();
+    const auto old = many(leaving, index, 20);
+    for (std::size_t at = 0; at < 5; ++at) {
+      give(sender, old[at]);  // in the outbox, for `leaving`
+    }
+    end(leaving);
+    const std::uint64_t freed = taking.statistics().remote_frees;
+    void* const mine = allocate(taking, index);
+    ASSERT_EQ(detail::key_of(old[0]), taking.address() | index);
+    heap* resumed = nullptr;
+    if (!tended) {  // the heap has a thread again
+      resumed = &start();
+      ASSERT_EQ(resumed, &leaving);
+    }
+    sender.send_all();
+    if (resumed != nullptr) {
+      resumed->collect();
+      resumed->send_all();
+    }
+    taking.collect();
+    EXPECT_EQ(taking.statistics().remote_frees, freed + 5);
+    EXPECT_TRUE(leaving.is_valid());
+    for (std::size_t at = 5; at < old.size(); ++at) {
+      give(taking, old[at]);
+    }
+    give(taking, mine);
+    expect_in_use(taking, 0);
+    while (!owned.empty()) {
+      end(*owned.back());
+    }
+  }
+}
+
+TEST_F(idle_test, threads_that_come_and_go_need_no_more_records) {
+  char* mark = nullptr;
+  for (int round = 0; round < 1'000; ++round) {
+    heap& one = start();
+    for (size_class index = 0; index < 10; ++index) {
+      give(one, allocate(one, index));
+    }
+    end(one);
+    if (round == 3) {
+      mark = static_cast<char*>(pages::metadata::allocate(1, 1));
+    }
+  }
+  EXPECT_EQ(pages::metadata::allocate(1, 1), mark + 1);
+}
+
+TEST_F(idle_test, the_registry_says_null_without_memory) {
+  std::vector<heap*> all;
+  fake::fail_requests_from(1);
+  while (heap* const own = registry::acquire()) {
+    all.push_back(own);
+    ASSERT_LT(all.size(), 1'000u);
+  }
+  pages::space space;
+  std::vector<heap*> objects;
+  while (heap* const object = registry::create(space, "tested")) {  // records that waited
+    objects.push_back(object);
+    ASSERT_LT(objects.size(), 1'000u);
+  }
+  fake::fail_requests_from(0);
+  owned = all;
+  for (heap* each : objects) {
+    registry::destroy(each);
+  }
+  start();
+}
+
+}  // namespace
+}  // namespace heap_tests

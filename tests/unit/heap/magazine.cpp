@@ -1,0 +1,155 @@
+#include "heap/magazine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <vector>
+
+#include "heap/heap.hpp"
+#include "pages/metadata.hpp"
+#include "platform/fake.hpp"
+
+namespace {
+
+using namespace tarn;
+using namespace tarn::heaps;
+namespace fake = platform::fake;
+
+TEST(magazine, holds_as_many_blocks_as_are_worth_it) {
+  for (size_class index = 0; index < detail::class_count; ++index) {
+    const std::size_t capacity = capacity_of(index);
+    EXPECT_GE(capacity, 2u);
+    EXPECT_LE(capacity, magazine_slots - 1);
+    EXPECT_GE(batch_of(index), 1u);
+    EXPECT_EQ(batch_of(index) + kept_of(index), capacity);
+    EXPECT_LT(kept_of(index), capacity);
+    if (detail::size_of(index) > std::size_t{16} << 10) {
+      EXPECT_LE(capacity, 4u);
+    }
+  }
+  EXPECT_EQ(capacity_of(0), magazine_slots - 1);
+}
+
+TEST(magazine, its_end_is_seen_in_the_pointer) {
+  for (size_class index = 0; index < detail::class_count; ++index) {
+    magazine array{};
+    void** top = bottom_of(&array, index);
+    EXPECT_EQ(top[-1], nullptr);
+    for (std::size_t count = 0; count < capacity_of(index); ++count) {
+      EXPECT_FALSE(is_full(top));
+      *top++ = &array;
+    }
+    EXPECT_TRUE(is_full(top));
+    EXPECT_EQ(top, array.end());
+  }
+}
+
+TEST(magazine, a_shut_one_looks_empty_and_full) {
+  EXPECT_TRUE(is_full(shut_top()));
+  EXPECT_EQ(shut_top()[-1], nullptr);
+  for (void** each : nobody.top) {
+    EXPECT_EQ(each, shut_top());
+  }
+}
+
+class stock_test : public testing::Test {
+ protected:
+  void SetUp() override { fake::reset(); }
+  void TearDown() override { fake::reset(); }
+};
+
+TEST_F(stock_test, a_magazine_is_empty_whatever_it_held) {
+  magazine_stock stock;
+  for (size_class index = 0; index < detail::class_count; ++index) {
+    magazine* const array = stock.take(index);
+    ASSERT_NE(array, nullptr);
+    EXPECT_TRUE(base::is_aligned(array, detail::magazine_bytes));
+    EXPECT_EQ(bottom_of(array, index)[-1], nullptr);
+    for (void*& slot : array->slots) {
+      slot = array;
+    }
+    stock.give(array);
+  }
+  stock.clear();
+}
+
+TEST_F(stock_test, magazines_are_used_again) {
+  magazine_stock first, second;
+  std::set<magazine*> all;
+  for (int round = 0; round < 100; ++round) {
+    ASSERT_TRUE(all.insert(first.take(0)).second);
+  }
+  for (magazine* each : all) {
+    first.give(each);
+  }
+  fake::fail_requests_from(1);
+  char* const mark = static_cast<char*>(pages::metadata::allocate(1, 1));
+  first.clear();  // by way of the process
+  std::set<magazine*> again;
+  while (again.size() < all.size()) {
+    magazine* const array = second.take(0);
+    ASSERT_TRUE(all.contains(array) && again.insert(array).second);
+  }
+  EXPECT_EQ(pages::metadata::allocate(1, 1), mark + 1);
+  for (magazine* each : again) {
+    second.give(each);
+  }
+  second.clear();
+}
+
+TEST_F(stock_test, says_null_without_memory) {
+  magazine_stock stock;
+  std::vector<magazine*> all;
+  fake::fail_requests_from(1);
+  while (magazine* const array = stock.take(3)) {
+    all.push_back(array);
+    ASSERT_LT(all.size(), 10'000u);
+  }
+  EXPECT_EQ(stock.take_any(), nullptr);
+  fake::fail_requests_from(0);
+  all.push_back(stock.take(3));
+  EXPECT_NE(all.back(), nullptr);
+  for (magazine* each : all) {
+    stock.give(each);
+  }
+  stock.clear();
+}
+
+TEST(depot, gives_the_last_first_and_knows_the_least) {
+  magazine arrays[5] = {};
+  depot behind;
+  for (magazine& each : arrays) {
+    behind.push(&each);
+  }
+  EXPECT_EQ(behind.count, 5u);
+  EXPECT_EQ(behind.low, 0u);
+  behind.low = behind.count;  // as decay does
+  EXPECT_EQ(behind.pop(), &arrays[4]);
+  EXPECT_EQ(behind.pop(), &arrays[3]);
+  EXPECT_EQ(behind.low, 3u);
+  behind.push(&arrays[3]);
+  EXPECT_EQ(behind.low, 3u);
+  EXPECT_EQ(behind.count, 4u);
+  EXPECT_EQ(behind.pop(), &arrays[3]);
+  EXPECT_EQ(arrays[3].next(), nullptr);
+  EXPECT_EQ(behind.low, 3u);
+}
+
+TEST(inbox, gives_all_that_was_posted) {
+  heaps::inbox in;
+  EXPECT_TRUE(in.empty());
+  EXPECT_EQ(in.take_all(), nullptr);
+  parcel sent[3] = {};
+  for (parcel& each : sent) {
+    in.post(&each);
+    EXPECT_FALSE(in.empty());
+  }
+  std::set<parcel*> got;
+  for (parcel* each = in.take_all(); each != nullptr; each = each->next) {
+    got.insert(each);
+  }
+  EXPECT_EQ(got, (std::set<parcel*>{&sent[0], &sent[1], &sent[2]}));
+  EXPECT_TRUE(in.empty());
+}
+
+}  // namespace

@@ -1,0 +1,249 @@
+// Small blocks of one owner: magazines, depots and slabs, against a map of what the program has.
+#include <algorithm>
+
+#include "heap_fixture.hpp"
+
+namespace heap_tests {
+namespace {
+
+TEST_F(heap_test, every_class_gives_blocks_of_its_own) {
+  heap& tested = make();
+  std::mt19937 random(5);
+  for (size_class index = 0; index < class_count; ++index) {
+    live_blocks live;
+    const std::size_t count = std::min<std::size_t>(3 * heaps::capacity_of(index) + 5, 8_MiB / size_of(index));
+    for (std::size_t round = 0; round < count; ++round) {
+      ASSERT_NO_FATAL_FAILURE(live.add(allocate(tested, index), size_of(index))) << index;
+    }
+    ASSERT_TRUE(tested.is_valid()) << index;
+    while (live.size() != 0) {
+      give(tested, live.remove(random()));
+      ASSERT_TRUE(live.size() % 16 != 0 || tested.is_valid()) << index;
+    }
+    expect_in_use(tested, 0);
+  }
+}
+
+TEST_F(heap_test, a_fresh_slab_is_handed_out_in_order) {
+  heap& tested = make();
+  const size_class index = class_of(200);
+  const char* last = static_cast<char*>(allocate(tested, index));
+  for (std::size_t round = 1; round < heaps::batch_of(index); ++round) {
+    const char* const next = static_cast<char*>(allocate(tested, index));
+    EXPECT_EQ(next, last + size_of(index));
+    last = next;
+  }
+}
+
+TEST_F(heap_test, what_was_freed_last_is_given_first) {
+  heap& tested = make();
+  void* const first = allocate(tested, 3);
+  void* const second = allocate(tested, 3);
+  give(tested, first);
+  give(tested, second);
+  EXPECT_EQ(allocate(tested, 3), second);
+  EXPECT_EQ(allocate(tested, 3), first);
+}
+
+TEST_F(heap_test, a_steady_pair_takes_no_slow_path) {
+  heap& tested = make();
+  for (size_class index = 0; index < class_count; ++index) {
+    give(tested, allocate(tested, index));
+    const std::uint32_t calls = tested.slow_calls;
+    for (int round = 0; round < 1'000; ++round) {
+      give(tested, allocate(tested, index));
+    }
+    EXPECT_EQ(tested.slow_calls, calls) << index;
+  }
+}
+
+// At the border of a magazine neither the next frees nor the next allocations meet the other end at once.
+TEST_F(heap_test, a_border_is_not_crossed_back_and_forth) {
+  heap& tested = make();
+  const size_class index = class_of(64);
+  std::vector<void*> all;
+  for (std::size_t round = 0; round < 3 * magazine_count(); ++round) {
+    all.push_back(allocate(tested, index));
+  }
+  for (std::size_t phase = 0; phase < magazine_count(); ++phase) {
+    give(tested, all.back());
+    all.pop_back();
+    const std::uint32_t calls = tested.slow_calls;
+    for (int round = 0; round < 100; ++round) {
+      void* const first = allocate(tested, index);
+      give(tested, first);
+    }
+    EXPECT_LE(tested.slow_calls, calls + 2) << phase;
+  }
+}
+
+// Random classes, frees in random order, bursts, time that passes; valid after each step.
+TEST_F(heap_test, random_operations_never_overlap) {
+  for (unsigned seed = 0; seed < 8; ++seed) {
+    std::mt19937 random(seed);
+    heap& tested = make();
+    if (seed % 4 == 3) {
+      tested.counting = true;
+      tested.close();
+    }
+    live_blocks live;
+    for (int round = 0; round < 800; ++round) {
+      const size_class index = static_cast<size_class>(random() % (random() % 3 == 0 ? class_count : 20));
+      switch (random() % 8) {
+        case 0:
+        case 1:
+        case 2: ASSERT_NO_FATAL_FAILURE(live.add(allocate(tested, index), size_of(index))); break;
+        case 3:
+          for (std::size_t count = random() % (2_MiB / size_of(index) + 1) % 300; count != 0; --count) {
+            ASSERT_NO_FATAL_FAILURE(live.add(allocate(tested, index), size_of(index)));
+          }
+          break;
+        case 4:
+          for (std::size_t count = random() % (live.size() + 1); count != 0; --count) {
+            give(tested, live.remove(random()));
+          }
+          break;
+        case 5:
+          fake::advance_ms(random() % 400);
+          tick(tested, index);
+          break;
+        default:
+          if (live.size() != 0) {
+            give(tested, live.remove(random()));
+          }
+          break;
+      }
+      ASSERT_TRUE(tested.is_valid()) << "seed " << seed << " round " << round;
+      ASSERT_GE(tested.statistics().used_bytes, live.bytes());
+      ASSERT_LE(tested.statistics().used_bytes, tested.statistics().slab_bytes);
+      ASSERT_EQ(tested.space->used_bytes(), tested.statistics().footprint_bytes);
+    }
+    expect_in_use(tested, live.bytes());
+    while (live.size() != 0) {
+      give(tested, live.remove(random()));
+    }
+    expect_in_use(tested, 0);
+    ASSERT_EQ(tested.space->used_bytes(), 0u);
+  }
+}
+
+TEST_F(heap_test, a_closed_heap_counts_every_call) {
+  heap& tested = make();
+  tested.counting = true;
+  tested.close();
+  for (void** each : tested.top) {
+    EXPECT_EQ(each, heaps::shut_top());
+  }
+  std::vector<void*> all;
+  for (int round = 0; round < 500; ++round) {
+    all.push_back(allocate(tested, class_of(100)));
+  }
+  for (int round = 0; round < 300; ++round) {
+    give(tested, all.back());
+    all.pop_back();
+  }
+  const heap_statistics now = tested.statistics();
+  EXPECT_EQ(now.allocated_blocks, 500u);
+  EXPECT_EQ(now.allocated_bytes, 500u * 112);
+  EXPECT_EQ(now.freed_blocks, 300u);
+  EXPECT_EQ(now.freed_bytes, 300u * 112);
+  for (void** each : tested.top) {
+    EXPECT_EQ(each, heaps::shut_top());
+  }
+  EXPECT_TRUE(tested.is_valid());
+}
+
+TEST_F(heap_test, statistics_say_what_there_is) {
+  heap& tested = make();
+  EXPECT_EQ(tested.statistics().slabs, 0u);
+  EXPECT_EQ(tested.statistics().footprint_bytes, 0u);
+  const size_class index = class_of(1'000);
+  std::vector<void*> all;
+  for (int round = 0; round < 200; ++round) {
+    all.push_back(allocate(tested, index));
+  }
+  heap_statistics now = tested.statistics();
+  const std::size_t in_a_slab = pages::shapes.of[index].capacity;
+  EXPECT_GE(now.slabs, base::divide_up(200, in_a_slab));
+  EXPECT_EQ(now.slab_bytes, now.slabs * pages::shapes.of[index].units * pages::unit_bytes);
+  EXPECT_EQ(now.footprint_bytes, now.slab_bytes);
+  EXPECT_EQ(now.peak_footprint_bytes, now.slab_bytes);
+  EXPECT_GE(now.used_bytes, 200 * size_of(index));
+  EXPECT_LT(now.used_bytes, 200 * size_of(index) + heaps::capacity_of(index) * size_of(index));
+  EXPECT_GE(now.refills, 200 / heaps::capacity_of(index));
+  EXPECT_EQ(now.flushes, 0u);
+  for (void* each : all) {
+    give(tested, each);
+  }
+  expect_in_use(tested, 0);
+  now = tested.statistics();
+  EXPECT_EQ(now.footprint_bytes, 0u);
+  EXPECT_GE(now.peak_footprint_bytes, 200 * size_of(index));
+  EXPECT_GT(now.flushes, 0u);
+}
+
+TEST_F(heap_test, is_valid_sees_what_is_broken) {
+  heap& broken = make();
+  const size_class index = class_of(64);
+  std::vector<void*> all;
+  for (std::size_t round = 0; round < 6 * heaps::capacity_of(index); ++round) {
+    all.push_back(allocate(broken, index));
+  }
+  for (void* each : all) {
+    give(broken, each);
+  }
+  ASSERT_TRUE(broken.is_valid());
+  heaps::class_state& of = broken.classes[index];
+  ASSERT_GE(of.behind.count, 2u);
+  ASSERT_NE(of.front, nullptr);
+
+  ++of.behind.count;
+  EXPECT_FALSE(broken.is_valid());
+  --of.behind.count;
+
+  const std::uint32_t low = of.behind.low;
+  of.behind.low = of.behind.count + 1;
+  EXPECT_FALSE(broken.is_valid());
+  of.behind.low = low;
+
+  broken.depot_bytes.add(16);
+  EXPECT_FALSE(broken.is_valid());
+  broken.depot_bytes.subtract(16);
+
+  void** const top = broken.top[index];
+  broken.top[index] = heaps::bottom_of(of.front, index) - 1;
+  EXPECT_FALSE(broken.is_valid());
+  broken.top[index] = of.front->end() + 1;
+  EXPECT_FALSE(broken.is_valid());
+  broken.top[index] = top;
+
+  heaps::magazine* const front = of.front;
+  of.front = nullptr;
+  EXPECT_FALSE(broken.is_valid());
+  of.front = front;
+
+  void* const one = allocate(broken, 50);
+  pages::slab* const other = broken.classes[50].available.front();
+  ASSERT_NE(other, nullptr);
+  broken.classes[50].available.remove(other);
+  of.available.push_front(other);  // a slab of another class
+  EXPECT_FALSE(broken.is_valid());
+  of.available.remove(other);
+  broken.classes[50].available.push_front(other);
+  ASSERT_TRUE(broken.is_valid());
+
+  const std::uint16_t free_blocks = other->free_blocks;
+  other->free_blocks = 0;
+  EXPECT_FALSE(broken.is_valid());
+  other->free_blocks = free_blocks;
+
+  pages::page_map::set(other->start, other->units, 0x1000 | 50, other);  // somebody else's
+  EXPECT_FALSE(broken.is_valid());
+  pages::page_map::set(other->start, other->units, broken.address() | 50, other);
+
+  give(broken, one);
+  EXPECT_TRUE(broken.is_valid());
+}
+
+}  // namespace
+}  // namespace heap_tests
