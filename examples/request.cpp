@@ -1,0 +1,43 @@
+// Twenty lines of Tarn: objects, containers and a heap for one kind of work.
+#include <cstdio>
+#include <memory_resource>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <tarn/tarn.hpp>
+
+// [example]
+struct order : tarn::pooled<order> {  // new and delete from this thread's heap
+  long id = 0;
+  double price = 0;
+};
+
+void serve(int requests) {
+  tarn::heap lane({.name = "serve", .initial = 1 << 20, .limit = 64 << 20});
+  const tarn::scoped_current use(lane);  // all that follows lands in lane
+  for (int request = 0; request < requests; ++request) {
+    {
+      std::vector<order*, tarn::allocator<order*>> orders;
+      for (long id = 0; id < 100; ++id) {
+        orders.push_back(new order{.id = id, .price = 1.5});
+      }
+      std::pmr::string reply(&lane);  // a heap is a std::pmr::memory_resource
+      for (const order* each : orders) {
+        reply += std::to_string(each->id) + "\n";
+      }
+    }
+    lane.release();  // the orders, which nobody deleted, and all else of this request
+  }
+}
+// [example]
+
+int main() {
+  std::thread worker(serve, 1000);
+  serve(1000);
+  worker.join();
+
+  order* const made = new order{.id = 7};
+  std::thread([made] { delete made; }).join();  // any thread may delete
+  std::puts("2000 requests served");
+}
