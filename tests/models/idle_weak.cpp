@@ -2,8 +2,8 @@
 // the memory model of C++: idle.pml again, with loads that may be old and stores that may be late. Relacy runs every
 // interleaving of the two threads, with every value that a load may give.
 //
-// inbox.hpp is compiled as it is, over Relacy's atomics; heap::send, heap::retire and heap::tend (src/heap/remote.cpp)
-// are copied below, since a whole heap is too much for an exhaustive search.
+// inbox.hpp is compiled as it is, over Relacy's atomics, so a weaker order there fails here; heap::send, heap::retire
+// and heap::tend (src/heap/remote.cpp) are copied below, since a whole heap is too much for an exhaustive search.
 //
 // usage: models_idle_weak [MUTANT]; exits 1 when a block is stranded or two threads race. The mutants stand in main.
 #include <atomic>
@@ -19,6 +19,7 @@
 #undef memory_order_relaxed
 #undef memory_order_acquire
 #undef memory_order_release
+#undef memory_order_acq_rel
 #undef memory_order_seq_cst
 
 namespace {
@@ -26,7 +27,7 @@ namespace {
 // What the code says, and what a mutant may change.
 struct memory_orders {
   rl::memory_order post = rl::mo_seq_cst;   // inbox::post
-  rl::memory_order take = rl::mo_acquire;   // inbox::take_all
+  rl::memory_order take = rl::mo_acquire;   // inbox::take_all, where it says acquire
   rl::memory_order empty = rl::mo_seq_cst;  // inbox::empty
   rl::memory_order idle = rl::mo_seq_cst;   // state = idle, in retire and tend
   rl::memory_order look = rl::mo_seq_cst;   // the sender's look at the state
@@ -44,6 +45,7 @@ using std::uintptr_t;
 inline constexpr rl::memory_order memory_order_relaxed = rl::mo_relaxed;
 inline constexpr rl::memory_order memory_order_acquire = rl::mo_acquire;
 inline constexpr rl::memory_order memory_order_release = rl::mo_release;
+inline constexpr rl::memory_order memory_order_acq_rel = rl::mo_acq_rel;
 enum sequential { memory_order_seq_cst };
 
 template <class T>
@@ -53,10 +55,15 @@ class atomic {
 
   T load(rl::memory_order order) const { return value_.load(order, $); }
   T load(sequential) const { return value_.load(orders.empty, $); }
-  T exchange(T value, rl::memory_order) { return value_.exchange(value, orders.take, $); }
-  // Never fails for no reason: that only sends the caller's loop round once more.
+  T exchange(T value, rl::memory_order order) {
+    return value_.exchange(value, order == rl::mo_acquire ? orders.take : order, $);
+  }
   bool compare_exchange_weak(T& expected, T value, sequential, rl::memory_order failed) {
-    return value_.compare_exchange_strong(expected, value, orders.post, $, failed, $);
+    return compare_exchange_weak(expected, value, orders.post, failed);
+  }
+  // Never fails for no reason: that only sends the caller's loop round once more.
+  bool compare_exchange_weak(T& expected, T value, rl::memory_order order, rl::memory_order failed) {
+    return value_.compare_exchange_strong(expected, value, order, $, failed, $);
   }
 
  private:
