@@ -194,7 +194,14 @@ class ledger {
 
 // Never destroyed: the engine maps and unmaps until the process is gone.
 failing& failures() {
-  static auto* const only = new failing;
+  static auto* const only = [] {
+    auto* const made = new failing;
+    // For what happens before main, and so before a test can ask.
+    if (const char* const n = std::getenv("FAKE_FAIL_REQUEST")) {
+      made->plan(std::strtoull(n, nullptr, 10), false);
+    }
+    return made;
+  }();
   return *only;
 }
 ledger& mapped() {

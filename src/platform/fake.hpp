@@ -15,7 +15,8 @@ void reset() noexcept;
 
 // ------------------------------------------------------------------ failing
 
-/// The n-th page request from now on fails, once; 0: none.
+/// The n-th page request from now on fails, once; 0: none. FAKE_FAIL_REQUEST=n in the environment does it from the
+/// start of the process.
 void fail_request(std::uint64_t n) noexcept;
 /// So does every one after it.
 void fail_requests_from(std::uint64_t n) noexcept;

@@ -79,12 +79,12 @@ class pair {
     return expected;
   }
 
-  void give(slab& run, std::size_t from = 0) {
+  void give(slab& run, std::size_t from = 0, bool clean = false) {
     const std::size_t unit = real.unit_of(run.start);
     for (std::size_t at = from; at < run.units; ++at) {
-      naive[unit + at] = state::fresh;
+      naive[unit + at] = clean ? state::clean : state::fresh;
     }
-    real.give(run, from);
+    real.give(run, from, clean);
     EXPECT_EQ(run.units, from);
   }
 
@@ -95,7 +95,11 @@ class pair {
     std::replace(naive.begin(), naive.end(), state::fresh, state::stale);
   }
   void purge() {
-    real.stale.clear();
+    for (std::size_t unit = 0; unit < naive.size(); ++unit) {
+      if (naive[unit] == state::stale) {
+        real.clean_up(unit, 1);
+      }
+    }
     std::replace(naive.begin(), naive.end(), state::stale, state::clean);
   }
 
@@ -109,14 +113,17 @@ class pair {
   void check() const {
     ASSERT_TRUE(real.is_valid());
     std::size_t free_units = 0;
+    std::size_t dirty_units = 0;
     for (std::size_t unit = real.first_unit; unit < naive.size(); ++unit) {
       free_units += naive[unit] != state::used ? 1 : 0;
+      dirty_units += naive[unit] == state::fresh || naive[unit] == state::stale ? 1 : 0;
       ASSERT_EQ(real.free.contains_any(unit, 1), naive[unit] != state::used) << unit;
       ASSERT_EQ(real.fresh.contains_any(unit, 1), naive[unit] == state::fresh) << unit;
       ASSERT_EQ(real.stale.contains_any(unit, 1), naive[unit] == state::stale) << unit;
       ASSERT_EQ(detail::key_of(real.address(unit)) != 0, naive[unit] == state::used) << unit;
     }
     ASSERT_EQ(real.free_units, free_units);
+    ASSERT_EQ(real.dirty_units, dirty_units);
   }
 
  private:
@@ -238,7 +245,7 @@ TEST_F(segment_test, random_operations_as_the_naive_segment) {
         case 4:
         case 5:
           if (!runs.empty()) {
-            both.give(*runs[which]);
+            both.give(*runs[which], 0, random() % 4 == 0);
             runs.erase(runs.begin() + static_cast<std::ptrdiff_t>(which));
           }
           break;
@@ -355,6 +362,10 @@ TEST_F(segment_test, is_valid_sees_what_is_broken) {
   ++broken.free_units;
   EXPECT_FALSE(broken.is_valid());
   --broken.free_units;
+
+  ++broken.dirty_units;
+  EXPECT_FALSE(broken.is_valid());
+  --broken.dirty_units;
 
   broken.fresh.insert(used, 1);
   EXPECT_FALSE(broken.is_valid());

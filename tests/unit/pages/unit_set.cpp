@@ -128,6 +128,7 @@ TEST(unit_set, random_runs_as_the_naive_set) {
     }
     ASSERT_EQ(set.contains_any(first, count), naive.count(first, count) != 0);
     ASSERT_EQ(set.contains_all(first, count), naive.count(first, count) == count);
+    ASSERT_EQ(set.count(first, count), naive.count(first, count));
     if (round % 10 == 0) {
       expect_same(set, naive);
     }

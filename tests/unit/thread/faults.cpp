@@ -1,0 +1,204 @@
+// What a caller can get wrong with a pointer, and the line it gets for it.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include "base/bits.hpp"
+#include "front/blocks.hpp"
+#include "pages/page_map.hpp"
+#include "platform/platform.hpp"
+#include "support/child.hpp"
+#include "tarn/heap.hpp"
+#include "thread/threads.hpp"
+
+namespace {
+
+using namespace tarn;
+using namespace tarn::base::units;
+using support::ending;
+using support::fault;
+using support::in_child;
+using support::written;
+
+void* take(std::size_t bytes) { return detail::allocate(detail::local, bytes, 16); }
+void give(void* block) { detail::deallocate(detail::local, block); }
+
+ending foreign(const void* at) {
+  return fault("tarn: free(" + written(at) + "): foreign pointer: not a block of this allocator");
+}
+ending double_free(const void* at, std::size_t bytes) {
+  return fault("tarn: free(" + written(at) + "): double free of a block of " + std::to_string(bytes) + " bytes");
+}
+ending misaligned(const void* at, std::size_t into, const void* block, std::size_t bytes) {
+  return fault("tarn: free(" + written(at) + "): misaligned pointer: " + std::to_string(into) + " bytes into the " +
+               std::to_string(bytes) + "-byte block at " + written(block));
+}
+
+class faults : public testing::Test {
+ protected:
+  void SetUp() override { kept = take(1); }  // so that its segment stays, and explains late frees
+  void TearDown() override { give(kept); }
+  void* kept = nullptr;
+};
+
+TEST_F(faults, a_pointer_that_is_none_of_ours) {
+  static int global = 0;
+  int local = 0;
+  void* const other = std::calloc(1, 100);
+  auto* const function = reinterpret_cast<void*>(&std::malloc);
+  for (void* each :
+       {static_cast<void*>(&global), static_cast<void*>(&local), other, function, reinterpret_cast<void*>(16),
+        reinterpret_cast<void*>(~std::uintptr_t{15}), reinterpret_cast<void*>(std::uintptr_t{1} << 47),
+        reinterpret_cast<void*>(0x8000'0000'0000'0010)}) {
+    EXPECT_EQ(in_child([=] { give(each); }), foreign(each));
+    EXPECT_EQ(in_child([=] { detail::deallocate(detail::local, each, 64, 16); }), foreign(each));
+    EXPECT_EQ(in_child([=] { detail::deallocate(detail::local, each, 64, 4096); }), foreign(each));
+  }
+  std::free(other);
+}
+
+TEST_F(faults, a_foreign_pointer_as_a_threads_first_call) {
+  void* const other = std::calloc(1, 100);
+  EXPECT_EQ(in_child([=] { std::thread([=] { give(other); }).join(); }), foreign(other));
+  std::free(other);
+}
+
+TEST_F(faults, nothing_happens_for_null) {
+  EXPECT_EQ(in_child([] { give(nullptr); }), ending{});
+}
+
+TEST_F(faults, a_large_block_freed_twice) {
+  for (const std::size_t bytes : {300_KiB, 1_MiB, 40_MiB, 200_MiB}) {
+    void* const block = take(bytes);
+    const std::size_t rounded = base::align_up(bytes, pages::unit_bytes);
+    EXPECT_EQ(in_child([=] { give(block), give(block); }), double_free(block, rounded)) << bytes;
+    give(block);
+  }
+}
+
+TEST_F(faults, a_pointer_into_a_large_block) {
+  for (const std::size_t bytes : {300_KiB, 40_MiB}) {
+    char* const block = static_cast<char*>(take(bytes));
+    const std::size_t rounded = base::align_up(bytes, pages::unit_bytes);
+    for (const std::size_t into : {std::size_t{1}, std::size_t{16}, 64_KiB, rounded - 1}) {
+      EXPECT_EQ(in_child([=] { give(block + into); }), misaligned(block + into, into, block, rounded));
+    }
+    give(block);
+  }
+}
+
+// A small block that is free already is seen when it reaches its slab.
+TEST_F(faults, a_small_block_freed_twice) {
+  for (const std::size_t bytes : {16, 64, 500, 3'000, 100'000}) {
+    void* const block = take(bytes);
+    const std::size_t rounded = detail::size_of(detail::class_of(bytes));
+    EXPECT_EQ(in_child([=] {
+                give(block);
+                give(block);
+                front::trim();
+              }),
+              double_free(block, rounded))
+        << bytes;
+    EXPECT_EQ(in_child([=] {
+                give(block);
+                front::trim();
+                give(block);
+                front::trim();
+              }),
+              double_free(block, rounded))
+        << bytes;
+    give(block);
+  }
+}
+
+TEST_F(faults, a_small_block_freed_here_and_there) {
+  void* const block = take(64);
+  EXPECT_EQ(in_child([=] {
+              std::thread([=] { give(block); }).join();
+              give(block);
+              front::trim();
+            }),
+            double_free(block, 64));
+  EXPECT_EQ(in_child([=] {
+              std::thread([=] { give(block); }).join();
+              std::thread([=] { give(block); }).join();
+              front::trim();
+            }),
+            double_free(block, 64));
+  give(block);
+}
+
+TEST_F(faults, a_pointer_into_a_small_block) {
+  for (const std::size_t bytes : {64, 500, 3'000}) {
+    char* const block = static_cast<char*>(take(bytes));
+    const std::size_t rounded = detail::size_of(detail::class_of(bytes));
+    for (const std::size_t into : {std::size_t{1}, std::size_t{16}, rounded - 1}) {
+      EXPECT_EQ(in_child([=] { give(block + into), front::trim(); }), misaligned(block + into, into, block, rounded));
+      EXPECT_EQ(in_child([=] { std::thread([=] { give(block + into); }).join(), front::trim(); }),
+                misaligned(block + into, into, block, rounded));
+    }
+    give(block);
+  }
+}
+
+TEST_F(faults, a_free_with_the_wrong_size) {
+  const auto wrong = [](void* block, std::size_t said, std::size_t bytes) {
+    // The message has the class that the size falls into.
+    EXPECT_EQ(in_child([=] { detail::deallocate(detail::local, block, said, 16); }),
+              fault("tarn: free(" + written(block) + ", " + std::to_string(detail::size_of(detail::class_of(said))) +
+                    "): wrong size: the block has " + std::to_string(bytes) + " bytes"));
+  };
+  void* const small = take(64);
+  wrong(small, 65, 64);
+  wrong(small, 48, 64);
+  wrong(small, 100'000, 64);
+  detail::deallocate(detail::local, small, 60, 16);
+  void* const large = take(1_MiB);
+  wrong(large, 64, 1_MiB);
+  detail::deallocate(detail::local, large, 1_MiB, 16);
+}
+
+TEST_F(faults, a_block_of_a_strict_heap_freed_elsewhere) {
+  for (const std::size_t bytes : {64, 1'000'000}) {
+    const ending seen = in_child([=] {
+      heap lane({.name = "parser\n", .strict = true});
+      void* const block = lane.allocate(bytes);
+      std::string expected;
+      std::thread([&] {
+        expected = "tarn: heap \"parser\\x0a\": block " + written(block) + " freed by thread " +
+                   std::to_string(platform::thread_number()) + ", but only thread " + std::to_string(getpid()) +
+                   " may use this strict heap\n";
+        static_cast<void>(write(STDERR_FILENO, expected.data(), expected.size()));
+        give(block);
+      }).join();
+    });
+    EXPECT_EQ(seen.signal, SIGABRT);
+    const std::size_t half = seen.error.size() / 2;
+    EXPECT_EQ(seen.error.substr(0, half), seen.error.substr(half));
+    EXPECT_NE(half, 0u);
+  }
+}
+
+TEST_F(faults, a_strict_heap_is_for_its_thread_in_every_way) {
+  EXPECT_EQ(in_child([] {
+              heap lane({.name = "parser", .strict = true});
+              lane.deallocate(lane.allocate(64));
+              give(lane.allocate(64));  // another heap is current, the thread is the same
+              give(lane.allocate(1'000'000));
+              void* const block = lane.allocate(64);
+              const scoped_current use(lane);
+              give(block);
+            }),
+            ending{});
+}
+
+TEST_F(faults, a_heap_that_nobody_made_cannot_be_destroyed) {
+  const ending expected =
+      fault("tarn: only a heap that was created can be destroyed; this one is a thread's or the process's own");
+  EXPECT_EQ(in_child([] { current().~heap(); }), expected);
+  EXPECT_EQ(in_child([] { global().~heap(); }), expected);
+}
+
+}  // namespace

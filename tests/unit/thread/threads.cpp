@@ -1,0 +1,319 @@
+// Which heap a thread has, from its first allocation to after its end.
+#include "thread/threads.hpp"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+
+#include <functional>
+#include <set>
+#include <vector>
+
+#include "front/blocks.hpp"
+#include "heap/lookup.hpp"
+#include "heap/registry.hpp"
+#include "pages/metadata.hpp"
+#include "platform/fake.hpp"
+#include "platform/platform.hpp"
+#include "support/worker.hpp"
+
+namespace {
+
+using namespace tarn;
+using heaps::heap;
+using heaps::registry;
+using support::worker;
+namespace fake = platform::fake;
+
+void* take(std::size_t bytes) { return detail::allocate(detail::local, bytes, 16); }
+void give(void* block) { detail::deallocate(detail::local, block); }
+heap* owner(const void* block) { return heaps::owner_in(detail::key_of(block)); }
+heap* current() { return static_cast<heap*>(detail::local); }
+
+class threads_test : public testing::Test {
+ protected:
+  void SetUp() override {
+    fake::reset();
+    ASSERT_TRUE(threads::initialise());
+    give(take(1));  // the main thread has a heap
+    front::trim();
+    ASSERT_EQ(heaps::central().used_bytes(), 0u);
+  }
+  void TearDown() override {
+    fake::reset();
+    front::trim();
+    heap& process = *threads::process_heap();
+    {
+      const platform::locked hold(process.mutex);
+      process.send_all();
+      process.collect();
+      process.flush_all();
+    }
+    EXPECT_EQ(heaps::central().used_bytes(), 0u) << "blocks were lost";
+    EXPECT_TRUE(heaps::central().is_valid());
+  }
+};
+
+TEST_F(threads_test, a_thread_has_no_heap_until_it_needs_one) {
+  worker other;
+  const auto before = registry::count();
+  other.run([] {
+    EXPECT_EQ(detail::local, &heaps::nobody);
+    EXPECT_EQ(threads::own_heap(), nullptr);
+    give(nullptr);
+    EXPECT_EQ(detail::local, &heaps::nobody);
+  });
+  EXPECT_EQ(registry::count().started, before.started);
+  other.run([] {
+    void* const block = take(100);
+    ASSERT_NE(block, nullptr);
+    EXPECT_EQ(owner(block), current());
+    EXPECT_EQ(threads::own_heap(), current());
+    EXPECT_EQ(current()->owner_thread.load(), platform::thread_number());
+    give(block);
+  });
+  EXPECT_EQ(registry::count().started, before.started + 1);
+}
+
+// Whatever a thread does first, it gets one heap.
+TEST_F(threads_test, the_first_call_may_be_any) {
+  const std::vector<std::function<void(void*)>> firsts = {
+      [](void* block) { give(block), give(take(8)); },
+      [](void* block) { give(block), give(take(300'000)); },
+      [](void* block) { detail::deallocate(detail::local, block, 100, 16); },
+      [](void* block) { give(block), give(detail::allocate_any(detail::local, 100, 4096)); },
+      [](void* block) { give(front::reallocate(detail::local, block, 20'000)); },
+      [](void* block) { give(front::reallocate(detail::local, block, 5)); },
+      [](void* block) { give(block), give(front::reallocate(detail::local, nullptr, 100)); },
+      [](void* block) { give(block), give(front::allocate_zeroed(detail::local, 3, 5)); },
+      [](void* block) { give(block), give(front::allocate_zeroed(detail::local, 3, 500'000)); },
+  };
+  for (std::size_t which = 0; which < firsts.size(); ++which) {
+    void* const block = take(100);
+    const auto before = registry::count();
+    worker other;
+    other.run([&] { firsts[which](block); });
+    other.end();
+    EXPECT_EQ(registry::count().started, before.started + 1) << which;
+    EXPECT_EQ(registry::count().abandoned, before.abandoned + 1) << which;
+  }
+}
+
+TEST_F(threads_test, live_threads_have_heaps_of_their_own) {
+  std::vector<std::unique_ptr<worker>> all;
+  std::set<heap*> seen{current()};
+  for (int thread = 0; thread < 12; ++thread) {
+    all.push_back(std::make_unique<worker>());
+    all.back()->run([&] {
+      give(take(64));
+      EXPECT_TRUE(seen.insert(current()).second);
+    });
+  }
+}
+
+TEST_F(threads_test, a_thread_that_ends_leaves_its_heap_to_the_next) {
+  heap* first = nullptr;
+  void* block = nullptr;
+  {
+    worker ending;
+    ending.run([&] {
+      block = take(5'000);
+      first = current();
+    });
+  }
+  EXPECT_EQ(first->state.load(), heaps::ownership::idle);
+  EXPECT_EQ(owner(block), first);
+  EXPECT_EQ(first->statistics().used_bytes, 5'120u);
+  const auto before = registry::count();
+  worker next;
+  next.run([&] {
+    give(take(1));
+    EXPECT_EQ(current(), first);
+    EXPECT_EQ(first->owner_thread.load(), platform::thread_number());
+    give(block);
+  });
+  EXPECT_EQ(registry::count().adopted, before.adopted + 1);
+  EXPECT_EQ(registry::count().heaps, before.heaps);
+}
+
+TEST_F(threads_test, a_free_after_the_owners_end_is_not_lost) {
+  std::vector<void*> blocks;
+  {
+    worker ending;
+    ending.run([&] {
+      for (std::size_t bytes = 16; bytes < 2'000'000; bytes += bytes / 3) {
+        blocks.push_back(take(bytes));
+      }
+    });
+  }
+  EXPECT_GT(heaps::central().used_bytes(), 2'000'000u);
+  for (void* each : blocks) {
+    give(each);
+  }
+}
+
+TEST_F(threads_test, thousands_of_threads_need_no_more_than_one) {
+  const auto life = [] {
+    std::vector<void*> blocks;
+    for (std::size_t bytes = 16; bytes < 300'000; bytes *= 2) {
+      blocks.push_back(take(bytes));
+    }
+    for (void* each : blocks) {
+      give(each);
+    }
+  };
+  for (int thread = 0; thread < 3; ++thread) {
+    std::thread(life).join();
+  }
+  const auto before = registry::count();
+  const std::size_t mapped = platform::mapped_bytes();
+  char* const mark = static_cast<char*>(pages::metadata::allocate(1, 1));
+  for (int thread = 0; thread < 500; ++thread) {
+    std::thread(life).join();
+  }
+  EXPECT_EQ(registry::count().heaps, before.heaps);
+  EXPECT_EQ(registry::count().adopted, before.adopted + 500);
+  EXPECT_EQ(pages::metadata::allocate(1, 1), mark + 1);
+  EXPECT_EQ(platform::mapped_bytes(), mapped);
+}
+
+TEST_F(threads_test, own_heap_stays_while_another_is_current) {
+  heap* const own = current();
+  detail::local = threads::process_heap();
+  EXPECT_EQ(threads::own_heap(), own);
+  void* const block = take(64);
+  EXPECT_EQ(owner(block), threads::process_heap());
+  detail::local = own;
+  give(block);
+  front::trim();  // sends it
+}
+
+// --------------------------------------------------------------- at the end of a thread
+
+struct late {
+  std::function<void()> at_end;
+  ~late() { at_end(); }
+};
+
+TEST_F(threads_test, a_thread_local_destructor_still_has_the_heap) {
+  void* kept = nullptr;
+  heap* own = nullptr;
+  std::thread([&] {
+    own = static_cast<heap*>((give(take(1)), detail::local));
+    static thread_local late object;
+    object.at_end = [&] {
+      EXPECT_EQ(current(), own);
+      give(take(100));
+      kept = take(100);
+    };
+  }).join();
+  EXPECT_EQ(owner(kept), own);
+  give(kept);
+}
+
+pthread_key_t late_key;
+void* late_block = nullptr;
+void run_late(void* block) {  // after Tarn's own key: the heap is gone
+  give(block);
+  EXPECT_EQ(current(), threads::process_heap());
+  give(take(40));
+  late_block = take(70'000);
+  void* const moved = front::reallocate(detail::local, take(10), 5'000);
+  give(moved);
+}
+
+TEST_F(threads_test, a_later_destructor_uses_the_heap_of_the_process) {
+  static const bool made = pthread_key_create(&late_key, run_late) == 0;
+  ASSERT_TRUE(made);
+  const auto before = registry::count();
+  std::thread([] { pthread_setspecific(late_key, take(40)); }).join();
+  EXPECT_EQ(registry::count().started, before.started + 1);  // it was not armed again
+  ASSERT_NE(late_block, nullptr);
+  EXPECT_EQ(owner(late_block), threads::process_heap());
+  give(late_block);
+  front::trim();
+}
+
+// ---------------------------------------------------------------------- without memory
+
+TEST_F(threads_test, a_thread_without_a_heap_shares_the_one_of_the_process) {
+  std::vector<std::unique_ptr<worker>> all;
+  while (registry::any_idle()) {
+    all.push_back(std::make_unique<worker>());
+    all.back()->run([] { give(take(1)); });
+  }
+  detail::local = threads::process_heap();
+  void* const primer = take(64);  // it has blocks of this class
+  detail::local = threads::own_heap();
+  fake::fail_requests_from(1);
+  while (pages::metadata::allocate(64, 64) != nullptr) {
+  }
+  worker poor;
+  poor.run([] {
+    void* const block = take(64);
+    ASSERT_NE(block, nullptr);
+    EXPECT_EQ(owner(block), threads::process_heap());
+    EXPECT_EQ(detail::local, &heaps::nobody);
+    give(block);
+  });
+  fake::fail_requests_from(0);
+  poor.run([] {
+    void* const block = take(64);
+    EXPECT_EQ(owner(block), threads::own_heap());
+    give(block);
+  });
+  give(primer);
+}
+
+TEST_F(threads_test, a_failed_allocation_leaves_the_thread_usable) {
+  worker other;
+  for (std::uint64_t n = 1; n <= 6; ++n) {
+    fake::fail_request(n);
+    other.run([] {
+      for (const std::size_t bytes : {16, 4'000, 100'000, 900'000}) {
+        give(take(bytes));
+      }
+    });
+    fake::fail_request(0);
+    other.run([] {
+      for (const std::size_t bytes : {16, 4'000, 100'000, 900'000}) {
+        void* const block = take(bytes);
+        EXPECT_NE(block, nullptr);
+        give(block);
+      }
+      front::trim();
+      EXPECT_TRUE(current()->is_valid());
+    });
+  }
+}
+
+// The heap of the process is used by many threads at once, under its lock.
+TEST_F(threads_test, many_threads_share_one_heap) {
+  std::vector<std::thread> all;
+  for (int thread = 0; thread < 3; ++thread) {
+    all.emplace_back([thread] {
+      give(take(1));
+      detail::local = threads::process_heap();
+      std::vector<unsigned char*> mine;
+      for (int round = 0; round < 3'000; ++round) {
+        auto* const block = static_cast<unsigned char*>(take(static_cast<std::size_t>(16 + round % 500)));
+        *block = static_cast<unsigned char>(thread);
+        mine.push_back(block);
+        if (mine.size() > 50) {
+          EXPECT_EQ(*mine.front(), thread);
+          give(mine.front());
+          mine.erase(mine.begin());
+        }
+      }
+      for (unsigned char* each : mine) {
+        give(each);
+      }
+      detail::local = threads::own_heap();
+    });
+  }
+  for (std::thread& each : all) {
+    each.join();
+  }
+  EXPECT_TRUE(threads::process_heap()->is_valid());
+}
+
+}  // namespace
