@@ -18,6 +18,11 @@ foreach(language IN ITEMS C CXX)
 endforeach()
 
 set(tarn_warnings -Wall -Wextra -Wpedantic -Wshadow -Wundef -Wconversion)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  # As GCC has it: a change of sign alone is no warning. And C++20 has sized deallocation, which Clang 16 leaves off.
+  list(APPEND tarn_warnings -Wno-sign-conversion)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsized-deallocation>)
+endif()
 if(TARN_WERROR)
   list(APPEND tarn_warnings -Werror)
 endif()
