@@ -9,8 +9,9 @@
 
 // [example]
 struct order : tarn::pooled<order> {  // new and delete from this thread's heap
-  long id = 0;
-  double price = 0;
+  explicit order(long id_) : id(id_) {}
+  long id;
+  double price = 1.5;
 };
 
 void serve(int requests) {
@@ -20,7 +21,7 @@ void serve(int requests) {
     {
       std::vector<order*, tarn::allocator<order*>> orders;
       for (long id = 0; id < 100; ++id) {
-        orders.push_back(new order{.id = id, .price = 1.5});
+        orders.push_back(new order(id));
       }
       std::pmr::string reply(&lane);  // a heap is a std::pmr::memory_resource
       for (const order* each : orders) {
@@ -37,7 +38,7 @@ int main() {
   serve(1000);
   worker.join();
 
-  order* const made = new order{.id = 7};
+  order* const made = new order(7);
   std::thread([made] { delete made; }).join();  // any thread may delete
   std::puts("2000 requests served");
 }

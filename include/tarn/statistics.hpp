@@ -65,7 +65,8 @@ struct process_statistics {
   std::uint64_t adopted = 0;               // abandoned heaps that a new thread took over
   std::uint64_t purges = 0;                // runs of empty pages given back to the system
   std::uint64_t purged_bytes = 0;          // bytes of them
-  std::uint64_t footprint_bytes = 0;       // now: held from the system, tables of the allocator included
+  std::uint64_t footprint_bytes = 0;       // now: in slabs and large blocks of all heaps
+  std::uint64_t mapped_bytes = 0;          // now: address space, most of it never touched
   std::uint64_t peak_footprint_bytes = 0;  // most of footprint_bytes so far
   system_call_counts system_calls;
 };

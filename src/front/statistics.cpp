@@ -48,8 +48,9 @@ process_statistics process_now() noexcept {
   const platform::purge_counts purged = platform::purged();
   now.purges = purged.runs;
   now.purged_bytes = purged.bytes;
-  now.footprint_bytes = platform::mapped_bytes();
-  now.peak_footprint_bytes = platform::peak_mapped_bytes();
+  now.footprint_bytes = now.sums.footprint_bytes;
+  now.peak_footprint_bytes = now.sums.peak_footprint_bytes;
+  now.mapped_bytes = platform::mapped_bytes();
   now.system_calls = platform::system_calls();
   return now;
 }

@@ -39,6 +39,7 @@ constexpr process_field process_fields[] = {
     {"purged_bytes", &process_statistics::purged_bytes},
     {"footprint_bytes", &process_statistics::footprint_bytes},
     {"peak_footprint_bytes", &process_statistics::peak_footprint_bytes},
+    {"mapped_bytes", &process_statistics::mapped_bytes},
 };
 
 struct call_field {

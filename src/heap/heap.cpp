@@ -40,6 +40,9 @@ void heap::close() noexcept {
 // ---------------------------------------------------------------- allocate
 
 void* heap::allocate(size_class index) noexcept {
+  if (exact) {
+    return take_exactly(index);
+  }
   void**& at = top_of(index);
   if (at[-1] == nullptr && !refill(index) && !(reclaim(), refill(index))) {
     return nullptr;
@@ -49,6 +52,28 @@ void* heap::allocate(size_class index) noexcept {
     classes[index].allocated.add(1);
   }
   detail::mark_allocated(block, detail::size_of(index));
+  tick();
+  return block;
+}
+
+// One block straight from a slab.
+void* heap::take_exactly(size_class index) noexcept {
+  pages::slab* source = classes[index].available.front();
+  if (source == nullptr) {
+    source = new_slab(index);
+    if (source == nullptr) {
+      return nullptr;
+    }
+  }
+  void* block = nullptr;
+  source->take(&block + 1, 1);
+  if (source->full()) {
+    classes[index].available.remove(source);
+  }
+  taken_bytes.add(detail::size_of(index));
+  if (counting) {
+    classes[index].allocated.add(1);
+  }
   tick();
   return block;
 }
@@ -68,6 +93,7 @@ bool heap::refill(size_class index) noexcept {
     stock.give(of.front);
   }
   of.front = of.behind.pop();
+  --depot_arrays;
   depot_bytes.subtract(batch_of(index) * detail::size_of(index));
   top_of(index) = bottom_of(of.front, index) + batch_of(index);
   return true;
@@ -157,6 +183,11 @@ void heap::deallocate(void* block, size_class index) noexcept {
   if (counting) {
     classes[index].freed.add(1);
   }
+  if (exact) {
+    give_to_slab(block, index, true);
+    tick();
+    return;
+  }
   if (is_full(top_of(index))) {
     spill(index);
   }
@@ -179,10 +210,14 @@ void heap::spill(size_class index) noexcept {
   const std::size_t batch = batch_of(index);
   const std::size_t bytes = batch * detail::size_of(index);
   void** const bottom = bottom_of(of.front, index);
-  magazine* const fresh = stock.take(index);
+  // The arrays take memory, too: for small blocks nearly as much as the blocks.
+  magazine* const fresh =
+      depot_arrays * detail::magazine_bytes <= 1_MiB + slab_bytes.get() / 32 ? stock.take(index)
+                                                                             : nullptr;
   if (fresh != nullptr) {  // the newest, likely in the cache, stay in front
     std::memcpy(bottom_of(fresh, index), bottom + batch, kept * sizeof(void*));
     of.behind.push(of.front);
+    ++depot_arrays;
     depot_bytes.add(bytes);
     of.front = fresh;
   } else {
@@ -270,6 +305,7 @@ bool heap::decay() noexcept {
     magazine* rest_of = nullptr;
     for (magazine* each = of.behind.take_unneeded(); each != nullptr; each = rest_of) {
       rest_of = each->next();
+      --depot_arrays;
       depot_bytes.subtract(batch_of(index) * detail::size_of(index));
       give_to_slabs(bottom_of(each, index), batch_of(index), index);
       stock.give(each);
@@ -305,6 +341,7 @@ void heap::empty_depots() noexcept {
     class_state& of = classes[index];
     while (of.behind.first != nullptr) {
       magazine* const full = of.behind.pop();
+      --depot_arrays;
       depot_bytes.subtract(batch_of(index) * detail::size_of(index));
       give_to_slabs(bottom_of(full, index), batch_of(index), index);
       stock.give(full);
@@ -396,6 +433,7 @@ void heap::release() noexcept {
       of.freed.add(of.allocated.get() - of.freed.get());
     }
   }
+  depot_arrays = 0;
   collect();  // void, all of it
   depot_bytes.subtract(depot_bytes.get());
   taken_bytes.subtract(taken_bytes.get());
@@ -417,13 +455,14 @@ void heap::reset() noexcept {
     top[index] = shut_top();
   }
   stock.clear();
-  closed = shared = strict = false;
+  closed = shared = exact = strict = false;
   counting = false;
   eager_bytes = 0;
   name[0] = 0;
   resource = nullptr;
   slow_calls = 0;
   most_in_use = shrunk_from = 0;
+  depot_arrays = 0;
   shrink_from = least_shrunk_bytes;
   next_decay_ms = 0;
   owner_thread = 0;

@@ -99,6 +99,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   magazine_stock stock;
   outbox out;
   recent_blocks grown;
+  std::size_t depot_arrays = 0;  ///< batches in all depots
   std::uint32_t slow_calls = 0;
   std::uint64_t most_in_use = 0;  ///< bytes, since the last shrink
   std::uint64_t shrunk_from = 0;  ///< most_in_use before that
@@ -106,6 +107,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   std::uint64_t next_decay_ms = 0;
   bool closed = false;          ///< every call takes the slow path
   bool shared = false;          ///< closed, and used by many threads under `mutex`
+  bool exact = false;           ///< closed, and without magazines: each free is checked by its slab
   std::atomic<bool> counting{false};  ///< closed, and calls are counted
   std::size_t eager_bytes = 0;  ///< kept by release()
   char name[24] = {};
@@ -175,6 +177,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
     return closed ? classes[index].closed_top : top[index];
   }
   bool refill(size_class index) noexcept;
+  void* take_exactly(size_class index) noexcept;
   bool fill_from_slabs(size_class index) noexcept;
   pages::slab* new_slab(size_class index) noexcept;
   pages::slab* adopt_slab(size_class index) noexcept;

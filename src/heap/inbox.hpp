@@ -13,7 +13,7 @@ namespace tarn::heaps {
 struct heap;
 
 /// Blocks of one owner on their way. Lives in the memory of a magazine.
-struct alignas(detail::magazine_bytes) parcel {
+struct parcel {
   static constexpr std::size_t capacity = magazine_slots - 2;
 
   parcel* next;
@@ -62,15 +62,15 @@ class outbox {
     std::size_t bytes = 0;
   };
 
-  place& place_for(const heap* owner) noexcept {
-    return places_[reinterpret_cast<std::uintptr_t>(owner) / sizeof_heap_hint % places];
+  /// Heaps are numbered one after the other, so that few owners do not meet.
+  place& place_for(std::uint32_t owner_number) noexcept {
+    return places_[owner_number % places];
   }
   place* begin() noexcept { return places_; }
   place* end() noexcept { return places_ + places; }
 
  private:
-  static constexpr std::size_t places = 8;
-  static constexpr std::size_t sizeof_heap_hint = 1024;
+  static constexpr std::size_t places = 32;
   place places_[places];
 };
 

@@ -100,9 +100,12 @@ void registry::freeze_others(const heap* mine, std::uint32_t old_thread) noexcep
     const bool of_thread = each.space == &central() && !each.shared;
     if (of_thread && &each != mine && (state == ownership::owned || state == ownership::tending)) {
       each.state.store(ownership::frozen, std::memory_order_relaxed);
-      if (state == ownership::tending) {
-        idle_.remove(&each);
-        idle_count_.fetch_sub(1, std::memory_order_relaxed);
+      for (heap* at = idle_.front(); at != nullptr; at = at->next) {
+        if (at == &each) {  // a tended heap may not be listed yet
+          idle_.remove(at);
+          idle_count_.fetch_sub(1, std::memory_order_relaxed);
+          break;
+        }
       }
     }
   });

@@ -43,7 +43,7 @@ void heap::deallocate_remote(void* block, std::uintptr_t key) noexcept {
   // relaxed: a release() that would void this block is ordered with this free by
   // the program, or the program is wrong.
   const std::uint32_t generation_now = owner->generation.load(std::memory_order_relaxed);
-  outbox::place& place = out.place_for(owner);
+  outbox::place& place = out.place_for(owner->number);
   if (place.filling != nullptr &&
       (place.owner != owner || place.filling->generation != generation_now)) {
     send(place);

@@ -87,4 +87,18 @@ template <class Slow>
   at->top[own] = top + 1;
 }
 
+/// Whether sized forms of delete check the size; set once, with the option guard.
+extern constinit bool checks_sizes;
+[[gnu::noinline]] void check_size(void* block, std::size_t bytes, std::size_t alignment) noexcept;
+
+/// A sized delete. What the program says of the size is believed by nobody: the page
+/// map knows, and programs that are wrong about it run well elsewhere.
+[[gnu::always_inline]] inline void deallocate(void* block, std::size_t bytes,
+                                              std::size_t alignment) noexcept {
+  if (checks_sizes) [[unlikely]] {
+    check_size(block, bytes, alignment);
+  }
+  deallocate(block);
+}
+
 }  // namespace tarn::override

@@ -29,7 +29,7 @@ TARN_EXPORT int mallopt(int, int) noexcept { return 1; }
 TARN_EXPORT struct mallinfo2 mallinfo2() noexcept {
   const process_statistics now = front::process_now();
   struct mallinfo2 info {};
-  info.arena = now.footprint_bytes;
+  info.arena = now.mapped_bytes;
   info.usmblks = now.peak_footprint_bytes;
   info.hblks = now.sums.large_blocks;
   info.hblkhd = now.sums.large_bytes;

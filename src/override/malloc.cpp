@@ -73,6 +73,20 @@ void deallocate_checked(detail::heap_front* at, void* block) noexcept {
   }
 }
 
+constinit bool checks_sizes = false;
+
+void check_size(void* block, std::size_t bytes, std::size_t alignment) noexcept {
+  if (block == nullptr) {
+    return;
+  }
+  const heaps::found_block found = heaps::find_block("free", block);
+  const bool fits_a_class = bytes <= detail::largest_class_size && alignment <= pages::unit_bytes;
+  const size_class said = fits_a_class ? detail::class_of(bytes, alignment) : detail::class_count;
+  if (said != found.index || (found.large() && bytes > found.home->bytes)) {
+    base::fault_wrong_size(block, bytes, found.home->bytes);
+  }
+}
+
 void freed_twice(const char* entry, void* block) noexcept {
   base::fault_double_free(entry, block, pages::page_map::slab_of(block)->bytes);
 }

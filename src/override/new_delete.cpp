@@ -11,7 +11,7 @@
 
 namespace std {
 // libstdc++ and, as an alternative, libc++ throw std::bad_alloc for us.
-[[noreturn]] void __throw_bad_alloc() __attribute__((weak));
+void __throw_bad_alloc() __attribute__((__noreturn__, weak));
 }  // namespace std
 
 namespace {
@@ -23,7 +23,7 @@ extern "C" std::new_handler tarn_get_new_handler() noexcept
 
 // A handler may throw, and the nothrow forms must turn that into null.
 __asm__(".weak __gxx_personality_v0\n.weak __cxa_begin_catch\n"
-        ".weak __cxa_end_catch\n.weak _Unwind_Resume");
+        ".weak __cxa_end_catch\n.weak _Unwind_Resume\n.weak _ZSt9terminatev");
 
 template <class Allocate>
 [[gnu::cold, gnu::noinline]] void* again(std::size_t bytes, bool may_throw, Allocate allocate) {
@@ -111,12 +111,12 @@ TARN_EXPORT void operator delete(void* p) noexcept { override::deallocate(p); }
 TARN_EXPORT void operator delete[](void* p) noexcept { override::deallocate(p); }
 TARN_EXPORT void operator delete(void* p, const nothrow_t&) noexcept { override::deallocate(p); }
 TARN_EXPORT void operator delete[](void* p, const nothrow_t&) noexcept { override::deallocate(p); }
-TARN_EXPORT void operator delete(void* p, size_t) noexcept { override::deallocate(p); }
-TARN_EXPORT void operator delete[](void* p, size_t) noexcept { override::deallocate(p); }
+TARN_EXPORT void operator delete(void* p, size_t n) noexcept { override::deallocate(p, n, detail::block_alignment); }
+TARN_EXPORT void operator delete[](void* p, size_t n) noexcept { override::deallocate(p, n, detail::block_alignment); }
 TARN_EXPORT void operator delete(void* p, align_val_t) noexcept { override::deallocate(p); }
 TARN_EXPORT void operator delete[](void* p, align_val_t) noexcept { override::deallocate(p); }
 TARN_EXPORT void operator delete(void* p, align_val_t, const nothrow_t&) noexcept { override::deallocate(p); }
 TARN_EXPORT void operator delete[](void* p, align_val_t, const nothrow_t&) noexcept { override::deallocate(p); }
-TARN_EXPORT void operator delete(void* p, size_t, align_val_t) noexcept { override::deallocate(p); }
-TARN_EXPORT void operator delete[](void* p, size_t, align_val_t) noexcept { override::deallocate(p); }
+TARN_EXPORT void operator delete(void* p, size_t n, align_val_t a) noexcept { override::deallocate(p, n, static_cast<size_t>(a)); }
+TARN_EXPORT void operator delete[](void* p, size_t n, align_val_t a) noexcept { override::deallocate(p, n, static_cast<size_t>(a)); }
 // clang-format on

@@ -211,6 +211,12 @@ void wake_one(const std::uint32_t* word) noexcept {
   syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
+void sleep_ms(std::uint32_t wanted) noexcept {
+  const errno_kept keep;
+  const timespec time{static_cast<time_t>(wanted / 1000), static_cast<long>(wanted % 1000) * 1'000'000};
+  nanosleep(&time, nullptr);
+}
+
 system_call_counts system_calls() noexcept { return counters.calls(); }
 purge_counts purged() noexcept { return counters.purges(); }
 std::size_t mapped_bytes() noexcept { return counters.mapped_now(); }

@@ -65,6 +65,9 @@ std::size_t physical_memory() noexcept;
 void wait(const std::uint32_t* word, std::uint32_t expected) noexcept;
 void wake_one(const std::uint32_t* word) noexcept;
 
+/// At least so long, unless a signal comes.
+void sleep_ms(std::uint32_t wanted) noexcept;
+
 /// System calls that this file made for memory, by kind; purges that worked.
 system_call_counts system_calls() noexcept;
 struct purge_counts {

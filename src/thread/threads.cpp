@@ -71,6 +71,7 @@ bool set_up() noexcept {
   process->shared = true;
   std::memcpy(process->name, "process", sizeof "process");
   process->counting = options.stats != base::stats_mode::off;
+  process->exact = options.guard;
   process->close();
   return true;
 }
@@ -116,6 +117,10 @@ heaps::heap* ready(detail::heap_front* at) noexcept {
   }
   if (!initialise()) {
     return nullptr;
+  }
+  if (base::current_options().guard) {
+    detail::local = process;  // one heap for all, so that no free has to wait to be checked
+    return process;
   }
   heaps::heap* const own = registry::acquire();
   if (own == nullptr) {

@@ -1,5 +1,6 @@
-// Sized delete of a small block with an absurd size.
+// Sized delete of a small block with an absurd size; checked with TARN_GUARD=1.
 //@ tarn-only
+//@ env TARN_GUARD=1
 //@ signal ABRT
 //@ stderr tarn: free({p}, 18446744073709551615): wrong size: the block has 64 bytes
 #include <new>

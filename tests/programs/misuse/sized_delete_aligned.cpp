@@ -1,5 +1,6 @@
-// Sized aligned delete with a wrong size.
+// Sized aligned delete with a wrong size; checked with TARN_GUARD=1.
 //@ tarn-only
+//@ env TARN_GUARD=1
 //@ signal ABRT
 //@ stderr tarn: free({p}, 640): wrong size: the block has 256 bytes
 #include <new>

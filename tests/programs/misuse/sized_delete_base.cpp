@@ -1,5 +1,6 @@
-// A derived object deleted through a base without virtual destructor: the size is the base's.
+// A derived object deleted through a base without virtual destructor: the size is the base's; checked with TARN_GUARD=1.
 //@ tarn-only
+//@ env TARN_GUARD=1
 //@ signal ABRT
 //@ stderr tarn: free({p}, 16): wrong size: the block has 208 bytes
 #include "../check.h"

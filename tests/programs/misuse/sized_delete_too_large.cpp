@@ -1,5 +1,6 @@
-// Sized delete with more bytes than the block has.
+// Sized delete with more bytes than the block has; checked with TARN_GUARD=1.
 //@ tarn-only
+//@ env TARN_GUARD=1
 //@ signal ABRT
 //@ stderr tarn: free({p}, 100): wrong size: the block has 64 bytes
 #include <new>

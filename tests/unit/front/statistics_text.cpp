@@ -131,6 +131,7 @@ TEST(statistics_text, json_has_every_field) {
       {"adopted", 33},
       {"purges", 34},
       {"purged_bytes", 35},
+      {"mapped_bytes", 0},
       {"footprint_bytes", 36},
       {"peak_footprint_bytes", 37},
       {"system_calls", {{"mmap", 41}, {"munmap", 42}, {"mremap", 43}, {"madvise", 44}, {"mprotect", 45}}}};
