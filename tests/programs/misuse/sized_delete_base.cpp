@@ -1,4 +1,4 @@
-// A derived object deleted through a base without virtual destructor: the size is the base's; checked with TARN_GUARD=1.
+// A derived object deleted through a base without virtual destructor; checked with TARN_GUARD=1.
 //@ tarn-only
 //@ env TARN_GUARD=1
 //@ signal ABRT
