@@ -115,6 +115,9 @@ bool segment::is_valid() const noexcept {
   if (free.size() != free_units || free_units > units - first_unit) {
     return false;
   }
+  if (fresh.size() + stale.size() != dirty_units) {
+    return false;
+  }
   for (std::size_t unit = 0; unit < most_units; ++unit) {
     const bool is_free = free.contains_any(unit, 1);
     if (!is_free && (fresh.contains_any(unit, 1) || stale.contains_any(unit, 1))) {
