@@ -98,7 +98,7 @@ class space {
   std::atomic<std::uint64_t> next_purge_ms_{0};
   std::atomic<bool> purge_pending_{false};
   bool purge_running_ = false;
-  std::size_t kept_dirty_ = std::size_t{32} << 20;
+  std::size_t kept_dirty_ = std::size_t{16} << 20;
   std::uint64_t excess_purged_ms_ = 0;  ///< 0: not lately
 };
 

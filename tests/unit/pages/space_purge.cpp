@@ -85,7 +85,7 @@ TEST_F(purge_test, no_delay_means_the_next_visit) {
 
 TEST_F(purge_test, one_visit_purges_a_bounded_amount) {
   std::vector<slab*> used;
-  for (int round = 0; round < 40; ++round) {  // so much in use that 100 MiB more or less are nothing
+  for (int round = 0; round < 60; ++round) {  // so much in use that 100 MiB more or less are nothing
     used.push_back(make(10_MiB));
   }
   const std::size_t at_first = platform::purged().bytes;
@@ -121,7 +121,7 @@ TEST_F(purge_test, what_is_freed_in_bulk_goes_back_without_a_visit) {
     ASSERT_TRUE(tested.is_valid());
   }
   EXPECT_GE(platform::purged().bytes - start, 300_MiB - 40_MiB);
-  EXPECT_LE(platform::purged().bytes - start, 300_MiB - 16_MiB);
+  EXPECT_LE(platform::purged().bytes - start, 300_MiB - 12_MiB);  // three quarters of what is kept stay
 }
 
 TEST_F(purge_test, what_is_needed_again_at_once_is_kept_the_next_time) {
