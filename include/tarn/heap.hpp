@@ -12,12 +12,12 @@ namespace tarn {
 
 /// How a heap starts and how far it may go. Sizes in bytes, rounded up to 64 KiB.
 struct heap_options {
-  const char* name = "";        ///< for statistics and messages; the first 23 bytes are kept
-  std::size_t initial = 0;      ///< mapped and touched at once: no page fault before it is used up
-  std::size_t increment = 0;    ///< mapped at once when more is needed; 0: 4 MiB
-  std::size_t limit = 0;        ///< of memory in use at one time; 0: none
-  bool strict = false;          ///< a free by another thread is a fault that names both threads
-  bool statistics = false;      ///< counts each call, at the price of the inline path
+  const char* name = "";      ///< for statistics and messages; the first 23 bytes are kept
+  std::size_t initial = 0;    ///< mapped and touched at once: no page fault before it is used up
+  std::size_t increment = 0;  ///< mapped at once when more is needed; 0: 4 MiB
+  std::size_t limit = 0;      ///< of memory in use at one time; 0: none
+  bool strict = false;        ///< a free by another thread is a fault that names both threads
+  bool statistics = false;    ///< counts each call, at the price of the inline path
 };
 
 /// A heap of its own: what is allocated from it comes from its own segments, and
@@ -40,8 +40,7 @@ class heap : public std::pmr::memory_resource {
 
   /// At least `bytes` bytes at a multiple of `alignment`, a power of two. Never null;
   /// throws std::bad_alloc at the limit or without memory.
-  [[nodiscard, gnu::always_inline]] void* allocate(
-      std::size_t bytes, std::size_t alignment = detail::block_alignment) {
+  [[nodiscard, gnu::always_inline]] void* allocate(std::size_t bytes, std::size_t alignment = detail::block_alignment) {
     void* const block = try_allocate(bytes, alignment);
     if (block == nullptr) [[unlikely]] {
       detail::throw_bad_alloc();
@@ -49,14 +48,14 @@ class heap : public std::pmr::memory_resource {
     return block;
   }
   /// As allocate, but null instead of an exception.
-  [[nodiscard, gnu::always_inline]] void* try_allocate(
-      std::size_t bytes, std::size_t alignment = detail::block_alignment) noexcept {
+  [[nodiscard, gnu::always_inline]] void* try_allocate(std::size_t bytes,
+                                                       std::size_t alignment = detail::block_alignment) noexcept {
     return detail::allocate(front_, bytes, alignment);
   }
 
   /// Gives back a block of any heap. The sizes must be those it was allocated with.
   [[gnu::always_inline]] void deallocate(void* block, std::size_t bytes,
-                  std::size_t alignment = detail::block_alignment) noexcept {
+                                         std::size_t alignment = detail::block_alignment) noexcept {
     if (block != nullptr) {
       detail::deallocate(front_, block, bytes, alignment);
     }
@@ -82,15 +81,11 @@ class heap : public std::pmr::memory_resource {
   struct face {};  ///< tag: the public side of a heap that exists already
   heap(face, detail::heap_front* front) noexcept : front_(front) {}
 
-  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
-    return allocate(bytes, alignment);
-  }
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override { return allocate(bytes, alignment); }
   void do_deallocate(void* block, std::size_t bytes, std::size_t alignment) override {
     deallocate(block, bytes, alignment);
   }
-  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
-    return this == &other;
-  }
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
 
   detail::heap_front* front_;
 };
@@ -114,9 +109,7 @@ inline heap& current() {
 /// current(), directly or through pooled<T>, allocator<T> or the C API, lands there.
 class scoped_current {
  public:
-  explicit scoped_current(heap& wanted) noexcept : before_(detail::local) {
-    detail::local = wanted.front_;
-  }
+  explicit scoped_current(heap& wanted) noexcept : before_(detail::local) { detail::local = wanted.front_; }
   ~scoped_current() { detail::local = before_; }
   scoped_current(const scoped_current&) = delete;
   scoped_current& operator=(const scoped_current&) = delete;

@@ -18,12 +18,12 @@ typedef struct tarn_heap tarn_heap;
 
 /* Zero a variable of this type for the defaults. Sizes in bytes. */
 typedef struct tarn_heap_options {
-  const char* name;  /* may be NULL; the first 23 bytes are kept */
-  size_t initial;    /* mapped and touched at once */
-  size_t increment;  /* mapped at once when more is needed; 0: 4 MiB */
-  size_t limit;      /* of memory in use at one time; 0: none */
-  bool strict;       /* a free by another thread is a fault */
-  bool statistics;   /* counts each call, at the price of the inline path */
+  const char* name; /* may be NULL; the first 23 bytes are kept */
+  size_t initial;   /* mapped and touched at once */
+  size_t increment; /* mapped at once when more is needed; 0: 4 MiB */
+  size_t limit;     /* of memory in use at one time; 0: none */
+  bool strict;      /* a free by another thread is a fault */
+  bool statistics;  /* counts each call, at the price of the inline path */
 } tarn_heap_options;
 
 /* As tarn::heap_statistics in tarn/statistics.hpp, member by member. */

@@ -7,9 +7,8 @@
 /// States what must hold here whatever the caller did. Compiled in where
 /// TARN_CHECKS is on, nothing elsewhere.
 #if TARN_CHECKS
-#define TARN_CHECK(condition)                                            \
-  ((condition) ? static_cast<void>(0)                                    \
-               : ::tarn::base::fault_broken_invariant(#condition, __FILE__, __LINE__))
+#define TARN_CHECK(condition) \
+  ((condition) ? static_cast<void>(0) : ::tarn::base::fault_broken_invariant(#condition, __FILE__, __LINE__))
 #else
 #define TARN_CHECK(condition) static_cast<void>(0)
 #endif

@@ -31,8 +31,7 @@ void fault_double_free(const char* entry, const void* pointer, std::size_t block
   die(message);
 }
 
-void fault_misaligned(const char* entry, const void* pointer, const void* block,
-                      std::size_t block_bytes) noexcept {
+void fault_misaligned(const char* entry, const void* pointer, const void* block, std::size_t block_bytes) noexcept {
   const auto into = static_cast<const char*>(pointer) - static_cast<const char*>(block);
   line message;
   message.append("tarn: ").append(entry).append("(").pointer(pointer);
@@ -41,8 +40,7 @@ void fault_misaligned(const char* entry, const void* pointer, const void* block,
   die(message);
 }
 
-void fault_wrong_size(const void* pointer, std::size_t said_bytes,
-                      std::size_t block_bytes) noexcept {
+void fault_wrong_size(const void* pointer, std::size_t said_bytes, std::size_t block_bytes) noexcept {
   line message;
   message.append("tarn: free(").pointer(pointer).append(", ").decimal(said_bytes);
   message.append("): wrong size: the block has ").decimal(block_bytes).append(" bytes");

@@ -9,14 +9,11 @@ namespace tarn::base {
 
 /// `entry` is the name of the function that was called, "free" for example.
 [[noreturn]] void fault_foreign_pointer(const char* entry, const void* pointer) noexcept;
-[[noreturn]] void fault_double_free(const char* entry, const void* pointer,
-                                    std::size_t block_bytes) noexcept;
+[[noreturn]] void fault_double_free(const char* entry, const void* pointer, std::size_t block_bytes) noexcept;
 [[noreturn]] void fault_misaligned(const char* entry, const void* pointer, const void* block,
                                    std::size_t block_bytes) noexcept;
-[[noreturn]] void fault_wrong_size(const void* pointer, std::size_t said_bytes,
-                                   std::size_t block_bytes) noexcept;
-[[noreturn]] void fault_strict_heap(const char* heap_name, const void* pointer,
-                                    std::uint32_t freeing_thread,
+[[noreturn]] void fault_wrong_size(const void* pointer, std::size_t said_bytes, std::size_t block_bytes) noexcept;
+[[noreturn]] void fault_strict_heap(const char* heap_name, const void* pointer, std::uint32_t freeing_thread,
                                     std::uint32_t owning_thread) noexcept;
 /// The heap of a thread, or of the process, was to be destroyed as if it were an object.
 [[noreturn]] void fault_not_destroyable() noexcept;
@@ -24,7 +21,6 @@ namespace tarn::base {
 [[noreturn]] void fault_cannot_throw(std::size_t bytes) noexcept;
 
 /// A mistake of ours.
-[[noreturn]] void fault_broken_invariant(const char* condition, const char* file,
-                                         int line) noexcept;
+[[noreturn]] void fault_broken_invariant(const char* condition, const char* file, int line) noexcept;
 
 }  // namespace tarn::base

@@ -51,11 +51,9 @@ void* allocate_zeroed(detail::heap_front* at, std::size_t count, std::size_t eac
   return block;
 }
 
-void* reallocate(detail::heap_front* at, void* block, std::size_t bytes,
-                 give_back_function give_back) noexcept {
+void* reallocate(detail::heap_front* at, void* block, std::size_t bytes, give_back_function give_back) noexcept {
   if (block == nullptr) {
-    return bytes > largest_request ? nullptr
-                                   : detail::allocate_any(at, bytes, detail::block_alignment);
+    return bytes > largest_request ? nullptr : detail::allocate_any(at, bytes, detail::block_alignment);
   }
   const heaps::found_block found = heaps::find_block("realloc", block);
   if (bytes > largest_request) {
@@ -69,9 +67,7 @@ void* reallocate(detail::heap_front* at, void* block, std::size_t bytes,
   const bool filling = self->grown.contains(block);
   // A block that shrinks a little stays: what it could give back is not worth a copy.
   // A buffer that is being filled may have room for eight times as much.
-  const std::size_t least = filling           ? before / 8
-                            : found.large()   ? before - pages::unit_bytes + 1
-                                              : before / 2;
+  const std::size_t least = filling ? before / 8 : found.large() ? before - pages::unit_bytes + 1 : before / 2;
   if (bytes <= before && bytes >= least) {
     return block;
   }

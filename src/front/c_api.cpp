@@ -81,9 +81,7 @@ tarn_heap* tarn_heap_create(const tarn_heap_options* options) {
   }
   // From the process's heap: the current one may be released while this one lives.
   heaps::heap* const process = threads::process_heap();
-  void* const memory =
-      process == nullptr ? nullptr
-                         : tarn::detail::allocate(process, sizeof(heap), alignof(heap));
+  void* const memory = process == nullptr ? nullptr : tarn::detail::allocate(process, sizeof(heap), alignof(heap));
   if (memory == nullptr) {
     return static_cast<tarn_heap*>(or_no_memory(nullptr));
   }
@@ -126,9 +124,7 @@ void* tarn_heap_malloc(tarn_heap* of, size_t bytes) {
   return in(of, [=](detail::heap_front* at) { return allocate(at, bytes); });
 }
 void* tarn_heap_calloc(tarn_heap* of, size_t count, size_t each) {
-  return in(of, [=](detail::heap_front* at) {
-    return or_no_memory(front::allocate_zeroed(at, count, each));
-  });
+  return in(of, [=](detail::heap_front* at) { return or_no_memory(front::allocate_zeroed(at, count, each)); });
 }
 void* tarn_heap_realloc(tarn_heap* of, void* block, size_t bytes) {
   return in(of, [=](detail::heap_front* at) { return reallocate(at, block, bytes); });
@@ -142,14 +138,10 @@ void* tarn_calloc(size_t count, size_t each) {
   return or_no_memory(front::allocate_zeroed(detail::local, count, each));
 }
 void* tarn_realloc(void* block, size_t bytes) { return reallocate(detail::local, block, bytes); }
-void* tarn_aligned_alloc(size_t alignment, size_t bytes) {
-  return allocate_aligned(detail::local, alignment, bytes);
-}
+void* tarn_aligned_alloc(size_t alignment, size_t bytes) { return allocate_aligned(detail::local, alignment, bytes); }
 
 void tarn_free(void* block) { tarn::detail::deallocate(tarn::detail::local, block); }
-size_t tarn_usable_size(const void* block) {
-  return front::usable_bytes("tarn_usable_size", block);
-}
+size_t tarn_usable_size(const void* block) { return front::usable_bytes("tarn_usable_size", block); }
 
 tarn_heap* tarn_current(void) {
   return face([] { return &current(); });

@@ -25,11 +25,10 @@ pages::space* make_space(const heap_options& options) noexcept {
   std::size_t segment = options.increment != 0 ? options.increment : default_segment_bytes;
   segment = segment < 1_MiB ? 1_MiB : segment;
   const std::size_t units = base::divide_up(segment, pages::unit_bytes);
-  return heaps::spaces::create(
-      {.segment_units = units < pages::most_units ? units : pages::most_units,
-       .alignment = pages::unit_bytes,
-       .limit = options.limit,
-       .purge = pages::purging::never});
+  return heaps::spaces::create({.segment_units = units < pages::most_units ? units : pages::most_units,
+                                .alignment = pages::unit_bytes,
+                                .limit = options.limit,
+                                .purge = pages::purging::never});
 }
 
 }  // namespace
@@ -46,8 +45,7 @@ heap* heap_access::face_of(detail::heap_front* front) noexcept {
   heap* const made = ::new (memory) heap(heap::face{}, front);
   // Of two threads that ask at once (owner_of) one wins; the other's is not used.
   // release: who sees the pointer sees the object.
-  if (!__atomic_compare_exchange_n(&front->resource, &known, made, false, __ATOMIC_ACQ_REL,
-                                   __ATOMIC_ACQUIRE)) {
+  if (!__atomic_compare_exchange_n(&front->resource, &known, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
     return known;
   }
   return made;
@@ -59,7 +57,8 @@ heap::heap(const heap_options& options) : front_(nullptr) {
     detail::throw_bad_alloc();
   }
   const bool enough = options.initial == 0 || space->reserve(options.initial);
-  heaps::heap* const made = enough ? heaps::registry::create(*space, options.name != nullptr ? options.name : "") : nullptr;
+  heaps::heap* const made =
+      enough ? heaps::registry::create(*space, options.name != nullptr ? options.name : "") : nullptr;
   if (made == nullptr) {
     heaps::spaces::destroy(space);
     detail::throw_bad_alloc();

@@ -7,7 +7,6 @@
 
 namespace tarn::front {
 
-
 /// Any thread.
 process_statistics process_now() noexcept;
 

@@ -27,8 +27,7 @@ constexpr std::uint32_t calls_between_ticks = 64;
 constinit magazine shut{};
 constinit nobody_front nobody;
 
-heap::heap(pages::space& from, std::uint32_t number_) noexcept
-    : heap_front(nobody), space(&from), number(number_) {}
+heap::heap(pages::space& from, std::uint32_t number_) noexcept : heap_front(nobody), space(&from), number(number_) {}
 
 void heap::close() noexcept {
   closed = true;
@@ -212,8 +211,7 @@ void heap::spill(size_class index) noexcept {
   void** const bottom = bottom_of(of.front, index);
   // The arrays take memory, too: for small blocks nearly as much as the blocks.
   magazine* const fresh =
-      depot_arrays * detail::magazine_bytes <= 1_MiB + slab_bytes.get() / 32 ? stock.take(index)
-                                                                             : nullptr;
+      depot_arrays * detail::magazine_bytes <= 1_MiB + slab_bytes.get() / 32 ? stock.take(index) : nullptr;
   if (fresh != nullptr) {  // the newest, likely in the cache, stay in front
     std::memcpy(bottom_of(fresh, index), bottom + batch, kept * sizeof(void*));
     of.behind.push(of.front);
@@ -507,8 +505,7 @@ heap_statistics heap::statistics() const noexcept {
   // Seen from another thread in the middle of a move, the parts may not fit.
   const std::uint64_t taken = taken_bytes.get();
   const std::uint64_t waiting = depot_bytes.get();
-  now.used_bytes = (taken > waiting ? taken - waiting : 0) +
-                   large_bytes.load(std::memory_order_relaxed);
+  now.used_bytes = (taken > waiting ? taken - waiting : 0) + large_bytes.load(std::memory_order_relaxed);
   now.footprint_bytes = now.slab_bytes + large_bytes.load(std::memory_order_relaxed);
   now.peak_footprint_bytes = peak_bytes.load(std::memory_order_relaxed);
   now.large_blocks = large_blocks.load(std::memory_order_relaxed);

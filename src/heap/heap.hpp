@@ -61,8 +61,7 @@ class recent_blocks {
   }
   void insert(const void* block) noexcept {
     for (std::size_t at = count - 1; at != 0; --at) {
-      blocks_[at].store(blocks_[at - 1].load(std::memory_order_relaxed),
-                        std::memory_order_relaxed);
+      blocks_[at].store(blocks_[at - 1].load(std::memory_order_relaxed), std::memory_order_relaxed);
     }
     blocks_[0].store(block, std::memory_order_relaxed);
   }
@@ -77,8 +76,8 @@ inline constexpr std::uint64_t least_shrunk_bytes = std::uint64_t{32} << 20;
 
 /// The slow side of one size class.
 struct class_state {
-  magazine* front = nullptr;          ///< the array that `top` points into; null: none yet
-  void** closed_top = nullptr;        ///< `top` of a closed heap, whose visible one stays shut
+  magazine* front = nullptr;    ///< the array that `top` points into; null: none yet
+  void** closed_top = nullptr;  ///< `top` of a closed heap, whose visible one stays shut
   depot behind;
   base::list<pages::slab> available;  ///< slabs with free blocks
   void* const* seen_top = nullptr;    ///< at the last decay: equal now means unused since
@@ -101,19 +100,19 @@ struct heap : detail::heap_front, base::list_links<heap> {
   recent_blocks grown;
   std::size_t depot_arrays = 0;  ///< batches in all depots
   std::uint32_t slow_calls = 0;
-  std::uint64_t most_in_use = 0;  ///< bytes, since the last shrink
-  std::uint64_t shrunk_from = 0;  ///< most_in_use before that
+  std::uint64_t most_in_use = 0;                   ///< bytes, since the last shrink
+  std::uint64_t shrunk_from = 0;                   ///< most_in_use before that
   std::uint64_t shrink_from = least_shrunk_bytes;  ///< least most_in_use to shrink at
   std::uint64_t next_decay_ms = 0;
-  bool closed = false;          ///< every call takes the slow path
-  bool shared = false;          ///< closed, and used by many threads under `mutex`
-  bool exact = false;           ///< closed, and without magazines: each free is checked by its slab
+  bool closed = false;                ///< every call takes the slow path
+  bool shared = false;                ///< closed, and used by many threads under `mutex`
+  bool exact = false;                 ///< closed, and without magazines: each free is checked by its slab
   std::atomic<bool> counting{false};  ///< closed, and calls are counted
-  std::size_t eager_bytes = 0;  ///< kept by release()
+  std::size_t eager_bytes = 0;        ///< kept by release()
   char name[24] = {};
 
   // -- read by all, seldom written -----------------------------------------
-  alignas(64) bool strict = false;           ///< no other thread may free its blocks
+  alignas(64) bool strict = false;  ///< no other thread may free its blocks
   std::atomic<ownership> state{ownership::owned};
   std::atomic<std::uint32_t> generation{0};  ///< of release(): older parcels are void
   std::atomic<std::uint32_t> owner_thread{0};
@@ -122,8 +121,8 @@ struct heap : detail::heap_front, base::list_links<heap> {
 
   // -- written by the owner, read by all -----------------------------------
   alignas(64) owner_counter remote_frees, slabs, slab_bytes, refills, flushes;
-  owner_counter taken_bytes;  ///< of blocks that are not free in their slabs
-  owner_counter depot_bytes;  ///< of those, the ones in depots
+  owner_counter taken_bytes;                                   ///< of blocks that are not free in their slabs
+  owner_counter depot_bytes;                                   ///< of those, the ones in depots
   std::atomic<std::uint64_t> large_blocks{0}, large_bytes{0};  ///< now
   std::atomic<std::uint64_t> large_allocated{0}, large_allocated_bytes{0};
   std::atomic<std::uint64_t> peak_bytes{0};
@@ -138,7 +137,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void close() noexcept;
 
   // Small blocks, owner only.
-  void* allocate(size_class index) noexcept;              ///< null: no memory
+  void* allocate(size_class index) noexcept;                ///< null: no memory
   void deallocate(void* block, size_class index) noexcept;  ///< a block of this heap
 
   // Large blocks: allocated by the owner, else by any thread.
@@ -173,9 +172,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   bool is_valid() noexcept;
 
  private:
-  void**& top_of(size_class index) noexcept {
-    return closed ? classes[index].closed_top : top[index];
-  }
+  void**& top_of(size_class index) noexcept { return closed ? classes[index].closed_top : top[index]; }
   bool refill(size_class index) noexcept;
   void* take_exactly(size_class index) noexcept;
   bool fill_from_slabs(size_class index) noexcept;

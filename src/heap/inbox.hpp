@@ -35,8 +35,7 @@ class inbox {
       // seq_cst: release, so that the blocks' last writes and the parcel's contents are
       // seen by take_all; and ordered with the sender's look at the owner's state, see
       // heap::retire.
-    } while (!head_.compare_exchange_weak(head, sent, std::memory_order_seq_cst,
-                                          std::memory_order_relaxed));
+    } while (!head_.compare_exchange_weak(head, sent, std::memory_order_seq_cst, std::memory_order_relaxed));
   }
 
   /// Whoever may act for the heap.
@@ -63,9 +62,7 @@ class outbox {
   };
 
   /// Heaps are numbered one after the other, so that few owners do not meet.
-  place& place_for(std::uint32_t owner_number) noexcept {
-    return places_[owner_number % places];
-  }
+  place& place_for(std::uint32_t owner_number) noexcept { return places_[owner_number % places]; }
   place* begin() noexcept { return places_; }
   place* end() noexcept { return places_ + places; }
 

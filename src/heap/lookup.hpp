@@ -8,12 +8,8 @@
 namespace tarn::heaps {
 
 /// The two halves of a page map key.
-inline heap* owner_in(std::uintptr_t key) noexcept {
-  return reinterpret_cast<heap*>(key & ~pages::mark_mask);
-}
-inline size_class class_in(std::uintptr_t key) noexcept {
-  return static_cast<size_class>(key & pages::mark_mask);
-}
+inline heap* owner_in(std::uintptr_t key) noexcept { return reinterpret_cast<heap*>(key & ~pages::mark_mask); }
+inline size_class class_in(std::uintptr_t key) noexcept { return static_cast<size_class>(key & pages::mark_mask); }
 
 /// A block that the program may have.
 struct found_block {

@@ -53,14 +53,10 @@ inline constexpr capacity_table capacities;
 constexpr std::size_t kept_of(size_class index) noexcept { return capacities.of[index] / 4; }
 
 /// Blocks that move at once, between the front and what lies beneath.
-constexpr std::size_t batch_of(size_class index) noexcept {
-  return capacities.of[index] - kept_of(index);
-}
+constexpr std::size_t batch_of(size_class index) noexcept { return capacities.of[index] - kept_of(index); }
 
 /// Where an empty magazine for class `index` begins; the entry before is null.
-inline void** bottom_of(magazine* array, size_class index) noexcept {
-  return array->end() - capacities.of[index];
-}
+inline void** bottom_of(magazine* array, size_class index) noexcept { return array->end() - capacities.of[index]; }
 
 /// Batches of a class that wait behind the front. Invariant: each holds exactly
 /// batch_of(class) blocks, from bottom_of on.

@@ -40,8 +40,7 @@ heap* registry::acquire() noexcept {
   for (heap* found = idle_.front(); found != nullptr; found = found->next) {
     ownership expected = ownership::idle;
     // A heap that somebody tends at this moment is passed over.
-    if (found->state.compare_exchange_strong(expected, ownership::owned,
-                                             std::memory_order_seq_cst)) {
+    if (found->state.compare_exchange_strong(expected, ownership::owned, std::memory_order_seq_cst)) {
       idle_.remove(found);
       idle_count_.fetch_sub(1, std::memory_order_relaxed);
       ++counts_.adopted;

@@ -44,8 +44,7 @@ void heap::deallocate_remote(void* block, std::uintptr_t key) noexcept {
   // the program, or the program is wrong.
   const std::uint32_t generation_now = owner->generation.load(std::memory_order_relaxed);
   outbox::place& place = out.place_for(owner->number);
-  if (place.filling != nullptr &&
-      (place.owner != owner || place.filling->generation != generation_now)) {
+  if (place.filling != nullptr && (place.owner != owner || place.filling->generation != generation_now)) {
     send(place);
   }
   if (place.filling == nullptr) {
@@ -143,7 +142,7 @@ void heap::collect() noexcept {
           deallocate(block, index);
         }
       },
-          [this](void* block, std::uintptr_t key) { deallocate_remote(block, key); });
+      [this](void* block, std::uintptr_t key) { deallocate_remote(block, key); });
 }
 
 // As collect, by somebody who must not fill magazines: the heap has no thread.
@@ -201,8 +200,7 @@ pages::slab* heap::adopt_slab(size_class index) noexcept {
   pages::slab* found = nullptr;
   registry::for_idle([&](heap& other) {
     ownership expected = ownership::idle;
-    if (!other.state.compare_exchange_strong(expected, ownership::tending,
-                                             std::memory_order_seq_cst)) {
+    if (!other.state.compare_exchange_strong(expected, ownership::tending, std::memory_order_seq_cst)) {
       return true;
     }
     other.collect_into_slabs();

@@ -55,8 +55,7 @@ template <class Slow>
 }
 
 template <class Slow>
-[[gnu::always_inline]] inline void* allocate_aligned(std::size_t bytes, std::size_t alignment,
-                                                     Slow slow) {
+[[gnu::always_inline]] inline void* allocate_aligned(std::size_t bytes, std::size_t alignment, Slow slow) {
   if (bytes <= detail::linear_limit && alignment <= detail::linear_limit) [[likely]] {
     // Up to there every multiple of 16 has a class of exactly that size, so that what
     // is a multiple of the alignment is aligned.
@@ -71,8 +70,7 @@ template <class Slow>
 [[gnu::always_inline]] inline void deallocate(void* block) noexcept {
   detail::heap_front* const at = detail::local;
   const std::uintptr_t own = detail::key_of(block) ^ reinterpret_cast<std::uintptr_t>(at);
-  if (own >= detail::class_count ||
-      !pages::may_start_at(block, static_cast<detail::size_class>(own))) [[unlikely]] {
+  if (own >= detail::class_count || !pages::may_start_at(block, static_cast<detail::size_class>(own))) [[unlikely]] {
     return deallocate_checked(at, block);
   }
   if (heaps::is_marked(block)) [[unlikely]] {
@@ -93,8 +91,7 @@ extern constinit bool checks_sizes;
 
 /// A sized delete. What the program says of the size is believed by nobody: the page
 /// map knows, and programs that are wrong about it run well elsewhere.
-[[gnu::always_inline]] inline void deallocate(void* block, std::size_t bytes,
-                                              std::size_t alignment) noexcept {
+[[gnu::always_inline]] inline void deallocate(void* block, std::size_t bytes, std::size_t alignment) noexcept {
   if (checks_sizes) [[unlikely]] {
     check_size(block, bytes, alignment);
   }

@@ -1,8 +1,8 @@
 // What glibc adds to malloc: tuning, trimming and figures.
+#include <malloc.h>
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
-#include <malloc.h>
 
 #include <tarn/detail/fast_path.hpp>
 
@@ -64,25 +64,22 @@ TARN_EXPORT int malloc_info(int options, FILE* stream) noexcept {
     return -1;
   }
   const process_statistics now = front::process_now();
-  std::fprintf(stream,
-               "<malloc version=\"1\">\n"
-               "<heap nr=\"0\">\n<sizes>\n</sizes>\n</heap>\n"
-               "<total type=\"fast\" count=\"0\" size=\"0\"/>\n"
-               "<total type=\"rest\" count=\"%llu\" size=\"%llu\"/>\n"
-               "<total type=\"mmap\" count=\"%llu\" size=\"%llu\"/>\n"
-               "<system type=\"current\" size=\"%llu\"/>\n"
-               "<system type=\"max\" size=\"%llu\"/>\n"
-               "<aspace type=\"total\" size=\"%llu\"/>\n"
-               "<aspace type=\"mprotect\" size=\"%llu\"/>\n"
-               "</malloc>\n",
-               static_cast<unsigned long long>(now.sums.slabs),
-               static_cast<unsigned long long>(now.sums.slab_bytes),
-               static_cast<unsigned long long>(now.sums.large_blocks),
-               static_cast<unsigned long long>(now.sums.large_bytes),
-               static_cast<unsigned long long>(now.footprint_bytes),
-               static_cast<unsigned long long>(now.peak_footprint_bytes),
-               static_cast<unsigned long long>(now.footprint_bytes),
-               static_cast<unsigned long long>(now.footprint_bytes));
+  std::fprintf(
+      stream,
+      "<malloc version=\"1\">\n"
+      "<heap nr=\"0\">\n<sizes>\n</sizes>\n</heap>\n"
+      "<total type=\"fast\" count=\"0\" size=\"0\"/>\n"
+      "<total type=\"rest\" count=\"%llu\" size=\"%llu\"/>\n"
+      "<total type=\"mmap\" count=\"%llu\" size=\"%llu\"/>\n"
+      "<system type=\"current\" size=\"%llu\"/>\n"
+      "<system type=\"max\" size=\"%llu\"/>\n"
+      "<aspace type=\"total\" size=\"%llu\"/>\n"
+      "<aspace type=\"mprotect\" size=\"%llu\"/>\n"
+      "</malloc>\n",
+      static_cast<unsigned long long>(now.sums.slabs), static_cast<unsigned long long>(now.sums.slab_bytes),
+      static_cast<unsigned long long>(now.sums.large_blocks), static_cast<unsigned long long>(now.sums.large_bytes),
+      static_cast<unsigned long long>(now.footprint_bytes), static_cast<unsigned long long>(now.peak_footprint_bytes),
+      static_cast<unsigned long long>(now.footprint_bytes), static_cast<unsigned long long>(now.footprint_bytes));
   return 0;
 }
 

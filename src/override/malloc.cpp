@@ -25,9 +25,7 @@ void* no_memory() noexcept {
   return nullptr;
 }
 // What the heaps gave, as malloc gives it.
-void* finished(void* block) noexcept {
-  return block != nullptr ? override::unmarked(block) : no_memory();
-}
+void* finished(void* block) noexcept { return block != nullptr ? override::unmarked(block) : no_memory(); }
 
 // What realloc moved away from, freed as free does it.
 void give_back(detail::heap_front*, void* block) noexcept { override::deallocate(block); }
@@ -35,9 +33,7 @@ void give_back(detail::heap_front*, void* block) noexcept { override::deallocate
 // The slab of a block of a size class; null for other addresses.
 const pages::slab* small_home(const void* block) noexcept {
   const std::uintptr_t key = detail::key_of(block);
-  return key != 0 && (key & pages::mark_mask) < detail::class_count
-             ? pages::page_map::slab_of(block)
-             : nullptr;
+  return key != 0 && (key & pages::mark_mask) < detail::class_count ? pages::page_map::slab_of(block) : nullptr;
 }
 
 }  // namespace
@@ -97,9 +93,7 @@ using namespace tarn;
 
 extern "C" {
 
-TARN_EXPORT void* malloc(std::size_t bytes) noexcept {
-  return override::allocate(bytes, override::allocate_slow);
-}
+TARN_EXPORT void* malloc(std::size_t bytes) noexcept { return override::allocate(bytes, override::allocate_slow); }
 
 TARN_EXPORT void free(void* block) noexcept { override::deallocate(block); }
 
@@ -107,9 +101,7 @@ TARN_EXPORT void cfree(void* block) noexcept { override::deallocate(block); }
 
 // C23: the sizes are the caller's word; what free finds by itself is the truth.
 TARN_EXPORT void free_sized(void* block, std::size_t) noexcept { override::deallocate(block); }
-TARN_EXPORT void free_aligned_sized(void* block, std::size_t, std::size_t) noexcept {
-  override::deallocate(block);
-}
+TARN_EXPORT void free_aligned_sized(void* block, std::size_t, std::size_t) noexcept { override::deallocate(block); }
 
 TARN_EXPORT void* calloc(std::size_t count, std::size_t each) noexcept {
   return finished(front::allocate_zeroed(detail::local, count, each));
@@ -176,7 +168,8 @@ TARN_EXPORT void* pvalloc(std::size_t bytes) noexcept {
   if (bytes > front::largest_request - page) {
     return no_memory();
   }
-  return override::allocate_aligned(bytes == 0 ? page : base::align_up(bytes, page), page, override::allocate_aligned_slow);
+  return override::allocate_aligned(bytes == 0 ? page : base::align_up(bytes, page), page,
+                                    override::allocate_aligned_slow);
 }
 
 TARN_EXPORT std::size_t malloc_usable_size(void* block) noexcept {

@@ -18,18 +18,17 @@ namespace {
 
 using namespace tarn;
 
-extern "C" std::new_handler tarn_get_new_handler() noexcept
-    __asm__("_ZSt15get_new_handlerv") __attribute__((weak));
+extern "C" std::new_handler tarn_get_new_handler() noexcept __asm__("_ZSt15get_new_handlerv") __attribute__((weak));
 
 // A handler may throw, and the nothrow forms must turn that into null.
-__asm__(".weak __gxx_personality_v0\n.weak __cxa_begin_catch\n"
-        ".weak __cxa_end_catch\n.weak _Unwind_Resume\n.weak _ZSt9terminatev");
+__asm__(
+    ".weak __gxx_personality_v0\n.weak __cxa_begin_catch\n"
+    ".weak __cxa_end_catch\n.weak _Unwind_Resume\n.weak _ZSt9terminatev");
 
 template <class Allocate>
 [[gnu::cold, gnu::noinline]] void* again(std::size_t bytes, bool may_throw, Allocate allocate) {
   for (;;) {
-    const std::new_handler handler =
-        tarn_get_new_handler != nullptr ? tarn_get_new_handler() : nullptr;
+    const std::new_handler handler = tarn_get_new_handler != nullptr ? tarn_get_new_handler() : nullptr;
     if (handler == nullptr) {
       if (!may_throw) {
         return nullptr;
@@ -70,12 +69,10 @@ template <bool MayThrow>
 }
 
 template <bool MayThrow>
-[[gnu::noinline]] void* make_aligned_slow(std::size_t bytes,
-                                          std::size_t alignment) noexcept(!MayThrow) {
+[[gnu::noinline]] void* make_aligned_slow(std::size_t bytes, std::size_t alignment) noexcept(!MayThrow) {
   void* const block = override::allocate_aligned_slow(bytes, alignment);
   if (block == nullptr) [[unlikely]] {
-    return settle<MayThrow>(
-        bytes, [=] { return override::allocate_aligned_slow(bytes, alignment); });
+    return settle<MayThrow>(bytes, [=] { return override::allocate_aligned_slow(bytes, alignment); });
   }
   return block;
 }

@@ -1,8 +1,8 @@
 // What the drop-in does when it is loaded, and when the program ends.
-#include <csignal>
-#include <cstring>
 #include <pthread.h>
 #include <sys/auxv.h>
+#include <csignal>
+#include <cstring>
 
 #include "base/options.hpp"
 #include "front/statistics.hpp"

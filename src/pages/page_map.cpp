@@ -81,8 +81,7 @@ void* page_map::map(std::size_t bytes, std::size_t alignment) noexcept {
 platform::mutex& page_map::lock() noexcept { return writable_lock; }
 
 bool page_map::cover(const void* start, std::size_t bytes) noexcept {
-  const std::uintptr_t unit =
-      (reinterpret_cast<std::uintptr_t>(start) >> detail::unit_shift) - detail::page_map.first;
+  const std::uintptr_t unit = (reinterpret_cast<std::uintptr_t>(start) >> detail::unit_shift) - detail::page_map.first;
   const std::size_t units = base::divide_up(bytes, unit_bytes);
   if (unit >= detail::page_map.count || units > detail::page_map.count - unit) {
     return false;
@@ -110,8 +109,7 @@ void page_map::set(const void* start, std::size_t units, std::uintptr_t key, sla
   }
 }
 
-void page_map::set_large(const void* start, std::size_t units, std::uintptr_t owner,
-                         slab* s) noexcept {
+void page_map::set_large(const void* start, std::size_t units, std::uintptr_t owner, slab* s) noexcept {
   set(start, units, owner | interior_mark, s);
   set(start, 1, owner | large_mark, s);
 }
@@ -129,8 +127,7 @@ slab* page_map::slab_of(const void* address) noexcept {
   if (unit >= detail::page_map.count) {
     return nullptr;
   }
-  return static_cast<slab*>(
-      __atomic_load_n(&detail::page_map.entries[unit].slab, __ATOMIC_RELAXED));
+  return static_cast<slab*>(__atomic_load_n(&detail::page_map.entries[unit].slab, __ATOMIC_RELAXED));
 }
 
 }  // namespace tarn::pages

@@ -50,8 +50,7 @@ class page_map {
   /// finds the new owner in a key (acquire, see heaps::find_block) never met it before.
   static void set(const void* start, std::size_t units, std::uintptr_t key, slab* s) noexcept;
   /// A large block: its first unit, then interior marks.
-  static void set_large(const void* start, std::size_t units, std::uintptr_t owner,
-                        slab* s) noexcept;
+  static void set_large(const void* start, std::size_t units, std::uintptr_t owner, slab* s) noexcept;
   /// The units are free: no block is there, but a late free can be explained by
   /// the slab that was.
   static void retire(const void* start, std::size_t units) noexcept;
@@ -66,9 +65,8 @@ class page_map {
 
  private:
   static detail::page_map_entry& entry(const void* address) noexcept {
-    return detail::page_map.entries[(reinterpret_cast<std::uintptr_t>(address) >>
-                                     detail::unit_shift) -
-                                    detail::page_map.first];
+    return detail::page_map
+        .entries[(reinterpret_cast<std::uintptr_t>(address) >> detail::unit_shift) - detail::page_map.first];
   }
 };
 

@@ -24,7 +24,7 @@ struct segment : base::list_links<segment> {
   std::size_t first_unit;  ///< the first that can be handed out
   std::size_t free_units;
   std::size_t dirty_units;  ///< free ones that hold memory: fresh or stale
-  bool kept;               ///< survives release()
+  bool kept;                ///< survives release()
   unit_set free;
   unit_set fresh;
   unit_set stale;

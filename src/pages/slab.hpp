@@ -68,16 +68,14 @@ struct start_table {
   consteval start_table() noexcept : factor{} {
     for (detail::size_class index = 0; index < detail::class_count; ++index) {
       const class_shape shape = shape_of(index);
-      const std::size_t step = shape.units == 1
-                                   ? shape.block_bytes
-                                   : std::gcd(std::size_t{shape.block_bytes}, unit_bytes);
+      const std::size_t step =
+          shape.units == 1 ? shape.block_bytes : std::gcd(std::size_t{shape.block_bytes}, unit_bytes);
       factor[index] = static_cast<std::uint32_t>((std::uint64_t{1} << 32) / step) + 1;
     }
   }
 };
 inline constexpr start_table starts;
-[[gnu::always_inline]] inline bool may_start_at(const void* block,
-                                                detail::size_class index) noexcept {
+[[gnu::always_inline]] inline bool may_start_at(const void* block, detail::size_class index) noexcept {
   const auto offset = static_cast<std::uint16_t>(reinterpret_cast<std::uintptr_t>(block));
   const std::uint32_t factor = starts.factor[index];
   return offset * factor < factor;
@@ -89,8 +87,8 @@ inline constexpr start_table starts;
 ///   page map entry of every unit → this slab
 struct slab : base::list_links<slab> {
   char* start;
-  segment* home;              ///< null: a mapping of its own
-  std::size_t bytes;          ///< of a large block: usable bytes
+  segment* home;      ///< null: a mapping of its own
+  std::size_t bytes;  ///< of a large block: usable bytes
   std::uint32_t units;
   std::uint16_t capacity;     ///< blocks
   std::uint16_t free_blocks;  ///< set bits
@@ -129,9 +127,7 @@ struct slab : base::list_links<slab> {
     const auto offset = static_cast<std::uint64_t>(static_cast<const char*>(address) - start);
     return (offset * shapes.of[index].inverse) >> 40;
   }
-  char* block(std::size_t number) const noexcept {
-    return start + number * shapes.of[index].block_bytes;
-  }
+  char* block(std::size_t number) const noexcept { return start + number * shapes.of[index].block_bytes; }
 
   bool is_valid() const noexcept;
 

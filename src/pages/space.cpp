@@ -142,8 +142,7 @@ slab* space::allocate_slab(detail::size_class index, std::uintptr_t owner) noexc
   return made;
 }
 
-slab* space::allocate_large(std::size_t bytes, std::size_t alignment,
-                            std::uintptr_t owner) noexcept {
+slab* space::allocate_large(std::size_t bytes, std::size_t alignment, std::uintptr_t owner) noexcept {
   if (bytes > most_large_bytes || alignment > most_large_bytes) {
     return nullptr;
   }
@@ -204,8 +203,7 @@ bool space::resize_single(slab& block, std::size_t units) noexcept {
   if (units < block.units) {
     page_map::clear(block.start + new_bytes, block.units - units);
     platform::unmap(block.start + new_bytes, old_bytes - new_bytes);
-  } else if (!page_map::cover(block.start, new_bytes) ||
-             !platform::resize(block.start, old_bytes, new_bytes)) {
+  } else if (!page_map::cover(block.start, new_bytes) || !platform::resize(block.start, old_bytes, new_bytes)) {
     // The pages move to a new place, which is chosen (and in the window) before
     // the old one is given up.
     char* const place = static_cast<char*>(page_map::map(new_bytes, unit_bytes));
@@ -300,7 +298,7 @@ void space::purge_excess() noexcept {
   std::size_t left = dirty - keep + keep / 4;
   left = left < most_purged_in_excess ? left : most_purged_in_excess;
   for (segment* at = segments_.back(); at != nullptr && left != 0; at = at->previous) {
-    for (unit_set segment::* which : {&segment::stale, &segment::fresh}) {
+    for (unit_set segment::*which : {&segment::stale, &segment::fresh}) {
       const std::size_t gone = purge_set(*at, which, left);
       left -= gone < left ? gone : left;
     }
@@ -311,7 +309,7 @@ void space::purge_excess() noexcept {
 
 // Runs under the lock, and opens it for each system call: the units are out of the
 // free set meanwhile, a few at a time, so that others find the rest.
-std::size_t space::purge_set(segment& of, unit_set segment::* which, std::size_t most) noexcept {
+std::size_t space::purge_set(segment& of, unit_set segment::*which, std::size_t most) noexcept {
   std::size_t bytes = 0;
   unit_set& set = of.*which;
   std::size_t unit = set.next_member(0);
@@ -340,8 +338,7 @@ std::size_t space::purge_set(segment& of, unit_set segment::* which, std::size_t
 }
 
 void space::purge(std::uint64_t now_ms, std::uint32_t delay_ms) noexcept {
-  if (!purge_pending_.load(std::memory_order_relaxed) ||
-      now_ms < next_purge_ms_.load(std::memory_order_relaxed)) {
+  if (!purge_pending_.load(std::memory_order_relaxed) || now_ms < next_purge_ms_.load(std::memory_order_relaxed)) {
     return;
   }
   if (!mutex_.try_lock()) {
@@ -353,8 +350,7 @@ void space::purge(std::uint64_t now_ms, std::uint32_t delay_ms) noexcept {
   }
   purge_running_ = true;
   std::size_t purged = 0;
-  for (segment* at = segments_.front(); at != nullptr && purged < most_purged_at_once;
-       at = at->next) {
+  for (segment* at = segments_.front(); at != nullptr && purged < most_purged_at_once; at = at->next) {
     purged += purge_set(*at, &segment::stale, most_purged_at_once - purged);
   }
   if (purged < most_purged_at_once) {

@@ -87,7 +87,7 @@ class space {
   void note_peak() noexcept;
   void credit(std::size_t bytes) noexcept;
   void purge_excess() noexcept;
-  std::size_t purge_set(segment& of, unit_set segment::* which, std::size_t most) noexcept;
+  std::size_t purge_set(segment& of, unit_set segment::*which, std::size_t most) noexcept;
 
   platform::mutex mutex_;
   space_options options_;

@@ -25,14 +25,12 @@ class unit_set {
 
   bool contains_any(std::size_t first, std::size_t count) const noexcept {
     std::uint64_t found = 0;
-    each_word(first, count,
-              [&](std::size_t word, std::uint64_t mask) { found |= words_[word] & mask; });
+    each_word(first, count, [&](std::size_t word, std::uint64_t mask) { found |= words_[word] & mask; });
     return found != 0;
   }
   bool contains_all(std::size_t first, std::size_t count) const noexcept {
     std::uint64_t missing = 0;
-    each_word(first, count,
-              [&](std::size_t word, std::uint64_t mask) { missing |= ~words_[word] & mask; });
+    each_word(first, count, [&](std::size_t word, std::uint64_t mask) { missing |= ~words_[word] & mask; });
     return missing == 0;
   }
   std::size_t count(std::size_t first, std::size_t units) const noexcept {

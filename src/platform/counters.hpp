@@ -20,9 +20,7 @@ class call_counters {
     while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
     }
   }
-  void unmapped(std::size_t bytes) noexcept {
-    mapped_.fetch_sub(bytes, std::memory_order_relaxed);
-  }
+  void unmapped(std::size_t bytes) noexcept { mapped_.fetch_sub(bytes, std::memory_order_relaxed); }
   std::size_t mapped_now() const noexcept { return mapped_.load(std::memory_order_relaxed); }
   std::size_t mapped_peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
 
@@ -37,8 +35,7 @@ class call_counters {
             .mprotect = mprotect.load(std::memory_order_relaxed)};
   }
   purge_counts purges() const noexcept {
-    return {.runs = purge_runs.load(std::memory_order_relaxed),
-            .bytes = purge_bytes.load(std::memory_order_relaxed)};
+    return {.runs = purge_runs.load(std::memory_order_relaxed), .bytes = purge_bytes.load(std::memory_order_relaxed)};
   }
 
  private:

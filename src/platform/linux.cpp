@@ -12,8 +12,8 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
-#include <ctime>
 #include <unistd.h>
+#include <ctime>
 
 #include "base/bits.hpp"
 #include "platform/counters.hpp"
@@ -36,8 +36,7 @@ class errno_kept {
 
 void* map_somewhere(std::size_t bytes, int protection, void* wish) noexcept {
   call_counters::count(counters.mmap);
-  void* const start =
-      mmap(wish, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const start = mmap(wish, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return start == MAP_FAILED ? nullptr : start;
 }
 
@@ -179,8 +178,7 @@ void advise_huge(void* start, std::size_t bytes, bool wanted) noexcept {
 std::uint64_t now_ms() noexcept {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1000 +
-         static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
+  return static_cast<std::uint64_t>(now.tv_sec) * 1000 + static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
 }
 
 std::uint32_t thread_number() noexcept { return static_cast<std::uint32_t>(gettid()); }

@@ -21,16 +21,14 @@ class mutex {
   void lock() noexcept {
     std::uint32_t expected = open;
     // acquire: what the last holder wrote before its unlock is seen here.
-    if (!state_.compare_exchange_strong(expected, held, std::memory_order_acquire,
-                                        std::memory_order_relaxed)) {
+    if (!state_.compare_exchange_strong(expected, held, std::memory_order_acquire, std::memory_order_relaxed)) {
       lock_contended();
     }
   }
 
   bool try_lock() noexcept {
     std::uint32_t expected = open;
-    return state_.compare_exchange_strong(expected, held, std::memory_order_acquire,
-                                          std::memory_order_relaxed);
+    return state_.compare_exchange_strong(expected, held, std::memory_order_acquire, std::memory_order_relaxed);
   }
 
   void unlock() noexcept {
@@ -67,9 +65,7 @@ class mutex {
 #endif
   }
 
-  const std::uint32_t* word() const noexcept {
-    return reinterpret_cast<const std::uint32_t*>(&state_);
-  }
+  const std::uint32_t* word() const noexcept { return reinterpret_cast<const std::uint32_t*>(&state_); }
 
   static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t));
   std::atomic<std::uint32_t> state_{open};

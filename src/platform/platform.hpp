@@ -36,8 +36,7 @@ void unmap(void* start, std::size_t bytes) noexcept;
 /// Moves the pages of a mapping onto the first bytes of `place`, a mapping of
 /// `place_bytes`, without copying. False: the old mapping is unchanged, and `place`
 /// must not be used again.
-[[nodiscard]] bool move(void* start, std::size_t bytes, void* place,
-                        std::size_t place_bytes) noexcept;
+[[nodiscard]] bool move(void* start, std::size_t bytes, void* place, std::size_t place_bytes) noexcept;
 
 /// Gives the pages of a mapping back; they read as zero afterwards. False when
 /// the system did not do it (they then keep their contents).

@@ -61,17 +61,14 @@ void* allocate_slow(heap_front* at, size_class index) noexcept {
   return with_heap(at, [=](heap& self) { return self.allocate(index); });
 }
 
-void* allocate_large(heap_front* at, std::size_t bytes, std::size_t alignment,
-                     bool* zeroed) noexcept {
-  return with_heap(
-      at, [=](heap& self) { return self.allocate_large(bytes, alignment, zeroed); });
+void* allocate_large(heap_front* at, std::size_t bytes, std::size_t alignment, bool* zeroed) noexcept {
+  return with_heap(at, [=](heap& self) { return self.allocate_large(bytes, alignment, zeroed); });
 }
 
 void* allocate_any(heap_front* at, std::size_t bytes, std::size_t alignment) noexcept {
   // A slab starts on a unit, so that is the most its blocks can be aligned to.
   if (alignment <= pages::unit_bytes && bytes <= largest_class_size) {
-    const size_class index =
-        alignment <= block_alignment ? class_of(bytes) : class_of(bytes, alignment);
+    const size_class index = alignment <= block_alignment ? class_of(bytes) : class_of(bytes, alignment);
     if (index < class_count) {
       return allocate(at, index);
     }
@@ -87,8 +84,8 @@ void deallocate_slow(heap_front* at, void* block, size_class said) noexcept {
   const size_class index = heaps::class_in(key);
   // The usual case is told from the key alone: the slab's description is the owner's
   // to write, and reading it here would cost both a cache miss.
-  if (key != 0 && index < class_count && (said == class_count || said == index) &&
-      pages::may_start_at(block, index)) [[likely]] {
+  if (key != 0 && index < class_count && (said == class_count || said == index) && pages::may_start_at(block, index))
+      [[likely]] {
     heap* const self = threads::ready(at);
     if (self == nullptr) {
       return;  // a block exists, so this thread could not even share the process's heap
@@ -111,8 +108,6 @@ void deallocate_slow(heap_front* at, void* block, size_class said) noexcept {
   }
 }
 
-void deallocate_slow(heap_front* at, void* block) noexcept {
-  deallocate_slow(at, block, class_count);
-}
+void deallocate_slow(heap_front* at, void* block) noexcept { deallocate_slow(at, block, class_count); }
 
 }  // namespace tarn::detail

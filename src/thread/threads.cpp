@@ -90,8 +90,7 @@ bool initialise() noexcept {
   if (now == stage::ready) {
     return true;
   }
-  if (now == stage::nothing &&
-      progress.compare_exchange_strong(now, stage::started, std::memory_order_acq_rel)) {
+  if (now == stage::nothing && progress.compare_exchange_strong(now, stage::started, std::memory_order_acq_rel)) {
     now = set_up() ? stage::ready : stage::failed;
     // release: who sees `ready` sees all of the above.
     progress.store(now, std::memory_order_release);
@@ -147,8 +146,6 @@ heaps::heap* ready(detail::heap_front* at) noexcept {
   return own;
 }
 
-heaps::heap* own_heap() noexcept {
-  return static_cast<heaps::heap*>(pthread_getspecific(exit_key));
-}
+heaps::heap* own_heap() noexcept { return static_cast<heaps::heap*>(pthread_getspecific(exit_key)); }
 
 }  // namespace tarn::threads

@@ -81,13 +81,11 @@ void deallocate_slow(heap_front* at, void* block) noexcept;
 /// A block for any size and alignment; null when no memory is left.
 void* allocate_any(heap_front* at, std::size_t bytes, std::size_t alignment) noexcept;
 /// A block of whole units; `zeroed`, if not null, learns whether its bytes are zero.
-void* allocate_large(heap_front* at, std::size_t bytes, std::size_t alignment,
-                     bool* zeroed) noexcept;
+void* allocate_large(heap_front* at, std::size_t bytes, std::size_t alignment, bool* zeroed) noexcept;
 /// Gives back a block that should have `index`; reports a fault if it has not.
 void deallocate_slow(heap_front* at, void* block, size_class index) noexcept;
 
-inline void mark_allocated([[maybe_unused]] void* block,
-                           [[maybe_unused]] std::size_t bytes) noexcept {
+inline void mark_allocated([[maybe_unused]] void* block, [[maybe_unused]] std::size_t bytes) noexcept {
 #if TARN_ADDRESS_SANITIZER
   if (block != nullptr) {
     __asan_unpoison_memory_region(block, bytes);
@@ -115,8 +113,7 @@ inline void mark_free([[maybe_unused]] void* block, [[maybe_unused]] std::size_t
 
 /// The key of the unit in which `address` lies, 0 when there is none.
 [[gnu::always_inline]] inline std::uintptr_t key_of(const void* address) noexcept {
-  const std::uintptr_t unit =
-      (reinterpret_cast<std::uintptr_t>(address) >> unit_shift) - page_map.first;
+  const std::uintptr_t unit = (reinterpret_cast<std::uintptr_t>(address) >> unit_shift) - page_map.first;
   if (unit >= page_map.count) [[unlikely]] {
     return 0;
   }
@@ -124,8 +121,7 @@ inline void mark_free([[maybe_unused]] void* block, [[maybe_unused]] std::size_t
 }
 
 /// Gives back a block of class `index` that any heap may own.
-[[gnu::always_inline]] inline void deallocate(heap_front* at, void* block,
-                                              size_class index) noexcept {
+[[gnu::always_inline]] inline void deallocate(heap_front* at, void* block, size_class index) noexcept {
   if ((key_of(block) ^ reinterpret_cast<std::uintptr_t>(at)) != index) [[unlikely]] {
     deallocate_slow(at, block, index);
     return;
@@ -179,8 +175,7 @@ inline constexpr class_table classes;
 }
 
 /// A block for `bytes` at `alignment`; null when no memory is left.
-[[gnu::always_inline]] inline void* allocate(heap_front* at, std::size_t bytes,
-                                             std::size_t alignment) noexcept {
+[[gnu::always_inline]] inline void* allocate(heap_front* at, std::size_t bytes, std::size_t alignment) noexcept {
   if (bytes <= largest_class_size && alignment <= block_alignment) [[likely]] {
     return allocate(at, quick_class_of(bytes));
   }
