@@ -457,6 +457,7 @@ void advise_huge(void* start, std::size_t bytes, bool wanted) noexcept {
 }
 
 std::uint64_t now_ms() noexcept { return clock_ms.load(std::memory_order_relaxed); }
+void sleep_ms(std::uint32_t wanted) noexcept { clock_ms += wanted; }
 std::uint32_t thread_number() noexcept { return static_cast<std::uint32_t>(gettid()); }
 std::size_t address_space_limit() noexcept { return address_space.load(std::memory_order_relaxed); }
 std::size_t physical_memory() noexcept { return memory.load(std::memory_order_relaxed); }

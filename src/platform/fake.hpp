@@ -55,7 +55,7 @@ std::uint64_t huge_advices(bool wanted) noexcept;
 
 // ------------------------------------------------------------------ the machine
 
-/// The clock stands still but for these.
+/// The clock stands still but for these, and for sleep_ms(), which returns at once.
 void set_now_ms(std::uint64_t now) noexcept;
 void advance_ms(std::uint64_t by) noexcept;
 

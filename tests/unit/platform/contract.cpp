@@ -262,6 +262,14 @@ TEST(CONTRACT, the_clock_does_not_go_back) {
   EXPECT_GE(platform::now_ms(), first);
 }
 
+TEST(CONTRACT, sleep_takes_its_time) {
+  const std::uint64_t first = platform::now_ms();
+  errno = 77;
+  platform::sleep_ms(20);
+  EXPECT_EQ(errno, 77);
+  EXPECT_GE(platform::now_ms(), first + 20 - 10);  // the clock may be a tick or two behind
+}
+
 TEST(CONTRACT, wait_returns_at_once_when_the_word_differs) {
   const std::uint32_t word = 1;
   errno = 77;

@@ -1,0 +1,205 @@
+// current(), scoped_current, global(), owner_of().
+#include <tarn/heap.hpp>
+
+#include "front_fixture.hpp"
+
+namespace front_tests {
+namespace {
+
+using tarn::heap;
+using tarn::scoped_current;
+
+using current_heap = front_test;
+
+TEST_F(current_heap, is_one_for_each_thread) {
+  heap* const mine = &tarn::current();
+  EXPECT_EQ(&tarn::current(), mine);
+  worker other;
+  heap* its = nullptr;
+  other.run([&] { its = &tarn::current(); });
+  EXPECT_NE(its, mine);
+  other.run([&] { EXPECT_EQ(&tarn::current(), its); });
+  void* const block = tarn::current().allocate(100);
+  EXPECT_EQ(tarn::owner_of(block), mine);
+  other.run([&] { EXPECT_EQ(tarn::owner_of(block), mine); });
+  tarn::current().deallocate(block, 100);
+  EXPECT_TRUE(mine->is_valid());
+}
+
+TEST_F(current_heap, release_of_a_threads_heap_does_nothing) {
+  int* const block = static_cast<int*>(tarn::current().allocate(100));
+  *block = 42;
+  tarn::current().release();
+  tarn::global().release();
+  EXPECT_EQ(*block, 42);
+  EXPECT_EQ(tarn::owner_of(block), &tarn::current());
+  tarn::current().deallocate(block);
+}
+
+TEST_F(current_heap, a_scope_puts_another_in_its_place) {
+  heap* const mine = &tarn::current();
+  heap outer, inner;
+  void* blocks[5];
+  blocks[0] = tarn::current().allocate(100);
+  {
+    const scoped_current use_outer(outer);
+    EXPECT_EQ(&tarn::current(), &outer);
+    blocks[1] = tarn::current().allocate(100);
+    {
+      const scoped_current use_inner(inner);
+      EXPECT_EQ(&tarn::current(), &inner);
+      blocks[2] = tarn::current().allocate(100);
+      tarn::current().deallocate(blocks[0]);  // of another heap
+    }
+    blocks[3] = tarn::current().allocate(100);
+  }
+  blocks[4] = tarn::current().allocate(100);
+  EXPECT_EQ(tarn::owner_of(blocks[1]), &outer);
+  EXPECT_EQ(tarn::owner_of(blocks[2]), &inner);
+  EXPECT_EQ(tarn::owner_of(blocks[3]), &outer);
+  EXPECT_EQ(tarn::owner_of(blocks[4]), mine);
+  EXPECT_EQ(&tarn::current(), mine);
+  for (int block = 1; block < 5; ++block) {
+    tarn::current().deallocate(blocks[block], 100);
+  }
+}
+
+TEST_F(current_heap, a_scope_may_be_a_threads_first_act) {
+  heap lane;
+  const auto started = tarn::heaps::registry::count().started;
+  worker other;
+  other.run([&] {
+    {
+      const scoped_current use(lane);
+      tarn::current().deallocate(tarn::current().allocate(100));
+    }
+    EXPECT_EQ(tarn::detail::local, &tarn::heaps::nobody);
+  });
+  EXPECT_EQ(tarn::heaps::registry::count().started, started);
+  other.run([&] { tarn::current().deallocate(tarn::current().allocate(100)); });
+  EXPECT_EQ(tarn::heaps::registry::count().started, started + 1);
+}
+
+TEST_F(current_heap, an_exception_ends_a_scope) {
+  heap* const mine = &tarn::current();
+  heap lane({.limit = 1_MiB});
+  try {
+    const scoped_current use(lane);
+    static_cast<void>(tarn::current().allocate(2_MiB));
+    FAIL();
+  } catch (const std::bad_alloc&) {
+  }
+  EXPECT_EQ(&tarn::current(), mine);
+}
+
+TEST_F(current_heap, a_heap_that_ends_while_current_is_no_longer) {
+  heap* const mine = &tarn::current();
+  {
+    heap lane;
+    alignas(scoped_current) unsigned char storage[sizeof(scoped_current)];
+    ::new (storage) scoped_current(lane);  // and no end
+    EXPECT_EQ(&tarn::current(), &lane);
+  }
+  EXPECT_EQ(&tarn::current(), mine);
+}
+
+TEST_F(current_heap, the_end_of_a_thread_inside_of_a_scope) {
+  heap lane;
+  void* block = nullptr;
+  std::thread([&] {
+    tarn::current().deallocate(tarn::current().allocate(10));
+    alignas(scoped_current) static thread_local unsigned char storage[sizeof(scoped_current)];
+    ::new (storage) scoped_current(lane);
+    block = tarn::current().allocate(100);
+  }).join();
+  EXPECT_EQ(tarn::owner_of(block), &lane);
+  lane.deallocate(block);
+  EXPECT_TRUE(lane.is_valid());
+}
+
+TEST_F(current_heap, the_global_one_serves_every_thread) {
+  heap* const shared = &tarn::global();
+  EXPECT_EQ(&tarn::global(), shared);
+  EXPECT_NE(&tarn::current(), shared);
+  std::vector<std::thread> all;
+  std::vector<void*> blocks(40);
+  for (std::size_t thread = 0; thread < 4; ++thread) {
+    all.emplace_back([&, thread] {
+      EXPECT_EQ(&tarn::global(), shared);
+      for (std::size_t block = 0; block < 10; ++block) {
+        blocks[thread * 10 + block] = tarn::global().allocate(50 * (block + 1));
+        tarn::global().deallocate(tarn::global().allocate(1_MiB), 1_MiB);
+      }
+    });
+  }
+  for (std::thread& each : all) {
+    each.join();
+  }
+  for (void* each : blocks) {
+    EXPECT_EQ(tarn::owner_of(each), shared);
+    tarn::global().deallocate(each);
+  }
+  EXPECT_TRUE(shared->is_valid());
+}
+
+TEST_F(current_heap, the_global_one_can_be_current) {
+  void* block = nullptr;
+  {
+    const scoped_current use(tarn::global());
+    EXPECT_EQ(&tarn::current(), &tarn::global());
+    block = tarn::current().allocate(100);
+  }
+  EXPECT_EQ(tarn::owner_of(block), &tarn::global());
+  tarn::current().deallocate(block);
+}
+
+TEST_F(current_heap, owner_of_knows_what_is_ours) {
+  static const int global = 0;
+  const int local = 0;
+  const std::unique_ptr<int> other(new int);
+  EXPECT_EQ(tarn::owner_of(nullptr), nullptr);
+  EXPECT_EQ(tarn::owner_of(&global), nullptr);
+  EXPECT_EQ(tarn::owner_of(&local), nullptr);
+  EXPECT_EQ(tarn::owner_of(other.get()), nullptr);
+  heap lane;
+  for (const std::size_t bytes : {16, 5'000, 1'000'000, 50'000'000}) {
+    char* const block = static_cast<char*>(lane.allocate(bytes));
+    EXPECT_EQ(tarn::owner_of(block), &lane);
+    EXPECT_EQ(tarn::owner_of(block + bytes - 1), &lane);
+    lane.deallocate(block);
+  }
+}
+
+TEST_F(current_heap, owner_of_a_threads_block_outlives_the_thread) {
+  void* block = nullptr;
+  heap* its = nullptr;
+  std::thread([&] {
+    block = tarn::current().allocate(100);
+    its = &tarn::current();
+  }).join();
+  EXPECT_EQ(tarn::owner_of(block), its);
+  tarn::current().deallocate(block);
+}
+
+// Nobody asked for current() yet: the public side of that heap is made by whoever asks first, of several at once.
+TEST_F(current_heap, owner_of_from_many_threads_at_once) {
+  for (int round = 0; round < 20; ++round) {
+    worker owner;
+    void* block = nullptr;
+    owner.run([&] { block = tarn::detail::allocate(tarn::detail::local, 100, 16); });
+    std::vector<heap*> seen(4);
+    std::vector<std::thread> all;
+    for (heap*& mine : seen) {
+      all.emplace_back([&] { mine = tarn::owner_of(block); });
+    }
+    owner.run([&] { EXPECT_EQ(&tarn::current(), tarn::owner_of(block)); });
+    for (std::thread& each : all) {
+      each.join();
+    }
+    EXPECT_EQ(seen, std::vector<heap*>(4, tarn::owner_of(block)));
+    owner.run([&] { tarn::current().deallocate(block); });
+  }
+}
+
+}  // namespace
+}  // namespace front_tests

@@ -1,0 +1,67 @@
+// The engine at rest before and after each test: nothing in use, nothing on its way.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "front/blocks.hpp"
+#include "heap/lookup.hpp"
+#include "heap/registry.hpp"
+#include "pages/metadata.hpp"
+#include "platform/fake.hpp"
+#include "platform/platform.hpp"
+#include "support/worker.hpp"
+#include "tarn/tarn.hpp"
+#include "thread/threads.hpp"
+
+namespace front_tests {
+
+using namespace tarn::base::units;
+namespace fake = tarn::platform::fake;
+namespace platform = tarn::platform;
+using support::worker;
+
+/// Brings back everything that the calling thread and the process heap hold for later.
+inline void settle() {
+  tarn::heaps::heap& process = *tarn::threads::process_heap();
+  for (int round = 0; round < 2; ++round) {  // what one sends the other collects
+    tarn::front::trim();
+    const platform::locked hold(process.mutex);
+    process.send_all();
+    process.collect();
+    process.flush_all();
+  }
+}
+
+inline std::size_t in_use() { return tarn::heaps::central().used_bytes(); }
+
+class front_test : public testing::Test {
+ protected:
+  void SetUp() override {
+    fake::reset();
+    tarn::detail::deallocate(tarn::detail::local, tarn::detail::allocate(tarn::detail::local, 1, 16));
+    settle();
+    ASSERT_EQ(in_use(), 0u);
+  }
+  void TearDown() override {
+    fake::reset();
+    settle();
+    EXPECT_EQ(in_use(), 0u) << "blocks were lost";
+    EXPECT_TRUE(tarn::heaps::central().is_valid());
+  }
+};
+
+inline bool is_filled(const void* block, std::size_t bytes, int with) {
+  const auto* const first = static_cast<const unsigned char*>(block);
+  for (std::size_t at = 0; at < bytes; ++at) {
+    if (first[at] != static_cast<unsigned char>(with)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace front_tests
