@@ -2,8 +2,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <string>
 
+static std::mutex table_lock;
 static std::map<int, std::string> table = [] {
   std::map<int, std::string> result;
   for (int i = 0; i < 200; ++i) result[i] = std::string(static_cast<std::size_t>(i), 't');
@@ -28,7 +30,10 @@ __attribute__((destructor)) static void end() {
 
 extern "C" char* make_text(int length) {
   mine.text += 'x';
-  table[length] = mine.text;
+  {
+    const std::lock_guard<std::mutex> hold(table_lock);
+    table[length] = mine.text;
+  }
   char* result = static_cast<char*>(std::malloc(static_cast<std::size_t>(length) + 1));
   std::memset(result, 'z', static_cast<std::size_t>(length));
   result[length] = 0;
