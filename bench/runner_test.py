@@ -51,8 +51,8 @@ class Summary(unittest.TestCase):
         self.assertAlmostEqual(summary.time_means(rows, ["glibc", "tarn"])["glibc"], 0.5)
 
     def test_queue_is_taken_off(self):
-        rows = [row("handoff-64", glibc=30.0), row("queue-alone", True, glibc=20.0)]
-        self.assertEqual(summary.handoff_without_queue(rows), {"handoff-64": {"glibc": 10.0}})
+        rows = [row("handoff-64", glibc=30.0, tarn=25.0), row("queue-alone", True, glibc=20.0, tarn=22.0)]
+        self.assertEqual(summary.handoff_without_queue(rows), {"handoff-64": {"glibc": 9.0, "tarn": 4.0}})
 
     def test_goals_are_missed_when_they_are(self):
         rows = [row("pair-64", glibc=6.0, tarn=7.0, pooled=3.0)]

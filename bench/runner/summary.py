@@ -1,6 +1,7 @@
 """What the samples say: ratios, means, and the goals that the project has set itself."""
 
 import math
+import statistics
 from dataclasses import dataclass
 
 
@@ -47,15 +48,16 @@ def means_over_glibc(rows, columns, value):
 
 
 def handoff_without_queue(rows):
-    """ns of the handoff rows less those of the queue alone, by row and column; None when nothing is left."""
+    """ns of the handoff rows less those of the queue alone, by row and column. The queue alone allocates nothing, so
+    that its columns are measurements of one thing: their median."""
     queue = next((row for row in rows if row.name == "queue-alone"), None)
     if queue is None:
         return {}
+    alone = statistics.median(samples.value for samples in queue.results.values())
     net = {}
     for row in rows:
         if row.name.startswith("handoff"):
-            net[row.name] = {name: samples.value - queue.results[name].value
-                             for name, samples in row.results.items() if name in queue.results}
+            net[row.name] = {name: samples.value - alone for name, samples in row.results.items()}
     return net
 
 
