@@ -56,9 +56,7 @@ class heap : public std::pmr::memory_resource {
   /// Gives back a block of any heap. The sizes must be those it was allocated with.
   [[gnu::always_inline]] void deallocate(void* block, std::size_t bytes,
                                          std::size_t alignment = detail::block_alignment) noexcept {
-    if (block != nullptr) {
-      detail::deallocate(front_, block, bytes, alignment);
-    }
+    detail::deallocate(front_, block, bytes, alignment);
   }
   /// The same without the sizes; they are looked up.
   [[gnu::always_inline]] void deallocate(void* block) noexcept { detail::deallocate(front_, block); }

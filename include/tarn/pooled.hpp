@@ -55,9 +55,7 @@ struct pooled {
     return block;
   }
   [[gnu::always_inline]] static void give(void* block, std::size_t bytes, std::size_t alignment) noexcept {
-    if (block != nullptr) {
-      detail::deallocate(detail::local, block, bytes, alignment);
-    }
+    detail::deallocate(detail::local, block, bytes, alignment);
   }
 };
 

@@ -13,7 +13,8 @@ consteval std::size_t operator""_MiB(unsigned long long count) { return count <<
 consteval std::size_t operator""_GiB(unsigned long long count) { return count << 30; }
 }  // namespace units
 
-constexpr bool is_power_of_two(std::size_t number) noexcept { return std::has_single_bit(number); }
+// Not std::has_single_bit, which is a call where the processor need not have popcnt.
+constexpr bool is_power_of_two(std::size_t number) noexcept { return number != 0 && (number & (number - 1)) == 0; }
 
 /// `number` rounded up to a multiple of `alignment`, a power of two. The caller
 /// knows that it does not overflow.

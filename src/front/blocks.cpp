@@ -31,7 +31,7 @@ std::size_t with_room(std::size_t bytes) noexcept {
 }  // namespace
 
 std::size_t usable_bytes(const char* entry, const void* block) noexcept {
-  return block == nullptr ? 0 : heaps::find_block(entry, block).home->bytes;
+  return block == nullptr ? 0 : heaps::find_block(entry, block).bytes;
 }
 
 void* allocate_zeroed(detail::heap_front* at, std::size_t count, std::size_t each) noexcept {
@@ -56,6 +56,11 @@ void* reallocate(detail::heap_front* at, void* block, std::size_t bytes, give_ba
     return bytes > largest_request ? nullptr : detail::allocate_any(at, bytes, detail::block_alignment);
   }
   const heaps::found_block found = heaps::find_block("realloc", block);
+  const std::size_t before = found.bytes;
+  // A block that shrinks a little stays: what it could give back is not worth a copy.
+  if (bytes <= before && bytes >= (found.large() ? before - pages::unit_bytes + 1 : before / 2)) {
+    return block;
+  }
   if (bytes > largest_request) {
     return nullptr;
   }
@@ -63,12 +68,9 @@ void* reallocate(detail::heap_front* at, void* block, std::size_t bytes, give_ba
   if (self == nullptr) {
     return nullptr;
   }
-  const std::size_t before = found.home->bytes;
   const bool filling = self->grown.contains(block);
-  // A block that shrinks a little stays: what it could give back is not worth a copy.
   // A buffer that is being filled may have room for eight times as much.
-  const std::size_t least = filling ? before / 8 : found.large() ? before - pages::unit_bytes + 1 : before / 2;
-  if (bytes <= before && bytes >= least) {
+  if (filling && bytes <= before && bytes >= before / 8) {
     return block;
   }
   if (found.large() && bytes > largest_class_size) {

@@ -22,6 +22,15 @@ constexpr std::uint32_t most_decayed = 1024;
 
 constexpr std::uint32_t calls_between_ticks = 64;
 
+/// A class starts with a few blocks and takes twice as many each time, so that a thread
+/// that comes, takes some and goes moves no more than it needs.
+constexpr std::uint8_t fills_to_full = 3;
+std::size_t blocks_to_fill(size_class index, std::uint8_t fills) noexcept {
+  const std::size_t full = batch_of(index);
+  const std::size_t now = full >> (fills_to_full - fills);
+  return now >= 4 ? now : full < 4 ? full : 4;
+}
+
 }  // namespace
 
 constinit magazine shut{};
@@ -105,6 +114,7 @@ bool heap::set_front(size_class index) noexcept {
     if (of.front == nullptr) {
       return false;
     }
+    used.insert(index);
     top_of(index) = bottom_of(of.front, index);
   }
   return true;
@@ -115,7 +125,8 @@ bool heap::fill_from_slabs(size_class index) noexcept {
     return false;
   }
   class_state& of = classes[index];
-  const std::size_t wanted = batch_of(index);
+  const std::size_t wanted = blocks_to_fill(index, of.fills);
+  of.fills = static_cast<std::uint8_t>(of.fills + (of.fills < fills_to_full));
   void** const bottom = bottom_of(of.front, index);
   std::size_t missing = wanted;
   while (missing != 0) {
@@ -157,6 +168,7 @@ pages::slab* heap::new_slab(size_class index) noexcept {
     made = space->allocate_slab(index, address());
   }
   if (made != nullptr) {
+    used.insert(index);
     slabs.add(1);
     slab_bytes.add(made->units * pages::unit_bytes);
     classes[index].available.push_front(made);
@@ -291,10 +303,10 @@ void heap::tick() noexcept {
 // more to do, at the next tick.
 bool heap::decay() noexcept {
   std::uint32_t left = most_decayed;
-  for (size_class index = 0; index < detail::class_count; ++index) {
+  used.for_each([&](size_class index) {
     class_state& of = classes[index];
     if (of.front == nullptr) {
-      continue;
+      return;
     }
     if (of.behind.low > left) {
       of.behind.low = left;  // the others wait for the next round
@@ -316,7 +328,7 @@ bool heap::decay() noexcept {
     if (rest != nullptr && rest->empty() && of.front == nullptr) {
       lose(rest, true);
     }
-  }
+  });
   return left != 0;
 }
 
@@ -331,11 +343,12 @@ void heap::drop_front(size_class index) noexcept {
   give_to_slabs(bottom, static_cast<std::size_t>(at - bottom), index);
   stock.give(of.front);
   of.front = nullptr;
+  of.fills = 0;
   at = shut_top();
 }
 
 void heap::empty_depots() noexcept {
-  for (size_class index = 0; index < detail::class_count; ++index) {
+  used.for_each([this](size_class index) {
     class_state& of = classes[index];
     while (of.behind.first != nullptr) {
       magazine* const full = of.behind.pop();
@@ -345,7 +358,7 @@ void heap::empty_depots() noexcept {
       stock.give(full);
     }
     of.behind.low = 0;
-  }
+  });
 }
 
 void heap::reclaim() noexcept {
@@ -356,13 +369,13 @@ void heap::reclaim() noexcept {
 
 void heap::flush_all() noexcept {
   empty_depots();
-  for (size_class index = 0; index < detail::class_count; ++index) {
-    class_state& of = classes[index];
+  used.for_each([this](size_class index) {
+    base::list<pages::slab>& available = classes[index].available;
     drop_front(index);
-    while (of.available.front() != nullptr && of.available.front()->empty()) {
-      lose(of.available.front(), true);
+    while (!available.empty() && available.front()->empty()) {
+      lose(available.front(), true);
     }
-  }
+  });
 }
 
 // ------------------------------------------------------------------- large
@@ -417,7 +430,7 @@ void heap::release() noexcept {
   // Parcels that hold blocks of before are void from here on. Relaxed: a free that
   // comes before the release, or after it, is ordered with it by the program.
   generation.fetch_add(1, std::memory_order_relaxed);
-  for (size_class index = 0; index < detail::class_count; ++index) {
+  used.for_each([this](size_class index) {
     class_state& of = classes[index];
     of.available = {};
     if (of.front != nullptr) {
@@ -430,7 +443,7 @@ void heap::release() noexcept {
     if (counting) {
       of.freed.add(of.allocated.get() - of.freed.get());
     }
-  }
+  });
   depot_arrays = 0;
   collect();  // void, all of it
   depot_bytes.subtract(depot_bytes.get());
@@ -444,13 +457,16 @@ void heap::release() noexcept {
 
 void heap::reset() noexcept {
   send_all();
-  for (size_class index = 0; index < detail::class_count; ++index) {
+  used.for_each([this](size_class index) {
     class_state& of = classes[index];
     if (of.front != nullptr) {
       stock.give(of.front);
     }
     of = class_state{};
-    top[index] = shut_top();
+  });
+  used.clear();
+  for (void**& each : top) {
+    each = shut_top();
   }
   stock.clear();
   closed = shared = exact = strict = false;
@@ -520,6 +536,9 @@ bool heap::is_valid() noexcept {
   for (size_class index = 0; index < detail::class_count; ++index) {
     const class_state& of = classes[index];
     if (!of.available.is_valid()) {
+      return false;
+    }
+    if (!used.contains(index) && (of.front != nullptr || !of.available.empty())) {
       return false;
     }
     for (const pages::slab* each = of.available.front(); each != nullptr; each = each->next) {

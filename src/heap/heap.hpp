@@ -16,6 +16,7 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -74,6 +75,27 @@ class recent_blocks {
 /// A heap with less in use is not worth a look at how much of it is still needed.
 inline constexpr std::uint64_t least_shrunk_bytes = std::uint64_t{32} << 20;
 
+/// A set of size classes, walked in ascending order.
+class class_set {
+ public:
+  void insert(size_class index) noexcept { words_[index / 64] |= std::uint64_t{1} << (index % 64); }
+  void clear() noexcept { words_[0] = words_[1] = 0; }
+  bool contains(size_class index) const noexcept { return (words_[index / 64] >> (index % 64) & 1) != 0; }
+
+  template <class Each>
+  void for_each(Each each) const noexcept {
+    for (size_class word = 0; word < 2; ++word) {
+      for (std::uint64_t left = words_[word]; left != 0; left &= left - 1) {
+        each(word * 64 + static_cast<size_class>(std::countr_zero(left)));
+      }
+    }
+  }
+
+ private:
+  std::uint64_t words_[2] = {};
+};
+static_assert(detail::class_count <= 128);
+
 /// The slow side of one size class.
 struct class_state {
   magazine* front = nullptr;    ///< the array that `top` points into; null: none yet
@@ -81,6 +103,7 @@ struct class_state {
   depot behind;
   base::list<pages::slab> available;  ///< slabs with free blocks
   void* const* seen_top = nullptr;    ///< at the last decay: equal now means unused since
+  std::uint8_t fills = 0;             ///< of the front from slabs lately, counted up to fills_to_full
   owner_counter allocated, freed;     ///< calls; kept by counting heaps only
 };
 
@@ -94,6 +117,7 @@ enum class ownership : std::uint32_t {
 struct heap : detail::heap_front, base::list_links<heap> {
   // -- owner ---------------------------------------------------------------
   class_state classes[detail::class_count];
+  class_set used;  ///< those with a magazine or a slab, now or before
   pages::space* space;
   magazine_stock stock;
   outbox out;

@@ -17,12 +17,23 @@ found_block find_block(const char* entry, const void* address) noexcept {
     }
     base::fault_foreign_pointer(entry, address);
   }
-  const bool large = class_in(key) >= pages::large_mark;
-  const char* const first = large ? home->start : home->block(home->number_of(address));
-  if (first != address) [[unlikely]] {
-    base::fault_misaligned(entry, address, first, home->bytes);
+  const size_class index = class_in(key);
+  if (index >= pages::large_mark) {
+    if (home->start != address) [[unlikely]] {
+      base::fault_misaligned(entry, address, home->start, home->bytes);
+    }
+    return {owner_in(key), home, detail::class_count, home->bytes};
   }
-  return {owner_in(key), home, large ? detail::class_count : class_in(key)};
+  // In a slab of one unit the offset tells all; the slab's description, which its owner
+  // writes, is read only where it must be.
+  const pages::class_shape& shape = pages::shapes.of[index];
+  if (shape.units != 1 || !pages::may_start_at(address, index)) {
+    const char* const first = home->block(home->number_of(address));
+    if (first != address) [[unlikely]] {
+      base::fault_misaligned(entry, address, first, home->bytes);
+    }
+  }
+  return {owner_in(key), home, index, shape.block_bytes};
 }
 
 void check_strict_slow(const heap& owner, const void* block) noexcept {

@@ -15,7 +15,8 @@ inline size_class class_in(std::uintptr_t key) noexcept { return static_cast<siz
 struct found_block {
   heap* owner;
   pages::slab* home;
-  size_class index;  ///< class_count: a large block
+  size_class index;   ///< class_count: a large block
+  std::size_t bytes;  ///< usable
 
   bool large() const noexcept { return index == detail::class_count; }
 };

@@ -38,7 +38,7 @@ void for_blocks(parcel* sent, Each each) {
 void heap::deallocate_remote(void* block, std::uintptr_t key) noexcept {
   heap* const owner = owner_in(key);
   check_strict(*owner, block);
-  const std::size_t block_bytes = detail::size_of(class_in(key));
+  const std::size_t block_bytes = pages::shapes.of[class_in(key)].block_bytes;
   detail::mark_free(block, block_bytes);
   // relaxed: a release() that would void this block is ordered with this free by
   // the program, or the program is wrong.

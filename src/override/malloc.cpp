@@ -30,10 +30,10 @@ void* finished(void* block) noexcept { return block != nullptr ? override::unmar
 // What realloc moved away from, freed as free does it.
 void give_back(detail::heap_front*, void* block) noexcept { override::deallocate(block); }
 
-// The slab of a block of a size class; null for other addresses.
-const pages::slab* small_home(const void* block) noexcept {
+// Whether `block` is one of a size class, and free.
+bool is_free(void* block) noexcept {
   const std::uintptr_t key = detail::key_of(block);
-  return key != 0 && (key & pages::mark_mask) < detail::class_count ? pages::page_map::slab_of(block) : nullptr;
+  return key != 0 && heaps::class_in(key) < detail::class_count && heaps::is_marked(block);
 }
 
 }  // namespace
@@ -63,12 +63,6 @@ void* allocate_aligned_slow(std::size_t bytes, std::size_t alignment) noexcept {
   return finished(detail::allocate_any(detail::local, bytes, alignment));
 }
 
-void deallocate_checked(detail::heap_front* at, void* block) noexcept {
-  if (block != nullptr) {
-    detail::deallocate_slow(at, block);
-  }
-}
-
 constinit bool checks_sizes = false;
 
 void check_size(void* block, std::size_t bytes, std::size_t alignment) noexcept {
@@ -93,9 +87,9 @@ using namespace tarn;
 
 extern "C" {
 
-TARN_EXPORT void* malloc(std::size_t bytes) noexcept { return override::allocate(bytes, override::allocate_slow); }
+TARN_EXPORT_FAST void* malloc(std::size_t bytes) noexcept { return override::allocate(bytes, override::allocate_slow); }
 
-TARN_EXPORT void free(void* block) noexcept { override::deallocate(block); }
+TARN_EXPORT_FAST void free(void* block) noexcept { override::deallocate(block); }
 
 TARN_EXPORT void cfree(void* block) noexcept { override::deallocate(block); }
 
@@ -112,7 +106,7 @@ TARN_EXPORT void* realloc(void* block, std::size_t bytes) noexcept {
     override::deallocate(block);
     return nullptr;
   }
-  if (small_home(block) != nullptr && heaps::is_marked(block)) {
+  if (is_free(block)) [[unlikely]] {
     override::freed_twice("realloc", block);
   }
   void* const made = front::reallocate(detail::local, block, bytes, give_back);

@@ -95,7 +95,7 @@ using std::nothrow_t;
 using std::size_t;
 
 // clang-format off
-TARN_EXPORT void* operator new(size_t n) { return make<true>(n); }
+TARN_EXPORT_FAST void* operator new(size_t n) { return make<true>(n); }
 TARN_EXPORT void* operator new[](size_t n) { return make<true>(n); }
 TARN_EXPORT void* operator new(size_t n, const nothrow_t&) noexcept { return make<false>(n); }
 TARN_EXPORT void* operator new[](size_t n, const nothrow_t&) noexcept { return make<false>(n); }
@@ -104,11 +104,11 @@ TARN_EXPORT void* operator new[](size_t n, align_val_t a) { return make<true>(n,
 TARN_EXPORT void* operator new(size_t n, align_val_t a, const nothrow_t&) noexcept { return make<false>(n, a); }
 TARN_EXPORT void* operator new[](size_t n, align_val_t a, const nothrow_t&) noexcept { return make<false>(n, a); }
 
-TARN_EXPORT void operator delete(void* p) noexcept { override::deallocate(p); }
+TARN_EXPORT_FAST void operator delete(void* p) noexcept { override::deallocate(p); }
 TARN_EXPORT void operator delete[](void* p) noexcept { override::deallocate(p); }
 TARN_EXPORT void operator delete(void* p, const nothrow_t&) noexcept { override::deallocate(p); }
 TARN_EXPORT void operator delete[](void* p, const nothrow_t&) noexcept { override::deallocate(p); }
-TARN_EXPORT void operator delete(void* p, size_t n) noexcept { override::deallocate(p, n, detail::block_alignment); }
+TARN_EXPORT_FAST void operator delete(void* p, size_t n) noexcept { override::deallocate(p, n, detail::block_alignment); }
 TARN_EXPORT void operator delete[](void* p, size_t n) noexcept { override::deallocate(p, n, detail::block_alignment); }
 TARN_EXPORT void operator delete(void* p, align_val_t) noexcept { override::deallocate(p); }
 TARN_EXPORT void operator delete[](void* p, align_val_t) noexcept { override::deallocate(p); }

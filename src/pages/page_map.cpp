@@ -13,14 +13,15 @@ namespace {
 
 using namespace base::units;
 
-// One bit for each piece of the table that is writable.
-constexpr std::size_t piece_bytes = 256_KiB;
-constexpr std::size_t most_pieces = 4096;
+// One bit for each piece of the tables that is writable.
+constexpr std::size_t piece_bytes = 128_KiB;
+constexpr std::size_t most_pieces = 8192;
 constinit std::uint64_t writable[most_pieces / 64] = {};
 constinit platform::mutex writable_lock;
 
-constexpr std::size_t entry_bytes = sizeof(detail::page_map_entry);
-constexpr std::size_t most_table_bytes = piece_bytes * most_pieces;
+constexpr std::size_t entry_bytes = sizeof(std::uintptr_t);
+static_assert(sizeof(slab*) == entry_bytes);
+constexpr std::size_t most_table_bytes = piece_bytes * most_pieces / 2;
 
 std::size_t wanted_window() noexcept {
   // Twice over, because the window reaches to both sides of the probe.
@@ -31,19 +32,30 @@ std::size_t wanted_window() noexcept {
   return wanted < least ? least : wanted > most ? most : wanted;
 }
 
+// Under the lock. False: the system refuses.
+bool open_piece(std::size_t piece) noexcept {
+  const std::uint64_t bit = std::uint64_t{1} << (piece % 64);
+  if ((writable[piece / 64] & bit) == 0) {
+    if (!platform::make_writable(reinterpret_cast<char*>(detail::page_map.keys) + piece * piece_bytes, piece_bytes)) {
+      return false;
+    }
+    writable[piece / 64] |= bit;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool page_map::initialise() noexcept {
   const std::size_t window = base::align_up(wanted_window(), unit_bytes * piece_bytes / entry_bytes);
-  const std::size_t table_bytes = window / unit_bytes * entry_bytes;
-  // Where the kernel puts the table is where it will put what follows.
-  void* const table = platform::map_read_only(table_bytes);
-  if (table == nullptr) {
+  const std::uintptr_t units = window / unit_bytes;
+  // Where the kernel puts the tables is where it will put what follows.
+  void* const tables = platform::map_read_only(2 * units * entry_bytes);
+  if (tables == nullptr) {
     return false;
   }
-  const std::uintptr_t here = reinterpret_cast<std::uintptr_t>(table) >> detail::unit_shift;
-  const std::uintptr_t units = window / unit_bytes;
-  detail::page_map.entries = static_cast<detail::page_map_entry*>(table);
+  const std::uintptr_t here = reinterpret_cast<std::uintptr_t>(tables) >> detail::unit_shift;
+  detail::page_map.keys = static_cast<std::uintptr_t*>(tables);
   detail::page_map.first = here > units / 2 ? here - units / 2 : 0;
   detail::page_map.count = units;
   return true;
@@ -81,31 +93,27 @@ void* page_map::map(std::size_t bytes, std::size_t alignment) noexcept {
 platform::mutex& page_map::lock() noexcept { return writable_lock; }
 
 bool page_map::cover(const void* start, std::size_t bytes) noexcept {
-  const std::uintptr_t unit = (reinterpret_cast<std::uintptr_t>(start) >> detail::unit_shift) - detail::page_map.first;
+  const std::uintptr_t unit = unit_of(start);
   const std::size_t units = base::divide_up(bytes, unit_bytes);
   if (unit >= detail::page_map.count || units > detail::page_map.count - unit) {
     return false;
   }
   const platform::locked hold(writable_lock);
+  const std::size_t of_table = detail::page_map.count * entry_bytes / piece_bytes;
   const std::size_t last = (unit + units - 1) * entry_bytes / piece_bytes;
   for (std::size_t piece = unit * entry_bytes / piece_bytes; piece <= last; ++piece) {
-    const std::uint64_t bit = std::uint64_t{1} << (piece % 64);
-    if ((writable[piece / 64] & bit) == 0) {
-      char* const from = reinterpret_cast<char*>(detail::page_map.entries) + piece * piece_bytes;
-      if (!platform::make_writable(from, piece_bytes)) {
-        return false;
-      }
-      writable[piece / 64] |= bit;
+    if (!open_piece(piece) || !open_piece(of_table + piece)) {
+      return false;
     }
   }
   return true;
 }
 
 void page_map::set(const void* start, std::size_t units, std::uintptr_t key, slab* s) noexcept {
-  detail::page_map_entry* const first = &entry(start);
-  for (std::size_t unit = 0; unit < units; ++unit) {
-    __atomic_store_n(&first[unit].slab, static_cast<void*>(s), __ATOMIC_RELAXED);
-    __atomic_store_n(&first[unit].key, key, __ATOMIC_RELEASE);
+  const std::uintptr_t first = unit_of(start);
+  for (std::uintptr_t unit = first; unit < first + units; ++unit) {
+    __atomic_store_n(&slabs()[unit], s, __ATOMIC_RELAXED);
+    __atomic_store_n(&detail::page_map.keys[unit], key, __ATOMIC_RELEASE);
   }
 }
 
@@ -115,19 +123,10 @@ void page_map::set_large(const void* start, std::size_t units, std::uintptr_t ow
 }
 
 void page_map::retire(const void* start, std::size_t units) noexcept {
-  detail::page_map_entry* const first = &entry(start);
-  for (std::size_t unit = 0; unit < units; ++unit) {
-    __atomic_store_n(&first[unit].key, 0, __ATOMIC_RELAXED);
+  const std::uintptr_t first = unit_of(start);
+  for (std::uintptr_t unit = first; unit < first + units; ++unit) {
+    __atomic_store_n(&detail::page_map.keys[unit], 0, __ATOMIC_RELAXED);
   }
-}
-
-slab* page_map::slab_of(const void* address) noexcept {
-  const std::uintptr_t unit =
-      (reinterpret_cast<std::uintptr_t>(address) >> detail::unit_shift) - detail::page_map.first;
-  if (unit >= detail::page_map.count) {
-    return nullptr;
-  }
-  return static_cast<slab*>(__atomic_load_n(&detail::page_map.entries[unit].slab, __ATOMIC_RELAXED));
 }
 
 }  // namespace tarn::pages

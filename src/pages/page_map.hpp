@@ -1,5 +1,5 @@
-// The page map: address → key and slab. One flat table over a window of the
-// address space, one load to read.
+// The page map: address → key and slab. Two flat tables over a window of the
+// address space, one load to read either.
 //
 // The window lies around the place where the kernel maps memory, and is wide
 // enough for many times the machine's memory (or, under `ulimit -v`, for many
@@ -61,13 +61,18 @@ class page_map {
   static platform::mutex& lock() noexcept;
 
   /// The slab of the unit in which `address` lies; null where there is none.
-  static slab* slab_of(const void* address) noexcept;
+  static slab* slab_of(const void* address) noexcept {
+    const std::uintptr_t unit = unit_of(address);
+    return unit < detail::page_map.count ? __atomic_load_n(&slabs()[unit], __ATOMIC_RELAXED) : nullptr;
+  }
 
  private:
-  static detail::page_map_entry& entry(const void* address) noexcept {
-    return detail::page_map
-        .entries[(reinterpret_cast<std::uintptr_t>(address) >> detail::unit_shift) - detail::page_map.first];
+  /// The number of the address's unit in the window.
+  static std::uintptr_t unit_of(const void* address) noexcept {
+    return (reinterpret_cast<std::uintptr_t>(address) >> detail::unit_shift) - detail::page_map.first;
   }
+  /// The table of slabs stands behind that of the keys.
+  static slab** slabs() noexcept { return reinterpret_cast<slab**>(detail::page_map.keys + detail::page_map.count); }
 };
 
 }  // namespace tarn::pages

@@ -76,7 +76,10 @@ void* allocate_any(heap_front* at, std::size_t bytes, std::size_t alignment) noe
   return allocate_large(at, bytes, alignment, nullptr);
 }
 
-void deallocate_slow(heap_front* at, void* block, size_class said) noexcept {
+namespace {
+
+// `said`: the class that the caller expects; class_count: any.
+[[gnu::always_inline]] inline void give_back(heap_front* at, void* block, size_class said) noexcept {
   // Acquire: the key may name a heap that took the slab over and that this thread has
   // never met; page_map::set releases.
   const std::uintptr_t key = key_of(block);
@@ -98,6 +101,9 @@ void deallocate_slow(heap_front* at, void* block, size_class said) noexcept {
     }
     return;
   }
+  if (block == nullptr) {
+    return;
+  }
   const heaps::found_block found = heaps::find_block("free", block);
   if (said != class_count && said != found.index) [[unlikely]] {
     base::fault_wrong_size(block, size_of(said), found.home->bytes);
@@ -108,6 +114,9 @@ void deallocate_slow(heap_front* at, void* block, size_class said) noexcept {
   }
 }
 
-void deallocate_slow(heap_front* at, void* block) noexcept { deallocate_slow(at, block, class_count); }
+}  // namespace
+
+void deallocate_slow(heap_front* at, void* block, size_class index) noexcept { give_back(at, block, index); }
+void deallocate_slow(heap_front* at, void* block) noexcept { give_back(at, block, class_count); }
 
 }  // namespace tarn::detail

@@ -107,12 +107,9 @@ bool initialise() noexcept {
 
 heaps::heap* process_heap() noexcept { return initialise() ? process : nullptr; }
 
-heaps::heap* ready(detail::heap_front* at) noexcept {
-  if (at == &heaps::nobody) {
-    at = detail::local;  // the caller may have looked before this thread had a heap
-  }
-  if (at != &heaps::nobody) {
-    return static_cast<heaps::heap*>(at);
+heaps::heap* start() noexcept {
+  if (detail::local != &heaps::nobody) {  // the caller may have looked before this thread had a heap
+    return static_cast<heaps::heap*>(detail::local);
   }
   if (!initialise()) {
     return nullptr;

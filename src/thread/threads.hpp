@@ -6,9 +6,13 @@
 
 namespace tarn::threads {
 
-/// The heap behind `at`, a value of detail::local. Gives the calling thread one
-/// if it has none yet. Null when there is no memory for it.
-heaps::heap* ready(detail::heap_front* at) noexcept;
+/// Gives the calling thread a heap if it has none yet. Null when there is no memory for it.
+heaps::heap* start() noexcept;
+
+/// The heap behind `at`, a value of detail::local, or start()'s.
+inline heaps::heap* ready(detail::heap_front* at) noexcept {
+  return at != &heaps::nobody ? static_cast<heaps::heap*>(at) : start();
+}
 
 /// The heap that any thread may use, under its own lock: what the dying and the
 /// heapless use, and tarn::global(). Null when the process has no memory at all.

@@ -40,7 +40,7 @@ namespace tarn::detail {
 
 /// Addresses in one magazine's array, the null entry included. Fewer in the
 /// builds that hunt for errors: rare paths are common there.
-inline constexpr std::size_t magazine_slots = TARN_SMALL ? 8 : 128;
+inline constexpr std::size_t magazine_slots = TARN_SMALL ? 8 : 256;
 inline constexpr std::size_t magazine_bytes = magazine_slots * sizeof(void*);
 
 /// What the fast path sees of a heap. The rest follows in heap/heap.hpp.
@@ -50,19 +50,14 @@ struct alignas(128) heap_front {
   tarn::heap* resource;     ///< the public face of this heap; null until asked for
 };
 
-/// Address space is mapped in units; each has one entry.
+/// Address space is mapped in units; each has one key:
+/// address of the owning heap | size class, 0 where no block can be.
+/// Written by the owner of the unit, read by any thread that holds a block.
 inline constexpr unsigned unit_shift = 16;
 
-/// key = address of the owning heap | size class, 0 where no block can be.
-/// Written by the owner of the unit, read by any thread that holds a block.
-struct page_map_entry {
-  std::uintptr_t key;
-  void* slab;
-};
-
-/// The page map: entries for the units [first, first + count).
+/// The page map: keys of the units [first, first + count).
 struct page_map_view {
-  page_map_entry* entries;
+  std::uintptr_t* keys;
   std::uintptr_t first;
   std::uintptr_t count;
 };
@@ -82,7 +77,7 @@ void deallocate_slow(heap_front* at, void* block) noexcept;
 void* allocate_any(heap_front* at, std::size_t bytes, std::size_t alignment) noexcept;
 /// A block of whole units; `zeroed`, if not null, learns whether its bytes are zero.
 void* allocate_large(heap_front* at, std::size_t bytes, std::size_t alignment, bool* zeroed) noexcept;
-/// Gives back a block that should have `index`; reports a fault if it has not.
+/// Gives back a block that should have `index`; reports a fault if it has not. Null is allowed.
 void deallocate_slow(heap_front* at, void* block, size_class index) noexcept;
 
 inline void mark_allocated([[maybe_unused]] void* block, [[maybe_unused]] std::size_t bytes) noexcept {
@@ -117,12 +112,12 @@ inline void mark_free([[maybe_unused]] void* block, [[maybe_unused]] std::size_t
   if (unit >= page_map.count) [[unlikely]] {
     return 0;
   }
-  return __atomic_load_n(&page_map.entries[unit].key, __ATOMIC_RELAXED);
+  return __atomic_load_n(&page_map.keys[unit], __ATOMIC_RELAXED);
 }
 
-/// Gives back a block of class `index` that any heap may own.
+/// Gives back a block of class `index` that any heap may own; null is allowed.
 [[gnu::always_inline]] inline void deallocate(heap_front* at, void* block, size_class index) noexcept {
-  if ((key_of(block) ^ reinterpret_cast<std::uintptr_t>(at)) != index) [[unlikely]] {
+  if (key_of(block) != reinterpret_cast<std::uintptr_t>(at) + index) [[unlikely]] {
     deallocate_slow(at, block, index);
     return;
   }
@@ -140,9 +135,7 @@ inline void mark_free([[maybe_unused]] void* block, [[maybe_unused]] std::size_t
 [[gnu::always_inline]] inline void deallocate(heap_front* at, void* block) noexcept {
   const std::uintptr_t own = key_of(block) ^ reinterpret_cast<std::uintptr_t>(at);
   if (own >= class_count) [[unlikely]] {
-    if (block != nullptr) {
-      deallocate_slow(at, block);
-    }
+    deallocate_slow(at, block);
     return;
   }
   void** const top = at->top[own];
@@ -182,7 +175,7 @@ inline constexpr class_table classes;
   return allocate_any(at, bytes, alignment);
 }
 
-/// Gives back what allocate(at, bytes, alignment) gave.
+/// Gives back what allocate(at, bytes, alignment) gave; null is allowed.
 [[gnu::always_inline]] inline void deallocate(heap_front* at, void* block, std::size_t bytes,
                                               std::size_t alignment) noexcept {
   if (bytes <= largest_class_size && alignment <= block_alignment) [[likely]] {
