@@ -67,6 +67,50 @@ tarn_heap* tarn_owner_of(const void* block);
  * back before `heap` is destroyed. */
 tarn_heap* tarn_set_current(tarn_heap* heap);
 
+/* Bump allocation: no single frees, everything gone at once. One thread at a time uses an arena. */
+typedef struct tarn_arena tarn_arena;
+
+/* Zero a variable of this type for the defaults. Sizes in bytes. */
+typedef struct tarn_arena_options {
+  const char* name;    /* for messages; not copied; may be NULL */
+  tarn_heap* upstream; /* gives the chunks; NULL: the heap that is current where one is needed */
+  size_t first_chunk;  /* 0: 4,096 */
+  size_t limit;        /* of memory in chunks at one time; 0: none */
+  size_t keep;         /* most memory in empty chunks that is kept for later; 0: all */
+} tarn_arena_options;
+
+/* As tarn::arena_statistics in tarn/arena.hpp, member by member. */
+typedef struct tarn_arena_statistics {
+  size_t used_bytes, peak_bytes, chunk_bytes, spare_bytes, chunks, upstream_calls;
+} tarn_arena_statistics;
+
+/* A place in an arena; its members are not for use. */
+typedef struct tarn_arena_mark {
+  const void* of;
+  void* record;
+  uint64_t number;
+} tarn_arena_mark;
+
+/* `options` may be NULL. */
+tarn_arena* tarn_arena_create(const tarn_arena_options* options);
+/* Gives everything back. NULL is allowed. */
+void tarn_arena_destroy(tarn_arena* arena);
+
+void* tarn_arena_malloc(tarn_arena* arena, size_t bytes);
+/* EINVAL: `alignment` is no power of two. */
+void* tarn_arena_aligned_alloc(tarn_arena* arena, size_t alignment, size_t bytes);
+/* Grows or shrinks a block, where it is when it is the newest. NULL is allowed for `block`. */
+void* tarn_arena_realloc(tarn_arena* arena, void* block, size_t old_bytes, size_t new_bytes);
+
+/* Remembers the place in 48 bytes of the arena; member `number` is 0 when there is no memory for that. */
+tarn_arena_mark tarn_arena_set_mark(tarn_arena* arena);
+/* Frees what came after the mark, and ends it and all newer ones. A mark that has ended is a fault. */
+void tarn_arena_rewind(tarn_arena* arena, tarn_arena_mark to);
+/* Frees everything; the chunks stay at hand, or go back, too. */
+void tarn_arena_reset(tarn_arena* arena);
+void tarn_arena_release(tarn_arena* arena);
+tarn_arena_statistics tarn_arena_get_statistics(const tarn_arena* arena);
+
 #ifdef __cplusplus
 }
 #endif

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <tarn/allocator.hpp>
+#include <tarn/arena.hpp>
+#include <tarn/arena_string.hpp>
 #include <tarn/heap.hpp>
 #include <tarn/pooled.hpp>
 #include <tarn/statistics.hpp>

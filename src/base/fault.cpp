@@ -62,6 +62,35 @@ void fault_not_destroyable() noexcept {
   die(message);
 }
 
+void fault_foreign_mark(const char* arena_name, const void* arena, std::uint64_t mark,
+                        const void* other_arena) noexcept {
+  line message;
+  message.append("tarn: arena \"").escaped(arena_name).append("\" at ").pointer(arena);
+  message.append(": rewind to mark ").decimal(mark).append(" of another arena, at ").pointer(other_arena);
+  die(message);
+}
+
+void fault_ended_mark(const char* arena_name, const void* arena, std::uint64_t mark, std::uint64_t newest,
+                      std::uint64_t marks_set) noexcept {
+  line message;
+  message.append("tarn: arena \"").escaped(arena_name).append("\" at ").pointer(arena);
+  message.append(": rewind to mark ").decimal(mark).append(", which has ended: marks end newest first; ");
+  if (newest == 0) {
+    message.append("none is left");
+  } else {
+    message.append("the newest left is ").decimal(newest);
+  }
+  message.append(" of ").decimal(marks_set).append(" set");
+  die(message);
+}
+
+void fault_arena_in_use(const char* arena_name, const void* arena, const char* entry) noexcept {
+  line message;
+  message.append("tarn: arena \"").escaped(arena_name).append("\" at ").pointer(arena);
+  message.append(": ").append(entry).append("() by a destructor that the arena itself is running");
+  die(message);
+}
+
 void fault_cannot_throw(std::size_t bytes) noexcept {
   line message;
   message.append("tarn: operator new(").decimal(bytes);

@@ -17,6 +17,14 @@ namespace tarn::base {
                                     std::uint32_t owning_thread) noexcept;
 /// The heap of a thread, or of the process, was to be destroyed as if it were an object.
 [[noreturn]] void fault_not_destroyable() noexcept;
+/// A mark of one arena was given to another.
+[[noreturn]] void fault_foreign_mark(const char* arena_name, const void* arena, std::uint64_t mark,
+                                     const void* other_arena) noexcept;
+/// A mark was unwound that had ended already, with an older one or by a reset. `newest` is 0 when no mark is left.
+[[noreturn]] void fault_ended_mark(const char* arena_name, const void* arena, std::uint64_t mark, std::uint64_t newest,
+                                   std::uint64_t marks_set) noexcept;
+/// A destructor that an arena runs called `entry`, which would free what is being destroyed.
+[[noreturn]] void fault_arena_in_use(const char* arena_name, const void* arena, const char* entry) noexcept;
 /// operator new found no memory, and there is no C++ runtime to throw with.
 [[noreturn]] void fault_cannot_throw(std::size_t bytes) noexcept;
 

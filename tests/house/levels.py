@@ -2,7 +2,7 @@
 """The levels of the design, kept: levels.py [ROOT] fails, naming file, line and cure, when a file includes upwards.
 
     include/tarn/detail  <  include/tarn                          what is promised, and its inline fast paths
-    base < platform < pages < heap < thread < front < override    the engine, under src/
+    base < platform < pages < heap < thread < pools < front < override    the engine, under src/
     tools                                                         uses all of it but override
 """
 
@@ -12,7 +12,7 @@ import sys
 
 import tree
 
-LEVELS = ["base", "platform", "pages", "heap", "thread", "front", "override"]
+LEVELS = ["base", "platform", "pages", "heap", "thread", "pools", "front", "override"]
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?P<rest>.*)$', re.MULTILINE)
 NAME = re.compile(r'(?P<open>[<"])(?P<name>[^>"]+)[>"]')
 

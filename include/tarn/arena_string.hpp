@@ -1,0 +1,138 @@
+// Text that grows at the end of an arena: a reply by appends, without copies.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include <tarn/arena.hpp>
+
+namespace tarn {
+
+/// tarn::arena_string page(request);
+/// page += "<html>";
+/// std::format_to(std::back_inserter(page), "{}", 7);
+/// send(page.finish());
+///
+/// While it is the arena's newest block it grows where it is, to the end of the chunk; only then, or when something
+/// else was allocated meanwhile, is it copied, to twice the size. (A std::pmr::string is copied each time it grows,
+/// and leaves all its former buffers behind.)
+/// The text lives as long as what surrounds it in the arena, not as long as this object: a view may be kept.
+/// Threads: as the arena. Errors: what grows throws as arena::allocate; the text is unchanged then.
+class arena_string {
+ public:
+  using value_type = char;
+
+  explicit arena_string(arena& of) noexcept : of_(&of) {}
+  arena_string(arena& of, std::string_view text) : of_(&of) { append(text); }
+  arena_string(arena_string&& other) noexcept
+      : of_(other.of_),
+        data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)),
+        capacity_(std::exchange(other.capacity_, 0)) {}
+  arena_string(const arena_string&) = delete;
+  arena_string& operator=(const arena_string&) = delete;
+  arena_string& operator=(arena_string&&) = delete;
+
+  /// `text` must not be part of this string.
+  arena_string& append(std::string_view text) {
+    if (text.size() > capacity_ - size_) [[unlikely]] {
+      grow(text.size());
+    }
+    if (!text.empty()) {
+      std::memcpy(data_ + size_, text.data(), text.size());
+    }
+    size_ += text.size();
+    return *this;
+  }
+  arena_string& append(std::size_t count, char each) {
+    if (count > capacity_ - size_) [[unlikely]] {
+      grow(count);
+    }
+    if (count != 0) {
+      std::memset(data_ + size_, each, count);
+    }
+    size_ += count;
+    return *this;
+  }
+  void push_back(char each) {
+    if (size_ == capacity_) [[unlikely]] {
+      grow(1);
+    }
+    data_[size_++] = each;
+  }
+  arena_string& operator+=(std::string_view text) { return append(text); }
+  arena_string& operator+=(char each) {
+    push_back(each);
+    return *this;
+  }
+
+  void reserve(std::size_t bytes) {
+    if (bytes > capacity_) {
+      grow(bytes - size_);
+    }
+  }
+  void clear() noexcept { size_ = 0; }
+
+  char* data() noexcept { return data_; }
+  const char* data() const noexcept { return data_; }
+  std::size_t size() const noexcept { return size_; }
+  std::size_t capacity() const noexcept { return capacity_; }
+  bool empty() const noexcept { return size_ == 0; }
+  std::string_view view() const noexcept { return {data_, size_}; }
+  operator std::string_view() const noexcept { return view(); }
+
+  /// With a zero behind it, which is not part of it.
+  const char* c_str() {
+    push_back('\0');
+    --size_;
+    return data_;
+  }
+  /// Gives the memory beyond the text back to the arena, if this is still its newest block.
+  std::string_view finish() noexcept {
+    if (data_ != nullptr && of_->extend(data_, capacity_, size_)) {
+      capacity_ = size_;
+    }
+    return view();
+  }
+
+ private:
+  static constexpr std::size_t least = 64;
+
+  /// Makes room for `more` bytes.
+  [[gnu::noinline]] void grow(std::size_t more) {
+    if (more > std::numeric_limits<std::ptrdiff_t>::max() - size_) {
+      detail::throw_bad_alloc();
+    }
+    const std::size_t needed = size_ + more;
+    const std::size_t wanted = std::max({needed, 2 * capacity_, least});
+    if (data_ != nullptr) {
+      capacity_ = of_->extend(data_, capacity_, needed, wanted);
+      if (capacity_ >= needed) {
+        return;
+      }
+    }
+    std::size_t now = wanted;
+    void* place = of_->bump(wanted, 1, [this, wanted] { return of_->try_allocate_slow(wanted, 1, true); });
+    if (place == nullptr) {  // less than wanted may still be there
+      place = of_->allocate_slow(needed, 1, true);
+      now = needed;
+    }
+    if (data_ != nullptr) {
+      std::memcpy(place, data_, size_);
+      of_->deallocate(data_, capacity_);
+    }
+    data_ = static_cast<char*>(place);
+    capacity_ = now;
+  }
+
+  arena* of_;
+  char* data_ = nullptr;
+  std::size_t size_ = 0;
+  std::size_t capacity_ = 0;
+};
+
+}  // namespace tarn

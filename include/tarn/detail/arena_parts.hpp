@@ -1,0 +1,108 @@
+// What lies in an arena's memory beside the blocks: chunk headers, records of marks, and how to destroy an object.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include <tarn/detail/fast_path.hpp>
+
+namespace tarn {
+class arena;
+}
+
+namespace tarn::detail {
+
+inline constexpr std::size_t default_first_chunk = TARN_SMALL ? 256 : 4096;
+
+/// Under AddressSanitizer blocks lie apart, so that an overrun is seen, and never share one of its 8-byte units.
+inline constexpr std::size_t arena_gap = TARN_ADDRESS_SANITIZER ? 8 : 0;
+inline constexpr std::size_t arena_least_alignment = TARN_ADDRESS_SANITIZER ? 8 : 1;
+
+/// Where an arena without memory stands: no room, but an address.
+alignas(block_alignment) inline constinit std::byte arena_nothing[block_alignment] = {};
+
+/// At the start of each chunk; the blocks follow.
+struct alignas(block_alignment) arena_chunk {
+  arena_chunk* older;  ///< in its list; among the spare ones: the next sibling
+  arena_chunk* child;  ///< among the spare ones only: the first of those no larger than this
+  std::size_t bytes;   ///< of the chunk, this header included; a multiple of 16
+
+  char* begin() noexcept { return reinterpret_cast<char*>(this + 1); }
+  char* end() noexcept { return reinterpret_cast<char*>(this) + bytes; }
+};
+
+/// What has to be done before the memory behind it can be used again. The object follows.
+struct arena_finaliser {
+  arena_finaliser* older;
+  void (*run)(arena_finaliser*) noexcept;
+};
+
+/// A mark: where the arena stood. The memory from the record's own address on is what goes.
+struct arena_record {
+  arena_record* older;
+  std::uint64_t number;
+  arena_chunk* current;
+  arena_chunk* aside;
+  arena_finaliser* finalisers;
+  std::uintptr_t base;
+};
+static_assert(sizeof(arena_record) == 48);
+
+/// An object behind its finaliser, in one block.
+template <class T>
+struct arena_object {
+  static constexpr std::size_t alignment = std::max(alignof(T), alignof(arena_finaliser));
+  static constexpr std::size_t offset = std::max(sizeof(arena_finaliser), alignof(T));
+  static constexpr std::size_t bytes = offset + sizeof(T);
+
+  static void* object(void* block) noexcept { return static_cast<char*>(block) + offset; }
+  static void finish(arena_finaliser* own) noexcept { std::destroy_at(static_cast<T*>(object(own))); }
+};
+
+/// The same for an array; destroyed from the last to the first.
+template <class T>
+struct arena_array : arena_finaliser {
+  std::size_t count;
+
+  static constexpr std::size_t alignment = std::max(alignof(T), alignof(arena_finaliser));
+  static constexpr std::size_t offset =
+      (sizeof(arena_finaliser) + sizeof(std::size_t) + alignof(T) - 1) / alignof(T) * alignof(T);
+
+  static void finish(arena_finaliser* own) noexcept {
+    T* const first = reinterpret_cast<T*>(reinterpret_cast<char*>(own) + offset);
+    for (std::size_t left = static_cast<arena_array*>(own)->count; left != 0; --left) {
+      std::destroy_at(first + left - 1);
+    }
+  }
+};
+
+/// A base before `arena`, so that the bytes are there when the arena starts.
+template <std::size_t Bytes>
+struct arena_bytes {
+  arena_bytes() noexcept {}  // not zeroed
+  alignas(block_alignment) std::byte bytes[Bytes];
+};
+
+/// Gives a block back unless it is kept: for a constructor that throws.
+template <class Arena>
+class arena_rollback {
+ public:
+  arena_rollback(Arena& of, void* block, std::size_t bytes) noexcept : of_(of), block_(block), bytes_(bytes) {}
+  ~arena_rollback() {
+    if (block_ != nullptr) {
+      of_.deallocate(block_, bytes_);
+    }
+  }
+  arena_rollback(const arena_rollback&) = delete;
+  arena_rollback& operator=(const arena_rollback&) = delete;
+  void keep() noexcept { block_ = nullptr; }
+
+ private:
+  Arena& of_;
+  void* block_;
+  std::size_t bytes_;
+};
+
+}  // namespace tarn::detail

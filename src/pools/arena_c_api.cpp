@@ -1,0 +1,98 @@
+// The arenas of tarn.h over the C++ interface. No exception leaves this file.
+#include <tarn/tarn.h>
+
+#include <bit>
+#include <cerrno>
+#include <new>
+
+#include <tarn/arena.hpp>
+#include <tarn/heap.hpp>
+
+namespace {
+
+using tarn::arena;
+
+arena* to_arena(tarn_arena* of) noexcept { return reinterpret_cast<arena*>(of); }
+
+void* or_no_memory(void* block) noexcept {
+  if (block == nullptr) {
+    errno = ENOMEM;
+  }
+  return block;
+}
+
+static_assert(sizeof(tarn_arena_mark) == sizeof(tarn::arena_mark));
+
+}  // namespace
+
+extern "C" {
+
+tarn_arena* tarn_arena_create(const tarn_arena_options* options) {
+  tarn::arena_options wanted;
+  if (options != nullptr) {
+    wanted.name = options->name != nullptr ? options->name : "";
+    wanted.upstream = reinterpret_cast<tarn::heap*>(options->upstream);
+    wanted.first_chunk = options->first_chunk != 0 ? options->first_chunk : wanted.first_chunk;
+    wanted.limit = options->limit;
+    wanted.keep = options->keep;
+  }
+  try {
+    // From the process's heap: the current one may be released while this one lives.
+    return reinterpret_cast<tarn_arena*>(::new (tarn::global().allocate(sizeof(arena), alignof(arena))) arena(wanted));
+  } catch (const std::bad_alloc&) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+}
+
+void tarn_arena_destroy(tarn_arena* of) {
+  if (of != nullptr) {
+    to_arena(of)->~arena();
+    tarn_free(of);
+  }
+}
+
+void* tarn_arena_malloc(tarn_arena* of, size_t bytes) { return or_no_memory(to_arena(of)->try_allocate(bytes)); }
+
+void* tarn_arena_aligned_alloc(tarn_arena* of, size_t alignment, size_t bytes) {
+  if (!std::has_single_bit(alignment)) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  return or_no_memory(to_arena(of)->try_allocate(bytes, alignment));
+}
+
+void* tarn_arena_realloc(tarn_arena* of, void* block, size_t old_bytes, size_t new_bytes) {
+  try {
+    return to_arena(of)->reallocate(block, old_bytes, new_bytes);
+  } catch (const std::bad_alloc&) {
+    return or_no_memory(nullptr);
+  }
+}
+
+tarn_arena_mark tarn_arena_set_mark(tarn_arena* of) {
+  try {
+    return std::bit_cast<tarn_arena_mark>(to_arena(of)->mark());
+  } catch (const std::bad_alloc&) {
+    errno = ENOMEM;
+    return {};
+  }
+}
+
+void tarn_arena_rewind(tarn_arena* of, tarn_arena_mark to) {
+  to_arena(of)->rewind(std::bit_cast<tarn::arena_mark>(to));
+}
+void tarn_arena_reset(tarn_arena* of) { to_arena(of)->reset(); }
+void tarn_arena_release(tarn_arena* of) { to_arena(of)->release(); }
+
+tarn_arena_statistics tarn_arena_get_statistics(const tarn_arena* of) {
+  const tarn::arena_statistics now = reinterpret_cast<const arena*>(of)->statistics();
+  return {.used_bytes = now.used_bytes,
+          .peak_bytes = now.peak_bytes,
+          .chunk_bytes = now.chunk_bytes,
+          .spare_bytes = now.spare_bytes,
+          .chunks = now.chunks,
+          .upstream_calls = now.upstream_calls};
+}
+
+}  // extern "C"
