@@ -1,0 +1,18 @@
+// Plays the scenes of arena_c_api.c.
+#include "arena_c_api.h"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+void play(const char* (*scene)()) {
+  const char* const wrong = scene();
+  EXPECT_EQ(wrong, nullptr) << wrong;
+}
+
+TEST(arena_c_api, blocks) { play(scene_arena_blocks); }
+TEST(arena_c_api, marks) { play(scene_arena_marks); }
+TEST(arena_c_api, errors) { play(scene_arena_errors); }
+TEST(arena_c_api, upstream) { play(scene_arena_upstream); }
+
+}  // namespace

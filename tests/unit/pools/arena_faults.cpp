@@ -1,0 +1,114 @@
+// What a caller can get wrong with marks, and the line that says so.
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include <tarn/arena.hpp>
+
+#include "support/child.hpp"
+
+namespace {
+
+using support::fault;
+using support::in_child;
+using support::written;
+using tarn::arena;
+
+TEST(arena_faults, mark_of_another_arena) {
+  arena request({.name = "request"});
+  arena other({.name = "other"});
+  EXPECT_EQ(in_child([&] {
+              static_cast<void>(other.mark());
+              request.rewind(other.mark());
+            }),
+            fault("tarn: arena \"request\" at " + written(&request) + ": rewind to mark 2 of another arena, at " +
+                  written(&other)));
+}
+
+TEST(arena_faults, no_mark_at_all) {
+  arena request;
+  EXPECT_EQ(in_child([&] { request.rewind(tarn::arena_mark()); }),
+            fault("tarn: arena \"\" at " + written(&request) + ": rewind to mark 0 of another arena, at 0x0"));
+}
+
+TEST(arena_faults, marks_in_the_wrong_order) {
+  arena request({.name = "request"});
+  EXPECT_EQ(in_child([&] {
+              static_cast<void>(request.mark());
+              const auto outer = request.mark();
+              const auto inner = request.mark();
+              request.rewind(outer);
+              request.rewind(inner);
+            }),
+            fault("tarn: arena \"request\" at " + written(&request) +
+                  ": rewind to mark 3, which has ended: marks end newest first; the newest left is 1 of 3 set"));
+}
+
+TEST(arena_faults, scopes_in_the_wrong_order) {
+  arena request({.name = "request"});
+  EXPECT_EQ(in_child([&] {
+              std::optional<tarn::arena_scope> outer(request);
+              std::optional<tarn::arena_scope> inner(request);
+              outer.reset();
+              inner.reset();
+            }),
+            fault("tarn: arena \"request\" at " + written(&request) +
+                  ": rewind to mark 2, which has ended: marks end newest first; none is left of 2 set"));
+}
+
+// New marks at the very same place must not bring an ended one back to life.
+TEST(arena_faults, an_ended_mark_whose_place_is_used_again) {
+  arena request({.name = "request"});
+  EXPECT_EQ(in_child([&] {
+              const auto first = request.mark();
+              request.rewind(first);
+              static_cast<void>(request.mark());
+              request.rewind(first);
+            }),
+            fault("tarn: arena \"request\" at " + written(&request) +
+                  ": rewind to mark 1, which has ended: marks end newest first; the newest left is 2 of 2 set"));
+}
+
+TEST(arena_faults, scope_around_a_reset) {
+  arena request({.name = "request"});
+  EXPECT_EQ(in_child([&] {
+              const tarn::arena_scope inner(request);
+              static_cast<void>(request.allocate(100'000));
+              request.reset();
+            }),
+            fault("tarn: arena \"request\" at " + written(&request) +
+                  ": rewind to mark 1, which has ended: marks end newest first; none is left of 1 set"));
+}
+
+struct calls_back {
+  arena& of;
+  void (*what)(arena&);
+  calls_back(arena& of_, void (*what_)(arena&)) : of(of_), what(what_) {}
+  ~calls_back() { what(of); }
+};
+
+TEST(arena_faults, a_destructor_that_pulls_the_rug) {
+  arena request({.name = "request"});
+  const std::string line = "tarn: arena \"request\" at " + written(&request) + ": ";
+  const auto run = [&](void (*what)(arena&)) {
+    return in_child([&request, what] {
+      request.create<calls_back>(request, what);
+      request.reset();
+    });
+  };
+  EXPECT_EQ(run([](arena& of) { of.reset(); }),
+            fault(line + "reset() by a destructor that the arena itself is running"));
+  EXPECT_EQ(run([](arena& of) { of.release(); }),
+            fault(line + "release() by a destructor that the arena itself is running"));
+
+  static tarn::arena_mark outer;
+  EXPECT_EQ(in_child([&] {
+              outer = request.mark();
+              static_cast<void>(request.create<calls_back>(request, [](arena&) {}));
+              const tarn::arena_scope inner(request);
+              request.create<calls_back>(request, [](arena& of) { of.rewind(outer); });
+            }),
+            fault(line + "rewind() by a destructor that the arena itself is running"));
+}
+
+}  // namespace

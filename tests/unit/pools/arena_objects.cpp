@@ -1,0 +1,195 @@
+// Objects in an arena: their destructors run when their memory goes, newest first.
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <tarn/arena.hpp>
+
+#include "support/upstream.hpp"
+
+namespace {
+
+using tarn::arena;
+
+struct noisy {
+  noisy(std::vector<int>& to, int id_) : log(to), id(id_) {}
+  ~noisy() { log.push_back(id); }
+  std::vector<int>& log;
+  int id;
+};
+
+struct alignas(128) wide {
+  std::string text = "a text that is too long for the small buffer of a string";
+};
+
+/// The third one cannot be made.
+struct third_fails {
+  third_fails() {
+    if (alive == 2) throw std::runtime_error("no");
+    ++alive;
+  }
+  ~third_fails() { --alive; }
+  static inline int alive = 0;
+};
+
+TEST(arena_objects, destructors_run_newest_first) {
+  std::vector<int> log;
+  {
+    arena request;
+    for (int each = 1; each <= 4; ++each) {
+      EXPECT_EQ(request.create<noisy>(log, each)->id, each);
+    }
+    EXPECT_TRUE(log.empty());
+    request.reset();
+    EXPECT_EQ(log, (std::vector{4, 3, 2, 1}));
+    request.create<noisy>(log, 5);
+  }
+  EXPECT_EQ(log, (std::vector{4, 3, 2, 1, 5}));
+}
+
+TEST(arena_objects, a_scope_runs_its_own) {
+  std::vector<int> log;
+  arena request;
+  request.create<noisy>(log, 1);
+  {
+    const tarn::arena_scope inner(request);
+    request.create<noisy>(log, 2);
+    {
+      const tarn::arena_scope innermost(request);
+      request.create<noisy>(log, 3);
+      static_cast<void>(request.allocate(10'000));
+      request.create<noisy>(log, 4);
+    }
+    EXPECT_EQ(log, (std::vector{4, 3}));
+  }
+  EXPECT_EQ(log, (std::vector{4, 3, 2}));
+  request.release();
+  EXPECT_EQ(log, (std::vector{4, 3, 2, 1}));
+}
+
+TEST(arena_objects, no_destructor_costs_nothing) {
+  arena request;
+  static_cast<void>(request.create<long>(1L));
+  const std::size_t before = request.statistics().used_bytes;
+  EXPECT_EQ(*request.create<long>(7L), 7);
+  EXPECT_EQ(request.statistics().used_bytes - before, sizeof(long) + tarn::detail::arena_gap);
+}
+
+TEST(arena_objects, alignment_of_the_type_is_kept) {
+  arena request;
+  for (int each = 0; each < 10; ++each) {
+    static_cast<void>(request.allocate(1, 1));
+    wide* const made = request.create<wide>();
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(made) % 128, 0u);
+    const auto row = request.create_array<wide>(3);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(row.data()) % 128, 0u);
+    EXPECT_EQ(row[2].text, made->text);
+  }
+  EXPECT_TRUE(request.is_valid());
+}
+
+TEST(arena_objects, arrays) {
+  arena request;
+  const auto numbers = request.create_array<int>(1000);
+  EXPECT_EQ(numbers.size(), 1000u);
+  EXPECT_EQ(std::count(numbers.begin(), numbers.end(), 0), 1000);
+  const auto texts = request.create_array<std::string>(100);
+  texts[99] = "a text that is too long for the small buffer of a string";
+  EXPECT_TRUE(request.create_array<std::string>(0).empty());
+}
+
+TEST(arena_objects, copies_text) {
+  arena request;
+  std::string text = "some words";
+  const std::string_view kept = request.copy(text);
+  text = "others!!!!";
+  EXPECT_EQ(kept, "some words");
+  EXPECT_EQ(request.copy("").size(), 0u);
+}
+
+TEST(arena_objects, a_throwing_constructor_leaves_nothing_behind) {
+  struct failing {
+    explicit failing(bool now) {
+      if (now) throw std::runtime_error("no");
+    }
+    ~failing() {}  // not trivial
+    char bytes[100];
+  };
+  arena request;
+  static_cast<void>(request.allocate(16));
+  const std::size_t before = request.statistics().used_bytes;
+  EXPECT_THROW(request.create<failing>(true), std::runtime_error);
+  EXPECT_THROW(static_cast<void>(request.create_array<third_fails>(5)), std::runtime_error);
+  EXPECT_EQ(third_fails::alive, 0);
+  EXPECT_EQ(request.statistics().used_bytes, before);
+}
+
+// A destructor may use the arena: it is intact until the last one has run.
+TEST(arena_objects, destructors_may_allocate) {
+  struct busy {
+    arena& of;
+    int left;
+    int& ran;
+    busy(arena& of_, int left_, int& ran_) : of(of_), left(left_), ran(ran_) {}
+    ~busy() {
+      ++ran;
+      const tarn::arena_scope inner(of);
+      std::pmr::string text(3000, 'x', &of);
+      if (left > 0) {
+        of.create<busy>(of, left - 1, ran);  // ends with this scope
+      }
+    }
+  };
+  struct leaving {
+    arena& of;
+    int& ran;
+    leaving(arena& of_, int& ran_) : of(of_), ran(ran_) {}
+    ~leaving() {
+      if (++ran < 5) {
+        of.create<leaving>(of, ran);
+        static_cast<void>(of.mark());
+      }
+    }
+  };
+  int ran = 0;
+  arena request;
+  request.create<busy>(request, 3, ran);
+  request.reset();
+  EXPECT_EQ(ran, 4);
+  ran = 0;
+  request.create<leaving>(request, ran);
+  request.reset();
+  EXPECT_EQ(ran, 5);
+  EXPECT_EQ(request.statistics().used_bytes, 0u);
+  EXPECT_TRUE(request.is_valid());
+  ran = 0;
+  {
+    const tarn::arena_scope inner(request);
+    request.create<leaving>(request, ran);
+  }
+  EXPECT_EQ(ran, 5);
+  EXPECT_EQ(request.statistics().used_bytes, 0u);
+  request.create<leaving>(request, ran);
+}
+
+TEST(arena_objects, an_object_may_create_others) {
+  struct tree {
+    std::vector<int>& log;
+    int depth;
+    tree(arena& of, std::vector<int>& to, int depth_) : log(to), depth(depth_) {
+      if (depth > 0) {
+        of.create<tree>(of, to, depth - 1);
+      }
+    }
+    ~tree() { log.push_back(depth); }
+  };
+  std::vector<int> log;
+  arena request({.first_chunk = 64});
+  request.create<tree>(request, log, 3);
+  request.reset();
+  EXPECT_EQ(log, (std::vector{3, 2, 1, 0}));
+}
+
+}  // namespace
