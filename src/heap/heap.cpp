@@ -88,7 +88,7 @@ void* heap::take_exactly(size_class index) noexcept {
 
 bool heap::refill(size_class index) noexcept {
   class_state& of = classes[index];
-  if (of.behind.first == nullptr && !in.empty()) {
+  if (of.behind.first == nullptr && anything_sent()) {
     collect();
     if (top_of(index)[-1] != nullptr) {
       return true;

@@ -96,6 +96,10 @@ class class_set {
 };
 static_assert(detail::class_count <= 128);
 
+/// What may wait in an inbox until it is set aside. Doubled when the owner comes after all.
+inline constexpr std::uint64_t first_most_sent_bytes = std::uint64_t{TARN_SMALL ? 32 : 2048} << 10;
+inline constexpr std::uint64_t last_most_sent_bytes = std::uint64_t{256} << 20;
+
 /// The slow side of one size class.
 struct class_state {
   magazine* front = nullptr;    ///< the array that `top` points into; null: none yet
@@ -153,7 +157,10 @@ struct heap : detail::heap_front, base::list_links<heap> {
 
   // -- written by all ------------------------------------------------------
   alignas(64) inbox in;
-  platform::mutex mutex;  ///< of a shared heap
+  inbox aside;                                                        ///< parcels that waited long: heap/set_aside.cpp
+  std::atomic<std::uint64_t> sent_bytes{0};                           ///< in the inbox, about
+  std::atomic<std::uint64_t> most_sent_bytes{first_most_sent_bytes};  ///< then they are set aside
+  platform::mutex mutex;                                              ///< of a shared heap
 
   heap(pages::space& from, std::uint32_t number_) noexcept;
 
@@ -212,6 +219,15 @@ struct heap : detail::heap_front, base::list_links<heap> {
   template <class Own, class Moved>
   void take_in(Own own, Moved moved) noexcept;
   void send(outbox::place& from) noexcept;
+  void set_aside(magazine_stock& spare) noexcept;
+  parcel* take_set_aside() noexcept;
+  bool anything_sent() const noexcept { return !in.empty() || !aside.empty(); }
+  void tend_if_idle() noexcept {
+    // seq_cst: see retire().
+    if (state.load(std::memory_order_seq_cst) == ownership::idle) {
+      tend();
+    }
+  }
   void drop_front(size_class index) noexcept;
   static void bounce(void* block, std::uintptr_t key) noexcept;
   void tick() noexcept;

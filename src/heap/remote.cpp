@@ -1,5 +1,6 @@
 // Remote frees, and the life of a heap without an owner.
 #include <cstring>
+#include <initializer_list>
 #include <new>
 
 #include "base/fault.hpp"
@@ -68,10 +69,14 @@ void heap::deallocate_remote(void* block, std::uintptr_t key) noexcept {
 
 void heap::send(outbox::place& from) noexcept {
   heap* const owner = from.owner;
+  const std::uint64_t bytes = from.bytes;
   owner->in.post(from.filling);
   from = {};
-  if (owner->state.load(std::memory_order_seq_cst) == ownership::idle) {
-    owner->tend();
+  owner->tend_if_idle();
+  // relaxed: only a measure of when it is worth a look.
+  if (owner->sent_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes >
+      owner->most_sent_bytes.load(std::memory_order_relaxed)) [[unlikely]] {
+    owner->set_aside(stock);
   }
 }
 
@@ -92,35 +97,36 @@ void heap::bounce(void* block, std::uintptr_t key) noexcept {
   header->count = 0;
   header->generation = owner->generation.load(std::memory_order_relaxed);
   owner->in.post(header);
-  if (owner->state.load(std::memory_order_seq_cst) == ownership::idle) {
-    owner->tend();  // not deep: a heap that is being tended is not idle
-  }
+  owner->tend_if_idle();  // not deep: a heap that is being tended is not idle
 }
 static_assert(offsetof(parcel, blocks) <= detail::block_alignment);
 
 // -------------------------------------------------------------- collecting
 
-// Empties the inbox: `own` gets each block of this heap, `moved` those whose slab has
+// Empties both inboxes: `own` gets each block of this heap, `moved` those whose slab has
 // gone to another one meanwhile.
 template <class Own, class Moved>
 void heap::take_in(Own own, Moved moved) noexcept {
-  parcel* others = nullptr;
-  for (parcel* sent = in.take_all(); sent != nullptr; sent = others) {
-    others = sent->next;
-    const bool alone = sent->count == 0;
-    if (sent->generation == generation.load(std::memory_order_relaxed)) {
-      for_blocks(sent, [&](void* block) {
-        const std::uintptr_t key = detail::key_of(block);
-        if (const std::uintptr_t index = key ^ address(); index < detail::class_count) {
-          own(block, static_cast<size_class>(index));
-          remote_frees.add(1);
-        } else {
-          moved(block, key);
-        }
-      });
-    }
-    if (!alone) {
-      stock.give(reinterpret_cast<magazine*>(sent));
+  sent_bytes.store(0, std::memory_order_relaxed);
+  for (parcel* others : {in.take_all(), take_set_aside()}) {
+    while (others != nullptr) {
+      parcel* const sent = others;
+      others = sent->next;
+      const bool alone = sent->count == 0;
+      if (sent->generation == generation.load(std::memory_order_relaxed)) {
+        for_blocks(sent, [&](void* block) {
+          const std::uintptr_t key = detail::key_of(block);
+          if (const std::uintptr_t index = key ^ address(); index < detail::class_count) {
+            own(block, static_cast<size_class>(index));
+            remote_frees.add(1);
+          } else {
+            moved(block, key);
+          }
+        });
+      }
+      if (!alone) {
+        stock.give(reinterpret_cast<magazine*>(sent));
+      }
     }
   }
 }
@@ -177,12 +183,13 @@ void heap::retire() noexcept {
   flush_all();
   send_all();  // what collect found to be another heap's
   stock.clear();
+  most_sent_bytes.store(first_most_sent_bytes, std::memory_order_relaxed);  // of the next owner nothing is known
   state.store(ownership::idle, std::memory_order_seq_cst);
   tend();
 }
 
 void heap::tend() noexcept {
-  while (!in.empty()) {
+  while (anything_sent()) {
     ownership expected = ownership::idle;
     if (!state.compare_exchange_strong(expected, ownership::tending, std::memory_order_seq_cst)) {
       return;  // an owner, or another tender, who will look again

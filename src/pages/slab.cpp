@@ -7,6 +7,7 @@ void slab::cut(detail::size_class index_) noexcept {
   capacity = shapes.of[index_].capacity;
   free_blocks = capacity;
   hint = 0;
+  set_aside = 0;
   bytes = shapes.of[index_].block_bytes;
   std::size_t left = capacity;
   for (std::size_t word = 0; left != 0; ++word) {

@@ -93,6 +93,7 @@ struct slab : base::list_links<slab> {
   std::uint16_t capacity;     ///< blocks
   std::uint16_t free_blocks;  ///< set bits
   std::uint16_t hint;         ///< lowest word that may have a set bit
+  std::uint16_t set_aside;    ///< blocks that wait for the owner: not the owner's to write, see heap/set_aside.cpp
   std::uint8_t index;         ///< size class
   bool zeroed;                ///< a large block: its bytes still read as zero
   std::uint64_t free[most_blocks / 64];

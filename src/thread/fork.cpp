@@ -1,6 +1,7 @@
 // Around a fork every lock of the allocator is held, so that the child's copy of
 // what they guard is whole. Locks are taken in one order everywhere:
-//   process heap → registry → list of spaces → spaces → page map → magazines → metadata
+//   process heap → registry → list of spaces → spaces → page map → magazines → metadata,
+//   and that of the parcels set aside, under which no other is taken
 //
 // What no lock guards is a heap that another thread was using at that moment. In
 // the child such a heap is frozen: its blocks stay valid and may be freed, but
@@ -12,6 +13,7 @@
 #include <pthread.h>
 
 #include "heap/registry.hpp"
+#include "heap/set_aside.hpp"
 #include "heap/spaces.hpp"
 #include "pages/metadata.hpp"
 #include "thread/threads.hpp"
@@ -31,10 +33,12 @@ void before() noexcept {
   pages::page_map::lock().lock();
   heaps::magazine_lock().lock();
   pages::metadata::lock().lock();
+  heaps::set_aside_lock().lock();
   forking_thread = platform::thread_number();
 }
 
 void after_in_parent() noexcept {
+  heaps::set_aside_lock().unlock();
   pages::metadata::lock().unlock();
   heaps::magazine_lock().unlock();
   pages::page_map::lock().unlock();
@@ -46,6 +50,7 @@ void after_in_parent() noexcept {
 
 void after_in_child() noexcept {
   registry::freeze_others(own_heap(), forking_thread);
+  heaps::set_aside_lock().reset();
   pages::metadata::lock().reset();
   heaps::magazine_lock().reset();
   pages::page_map::lock().reset();

@@ -3,10 +3,10 @@
  * heap; each block arrived once; the heap stands in the list of idle ones.
  *
  * Stands for heap::retire, heap::tend, heap::send and the states in heap::adopt_slab (src/heap/remote.cpp),
- * registry::acquire and registry::give_idle (src/heap/registry.cpp). Each statement is one atomic operation, in
+ * heap::set_aside (src/heap/set_aside.cpp), registry::acquire and registry::give_idle (src/heap/registry.cpp). Each statement is one atomic operation, in
  * sequentially consistent order; idle_weak.cpp asks what is left of that under the memory model of C++.
  *
- * Mutants: SENDER_BLIND does not look at the state after posting; OWNER_BLIND does not look into the inbox after
+ * Mutants: SENDER_BLIND does not look at the state after posting, SETTER_BLIND after setting aside; OWNER_BLIND does not look into the inbox after
  * going idle; TENDER_ONCE does not look again; TEND_UNASKED and ACQUIRE_UNASKED store where a compare-exchange stands;
  * ADOPTER_BLIND gives the heap back without a look. */
 
@@ -17,6 +17,7 @@
 
 byte state = OWNED;
 byte waiting = 0;             /* the inbox, a bit for each block; inbox.pml has its inside */
+byte aside = 0;               /* the second inbox */
 byte arrived = 0;             /* the same for blocks that the heap took in */
 byte acting = 1;              /* threads that may touch the heap's inside */
 bool listed = false;
@@ -24,6 +25,7 @@ bool locked = false;          /* the registry's lock */
 
 inline collect() {
   atomic { batch = waiting; waiting = 0 };
+  atomic { assert((batch & aside) == 0); batch = batch | aside; aside = 0 };
   assert(acting == 1);
   atomic {
     assert((arrived & batch) == 0);
@@ -49,8 +51,12 @@ inline leave() {
 
 inline tend() {
   do
-  :: waiting == 0 -> break
-  :: else ->
+  :: atomic { waiting == 0 -> got = false };
+     if
+     :: aside == 0 -> break
+     :: else -> skip
+     fi
+  :: waiting != 0 || aside != 0 ->
 #ifdef TEND_UNASKED
      atomic { state = TENDING; acting++; got = true };
 #else
@@ -87,6 +93,19 @@ proctype sender(byte block) {
   byte batch; bool got;
   waiting = waiting | (1 << block);
 #ifndef SENDER_BLIND
+  if
+  :: state == IDLE -> tend()
+  :: else -> skip
+  fi
+#endif
+}
+
+/* A sender who finds that much waits, and sets it aside. */
+proctype setter() {
+  byte batch; byte taken; bool got;
+  atomic { taken = waiting; waiting = 0 };
+  aside = aside | taken;
+#ifndef SETTER_BLIND
   if
   :: state == IDLE -> tend()
   :: else -> skip
@@ -145,6 +164,7 @@ init {
     run first_owner();
     run next_owner();
     run adopter();
+    run setter();
     do
     :: block < BLOCKS -> run sender(block); block++
     :: else -> break
@@ -152,7 +172,7 @@ init {
   }
   (_nr_pr == 1);
   assert(state == IDLE && acting == 0);
-  assert(waiting == 0);
+  assert(waiting == 0 && aside == 0);
   assert(arrived == (1 << BLOCKS) - 1);
   assert(listed)
 }

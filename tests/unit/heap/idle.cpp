@@ -1,51 +1,10 @@
 // Heaps whose thread has ended: retired, tended by whoever frees, adopted whole or slab by slab.
-#include <algorithm>
-
-#include "heap_fixture.hpp"
+#include "central_fixture.hpp"
 
 namespace heap_tests {
 namespace {
 
-using heaps::ownership;
-using heaps::registry;
-
-class idle_test : public heap_test {
- protected:
-  void SetUp() override {
-    heap_test::SetUp();
-    ASSERT_EQ(heaps::central().used_bytes(), 0u);
-  }
-  void TearDown() override {
-    while (!owned.empty()) {
-      end(*owned.back());
-    }
-    EXPECT_EQ(heaps::central().used_bytes(), 0u) << "blocks were lost on their way";
-    heap_test::TearDown();
-  }
-
-  heap& start() {
-    heap* const own = registry::acquire();
-    EXPECT_NE(own, nullptr);
-    EXPECT_EQ(own->state.load(), ownership::owned);
-    owned.push_back(own);
-    return *own;
-  }
-  void end(heap& of) {
-    owned.erase(std::find(owned.begin(), owned.end(), &of));
-    of.retire();
-    EXPECT_EQ(of.state.load(), ownership::idle);
-    registry::give_idle(&of);
-  }
-  static std::vector<void*> many(heap& from, size_class index, std::size_t count) {
-    std::vector<void*> all;
-    for (std::size_t round = 0; round < count; ++round) {
-      all.push_back(allocate(from, index));
-    }
-    return all;
-  }
-
-  std::vector<heap*> owned;
-};
+using idle_test = central_heap_test;
 
 TEST_F(idle_test, a_retired_heap_keeps_only_what_the_program_has) {
   heap& leaving = start();
