@@ -218,6 +218,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void collect_into_slabs() noexcept;
   template <class Own, class Moved>
   void take_in(Own own, Moved moved) noexcept;
+  void start_parcel(outbox::place& place, heap& owner, void* block, std::uintptr_t key) noexcept;
   void send(outbox::place& from) noexcept;
   void set_aside(magazine_stock& spare) noexcept;
   parcel* take_set_aside() noexcept;

@@ -41,27 +41,38 @@ void heap::deallocate_remote(void* block, std::uintptr_t key) noexcept {
   check_strict(*owner, block);
   const std::size_t block_bytes = pages::shapes.of[class_in(key)].block_bytes;
   detail::mark_free(block, block_bytes);
+  outbox::place& place = out.place_for(owner->number);
+  parcel* const filling = place.filling;
   // relaxed: a release() that would void this block is ordered with this free by
   // the program, or the program is wrong.
-  const std::uint32_t generation_now = owner->generation.load(std::memory_order_relaxed);
-  outbox::place& place = out.place_for(owner->number);
-  if (place.filling != nullptr && (place.owner != owner || place.filling->generation != generation_now)) {
+  if (filling == nullptr || place.owner != owner ||
+      filling->generation != owner->generation.load(std::memory_order_relaxed)) [[unlikely]] {
+    start_parcel(place, *owner, block, key);
+    return;
+  }
+  filling->blocks[filling->count++] = block;
+  place.bytes += block_bytes;
+  if (filling->count == parcel::capacity || place.bytes >= parcel_bytes_limit) [[unlikely]] {
+    send(place);
+    tick();
+  }
+}
+
+// What `place` holds goes to its owner; `block` is the first of the next parcel.
+void heap::start_parcel(outbox::place& place, heap& owner, void* block, std::uintptr_t key) noexcept {
+  if (place.filling != nullptr) {
     send(place);
   }
-  if (place.filling == nullptr) {
-    place.filling = reinterpret_cast<parcel*>(stock.take_any());
-    if (place.filling == nullptr) {
-      bounce(block, key);
-      return;
-    }
-    place.owner = owner;
-    place.bytes = 0;
-    place.filling->count = 0;
-    place.filling->generation = generation_now;
+  auto* const fresh = reinterpret_cast<parcel*>(stock.take_any());
+  if (fresh == nullptr) {
+    bounce(block, key);
+    return;
   }
-  place.filling->blocks[place.filling->count++] = block;
-  place.bytes += block_bytes;
-  if (place.filling->count == parcel::capacity || place.bytes >= parcel_bytes_limit) {
+  fresh->generation = owner.generation.load(std::memory_order_relaxed);
+  fresh->count = 1;
+  fresh->blocks[0] = block;
+  place = {.owner = &owner, .filling = fresh, .bytes = pages::shapes.of[class_in(key)].block_bytes};
+  if (place.bytes >= parcel_bytes_limit) {
     send(place);
     tick();
   }
@@ -114,15 +125,17 @@ void heap::take_in(Own own, Moved moved) noexcept {
       others = sent->next;
       const bool alone = sent->count == 0;
       if (sent->generation == generation.load(std::memory_order_relaxed)) {
+        std::uint64_t owned = 0;
         for_blocks(sent, [&](void* block) {
           const std::uintptr_t key = detail::key_of(block);
-          if (const std::uintptr_t index = key ^ address(); index < detail::class_count) {
+          if (const std::uintptr_t index = key ^ address(); index < detail::class_count) [[likely]] {
             own(block, static_cast<size_class>(index));
-            remote_frees.add(1);
+            ++owned;
           } else {
             moved(block, key);
           }
         });
+        remote_frees.add(owned);
       }
       if (!alone) {
         stock.give(reinterpret_cast<magazine*>(sent));

@@ -78,29 +78,23 @@ void* allocate_any(heap_front* at, std::size_t bytes, std::size_t alignment) noe
 
 namespace {
 
-// `said`: the class that the caller expects; class_count: any.
-[[gnu::always_inline]] inline void give_back(heap_front* at, void* block, size_class said) noexcept {
-  // Acquire: the key may name a heap that took the slab over and that this thread has
-  // never met; page_map::set releases.
-  const std::uintptr_t key = key_of(block);
-  __atomic_thread_fence(__ATOMIC_ACQUIRE);
-  const size_class index = heaps::class_in(key);
-  // The usual case is told from the key alone: the slab's description is the owner's
-  // to write, and reading it here would cost both a cache miss.
-  if (key != 0 && index < class_count && (said == class_count || said == index) && pages::may_start_at(block, index))
-      [[likely]] {
-    heap* const self = threads::ready(at);
-    if (self == nullptr) {
-      return;  // a block exists, so this thread could not even share the process's heap
-    }
-    const owning hold(self);
-    if ((key ^ self->address()) == index) {
-      self->deallocate(block, index);
-    } else {
-      self->deallocate_remote(block, key);
-    }
-    return;
+// A block of a size class, on a heap that need not be ready.
+[[gnu::noinline]] void give_small(heap_front* at, void* block, std::uintptr_t key) noexcept {
+  heap* const self = threads::ready(at);
+  if (self == nullptr) {
+    return;  // a block exists, so this thread could not even share the process's heap
   }
+  const size_class index = heaps::class_in(key);
+  const owning hold(self);
+  if ((key ^ self->address()) == index) {
+    self->deallocate(block, index);
+  } else {
+    self->deallocate_remote(block, key);
+  }
+}
+
+// Anything else. `said`: the class that the caller expects; class_count: any.
+[[gnu::noinline]] void give_rare(void* block, size_class said) noexcept {
   if (block == nullptr) {
     return;
   }
@@ -111,6 +105,28 @@ namespace {
   if (found.large()) {
     heaps::check_strict(*found.owner, block);
     found.owner->deallocate_large(found.home);
+  }
+}
+
+// The usual remote free goes through without a register saved; the rest is apart.
+[[gnu::always_inline]] inline void give_back(heap_front* at, void* block, size_class said) noexcept {
+  // Acquire: the key may name a heap that took the slab over and that this thread has
+  // never met; page_map::set releases.
+  const std::uintptr_t key = key_of(block);
+  __atomic_thread_fence(__ATOMIC_ACQUIRE);
+  const size_class index = heaps::class_in(key);
+  // The usual case is told from the key alone: the slab's description is the owner's
+  // to write, and reading it here would cost both a cache miss.
+  if (key == 0 || index >= class_count || (said != class_count && said != index) || !pages::may_start_at(block, index))
+      [[unlikely]] {
+    give_rare(block, said);
+    return;
+  }
+  auto* const self = static_cast<heap*>(at);
+  if (at == &heaps::nobody || self->shared || (key ^ self->address()) == index) {
+    give_small(at, block, key);
+  } else {
+    self->deallocate_remote(block, key);
   }
 }
 
