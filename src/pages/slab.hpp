@@ -30,11 +30,17 @@ struct class_shape {
 
 inline constexpr std::size_t most_blocks = unit_bytes / detail::block_alignment;
 
-/// At least 8 blocks in a slab, 4 where they are larger than 32 KiB.
+/// At least 8 blocks in a slab, 4 where they are larger than 32 KiB; above 8 KiB as many
+/// units as it takes for no more than a sixteenth to be left over behind the last block.
 constexpr class_shape shape_of(detail::size_class index) noexcept {
   const std::size_t bytes = detail::size_of(index);
   const std::size_t least = bytes <= (std::size_t{32} << 10) ? 8 : 4;
-  const std::size_t units = base::divide_up(bytes * least, unit_bytes);
+  std::size_t units = base::divide_up(bytes * least, unit_bytes);
+  if (bytes > (std::size_t{8} << 10)) {
+    while (units * unit_bytes % bytes > units * unit_bytes / 16) {
+      ++units;
+    }
+  }
   return {.block_bytes = static_cast<std::uint32_t>(bytes),
           .units = static_cast<std::uint16_t>(units),
           .capacity = static_cast<std::uint16_t>(units * unit_bytes / bytes),
