@@ -6,10 +6,7 @@
 namespace tarn::heaps {
 
 found_block find_block(const char* entry, const void* address) noexcept {
-  const std::uintptr_t key = detail::key_of(address);
-  // Acquire: the key may name a heap that took the slab over and that this thread has
-  // never met; page_map::set releases.
-  __atomic_thread_fence(__ATOMIC_ACQUIRE);
+  const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(address);  // see page_map::set
   pages::slab* const home = pages::page_map::slab_of(address);
   if (key == 0) [[unlikely]] {
     if (home != nullptr) {

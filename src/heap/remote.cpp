@@ -127,7 +127,7 @@ void heap::take_in(Own own, Moved moved) noexcept {
       if (sent->generation == generation.load(std::memory_order_relaxed)) {
         std::uint64_t owned = 0;
         for_blocks(sent, [&](void* block) {
-          const std::uintptr_t key = detail::key_of(block);
+          const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(block);  // see page_map::set
           if (const std::uintptr_t index = key ^ address(); index < detail::class_count) [[likely]] {
             own(block, static_cast<size_class>(index));
             ++owned;

@@ -47,7 +47,7 @@ class page_map {
 
   /// Sets the entries of `units` units from `start`. Any thread that owns the
   /// units. Release: a slab can change hands while its blocks are out, and who then
-  /// finds the new owner in a key (acquire, see heaps::find_block) never met it before.
+  /// finds the new owner in a key (detail::key_of, acquire) never met it before.
   static void set(const void* start, std::size_t units, std::uintptr_t key, slab* s) noexcept;
   /// A large block: its first unit, then interior marks.
   static void set_large(const void* start, std::size_t units, std::uintptr_t owner, slab* s) noexcept;

@@ -110,10 +110,7 @@ namespace {
 
 // The usual remote free goes through without a register saved; the rest is apart.
 [[gnu::always_inline]] inline void give_back(heap_front* at, void* block, size_class said) noexcept {
-  // Acquire: the key may name a heap that took the slab over and that this thread has
-  // never met; page_map::set releases.
-  const std::uintptr_t key = key_of(block);
-  __atomic_thread_fence(__ATOMIC_ACQUIRE);
+  const std::uintptr_t key = key_of<__ATOMIC_ACQUIRE>(block);  // see page_map::set
   const size_class index = heaps::class_in(key);
   // The usual case is told from the key alone: the slab's description is the owner's
   // to write, and reading it here would cost both a cache miss.

@@ -106,13 +106,16 @@ inline void mark_free([[maybe_unused]] void* block, [[maybe_unused]] std::size_t
   return block;
 }
 
-/// The key of the unit in which `address` lies, 0 when there is none.
+/// The key of the unit in which `address` lies, 0 when there is none. Acquire for who goes
+/// on to the heap that it names: a thread that took the slab over, perhaps, and that the
+/// caller never met.
+template <int Order = __ATOMIC_RELAXED>
 [[gnu::always_inline]] inline std::uintptr_t key_of(const void* address) noexcept {
   const std::uintptr_t unit = (reinterpret_cast<std::uintptr_t>(address) >> unit_shift) - page_map.first;
   if (unit >= page_map.count) [[unlikely]] {
     return 0;
   }
-  return __atomic_load_n(&page_map.keys[unit], __ATOMIC_RELAXED);
+  return __atomic_load_n(&page_map.keys[unit], Order);
 }
 
 /// Gives back a block of class `index` that any heap may own; null is allowed.
