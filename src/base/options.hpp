@@ -40,7 +40,7 @@ struct option_info {
   std::string_view help;     // one line
 };
 
-enum class stats_mode : std::uint8_t { off, text, json };
+enum class stats_mode : std::uint8_t { off, text, json, openmetrics };
 enum class thp_mode : std::uint8_t { automatic, on, off };
 
 // True in a build of the guard preset, where the checks of `guard` are on unless switched off.
@@ -53,7 +53,7 @@ inline constexpr std::size_t most_path_bytes = 1023;
 inline constexpr option_info option_table[] = {
     {option_id::purge_delay_ms, "purge_delay_ms", option_kind::milliseconds, "500", 0, most_milliseconds, "",
      "Milliseconds that empty memory stays with the process before it goes back to the system; 0: at once."},
-    {option_id::stats, "stats", option_kind::choice, "off", 0, 0, "off|text|json",
+    {option_id::stats, "stats", option_kind::choice, "off", 0, 0, "off|text|json|openmetrics",
      "Statistics printed at exit, on standard error or to stats_file; counting slows every call down."},
     {option_id::stats_file, "stats_file", option_kind::path, "", 0, most_path_bytes, "",
      "File that the statistics are appended to instead of standard error; opened when the program starts."},

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "base/options.hpp"
+#include "front/advice.hpp"
 #include "front/statistics_text.hpp"
 #include "heap/registry.hpp"
 #include "platform/platform.hpp"
@@ -57,15 +58,19 @@ process_statistics process_now() noexcept {
 
 void print_now() noexcept {
   busiest_heaps busiest;
+  heap_peaks peaks(base::current_options().initial);
   const process_statistics now = process_now();
   const platform::locked hold(heaps::registry::lock());  // names change under it
-  heaps::registry::for_all([&busiest](const heaps::heap& each) {
+  heaps::registry::for_all([&](const heaps::heap& each) {
     const bool owned = each.state.load(std::memory_order_relaxed) == heaps::ownership::owned;
     busiest.offer({.name = each.name,
                    .thread = owned ? each.owner_thread.load(std::memory_order_relaxed) : 0,
                    .statistics = each.statistics()});
+    if (each.space == &heaps::central() && !each.shared) {
+      peaks.add(each.run_peak_bytes.load(std::memory_order_relaxed));
+    }
   });
-  print_statistics(base::current_options(), now, busiest.rows());
+  print_statistics(base::current_options(), now, busiest.rows(), peaks.result(now.peak_footprint_bytes));
 }
 
 }  // namespace tarn::front

@@ -99,8 +99,8 @@ void open_statistics_output(const base::options& options) noexcept {
   errno = saved_errno;
 }
 
-bool print_statistics(const base::options& options, const process_statistics& process,
-                      std::span<const heap_row> heaps) noexcept {
+bool print_statistics(const base::options& options, const process_statistics& process, std::span<const heap_row> heaps,
+                      const advice& next) noexcept {
   const pid_t self = ::getpid();
   pid_t holder = 0;
   if (!writer.compare_exchange_strong(holder, self, std::memory_order_acquire)) {
@@ -109,11 +109,10 @@ bool print_statistics(const base::options& options, const process_statistics& pr
   const int saved_errno = errno;
   base::text report(report_storage, sizeof report_storage);
   const report_subject subject{.program = ::program_invocation_short_name, .process = static_cast<std::uint64_t>(self)};
-  if (options.stats == base::stats_mode::json) {
-    append_json(report, subject, process, with_names(heaps));
-  } else {
-    append_table(report, subject, process, with_names(heaps));
-  }
+  const auto form = options.stats == base::stats_mode::json          ? append_json
+                    : options.stats == base::stats_mode::openmetrics ? append_openmetrics
+                                                                     : append_table;
+  form(report, subject, process, with_names(heaps), next);
   report.write_to(output.is_open() ? output.number : STDERR_FILENO);
   errno = saved_errno;
   writer.store(0, std::memory_order_release);

@@ -1,61 +1,9 @@
 #include "front/statistics_text.hpp"
 
+#include "front/statistics_fields.hpp"
+
 namespace tarn::front {
 namespace {
-
-struct heap_field {
-  std::string_view name;
-  std::uint64_t heap_statistics::*member;
-};
-constexpr heap_field heap_fields[] = {
-    {"allocated_blocks", &heap_statistics::allocated_blocks},
-    {"freed_blocks", &heap_statistics::freed_blocks},
-    {"allocated_bytes", &heap_statistics::allocated_bytes},
-    {"freed_bytes", &heap_statistics::freed_bytes},
-    {"remote_frees", &heap_statistics::remote_frees},
-    {"used_bytes", &heap_statistics::used_bytes},
-    {"slabs", &heap_statistics::slabs},
-    {"slab_bytes", &heap_statistics::slab_bytes},
-    {"large_blocks", &heap_statistics::large_blocks},
-    {"large_bytes", &heap_statistics::large_bytes},
-    {"footprint_bytes", &heap_statistics::footprint_bytes},
-    {"peak_footprint_bytes", &heap_statistics::peak_footprint_bytes},
-    {"refills", &heap_statistics::refills},
-    {"flushes", &heap_statistics::flushes},
-};
-static_assert(sizeof heap_fields / sizeof heap_fields[0] == sizeof(heap_statistics) / sizeof(std::uint64_t),
-              "every field of heap_statistics is in the reports");
-
-struct process_field {
-  std::string_view name;
-  std::uint64_t process_statistics::*member;
-};
-constexpr process_field process_fields[] = {
-    {"heaps", &process_statistics::heaps},
-    {"threads_started", &process_statistics::threads_started},
-    {"abandoned", &process_statistics::abandoned},
-    {"adopted", &process_statistics::adopted},
-    {"purges", &process_statistics::purges},
-    {"purged_bytes", &process_statistics::purged_bytes},
-    {"footprint_bytes", &process_statistics::footprint_bytes},
-    {"peak_footprint_bytes", &process_statistics::peak_footprint_bytes},
-    {"mapped_bytes", &process_statistics::mapped_bytes},
-};
-
-struct call_field {
-  std::string_view name;
-  std::uint64_t system_call_counts::*member;
-};
-constexpr call_field call_fields[] = {
-    {"mmap", &system_call_counts::mmap},         {"munmap", &system_call_counts::munmap},
-    {"mremap", &system_call_counts::mremap},     {"madvise", &system_call_counts::madvise},
-    {"mprotect", &system_call_counts::mprotect},
-};
-static_assert(sizeof(process_statistics) ==
-                  sizeof(heap_statistics) +
-                      (sizeof process_fields / sizeof process_fields[0] + sizeof call_fields / sizeof call_fields[0]) *
-                          sizeof(std::uint64_t),
-              "every field of process_statistics is in the reports");
 
 constexpr std::size_t most_name_bytes = 64;
 
@@ -124,9 +72,30 @@ void append_row(base::text& report, std::string_view name, std::uint64_t thread,
   report.append('\n');
 }
 
+// As the option takes it.
+void append_size(base::text& report, std::uint64_t bytes) noexcept {
+  const bool mebi = bytes % (1u << 20) == 0;
+  report.decimal(bytes >> (mebi ? 20 : 10)).append(mebi ? 'M' : 'K');
+}
+
+void append_advice(base::text& report, const advice& next) noexcept {
+  if (next.initial == 0) return;
+  report.append("advice: TARN_INITIAL=");
+  append_size(report, next.initial);
+  report.append(" TARN_INCREMENT=");
+  append_size(report, next.increment);
+  report.append(" TARN_LIMIT=");
+  append_size(report, next.limit);
+  if (next.excess_heaps != 0) {
+    report.append("; beyond this run's initial: ").decimal(next.excess_heaps).append(" heaps, ");
+    report.decimal(next.excess_bytes).append(" bytes");
+  }
+  report.append('\n');
+}
+
 void append_json_heap(base::text& report, const heap_statistics& heap) noexcept {
   bool first = true;
-  for (const auto& [name, member] : heap_fields) {
+  for (const auto& [name, member, kind] : heap_fields) {
     if (!first) report.append(',');
     first = false;
     report.json_string(name).append(':').decimal(heap.*member);
@@ -136,7 +105,7 @@ void append_json_heap(base::text& report, const heap_statistics& heap) noexcept 
 }  // namespace
 
 void append_table(base::text& report, const report_subject& subject, const process_statistics& process,
-                  std::span<const heap_row> heaps) noexcept {
+                  std::span<const heap_row> heaps, const advice& next) noexcept {
   const shown_heaps shown(process.heaps, heaps);
   report.append("tarn: statistics of process ").decimal(subject.process).append(" (");
   report.escaped(subject.program, most_name_bytes).append(")\n");
@@ -160,10 +129,11 @@ void append_table(base::text& report, const report_subject& subject, const proce
     report.append(name).append(' ').decimal(process.system_calls.*member);
   }
   report.append(")\n");
+  append_advice(report, next);
 }
 
 void append_json(base::text& report, const report_subject& subject, const process_statistics& process,
-                 std::span<const heap_row> heaps) noexcept {
+                 std::span<const heap_row> heaps, const advice& next) noexcept {
   const shown_heaps shown(process.heaps, heaps);
   report.append("{\"program\":").json_string(clipped(subject.program));
   report.append(",\"process\":").decimal(subject.process);
@@ -179,7 +149,7 @@ void append_json(base::text& report, const report_subject& subject, const proces
   report.append("],\"heap_rows_left_out\":").decimal(shown.left_out).append(",\"sums\":{");
   append_json_heap(report, process.sums);
   report.append('}');
-  for (const auto& [name, member] : process_fields) {
+  for (const auto& [name, member, kind] : process_fields) {
     report.append(',').json_string(name).append(':').decimal(process.*member);
   }
   report.append(",\"system_calls\":{");
@@ -188,6 +158,13 @@ void append_json(base::text& report, const report_subject& subject, const proces
     if (!first) report.append(',');
     first = false;
     report.json_string(name).append(':').decimal(process.system_calls.*member);
+  }
+  report.append("},\"advice\":{");
+  first = true;
+  for (const auto& [name, member] : advice_fields) {
+    if (!first) report.append(',');
+    first = false;
+    report.json_string(name).append(':').decimal(next.*member);
   }
   report.append("}}\n");
 }

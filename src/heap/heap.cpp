@@ -22,6 +22,10 @@ constexpr std::uint32_t most_decayed = 1024;
 
 constexpr std::uint32_t calls_between_ticks = 64;
 
+/// What a large block takes of the memory that can be reserved before; the largest have
+/// mappings of their own.
+std::size_t bytes_in_segment(const pages::slab& block) noexcept { return block.home != nullptr ? block.bytes : 0; }
+
 /// A class starts with a few blocks and takes twice as many each time, so that a thread
 /// that comes, takes some and goes moves no more than it needs.
 constexpr std::uint8_t fills_to_full = 3;
@@ -395,6 +399,7 @@ void* heap::allocate_large(std::size_t bytes, std::size_t alignment, bool* zeroe
   detail::mark_allocated(made->start, made->bytes);
   large_blocks.fetch_add(1, std::memory_order_relaxed);
   large_bytes.fetch_add(made->bytes, std::memory_order_relaxed);
+  run_bytes.fetch_add(bytes_in_segment(*made), std::memory_order_relaxed);
   large_allocated.fetch_add(1, std::memory_order_relaxed);
   large_allocated_bytes.fetch_add(made->bytes, std::memory_order_relaxed);
   note_peak();
@@ -407,6 +412,7 @@ void* heap::allocate_large(std::size_t bytes, std::size_t alignment, bool* zeroe
 void heap::deallocate_large(pages::slab* block) noexcept {
   large_blocks.fetch_sub(1, std::memory_order_relaxed);
   large_bytes.fetch_sub(block->bytes, std::memory_order_relaxed);
+  run_bytes.fetch_sub(bytes_in_segment(*block), std::memory_order_relaxed);
   space->deallocate(block);
   const std::uint32_t delay_ms = base::current_options().purge_delay_ms;
   space->purge(platform::now_ms(), delay_ms);
@@ -414,9 +420,11 @@ void heap::deallocate_large(pages::slab* block) noexcept {
 
 bool heap::resize_large(pages::slab* block, std::size_t bytes) noexcept {
   const std::size_t before = block->bytes;
+  const std::size_t in_segment = bytes_in_segment(*block);
   if (!space->resize_large(block, bytes, address())) {
     return false;
   }
+  run_bytes.fetch_add(bytes_in_segment(*block) - in_segment, std::memory_order_relaxed);
   detail::mark_allocated(block->start, block->bytes);
   large_bytes.fetch_add(block->bytes - before, std::memory_order_relaxed);
   large_allocated_bytes.fetch_add(block->bytes - before, std::memory_order_relaxed);
@@ -452,6 +460,7 @@ void heap::release() noexcept {
   slab_bytes.subtract(slab_bytes.get());
   large_blocks.store(0, std::memory_order_relaxed);
   large_bytes.store(0, std::memory_order_relaxed);
+  run_bytes.store(0, std::memory_order_relaxed);
   space->release_all(eager_bytes);
 }
 
@@ -483,7 +492,8 @@ void heap::reset() noexcept {
   for (owner_counter* each : {&remote_frees, &slabs, &slab_bytes, &refills, &flushes, &taken_bytes, &depot_bytes}) {
     *each = owner_counter{};
   }
-  for (auto* each : {&large_blocks, &large_bytes, &large_allocated, &large_allocated_bytes, &peak_bytes}) {
+  for (auto* each : {&large_blocks, &large_bytes, &large_allocated, &large_allocated_bytes, &peak_bytes, &run_bytes,
+                     &run_peak_bytes}) {
     *each = 0;
   }
 }
@@ -491,10 +501,13 @@ void heap::reset() noexcept {
 // -------------------------------------------------------------- statistics
 
 void heap::note_peak() noexcept {
-  const std::uint64_t now = slab_bytes.get() + large_bytes.load(std::memory_order_relaxed);
-  if (now > peak_bytes.load(std::memory_order_relaxed)) {
-    peak_bytes.store(now, std::memory_order_relaxed);  // of two at once one may be lost
-  }
+  const auto raise = [](std::atomic<std::uint64_t>& peak, std::uint64_t now) {
+    if (now > peak.load(std::memory_order_relaxed)) {
+      peak.store(now, std::memory_order_relaxed);  // of two at once one may be lost
+    }
+  };
+  raise(peak_bytes, slab_bytes.get() + large_bytes.load(std::memory_order_relaxed));
+  raise(run_peak_bytes, slab_bytes.get() + run_bytes.load(std::memory_order_relaxed));
 }
 
 heap_statistics heap::statistics() const noexcept {

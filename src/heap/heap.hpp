@@ -154,6 +154,8 @@ struct heap : detail::heap_front, base::list_links<heap> {
   std::atomic<std::uint64_t> large_blocks{0}, large_bytes{0};  ///< now
   std::atomic<std::uint64_t> large_allocated{0}, large_allocated_bytes{0};
   std::atomic<std::uint64_t> peak_bytes{0};
+  std::atomic<std::uint64_t> run_bytes{0};       ///< of large_bytes, what lies in segments
+  std::atomic<std::uint64_t> run_peak_bytes{0};  ///< most of slab_bytes + run_bytes: what `initial` could have held
 
   // -- written by all ------------------------------------------------------
   alignas(64) inbox in;

@@ -105,7 +105,7 @@ class CommandLine(CommandTest):
         self.expect_error(self.run_with_stub("--option=guard=2", "--", "true"), 2,
                           "option guard=2: not one of 0, 1, off, on")
         self.expect_error(self.run_with_stub("--stats=xml", "--", "true"), 2,
-                          "option stats=xml: not one of off, text, json")
+                          "option stats=xml: not one of off, text, json, openmetrics")
 
     def test_option_without_a_value(self):
         self.expect_error(self.run_with_stub("--option", "limit", "--", "true"), 2,
@@ -135,7 +135,7 @@ class Generated(CommandTest):
 
     def test_man_page_has_every_flag_and_option(self):
         page = self.tarn("generate", "man").stdout
-        for words in ("\\-\\-stats[=text|json]", "\\-\\-lib PATH", "TARN_PURGE_DELAY_MS", "TARN_BACKGROUND_PURGE"):
+        for words in ("\\-\\-stats[=text|json|openmetrics]", "\\-\\-lib PATH", "TARN_PURGE_DELAY_MS", "TARN_BACKGROUND_PURGE"):
             self.assertIn(words, page)
         requests = {line.split()[0] for line in page.splitlines() if line.startswith((".", "'"))}
         self.assertEqual(requests, {".TH", ".SH", ".SS", ".TP", ".B", ".BR", ".br"})
@@ -145,7 +145,7 @@ class Generated(CommandTest):
         self.assertEqual(self.completions("run", "--st"), ["--stats", "--stats-file"])
         self.assertEqual(self.completions("run", "--option", "p"), ["purge_delay_ms="])
         self.assertEqual(self.completions("run", "--option", "thp", "=", "o"), ["on", "off"])
-        self.assertEqual(self.completions("run", "--stats", "="), ["off", "text", "json"])
+        self.assertEqual(self.completions("run", "--stats", "="), ["off", "text", "json", "openmetrics"])
         self.assertEqual(self.completions("run", "--lib", ""), [])
         self.assertIn("env", self.completions("run", "--", "env"))
         self.assertEqual(self.completions("run", "--", "ls", "--st"), [])

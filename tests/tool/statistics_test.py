@@ -93,7 +93,23 @@ class Report(DropInTest):
         lines = result.stderr.splitlines()
         self.assertRegex(lines[0], r"^tarn: statistics of process \d+ \(tool_threads\)$")
         self.assertEqual(sum(line.startswith("w\\x0a\"\\x1b[2J ") for line in lines), 2)
-        self.assertRegex(lines[-1], r"^system calls: \d+ \(mmap \d+, munmap \d+, mremap \d+, madvise \d+, mprotect \d+\)$")
+        self.assertRegex(lines[-2], r"^system calls: \d+ \(mmap \d+, munmap \d+, mremap \d+, madvise \d+, mprotect \d+\)$")
+        self.assertRegex(lines[-1], r"^advice: TARN_INITIAL=\d+[KM] TARN_INCREMENT=\d+[KM] TARN_LIMIT=\d+[KM]$")
+
+    def test_advice_is_taken_as_it_is_given(self):
+        words = (PATHS.threads, "2", str(BLOCKS))
+        first = self.run_with(["--stats"], *words).stderr.splitlines()[-1]
+        options = [word.removeprefix("TARN_") for word in first.split()[1:]]
+        options = [option.partition("=")[0].lower() + "=" + option.partition("=")[2] for option in options]
+        again = self.run_with(["--stats"] + [word for option in options for word in ("--option", option)], *words)
+        self.assertEqual((again.returncode, again.stdout), (7, "done\n"))
+        self.assertNotIn("beyond", again.stderr)
+
+    def test_openmetrics(self):
+        result = self.run_with(["--stats=openmetrics"], PATHS.threads, "2", str(BLOCKS))
+        self.assertEqual(result.stderr.splitlines()[-1], "# EOF")
+        self.assertRegex(result.stderr, r'(?m)^tarn_heap_allocated_blocks_total\{program="tool_threads",process="\d+",'
+                                        r'row="\d+",thread="\d+",heap="w___\[2J"\} 5\d\d$')
 
     def test_a_program_that_closes_its_standard_error(self):
         _, report = self.report("bash", "-c", "exec 2>&-")

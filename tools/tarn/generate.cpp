@@ -30,7 +30,7 @@ std::string roff(std::string_view text) {
 
 // --stats as the user writes it, with what follows it.
 std::string flag_words(const CLI::Option& option) {
-  if (option.check_name("--stats")) return "--stats[=text|json]";
+  if (option.check_name("--stats")) return "--stats[=text|json|openmetrics]";
   const std::string type = option.get_type_name();
   return option.get_name(false, true) + (option.get_expected_min() == 0 || type.empty() ? "" : " " + type);
 }

@@ -118,7 +118,7 @@ class run_formatter : public CLI::Formatter {
     return "Usage: tarn run [OPTIONS] -- PROGRAM [ARGS...]\n";
   }
   std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
-    return option->check_name("--stats") ? "--stats[=text|json]"
+    return option->check_name("--stats") ? "--stats[=text|json|openmetrics]"
                                          : CLI::Formatter::make_option_name(option, is_positional);
   }
 };
@@ -131,7 +131,7 @@ void add_run(CLI::App& application, const std::vector<std::string>& after_dashes
   command->formatter(std::make_shared<run_formatter>());
   command->prefix_command();
   const auto request = std::make_shared<run_request>();
-  command->add_flag("--stats{text}", request->stats, "print statistics when the program exits, as text or JSON");
+  command->add_flag("--stats{text}", request->stats, "print statistics when the program exits, as text, JSON or OpenMetrics");
   command->add_option("--stats-file", request->stats_file, "print them to this file, emptied first; implies --stats")
       ->type_name("FILE");
   command->add_option("--option", request->settings, "set an option listed below; may be repeated")

@@ -145,7 +145,7 @@ TEST(options, choices) {
   EXPECT_EQ(parsed(option_id::thp, "on").values.thp, thp_mode::on);
   EXPECT_EQ(parsed(option_id::thp, "off").values.thp, thp_mode::off);
   for (const char* bad : {"", "1", "tex", "texts", "off|text", "|"}) {
-    EXPECT_EQ(parsed(option_id::stats, bad).reason, "not one of off, text, json") << bad;
+    EXPECT_EQ(parsed(option_id::stats, bad).reason, "not one of off, text, json, openmetrics") << bad;
   }
 }
 

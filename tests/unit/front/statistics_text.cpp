@@ -13,6 +13,9 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -57,23 +60,34 @@ process_statistics numbered_process() {
           .system_calls = {.mmap = 41, .munmap = 42, .mremap = 43, .madvise = 44, .mprotect = 45}};
 }
 
+constexpr advice some_advice{
+    .initial = 2 << 20, .increment = 64 << 10, .limit = std::uint64_t{3} << 30, .excess_heaps = 51, .excess_bytes = 52};
+
 struct rendered {
   std::unique_ptr<char[]> storage{new char[report_bytes]};
   text report{storage.get(), report_bytes};
 };
 
-std::string table(const process_statistics& process, std::span<const heap_row> heaps,
-                  std::string_view program = "app") {
+std::string table(const process_statistics& process, std::span<const heap_row> heaps, std::string_view program = "app",
+                  const advice& next = {}) {
   rendered out;
-  append_table(out.report, {.program = program, .process = 77}, process, heaps);
+  append_table(out.report, {.program = program, .process = 77}, process, heaps, next);
   EXPECT_FALSE(out.report.truncated());
   return std::string(out.report.view());
 }
 
 std::string json_line(const process_statistics& process, std::span<const heap_row> heaps,
-                      std::string_view program = "app") {
+                      std::string_view program = "app", const advice& next = some_advice) {
   rendered out;
-  append_json(out.report, {.program = program, .process = 77}, process, heaps);
+  append_json(out.report, {.program = program, .process = 77}, process, heaps, next);
+  EXPECT_FALSE(out.report.truncated());
+  return std::string(out.report.view());
+}
+
+std::string exposition(const process_statistics& process, std::span<const heap_row> heaps,
+                       std::string_view program = "app", const advice& next = some_advice) {
+  rendered out;
+  append_openmetrics(out.report, {.program = program, .process = 77}, process, heaps, next);
   EXPECT_FALSE(out.report.truncated());
   return std::string(out.report.view());
 }
@@ -134,8 +148,66 @@ TEST(statistics_text, json_has_every_field) {
       {"mapped_bytes", 0},
       {"footprint_bytes", 36},
       {"peak_footprint_bytes", 37},
-      {"system_calls", {{"mmap", 41}, {"munmap", 42}, {"mremap", 43}, {"madvise", 44}, {"mprotect", 45}}}};
+      {"system_calls", {{"mmap", 41}, {"munmap", 42}, {"mremap", 43}, {"madvise", 44}, {"mprotect", 45}}},
+      {"advice",
+       {{"initial", 2 << 20},
+        {"increment", 64 << 10},
+        {"limit", std::uint64_t{3} << 30},
+        {"excess_heaps", 51},
+        {"excess_bytes", 52}}}};
   EXPECT_EQ(json::parse(line), expected);
+}
+
+TEST(statistics_text, advice_is_written_as_the_options_take_it) {
+  const std::string report = table({}, {}, "app", some_advice);
+  EXPECT_EQ(
+      report.substr(report.find("advice")),
+      "advice: TARN_INITIAL=2M TARN_INCREMENT=64K TARN_LIMIT=3072M; beyond this run's initial: 51 heaps, 52 bytes\n");
+  options read;
+  rendered reason;
+  EXPECT_TRUE(parse_option(read, tarn::base::option_id::initial, "2M", reason.report));
+  EXPECT_TRUE(parse_option(read, tarn::base::option_id::increment, "64K", reason.report));
+  EXPECT_EQ(read.initial, some_advice.initial);
+  EXPECT_EQ(read.increment, some_advice.increment);
+}
+
+// The rules of the format that a reader trips over: type before samples, all samples of a family together, _total
+// for counters, no two samples alike, # EOF at the end.
+TEST(statistics_text, openmetrics_keeps_the_rules_of_the_format) {
+  const heap_row heaps[] = {
+      {"main", 77, numbered_heap(1'000)}, {"\"\\\n\xff", 0, numbered_heap(2'000)}, {"main", 77, numbered_heap(3'000)}};
+  std::istringstream lines(exposition(numbered_process(), heaps, "a\"b"));
+  std::set<std::string> families, samples;
+  std::string family, type, line;
+  bool ended = false;
+  std::size_t values = 0;
+  while (std::getline(lines, line)) {
+    EXPECT_FALSE(ended) << line;
+    std::smatch match;
+    if (line == "# EOF") {
+      ended = true;
+    } else if (std::regex_match(line, match, std::regex("# TYPE ([a-z_]+) (counter|gauge)"))) {
+      family = match[1], type = match[2];
+      EXPECT_TRUE(families.insert(family).second) << family << " twice";
+    } else {
+      ASSERT_TRUE(std::regex_match(line, match, std::regex(R"re(([a-z_]+)(\{([a-z]+="[^"\\]*",?)+\}) ([0-9]+))re")))
+          << line;
+      EXPECT_EQ(match[1], family + (type == "counter" ? "_total" : ""));
+      EXPECT_TRUE(samples.insert(match[1].str() + match[2].str()).second) << line << " twice";
+      ++values;
+    }
+  }
+  EXPECT_TRUE(ended);
+  EXPECT_EQ(values, sizeof(heap_statistics) / 8 * (3 + 1) + (sizeof(process_statistics) - sizeof(heap_statistics)) / 8 +
+                        sizeof(advice) / 8);
+  const std::string all = exposition(numbered_process(), heaps);
+  EXPECT_NE(all.find("# TYPE tarn_heap_allocated_blocks counter\ntarn_heap_allocated_blocks_total{program=\"app\","
+                     "process=\"77\",row=\"0\",thread=\"77\",heap=\"main\"} 1100\n"),
+            std::string::npos);
+  EXPECT_NE(all.find("# TYPE tarn_footprint_bytes gauge\ntarn_footprint_bytes{program=\"app\",process=\"77\"} 36\n"),
+            std::string::npos);
+  EXPECT_NE(all.find("tarn_system_calls_total{program=\"app\",process=\"77\",call=\"madvise\"} 44\n"),
+            std::string::npos);
 }
 
 TEST(statistics_text, no_heaps) {
@@ -194,7 +266,11 @@ TEST(statistics_text, the_longest_report_fits) {
   const std::string name(500, '\xff');
   const std::vector<heap_row> heaps(most_heap_rows, heap_row{name, ~std::uint64_t{0}, most});
   table(process, heaps, name);
-  json_line(process, heaps, name);  // both check that nothing was cut off
+  advice next;
+  std::fill_n(reinterpret_cast<std::uint64_t*>(&next), sizeof next / 8, ~std::uint64_t{0});
+  json_line(process, heaps, name, next);  // all check that nothing was cut off
+  table(process, heaps, name, next);
+  exposition(process, heaps, name, next);
 }
 
 // What a child process that runs `body` wrote to its standard error.
@@ -232,7 +308,7 @@ TEST(statistics_output, goes_to_standard_error) {
   const std::string out = standard_error_of([] {
     const options values = with(stats_mode::json);
     open_statistics_output(values);
-    if (!print_statistics(values, numbered_process(), {})) ::abort();
+    if (!print_statistics(values, numbered_process(), {}, {})) ::abort();
   });
   EXPECT_EQ(json::parse(out).at("threads_started"), 31);
 }
@@ -242,7 +318,7 @@ TEST(statistics_output, survives_a_program_that_closes_standard_error) {
     const options values = with(stats_mode::text);
     open_statistics_output(values);
     ::close(STDERR_FILENO);
-    print_statistics(values, numbered_process(), {});
+    print_statistics(values, numbered_process(), {}, {});
   });
   EXPECT_NE(out.find("footprint: 36 bytes"), std::string::npos);
 }
@@ -252,7 +328,7 @@ TEST(statistics_output, names_a_heap_after_its_thread) {
     ::prctl(PR_SET_NAME, "a 15-byte\n\"name");
     const std::uint64_t thread = static_cast<std::uint64_t>(::getpid());
     const heap_row heaps[] = {{"", thread, {}}, {"mine", thread, {}}, {"", 0, {}}, {"", 0x7fff'ffff, {}}};
-    print_statistics(with(stats_mode::json), numbered_process(), heaps);
+    print_statistics(with(stats_mode::json), numbered_process(), heaps, {});
   });
   std::vector<std::string> names;
   const json report = json::parse(out);
@@ -268,7 +344,7 @@ TEST(statistics_output, never_lands_in_a_file_that_took_the_descriptor) {
     for (int descriptor = 3; descriptor < 1'100; ++descriptor) ::close(descriptor);
     const int victim = ::open(path.c_str(), O_RDWR | O_CREAT, 0600);
     for (int descriptor = 1'000; descriptor < 1'010; ++descriptor) ::dup2(victim, descriptor);
-    print_statistics(values, numbered_process(), {});
+    print_statistics(values, numbered_process(), {}, {});
   });
   EXPECT_EQ(std::filesystem::file_size(path), 0U);
   std::filesystem::remove(path);
@@ -282,8 +358,8 @@ TEST(statistics_output, appends_to_the_file_of_the_start) {
     const options values = with(stats_mode::json, "stats.json");
     open_statistics_output(values);
     if (::chdir("/") != 0) ::abort();
-    print_statistics(values, numbered_process(), {});
-    print_statistics(values, numbered_process(), {});
+    print_statistics(values, numbered_process(), {}, {});
+    print_statistics(values, numbered_process(), {}, {});
   });
   EXPECT_EQ(out, "");
   std::ifstream file(folder + "/stats.json");
@@ -298,7 +374,7 @@ TEST(statistics_output, reports_an_unusable_file_and_uses_standard_error) {
   const std::string out = standard_error_of([] {
     const options values = with(stats_mode::text, "/nonexistent/stats");
     open_statistics_output(values);
-    print_statistics(values, numbered_process(), {});
+    print_statistics(values, numbered_process(), {}, {});
   });
   EXPECT_THAT(out, testing::StartsWith("tarn: cannot open stats_file /nonexistent/stats: No such file or directory; "
                                        "standard error is used\ntarn: statistics of process "));

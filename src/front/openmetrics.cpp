@@ -1,0 +1,83 @@
+// The report as OpenMetrics text (https://openmetrics.io, version 1.0): all samples of a
+// family stand together under its type, a counter's end in _total, the last line is # EOF.
+#include "front/statistics_fields.hpp"
+#include "front/statistics_text.hpp"
+
+namespace tarn::front {
+namespace {
+
+constexpr std::size_t most_label_bytes = 64;
+
+// Labels are UTF-8 in which quotes, backslashes and newlines are escaped; a name may be
+// anything, so what is not plain becomes an underscore.
+void append_label(base::text& report, std::string_view name, std::string_view value) noexcept {
+  report.append(name).append("=\"");
+  for (std::size_t at = 0; at < value.size() && at < most_label_bytes; ++at) {
+    const char byte = value[at];
+    const bool plain = byte >= ' ' && byte <= '~' && byte != '"' && byte != '\\';
+    report.append(plain ? byte : '_');
+  }
+  report.append('"');
+}
+
+void append_family(base::text& report, std::string_view prefix, std::string_view name, field_kind kind) noexcept {
+  report.append("# TYPE ").append(prefix).append(name);
+  report.append(kind == field_kind::count ? " counter\n" : " gauge\n");
+}
+
+void append_name(base::text& report, std::string_view prefix, std::string_view name, field_kind kind) noexcept {
+  report.append(prefix).append(name).append(kind == field_kind::count ? "_total" : "");
+}
+
+void append_value(base::text& report, std::uint64_t value) noexcept { report.append("} ").decimal(value).append('\n'); }
+
+// What every sample says: which process.
+void append_process(base::text& report, const report_subject& subject) noexcept {
+  report.append('{');
+  append_label(report, "program", subject.program);
+  report.append(",process=\"").decimal(subject.process).append('"');
+}
+
+}  // namespace
+
+void append_openmetrics(base::text& report, const report_subject& subject, const process_statistics& process,
+                        std::span<const heap_row> heaps, const advice& next) noexcept {
+  const auto shown = heaps.first(heaps.size() < most_heap_rows ? heaps.size() : most_heap_rows);
+  for (const auto& [name, member, kind] : heap_fields) {
+    append_family(report, "tarn_heap_", name, kind);
+    for (std::size_t row = 0; row < shown.size(); ++row) {
+      append_name(report, "tarn_heap_", name, kind);
+      append_process(report, subject);
+      // Names need not differ, and of an ended thread there is no number: the row makes the labels unique.
+      report.append(",row=\"").decimal(row).append("\",thread=\"").decimal(shown[row].thread).append("\",");
+      append_label(report, "heap", shown[row].name);
+      append_value(report, shown[row].statistics.*member);
+    }
+  }
+  const auto append_one = [&](std::string_view prefix, std::string_view name, field_kind kind, std::uint64_t value) {
+    append_family(report, prefix, name, kind);
+    append_name(report, prefix, name, kind);
+    append_process(report, subject);
+    append_value(report, value);
+  };
+  for (const auto& [name, member, kind] : heap_fields) {
+    append_one("tarn_all_heaps_", name, kind, process.sums.*member);
+  }
+  for (const auto& [name, member, kind] : process_fields) {
+    append_one("tarn_", name, kind, process.*member);
+  }
+  append_family(report, "tarn_", "system_calls", field_kind::count);
+  for (const auto& [name, member] : call_fields) {
+    append_name(report, "tarn_", "system_calls", field_kind::count);
+    append_process(report, subject);
+    report.append(',');
+    append_label(report, "call", name);
+    append_value(report, process.system_calls.*member);
+  }
+  for (const auto& [name, member] : advice_fields) {
+    append_one("tarn_advice_", name, field_kind::level, next.*member);
+  }
+  report.append("# EOF\n");
+}
+
+}  // namespace tarn::front
