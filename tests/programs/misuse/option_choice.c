@@ -1,7 +1,7 @@
 // A choice that is not offered.
 //@ tarn-only
 //@ env TARN_STATS=yes
-//@ stderr tarn: option TARN_STATS=yes: not one of off, text, json; off is used
+//@ stderr tarn: option TARN_STATS=yes: not one of off, text, json, openmetrics; off is used
 #include "../check.h"
 
 int main(void) {

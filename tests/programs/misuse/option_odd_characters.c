@@ -1,7 +1,7 @@
 // A value with a backslash is shown escaped.
 //@ tarn-only
 //@ env TARN_STATS=a"b\c
-//@ stderr tarn: option TARN_STATS=a"b\\c: not one of off, text, json; off is used
+//@ stderr tarn: option TARN_STATS=a"b\\c: not one of off, text, json, openmetrics; off is used
 #include "../check.h"
 
 int main(void) {
