@@ -4,7 +4,10 @@
 #include <tarn/allocator.hpp>
 #include <tarn/arena.hpp>
 #include <tarn/arena_string.hpp>
+#include <tarn/fixed_pool.hpp>
 #include <tarn/heap.hpp>
+#include <tarn/pool.hpp>
 #include <tarn/pooled.hpp>
+#include <tarn/spin_mutex.hpp>
 #include <tarn/statistics.hpp>
 #include <tarn/version.hpp>

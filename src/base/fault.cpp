@@ -91,6 +91,43 @@ void fault_arena_in_use(const char* arena_name, const void* arena, const char* e
   die(message);
 }
 
+namespace {
+void append_pool(line& message, const char* name, const void* pool) noexcept {
+  message.append("tarn: pool \"").escaped(name).append("\" at ").pointer(pool).append(": ");
+}
+}  // namespace
+
+void fault_foreign_to_pool(const char* pool_name, const void* pool, const void* pointer, const void* block,
+                           std::size_t block_bytes) noexcept {
+  line message;
+  append_pool(message, pool_name, pool);
+  message.append("foreign pointer ").pointer(pointer).append(": ");
+  if (block == nullptr) {
+    message.append("not a block of this pool");
+  } else {
+    message.decimal(static_cast<std::size_t>(static_cast<const char*>(pointer) - static_cast<const char*>(block)));
+    message.append(" bytes into the ").decimal(block_bytes).append("-byte block at ").pointer(block);
+  }
+  die(message);
+}
+
+void fault_pool_double_free(const char* pool_name, const void* pool, const void* pointer,
+                            std::size_t block_bytes) noexcept {
+  line message;
+  append_pool(message, pool_name, pool);
+  message.append("double free of the ").decimal(block_bytes).append("-byte block at ").pointer(pointer);
+  die(message);
+}
+
+void fault_pool_overfull(const char* pool_name, const void* pool, std::size_t free_blocks,
+                         std::size_t capacity) noexcept {
+  line message;
+  append_pool(message, pool_name, pool);
+  message.decimal(free_blocks).append(" blocks are free of ").decimal(capacity);
+  message.append(" that there are: freed twice, or another pool's");
+  die(message);
+}
+
 void fault_cannot_throw(std::size_t bytes) noexcept {
   line message;
   message.append("tarn: operator new(").decimal(bytes);

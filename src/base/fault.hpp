@@ -25,6 +25,14 @@ namespace tarn::base {
                                    std::uint64_t marks_set) noexcept;
 /// A destructor that an arena runs called `entry`, which would free what is being destroyed.
 [[noreturn]] void fault_arena_in_use(const char* arena_name, const void* arena, const char* entry) noexcept;
+/// A block was given to a pool that is not one of its blocks. `block` is the one that contains it, or null.
+[[noreturn]] void fault_foreign_to_pool(const char* pool_name, const void* pool, const void* pointer, const void* block,
+                                        std::size_t block_bytes) noexcept;
+[[noreturn]] void fault_pool_double_free(const char* pool_name, const void* pool, const void* pointer,
+                                         std::size_t block_bytes) noexcept;
+/// More blocks are free than there are: some were freed twice, or are another pool's.
+[[noreturn]] void fault_pool_overfull(const char* pool_name, const void* pool, std::size_t free_blocks,
+                                      std::size_t capacity) noexcept;
 /// operator new found no memory, and there is no C++ runtime to throw with.
 [[noreturn]] void fault_cannot_throw(std::size_t bytes) noexcept;
 

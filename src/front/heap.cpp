@@ -10,6 +10,7 @@
 #include "heap/registry.hpp"
 #include "heap/spaces.hpp"
 #include "pages/metadata.hpp"
+#include "platform/platform.hpp"
 #include "thread/threads.hpp"
 
 namespace tarn {

@@ -7,6 +7,7 @@
 #include "base/check.hpp"
 #include "base/fault.hpp"
 #include "base/text.hpp"
+#include "pools/upstream.hpp"
 
 namespace tarn {
 namespace {
@@ -152,19 +153,8 @@ chunk* arena::take_upstream(std::size_t needed) {
   if (needed > room) {
     return nullptr;
   }
-  const auto ask = [this](std::size_t bytes) -> void* {
-    if (options_.upstream == nullptr) {
-      return detail::allocate(detail::local, bytes, chunk_alignment);
-    }
-#if defined(__cpp_exceptions)
-    try {
-      return options_.upstream->allocate(bytes, chunk_alignment);
-    } catch (const std::bad_alloc&) {
-      return nullptr;
-    }
-#else
-    return options_.upstream->allocate(bytes, chunk_alignment);
-#endif
+  const auto ask = [this](std::size_t bytes) {
+    return pools::take_upstream(options_.upstream, bytes, chunk_alignment);
   };
   const std::size_t step =
       std::max(std::min(options_.first_chunk, largest_request), std::min(chunk_bytes_, largest_step));
@@ -187,12 +177,7 @@ void arena::give_upstream(chunk* old) noexcept {
   const std::size_t bytes = old->bytes;
   chunk_bytes_ -= bytes;
   --chunks_;
-  detail::mark_allocated(old, bytes);  // as it came
-  if (options_.upstream == nullptr) {
-    detail::deallocate(detail::local, old, bytes, chunk_alignment);
-  } else {
-    options_.upstream->deallocate(old, bytes, chunk_alignment);
-  }
+  pools::give_upstream(options_.upstream, old, bytes, chunk_alignment);
 }
 
 void arena::give_spare() noexcept {

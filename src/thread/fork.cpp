@@ -16,6 +16,7 @@
 #include "heap/set_aside.hpp"
 #include "heap/spaces.hpp"
 #include "pages/metadata.hpp"
+#include "platform/platform.hpp"
 #include "thread/threads.hpp"
 
 namespace tarn::threads {

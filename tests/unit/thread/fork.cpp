@@ -9,6 +9,7 @@
 #include "heap/lookup.hpp"
 #include "heap/registry.hpp"
 #include "platform/fake.hpp"
+#include "platform/platform.hpp"
 #include "support/child.hpp"
 #include "support/worker.hpp"
 #include "tarn/heap.hpp"

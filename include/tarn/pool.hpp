@@ -1,0 +1,134 @@
+// Objects of one type, from a pool of blocks.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <type_traits>
+#include <utility>
+
+#include <tarn/fixed_pool.hpp>
+
+namespace tarn {
+
+/// The lock of a pool that one thread uses at a time.
+struct no_mutex {
+  void lock() noexcept {}
+  bool try_lock() noexcept { return true; }
+  void unlock() noexcept {}
+};
+
+/// tarn::pool<node> nodes;
+/// node* first = nodes.create(7);
+/// nodes.destroy(first);
+/// auto second = nodes.make_unique(8);       // a std::unique_ptr that gives it back
+/// tarn::pool<node, std::mutex> locked;      // any Lockable: std::mutex, tarn::spin_mutex
+///
+/// Threads: one at a time without a Mutex; any with one, which is held for the pool's own work, never
+/// while a constructor or destructor runs. Objects that live when the pool ends are gone without their
+/// destructor, unless destroy_all was called. Errors and cost as for fixed_pool.
+template <class T, class Mutex = no_mutex>
+class pool {
+ public:
+  using value_type = T;
+
+  /// Destroys, and gives the block back to the pool that it remembers.
+  class deleter {
+   public:
+    deleter() noexcept = default;
+    explicit deleter(pool& of) noexcept : of_(&of) {}
+    void operator()(T* object) const noexcept { of_->destroy(object); }
+
+   private:
+    pool* of_ = nullptr;
+  };
+  using unique = std::unique_ptr<T, deleter>;
+
+  pool() noexcept : pool(pool_options{}) {}
+  explicit pool(const pool_options& options) noexcept : blocks_(sizeof(T), alignof(T), options) {}
+
+  /// A new T. Throws what its constructor throws (the block is free again then), or as fixed_pool::allocate.
+  template <class... Arguments>
+  [[nodiscard, gnu::always_inline]] T* create(Arguments&&... arguments) {
+    void* const block = allocate();
+    if constexpr (std::is_nothrow_constructible_v<T, Arguments...>) {
+      return std::construct_at(static_cast<T*>(block), std::forward<Arguments>(arguments)...);
+    } else {
+      unused hold{*this, block};
+      T* const made = std::construct_at(static_cast<T*>(block), std::forward<Arguments>(arguments)...);
+      hold.block = nullptr;
+      return made;
+    }
+  }
+  /// Ends a T of this pool. Null is allowed.
+  [[gnu::always_inline]] void destroy(T* object) noexcept {
+    if (object != nullptr) {
+      std::destroy_at(object);
+      deallocate(object);
+    }
+  }
+  template <class... Arguments>
+  [[nodiscard]] unique make_unique(Arguments&&... arguments) {
+    return unique(create(std::forward<Arguments>(arguments)...), deleter(*this));
+  }
+
+  /// Memory for a T, without one in it.
+  [[nodiscard, gnu::always_inline]] void* allocate() {
+    const std::lock_guard<Mutex> hold(mutex_);
+    return blocks_.allocate();
+  }
+  [[nodiscard, gnu::always_inline]] void* try_allocate() noexcept {
+    const std::lock_guard<Mutex> hold(mutex_);
+    return blocks_.try_allocate();
+  }
+  [[gnu::always_inline]] void deallocate(void* block) noexcept {
+    const std::lock_guard<Mutex> hold(mutex_);
+    blocks_.deallocate(block);
+  }
+
+  /// As fixed_pool's.
+  void reserve(std::size_t objects) {
+    const std::lock_guard<Mutex> hold(mutex_);
+    blocks_.reserve(objects);
+  }
+  void clear() noexcept {
+    const std::lock_guard<Mutex> hold(mutex_);
+    blocks_.clear();
+  }
+  void release() noexcept {
+    const std::lock_guard<Mutex> hold(mutex_);
+    blocks_.release();
+  }
+  /// Runs the destructors of all objects that live, by address, then clear(). For pools that hold only
+  /// objects, no bare blocks. No other thread may use the pool meanwhile; a destructor may not either.
+  void destroy_all() noexcept {
+    if constexpr (!std::is_trivially_destructible_v<T>) {
+      blocks_.for_each_live([](void* block) { std::destroy_at(static_cast<T*>(block)); });
+    }
+    clear();
+  }
+  pool_statistics statistics() noexcept {
+    const std::lock_guard<Mutex> hold(mutex_);
+    return blocks_.statistics();
+  }
+  bool is_valid() noexcept {
+    const std::lock_guard<Mutex> hold(mutex_);
+    return blocks_.is_valid();
+  }
+  const char* name() const noexcept { return blocks_.name(); }
+
+ private:
+  struct unused {
+    ~unused() {
+      if (block != nullptr) {
+        of.deallocate(block);
+      }
+    }
+    pool& of;
+    void* block;
+  };
+
+  fixed_pool blocks_;
+  [[no_unique_address]] Mutex mutex_;
+};
+
+}  // namespace tarn

@@ -1,0 +1,47 @@
+// A lock for short critical sections: one word, no destructor.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace tarn {
+
+/// Meets Lockable; for std::lock_guard, tarn::pool<T, tarn::spin_mutex> and the like. Any number of threads. Spins
+/// for a moment, then sleeps in the kernel, so that it does not collapse when threads outnumber cores. Not fair,
+/// not recursive. Cost: one atomic read-modify-write to lock and one to unlock; 4 bytes. (The three-state futex
+/// lock of U. Drepper, "Futexes Are Tricky", 2011.)
+class spin_mutex {
+ public:
+  constexpr spin_mutex() noexcept = default;
+  spin_mutex(const spin_mutex&) = delete;
+  spin_mutex& operator=(const spin_mutex&) = delete;
+
+  void lock() noexcept {
+    if (!try_lock()) [[unlikely]] {
+      lock_contended();
+    }
+  }
+
+  bool try_lock() noexcept {
+    std::uint32_t expected = open;
+    // acquire: what the last holder wrote before its unlock is seen here.
+    return state_.compare_exchange_strong(expected, held, std::memory_order_acquire, std::memory_order_relaxed);
+  }
+
+  void unlock() noexcept {
+    // release: pairs with the acquire of the next holder.
+    if (state_.exchange(open, std::memory_order_release) == contended) [[unlikely]] {
+      wake_one();
+    }
+  }
+
+ protected:
+  enum : std::uint32_t { open, held, contended };
+  std::atomic<std::uint32_t> state_{open};
+
+ private:
+  void lock_contended() noexcept;
+  void wake_one() noexcept;
+};
+
+}  // namespace tarn

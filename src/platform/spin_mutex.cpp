@@ -1,0 +1,40 @@
+#include <tarn/spin_mutex.hpp>
+
+#include "platform/platform.hpp"
+
+namespace tarn {
+namespace {
+
+constexpr int spins = 64;
+
+void pause() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb");
+#endif
+}
+
+const std::uint32_t* word(const std::atomic<std::uint32_t>& state) noexcept {
+  static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t));
+  return reinterpret_cast<const std::uint32_t*>(&state);
+}
+
+}  // namespace
+
+void spin_mutex::lock_contended() noexcept {
+  for (int round = 0; round < spins; ++round) {
+    if (state_.load(std::memory_order_relaxed) == open && try_lock()) {
+      return;
+    }
+    pause();
+  }
+  // From here on the word says that somebody may sleep, so unlock wakes.
+  while (state_.exchange(contended, std::memory_order_acquire) != open) {
+    platform::wait(word(state_), contended);
+  }
+}
+
+void spin_mutex::wake_one() noexcept { platform::wake_one(word(state_)); }
+
+}  // namespace tarn

@@ -1,0 +1,525 @@
+// The paths of a pool that are not inline: magazine ↔ carriers, fresh blocks, chunks.
+#include <tarn/fixed_pool.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/bits.hpp"
+#include "base/check.hpp"
+#include "base/fault.hpp"
+#include "base/text.hpp"
+#include "pools/upstream.hpp"
+
+namespace tarn::detail {
+
+constinit pool_magazine shut_pool_magazine{};
+
+/// At the start of each chunk; the blocks follow, aligned. Invariant: begin <= fresh, and what
+/// lies from fresh on was never handed out since the chunk was made or the pool cleared.
+struct pool_chunk {
+  pool_chunk* next;
+  pool_chunk* next_fresh;
+  std::size_t bytes;  ///< of the chunk
+  std::size_t blocks;
+  char* begin;
+  char* fresh;
+  std::uint64_t taken[1];  ///< in checked builds: a bit for each block with the program
+
+  std::size_t fresh_blocks(std::size_t block_bytes) const noexcept {
+    return blocks - static_cast<std::size_t>(fresh - begin) / block_bytes;
+  }
+};
+
+/// A free block that holds the addresses of others, as many as fit.
+struct pool_carrier {
+  pool_carrier* next;
+  void* blocks[1];
+};
+
+}  // namespace tarn::detail
+
+namespace tarn {
+namespace {
+
+using namespace base::units;
+using detail::pool_carrier;
+using detail::pool_chunk;
+using detail::pool_magazine;
+using detail::pool_slots;
+
+/// Blocks that move at once between the magazine and what lies beneath.
+constexpr std::size_t half = pool_slots / 2;
+constexpr std::size_t most_carried = pool_slots / 4;
+
+constexpr std::size_t default_first_bytes = TARN_SMALL ? 512 : 4_KiB;
+constexpr std::size_t largest_step_bytes = TARN_SMALL ? 16_KiB : 1_MiB;
+/// A quarter, so that sums of such numbers cannot overflow.
+constexpr std::size_t largest_request = PTRDIFF_MAX / 4;
+
+std::size_t chunk_alignment(std::size_t alignment) noexcept { return std::max(alignment, detail::block_alignment); }
+
+/// What a chunk needs before its first block.
+std::size_t header_bytes(std::size_t blocks, std::size_t alignment) noexcept {
+  const std::size_t words = TARN_CHECKS ? base::divide_up(blocks, 64) : 0;
+  return base::align_up(offsetof(pool_chunk, taken) + words * sizeof(std::uint64_t), chunk_alignment(alignment));
+}
+
+/// A free block while the free ones are sorted.
+struct free_link {
+  free_link* next;
+};
+
+/// A block that was linked twice closes a circle with itself as the entrance. Null when there is none.
+/// (R. Floyd's tortoise and hare.)
+const free_link* cycle_in(const free_link* list) noexcept {
+  const free_link* slow = list;
+  const free_link* fast = list;
+  do {
+    if (fast == nullptr || fast->next == nullptr) {
+      return nullptr;
+    }
+    slow = slow->next;
+    fast = fast->next->next;
+  } while (slow != fast);
+  for (slow = list; slow != fast; slow = slow->next) {
+    fast = fast->next;
+  }
+  return slow;
+}
+
+template <class Node>
+Node* merged(Node* a, Node* b) noexcept {
+  Node* first = nullptr;
+  Node** end = &first;
+  while (a != nullptr && b != nullptr) {
+    Node*& lower = a < b ? a : b;
+    *end = lower;
+    end = &lower->next;
+    lower = lower->next;
+  }
+  *end = a != nullptr ? a : b;
+  return first;
+}
+
+/// A list by `next`, in order of address. Merge sort from below: bin n holds 2^n sorted nodes or none.
+template <class Node>
+Node* sorted(Node* list) noexcept {
+  Node* bins[64] = {};
+  while (list != nullptr) {
+    Node* carry = list;
+    list = list->next;
+    carry->next = nullptr;
+    std::size_t bin = 0;
+    for (; bins[bin] != nullptr; ++bin) {
+      carry = merged(bins[bin], carry);
+      bins[bin] = nullptr;
+    }
+    bins[bin] = carry;
+  }
+  for (Node* const each : bins) {
+    list = merged(each, list);
+  }
+  return list;
+}
+
+}  // namespace
+
+pool_limit_reached::pool_limit_reached(const char* name, std::size_t block_bytes, std::size_t limit) noexcept {
+  base::text message(text_, sizeof text_ - 1);
+  message.append("tarn: pool \"").escaped(name).append("\": limit reached: all ").decimal(limit);
+  message.append(" blocks of ").decimal(block_bytes).append(" bytes are in use");
+  text_[message.view().size()] = '\0';
+}
+
+fixed_pool::fixed_pool(std::size_t bytes, std::size_t alignment, const pool_options& options) noexcept
+    : alignment_(std::max(alignment, sizeof(void*))), options_(options) {
+  TARN_CHECK(base::is_power_of_two(alignment));
+  block_bytes_ = base::align_up(std::clamp(bytes, sizeof(void*), largest_request), alignment_);
+  carrier_blocks_ = std::min(block_bytes_ / sizeof(void*), most_carried);
+}
+
+// ---------------------------------------------------------------- blocks
+
+void* fixed_pool::allocate_slow() {
+  void* const block = try_allocate_slow();
+  if (block == nullptr) {
+    refuse();
+  }
+  return block;
+}
+
+void* fixed_pool::try_allocate_slow() noexcept { return refill() ? *--top_ : nullptr; }
+
+void fixed_pool::refuse() const {
+#if defined(__cpp_exceptions)
+  if (options_.limit != 0 && capacity_ >= options_.limit) {
+    throw pool_limit_reached(options_.name, block_bytes_, options_.limit);
+  }
+#endif
+  detail::throw_bad_alloc();
+}
+
+// The magazine is empty. What was used before comes first: it is likelier in a cache.
+bool fixed_pool::refill() noexcept {
+  if (magazine_ == nullptr && !add_magazine()) {
+    return false;
+  }
+  void** to = magazine_->bottom();
+  peak_in_use_ = std::max(peak_in_use_, capacity_ - carried_ - fresh_blocks());
+  if (carriers_ != nullptr) {
+    for (std::size_t taken = 0; carriers_ != nullptr && taken + carrier_blocks_ <= half; taken += carrier_blocks_) {
+      pool_carrier* const from = carriers_;
+      detail::mark_allocated(from, block_bytes_);
+      carriers_ = from->next;
+      to = std::copy_n(from->blocks, carrier_blocks_ - 1, to);
+      detail::mark_free(from, block_bytes_);
+      *to++ = from;
+      carried_ -= carrier_blocks_;
+    }
+  } else {
+    if (fresh_ == nullptr) {
+      const std::size_t first = options_.first_chunk != 0
+                                    ? options_.first_chunk
+                                    : std::max(default_first_bytes / block_bytes_, std::size_t{8});
+      const std::size_t most = std::max(largest_step_bytes / block_bytes_, std::size_t{8});
+      const std::size_t later = options_.step != 0 ? options_.step : std::min(capacity_, most);
+      if (!add_chunk(1, capacity_ == 0 ? first : later)) {
+        return false;
+      }
+    }
+    // Lowest address on top: new blocks are handed out in order.
+    const std::size_t count = std::min(fresh_->fresh_blocks(block_bytes_), half);
+    char* const end = fresh_->fresh + count * block_bytes_;
+    for (char* block = end; block != fresh_->fresh;) {
+      block -= block_bytes_;
+      *to++ = block;
+    }
+    fresh_->fresh = end;
+    if (fresh_->fresh_blocks(block_bytes_) == 0) {
+      fresh_ = fresh_->next_fresh;
+    }
+  }
+  top_ = to;
+  return true;
+}
+
+// The magazine is full, or there is none. The older half goes to carriers.
+void fixed_pool::spill(void* block) noexcept {
+  if (magazine_ == nullptr) {
+    base::fault_foreign_to_pool(options_.name, this, block, nullptr, block_bytes_);
+  }
+  if (free_blocks() >= capacity_) {
+    base::fault_pool_overfull(options_.name, this, free_blocks() + 1, capacity_);
+  }
+  const std::size_t moved = half / carrier_blocks_ * carrier_blocks_;
+  void** const bottom = magazine_->bottom();
+  for (void** from = bottom; from != bottom + moved; from += carrier_blocks_) {
+    auto* const made = static_cast<pool_carrier*>(from[carrier_blocks_ - 1]);
+    detail::mark_allocated(made, block_bytes_);
+    std::copy_n(from, carrier_blocks_ - 1, made->blocks);
+    made->next = carriers_;
+    detail::mark_free(made, block_bytes_);
+    carriers_ = made;
+  }
+  carried_ += moved;
+  top_ = std::copy(bottom + moved, top_, bottom);
+  *top_++ = block;
+}
+
+// ---------------------------------------------------------------- memory
+
+bool fixed_pool::add_magazine() noexcept {
+  void* const memory = pools::take_upstream(options_.upstream, sizeof(pool_magazine), alignof(pool_magazine));
+  if (memory == nullptr) {
+    return false;
+  }
+  magazine_ = ::new (memory) pool_magazine;
+  magazine_->slots[0] = nullptr;
+  top_ = magazine_->bottom();
+  chunk_bytes_ += sizeof(pool_magazine);
+  ++upstream_calls_;
+  return true;
+}
+
+bool fixed_pool::add_chunk(std::size_t least, std::size_t wanted) noexcept {
+  const std::size_t most = largest_request / 2 / block_bytes_;
+  const std::size_t room =
+      options_.limit == 0 ? most : std::min(most, options_.limit > capacity_ ? options_.limit - capacity_ : 0);
+  if (least > room) {
+    return false;
+  }
+  std::size_t blocks = std::clamp(wanted, least, room);
+  void* memory = nullptr;
+  std::size_t bytes = 0;
+  for (;;) {
+    bytes = header_bytes(blocks, alignment_) + blocks * block_bytes_;
+    memory = pools::take_upstream(options_.upstream, bytes, chunk_alignment(alignment_));
+    if (memory != nullptr || blocks == least) {
+      break;
+    }
+    blocks = least;
+  }
+  if (memory == nullptr) {
+    return false;
+  }
+  auto* const made = static_cast<pool_chunk*>(memory);
+  made->next = chunks_;
+  made->next_fresh = nullptr;
+  made->bytes = bytes;
+  made->blocks = blocks;
+  made->begin = made->fresh = static_cast<char*>(memory) + header_bytes(blocks, alignment_);
+  if (TARN_CHECKS) {
+    std::fill_n(made->taken, base::divide_up(blocks, 64), 0);
+  }
+  detail::mark_free(made->begin, blocks * block_bytes_);
+  chunks_ = made;
+  pool_chunk** last = &fresh_;
+  while (*last != nullptr) {
+    last = &(*last)->next_fresh;
+  }
+  *last = made;
+  capacity_ += blocks;
+  chunk_bytes_ += bytes;
+  ++chunk_count_;
+  ++upstream_calls_;
+  return true;
+}
+
+void fixed_pool::reserve(std::size_t blocks) {
+  if (magazine_ == nullptr && !add_magazine()) {
+    refuse();
+  }
+  if (blocks > capacity_ && !add_chunk(blocks - capacity_, blocks - capacity_)) {
+    refuse();
+  }
+}
+
+void fixed_pool::clear() noexcept {
+  if (free_blocks() > capacity_) {
+    base::fault_pool_overfull(options_.name, this, free_blocks(), capacity_);
+  }
+  peak_in_use_ = statistics().peak_in_use;
+  carriers_ = nullptr;
+  carried_ = 0;
+  if (magazine_ != nullptr) {
+    top_ = magazine_->bottom();
+  }
+  fresh_ = nullptr;
+  for (pool_chunk* each = chunks_; each != nullptr; each = each->next) {  // newest first, so the oldest ends in front
+    each->fresh = each->begin;
+    each->next_fresh = fresh_;
+    fresh_ = each;
+    detail::mark_free(each->begin, each->blocks * block_bytes_);
+    if (TARN_CHECKS) {
+      std::fill_n(each->taken, base::divide_up(each->blocks, 64), 0);
+    }
+  }
+}
+
+void fixed_pool::release() noexcept {
+  clear();
+  for (pool_chunk* next = chunks_; next != nullptr;) {
+    pool_chunk* const old = next;
+    next = old->next;
+    pools::give_upstream(options_.upstream, old, old->bytes, chunk_alignment(alignment_));
+  }
+  if (magazine_ != nullptr) {
+    pools::give_upstream(options_.upstream, magazine_, sizeof(pool_magazine), alignof(pool_magazine));
+  }
+  magazine_ = nullptr;
+  top_ = detail::shut_pool_magazine.end();
+  chunks_ = fresh_ = nullptr;
+  capacity_ = chunk_count_ = chunk_bytes_ = 0;
+}
+
+// ------------------------------------------------------------ live blocks
+
+// The free blocks are linked into a list and sorted, in themselves: that takes no memory, so a pool can always
+// tell at its end what is still in use. Gaps between them are the live ones.
+void fixed_pool::for_each_live(void (*each)(void*, void*), void* call) {
+  free_link* free = nullptr;
+  const auto link = [&](void* block) {
+    detail::mark_allocated(block, sizeof(free_link));
+    free = ::new (block) free_link{free};
+  };
+  if (magazine_ != nullptr) {
+    std::for_each(magazine_->bottom(), top_, link);
+    top_ = magazine_->bottom();
+  }
+  while (carriers_ != nullptr) {
+    pool_carrier* const from = carriers_;
+    detail::mark_allocated(from, block_bytes_);
+    carriers_ = from->next;
+    std::for_each_n(from->blocks, carrier_blocks_ - 1, link);
+    link(from);
+  }
+  carried_ = 0;
+  if (const free_link* const twice = cycle_in(free)) {
+    base::fault_pool_double_free(options_.name, this, twice, block_bytes_);
+  }
+  free = sorted(free);
+  chunks_ = sorted(chunks_);
+
+  const auto walk = [&](auto on_live) {
+    const free_link* next = free;
+    const auto foreign = [&](const char* block) {
+      base::fault_foreign_to_pool(options_.name, this, next, block, block_bytes_);
+    };
+    for (const pool_chunk* chunk = chunks_; chunk != nullptr; chunk = chunk->next) {
+      for (char* block = chunk->begin; block != chunk->fresh; block += block_bytes_) {
+        const auto* const at = reinterpret_cast<const char*>(next);
+        if (next == nullptr || at >= block + block_bytes_) {
+          on_live(block);
+        } else if (at == block) {
+          next = next->next;
+        } else {
+          foreign(at > block ? block : nullptr);
+        }
+      }
+    }
+    if (next != nullptr) {
+      foreign(nullptr);
+    }
+  };
+  walk([](void*) {});  // first only for faults: nothing is done to a block that may not be live
+
+  struct putting_back {
+    fixed_pool& of;
+    free_link* list;
+    ~putting_back() { of.put_back(list); }
+  };
+  const putting_back at_end{*this, free};
+  walk([=](void* block) { each(block, call); });
+}
+
+// A list of free blocks becomes carriers, and what is left over goes to the magazine.
+void fixed_pool::put_back(void* list) noexcept {
+  auto* next = static_cast<free_link*>(list);
+  void* gathered[most_carried];
+  std::size_t count = 0;
+  while (next != nullptr) {
+    gathered[count++] = next;
+    next = next->next;
+    if (count == carrier_blocks_) {
+      auto* const made = static_cast<pool_carrier*>(gathered[0]);
+      detail::mark_allocated(made, block_bytes_);
+      std::copy_n(gathered + 1, count - 1, made->blocks);
+      made->next = carriers_;
+      carriers_ = made;
+      carried_ += count;
+      std::for_each_n(gathered, count, [this](void* block) { detail::mark_free(block, block_bytes_); });
+      count = 0;
+    }
+  }
+  for (std::size_t at = 0; at < count; ++at) {
+    *top_++ = gathered[at];
+    detail::mark_free(gathered[at], block_bytes_);
+  }
+}
+
+// ------------------------------------------------------------- statistics
+
+std::size_t fixed_pool::fresh_blocks() const noexcept {
+  std::size_t sum = 0;
+  for (const pool_chunk* each = fresh_; each != nullptr; each = each->next_fresh) {
+    sum += each->fresh_blocks(block_bytes_);
+  }
+  return sum;
+}
+
+std::size_t fixed_pool::free_blocks() const noexcept {
+  const std::size_t ready = magazine_ == nullptr ? 0 : static_cast<std::size_t>(top_ - magazine_->bottom());
+  return ready + carried_ + fresh_blocks();
+}
+
+pool_statistics fixed_pool::statistics() const noexcept {
+  const std::size_t free = free_blocks();
+  const std::size_t in_use = capacity_ > free ? capacity_ - free : 0;
+  return {.in_use = in_use,
+          .peak_in_use = std::max(peak_in_use_, in_use),
+          .capacity = capacity_,
+          .chunks = chunk_count_,
+          .chunk_bytes = chunk_bytes_,
+          .upstream_calls = upstream_calls_};
+}
+
+pool_chunk* fixed_pool::chunk_of(const void* block) const noexcept {
+  for (pool_chunk* each = chunks_; each != nullptr; each = each->next) {
+    if (block >= each->begin && block < each->begin + each->blocks * block_bytes_) {
+      return each;
+    }
+  }
+  return nullptr;
+}
+
+bool fixed_pool::is_valid() const noexcept {
+  std::size_t blocks = 0, chunks = 0, bytes = magazine_ == nullptr ? 0 : sizeof(pool_magazine);
+  for (const pool_chunk* each = chunks_; each != nullptr; each = each->next) {
+    blocks += each->blocks;
+    bytes += each->bytes;
+    ++chunks;
+  }
+  if (blocks != capacity_ || chunks != chunk_count_ || bytes != chunk_bytes_ || free_blocks() > capacity_) {
+    return false;
+  }
+  if (magazine_ == nullptr) {
+    return top_ == detail::shut_pool_magazine.end() && carriers_ == nullptr;
+  }
+  const auto is_ours = [this](const void* block) {
+    const pool_chunk* const home = chunk_of(block);
+    return home != nullptr && block < home->fresh &&
+           static_cast<std::size_t>(static_cast<const char*>(block) - home->begin) % block_bytes_ == 0;
+  };
+  if (magazine_->slots[0] != nullptr || top_ < magazine_->bottom() || top_ > magazine_->end() ||
+      !std::all_of(magazine_->bottom(), top_, is_ours)) {
+    return false;
+  }
+  std::size_t carried = 0;
+  for (pool_carrier* each = carriers_; each != nullptr;) {
+    if (!is_ours(each)) {
+      return false;
+    }
+    detail::mark_allocated(each, block_bytes_);
+    const bool ours = std::all_of(each->blocks, each->blocks + carrier_blocks_ - 1, is_ours);
+    pool_carrier* const next = each->next;
+    detail::mark_free(each, block_bytes_);
+    if (!ours) {
+      return false;
+    }
+    carried += carrier_blocks_;
+    each = next;
+  }
+  return carried == carried_;
+}
+
+// ---------------------------------------------------------- checked builds
+
+void fixed_pool::note_taken(void* block) noexcept {
+  if (block == nullptr) {
+    return;
+  }
+  pool_chunk* const home = chunk_of(block);
+  TARN_CHECK(home != nullptr);
+  const std::size_t number = static_cast<std::size_t>(static_cast<char*>(block) - home->begin) / block_bytes_;
+  TARN_CHECK((home->taken[number / 64] >> (number % 64) & 1) == 0);
+  home->taken[number / 64] |= std::uint64_t{1} << (number % 64);
+}
+
+void fixed_pool::check_returned(void* block) noexcept {
+  pool_chunk* const home = chunk_of(block);
+  if (home == nullptr) {
+    base::fault_foreign_to_pool(options_.name, this, block, nullptr, block_bytes_);
+  }
+  const std::size_t number = static_cast<std::size_t>(static_cast<char*>(block) - home->begin) / block_bytes_;
+  char* const start = home->begin + number * block_bytes_;
+  if (start != block) {
+    base::fault_foreign_to_pool(options_.name, this, block, start, block_bytes_);
+  }
+  const std::uint64_t bit = std::uint64_t{1} << (number % 64);
+  if ((home->taken[number / 64] & bit) == 0) {
+    base::fault_pool_double_free(options_.name, this, block, block_bytes_);
+  }
+  home->taken[number / 64] &= ~bit;
+}
+
+}  // namespace tarn

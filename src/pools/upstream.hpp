@@ -1,0 +1,39 @@
+// Memory for arenas and pools: from a memory resource, or from whatever heap is current.
+#pragma once
+
+#include <cstddef>
+#include <memory_resource>
+#include <new>
+
+#include <tarn/detail/fast_path.hpp>
+
+namespace tarn::pools {
+
+/// Null when there is no memory. A null `upstream` is the current heap.
+inline void* take_upstream(std::pmr::memory_resource* upstream, std::size_t bytes, std::size_t alignment) {
+  if (upstream == nullptr) {
+    return detail::allocate(detail::local, bytes, alignment);
+  }
+#if defined(__cpp_exceptions)
+  try {
+    return upstream->allocate(bytes, alignment);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+#else
+  return upstream->allocate(bytes, alignment);
+#endif
+}
+
+/// Gives back what take_upstream gave.
+inline void give_upstream(std::pmr::memory_resource* upstream, void* block, std::size_t bytes,
+                          std::size_t alignment) noexcept {
+  detail::mark_allocated(block, bytes);  // as it came
+  if (upstream == nullptr) {
+    detail::deallocate(detail::local, block, bytes, alignment);
+  } else {
+    upstream->deallocate(block, bytes, alignment);
+  }
+}
+
+}  // namespace tarn::pools

@@ -1,0 +1,202 @@
+// Pools of objects: construction, destruction, locks; and operation sequences against an oracle.
+#include <tarn/pool.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <tarn/spin_mutex.hpp>
+
+#include "support/upstream.hpp"
+
+namespace {
+
+struct counted {
+  explicit counted(int value_ = 0) : value(value_) {
+    if (value < 0) {
+      throw std::invalid_argument("negative");
+    }
+    ++alive;
+  }
+  ~counted() { --alive; }
+  counted(const counted&) = delete;
+  counted& operator=(const counted&) = delete;
+
+  int value;
+  std::string text = "a text that is too long to stand in the object itself";
+  static inline int alive = 0;
+};
+
+TEST(pool, creates_and_destroys) {
+  tarn::pool<counted> all;
+  counted* const one = all.create(1);
+  counted* const two = all.create(2);
+  EXPECT_EQ(one->value, 1);
+  EXPECT_EQ(two->value, 2);
+  EXPECT_EQ(counted::alive, 2);
+  all.destroy(one);
+  all.destroy(nullptr);
+  EXPECT_EQ(counted::alive, 1);
+  all.destroy(two);
+  EXPECT_EQ(counted::alive, 0);
+  EXPECT_EQ(all.statistics().in_use, 0u);
+  EXPECT_TRUE(all.is_valid());
+}
+
+TEST(pool, a_constructor_that_throws_costs_no_block) {
+  tarn::pool<counted> all({.limit = 1});
+  EXPECT_THROW(static_cast<void>(all.create(-1)), std::invalid_argument);
+  EXPECT_EQ(all.statistics().in_use, 0u);
+  all.destroy(all.create(1));
+}
+
+TEST(pool, unique_pointers_give_back) {
+  tarn::pool<counted> all;
+  static_assert(sizeof(tarn::pool<counted>::unique) == 2 * sizeof(void*));
+  tarn::pool<counted>::unique held;
+  {
+    auto first = all.make_unique(7);
+    held = std::move(first);
+    EXPECT_EQ(first, nullptr);
+    EXPECT_EQ(held->value, 7);
+  }
+  EXPECT_EQ(counted::alive, 1);
+  held.reset();
+  EXPECT_EQ(counted::alive, 0);
+  EXPECT_EQ(all.statistics().in_use, 0u);
+}
+
+TEST(pool, destroys_what_lives_when_asked) {
+  tarn::pool<counted> all;
+  std::vector<counted*> made;
+  for (int value = 0; value < 1000; ++value) {
+    made.push_back(all.create(value));
+  }
+  for (std::size_t at = 0; at < made.size(); at += 3) {
+    all.destroy(made[at]);
+  }
+  EXPECT_EQ(counted::alive, 666);
+  all.destroy_all();
+  EXPECT_EQ(counted::alive, 0);
+  EXPECT_EQ(all.statistics().in_use, 0u);
+  all.destroy(all.create(5));
+}
+
+struct alignas(256) wide {
+  char bytes[300];
+};
+
+TEST(pool, honours_the_alignment_of_its_type) {
+  tarn::pool<wide> all;
+  for (int at = 0; at < 50; ++at) {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(all.create()) % 256, 0u);
+  }
+}
+
+TEST(pool, a_small_type_is_no_larger_than_a_pointer) {
+  tarn::pool<char> all({.first_chunk = 100});
+  for (int at = 0; at < 100; ++at) {
+    *all.create() = 'x';
+  }
+  EXPECT_EQ(all.statistics().chunks, 1u);
+}
+
+// Random operations; what is in the pool and what the pool says are compared after each.
+TEST(pool, sequences_agree_with_an_oracle) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    std::minstd_rand random(seed);
+    support::upstream memory;
+    tarn::pool<counted> tested({.upstream = &memory, .first_chunk = 1 + seed % 5, .step = seed % 3 * 4});
+    std::map<counted*, int> oracle;
+    for (int step = 0; step < 3000; ++step) {
+      const auto what = static_cast<unsigned>(random() % 100);
+      const bool growing = step / 500 % 2 == 0;
+      if (what < (growing ? 60u : 35u)) {
+        const int value = static_cast<int>(random() % 1000);
+        ASSERT_TRUE(oracle.emplace(tested.create(value), value).second) << "handed out twice";
+      } else if (what < 97) {
+        if (!oracle.empty()) {
+          auto at = oracle.begin();
+          std::advance(at, static_cast<std::ptrdiff_t>(random() % std::min<std::size_t>(oracle.size(), 50)));
+          ASSERT_EQ(at->first->value, at->second);
+          tested.destroy(at->first);
+          oracle.erase(at);
+        }
+      } else if (what == 97) {
+        tested.reserve(random() % 500);
+      } else if (step % 10 == 0) {
+        tested.destroy_all();
+        oracle.clear();
+      }
+      ASSERT_EQ(tested.statistics().in_use, oracle.size());
+      ASSERT_EQ(counted::alive, static_cast<int>(oracle.size()));
+      if (step % 50 == 0) {
+        ASSERT_TRUE(tested.is_valid());
+      }
+    }
+    tested.destroy_all();
+  }
+}
+
+template <class Mutex>
+class pool_with_lock : public testing::Test {};
+using locks = testing::Types<std::mutex, tarn::spin_mutex>;
+TYPED_TEST_SUITE(pool_with_lock, locks);
+
+TYPED_TEST(pool_with_lock, serves_many_threads) {
+  tarn::pool<std::uint64_t, TypeParam> shared({.first_chunk = 4});
+  std::atomic<bool> wrong{false};
+  std::vector<std::thread> threads;
+  for (std::uint64_t id = 1; id <= 4; ++id) {
+    threads.emplace_back([&, id] {
+      std::vector<std::uint64_t*> mine;
+      for (std::uint64_t round = 0; round < 3000; ++round) {
+        if (round % 7 < 4) {
+          mine.push_back(shared.create(id << 32 | round));
+        } else if (!mine.empty()) {
+          wrong = wrong || *mine.back() >> 32 != id;
+          shared.destroy(mine.back());
+          mine.pop_back();
+        }
+      }
+      for (std::uint64_t* const each : mine) {
+        wrong = wrong || *each >> 32 != id;
+        shared.destroy(each);
+      }
+    });
+  }
+  for (std::thread& each : threads) {
+    each.join();
+  }
+  EXPECT_FALSE(wrong);
+  EXPECT_EQ(shared.statistics().in_use, 0u);
+  EXPECT_TRUE(shared.is_valid());
+}
+
+// More threads than processors, and all of them want it: everybody gets there.
+TEST(spin_mutex, does_not_collapse_when_threads_outnumber_cores) {
+  tarn::spin_mutex lock;
+  int count = 0;
+  std::vector<std::thread> threads;
+  for (int id = 0; id < 16; ++id) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 1000; ++round) {
+        const std::lock_guard<tarn::spin_mutex> hold(lock);
+        ++count;
+      }
+    });
+  }
+  for (std::thread& each : threads) {
+    each.join();
+  }
+  EXPECT_EQ(count, 16'000);
+}
+
+}  // namespace
