@@ -64,6 +64,15 @@ std::size_t header_bytes(std::size_t blocks, std::size_t alignment) noexcept {
   return base::align_up(offsetof(pool_chunk, taken) + words * sizeof(std::uint64_t), chunk_alignment(alignment));
 }
 
+/// A handful of addresses; a call of memcpy, which the loop would become, costs more than it.
+void** copy_few(void* const* from, std::size_t count, void** to) noexcept {
+  for (; count != 0; --count) {
+    *to++ = *from++;
+    asm("" : "+r"(from));
+  }
+  return to;
+}
+
 /// A free block while the free ones are sorted.
 struct free_link {
   free_link* next;
@@ -171,7 +180,7 @@ bool fixed_pool::refill() noexcept {
       pool_carrier* const from = carriers_;
       detail::mark_allocated(from, block_bytes_);
       carriers_ = from->next;
-      to = std::copy_n(from->blocks, carrier_blocks_ - 1, to);
+      to = copy_few(from->blocks, carrier_blocks_ - 1, to);
       detail::mark_free(from, block_bytes_);
       *to++ = from;
       carried_ -= carrier_blocks_;
@@ -216,7 +225,7 @@ void fixed_pool::spill(void* block) noexcept {
   for (void** from = bottom; from != bottom + moved; from += carrier_blocks_) {
     auto* const made = static_cast<pool_carrier*>(from[carrier_blocks_ - 1]);
     detail::mark_allocated(made, block_bytes_);
-    std::copy_n(from, carrier_blocks_ - 1, made->blocks);
+    copy_few(from, carrier_blocks_ - 1, made->blocks);
     made->next = carriers_;
     detail::mark_free(made, block_bytes_);
     carriers_ = made;
