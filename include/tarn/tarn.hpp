@@ -6,8 +6,11 @@
 #include <tarn/arena_string.hpp>
 #include <tarn/fixed_pool.hpp>
 #include <tarn/heap.hpp>
+#include <tarn/object_cache.hpp>
 #include <tarn/pool.hpp>
 #include <tarn/pooled.hpp>
+#include <tarn/recycle.hpp>
 #include <tarn/spin_mutex.hpp>
 #include <tarn/statistics.hpp>
+#include <tarn/tokens.hpp>
 #include <tarn/version.hpp>

@@ -128,6 +128,12 @@ void fault_pool_overfull(const char* pool_name, const void* pool, std::size_t fr
   die(message);
 }
 
+void fault_cache_in_use(std::size_t objects) noexcept {
+  line message;
+  message.append("tarn: an object cache ended before ").decimal(objects).append(" of its objects, still in use");
+  die(message);
+}
+
 void fault_cannot_throw(std::size_t bytes) noexcept {
   line message;
   message.append("tarn: operator new(").decimal(bytes);

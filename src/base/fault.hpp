@@ -33,6 +33,8 @@ namespace tarn::base {
 /// More blocks are free than there are: some were freed twice, or are another pool's.
 [[noreturn]] void fault_pool_overfull(const char* pool_name, const void* pool, std::size_t free_blocks,
                                       std::size_t capacity) noexcept;
+/// An object cache ended while this many of its objects were with their holders.
+[[noreturn]] void fault_cache_in_use(std::size_t objects) noexcept;
 /// operator new found no memory, and there is no C++ runtime to throw with.
 [[noreturn]] void fault_cannot_throw(std::size_t bytes) noexcept;
 

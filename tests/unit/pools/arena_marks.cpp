@@ -113,6 +113,20 @@ TEST(arena_marks, at_every_place_of_a_chunk) {
   }
 }
 
+// Upstream has just enough for the record: it must still be where the arena goes on.
+TEST(arena_marks, in_a_chunk_without_other_room) {
+  support::upstream up;
+  arena request({.upstream = &up, .first_chunk = 256});
+  std::memset(request.allocate(180), 1, 180);
+  up.fail_request(1);  // the chunk that would be larger
+  const auto here = request.mark();
+  ASSERT_EQ(up.refused(), 1u);
+  static_cast<void>(request.allocate(8));
+  request.rewind(here);
+  EXPECT_TRUE(request.is_valid());
+  EXPECT_LE(request.statistics().used_bytes, 180 + tarn::detail::arena_gap);
+}
+
 TEST(arena_marks, a_mark_may_find_no_memory) {
   support::upstream up;
   arena request({.upstream = &up});

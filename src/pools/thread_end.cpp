@@ -1,0 +1,37 @@
+#include <tarn/detail/thread_end.hpp>
+
+#include <utility>
+
+namespace tarn::detail {
+namespace {
+
+constinit thread_local thread_end_task* due = nullptr;
+constinit thread_local bool over = false;
+
+// A C++ destructor and not a pthread key's: those do not run for the main thread. A task that runs may ask for
+// another; it is told that the time is over.
+struct last_duty {
+  ~last_duty() {
+    over = true;
+    while (due != nullptr) {
+      thread_end_task* const task = std::exchange(due, due->next);
+      task->run(task);
+    }
+  }
+  void arm() const noexcept {}
+};
+
+}  // namespace
+
+bool at_thread_end(thread_end_task& task) noexcept {
+  if (over) {
+    return false;
+  }
+  static thread_local last_duty duty;
+  duty.arm();  // its first use in a thread registers the destructor
+  task.next = due;
+  due = &task;
+  return true;
+}
+
+}  // namespace tarn::detail

@@ -1,0 +1,184 @@
+#include <tarn/object_cache.hpp>
+
+#include <gtest/gtest.h>
+
+#include <list>
+#include <optional>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "support/child.hpp"
+
+namespace {
+
+struct counted {
+  counted() { ++alive, ++made; }
+  counted(const counted&) = delete;
+  counted& operator=(const counted&) = delete;
+  ~counted() { --alive; }
+  void clear() { ++cleared; }
+  static inline int alive = 0, made = 0, cleared = 0;
+};
+
+struct parser {
+  std::string text = "as new";
+  int uses = 0;
+};
+
+struct stingy {};
+
+struct unlucky {
+  unlucky() {
+    if (fail) throw std::runtime_error("no");
+  }
+  void clear() {}
+  static inline bool fail = false;
+};
+
+}  // namespace
+
+template <>
+struct tarn::recycling<parser> : tarn::default_recycling<parser> {
+  static constexpr std::size_t most_objects = 2;
+  static void reset(parser& used) noexcept { ++used.uses; }
+  static std::size_t bytes(const parser& used) noexcept { return used.text.size(); }
+};
+
+template <>
+struct tarn::recycling<stingy> : tarn::default_recycling<stingy> {
+  static constexpr std::size_t most_objects = 0;
+  static void reset(stingy&) noexcept {}
+};
+
+template <>
+struct tarn::recycling<std::ostringstream> : tarn::default_recycling<std::ostringstream> {
+  static void reset(std::ostringstream& used) noexcept {
+    used.str({});
+    used.clear();
+  }
+};
+
+namespace {
+
+TEST(object_cache, a_string_keeps_its_capacity) {
+  tarn::object_cache<std::string> lines;
+  const char* before;
+  {
+    auto line = lines.take();
+    line->assign(1000, 'x');
+    before = line->data();
+  }
+  EXPECT_EQ(lines.size(), 1u);
+  const auto line = lines.take();
+  EXPECT_TRUE(line->empty());
+  EXPECT_GE(line->capacity(), 1000u);
+  EXPECT_EQ(line->data(), before);
+}
+
+TEST(object_cache, keeps_so_many_and_no_more) {
+  {
+    tarn::object_cache<counted> cache;
+    {
+      std::vector<tarn::object_cache<counted>::handle> all;
+      for (int each = 0; each < 40; ++each) {
+        all.push_back(cache.take());
+      }
+      EXPECT_EQ(counted::alive, 40);
+    }
+    EXPECT_EQ(counted::alive, 16);
+    EXPECT_EQ(cache.size(), 16u);
+    const int made = counted::made;
+    for (int each = 0; each < 100; ++each) {
+      const auto one = cache.take();
+      const auto other = cache.take();
+      EXPECT_NE(one.get(), other.get());
+    }
+    EXPECT_EQ(counted::made, made);
+    cache.clear();
+    EXPECT_EQ(counted::alive, 0);
+    static_cast<void>(cache.take());
+  }
+  EXPECT_EQ(counted::alive, 0);
+}
+
+TEST(object_cache, one_huge_object_is_not_for_ever) {
+  tarn::object_cache<std::string> lines;
+  lines.take()->reserve(64 * 1024);
+  EXPECT_EQ(lines.size(), 1u) << "as much as is allowed";
+  lines.take()->reserve(64 * 1024 + 1);
+  EXPECT_EQ(lines.size(), 0u);
+  tarn::object_cache<std::vector<double>> rows;
+  rows.take()->reserve(8192);
+  EXPECT_EQ(rows.size(), 1u);
+  rows.take()->reserve(8193);
+  EXPECT_EQ(rows.size(), 0u) << "bytes, not elements";
+}
+
+TEST(object_cache, a_policy_of_its_own) {
+  tarn::object_cache<parser> parsers;
+  parsers.take()->text = "kept";
+  {
+    const auto one = parsers.take(), two = parsers.take(), three = parsers.take();
+    EXPECT_EQ(one->text, "kept");
+    EXPECT_EQ(one->uses, 1);
+    EXPECT_EQ(two->text, "as new");
+  }
+  EXPECT_EQ(parsers.size(), 2u);
+  parsers.clear();
+  parsers.take()->text.assign(70'000, 'x');
+  EXPECT_EQ(parsers.size(), 0u);
+  tarn::object_cache<stingy> nothing;
+  { const auto one = nothing.take(), two = nothing.take(); }
+  EXPECT_EQ(nothing.size(), 0u);
+  tarn::object_cache<std::ostringstream> streams;
+  *streams.take() << "text";
+  EXPECT_EQ(streams.take()->str(), "");
+  tarn::object_cache<std::list<int>> lists;
+  lists.take()->push_back(1);
+  EXPECT_TRUE(lists.take()->empty());
+}
+
+TEST(object_cache, handles_move) {
+  counted::cleared = 0;
+  tarn::object_cache<counted> cache;
+  {
+    auto one = cache.take();
+    counted* const object = one.get();
+    auto two = std::move(one);
+    EXPECT_FALSE(one);  // NOLINT: empty is what is promised
+    EXPECT_EQ(two.get(), object);
+    auto three = cache.take();
+    three = std::move(two);
+    EXPECT_EQ(three.get(), object);
+    EXPECT_EQ(counted::cleared, 1) << "what it held went back";
+    auto& same = three;
+    three = std::move(same);
+    EXPECT_EQ(three.get(), object) << "assigned to itself";
+  }
+  EXPECT_EQ(counted::cleared, 2);
+  EXPECT_EQ(cache.size(), 2u);
+}
+
+TEST(object_cache, a_constructor_that_throws_changes_nothing) {
+  tarn::object_cache<unlucky> cache;
+  unlucky::fail = true;
+  EXPECT_THROW(static_cast<void>(cache.take()), std::runtime_error);
+  unlucky::fail = false;
+  static_cast<void>(cache.take());
+  unlucky::fail = true;
+  static_cast<void>(cache.take());  // a warm one
+  EXPECT_EQ(cache.size(), 1u);
+}
+
+TEST(object_cache, ending_before_what_it_gave_is_a_fault) {
+  EXPECT_EQ(support::in_child([] {
+              std::optional<tarn::object_cache<std::string>> lines(std::in_place);
+              const auto one = lines->take(), two = lines->take();
+              lines.reset();
+            }),
+            support::fault("tarn: an object cache ended before 2 of its objects, still in use"));
+}
+
+}  // namespace

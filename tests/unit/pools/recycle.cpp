@@ -1,0 +1,241 @@
+// The thread's own caches: what is kept, where it goes when handles travel, and how it all ends.
+#include <tarn/recycle.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <tarn/allocator.hpp>
+#include <tarn/heap.hpp>
+#include <tarn/pooled.hpp>
+
+#include "support/worker.hpp"
+
+namespace {
+
+using support::worker;
+
+// A type of its own for each test: each has a cache of its own.
+template <int Test>
+struct counted {
+  counted() { ++alive, ++made; }
+  counted(const counted&) = delete;
+  counted& operator=(const counted&) = delete;
+  ~counted() { --alive; }
+  void clear() {}
+  static inline std::atomic<int> alive = 0, made = 0;
+};
+
+TEST(recycle, a_string_keeps_its_capacity) {
+  const char* before;
+  {
+    auto line = tarn::recycle<std::string>();
+    line->assign(1000, 'x');
+    before = line->data();
+  }
+  {
+    const auto line = tarn::recycle<std::string>();
+    EXPECT_EQ(*line, "");
+    EXPECT_EQ(line->data(), before);
+    const auto inner = tarn::recycle<std::string>();
+    EXPECT_NE(inner.get(), line.get());
+  }
+  tarn::recycler<std::string>::clear();
+  EXPECT_EQ(tarn::recycler<std::string>::size(), 0u);
+}
+
+TEST(recycle, steady_use_makes_no_object) {
+  using object = counted<1>;
+  for (int round = 0; round < 100; ++round) {
+    const auto a = tarn::recycle<object>(), b = tarn::recycle<object>(), c = tarn::recycle<object>();
+  }
+  EXPECT_EQ(object::made, 3);
+  {
+    std::vector<tarn::recycled<object>> many;
+    for (int each = 0; each < 50; ++each) {
+      many.push_back(tarn::recycle<object>());
+    }
+  }
+  EXPECT_EQ(object::alive, 16);
+  EXPECT_EQ(tarn::recycler<object>::size(), 16u);
+}
+
+TEST(recycle, each_thread_has_its_own_and_empties_it) {
+  using object = counted<2>;
+  { const auto mine = tarn::recycle<object>(); }
+  std::vector<std::thread> threads;
+  for (int each = 0; each < 4; ++each) {
+    threads.emplace_back([] {
+      EXPECT_EQ(tarn::recycler<object>::size(), 0u);
+      for (int round = 0; round < 100; ++round) {
+        const auto a = tarn::recycle<object>(), b = tarn::recycle<object>();
+      }
+      EXPECT_EQ(tarn::recycler<object>::size(), 2u);
+    });
+  }
+  for (std::thread& each : threads) {
+    each.join();
+  }
+  EXPECT_EQ(object::alive, 1);
+  EXPECT_EQ(object::made, 9);
+}
+
+TEST(recycle, a_handle_that_travels_ends_where_it_is) {
+  using object = counted<3>;
+  worker other;
+  auto mine = tarn::recycle<object>();
+  other.run([moved = std::make_shared<tarn::recycled<object>>(std::move(mine))]() mutable { moved.reset(); });
+  EXPECT_EQ(tarn::recycler<object>::size(), 0u);
+  other.run([] { EXPECT_EQ(tarn::recycler<object>::size(), 1u); });
+  std::optional<tarn::recycled<object>> its;
+  other.run([&] { its.emplace(tarn::recycle<object>()); });
+  other.end();
+  EXPECT_EQ(object::alive, 1);
+  its.reset();  // the thread that it came from is gone
+  EXPECT_EQ(tarn::recycler<object>::size(), 1u);
+  EXPECT_EQ(object::made, 1);
+}
+
+// What is taken in a scope of another heap must not die with it.
+TEST(recycle, objects_do_not_live_in_the_current_heap) {
+  struct piece : tarn::pooled<piece> {
+    long number = 7;
+    void clear() { number = 8; }
+  };
+  tarn::heap lane;
+  {
+    const tarn::scoped_current use(lane);
+    const auto one = tarn::recycle<piece>();
+    EXPECT_NE(tarn::owner_of(one.get()), &lane);
+  }
+  lane.release();
+  EXPECT_EQ(tarn::recycle<piece>()->number, 8);
+}
+
+// thread_local objects that end before and after the cache, and use it while they do.
+template <int Test>
+struct at_end {
+  using object = counted<Test>;
+  explicit at_end(std::vector<std::size_t>& kept_) : kept(kept_) {}
+  ~at_end() {
+    for (int round = 0; round < 3; ++round) {
+      const auto one = tarn::recycle<object>(), two = tarn::recycle<object>();
+      EXPECT_NE(one.get(), two.get());
+    }
+    kept.push_back(tarn::recycler<object>::size());
+  }
+  std::vector<std::size_t>& kept;
+};
+
+TEST(recycle, thread_local_destructors_in_any_order) {
+  using object = counted<4>;
+  std::vector<std::size_t> kept;
+  std::thread([&kept] {
+    static thread_local at_end<4> ends_last(kept);
+    static_cast<void>(ends_last);
+    { const auto one = tarn::recycle<object>(); }  // arms the end of the cache
+    static thread_local at_end<4> ends_first(kept);
+    static_cast<void>(ends_first);
+  }).join();
+  EXPECT_EQ(kept, (std::vector<std::size_t>{2, 0}));
+  EXPECT_EQ(object::alive, 0);
+}
+
+// The first use of all is in such a destructor.
+TEST(recycle, first_use_in_a_thread_local_destructor) {
+  using object = counted<5>;
+  std::vector<std::size_t> kept;
+  std::thread([&kept] {
+    static thread_local at_end<5> ends_last(kept);
+    static_cast<void>(ends_last);
+  }).join();
+  EXPECT_EQ(kept.size(), 1u);
+  EXPECT_EQ(object::alive, 0);
+}
+
+// A handle in a thread_local: given back after the cache ended.
+TEST(recycle, handles_that_outlive_the_cache) {
+  using object = counted<6>;
+  std::thread([] {
+    static thread_local std::optional<tarn::recycled<object>> held;
+    held.emplace(tarn::recycle<object>());
+    { const auto one = tarn::recycle<object>(); }
+  }).join();
+  EXPECT_EQ(object::alive, 0);
+}
+
+// Objects that themselves hold recycled ones, of the same type and of others.
+struct tree {
+  std::vector<tarn::recycled<tree>> children;
+  std::optional<tarn::recycled<counted<7>>> leaf;
+  void grow(int depth) {
+    leaf.emplace(tarn::recycle<counted<7>>());
+    for (int each = 0; depth > 0 && each < 2; ++each) {
+      children.push_back(tarn::recycle<tree>());
+      children.back()->grow(depth - 1);
+    }
+  }
+  void clear() {
+    children.clear();
+    leaf.reset();
+  }
+};
+
+TEST(recycle, objects_that_hold_recycled_ones) {
+  std::thread([] {
+    int made = 0;
+    for (int round = 0; round < 10; ++round) {
+      tarn::recycle<tree>()->grow(3);  // 15 trees
+      if (round == 0) {
+        made = counted<7>::made;
+      }
+    }
+    EXPECT_EQ(counted<7>::made, made);
+    EXPECT_EQ(tarn::recycler<tree>::size(), 15u);
+    tarn::recycle<tree>()->grow(5);  // 63, most of them destroyed
+    EXPECT_EQ(tarn::recycler<tree>::size(), 16u);
+  }).join();
+  EXPECT_EQ(counted<7>::alive, 0);
+}
+
+// An object that is destroyed at the end of the thread and gives others, to a cache that has ended or not begun.
+struct messy {
+  bool used = false;
+  void clear() { used = true; }
+  ~messy() {
+    if (used) {
+      const auto one = tarn::recycle<messy>();
+      const auto two = tarn::recycle<counted<8>>();
+    }
+  }
+};
+
+TEST(recycle, destructors_of_kept_objects_use_caches) {
+  std::thread([] { const auto one = tarn::recycle<messy>(), two = tarn::recycle<messy>(); }).join();
+  EXPECT_EQ(counted<8>::alive, 0);
+}
+
+TEST(recycle, threads_that_pass_handles_around) {
+  using object = counted<9>;
+  {
+    std::vector<tarn::recycled<object>> queue;
+    worker first, second;
+    for (int round = 0; round < 50; ++round) {
+      first.run([&] {
+        for (int each = 0; each < 20; ++each) {
+          queue.push_back(tarn::recycle<object>());
+        }
+      });
+      second.run([&] { queue.clear(); });
+    }
+  }
+  EXPECT_EQ(object::alive, 0);
+}
+
+}  // namespace
