@@ -33,7 +33,7 @@ void give_back(detail::heap_front*, void* block) noexcept { override::deallocate
 // Whether `block` is one of a size class, and free.
 bool is_free(void* block) noexcept {
   const std::uintptr_t key = detail::key_of(block);
-  return key != 0 && heaps::class_in(key) < detail::class_count && heaps::is_marked(block);
+  return block != nullptr && key != 0 && heaps::class_in(key) < detail::class_count && heaps::is_marked(block);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ fi""",
     "sudo": '[ "${FAKE_SUDO:-yes}" = yes ] || exit 1; [ "$1" = -n ] && shift; exec "$@"',
     "cmake": "",
     "ctest": 'echo "100% tests passed"',
-    "python3": "",
+    "python3": 'pwd >"$MACHINE/where"',
 }
 NOTED = {"apt-get", "cmake", "ctest", "python3"}
 
@@ -46,7 +46,7 @@ class Dev(unittest.TestCase):
         self.path.mkdir()
         shutil.copy(PROJECT / "dev", self.project)
         (self.project / "packages.txt").write_text(
-            "# Words.\nbuild: one two three\ntest:\ndemo:\npeers: maybe?\ncheck:\nclang: four\n", encoding="utf-8")
+            "# Words.\nbuild: one two three\ntest:\ndemo:\nbench: one\npeers: maybe?\ncheck:\nclang: four\n", encoding="utf-8")
         for name in TOOLS:
             (self.path / name).symlink_to(shutil.which(name))
         for name, body in STAND_INS.items():
@@ -121,7 +121,7 @@ class Dev(unittest.TestCase):
         self.assertEqual(self.installed(), ["update"])
         self.assertIn("== Going on without maybe", output)
         self.assertEqual(self.calls("python3"),
-                         [f"python3 bench/run.py --build {self.project}/build/release --json"])
+                         [f"python3 {self.project}/bench/run.py --build {self.project}/build/release --json"])
 
     def test_plain_user_installs_through_sudo(self):
         self.file("have", "one")
@@ -163,6 +163,11 @@ class Dev(unittest.TestCase):
         self.assertEqual((self.project / "build/test/CTestTestfile.cmake").read_text(encoding="utf-8"),
                          'subdirs("../dev")\nsubdirs("../asan")\nsubdirs("../tsan")\nsubdirs("../release")\n')
 
+    def test_files_that_a_command_names_lie_where_the_caller_stands(self):
+        for command in "bench", "demo":
+            self.dev(command, "--json", "figures.json")
+            self.assertEqual((self.machine / "where").read_text(encoding="utf-8"), f"{self.machine}\n")
+
     def test_install_takes_the_folder_from_where_the_caller_stands(self):
         self.dev("install", "pre fix")
         self.assertEqual(self.calls("cmake")[-1], f"cmake --install {self.project}/build/release --prefix {self.machine}/pre fix")
@@ -188,7 +193,7 @@ class Dev(unittest.TestCase):
         self.assertEqual(self.calls("cmake")[0], f"cmake --preset release -B {folder}/release")
         self.assertTrue(self.calls("cmake")[1].endswith("--target installed"))
         self.assertEqual(self.calls("python3"),
-                         [f"python3 demo/run.py --tarn {folder}/release/lib/libtarn-malloc.so --quick"])
+                         [f"python3 {self.project}/demo/run.py --tarn {folder}/release/lib/libtarn-malloc.so --quick"])
         self.assertFalse((self.project / "build").exists())
 
     def test_wrong_words(self):
