@@ -62,18 +62,23 @@ bool page_map::initialise() noexcept {
 }
 
 void* page_map::map(std::size_t bytes, std::size_t alignment) noexcept {
+  const std::uintptr_t window = detail::page_map.count;
+  const std::uintptr_t units = base::divide_up(bytes, unit_bytes);
+  if (units > window) {
+    return nullptr;  // nowhere, then
+  }
   void* start = platform::map(bytes, alignment);
   if (start == nullptr || cover(start, bytes)) {
     return start;
   }
   platform::unmap(start, bytes);
   // The program has reserved what was free around the window's middle. Ask for
-  // places further down, and from the top again, wherever the last one was found.
+  // places further down, and from the top again, wherever the last one was found. What
+  // is large has few places to be.
   static constinit std::atomic<std::uintptr_t> asked{0};
-  constexpr int most_wishes = 64;
-  const std::uintptr_t window = detail::page_map.count;
-  const std::uintptr_t step = window / most_wishes;
-  for (int wish = 0; wish < most_wishes; ++wish) {
+  constexpr std::uintptr_t most_wishes = 64;
+  const std::uintptr_t step = units > window / most_wishes ? units : window / most_wishes;
+  for (std::uintptr_t wish = 0; wish < window / step; ++wish) {
     const std::uintptr_t unit = (asked.load(std::memory_order_relaxed) + window / 2) % window;
     const std::uintptr_t at = (detail::page_map.first + unit) << detail::unit_shift;
     start = platform::map(bytes, alignment, reinterpret_cast<void*>(at));
@@ -81,7 +86,7 @@ void* page_map::map(std::size_t bytes, std::size_t alignment) noexcept {
       return nullptr;
     }
     if (cover(start, bytes)) {
-      asked.fetch_add(bytes >> detail::unit_shift, std::memory_order_relaxed);
+      asked.fetch_add(units, std::memory_order_relaxed);
       return start;
     }
     platform::unmap(start, bytes);

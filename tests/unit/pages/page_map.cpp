@@ -126,6 +126,15 @@ TEST_F(page_map_test, marks_the_first_unit_of_a_large_block_and_its_inside) {
   EXPECT_EQ(detail::key_of(address_of(unit + 4)), 0u);
 }
 
+TEST_F(page_map_test, asks_for_no_more_places_than_there_can_be) {
+  const std::size_t window = (end - first) * unit_bytes;
+  fake::map_near(reinterpret_cast<void*>((first << detail::unit_shift) - window), true);  // never inside
+  EXPECT_EQ(page_map::map(window + unit_bytes, unit_bytes), nullptr);
+  EXPECT_EQ(fake::kernel_calls(), 0u);
+  EXPECT_EQ(page_map::map(window / 4, unit_bytes), nullptr);
+  EXPECT_LE(fake::kernel_calls(), 2u * (1 + 4));  // mapped and unmapped, each
+}
+
 // The mark of a large block is above every class, so that no fast path takes it for one.
 TEST_F(page_map_test, marks_are_no_classes) {
   static_assert(pages::large_mark >= detail::class_count && pages::interior_mark >= detail::class_count);
