@@ -1,5 +1,6 @@
 #include "front/statistics.hpp"
 
+#include <cstring>
 #include <span>
 
 #include "base/options.hpp"
@@ -27,10 +28,19 @@ class busiest_heaps {
     }
     rows_[at] = row;
   }
+  /// Heaps may be renamed when the registry's lock is open again: copies the names.
+  void keep_names() noexcept {
+    for (std::size_t at = 0; at < count_; ++at) {
+      const std::string_view name = rows_[at].name;
+      std::memcpy(names_[at], name.data(), name.size());
+      rows_[at].name = {names_[at], name.size()};
+    }
+  }
   std::span<const heap_row> rows() const noexcept { return {rows_, count_}; }
 
  private:
   heap_row rows_[most_heap_rows];
+  char names_[most_heap_rows][sizeof heaps::heap::name];
   std::size_t count_ = 0;
 };
 
@@ -60,16 +70,20 @@ void print_now() noexcept {
   busiest_heaps busiest;
   heap_peaks peaks(base::current_options().initial);
   const process_statistics now = process_now();
-  const platform::locked hold(heaps::registry::lock());  // names change under it
-  heaps::registry::for_all([&](const heaps::heap& each) {
-    const bool owned = each.state.load(std::memory_order_relaxed) == heaps::ownership::owned;
-    busiest.offer({.name = each.name,
-                   .thread = owned ? each.owner_thread.load(std::memory_order_relaxed) : 0,
-                   .statistics = each.statistics()});
-    if (each.space == &heaps::central() && !each.shared) {
-      peaks.add(each.run_peak_bytes.load(std::memory_order_relaxed));
-    }
-  });
+  {
+    const platform::locked hold(heaps::registry::lock());  // names change under it
+    heaps::registry::for_all([&](const heaps::heap& each) {
+      const bool owned = each.state.load(std::memory_order_relaxed) == heaps::ownership::owned;
+      busiest.offer({.name = each.name,
+                     .thread = owned ? each.owner_thread.load(std::memory_order_relaxed) : 0,
+                     .statistics = each.statistics()});
+      if (each.space == &heaps::central() && !each.shared) {
+        peaks.add(each.run_peak_bytes.load(std::memory_order_relaxed));
+      }
+    });
+    busiest.keep_names();
+  }
+  // Not under the lock: whoever reads the report may be slow, or need memory first.
   print_statistics(base::current_options(), now, busiest.rows(), peaks.result(now.peak_footprint_bytes));
 }
 
