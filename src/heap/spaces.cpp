@@ -50,12 +50,12 @@ void spaces::destroy(pages::space* gone) noexcept {
 }
 
 void spaces::lock_all() noexcept {
-  mutex.lock();
-  for_used([](platform::mutex& each) { each.lock(); });
+  mutex.lock_for_fork();
+  for_used([](platform::mutex& each) { each.lock_for_fork(); });
 }
 void spaces::unlock_all() noexcept {
-  for_used([](platform::mutex& each) { each.unlock(); });
-  mutex.unlock();
+  for_used([](platform::mutex& each) { each.unlock_after_fork(); });
+  mutex.unlock_after_fork();
 }
 void spaces::reset_all() noexcept {
   for_used([](platform::mutex& each) { each.reset(); });

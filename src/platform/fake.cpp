@@ -462,6 +462,8 @@ std::uint32_t thread_number() noexcept { return static_cast<std::uint32_t>(getti
 std::size_t address_space_limit() noexcept { return address_space.load(std::memory_order_relaxed); }
 std::size_t physical_memory() noexcept { return memory.load(std::memory_order_relaxed); }
 
+std::uintptr_t thread_token() noexcept { return static_cast<std::uintptr_t>(pthread_self()); }
+
 void wait(const std::uint32_t* word, std::uint32_t expected) noexcept {
   const errno_kept keep;
   call_counters::count(kernel_calls);

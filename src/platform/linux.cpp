@@ -4,6 +4,7 @@
 // sets it once, in front/. So every call here restores it.
 #include "platform/platform.hpp"
 
+#include <pthread.h>
 #include <cerrno>
 #include <climits>
 
@@ -182,6 +183,8 @@ std::uint64_t now_ms() noexcept {
 }
 
 std::uint32_t thread_number() noexcept { return static_cast<std::uint32_t>(gettid()); }
+
+std::uintptr_t thread_token() noexcept { return static_cast<std::uintptr_t>(pthread_self()); }
 
 std::size_t address_space_limit() noexcept {
   rlimit limit;

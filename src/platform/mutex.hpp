@@ -3,13 +3,47 @@
 
 #include <tarn/spin_mutex.hpp>
 
+#include "platform/platform.hpp"
+
 namespace tarn::platform {
 
-/// Usable before main, and resettable in a forked child.
+/// Usable before main, and ready for fork.
 class mutex : public spin_mutex {
  public:
-  /// For the child of a fork, where no other thread lives.
-  void reset() noexcept { state_.store(open, std::memory_order_relaxed); }
+  void lock() noexcept {
+    // relaxed: the word is written by the holder only, so only its own thread finds itself.
+    if (!try_lock() && forking_.load(std::memory_order_relaxed) != thread_token()) {
+      spin_mutex::lock();
+    }
+  }
+
+  void unlock() noexcept {
+    if (forking_.load(std::memory_order_relaxed) == 0) {  // else of a second lock, by the thread that forks
+      spin_mutex::unlock();
+    }
+  }
+
+  /// As lock, but this thread may then lock again, and unlock as often: fork handlers of
+  /// others run while it is held, and may allocate (thread/fork.cpp).
+  void lock_for_fork() noexcept {
+    lock();
+    forking_.store(thread_token(), std::memory_order_relaxed);
+  }
+  /// In the parent. Nothing, if the lock came into being after lock_for_fork.
+  void unlock_after_fork() noexcept {
+    if (forking_.load(std::memory_order_relaxed) != 0) {
+      forking_.store(0, std::memory_order_relaxed);
+      spin_mutex::unlock();
+    }
+  }
+  /// In the child, where no other thread lives.
+  void reset() noexcept {
+    forking_.store(0, std::memory_order_relaxed);
+    state_.store(open, std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<std::uintptr_t> forking_{0};  ///< thread_token of a holder who forks
 };
 
 /// Holds a lock for a scope; std::lock_guard without <mutex>'s weight.

@@ -55,6 +55,10 @@ std::uint64_t now_ms() noexcept;
 /// The kernel's number of the calling thread, as tools show it.
 std::uint32_t thread_number() noexcept;
 
+/// Not 0, not the same for two threads at a time, and the same in a forked child; costs
+/// no system call.
+std::uintptr_t thread_token() noexcept;
+
 /// Limit of the process's address space in bytes; 0 when there is none.
 std::size_t address_space_limit() noexcept;
 /// Bytes of memory in this machine.

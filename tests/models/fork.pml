@@ -6,7 +6,10 @@
  * do under it, src/heap/spaces.cpp, src/pages/space.cpp (with the page map, and the records of single mappings
  * whose lock is taken nowhere else), magazine_stock (src/heap/magazine.cpp), src/pages/metadata.cpp.
  *
- * Mutants: SPACES_OPEN does not hold the lock of the list of spaces; PROCESS_LATE takes the process heap after the
+ * A forker may have a fork handler from before the engine's: it runs while all locks are held, and may take any of
+ * them again (platform::mutex::lock_for_fork).
+ *
+ * Mutants: HELD_ONCE does not let it; SPACES_OPEN does not hold the lock of the list of spaces; PROCESS_LATE takes the process heap after the
  * registry; PAGE_MAP_EARLY takes the page map before the spaces. */
 
 #define PROCESS 0             /* the shared heap's */
@@ -21,9 +24,29 @@
 #define LOCKS 9
 
 byte holder[LOCKS];           /* 0: nobody */
+bool forking[LOCKS];          /* the holder forks */
 
+#ifdef HELD_ONCE
 inline lock(which) { atomic { holder[which] == 0 -> holder[which] = _pid } }
-inline unlock(which) { assert(holder[which] == _pid); holder[which] = 0 }
+#else
+inline lock(which) {
+  atomic {
+    if
+    :: holder[which] == 0 -> holder[which] = _pid
+    :: forking[which] && holder[which] == _pid
+    fi
+  }
+}
+#endif
+inline unlock(which) {
+  assert(holder[which] == _pid);
+  if
+  :: forking[which]
+  :: else -> holder[which] = 0
+  fi
+}
+inline lock_for_fork(which) { lock(which); forking[which] = true }
+inline unlock_after_fork(which) { forking[which] = false; unlock(which) }
 inline touch(which) { lock(which); unlock(which) }
 
 /* A choice is made before the lock is asked for: `:: true ->` goes first, or spin would choose what is free. */
@@ -78,41 +101,46 @@ proctype worker() {
 proctype forker() {
   byte which;
 #ifdef PROCESS_LATE
-  lock(REGISTRY);
-  lock(PROCESS);
+  lock_for_fork(REGISTRY);
+  lock_for_fork(PROCESS);
 #else
-  lock(PROCESS);
-  lock(REGISTRY);
+  lock_for_fork(PROCESS);
+  lock_for_fork(REGISTRY);
 #endif
 #ifndef SPACES_OPEN
-  lock(SPACES);
+  lock_for_fork(SPACES);
 #endif
 #ifdef PAGE_MAP_EARLY
-  lock(PAGE_MAP);
+  lock_for_fork(PAGE_MAP);
 #endif
-  lock(OBJECT);
-  lock(CENTRAL);
+  lock_for_fork(OBJECT);
+  lock_for_fork(CENTRAL);
 #ifndef PAGE_MAP_EARLY
-  lock(PAGE_MAP);
+  lock_for_fork(PAGE_MAP);
 #endif
-  lock(MAGAZINES);
-  lock(METADATA);
+  lock_for_fork(MAGAZINES);
+  lock_for_fork(METADATA);
+  if                          /* a handler from before */
+  :: true -> lock(PROCESS); use_heap(); unlock(PROCESS)
+  :: true -> use_object()
+  :: skip
+  fi;
   atomic {                    /* fork() */
     do
     :: which < LOCKS -> assert(holder[which] == 0 || holder[which] == _pid); which++
     :: else -> break
     od
   };
-  unlock(METADATA);
-  unlock(MAGAZINES);
-  unlock(PAGE_MAP);
-  unlock(CENTRAL);
-  unlock(OBJECT);
+  unlock_after_fork(METADATA);
+  unlock_after_fork(MAGAZINES);
+  unlock_after_fork(PAGE_MAP);
+  unlock_after_fork(CENTRAL);
+  unlock_after_fork(OBJECT);
 #ifndef SPACES_OPEN
-  unlock(SPACES);
+  unlock_after_fork(SPACES);
 #endif
-  unlock(REGISTRY);
-  unlock(PROCESS)
+  unlock_after_fork(REGISTRY);
+  unlock_after_fork(PROCESS)
 }
 
 init {

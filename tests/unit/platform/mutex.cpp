@@ -30,6 +30,39 @@ TEST(mutex, is_held_by_one) {
   door.unlock();
 }
 
+TEST(mutex, who_forks_may_lock_again) {
+  mutex door;
+  door.lock_for_fork();
+  for (int round = 0; round < 2; ++round) {
+    const locked again(door);
+    const locked and_again(door);
+  }
+  std::thread([&] { EXPECT_FALSE(door.try_lock()); }).join();  // held through all of that
+  std::atomic<bool> inside{false};
+  std::thread waiter([&] {
+    const locked hold(door);
+    inside = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_FALSE(inside);
+  door.unlock_after_fork();
+  waiter.join();
+  EXPECT_TRUE(door.try_lock());
+  door.unlock_after_fork();  // one that no fork holds stays as it is
+  EXPECT_FALSE(door.try_lock());
+  door.unlock();
+}
+
+TEST(mutex, is_open_in_the_child_of_who_forked) {
+  mutex door;
+  door.lock_for_fork();
+  door.reset();
+  EXPECT_TRUE(door.try_lock());
+  std::thread([&] { EXPECT_FALSE(door.try_lock()); }).join();
+  door.unlock();
+  EXPECT_TRUE(door.try_lock());
+}
+
 TEST(mutex, costs_no_system_call_without_contention) {
   mutex door;
   fake::reset();

@@ -1,5 +1,6 @@
 // The child of a fork has one thread and a copy of all heaps.
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <thread>
@@ -23,8 +24,31 @@ using support::ending;
 using support::in_child;
 using support::worker;
 
+// Handlers from before the engine's: they run while it holds its locks.
+void use_everything_once();
+bool handlers_are_on = false;
+void handler() {
+  if (handlers_are_on) {
+    use_everything_once();
+  }
+}
+[[gnu::constructor(101)]] void install_first() {
+  static_cast<void>(platform::fake::outstanding_bytes());  // its handlers stand for the kernel: before all others
+  pthread_atfork(handler, handler, handler);
+}
+
 void* take(std::size_t bytes) { return detail::allocate(detail::local, bytes, 16); }
 void give(void* block) { detail::deallocate(detail::local, block); }
+
+void use_everything_once() {
+  for (std::size_t bytes = 16; bytes < 3'000'000; bytes = bytes * 5 / 4) {
+    give(take(bytes));
+  }
+  global().deallocate(global().allocate(100));
+  tarn::heap object;
+  EXPECT_NE(object.allocate(100), nullptr);
+  front::trim();
+}
 
 TEST(fork, the_child_goes_on_with_its_heap) {
   void* const block = take(64);
@@ -116,6 +140,33 @@ TEST(fork, every_lock_is_open_in_the_child_and_in_the_parent) {
     EXPECT_EQ(in_child(use_everything), ending{});
     EXPECT_EQ(use_everything(), 0);
   }
+}
+
+TEST(fork, handlers_from_before_may_allocate_while_all_locks_are_held) {
+  std::atomic<bool> over{false};
+#if !TARN_ADDRESS_SANITIZER  // see below
+  std::thread busy([&] {
+    while (!over) {
+      use_everything_once();
+    }
+  });
+#endif
+  handlers_are_on = true;
+  for (int round = 0; round < 5; ++round) {
+    EXPECT_EQ(in_child([] {
+                alarm(20);
+                use_everything_once();
+                return heaps::central().is_valid() ? 0 : 1;
+              }),
+              ending{});
+  }
+  handlers_are_on = false;
+  over = true;
+#if !TARN_ADDRESS_SANITIZER
+  busy.join();
+#endif
+  use_everything_once();
+  EXPECT_TRUE(heaps::central().is_valid());
 }
 
 TEST(fork, a_child_of_a_child) {
