@@ -25,7 +25,11 @@ found_block find_block(const char* entry, const void* address) noexcept {
   // writes, is read only where it must be.
   const pages::class_shape& shape = pages::shapes.of[index];
   if (shape.units != 1 || !pages::may_start_at(address, index)) {
-    const char* const first = home->block(home->number_of(address));
+    const std::size_t number = home->number_of(address);
+    if (number >= home->capacity) [[unlikely]] {
+      base::fault_foreign_pointer(entry, address);  // in the rest behind the last block
+    }
+    const char* const first = home->block(number);
     if (first != address) [[unlikely]] {
       base::fault_misaligned(entry, address, first, home->bytes);
     }

@@ -63,28 +63,37 @@ struct class_shapes {
 };
 inline constexpr class_shapes shapes;
 
-/// Whether a block of a class may start at an address, by its offset in a unit: in
-/// a slab of one unit that must be a multiple of the block size, in a larger one
-/// (blocks above 8 KiB) of what size and unit have in common. offset * factor, modulo
-/// 2^32, is below factor for multiples only (D. Lemire, O. Kaser, N. Kurz, "Faster
-/// Remainder by Direct Computation", 2019). The slab checks the rest when it gets the
-/// block back.
+/// Whether a block of a class may start at an address, by its offset in a unit. In a
+/// slab of one unit that must be a multiple of the block size, and not the one behind
+/// the last block; in a larger one (blocks above 8 KiB) a multiple of what size and unit
+/// have in common, and the slab checks the rest when it gets the block back. With
+/// factor = ⌊2^32 / step⌋ + 1, offset * factor, modulo 2^32, is small for multiples only
+/// (D. Lemire, O. Kaser, N. Kurz, "Faster Remainder by Direct Computation", 2019), and
+/// grows with them: k * step gives k * (factor * step - 2^32).
 struct start_table {
-  std::uint32_t factor[detail::class_count];
-  consteval start_table() noexcept : factor{} {
+  struct {
+    std::uint32_t factor;
+    std::uint32_t limit;  ///< of the product
+  } of[detail::class_count];
+  consteval start_table() noexcept : of{} {
     for (detail::size_class index = 0; index < detail::class_count; ++index) {
       const class_shape shape = shape_of(index);
-      const std::size_t step =
-          shape.units == 1 ? shape.block_bytes : std::gcd(std::size_t{shape.block_bytes}, unit_bytes);
-      factor[index] = static_cast<std::uint32_t>((std::uint64_t{1} << 32) / step) + 1;
+      const std::uint64_t step = shape.units == 1 ? shape.block_bytes : std::gcd(shape.block_bytes, unit_bytes);
+      const std::uint64_t factor = (std::uint64_t{1} << 32) / step + 1;
+      const std::uint64_t grows_by = factor * step - (std::uint64_t{1} << 32);
+      const std::uint64_t limit = shape.units == 1 ? shape.capacity * grows_by : factor;
+      if (factor >> 32 != 0 || limit > factor || ((unit_bytes - 1) / step + 1) * grows_by >= factor) {
+        __builtin_unreachable();  // not a constant expression: the build stops here
+      }
+      of[index].factor = static_cast<std::uint32_t>(factor);
+      of[index].limit = static_cast<std::uint32_t>(limit);
     }
   }
 };
 inline constexpr start_table starts;
 [[gnu::always_inline]] inline bool may_start_at(const void* block, detail::size_class index) noexcept {
   const auto offset = static_cast<std::uint16_t>(reinterpret_cast<std::uintptr_t>(block));
-  const std::uint32_t factor = starts.factor[index];
-  return offset * factor < factor;
+  return offset * starts.of[index].factor < starts.of[index].limit;
 }
 
 /// Written by the owner of the slab only. Invariant:

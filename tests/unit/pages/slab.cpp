@@ -209,6 +209,17 @@ TEST_F(slab_test, a_pointer_behind_the_last_block_is_a_fault) {
   EXPECT_GT(with_rest, 12);
 }
 
+TEST(starts, are_known_by_the_offset_in_slabs_of_one_unit) {
+  for (size_class index = 0; index < detail::class_count; ++index) {
+    const pages::class_shape& shape = pages::shapes.of[index];
+    for (std::size_t offset = 0; offset < pages::unit_bytes; ++offset) {
+      const bool starts = offset % shape.block_bytes == 0 && offset / shape.block_bytes < shape.capacity;
+      const bool may = pages::may_start_at(reinterpret_cast<const void*>((std::size_t{7} << 32) + offset), index);
+      ASSERT_TRUE(shape.units == 1 ? may == starts : may || offset != 0) << shape.block_bytes << " at " << offset;
+    }
+  }
+}
+
 TEST_F(slab_test, is_valid_sees_what_is_broken) {
   for (const size_class index : {size_class{0}, size_class{20}, class_count - 1}) {
     slab& broken = make(index);
