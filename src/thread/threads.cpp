@@ -22,9 +22,15 @@ namespace {
 
 using heaps::registry;
 
-// As early as the loader lets it be: before other constructors start threads, and
-// before the program's own fork handlers, which may allocate.
-[[gnu::constructor(101)]] void early() noexcept { initialise(); }
+constinit char** environment = nullptr;
+
+// As early as the loader lets it be: before other constructors start threads or install
+// fork handlers (thread/fork.cpp). The drop-in comes before the C library's own
+// constructor, which sets `environ`.
+[[gnu::constructor(101)]] void early(int, char**, char** given) noexcept {
+  environment = given;
+  initialise();
+}
 
 enum class stage : int { nothing, started, ready, failed };
 constinit std::atomic<stage> progress{stage::nothing};
@@ -48,7 +54,7 @@ void leave(void* of) noexcept {
 
 bool set_up() noexcept {
   base::options& options = base::process_options;
-  base::load_from_environment(options, environ, report);
+  base::load_from_environment(options, environ != nullptr ? environ : environment, report);
   if (!pages::page_map::initialise()) {
     return false;
   }
@@ -76,9 +82,13 @@ bool set_up() noexcept {
   return true;
 }
 
-// A plugin with this library inside may be unloaded while threads go on.
+// A plugin with this library inside should be linked with -z nodelete, as the package's
+// link options have it. One that is not may be unloaded while threads go on: their ends
+// must not call what is gone. The key may be another library's from here on, and what is
+// destroyed later still allocates: with the process's heap.
+constinit std::atomic<bool> unloaded{false};
 [[gnu::destructor]] void unload() noexcept {
-  if (progress.load(std::memory_order_acquire) == stage::ready) {
+  if (progress.load(std::memory_order_acquire) == stage::ready && !unloaded.exchange(true)) {
     pthread_key_delete(exit_key);
   }
 }
@@ -114,6 +124,9 @@ heaps::heap* start() noexcept {
   if (!initialise()) {
     return nullptr;
   }
+  if (unloaded.load(std::memory_order_relaxed)) {
+    return process;
+  }
   if (base::current_options().guard) {
     detail::local = process;  // one heap for all, so that no free has to wait to be checked
     return process;
@@ -143,6 +156,8 @@ heaps::heap* start() noexcept {
   return own;
 }
 
-heaps::heap* own_heap() noexcept { return static_cast<heaps::heap*>(pthread_getspecific(exit_key)); }
+heaps::heap* own_heap() noexcept {
+  return unloaded.load(std::memory_order_relaxed) ? nullptr : static_cast<heaps::heap*>(pthread_getspecific(exit_key));
+}
 
 }  // namespace tarn::threads

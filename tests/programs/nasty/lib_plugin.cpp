@@ -1,0 +1,42 @@
+// A plugin with the heaps linked inside, which uses them to its very end.
+#include <pthread.h>
+#include <tarn/tarn.h>
+#include "../check.h"
+
+namespace {
+
+int value = 0;
+pthread_key_t keys[8];
+int taken = 0;
+
+// Runs after the destructors of libtarn.a: other libraries take the keys that became free.
+[[gnu::destructor]] void take_keys() {
+  for (pthread_key_t& each : keys) {
+    CHECK(pthread_key_create(&each, nullptr) == 0 && pthread_setspecific(each, &value) == 0);
+    ++taken;
+  }
+}
+
+// Runs last. The thread that unloads has had no heap so far.
+struct until_the_end {
+  ~until_the_end() {
+    void* const block = tarn_malloc(100);
+    tarn_heap* const lane = tarn_heap_create(nullptr);
+    CHECK(block != nullptr && lane != nullptr);
+    tarn_set_current(lane);
+    tarn_heap_destroy(lane);
+    tarn_free(tarn_malloc(100));
+    tarn_free(block);
+    for (int key = 0; key < taken; ++key) {
+      CHECK(pthread_getspecific(keys[key]) == &value);
+    }
+  }
+} last;
+
+}  // namespace
+
+extern "C" void plugin_works() {
+  for (size_t bytes = 1; bytes < 2000000; bytes *= 3) {
+    tarn_free(tarn_malloc(bytes));
+  }
+}
