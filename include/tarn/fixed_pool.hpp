@@ -62,8 +62,8 @@ inline constexpr std::size_t pool_slots = TARN_SMALL ? 16 : 256;
 struct alignas(pool_slots * sizeof(void*)) pool_magazine {
   void* slots[pool_slots];
 
-  void** bottom() noexcept { return slots + 1; }
-  void** end() noexcept { return slots + pool_slots; }
+  constexpr void** bottom() noexcept { return slots + 1; }
+  constexpr void** end() noexcept { return slots + pool_slots; }
 };
 
 /// What a pool without a magazine has: empty and full at once. Never written.
@@ -71,6 +71,8 @@ extern constinit pool_magazine shut_pool_magazine;
 
 struct pool_chunk;
 struct pool_carrier;
+class shared_blocks;
+struct shared_pools;
 
 }  // namespace detail
 
@@ -136,6 +138,8 @@ class fixed_pool {
   bool is_valid() const noexcept;
 
  private:
+  friend class detail::shared_blocks;
+  friend struct detail::shared_pools;
   template <class Otherwise>
   [[gnu::always_inline]] void* take(Otherwise otherwise) {
     void** const top = top_;
@@ -156,6 +160,9 @@ class fixed_pool {
   void* try_allocate_slow() noexcept;
   void spill(void* block) noexcept;
   bool refill() noexcept;
+  /// Up to `most` free blocks at once, as many as one refill gives; 0: no memory. Not marked, not noted.
+  std::size_t take_many(void** to, std::size_t most) noexcept;
+  void give_many(void* const* blocks, std::size_t count) noexcept;
   bool add_magazine() noexcept;
   bool add_chunk(std::size_t least, std::size_t wanted) noexcept;
   [[noreturn]] void refuse() const;

@@ -10,6 +10,7 @@
 #include <tarn/pool.hpp>
 #include <tarn/pooled.hpp>
 #include <tarn/recycle.hpp>
+#include <tarn/shared_pool.hpp>
 #include <tarn/spin_mutex.hpp>
 #include <tarn/statistics.hpp>
 #include <tarn/tokens.hpp>

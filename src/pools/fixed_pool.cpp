@@ -235,6 +235,29 @@ void fixed_pool::spill(void* block) noexcept {
   *top_++ = block;
 }
 
+std::size_t fixed_pool::take_many(void** to, std::size_t most) noexcept {
+  if (top_[-1] == nullptr && !refill()) {
+    return 0;
+  }
+  const std::size_t count = std::min(most, static_cast<std::size_t>(top_ - magazine_->bottom()));
+  std::copy(top_ - count, top_, to);
+  top_ -= count;
+  return count;
+}
+
+void fixed_pool::give_many(void* const* blocks, std::size_t count) noexcept {
+  while (count != 0) {
+    if (top_ == detail::shut_pool_magazine.end() || top_ == magazine_->end()) {
+      spill(*blocks++);
+      --count;
+    }
+    const std::size_t fitting = std::min(count, static_cast<std::size_t>(magazine_->end() - top_));
+    top_ = std::copy_n(blocks, fitting, top_);
+    blocks += fitting;
+    count -= fitting;
+  }
+}
+
 // ---------------------------------------------------------------- memory
 
 bool fixed_pool::add_magazine() noexcept {
