@@ -8,7 +8,6 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <bit>
 #include <mutex>
 #include <new>
 
@@ -16,28 +15,29 @@
 #include <tarn/heap.hpp>
 
 namespace tarn::detail {
-
-constinit pool_seats no_pool_seats{0, {{0, shut_pool_magazine.end(), nullptr, 0}}};
-constinit thread_local pool_seats* own_pool_seats = &no_pool_seats;
-
 namespace {
 
 constexpr std::size_t half = pool_slots / 2;
-constexpr std::size_t first_batch = 4;
-constexpr std::size_t least_seats = 4;
+constexpr std::uint8_t first_batch = 4;
+constexpr std::size_t last_seat = pool_seats - 1;  ///< shared by all pools that find no other; never taken
 
 using hold = std::lock_guard<spin_mutex>;
 
-std::size_t bytes_of(std::size_t seats) noexcept { return sizeof(pool_seats) + (seats - 1) * sizeof(pool_seat); }
+/// What all threads have that have no seats: never written.
+constinit pool_seat nobodys_seats[pool_seats] = {};
 
-/// A thread's seats, with what ends them.
+/// A thread's seats, and what belongs to them.
 struct seated_thread : thread_end_task {
-  pool_seats* seats = nullptr;
+  pool_seat seats[pool_seats] = {};
+  pool_magazine* magazines[pool_seats] = {};
+  std::uint8_t batches[pool_seats] = {};  ///< blocks of the next refill
 };
-constinit thread_local seated_thread self{};
+constinit thread_local seated_thread* self = nullptr;
 constinit thread_local bool is_over = false;
 
 }  // namespace
+
+constinit thread_local pool_seat* own_pool_seats = nobodys_seats;
 
 /// The pools that there are, by number.
 struct shared_pools {
@@ -51,8 +51,8 @@ struct shared_pools {
     const hold guard(lock);
     made.id_ = ++last_id;
     shared_blocks** link = &first;
-    while (*link != nullptr && (*link)->number_ == made.number_) {
-      ++made.number_;
+    while (*link != nullptr && (*link)->seat_ == made.seat_ && made.seat_ != last_seat) {
+      ++made.seat_;
       link = &(*link)->next_;
     }
     made.next_ = *link;
@@ -82,80 +82,76 @@ struct shared_pools {
     lock.unlock();
   }
 
-  /// What a seat holds goes back to its pool, if that still is.
-  static void empty(pool_seat& seat) noexcept {
-    if (seat.magazine == nullptr) {
-      return;
-    }
+  /// The blocks of a magazine go back to their pool, if that still is.
+  static void give_back(std::uint64_t id, void** blocks, std::size_t count) noexcept {
     const hold guard(lock);
     for (shared_blocks* each = first; each != nullptr; each = each->next_) {
-      if (each->id_ == seat.pool) {
+      if (each->id_ == id) {
         const hold of_pool(each->lock_);
-        each->depot_.give_many(seat.magazine->bottom(), static_cast<std::size_t>(seat.top - seat.magazine->bottom()));
+        each->depot_.give_many(blocks, count);
       }
     }
-    seat.top = seat.magazine->bottom();
   }
 
-  static void end(thread_end_task*) noexcept {
-    pool_seats* const seats = own_pool_seats;
-    own_pool_seats = &no_pool_seats;
+  static void end(thread_end_task* task) noexcept {
+    auto* const ended = static_cast<seated_thread*>(task);
+    own_pool_seats = nobodys_seats;
+    self = nullptr;
     is_over = true;
-    for (std::size_t at = 0; at <= seats->mask; ++at) {
-      pool_seat& seat = seats->at[at];
-      empty(seat);
-      if (seat.magazine != nullptr) {
-        global().deallocate(seat.magazine, sizeof(pool_magazine), alignof(pool_magazine));
+    for (std::size_t at = 0; at < pool_seats; ++at) {
+      if (pool_magazine* const magazine = ended->magazines[at]) {
+        const pool_seat& seat = ended->seats[at];
+        give_back(seat.pool, magazine->bottom(), static_cast<std::size_t>(seat.top - magazine->bottom()));
+        global().deallocate(magazine, sizeof(pool_magazine), alignof(pool_magazine));
       }
     }
-    global().deallocate(seats, bytes_of(seats->mask + 1), alignof(pool_seats));
+    global().deallocate(ended, sizeof(seated_thread), alignof(seated_thread));
   }
 
-  /// Room for the seat of pool `number`. False: no memory, or the thread is ending.
-  static bool make_room(std::size_t number) noexcept {
-    pool_seats* const old = own_pool_seats;
-    const bool is_first = old == &no_pool_seats;
-    if (is_over || (is_first && !at_thread_end(self))) {
+  /// False: no memory, or the thread is ending.
+  static bool sit_down() noexcept {
+    void* const memory = is_over ? nullptr : global().try_allocate(sizeof(seated_thread), alignof(seated_thread));
+    if (memory == nullptr) {
       return false;
     }
-    self.run = end;
-    const std::size_t count = std::bit_ceil(std::max(number + 1, least_seats));
-    auto* const made = static_cast<pool_seats*>(global().try_allocate(bytes_of(count), alignof(pool_seats)));
-    if (made == nullptr) {
+    auto* const made = ::new (memory) seated_thread;
+    made->run = end;
+    if (!at_thread_end(*made)) {
+      is_over = true;
+      global().deallocate(made, sizeof(seated_thread), alignof(seated_thread));
       return false;
     }
-    made->mask = count - 1;
-    std::fill_n(made->at, count, no_pool_seats.at[0]);
-    if (!is_first) {
-      std::copy_n(old->at, old->mask + 1, made->at);
-      global().deallocate(old, bytes_of(old->mask + 1), alignof(pool_seats));
-    }
-    own_pool_seats = made;
+    self = made;
+    own_pool_seats = made->seats;
     return true;
   }
 
-  /// The calling thread's seat in a pool; null when it can have none.
-  static pool_seat* seat_of(const shared_blocks& pool) noexcept {
-    if (pool.number_ > own_pool_seats->mask || own_pool_seats == &no_pool_seats) {
-      if (!make_room(pool.number_)) {
-        return nullptr;
-      }
+  /// The calling thread's place in a pool; null when it can have none.
+  struct place {
+    pool_seat* seat = nullptr;
+    pool_magazine* magazine = nullptr;
+    std::uint8_t* batch = nullptr;
+  };
+  static place place_in(const shared_blocks& pool) noexcept {
+    const std::size_t at = pool.seat_;
+    if (at == last_seat || (self == nullptr && !sit_down())) {
+      return {};
     }
-    pool_seat& seat = own_pool_seats->at[pool.number_];
+    pool_magazine*& magazine = self->magazines[at];
+    if (magazine == nullptr) {
+      void* const memory = global().try_allocate(sizeof(pool_magazine), alignof(pool_magazine));
+      if (memory == nullptr) {
+        return {};
+      }
+      magazine = ::new (memory) pool_magazine;
+      magazine->slots[0] = nullptr;
+    }
+    pool_seat& seat = self->seats[at];
     if (seat.pool != pool.id_) {  // of a pool that is gone, or of none
-      if (seat.magazine == nullptr) {
-        void* const memory = global().try_allocate(sizeof(pool_magazine), alignof(pool_magazine));
-        if (memory == nullptr) {
-          return nullptr;
-        }
-        seat.magazine = ::new (memory) pool_magazine;
-        seat.magazine->slots[0] = nullptr;
-      }
-      seat.pool = pool.id_;
-      seat.top = seat.magazine->bottom();
-      seat.batch = std::min(first_batch, half);
+      seat = {.pool = pool.id_, .top = magazine->bottom()};
+      self->batches[at] = first_batch;
     }
-    return &seat;
+    return {&seat, magazine, &self->batches[at]};
   }
 };
 
@@ -183,12 +179,12 @@ void* shared_blocks::allocate_slow() {
 
 void* shared_blocks::try_allocate_slow() noexcept {
   void* block = nullptr;
-  if (pool_seat* const seat = shared_pools::seat_of(*this)) {
-    void** const bottom = seat->magazine->bottom();
+  const auto [seat, magazine, batch] = shared_pools::place_in(*this);
+  if (seat != nullptr) {
     const hold guard(lock_);
-    seat->top = bottom + depot_.take_many(bottom, seat->batch);
-    seat->batch = std::min(2 * seat->batch, half);
-    if (seat->top != bottom) {
+    seat->top = magazine->bottom() + depot_.take_many(magazine->bottom(), std::min<std::size_t>(*batch, half));
+    *batch = static_cast<std::uint8_t>(std::min<std::size_t>(2 * *batch, half));
+    if (seat->top != magazine->bottom()) {
       block = *--seat->top;
     }
   } else {
@@ -202,14 +198,14 @@ void* shared_blocks::try_allocate_slow() noexcept {
 }
 
 void shared_blocks::deallocate_slow(void* block) noexcept {
-  pool_seat* const seat = shared_pools::seat_of(*this);
+  const auto [seat, magazine, batch] = shared_pools::place_in(*this);
   if (seat == nullptr) {
     const hold guard(lock_);
     depot_.give_many(&block, 1);
     return;
   }
-  if (seat->top == seat->magazine->end()) {  // the older half goes
-    void** const bottom = seat->magazine->bottom();
+  if (seat->top == magazine->end()) {  // the older half goes
+    void** const bottom = magazine->bottom();
     {
       const hold guard(lock_);
       depot_.give_many(bottom, half);
