@@ -34,6 +34,10 @@ elseif(TARN_SANITIZE STREQUAL "thread")
   set(tarn_sanitizers -fsanitize=thread -fno-omit-frame-pointer)
 endif()
 
+if(TARN_FUZZ)  # coverage for libFuzzer, without its main
+  list(APPEND tarn_sanitizers -fsanitize=fuzzer-no-link)
+endif()
+
 # What every target of this project gets: warnings, and the sanitizers of the build.
 function(tarn_target target)
   target_compile_options(${target} PRIVATE ${tarn_warnings} ${tarn_sanitizers})

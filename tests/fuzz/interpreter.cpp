@@ -1,0 +1,309 @@
+#include "fuzz/interpreter.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+#include <new>
+#include <vector>
+
+#include <tarn/tarn.h>
+
+#include "front/blocks.hpp"
+#include "platform/fake.hpp"
+#include "platform/platform.hpp"
+
+namespace fuzz {
+namespace {
+
+namespace fake = tarn::platform::fake;
+
+// Not GoogleTest's: a fuzzer wants the process to end where it went wrong.
+void require(bool is_so, const char* what, std::size_t step) {
+  if (!is_so) {
+    std::fprintf(stderr, "operation %zu: not so: %s\n", step, what);
+    std::abort();
+  }
+}
+#define REQUIRE(condition) require(condition, #condition, step_)
+
+// Every byte of a small block; of a larger one both ends and a byte of each page, so that a sequence stays quick.
+constexpr std::size_t wholly_filled = 4096;
+template <class Each>
+void for_filled(std::size_t bytes, Each each) {
+  if (bytes <= wholly_filled) {
+    each(0, bytes);
+    return;
+  }
+  each(0, 64);
+  for (std::size_t at = wholly_filled; at < bytes; at += wholly_filled) {
+    each(at, 1);
+  }
+  each(bytes - 64, 64);
+}
+
+void fill(char* start, std::size_t bytes, std::uint8_t with) {
+  for_filled(bytes, [=](std::size_t at, std::size_t count) { std::memset(start + at, with, count); });
+}
+
+bool is_filled(const char* start, std::size_t bytes, std::uint8_t with) {
+  bool so = true;
+  for_filled(bytes, [&](std::size_t at, std::size_t count) {
+    for (std::size_t end = at + count; at < end; ++at) {
+      so = so && static_cast<std::uint8_t>(start[at]) == with;
+    }
+  });
+  return so;
+}
+
+}  // namespace
+
+interpreter::interpreter(std::span<const std::uint8_t> bytes) : left_(bytes) {
+  fake::reset();
+  for (auto& each : threads_) {
+    each = std::make_unique<support::worker>();
+  }
+  for (std::size_t lane = 0; lane < lanes; ++lane) {
+    renew(lane);
+  }
+}
+
+std::uint8_t interpreter::byte() {
+  if (left_.empty()) {
+    return 0;
+  }
+  const std::uint8_t first = left_.front();
+  left_ = left_.subspan(1);
+  return first;
+}
+
+std::size_t interpreter::number() {
+  const std::size_t low = byte();
+  return low | static_cast<std::size_t>(byte()) << 8;
+}
+
+// Mostly small, where most classes are; a few of each larger kind.
+std::size_t interpreter::size() {
+  const std::uint8_t kind = byte();
+  const std::size_t low = byte();
+  switch (kind % 8) {
+    case 0: return low << 12;                               // to 1 MiB
+    case 1: return low << 8 | kind;                         // to 64 KiB
+    case 2: return kind < 8 ? (low + 1) << 18 : low << 10;  // to 64 MiB, seldom
+    case 3: return low * 16;
+    default: return static_cast<std::size_t>(kind / 8) * 32 + low % 32;
+  }
+}
+
+void interpreter::play() {
+  while (!left_.empty()) {
+    actor_ = next_actor_;
+    threads_[actor_]->run([this] { play_until_switch(); });
+    if (next_actor_ == actors) {  // its thread ends, its heap is left to others, and a new thread takes its place
+      threads_[actor_] = nullptr;
+      threads_[actor_] = std::make_unique<support::worker>();
+      next_actor_ = actor_;
+    }
+  }
+  fake::fail_request(0);
+  for (actor_ = 0; actor_ < actors; ++actor_) {
+    threads_[actor_]->run([this] {
+      REQUIRE(tarn::current().is_valid());
+      for (std::size_t count = blocks_.size() / (actors - actor_); count != 0; --count) {
+        give(blocks_.begin());
+      }
+      tarn::front::trim();
+    });
+  }
+  REQUIRE(blocks_.empty());
+  check_heaps();
+}
+
+void interpreter::play_until_switch() {
+  const std::size_t mine = actor_;
+  while (!left_.empty() && next_actor_ == mine) {
+    ++step_;
+    refused_ = fake::refused_requests();
+    step(byte());
+  }
+}
+
+void interpreter::step(std::uint8_t operation) {
+  if (operation >= 32 && operation < 144) {  // by far the most frequent
+    allocate(operation % 4 < lanes ? operation % 4 : lanes, 16);
+    return;
+  }
+  if (operation >= 144) {
+    free_some(1);
+    return;
+  }
+  switch (operation) {
+    case 0:
+    case 1:
+    case 2:
+    case 3: next_actor_ = operation % actors; break;
+    case 4: next_actor_ = actors; break;
+    case 5:
+    case 6: release(operation % lanes); break;
+    case 7:
+    case 8: renew(operation % lanes); break;
+    case 9: tarn::front::trim(); break;
+    case 10: fake::advance_ms(byte() * std::size_t{8}); break;
+    case 11: fake::fail_request(1 + byte() % 8); break;
+    case 12: check_heaps(); break;
+    case 13:
+    case 14:
+    case 15: free_some(byte()); break;
+    case 16:
+    case 17:
+    case 18:
+    case 19:
+    case 20: resize(); break;
+    case 21:
+    case 22: allocate_zeroed(); break;
+    case 23: {  // a run of one size
+      const int count = byte() % 64;
+      const auto kept = left_;
+      for (int at = 0; at <= count; ++at) {
+        left_ = kept;
+        allocate(lanes, 16);
+      }
+      break;
+    }
+    default: allocate(operation % (lanes + 1), std::size_t{1} << byte() % 19); break;
+  }
+}
+
+// A page request that was refused is the only reason for a null; a heap with a limit has another.
+bool interpreter::may_fail(std::size_t lane) const { return fake::refused_requests() != refused_ || lane == 1; }
+
+void interpreter::allocate(std::size_t lane, std::size_t alignment) {
+  const std::size_t bytes = size();
+  if (lane < lanes && !lanes_[lane]) {
+    return;  // there was no memory for it
+  }
+  void* const made = lane < lanes ? lanes_[lane]->try_allocate(bytes, alignment) : tarn_aligned_alloc(alignment, bytes);
+  REQUIRE(made != nullptr || may_fail(lane));
+  enter(made, bytes, alignment, lane);
+}
+
+void interpreter::allocate_zeroed() {
+  const std::size_t bytes = size();
+  char* const made = static_cast<char*>(tarn_calloc(1, bytes));
+  REQUIRE(made != nullptr || may_fail(lanes));
+  if (made != nullptr) {
+    REQUIRE(is_filled(made, bytes, 0));
+    REQUIRE(bytes > 65536 || std::all_of(made, made + bytes, [](char each) { return each == 0; }));
+  }
+  enter(made, bytes, 16, lanes);
+}
+
+void interpreter::enter(void* made, std::size_t asked, std::size_t alignment, std::size_t lane) {
+  if (made == nullptr) {
+    return;
+  }
+  char* const start = static_cast<char*>(made);
+  const std::size_t bytes = tarn_usable_size(made);
+  REQUIRE(reinterpret_cast<std::uintptr_t>(made) % alignment == 0);
+  REQUIRE(bytes >= asked);
+  const auto next = blocks_.lower_bound(start);
+  REQUIRE(next == blocks_.end() || start + bytes <= next->first);
+  REQUIRE(next == blocks_.begin() || std::prev(next)->first + std::prev(next)->second.bytes <= start);
+  const auto with = static_cast<std::uint8_t>(step_ * 31 + blocks_.size() + 1);
+  fill(start, bytes, with);
+  blocks_[start] = {bytes, with, lane};
+}
+
+interpreter::block_map::iterator interpreter::any() {
+  return std::next(blocks_.begin(), static_cast<std::ptrdiff_t>(number() % blocks_.size()));
+}
+
+void interpreter::give(block_map::iterator gone) {
+  REQUIRE(is_filled(gone->first, gone->second.bytes, gone->second.fill));
+  char* const start = gone->first;
+  blocks_.erase(gone);
+  tarn_free(start);
+}
+
+// From one place on, by address: neighbours empty a slab.
+void interpreter::free_some(std::size_t count) {
+  if (blocks_.empty() || count == 0) {
+    return;
+  }
+  for (auto at = any(); count != 0; --count) {
+    const auto next = std::next(at);
+    give(at);
+    if (next == blocks_.end()) {
+      return;
+    }
+    at = next;
+  }
+}
+
+void interpreter::resize() {
+  if (blocks_.empty()) {
+    return;
+  }
+  const auto one = any();
+  const block before = one->second;
+  char* const start = one->first;
+  const std::size_t bytes = size() + 1;
+  REQUIRE(is_filled(start, before.bytes, before.fill));
+  auto* const made = static_cast<char*>(tarn_realloc(start, bytes));
+  if (made == nullptr) {
+    REQUIRE(may_fail(before.lane));
+    REQUIRE(is_filled(start, before.bytes, before.fill));
+    return;
+  }
+  blocks_.erase(one);
+  const std::size_t kept = bytes < before.bytes ? bytes : before.bytes;
+  if (kept <= wholly_filled) {
+    REQUIRE(before.bytes > wholly_filled ? is_filled(made, kept < 64 ? kept : 64, before.fill)
+                                         : is_filled(made, kept, before.fill));
+  } else {
+    for (std::size_t at = wholly_filled; at < kept; at += wholly_filled) {
+      REQUIRE(static_cast<std::uint8_t>(made[at]) == before.fill);
+    }
+  }
+  tarn::heap* const owner = tarn::owner_of(made);
+  std::size_t lane = 0;
+  while (lane < lanes && !(lanes_[lane] && owner == &*lanes_[lane])) {
+    ++lane;
+  }
+  enter(made, bytes, 16, lane);
+}
+
+void interpreter::forget(std::size_t lane) {
+  std::erase_if(blocks_, [=](const auto& each) { return each.second.lane == lane; });
+}
+
+void interpreter::release(std::size_t lane) {
+  if (lanes_[lane]) {
+    lanes_[lane]->release();
+    forget(lane);
+  }
+}
+
+// Lane 0 is the usual heap object; lane 1 counts (and so is closed) and has a limit.
+void interpreter::renew(std::size_t lane) {
+  lanes_[lane].reset();
+  forget(lane);
+  try {
+    if (lane == 0) {
+      lanes_[lane].emplace();
+    } else {
+      lanes_[lane].emplace(tarn::heap_options{.name = "counted", .limit = std::size_t{4} << 20, .statistics = true});
+    }
+  } catch (const std::bad_alloc&) {
+    REQUIRE(fake::refused_requests() != 0);
+  }
+}
+
+void interpreter::check_heaps() {
+  for (const auto& lane : lanes_) {
+    REQUIRE(!lane || lane->is_valid());
+  }
+}
+
+}  // namespace fuzz
