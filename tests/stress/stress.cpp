@@ -1,0 +1,327 @@
+// Many threads, all paths at once: remote frees in all directions, threads that come and go, owners that sleep while
+// their blocks come back, heap objects that are released, blocks that change their size in another thread, forks.
+// Every block tells what it must hold. The races are for the sanitizers to see.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include <tarn/tarn.h>
+#include <tarn/tarn.hpp>
+
+#include "base/options.hpp"
+#include "front/blocks.hpp"
+#include "front/statistics.hpp"
+#include "heap/registry.hpp"
+#include "thread/threads.hpp"
+
+#if defined(__SANITIZE_THREAD__)
+#define STRESS_FORKS 0  // ThreadSanitizer allows no threads in the child of a process with threads
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define STRESS_FORKS 0
+#endif
+#endif
+#ifndef STRESS_FORKS
+#define STRESS_FORKS 1
+#endif
+
+namespace {
+
+using namespace tarn;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr std::size_t workers = 4;
+constexpr std::size_t shared_slots = 512;
+constexpr std::size_t sleepers_blocks = 3000;
+
+/// At the start of each block. The rest is filled from `seed`.
+struct header {
+  std::size_t bytes;
+  std::uint32_t seed;
+  std::int32_t lane;  ///< of the worker whose heap object it came from; -1: none
+};
+
+/// A heap object and its blocks that other threads may have.
+struct lane {
+  tarn::heap heap;
+  std::atomic<int> abroad{0};
+};
+
+std::atomic<bool> over{false};
+std::atomic<header*> slots[shared_slots];
+std::unique_ptr<lane> lanes[workers];
+std::atomic<std::uint64_t> operations{0}, releases{0}, met_aside{0}, forks{0};
+
+// What a process without stdio can say, in the child of a fork, too.
+void require(bool is_so, const char* what) {
+  if (!is_so) {
+    (void)!write(STDERR_FILENO, what, std::strlen(what));
+    std::abort();
+  }
+}
+
+// All of a small block; of a larger one the ends and a byte of each page.
+template <class Each>
+void for_contents(header* of, Each each) {
+  auto* const start = reinterpret_cast<unsigned char*>(of);
+  const std::size_t dense = of->bytes < 1024 ? of->bytes : 256;
+  for (std::size_t at = sizeof(header); at < dense; ++at) {
+    each(start[at], static_cast<unsigned char>(of->seed + at));
+  }
+  for (std::size_t at = 4096; at < of->bytes; at += 4096) {
+    each(start[at], static_cast<unsigned char>(of->seed + at));
+  }
+  each(start[of->bytes - 1], static_cast<unsigned char>(of->seed + of->bytes - 1));
+}
+
+header* filled(void* block, std::size_t bytes, std::uint32_t seed, std::int32_t lane) {
+  require(block != nullptr && tarn_usable_size(block) >= bytes, "a block is missing or short\n");
+  auto* const made = ::new (block) header{bytes, seed, lane};
+  for_contents(made, [](unsigned char& byte, unsigned char value) { byte = value; });
+  return made;
+}
+
+void check(header* block) {
+  for_contents(block, [](unsigned char& byte, unsigned char value) {
+    require(byte == value, "a block does not hold what was written\n");
+  });
+}
+
+class actor {
+ public:
+  /// `lane`: -1 for a thread without one.
+  actor(std::uint32_t seed, std::int32_t lane) : random_(seed), lane_(lane) {}
+
+  /// `abroad`: blocks of the lane are given to others, too.
+  void work(int steps, bool abroad = false) {
+    for (int step = 0; step < steps; ++step) {
+      header* const made = abroad && random_() % 4 == 0 ? from_lane() : make();
+      header* const found = slots[random_() % shared_slots].exchange(made, std::memory_order_acq_rel);
+      if (found != nullptr) {
+        take(found);
+      }
+      if (random_() % 1024 == 0) {
+        front::trim();
+      }
+    }
+    operations.fetch_add(static_cast<std::uint64_t>(steps), std::memory_order_relaxed);
+  }
+
+  header* make() {
+    const std::size_t bytes = size();
+    void* block = nullptr;
+    switch (random_() % 8) {
+      case 0: {
+        block = tarn_calloc(1, bytes);
+        auto* const start = static_cast<const char*>(block);
+        require(start[0] == 0 && start[bytes / 2] == 0 && start[bytes - 1] == 0, "calloc is not zero\n");
+        break;
+      }
+      case 1: block = tarn_aligned_alloc(std::size_t{16} << random_() % 9, bytes); break;
+      case 2: block = global().allocate(bytes); break;
+      default: block = tarn_malloc(bytes);
+    }
+    return filled(block, bytes, random(), -1);
+  }
+
+  // Others may have these: they are counted until they are freed.
+  header* from_lane() {
+    lane& own = *lanes[lane_];
+    const std::size_t bytes = size();
+    own.abroad.fetch_add(1, std::memory_order_relaxed);
+    return filled(own.heap.allocate(bytes), bytes, random(), lane_);
+  }
+
+  // Some blocks stay at home, and go with the release.
+  void use_lane() {
+    lane& own = *lanes[lane_];
+    for (int count = 0; count < 50; ++count) {
+      const std::size_t bytes = size();
+      check(filled(own.heap.allocate(bytes), bytes, random(), lane_));
+    }
+    // acquire: the frees of all that were abroad come before.
+    if (own.abroad.load(std::memory_order_acquire) == 0) {
+      own.heap.release();
+      releases.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+
+  void take(header* found) {
+    check(found);
+    if (found->lane < 0 && random_() % 8 == 0) {
+      const std::size_t before = found->bytes;
+      const std::uint32_t seed = found->seed;
+      const std::size_t bytes = size();
+      auto* const moved = static_cast<header*>(tarn_realloc(found, bytes));
+      require(moved != nullptr, "realloc failed\n");
+      moved->bytes = bytes < before ? bytes : before;
+      if (moved->bytes == before) {
+        check(moved);
+      }
+      found = filled(moved, bytes, seed + 1, -1);
+      check(found);
+    }
+    const std::int32_t of_lane = found->lane;
+    tarn_free(found);
+    if (of_lane >= 0) {
+      // release: whoever finds 0 may release the heap.
+      lanes[of_lane]->abroad.fetch_sub(1, std::memory_order_release);
+    }
+  }
+
+  std::size_t size() {
+    const std::uint32_t drawn = random();
+    switch (drawn % 64) {
+      case 0: return 32 + drawn / 64 % (700 << 10);
+      case 1:
+      case 2:
+      case 3: return 32 + drawn / 64 % (40 << 10);
+      default: return 32 + drawn / 64 % 600;
+    }
+  }
+  std::uint32_t random() { return static_cast<std::uint32_t>(random_()); }
+
+ private:
+  std::minstd_rand random_;
+  std::int32_t lane_;
+};
+
+void empty_slots(actor& by) {
+  for (auto& slot : slots) {
+    if (header* const found = slot.exchange(nullptr, std::memory_order_acq_rel)) {
+      by.take(found);
+    }
+  }
+}
+
+void worker(std::size_t number) {
+  actor self(static_cast<std::uint32_t>(number) + 1, static_cast<std::int32_t>(number));
+  for (int round = 0; !over.load(std::memory_order_relaxed); ++round) {
+    self.work(200, round % 8 == 0);  // then the others have time to free what is abroad
+    self.use_lane();
+  }
+}
+
+// Threads that come, take and leave blocks, and end: their heaps are adopted.
+void visitors() {
+  for (std::uint32_t seed = 100; !over.load(std::memory_order_relaxed); ++seed) {
+    std::thread([=] { actor(seed, -1).work(200); }).join();
+  }
+}
+
+// Its blocks come back while it sleeps: much of it is set aside, and found when it wakes. An owner that does come gets
+// more time, so a thread does it a few times only.
+void sleep_sometimes() {
+  actor self(99, -1);
+  std::vector<header*> blocks(sleepers_blocks);
+  for (int round = 0; round < 4; ++round) {
+    for (header*& each : blocks) {
+      const std::size_t bytes = 32 + self.random() % 400;
+      each = filled(tarn_malloc(bytes), bytes, self.random(), -1);
+    }
+    std::thread([&] {
+      actor other(98, -1);
+      for (header* each : blocks) {
+        check(each);
+        tarn_free(each);
+      }
+      front::trim();
+    }).join();
+    if (!threads::own_heap()->aside.empty()) {
+      met_aside.fetch_add(1, std::memory_order_relaxed);
+    }
+    std::this_thread::sleep_for(milliseconds(3));
+  }
+}
+
+void sleeper() {
+  while (!over.load(std::memory_order_relaxed)) {
+    std::thread(sleep_sometimes).join();
+  }
+}
+
+// The child has one thread, and every heap but its own is frozen.
+void forker() {
+  actor self(77, -1);
+  while (STRESS_FORKS && !over.load(std::memory_order_relaxed)) {
+    const pid_t child = fork();
+    require(child >= 0, "fork failed\n");
+    if (child == 0) {
+      alarm(60);
+      self.work(300);
+      _exit(0);
+    }
+    int status = -1;
+    require(waitpid(child, &status, 0) == child && status == 0, "the child of a fork went wrong\n");
+    forks.fetch_add(1, std::memory_order_relaxed);
+    self.work(100);
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+}
+
+TEST(stress, all_at_once) {
+  const char* const wanted = std::getenv("TARN_STRESS_SECONDS");
+  const auto end = steady_clock::now() + milliseconds(wanted != nullptr ? 1000 * std::atoi(wanted) : 2000);
+  base::current_options().purge_delay_ms = 2;  // while there is one thread
+  for (auto& each : lanes) {
+    each = std::make_unique<lane>();
+  }
+  const auto before = heaps::registry::count();
+  std::vector<std::thread> threads;
+  for (std::size_t number = 0; number < workers; ++number) {
+    threads.emplace_back(worker, number);
+  }
+  threads.emplace_back(visitors);
+  threads.emplace_back(sleeper);
+  threads.emplace_back(forker);
+  while (steady_clock::now() < end) {
+    std::this_thread::sleep_for(milliseconds(20));
+  }
+  over = true;
+  for (std::thread& each : threads) {
+    each.join();
+  }
+
+  actor last(7, -1);
+  empty_slots(last);
+  for (const auto& each : lanes) {
+    EXPECT_EQ(each->abroad, 0);
+    EXPECT_TRUE(each->heap.is_valid());
+  }
+  front::trim();
+  heaps::registry::for_all([](heaps::heap& each) {
+    if (!each.shared) {
+      EXPECT_TRUE(each.is_valid()) << each.number;
+    }
+  });
+  EXPECT_TRUE(heaps::central().is_valid());
+
+  // What all of this was about did happen.
+  EXPECT_GT(heaps::registry::count().adopted, before.adopted);
+  EXPECT_GT(front::process_now().sums.remote_frees, 0u);
+  EXPECT_GT(releases, 0u);
+  EXPECT_EQ(forks > 0, STRESS_FORKS == 1);
+  if (TARN_SMALL) {  // else it takes more than these
+    EXPECT_GT(met_aside, 0u);
+  }
+  std::printf("%llu operations, %llu releases, %llu times set aside, %llu forks, %llu heaps adopted\n",
+              static_cast<unsigned long long>(operations), static_cast<unsigned long long>(releases),
+              static_cast<unsigned long long>(met_aside), static_cast<unsigned long long>(forks),
+              static_cast<unsigned long long>(heaps::registry::count().adopted - before.adopted));
+  for (auto& each : lanes) {
+    each = nullptr;
+  }
+}
+
+}  // namespace
