@@ -371,8 +371,8 @@ inline arena_mark arena::mark() {
 inline void arena::rewind(const arena_mark& to) noexcept {
   detail::arena_record* const record = marks_;
   // The usual case: the newest mark, and since then only blocks in the same chunk. Nobody else runs.
-  if (to.record_ != record || record == nullptr || record->number != to.number_ ||
-      record->current != current_ || record->aside != aside_ || record->finalisers != finalisers_) [[unlikely]] {
+  if (to.record_ != record || record == nullptr || record->number != to.number_ || record->current != current_ ||
+      record->aside != aside_ || record->finalisers != finalisers_) [[unlikely]] {
     rewind_slow(to);
     return;
   }

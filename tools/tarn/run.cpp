@@ -131,7 +131,8 @@ void add_run(CLI::App& application, const std::vector<std::string>& after_dashes
   command->formatter(std::make_shared<run_formatter>());
   command->prefix_command();
   const auto request = std::make_shared<run_request>();
-  command->add_flag("--stats{text}", request->stats, "print statistics when the program exits, as text, JSON or OpenMetrics");
+  command->add_flag("--stats{text}", request->stats,
+                    "print statistics when the program exits, as text, JSON or OpenMetrics");
   command->add_option("--stats-file", request->stats_file, "print them to this file, emptied first; implies --stats")
       ->type_name("FILE");
   command->add_option("--option", request->settings, "set an option listed below; may be repeated")
