@@ -6,6 +6,7 @@
 #include <tarn/arena_string.hpp>
 #include <tarn/fixed_pool.hpp>
 #include <tarn/heap.hpp>
+#include <tarn/lock_free_pool.hpp>
 #include <tarn/object_cache.hpp>
 #include <tarn/pool.hpp>
 #include <tarn/pooled.hpp>
