@@ -8,6 +8,7 @@
 #include <tarn/heap.hpp>
 #include <tarn/lock_free_pool.hpp>
 #include <tarn/object_cache.hpp>
+#include <tarn/owned.hpp>
 #include <tarn/pool.hpp>
 #include <tarn/pooled.hpp>
 #include <tarn/recycle.hpp>

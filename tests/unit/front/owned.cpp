@@ -1,0 +1,148 @@
+// Strings and containers that keep to one heap: what a request does to a shared object must not end with the request.
+#include <tarn/owned.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "front_fixture.hpp"
+
+namespace front_tests {
+namespace {
+
+using tarn::owned_string;
+using tarn::owned_vector;
+
+constexpr const char* long_text = "a text that is too long for the small buffer of a string";
+
+tarn::heap* home_of(const owned_string& text) { return &text.get_allocator().home(); }
+
+class owned : public front_test {
+ protected:
+  void TearDown() override {
+    made_.reset();  // with what it was to send to other heaps
+    front_test::TearDown();
+  }
+
+ private:
+  std::unique_ptr<tarn::heap> made_ = std::make_unique<tarn::heap>(tarn::heap_options{.name = "lane"});
+
+ protected:
+  tarn::heap& lane = *made_;
+};
+
+TEST_F(owned, the_heap_is_the_one_that_was_current) {
+  const owned_string mine(long_text);
+  EXPECT_EQ(home_of(mine), &tarn::current());
+  const tarn::scoped_current use(lane);
+  const owned_string its(long_text);
+  EXPECT_EQ(home_of(its), &lane);
+  EXPECT_EQ(tarn::owner_of(its.data()), &lane);
+  EXPECT_NE(tarn::owner_of(mine.data()), &lane);
+}
+
+struct session {
+  owned_string name{tarn::global()};
+  owned_vector<owned_string> items{tarn::global()};
+};
+
+// The case that this is for.
+TEST_F(owned, a_shared_object_survives_the_request) {
+  session shared;
+  {
+    const tarn::scoped_current use(lane);
+    const owned_string typed = long_text;
+    shared.name = typed;
+    shared.items.push_back(typed);
+    shared.items.emplace_back(std::string(100, 'x'));
+    shared.items.back() += typed;
+    for (int each = 0; each < 20; ++each) {
+      shared.items.push_back(owned_string(long_text));
+      shared.name += long_text;
+    }
+  }
+  lane.release();
+  EXPECT_EQ(shared.name.substr(0, 6), "a text");
+  EXPECT_EQ(shared.items.at(1).size(), 100 + std::string_view(long_text).size());
+  EXPECT_EQ(tarn::owner_of(shared.name.data()), &tarn::global());
+  EXPECT_EQ(tarn::owner_of(shared.items.data()), &tarn::global());
+  for (const owned_string& each : shared.items) {
+    EXPECT_EQ(home_of(each), &tarn::global());
+    EXPECT_EQ(tarn::owner_of(each.data()), &tarn::global());
+  }
+}
+
+TEST_F(owned, copies_and_moves) {
+  owned_string kept(long_text, lane);
+  const owned_string copy(kept);
+  EXPECT_EQ(home_of(copy), &tarn::current()) << "a copy is the copier's";
+  const char* const buffer = kept.data();
+  owned_string moved(std::move(kept));
+  EXPECT_EQ(home_of(moved), &lane);
+  EXPECT_EQ(moved.data(), buffer) << "a move takes the buffer";
+  owned_string target(tarn::global());
+  target = std::move(moved);
+  EXPECT_EQ(home_of(target), &tarn::global());
+  EXPECT_EQ(tarn::owner_of(target.data()), &tarn::global());
+  owned_string same(lane), other(long_text, lane);
+  const char* const its = other.data();
+  same = std::move(other);
+  EXPECT_EQ(same.data(), its) << "within one heap the buffer moves";
+  swap(same, target);
+  EXPECT_EQ(home_of(same), &tarn::global());
+  EXPECT_EQ(same, long_text);
+  EXPECT_EQ(tarn::owner_of(target.data()), &lane);
+}
+
+// Over the current heap another stands: what belongs to the thread still comes from the thread's own.
+TEST_F(owned, the_threads_own_heap_under_another) {
+  owned_string mine("x");
+  const tarn::heap* const own = &tarn::current();
+  const tarn::scoped_current use(lane);
+  mine += long_text;
+  EXPECT_EQ(tarn::owner_of(mine.data()), own);
+}
+
+TEST_F(owned, a_thread_grows_in_its_own_heap_what_came_from_another) {
+  worker first, second;
+  auto text = std::make_unique<owned_string>();
+  tarn::heap *first_heap = nullptr, *second_heap = nullptr;
+  first.run([&] {
+    first_heap = &tarn::current();
+    text = std::make_unique<owned_string>(long_text);
+  });
+  EXPECT_EQ(tarn::owner_of(text->data()), first_heap);
+  second.run([&] {
+    *text += long_text;  // before this thread has a heap
+    second_heap = &tarn::current();
+  });
+  EXPECT_EQ(tarn::owner_of(text->data()), second_heap);
+  first.end();
+  *text += long_text;
+  EXPECT_EQ(tarn::owner_of(text->data()), &tarn::current());
+  second.run([&] { text.reset(); });
+  second.end();
+  settle();
+}
+
+TEST_F(owned, any_thread_grows_what_is_the_processes) {
+  owned_string text(tarn::global());
+  worker one, two;
+  for (int round = 0; round < 10; ++round) {
+    (round % 2 == 0 ? one : two).run([&] { text += long_text; });
+    EXPECT_EQ(tarn::owner_of(text.data()), &tarn::global());
+  }
+}
+
+TEST_F(owned, no_memory_and_absurd_sizes) {
+  tarn::heap small({.limit = 1 << 20});
+  owned_string text(small);
+  EXPECT_THROW(text.assign(4 << 20, 'x'), std::bad_alloc);
+  EXPECT_THROW(static_cast<void>(tarn::owned_allocator<long>(small).allocate(static_cast<std::size_t>(-1) / 8)),
+               std::bad_alloc);
+  text.assign(1000, 'x');
+  EXPECT_EQ(tarn::owner_of(text.data()), &small);
+}
+
+}  // namespace
+}  // namespace front_tests
