@@ -76,6 +76,23 @@ def library_path(soname):
     return None
 
 
+POOL_PEERS = {"boost-pool": "Boost.Pool", "boost-free": "Boost.Lockfree"}
+
+
+def find_pools(build):
+    """glibc's malloc, this library's heaps, and every pool that was compiled in; and what is missing."""
+    programs = {name: os.path.join(build, "bin", name) for name in ("bench-malloc", "bench-inline", "bench-pools")}
+    for program in programs.values():
+        if not os.path.exists(program):
+            raise Broken(f"{program} is not there: ./dev build release")
+    forms = [answer["form"] for answer in Column("forms", (programs["bench-pools"],)).run("forms")]
+    columns = [Column("glibc", (programs["bench-malloc"],)), Column("pooled", (programs["bench-inline"], "pooled"))]
+    columns += [Column(form, (programs["bench-pools"], form)) for form in forms]
+    missing = [f"{name} is skipped: no {what} (package libboost-dev)" for name, what in POOL_PEERS.items()
+               if name not in forms]
+    return columns, missing
+
+
 def find_columns(build, extra_peers):
     """All columns of a build, and one line for each that is missing."""
     program = os.path.join(build, "bin", "bench-malloc")

@@ -132,20 +132,20 @@ class lock_free_pool {
     const std::size_t own = own_stack();
     for (;;) {
       // The own stack first, so that threads rarely meet; then blocks that nobody had; then the others'.
-      if (std::uint32_t number = 0; pop(store_.free[own], number)) {
-        return block_at(number);
+      if (void* const block = pop(store_.free[own])) [[likely]] {
+        return block;
       }
       // acquire: the chunks that are counted are seen whole.
       const std::uint32_t chunks = store_.chunk_count.load(std::memory_order_acquire);
       const std::uint64_t capacity = store_.blocks_in(chunks);
       for (std::uint64_t number = store_.fresh.load(std::memory_order_relaxed); number < capacity;) {
         if (store_.fresh.compare_exchange_weak(number, number + 1, std::memory_order_relaxed)) {
-          return block_at(static_cast<std::uint32_t>(number));
+          return block_at(place_of(static_cast<std::uint32_t>(number)));
         }
       }
       for (std::size_t other = 1; other < detail::lock_free_store::stacks; ++other) {
-        if (std::uint32_t number = 0; pop(store_.free[(own + other) % detail::lock_free_store::stacks], number)) {
-          return block_at(number);
+        if (void* const block = pop(store_.free[(own + other) % detail::lock_free_store::stacks])) {
+          return block;
         }
       }
       if (!store_.grow(chunks)) {
@@ -155,7 +155,7 @@ class lock_free_pool {
   }
   void deallocate(void* block) noexcept {
     detail::mark_free(block, block_bytes);
-    push(store_.free[own_stack()], number_of(block));
+    push(store_.free[own_stack()], place_of(block));
   }
 
   /// Takes memory for `objects` in all, used or not. Throws as allocate.
@@ -182,37 +182,37 @@ class lock_free_pool {
     return (reinterpret_cast<std::uintptr_t>(&detail::local) >> 12) % detail::lock_free_store::stacks;
   }
 
-  /// Chunk and place of a block number.
+  /// Where a block stands: it is number `at` in its chunk.
   struct place {
     std::uint32_t chunk;
     std::size_t at;
   };
+  std::uint64_t first_blocks() const noexcept { return std::uint64_t{1} << store_.first_shift; }
   place place_of(std::uint32_t number) const noexcept {
-    const std::uint64_t counted = std::uint64_t{number} + (std::uint64_t{1} << store_.first_shift);
+    const std::uint64_t counted = number + first_blocks();
     const auto width = static_cast<std::uint32_t>(std::bit_width(counted)) - 1;
     return {width - store_.first_shift, static_cast<std::size_t>(counted ^ (std::uint64_t{1} << width))};
   }
-  void* block_at(std::uint32_t number) const noexcept {
-    const place where = place_of(number);
+  std::uint32_t number_of(place where) const noexcept {
+    return static_cast<std::uint32_t>((first_blocks() << where.chunk) - first_blocks() + where.at);
+  }
+  void* block_at(place where) const noexcept {
     void* const block = store_.chunks[where.chunk].begin.load(std::memory_order_relaxed) + where.at * block_bytes;
     detail::mark_allocated(block, block_bytes);
     return block;
   }
-  std::atomic<std::uint32_t>& link_of(std::uint32_t number) const noexcept {
-    const place where = place_of(number);
-    return store_.chunks[where.chunk].links[where.at];
-  }
+  std::atomic<std::uint32_t>& link_of(place where) const noexcept { return store_.chunks[where.chunk].links[where.at]; }
   /// The newest chunk has half of all blocks, so it is tried first.
-  std::uint32_t number_of(const void* block) const noexcept {
+  place place_of(const void* block) const noexcept {
     for (std::uint32_t chunk = store_.chunk_count.load(std::memory_order_acquire); chunk-- != 0;) {
       const char* const begin = store_.chunks[chunk].begin.load(std::memory_order_relaxed);
-      const std::size_t first = std::size_t{1} << (store_.first_shift + chunk);
       const auto offset = static_cast<std::size_t>(static_cast<const char*>(block) - begin);
-      if (offset < first * block_bytes) {
+      const std::size_t at = offset / block_bytes;
+      if (at < first_blocks() << chunk) {
         if (offset % block_bytes != 0) [[unlikely]] {
-          store_.report_foreign(block, begin + offset / block_bytes * block_bytes);
+          store_.report_foreign(block, begin + at * block_bytes);
         }
-        return static_cast<std::uint32_t>(first - (std::size_t{1} << store_.first_shift) + offset / block_bytes);
+        return {chunk, at};
       }
     }
     store_.report_foreign(block, nullptr);
@@ -222,36 +222,37 @@ class lock_free_pool {
     return ((top >> 32) + 1) << 32 | number_and_one;
   }
 
-  bool pop(detail::free_stack& from, std::uint32_t& number) noexcept {
+  void* pop(detail::free_stack& from) noexcept {
     // acquire: the link that the pusher wrote is seen.
     std::uint64_t top = from.top.load(std::memory_order_acquire);
     for (unsigned failures = 0;; back_off(failures)) {
       const auto number_and_one = static_cast<std::uint32_t>(top);
       if (number_and_one == 0) {
-        return false;
+        return nullptr;
       }
+      const place where = place_of(number_and_one - 1);
       // The block may be another's by now, and its link old: then the exchange below fails.
-      const std::uint32_t next = link_of(number_and_one - 1).load(std::memory_order_relaxed);
+      const std::uint32_t next = link_of(where).load(std::memory_order_relaxed);
       if constexpr (TARN_SMALL) {
         std::this_thread::yield();  // where an interruption is worst, so that builds that hunt for errors have many
       }
       // acquire: what the last user wrote into the block came before its push.
       if (from.top.compare_exchange_weak(top, with_next_tag(top, next), std::memory_order_acquire,
-                                         std::memory_order_acquire)) {
-        number = number_and_one - 1;
-        return true;
+                                         std::memory_order_acquire)) [[likely]] {
+        return block_at(where);
       }
     }
   }
 
-  void push(detail::free_stack& to, std::uint32_t number) noexcept {
-    std::atomic<std::uint32_t>& link = link_of(number);
+  void push(detail::free_stack& to, place where) noexcept {
+    std::atomic<std::uint32_t>& link = link_of(where);
+    const std::uint32_t number_and_one = number_of(where) + 1;
     std::uint64_t top = to.top.load(std::memory_order_relaxed);
     for (unsigned failures = 0;; back_off(failures)) {
       link.store(static_cast<std::uint32_t>(top), std::memory_order_relaxed);
       // release: the link, and what this user did with the block, are seen by who pops it.
-      if (to.top.compare_exchange_weak(top, (top >> 32) << 32 | (number + 1), std::memory_order_release,
-                                       std::memory_order_relaxed)) {
+      if (to.top.compare_exchange_weak(top, (top >> 32) << 32 | number_and_one, std::memory_order_release,
+                                       std::memory_order_relaxed)) [[likely]] {
         return;
       }
     }
