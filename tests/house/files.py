@@ -73,12 +73,42 @@ def check_document(root, path):
                                    f"one of: {', '.join(sorted(commands))}")
 
 
+def paragraphs(lines):
+    """Runs of lines without a blank one between, each line without its indentation; and where each run begins."""
+    found, start = [], None
+    for number, line in enumerate([*lines, ""], 1):
+        if line.strip() and start is None:
+            start = number
+        elif not line.strip() and start is not None:
+            found.append((start, "\n".join(part.strip() for part in lines[start - 1:number - 1])))
+            start = None
+    return found
+
+
+def check_quotes(root, path, examples):
+    """C++ in a document stands in an example, which the tests run; paragraph by paragraph."""
+    lines = tree.read(root, path).splitlines()
+    begin = None
+    for number, line in enumerate(lines, 1):
+        if begin is None and line.strip() == "```cpp":
+            begin = number
+        elif begin is not None and line.strip() == "```":
+            for start, text in paragraphs(lines[begin:number - 1]):
+                if not any(text in example for example in examples):
+                    yield tree.Finding(path, begin + start, "shows code that no example has",
+                                       "quote a file of examples/ line by line")
+            begin = None
+
+
 def check(root):
+    examples = ["\n".join(line.strip() for line in tree.read(root, path).splitlines())
+                for path in tree.files(root, {".cpp", ".c"}, ["examples"])]
     findings = []
     for path in tree.files(root, tree.TEXT):
         findings += check_text(root, path)
         if path.suffix == ".md":
             findings += check_document(root, path)
+            findings += check_quotes(root, path, examples)
     for path in tree.files(root, {".h", ".hpp"}, ["include", "src", "tools"]):
         findings += check_header(root, path)
     findings += check_built(root)

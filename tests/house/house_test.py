@@ -148,6 +148,16 @@ class House(unittest.TestCase):
         self.write("README.md", "See [that](https://example.org) and\n[this](docs/none.md).\n")
         self.expect("README.md:2:", "docs/none.md")
 
+    def test_document_that_shows_code_of_no_example(self):
+        self.write("examples/one.cpp", "int main() {\n  int one = 1;\n  return one;\n}\n")
+        self.write("docs/page.md", "```cpp\nint one = 1;\n\nreturn two;\n```\n")
+        self.expect("docs/page.md:4:", "shows code that no example has")
+
+    def test_document_that_quotes_an_example(self):
+        self.write("examples/one.cpp", "int main() {\n  int one = 1;\n  return one;\n}\n")
+        self.write("docs/page.md", "```cpp\nint one = 1;\n\nreturn one;\n}\n```\n")
+        self.assertEqual([str(finding) for finding in files.check(self.root)], [])
+
     def test_document_that_names_no_command(self):
         self.write("README.md", "Run `./dev tset`.\n")
         self.expect("README.md:1:", "./dev tset", "help, test")

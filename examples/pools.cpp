@@ -1,0 +1,105 @@
+// The pools, arenas and caches of docs/pools.md, each in the work that it is for.
+#include <cstdio>
+#include <memory_resource>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <tarn/tarn.hpp>
+
+namespace {
+
+struct node {
+  explicit node(int value_ = 0, node* next_ = nullptr) : value(value_), next(next_) {}
+  int value;
+  node* next;
+};
+
+int with_a_pool() {
+  tarn::pool<node> nodes;  // for one thread at a time
+  node* list = nullptr;
+  for (int value = 0; value < 1000; ++value) {
+    list = nodes.create(value, list);
+  }
+  int sum = 0;
+  for (; list != nullptr; sum += list->value, list = list->next) {
+  }
+  return sum;  // all nodes are gone with the pool
+}
+
+int with_a_pool_that_knows_its_size() {
+  tarn::pool<node> nodes({.name = "nodes", .first_chunk = 4096, .limit = 4096});
+  nodes.reserve(4096);              // nothing is asked of the system from here on
+  auto own = nodes.make_unique(7);  // gives itself back
+  return own->value + static_cast<int>(nodes.statistics().in_use);
+}
+
+int with_a_shared_pool() {
+  tarn::shared_pool<node> nodes;  // for any number of threads
+  node* handed_over = nullptr;
+  std::thread([&] { handed_over = nodes.create(35); }).join();
+  const int value = handed_over->value;
+  nodes.destroy(handed_over);  // by another thread than made it
+  return value;
+}
+
+int with_a_lock_free_pool() {
+  tarn::lock_free_pool<node> nodes;
+  const auto one = nodes.make_unique(5);
+  return one->value;
+}
+
+int with_a_lock() {
+  tarn::pool<node, std::mutex> nodes;
+  tarn::pool<node, tarn::spin_mutex> others;
+  return nodes.make_unique(2)->value + others.make_unique(3)->value;
+}
+
+std::size_t with_an_arena(const std::vector<std::string>& names) {
+  tarn::stack_arena<4096> request;  // the first 4 KiB are on the stack
+  std::pmr::vector<std::string_view> seen(&request);
+  tarn::arena_string reply(request);
+  for (const std::string& name : names) {
+    seen.push_back(request.copy(name));
+    reply.append(seen.back());
+    const tarn::arena_scope scratch(request);  // what comes now is gone at the next name
+    static_cast<void>(request.create<node>(1));
+  }
+  return reply.size() + seen.size();
+}
+
+std::size_t with_recycled_objects(std::string_view text) {
+  std::size_t words = 0;
+  for (std::string_view line : tarn::split(text, '\n')) {
+    auto copy = tarn::recycle<std::string>();  // warm: it has the capacity of one before
+    copy->append(line);
+    words += tarn::words(*copy).size();
+  }
+  return words;
+}
+
+struct session {
+  tarn::owned_string name;  // stays in the heap where the session was made
+};
+
+std::size_t with_an_owner() {
+  tarn::heap sessions({.name = "sessions"});
+  tarn::heap request({.name = "request"});
+  const tarn::scoped_current outer(sessions);
+  session kept;
+  {
+    const tarn::scoped_current inner(request);
+    kept.name = "made while another heap is current, and long enough to need memory";
+  }
+  return tarn::owner_of(kept.name.data()) == &sessions ? kept.name.size() : 0;
+}
+
+}  // namespace
+
+int main() {
+  std::printf("%d %d %d %d %d %zu %zu %zu\n", with_a_pool(), with_a_pool_that_knows_its_size(), with_a_shared_pool(),
+              with_a_lock_free_pool(), with_a_lock(), with_an_arena({"one", "two", "three"}),
+              with_recycled_objects("to be\nor not to be"), with_an_owner());
+}
