@@ -24,8 +24,23 @@ void* no_memory() noexcept {
   errno = ENOMEM;
   return nullptr;
 }
-// What the heaps gave, as malloc gives it.
-void* finished(void* block) noexcept { return block != nullptr ? override::unmarked(block) : no_memory(); }
+// What the heaps gave, as malloc gives it. Where slabs have several units, free takes an
+// address in the middle of a block for one if its offset in the unit may be (see
+// pages::may_start_at). It is seen here, before it is handed out again.
+[[gnu::always_inline]] inline void* finished(void* block, size_class index) noexcept {
+  if (block == nullptr) {
+    return no_memory();
+  }
+  if (index - pages::first_wide < detail::class_count - pages::first_wide) {
+    const pages::slab& home = *pages::page_map::slab_of(block);
+    const std::size_t number = home.number_of(block);
+    if (number >= home.capacity || home.block(number) != block) [[unlikely]] {
+      heaps::find_block("free", block);  // reports it
+    }
+  }
+  return override::unmarked(block);
+}
+void* finished(void* block) noexcept { return finished(block, heaps::class_in(detail::key_of(block))); }
 
 // What realloc moved away from, freed as free does it.
 void give_back(detail::heap_front*, void* block) noexcept { override::deallocate(block); }
@@ -42,12 +57,13 @@ namespace tarn::override {
 
 void* allocate_slow(std::size_t bytes) noexcept {
   if (bytes <= detail::largest_class_size) {
-    return finished(detail::allocate(detail::local, detail::class_of(bytes)));
+    const size_class index = detail::class_of(bytes);
+    return finished(detail::allocate(detail::local, index), index);
   }
   if (bytes > front::largest_request) {
     return no_memory();
   }
-  return finished(detail::allocate_any(detail::local, bytes, detail::block_alignment));
+  return finished(detail::allocate_any(detail::local, bytes, detail::block_alignment), detail::class_count);
 }
 
 void* allocate_aligned_slow(std::size_t bytes, std::size_t alignment) noexcept {
@@ -57,7 +73,7 @@ void* allocate_aligned_slow(std::size_t bytes, std::size_t alignment) noexcept {
   if (bytes <= detail::largest_class_size && alignment <= pages::unit_bytes) [[likely]] {
     const size_class index = detail::class_of(bytes, alignment);
     if (index < detail::class_count) {
-      return finished(detail::allocate(detail::local, index));
+      return finished(detail::allocate(detail::local, index), index);
     }
   }
   return finished(detail::allocate_any(detail::local, bytes, alignment));

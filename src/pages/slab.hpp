@@ -63,10 +63,15 @@ struct class_shapes {
 };
 inline constexpr class_shapes shapes;
 
+/// The slabs of this class and of all larger ones have several units.
+inline constexpr detail::size_class first_wide = detail::class_of((std::size_t{8} << 10) + 1);
+static_assert(shapes.of[first_wide - 1].units == 1 && shapes.of[first_wide].units > 1);
+
 /// Whether a block of a class may start at an address, by its offset in a unit. In a
 /// slab of one unit that must be a multiple of the block size, and not the one behind
 /// the last block; in a larger one (blocks above 8 KiB) a multiple of what size and unit
-/// have in common, and the slab checks the rest when it gets the block back. With
+/// have in common, and the slab checks the rest when it gets the block back (the drop-in
+/// before it hands the block out). With
 /// factor = ⌊2^32 / step⌋ + 1, offset * factor, modulo 2^32, is small for multiples only
 /// (D. Lemire, O. Kaser, N. Kurz, "Faster Remainder by Direct Computation", 2019), and
 /// grows with them: k * step gives k * (factor * step - 2^32).
