@@ -89,7 +89,7 @@ void* arena::try_allocate_slow(std::size_t bytes, std::size_t alignment, bool la
     return nullptr;
   }
   const std::size_t padding = alignment > chunk_alignment ? alignment - chunk_alignment : 0;
-  chunk* const next = take(base::align_up(sizeof(chunk) + padding + bytes + gap, chunk_alignment));
+  chunk* const next = take(sizeof(chunk) + padding + detail::arena_bytes_of(bytes));
   return next == nullptr ? nullptr : place(next, bytes, alignment, last);
 }
 
@@ -97,7 +97,7 @@ void* arena::try_allocate_slow(std::size_t bytes, std::size_t alignment, bool la
 /// does not cost the rest of the chunk.
 void* arena::place(chunk* next, std::size_t bytes, std::size_t alignment, bool last) noexcept {
   char* const block = base::align_up(next->begin(), alignment);
-  char* const behind = block + bytes + gap;
+  char* const behind = block + detail::arena_bytes_of(bytes);
   if (!last && next->end() - behind <= end_ - top_) {
     next->older = aside_;
     aside_ = next;
@@ -125,27 +125,43 @@ void* arena::reallocate(void* block, std::size_t old_bytes, std::size_t new_byte
 // Chunks, from upstream and back.
 
 chunk* arena::take(std::size_t needed) {
-  if (spare_ != nullptr && spare_->bytes >= needed) {
-    chunk* const largest = spare_;
-    spare_ = without_top(largest);
-    spare_bytes_ -= largest->bytes;
-    return largest;
+  // Several small spare chunks become one, so that the next load of this size never changes chunks.
+  if (spare_ != nullptr && spare_bytes_ > spare_->bytes && spare_bytes_ <= largest_step) {
+    const std::size_t all = std::max(spare_bytes_, needed);
+    if (chunk* const merged = take_upstream(all, all)) {
+      give_spare();
+      return merged;
+    }
   }
-  chunk* made = take_upstream(needed);
+  if (spare_ != nullptr && spare_->bytes >= needed) {
+    return take_spare();
+  }
+  const std::size_t step =
+      std::max(std::min(options_.first_chunk, largest_request), std::min(chunk_bytes_, largest_step));
+  chunk* made = take_upstream(needed, step);
   // What is held but too small for this counts, too. With nothing in use, that is the current chunk as well.
   if (made == nullptr && current_ != nullptr && used_bytes() == 0) {
     put_by_until(nullptr, nullptr);
     start();
-    made = spare_ == nullptr ? take_upstream(needed) : nullptr;
+    made = spare_ == nullptr ? take_upstream(needed, step) : nullptr;
   }
   if (made == nullptr && spare_ != nullptr) {
     give_spare();
-    made = take_upstream(needed);
+    made = take_upstream(needed, step);
   }
   return made;
 }
 
-chunk* arena::take_upstream(std::size_t needed) {
+/// The largest.
+chunk* arena::take_spare() noexcept {
+  chunk* const largest = spare_;
+  spare_ = without_top(largest);
+  spare_bytes_ -= largest->bytes;
+  return largest;
+}
+
+/// Of `wanted` bytes, or at least `needed`.
+chunk* arena::take_upstream(std::size_t needed, std::size_t wanted) {
   std::size_t room = largest_request;
   if (options_.limit != 0) {
     room = options_.limit > chunk_bytes_ ? base::align_down(options_.limit - chunk_bytes_, chunk_alignment) : 0;
@@ -156,9 +172,7 @@ chunk* arena::take_upstream(std::size_t needed) {
   const auto ask = [this](std::size_t bytes) {
     return pools::take_upstream(options_.upstream, bytes, chunk_alignment);
   };
-  const std::size_t step =
-      std::max(std::min(options_.first_chunk, largest_request), std::min(chunk_bytes_, largest_step));
-  std::size_t wanted = std::min(std::max(needed, base::align_up(step, chunk_alignment)), room);
+  wanted = std::min(std::max(needed, base::align_up(wanted, chunk_alignment)), room);
   void* memory = ask(wanted);
   if (memory == nullptr && wanted > needed) {
     wanted = needed;
@@ -280,10 +294,11 @@ void arena::empty() noexcept {
 
 void arena::reset() noexcept {
   check_outermost("reset");
-  if (finalisers_ == nullptr && aside_ == nullptr && spare_ == nullptr) {
-    // One chunk, or the first span alone: as most requests leave it.
+  if (finalisers_ == nullptr && aside_ == nullptr) {
+    // In use is one chunk, the largest, or the first span alone: as most requests leave it.
     chunk* const only = current_;
-    const bool kept = only != nullptr && (options_.keep == 0 || only->bytes <= options_.keep);
+    const bool largest = only != nullptr && (spare_ == nullptr || spare_->bytes <= only->bytes);
+    const bool kept = largest && (options_.keep == 0 || only->bytes + spare_bytes_ <= options_.keep);
     if (only == nullptr || (kept && only->older == nullptr && first_begin_ == first_end_)) {
       note_peak();
       marks_ = nullptr;
@@ -295,8 +310,9 @@ void arena::reset() noexcept {
     }
   }
   empty();
-  if (spare_ != nullptr && first_begin_ == first_end_) {
-    enter(take(0));
+  // Several chunks are left to the next block, which makes one of them.
+  if (spare_ != nullptr && spare_->bytes == spare_bytes_ && first_begin_ == first_end_) {
+    enter(take_spare());
   }
 }
 
@@ -347,9 +363,9 @@ bool arena::is_valid() const noexcept {
   }
   const bool inside = current_ != nullptr ? current_->begin() <= top_ && end_ == current_->end()
                                           : first_begin_ <= top_ && end_ == first_end_;
-  return ordered && falling && inside && top_ <= end_ && base::is_aligned(end_, chunk_alignment) &&
-         bytes == chunk_bytes_ && count == chunks_ && spare == spare_bytes_ &&
-         (options_.keep == 0 || spare_bytes_ <= options_.keep);
+  return ordered && falling && inside && top_ <= end_ && base::is_aligned(top_, chunk_alignment) &&
+         base::is_aligned(end_, chunk_alignment) && bytes == chunk_bytes_ && count == chunks_ &&
+         spare == spare_bytes_ && (options_.keep == 0 || spare_bytes_ <= options_.keep);
 }
 
 }  // namespace tarn

@@ -16,9 +16,15 @@ namespace tarn::detail {
 
 inline constexpr std::size_t default_first_chunk = TARN_SMALL ? 256 : 4096;
 
-/// Under AddressSanitizer blocks lie apart, so that an overrun is seen, and never share one of its 8-byte units.
-inline constexpr std::size_t arena_gap = TARN_ADDRESS_SANITIZER ? 8 : 0;
-inline constexpr std::size_t arena_least_alignment = TARN_ADDRESS_SANITIZER ? 8 : 1;
+/// Under AddressSanitizer blocks lie apart, so that an overrun is seen.
+inline constexpr std::size_t arena_gap = TARN_ADDRESS_SANITIZER ? block_alignment : 0;
+
+/// What a block takes of its chunk: a multiple of 16, so that the next one is aligned without a look. (Rounding the
+/// address instead would stand between one block's address and the next: 13 % of the time of a request.)
+/// Requires bytes <= PTRDIFF_MAX.
+constexpr std::size_t arena_bytes_of(std::size_t bytes) noexcept {
+  return ((bytes + (block_alignment - 1)) & ~(block_alignment - 1)) + arena_gap;
+}
 
 /// Where an arena without memory stands: no room, but an address.
 alignas(block_alignment) inline constinit std::byte arena_nothing[block_alignment] = {};
@@ -48,7 +54,7 @@ struct arena_record {
   arena_finaliser* finalisers;
   std::uintptr_t base;
 };
-static_assert(sizeof(arena_record) == 48);
+static_assert(sizeof(arena_record) == 48 && sizeof(arena_record) % block_alignment == 0);
 
 /// An object behind its finaliser, in one block.
 template <class T>
