@@ -58,6 +58,15 @@ class House(unittest.TestCase):
         self.write("src/pages/slab.cpp", '\n\n#include "heap/owner.hpp"\n')
         self.expect("src/pages/slab.cpp:3:", "heap/ is above pages/", "let heap/ pass it in")
 
+    def test_components_beside_each_other(self):
+        self.write("src/io/reader.hpp", '#pragma once\n#include "base/bits.hpp"\n')
+        self.assertEqual(self.all_findings(), [])
+        self.write("src/io/reader.hpp", '#pragma once\n#include "pages/slab.hpp"\n')
+        self.expect("src/io/reader.hpp:2:", "io/ and pages/ stand beside each other", "base/ or platform/")
+        self.write("src/io/reader.hpp", "#pragma once\n")
+        self.write("src/heap/owner.hpp", '#pragma once\n#include "io/reader.hpp"\n')
+        self.expect("src/heap/owner.hpp:2:", "heap/ and io/ stand beside each other")
+
     def test_upward_include_with_odd_spacing(self):
         self.write("src/pages/slab.cpp", '/* #include "x"\n*/ #  include"heap/owner.hpp"  // why\n')
         self.expect("src/pages/slab.cpp:2:", "heap/ is above pages/")

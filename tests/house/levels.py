@@ -3,6 +3,7 @@
 
     include/tarn/detail  <  include/tarn                          what is promised, and its inline fast paths
     base < platform < pages < heap < thread < pools < front < override    the engine, under src/
+    base < platform < io                                          beside it: knows nothing of heaps, and they not of it
     tools                                                         uses all of it but override
 """
 
@@ -13,6 +14,8 @@ import sys
 import tree
 
 LEVELS = ["base", "platform", "pages", "heap", "thread", "pools", "front", "override"]
+# A component that stands beside the others: the levels it may use. No level includes from it.
+BESIDE = {"io": ["base", "platform"]}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?P<rest>.*)$', re.MULTILINE)
 NAME = re.compile(r'(?P<open>[<"])(?P<name>[^>"]+)[>"]')
 
@@ -22,7 +25,7 @@ def level_of(path):
     parts = path.parts
     if parts[:2] == ("include", "tarn"):
         return "detail" if parts[2] == "detail" else "public"
-    if parts[0] == "src" and len(parts) > 2 and parts[1] in LEVELS:
+    if parts[0] == "src" and len(parts) > 2 and (parts[1] in LEVELS or parts[1] in BESIDE):
         return parts[1]
     return "tools" if parts[0] == "tools" else None
 
@@ -52,8 +55,13 @@ def forbidden(source, target):
         return "detail/ holds inline fast paths only", "move the declaration into include/tarn/detail/"
     if source == "public" and target not in ("public", "detail"):
         return "a public header must stand alone when installed", "declare what it needs under include/tarn/detail/"
-    if source in LEVELS and target == "tools":
+    engine = [*LEVELS, *BESIDE]
+    if source in engine and target == "tools":
         return "the engine never depends on the tools", "move what both need into src/"
+    if source != target and (target in BESIDE and source in engine or
+                             source in BESIDE and target in LEVELS and target not in BESIDE[source]):
+        return (f"{source}/ and {target}/ stand beside each other",
+                "move what both need to base/ or platform/, or let the caller of both pass it in")
     if source in LEVELS and target in LEVELS and LEVELS.index(target) > LEVELS.index(source):
         return (f"{target}/ is above {source}/",
                 f"move what both need to {source}/ or lower, or let {target}/ pass it in")
@@ -98,7 +106,7 @@ def check(root):
         source = level_of(path)
         if source is None:
             findings.append(tree.Finding(path, 1, "stands in no level",
-                                         f"move it into one of src/{{{','.join(LEVELS)}}}/, include/tarn/, tools/"))
+                                         f"move it into one of src/{{{','.join([*LEVELS, *BESIDE])}}}/, include/tarn/, tools/"))
             continue
         graph[path] = []
         for line, bracket, name in includes(root, path):

@@ -1,0 +1,48 @@
+// Files without a system call for each line; docs/io.md quotes it.
+#include <tarn/io.hpp>
+#include <tarn/io/format.hpp>
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+namespace {
+
+void write_orders(const std::string& path) {
+  tarn::io::writer orders(path);
+  for (int number = 0; number < 1000; ++number) {
+    tarn::io::print(orders, "order {} of {:.2f}\n", number, number * 1.5);
+  }
+  orders.gather({"total", ": ", "1000", "\n"});
+  orders.close();  // throws what the destructor could only print
+}
+
+std::size_t read_orders(const std::string& path) {
+  tarn::io::reader orders(path);
+  std::size_t found = 0;
+  while (const auto line = orders.line()) {  // a view of the buffer, until the next call
+    found += line->starts_with("order ");
+  }
+  return found;
+}
+
+std::string missing(const std::string& path) {
+  try {
+    tarn::io::reader orders(path);
+    return {};
+  } catch (const tarn::io::error& failed) {
+    return failed.what();  // "/none: cannot be opened to read: No such file or directory"
+  }
+}
+
+}  // namespace
+
+int main() {
+  char name[] = "/tmp/tarn-example-XXXXXX";
+  close(mkstemp(name));
+  write_orders(name);
+  const std::size_t found = read_orders(name);
+  std::remove(name);
+  std::printf("%zu orders, %s\n", found, missing("/none").c_str());
+}

@@ -1,0 +1,30 @@
+// What goes wrong with a file, in one line.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace tarn::io {
+
+/// Thrown by everything in tarn::io that asks the system for something. what() has the path, what could not be done,
+/// where, and the system's words: "orders.log: cannot be written at offset 65536: No space left on device".
+class error : public std::system_error {
+ public:
+  static constexpr std::uint64_t nowhere = ~std::uint64_t{0};
+
+  /// `number` is an errno value; `failed` says what could not be done.
+  error(int number, std::string path, std::string_view failed, std::uint64_t offset = nowhere);
+
+  const std::string& path() const noexcept { return *path_; }
+  /// Bytes from the start of the file or stream; `nowhere` for what has no place, such as opening.
+  std::uint64_t offset() const noexcept { return offset_; }
+
+ private:
+  std::shared_ptr<const std::string> path_;  // shared: a copy of an exception must not throw
+  std::uint64_t offset_;
+};
+
+}  // namespace tarn::io

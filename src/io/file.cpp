@@ -1,0 +1,154 @@
+#include <tarn/io/file.hpp>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "platform/files.hpp"
+
+namespace tarn::io {
+namespace files = platform::files;
+
+namespace {
+
+// More parts than this are written in several calls; the system's own limit is 1,024.
+constexpr std::size_t most_parts = 64;
+
+int opened(const std::string& path, int flags, unsigned mode, std::string_view failed) {
+  if (path.find('\0') != std::string::npos) {
+    throw error(EINVAL, path.c_str(), "a path with a null byte in it cannot be opened");
+  }
+  files::outcome got;
+  do {
+    got = files::open(path.c_str(), flags, mode);
+  } while (got == -EINTR);
+  if (got < 0) {
+    throw error(static_cast<int>(-got), path, failed);
+  }
+  return static_cast<int>(got);
+}
+
+}  // namespace
+
+file::file(int descriptor, bool owned, std::string name)
+    : descriptor_(descriptor), owned_(owned), name_(std::move(name)) {
+  const files::outcome at = files::seek(descriptor, 0, SEEK_CUR);
+  offset_ = at > 0 ? static_cast<std::uint64_t>(at) : 0;  // a pipe has no place: it is counted from here
+}
+
+file file::open_to_read(std::string path) {
+  const int descriptor = opened(path, O_RDONLY, 0, "cannot be opened to read");
+  return {descriptor, true, std::move(path)};
+}
+
+file file::open_to_write(std::string path, creation how, unsigned mode) {
+  const int flags = how == creation::replace ? O_TRUNC : how == creation::append ? O_APPEND : O_EXCL;
+  const int descriptor = opened(path, O_WRONLY | O_CREAT | flags, mode, "cannot be opened to write");
+  file made(descriptor, true, std::move(path));
+  if (how == creation::append) {
+    const files::outcome end = files::seek(descriptor, 0, SEEK_END);
+    made.offset_ = end > 0 ? static_cast<std::uint64_t>(end) : 0;
+  }
+  return made;
+}
+
+file file::adopt(int descriptor, std::string name) { return {descriptor, true, std::move(name)}; }
+
+file file::borrow(int descriptor, std::string name) { return {descriptor, false, std::move(name)}; }
+
+file::file(file&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      owned_(other.owned_),
+      offset_(other.offset_),
+      name_(std::move(other.name_)) {}
+
+file& file::operator=(file&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(owned_, other.owned_);
+  std::swap(offset_, other.offset_);
+  std::swap(name_, other.name_);
+  return *this;
+}
+
+file::~file() {
+  if (descriptor_ >= 0 && owned_) {
+    files::close(descriptor_);
+  }
+}
+
+std::size_t file::read_some(void* place, std::size_t bytes) {
+  for (;;) {
+    const files::outcome got = files::read(descriptor_, place, bytes);
+    if (got >= 0) {
+      offset_ += static_cast<std::uint64_t>(got);
+      return static_cast<std::size_t>(got);
+    }
+    if (got == -EAGAIN) {
+      files::wait(descriptor_, POLLIN);
+    } else if (got != -EINTR) {
+      fail(static_cast<int>(-got), "cannot be read");
+    }
+  }
+}
+
+std::size_t file::write_some(std::span<const std::string_view> parts) {
+  std::size_t written = 0;
+  std::size_t part = 0, begun = 0;  // `begun` bytes of parts[part] are written
+  for (;;) {
+    std::array<iovec, most_parts> now;
+    int count = 0;
+    std::size_t skip = begun;
+    for (std::size_t at = part; at < parts.size() && count < static_cast<int>(most_parts); ++at, skip = 0) {
+      if (parts[at].size() > skip) {
+        now[static_cast<std::size_t>(count++)] = {const_cast<char*>(parts[at].data()) + skip, parts[at].size() - skip};
+      }
+    }
+    if (count == 0) return written;
+    files::outcome got = files::write(descriptor_, now.data(), count);
+    if (got == -EINTR) continue;
+    if (got == -EAGAIN) {
+      files::wait(descriptor_, POLLOUT);
+      continue;
+    }
+    if (got < 0) {
+      if (written > 0) return written;
+      fail(static_cast<int>(-got), "cannot be written");
+    }
+    written += static_cast<std::size_t>(got);
+    offset_ += static_cast<std::uint64_t>(got);
+    while (part < parts.size() && static_cast<std::size_t>(got) >= parts[part].size() - begun) {
+      got -= static_cast<files::outcome>(parts[part].size() - begun);
+      ++part, begun = 0;
+    }
+    begun += static_cast<std::size_t>(got);
+  }
+}
+
+void file::sync() {
+  files::outcome done;
+  do {
+    done = files::sync(descriptor_);
+  } while (done == -EINTR);
+  if (done < 0 && done != -EINVAL && done != -EROFS) {
+    fail(static_cast<int>(-done), "may not be on the disk: sync failed");
+  }
+}
+
+void file::close() {
+  const int descriptor = std::exchange(descriptor_, -1);
+  if (descriptor < 0 || !owned_) return;
+  const files::outcome done = files::close(descriptor);
+  if (done < 0 && done != -EINTR) {  // Linux has closed it when it says EINTR
+    fail(static_cast<int>(-done), "failed when it was closed");
+  }
+}
+
+void file::fail(int number, std::string_view failed) const { throw error(number, name_, failed, offset_); }
+
+}  // namespace tarn::io

@@ -1,0 +1,113 @@
+#include <tarn/io/reader.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace tarn::io {
+
+reader::reader(std::string path, reader_options options) : reader(file::open_to_read(std::move(path)), options) {}
+
+reader::reader(file source, reader_options options)
+    : capacity_(std::max<std::size_t>(options.buffer, 1)),
+      buffer_(std::make_unique_for_overwrite<char[]>(capacity_)),
+      options_(options),
+      source_(std::move(source)) {
+  at_ = filled_ = buffer_.get();
+}
+
+bool reader::fill() {
+  at_ = filled_ = buffer_.get();
+  filled_ += source_.read_some(buffer_.get(), capacity_);
+  return at_ != filled_;
+}
+
+bool reader::fill_more(std::size_t wanted) {
+  const std::size_t held = static_cast<std::size_t>(filled_ - at_);
+  if (held == 0 && wanted <= capacity_) return fill();
+  // Room for what is wanted, and for a call that is worth its price.
+  grow(std::max(wanted, held + 1));
+  if (at_ != buffer_.get()) {
+    std::memmove(buffer_.get(), at_, held);
+    at_ = buffer_.get();
+    filled_ = at_ + held;
+  }
+  const std::size_t got = source_.read_some(buffer_.get() + held, capacity_ - held);
+  filled_ += got;
+  return got != 0;
+}
+
+void reader::grow(std::size_t bytes) {
+  if (bytes <= capacity_) return;
+  const std::size_t held = static_cast<std::size_t>(filled_ - at_);
+  if (bytes > options_.longest) {
+    throw error(EMSGSIZE, source_.name(), "a record of more than " + std::to_string(options_.longest) + " bytes",
+                offset());
+  }
+  const std::size_t larger = std::min(std::max(bytes, 2 * capacity_), std::max(options_.longest, bytes));
+  auto moved = std::make_unique_for_overwrite<char[]>(larger);
+  std::memcpy(moved.get(), at_, held);
+  buffer_ = std::move(moved);
+  capacity_ = larger;
+  at_ = buffer_.get();
+  filled_ = at_ + held;
+}
+
+std::optional<std::string_view> reader::record_slow(char end) {
+  for (;;) {
+    const std::size_t searched = static_cast<std::size_t>(filled_ - at_);
+    if (!fill_more(searched + 1)) {
+      if (searched == 0) return std::nullopt;
+      return block();
+    }
+    const char* const from = at_ + searched;
+    if (const void* const found = std::memchr(from, end, static_cast<std::size_t>(filled_ - from))) {
+      const std::string_view all(at_, static_cast<std::size_t>(static_cast<const char*>(found) - at_));
+      at_ = static_cast<const char*>(found) + 1;
+      return all;
+    }
+  }
+}
+
+std::string_view reader::peek(std::size_t bytes) {
+  while (static_cast<std::size_t>(filled_ - at_) < bytes && fill_more(bytes)) {
+  }
+  return {at_, std::min(bytes, static_cast<std::size_t>(filled_ - at_))};
+}
+
+std::string_view reader::block(std::size_t bytes) {
+  const std::string_view all = peek(bytes);
+  at_ += all.size();
+  return all;
+}
+
+std::size_t reader::read(void* place, std::size_t bytes) {
+  char* const to = static_cast<char*>(place);
+  std::size_t done = 0;
+  while (done < bytes) {
+    if (at_ == filled_ && bytes - done >= capacity_) {
+      const std::size_t got = source_.read_some(to + done, bytes - done);
+      if (got == 0) break;
+      done += got;
+      continue;
+    }
+    if (at_ == filled_ && !fill()) break;
+    const std::size_t now = std::min(bytes - done, static_cast<std::size_t>(filled_ - at_));
+    std::memcpy(to + done, at_, now);
+    at_ += now;
+    done += now;
+  }
+  return done;
+}
+
+std::uint64_t reader::skip(std::uint64_t bytes) {
+  std::uint64_t done = 0;
+  while (done < bytes && (at_ != filled_ || fill())) {
+    const std::uint64_t now = std::min<std::uint64_t>(bytes - done, static_cast<std::uint64_t>(filled_ - at_));
+    at_ += now;
+    done += now;
+  }
+  return done;
+}
+
+}  // namespace tarn::io

@@ -1,0 +1,152 @@
+#include <tarn/io/writer.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <utility>
+
+#include "base/text.hpp"
+
+namespace tarn::io {
+
+namespace {
+
+// Gathered parts beyond this are copied into the buffer instead.
+constexpr std::size_t most_gathered = 16;
+
+}  // namespace
+
+writer::writer(std::string path, writer_options options)
+    : writer(file::open_to_write(std::move(path), options.how, options.mode), options) {}
+
+writer::writer(file target, writer_options options)
+    : capacity_(std::max<std::size_t>(options.buffer, 1)),
+      buffer_(std::make_unique_for_overwrite<char[]>(capacity_)),
+      target_(std::move(target)) {
+  at_ = first_ = buffer_.get();
+  end_ = at_ + capacity_;
+}
+
+writer::writer(writer&& other) noexcept
+    : at_(std::exchange(other.at_, nullptr)),
+      end_(std::exchange(other.end_, nullptr)),
+      first_(std::exchange(other.first_, nullptr)),
+      capacity_(std::exchange(other.capacity_, 0)),
+      buffer_(std::move(other.buffer_)),
+      target_(std::move(other.target_)) {}
+
+writer& writer::operator=(writer&& other) noexcept {
+  std::swap(at_, other.at_);
+  std::swap(end_, other.end_);
+  std::swap(first_, other.first_);
+  std::swap(capacity_, other.capacity_);
+  std::swap(buffer_, other.buffer_);
+  std::swap(target_, other.target_);
+  return *this;
+}
+
+writer::~writer() {
+  if (!target_.is_open()) return;
+  try {
+    close();
+  } catch (const std::exception& failure) {
+    base::text_buffer<1024> line;
+    line.append("tarn: ").escaped(failure.what(), 600);
+    if (buffered() != 0) {
+      line.append("; ").decimal(buffered()).append(" bytes that were not flushed are lost");
+    }
+    line.append("\n").write_to(STDERR_FILENO);
+  }
+}
+
+// In one call: the buffer, then the parts. Returns when something of the parts is out, and keeps the rest; throws when
+// nothing is.
+void writer::write_slow(std::span<const std::string_view> parts) {
+  std::array<std::string_view, most_gathered + 1> all;
+  const std::span now = std::span(all).first(parts.size() + 1);
+  std::copy(parts.begin(), parts.end(), all.begin() + 1);
+  std::size_t left = 0;
+  for (const std::string_view part : parts) left += part.size();
+  std::size_t out = 0;
+  do {
+    all[0] = {first_, buffered()};
+    out = target_.write_some(now);
+    const std::size_t of_buffer = std::min(out, buffered());
+    first_ += of_buffer;
+    out -= of_buffer;
+  } while (first_ != at_ || (out == 0 && left != 0));
+  at_ = first_ = buffer_.get();
+  if (out == left) return;
+  // An error came in the middle of the parts. It will come again, at the next flush.
+  char* to = reserve(left - out);
+  for (const std::string_view part : parts) {
+    const std::size_t gone = std::min(out, part.size());
+    out -= gone;
+    std::memcpy(to, part.data() + gone, part.size() - gone);
+    to += part.size() - gone;
+  }
+  commit(static_cast<std::size_t>(to - at_));
+}
+
+void writer::gather(std::span<const std::string_view> parts) {
+  std::size_t bytes = 0;
+  for (const std::string_view part : parts) bytes += part.size();
+  if (bytes > room() && (parts.size() <= most_gathered)) {
+    write_slow(parts);
+    return;
+  }
+  if (bytes > room() && bytes <= capacity_) {
+    flush();
+  }
+  if (bytes > room()) {
+    for (; parts.size() > most_gathered; parts = parts.subspan(most_gathered)) gather(parts.first(most_gathered));
+    gather(parts);
+    return;
+  }
+  for (const std::string_view part : parts) {
+    std::memcpy(at_, part.data(), part.size());
+    at_ += part.size();
+  }
+}
+
+char* writer::reserve(std::size_t bytes) {
+  if (bytes > room()) {
+    flush();
+    if (bytes > capacity_) {
+      auto larger = std::make_unique_for_overwrite<char[]>(bytes);
+      buffer_ = std::move(larger);
+      capacity_ = bytes;
+      at_ = first_ = buffer_.get();
+      end_ = at_ + capacity_;
+    }
+  }
+  return at_;
+}
+
+void writer::flush() {
+  while (first_ != at_) {
+    const std::string_view all(first_, buffered());
+    first_ += target_.write_some({&all, 1});
+  }
+  at_ = first_ = buffer_.get();
+}
+
+void writer::sync() {
+  flush();
+  target_.sync();
+}
+
+void writer::close() {
+  flush();
+  target_.close();
+}
+
+std::size_t writer::discard() noexcept {
+  const std::size_t dropped = buffered();
+  at_ = first_ = buffer_.get();
+  return dropped;
+}
+
+}  // namespace tarn::io

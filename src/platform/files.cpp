@@ -1,0 +1,61 @@
+#include "platform/files.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace tarn::platform::files {
+namespace {
+
+outcome of(std::int64_t result) noexcept { return result < 0 ? -errno : result; }
+
+}  // namespace
+
+outcome open(const char* path, int flags, unsigned mode) noexcept { return of(::open(path, flags | O_CLOEXEC, mode)); }
+
+outcome close(int descriptor) noexcept { return of(::close(descriptor)); }
+
+outcome read(int descriptor, void* place, std::size_t bytes) noexcept { return of(::read(descriptor, place, bytes)); }
+
+outcome read_at(int descriptor, void* place, std::size_t bytes, std::uint64_t offset) noexcept {
+  return of(::pread(descriptor, place, bytes, static_cast<off_t>(offset)));
+}
+
+outcome write(int descriptor, const iovec* parts, int count) noexcept {
+  return of(count == 1 ? ::write(descriptor, parts->iov_base, parts->iov_len) : ::writev(descriptor, parts, count));
+}
+
+outcome seek(int descriptor, std::int64_t offset, int from) noexcept { return of(::lseek(descriptor, offset, from)); }
+
+outcome status(int descriptor, struct stat* found) noexcept { return of(::fstat(descriptor, found)); }
+
+outcome sync(int descriptor) noexcept { return of(::fdatasync(descriptor)); }
+
+outcome wait(int descriptor, short events) noexcept {
+  pollfd one{descriptor, events, 0};
+  return of(::poll(&one, 1, -1));
+}
+
+outcome allocate(int descriptor, std::uint64_t bytes) noexcept {
+  return -::posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
+}
+
+outcome lock(int descriptor) noexcept { return of(::flock(descriptor, LOCK_EX | LOCK_NB)); }
+
+outcome map(int descriptor, std::uint64_t offset, std::size_t bytes, bool writable) noexcept {
+  void* const start = ::mmap(nullptr, bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, descriptor,
+                             static_cast<off_t>(offset));
+  return start == MAP_FAILED ? -errno : reinterpret_cast<outcome>(start);
+}
+
+outcome unmap(void* start, std::size_t bytes) noexcept { return of(::munmap(start, bytes)); }
+
+outcome advise(void* start, std::size_t bytes, int advice) noexcept { return of(::madvise(start, bytes, advice)); }
+
+outcome sync_map(void* start, std::size_t bytes) noexcept { return of(::msync(start, bytes, MS_SYNC)); }
+
+}  // namespace tarn::platform::files

@@ -1,0 +1,130 @@
+#include "platform/files_fake.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+#include "platform/files.hpp"
+
+namespace tarn::platform::files {
+namespace {
+
+using fake::kind;
+
+std::function<fake::verdict(const fake::call&)> hook;
+std::uint64_t asked = 0;
+
+/// Makes the call `real(bytes)` with as many bytes as the test allows, unless it wants an error.
+template <class Call>
+outcome through(kind of, int descriptor, std::size_t bytes, Call real) noexcept {
+  std::size_t most = bytes;
+  if (hook) {
+    const fake::verdict verdict = hook({of, descriptor, bytes, ++asked});
+    if (verdict.error != 0) return -verdict.error;
+    most = std::min(most, verdict.most);
+  }
+  const std::int64_t result = real(most);
+  return result < 0 ? -errno : result;
+}
+
+}  // namespace
+
+namespace fake {
+
+void set_hook(std::function<verdict(const call&)> wanted) {
+  hook = std::move(wanted);
+  asked = 0;
+}
+
+std::uint64_t calls() noexcept { return asked; }
+
+}  // namespace fake
+
+outcome open(const char* path, int flags, unsigned mode) noexcept {
+  return through(kind::open, -1, 0, [=](std::size_t) { return ::open(path, flags | O_CLOEXEC, mode); });
+}
+
+outcome close(int descriptor) noexcept {
+  return through(kind::close, descriptor, 0, [=](std::size_t) { return ::close(descriptor); });
+}
+
+outcome read(int descriptor, void* place, std::size_t bytes) noexcept {
+  return through(kind::read, descriptor, bytes, [=](std::size_t most) { return ::read(descriptor, place, most); });
+}
+
+outcome read_at(int descriptor, void* place, std::size_t bytes, std::uint64_t offset) noexcept {
+  return through(kind::read_at, descriptor, bytes,
+                 [=](std::size_t most) { return ::pread(descriptor, place, most, static_cast<off_t>(offset)); });
+}
+
+outcome write(int descriptor, const iovec* parts, int count) noexcept {
+  std::size_t bytes = 0;
+  for (int part = 0; part < count; ++part) bytes += parts[part].iov_len;
+  return through(kind::write, descriptor, bytes, [=](std::size_t most) {
+    std::vector<iovec> cut(parts, parts + count);  // in the middle of any part
+    for (iovec& part : cut) {
+      part.iov_len = std::min(part.iov_len, most);
+      most -= part.iov_len;
+    }
+    return ::writev(descriptor, cut.data(), count);
+  });
+}
+
+outcome seek(int descriptor, std::int64_t offset, int from) noexcept {
+  return through(kind::seek, descriptor, 0, [=](std::size_t) { return ::lseek(descriptor, offset, from); });
+}
+
+outcome status(int descriptor, struct stat* found) noexcept {
+  return through(kind::status, descriptor, 0, [=](std::size_t) { return ::fstat(descriptor, found); });
+}
+
+outcome sync(int descriptor) noexcept {
+  return through(kind::sync, descriptor, 0, [=](std::size_t) { return ::fdatasync(descriptor); });
+}
+
+outcome wait(int descriptor, short events) noexcept {
+  return through(kind::wait, descriptor, 0, [=](std::size_t) {
+    pollfd one{descriptor, events, 0};
+    return ::poll(&one, 1, -1);
+  });
+}
+
+outcome allocate(int descriptor, std::uint64_t bytes) noexcept {
+  return through(kind::allocate, descriptor, bytes, [=](std::size_t) {
+    errno = ::posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
+    return errno == 0 ? 0 : -1;
+  });
+}
+
+outcome lock(int descriptor) noexcept {
+  return through(kind::lock, descriptor, 0, [=](std::size_t) { return ::flock(descriptor, LOCK_EX | LOCK_NB); });
+}
+
+outcome map(int descriptor, std::uint64_t offset, std::size_t bytes, bool writable) noexcept {
+  return through(kind::map, descriptor, bytes, [=](std::size_t) {
+    void* const start = ::mmap(nullptr, bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, descriptor,
+                               static_cast<off_t>(offset));
+    return start == MAP_FAILED ? -1 : reinterpret_cast<outcome>(start);
+  });
+}
+
+outcome unmap(void* start, std::size_t bytes) noexcept {
+  return through(kind::unmap, -1, bytes, [=](std::size_t) { return ::munmap(start, bytes); });
+}
+
+outcome advise(void* start, std::size_t bytes, int advice) noexcept {
+  return through(kind::advise, -1, bytes, [=](std::size_t) { return ::madvise(start, bytes, advice); });
+}
+
+outcome sync_map(void* start, std::size_t bytes) noexcept {
+  return through(kind::sync_map, -1, bytes, [=](std::size_t) { return ::msync(start, bytes, MS_SYNC); });
+}
+
+}  // namespace tarn::platform::files
