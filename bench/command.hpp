@@ -19,9 +19,10 @@ inline constexpr const char* usage =
 template <class Front>
 int list_rows() {
   for (const row& each : all_rows<Front>())
-    std::printf("{\"form\":\"%s\",\"row\":\"%s\",\"threads\":%u,\"units\":%llu,\"budget\":%g,\"baseline\":%s}\n",
-                Front::name, each.name.c_str(), each.threads, static_cast<unsigned long long>(each.units), each.budget,
-                each.is_baseline ? "true" : "false");
+    std::printf(
+        "{\"form\":\"%s\",\"row\":\"%s\",\"threads\":%u,\"units\":%llu,\"budget\":%g,\"baseline\":%s,\"pools\":%s}\n",
+        Front::name, each.name.c_str(), each.threads, static_cast<unsigned long long>(each.units), each.budget,
+        each.is_baseline ? "true" : "false", each.is_for_pools ? "true" : "false");
   return 0;
 }
 

@@ -1,27 +1,20 @@
-// Pools as columns: ours, the hand-written floor, and packaged peers where their headers are installed.
+// Pools of blocks of one size as columns: ours, and what the standard library has. front_peers.hpp has the others.
 //   list         a linked list through the free blocks, written by hand: what a pool of one thread can be at best
-//   pool         tarn::pool<T>                          boost-pool   boost::pool<>
-//   pool-mutex   tarn::pool<T, std::mutex>              pmr-pool     std::pmr::unsynchronized_pool_resource
-//   shared       tarn::shared_pool<T>                   pmr-sync     std::pmr::synchronized_pool_resource
-//   lock-free    tarn::lock_free_pool<T>                boost-free   Boost.Lockfree's free list
+//   pool         tarn::pool<T>                          pmr-pool     std::pmr::unsynchronized_pool_resource
+//   pool-mutex   tarn::pool<T, std::mutex>              pmr-sync     std::pmr::synchronized_pool_resource
+//   shared       tarn::shared_pool<T>                   heap-pmr     tarn::heap as a std::pmr::memory_resource
+//   lock-free    tarn::lock_free_pool<T>                nothing      always the same block: the cost of the row itself
 // Those of one thread are one for each thread; the others are one for all.
 #pragma once
 #include <cstddef>
 #include <cstdlib>
-#include <memory>
 #include <memory_resource>
 #include <mutex>
 #include <tarn/tarn.hpp>
 #include <tuple>
+#include <utility>
 
-#if __has_include(<boost/pool/pool.hpp>)
-#include <boost/pool/pool.hpp>
-#define BENCH_BOOST_POOL 1
-#endif
-#if __has_include(<boost/lockfree/detail/freelist.hpp>)
-#include <boost/lockfree/detail/freelist.hpp>
-#define BENCH_BOOST_LOCKFREE 1
-#endif
+#include "work.hpp"
 
 namespace bench {
 
@@ -33,6 +26,7 @@ struct pool_block {
 /// A front that has a pool for each size: its own, or one for all threads.
 template <template <std::size_t> class Pool, bool Shared>
 struct pool_front {
+  static constexpr bool is_pool = true;
   static constexpr bool any_thread_frees = Shared;
 
   template <std::size_t Size>
@@ -63,7 +57,7 @@ struct pool_front {
 
   template <std::size_t... Sizes>
   using all = std::tuple<Pool<Sizes>...>;
-  std::conditional_t<Shared, std::tuple<>, all<16, 64, 256, 1024, 4096, 16384, 61432>> own;
+  std::conditional_t<Shared, std::tuple<>, all<16, 64, 256, 1024>> own;
 };
 
 /// Any of ours: they are used in the same way.
@@ -119,52 +113,34 @@ struct list_pool {
   [[gnu::always_inline]] void give(void* p) { first = ::new (p) link{first}; }
 };
 
+/// A memory resource as programs use it: by a pointer to the base, whatever it is.
 template <std::size_t Size, class Resource>
 struct resource_pool {
   Resource blocks;
-  void* take() { return blocks.allocate(Size); }
-  void give(void* p) { blocks.deallocate(p, Size); }
+  std::pmr::memory_resource* by = &blocks;
+  resource_pool() { keep(by); }
+  [[gnu::always_inline]] void* take() { return by->allocate(Size); }
+  [[gnu::always_inline]] void give(void* p) { by->deallocate(p, Size); }
 };
 template <std::size_t Size>
 using unsynchronized_pool = resource_pool<Size, std::pmr::unsynchronized_pool_resource>;
 template <std::size_t Size>
 using synchronized_pool = resource_pool<Size, std::pmr::synchronized_pool_resource>;
-
-#if BENCH_BOOST_POOL
 template <std::size_t Size>
-struct boosts_pool {
-  boost::pool<> blocks{Size};
-  void* take() { return blocks.malloc(); }
-  void give(void* p) { blocks.free(p); }
-};
-#endif
-#if BENCH_BOOST_LOCKFREE
-template <std::size_t Size>
-struct boosts_free_list : boost::lockfree::detail::freelist_stack<pool_block<Size>> {
-  using base = boost::lockfree::detail::freelist_stack<pool_block<Size>>;
-  boosts_free_list() : base(std::allocator<pool_block<Size>>(), 0) {}
-  void* take() { return base::template allocate<true, false>(); }
-  void give(void* p) { base::template deallocate<true>(static_cast<pool_block<Size>*>(p)); }
-};
-#endif
+using heap_resource = resource_pool<Size, tarn::heap>;
 
-#define BENCH_FRONT(TYPE, NAME, POOL, SHARED) \
-  struct TYPE : pool_front<POOL, SHARED> {    \
-    static constexpr const char* name = NAME; \
+struct nothing_front {
+  static constexpr const char* name = "nothing";
+  static constexpr const char* family = "nothing";
+  static constexpr bool is_nothing = true;
+  static constexpr bool is_pool = true;
+  pool_block<64> only;
+  template <std::size_t>
+  [[gnu::always_inline]] void* make() {
+    return &only;
   }
-BENCH_FRONT(list_front, "list", list_pool, false);
-BENCH_FRONT(plain_pool_front, "pool", plain_pool, false);
-BENCH_FRONT(mutex_pool_front, "pool-mutex", mutex_pool, true);
-BENCH_FRONT(shared_pool_front, "shared", wide_pool, true);
-BENCH_FRONT(lock_free_front, "lock-free", free_pool, true);
-BENCH_FRONT(pmr_front, "pmr-pool", unsynchronized_pool, false);
-BENCH_FRONT(pmr_sync_front, "pmr-sync", synchronized_pool, true);
-#if BENCH_BOOST_POOL
-BENCH_FRONT(boost_pool_front, "boost-pool", boosts_pool, false);
-#endif
-#if BENCH_BOOST_LOCKFREE
-BENCH_FRONT(boost_free_front, "boost-free", boosts_free_list, true);
-#endif
-#undef BENCH_FRONT
+  template <std::size_t>
+  [[gnu::always_inline]] void unmake(void*) {}
+};
 
 }  // namespace bench

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <barrier>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -53,7 +54,8 @@ inline outcome measure(const row& measured, std::uint64_t repetitions) {
     mine.end = now_ns();
   };
 
-  const idle_thread idle;
+  std::optional<idle_thread> idle;
+  if (!measured.is_alone) idle.emplace();
   std::vector<std::thread> others;
   for (unsigned thread = 1; thread < measured.threads; ++thread) others.emplace_back(body, thread);
   body(0);

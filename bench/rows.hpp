@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "rows/drop.hpp"
 #include "rows/handoff.hpp"
 #include "rows/list.hpp"
 #include "rows/pair.hpp"
@@ -20,7 +21,9 @@ struct row {
   std::uint64_t units;  // units of work in one repetition by one thread
   work run;
   double budget = 1;  // share of the usual time: less (more) where others are many times slower (faster) than glibc
-  bool is_baseline = false;  // allocates nothing; reported, but in no mean
+  bool is_baseline = false;   // allocates nothing; reported, but in no mean
+  bool is_for_pools = false;  // measured beside pools and arenas only
+  bool is_alone = false;      // in a process without another thread
 };
 
 using table = std::vector<row>;
@@ -29,11 +32,21 @@ inline std::string named(std::string name, unsigned threads) {
   return threads == 1 ? name : name + "-" + std::to_string(threads) + "t";
 }
 
+template <class Front>
+concept pool = requires { Front::is_pool; };
+template <class Front>
+concept arena = requires { Front::is_arena; };
+template <class Front>
+concept nothing = requires { Front::is_nothing; };  // what allocates nothing: it can do one block at a time
+
 template <class Front, std::size_t Size>
 void add_pairs(table& rows) {
-  for (const unsigned threads : {1u, 2u, 4u})
-    rows.push_back(
-        {named("pair-" + std::to_string(Size), threads), threads, 1, pair<Front, Size>, Size > 1024 ? 3.0 : 1.5});
+  for (const unsigned threads : {1u, 2u, 4u, 8u}) {
+    if (threads > 1 && pool<Front> && Size != 64) break;
+    if (threads == 8 && Size != 64) break;
+    rows.push_back({named("pair-" + std::to_string(Size), threads), threads, 1, pair<Front, Size>,
+                    Size > 1024 ? 3.0 : 1.5, false, threads == 8});
+  }
 }
 
 template <class Front>
@@ -47,6 +60,8 @@ void add_bursts(table& rows) {
 template <class Front, std::size_t Count>
 void add_list(table& rows) {
   rows.push_back({"list-" + std::to_string(Count), 1, Count, list<Front, Count>, 2});
+  if constexpr (Count >= 100)
+    rows.push_back({"list-" + std::to_string(Count) + "-alone", 1, Count, list<Front, Count>, 2, false, true, true});
 }
 
 template <class Front>
@@ -74,14 +89,26 @@ void add_cross_thread(table& rows) {
 }
 
 template <class Front>
+void add_drop(table& rows) {
+  if constexpr (arena<Front> || requires(Front f) { f.allocate(1); })
+    rows.push_back({"drop-200", 1, 200, drop<Front>, 1, false, true});
+}
+
+template <class Front>
+void add_string(table& rows) {
+  if constexpr (requires(Front f) { f.make_string(); }) rows.push_back({"reply-string", 1, 1, string_reply<Front>});
+}
+
+template <class Front>
 void add_server_objects(table& rows) {
   if constexpr (requires(Front f) { f.reallocate(nullptr, 1); }) {
     rows.push_back({"reply-double", 1, 1, reply<Front, growth::doubling>});
     rows.push_back({"reply-step", 1, 1, reply<Front, growth::step>, 0.5});
     rows.push_back({"realloc-chain", 1, 1, growth_chain<Front>, 0.5});
   }
-  if constexpr (requires(Front f) { f.make_string(); }) rows.push_back({"reply-string", 1, 1, string_reply<Front>});
+  add_string<Front>(rows);
   if constexpr (requires(Front f) { f.allocate(1); }) rows.push_back({"request-200", 1, 200, request<Front>});
+  add_drop<Front>(rows);
 }
 
 template <class Front>
@@ -102,18 +129,31 @@ void add_other_calls(table& rows) {
 template <class Front>
 table all_rows() {
   table rows;
-  [&]<std::size_t... Sizes>(std::index_sequence<Sizes...>) {
-    (add_pairs<Front, Sizes>(rows), ...);
-  }(std::index_sequence<16, 64, 256, 1024, 4096, 16384, 61432>{});
-  add_bursts<Front>(rows);
-  [&]<std::size_t... Counts>(std::index_sequence<Counts...>) {
-    (add_list<Front, Counts>(rows), ...);
-  }(std::index_sequence<1, 10, 100, 1000, 10000>{});
-  add_working_sets<Front>(rows);
-  add_cross_thread<Front>(rows);
-  add_server_objects<Front>(rows);
-  add_other_calls<Front>(rows);
-  return rows;
+  if constexpr (nothing<Front>) {
+    add_pairs<Front, 64>(rows);
+    return rows;
+  } else if constexpr (arena<Front>) {
+    add_drop<Front>(rows);
+    add_string<Front>(rows);
+    return rows;
+  } else {
+    [&]<std::size_t... Sizes>(std::index_sequence<Sizes...>) {
+      (
+          [&] {
+            if constexpr (!pool<Front> || Sizes <= 1024) add_pairs<Front, Sizes>(rows);
+          }(),
+          ...);
+    }(std::index_sequence<16, 64, 256, 1024, 4096, 16384, 61432>{});
+    add_bursts<Front>(rows);
+    [&]<std::size_t... Counts>(std::index_sequence<Counts...>) {
+      (add_list<Front, Counts>(rows), ...);
+    }(std::index_sequence<1, 10, 100, 1000, 10000>{});
+    add_working_sets<Front>(rows);
+    add_cross_thread<Front>(rows);
+    add_server_objects<Front>(rows);
+    add_other_calls<Front>(rows);
+    return rows;
+  }
 }
 
 }  // namespace bench

@@ -8,8 +8,8 @@ import os
 import sys
 
 sys.dont_write_bytecode = True
-from runner import footprint, machine, measure, steady, text  # noqa: E402
-from runner.columns import Broken, find_columns, find_pools  # noqa: E402
+from runner import footprint, machine, measure, pools, steady, text  # noqa: E402
+from runner.columns import Broken, find_columns, find_nothing, find_pools  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 QUICK = (3, 5)  # rounds, milliseconds
@@ -47,7 +47,7 @@ def parse(words):
                         help="one more allocator, may be repeated")
     parser.add_argument("--steady", action="store_true", help="page faults and system calls of the steady state only")
     parser.add_argument("--footprint", action="store_true", help="whether memory goes back, only")
-    parser.add_argument("--pools", action="store_true", help="pools of fixed sizes beside each other")
+    parser.add_argument("--pools", action="store_true", help="pools and arenas beside each other")
     parser.add_argument("--check", action="store_true", help="every row once and tiny: only compare the checksums")
     return parser.parse_args(words)
 
@@ -126,20 +126,24 @@ def main():
     rounds, target_ms = options.rounds or rounds, options.ms or target_ms
     measure.Samples.is_busy = options.busy
     if options.pools:
-        having = {name for column in columns[2:] for name in measure.rows_of(column)}
-        rows, checksums = measure.measure(columns, lambda name: wanted(name) and name in having, rounds, target_ms)
+        known = {column: measure.rows_of(column) for column in columns}
+        rows, checksums = measure.measure(columns, lambda row: wanted(row.name) and pools.is_wanted(known, row),
+                                          rounds, target_ms)
     else:
-        rows, checksums = measure.measure(columns, wanted, rounds, target_ms)
+        rows, checksums = measure.measure(columns, lambda row: wanted(row.name) and not row.pools, rounds, target_ms)
     if not rows:
         raise Broken(f"no row matches {' '.join(patterns)}")
     facts["processor share"] = measure.processor_share(rows)
     facts["load average at end"] = f"{os.getloadavg()[0]:.2f}"
+    answer = as_json(facts, rounds, rows, checksums)
     if options.pools:
-        names = [column.name for column in columns]
-        emit(options, as_json(facts, rounds, rows, checksums), text.pools_report(rows, names, facts, rounds))
-        return 0
-    names = [column.name for column in columns if not column.is_inline]
-    emit(options, as_json(facts, rounds, rows, checksums), text.report(rows, names, facts, rounds, options.busy))
+        having = [column for column in columns if "pair-64" in known[column] and not column.preload]
+        counted = pools.instructions(having, find_nothing(options.build)) if wanted("pair-64") else None
+        answer["instructions of a pair"] = counted
+        emit(options, answer, pools.report(rows, columns, facts, rounds, answer["statistic"], counted))
+    else:
+        names = [column.name for column in columns if not column.is_inline]
+        emit(options, answer, text.report(rows, names, facts, rounds, options.busy))
     return 0
 
 

@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
-from runner import measure, steady, summary, text  # noqa: E402
+from runner import measure, pools, steady, summary, text  # noqa: E402
 from runner.columns import Broken, Column  # noqa: E402
 
 
@@ -65,6 +65,47 @@ class Summary(unittest.TestCase):
         rows = [row("slow", glibc=1.0, tarn=1.2), row("even", glibc=1.0, tarn=1.0)]
         shown = text.malloc_table(rows, ["glibc", "tarn"]).splitlines()
         self.assertEqual([line.endswith("!") for line in shown if line.startswith(("slow", "even"))], [True, False])
+
+
+class Pools(unittest.TestCase):
+    COLUMNS = [Column("glibc", ("m",), family="malloc"), Column("peer", ("m",), family="malloc"),
+               Column("pooled", ("i",), family="heap"), Column("pool", ("p",), family="private"),
+               Column("list", ("p",), family="private"), Column("bump", ("p",), family="arena"),
+               Column("arena", ("p",), family="arena")]
+
+    def lines(self, rows, counted=None):
+        return [goal.line() for goal in pools.goals(rows, self.COLUMNS, counted)]
+
+    def test_worst_row_decides_and_each_miss_is_told(self):
+        rows = [row("pair-16", list=1.0, pool=1.0), row("slots-64", list=1.0, pool=1.3),
+                row("list-1", list=1.0, pool=1.2)]
+        shown = self.lines(rows)
+        self.assertEqual([line.split()[0] for line in shown], ["MISSED", "MISSED"])
+        self.assertIn("slots-64", shown[0])
+
+    def test_no_goal_without_its_row(self):
+        self.assertEqual(self.lines([row("orphans", glibc=1.0)]), [])
+
+    def test_list_against_glibc_and_against_the_best_malloc(self):
+        shown = self.lines([row("list-100", glibc=16.0, peer=1.5, pool=2.0)])
+        self.assertEqual([line.split()[0] for line in shown], ["reached", "MISSED"])
+        self.assertIn("peer", shown[1])
+
+    def test_arena_against_the_pointer(self):
+        self.assertEqual([line.split()[0] for line in self.lines([row("drop-200", bump=1.0, arena=1.1)])], ["reached"])
+        self.assertEqual([line.split()[0] for line in self.lines([row("drop-200", bump=1.0, arena=1.2)])], ["MISSED"])
+
+    def test_instructions_have_a_goal_where_they_are_counted(self):
+        self.assertEqual([line.split()[0] for line in self.lines([], {"heap-pmr": 26.0})], ["MISSED"])
+        self.assertEqual(self.lines([], {}), [])
+
+    def test_a_table_for_each_family(self):
+        rows = [row("pair-64", glibc=5.0, pool=1.0, list=1.0), row("drop-200", glibc=9.0, arena=1.0, bump=1.0)]
+        shown = pools.report(rows, self.COLUMNS, {}, 1, "median", {"pool": 13.0})
+        self.assertRegex(shown, "pools of one thread +pool +list +glibc +spread")
+        self.assertRegex(shown, "instructions, pair-64 +13 +-")
+        self.assertRegex(shown, "arenas +bump +arena +glibc +spread")
+        self.assertNotIn("pools for all threads", shown)
 
 
 class Measure(unittest.TestCase):

@@ -3,7 +3,7 @@
 import json
 import os
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 # What Debian 12 packages: name, file, package.
 PACKAGED = [
@@ -29,6 +29,7 @@ class Column:
     name: str
     command: tuple
     preload: str = ""
+    family: str = ""  # of --pools: which table it is in
 
     @property
     def is_inline(self):
@@ -76,20 +77,52 @@ def library_path(soname):
     return None
 
 
-POOL_PEERS = {"boost-pool": "Boost.Pool", "boost-free": "Boost.Lockfree"}
+# Forms of bench-pools that need a package, and how the peer is named.
+POOL_PEERS = {
+    "boost-pool": ("Boost.Pool", "libboost-dev"),
+    "boost-free": ("Boost.Lockfree", "libboost-dev"),
+    "foonathan-pool": ("foonathan/memory", "libfoonathan-memory-dev"),
+    "foonathan-stack": ("foonathan/memory", "libfoonathan-memory-dev"),
+    "tbb-pool": ("oneTBB", "libtbb-dev"),
+    "tbb-fixed": ("oneTBB", "libtbb-dev"),
+    "tbb-recycle": ("oneTBB", "libtbb-dev"),
+}
+
+
+NOTHING = "nothing"  # the form of bench-pools that allocates nothing
+
+
+def find_nothing(build):
+    return Column(NOTHING, (os.path.join(build, "bin", "bench-pools"), NOTHING))
+
+
+def find_mallocs(program):
+    """glibc and the packaged peers that are there, and one line for each that is missing."""
+    columns, missing = [Column("glibc", (program,))], []
+    for name, soname, package in PACKAGED:
+        path = library_path(soname)
+        if path:
+            columns.append(Column(name, (program,), path))
+        else:
+            missing.append(f"{name} is skipped: no {soname} (package {package})")
+    return columns, missing
 
 
 def find_pools(build):
-    """glibc's malloc, this library's heaps, and every pool that was compiled in; and what is missing."""
+    """The mallocs, this library's heaps, and every pool and arena that was compiled in; and what is missing."""
     programs = {name: os.path.join(build, "bin", name) for name in ("bench-malloc", "bench-inline", "bench-pools")}
     for program in programs.values():
         if not os.path.exists(program):
             raise Broken(f"{program} is not there: ./dev build release")
-    forms = [answer["form"] for answer in Column("forms", (programs["bench-pools"],)).run("forms")]
-    columns = [Column("glibc", (programs["bench-malloc"],)), Column("pooled", (programs["bench-inline"], "pooled"))]
-    columns += [Column(form, (programs["bench-pools"], form)) for form in forms]
-    missing = [f"{name} is skipped: no {what} (package libboost-dev)" for name, what in POOL_PEERS.items()
-               if name not in forms]
+    columns, missing = find_mallocs(programs["bench-malloc"])
+    columns = [replace(column, family="malloc") for column in columns]
+    columns += [Column(form, (programs["bench-inline"], form), family="heap") for form in ("pooled", "heap")]
+    for answer in Column("forms", (programs["bench-pools"],)).run("forms"):
+        if answer["form"] != NOTHING:
+            columns.append(Column(answer["form"], (programs["bench-pools"], answer["form"]), family=answer["family"]))
+    names = {column.name for column in columns}
+    missing += [f"{name} is skipped: no {what} (package {package})" for name, (what, package) in POOL_PEERS.items()
+                if name not in names]
     return columns, missing
 
 
@@ -100,13 +133,7 @@ def find_columns(build, extra_peers):
     drop_in = os.path.join(build, "lib", "libtarn-malloc.so")
     if not os.path.exists(program):
         raise Broken(f"{program} is not there: ./dev build release")
-    columns, missing = [Column("glibc", (program,))], []
-    for name, soname, package in PACKAGED:
-        path = library_path(soname)
-        if path:
-            columns.append(Column(name, (program,), path))
-        else:
-            missing.append(f"{name} is skipped: no {soname} (package {package})")
+    columns, missing = find_mallocs(program)
     for name, path in extra_peers:
         if not os.path.exists(path):
             raise Broken(f"--peer {name}: {path} is not there")

@@ -15,6 +15,7 @@ class Row:
     units: int
     budget: float
     baseline: bool
+    pools: bool = False  # measured by --pools only
     repetitions: int = 1
     results: dict = field(default_factory=dict)  # column name -> Samples
 
@@ -49,7 +50,8 @@ class Samples:
 def rows_of(column):
     """Names of the rows that a column has, and what they are."""
     answers = column.run("rows")
-    return {a["row"]: Row(a["row"], a["threads"], a["units"], a["budget"], a["baseline"]) for a in answers}
+    return {a["row"]: Row(a["row"], a["threads"], a["units"], a["budget"], a["baseline"],
+                          a.get("pools", False)) for a in answers}
 
 
 def processor_share(rows):
@@ -101,10 +103,10 @@ class Progress:
 
 
 def measure(columns, wanted, rounds, target_ms):
-    """Measures all rows for which wanted(name) holds. Raises Broken when two checksums of a row differ."""
+    """Measures all rows for which wanted(row) holds. Raises Broken when two checksums of a row differ."""
     known = {column.name: rows_of(column) for column in columns}
     glibc = columns[0]
-    rows = [row for name, row in known[glibc.name].items() if wanted(name)]
+    rows = [row for row in known[glibc.name].values() if wanted(row)]
     progress = Progress(len(rows) * (rounds + 1))
     for row in rows:
         progress.step(f"calibrating {row.name}")

@@ -10,6 +10,11 @@ def geometric_mean(numbers):
     return math.exp(sum(map(math.log, numbers)) / len(numbers)) if numbers else None
 
 
+def value_of(row, column):
+    """The nanoseconds of a column in a row, or None."""
+    return row.results[column].value if row is not None and column in row.results else None
+
+
 def through_malloc(row):
     """Results of the malloc form by column; of others than Tarn."""
     return {name: samples for name, samples in row.results.items() if name not in ("pooled", "allocator", "heap")}

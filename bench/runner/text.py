@@ -100,18 +100,3 @@ def report(rows, columns, machine, rounds, is_busy):
     if goals:
         parts.append("goals (of the rows measured)\n" + "\n".join(goal.line() for goal in goals))
     return "\n\n".join(part for part in parts if part)
-
-
-def pools_report(rows, columns, machine, rounds):
-    """Pools beside each other: ns of the rows that any of them has."""
-    heads = ["ns", *columns, "spread"]
-    lines = []
-    for row in rows:
-        if len(row.results) < 3:  # none of the pools has it
-            continue
-        spread = max(samples.spread for samples in row.results.values())
-        lines.append([row.name, *(number(row.results[name].value if name in row.results else None) for name in columns),
-                      f"{100 * spread:.0f} %" + ("~" if spread > NOISY else "")])
-    return "\n\n".join(["\n".join(f"{key}: {value}" for key, value in machine.items()),
-                        f"Medians of {rounds} interleaved rounds; spread: the widest interquartile range over the median "
-                        f"(~ above {100 * NOISY:.0f} %)", lay_out(heads, lines)])

@@ -1,0 +1,199 @@
+// Arenas as columns. hold() begins a request and drop() ends it; make_string() begins a reply, which the string ends.
+//   bump         a pointer in a register, written by hand, without an end: what no arena can be below
+//   bump-end     the same in an object, and its end is looked at: the least that can be told when it is full
+//   arena        tarn::arena on a buffer, made and ended with each request
+//   arena-reset  one tarn::arena for all, reset() after each
+//   arena-heap   tarn::arena without a buffer, made and ended with each request: from the thread's heap
+//   monotonic    std::pmr::monotonic_buffer_resource on the same buffer, made and ended with each request
+//   monotonic-new  the same without a buffer
+//   foonathan-stack  foonathan::memory::memory_stack<>, unwound after each request
+//   tbb-recycle  tbb::memory_pool, recycle() after each request
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <memory_resource>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tarn/arena.hpp>
+#include <tarn/arena_string.hpp>
+
+#include "work.hpp"
+
+#if BENCH_FOONATHAN
+#include <foonathan/memory/memory_stack.hpp>
+#endif
+#if BENCH_TBB
+#define TBB_PREVIEW_MEMORY_POOL 1
+#include <oneapi/tbb/memory_pool.h>
+#endif
+
+namespace bench {
+
+inline constexpr std::size_t room_bytes = 256 * 1024;
+alignas(64) inline std::byte room[room_bytes];
+
+struct any_arena {
+  static constexpr const char* family = "arena";
+  static constexpr bool is_arena = true;
+};
+
+/// The blocks of one request from what stands elsewhere; Drop ends them.
+template <class From>
+struct borrowed {
+  From& from;
+  [[gnu::always_inline]] void* allocate(std::size_t bytes) { return from.allocate(bytes); }
+  [[gnu::always_inline]] void drop(std::span<void* const>) { from.release(); }
+};
+/// The same from what begins and ends with the request.
+template <class From>
+struct owned : From {
+  using From::From;
+  [[gnu::always_inline]] void drop(std::span<void* const>) {}
+};
+
+constexpr std::size_t rounded(std::size_t bytes) { return (bytes + 15) & ~std::size_t{15}; }
+
+struct bump_front : any_arena {
+  static constexpr const char* name = "bump";
+  struct blocks {
+    std::byte* top = room;
+    [[gnu::always_inline]] void* allocate(std::size_t bytes) {
+      std::byte* const block = top;
+      top += rounded(bytes);
+      return block;
+    }
+    [[gnu::always_inline]] void drop(std::span<void* const>) {}
+  };
+  [[gnu::always_inline]] blocks hold() { return {}; }
+
+  struct string {
+    char* top = reinterpret_cast<char*>(room);
+    [[gnu::always_inline]] void append(const char* text, std::size_t bytes) {
+      std::memcpy(top, text, bytes);
+      top += bytes;
+    }
+    const char* data() const { return reinterpret_cast<const char*>(room); }
+  };
+  [[gnu::always_inline]] string make_string() { return {}; }
+};
+
+struct bounded_bump_front : any_arena {
+  static constexpr const char* name = "bump-end";
+  struct bump {
+    std::byte *top = room, *end = room + room_bytes;
+    [[gnu::always_inline]] void* allocate(std::size_t bytes) {
+      bytes = rounded(bytes);
+      if (bytes > static_cast<std::size_t>(end - top)) [[unlikely]]
+        std::abort();
+      std::byte* const block = top;
+      top += bytes;
+      return block;
+    }
+    [[gnu::always_inline]] void release() { top = room; }
+  };
+  bump own;
+  bump* by = &own;
+  bounded_bump_front() { keep(by); }
+  [[gnu::always_inline]] borrowed<bump> hold() { return {*by}; }
+};
+
+struct arena_text {
+  tarn::arena_string page;
+  explicit arena_text(tarn::arena& of) : page(of) {}
+  [[gnu::always_inline]] void append(const char* text, std::size_t bytes) { page.append({text, bytes}); }
+  const char* data() const { return page.data(); }
+};
+
+struct arena_front : any_arena {
+  static constexpr const char* name = "arena";
+  struct on_room : tarn::arena {
+    on_room() : tarn::arena(std::span<std::byte>(room)) {}
+  };
+  [[gnu::always_inline]] owned<on_room> hold() { return {}; }
+  struct string : on_room, arena_text {
+    string() : arena_text(static_cast<on_room&>(*this)) {}
+    using arena_text::append, arena_text::data;
+  };
+  [[gnu::always_inline]] string make_string() { return {}; }
+};
+
+struct kept_arena_front : any_arena {
+  static constexpr const char* name = "arena-reset";
+  struct kept : tarn::arena {
+    [[gnu::always_inline]] void release() { reset(); }
+  };
+  kept own;
+  [[gnu::always_inline]] borrowed<kept> hold() { return {own}; }
+  using string = arena_text;
+  [[gnu::always_inline]] string make_string() {
+    own.reset();
+    return string(own);
+  }
+};
+
+struct heap_arena_front : any_arena {
+  static constexpr const char* name = "arena-heap";
+  [[gnu::always_inline]] owned<tarn::arena> hold() { return {}; }
+  struct string : tarn::arena, arena_text {
+    string() : arena_text(static_cast<tarn::arena&>(*this)) {}
+    using arena_text::append, arena_text::data;
+  };
+  [[gnu::always_inline]] string make_string() { return {}; }
+};
+
+/// A std::pmr::string together with its resource.
+template <class Resource>
+struct resource_text : Resource, std::pmr::string {
+  resource_text() : std::pmr::string(static_cast<Resource*>(this)) {}
+};
+
+struct monotonic_front : any_arena {
+  static constexpr const char* name = "monotonic";
+  struct on_room : std::pmr::monotonic_buffer_resource {
+    on_room() : std::pmr::monotonic_buffer_resource(room, room_bytes) {}
+  };
+  [[gnu::always_inline]] owned<on_room> hold() { return {}; }
+  using string = resource_text<on_room>;
+  [[gnu::always_inline]] string make_string() { return {}; }
+};
+
+struct fresh_monotonic_front : any_arena {
+  static constexpr const char* name = "monotonic-new";
+  [[gnu::always_inline]] owned<std::pmr::monotonic_buffer_resource> hold() { return {}; }
+  using string = resource_text<std::pmr::monotonic_buffer_resource>;
+  [[gnu::always_inline]] string make_string() { return {}; }
+};
+
+#if BENCH_FOONATHAN
+struct foonathan_stack_front : any_arena {
+  static constexpr const char* name = "foonathan-stack";
+  using stack = foonathan::memory::memory_stack<>;
+  struct blocks {
+    stack& from;
+    stack::marker begin = from.top();
+    [[gnu::always_inline]] void* allocate(std::size_t bytes) { return from.allocate(bytes, 16); }
+    [[gnu::always_inline]] void drop(std::span<void* const>) { from.unwind(begin); }
+  };
+  stack own{room_bytes};
+  [[gnu::always_inline]] blocks hold() { return {own}; }
+};
+#endif
+
+#if BENCH_TBB
+struct tbb_arena_front : any_arena {
+  static constexpr const char* name = "tbb-recycle";
+  struct pool : tbb::memory_pool<std::allocator<std::byte>> {
+    [[gnu::always_inline]] void* allocate(std::size_t bytes) { return malloc(bytes); }
+    [[gnu::always_inline]] void release() { recycle(); }
+  };
+  pool own;
+  [[gnu::always_inline]] borrowed<pool> hold() { return {own}; }
+};
+#endif
+
+}  // namespace bench

@@ -1,0 +1,59 @@
+// A request whose blocks all end at once: what arenas are for.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "../work.hpp"
+
+namespace bench {
+
+/// What stands for an arena where there is none: release() of a heap, else each block is freed on its own.
+template <class Front>
+struct without_arena {
+  Front& front;
+  const std::size_t* sizes;
+  [[gnu::always_inline]] void* allocate(std::size_t bytes) { return front.allocate(bytes); }
+  [[gnu::always_inline]] void drop(std::span<void* const> blocks) {
+    if constexpr (requires { front.release(); }) {
+      front.release();
+    } else {
+      for (void* const block : blocks) front.deallocate(block, *sizes++);
+    }
+  }
+};
+
+/// 200 blocks of random sizes that were found before the clock ran; all written, then read, then dropped: an arena
+/// begins and ends with them. Unit: one block.
+template <class Front>
+std::uint64_t drop(const share& mine) {
+  constexpr std::size_t count = 200, requests = 20;
+  static const auto sizes = [] {
+    std::array<std::size_t, count * requests> made;
+    random_numbers random(1);
+    for (std::size_t& each : made) each = skewed_size(random.next());
+    return made;
+  }();
+  Front front;
+  std::uint64_t sum = 0;
+  for (std::uint64_t i = 0; i < mine.repetitions; ++i) {
+    const std::size_t* const wanted = sizes.data() + i % requests * count;
+    std::array<void*, count> blocks;
+    auto all = [&] {
+      if constexpr (requires { front.hold(); }) {
+        return front.hold();
+      } else {
+        return without_arena<Front>{front, wanted};
+      }
+    }();
+    for (std::size_t k = 0; k < count; ++k) {
+      blocks[k] = all.allocate(wanted[k]);
+      mark(blocks[k], i + k);
+    }
+    for (void* const block : blocks) sum += marked(block);
+    all.drop(blocks);
+  }
+  return sum;
+}
+
+}  // namespace bench
