@@ -19,8 +19,8 @@ endforeach()
 
 set(tarn_warnings -Wall -Wextra -Wpedantic -Wshadow -Wundef -Wconversion)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-  # As GCC has it: a change of sign alone is no warning. And C++20 has sized deallocation, which Clang 16 leaves off.
-  list(APPEND tarn_warnings -Wno-sign-conversion)
+  # As GCC has it: a change of sign alone is no warning. Locks that are annotated are checked. And C++20 has sized deallocation, which Clang 16 leaves off.
+  list(APPEND tarn_warnings -Wno-sign-conversion -Wthread-safety)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsized-deallocation>)
 endif()
 if(TARN_WERROR)

@@ -11,9 +11,12 @@
 #include <tarn/owned.hpp>
 #include <tarn/pool.hpp>
 #include <tarn/pooled.hpp>
+#include <tarn/rank.hpp>
 #include <tarn/recycle.hpp>
+#include <tarn/shared.hpp>
 #include <tarn/shared_pool.hpp>
 #include <tarn/spin_mutex.hpp>
 #include <tarn/statistics.hpp>
 #include <tarn/tokens.hpp>
 #include <tarn/version.hpp>
+#include <tarn/with.hpp>

@@ -4,6 +4,7 @@
     include/tarn/detail  <  include/tarn                          what is promised, and its inline fast paths
     base < platform < pages < heap < thread < pools < front < override    the engine, under src/
     base < platform < io                                          beside it: knows nothing of heaps, and they not of it
+    base < platform < thread < sync                               the same: locking categories
     tools                                                         uses all of it but override
 """
 
@@ -15,7 +16,7 @@ import tree
 
 LEVELS = ["base", "platform", "pages", "heap", "thread", "pools", "front", "override"]
 # A component that stands beside the others: the levels it may use. No level includes from it.
-BESIDE = {"io": ["base", "platform"]}
+BESIDE = {"io": ["base", "platform"], "sync": ["base", "platform", "thread"]}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?P<rest>.*)$', re.MULTILINE)
 NAME = re.compile(r'(?P<open>[<"])(?P<name>[^>"]+)[>"]')
 

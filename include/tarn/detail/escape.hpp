@@ -1,0 +1,49 @@
+// What a function may not return out of a lock's scope.
+#pragma once
+
+#include <functional>
+#include <iterator>
+#include <string_view>
+#include <type_traits>
+
+namespace tarn::detail {
+
+/// Whether a value of this type may refer into something else without owning it: references, pointers to objects,
+/// views, iterators, std::reference_wrapper, and templates over such types (std::optional<node*>, std::vector<node*>).
+/// What a class keeps in its members is out of a compiler's sight.
+template <class T>
+struct may_refer
+    : std::bool_constant<
+          std::is_reference_v<T> || (std::is_pointer_v<T> && !std::is_function_v<std::remove_pointer_t<T>>) ||
+          std::ranges::enable_view<T> || std::ranges::enable_borrowed_range<T> || std::input_or_output_iterator<T>> {};
+template <class T>
+struct may_refer<const T> : may_refer<T> {};
+template <class T>
+struct may_refer<std::reference_wrapper<T>> : std::true_type {};
+template <class T>
+  requires(std::is_reference_v<T>)
+struct may_refer<T> : std::true_type {};
+template <template <class...> class Template, class... Arguments>
+  requires(!std::input_or_output_iterator<Template<Arguments...>>)
+struct may_refer<Template<Arguments...>>
+    : std::bool_constant<std::ranges::enable_view<Template<Arguments...>> || (may_refer<Arguments>::value || ...)> {};
+template <>
+struct may_refer<void> : std::false_type {};
+
+/// For a static_assert that fails only where it is used.
+template <class...>
+inline constexpr bool never = false;
+
+/// Fails to compile, with the cure, when what the function returns would outlive what protects its argument.
+template <class Function, class... Arguments>
+constexpr void result_stays_inside() {
+  static_assert(std::is_invocable_v<Function, Arguments...>,
+                "the function must take the values as they are given: T&, or const T& where they are only read");
+  if constexpr (std::is_invocable_v<Function, Arguments...>) {
+    static_assert(!may_refer<std::invoke_result_t<Function, Arguments...>>::value,
+                  "the function returns a reference, pointer, view or iterator, which would outlive the lock or "
+                  "snapshot: return a value (a copy, a std::shared_ptr), or do the work inside");
+  }
+}
+
+}  // namespace tarn::detail

@@ -1,0 +1,141 @@
+// The ways to a value under a lock: each lives as long as the lock is held.
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <source_location>
+#include <type_traits>
+
+#include <tarn/detail/escape.hpp>
+#include <tarn/detail/thread_safety.hpp>
+
+namespace tarn::detail {
+
+template <class Mutex>
+concept lockable = requires(Mutex& mutex) {
+  mutex.lock();
+  mutex.unlock();
+  { mutex.try_lock() } -> std::convertible_to<bool>;
+};
+template <class Mutex>
+concept shared_lockable = lockable<Mutex> && requires(Mutex& mutex) {
+  mutex.lock_shared();
+  mutex.unlock_shared();
+  { mutex.try_lock_shared() } -> std::convertible_to<bool>;
+};
+template <class Mutex>
+concept timed_lockable = lockable<Mutex> && requires(Mutex& mutex) { mutex.try_lock_for(std::chrono::seconds(1)); };
+
+/// A handle that holds nothing was used.
+[[noreturn]] void fault_empty_handle(const char* name) noexcept;
+
+/// `Owner` is a tarn::shared, const for readers. Not copied, not moved: a handle stays with its scope and its thread.
+template <class Owner>
+class handle_base {
+ public:
+  using value_type =
+      std::conditional_t<std::is_const_v<Owner>, const typename Owner::value_type, typename Owner::value_type>;
+
+  handle_base(const handle_base&) = delete;
+  handle_base& operator=(const handle_base&) = delete;
+
+  value_type& operator*() & noexcept { return value(); }
+  const value_type& operator*() const& noexcept { return value(); }
+  value_type* operator->() & noexcept { return &value(); }
+  const value_type* operator->() const& noexcept { return &value(); }
+
+  template <class Never = void>
+  value_type& operator*() && {
+    static_assert(never<Never>,
+                  "this handle ends with the statement, and the lock with it: give it a name (auto held = it.lock();) "
+                  "or use it.with(function)");
+    return value();
+  }
+  template <class Never = void>
+  value_type* operator->() && {
+    static_assert(never<Never>,
+                  "this handle ends with the statement, and the lock with it: give it a name (auto held = it.lock();) "
+                  "or use it.with(function)");
+    return &value();
+  }
+
+ protected:
+  explicit handle_base(Owner* of) noexcept : of_(of) {}
+  ~handle_base() = default;
+
+  value_type& value() const noexcept {
+    if constexpr (TARN_CHECKS) {
+      if (of_ == nullptr) {
+        fault_empty_handle("tarn::shared");
+      }
+    }
+    return of_->value_;
+  }
+
+  Owner* of_;
+};
+
+/// The lock is held, exclusively.
+template <class Owner>
+class TARN_SCOPED_CAPABILITY [[nodiscard("the lock ends with the handle: give it a name")]] handle
+    : public handle_base<Owner> {
+ public:
+  ~handle() TARN_RELEASE() { this->of_->end_change(); }
+
+  /// Returns when `holds(value)`; the lock is open while the thread waits. `holds` is called under the lock, by this
+  /// thread or by the one that ends a change, and must only look. Throws what `holds` throws; the lock is held then.
+  template <std::predicate<const typename Owner::value_type&> Predicate>
+  void wait(Predicate&& holds, std::source_location where = std::source_location::current()) {
+    this->of_->wait(holds, nullptr, where);
+  }
+  /// The same, for so long at most. Whether it holds.
+  template <class Rep, class Period, std::predicate<const typename Owner::value_type&> Predicate>
+  [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> most, Predicate&& holds,
+                              std::source_location where = std::source_location::current()) {
+    const auto deadline =
+        std::chrono::steady_clock::now() + std::chrono::ceil<std::chrono::steady_clock::duration>(most);
+    return this->of_->wait(holds, &deadline, where);
+  }
+
+ private:
+  friend Owner;
+  handle(Owner& of, const std::source_location& where) TARN_ACQUIRE(of) : handle_base<Owner>(&of) {
+    of.begin_change(where);
+  }
+};
+
+/// The lock is held, by one reader of several where the mutex knows readers.
+template <class Owner>
+class TARN_SCOPED_CAPABILITY [[nodiscard("the lock ends with the handle: give it a name")]] reader
+    : public handle_base<const Owner> {
+ public:
+  ~reader() TARN_RELEASE() { this->of_->end_reading(); }
+
+ private:
+  friend Owner;
+  reader(const Owner& of, const std::source_location& where) TARN_ACQUIRE_SHARED(of) : handle_base<const Owner>(&of) {
+    of.begin_reading(where);
+  }
+};
+
+/// Perhaps the lock is held: look before use. Without a look it is a named fault in builds with TARN_CHECKS.
+template <class Owner>
+class [[nodiscard("whether the lock is held is the answer")]] maybe_handle : public handle_base<Owner> {
+ public:
+  ~maybe_handle() {
+    if (this->of_ != nullptr) {
+      if constexpr (std::is_const_v<Owner>) {
+        this->of_->end_reading();
+      } else {
+        this->of_->end_change();
+      }
+    }
+  }
+  explicit operator bool() const noexcept { return this->of_ != nullptr; }
+
+ private:
+  friend std::remove_const_t<Owner>;
+  explicit maybe_handle(Owner* of) noexcept : handle_base<Owner>(of) {}
+};
+
+}  // namespace tarn::detail

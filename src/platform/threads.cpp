@@ -1,0 +1,49 @@
+#include "platform/threads.hpp"
+
+#include <fcntl.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <atomic>
+#include <cerrno>
+
+#include "base/text.hpp"
+
+namespace tarn::platform {
+namespace {
+
+long membarrier(int command) noexcept { return syscall(SYS_membarrier, command, 0, 0); }
+
+}  // namespace
+
+bool thread_name(std::uint32_t number, char (&name)[thread_name_bytes]) noexcept {
+  const int saved = errno;
+  base::text_buffer<64> path;
+  path.append("/proc/self/task/").decimal(number).append("/comm").append('\0');
+  const int file = open(path.view().data(), O_RDONLY | O_CLOEXEC);
+  ssize_t got = 0;
+  if (file >= 0) {
+    got = read(file, name, thread_name_bytes);  // ends with a newline
+    close(file);
+  }
+  name[got > 0 ? got - 1 : 0] = '\0';
+  errno = saved;
+  return got > 0;
+}
+
+bool prepare_barriers() noexcept {
+  const int saved = errno;
+  const bool works = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+  errno = saved;
+  return works;
+}
+
+void barrier_in_all_threads() noexcept {
+  const int saved = errno;
+  // A child of fork may have to say again that it wants them.
+  while (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0 && prepare_barriers()) {
+  }
+  errno = saved;
+}
+
+}  // namespace tarn::platform

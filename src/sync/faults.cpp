@@ -1,0 +1,108 @@
+#include "sync/faults.hpp"
+
+#include <cstdlib>
+#include <string_view>
+
+#include <tarn/with.hpp>
+
+#include "base/text.hpp"
+#include "platform/platform.hpp"
+#include "platform/threads.hpp"
+
+namespace tarn::sync {
+namespace {
+
+using line = base::text_buffer<1024>;
+
+[[noreturn]] void die(base::text& message) noexcept {
+  message.append('\n').write_to(2);
+  std::abort();
+}
+
+// The file without its folders: a line has to hold four of them.
+void append_place(base::text& message, const std::source_location& where) noexcept {
+  const std::string_view path = where.file_name();
+  message.escaped(path.substr(path.rfind('/') + 1)).append(':').decimal(where.line());
+}
+
+void append_shared(base::text& message, const void* object, const char* name) noexcept {
+  message.append("shared \"").escaped(name).append("\" at ").pointer(object);
+}
+
+void append_thread(base::text& message, std::uint32_t number) noexcept {
+  char name[platform::thread_name_bytes];
+  message.append("thread ").decimal(number);
+  if (platform::thread_name(number, name)) {
+    message.append(" \"").escaped(name).append("\"");
+  }
+}
+
+}  // namespace
+
+void fault_lock_order(const lock_pair& now, const lock_pair* before, std::size_t count) noexcept {
+  line message;
+  message.append("tarn: lock order: ");
+  append_shared(message, now.second.object, now.second.name);
+  append_place(message.append(" is locked at "), now.second.where);
+  append_shared(message.append(" while "), now.first.object, now.first.name);
+  append_place(message.append(" is held, since "), now.first.where);
+  for (std::size_t at = 0; at < count; ++at) {
+    message.append(at == 0 ? "; but before, " : "; and ");
+    append_shared(message, before[at].second.object, before[at].second.name);
+    append_place(message.append(" was locked at "), before[at].second.where);
+    append_shared(message.append(" while "), before[at].first.object, before[at].first.name);
+    append_place(message.append(" was held, since "), before[at].first.where);
+  }
+  message.append(": take them in one order, or together by tarn::with");
+  die(message);
+}
+
+void fault_lock_rank(const lock_pair& now) noexcept {
+  line message;
+  message.append("tarn: lock rank: ");
+  append_shared(message, now.second.object, now.second.name);
+  message.append(" of level ").decimal(static_cast<std::uint64_t>(now.second.level));
+  append_place(message.append(" is locked at "), now.second.where);
+  append_shared(message.append(" while "), now.first.object, now.first.name);
+  message.append(" of level ").decimal(static_cast<std::uint64_t>(now.first.level));
+  append_place(message.append(" is held, since "), now.first.where);
+  message.append(": levels must rise");
+  die(message);
+}
+
+void fault_lock_twice(const lock_pair& now) noexcept {
+  line message;
+  message.append("tarn: lock twice: ");
+  append_shared(message, now.second.object, now.second.name);
+  append_place(message.append(" is locked at "), now.second.where);
+  append_place(message.append(" by the thread that holds it since "), now.first.where);
+  die(message);
+}
+
+void fault_not_the_holder(const void* object, const char* name) noexcept {
+  line message;
+  append_shared(message.append("tarn: "), object, name);
+  append_thread(message.append(" is opened by "), platform::thread_number());
+  message.append(", which does not hold it: a handle stays with its thread");
+  die(message);
+}
+
+}  // namespace tarn::sync
+
+namespace tarn::detail {
+
+void fault_empty_handle(const char* category) noexcept {
+  sync::line message;
+  message.append("tarn: a handle of ").append(category).append(" that holds nothing was used: look at it first");
+  sync::die(message);
+}
+
+void fault_same_twice(const void* object, const std::source_location& where) noexcept {
+  sync::line message;
+  message.append("tarn: with() at ");
+  sync::append_place(message, where);
+  message.append(": the object at ").pointer(object).append(" is given twice");
+  sync::die(message);
+}
+
+}  // namespace tarn::detail

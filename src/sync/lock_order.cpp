@@ -1,0 +1,187 @@
+// The orders in which threads took locks, as a graph: an edge from A to B says that a thread wanted B while it held A.
+// A new edge that closes a circle is a deadlock that waits for its moment; it is reported when the edge is made, before
+// anybody waits.
+#include <tarn/detail/lock_watch.hpp>
+
+#include "sync/faults.hpp"
+
+#if TARN_CHECKS
+
+#include <pthread.h>
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <new>
+#include <type_traits>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "platform/mutex.hpp"
+
+namespace tarn::detail {
+
+namespace {
+
+using sync::lock_pair;
+using sync::lock_site;
+
+struct held_lock {
+  lock_watch* watch = nullptr;
+  lock_site site;
+};
+
+/// The locks that a thread holds, oldest first. Those beyond the array are not watched.
+struct held_locks {
+  static constexpr std::size_t most = 64;
+  std::size_t count = 0;
+  std::size_t unseen = 0;
+  bool busy = false;  ///< the watch itself is at work; locks that its allocations take are not watched
+  held_lock all[most] = {};
+};
+constinit thread_local held_locks own;  // no constructor, no destructor: handles may live in thread_local objects
+static_assert(std::is_trivially_destructible_v<held_locks>);
+
+}  // namespace
+
+/// The graph. Ids are never used again, so an edge to a lock that is gone leads nowhere.
+class lock_order {
+ public:
+  static lock_order& the() {
+    static lock_order* const one = new lock_order;  // never destroyed: locks may be static, too
+    return *one;
+  }
+
+  void note(const held_lock& held, lock_watch& wanted, const lock_site& site) {
+    const platform::locked hold(mutex_);
+    const std::uint64_t from = id_of(*held.watch), to = id_of(wanted);
+    if (!nodes_[from].after.try_emplace(to, lock_pair{held.site, site}).second) {
+      return;
+    }
+    nodes_[to].before.insert(from);
+    if (std::vector<lock_pair> way = path(to, from); !way.empty()) {
+      fault_lock_order({held.site, site}, way.data(), std::min<std::size_t>(way.size(), 3));
+    }
+  }
+
+  void forget(lock_watch& gone) {
+    const platform::locked hold(mutex_);
+    const auto found = nodes_.find(gone.id_);
+    for (const auto& [after, pair] : found->second.after) {
+      nodes_[after].before.erase(gone.id_);
+    }
+    for (const std::uint64_t before : found->second.before) {
+      nodes_[before].after.erase(gone.id_);
+    }
+    nodes_.erase(found);
+  }
+
+ private:
+  struct node {
+    std::unordered_map<std::uint64_t, lock_pair> after;
+    std::unordered_set<std::uint64_t> before;
+  };
+
+  lock_order() {
+    pthread_atfork([] { the().mutex_.lock_for_fork(); }, [] { the().mutex_.unlock_after_fork(); },
+                   [] { the().mutex_.reset(); });
+  }
+
+  std::uint64_t id_of(lock_watch& watch) {
+    if (watch.id_ == 0) {
+      watch.id_ = ++last_;
+    }
+    return watch.id_;
+  }
+
+  /// The shortest way from one lock to another along edges; empty when there is none.
+  std::vector<lock_pair> path(std::uint64_t from, std::uint64_t to) {
+    std::unordered_map<std::uint64_t, std::uint64_t> came_from{{from, 0}};
+    std::deque<std::uint64_t> open{from};
+    while (!open.empty() && !came_from.contains(to)) {
+      const std::uint64_t at = open.front();
+      open.pop_front();
+      for (const auto& [next, pair] : nodes_[at].after) {
+        if (came_from.try_emplace(next, at).second) {
+          open.push_back(next);
+        }
+      }
+    }
+    std::vector<lock_pair> way;
+    if (came_from.contains(to)) {
+      for (std::uint64_t at = to; at != from; at = came_from[at]) {
+        way.push_back(nodes_[came_from[at]].after.at(at));
+      }
+    }
+    std::reverse(way.begin(), way.end());
+    return way;
+  }
+
+  platform::mutex mutex_;
+  std::uint64_t last_ = 0;
+  std::unordered_map<std::uint64_t, node> nodes_;
+};
+
+lock_watch::~lock_watch() {
+  if (id_ != 0) {
+    own.busy = true;
+    lock_order::the().forget(*this);
+    own.busy = false;
+  }
+}
+
+void lock_watch::before(const void* object, const std::source_location& where) {
+  if (own.busy) {
+    return;
+  }
+  const lock_site wanted{object, name_, level_, where};
+  for (std::size_t at = 0; at < own.count; ++at) {
+    const held_lock& held = own.all[at];
+    if (held.watch == this) {
+      sync::fault_lock_twice({held.site, wanted});
+    }
+    if (level_ != 0 && held.site.level >= level_) {
+      sync::fault_lock_rank({held.site, wanted});
+    }
+  }
+  own.busy = true;
+  try {
+    for (std::size_t at = 0; at < own.count; ++at) {
+      lock_order::the().note(own.all[at], *this, wanted);
+    }
+  } catch (const std::bad_alloc&) {  // an order that is not known: no reason to fail
+  }
+  own.busy = false;
+}
+
+void lock_watch::taken(const void* object, const std::source_location& where) noexcept {
+  if (own.busy) {
+    return;
+  }
+  if (own.count == held_locks::most) {
+    ++own.unseen;
+    return;
+  }
+  own.all[own.count++] = held_lock{this, {object, name_, level_, where}};
+}
+
+void lock_watch::released(const void* object) noexcept {
+  if (own.busy) {
+    return;
+  }
+  for (std::size_t at = own.count; at != 0; --at) {
+    if (own.all[at - 1].watch == this) {
+      std::move(own.all + at, own.all + own.count, own.all + at - 1);
+      --own.count;
+      return;
+    }
+  }
+  if (own.unseen == 0) {
+    sync::fault_not_the_holder(object, name_);
+  }
+  --own.unseen;
+}
+
+}  // namespace tarn::detail
+
+#endif

@@ -1,0 +1,124 @@
+// Data under a lock stays there.
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string_view>
+#include <tarn/with.hpp>
+#include <vector>
+
+using table = std::vector<int>;
+inline tarn::shared<table> rows;
+inline tarn::shared<table, std::shared_mutex> read_often;
+
+//- good
+int first() {
+  return rows.with([](table& all) { return all.front(); });
+}
+//- bad: would outlive the lock
+int& first() {
+  return rows.with([](table& all) -> int& { return all.front(); });
+}
+//- bad: return a value (a copy, a std::shared_ptr), or do the work inside
+auto first() {
+  return rows.with([](table& all) { return &all.front(); });
+}
+//- bad: would outlive the lock
+auto first() {
+  return rows.with([](table& all) { return all.begin(); });
+}
+//- bad: would outlive the lock
+auto first() {
+  return rows.read([](const table& all) { return std::optional(&all.front()); });
+}
+//- bad: would outlive the lock
+auto text() {
+  static tarn::shared<std::string> name;
+  return name.with([](std::string& n) { return std::string_view(n); });
+}
+
+//- good
+int both() {
+  return tarn::with(rows, read_often, [](table& a, table& b) { return a[0] + b[0]; });
+}
+//- bad: would outlive the lock
+int& both() {
+  return tarn::with(rows, read_often, [](table& a, table&) -> int& { return a[0]; });
+}
+
+//- good
+void add() {
+  auto held = rows.lock();
+  held->push_back(1);
+  (*held)[0] = 2;
+}
+//- bad: give it a name (auto held = it.lock();)
+void add() { rows.lock()->push_back(1); }
+//- bad: or use it.with(function)
+auto& leak() { return *rows.lock(); }
+//- bad: the lock ends with the handle: give it a name
+void add() { rows.lock(); }
+//- bad: whether the lock is held is the answer
+void add() { rows.try_lock(); }
+//- gcc: use of deleted function
+void add() {
+  auto held = rows.lock();
+  auto other = held;
+}
+//- gcc: use of deleted function
+void add() {
+  auto held = rows.lock();
+  auto other = std::move(held);
+}
+//- clang: call to implicitly-deleted copy constructor
+void add() {
+  auto held = rows.lock();
+  auto other = std::move(held);
+}
+//- clang: acquiring shared 'rows' that is already held
+void add() {
+  auto held = rows.lock();
+  auto again = rows.lock();
+}
+//- clang: cannot call function 'with' while shared 'rows' is held
+void add() {
+  auto held = rows.lock();
+  rows.with([](table& all) { all.clear(); });
+}
+
+//- good
+int look(const tarn::shared<table, std::shared_mutex>& all) {
+  const auto held = all.lock_shared();
+  return all.try_lock_shared() ? 0 : held->front();
+}
+//- bad: assignment of read-only
+#if defined(__clang__)
+#error "assignment of read-only"
+#endif
+void look(const tarn::shared<int>& all) {
+  all.with([](const int& n) { n = 1; });
+}
+//- bad: the function must take the values as they are given
+void look(const tarn::shared<table>& all) {
+  all.with([](table&) {});
+}
+//- bad: lock_shared
+void look() { static_cast<void>(rows.lock_shared()); }
+//- bad: try_lock_for
+void look() { static_cast<void>(rows.try_lock_for(std::chrono::seconds(1))); }
+
+//- good
+tarn::shared<int, std::timed_mutex> timed(7);
+//- bad: data that never changes needs no lock: tarn::read_only<T>
+tarn::shared<const int> constant(7);
+//- bad: Mutex needs lock(), try_lock() and unlock()
+tarn::shared<int, int> number(7);
+//- bad: deleted
+tarn::shared<int> a(7), b(a);
+//- bad: value_
+tarn::shared<int> sneaked(7);
+int sneak() { return sneaked.value_; }
+
+//- good
+void clear() { rows.unsafe_unlocked().clear(); }
+//- bad: clear
+void clear() { rows.clear(); }

@@ -1,0 +1,199 @@
+// Orders of locks that can deadlock are reported the first time that they differ, with every place; in one thread here,
+// so that nobody ever waits.
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <thread>
+
+#include <tarn/spin_mutex.hpp>
+#include <tarn/with.hpp>
+
+#include "support/child.hpp"
+#include "support/worker.hpp"
+
+#if TARN_CHECKS
+
+namespace {
+
+using support::fault;
+using support::in_child;
+using support::written;
+using tarn::rank;
+using tarn::shared;
+
+template <class Shared>
+std::string text(const char* name, const Shared& of) {
+  return "shared \"" + std::string(name) + "\" at " + written(&of);
+}
+std::string at(unsigned line) { return " at lock_order.cpp:" + std::to_string(line); }
+std::string since(unsigned line) { return ", since lock_order.cpp:" + std::to_string(line); }
+const std::string cure = ": take them in one order, or together by tarn::with";
+
+struct locks {
+  shared<int> a{rank{0, "a"}}, b{rank{0, "b"}}, c{rank{0, "c"}};
+};
+
+TEST(lock_order, two_locks_in_two_orders) {
+  locks of;
+  constexpr unsigned line = __LINE__;
+  const auto seen = in_child([&] {
+    {
+      auto a = of.a.lock();
+      auto b = of.b.lock();
+    }
+    auto b = of.b.lock();
+    auto a = of.a.lock();
+  });
+  EXPECT_EQ(seen,
+            fault("tarn: lock order: " + text("a", of.a) + " is locked" + at(line + 7) + " while " + text("b", of.b) +
+                  " is held" + since(line + 6) + "; but before, " + text("b", of.b) + " was locked" + at(line + 4) +
+                  " while " + text("a", of.a) + " was held" + since(line + 3) + cure));
+}
+
+TEST(lock_order, three_locks_in_a_circle_by_three_threads) {
+  locks of;
+  constexpr unsigned line = __LINE__;
+  const auto seen = in_child([&] {
+    support::worker().run([&] { of.a.with([&](int&) { of.b.with([](int&) {}); }); });
+    support::worker().run([&] { of.b.with([&](int&) { of.c.with([](int&) {}); }); });
+    of.c.with([&](int&) { of.a.with([](int&) {}); });
+  });
+  EXPECT_EQ(seen,
+            fault("tarn: lock order: " + text("a", of.a) + " is locked" + at(line + 4) + " while " + text("c", of.c) +
+                  " is held" + since(line + 4) + "; but before, " + text("b", of.b) + " was locked" + at(line + 2) +
+                  " while " + text("a", of.a) + " was held" + since(line + 2) + "; and " + text("c", of.c) +
+                  " was locked" + at(line + 3) + " while " + text("b", of.b) + " was held" + since(line + 3) + cure));
+}
+
+TEST(lock_order, readers_count) {
+  shared<int, std::shared_mutex> a(rank{0, "a"}), b(rank{0, "b"});
+  EXPECT_EQ(in_child([&] {
+              a.read([&](int) { b.read([](int) {}); });
+              b.read([&](int) { a.with([](int&) {}); });
+            }).signal,
+            SIGABRT);
+}
+
+TEST(lock_order, waiting_takes_the_lock_again) {
+  locks of;
+  constexpr unsigned line = __LINE__;
+  const auto seen = in_child([&] {
+    auto a = of.a.lock();
+    auto b = of.b.lock();
+    static_cast<void>(a.wait_for(std::chrono::milliseconds(1), [](int) { return false; }));
+  });
+  EXPECT_EQ(seen,
+            fault("tarn: lock order: " + text("a", of.a) + " is locked" + at(line + 4) + " while " + text("b", of.b) +
+                  " is held" + since(line + 3) + "; but before, " + text("b", of.b) + " was locked" + at(line + 3) +
+                  " while " + text("a", of.a) + " was held" + since(line + 2) + cure));
+}
+
+TEST(lock_order, with_takes_several_in_any_order) {
+  locks of;
+  for (int round = 0; round < 2; ++round) {
+    tarn::with(of.a, of.b, of.c, [](int&, int&, int&) {});
+    tarn::with(of.c, of.b, of.a, [](int&, int&, int&) {});
+    of.a.with([&](int&) { tarn::with(of.b, of.c, [](int&, int&) {}); });
+  }
+  EXPECT_EQ(in_child([&] { of.b.with([&](int&) { tarn::with(of.c, of.a, [](int&, int&) {}); }); }).signal, SIGABRT);
+}
+
+TEST(lock_order, tries_cannot_deadlock) {
+  locks of;
+  for (int round = 0; round < 2; ++round) {
+    auto a = of.a.lock();
+    auto b = of.b.try_lock();
+    EXPECT_TRUE(b);
+  }
+  auto b = of.b.lock();
+  auto a = of.a.try_lock();
+  EXPECT_TRUE(a);
+}
+
+TEST(lock_order, a_lock_that_is_gone_is_forgotten) {
+  shared<int> parent(rank{0, "parent"});
+  for (int round = 0; round < 100; ++round) {
+    shared<int, tarn::spin_mutex> child;  // at the same place each time
+    if (round % 2 == 0) {
+      parent.with([&](int&) { child.with([](int&) {}); });
+    } else {
+      child.with([&](int&) { parent.with([](int&) {}); });
+    }
+  }
+}
+
+TEST(lock_order, levels_must_rise) {
+  shared<int> low(rank{1, "low"}), high(rank{2, "high"}), other(rank{2, "other"}), outside(rank{0, "outside"});
+  low.with([&](int&) { high.with([&](int&) { outside.with([](int&) {}); }); });
+  constexpr unsigned line = __LINE__;
+  const auto lower = in_child([&] {
+    auto held = high.lock();
+    low.with([](int&) {});
+  });
+  const auto same = in_child([&] {
+    auto held = high.lock();
+    tarn::with(outside, other, [](int&, int&) {});
+  });
+  EXPECT_EQ(lower, fault("tarn: lock rank: " + text("low", low) + " of level 1 is locked" + at(line + 3) + " while " +
+                         text("high", high) + " of level 2 is held" + since(line + 2) + ": levels must rise"));
+  EXPECT_EQ(same,
+            fault("tarn: lock rank: " + text("other", other) + " of level 2 is locked" + at(line + 7) + " while " +
+                  text("high", high) + " of level 2 is held" + since(line + 6) + ": levels must rise"));
+}
+
+TEST(lock_order, a_lock_that_its_holder_wants_again) {
+  shared<int> one(rank{0, "one"});
+  constexpr unsigned line = __LINE__;
+  const auto seen = in_child([&] {
+    auto held = one.lock();
+    [](shared<int>& again) { again.with([](int&) {}); }(one);
+  });
+  EXPECT_EQ(seen, fault("tarn: lock twice: " + text("one", one) + " is locked" + at(line + 3) +
+                        " by the thread that holds it since lock_order.cpp:" + std::to_string(line + 2)));
+}
+
+TEST(lock_order, a_handle_stays_with_its_thread) {
+  shared<int> one(rank{0, "one"});
+  const auto seen = in_child([&] {
+    struct box {
+      explicit box(shared<int>& of) : held(of.lock()) {}
+      shared<int>::handle held;
+    };
+    auto* const escaped = new box(one);
+    std::thread([&] { delete escaped; }).join();
+  });
+  EXPECT_EQ(seen.signal, SIGABRT);
+  EXPECT_NE(seen.error.find(text("one", one) + " is opened by thread "), std::string::npos) << seen;
+  EXPECT_NE(seen.error.find(", which does not hold it: a handle stays with its thread\n"), std::string::npos) << seen;
+}
+
+TEST(lock_order, more_locks_than_are_watched) {
+  using seen = shared<int, tarn::spin_mutex>;  // ThreadSanitizer knows 64 held locks at most
+  std::deque<seen> many(100);
+  struct box {
+    explicit box(seen& of) : mine(of.lock()) {}
+    seen::handle mine;
+  };
+  std::deque<box> all;
+  for (seen& each : many) {
+    all.emplace_back(each);
+  }
+}
+
+// The graph is whole in a child of a thread that takes locks while others do.
+TEST(lock_order, a_forked_child_goes_on) {
+  locks of;
+  support::worker other;
+  EXPECT_EQ(in_child([&] {
+              of.a.with([&](int&) { of.b.with([](int&) {}); });
+              return 7;
+            }).status,
+            7);
+}
+
+}  // namespace
+
+#endif

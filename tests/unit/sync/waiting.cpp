@@ -1,0 +1,114 @@
+// Waiting for a condition: woken by whoever makes it true, and by nobody else.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <deque>
+#include <shared_mutex>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include <tarn/shared.hpp>
+#include <tarn/spin_mutex.hpp>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+template <class Mutex>
+class waiting : public testing::Test {};
+using mutexes = testing::Types<std::mutex, tarn::spin_mutex, std::shared_mutex>;
+TYPED_TEST_SUITE(waiting, mutexes);
+
+// A queue of bounded length between four threads: were a wake-up lost, it would stand still.
+TYPED_TEST(waiting, nothing_is_lost_between_producers_and_consumers) {
+  tarn::shared<std::deque<int>, TypeParam> queue;
+  constexpr int each = 2000;
+  std::atomic<long> sum{0};
+  std::vector<std::thread> running;
+  for (int thread = 0; thread < 2; ++thread) {
+    running.emplace_back([&] {
+      for (int number = 1; number <= each; ++number) {
+        queue.with_when([](const auto& all) { return all.size() < 3; }, [&](auto& all) { all.push_back(number); });
+      }
+    });
+    running.emplace_back([&] {
+      for (int number = 1; number <= each; ++number) {
+        auto held = queue.lock();
+        held.wait([](const auto& all) { return !all.empty(); });
+        sum += held->front();
+        held->pop_front();
+      }
+    });
+  }
+  for (std::thread& thread : running) {
+    thread.join();
+  }
+  EXPECT_EQ(sum, 2L * each * (each + 1) / 2);
+  EXPECT_TRUE(queue.unsafe_unlocked().empty());
+}
+
+TYPED_TEST(waiting, ends_at_the_deadline_with_the_lock_held) {
+  tarn::shared<int, TypeParam> number(0);
+  auto held = number.lock();
+  EXPECT_FALSE(held.wait_for(2ms, [](int n) { return n == 1; }));
+  *held = 1;
+  EXPECT_TRUE(held.wait_for(0ms, [](int n) { return n == 1; }));
+  std::thread([&] { EXPECT_FALSE(number.try_lock()); }).join();
+}
+
+TEST(waiters, only_those_whose_condition_holds_wake) {
+  tarn::shared<int> number(0);
+  std::atomic<int> looks{0};
+  std::thread waiter([&] {
+    auto held = number.lock();
+    held.wait([&](int n) {
+      ++looks;
+      return n == 100;
+    });
+    EXPECT_EQ(*held, 100);
+  });
+  while (looks == 0) {
+    std::this_thread::yield();
+  }
+  number.with([](int& n) { n = 1; });
+  const int before = looks;
+  EXPECT_GE(before, 1);
+  for (int round = 2; round <= 100; ++round) {
+    number.with([&](int& n) { n = round; });
+  }
+  waiter.join();
+  EXPECT_LE(looks, before + 99 + 3) << "one look for each change, and the waiter's own";
+}
+
+TEST(waiters, changes_before_a_wait_are_seen_by_others) {
+  tarn::shared<int> turn(0);
+  std::thread other([&] { turn.with_when([](int t) { return t == 1; }, [](int& t) { t = 2; }); });
+  auto held = turn.lock();
+  *held = 1;
+  held.wait([](int t) { return t == 2; });
+  EXPECT_EQ(*held, 2);
+  other.join();
+}
+
+TEST(waiters, what_a_condition_throws_reaches_the_one_that_waits) {
+  tarn::shared<int> number(0);
+  std::atomic<bool> waits{false};
+  std::thread waiter([&] {
+    auto held = number.lock();
+    EXPECT_THROW(held.wait([&](int n) {
+      waits = true;
+      return n == 0 ? false : throw std::runtime_error("odd");
+    }),
+                 std::runtime_error);
+    EXPECT_EQ(*held, 1) << "and it holds the lock";
+  });
+  while (!waits) {
+    std::this_thread::yield();
+  }
+  number.with([](int& n) { n = 1; });
+  waiter.join();
+  number.with([](int& n) { EXPECT_EQ(n, 1); });
+}
+
+}  // namespace
