@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "base/site.hpp"
 #include "base/text.hpp"
 
 namespace tarn::base {
@@ -9,10 +10,21 @@ namespace {
 
 constexpr int standard_error = 2;
 using line = text_buffer<512>;
+using line_with_sites = text_buffer<2048>;
 
-[[noreturn]] void die(line& message) noexcept {
+[[noreturn]] void die(text& message) noexcept {
   message.append('\n').write_to(standard_error);
   std::abort();
+}
+
+void append_place(text& message, const void* site, std::uint32_t thread) noexcept {
+  append_site(message.append(" at "), site).append(" by thread ").decimal(thread);
+}
+void append_call(text& message, const char* entry, const void* pointer) noexcept {
+  message.append("tarn: ").append(entry).append("(").pointer(pointer).append("): ");
+}
+void append_block(text& message, std::size_t bytes) noexcept {
+  message.append("block of ").decimal(bytes).append(" bytes");
 }
 
 }  // namespace
@@ -44,6 +56,73 @@ void fault_wrong_size(const void* pointer, std::size_t said_bytes, std::size_t b
   line message;
   message.append("tarn: free(").pointer(pointer).append(", ").decimal(said_bytes);
   message.append("): wrong size: the block has ").decimal(block_bytes).append(" bytes");
+  die(message);
+}
+
+void fault_double_free(const char* entry, const block_record& of) noexcept {
+  line_with_sites message;
+  append_call(message, entry, of.block);
+  append_block(message.append("double free of a "), of.bytes);
+  if (of.freed_at != nullptr) {
+    append_place(message.append("; freed before"), of.freed_at, of.freed_by);
+  }
+  append_place(message.append("; allocated"), of.allocated_at, of.allocated_by);
+  die(message);
+}
+
+void fault_late_double_free(const char* entry, const void* pointer) noexcept {
+  line message;
+  append_call(message, entry, pointer);
+  message.append("double free of a block that was freed long ago");
+  die(message);
+}
+
+void fault_wrong_size(const block_record& of, std::size_t said_bytes) noexcept {
+  line_with_sites message;
+  message.append("tarn: free(").pointer(of.block).append(", ").decimal(said_bytes);
+  message.append("): wrong size: the block has ").decimal(of.bytes).append(" bytes; allocated");
+  append_place(message, of.allocated_at, of.allocated_by);
+  die(message);
+}
+
+void fault_overrun(const char* entry, const void* pointer, const block_record& of, std::size_t first, std::size_t last,
+                   bool all) noexcept {
+  line_with_sites message;
+  append_call(message, entry, pointer);
+  message.append("overrun: ").decimal(last - of.bytes).append(all ? " or more" : "");
+  append_block(message.append(" bytes written past the end of the "), of.bytes);
+  if (of.block != pointer) {
+    message.append(" at ").pointer(of.block);
+  }
+  append_place(message.append(" allocated"), of.allocated_at, of.allocated_by);
+  message.append("; the first is byte ").decimal(first);
+  die(message);
+}
+
+void fault_underrun(const char* entry, const block_record& of, std::size_t written) noexcept {
+  line_with_sites message;
+  append_call(message, entry, of.block);
+  message.append("underrun: ").decimal(written);
+  append_block(message.append(" or more bytes written before the start of the "), of.bytes);
+  append_place(message.append(" allocated"), of.allocated_at, of.allocated_by);
+  die(message);
+}
+
+void fault_no_header(const char* entry, const void* pointer) noexcept {
+  line message;
+  append_call(message, entry, pointer);
+  message.append("no block, or more than 8 bytes before it were written over");
+  die(message);
+}
+
+void fault_use_after_free(const block_record& of, std::ptrdiff_t offset) noexcept {
+  line_with_sites message;
+  message.append("tarn: use after free: byte ");
+  message.decimal(static_cast<std::uint64_t>(offset < 0 ? -offset : offset));
+  append_block(message.append(offset < 0 ? " before the " : " of the "), of.bytes);
+  message.append(" at ").pointer(of.block).append(" was written after it was freed");
+  append_place(message, of.freed_at, of.freed_by);
+  append_place(message.append("; allocated"), of.allocated_at, of.allocated_by);
   die(message);
 }
 

@@ -13,6 +13,32 @@ namespace tarn::base {
 [[noreturn]] void fault_misaligned(const char* entry, const void* pointer, const void* block,
                                    std::size_t block_bytes) noexcept;
 [[noreturn]] void fault_wrong_size(const void* pointer, std::size_t said_bytes, std::size_t block_bytes) noexcept;
+/// What a guarded block is known by (guard/guard.hpp). Sites are return addresses, threads
+/// the kernel's numbers; freed_at is null while nobody has freed it.
+struct block_record {
+  const void* block;
+  std::size_t bytes;  ///< as requested
+  const void* allocated_at;
+  std::uint32_t allocated_by;
+  std::uint32_t freed_by;
+  const void* freed_at;
+};
+[[noreturn]] void fault_double_free(const char* entry, const block_record& of) noexcept;
+/// The same, of a block that nothing is remembered of.
+[[noreturn]] void fault_late_double_free(const char* entry, const void* pointer) noexcept;
+[[noreturn]] void fault_wrong_size(const block_record& of, std::size_t said_bytes) noexcept;
+/// Bytes from `first` to before `last`, counted from the start of the block, are not what
+/// they were; `all`: they are all that was looked at, so there may be more. Found when
+/// `pointer` was freed, mostly the block itself.
+[[noreturn]] void fault_overrun(const char* entry, const void* pointer, const block_record& of, std::size_t first,
+                                std::size_t last, bool all) noexcept;
+/// `written` bytes before the block, or more, are not what they were.
+[[noreturn]] void fault_underrun(const char* entry, const block_record& of, std::size_t written) noexcept;
+/// A pointer may be a block, but its description is gone.
+[[noreturn]] void fault_no_header(const char* entry, const void* pointer) noexcept;
+/// `offset` is that of the first changed byte in the block; negative: before it.
+[[noreturn]] void fault_use_after_free(const block_record& of, std::ptrdiff_t offset) noexcept;
+
 [[noreturn]] void fault_strict_heap(const char* heap_name, const void* pointer, std::uint32_t freeing_thread,
                                     std::uint32_t owning_thread) noexcept;
 /// The heap of a thread, or of the process, was to be destroyed as if it were an object.

@@ -58,7 +58,7 @@ inline constexpr option_info option_table[] = {
     {option_id::stats_file, "stats_file", option_kind::path, "", 0, most_path_bytes, "",
      "File that the statistics are appended to instead of standard error; opened when the program starts."},
     {option_id::guard, "guard", option_kind::flag, guard_by_default ? "1" : "0", 0, 1, "",
-     "Every free is checked exactly and at once: twice by any thread, not at a start, wrong size. Slow: one lock."},
+     "Finds overrun, use after free, double free and wrong sizes, with their sites; slower, more memory."},
     {option_id::thp, "thp", option_kind::choice, "auto", 0, 0, "auto|on|off",
      "Transparent huge pages: auto leaves the choice to the system, on asks for them, off refuses them."},
     {option_id::limit, "limit", option_kind::bytes, "0", 0, most_bytes, "",

@@ -12,6 +12,7 @@
 
 #include <tarn/detail/fast_path.hpp>
 
+#include "guard/guard.hpp"
 #include "heap/free_mark.hpp"
 #include "pages/slab.hpp"
 
@@ -22,11 +23,14 @@
 
 namespace tarn::override {
 
-/// malloc for any size. Null and errno when there is no memory.
-[[gnu::noinline]] void* allocate_slow(std::size_t bytes) noexcept;
-[[gnu::noinline]] void* allocate_aligned_slow(std::size_t bytes, std::size_t alignment) noexcept;
-/// Reports it. Does not return, but is not declared so: then it can be a tail call.
-[[gnu::noinline]] void freed_twice(const char* entry, void* block) noexcept;
+/// malloc for any size. Null and errno when there is no memory. `site`, here and below, is
+/// what the program's call returns to: guarded blocks remember it (guard/guard.hpp).
+[[gnu::noinline]] void* allocate_slow(std::size_t bytes, const void* site) noexcept;
+[[gnu::noinline]] void* allocate_aligned_slow(std::size_t bytes, std::size_t alignment, const void* site) noexcept;
+/// free for any pointer, null included. `said`: what the program says its size is.
+[[gnu::noinline]] void deallocate_slow(void* block, std::size_t said, const void* site) noexcept;
+/// free of a block that is marked, so that it is free already: reports it.
+[[gnu::noinline]] void deallocate_again(void* block, std::size_t said, const void* site) noexcept;
 
 /// Takes the mark of a free block off (heap/free_mark.hpp). Null is allowed.
 [[gnu::always_inline]] inline void* unmarked(void* block) noexcept {
@@ -51,7 +55,7 @@ template <class Slow>
       return block;
     }
   }
-  return slow(bytes);
+  return slow(bytes, __builtin_return_address(0));
 }
 
 template <class Slow>
@@ -61,41 +65,30 @@ template <class Slow>
     // is a multiple of the alignment is aligned.
     const std::size_t rounded = (bytes + (bytes == 0) + alignment - 1) & ~(alignment - 1);
     if (rounded <= detail::linear_limit) {
-      return allocate(rounded, [=](std::size_t) { return slow(bytes, alignment); });
+      return allocate(rounded, [=](std::size_t, const void* site) { return slow(bytes, alignment, site); });
     }
   }
-  return slow(bytes, alignment);
+  return slow(bytes, alignment, __builtin_return_address(0));
 }
 
-[[gnu::always_inline]] inline void deallocate(void* block) noexcept {
+/// What a sized delete says of the size is believed by nobody: the page map knows, and
+/// programs that are wrong about it run well elsewhere. Guarded blocks compare it.
+[[gnu::always_inline]] inline void deallocate(void* block, std::size_t said = guard::unsaid) noexcept {
   detail::heap_front* const at = detail::local;
   const std::uintptr_t own = detail::key_of(block) ^ reinterpret_cast<std::uintptr_t>(at);
   if (own >= detail::class_count || !pages::may_start_at(block, static_cast<detail::size_class>(own))) [[unlikely]] {
-    return detail::deallocate_slow(at, block);
+    return deallocate_slow(block, said, __builtin_return_address(0));
   }
   if (heaps::is_marked(block)) [[unlikely]] {
-    return freed_twice("free", block);
+    return deallocate_again(block, said, __builtin_return_address(0));
   }
   heaps::mark(block);
   void** const top = at->top[own];
   if (reinterpret_cast<std::uintptr_t>(top) % detail::magazine_bytes == 0) [[unlikely]] {
-    return detail::deallocate_slow(at, block);
+    return deallocate_slow(block, said, __builtin_return_address(0));
   }
   *top = block;
   at->top[own] = top + 1;
-}
-
-/// Whether sized forms of delete check the size; set once, with the option guard.
-extern constinit bool checks_sizes;
-[[gnu::noinline]] void check_size(void* block, std::size_t bytes, std::size_t alignment) noexcept;
-
-/// A sized delete. What the program says of the size is believed by nobody: the page
-/// map knows, and programs that are wrong about it run well elsewhere.
-[[gnu::always_inline]] inline void deallocate(void* block, std::size_t bytes, std::size_t alignment) noexcept {
-  if (checks_sizes) [[unlikely]] {
-    check_size(block, bytes, alignment);
-  }
-  deallocate(block);
 }
 
 }  // namespace tarn::override

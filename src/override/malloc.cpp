@@ -10,6 +10,7 @@
 #include "base/bits.hpp"
 #include "base/fault.hpp"
 #include "front/blocks.hpp"
+#include "guard/guard.hpp"
 #include "heap/lookup.hpp"
 #include "override/fast.hpp"
 #include "pages/page_map.hpp"
@@ -41,6 +42,13 @@ void* no_memory() noexcept {
   return override::unmarked(block);
 }
 void* finished(void* block) noexcept { return finished(block, heaps::class_in(detail::key_of(block))); }
+// Out of line, so that its caller needs no stack frame.
+[[gnu::cold, gnu::noinline]] void* not_an_alignment() noexcept {
+  errno = EINVAL;
+  return nullptr;
+}
+
+void* or_no_memory(void* block) noexcept { return block != nullptr ? block : no_memory(); }
 
 // What realloc moved away from, freed as free does it.
 void give_back(detail::heap_front*, void* block) noexcept { override::deallocate(block); }
@@ -51,11 +59,46 @@ bool is_free(void* block) noexcept {
   return block != nullptr && key != 0 && heaps::class_in(key) < detail::class_count && heaps::is_marked(block);
 }
 
+// Out of line, as what it calls needs a frame and the exported function then does not.
+[[gnu::noinline]] void* make_zeroed(std::size_t count, std::size_t each, const void* site) noexcept {
+  if (guard::wanted()) [[unlikely]] {
+    return or_no_memory(guard::allocate_zeroed(count, each, site));
+  }
+  return finished(front::allocate_zeroed(detail::local, count, each));
+}
+
+[[noreturn]] void freed_twice(const char* entry, const void* block) noexcept {
+  base::fault_double_free(entry, block, pages::page_map::slab_of(block)->bytes);
+}
+
+void* resize(void* block, std::size_t bytes, const void* site) noexcept {
+  const bool frees = bytes == 0 && block != nullptr;  // as glibc: and null is no failure
+  if (guard::wanted()) [[unlikely]] {
+    if (!frees) {
+      return or_no_memory(guard::reallocate(block, bytes, site));
+    }
+    guard::deallocate("free", block, guard::unsaid, site);
+    return nullptr;
+  }
+  if (frees) {
+    override::deallocate(block);
+    return nullptr;
+  }
+  if (is_free(block)) [[unlikely]] {
+    freed_twice("realloc", block);
+  }
+  void* const made = front::reallocate(detail::local, block, bytes, give_back);
+  return block == nullptr || made == nullptr ? finished(made) : made;
+}
+
 }  // namespace
 
 namespace tarn::override {
 
-void* allocate_slow(std::size_t bytes) noexcept {
+void* allocate_slow(std::size_t bytes, const void* site) noexcept {
+  if (guard::wanted()) [[unlikely]] {
+    return or_no_memory(guard::allocate(bytes, detail::block_alignment, site));
+  }
   if (bytes <= detail::largest_class_size) {
     const size_class index = detail::class_of(bytes);
     return finished(detail::allocate(detail::local, index), index);
@@ -66,7 +109,10 @@ void* allocate_slow(std::size_t bytes) noexcept {
   return finished(detail::allocate_any(detail::local, bytes, detail::block_alignment), detail::class_count);
 }
 
-void* allocate_aligned_slow(std::size_t bytes, std::size_t alignment) noexcept {
+void* allocate_aligned_slow(std::size_t bytes, std::size_t alignment, const void* site) noexcept {
+  if (guard::wanted()) [[unlikely]] {
+    return or_no_memory(guard::allocate(bytes, alignment, site));
+  }
   if (bytes > front::largest_request || alignment > front::largest_request) {
     return no_memory();
   }
@@ -79,22 +125,21 @@ void* allocate_aligned_slow(std::size_t bytes, std::size_t alignment) noexcept {
   return finished(detail::allocate_any(detail::local, bytes, alignment));
 }
 
-constinit bool checks_sizes = false;
-
-void check_size(void* block, std::size_t bytes, std::size_t alignment) noexcept {
-  if (block == nullptr) {
+void deallocate_slow(void* block, std::size_t said, const void* site) noexcept {
+  if (guard::wanted()) [[unlikely]] {
+    if (block != nullptr) {
+      guard::deallocate("free", block, said, site);
+    }
     return;
   }
-  const heaps::found_block found = heaps::find_block("free", block);
-  const bool fits_a_class = bytes <= detail::largest_class_size && alignment <= pages::unit_bytes;
-  const size_class said = fits_a_class ? detail::class_of(bytes, alignment) : detail::class_count;
-  if (said != found.index || (found.large() && bytes > found.home->bytes)) {
-    base::fault_wrong_size(block, bytes, found.home->bytes);
-  }
+  detail::deallocate_slow(detail::local, block);
 }
 
-void freed_twice(const char* entry, void* block) noexcept {
-  base::fault_double_free(entry, block, pages::page_map::slab_of(block)->bytes);
+void deallocate_again(void* block, std::size_t said, const void* site) noexcept {
+  if (guard::wanted()) [[unlikely]] {
+    return guard::deallocate("free", block, said, site);  // which tells more
+  }
+  freed_twice("free", block);
 }
 
 }  // namespace tarn::override
@@ -109,24 +154,18 @@ TARN_EXPORT_FAST void free(void* block) noexcept { override::deallocate(block); 
 
 TARN_EXPORT void cfree(void* block) noexcept { override::deallocate(block); }
 
-// C23: the sizes are the caller's word; what free finds by itself is the truth.
-TARN_EXPORT void free_sized(void* block, std::size_t) noexcept { override::deallocate(block); }
-TARN_EXPORT void free_aligned_sized(void* block, std::size_t, std::size_t) noexcept { override::deallocate(block); }
+// C23.
+TARN_EXPORT void free_sized(void* block, std::size_t bytes) noexcept { override::deallocate(block, bytes); }
+TARN_EXPORT void free_aligned_sized(void* block, std::size_t, std::size_t bytes) noexcept {
+  override::deallocate(block, bytes);
+}
 
 TARN_EXPORT void* calloc(std::size_t count, std::size_t each) noexcept {
-  return finished(front::allocate_zeroed(detail::local, count, each));
+  return make_zeroed(count, each, __builtin_return_address(0));
 }
 
 TARN_EXPORT void* realloc(void* block, std::size_t bytes) noexcept {
-  if (bytes == 0 && block != nullptr) {  // as glibc: freed, and null is no failure
-    override::deallocate(block);
-    return nullptr;
-  }
-  if (is_free(block)) [[unlikely]] {
-    override::freed_twice("realloc", block);
-  }
-  void* const made = front::reallocate(detail::local, block, bytes, give_back);
-  return block == nullptr || made == nullptr ? finished(made) : made;
+  return resize(block, bytes, __builtin_return_address(0));
 }
 
 TARN_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t each) noexcept {
@@ -134,7 +173,7 @@ TARN_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t each)
   if (__builtin_mul_overflow(count, each, &bytes)) {
     return no_memory();
   }
-  return realloc(block, bytes);
+  return resize(block, bytes, __builtin_return_address(0));
 }
 
 TARN_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t bytes) noexcept {
@@ -153,8 +192,7 @@ TARN_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t
 
 TARN_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
   if (!base::is_power_of_two(alignment)) {
-    errno = EINVAL;
-    return nullptr;
+    return not_an_alignment();
   }
   return override::allocate_aligned(bytes, alignment, override::allocate_aligned_slow);
 }
@@ -163,8 +201,7 @@ TARN_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexce
 TARN_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
   constexpr std::size_t most = SIZE_MAX / 2 + 1;
   if (alignment > most) {
-    errno = EINVAL;
-    return nullptr;
+    return not_an_alignment();
   }
   return override::allocate_aligned(bytes, std::bit_ceil(alignment), override::allocate_aligned_slow);
 }
@@ -183,6 +220,9 @@ TARN_EXPORT void* pvalloc(std::size_t bytes) noexcept {
 }
 
 TARN_EXPORT std::size_t malloc_usable_size(void* block) noexcept {
+  if (guard::wanted()) [[unlikely]] {
+    return guard::usable_bytes("malloc_usable_size", block);
+  }
   return front::usable_bytes("malloc_usable_size", block);
 }
 

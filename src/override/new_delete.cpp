@@ -60,19 +60,20 @@ template <bool MayThrow, class Allocate>
 
 // Out of line, so that the usual way through operator new needs no stack frame.
 template <bool MayThrow>
-[[gnu::noinline]] void* make_slow(std::size_t bytes) noexcept(!MayThrow) {
-  void* const block = override::allocate_slow(bytes);
+[[gnu::noinline]] void* make_slow(std::size_t bytes, const void* site) noexcept(!MayThrow) {
+  void* const block = override::allocate_slow(bytes, site);
   if (block == nullptr) [[unlikely]] {
-    return settle<MayThrow>(bytes, [bytes] { return override::allocate_slow(bytes); });
+    return settle<MayThrow>(bytes, [=] { return override::allocate_slow(bytes, site); });
   }
   return block;
 }
 
 template <bool MayThrow>
-[[gnu::noinline]] void* make_aligned_slow(std::size_t bytes, std::size_t alignment) noexcept(!MayThrow) {
-  void* const block = override::allocate_aligned_slow(bytes, alignment);
+[[gnu::noinline]] void* make_aligned_slow(std::size_t bytes, std::size_t alignment,
+                                          const void* site) noexcept(!MayThrow) {
+  void* const block = override::allocate_aligned_slow(bytes, alignment, site);
   if (block == nullptr) [[unlikely]] {
-    return settle<MayThrow>(bytes, [=] { return override::allocate_aligned_slow(bytes, alignment); });
+    return settle<MayThrow>(bytes, [=] { return override::allocate_aligned_slow(bytes, alignment, site); });
   }
   return block;
 }
@@ -83,7 +84,7 @@ template <bool MayThrow>
 }
 
 template <bool MayThrow>
-inline void* make(std::size_t bytes, std::align_val_t alignment) noexcept(!MayThrow) {
+[[gnu::always_inline]] inline void* make(std::size_t bytes, std::align_val_t alignment) noexcept(!MayThrow) {
   const auto aligned = static_cast<std::size_t>(alignment);
   return override::allocate_aligned(bytes, aligned, make_aligned_slow<MayThrow>);
 }
@@ -108,12 +109,12 @@ TARN_EXPORT_FAST void operator delete(void* p) noexcept { override::deallocate(p
 TARN_EXPORT void operator delete[](void* p) noexcept { override::deallocate(p); }
 TARN_EXPORT void operator delete(void* p, const nothrow_t&) noexcept { override::deallocate(p); }
 TARN_EXPORT void operator delete[](void* p, const nothrow_t&) noexcept { override::deallocate(p); }
-TARN_EXPORT_FAST void operator delete(void* p, size_t n) noexcept { override::deallocate(p, n, detail::block_alignment); }
-TARN_EXPORT void operator delete[](void* p, size_t n) noexcept { override::deallocate(p, n, detail::block_alignment); }
+TARN_EXPORT_FAST void operator delete(void* p, size_t n) noexcept { override::deallocate(p, n); }
+TARN_EXPORT void operator delete[](void* p, size_t n) noexcept { override::deallocate(p, n); }
 TARN_EXPORT void operator delete(void* p, align_val_t) noexcept { override::deallocate(p); }
 TARN_EXPORT void operator delete[](void* p, align_val_t) noexcept { override::deallocate(p); }
 TARN_EXPORT void operator delete(void* p, align_val_t, const nothrow_t&) noexcept { override::deallocate(p); }
 TARN_EXPORT void operator delete[](void* p, align_val_t, const nothrow_t&) noexcept { override::deallocate(p); }
-TARN_EXPORT void operator delete(void* p, size_t n, align_val_t a) noexcept { override::deallocate(p, n, static_cast<size_t>(a)); }
-TARN_EXPORT void operator delete[](void* p, size_t n, align_val_t a) noexcept { override::deallocate(p, n, static_cast<size_t>(a)); }
+TARN_EXPORT void operator delete(void* p, size_t n, align_val_t) noexcept { override::deallocate(p, n); }
+TARN_EXPORT void operator delete[](void* p, size_t n, align_val_t) noexcept { override::deallocate(p, n); }
 // clang-format on

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/options.hpp"
+#include "guard/guard.hpp"
 #include "front/statistics.hpp"
 #include "front/statistics_text.hpp"
 #include "heap/registry.hpp"
@@ -48,11 +49,13 @@ void start_purging() noexcept {
   pthread_attr_destroy(&attributes);
 }
 
+// Right after the engine, whose fork handlers are first: before the program's own.
+[[gnu::constructor(102)]] void early() noexcept { (void)guard::wanted(); }
+
 [[gnu::constructor]] void loaded() noexcept {
   draw_mark();
   if (threads::initialise()) {
     const base::options& options = base::current_options();
-    override::checks_sizes = options.guard;
     front::open_statistics_output(options);
     if (options.background_purge) {
       start_purging();

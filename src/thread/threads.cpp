@@ -127,7 +127,7 @@ heaps::heap* start() noexcept {
   if (unloaded.load(std::memory_order_relaxed)) {
     return process;
   }
-  if (base::current_options().guard) {
+  if (process->exact) {
     detail::local = process;  // one heap for all, so that no free has to wait to be checked
     return process;
   }

@@ -2,7 +2,7 @@
 """The levels of the design, kept: levels.py [ROOT] fails, naming file, line and cure, when a file includes upwards.
 
     include/tarn/detail  <  include/tarn                          what is promised, and its inline fast paths
-    base < platform < pages < heap < thread < pools < front < override    the engine, under src/
+    base < platform < pages < heap < thread < guard < pools < front < override    the engine, under src/
     base < platform < io                                          beside it: knows nothing of heaps, and they not of it
     base < platform < thread < sync                               the same: locking categories
     tools                                                         uses all of it but override
@@ -14,7 +14,7 @@ import sys
 
 import tree
 
-LEVELS = ["base", "platform", "pages", "heap", "thread", "pools", "front", "override"]
+LEVELS = ["base", "platform", "pages", "heap", "thread", "guard", "pools", "front", "override"]
 # A component that stands beside the others: the levels it may use. No level includes from it.
 BESIDE = {"io": ["base", "platform"], "sync": ["base", "platform", "thread"]}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?P<rest>.*)$', re.MULTILINE)

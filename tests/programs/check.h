@@ -78,6 +78,15 @@ static inline unsigned hang_seconds(void) {
   return wanted != NULL ? (unsigned)atoi(wanted) : 10;
 }
 
+// Whether blocks are guarded (docs/guard.md): fresh memory is filled then. A small one takes some 60 bytes more.
+#define guarded_extra ((size_t)60)
+static inline int guarded(void) {
+  unsigned char* p = (unsigned char*)malloc(100);
+  int filled = p != NULL && p[0] == 0xcd && memcmp(p, p + 1, 99) == 0;
+  free(p);
+  return filled;
+}
+
 // Hides a pointer from the compiler, which would otherwise see the misuse and warn or fold it away.
 static inline void* hidden(const void* p) {
   void* volatile copy = (void*)(uintptr_t)p;

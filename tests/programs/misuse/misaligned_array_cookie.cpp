@@ -10,7 +10,7 @@ struct counted {
 };
 
 int main() {
-  auto* p = new counted[10];
+  auto* p = new counted[11];
   note_pointer("p", p);
   note_pointer("block", reinterpret_cast<char*>(p) - 8);
   ::operator delete(hidden(p));

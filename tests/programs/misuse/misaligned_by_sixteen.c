@@ -5,8 +5,8 @@
 #include "../check.h"
 
 int main(void) {
-  char* keep = malloc(40);
-  char* block = malloc(40);
+  char* keep = malloc(48);
+  char* block = malloc(48);
   CHECK(keep != NULL && block != NULL);
   note_pointer("block", block);
   note_pointer("p", block + 16);

@@ -1,0 +1,67 @@
+#include "base/site.hpp"
+
+#include <cerrno>
+#include <climits>
+
+#include <dlfcn.h>
+#include <link.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <fcntl.h>
+
+// Why _dl_find_object: dladdr and dl_iterate_phdr take the loader's lock, which another
+// thread may hold for ever while it waits for us (in a forked child too), and reading
+// /proc/self/maps needs a descriptor. _dl_find_object was made for unwinders: no lock, no
+// allocation, safe in a signal handler. glibc has it since 2.35; elsewhere the address
+// alone is shown.
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+extern "C" int _dl_find_object(void*, dl_find_object*) noexcept __attribute__((weak));
+#endif
+
+namespace tarn::base {
+namespace {
+
+constexpr std::size_t most_path_shown = 160;
+
+// The end of a long path says more than its beginning.
+void append_path(text& to, std::string_view path) noexcept {
+  if (path.size() > most_path_shown) {
+    to.append("...");
+    path.remove_prefix(path.size() - most_path_shown);
+  }
+  to.escaped(path, most_path_shown);
+}
+
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+// The loader does not know the path of the program itself.
+void append_program(text& to) noexcept {
+  const int saved = errno;
+  char path[PATH_MAX];
+  const long length = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof path);
+  errno = saved;
+  append_path(to, length > 0 ? std::string_view(path, static_cast<std::size_t>(length)) : "program");
+}
+#endif
+
+}  // namespace
+
+text& append_site(text& to, const void* return_address) noexcept {
+  // The call, not what follows it, which may be another line or even another function.
+  const auto address = reinterpret_cast<std::uintptr_t>(return_address) - 1;
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+  dl_find_object found;
+  if (_dl_find_object != nullptr && _dl_find_object(reinterpret_cast<void*>(address), &found) == 0) {
+    const link_map* const module = found.dlfo_link_map;
+    if (module->l_name != nullptr && module->l_name[0] != '\0') {
+      append_path(to, module->l_name);
+    } else {
+      append_program(to);
+    }
+    return to.append('+').hex(address - module->l_addr);
+  }
+#endif
+  return to.hex(address);
+}
+
+}  // namespace tarn::base

@@ -1,0 +1,74 @@
+// Freed blocks of the guard: the last ones wait here, out of use, so that a late write
+// shows; of some more it is remembered who freed them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bits.hpp"
+#include "base/fault.hpp"
+#include "platform/mutex.hpp"
+
+namespace tarn::guard {
+
+/// A block that was freed.
+struct freed_block {
+  base::block_record record;
+  char* start;             ///< of the heap's block around it
+  std::size_t held_bytes;  ///< of that; 0: it does not wait
+};
+
+/// First in, first out. Any thread; one short lock, nothing else is held under it.
+/// Invariant: entries [left_, come_) of the ring wait, those before are memories, and
+///   come_ - left_ <= most_blocks, held_bytes_ == sum of their held_bytes
+/// but for a moment between push and the pops that follow it.
+class quarantine {
+ public:
+  static constexpr std::size_t most_blocks = 4096;
+  static constexpr std::size_t most_bytes = std::size_t{16} << 20;
+  /// A larger block does not wait: it would drive too many others out.
+  static constexpr std::size_t most_bytes_of_one = most_bytes / 4;
+
+  constexpr quarantine() noexcept = default;
+  quarantine(const quarantine&) = delete;
+  quarantine& operator=(const quarantine&) = delete;
+
+  void push(const freed_block& block) noexcept;
+
+  /// Takes the oldest out if there are too many, or always with `any`. False: nothing.
+  bool pop(freed_block& oldest, bool any = false) noexcept;
+
+  /// What is known of the last free of `block`, waiting or not. False: nothing. Slow.
+  bool recall(const void* block, freed_block& last) noexcept;
+
+  /// Calls `bad(entry)` for the waiting, oldest first, and returns true with a copy of the
+  /// first for which it is true.
+  template <class Bad>
+  bool find_waiting(freed_block& found, Bad bad) noexcept {
+    const platform::locked hold(mutex_);
+    for (std::uint64_t at = left_; at != come_; ++at) {
+      if (slot(at).held_bytes != 0 && bad(slot(at))) {
+        found = slot(at);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Held around a fork.
+  platform::mutex& lock() noexcept { return mutex_; }
+
+ private:
+  static constexpr std::size_t remembered = 2 * most_blocks;
+  static_assert(base::is_power_of_two(remembered));
+
+  freed_block& slot(std::uint64_t number) noexcept { return ring_[number % remembered]; }
+
+  platform::mutex mutex_;
+  std::uint64_t come_ = 0;  ///< blocks ever
+  std::uint64_t left_ = 0;
+  std::size_t held_bytes_ = 0;
+  freed_block ring_[remembered] = {};
+};
+
+}  // namespace tarn::guard

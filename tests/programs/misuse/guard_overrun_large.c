@@ -1,0 +1,16 @@
+// One byte behind a large block.
+//@ tarn-only
+//@ env TARN_GUARD=1
+//@ broken-by nothing TARN_GUARD=0
+//@ signal ABRT
+//@ stderr tarn: free({p}): overrun: 1 bytes written past the end of the block of 1048576 bytes allocated at
+//@ more {program}+0xADDR by thread {thread}; the first is byte 1048576
+#include "../guarded.h"
+
+int main(void) {
+  char* p = malloc(1 << 20);
+  note_guarded(p);
+  ((char*)hidden(p))[1 << 20] = 0;
+  free(p);
+  return 0;
+}

@@ -1,0 +1,16 @@
+// An overrun that realloc meets.
+//@ tarn-only
+//@ env TARN_GUARD=1
+//@ broken-by nothing TARN_GUARD=0
+//@ signal ABRT
+//@ stderr tarn: realloc({p}): overrun: 1 bytes written past the end of the block of 24 bytes allocated at
+//@ more {program}+0xADDR by thread {thread}; the first is byte 24
+#include "../guarded.h"
+
+int main(void) {
+  char* p = malloc(24);
+  note_guarded(p);
+  ((char*)hidden(p))[24] = 0;
+  p = realloc(p, 100);
+  return 0;
+}

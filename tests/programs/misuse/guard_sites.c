@@ -1,0 +1,78 @@
+// The sites of a report are those calls of malloc and free, to the byte.
+//@ tarn-only
+//@ env TARN_GUARD=1
+//@ broken-by nothing TARN_GUARD=0
+#include "../guarded.h"
+
+#include <link.h>
+#include <sys/wait.h>
+
+// Code in sections of their own: their bounds are known.
+#define PLACE(name) __attribute__((noinline, section(#name)))
+extern char __start_make_here[], __stop_make_here[], __start_free_here[], __stop_free_here[];
+
+PLACE(make_here) static void* make(int how) {
+  switch (how) {
+    case 0: return malloc(40);
+    case 1: return calloc(4, 10);
+    case 2: return realloc(NULL, 40);
+    case 3: return reallocarray(NULL, 4, 10);
+    case 4: return aligned_alloc(64, 40);
+    case 5: return memalign(4096, 40);
+    default: {
+      void* p = NULL;
+      CHECK(posix_memalign(&p, 32, 40) == 0);
+      return p;
+    }
+  }
+}
+PLACE(free_here) static void release(void* p, int how) {
+  if (how % 2 == 0) {
+    free(p);
+  } else {
+    CHECK(realloc(p, 0) == NULL);
+  }
+}
+static void release_again(void* p) { free(hidden(p)); }
+
+static int base_of(struct dl_phdr_info* info, size_t size, void* base) {
+  *(uintptr_t*)base = info->dlpi_addr;
+  return size != 0;  // the first is the program
+}
+
+// The site that stands behind `words`, as an address.
+static uintptr_t site(const char* text, const char* words) {
+  char path[4096] = "";
+  uintptr_t base = 0;
+  CHECK(readlink("/proc/self/exe", path, sizeof path - 1) > 0);
+  dl_iterate_phdr(base_of, &base);
+  const char* at = strstr(text, words);
+  CHECK(at != NULL && strncmp(at + strlen(words), path, strlen(path)) == 0);
+  at += strlen(words) + strlen(path);
+  CHECK(strncmp(at, "+0x", 3) == 0);
+  return base + strtoul(at + 3, NULL, 16);
+}
+
+int main(void) {
+  for (int how = 0; how < 7; ++how) {
+    int ends[2];
+    CHECK(pipe(ends) == 0);
+    if (fork() == 0) {
+      CHECK(dup2(ends[1], 2) == 2);
+      void* p = make(how);
+      release(p, how);
+      release_again(p);
+      _exit(0);
+    }
+    close(ends[1]);
+    char text[4096] = "";
+    size_t length = 0;
+    for (ssize_t got; (got = read(ends[0], text + length, sizeof text - 1 - length)) > 0;) length += (size_t)got;
+    close(ends[0]);
+    CHECK(wait(NULL) > 0);
+    uintptr_t made = site(text, "allocated at "), freed = site(text, "freed before at ");
+    CHECK(made >= (uintptr_t)__start_make_here && made < (uintptr_t)__stop_make_here);
+    CHECK(freed >= (uintptr_t)__start_free_here && freed < (uintptr_t)__stop_free_here);
+  }
+  return 0;
+}
