@@ -36,6 +36,12 @@ int with_a_pool_that_knows_its_size() {
   return own->value + static_cast<int>(nodes.statistics().in_use);
 }
 
+int with_a_pool_that_is_watched() {
+  tarn::pool<node> nodes({.name = "nodes", .guard = true});
+  const auto one = nodes.make_unique(9);
+  return one->value;
+}
+
 int with_a_shared_pool() {
   tarn::shared_pool<node> nodes;  // for any number of threads
   node* handed_over = nullptr;
@@ -99,7 +105,7 @@ std::size_t with_an_owner() {
 }  // namespace
 
 int main() {
-  std::printf("%d %d %d %d %d %zu %zu %zu\n", with_a_pool(), with_a_pool_that_knows_its_size(), with_a_shared_pool(),
-              with_a_lock_free_pool(), with_a_lock(), with_an_arena({"one", "two", "three"}),
-              with_recycled_objects("to be\nor not to be"), with_an_owner());
+  std::printf("%d %d %d %d %d %d %zu %zu %zu\n", with_a_pool(), with_a_pool_that_knows_its_size(),
+              with_a_pool_that_is_watched(), with_a_shared_pool(), with_a_lock_free_pool(), with_a_lock(),
+              with_an_arena({"one", "two", "three"}), with_recycled_objects("to be\nor not to be"), with_an_owner());
 }

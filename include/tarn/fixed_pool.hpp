@@ -31,6 +31,9 @@ struct pool_options {
   std::size_t first_chunk = 0;  ///< 0: what fits in 4 KiB, at least 8
   std::size_t step = 0;         ///< each later chunk; 0: as many as the pool has by then, up to 1 MiB
   std::size_t limit = 0;        ///< most blocks at one time; 0: none
+  /// Each block between fences, filled, with its sites, in quarantine when it is free; what is in use when the pool
+  /// ends is reported. Blocks then come from the current heap, one by one. Slow. docs/guard.md
+  bool guard = false;
 };
 
 /// Plain numbers, copied out.
@@ -71,6 +74,7 @@ extern constinit pool_magazine shut_pool_magazine;
 
 struct pool_chunk;
 struct pool_carrier;
+class guarded_blocks;
 class shared_blocks;
 struct shared_pools;
 
@@ -91,16 +95,16 @@ class fixed_pool {
   explicit fixed_pool(std::size_t bytes, std::size_t alignment = detail::block_alignment,
                       const pool_options& options = {}) noexcept;
   /// Gives all memory back at once, whatever is still in use.
-  ~fixed_pool() { release(); }
+  ~fixed_pool();
   fixed_pool(const fixed_pool&) = delete;
   fixed_pool& operator=(const fixed_pool&) = delete;
 
   [[nodiscard, gnu::always_inline]] void* allocate() {
-    return take([this] { return allocate_slow(); });
+    return take([this]() __attribute__((always_inline)) { return allocate_slow(); });
   }
   /// As allocate, but null instead of an exception.
   [[nodiscard, gnu::always_inline]] void* try_allocate() noexcept {
-    return take([this] { return try_allocate_slow(); });
+    return take([this]() __attribute__((always_inline)) { return try_allocate_slow(); });
   }
   /// Not null.
   [[gnu::always_inline]] void deallocate(void* block) noexcept {
@@ -161,8 +165,11 @@ class fixed_pool {
   void spill(void* block) noexcept;
   bool refill() noexcept;
   /// Up to `most` free blocks at once, as many as one refill gives; 0: no memory. Not marked, not noted.
-  std::size_t take_many(void** to, std::size_t most) noexcept;
-  void give_many(void* const* blocks, std::size_t count) noexcept;
+  std::size_t take_many(void** to, std::size_t most, const void* site) noexcept;
+  void give_many(void* const* blocks, std::size_t count, const void* site) noexcept;
+  void* try_allocate_slow(const void* site) noexcept;
+  void spill(void* block, const void* site) noexcept;
+  bool is_guarded() noexcept;
   bool add_magazine() noexcept;
   bool add_chunk(std::size_t least, std::size_t wanted) noexcept;
   [[noreturn]] void refuse() const;
@@ -189,6 +196,7 @@ class fixed_pool {
   std::size_t peak_in_use_ = 0;
   std::size_t alignment_;
   pool_options options_;
+  detail::guarded_blocks* guarded_ = nullptr;
 };
 
 }  // namespace tarn

@@ -46,6 +46,10 @@ class lock_free_store {
   bool grow(std::uint32_t seen_chunks) noexcept;
   [[noreturn]] void refuse() const;
   [[noreturn]] void report_foreign(const void* block, const void* start) const noexcept;
+  /// What is left to try when the pool cannot grow, and when a block is in no chunk: guarded blocks, if it has such.
+  void* take_elsewhere() noexcept;
+  void give_elsewhere(void* block) noexcept;
+  bool has_elsewhere(std::size_t blocks) const noexcept;
 
   /// Blocks in the first `count` chunks that the limit allows.
   std::uint64_t blocks_in(std::uint32_t count) const noexcept {
@@ -61,6 +65,7 @@ class lock_free_store {
   std::size_t block_bytes;
   std::size_t alignment;
   pool_options options;
+  guarded_blocks* guarded;  ///< instead of all chunks, or null
   std::size_t chunk_bytes(std::uint32_t number) const noexcept;
 };
 
@@ -149,19 +154,27 @@ class lock_free_pool {
         }
       }
       if (!store_.grow(chunks)) {
-        return nullptr;
+        return store_.take_elsewhere();
       }
     }
   }
   void deallocate(void* block) noexcept {
-    detail::mark_free(block, block_bytes);
-    push(store_.free[own_stack()], place_of(block));
+    const place where = place_of(block);
+    if (where.chunk == nowhere) [[unlikely]] {
+      store_.give_elsewhere(block);
+    } else {
+      detail::mark_free(block, block_bytes);
+      push(store_.free[own_stack()], where);
+    }
   }
 
   /// Takes memory for `objects` in all, used or not. Throws as allocate.
   void reserve(std::size_t objects) {
     while (capacity() < objects) {
       if (!store_.grow(store_.chunk_count.load(std::memory_order_acquire))) {
+        if (store_.has_elsewhere(objects)) {
+          return;
+        }
         store_.refuse();
       }
     }
@@ -183,6 +196,7 @@ class lock_free_pool {
   }
 
   /// Where a block stands: it is number `at` in its chunk.
+  static constexpr std::uint32_t nowhere = detail::lock_free_store::most_chunks;
   struct place {
     std::uint32_t chunk;
     std::size_t at;
@@ -215,7 +229,7 @@ class lock_free_pool {
         return {chunk, at};
       }
     }
-    store_.report_foreign(block, nullptr);
+    return {nowhere, 0};
   }
 
   static std::uint64_t with_next_tag(std::uint64_t top, std::uint32_t number_and_one) noexcept {

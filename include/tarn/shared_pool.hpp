@@ -92,6 +92,7 @@ class shared_blocks {
 
   void* allocate_slow();
   void* try_allocate_slow() noexcept;
+  void* try_allocate_slow(const void* site) noexcept;
   void deallocate_slow(void* block) noexcept;
   void check_taken(void* block) noexcept;
   void check_returned(void* block) noexcept;
@@ -99,6 +100,7 @@ class shared_blocks {
   std::uint64_t id_;
   std::size_t seat_ = 0;           ///< its number among the pools that there are; the last one seats nobody
   shared_blocks* next_ = nullptr;  ///< of those, by number
+  bool is_guarded_ = false;        ///< no thread has a seat: every call goes to the depot
   fixed_pool depot_;
   spin_mutex lock_;  ///< of the depot
 };

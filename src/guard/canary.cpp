@@ -92,7 +92,7 @@ char* last_changed(char* from, char* to) noexcept {
 }
 
 char* first_other(char* from, char* to, unsigned char byte) noexcept {
-  return skip(from, to, byte * 0x0101010101010101);
+  return skip(from, to, byte * std::uint64_t{0x0101010101010101});
 }
 
 }  // namespace tarn::guard::canary

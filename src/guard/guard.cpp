@@ -10,6 +10,7 @@
 #include "base/options.hpp"
 #include "guard/canary.hpp"
 #include "guard/guarded_block.hpp"
+#include "guard/memcheck.hpp"
 #include "guard/quarantine.hpp"
 #include "heap/lookup.hpp"
 #include "platform/platform.hpp"
@@ -139,6 +140,7 @@ guarded find(const char* entry, const void* pointer) noexcept {
 
 void check_canaries(const char* entry, const guarded& block) noexcept {
   char* const state = reinterpret_cast<char*>(block.state());
+  memcheck::look_at(block.slack(), block.end);
   if (char* const first = canary::first_changed(block.gap(), state); first != state) {
     base::fault_underrun(entry, block.record(), static_cast<std::size_t>(block.user - first));
   }
@@ -191,6 +193,8 @@ char* first_changed(const freed_block& freed) noexcept {
 }
 
 void release(const freed_block& freed) noexcept {
+  detail::mark_allocated(freed.start, freed.held_bytes);  // a pool has poisoned it for AddressSanitizer
+  memcheck::look_at(freed.start, freed.start + freed.held_bytes);
   if (const char* const changed = first_changed(freed)) {
     fault_changed(freed, changed);
   }
@@ -322,6 +326,7 @@ void* make(std::size_t bytes, std::size_t alignment, const void* site, contents 
     std::memset(block.user, 0, bytes);
   }
   __atomic_store_n(block.state(), block.word_for(block_state::live), __ATOMIC_RELEASE);
+  memcheck::handed_out(block.user, bytes, block.end, wanted == contents::zero);
   return block.user;
 }
 
@@ -330,6 +335,7 @@ void retire(const guarded& block, const void* site) noexcept {
   block.head->freed_at = site;
   block.head->freed_by = thread_of(*this_heap());
   std::memset(block.user, freed_byte, block.filled());
+  memcheck::freed(block.user);
   // release: who finds the block freed finds by whom.
   __atomic_store_n(block.state(), block.word_for(block_state::freed), __ATOMIC_RELEASE);
   freed_block gone = {.record = block.record(),
@@ -408,7 +414,12 @@ namespace {
 // Blocks in quarantine when the program ends: after its own destructors.
 [[gnu::destructor]] void verify() noexcept {
   freed_block found;
-  if (waiting.find_waiting(found, [](const freed_block& each) { return first_changed(each) != nullptr; })) {
+  const auto changed = [](const freed_block& each) {
+    detail::mark_allocated(each.start, each.held_bytes);
+    memcheck::look_at(each.start, each.start + each.held_bytes);
+    return first_changed(each) != nullptr;
+  };
+  if (waiting.find_waiting(found, changed)) {
     fault_changed(found, first_changed(found));  // not under the lock: a handler of SIGABRT may free
   }
 }

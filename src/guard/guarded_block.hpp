@@ -29,7 +29,7 @@ enum class block_state : std::uint64_t { live, leaving, freed };
 /// At the start of the heap's block. The second word is the heap's when the block is free
 /// (heap/free_mark.hpp), so it holds nothing that is needed then.
 struct header {
-  std::uint64_t check;  ///< of all that does not change while the block lives
+  std::uint64_t check;   ///< of all that does not change while the block lives
   const void* freed_at;  ///< while it lives: a pool's note
   const void* allocated_at;
   std::uint64_t bytes_and_shift;

@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "base/options.hpp"
-#include "guard/guard.hpp"
 #include "front/statistics.hpp"
 #include "front/statistics_text.hpp"
+#include "guard/guard.hpp"
 #include "heap/registry.hpp"
 #include "override/fast.hpp"
 #include "platform/platform.hpp"

@@ -8,33 +8,13 @@
 #include "base/check.hpp"
 #include "base/fault.hpp"
 #include "base/text.hpp"
+#include "pools/guarded_blocks.hpp"
+#include "pools/pool_parts.hpp"
 #include "pools/upstream.hpp"
 
 namespace tarn::detail {
 
 constinit pool_magazine shut_pool_magazine{};
-
-/// At the start of each chunk; the blocks follow, aligned. Invariant: begin <= fresh, and what
-/// lies from fresh on was never handed out since the chunk was made or the pool cleared.
-struct pool_chunk {
-  pool_chunk* next;
-  pool_chunk* next_fresh;
-  std::size_t bytes;  ///< of the chunk
-  std::size_t blocks;
-  char* begin;
-  char* fresh;
-  std::uint64_t taken[1];  ///< in checked builds: a bit for each block with the program
-
-  std::size_t fresh_blocks(std::size_t block_bytes) const noexcept {
-    return blocks - static_cast<std::size_t>(fresh - begin) / block_bytes;
-  }
-};
-
-/// A free block that holds the addresses of others, as many as fit.
-struct pool_carrier {
-  pool_carrier* next;
-  void* blocks[1];
-};
 
 }  // namespace tarn::detail
 
@@ -42,6 +22,7 @@ namespace tarn {
 namespace {
 
 using namespace base::units;
+using detail::most_carried;
 using detail::pool_carrier;
 using detail::pool_chunk;
 using detail::pool_magazine;
@@ -49,7 +30,6 @@ using detail::pool_slots;
 
 /// Blocks that move at once between the magazine and what lies beneath.
 constexpr std::size_t half = pool_slots / 2;
-constexpr std::size_t most_carried = pool_slots / 4;
 
 constexpr std::size_t default_first_bytes = TARN_SMALL ? 512 : 4_KiB;
 constexpr std::size_t largest_step_bytes = TARN_SMALL ? 16_KiB : 1_MiB;
@@ -73,64 +53,6 @@ void** copy_few(void* const* from, std::size_t count, void** to) noexcept {
   return to;
 }
 
-/// A free block while the free ones are sorted.
-struct free_link {
-  free_link* next;
-};
-
-/// A block that was linked twice closes a circle with itself as the entrance. Null when there is none.
-/// (R. Floyd's tortoise and hare.)
-const free_link* cycle_in(const free_link* list) noexcept {
-  const free_link* slow = list;
-  const free_link* fast = list;
-  do {
-    if (fast == nullptr || fast->next == nullptr) {
-      return nullptr;
-    }
-    slow = slow->next;
-    fast = fast->next->next;
-  } while (slow != fast);
-  for (slow = list; slow != fast; slow = slow->next) {
-    fast = fast->next;
-  }
-  return slow;
-}
-
-template <class Node>
-Node* merged(Node* a, Node* b) noexcept {
-  Node* first = nullptr;
-  Node** end = &first;
-  while (a != nullptr && b != nullptr) {
-    Node*& lower = a < b ? a : b;
-    *end = lower;
-    end = &lower->next;
-    lower = lower->next;
-  }
-  *end = a != nullptr ? a : b;
-  return first;
-}
-
-/// A list by `next`, in order of address. Merge sort from below: bin n holds 2^n sorted nodes or none.
-template <class Node>
-Node* sorted(Node* list) noexcept {
-  Node* bins[64] = {};
-  while (list != nullptr) {
-    Node* carry = list;
-    list = list->next;
-    carry->next = nullptr;
-    std::size_t bin = 0;
-    for (; bins[bin] != nullptr; ++bin) {
-      carry = merged(bins[bin], carry);
-      bins[bin] = nullptr;
-    }
-    bins[bin] = carry;
-  }
-  for (Node* const each : bins) {
-    list = merged(each, list);
-  }
-  return list;
-}
-
 }  // namespace
 
 pool_limit_reached::pool_limit_reached(const char* name, std::size_t block_bytes, std::size_t limit) noexcept {
@@ -149,19 +71,39 @@ fixed_pool::fixed_pool(std::size_t bytes, std::size_t alignment, const pool_opti
 
 // ---------------------------------------------------------------- blocks
 
+fixed_pool::~fixed_pool() {
+  detail::guarded_blocks::end(guarded_);
+  guarded_ = nullptr;
+  release();
+}
+
 void* fixed_pool::allocate_slow() {
-  void* const block = try_allocate_slow();
+  void* const block = try_allocate_slow(__builtin_return_address(0));
   if (block == nullptr) {
     refuse();
   }
   return block;
 }
 
-void* fixed_pool::try_allocate_slow() noexcept { return refill() ? *--top_ : nullptr; }
+void* fixed_pool::try_allocate_slow() noexcept { return try_allocate_slow(__builtin_return_address(0)); }
+void* fixed_pool::try_allocate_slow(const void* site) noexcept {
+  if (magazine_ == nullptr && is_guarded()) {
+    return guarded_->take(site);
+  }
+  return refill() ? *--top_ : nullptr;
+}
+
+bool fixed_pool::is_guarded() noexcept {
+  if (guarded_ == nullptr && capacity_ == 0) {
+    guarded_ = detail::guarded_blocks::make(this, block_bytes_, alignment_, options_);
+  }
+  return guarded_ != nullptr;
+}
 
 void fixed_pool::refuse() const {
 #if defined(__cpp_exceptions)
-  if (options_.limit != 0 && capacity_ >= options_.limit) {
+  const std::size_t held = guarded_ != nullptr ? guarded_->in_use() : capacity_;
+  if (options_.limit != 0 && held >= options_.limit) {
     throw pool_limit_reached(options_.name, block_bytes_, options_.limit);
   }
 #endif
@@ -213,7 +155,12 @@ bool fixed_pool::refill() noexcept {
 }
 
 // The magazine is full, or there is none. The older half goes to carriers.
-void fixed_pool::spill(void* block) noexcept {
+void fixed_pool::spill(void* block) noexcept { spill(block, __builtin_return_address(0)); }
+void fixed_pool::spill(void* block, const void* site) noexcept {
+  if (guarded_ != nullptr) {
+    guarded_->give(block, site);
+    return;
+  }
   if (magazine_ == nullptr) {
     base::fault_foreign_to_pool(options_.name, this, block, nullptr, block_bytes_);
   }
@@ -235,21 +182,29 @@ void fixed_pool::spill(void* block) noexcept {
   *top_++ = block;
 }
 
-std::size_t fixed_pool::take_many(void** to, std::size_t most) noexcept {
+std::size_t fixed_pool::take_many(void** to, std::size_t most, const void* site) noexcept {
+  if (magazine_ == nullptr && is_guarded()) {
+    *to = guarded_->take(site);
+    return *to != nullptr ? 1 : 0;
+  }
   if (top_[-1] == nullptr && !refill()) {
     return 0;
   }
+  TARN_CHECK(magazine_ != nullptr);
   const std::size_t count = std::min(most, static_cast<std::size_t>(top_ - magazine_->bottom()));
   std::copy(top_ - count, top_, to);
   top_ -= count;
   return count;
 }
 
-void fixed_pool::give_many(void* const* blocks, std::size_t count) noexcept {
+void fixed_pool::give_many(void* const* blocks, std::size_t count, const void* site) noexcept {
   while (count != 0) {
     if (top_ == detail::shut_pool_magazine.end() || top_ == magazine_->end()) {
-      spill(*blocks++);
+      spill(*blocks++, site);
       --count;
+    }
+    if (guarded_ != nullptr) {
+      continue;
     }
     const std::size_t fitting = std::min(count, static_cast<std::size_t>(magazine_->end() - top_));
     top_ = std::copy_n(blocks, fitting, top_);
@@ -318,6 +273,12 @@ bool fixed_pool::add_chunk(std::size_t least, std::size_t wanted) noexcept {
 }
 
 void fixed_pool::reserve(std::size_t blocks) {
+  if (magazine_ == nullptr && is_guarded()) {
+    if (!guarded_->has_room(blocks)) {
+      refuse();
+    }
+    return;
+  }
   if (magazine_ == nullptr && !add_magazine()) {
     refuse();
   }
@@ -327,6 +288,10 @@ void fixed_pool::reserve(std::size_t blocks) {
 }
 
 void fixed_pool::clear() noexcept {
+  if (guarded_ != nullptr) {
+    guarded_->clear(__builtin_return_address(0));
+    return;
+  }
   if (free_blocks() > capacity_) {
     base::fault_pool_overfull(options_.name, this, free_blocks(), capacity_);
   }
@@ -363,92 +328,6 @@ void fixed_pool::release() noexcept {
   chunks_ = fresh_ = nullptr;
   capacity_ = chunk_count_ = chunk_bytes_ = 0;
 }
-
-// ------------------------------------------------------------ live blocks
-
-// The free blocks are linked into a list and sorted, in themselves: that takes no memory, so a pool can always
-// tell at its end what is still in use. Gaps between them are the live ones.
-void fixed_pool::for_each_live(void (*each)(void*, void*), void* call) {
-  free_link* free = nullptr;
-  const auto link = [&](void* block) {
-    detail::mark_allocated(block, sizeof(free_link));
-    free = ::new (block) free_link{free};
-  };
-  if (magazine_ != nullptr) {
-    std::for_each(magazine_->bottom(), top_, link);
-    top_ = magazine_->bottom();
-  }
-  while (carriers_ != nullptr) {
-    pool_carrier* const from = carriers_;
-    detail::mark_allocated(from, block_bytes_);
-    carriers_ = from->next;
-    std::for_each_n(from->blocks, carrier_blocks_ - 1, link);
-    link(from);
-  }
-  carried_ = 0;
-  if (const free_link* const twice = cycle_in(free)) {
-    base::fault_pool_double_free(options_.name, this, twice, block_bytes_);
-  }
-  free = sorted(free);
-  chunks_ = sorted(chunks_);
-
-  const auto walk = [&](auto on_live) {
-    const free_link* next = free;
-    const auto foreign = [&](const char* block) {
-      base::fault_foreign_to_pool(options_.name, this, next, block, block_bytes_);
-    };
-    for (const pool_chunk* chunk = chunks_; chunk != nullptr; chunk = chunk->next) {
-      for (char* block = chunk->begin; block != chunk->fresh; block += block_bytes_) {
-        const auto* const at = reinterpret_cast<const char*>(next);
-        if (next == nullptr || at >= block + block_bytes_) {
-          on_live(block);
-        } else if (at == block) {
-          next = next->next;
-        } else {
-          foreign(at > block ? block : nullptr);
-        }
-      }
-    }
-    if (next != nullptr) {
-      foreign(nullptr);
-    }
-  };
-  walk([](void*) {});  // first only for faults: nothing is done to a block that may not be live
-
-  struct putting_back {
-    fixed_pool& of;
-    free_link* list;
-    ~putting_back() { of.put_back(list); }
-  };
-  const putting_back at_end{*this, free};
-  walk([=](void* block) { each(block, call); });
-}
-
-// A list of free blocks becomes carriers, and what is left over goes to the magazine.
-void fixed_pool::put_back(void* list) noexcept {
-  auto* next = static_cast<free_link*>(list);
-  void* gathered[most_carried];
-  std::size_t count = 0;
-  while (next != nullptr) {
-    gathered[count++] = next;
-    next = next->next;
-    if (count == carrier_blocks_) {
-      auto* const made = static_cast<pool_carrier*>(gathered[0]);
-      detail::mark_allocated(made, block_bytes_);
-      std::copy_n(gathered + 1, count - 1, made->blocks);
-      made->next = carriers_;
-      carriers_ = made;
-      carried_ += count;
-      std::for_each_n(gathered, count, [this](void* block) { detail::mark_free(block, block_bytes_); });
-      count = 0;
-    }
-  }
-  for (std::size_t at = 0; at < count; ++at) {
-    *top_++ = gathered[at];
-    detail::mark_free(gathered[at], block_bytes_);
-  }
-}
-
 // ------------------------------------------------------------- statistics
 
 std::size_t fixed_pool::fresh_blocks() const noexcept {
@@ -465,6 +344,10 @@ std::size_t fixed_pool::free_blocks() const noexcept {
 }
 
 pool_statistics fixed_pool::statistics() const noexcept {
+  if (guarded_ != nullptr) {
+    const std::size_t guarded = guarded_->in_use();
+    return {.in_use = guarded, .peak_in_use = guarded_->peak_in_use(), .capacity = guarded};
+  }
   const std::size_t free = free_blocks();
   const std::size_t in_use = capacity_ > free ? capacity_ - free : 0;
   return {.in_use = in_use,
@@ -527,7 +410,7 @@ bool fixed_pool::is_valid() const noexcept {
 // ---------------------------------------------------------- checked builds
 
 void fixed_pool::note_taken(void* block) noexcept {
-  if (block == nullptr) {
+  if (block == nullptr || guarded_ != nullptr) {
     return;
   }
   pool_chunk* const home = chunk_of(block);
@@ -538,6 +421,9 @@ void fixed_pool::note_taken(void* block) noexcept {
 }
 
 void fixed_pool::check_returned(void* block) noexcept {
+  if (guarded_ != nullptr) {
+    return;  // its guard looks
+  }
   pool_chunk* const home = chunk_of(block);
   if (home == nullptr) {
     base::fault_foreign_to_pool(options_.name, this, block, nullptr, block_bytes_);

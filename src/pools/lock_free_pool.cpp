@@ -7,6 +7,7 @@
 
 #include "base/bits.hpp"
 #include "base/fault.hpp"
+#include "pools/guarded_blocks.hpp"
 #include "pools/upstream.hpp"
 
 namespace tarn::detail {
@@ -29,9 +30,11 @@ lock_free_store::lock_free_store(std::size_t block_bytes_, std::size_t alignment
                                                       : std::max(default_first_bytes / block_bytes_, std::size_t{8}))),
       block_bytes(block_bytes_),
       alignment(std::max(alignment_, block_alignment)),
-      options(options_) {}
+      options(options_),
+      guarded(guarded_blocks::make(this, block_bytes_, alignment_, options_)) {}
 
 lock_free_store::~lock_free_store() {
+  guarded_blocks::end(guarded);
   for (std::uint32_t each = 0; each < chunk_count.load(std::memory_order_relaxed); ++each) {
     pools::give_upstream(options.upstream, chunks[each].begin.load(std::memory_order_relaxed), chunk_bytes(each),
                          alignment);
@@ -45,6 +48,9 @@ std::size_t lock_free_store::chunk_bytes(std::uint32_t number) const noexcept {
 
 // Any number of threads may come here at once; each asks upstream, one wins, the others give theirs back.
 bool lock_free_store::grow(std::uint32_t seen_chunks) noexcept {
+  if (guarded != nullptr) {
+    return false;
+  }
   const std::size_t blocks = std::size_t{1} << (first_shift + seen_chunks);
   if (seen_chunks == most_chunks || first_shift + seen_chunks > 30 ||
       blocks > largest_chunk / (block_bytes + sizeof(std::uint32_t)) ||
@@ -79,11 +85,30 @@ bool lock_free_store::grow(std::uint32_t seen_chunks) noexcept {
 
 void lock_free_store::refuse() const {
 #if defined(__cpp_exceptions)
-  if (options.limit != 0 && blocks_in(chunk_count.load(std::memory_order_relaxed)) >= options.limit) {
+  const std::uint64_t held =
+      guarded != nullptr ? guarded->in_use() : blocks_in(chunk_count.load(std::memory_order_relaxed));
+  if (options.limit != 0 && held >= options.limit) {
     throw pool_limit_reached(options.name, block_bytes, options.limit);
   }
 #endif
   throw_bad_alloc();
+}
+
+void* lock_free_store::take_elsewhere() noexcept {
+  void* const block = guarded != nullptr ? guarded->take(__builtin_return_address(0)) : nullptr;
+  mark_allocated(block, block_bytes);
+  return block;
+}
+
+void lock_free_store::give_elsewhere(void* block) noexcept {
+  if (guarded == nullptr) {
+    report_foreign(block, nullptr);
+  }
+  guarded->give(block, __builtin_return_address(0));
+}
+
+bool lock_free_store::has_elsewhere(std::size_t blocks) const noexcept {
+  return guarded != nullptr && guarded->has_room(blocks);
 }
 
 void lock_free_store::report_foreign(const void* block, const void* start) const noexcept {

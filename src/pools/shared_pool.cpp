@@ -88,7 +88,7 @@ struct shared_pools {
     for (shared_blocks* each = first; each != nullptr; each = each->next_) {
       if (each->id_ == id) {
         const hold of_pool(each->lock_);
-        each->depot_.give_many(blocks, count);
+        each->depot_.give_many(blocks, count, nullptr);
       }
     }
   }
@@ -134,7 +134,7 @@ struct shared_pools {
   };
   static place place_in(const shared_blocks& pool) noexcept {
     const std::size_t at = pool.seat_;
-    if (at == last_seat || (self == nullptr && !sit_down())) {
+    if (at == last_seat || pool.is_guarded_ || (self == nullptr && !sit_down())) {
       return {};
     }
     pool_magazine*& magazine = self->magazines[at];
@@ -161,35 +161,34 @@ shared_blocks::shared_blocks(std::size_t bytes, std::size_t alignment, const poo
         own.upstream = own.upstream != nullptr ? own.upstream : &global();
         return own;
       }()) {
+  is_guarded_ = depot_.is_guarded();
   shared_pools::add(*this);
 }
 
-shared_blocks::~shared_blocks() {
-  shared_pools::remove(*this);
-  depot_.release();
-}
+shared_blocks::~shared_blocks() { shared_pools::remove(*this); }
 
 void* shared_blocks::allocate_slow() {
-  void* const block = try_allocate_slow();
+  void* const block = try_allocate_slow(__builtin_return_address(0));
   if (block == nullptr) {
     depot_.refuse();
   }
   return block;
 }
 
-void* shared_blocks::try_allocate_slow() noexcept {
+void* shared_blocks::try_allocate_slow() noexcept { return try_allocate_slow(__builtin_return_address(0)); }
+void* shared_blocks::try_allocate_slow(const void* site) noexcept {
   void* block = nullptr;
   const auto [seat, magazine, batch] = shared_pools::place_in(*this);
   if (seat != nullptr) {
     const hold guard(lock_);
-    seat->top = magazine->bottom() + depot_.take_many(magazine->bottom(), std::min<std::size_t>(*batch, half));
+    seat->top = magazine->bottom() + depot_.take_many(magazine->bottom(), std::min<std::size_t>(*batch, half), site);
     *batch = static_cast<std::uint8_t>(std::min<std::size_t>(2 * *batch, half));
     if (seat->top != magazine->bottom()) {
       block = *--seat->top;
     }
   } else {
     const hold guard(lock_);
-    depot_.take_many(&block, 1);
+    depot_.take_many(&block, 1, site);
   }
   if (block != nullptr) {
     note_taken(block);
@@ -198,17 +197,18 @@ void* shared_blocks::try_allocate_slow() noexcept {
 }
 
 void shared_blocks::deallocate_slow(void* block) noexcept {
+  const void* const site = __builtin_return_address(0);
   const auto [seat, magazine, batch] = shared_pools::place_in(*this);
   if (seat == nullptr) {
     const hold guard(lock_);
-    depot_.give_many(&block, 1);
+    depot_.give_many(&block, 1, site);
     return;
   }
   if (seat->top == magazine->end()) {  // the older half goes
     void** const bottom = magazine->bottom();
     {
       const hold guard(lock_);
-      depot_.give_many(bottom, half);
+      depot_.give_many(bottom, half, site);
     }
     seat->top = std::copy(bottom + half, seat->top, bottom);
   }

@@ -1,6 +1,7 @@
 // A block goes back to its pool twice; the pool finds out when its live objects are destroyed.
 //@ tarn-only
 //@ no-preload
+//@ env TARN_GUARD=0
 //@ broken-by text
 //@ signal ABRT
 //@ stderr tarn: pool "nodes" at {p}: double free of the 24-byte block at {q}

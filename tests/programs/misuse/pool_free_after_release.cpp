@@ -1,6 +1,7 @@
 // A block goes back after its pool has given all memory back.
 //@ tarn-only
 //@ no-preload
+//@ env TARN_GUARD=0
 //@ broken-by text
 //@ signal ABRT
 //@ stderr tarn: pool "nodes" at {p}: foreign pointer {q}: not a block of this pool

@@ -1,0 +1,26 @@
+// Blocks in use when a guarded pool ends: how many, and where they were allocated. Who clears the pool is not told.
+//@ tarn-only
+//@ no-preload
+//@ broken-by text
+//@ stderr tarn: pool "orders" at {q}: ended with 3 blocks of 24 bytes in use
+//@ stderr tarn:   2 allocated at {program}+0xADDR by thread {thread}
+//@ stderr tarn:   1 allocated at {program}+0xADDR by thread {thread}
+#include <tarn/pool.hpp>
+
+#include "../guarded.h"
+
+int main() {
+  tarn::pool<long[3]> cleared({.name = "cleared", .guard = true});
+  static_cast<void>(cleared.allocate());
+  cleared.clear();
+  tarn::pool<long[3]> orders({.name = "orders", .guard = true});
+  note_pointer("q", &orders);
+  void* last = nullptr;
+  static_cast<void>(orders.allocate());
+  for (int i = 0; i < 3; ++i) {
+    if (last != nullptr) orders.deallocate(last);
+    last = orders.allocate();
+    if (i == 1) last = nullptr;
+  }
+  note_guarded(last);
+}

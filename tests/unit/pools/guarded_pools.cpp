@@ -1,0 +1,150 @@
+// Pools whose blocks are guarded one by one: they keep what the pools promise. What they find is in
+// tests/programs/misuse.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <set>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include <tarn/lock_free_pool.hpp>
+#include <tarn/pool.hpp>
+#include <tarn/shared_pool.hpp>
+
+namespace {
+
+struct alignas(64) wide {
+  char bytes[100];
+};
+
+template <class Pool>
+class guarded_pools : public testing::Test {
+ public:
+  Pool all{tarn::pool_options{.name = "guarded", .limit = 100, .guard = true}};
+};
+using pools = testing::Types<tarn::pool<wide>, tarn::pool<wide, tarn::spin_mutex>, tarn::shared_pool<wide>,
+                             tarn::lock_free_pool<wide>>;
+TYPED_TEST_SUITE(guarded_pools, pools);
+
+TYPED_TEST(guarded_pools, blocks_are_aligned_and_apart) {
+  std::set<char*> places;
+  for (int at = 0; at < 50; ++at) {
+    auto* const block = static_cast<char*>(this->all.allocate());
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % alignof(wide), 0u);
+    std::memset(block, at, sizeof(wide));
+    const auto next = places.insert(block).first;
+    EXPECT_TRUE(next == places.begin() || *std::prev(next) + sizeof(wide) < *next) << "a fence between";
+  }
+  for (char* const each : places) {
+    this->all.deallocate(each);
+  }
+}
+
+TYPED_TEST(guarded_pools, the_limit_holds) {
+  std::vector<void*> all;
+  for (int at = 0; at < 100; ++at) {
+    all.push_back(this->all.allocate());
+  }
+  EXPECT_EQ(this->all.try_allocate(), nullptr);
+  try {
+    static_cast<void>(this->all.allocate());
+    ADD_FAILURE();
+  } catch (const tarn::pool_limit_reached& refused) {
+    EXPECT_EQ(refused.what(),
+              std::string("tarn: pool \"guarded\": limit reached: all 100 blocks of 128 bytes are in use"));
+  }
+  this->all.deallocate(all.back());
+  all.back() = this->all.allocate();
+  for (void* const each : all) {
+    this->all.deallocate(each);
+  }
+  this->all.reserve(100);
+  EXPECT_THROW(this->all.reserve(101), std::bad_alloc);
+}
+
+TYPED_TEST(guarded_pools, a_freed_block_rests) {
+  void* const one = this->all.allocate();
+  this->all.deallocate(one);
+  void* const two = this->all.allocate();
+  EXPECT_NE(one, two);
+  this->all.deallocate(two);
+}
+
+TYPED_TEST(guarded_pools, other_threads_use_them) {
+  const auto use = [this] {
+    for (int round = 0; round < 300; ++round) {
+      void* const one = this->all.allocate();
+      void* const two = this->all.allocate();
+      this->all.deallocate(one);
+      this->all.deallocate(two);
+    }
+  };
+  std::thread first(use);
+  if (std::is_same_v<TypeParam, tarn::pool<wide>>) {
+    first.join();  // one thread at a time
+  }
+  std::thread(use).join();
+  if (first.joinable()) {
+    first.join();
+  }
+}
+
+TEST(guarded_pool, counts_and_visits_what_lives) {
+  tarn::fixed_pool blocks(24, 8, {.guard = true});
+  std::set<void*> mine;
+  std::vector<void*> others;
+  for (int at = 0; at < 300; ++at) {
+    mine.insert(blocks.allocate());
+    others.push_back(blocks.allocate());
+  }
+  for (void* const each : others) {
+    blocks.deallocate(each);
+  }
+  EXPECT_EQ(blocks.statistics().in_use, 300u);
+  EXPECT_EQ(blocks.statistics().peak_in_use, 600u);
+  std::vector<void*> seen;
+  blocks.for_each_live([&](void* each) { seen.push_back(each); });
+  EXPECT_EQ(seen, std::vector<void*>(mine.begin(), mine.end())) << "by address";
+  blocks.deallocate(*mine.begin());
+  EXPECT_EQ(blocks.statistics().in_use, 299u);
+  EXPECT_TRUE(blocks.is_valid());
+  blocks.clear();
+  EXPECT_EQ(blocks.statistics().in_use, 0u);
+  static_cast<void>(blocks.allocate());
+  blocks.release();
+  EXPECT_EQ(blocks.statistics().in_use, 0u);
+}
+
+#if TARN_ADDRESS_SANITIZER
+template <class Pool>
+void expect_poisoned_when_free(const tarn::pool_options& options) {
+  const auto is_poisoned = [](const void* at) { return __asan_address_is_poisoned(at) != 0; };
+  Pool all(options);
+  std::vector<char*> blocks;
+  for (int at = 0; at < 600; ++at) {  // through magazine, carriers and depot
+    blocks.push_back(static_cast<char*>(all.allocate()));
+    EXPECT_FALSE(is_poisoned(blocks.back())) << at;
+    EXPECT_FALSE(is_poisoned(blocks.back() + sizeof(wide) - 1)) << at;
+  }
+  for (char* const each : blocks) {
+    all.deallocate(each);
+  }
+  for (char* const each : blocks) {
+    EXPECT_TRUE(is_poisoned(each) && is_poisoned(each + sizeof(wide) - 1));
+  }
+}
+
+TEST(poisoned_pools, free_blocks_are_poisoned) {
+  for (const bool guard : {false, true}) {
+    expect_poisoned_when_free<tarn::pool<wide>>({.guard = guard});
+    expect_poisoned_when_free<tarn::pool<wide, tarn::spin_mutex>>({.guard = guard});
+    expect_poisoned_when_free<tarn::shared_pool<wide>>({.guard = guard});
+    expect_poisoned_when_free<tarn::lock_free_pool<wide>>({.guard = guard});
+  }
+}
+#endif
+
+}  // namespace
