@@ -4,8 +4,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
+#include <string_view>
 
 namespace {
 
@@ -27,6 +29,17 @@ std::size_t read_orders(const std::string& path) {
   return found;
 }
 
+std::size_t longest_order(const std::string& path) {
+  const tarn::io::mapped_file orders(path);
+  std::size_t longest = 0;
+  for (const std::string_view line : tarn::io::lines(orders)) {
+    longest = std::max(longest, line.size());
+  }
+  return longest;
+}
+
+std::uint64_t lines_in(const std::string& path) { return tarn::io::count(tarn::io::mapped_file(path), '\n'); }
+
 std::string missing(const std::string& path) {
   try {
     tarn::io::reader orders(path);
@@ -43,6 +56,9 @@ int main() {
   close(mkstemp(name));
   write_orders(name);
   const std::size_t found = read_orders(name);
+  const std::size_t longest = longest_order(name);
+  const std::uint64_t lines = lines_in(name);
   std::remove(name);
-  std::printf("%zu orders, %s\n", found, missing("/none").c_str());
+  std::printf("%zu orders, %zu, %llu, %s\n", found, longest, static_cast<unsigned long long>(lines),
+              missing("/none").c_str());
 }

@@ -60,6 +60,9 @@ class reader {
   /// The same without taking them.
   std::string_view peek(std::size_t bytes);
 
+  /// What is in the buffer now and was not taken: no call, nothing moves.
+  std::string_view buffered() const noexcept { return {at_, static_cast<std::size_t>(filled_ - at_)}; }
+
   /// Copies up to `bytes` bytes, fewer only at the end; large ones go past the buffer.
   std::size_t read(void* place, std::size_t bytes);
 

@@ -1,0 +1,133 @@
+#include "io/kernels.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace tarn::io {
+namespace {
+
+// ---------------------------------------------------------------- any processor, by the compiler's vectors
+
+template <int Width>
+struct vector {
+  using type [[gnu::vector_size(Width)]] = unsigned char;
+};
+
+// Counts a vector's worth of bytes into a byte for each lane. From any address, in three instructions.
+template <class Vector>
+[[gnu::always_inline]] inline void add(Vector& sum, const char* from, char wanted) noexcept {
+  Vector loaded;
+  std::memcpy(&loaded, from, sizeof loaded);
+  sum -= reinterpret_cast<Vector>(loaded == static_cast<unsigned char>(wanted));
+}
+
+// Four sums of a byte for each lane, emptied before they can overflow: std::count widens every byte to 64 bits.
+template <int Width>
+[[gnu::always_inline]] inline std::size_t count_by(const char* bytes, std::size_t size, char wanted) noexcept {
+  using bytes_of_vector = typename vector<Width>::type;
+  std::size_t total = 0;
+  while (size >= 4 * Width) {
+    const std::size_t rounds = std::min<std::size_t>(size / (4 * Width), 255);
+    bytes_of_vector one{}, two{}, three{}, four{};
+    for (std::size_t round = 0; round < rounds; ++round, bytes += 4 * Width) {
+      add(one, bytes, wanted);
+      add(two, bytes + Width, wanted);
+      add(three, bytes + 2 * Width, wanted);
+      add(four, bytes + 3 * Width, wanted);
+    }
+    for (int lane = 0; lane < Width; ++lane) total += std::size_t{one[lane]} + two[lane] + three[lane] + four[lane];
+    size -= rounds * 4 * Width;
+  }
+  for (; size > 0; --size, ++bytes) total += *bytes == wanted;
+  return total;
+}
+
+std::size_t count_anywhere(const char* bytes, std::size_t size, char wanted) noexcept {
+  return count_by<16>(bytes, size, wanted);
+}
+
+void masks_anywhere(const char* bytes, std::size_t words, char wanted, std::uint64_t* masks) noexcept {
+  constexpr std::uint64_t ones = 0x0101010101010101u, lows = 0x7f7f7f7f7f7f7f7fu;
+  for (std::size_t word = 0; word < words; ++word) {
+    std::uint64_t mask = 0;
+    for (unsigned part = 0; part < 8; ++part, bytes += 8) {
+      std::uint64_t eight;
+      std::memcpy(&eight, bytes, 8);
+      eight ^= ones * static_cast<unsigned char>(wanted);
+      const std::uint64_t highs = ~(((eight & lows) + lows) | eight | lows);  // 0x80 where the byte is 0
+      // The eight bits, byte 0 lowest, side by side in the top byte.
+      mask |= (((highs >> 7) * 0x0102040810204080u) >> 56) << (8 * part);
+    }
+    masks[word] = mask;
+  }
+}
+
+const char* find_anywhere(const char* bytes, std::size_t size, const char* wanted, std::size_t length) noexcept {
+  return static_cast<const char*>(::memmem(bytes, size, wanted, length));
+}
+
+// ---------------------------------------------------------------- AVX2
+
+#if defined(__x86_64__)
+[[gnu::target("avx2")]] std::size_t count_avx2(const char* bytes, std::size_t size, char wanted) noexcept {
+  return count_by<32>(bytes, size, wanted);
+}
+
+[[gnu::target("avx2")]] void masks_avx2(const char* bytes, std::size_t words, char wanted,
+                                        std::uint64_t* masks) noexcept {
+  const __m256i all = _mm256_set1_epi8(wanted);
+  for (std::size_t word = 0; word < words; ++word, bytes += 64) {
+    const auto* const at = reinterpret_cast<const __m256i*>(bytes);
+    const auto low = static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_loadu_si256(at), all)));
+    const auto high =
+        static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_loadu_si256(at + 1), all)));
+    masks[word] = low | std::uint64_t{high} << 32;
+  }
+}
+
+// Compares the first and the last byte of the text at 32 places at once, and the rest only where both fit (W. Mula,
+// "SIMD-friendly algorithms for substring searching"). Where that is too often, memmem goes on, which is linear.
+[[gnu::target("avx2")]] const char* find_avx2(const char* bytes, std::size_t size, const char* wanted,
+                                              std::size_t length) noexcept {
+  const __m256i first = _mm256_set1_epi8(wanted[0]);
+  const __m256i last = _mm256_set1_epi8(wanted[length - 1]);
+  std::size_t at = 0, wasted = 0;
+  for (; at + 32 + length - 1 <= size; at += 32) {
+    const __m256i starts = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes + at));
+    const __m256i stops = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes + at + length - 1));
+    auto both = static_cast<std::uint32_t>(
+        _mm256_movemask_epi8(_mm256_and_si256(_mm256_cmpeq_epi8(starts, first), _mm256_cmpeq_epi8(stops, last))));
+    for (; both != 0; both &= both - 1) {
+      const char* const here = bytes + at + __builtin_ctz(both);
+      if (std::memcmp(here + 1, wanted + 1, length - 2) == 0) return here;
+      wasted += length;
+    }
+    if (wasted > 4 * at + 4096) break;
+  }
+  return at + length > size ? nullptr : find_anywhere(bytes + at, size - at, wanted, length);
+}
+#endif
+
+constexpr kernels known[] = {
+    {"portable", count_anywhere, masks_anywhere, find_anywhere},
+#if defined(__x86_64__)
+    {"avx2", count_avx2, masks_avx2, find_avx2},
+#endif
+};
+
+}  // namespace
+
+std::span<const kernels> usable_kernels() noexcept {
+  std::size_t usable = 1;
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx2")) usable = 2;
+#endif
+  return std::span(known).first(usable);
+}
+
+}  // namespace tarn::io

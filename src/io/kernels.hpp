@@ -1,0 +1,27 @@
+// The inner loops of scan.hpp and lines.hpp, as this processor does them best.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace tarn::io {
+
+struct kernels {
+  const char* name;
+  std::size_t (*count)(const char* bytes, std::size_t size, char wanted) noexcept;
+  /// For each of `words` times 64 bytes a word: bit i says that byte i is `wanted`.
+  void (*masks)(const char* bytes, std::size_t words, char wanted, std::uint64_t* masks) noexcept;
+  /// Null when there is none. 2 <= length <= size.
+  const char* (*find)(const char* bytes, std::size_t size, const char* wanted, std::size_t length) noexcept;
+};
+
+/// Those that can run here, the best last.
+std::span<const kernels> usable_kernels() noexcept;
+
+inline const kernels& best_kernels() noexcept {
+  static const kernels& best = usable_kernels().back();
+  return best;
+}
+
+}  // namespace tarn::io

@@ -1,0 +1,70 @@
+#include <tarn/io/lines.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+#include "io/kernels.hpp"
+#include "io/windows.hpp"
+
+namespace tarn::io {
+
+bool detail::line_ends::scan() noexcept {
+  const auto left = static_cast<std::size_t>(end_ - scanned_);
+  if (left == 0) return false;
+  word_at_ = scanned_;
+  word_ = 0;
+  words_ = static_cast<unsigned>(std::min(left / 64, masks_.size()));
+  best_kernels().masks(scanned_, words_, '\n', masks_.data());
+  scanned_ += std::size_t{words_} * 64;
+  if (left < 64) {
+    char last[64] = {};
+    std::memcpy(last, scanned_, left);
+    best_kernels().masks(last, 1, '\n', masks_.data());
+    words_ = 1;
+    scanned_ = end_;
+  }
+  return true;
+}
+
+lines::lines(const mapped_file& in) noexcept : file_(&in), prepared_(std::min(window_bytes, in.size())) {
+  in.prepare(0, prepared_);
+  ends_.start(in.view().substr(0, prepared_));
+}
+
+lines::~lines() { leave_buffer(); }
+
+void lines::leave_buffer() noexcept {
+  if (reader_ == nullptr || begin_ == nullptr) return;
+  const std::string_view rest = ends_.rest();
+  // Nothing is read: so much is in the buffer.
+  reader_->skip(static_cast<std::uint64_t>(rest.data() - begin_));
+  begin_ = nullptr;
+}
+
+bool lines::more(std::string_view& line) {
+  if (reader_ != nullptr) {
+    leave_buffer();
+    const auto across = reader_->line();
+    if (!across) return false;
+    line = *across;
+    begin_ = reader_->buffered().data();
+    ends_.start(reader_->buffered());
+    return true;
+  }
+  while (file_ != nullptr && prepared_ < file_->size()) {
+    const std::size_t now = std::min(window_bytes, file_->size() - prepared_);
+    file_->prepare(prepared_, now);
+    prepared_ += now;
+    ends_.extend(now);
+    if (ends_.next(line)) return true;
+  }
+  if (file_ != nullptr) {
+    file_->check();
+    file_ = nullptr;
+  }
+  line = ends_.rest();
+  ends_.start(line.substr(line.size()));
+  return !line.empty();
+}
+
+}  // namespace tarn::io

@@ -1,0 +1,76 @@
+#include <tarn/io/scan.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+#include "io/kernels.hpp"
+#include "io/windows.hpp"
+
+namespace tarn::io {
+
+std::size_t count(std::string_view bytes, char wanted) noexcept {
+  return best_kernels().count(bytes.data(), bytes.size(), wanted);
+}
+
+std::uint64_t count(const mapped_file& in, char wanted) {
+  std::uint64_t total = 0;
+  for (std::size_t at = 0; at < in.size(); at += window_bytes) {
+    in.prepare(at, window_bytes);
+    total += count(in.view().substr(at, window_bytes), wanted);
+  }
+  in.check();
+  return total;
+}
+
+std::uint64_t count(reader& in, char wanted) {
+  std::uint64_t total = 0;
+  for (std::string_view block = in.block(); !block.empty(); block = in.block()) total += count(block, wanted);
+  return total;
+}
+
+std::size_t find(std::string_view bytes, std::string_view wanted, std::size_t from) noexcept {
+  if (from > bytes.size() || wanted.size() > bytes.size() - from) return std::string_view::npos;
+  if (wanted.empty()) return from;
+  const char* const start = bytes.data() + from;
+  const std::size_t size = bytes.size() - from;
+  const void* const found = wanted.size() == 1 ? std::memchr(start, wanted[0], size)
+                                               : best_kernels().find(start, size, wanted.data(), wanted.size());
+  return found == nullptr ? std::string_view::npos
+                          : static_cast<std::size_t>(static_cast<const char*>(found) - bytes.data());
+}
+
+std::optional<std::uint64_t> find(const mapped_file& in, std::string_view wanted, std::uint64_t from) {
+  std::size_t found = std::string_view::npos;
+  for (std::size_t at = from; at <= in.size() && found == std::string_view::npos; at += window_bytes) {
+    in.prepare(at, window_bytes);
+    // As much more as a text can begin here and end there.
+    const std::string_view bytes = in.view().substr(at, window_bytes + (wanted.empty() ? 0 : wanted.size() - 1));
+    found = find(bytes, wanted);
+    if (found != std::string_view::npos) found += at;
+  }
+  in.check();
+  if (found == std::string_view::npos) return std::nullopt;
+  return found;
+}
+
+std::optional<std::uint64_t> find(reader& in, std::string_view wanted) {
+  if (wanted.empty()) return in.offset();
+  for (;;) {
+    const std::string_view bytes = in.buffered();
+    const std::size_t found = find(bytes, wanted);
+    if (found != std::string_view::npos) {
+      const std::uint64_t offset = in.offset() + found;
+      in.skip(found + wanted.size());
+      return offset;
+    }
+    // The end of what is here may be the beginning of it.
+    const std::size_t kept = std::min(bytes.size(), wanted.size() - 1);
+    in.skip(bytes.size() - kept);
+    if (in.peek(kept + 1).size() == kept) {
+      in.skip(kept);
+      return std::nullopt;
+    }
+  }
+}
+
+}  // namespace tarn::io
