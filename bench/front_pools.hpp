@@ -23,21 +23,14 @@ struct pool_block {
   alignas(8) std::byte bytes[Size];
 };
 
-/// A front that has a pool for each size: its own, or one for all threads.
+/// A front that has a pool for each size: its own, or one for all threads. A free hides all memory from the optimiser,
+/// as the use of a block does (mark): else it folds a free and the next allocation of an inline pool into nothing.
 template <template <std::size_t> class Pool, bool Shared>
-struct pool_front {
+class pool_front {
+ public:
   static constexpr bool is_pool = true;
   static constexpr bool any_thread_frees = Shared;
 
-  template <std::size_t Size>
-  [[gnu::always_inline]] auto& of() {
-    if constexpr (Shared) {
-      static Pool<Size> everybodys;
-      return everybodys;
-    } else {
-      return std::get<Pool<Size>>(own);
-    }
-  }
   template <std::size_t Size>
   [[gnu::always_inline]] void* make() {
     return of<Size>().take();
@@ -45,6 +38,7 @@ struct pool_front {
   template <std::size_t Size>
   [[gnu::always_inline]] void unmake(void* p) {
     of<Size>().give(p);
+    keep(p);
   }
   template <std::size_t Size>
   [[gnu::always_inline]] void* create() {
@@ -55,9 +49,27 @@ struct pool_front {
     unmake<Size>(p);
   }
 
-  template <std::size_t... Sizes>
-  using all = std::tuple<Pool<Sizes>...>;
-  std::conditional_t<Shared, std::tuple<>, all<16, 64, 256, 1024>> own;
+ private:
+  template <std::size_t Size>
+  struct own {
+    Pool<Size> pool;
+  };
+  template <std::size_t Size>
+  struct everybodys {
+    static Pool<Size>& one() {
+      static Pool<Size> only;
+      return only;
+    }
+    Pool<Size>& pool = one();
+  };
+  template <std::size_t Size>
+  using held = std::conditional_t<Shared, everybodys<Size>, own<Size>>;
+
+  template <std::size_t Size>
+  [[gnu::always_inline]] auto& of() {
+    return std::get<held<Size>>(pools_).pool;
+  }
+  std::tuple<held<16>, held<64>, held<256>, held<1024>> pools_;
 };
 
 /// Any of ours: they are used in the same way.

@@ -97,6 +97,46 @@ void heap::release() noexcept {
   }
 }
 
+// What a memory resource is asked for is mostly small. Straight to the table of classes then, the rest in a function of
+// its own, so that nothing is saved on the stack here.
+
+namespace {
+
+bool is_tabled(std::size_t bytes, std::size_t alignment) noexcept {
+  return bytes <= detail::tabled_bytes && alignment <= detail::block_alignment;
+}
+[[gnu::noinline]] void* allocate_other(heap& from, std::size_t bytes, std::size_t alignment) {
+  return from.allocate(bytes, alignment);
+}
+[[gnu::noinline]] void deallocate_other(heap& to, void* block, std::size_t bytes, std::size_t alignment) noexcept {
+  to.deallocate(block, bytes, alignment);
+}
+
+}  // namespace
+
+void* heap::do_allocate(std::size_t bytes, std::size_t alignment) {
+  if (!is_tabled(bytes, alignment)) [[unlikely]] {
+    return allocate_other(*this, bytes, alignment);
+  }
+  const detail::size_class index = detail::quick_class_of(bytes);
+  void** const top = front_->top[index];
+  void* const block = top[-1];
+  if (block == nullptr) [[unlikely]] {
+    return allocate_other(*this, bytes, alignment);
+  }
+  front_->top[index] = top - 1;
+  detail::mark_allocated(block, detail::size_of(index));
+  return block;
+}
+
+void heap::do_deallocate(void* block, std::size_t bytes, std::size_t alignment) {
+  if (!is_tabled(bytes, alignment)) [[unlikely]] {
+    deallocate_other(*this, block, bytes, alignment);
+    return;
+  }
+  detail::deallocate(front_, block, detail::quick_class_of(bytes));
+}
+
 heap_statistics heap::statistics() const noexcept { return inner(front_)->statistics(); }
 const char* heap::name() const noexcept { return inner(front_)->name; }
 bool heap::is_valid() const noexcept {
