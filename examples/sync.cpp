@@ -33,6 +33,25 @@ int with_shared_data() {
   return hits + static_cast<int>(log.read([](const auto& lines) { return lines.size(); }));
 }
 
+struct routes {
+  std::map<std::string, int> port_of;
+};
+
+int with_reloadable_data() {
+  tarn::reloadable<routes> table(tarn::reload_options{.name = "routes"}, routes{{{"/", 80}}});
+
+  const auto now = table.snapshot();     // one version for the whole request
+  table.publish(routes{{{"/", 8080}}});  // by any thread, at any time: nobody waits
+  const int before = now->port_of.at("/");
+
+  const int after = table.with([](const routes& r) { return r.port_of.at("/"); });
+  std::string report;
+  for (const tarn::parked_reader& reader : table.parked()) {
+    report += reader.name + " still reads version " + std::to_string(reader.version) + "\n";
+  }
+  return before + after + (report.empty() ? 0 : 1);
+}
+
 }  // namespace
 
-int main() { std::printf("%d\n", with_shared_data()); }
+int main() { std::printf("%d %d\n", with_shared_data(), with_reloadable_data()); }

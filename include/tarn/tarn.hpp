@@ -13,6 +13,7 @@
 #include <tarn/pooled.hpp>
 #include <tarn/rank.hpp>
 #include <tarn/recycle.hpp>
+#include <tarn/reloadable.hpp>
 #include <tarn/shared.hpp>
 #include <tarn/shared_pool.hpp>
 #include <tarn/spin_mutex.hpp>

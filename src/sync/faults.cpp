@@ -87,6 +87,24 @@ void fault_not_the_holder(const void* object, const char* name) noexcept {
   die(message);
 }
 
+void fault_foreign_thread(const char* category, const void* object, const std::source_location& where,
+                          std::uint32_t owner, const char* owner_name) noexcept {
+  line message;
+  message.append("tarn: ").append(category).append(" at ").pointer(object).append(" of thread ").decimal(owner);
+  message.append(" \"").escaped(owner_name).append("\" is used by ");
+  append_thread(message, platform::thread_number());
+  append_place(message.append(" at "), where);
+  die(message);
+}
+
+void fault_still_read(const void* object, const char* name, std::uint64_t version, std::uint32_t thread) noexcept {
+  line message;
+  message.append("tarn: reloadable \"").escaped(name).append("\" at ").pointer(object);
+  message.append(" ends while version ").decimal(version).append(" is read by ");
+  append_thread(message, thread);
+  die(message);
+}
+
 }  // namespace tarn::sync
 
 namespace tarn::detail {

@@ -30,4 +30,11 @@ struct lock_pair {
 /// A lock is opened by a thread that does not hold it.
 [[noreturn]] void fault_not_the_holder(const void* object, const char* name) noexcept;
 
+/// What belongs to one thread was used in another, the calling one.
+[[noreturn]] void fault_foreign_thread(const char* category, const void* object, const std::source_location& where,
+                                       std::uint32_t owner, const char* owner_name) noexcept;
+/// A reloadable ends while a thread reads it.
+[[noreturn]] void fault_still_read(const void* object, const char* name, std::uint64_t version,
+                                   std::uint32_t thread) noexcept;
+
 }  // namespace tarn::sync

@@ -1,0 +1,194 @@
+#include "sync/readers.hpp"
+
+#include <pthread.h>
+#include <new>
+
+#include <tarn/detail/thread_end.hpp>
+
+#include "platform/platform.hpp"
+#include "platform/threads.hpp"
+
+namespace tarn::detail {
+namespace {
+// Not a version: what a place names that must not be used.
+constinit version_base nothing;
+constinit reader_place nobodys[1] = {&nothing};
+}  // namespace
+constinit thread_local reader_place* own_places = nobodys;
+}  // namespace tarn::detail
+
+namespace tarn::sync {
+namespace {
+
+using detail::own_places;
+using detail::reader_place;
+
+constinit platform::mutex lock;
+constinit std::atomic<reader_block*> newest{nullptr};
+constinit reader_block* unused = nullptr;  // of the newest page: fresh blocks
+constinit std::size_t unused_count = 0;
+constinit std::uint32_t forking_thread = 0;
+
+enum class barrier : int { unknown, works, refused };
+constinit barrier kind = barrier::unknown;  // under the lock until it is known, which is before the first read
+
+void before_fork() noexcept {
+  lock.lock_for_fork();
+  forking_thread = platform::thread_number();
+}
+void after_fork_in_parent() noexcept { lock.unlock_after_fork(); }
+
+// The readers of the parent are not there, but for the thread that forked, which has another number now.
+void after_fork_in_child() noexcept {
+  for (reader_block* each = newest.load(std::memory_order_relaxed); each != nullptr; each = each->next) {
+    if (each->thread.load(std::memory_order_relaxed) == forking_thread) {
+      each->thread.store(platform::thread_number(), std::memory_order_relaxed);
+      continue;
+    }
+    for (reader_place& place : each->places) {
+      place.store(nullptr, std::memory_order_relaxed);
+    }
+    each->state.store(block_state::free, std::memory_order_relaxed);
+  }
+  lock.reset();
+}
+
+void learn_barrier() noexcept {
+  if (kind == barrier::unknown) {
+    kind = platform::prepare_barriers() ? barrier::works : barrier::refused;
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  }
+}
+
+reader_block* fresh_block() noexcept {
+  if (unused_count == 0) {
+    void* const page = platform::map(platform::page_bytes(), platform::page_bytes());
+    if (page == nullptr) {
+      return nullptr;
+    }
+    unused = static_cast<reader_block*>(page);
+    unused_count = platform::page_bytes() / sizeof(reader_block);
+  }
+  --unused_count;
+  reader_block* const made = new (unused++) reader_block;
+  made->next = newest.load(std::memory_order_relaxed);
+  // release: who finds the block sees it whole.
+  newest.store(made, std::memory_order_release);
+  return made;
+}
+
+/// Throws std::bad_alloc.
+reader_block& take_block(block_state as) {
+  const platform::locked hold(lock);
+  learn_barrier();
+  reader_block* found = newest.load(std::memory_order_relaxed);
+  while (found != nullptr) {
+    // acquire: the last owner is done with it.
+    const block_state state = found->state.load(std::memory_order_acquire);
+    if (state == block_state::free || (state == block_state::left && found->names_nothing())) {
+      break;
+    }
+    found = found->next;
+  }
+  if (found == nullptr) {
+    found = fresh_block();
+  }
+  if (found == nullptr) {
+    throw std::bad_alloc();
+  }
+  if (as == block_state::left) {  // it is anybody's when it names nothing
+    found->places[0].store(&detail::nothing, std::memory_order_relaxed);
+  }
+  found->thread.store(platform::thread_number(), std::memory_order_relaxed);
+  found->state.store(as, std::memory_order_relaxed);
+  return *found;
+}
+
+// The thread's block, whether or not `own_places` leads there.
+constinit thread_local reader_block* own_block = nullptr;
+
+struct ending : detail::thread_end_task {
+  // What is read still, by snapshots that end later, keeps the block from being used again.
+  static void end(detail::thread_end_task*) noexcept {
+    own_places = detail::nobodys;
+    own_block->state.store(block_state::left, std::memory_order_release);
+    own_block = nullptr;
+  }
+};
+constinit thread_local ending duty{{nullptr, ending::end}};
+
+/// Gives the thread its block, if it may still have one.
+void sit_down() {
+  if (!detail::at_thread_end(duty)) {
+    return;
+  }
+  own_block = &take_block(block_state::owned);
+  if (kind == barrier::works) {
+    own_places = own_block->places;
+  }
+}
+
+/// An empty place of the calling thread.
+reader_place& empty_place() {
+  if (own_block != nullptr) {
+    for (reader_place& place : own_block->places) {
+      if (place.load(std::memory_order_relaxed) == nullptr) {
+        return place;
+      }
+    }
+  }
+  return take_block(block_state::left).places[0];
+}
+
+}  // namespace
+
+bool reader_block::names_nothing() const noexcept {
+  for (const reader_place& place : places) {
+    // acquire: whoever emptied it is done with what it read.
+    if (place.load(std::memory_order_acquire) != nullptr) {
+      return false;
+    }
+  }
+  return true;
+}
+
+platform::mutex& writers_lock() noexcept { return lock; }
+const reader_block* all_blocks() noexcept { return newest.load(std::memory_order_acquire); }
+
+void meet_all_readers() noexcept {
+  if (kind == barrier::works) {
+    platform::barrier_in_all_threads();
+  }
+}
+
+void refuse_membarrier() noexcept {
+  learn_barrier();
+  kind = barrier::refused;
+}
+
+}  // namespace tarn::sync
+
+namespace tarn::detail {
+
+pinned_version pin_slow(const current_version& current) {
+  if (sync::own_block == nullptr) {
+    sync::sit_down();
+  }
+  reader_place& place = sync::empty_place();
+  if (sync::kind == sync::barrier::works) {
+    return pin_at(place, current);
+  }
+  const version_base* seen = current.load(std::memory_order_relaxed);
+  for (;;) {
+    // seq_cst, here and at the writer's exchange and look: one of the two comes first for everybody, as the barrier has
+    // it elsewhere.
+    place.store(seen, std::memory_order_seq_cst);
+    const version_base* const still = current.load(std::memory_order_seq_cst);
+    if (still == seen) {
+      return {seen, &place};
+    }
+    seen = still;
+  }
+}
+
+}  // namespace tarn::detail

@@ -1,0 +1,181 @@
+#include <tarn/detail/versions.hpp>
+
+#include <algorithm>
+
+#include <tarn/reloadable.hpp>
+
+#include "base/text.hpp"
+#include "platform/platform.hpp"
+#include "platform/threads.hpp"
+#include "sync/faults.hpp"
+#include "sync/readers.hpp"
+
+namespace tarn::detail {
+namespace {
+
+void destroy_all(version_base* of) noexcept {
+  while (of != nullptr) {
+    version_base* const next = of->next;
+    of->destroy(of);
+    of = next;
+  }
+}
+
+template <class Each>
+void for_each_read(Each each) {
+  for (const sync::reader_block* block = sync::all_blocks(); block != nullptr; block = block->next) {
+    for (const reader_place& place : block->places) {
+      // seq_cst: see pin_slow. It is an acquire as well: what a reader did before it emptied the place is done.
+      if (const version_base* const read = place.load(std::memory_order_seq_cst); read != nullptr) {
+        each(read, *block);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+versions::versions(const char* name, std::size_t most_retired, version_base* first) noexcept
+    : current_(first), most_retired_(std::max<std::size_t>(most_retired, 1)), name_(name) {}
+
+versions::~versions() {
+  version_base* unread = nullptr;
+  {
+    const platform::locked hold(sync::writers_lock());
+    version_base* const last = current_.load(std::memory_order_relaxed);
+    last->next = retired_;
+    retired_ = last;
+    ++retired_count_;
+    unread = take_unread();
+    if (retired_ != nullptr) {
+      for_each_read([&](const version_base* read, const sync::reader_block& block) {
+        if (read == retired_) {
+          sync::fault_still_read(this, name_, read->number, block.thread.load(std::memory_order_relaxed));
+        }
+      });
+    }
+  }
+  destroy_all(unread);
+}
+
+// Called with the lock held; what it gives is destroyed without it, since T's destructor may do anything.
+version_base* versions::take_unread() noexcept {
+  if (retired_ == nullptr) {
+    return nullptr;
+  }
+  sync::meet_all_readers();
+  for (version_base* each = retired_; each != nullptr; each = each->next) {
+    each->is_read = false;
+  }
+  for_each_read([&](const version_base* read, const sync::reader_block&) {
+    for (version_base* each = retired_; each != nullptr; each = each->next) {
+      each->is_read |= each == read;
+    }
+  });
+  version_base* unread = nullptr;
+  for (version_base** at = &retired_; *at != nullptr;) {
+    version_base* const each = *at;
+    if (each->is_read) {
+      at = &each->next;
+    } else {
+      *at = each->next;
+      each->next = unread;
+      unread = each;
+      --retired_count_;
+    }
+  }
+  return unread;
+}
+
+bool versions::publish(version_base* next) noexcept {
+  version_base* unread = nullptr;
+  bool done = false;
+  {
+    const platform::locked hold(sync::writers_lock());
+    if (retired_count_ >= most_retired_) {
+      unread = take_unread();
+    }
+    if (retired_count_ < most_retired_) {
+      next->number = number_.load(std::memory_order_relaxed) + 1;
+      // seq_cst: see pin_slow. It is a release as well: who finds the version sees it whole.
+      version_base* const old = current_.exchange(next, std::memory_order_seq_cst);
+      number_.store(next->number, std::memory_order_release);
+      old->retired_ms = platform::now_ms();
+      old->next = retired_;
+      retired_ = old;
+      ++retired_count_;
+      version_base* const more = take_unread();
+      version_base** end = &unread;
+      while (*end != nullptr) {
+        end = &(*end)->next;
+      }
+      *end = more;
+      done = true;
+    }
+  }
+  destroy_all(unread);
+  return done;
+}
+
+std::size_t versions::collect() noexcept {
+  version_base* unread = nullptr;
+  std::size_t left = 0;
+  {
+    const platform::locked hold(sync::writers_lock());
+    unread = take_unread();
+    left = retired_count_;
+  }
+  destroy_all(unread);
+  return left;
+}
+
+bool versions::wait_for_readers(std::chrono::steady_clock::time_point deadline) noexcept {
+  while (collect() != 0) {
+    if (std::chrono::steady_clock::now() >= deadline) {
+      return false;
+    }
+    platform::sleep_ms(1);
+  }
+  return true;
+}
+
+std::vector<parked_reader> versions::parked() const {
+  std::vector<parked_reader> found;
+  const std::uint64_t now = platform::now_ms();
+  {
+    const platform::locked hold(sync::writers_lock());
+    for_each_read([&](const version_base* read, const sync::reader_block& block) {
+      for (const version_base* each = retired_; each != nullptr; each = each->next) {
+        if (each == read) {
+          found.push_back({block.thread.load(std::memory_order_relaxed),
+                           {},
+                           each->number,
+                           std::chrono::milliseconds(now - each->retired_ms)});
+        }
+      }
+    });
+  }
+  for (parked_reader& each : found) {
+    char name[platform::thread_name_bytes];
+    static_cast<void>(platform::thread_name(each.thread, name));
+    each.name = name;
+  }
+  std::sort(found.begin(), found.end(),
+            [](const parked_reader& a, const parked_reader& b) { return a.version < b.version; });
+  return found;
+}
+
+void versions::refuse() const {
+  base::text_buffer<512> message;
+  message.append("tarn: reloadable \"").escaped(name_).append("\": not published: ").decimal(most_retired_);
+  message.append(" replaced versions are still read");
+  if (const std::vector<parked_reader> readers = parked(); !readers.empty()) {
+    const parked_reader& oldest = readers.front();
+    message.append(", the oldest, version ").decimal(oldest.version).append(", by thread ").decimal(oldest.thread);
+    message.append(" \"").escaped(oldest.name).append("\" for ");
+    message.decimal(static_cast<std::uint64_t>(oldest.since.count())).append(" ms since");
+  }
+  throw publish_refused(std::string(message.view()));
+}
+
+}  // namespace tarn::detail

@@ -1,0 +1,59 @@
+// A version that may end is not referred to for longer than its snapshot.
+#include <string>
+#include <tarn/reloadable.hpp>
+#include <vector>
+
+struct config {
+  std::vector<std::string> hosts;
+  int timeout = 10;
+};
+inline tarn::reloadable<config> current;
+
+//- good
+int timeout() {
+  const auto now = current.snapshot();
+  return now->timeout + static_cast<int>((*now).hosts.size());
+}
+//- bad: give it a name (const auto now = it.snapshot();)
+int timeout() { return current.snapshot()->timeout; }
+//- bad: and its version may, too
+const config& leak() { return *current.snapshot(); }
+//- bad: the version may end with the snapshot
+void look() { current.snapshot(); }
+//- gcc: assignment of member
+void change() {
+  const auto now = current.snapshot();
+  now->timeout = 5;
+}
+//- clang: cannot assign to return value
+void change() {
+  const auto now = current.snapshot();
+  now->timeout = 5;
+}
+//- bad: deleted
+void twice() {
+  const auto now = current.snapshot();
+  const auto again = now;
+}
+
+//- good
+std::string host() {
+  return current.with([](const config& now) { return now.hosts.front(); });
+}
+//- bad: would outlive the lock or snapshot
+const std::string& host() {
+  return current.with([](const config& now) -> const std::string& { return now.hosts.front(); });
+}
+//- bad: the function must take the values as they are given
+void change() {
+  current.with([](config& now) { now.timeout = 5; });
+}
+
+//- good
+void reload() { current.publish(config{{}, 5}); }
+//- bad: publish
+void reload(const tarn::reloadable<config>& it) { it.publish(config{{}, 5}); }
+//- bad: publish
+void reload() { current.publish("a name"); }
+//- bad: deleted
+tarn::reloadable<config> other(current);

@@ -1,0 +1,266 @@
+// Versions that are replaced while they are read: what is seen, when it is freed, what is reported.
+#include <tarn/reloadable.hpp>
+
+#include <gtest/gtest.h>
+
+#include <pthread.h>
+#include <unistd.h>
+#include <atomic>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/child.hpp"
+#include "support/worker.hpp"
+#include "sync/readers.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using tarn::reloadable;
+
+struct counted {
+  explicit counted(int value_) : value(value_) {
+    if (value < 0) {
+      throw std::invalid_argument("negative");
+    }
+    ++alive;
+  }
+  ~counted() {
+    --alive;
+    ended_in = std::this_thread::get_id();
+  }
+  int value;
+  static inline std::atomic<int> alive{0};
+  static inline std::thread::id ended_in;
+};
+
+int value_of(const reloadable<counted>& of) {
+  return of.with([](const counted& c) { return c.value; });
+}
+
+TEST(reloadable, a_snapshot_sees_one_version) {
+  reloadable<counted> number(1);
+  {
+    const auto before = number.snapshot();
+    EXPECT_EQ(before->value, 1);
+    EXPECT_EQ(before.version(), 1u);
+    number.publish(2);
+    const auto after = number.snapshot();
+    EXPECT_EQ(before->value, 1);
+    EXPECT_EQ((*after).value, 2);
+    EXPECT_EQ(after.version(), 2u);
+    EXPECT_EQ(number.version_number(), 2u);
+    EXPECT_EQ(value_of(number), 2);
+    EXPECT_EQ(number.collect(), 1u);
+    EXPECT_EQ(counted::alive, 2);
+  }
+  EXPECT_EQ(number.collect(), 0u);
+  EXPECT_EQ(counted::alive, 1);
+}
+
+TEST(reloadable, an_unread_version_ends_with_the_publish) {
+  reloadable<counted> number(1);
+  for (int round = 2; round < 100; ++round) {
+    number.publish(round);
+    EXPECT_EQ(counted::alive, 1);
+  }
+}
+
+TEST(reloadable, the_end_of_a_version_is_the_writers_to_pay) {
+  reloadable<counted> number(1);
+  support::worker reader;
+  reader.run([&] {
+    const auto now = number.snapshot();
+    support::worker writer;
+    writer.run([&] { number.publish(2); });
+  });
+  EXPECT_EQ(counted::alive, 2) << "the reader left, and freed nothing";
+  number.publish(3);
+  EXPECT_EQ(counted::alive, 1);
+  EXPECT_EQ(counted::ended_in, std::this_thread::get_id());
+}
+
+TEST(reloadable, what_throws_leaves_all_as_it_is) {
+  reloadable<counted> number(1);
+  EXPECT_THROW(number.publish(-1), std::invalid_argument);
+  EXPECT_EQ(number.version_number(), 1u);
+  EXPECT_EQ(number.snapshot().version(), 1u);
+  EXPECT_EQ(counted::alive, 1);
+  EXPECT_THROW(reloadable<counted>(-1), std::invalid_argument);
+}
+
+TEST(reloadable, retired_versions_are_bounded_and_their_readers_named) {
+  reloadable<counted> number(tarn::reload_options{.name = "number", .most_retired = 2}, 1);
+  support::worker slow;
+  slow.run([] { pthread_setname_np(pthread_self(), "slow \"one\""); });
+  std::vector<tarn::snapshot<counted>> parked;
+  const auto park = [&] { parked.push_back(number.snapshot()); };
+  std::uint32_t thread = 0;
+  slow.run([&] {
+    thread = static_cast<std::uint32_t>(gettid());
+    park();
+  });
+  number.publish(2);
+  number.publish(3);
+  slow.run(park);
+  EXPECT_EQ(number.collect(), 1u) << "2 was read by nobody";
+  number.publish(4);
+  EXPECT_FALSE(number.try_publish(5));
+  try {
+    number.publish(5);
+    FAIL();
+  } catch (const tarn::publish_refused& refused) {
+    const std::string text = refused.what();
+    const std::string start =
+        "tarn: reloadable \"number\": not published: 2 replaced versions are still read, the oldest, "
+        "version 1, by thread " +
+        std::to_string(thread) + " \"slow \"one\"\" for ";
+    EXPECT_EQ(text.substr(0, start.size()), start);
+  }
+  EXPECT_EQ(value_of(number), 4);
+  EXPECT_EQ(counted::alive, 3);
+  const std::vector<tarn::parked_reader> readers = number.parked();
+  ASSERT_EQ(readers.size(), 2u);
+  EXPECT_EQ(readers[0].version, 1u);
+  EXPECT_EQ(readers[1].version, 3u);
+  EXPECT_EQ(readers[0].thread, thread);
+  EXPECT_EQ(readers[0].name, "slow \"one\"");
+  EXPECT_GE(readers[0].since, readers[1].since);
+  EXPECT_FALSE(number.wait_for_readers(1ms));
+  parked.clear();
+  EXPECT_TRUE(number.wait_for_readers(10s));
+  number.publish(5);
+  EXPECT_EQ(counted::alive, 1);
+}
+
+TEST(reloadable, any_number_of_snapshots_of_any_number_of_objects) {
+  std::vector<std::unique_ptr<reloadable<counted>>> many;
+  std::vector<tarn::snapshot<counted>> held;
+  for (int at = 0; at < 50; ++at) {
+    many.push_back(std::make_unique<reloadable<counted>>(at));
+    held.push_back(many.back()->snapshot());
+    held.push_back(many.back()->snapshot());
+  }
+  for (auto& each : many) {
+    each->publish(100);
+  }
+  EXPECT_EQ(counted::alive, 100);
+  for (std::size_t at = 0; at < held.size(); at += 2) {
+    EXPECT_EQ(held[at]->value, static_cast<int>(at / 2));
+    EXPECT_EQ(held[at + 1]->value, static_cast<int>(at / 2));
+  }
+  held.erase(held.begin(), held.begin() + 50);  // in another order than they were taken
+  for (auto& each : many) {
+    each->collect();
+  }
+  EXPECT_EQ(counted::alive, 75);
+  held.clear();
+  for (auto& each : many) {
+    EXPECT_EQ(each->collect(), 0u);
+  }
+}
+
+TEST(reloadable, blocks_of_places_are_used_again) {
+  reloadable<counted> number(1);
+  const auto blocks = [] {
+    std::size_t count = 0;
+    for (const auto* each = tarn::sync::all_blocks(); each != nullptr; each = each->next) {
+      ++count;
+    }
+    return count;
+  };
+  std::thread([&] { value_of(number); }).join();
+  const std::size_t before = blocks();
+  for (int round = 0; round < 100; ++round) {
+    std::thread([&] { EXPECT_EQ(number.snapshot().version(), 1u); }).join();
+  }
+  EXPECT_EQ(blocks(), before);
+}
+
+TEST(reloadable, a_snapshot_may_outlive_its_thread) {
+  reloadable<counted> number(1);
+  std::vector<tarn::snapshot<counted>> held;
+  std::thread([&] { held.push_back(number.snapshot()); }).join();
+  number.publish(2);
+  for (int round = 0; round < 10; ++round) {  // whoever gets the block must not get that place
+    std::thread([&] { EXPECT_EQ(value_of(number), 2); }).join();
+  }
+  EXPECT_EQ(held[0]->value, 1);
+  EXPECT_EQ(number.collect(), 1u);
+  held.clear();
+  EXPECT_EQ(number.collect(), 0u);
+}
+
+reloadable<counted>* late = nullptr;
+struct reads_at_the_end {
+  ~reads_at_the_end() {
+    const auto one = late->snapshot();
+    const auto two = late->snapshot();
+    seen = one->value + two->value;
+  }
+  static inline int seen = 0;
+};
+
+TEST(reloadable, reads_in_destructors_of_thread_locals) {
+  reloadable<counted> number(1);
+  late = &number;
+  std::thread([&] {
+    static thread_local reads_at_the_end reader;
+    static_cast<void>(reader);
+    EXPECT_EQ(value_of(number), 1);
+  }).join();
+  EXPECT_EQ(reads_at_the_end::seen, 2);
+  number.publish(2);
+  EXPECT_EQ(counted::alive, 1);
+}
+
+TEST(reloadable, ends_with_a_fault_while_it_is_read) {
+  auto* const number = new reloadable<counted>(tarn::reload_options{.name = "number"}, 1);
+  const auto seen = support::in_child([&] {
+    pthread_setname_np(pthread_self(), "main");
+    const auto now = number->snapshot();
+    delete number;
+  });
+  EXPECT_EQ(seen.signal, SIGABRT);
+  const std::string start =
+      "tarn: reloadable \"number\" at " + support::written(number) + " ends while version 1 is read by thread ";
+  EXPECT_EQ(seen.error.substr(0, start.size()), start);
+  EXPECT_NE(seen.error.find(" \"main\"\n"), std::string::npos) << seen;
+  delete number;
+}
+
+// The readers of a parent are not in its child, and hold up nothing there; those of the thread that forks are.
+TEST(reloadable, fork) {
+  reloadable<counted> number(1);
+  support::worker other;
+  std::vector<tarn::snapshot<counted>> held;
+  other.run([&] { held.push_back(number.snapshot()); });
+  number.publish(2);
+  const auto mine = number.snapshot();
+  number.publish(3);
+  EXPECT_EQ(counted::alive, 3);
+  const pid_t child = fork();
+  if (child == 0) {
+    number.publish(4);
+    bool good = counted::alive == 2 && mine->value == 2;
+    good &= number.parked().size() == 1 && number.parked()[0].thread == static_cast<std::uint32_t>(gettid());
+#ifndef __SANITIZE_THREAD__  // it has no threads in such a child
+    std::thread([&] { good &= value_of(number) == 4; }).join();
+#endif
+    _exit(good ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(number.collect(), 2u);
+}
+
+TEST(reloadable, readers_share_no_cache_line) {
+  EXPECT_EQ(sizeof(tarn::sync::reader_block) % 64, 0u);
+  EXPECT_EQ(alignof(reloadable<int>), 64u);
+}
+
+}  // namespace
