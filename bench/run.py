@@ -41,6 +41,8 @@ def parse(words):
     parser.add_argument("--busy", action="store_true",
                         help="on a machine that does other work, too: the least processor time instead of the median "
                              "of the wall time")
+    parser.add_argument("--patient", type=positive, default=0, metavar="SECONDS",
+                        help="repeat measurements that other work disturbed, for so many seconds in all")
     parser.add_argument("--only", action="append", metavar="ROW", help="rows by name or pattern, may be repeated")
     parser.add_argument("--columns", metavar="A,B", help="only these columns (glibc is always measured)")
     parser.add_argument("--peer", type=peer, action="append", default=[], metavar="NAME=FILE.so",
@@ -125,15 +127,18 @@ def main():
     rounds, target_ms = QUICK if options.quick else FULL
     rounds, target_ms = options.rounds or rounds, options.ms or target_ms
     measure.Samples.is_busy = options.busy
+    patience = measure.Patience(options.patient)
     if options.pools:
         known = {column: measure.rows_of(column) for column in columns}
         rows, checksums = measure.measure(columns, lambda row: wanted(row.name) and pools.is_wanted(known, row),
-                                          rounds, target_ms)
+                                          rounds, target_ms, patience)
     else:
-        rows, checksums = measure.measure(columns, lambda row: wanted(row.name) and not row.pools, rounds, target_ms)
+        rows, checksums = measure.measure(columns, lambda row: wanted(row.name) and not row.pools, rounds, target_ms,
+                                          patience)
     if not rows:
         raise Broken(f"no row matches {' '.join(patterns)}")
     facts["processor share"] = measure.processor_share(rows)
+    facts["disturbed by other work"] = f"{100 * patience.disturbed / patience.all:.0f} % of {patience.all} measurements"
     facts["load average at end"] = f"{os.getloadavg()[0]:.2f}"
     answer = as_json(facts, rounds, rows, checksums)
     if options.pools:

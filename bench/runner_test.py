@@ -121,6 +121,24 @@ class Measure(unittest.TestCase):
         for column in columns:
             os.unlink(column.command[0])
 
+    def test_what_is_disturbed_is_repeated_while_patience_lasts(self):
+        processors = measure.os.cpu_count()
+
+        def one(patience, shares):
+            """The measurement that counts; `shares`: others' share during each."""
+            times = [(0.0, 0.0, 0.0)]
+            for share in shares:
+                wall, busy, own = times[-1]
+                times += [(wall + 1, busy + share * processors + 1, own + 1)] * 2
+            patience.times = iter(times).__next__
+            return patience.run(iter(range(len(shares))).__next__)
+
+        self.assertEqual(one(measure.Patience(10), [0.05]), 0)
+        self.assertEqual(one(measure.Patience(10), [0.5, 0.5, 0.0]), 2)
+        hasty = measure.Patience(0)
+        self.assertEqual(one(hasty, [0.5, 0.0]), 0)
+        self.assertEqual((hasty.disturbed, hasty.all), (1, 1))
+
     def test_a_preload_without_effect_is_refused(self):
         column = program('echo \'{"malloc":"/lib/libc.so.6"}\'\n')
         preloaded = Column("peer", column.command, preload="/nowhere/libpeer.so")

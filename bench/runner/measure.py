@@ -1,8 +1,11 @@
 """Interleaved rounds: in each, every column runs every row once; the number of repetitions of a row is the same
 for all columns and found once, with glibc."""
 
+import os
+import resource
 import statistics
 import sys
+import time
 from dataclasses import dataclass, field
 
 from .columns import Broken
@@ -81,6 +84,43 @@ def calibrate(row, glibc, target_ms):
         row.repetitions = round_to_two_digits(row.repetitions * min(100, wanted / wall))
 
 
+class Patience:
+    """Repeats what other work of the machine disturbed, as long as its seconds last."""
+
+    DISTURBED = 0.1  # of the processors' time
+
+    def __init__(self, seconds, run_time=None):
+        self.left, self.disturbed, self.all = seconds, 0, 0
+        self.times = run_time or self.clock
+
+    @staticmethod
+    def clock():
+        """Seconds: the clock, the processors' in all, those of our children."""
+        with open("/proc/stat", encoding="ascii") as file:
+            fields = [int(field) for field in file.readline().split()[1:9]]
+        idle = fields[3] + fields[4]
+        own = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return (time.monotonic(), (sum(fields) - idle) / os.sysconf("SC_CLK_TCK"), own.ru_utime + own.ru_stime)
+
+    def others_share(self, before, after):
+        wall, busy, own = (late - early for early, late in zip(before, after))
+        return max(0.0, busy - own) / (wall * os.cpu_count())
+
+    def run(self, measurement):
+        """The answer of the first undisturbed call, or of the last that there was time for."""
+        self.all += 1
+        while True:
+            before = self.times()
+            answer = measurement()
+            after = self.times()
+            if self.others_share(before, after) <= self.DISTURBED:
+                return answer
+            self.left -= after[0] - before[0]
+            if self.left <= 0:
+                self.disturbed += 1
+                return answer
+
+
 class Progress:
     """One line on stderr, rewritten on a terminal."""
 
@@ -102,10 +142,11 @@ class Progress:
             sys.stderr.write("\r\033[K")
 
 
-def measure(columns, wanted, rounds, target_ms):
+def measure(columns, wanted, rounds, target_ms, patience=None):
     """Measures all rows for which wanted(row) holds. Raises Broken when two checksums of a row differ."""
     known = {column.name: rows_of(column) for column in columns}
     glibc = columns[0]
+    patience = patience or Patience(0)
     rows = [row for row in known[glibc.name].values() if wanted(row)]
     progress = Progress(len(rows) * (rounds + 1))
     for row in rows:
@@ -118,7 +159,7 @@ def measure(columns, wanted, rounds, target_ms):
             having = [column for column in columns if row.name in known[column.name]]
             first = (turn + number) % len(having)
             for column in having[first:] + having[:first]:
-                answer = column.run("row", row.name, row.repetitions)[0]
+                answer = patience.run(lambda: column.run("row", row.name, row.repetitions)[0])
                 sums = checksums.setdefault(row.name, (answer["checksum"], column.name))
                 if sums[0] != answer["checksum"]:
                     raise Broken(f"{row.name}: checksum {answer['checksum']} of {column.name} is not "
