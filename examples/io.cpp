@@ -2,9 +2,11 @@
 #include <tarn/io.hpp>
 #include <tarn/io/format.hpp>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -40,6 +42,19 @@ std::size_t longest_order(const std::string& path) {
 
 std::uint64_t lines_in(const std::string& path) { return tarn::io::count(tarn::io::mapped_file(path), '\n'); }
 
+std::string last_words(const std::string& path) {
+  if (const pid_t server = fork(); server == 0) {
+    tarn::io::journal log(path, {.bytes = 1 << 20});
+    log.append("started");
+    tarn::io::print_line(log, "order {} begins", 17);
+    raise(SIGKILL);  // nothing is flushed, nothing is closed
+  } else {
+    waitpid(server, nullptr, 0);
+  }
+  const tarn::io::journal_reader log(path);
+  return std::string(log.lines().back().text);  // "order 17 begins"
+}
+
 std::string missing(const std::string& path) {
   try {
     tarn::io::reader orders(path);
@@ -59,6 +74,8 @@ int main() {
   const std::size_t longest = longest_order(name);
   const std::uint64_t lines = lines_in(name);
   std::remove(name);
-  std::printf("%zu orders, %zu, %llu, %s\n", found, longest, static_cast<unsigned long long>(lines),
+  const std::string words = last_words(name);
+  std::remove(name);
+  std::printf("%zu orders, %zu, %llu, %s, %s\n", found, longest, static_cast<unsigned long long>(lines), words.c_str(),
               missing("/none").c_str());
 }

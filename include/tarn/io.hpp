@@ -3,6 +3,8 @@
 
 #include <tarn/io/error.hpp>
 #include <tarn/io/file.hpp>
+#include <tarn/io/journal.hpp>
+#include <tarn/io/journal_reader.hpp>
 #include <tarn/io/lines.hpp>
 #include <tarn/io/mapped_file.hpp>
 #include <tarn/io/reader.hpp>

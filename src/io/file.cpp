@@ -58,6 +58,11 @@ file file::open_to_write(std::string path, creation how, unsigned mode) {
   return made;
 }
 
+file file::open_to_update(std::string path, unsigned mode) {
+  const int descriptor = opened(path, O_RDWR | O_CREAT, mode, "cannot be opened to read and write");
+  return {descriptor, true, std::move(path)};
+}
+
 file file::adopt(int descriptor, std::string name) { return {descriptor, true, std::move(name)}; }
 
 file file::borrow(int descriptor, std::string name) { return {descriptor, false, std::move(name)}; }

@@ -14,6 +14,8 @@ void add_run(CLI::App& application, const std::vector<std::string>& after_dashes
 
 void add_options(CLI::App& application);
 
+void add_journal(CLI::App& application);
+
 // Add it last: it describes the others.
 void add_generate(CLI::App& application);
 

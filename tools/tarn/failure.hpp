@@ -11,6 +11,7 @@ namespace tarn::command {
 
 // The exit codes of shells, env(1) and nohup(1) for the same cases.
 enum class exit_code : int {
+  damaged = 1,       // what was to be checked is not as it should be
   usage = 2,         // the command line is wrong, or what Tarn itself needs is missing
   cannot_run = 126,  // PROGRAM is there but cannot be run, or not on Tarn
   not_found = 127,   // there is no PROGRAM

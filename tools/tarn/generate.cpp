@@ -44,11 +44,15 @@ std::string man_page(const CLI::App& application) {
       fmt::format(".TH TARN 1 \"\" \"tarn {}.{}.{}\"\n.SH NAME\ntarn \\- run programs on thread\\-private heaps\n",
                   TARN_VERSION_MAJOR, TARN_VERSION_MINOR, TARN_VERSION_PATCH);
   page += ".SH SYNOPSIS\n.B tarn run\n[OPTIONS] \\-\\- PROGRAM [ARGS...]\n.br\n.B tarn options\n[\\-\\-markdown]\n";
+  page += ".br\n.B tarn journal\ncat|tail|check|append [OPTIONS] FILE\n";
   page += ".SH COMMANDS\n";
   for (const CLI::App* const command : shown_commands(application)) {
     page += fmt::format(".SS tarn {}\n{}\n", command->get_name(), roff(command->get_description()));
     for (const CLI::Option* const option : command->get_options()) {
       page += fmt::format(".TP\n.B {}\n{}\n", roff(flag_words(*option)), roff(option->get_description()));
+    }
+    for (const CLI::App* const part : shown_commands(*command)) {
+      page += fmt::format(".TP\n.B {}\n{}\n", roff(part->get_name()), roff(part->get_description()));
     }
   }
   page += ".SH OPTIONS FOR \\-\\-option, AND ENVIRONMENT\n";
@@ -80,6 +84,7 @@ std::string completion(const CLI::App& application) {
     for (const CLI::Option* const option : command->get_options()) {
       for (const std::string& name : option->get_lnames()) own += "--" + name + ' ';
     }
+    for (const CLI::App* const part : shown_commands(*command)) own += part->get_name() + ' ';
     flags += fmt::format("    {}) _tarn_reply '{}' \"$word\" ;;\n", command->get_name(), own);
   }
   for (const base::option_info& option : all_options()) {

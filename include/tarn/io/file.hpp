@@ -25,6 +25,8 @@ class file {
   file() noexcept = default;
   static file open_to_read(std::string path);
   static file open_to_write(std::string path, creation how = creation::replace, unsigned mode = 0666);
+  /// To read and to write, made if it is not there.
+  static file open_to_update(std::string path, unsigned mode = 0666);
   /// A descriptor that somebody opened; `name` is what errors call it. adopt() closes it, borrow() does not.
   static file adopt(int descriptor, std::string name);
   static file borrow(int descriptor, std::string name);

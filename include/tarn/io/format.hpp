@@ -1,10 +1,13 @@
-// Formatting by {fmt} straight into a writer's buffer. Only this header needs {fmt}: link fmt::fmt beside tarn::io.
+// Formatting by {fmt} straight into a writer's buffer or a journal's line. Only this header needs {fmt}: link fmt::fmt
+// beside tarn::io.
 #pragma once
 
 #include <fmt/format.h>
+#include <tarn/io/journal.hpp>
 #include <tarn/io/writer.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 namespace tarn::io {
@@ -15,10 +18,10 @@ template <class... Arguments>
 void print(writer& to, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
   const std::size_t room = to.room();
   char* place = to.reserve(room);
-  std::size_t size = fmt::format_to_n(place, room, format, std::forward<Arguments>(arguments)...).size;
+  std::size_t size = fmt::vformat_to_n(place, room, fmt::string_view(format), fmt::make_format_args(arguments...)).size;
   if (size > room) {
     place = to.reserve(size);
-    size = fmt::format_to_n(place, size, format, std::forward<Arguments>(arguments)...).size;
+    size = fmt::vformat_to_n(place, size, fmt::string_view(format), fmt::make_format_args(arguments...)).size;
   }
   to.commit(size);
 }
@@ -26,8 +29,16 @@ void print(writer& to, fmt::format_string<Arguments...> format, Arguments&&... a
 /// The same, and a '\n'.
 template <class... Arguments>
 void print_line(writer& to, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-  print(to, format, std::forward<Arguments>(arguments)...);
+  print<Arguments...>(to, format, std::forward<Arguments>(arguments)...);
   to.write('\n');
+}
+
+/// Appends a line that is formatted in its place; its number. See journal::append.
+template <class... Arguments>
+std::uint64_t print_line(journal& to, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  return to.append_with([&](char* place, std::size_t room) {
+    return fmt::vformat_to_n(place, room, fmt::string_view(format), fmt::make_format_args(arguments...)).size;
+  });
 }
 
 }  // namespace tarn::io

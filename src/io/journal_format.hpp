@@ -1,0 +1,133 @@
+// What is in a journal's file: drawn once, for who writes and who reads.
+//
+//   header, 4 KiB │ chunk │ chunk │ …                           all chunks of one size
+//   chunk:  chunk_header │ line │ line │ … │ 0                  a mark of 0 where the next line would begin
+//   line:   mark │ tick │ check │ text, filled up to 8 bytes
+//
+// A chunk belongs to one thread at a time, which fills it from the start to the end. Numbers of words are the machine's
+// (little-endian wherever Tarn runs). Everything that a reader believes is covered by a checksum with the journal's
+// key, a random number: what a program logs cannot look like a line that was not logged.
+//
+// Why a line survives, in the order of the stores (append in journal.cpp; modelled in tests/models/journal.pml). The
+// system stops a process between two instructions, and stores that were done are in the page, whoever dies:
+//   1. mark = part           from here on a reader sees a torn line where it saw the end
+//   2. text, tick, check
+//   3. mark of the next = 0  the end, where a chunk that is used again has old bytes
+//   4. mark = whole          the line is there; append returns
+// Dead between 1 and 4: a torn line, the last of its chunk. Never is a mark `whole` before all that it speaks for.
+#pragma once
+
+#define XXH_INLINE_ALL  // nothing of it is linked
+#include <xxhash.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace tarn::io::journal_format {
+
+inline constexpr std::size_t header_bytes = 4096;
+inline constexpr std::uint32_t version = 1;
+inline constexpr char magic[8] = {'t', 'a', 'r', 'n', 'j', 'r', 'n', 'l'};
+inline constexpr std::uint32_t least_chunk = 1024;
+inline constexpr std::uint32_t largest_chunk = 1u << 30;
+inline constexpr std::uint64_t least_chunks = 4;
+inline constexpr std::uint64_t most_chunks = 1u << 24;
+
+struct header {
+  char magic[8];
+  std::uint32_t version;
+  std::uint32_t chunk_bytes;
+  std::uint64_t chunks;
+  std::uint64_t key;
+  std::uint64_t check;  // of all before
+};
+
+struct chunk_header {
+  std::uint64_t number;  // from 1, in the order in which chunks were taken; 0: none. Written last
+  std::uint64_t first;   // number of the first line
+  std::uint64_t session;
+  std::uint64_t check;  // of all before
+};
+
+struct line_header {
+  std::uint64_t mark;   // bytes, session, condition
+  std::uint64_t tick;   // of the processor's clock: which of two threads was first
+  std::uint64_t check;  // of text, number, mark and tick
+};
+
+enum condition : std::uint8_t { none = 0, part = 0x5a, whole = 0xa5 };
+
+/// `session` counts the openings of a journal: ticks of two of them cannot be compared.
+constexpr std::uint64_t mark_of(condition is, std::uint32_t session, std::size_t bytes) noexcept {
+  return std::uint64_t{is} | (std::uint64_t{session} & 0xffffffu) << 8 | std::uint64_t{bytes} << 32;
+}
+constexpr std::uint8_t condition_of(std::uint64_t mark) noexcept { return static_cast<std::uint8_t>(mark); }
+constexpr std::uint32_t session_of(std::uint64_t mark) noexcept {
+  return static_cast<std::uint32_t>(mark >> 8) & 0xffffffu;
+}
+constexpr std::size_t bytes_of(std::uint64_t mark) noexcept { return mark >> 32; }
+
+/// From one line to the next.
+constexpr std::size_t step(std::size_t bytes) noexcept { return (sizeof(line_header) + bytes + 7) / 8 * 8; }
+
+/// Lines are never more than this in a chunk, and are numbered in advance.
+constexpr std::uint64_t most_lines(std::size_t chunk_bytes) noexcept { return chunk_bytes / sizeof(line_header); }
+
+inline std::uint64_t check_of(const header& of) noexcept { return XXH3_64bits(&of, offsetof(header, check)); }
+
+inline std::uint64_t check_of(const chunk_header& of, std::uint64_t key) noexcept {
+  return XXH3_64bits_withSeed(&of, offsetof(chunk_header, check), key);
+}
+
+/// The seed has everything but the text: odd factors spread what changes from line to line over all bits.
+inline std::uint64_t check_of(const char* text, std::size_t bytes, std::uint64_t mark, std::uint64_t tick,
+                              std::uint64_t number, std::uint64_t key) noexcept {
+  const std::uint64_t seed = ((key + number) * 0x9e3779b97f4a7c15u ^ tick) * 0xd6e8feb86659fd93u ^ mark;
+  return XXH3_64bits_withSeed(text, bytes, seed);
+}
+
+/// Null, or why a file that begins so is no journal. Does not know how long the file is.
+const char* wrong_with(const header& first) noexcept;
+
+/// The lines of one chunk, from its first byte on, as far as they can be told apart.
+class chunk_walk {
+ public:
+  /// `chunk` has chunk_bytes bytes, and may change meanwhile.
+  chunk_walk(const char* chunk, std::size_t chunk_bytes) noexcept : chunk_(chunk), end_(chunk_bytes) {}
+
+  /// Stands before a line, whole or torn. False at the end, and where nothing can be believed any more: is_lost().
+  bool next() noexcept {
+    if (is_part_) return false;  // the thread that had this chunk wrote no more
+    at_ += found_;
+    found_ = 0;
+    if (at_ + sizeof(line_header) > end_) return false;
+    std::memcpy(&line_, chunk_ + at_, sizeof line_);
+    if (line_.mark == 0) return false;
+    is_part_ = condition_of(line_.mark) == part;
+    const std::size_t bytes = is_part_ ? 0 : bytes_of(line_.mark);
+    if ((!is_part_ && condition_of(line_.mark) != whole) || bytes > end_ - at_ - sizeof line_) {
+      is_lost_ = true;
+      return false;
+    }
+    found_ = step(bytes);
+    return true;
+  }
+  const line_header& line() const noexcept { return line_; }
+  bool is_torn() const noexcept { return is_part_; }
+  bool is_lost() const noexcept { return is_lost_; }
+  std::size_t offset() const noexcept { return at_; }  ///< of the line's mark in the chunk
+  const char* text() const noexcept { return chunk_ + at_ + sizeof line_; }
+  std::size_t bytes() const noexcept { return is_part_ ? 0 : bytes_of(line_.mark); }
+
+ private:
+  const char* chunk_;
+  std::size_t end_;
+  std::size_t at_ = sizeof(chunk_header);
+  std::size_t found_ = 0;
+  line_header line_{};
+  bool is_part_ = false;
+  bool is_lost_ = false;
+};
+
+}  // namespace tarn::io::journal_format

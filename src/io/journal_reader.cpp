@@ -1,0 +1,121 @@
+#include <tarn/io/journal_reader.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "io/journal_format.hpp"
+#include "platform/files.hpp"
+
+namespace tarn::io {
+namespace files = platform::files;
+using namespace journal_format;
+
+const char* journal_format::wrong_with(const header& first) noexcept {
+  if (std::memcmp(first.magic, magic, sizeof magic) != 0) return "is not a journal";
+  if (first.check != check_of(first)) return "is a journal whose header is damaged";
+  if (first.version != version) return "is a journal of another version";
+  if (first.chunk_bytes < least_chunk || first.chunk_bytes > largest_chunk || first.chunk_bytes % 8 != 0 ||
+      first.chunks < least_chunks || first.chunks > most_chunks) {
+    return "is a journal of an impossible size";
+  }
+  return nullptr;
+}
+
+namespace {
+
+// Reads so many bytes at `offset`, or those that there are.
+std::size_t read_at(const file& from, char* place, std::size_t bytes, std::uint64_t offset) {
+  std::size_t done = 0;
+  while (done < bytes) {
+    const files::outcome got = files::read_at(from.descriptor(), place + done, bytes - done, offset + done);
+    if (got == -EINTR || got == -EAGAIN) continue;
+    if (got < 0) throw error(static_cast<int>(-got), from.name(), "cannot be read", offset + done);
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  return done;
+}
+
+// A line and what it is sorted by.
+struct placed {
+  std::uint64_t session;
+  std::uint64_t tick;
+  journal_line line;
+};
+
+}  // namespace
+
+struct journal_reader::walk {
+  journal_reader& to;
+  std::uint64_t key;
+  std::vector<placed> found;
+
+  void chunk(const std::string& chunk, const chunk_header& head) {
+    chunk_walk each(chunk.data(), chunk.size());
+    std::uint64_t number = head.first;
+    placed last{head.session, 0, {}};  // a damaged line, which has no time of its own, comes after who was before
+    for (; each.next(); ++number) {
+      const line_header& line = each.line();
+      const bool is_true =
+          !each.is_torn() && line.check == check_of(each.text(), each.bytes(), line.mark, line.tick, number, key);
+      if (is_true) {
+        last.session = session_of(line.mark);
+        last.tick = line.tick;
+        last.line = {number, journal_line::condition::whole, {each.text(), each.bytes()}};
+      } else if (each.is_torn()) {
+        last.session = session_of(line.mark);
+        last.tick = ~std::uint64_t{0};  // nothing came later in that process, or nothing yet
+        last.line = {number, journal_line::condition::torn, {}};
+        ++to.torn_;
+      } else {
+        last.line = {number, journal_line::condition::damaged, {}};
+        ++to.damaged_;
+      }
+      found.push_back(last);
+    }
+    to.lost_pieces_ += each.is_lost();
+  }
+};
+
+journal_reader::journal_reader(std::string path) {
+  const file from = file::open_to_read(std::move(path));
+  header first{};
+  read_at(from, reinterpret_cast<char*>(&first), sizeof first, 0);
+  if (const char* const wrong = wrong_with(first)) throw error(EINVAL, from.name(), wrong);
+
+  walk all{*this, first.key, {}};
+  std::vector<chunk_header> heads;
+  for (std::uint64_t slot = 0; slot < first.chunks; ++slot) {
+    const std::uint64_t offset = header_bytes + slot * first.chunk_bytes;
+    chunk_header head, again;
+    if (read_at(from, reinterpret_cast<char*>(&head), sizeof head, offset) < sizeof head) {
+      lost_pieces_ += first.chunks - slot;
+      break;
+    }
+    if (head.number == 0) continue;
+    if (head.check != check_of(head, first.key) || (head.number - 1) % first.chunks != slot) {
+      ++lost_pieces_;
+      continue;
+    }
+    std::string chunk(first.chunk_bytes, '\0');
+    const std::size_t got = read_at(from, chunk.data(), chunk.size(), offset);
+    // Is it still the same chunk? If not, its lines are overwritten: the oldest, and gone.
+    if (got < sizeof again || read_at(from, reinterpret_cast<char*>(&again), sizeof again, offset) < sizeof again ||
+        std::memcmp(&head, &again, sizeof head) != 0 || std::memcmp(chunk.data(), &head, sizeof head) != 0) {
+      continue;
+    }
+    lost_pieces_ += got < chunk.size();
+    chunks_.push_back(std::move(chunk));
+    heads.push_back(head);
+  }
+  // Now that no chunk moves any more, the views.
+  for (std::size_t each = 0; each < chunks_.size(); ++each) all.chunk(chunks_[each], heads[each]);
+  std::stable_sort(all.found.begin(), all.found.end(), [](const placed& one, const placed& other) {
+    return std::pair(one.session, one.tick) < std::pair(other.session, other.tick);
+  });
+  lines_.reserve(all.found.size());
+  for (const placed& each : all.found) lines_.push_back(each.line);
+}
+
+}  // namespace tarn::io

@@ -1,0 +1,431 @@
+#include <tarn/io/format.hpp>
+#include <tarn/io/journal.hpp>
+#include <tarn/io/journal_reader.hpp>
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "support/child.hpp"
+#include "unit/io/io_fixture.hpp"
+
+namespace {
+
+using namespace tarn::io;
+using condition = journal_line::condition;
+using io_test::fake::call;
+using io_test::fake::kind;
+using io_test::fake::verdict;
+
+constexpr journal_options small{.bytes = 16 * 1024, .chunk = 1024, .lanes = 4};
+
+std::vector<std::string> texts_of(const std::string& path) {
+  const journal_reader from(path);
+  std::vector<std::string> all;
+  for (const journal_line& line : from.lines()) {
+    all.emplace_back(line.is == condition::whole ? line.text : line.is == condition::torn ? "(torn)" : "(damaged)");
+  }
+  return all;
+}
+
+TEST(journal, lines_come_back_in_order_with_their_numbers) {
+  const io_test::folder here;
+  journal log(here.path("log"), small);
+  EXPECT_EQ(journal_reader(here.path("log")).lines().size(), 0u);
+  io_test::numbers random(1);
+  std::vector<std::string> expected;
+  for (std::uint64_t number = 1; number <= 60; ++number) {
+    expected.push_back(std::string(random.below(200), static_cast<char>('a' + number % 26)));
+    EXPECT_EQ(log.append(expected.back()), number) << "one thread: no gaps, not even at the end of a chunk";
+    EXPECT_EQ(texts_of(here.path("log")), expected) << "read while it is written";
+  }
+  const journal_reader from(here.path("log"));
+  for (std::size_t at = 0; at < 60; ++at) EXPECT_EQ(from.lines()[at].number, at + 1);
+  EXPECT_EQ(from.torn() + from.damaged() + from.lost_pieces(), 0u);
+}
+
+TEST(journal, any_bytes_of_any_length) {
+  const io_test::folder here;
+  journal log(here.path("log"), small);
+  const std::string longest(log.longest_line(), '\n');
+  const std::vector<std::string> lines{"", std::string(8, '\0'), longest, "\xa5\xa5\xa5\xa5", "", longest, "end"};
+  for (const std::string& line : lines) log.append(line);
+  EXPECT_EQ(texts_of(here.path("log")), lines);
+  EXPECT_EQ(io_test::thrown<std::length_error>([&] { log.append(longest + "x"); }),
+            here.path("log") + ": a line of 969 bytes; the longest is 968");
+  EXPECT_EQ(log.append("after"), 8u) << "nothing was done";
+}
+
+TEST(journal, goes_on_where_it_ended) {
+  const io_test::folder here;
+  std::vector<std::string> expected;
+  for (std::uint64_t opening = 0; opening < 50; ++opening) {
+    journal log(here.path("log"), small);
+    for (int line = 0; line < 2; ++line) {
+      expected.push_back("line " + std::to_string(expected.size() + 1));
+      ASSERT_EQ(log.append(expected.back()), expected.size());
+    }
+  }
+  EXPECT_EQ(texts_of(here.path("log")), expected) << "fifty openings need no fifty chunks";
+}
+
+TEST(journal, is_bounded_and_keeps_the_newest) {
+  const io_test::folder here;
+  journal log(here.path("log"), small);
+  const auto bytes = std::filesystem::file_size(here.path("log"));
+  std::uint64_t last = 0;
+  for (int line = 0; line < 10'000; ++line) last = log.append("line " + std::to_string(line + 1));
+  EXPECT_EQ(last, 10'000u);
+  EXPECT_EQ(std::filesystem::file_size(here.path("log")), bytes);
+  const journal_reader from(here.path("log"));
+  ASSERT_GT(from.lines().size(), 14u * 24);
+  std::uint64_t expected = 10'000 - from.lines().size();
+  for (const journal_line& line : from.lines()) {
+    ++expected;
+    EXPECT_EQ(line.number, expected);
+    EXPECT_EQ(line.text, "line " + std::to_string(expected));
+  }
+}
+
+TEST(journal, appends_make_no_system_call) {
+  const io_test::folder here;
+  journal log(here.path("log"), small);
+  const io_test::fake::scoped_hook hook([](const call&) { return verdict{}; });
+  for (int line = 0; line < 10'000; ++line) log.append("a line that is a hundred bytes long or so");
+  EXPECT_EQ(io_test::fake::calls(), 0u);
+}
+
+TEST(journal, a_line_is_made_in_its_place) {
+  const io_test::folder here;
+  journal log(here.path("log"), small);
+  std::vector<std::string> expected;
+  int calls = 0;
+  for (std::size_t size = 0; size < 300; size += 7) {
+    expected.push_back(std::string(size, 'x'));
+    log.append_with([&](char* place, std::size_t room) {
+      ++calls;
+      std::memset(place, 'x', std::min(size, room));
+      return size;
+    });
+  }
+  EXPECT_GT(calls, 43) << "once more where a chunk ends";
+  const std::uint64_t before = log.append("before");
+  expected.push_back("before");
+  EXPECT_THROW(log.append_with([](char*, std::size_t) -> std::size_t { throw std::runtime_error("no"); }),
+               std::runtime_error);
+  EXPECT_THROW(log.append_with([](char*, std::size_t room) { return room + 2000; }), std::length_error);
+  EXPECT_EQ(log.append("after"), before + 1);
+  expected.push_back("after");
+  EXPECT_EQ(texts_of(here.path("log")), expected);
+}
+
+TEST(journal, formats_in_place) {
+  const io_test::folder here;
+  journal log(here.path("log"), small);
+  std::vector<std::string> expected;
+  for (int line = 0; line < 100; ++line) {
+    EXPECT_EQ(print_line(log, "{} is {:>100}", line, "far"), static_cast<std::uint64_t>(line + 1));
+    expected.push_back(fmt::format("{} is {:>100}", line, "far"));
+  }
+  EXPECT_EQ(texts_of(here.path("log")), expected);
+}
+
+TEST(journal, threads_append_together) {
+  const io_test::folder here;
+  constexpr std::size_t threads = 6, each = 500;
+  journal log(here.path("log"), {.bytes = 1 << 20, .chunk = 4096, .lanes = 4});
+  std::vector<std::vector<std::uint64_t>> numbers(threads);
+  std::vector<std::thread> all;
+  for (std::size_t thread = 0; thread < threads; ++thread) {
+    all.emplace_back([&, thread] {
+      for (std::size_t line = 0; line < each; ++line) {
+        numbers[thread].push_back(log.append(std::to_string(thread) + " " + std::to_string(line)));
+      }
+    });
+  }
+  for (std::thread& thread : all) thread.join();
+  const journal_reader from(here.path("log"));
+  ASSERT_EQ(from.lines().size(), threads * each);
+  std::map<std::uint64_t, std::string> by_number;
+  std::vector<std::size_t> next(threads);
+  for (const journal_line& line : from.lines()) {
+    by_number[line.number] = line.text;
+    const std::size_t thread = static_cast<std::size_t>(line.text[0] - '0');
+    EXPECT_EQ(line.text, std::to_string(thread) + " " + std::to_string(next[thread]++)) << "each thread's in order";
+  }
+  ASSERT_EQ(by_number.size(), threads * each) << "no number twice";
+  for (std::size_t thread = 0; thread < threads; ++thread) {
+    for (std::size_t line = 0; line < each; ++line) {
+      ASSERT_EQ(by_number[numbers[thread][line]], std::to_string(thread) + " " + std::to_string(line));
+    }
+  }
+}
+
+TEST(journal, one_lane_is_enough_for_many_threads) {
+  const io_test::folder here;
+  journal log(here.path("log"), {.bytes = 1 << 20, .chunk = 64 * 1024, .lanes = 1});
+  std::vector<std::thread> all;
+  for (int thread = 0; thread < 4; ++thread) {
+    all.emplace_back([&] {
+      for (int line = 0; line < 5000; ++line) log.append("x");
+    });
+  }
+  for (std::thread& thread : all) thread.join();
+  const journal_reader from(here.path("log"));
+  EXPECT_EQ(from.lines().size(), 20'000u);
+  EXPECT_EQ(from.torn() + from.damaged() + from.lost_pieces(), 0u);
+}
+
+TEST(journal, nobody_writes_into_a_chunk_that_a_stopped_thread_has) {
+  const io_test::folder here;
+  journal log(here.path("log"), small);
+  // Stopped in the middle of a line, as by a signal, while the others go around the file ten times.
+  const std::uint64_t outer = log.append_with([&](char* place, std::size_t) {
+    std::memcpy(place, "half of ", 8);
+    for (int line = 0; line < 5000; ++line) log.append("a line of the others");
+    std::memcpy(place + 8, "this line", 9);
+    return std::size_t{17};
+  });
+  const journal_reader from(here.path("log"));
+  const auto found = std::find_if(from.lines().begin(), from.lines().end(),
+                                  [&](const journal_line& line) { return line.number == outer; });
+  ASSERT_NE(found, from.lines().end());
+  EXPECT_EQ(found->text, "half of this line");
+  EXPECT_EQ(from.torn() + from.damaged() + from.lost_pieces(), 0u);
+}
+
+TEST(journal, threads_that_go_around_and_around_lose_only_the_oldest) {
+  const io_test::folder here;
+  journal log(here.path("log"), small);
+  std::vector<std::thread> all;
+  for (int thread = 0; thread < 4; ++thread) {
+    all.emplace_back([&, thread] {
+      for (int line = 0; line < 5000; ++line) log.append(std::to_string(thread) + " " + std::to_string(line));
+    });
+  }
+  for (std::thread& thread : all) thread.join();
+  const journal_reader from(here.path("log"));
+  EXPECT_EQ(from.torn() + from.damaged() + from.lost_pieces(), 0u);
+  EXPECT_GT(from.lines().size(), 100u);
+}
+
+TEST(journal, who_is_second_is_told_so) {
+  const io_test::folder here;
+  journal log(here.path("log"), small);
+  EXPECT_EQ(
+      io_test::thrown<error>([&] { journal other(here.path("log")); }),
+      here.path("log") + ": cannot be locked: somebody appends to this journal: Resource temporarily unavailable");
+}
+
+TEST(journal, a_forked_child_must_open_its_own) {
+  const io_test::folder here;
+  journal log(here.path("log"), small);
+  log.append("parent");
+  const auto child = support::in_child([&] {
+    return io_test::thrown<std::logic_error>([&] { log.append("child"); }) ==
+                   here.path("log") + ": a journal of the parent process; a forked child must open its own"
+               ? 0
+               : 1;
+  });
+  EXPECT_EQ(child, support::ending{});
+  log.append("parent again");
+  EXPECT_EQ(texts_of(here.path("log")), (std::vector<std::string>{"parent", "parent again"}));
+}
+
+TEST(journal, what_is_no_journal_stays_as_it_is) {
+  const io_test::folder here;
+  const std::string text = io_test::text(1, 10'000, 100);
+  const std::string path = here.file("text", text);
+  const std::string words = path + ": is not a journal: Invalid argument";
+  EXPECT_EQ(io_test::thrown<error>([&] { journal log(path); }), words);
+  EXPECT_EQ(io_test::thrown<error>([&] { journal_reader from(path); }), words);
+  EXPECT_EQ(io_test::content(path), text);
+  EXPECT_EQ(io_test::thrown<error>([&] { journal_reader from(here.file("empty", "")); }),
+            here.path("empty") + ": is not a journal: Invalid argument");
+  EXPECT_EQ(io_test::thrown<error>([&] { journal log("/dev/zero"); }), "/dev/zero: is not a journal: Invalid argument");
+  EXPECT_THROW(journal(here.path("odd"), {.chunk = 1000}), std::invalid_argument);
+  { journal log(here.path("log"), small); }
+  std::filesystem::resize_file(here.path("log"), 9000);
+  EXPECT_EQ(io_test::thrown<error>([&] { journal log(here.path("log")); }),
+            here.path("log") + ": is a journal of 20480 bytes that was cut off at offset 9000: Invalid argument");
+}
+
+TEST(journal, every_call_can_fail) {
+  const io_test::folder here;
+  for (const bool is_new : {true, false}) {
+    for (std::uint64_t failing = 1;; ++failing) {
+      std::filesystem::remove(here.path("log"));
+      if (!is_new) journal(here.path("log"), small).append("before");
+      const io_test::fake::scoped_hook hook(
+          [&](const call& of) { return of.number == failing ? verdict{.error = ENOSPC} : verdict{}; });
+      std::uint64_t calls = 0;
+      try {
+        journal log(here.path("log"), small);
+        log.append("line");
+        log.sync();
+        calls = io_test::fake::calls();
+      } catch (const error& failed) {
+        EXPECT_TRUE(std::string(failed.what()).starts_with(here.path("log") + ": ")) << failed.what();
+      }
+      if (calls != 0 && failing > calls) break;
+      io_test::fake::set_hook(nullptr);
+      journal log(here.path("log"), small);
+      log.append("after");
+      std::vector<std::string> lines = texts_of(here.path("log"));
+      EXPECT_EQ(lines.back(), "after") << "whatever failed, the next one opens it";
+    }
+  }
+}
+
+/// The file as it would be had the process died after the first `changed` of the stores of an append.
+TEST(journal, a_torn_line_is_marked_and_never_whole) {
+  const io_test::folder here;
+  const std::string path = here.path("log");
+  {
+    journal log(path, small);
+    log.append("one");
+    EXPECT_THROW(log.append_with([&](char* place, std::size_t) -> std::size_t {
+      std::memcpy(place, "half", 4);
+      std::filesystem::copy_file(path, here.path("torn"));  // what is there when it dies now
+      throw std::runtime_error("died");
+    }),
+                 std::runtime_error);
+  }
+  EXPECT_EQ(texts_of(here.path("torn")), (std::vector<std::string>{"one", "(torn)"}));
+  EXPECT_EQ(texts_of(path), (std::vector<std::string>{"one"})) << "an exception is no death";
+  journal log(here.path("torn"), small);
+  EXPECT_EQ(log.append("three"), 3u) << "the torn line keeps its number";
+  EXPECT_EQ(texts_of(here.path("torn")), (std::vector<std::string>{"one", "(torn)", "three"}));
+}
+
+/// Kills a process at a random moment, with threads that append; every line whose append had returned must be there.
+void kill_and_look(const io_test::folder& here, std::uint64_t seed) {
+  constexpr std::size_t threads = 3, most = 20'000;
+  struct shared {
+    std::atomic<bool> started;
+    std::atomic<std::uint64_t> returned[threads];
+  };
+  const std::string path = here.path("log");
+  std::filesystem::remove(path);
+  auto* const seen =
+      static_cast<shared*>(mmap(nullptr, sizeof(shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  const pid_t child = fork();
+  if (child == 0) {
+    journal log(path, {.bytes = 8 << 20, .chunk = 4096, .lanes = 4, .prepare = 0});
+    std::vector<std::thread> all;
+    for (std::size_t thread = 0; thread < threads; ++thread) {
+      all.emplace_back([&, thread] {
+        for (std::uint64_t line = 0; line < most; ++line) {
+          const std::string text = std::to_string(thread) + " " + std::to_string(line) + std::string(line % 90, '.');
+          log.append(text);
+          seen->returned[thread].store(line + 1, std::memory_order_relaxed);
+          seen->started.store(true, std::memory_order_relaxed);
+        }
+      });
+    }
+    for (std::thread& thread : all) thread.join();
+    _exit(0);
+  }
+  while (!seen->started.load()) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::microseconds(io_test::numbers(seed).below(2000)));
+  kill(child, SIGKILL);
+  int how = 0;
+  waitpid(child, &how, 0);
+
+  const journal_reader from(path);
+  std::uint64_t next[threads] = {};
+  for (const journal_line& line : from.lines()) {
+    if (line.is == condition::torn) continue;
+    ASSERT_EQ(line.is, condition::whole);
+    const std::size_t thread = static_cast<std::size_t>(line.text[0] - '0');
+    const std::uint64_t number = next[thread]++;
+    ASSERT_EQ(line.text, std::to_string(thread) + " " + std::to_string(number) + std::string(number % 90, '.'));
+  }
+  for (std::size_t thread = 0; thread < threads; ++thread) {
+    const std::uint64_t returned = seen->returned[thread].load();
+    ASSERT_GE(next[thread], returned) << "a line is lost, seed " << seed;
+    ASSERT_LE(next[thread], returned + 1) << "of one more the append may be done and not noted";
+  }
+  ASSERT_LE(from.torn(), threads);
+  ASSERT_EQ(from.damaged() + from.lost_pieces(), 0u);
+  journal again(path);
+  again.append("again");
+  ASSERT_EQ(journal_reader(path).lines().back().text, "again");
+  munmap(seen, sizeof(shared));
+}
+
+TEST(journal, kills_lose_no_line) {
+  const io_test::folder here;
+  const char* const wanted = std::getenv("TARN_JOURNAL_KILLS");
+  const std::uint64_t kills = wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 100;
+  for (std::uint64_t seed = 1; seed <= kills && !testing::Test::HasFatalFailure(); ++seed) kill_and_look(here, seed);
+}
+
+TEST(journal, a_changed_file_gives_no_line_that_was_not_appended) {
+  const io_test::folder here;
+  const std::string path = here.path("log");
+  std::vector<std::string> expected;
+  {
+    journal log(path, small);
+    for (int line = 0; line < 100; ++line) {
+      expected.push_back("line " + std::to_string(line) + std::string(static_cast<std::size_t>(line), '.'));
+      log.append(expected.back());
+    }
+  }
+  const std::string good = io_test::content(path);
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+    io_test::numbers random(seed);
+    std::string bad = good;
+    for (std::uint64_t change = 0; change <= random.below(8); ++change) {
+      const std::size_t at = random.below(bad.size());
+      switch (random.below(5)) {
+        case 0: bad[at] = static_cast<char>(random.below(256)); break;
+        case 1: bad[at] = static_cast<char>(bad[at] ^ 1 << random.below(8)); break;
+        case 2:
+          std::fill_n(bad.begin() + static_cast<long>(at), std::min<std::size_t>(64, bad.size() - at), '\0');
+          break;
+        case 3: {  // a piece from somewhere else: whole lines, chunks
+          const std::size_t unit = random.below(2) == 0 ? 8 : 1024;
+          const std::size_t from = random.below(bad.size() / unit) * unit, to = at / unit * unit;
+          const std::size_t bytes = std::min({unit * (1 + random.below(4)), bad.size() - from, bad.size() - to});
+          std::memmove(bad.data() + to, good.data() + from, bytes);
+          break;
+        }
+        default: bad.resize(4096 + at % (bad.size() - 4096 + 1)); break;
+      }
+    }
+    here.file("log", bad);
+    std::optional<journal_reader> from;
+    try {
+      from.emplace(path);
+    } catch (const error&) {
+      continue;  // its header
+    }
+    for (const journal_line& line : from->lines()) {
+      if (line.is != condition::whole) continue;
+      ASSERT_TRUE(line.number >= 1 && line.number <= 100 && line.text == expected[line.number - 1])
+          << "seed " << seed << ", line " << line.number << ": " << line.text;
+    }
+    // And who goes on with it neither crashes nor gives a number again that is there.
+    try {
+      journal log(path);
+      const std::uint64_t number = log.append("more");
+      const journal_reader after(path);
+      for (const journal_line& line : after.lines()) {
+        const bool is_old = line.is == condition::whole && line.text != "more";
+        ASSERT_FALSE(is_old && line.number == number) << "seed " << seed;
+      }
+    } catch (const error&) {
+    }
+  }
+}
+
+}  // namespace
