@@ -125,18 +125,21 @@ class Measure(unittest.TestCase):
         processors = measure.os.cpu_count()
 
         def one(patience, shares):
-            """The measurement that counts; `shares`: others' share during each."""
-            times = [(0.0, 0.0, 0.0)]
-            for share in shares:
-                wall, busy, own = times[-1]
-                times += [(wall + 1, busy + share * processors + 1, own + 1)] * 2
-            patience.times = iter(times).__next__
-            return patience.run(iter(range(len(shares))).__next__)
+            """The measurement that counts; `shares`: others' share during each, and during each look."""
+            now, given = [0.0, 0.0, 0.0], iter(shares)
 
-        self.assertEqual(one(measure.Patience(10), [0.05]), 0)
-        self.assertEqual(one(measure.Patience(10), [0.5, 0.5, 0.0]), 2)
+            def pass_a_second(_=None):
+                busy = next(given) * processors
+                now[:] = now[0] + 1, now[1] + busy + 1, now[2] + 1
+                return now[0]
+
+            patience.times, patience.sleep = lambda: tuple(now), pass_a_second
+            return patience.run(pass_a_second)
+
+        self.assertEqual(one(measure.Patience(10), [0.05]), 1)
+        self.assertEqual(one(measure.Patience(10), [0.5, 0.4, 0.05, 0.5, 0.0, 0.0]), 6)  # look, look, again, look, again
         hasty = measure.Patience(0)
-        self.assertEqual(one(hasty, [0.5, 0.0]), 0)
+        self.assertEqual(one(hasty, [0.5, 0.0]), 1)
         self.assertEqual((hasty.disturbed, hasty.all), (1, 1))
 
     def test_a_preload_without_effect_is_refused(self):

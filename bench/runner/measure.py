@@ -88,10 +88,11 @@ class Patience:
     """Repeats what other work of the machine disturbed, as long as its seconds last."""
 
     DISTURBED = 0.1  # of the processors' time
+    LOOK = 0.5  # seconds
 
-    def __init__(self, seconds, run_time=None):
+    def __init__(self, seconds):
         self.left, self.disturbed, self.all = seconds, 0, 0
-        self.times = run_time or self.clock
+        self.times, self.sleep = self.clock, time.sleep
 
     @staticmethod
     def clock():
@@ -116,9 +117,20 @@ class Patience:
             if self.others_share(before, after) <= self.DISTURBED:
                 return answer
             self.left -= after[0] - before[0]
+            self.wait()
             if self.left <= 0:
                 self.disturbed += 1
                 return answer
+
+    def wait(self):
+        """Until others leave the processors alone."""
+        while self.left > 0:
+            before = self.times()
+            self.sleep(self.LOOK)
+            after = self.times()
+            self.left -= after[0] - before[0]
+            if self.others_share(before, after) <= self.DISTURBED:
+                return
 
 
 class Progress:
