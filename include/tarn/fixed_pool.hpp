@@ -77,6 +77,7 @@ struct pool_carrier;
 class guarded_blocks;
 class shared_blocks;
 struct shared_pools;
+struct pool_c_api;
 
 }  // namespace detail
 
@@ -144,6 +145,7 @@ class fixed_pool {
  private:
   friend class detail::shared_blocks;
   friend struct detail::shared_pools;
+  friend struct detail::pool_c_api;
   template <class Otherwise>
   [[gnu::always_inline]] void* take(Otherwise otherwise) {
     void** const top = top_;
@@ -194,6 +196,7 @@ class fixed_pool {
   std::size_t chunk_bytes_ = 0;
   std::size_t upstream_calls_ = 0;
   std::size_t peak_in_use_ = 0;
+  std::size_t wanted_bytes_;  ///< block_bytes_, before it was rounded up
   std::size_t alignment_;
   pool_options options_;
   detail::guarded_blocks* guarded_ = nullptr;

@@ -68,6 +68,7 @@ class shared_blocks {
 
  private:
   friend struct shared_pools;
+  friend struct pool_c_api;
 
   [[gnu::always_inline]] void* take() noexcept {
     pool_seat& seat = own_pool_seats[seat_];
@@ -94,6 +95,7 @@ class shared_blocks {
   void* try_allocate_slow() noexcept;
   void* try_allocate_slow(const void* site) noexcept;
   void deallocate_slow(void* block) noexcept;
+  void deallocate_slow(void* block, const void* site) noexcept;
   void check_taken(void* block) noexcept;
   void check_returned(void* block) noexcept;
 

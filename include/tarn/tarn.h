@@ -111,6 +111,48 @@ void tarn_arena_reset(tarn_arena* arena);
 void tarn_arena_release(tarn_arena* arena);
 tarn_arena_statistics tarn_arena_get_statistics(const tarn_arena* arena);
 
+/* Blocks of one size. A pool is used by one thread at a time, a shared pool by any number of threads. */
+typedef struct tarn_pool tarn_pool;
+typedef struct tarn_shared_pool tarn_shared_pool;
+
+/* Zero a variable of this type for the defaults. Numbers of blocks. */
+typedef struct tarn_pool_options {
+  const char* name;    /* for messages; not copied; may be NULL */
+  tarn_heap* upstream; /* gives the chunks; NULL: the heap that is current where one is needed; of a shared pool, the
+                          process's; that of a shared pool must serve any thread */
+  size_t first_chunk;  /* 0: what fits in 4 KiB, at least 8 */
+  size_t step;         /* each later chunk; 0: as many as the pool has by then, up to 1 MiB */
+  size_t limit;        /* most at one time; 0: none */
+  bool guard;          /* fences, sites, quarantine, and a report of what is in use at the end: docs/guard.md */
+} tarn_pool_options;
+
+/* As tarn::pool_statistics in tarn/fixed_pool.hpp, member by member. */
+typedef struct tarn_pool_statistics {
+  size_t in_use, peak_in_use, capacity, chunks, chunk_bytes, upstream_calls;
+} tarn_pool_statistics;
+
+/* Blocks of `bytes` at multiples of `alignment`; 0: 16. EINVAL: it is no power of two. `options` may be NULL. */
+tarn_pool* tarn_pool_create(size_t bytes, size_t alignment, const tarn_pool_options* options);
+/* Gives all memory back, whatever is in use. NULL is allowed. */
+void tarn_pool_destroy(tarn_pool* pool);
+void* tarn_pool_malloc(tarn_pool* pool);
+/* NULL is allowed. */
+void tarn_pool_free(tarn_pool* pool, void* block);
+/* Takes memory for `blocks` in all, used or not; false: ENOMEM. */
+bool tarn_pool_reserve(tarn_pool* pool, size_t blocks);
+/* Frees all blocks; the memory stays at hand, or goes back, too. */
+void tarn_pool_clear(tarn_pool* pool);
+void tarn_pool_release(tarn_pool* pool);
+tarn_pool_statistics tarn_pool_get_statistics(const tarn_pool* pool);
+
+tarn_shared_pool* tarn_shared_pool_create(size_t bytes, size_t alignment, const tarn_pool_options* options);
+void tarn_shared_pool_destroy(tarn_shared_pool* pool);
+void* tarn_shared_pool_malloc(tarn_shared_pool* pool);
+void tarn_shared_pool_free(tarn_shared_pool* pool, void* block);
+bool tarn_shared_pool_reserve(tarn_shared_pool* pool, size_t blocks);
+/* What a thread keeps for itself counts as in use. */
+tarn_pool_statistics tarn_shared_pool_get_statistics(tarn_shared_pool* pool);
+
 #ifdef __cplusplus
 }
 #endif

@@ -63,7 +63,7 @@ pool_limit_reached::pool_limit_reached(const char* name, std::size_t block_bytes
 }
 
 fixed_pool::fixed_pool(std::size_t bytes, std::size_t alignment, const pool_options& options) noexcept
-    : alignment_(std::max(alignment, sizeof(void*))), options_(options) {
+    : wanted_bytes_(bytes), alignment_(std::max(alignment, sizeof(void*))), options_(options) {
   TARN_CHECK(base::is_power_of_two(alignment));
   block_bytes_ = base::align_up(std::clamp(bytes, sizeof(void*), largest_request), alignment_);
   carrier_blocks_ = std::min(block_bytes_ / sizeof(void*), most_carried);
@@ -95,7 +95,7 @@ void* fixed_pool::try_allocate_slow(const void* site) noexcept {
 
 bool fixed_pool::is_guarded() noexcept {
   if (guarded_ == nullptr && capacity_ == 0) {
-    guarded_ = detail::guarded_blocks::make(this, block_bytes_, alignment_, options_);
+    guarded_ = detail::guarded_blocks::make(this, wanted_bytes_, alignment_, options_);
   }
   return guarded_ != nullptr;
 }

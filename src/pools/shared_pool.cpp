@@ -196,8 +196,8 @@ void* shared_blocks::try_allocate_slow(const void* site) noexcept {
   return block;
 }
 
-void shared_blocks::deallocate_slow(void* block) noexcept {
-  const void* const site = __builtin_return_address(0);
+void shared_blocks::deallocate_slow(void* block) noexcept { deallocate_slow(block, __builtin_return_address(0)); }
+void shared_blocks::deallocate_slow(void* block, const void* site) noexcept {
   const auto [seat, magazine, batch] = shared_pools::place_in(*this);
   if (seat == nullptr) {
     const hold guard(lock_);

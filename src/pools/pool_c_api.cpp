@@ -1,0 +1,149 @@
+// The pools of tarn.h over the C++ interface. No exception leaves this file.
+#include <tarn/tarn.h>
+
+#include <bit>
+#include <cerrno>
+#include <new>
+
+#include <tarn/fixed_pool.hpp>
+#include <tarn/heap.hpp>
+#include <tarn/shared_pool.hpp>
+
+namespace tarn::detail {
+
+/// What the inline paths of C++ do, with the site of the C program's call for a guarded pool: the return address that
+/// the slow paths see by themselves would be here.
+struct pool_c_api {
+  static void* allocate(fixed_pool& of, const void* site) noexcept {
+    return of.take([&]() __attribute__((always_inline)) { return of.try_allocate_slow(site); });
+  }
+  static void deallocate(fixed_pool& of, void* block, const void* site) noexcept {
+    if (of.guarded_ != nullptr) {
+      of.spill(block, site);
+    } else {
+      of.deallocate(block);
+    }
+  }
+  static void* allocate(shared_blocks& of, const void* site) noexcept {
+    void* const block = of.take();
+    return block != nullptr ? block : of.try_allocate_slow(site);
+  }
+  static void deallocate(shared_blocks& of, void* block, const void* site) noexcept {
+    if (of.is_guarded_) {
+      of.deallocate_slow(block, site);
+    } else {
+      of.deallocate(block);
+    }
+  }
+};
+
+}  // namespace tarn::detail
+
+namespace {
+
+using tarn::fixed_pool;
+using tarn::detail::pool_c_api;
+using tarn::detail::shared_blocks;
+
+fixed_pool* to_pool(tarn_pool* of) noexcept { return reinterpret_cast<fixed_pool*>(of); }
+shared_blocks* to_pool(tarn_shared_pool* of) noexcept { return reinterpret_cast<shared_blocks*>(of); }
+
+void* or_no_memory(void* block) noexcept {
+  if (block == nullptr) [[unlikely]] {
+    errno = ENOMEM;
+  }
+  return block;
+}
+
+template <class Pool>
+Pool* create(size_t bytes, size_t alignment, const tarn_pool_options* options) {
+  if (alignment != 0 && !std::has_single_bit(alignment)) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  tarn::pool_options wanted;
+  if (options != nullptr) {
+    wanted = {.name = options->name != nullptr ? options->name : "",
+              .upstream = reinterpret_cast<tarn::heap*>(options->upstream),
+              .first_chunk = options->first_chunk,
+              .step = options->step,
+              .limit = options->limit,
+              .guard = options->guard};
+  }
+  try {
+    // From the process's heap: the current one may be released while this one lives.
+    void* const memory = tarn::global().allocate(sizeof(Pool), alignof(Pool));
+    return ::new (memory) Pool(bytes, alignment != 0 ? alignment : tarn::detail::block_alignment, wanted);
+  } catch (const std::bad_alloc&) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+}
+
+template <class Pool>
+void destroy(Pool* of) {
+  if (of != nullptr) {
+    of->~Pool();
+    tarn_free(of);
+  }
+}
+
+template <class Pool>
+bool reserve(Pool& of, size_t blocks) {
+  try {
+    of.reserve(blocks);
+    return true;
+  } catch (const std::bad_alloc&) {
+    errno = ENOMEM;
+    return false;
+  }
+}
+
+tarn_pool_statistics copied(const tarn::pool_statistics& now) {
+  return {.in_use = now.in_use,
+          .peak_in_use = now.peak_in_use,
+          .capacity = now.capacity,
+          .chunks = now.chunks,
+          .chunk_bytes = now.chunk_bytes,
+          .upstream_calls = now.upstream_calls};
+}
+
+}  // namespace
+
+extern "C" {
+
+tarn_pool* tarn_pool_create(size_t bytes, size_t alignment, const tarn_pool_options* options) {
+  return reinterpret_cast<tarn_pool*>(create<fixed_pool>(bytes, alignment, options));
+}
+void tarn_pool_destroy(tarn_pool* of) { destroy(to_pool(of)); }
+void* tarn_pool_malloc(tarn_pool* of) {
+  return or_no_memory(pool_c_api::allocate(*to_pool(of), __builtin_return_address(0)));
+}
+void tarn_pool_free(tarn_pool* of, void* block) {
+  if (block != nullptr) {
+    pool_c_api::deallocate(*to_pool(of), block, __builtin_return_address(0));
+  }
+}
+bool tarn_pool_reserve(tarn_pool* of, size_t blocks) { return reserve(*to_pool(of), blocks); }
+void tarn_pool_clear(tarn_pool* of) { to_pool(of)->clear(); }
+void tarn_pool_release(tarn_pool* of) { to_pool(of)->release(); }
+tarn_pool_statistics tarn_pool_get_statistics(const tarn_pool* of) {
+  return copied(reinterpret_cast<const fixed_pool*>(of)->statistics());
+}
+
+tarn_shared_pool* tarn_shared_pool_create(size_t bytes, size_t alignment, const tarn_pool_options* options) {
+  return reinterpret_cast<tarn_shared_pool*>(create<shared_blocks>(bytes, alignment, options));
+}
+void tarn_shared_pool_destroy(tarn_shared_pool* of) { destroy(to_pool(of)); }
+void* tarn_shared_pool_malloc(tarn_shared_pool* of) {
+  return or_no_memory(pool_c_api::allocate(*to_pool(of), __builtin_return_address(0)));
+}
+void tarn_shared_pool_free(tarn_shared_pool* of, void* block) {
+  if (block != nullptr) {
+    pool_c_api::deallocate(*to_pool(of), block, __builtin_return_address(0));
+  }
+}
+bool tarn_shared_pool_reserve(tarn_shared_pool* of, size_t blocks) { return reserve(*to_pool(of), blocks); }
+tarn_pool_statistics tarn_shared_pool_get_statistics(tarn_shared_pool* of) { return copied(to_pool(of)->statistics()); }
+
+}  // extern "C"

@@ -1,0 +1,20 @@
+// From C: the site of an overrun in a guarded pool is the program's call.
+//@ tarn-only
+//@ no-preload
+//@ broken-by text
+//@ signal ABRT
+//@ stderr tarn: pool::deallocate({p}): overrun: 1 bytes written past the end of the block of 24 bytes allocated at
+//@ more {program}+0xADDR by thread {thread}; the first is byte 24
+#include <tarn/tarn.h>
+
+#include "../guarded.h"
+
+int main(void) {
+  const tarn_pool_options options = {.guard = true};
+  tarn_pool* lines = tarn_pool_create(24, 0, &options);
+  char* one = tarn_pool_malloc(lines);
+  note_guarded(one);
+  one[24] = 1;
+  tarn_pool_free(lines, one);
+  return 0;
+}

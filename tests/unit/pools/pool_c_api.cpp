@@ -1,0 +1,19 @@
+// Plays the scenes of pool_c_api.c.
+#include "pool_c_api.h"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+void play(const char* (*scene)()) {
+  const char* const wrong = scene();
+  EXPECT_EQ(wrong, nullptr) << wrong;
+}
+
+TEST(pool_c_api, blocks) { play(scene_pool_blocks); }
+TEST(pool_c_api, errors) { play(scene_pool_errors); }
+TEST(pool_c_api, upstream) { play(scene_pool_upstream); }
+TEST(pool_c_api, shared_blocks) { play(scene_shared_pool_blocks); }
+TEST(pool_c_api, guarded) { play(scene_guarded_pools); }
+
+}  // namespace
