@@ -42,6 +42,12 @@ int with_a_pool_that_is_watched() {
   return one->value;
 }
 
+int with_a_heap_that_is_watched() {
+  tarn::heap watched({.name = "watched", .sites = true});
+  const std::pmr::string text("what is long enough to need memory of its own", &watched);
+  return static_cast<int>(text.size());
+}
+
 int with_a_shared_pool() {
   tarn::shared_pool<node> nodes;  // for any number of threads
   node* handed_over = nullptr;
@@ -106,6 +112,7 @@ std::size_t with_an_owner() {
 
 int main() {
   std::printf("%d %d %d %d %d %d %zu %zu %zu\n", with_a_pool(), with_a_pool_that_knows_its_size(),
-              with_a_pool_that_is_watched(), with_a_shared_pool(), with_a_lock_free_pool(), with_a_lock(),
-              with_an_arena({"one", "two", "three"}), with_recycled_objects("to be\nor not to be"), with_an_owner());
+              with_a_pool_that_is_watched() + with_a_heap_that_is_watched(), with_a_shared_pool(),
+              with_a_lock_free_pool(), with_a_lock(), with_an_arena({"one", "two", "three"}),
+              with_recycled_objects("to be\nor not to be"), with_an_owner());
 }

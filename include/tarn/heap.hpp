@@ -18,6 +18,7 @@ struct heap_options {
   std::size_t limit = 0;      ///< of memory in use at one time; 0: none
   bool strict = false;        ///< a free by another thread is a fault that names both threads
   bool statistics = false;    ///< counts each call, at the price of the inline path
+  bool sites = false;         ///< notes where each block was allocated; what is in use at the end is reported. Slower
 };
 
 /// A heap of its own: what is allocated from it comes from its own segments, and

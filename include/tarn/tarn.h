@@ -24,6 +24,7 @@ typedef struct tarn_heap_options {
   size_t limit;     /* of memory in use at one time; 0: none */
   bool strict;      /* a free by another thread is a fault */
   bool statistics;  /* counts each call, at the price of the inline path */
+  bool sites;       /* notes where each block was allocated; what is in use at the end is reported. Slower */
 } tarn_heap_options;
 
 /* As tarn::heap_statistics in tarn/statistics.hpp, member by member. */

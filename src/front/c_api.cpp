@@ -10,6 +10,7 @@
 #include "front/blocks.hpp"
 #include "front/heap_access.hpp"
 #include "heap/registry.hpp"
+#include "thread/sites.hpp"
 #include "thread/threads.hpp"
 
 namespace {
@@ -43,14 +44,24 @@ tarn_heap* face(Get get) noexcept {
   }
 }
 
-void* allocate(detail::heap_front* at, std::size_t bytes) noexcept {
+// A block of `at`, as the program gets it: `site` is what its call returns to.
+void* given(detail::heap_front* at, void* block, std::size_t bytes, const void* site) noexcept {
+  threads::correct_site(at, block, bytes, site);
+  return or_no_memory(block);
+}
+
+void* allocate(detail::heap_front* at, std::size_t bytes, const void* site) noexcept {
   if (bytes > front::largest_request) {
     return or_no_memory(nullptr);
   }
-  return or_no_memory(detail::allocate(at, bytes, detail::block_alignment));
+  return given(at, detail::allocate(at, bytes, detail::block_alignment), bytes, site);
 }
 
-void* allocate_aligned(detail::heap_front* at, std::size_t alignment, std::size_t bytes) noexcept {
+void* allocate_zeroed(detail::heap_front* at, std::size_t count, std::size_t each, const void* site) noexcept {
+  return given(at, front::allocate_zeroed(at, count, each), count * each, site);
+}
+
+void* allocate_aligned(detail::heap_front* at, std::size_t alignment, std::size_t bytes, const void* site) noexcept {
   if (!std::has_single_bit(alignment)) {
     errno = EINVAL;
     return nullptr;
@@ -58,11 +69,11 @@ void* allocate_aligned(detail::heap_front* at, std::size_t alignment, std::size_
   if (bytes > front::largest_request) {
     return or_no_memory(nullptr);
   }
-  return or_no_memory(detail::allocate_any(at, bytes, alignment));
+  return given(at, detail::allocate_any(at, bytes, alignment), bytes, site);
 }
 
-void* reallocate(detail::heap_front* at, void* block, std::size_t bytes) noexcept {
-  return or_no_memory(front::reallocate(at, block, bytes));
+void* reallocate(detail::heap_front* at, void* block, std::size_t bytes, const void* site) noexcept {
+  return given(at, front::reallocate(at, block, bytes), bytes, site);
 }
 
 }  // namespace
@@ -77,7 +88,8 @@ tarn_heap* tarn_heap_create(const tarn_heap_options* options) {
               .increment = options->increment,
               .limit = options->limit,
               .strict = options->strict,
-              .statistics = options->statistics};
+              .statistics = options->statistics,
+              .sites = options->sites};
   }
   // From the process's heap: the current one may be released while this one lives.
   heaps::heap* const process = threads::process_heap();
@@ -121,24 +133,32 @@ tarn_heap_statistics tarn_heap_get_statistics(const tarn_heap* of) {
 }
 
 void* tarn_heap_malloc(tarn_heap* of, size_t bytes) {
-  return in(of, [=](detail::heap_front* at) { return allocate(at, bytes); });
+  const void* const site = __builtin_return_address(0);
+  return in(of, [=](detail::heap_front* at) { return allocate(at, bytes, site); });
 }
 void* tarn_heap_calloc(tarn_heap* of, size_t count, size_t each) {
-  return in(of, [=](detail::heap_front* at) { return or_no_memory(front::allocate_zeroed(at, count, each)); });
+  const void* const site = __builtin_return_address(0);
+  return in(of, [=](detail::heap_front* at) { return allocate_zeroed(at, count, each, site); });
 }
 void* tarn_heap_realloc(tarn_heap* of, void* block, size_t bytes) {
-  return in(of, [=](detail::heap_front* at) { return reallocate(at, block, bytes); });
+  const void* const site = __builtin_return_address(0);
+  return in(of, [=](detail::heap_front* at) { return reallocate(at, block, bytes, site); });
 }
 void* tarn_heap_aligned_alloc(tarn_heap* of, size_t alignment, size_t bytes) {
-  return in(of, [=](detail::heap_front* at) { return allocate_aligned(at, alignment, bytes); });
+  const void* const site = __builtin_return_address(0);
+  return in(of, [=](detail::heap_front* at) { return allocate_aligned(at, alignment, bytes, site); });
 }
 
-void* tarn_malloc(size_t bytes) { return allocate(detail::local, bytes); }
+void* tarn_malloc(size_t bytes) { return allocate(detail::local, bytes, __builtin_return_address(0)); }
 void* tarn_calloc(size_t count, size_t each) {
-  return or_no_memory(front::allocate_zeroed(detail::local, count, each));
+  return allocate_zeroed(detail::local, count, each, __builtin_return_address(0));
 }
-void* tarn_realloc(void* block, size_t bytes) { return reallocate(detail::local, block, bytes); }
-void* tarn_aligned_alloc(size_t alignment, size_t bytes) { return allocate_aligned(detail::local, alignment, bytes); }
+void* tarn_realloc(void* block, size_t bytes) {
+  return reallocate(detail::local, block, bytes, __builtin_return_address(0));
+}
+void* tarn_aligned_alloc(size_t alignment, size_t bytes) {
+  return allocate_aligned(detail::local, alignment, bytes, __builtin_return_address(0));
+}
 
 void tarn_free(void* block) { tarn::detail::deallocate(tarn::detail::local, block); }
 size_t tarn_usable_size(const void* block) { return front::usable_bytes("tarn_usable_size", block); }

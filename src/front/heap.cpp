@@ -11,6 +11,7 @@
 #include "heap/spaces.hpp"
 #include "pages/metadata.hpp"
 #include "platform/platform.hpp"
+#include "thread/sites.hpp"
 #include "thread/threads.hpp"
 
 namespace tarn {
@@ -66,7 +67,8 @@ heap::heap(const heap_options& options) : front_(nullptr) {
   }
   made->strict = options.strict;
   made->counting = options.statistics;
-  if (options.statistics) {
+  made->prompt = options.sites && threads::note_sites(*made);
+  if (options.statistics || options.sites) {
     made->close();
   }
   made->eager_bytes = options.initial != 0 ? options.initial : default_segment_bytes;
@@ -84,6 +86,9 @@ heap::~heap() {
     heaps::heap* const thread = threads::own_heap();
     detail::local = thread != nullptr ? static_cast<detail::heap_front*>(thread) : &heaps::nobody;
   }
+  if (own->sites != nullptr) {
+    threads::report_sites(*own);
+  }
   own->release();
   pages::space* const space = own->space;
   heaps::registry::destroy(own);
@@ -94,6 +99,9 @@ void heap::release() noexcept {
   heaps::heap* const own = inner(front_);
   if (own->space != &heaps::central()) {
     own->release();
+    if (own->sites != nullptr) {
+      threads::forget_sites(*own);
+    }
   }
 }
 
@@ -105,8 +113,10 @@ namespace {
 bool is_tabled(std::size_t bytes, std::size_t alignment) noexcept {
   return bytes <= detail::tabled_bytes && alignment <= detail::block_alignment;
 }
-[[gnu::noinline]] void* allocate_other(heap& from, std::size_t bytes, std::size_t alignment) {
-  return from.allocate(bytes, alignment);
+[[gnu::noinline]] void* allocate_other(heap& from, std::size_t bytes, std::size_t alignment, const void* site) {
+  void* const block = from.allocate(bytes, alignment);
+  threads::correct_site(heap_access::front_of(from), block, bytes, site);
+  return block;
 }
 [[gnu::noinline]] void deallocate_other(heap& to, void* block, std::size_t bytes, std::size_t alignment) noexcept {
   to.deallocate(block, bytes, alignment);
@@ -116,13 +126,13 @@ bool is_tabled(std::size_t bytes, std::size_t alignment) noexcept {
 
 void* heap::do_allocate(std::size_t bytes, std::size_t alignment) {
   if (!is_tabled(bytes, alignment)) [[unlikely]] {
-    return allocate_other(*this, bytes, alignment);
+    return allocate_other(*this, bytes, alignment, __builtin_return_address(0));
   }
   const detail::size_class index = detail::quick_class_of(bytes);
   void** const top = front_->top[index];
   void* const block = top[-1];
   if (block == nullptr) [[unlikely]] {
-    return allocate_other(*this, bytes, alignment);
+    return allocate_other(*this, bytes, alignment, __builtin_return_address(0));
   }
   front_->top[index] = top - 1;
   detail::mark_allocated(block, detail::size_of(index));

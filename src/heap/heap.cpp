@@ -478,7 +478,7 @@ void heap::reset() noexcept {
     each = shut_top();
   }
   stock.clear();
-  closed = shared = exact = strict = false;
+  closed = shared = exact = strict = prompt = false;
   counting = false;
   eager_bytes = 0;
   name[0] = 0;

@@ -118,6 +118,8 @@ enum class ownership : std::uint32_t {
   frozen,   ///< the owner was lost in a fork; frees are accepted, nothing else
 };
 
+struct site_table;
+
 struct heap : detail::heap_front, base::list_links<heap> {
   // -- owner ---------------------------------------------------------------
   class_state classes[detail::class_count];
@@ -136,11 +138,13 @@ struct heap : detail::heap_front, base::list_links<heap> {
   bool shared = false;                ///< closed, and used by many threads under `mutex`
   bool exact = false;                 ///< closed, and without magazines: each free is checked by its slab
   std::atomic<bool> counting{false};  ///< closed, and calls are counted
+  site_table* sites = nullptr;        ///< closed, and allocations are noted: thread/sites.hpp
   std::size_t eager_bytes = 0;        ///< kept by release()
   char name[24] = {};
 
   // -- read by all, seldom written -----------------------------------------
   alignas(64) bool strict = false;  ///< no other thread may free its blocks
+  bool prompt = false;              ///< its blocks that others free are sent one by one
   std::atomic<ownership> state{ownership::owned};
   std::atomic<std::uint32_t> generation{0};  ///< of release(): older parcels are void
   std::atomic<std::uint32_t> owner_thread{0};

@@ -72,7 +72,7 @@ void heap::start_parcel(outbox::place& place, heap& owner, void* block, std::uin
   fresh->count = 1;
   fresh->blocks[0] = block;
   place = {.owner = &owner, .filling = fresh, .bytes = pages::shapes.of[class_in(key)].block_bytes};
-  if (place.bytes >= parcel_bytes_limit) {
+  if (place.bytes >= parcel_bytes_limit || owner.prompt) {
     send(place);
     tick();
   }

@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <mutex>
 #include <new>
-#include <span>
 
 #include <tarn/fixed_pool.hpp>
 #include <tarn/heap.hpp>
 
 #include "base/fault.hpp"
-#include "base/site.hpp"
-#include "base/text.hpp"
+#include "base/leaks.hpp"
 #include "guard/guard.hpp"
 
 namespace tarn::detail {
@@ -116,41 +114,13 @@ std::size_t guarded_blocks::peak_in_use() noexcept {
   return peak_;
 }
 
-// A line for all, and one for each of the first sites.
 void guarded_blocks::report_left() const noexcept {
-  struct place {
-    const void* site;
-    std::uint32_t thread;
-    std::size_t blocks;
-  };
-  constexpr std::size_t most_places = 16;
-  place places[most_places];
-  std::size_t known = 0, others = 0;
+  base::leak_report report;
   for (std::uint32_t at = 0; at < count_; ++at) {
     const base::block_record of = guard::record_of(live_[at]);
-    place* const found = std::find_if(places, places + known, [&](const place& each) {
-      return each.site == of.allocated_at && each.thread == of.allocated_by;
-    });
-    if (found != places + known) {
-      ++found->blocks;
-    } else if (known < most_places) {
-      places[known++] = {of.allocated_at, of.allocated_by, 1};
-    } else {
-      ++others;
-    }
+    report.add(of.bytes, of.allocated_at, of.allocated_by);
   }
-  std::stable_sort(places, places + known, [](const place& a, const place& b) { return a.blocks > b.blocks; });
-  base::text_buffer<4096> message;
-  message.append("tarn: pool \"").escaped(name_).append("\" at ").pointer(pool_).append(": ended with ");
-  message.decimal(count_).append(" blocks of ").decimal(bytes_).append(" bytes in use\n");
-  for (const place& each : std::span(places, known)) {
-    message.append("tarn:   ").decimal(each.blocks).append(" allocated at ");
-    base::append_site(message, each.site).append(" by thread ").decimal(each.thread).append('\n');
-  }
-  if (others != 0) {
-    message.append("tarn:   ").decimal(others).append(" allocated elsewhere\n");
-  }
-  message.write_to(2);
+  report.print("pool", name_, pool_);
 }
 
 }  // namespace tarn::detail

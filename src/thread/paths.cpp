@@ -4,6 +4,7 @@
 
 #include "base/fault.hpp"
 #include "heap/lookup.hpp"
+#include "thread/sites.hpp"
 #include "thread/threads.hpp"
 
 namespace tarn::detail {
@@ -31,6 +32,14 @@ class owning {
   heap* shared_;
 };
 
+// What `self` has just allocated, noted if it wants that.
+void* noted(heap& self, void* block, std::size_t bytes, const void* site) noexcept {
+  if (self.sites != nullptr && block != nullptr) [[unlikely]] {
+    threads::note_site(self, block, bytes, site);
+  }
+  return block;
+}
+
 // Calls `attempt` on the calling thread's heap. Where a heap object is current and has
 // no memory, its blocks that this thread freed may still lie in the outbox of the
 // thread's own heap; they are sent, and it is tried once more.
@@ -57,12 +66,22 @@ void* with_heap(heap_front* at, Attempt attempt) noexcept {
 
 }  // namespace
 
-void* allocate_slow(heap_front* at, size_class index) noexcept {
-  return with_heap(at, [=](heap& self) { return self.allocate(index); });
+namespace {
+
+void* take(heap_front* at, size_class index, const void* site) noexcept {
+  return with_heap(at, [=](heap& self) { return noted(self, self.allocate(index), size_of(index), site); });
+}
+void* take_large(heap_front* at, std::size_t bytes, std::size_t alignment, bool* zeroed, const void* site) noexcept {
+  return with_heap(at,
+                   [=](heap& self) { return noted(self, self.allocate_large(bytes, alignment, zeroed), bytes, site); });
 }
 
+}  // namespace
+
+void* allocate_slow(heap_front* at, size_class index) noexcept { return take(at, index, __builtin_return_address(0)); }
+
 void* allocate_large(heap_front* at, std::size_t bytes, std::size_t alignment, bool* zeroed) noexcept {
-  return with_heap(at, [=](heap& self) { return self.allocate_large(bytes, alignment, zeroed); });
+  return take_large(at, bytes, alignment, zeroed, __builtin_return_address(0));
 }
 
 void* allocate_any(heap_front* at, std::size_t bytes, std::size_t alignment) noexcept {
@@ -70,10 +89,15 @@ void* allocate_any(heap_front* at, std::size_t bytes, std::size_t alignment) noe
   if (alignment <= pages::unit_bytes && bytes <= largest_class_size) {
     const size_class index = alignment <= block_alignment ? class_of(bytes) : class_of(bytes, alignment);
     if (index < class_count) {
-      return allocate(at, index);
+      if (at->top[index][-1] != nullptr) [[likely]] {
+        return allocate(at, index);
+      }
+      void* const block = take(at, index, __builtin_return_address(0));
+      mark_allocated(block, size_of(index));
+      return block;
     }
   }
-  return allocate_large(at, bytes, alignment, nullptr);
+  return take_large(at, bytes, alignment, nullptr, __builtin_return_address(0));
 }
 
 namespace {

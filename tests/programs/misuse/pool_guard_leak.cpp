@@ -2,9 +2,9 @@
 //@ tarn-only
 //@ no-preload
 //@ broken-by text
-//@ stderr tarn: pool "orders" at {q}: ended with 3 blocks of 24 bytes in use
-//@ stderr tarn:   2 allocated at {program}+0xADDR by thread {thread}
-//@ stderr tarn:   1 allocated at {program}+0xADDR by thread {thread}
+//@ stderr tarn: pool "orders" at {q}: ended with 3 blocks, 72 bytes, in use
+//@ stderr tarn:   2 blocks, 48 bytes, allocated at {program}+0xADDR by thread {thread}
+//@ stderr tarn:   1 blocks, 24 bytes, allocated at {program}+0xADDR by thread {thread}
 #include <tarn/pool.hpp>
 
 #include "../guarded.h"
