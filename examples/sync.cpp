@@ -1,6 +1,8 @@
 // The locking categories, one by one. docs/sync.md explains them.
 #include <cstdio>
 #include <map>
+#include <memory>
+#include <memory_resource>
 #include <string>
 #include <thread>
 #include <vector>
@@ -52,6 +54,36 @@ int with_reloadable_data() {
   return before + after + (report.empty() ? 0 : 1);
 }
 
+struct proxy {
+  std::string host;
+};
+struct config {
+  std::vector<std::string> hosts;
+  tarn::deep<std::unique_ptr<proxy>> via;  // const access through a const config
+};
+
+std::size_t with_read_only_data() {
+  static tarn::read_only<config> settings;
+  settings.build({{"one", "two"}, std::make_unique<proxy>()});  // by the initialiser, once
+  const tarn::working from_here_on;                             // and now the workers
+
+  std::size_t seen = 0;
+  std::thread([&] { seen = settings->hosts.size() + settings->via->host.size(); }).join();
+  return seen;
+}
+
+std::size_t with_transient_data() {
+  tarn::arena request;
+  tarn::transient<std::pmr::string> reply("a reply", &request);
+  reply->append(" of this thread");
+
+  const tarn::thread_checked<tarn::arena*> mine(&request);  // a pointer that other threads may not use
+  return reply->size() + mine->copy("!").size();
+}
+
 }  // namespace
 
-int main() { std::printf("%d %d\n", with_shared_data(), with_reloadable_data()); }
+int main() {
+  std::printf("%d %d %zu %zu\n", with_shared_data(), with_reloadable_data(), with_read_only_data(),
+              with_transient_data());
+}

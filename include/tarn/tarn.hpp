@@ -4,6 +4,7 @@
 #include <tarn/allocator.hpp>
 #include <tarn/arena.hpp>
 #include <tarn/arena_string.hpp>
+#include <tarn/deeply_const.hpp>
 #include <tarn/fixed_pool.hpp>
 #include <tarn/heap.hpp>
 #include <tarn/lock_free_pool.hpp>
@@ -12,12 +13,16 @@
 #include <tarn/pool.hpp>
 #include <tarn/pooled.hpp>
 #include <tarn/rank.hpp>
+#include <tarn/read_only.hpp>
 #include <tarn/recycle.hpp>
 #include <tarn/reloadable.hpp>
 #include <tarn/shared.hpp>
 #include <tarn/shared_pool.hpp>
 #include <tarn/spin_mutex.hpp>
 #include <tarn/statistics.hpp>
+#include <tarn/thread_checked.hpp>
 #include <tarn/tokens.hpp>
+#include <tarn/transient.hpp>
 #include <tarn/version.hpp>
 #include <tarn/with.hpp>
+#include <tarn/working.hpp>

@@ -87,13 +87,11 @@ void fault_not_the_holder(const void* object, const char* name) noexcept {
   die(message);
 }
 
-void fault_foreign_thread(const char* category, const void* object, const std::source_location& where,
-                          std::uint32_t owner, const char* owner_name) noexcept {
+void fault_foreign_thread(const char* category, const void* object, std::uint32_t owner,
+                          const char* owner_name) noexcept {
   line message;
   message.append("tarn: ").append(category).append(" at ").pointer(object).append(" of thread ").decimal(owner);
-  message.append(" \"").escaped(owner_name).append("\" is used by ");
-  append_thread(message, platform::thread_number());
-  append_place(message.append(" at "), where);
+  append_thread(message.append(" \"").escaped(owner_name).append("\" is used by "), platform::thread_number());
   die(message);
 }
 
@@ -102,6 +100,36 @@ void fault_still_read(const void* object, const char* name, std::uint64_t versio
   message.append("tarn: reloadable \"").escaped(name).append("\" at ").pointer(object);
   message.append(" ends while version ").decimal(version).append(" is read by ");
   append_thread(message, thread);
+  die(message);
+}
+
+void fault_built_twice(const void* object, const std::source_location& where,
+                       const std::source_location& before) noexcept {
+  line message;
+  append_place(message.append("tarn: read-only object at ").pointer(object).append(" is built again at "), where);
+  append_place(message.append(": it was built at "), before);
+  die(message);
+}
+
+void fault_built_late(const void* object, const std::source_location& where,
+                      const std::source_location& workers_since) noexcept {
+  line message;
+  append_place(message.append("tarn: read-only object at ").pointer(object).append(" is built at "), where);
+  append_place(message.append(" while workers run, since "), workers_since);
+  message.append(": build it before them, or make it tarn::reloadable");
+  die(message);
+}
+
+void fault_not_built(const void* object) noexcept {
+  line message;
+  message.append("tarn: read-only object at ").pointer(object).append(" is read before it is built");
+  die(message);
+}
+
+void fault_already_working(const std::source_location& where, const std::source_location& since) noexcept {
+  line message;
+  append_place(message.append("tarn: workers are said to run at "), where);
+  append_place(message.append(", and ran since "), since);
   die(message);
 }
 

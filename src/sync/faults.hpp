@@ -31,10 +31,18 @@ struct lock_pair {
 [[noreturn]] void fault_not_the_holder(const void* object, const char* name) noexcept;
 
 /// What belongs to one thread was used in another, the calling one.
-[[noreturn]] void fault_foreign_thread(const char* category, const void* object, const std::source_location& where,
-                                       std::uint32_t owner, const char* owner_name) noexcept;
+[[noreturn]] void fault_foreign_thread(const char* category, const void* object, std::uint32_t owner,
+                                       const char* owner_name) noexcept;
 /// A reloadable ends while a thread reads it.
 [[noreturn]] void fault_still_read(const void* object, const char* name, std::uint64_t version,
                                    std::uint32_t thread) noexcept;
+
+/// A read-only object is built again; or while workers run; or read, and was never built.
+[[noreturn]] void fault_built_twice(const void* object, const std::source_location& where,
+                                    const std::source_location& before) noexcept;
+[[noreturn]] void fault_built_late(const void* object, const std::source_location& where,
+                                   const std::source_location& workers_since) noexcept;
+[[noreturn]] void fault_not_built(const void* object) noexcept;
+[[noreturn]] void fault_already_working(const std::source_location& where, const std::source_location& since) noexcept;
 
 }  // namespace tarn::sync

@@ -170,6 +170,10 @@ void refuse_membarrier() noexcept {
 
 namespace tarn::detail {
 
+pinned_version pin_again(reader_place& place, const current_version& current) noexcept {
+  return pin_at(place, current);
+}
+
 pinned_version pin_slow(const current_version& current) {
   if (sync::own_block == nullptr) {
     sync::sit_down();

@@ -13,8 +13,8 @@ thread_mark::thread_mark() noexcept : token_(own_token()), number_(platform::thr
   static_cast<void>(platform::thread_name(number_, name_));
 }
 
-void thread_mark::fault(const char* category, const void* object, const std::source_location& where) const noexcept {
-  sync::fault_foreign_thread(category, object, where, number_, name_);
+void thread_mark::fault(const char* category, const void* object) const noexcept {
+  sync::fault_foreign_thread(category, object, number_, name_);
 }
 
 }  // namespace tarn::detail

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <source_location>
 
 namespace tarn::detail {
 
@@ -13,15 +12,15 @@ class thread_mark {
  public:
   thread_mark() noexcept;
   /// Does not return in another thread: `category` and `object` say what it used.
-  void check(const char* category, const void* object, const std::source_location& where) const noexcept {
+  void check(const char* category, const void* object) const noexcept {
     if (token_ != own_token()) [[unlikely]] {
-      fault(category, object, where);
+      fault(category, object);
     }
   }
 
  private:
   static std::uintptr_t own_token() noexcept { return reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer()); }
-  [[noreturn]] void fault(const char* category, const void* object, const std::source_location& where) const noexcept;
+  [[noreturn]] void fault(const char* category, const void* object) const noexcept;
 
   std::uintptr_t token_;
   std::uint32_t number_;
@@ -32,7 +31,7 @@ class thread_mark {
 
 class thread_mark {
  public:
-  void check(const char*, const void*, const std::source_location&) const noexcept {}
+  void check(const char*, const void*) const noexcept {}
 };
 
 #endif

@@ -1,0 +1,199 @@
+// What each locking category costs, beside what else there is, in one interleaved run:
+//   bench-sync [--rounds N] [--ms N] [--check]
+// In each round every form does every row once, for so many milliseconds. The figure is the least of the rounds, so
+// that other work on the machine does not stand in it; behind it the median. ns for each operation of one thread.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <barrier>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "forms.hpp"
+#include "urcu_forms.hpp"
+
+namespace {
+
+using namespace bench;
+using bench_clock = std::chrono::steady_clock;
+
+struct settings {
+  int rounds = 21;
+  int ms = 20;
+} wanted;
+
+double ns_since(bench_clock::time_point start) {
+  return std::chrono::duration<double, std::nano>(bench_clock::now() - start).count();
+}
+
+struct nothing {};
+template <class Form>
+auto membership() {
+  if constexpr (requires { typename Form::member; }) {
+    return typename Form::member{};
+  } else {
+    return nothing{};
+  }
+}
+
+/// The same code at the same place for each row of a form: where a loop stands can cost it a quarter.
+template <class Operation>
+[[gnu::noinline, gnu::aligned(64)]] void batch(const Operation& operation, int thread) {
+  for (int at = 0; at < 64; ++at) operation(thread);
+}
+
+/// `threads` threads call operation(thread) in batches until the time is over; `meanwhile` runs beside them.
+template <class Form, class Operation, class Meanwhile>
+double run(int threads, Operation operation, Meanwhile meanwhile) {
+  std::atomic<bool> stop{false};
+  std::barrier together(threads + 1);
+  std::vector<double> each(static_cast<std::size_t>(threads));
+  std::vector<std::thread> running;
+  for (int thread = 0; thread < threads; ++thread) {
+    running.emplace_back([&, thread] {
+      const auto in = membership<Form>();
+      static_cast<void>(in);
+      operation(thread);
+      together.arrive_and_wait();
+      long done = 0;
+      const auto start = bench_clock::now();
+      while (!stop.load(std::memory_order_relaxed)) {
+        batch(operation, thread);
+        done += 64;
+      }
+      each[static_cast<std::size_t>(thread)] = ns_since(start) / static_cast<double>(done);
+    });
+  }
+  together.arrive_and_wait();
+  const auto end = bench_clock::now() + std::chrono::milliseconds(wanted.ms);
+  while (bench_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    meanwhile();
+  }
+  stop = true;
+  for (std::thread& one : running) one.join();
+  return *std::max_element(each.begin(), each.end());
+}
+
+void use(long value) { asm volatile("" : : "r"(value) : "memory"); }
+
+struct table {
+  std::vector<std::string> rows, forms;
+  std::map<std::string, std::map<std::string, std::vector<double>>> samples;  // form, row
+
+  void add(const char* form, const char* row, double ns) {
+    if (std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(row);
+    if (std::find(forms.begin(), forms.end(), form) == forms.end()) forms.push_back(form);
+    samples[form][row].push_back(ns);
+  }
+  void print(const char* title) {
+    fmt::print("\n{:<42}", title);
+    for (const std::string& row : rows) fmt::print("{:>26}", row);
+    fmt::print("\n");
+    for (const std::string& form : forms) {
+      fmt::print("{:<42}", form);
+      for (const std::string& row : rows) {
+        std::vector<double>& all = samples[form][row];
+        std::sort(all.begin(), all.end());
+        fmt::print("{:>26}", all.empty() ? "–" : fmt::format("{:.2f} ({:.1f})", all.front(), all[all.size() / 2]));
+      }
+      fmt::print("\n");
+    }
+  }
+};
+
+template <class Form>
+void read_rows(table& into) {
+  static Form form;
+  const auto read = [](int) { use(form.read()); };
+  into.add(Form::name, "1 reader", run<Form>(1, read, [] {}));
+  into.add(Form::name, "2 readers", run<Form>(2, read, [] {}));
+  if constexpr (requires { form.write(1); }) {
+    double spent = 0, writes = 0;
+    const double ns = run<Form>(1, read, [&] {
+      const auto start = bench_clock::now();
+      form.write(1);
+      spent += ns_since(start);
+      ++writes;
+    });
+    into.add(Form::name, "1 reader, 1 writer", ns);
+    into.add(Form::name, "a write then", spent / writes);
+  }
+}
+
+template <class Form>
+void change_rows(table& into) {
+  static Form form;
+  const auto change = [](int) { form.add(); };
+  into.add(Form::name, "1 thread", run<Form>(1, change, [] {}));
+  into.add(Form::name, "2 threads", run<Form>(2, change, [] {}));
+}
+
+template <class Form>
+void pair_rows(table& into) {
+  static Form form;
+  into.add(Form::name, "1 thread",
+           run<Form>(
+               1, [](int) { form.add(0); }, [] {}));
+  into.add(Form::name, "2, same order",
+           run<Form>(
+               2, [](int) { form.add(0); }, [] {}));
+  into.add(Form::name, "2, opposite orders",
+           run<Form>(
+               2, [](int thread) { form.add(thread); }, [] {}));
+}
+
+template <class... Forms>
+void all_reads(table& into) {
+  (read_rows<Forms>(into), ...);
+}
+template <class... Forms>
+void all_changes(table& into) {
+  (change_rows<Forms>(into), ...);
+}
+template <class... Forms>
+void all_pairs(table& into) {
+  (pair_rows<Forms>(into), ...);
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  for (int at = 1; at < count; ++at) {
+    const auto number = [&] { return at + 1 < count ? std::max(1, std::atoi(words[++at])) : 1; };
+    if (std::strcmp(words[at], "--rounds") == 0) {
+      wanted.rounds = number();
+    } else if (std::strcmp(words[at], "--ms") == 0) {
+      wanted.ms = number();
+    } else if (std::strcmp(words[at], "--check") == 0) {
+      wanted = {.rounds = 1, .ms = 1};
+    } else {
+      fmt::print(stderr, "usage: bench-sync [--rounds N] [--ms N] [--check]\n");
+      return 2;
+    }
+  }
+  table reads, changes, pairs;
+  for (int round = 0; round < wanted.rounds; ++round) {
+    all_reads<constant, our_read_only, our_reloadable, our_shared, our_shared_readers, std_mutex, std_shared_mutex,
+              std_atomic_shared_ptr,
+#if BENCH_URCU
+              urcu_qsbr_form, urcu_memb_form, urcu_bp_form,
+#endif
+              epochs, fenced_hazards, masked_hazards>(reads);
+    all_changes<our_shared, our_shared_spin, std_mutex, std_shared_mutex>(changes);
+    all_pairs<our_two, scoped_two, ordered_two>(pairs);
+  }
+#if !BENCH_URCU
+  fmt::print(stderr, "liburcu is skipped: it is not installed (package liburcu-dev)\n");
+#endif
+  fmt::print("ns, the least of {} rounds of {} ms (the median behind it)\n", wanted.rounds, wanted.ms);
+  reads.print("read four words of what is replaced");
+  changes.print("change under a lock");
+  pairs.print("change under two locks");
+  return 0;
+}

@@ -1,0 +1,103 @@
+// The locking category "read-only shared": made by the initialiser, never changed after, read by all without a thought.
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+
+#include <tarn/deeply_const.hpp>
+#include <tarn/working.hpp>
+
+namespace tarn {
+
+namespace detail {
+
+/// Whether a read-only object was built, and where.
+class built_mark {
+ public:
+  bool is_built() const noexcept { return built_; }
+  /// Does not return when it was built before, or workers run.
+  void before_build(const void* object, const std::source_location& where) const noexcept;
+  void built(const std::source_location& where) noexcept { built_ = true, where_ = where; }
+  void check(const void* object) const noexcept {
+    if (!built_) [[unlikely]] {
+      fault_not_built(object);
+    }
+  }
+
+ private:
+  [[noreturn]] static void fault_not_built(const void* object) noexcept;
+
+  bool built_ = false;
+  std::source_location where_;
+};
+
+}  // namespace detail
+
+/// tarn::read_only<config> settings;                       // a global, say
+/// settings.build(load_config());                          // by the initialiser, once
+/// const tarn::working from_here_on;                       // and now the workers
+/// settings->timeout;                                      // by anybody
+///
+/// T must be deeply const (<tarn/deeply_const.hpp>): what it reaches through pointers and containers is const as well;
+/// that is checked when it compiles. Threads: build() by the one thread of the initialiser; everything else by any.
+/// Errors: building it twice, or while workers run, or reading it before, is a named fault; what T's constructor throws
+/// is passed on, and it is not built then. Cost of a read: that of a const reference, and a branch. Nothing is counted,
+/// so that forked workers share its pages for ever.
+template <class T>
+class read_only {
+  static_assert(std::is_object_v<T> && !std::is_const_v<T>, "read_only<T> adds the const itself");
+  static_assert(is_deeply_const<T>,
+                "a member of T gives access that is not const, through a const T: make it a pointer to const "
+                "(std::shared_ptr<const X>), tarn::deep<std::unique_ptr<X>>, or specialise tarn::deeply_const<T> where "
+                "the compiler cannot see that it is const");
+
+ public:
+  using value_type = T;
+
+  constexpr read_only() noexcept : nothing_() {}
+  ~read_only() {
+    if (mark_.is_built()) {
+      std::destroy_at(&value_);
+    }
+  }
+  read_only(const read_only&) = delete;
+  read_only& operator=(const read_only&) = delete;
+
+  /// The arguments are those of T.
+  void build(T value, std::source_location where = std::source_location::current()) {
+    mark_.before_build(this, where);
+    std::construct_at(&value_, std::move(value));
+    mark_.built(where);
+  }
+  /// A default T, which `fill(value)` completes.
+  template <std::invocable<T&> Fill>
+    requires std::default_initializable<T>
+  void build_with(Fill&& fill, std::source_location where = std::source_location::current()) {
+    T value{};
+    std::invoke(std::forward<Fill>(fill), value);
+    build(std::move(value), where);
+  }
+
+  bool is_built() const noexcept { return mark_.is_built(); }
+  const T& operator*() const noexcept {
+    mark_.check(this);
+    return value_;
+  }
+  const T* operator->() const noexcept {
+    mark_.check(this);
+    return &value_;
+  }
+
+ private:
+  union {
+    char nothing_;
+    T value_;
+  };
+  detail::built_mark mark_;
+};
+
+}  // namespace tarn

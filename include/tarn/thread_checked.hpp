@@ -1,0 +1,35 @@
+// A pointer that only one thread may use.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include <tarn/detail/thread_mark.hpp>
+
+namespace tarn {
+
+/// tarn::thread_checked<connection*> peer(&mine);
+/// peer->send();                                    // by the thread that made the handle, or a copy of it
+///
+/// Any pointer or smart pointer, which may be copied and moved as before, but is used by the thread alone that made the
+/// first one: another is a named fault in builds with TARN_CHECKS that says both threads. Elsewhere it is exactly the
+/// pointer.
+template <class Pointer>
+class thread_checked {
+ public:
+  using element = std::remove_reference_t<decltype(*std::declval<const Pointer&>())>;
+
+  explicit thread_checked(Pointer to) noexcept : to_(std::move(to)) {}
+
+  element& operator*() const noexcept { return check(), *to_; }
+  element* operator->() const noexcept { return check(), std::to_address(to_); }
+  const Pointer& get() const noexcept { return check(), to_; }
+
+ private:
+  void check() const noexcept { mark_.check("handle", std::to_address(to_)); }
+
+  Pointer to_;
+  [[no_unique_address]] detail::thread_mark mark_;
+};
+
+}  // namespace tarn

@@ -1,0 +1,56 @@
+// The locking category "transient": of one thread alone.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include <tarn/detail/escape.hpp>
+#include <tarn/detail/thread_mark.hpp>
+
+namespace tarn {
+
+/// tarn::transient<std::pmr::string> reply(&request);   // a local variable
+/// reply->append("...");
+///
+/// An object of the thread that made it: not copied, not moved, not made by new, its address not taken, so it stays in
+/// its scope. Used by another thread, to which a reference was passed all the same, it is a named fault in builds with
+/// TARN_CHECKS that says both threads; elsewhere it is exactly a T, at no cost.
+template <class T>
+class transient {
+ public:
+  using value_type = T;
+
+  /// The arguments are those of T.
+  template <class... Arguments>
+    requires std::constructible_from<T, Arguments...>
+  explicit(sizeof...(Arguments) == 1) transient(Arguments&&... arguments)
+      : value_(std::forward<Arguments>(arguments)...) {}
+  ~transient() { check(); }
+  transient(const transient&) = delete;
+  transient& operator=(const transient&) = delete;
+  static void* operator new(std::size_t) = delete;
+  static void* operator new[](std::size_t) = delete;
+
+  template <class Never = void>
+  void operator&() const {
+    static_assert(detail::never<Never>,
+                  "a transient object stays with its thread: pass *it by reference to functions, and a copy, or what "
+                  "tarn::shared holds, to other threads");
+  }
+
+  T& operator*() noexcept { return check(), value_; }
+  const T& operator*() const noexcept { return check(), value_; }
+  T* operator->() noexcept { return check(), std::addressof(value_); }
+  const T* operator->() const noexcept { return check(), std::addressof(value_); }
+
+ private:
+  void check() const noexcept { mark_.check("transient object", std::addressof(value_)); }
+
+  T value_;
+  [[no_unique_address]] detail::thread_mark mark_;
+};
+
+}  // namespace tarn

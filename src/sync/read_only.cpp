@@ -1,0 +1,42 @@
+#include <tarn/read_only.hpp>
+
+#include <atomic>
+
+#include "sync/faults.hpp"
+
+namespace tarn {
+namespace {
+
+constinit std::source_location workers_since;
+constinit std::atomic<bool> workers_run{false};
+
+}  // namespace
+
+working::working(std::source_location since) noexcept {
+  if (workers_run.load(std::memory_order_relaxed)) {
+    sync::fault_already_working(since, workers_since);
+  }
+  workers_since = since;
+  // release: whoever reads it as true may read the place.
+  workers_run.store(true, std::memory_order_release);
+}
+
+working::~working() { workers_run.store(false, std::memory_order_relaxed); }
+
+bool working::now() noexcept { return workers_run.load(std::memory_order_acquire); }
+
+namespace detail {
+
+void built_mark::before_build(const void* object, const std::source_location& where) const noexcept {
+  if (built_) {
+    sync::fault_built_twice(object, where, where_);
+  }
+  if (working::now()) {
+    sync::fault_built_late(object, where, workers_since);
+  }
+}
+
+void built_mark::fault_not_built(const void* object) noexcept { sync::fault_not_built(object); }
+
+}  // namespace detail
+}  // namespace tarn

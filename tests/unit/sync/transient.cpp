@@ -1,0 +1,92 @@
+// Objects and handles of one thread: another that uses them is named.
+#include <tarn/transient.hpp>
+
+#include <gtest/gtest.h>
+
+#include <pthread.h>
+#include <unistd.h>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include <tarn/thread_checked.hpp>
+
+#include "support/child.hpp"
+
+namespace {
+
+using tarn::thread_checked;
+using tarn::transient;
+
+TEST(transient, is_the_object) {
+  transient<std::string> reply(3, 'x');
+  reply->append("y");
+  *reply += "z";
+  EXPECT_EQ(*reply, "xxxyz");
+  EXPECT_EQ(std::as_const(reply)->size(), 5u);
+}
+
+TEST(thread_checked, is_the_pointer) {
+  std::string text = "x";
+  const thread_checked<std::string*> plain(&text);
+  plain->append("y");
+  const auto copy = plain;
+  *copy += "z";
+  EXPECT_EQ(text, "xyz");
+  EXPECT_EQ(copy.get(), &text);
+  thread_checked owner(std::make_unique<std::string>("own"));
+  const auto moved = std::move(owner);
+  EXPECT_EQ(*moved, "own");
+}
+
+#if TARN_CHECKS
+
+/// Both threads stand in the message; what follows `is used by` is the child's.
+void expect_foreign(const support::ending& seen, const std::string& what) {
+  EXPECT_EQ(seen.signal, SIGABRT);
+  EXPECT_EQ(seen.error.substr(0, what.size()), what) << seen;
+  EXPECT_NE(seen.error.find(" \"owner\" is used by thread "), std::string::npos) << seen;
+  EXPECT_NE(seen.error.find(" \"other\"\n"), std::string::npos) << seen;
+}
+
+template <class Use>
+support::ending used_elsewhere(Use use) {
+  return support::in_child([use] {
+    pthread_setname_np(pthread_self(), "owner");
+    use([](auto& object) {
+      std::thread([&] {
+        pthread_setname_np(pthread_self(), "other");
+        static_cast<void>(*object);
+      }).join();
+    });
+  });
+}
+
+TEST(transient, in_another_thread_is_a_fault) {
+  expect_foreign(used_elsewhere([](auto use) {
+                   transient<int> number(1);
+                   use(number);
+                 }),
+                 "tarn: transient object at 0x");
+}
+
+TEST(thread_checked, in_another_thread_is_a_fault) {
+  static int number = 1;
+  expect_foreign(used_elsewhere([](auto use) {
+                   const thread_checked<int*> handle(&number);
+                   const auto copy = handle;
+                   use(copy);
+                 }),
+                 "tarn: handle at " + support::written(&number) + " of thread ");
+}
+
+#else
+
+TEST(transient, costs_nothing) {
+  static_assert(sizeof(transient<int>) == sizeof(int));
+  static_assert(sizeof(thread_checked<int*>) == sizeof(int*));
+}
+
+#endif
+
+}  // namespace
