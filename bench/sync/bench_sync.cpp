@@ -62,10 +62,10 @@ double run(int threads, Operation operation, Meanwhile meanwhile) {
       together.arrive_and_wait();
       long done = 0;
       const auto start = bench_clock::now();
-      while (!stop.load(std::memory_order_relaxed)) {
+      do {
         batch(operation, thread);
         done += 64;
-      }
+      } while (!stop.load(std::memory_order_relaxed));
       each[static_cast<std::size_t>(thread)] = ns_since(start) / static_cast<double>(done);
     });
   }
@@ -180,7 +180,9 @@ int main(int count, char** words) {
   table reads, changes, pairs;
   for (int round = 0; round < wanted.rounds; ++round) {
     all_reads<constant, our_read_only, our_reloadable, our_shared, our_shared_readers, std_mutex, std_shared_mutex,
+#if BENCH_PEERS
               std_atomic_shared_ptr,
+#endif
 #if BENCH_URCU
               urcu_qsbr_form, urcu_memb_form, urcu_bp_form,
 #endif
@@ -188,7 +190,7 @@ int main(int count, char** words) {
     all_changes<our_shared, our_shared_spin, std_mutex, std_shared_mutex>(changes);
     all_pairs<our_two, scoped_two, ordered_two>(pairs);
   }
-#if !BENCH_URCU
+#if BENCH_PEERS && !BENCH_URCU
   fmt::print(stderr, "liburcu is skipped: it is not installed (package liburcu-dev)\n");
 #endif
   fmt::print("ns, the least of {} rounds of {} ms (the median behind it)\n", wanted.rounds, wanted.ms);
