@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "base/bits.hpp"
 #include "base/check.hpp"
@@ -51,6 +52,17 @@ void** copy_few(void* const* from, std::size_t count, void** to) noexcept {
     asm("" : "+r"(from));
   }
   return to;
+}
+
+/// Calls `work` with the blocks of a carrier. Two, as blocks of 16 bytes have it, is a constant then: a list of such
+/// nodes spends a third of its time between magazine and carriers, and that way half the instructions.
+template <class Work>
+void with_carrier_blocks(std::size_t blocks, Work work) noexcept {
+  if (blocks == 2) {
+    work(std::integral_constant<std::size_t, 2>());
+  } else {
+    work(blocks);
+  }
 }
 
 }  // namespace
@@ -118,15 +130,21 @@ bool fixed_pool::refill() noexcept {
   void** to = magazine_->bottom();
   peak_in_use_ = std::max(peak_in_use_, capacity_ - carried_ - fresh_blocks());
   if (carriers_ != nullptr) {
-    for (std::size_t taken = 0; carriers_ != nullptr && taken + carrier_blocks_ <= half; taken += carrier_blocks_) {
-      pool_carrier* const from = carriers_;
-      detail::mark_allocated(from, block_bytes_);
-      carriers_ = from->next;
-      to = copy_few(from->blocks, carrier_blocks_ - 1, to);
-      detail::mark_free(from, block_bytes_);
-      *to++ = from;
-      carried_ -= carrier_blocks_;
-    }
+    with_carrier_blocks(carrier_blocks_, [&](auto each) {
+      pool_carrier* from = carriers_;
+      std::size_t left = half / each;
+      do {
+        detail::mark_allocated(from, block_bytes_);
+        pool_carrier* const next = from->next;
+        copy_few(from->blocks, each - 1, to);
+        detail::mark_free(from, block_bytes_);
+        to[each - 1] = from;
+        to += each;
+        from = next;
+      } while (--left != 0 && from != nullptr);
+      carriers_ = from;
+      carried_ -= (half / each - left) * each;
+    });
   } else {
     if (fresh_ == nullptr) {
       const std::size_t first = options_.first_chunk != 0
@@ -167,18 +185,23 @@ void fixed_pool::spill(void* block, const void* site) noexcept {
   if (free_blocks() >= capacity_) {
     base::fault_pool_overfull(options_.name, this, free_blocks() + 1, capacity_);
   }
-  const std::size_t moved = half / carrier_blocks_ * carrier_blocks_;
   void** const bottom = magazine_->bottom();
-  for (void** from = bottom; from != bottom + moved; from += carrier_blocks_) {
-    auto* const made = static_cast<pool_carrier*>(from[carrier_blocks_ - 1]);
-    detail::mark_allocated(made, block_bytes_);
-    copy_few(from, carrier_blocks_ - 1, made->blocks);
-    made->next = carriers_;
-    detail::mark_free(made, block_bytes_);
-    carriers_ = made;
-  }
-  carried_ += moved;
-  top_ = std::copy(bottom + moved, top_, bottom);
+  void** kept = bottom;
+  with_carrier_blocks(carrier_blocks_, [&](auto each) {
+    pool_carrier* newest = carriers_;
+    for (std::size_t left = half / each; left != 0; --left) {
+      auto* const made = static_cast<pool_carrier*>(kept[each - 1]);
+      detail::mark_allocated(made, block_bytes_);
+      copy_few(kept, each - 1, made->blocks);
+      made->next = newest;
+      newest = made;
+      kept += each;
+      detail::mark_free(made, block_bytes_);
+    }
+    carriers_ = newest;
+  });
+  carried_ += static_cast<std::size_t>(kept - bottom);
+  top_ = std::copy(kept, top_, bottom);
   *top_++ = block;
 }
 
