@@ -76,8 +76,9 @@ void append(const journal_words& words) {
   io::journal to(words.path, words.made);
   io::reader in(io::file::borrow(STDIN_FILENO, "standard input"));
   io::writer out = output();
-  for (auto line = in.line(); line.has_value(); line = in.line()) {
-    io::print_line(out, "{}", to.append(*line));
+  while (const auto line = in.line()) {
+    const std::uint64_t number = to.append(*line);  // NOLINT(bugprone-unchecked-optional-access): the condition above
+    io::print_line(out, "{}", number);
     // Whoever waits for a number gets it before the next line is waited for.
     if (in.buffered().find('\n') == std::string_view::npos) out.flush();
   }
