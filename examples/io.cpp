@@ -2,12 +2,14 @@
 #include <tarn/io.hpp>
 #include <tarn/io/format.hpp>
 
+#include <netdb.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -55,6 +57,28 @@ std::string last_words(const std::string& path) {
   return std::string(log.lines().back().text);  // "order 17 begins"
 }
 
+std::optional<std::string> resolve(const std::string& name) {
+  addrinfo wanted{}, *found = nullptr;
+  wanted.ai_family = AF_INET;
+  if (getaddrinfo(name.c_str(), nullptr, &wanted, &found) != 0) {
+    return std::nullopt;  // remembered, too
+  }
+  char text[NI_MAXHOST] = "";
+  getnameinfo(found->ai_addr, found->ai_addrlen, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
+  freeaddrinfo(found);
+  return text;
+}
+
+tarn::io::memo<std::string, std::string> addresses(resolve, {.live_ms = 60'000, .negative_live_ms = 5'000});
+
+std::uint64_t questions_for_three_answers() {
+  for (int request = 0; request < 3; ++request) {
+    const std::optional<std::string> address = addresses.get("localhost");
+    if (address && address->empty()) return 0;
+  }
+  return addresses.statistics().loads;
+}
+
 std::string missing(const std::string& path) {
   try {
     tarn::io::reader orders(path);
@@ -76,6 +100,6 @@ int main() {
   std::remove(name);
   const std::string words = last_words(name);
   std::remove(name);
-  std::printf("%zu orders, %zu, %llu, %s, %s\n", found, longest, static_cast<unsigned long long>(lines), words.c_str(),
-              missing("/none").c_str());
+  std::printf("%zu orders, %zu, %llu, %s, %llu question, %s\n", found, longest, static_cast<unsigned long long>(lines),
+              words.c_str(), static_cast<unsigned long long>(questions_for_three_answers()), missing("/none").c_str());
 }

@@ -7,6 +7,7 @@
 #include <tarn/io/journal_reader.hpp>
 #include <tarn/io/lines.hpp>
 #include <tarn/io/mapped_file.hpp>
+#include <tarn/io/memo.hpp>
 #include <tarn/io/reader.hpp>
 #include <tarn/io/scan.hpp>
 #include <tarn/io/writer.hpp>

@@ -1,0 +1,375 @@
+// The cache in front of an expensive question: asked once however many threads want to know, and remembered.
+#pragma once
+
+#include <tarn/detail/read_section.hpp>
+#include <tarn/spin_mutex.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace tarn::io {
+
+struct memo_options {
+  /// Most answers that are remembered; the ones least used give way (the clock algorithm). Divided among the shards.
+  std::size_t entries = 64 * 1024;
+  /// Most bytes, as far as they are known: of the entry itself and what `weigh` adds. 0: no limit but `entries`.
+  std::size_t bytes = 0;
+  /// How long an answer is good, in milliseconds of a clock that ticks every few. 0: for ever.
+  std::uint64_t live_ms = 0;
+  /// The same for "there is none". 0: as live_ms.
+  std::uint64_t negative_live_ms = 0;
+  /// Writers of different shards do not meet. A power of two.
+  std::size_t shards = 16;
+  /// Another clock, for tests.
+  std::uint64_t (*now_ms)() noexcept = tarn::detail::memo_now_ms;
+};
+
+struct memo_statistics {
+  std::uint64_t hits = 0;           ///< answered from memory, negative answers included
+  std::uint64_t negative_hits = 0;  ///< of them: "there is none"
+  std::uint64_t loads = 0;          ///< questions that were asked
+  std::uint64_t failures = 0;       ///< of them: those that threw
+  std::uint64_t shared_loads = 0;   ///< threads that waited for the question of another
+  std::uint64_t evictions = 0;      ///< answers that gave way to others
+  std::uint64_t expirations = 0;    ///< answers found too old
+  std::size_t entries = 0;
+  std::size_t bytes = 0;
+};
+
+/// Any number of threads. A hit takes no lock and writes nothing that another thread reads: a hash, a look-up and a
+/// copy of the value. Let a large Value be a std::shared_ptr<const …>.
+template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std::equal_to<Key>>
+class memo {
+ public:
+  /// The question. Nothing is an answer, too, and remembered. What it throws, everyone who waits for it gets, and
+  /// nothing is remembered. It may use the memo, but for its own key (std::logic_error).
+  using loader = std::function<std::optional<Value>(const Key&)>;
+  /// Bytes that a key and an answer hold beside their own sizeof.
+  using weigher = std::function<std::size_t(const Key&, const std::optional<Value>&)>;
+
+  explicit memo(loader load, memo_options options = {}, weigher weigh = {})
+      : load_(std::move(load)),
+        weigh_(std::move(weigh)),
+        options_(options),
+        shards_(std::bit_ceil(std::clamp<std::size_t>(options.shards, 1, 1024))),
+        shift_(64 - static_cast<unsigned>(std::countr_zero(shards_.size()))) {
+    const std::size_t each = std::max<std::size_t>(1, options.entries / shards_.size());
+    for (shard& one : shards_) one.start(each, options.bytes / shards_.size());
+  }
+  memo(const memo&) = delete;
+  memo& operator=(const memo&) = delete;
+  /// Nobody may use it any more.
+  ~memo() = default;
+
+  /// The answer, from memory or by asking. Throws what the loader throws.
+  std::optional<Value> get(const Key& key) {
+    const std::uint64_t hash = hash_of(key);
+    shard& in = shard_of(hash);
+    {
+      const tarn::detail::read_section reading;
+      if (node* const found = in.find(hash, key); found != nullptr && !is_old(*found)) [[likely]] {
+        count_hit(reading.index(), *found);
+        return found->value;
+      }
+    }
+    return ask(in, hash, key);
+  }
+
+  /// The answer if it is remembered: the outer nothing says that it is not. Asks nobody, counts nothing.
+  std::optional<std::optional<Value>> peek(const Key& key) {
+    const std::uint64_t hash = hash_of(key);
+    const tarn::detail::read_section reading;
+    node* const found = shard_of(hash).find(hash, key);
+    if (found == nullptr || is_old(*found)) return std::nullopt;
+    return std::optional<std::optional<Value>>(std::in_place, found->value);
+  }
+
+  /// Remembers an answer that came from elsewhere.
+  void put(const Key& key, std::optional<Value> answer) {
+    const std::uint64_t hash = hash_of(key);
+    remember(shard_of(hash), make_node(hash, key, std::move(answer)));
+  }
+
+  /// Whether there was one to forget. A question that is being asked now is remembered all the same.
+  bool forget(const Key& key) {
+    const std::uint64_t hash = hash_of(key);
+    shard& in = shard_of(hash);
+    std::unique_lock lock(in.mutex);
+    node* const found = in.find(hash, key);
+    if (found != nullptr) in.remove(*found);
+    free_unread(in, lock);
+    return found != nullptr;
+  }
+
+  void clear() {
+    for (shard& in : shards_) {
+      std::unique_lock lock(in.mutex);
+      while (!in.clock.empty()) in.remove(*in.clock.back());
+      free_unread(in, lock);
+    }
+  }
+
+  memo_statistics statistics() const {
+    memo_statistics sum;
+    for (const stripe& each : hits_) {
+      sum.hits += each.hits.load(std::memory_order_relaxed);
+      sum.negative_hits += each.negative_hits.load(std::memory_order_relaxed);
+    }
+    for (const shard& in : shards_) {
+      const std::lock_guard lock(in.mutex);
+      sum.loads += in.counts.loads;
+      sum.failures += in.counts.failures;
+      sum.shared_loads += in.counts.shared_loads;
+      sum.evictions += in.counts.evictions;
+      sum.expirations += in.counts.expirations;
+      sum.entries += in.clock.size();
+      sum.bytes += in.bytes;
+    }
+    return sum;
+  }
+
+ private:
+  struct node {
+    // What a hit reads stands together.
+    std::atomic<node*> next{nullptr};
+    std::uint64_t hash;
+    Key key;
+    std::optional<Value> value;
+    std::uint64_t good_until_ms;    // 0: for ever
+    std::atomic<bool> used{false};  // since the hand of the clock came by
+    std::size_t place = 0;          // in the clock
+    std::size_t bytes;
+
+    node(std::uint64_t hash_, const Key& key_, std::optional<Value> value_)
+        : hash(hash_), key(key_), value(std::move(value_)) {}
+  };
+
+  // A question on its way.
+  struct flight {
+    explicit flight(const Key& of) : key(of) {}
+
+    const Key& key;  // of who asks, as long as this is in the shard's list
+    const std::thread::id by = std::this_thread::get_id();
+    std::mutex mutex;
+    std::condition_variable landed;
+    bool is_over = false;
+    std::optional<std::optional<Value>> answer;
+    std::exception_ptr failure;
+  };
+
+  struct alignas(128) shard {
+    std::vector<std::atomic<node*>> buckets;  // fixed: the number of entries is bounded
+    // What follows is under the mutex, and on other cache lines than what readers read.
+    alignas(128) mutable spin_mutex mutex;
+    std::vector<node*> clock;  // all entries; the hand goes around
+    std::size_t hand = 0, most = 0, most_bytes = 0, bytes = 0;
+    std::vector<node*> unlinked;
+    std::vector<std::shared_ptr<flight>> flights;
+    memo_statistics counts;
+
+    void start(std::size_t entries, std::size_t bytes_) {
+      most = entries, most_bytes = bytes_;
+      buckets = std::vector<std::atomic<node*>>(std::bit_ceil(entries));
+    }
+    ~shard() {
+      for (node* each : clock) delete each;
+      for (node* each : unlinked) delete each;
+    }
+
+    std::atomic<node*>& bucket(std::uint64_t hash) noexcept { return buckets[hash & (buckets.size() - 1)]; }
+
+    node* find(std::uint64_t hash, const Key& key) noexcept {
+      // seq_cst: see read_section.hpp, step 4; a plain load on x86. And it sees all of a node that it sees.
+      node* at = bucket(hash).load(std::memory_order_seq_cst);
+      while (at != nullptr && !(at->hash == hash && Equal()(at->key, key)))
+        at = at->next.load(std::memory_order_seq_cst);
+      return at;
+    }
+
+    void remove(node& gone) {
+      unlinked.reserve(unlinked.size() + 1);
+      std::atomic<node*>* link = &bucket(gone.hash);
+      while (link->load(std::memory_order_relaxed) != &gone) link = &link->load(std::memory_order_relaxed)->next;
+      // The node keeps its own link: a reader that stands on it goes on from there.
+      link->store(gone.next.load(std::memory_order_relaxed), std::memory_order_seq_cst);
+      clock[gone.place] = clock.back();
+      clock[gone.place]->place = gone.place;
+      clock.pop_back();
+      bytes -= gone.bytes;
+      unlinked.push_back(&gone);
+    }
+
+    // The hand goes on to the first that was not used since it came by.
+    void evict() {
+      for (;; ++hand) {
+        if (hand >= clock.size()) hand = 0;
+        if (!clock[hand]->used.exchange(false, std::memory_order_relaxed)) break;
+      }
+      remove(*clock[hand]);
+      ++counts.evictions;
+    }
+  };
+
+  // Counters of threads with this index, modulo the number of stripes; the last one is for all the others.
+  struct alignas(64) stripe {
+    std::atomic<std::uint64_t> hits{0}, negative_hits{0};
+  };
+  static constexpr std::size_t stripes = 64;
+#if TARN_SMALL
+  static constexpr std::size_t unlinked_at_once = 2;
+#else
+  static constexpr std::size_t unlinked_at_once = 32;  // a barrier in all threads costs microseconds
+#endif
+
+  std::uint64_t hash_of(const Key& key) const {
+    // std::hash of a number is the number: its bits are spread, the upper ones for the shard, the lower for the bucket.
+    __extension__ using wide = unsigned __int128;
+    const wide product =
+        static_cast<wide>(static_cast<std::uint64_t>(Hash()(key)) ^ 0x2545f4914f6cdd1du) * 0x9e3779b97f4a7c15u;
+    return static_cast<std::uint64_t>(product >> 64) ^ static_cast<std::uint64_t>(product);
+  }
+  shard& shard_of(std::uint64_t hash) noexcept { return shards_[shift_ == 64 ? 0 : hash >> shift_]; }
+
+  bool is_old(const node& of) const noexcept { return of.good_until_ms != 0 && options_.now_ms() >= of.good_until_ms; }
+
+  void count_hit(unsigned index, node& found) noexcept {
+    // Written once for each turn of the clock, or hits would take the line from each other.
+    if (!found.used.load(std::memory_order_relaxed)) found.used.store(true, std::memory_order_relaxed);
+    const auto add = [index](std::atomic<std::uint64_t>& to) {
+      if (index < stripes - 1) {  // this thread's alone
+        to.store(to.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      } else {
+        to.fetch_add(1, std::memory_order_relaxed);
+      }
+    };
+    stripe& mine = hits_[std::min<std::size_t>(index, stripes - 1)];
+    add(mine.hits);
+    if (!found.value) add(mine.negative_hits);
+  }
+
+  std::unique_ptr<node> make_node(std::uint64_t hash, const Key& key, std::optional<Value> answer) const {
+    auto made = std::make_unique<node>(hash, key, std::move(answer));
+    const std::uint64_t live =
+        made->value || options_.negative_live_ms == 0 ? options_.live_ms : options_.negative_live_ms;
+    made->good_until_ms = live == 0 ? 0 : options_.now_ms() + live;
+    made->bytes = sizeof(node) + (weigh_ ? weigh_(made->key, made->value) : 0);
+    return made;
+  }
+
+  void remember(shard& in, std::unique_ptr<node> made) {
+    std::unique_lock lock(in.mutex);
+    remember(in, std::move(made), lock);
+  }
+
+  void remember(shard& in, std::unique_ptr<node> made, std::unique_lock<spin_mutex>& lock) {
+    if (node* const old = in.find(made->hash, made->key)) in.remove(*old);
+    if (in.most_bytes == 0 || made->bytes <= in.most_bytes) {
+      while (in.clock.size() >= in.most || (in.most_bytes != 0 && in.bytes + made->bytes > in.most_bytes)) in.evict();
+      in.clock.push_back(made.get());
+      made->place = in.clock.size() - 1;
+      in.bytes += made->bytes;
+      std::atomic<node*>& bucket = in.bucket(made->hash);
+      made->next.store(bucket.load(std::memory_order_relaxed), std::memory_order_relaxed);
+      bucket.store(made.release(), std::memory_order_seq_cst);
+    }
+    free_unread(in, lock);
+  }
+
+  // Frees what no reader can have any more. The destructors of keys and values run without the lock.
+  void free_unread(shard& in, std::unique_lock<spin_mutex>& lock) {
+    if (in.unlinked.size() < unlinked_at_once) return;
+    std::vector<node*> gone;
+    gone.swap(in.unlinked);
+    lock.unlock();
+    const std::uint64_t ended = tarn::detail::end_node_epoch();
+    if (ended != 0 && tarn::detail::nobody_reads_before(ended)) {
+      for (node* each : gone) delete each;
+      lock.lock();
+      return;
+    }
+    lock.lock();
+    in.unlinked.insert(in.unlinked.end(), gone.begin(), gone.end());
+  }
+
+  std::optional<Value> ask(shard& in, std::uint64_t hash, const Key& key) {
+    std::unique_lock lock(in.mutex);
+    if (node* const found = in.find(hash, key)) {
+      if (!is_old(*found)) {  // somebody was quicker
+        std::optional<Value> answer = found->value;
+        lock.unlock();
+        stripe& mine = hits_[stripes - 1];
+        mine.hits.fetch_add(1, std::memory_order_relaxed);
+        if (!answer) mine.negative_hits.fetch_add(1, std::memory_order_relaxed);
+        return answer;
+      }
+      in.remove(*found);
+      ++in.counts.expirations;
+    }
+    for (const std::shared_ptr<flight>& each : in.flights) {
+      if (Equal()(each->key, key)) {
+        const std::shared_ptr<flight> other = each;
+        ++in.counts.shared_loads;
+        lock.unlock();
+        return wait_for(*other);
+      }
+    }
+    const auto mine = std::make_shared<flight>(key);
+    in.flights.push_back(mine);
+    ++in.counts.loads;
+    lock.unlock();
+
+    std::unique_ptr<node> made;
+    try {
+      mine->answer.emplace(load_(key));
+      made = make_node(hash, key, *mine->answer);
+    } catch (...) {
+      mine->failure = std::current_exception();
+    }
+    lock.lock();
+    std::erase(in.flights, mine);
+    if (made != nullptr) {
+      remember(in, std::move(made), lock);
+    } else {
+      ++in.counts.failures;
+    }
+    lock.unlock();
+    {
+      const std::lock_guard over(mine->mutex);
+      mine->is_over = true;
+    }
+    mine->landed.notify_all();
+    if (mine->failure) std::rethrow_exception(mine->failure);
+    return *mine->answer;
+  }
+
+  static std::optional<Value> wait_for(flight& other) {
+    if (other.by == std::this_thread::get_id()) throw std::logic_error("a memo's loader asks for its own key");
+    std::unique_lock lock(other.mutex);
+    other.landed.wait(lock, [&] { return other.is_over; });
+    if (other.failure) std::rethrow_exception(other.failure);
+    return *other.answer;
+  }
+
+  loader load_;
+  weigher weigh_;
+  memo_options options_;
+  std::vector<shard> shards_;
+  unsigned shift_;
+  std::array<stripe, stripes> hits_{};
+};
+
+}  // namespace tarn::io

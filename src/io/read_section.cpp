@@ -1,0 +1,84 @@
+#include <tarn/detail/read_section.hpp>
+
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "platform/platform.hpp"
+
+namespace tarn::detail {
+namespace {
+
+std::atomic<reader_of_nodes*> all_readers{nullptr};
+std::atomic<unsigned> readers_made{0};
+
+long membarrier(int command) noexcept { return ::syscall(SYS_membarrier, command, 0, 0); }
+
+bool has_barrier() noexcept {
+#if TARN_SMALL
+  return false;  // the other way gets its tests, too
+#else
+  return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+#endif
+}
+
+// Gives the place back when the thread ends.
+struct owner {
+  reader_of_nodes* place = nullptr;
+  ~owner() {
+    if (place == nullptr) return;
+    own_reader_of_nodes = nullptr;  // destructors that come later take a place again
+    // release: the next owner finds its counters as this one left them.
+    place->taken.store(false, std::memory_order_release);
+  }
+};
+thread_local owner this_thread;
+
+}  // namespace
+
+std::atomic<std::uint64_t> node_epoch{1};
+std::atomic<bool> node_barrier{has_barrier()};
+constinit thread_local reader_of_nodes* own_reader_of_nodes = nullptr;
+
+reader_of_nodes& new_reader_of_nodes() {
+  reader_of_nodes* place = all_readers.load(std::memory_order_acquire);
+  while (place != nullptr &&
+         (place->taken.load(std::memory_order_relaxed) || place->taken.exchange(true, std::memory_order_acquire))) {
+    place = place->next;
+  }
+  if (place == nullptr) {
+    place = new reader_of_nodes;  // kept for ever: a writer may look at it at any time
+    place->taken.store(true, std::memory_order_relaxed);
+    place->index = readers_made.fetch_add(1, std::memory_order_relaxed);
+    place->next = all_readers.load(std::memory_order_relaxed);
+    while (
+        !all_readers.compare_exchange_weak(place->next, place, std::memory_order_seq_cst, std::memory_order_relaxed)) {
+    }
+  }
+  this_thread.place = place;
+  own_reader_of_nodes = place;
+  return *place;
+}
+
+std::uint64_t end_node_epoch() noexcept {
+  const std::uint64_t ended = node_epoch.fetch_add(1, std::memory_order_seq_cst) + 1;
+  if (node_barrier.load(std::memory_order_relaxed) && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0) {
+    // Registered, it cannot fail; but a sandbox that came later can forbid it. Nothing is freed now. When the next
+    // epoch ends, what readers stored without a fence until now is long visible, and those to come have a fence.
+    node_barrier.store(false, std::memory_order_seq_cst);
+    return 0;
+  }
+  return ended;
+}
+
+bool nobody_reads_before(std::uint64_t epoch) noexcept {
+  for (reader_of_nodes* each = all_readers.load(std::memory_order_seq_cst); each != nullptr; each = each->next) {
+    const std::uint64_t reads = each->epoch.load(std::memory_order_seq_cst);
+    if (reads != 0 && reads < epoch) return false;
+  }
+  return true;
+}
+
+std::uint64_t memo_now_ms() noexcept { return platform::now_ms(); }
+
+}  // namespace tarn::detail

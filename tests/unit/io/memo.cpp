@@ -1,0 +1,260 @@
+#include <tarn/io/memo.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using tarn::io::memo;
+using tarn::io::memo_options;
+
+std::atomic<std::uint64_t> now{1000};
+std::uint64_t test_clock() noexcept { return now.load(); }
+
+std::string answer_to(int key) { return "the answer to the question with the number " + std::to_string(key); }
+
+TEST(memo, asks_once_and_remembers) {
+  int asked = 0;
+  memo<int, std::string> answers([&](const int& key) {
+    ++asked;
+    return answer_to(key);
+  });
+  for (int turn = 0; turn < 3; ++turn) {
+    for (int key = 0; key < 100; ++key) EXPECT_EQ(answers.get(key), answer_to(key));
+  }
+  EXPECT_EQ(asked, 100);
+  const auto seen = answers.statistics();
+  EXPECT_EQ(seen.hits, 200u);
+  EXPECT_EQ(seen.loads, 100u);
+  EXPECT_EQ(seen.entries, 100u);
+  EXPECT_EQ(seen.negative_hits + seen.failures + seen.shared_loads + seen.evictions + seen.expirations, 0u);
+}
+
+TEST(memo, remembers_that_there_is_none) {
+  int asked = 0;
+  memo<std::string, int> sizes([&](const std::string& key) {
+    ++asked;
+    return key.empty() ? std::nullopt : std::optional<int>(static_cast<int>(key.size()));
+  });
+  EXPECT_EQ(sizes.get("four"), 4);
+  EXPECT_EQ(sizes.get(""), std::nullopt);
+  EXPECT_EQ(sizes.get(""), std::nullopt);
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(sizes.statistics().negative_hits, 1u);
+}
+
+TEST(memo, answers_grow_old) {
+  int asked = 0;
+  memo<int, int> answers([&](const int& key) { return ++asked, key < 0 ? std::nullopt : std::optional(key); },
+                         {.live_ms = 100, .negative_live_ms = 10, .now_ms = test_clock});
+  now = 1000;
+  answers.get(1), answers.get(-1);
+  now = 1009;
+  answers.get(1), answers.get(-1);
+  EXPECT_EQ(asked, 2);
+  now = 1010;
+  EXPECT_EQ(answers.peek(-1), std::nullopt);
+  answers.get(1), answers.get(-1);
+  EXPECT_EQ(asked, 3);
+  now = 1100;
+  EXPECT_EQ(answers.get(1), 1);
+  EXPECT_EQ(asked, 4);
+  EXPECT_EQ(answers.statistics().expirations, 2u);
+  EXPECT_EQ(answers.statistics().entries, 2u);
+}
+
+TEST(memo, is_bounded_by_count_and_keeps_what_is_used) {
+  memo<int, int> answers([](const int& key) { return key; }, {.entries = 64, .shards = 1});
+  for (int key = 0; key < 10'000; ++key) {
+    answers.get(key);
+    for (int hot = 0; hot < 8; ++hot) answers.get(hot);
+    ASSERT_LE(answers.statistics().entries, 64u);
+  }
+  for (int hot = 0; hot < 8; ++hot) EXPECT_TRUE(answers.peek(hot)) << hot;
+  EXPECT_EQ(answers.statistics().loads, 10'000u) << "what is used was never asked for again";
+  EXPECT_EQ(answers.statistics().evictions, 10'000u - 64u);
+}
+
+TEST(memo, is_bounded_by_bytes) {
+  const auto weigh = [](const int&, const std::optional<std::string>& value) { return value->size(); };
+  memo<int, std::string> answers([](const int& key) { return std::string(static_cast<std::size_t>(key), 'x'); },
+                                 {.bytes = 10'000, .shards = 1}, weigh);
+  for (int turn = 0; turn < 500; ++turn) {
+    const int size = turn * 37 % 2000;
+    EXPECT_EQ(answers.get(size)->size(), static_cast<std::size_t>(size));
+    ASSERT_LE(answers.statistics().bytes, 10'000u);
+  }
+  EXPECT_GT(answers.statistics().evictions, 100u);
+  EXPECT_EQ(answers.get(20'000)->size(), 20'000u);
+  EXPECT_FALSE(answers.peek(20'000)) << "too large to be remembered";
+  EXPECT_GT(answers.statistics().entries, 0u) << "and nothing gave way to it";
+}
+
+TEST(memo, put_peek_forget_clear) {
+  memo<int, int> answers([](const int&) -> std::optional<int> { throw std::runtime_error("not to be asked"); });
+  EXPECT_EQ(answers.peek(1), std::nullopt);
+  answers.put(1, 10);
+  answers.put(2, std::nullopt);
+  EXPECT_EQ(answers.get(1), 10);
+  EXPECT_EQ(answers.get(2), std::nullopt);
+  ASSERT_TRUE(answers.peek(2)) << "it is known that there is none";
+  EXPECT_EQ(*answers.peek(2), std::nullopt);
+  answers.put(1, 11);
+  EXPECT_EQ(answers.get(1), 11);
+  EXPECT_EQ(answers.statistics().entries, 2u);
+  EXPECT_TRUE(answers.forget(1));
+  EXPECT_FALSE(answers.forget(1));
+  answers.clear();
+  EXPECT_EQ(answers.statistics().entries, 0u);
+  EXPECT_EQ(answers.statistics().bytes, 0u);
+  EXPECT_EQ(answers.peek(2), std::nullopt);
+}
+
+TEST(memo, a_hundred_threads_make_one_call) {
+  std::atomic<int> asked{0}, waiting{0};
+  memo<int, std::string> answers([&](const int& key) {
+    ++asked;
+    while (waiting < 100) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return answer_to(key);
+  });
+  std::vector<std::thread> threads;
+  std::atomic<int> right{0};
+  for (int thread = 0; thread < 100; ++thread) {
+    threads.emplace_back([&] {
+      ++waiting;
+      right += answers.get(42) == answer_to(42);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(right, 100);
+  const auto seen = answers.statistics();
+  EXPECT_EQ(seen.loads, 1u);
+  EXPECT_EQ(seen.shared_loads + seen.hits, 99u);
+}
+
+TEST(memo, other_keys_do_not_wait) {
+  memo<int, int> answers(
+      [&](const int& key) {
+        if (key == 0) {
+          int other = 0;  // asks by another thread, and in the same shard, while this question is open
+          std::thread([&] { other = *answers.get(1); }).join();
+          return other;
+        }
+        return key;
+      },
+      {.shards = 1});
+  EXPECT_EQ(answers.get(0), 1);
+}
+
+TEST(memo, what_a_loader_throws_everyone_gets_and_nobody_remembers) {
+  std::atomic<int> asked{0}, waiting{0};
+  memo<int, int> answers([&](const int& key) {
+    if (++asked > 1) return key;
+    while (waiting < 8) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    throw std::runtime_error("the network is down");
+  });
+  std::vector<std::thread> threads;
+  std::atomic<int> failed{0}, answered{0};
+  for (int thread = 0; thread < 8; ++thread) {
+    threads.emplace_back([&] {
+      ++waiting;
+      try {
+        answered += answers.get(7) == 7;
+      } catch (const std::runtime_error&) {
+        ++failed;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GE(failed, 1);
+  EXPECT_EQ(failed + answered, 8);
+  EXPECT_EQ(answers.get(7), 7) << "asked again";
+  EXPECT_EQ(answers.statistics().failures, 1u);
+}
+
+TEST(memo, a_loader_that_asks_for_its_own_key_is_told_so) {
+  memo<int, int>* self = nullptr;
+  memo<int, int> answers([&](const int& key) { return key < 10 ? *self->get(key + 1) + 1 : key; });
+  self = &answers;
+  EXPECT_EQ(answers.get(0), 20) << "other keys may be asked for";
+  memo<int, int> circle([&](const int& key) { return self->get(key); });
+  self = &circle;
+  EXPECT_THROW(circle.get(1), std::logic_error);
+}
+
+TEST(memo, values_that_cannot_be_assigned_and_memos_within_memos) {
+  struct fixed {
+    const int value;
+  };
+  memo<int, fixed> inner([](const int& key) { return std::optional<fixed>(fixed{key}); });
+  struct asks_when_copied {
+    memo<int, fixed>* from;
+    asks_when_copied(memo<int, fixed>* from_) : from(from_) {}
+    asks_when_copied(const asks_when_copied& other) : from(other.from) { from->get(3); }
+    asks_when_copied(asks_when_copied&&) = default;
+  };
+  memo<int, asks_when_copied> outer([&](const int&) { return std::optional<asks_when_copied>(&inner); });
+  for (int turn = 0; turn < 10; ++turn) EXPECT_EQ(outer.get(1)->from, &inner);
+  EXPECT_EQ(inner.get(3)->value, 3);
+}
+
+TEST(memo, threads_read_while_others_replace_and_evict) {
+  // Values that are freed under a reader would show here, and to the sanitizers.
+  memo<int, std::string> answers([](const int& key) { return answer_to(key); }, {.entries = 32, .shards = 2});
+  std::vector<std::thread> threads;
+  std::atomic<std::uint64_t> asked{0};
+  for (unsigned thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&, thread] {
+      std::uint64_t state = thread + 1;
+      for (int turn = 0; turn < 10'000; ++turn) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        const int key = static_cast<int>((state >> 33) % 60);
+        if (turn % 64 == 0) {
+          answers.forget(key);
+        } else if (turn % 50 == 0) {
+          answers.put(key, answer_to(key));
+        } else {
+          ++asked;
+          ASSERT_EQ(answers.get(key), answer_to(key));
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const auto seen = answers.statistics();
+  EXPECT_EQ(seen.hits + seen.loads + seen.shared_loads, asked) << "every get is counted, once";
+  EXPECT_LE(seen.entries, 32u);
+}
+
+TEST(memo, what_gave_way_is_freed) {
+  struct counted {
+    std::shared_ptr<int> alive;
+  };
+  const auto alive = std::make_shared<int>();
+  {
+    memo<int, counted> answers([&](const int&) { return counted{alive}; }, {.entries = 16, .shards = 1});
+    for (int key = 0; key < 10'000; ++key) {
+      answers.get(key);
+      ASSERT_LE(alive.use_count(), 16 + 32 + 4) << "entries, and those that wait to be freed";
+    }
+  }
+  EXPECT_EQ(alive.use_count(), 1);
+}
+
+TEST(memo, short_threads_hand_their_places_on) {
+  memo<int, int> answers([](const int& key) { return key; });
+  for (int thread = 0; thread < 200; ++thread) std::thread([&] { answers.get(1), answers.get(2); }).join();
+  EXPECT_EQ(answers.statistics().hits, 398u);
+}
+
+}  // namespace
