@@ -42,6 +42,13 @@ int with_a_pool_that_is_watched() {
   return one->value;
 }
 
+std::size_t with_a_report() {
+  tarn::pool<node> nodes;
+  tarn::pool<long> totals;
+  static_cast<void>(nodes.create(1));
+  return tarn::report({{"nodes", nodes.statistics()}, {"totals", totals.statistics()}}, tarn::report_form::json).size();
+}
+
 int with_a_heap_that_is_watched() {
   tarn::heap watched({.name = "watched", .sites = true});
   const std::pmr::string text("what is long enough to need memory of its own", &watched);
@@ -111,8 +118,8 @@ std::size_t with_an_owner() {
 }  // namespace
 
 int main() {
-  std::printf("%d %d %d %d %d %d %zu %zu %zu\n", with_a_pool(), with_a_pool_that_knows_its_size(),
+  std::printf("%d %d %d %d %d %d %zu %zu %zu %d\n", with_a_pool(), with_a_pool_that_knows_its_size(),
               with_a_pool_that_is_watched() + with_a_heap_that_is_watched(), with_a_shared_pool(),
               with_a_lock_free_pool(), with_a_lock(), with_an_arena({"one", "two", "three"}),
-              with_recycled_objects("to be\nor not to be"), with_an_owner());
+              with_recycled_objects("to be\nor not to be"), with_an_owner(), with_a_report() > 100);
 }

@@ -16,6 +16,7 @@
 #include <tarn/read_only.hpp>
 #include <tarn/recycle.hpp>
 #include <tarn/reloadable.hpp>
+#include <tarn/report.hpp>
 #include <tarn/shared.hpp>
 #include <tarn/shared_pool.hpp>
 #include <tarn/spin_mutex.hpp>

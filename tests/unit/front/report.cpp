@@ -1,0 +1,79 @@
+#include <tarn/report.hpp>
+
+#include <gmock/gmock.h>
+
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include <tarn/heap.hpp>
+#include <tarn/pool.hpp>
+
+namespace {
+
+using tarn::report;
+using tarn::report_form;
+using testing::HasSubstr;
+
+constexpr tarn::pool_statistics some = {
+    .in_use = 3, .peak_in_use = 10, .capacity = 16, .chunks = 2, .chunk_bytes = 900, .upstream_calls = 3};
+
+TEST(report, text_for_people) {
+  EXPECT_EQ(report({{"no\ndes", some}}),
+            "pool \"no\\x0ades\"\n"
+            "  in_use                              3\n"
+            "  peak_in_use                        10\n"
+            "  capacity                           16\n"
+            "  chunks                              2\n"
+            "  chunk_bytes                       900\n"
+            "  upstream_calls                      3\n"
+            "  next time: {.first_chunk = 10, .limit = 13}\n");
+}
+
+TEST(report, json_for_programs) {
+  const auto read = nlohmann::json::parse(report({{"a\"b", some}, {"", {}}}, report_form::json));
+  ASSERT_EQ(read.size(), 2u);
+  EXPECT_EQ(read[0]["pool"], "a\"b");
+  EXPECT_EQ(read[0]["capacity"], 16);
+  EXPECT_EQ(read[0]["advice"]["limit"], 13);
+  EXPECT_EQ(read[1]["advice"]["first_chunk"], 0);
+  EXPECT_EQ(nlohmann::json::parse(report(std::span<const tarn::named<tarn::pool_statistics>>(), report_form::json)),
+            nlohmann::json::array());
+}
+
+TEST(report, openmetrics_for_scrapers) {
+  const std::string text = report({{"one", some}, {"t\"wo\n", some}}, report_form::openmetrics);
+  EXPECT_THAT(text, HasSubstr("# TYPE tarn_pool_in_use gauge\n"
+                              "tarn_pool_in_use{pool=\"one\",row=\"0\"} 3\n"
+                              "tarn_pool_in_use{pool=\"t_wo_\",row=\"1\"} 3\n"
+                              "# TYPE tarn_pool_peak_in_use gauge\n"));
+  EXPECT_THAT(text, HasSubstr("# TYPE tarn_pool_upstream_calls counter\n"
+                              "tarn_pool_upstream_calls_total{pool=\"one\",row=\"0\"} 3\n"));
+  EXPECT_TRUE(text.ends_with("\n# EOF\n"));
+}
+
+TEST(report, of_heaps_and_arenas) {
+  tarn::heap lane({.name = "lane", .statistics = true});
+  static_cast<void>(lane.allocate(100));
+  EXPECT_THAT(report({{"lane", lane.statistics()}}), HasSubstr("  allocated_blocks                    1\n"));
+  tarn::arena request;
+  static_cast<void>(request.allocate(100));
+  const auto read = nlohmann::json::parse(report({{"request", request.statistics()}}, report_form::json));
+  EXPECT_EQ(read[0]["arena"], "request");
+  EXPECT_GE(read[0]["used_bytes"], 100);
+}
+
+TEST(report, advice_holds) {
+  tarn::pool<long> first;
+  for (int at = 0; at < 1000; ++at) {
+    static_cast<void>(first.allocate());
+  }
+  tarn::pool<long> second(tarn::advice_for(first.statistics()));
+  for (int at = 0; at < 1000; ++at) {
+    static_cast<void>(second.allocate());
+  }
+  EXPECT_GT(first.statistics().chunks, 1u);
+  EXPECT_EQ(second.statistics().chunks, 1u);
+}
+
+}  // namespace
