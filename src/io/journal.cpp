@@ -228,7 +228,7 @@ journal::lane& journal::state::enter() {
     for (std::size_t turn = 0; turn <= mask; ++turn) {
       lane& tried = lanes[(first + turn) & mask];
       // acquire: what the last one wrote into the lane is seen here. Otherwise two lines would begin at one place.
-      if (!tried.busy.load(std::memory_order_relaxed) && !tried.busy.exchange(true, std::memory_order_acquire)) {
+      if (!tried.busy.exchange(true, std::memory_order_acquire)) [[likely]] {
         return tried;
       }
     }

@@ -1,0 +1,221 @@
+// Counting a byte and reading lines: every rung of the ladder from a call for each byte to vectors over a mapping.
+#pragma once
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <tarn/io.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "settings.hpp"
+
+namespace bench_io {
+
+constexpr char letter = 'A';
+
+/// Lines of 20 to 140 letters, mean 80.
+inline std::string make_text(const std::string& path, std::size_t bytes) {
+  tarn::io::writer to(path);
+  std::uint64_t state = 1;
+  std::string line;
+  while (to.offset() < bytes) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    line.clear();
+    for (std::uint64_t left = 20 + (state >> 33) % 121, bits = state; left > 0; --left) {
+      bits = bits * 6364136223846793005u + 1442695040888963407u;
+      line += static_cast<char>((bits >> 40) % 32 == 0 ? letter : 'a' + (bits >> 33) % 26);
+    }
+    // The same thousand lines again and again: to make a gigabyte must not take longer than to read it.
+    for (int again = 0; again < 64; ++again) to.line(line);
+  }
+  to.close();
+  return path;
+}
+
+class mapping {
+ public:
+  mapping(const std::string& path, int flags = 0) {
+    const int file = open(path.c_str(), O_RDONLY);
+    bytes_ = static_cast<std::size_t>(lseek(file, 0, SEEK_END));
+    start_ = static_cast<const char*>(mmap(nullptr, bytes_, PROT_READ, MAP_SHARED | flags, file, 0));
+    close(file);
+  }
+  mapping(const mapping&) = delete;
+  ~mapping() { munmap(const_cast<char*>(start_), bytes_); }
+  std::string_view view() const { return {start_, bytes_}; }
+
+ private:
+  const char* start_;
+  std::size_t bytes_;
+};
+
+inline std::uint64_t count_read(int file, std::size_t buffer) {
+  const auto place = std::make_unique<char[]>(buffer);
+  std::uint64_t total = 0;
+  for (ssize_t got; (got = read(file, place.get(), buffer)) > 0;) {
+    total += tarn::io::count({place.get(), static_cast<std::size_t>(got)}, letter);
+  }
+  close(file);
+  return total;
+}
+
+inline group count_group(const settings& wanted, const folder& in) {
+  const std::string path = make_text(in.path("count"), wanted.count_bytes);
+  group all{"count-a: a letter in " + std::to_string(wanted.count_bytes) + " bytes, in page cache", "ms", 1e6, {}, {}};
+  const auto add = [&](std::string name, std::function<std::uint64_t()> run, bool is_slow = false) {
+    all.forms.push_back({std::move(name), [run] { return timed(run); }, true, is_slow});
+  };
+  add(
+      "fgetc",
+      [path] {
+        FILE* const from = fopen(path.c_str(), "r");
+        std::uint64_t total = 0;
+        for (int byte; (byte = fgetc(from)) != EOF;) total += byte == letter;
+        fclose(from);
+        return total;
+      },
+      true);
+  add(
+      "getc_unlocked",
+      [path] {
+        FILE* const from = fopen(path.c_str(), "r");
+        std::uint64_t total = 0;
+        for (int byte; (byte = getc_unlocked(from)) != EOF;) total += byte == letter;
+        fclose(from);
+        return total;
+      },
+      true);
+  add("mmap, std::count", [path] {
+    const mapping from(path);
+    return static_cast<std::uint64_t>(std::count(from.view().begin(), from.view().end(), letter));
+  });
+  for (const std::size_t kib : {4, 64, 256}) {
+    add(fmt::format("read {} KiB, vectors", kib),
+        [path, kib] { return count_read(open(path.c_str(), O_RDONLY), kib * 1024); });
+  }
+  add("mmap, vectors", [path] { return tarn::io::count(mapping(path).view(), letter); });
+  add("mmap MAP_POPULATE, vectors", [path] { return tarn::io::count(mapping(path, MAP_POPULATE).view(), letter); });
+  add("tarn count(reader)", [path] {
+    tarn::io::reader from(path);
+    return tarn::io::count(from, letter);
+  });
+  add("tarn count(mapped_file)", [path] { return tarn::io::count(tarn::io::mapped_file(path), letter); });
+  all.goals = {{"mapped_file over mmap and vectors", "tarn count(mapped_file)", "mmap, vectors", 1.15, true},
+               {"mapped_file over MAP_POPULATE and vectors", "tarn count(mapped_file)", "mmap MAP_POPULATE, vectors",
+                1.15, true},
+               {"reader over read of 64 KiB", "tarn count(reader)", "read 64 KiB, vectors", 1.15, true}};
+  return all;
+}
+
+/// The file through a pipe, written by a child; the reader's time only.
+template <class Read>
+outcome through_pipe(const std::string& path, Read read_all) {
+  int ends[2];
+  if (pipe(ends) != 0) return {};
+  const pid_t child = fork();
+  if (child == 0) {
+    close(ends[0]);
+    const mapping from(path);
+    std::string_view left = from.view();
+    while (!left.empty()) {
+      const ssize_t sent = write(ends[1], left.data(), std::min<std::size_t>(left.size(), 64 * 1024));
+      if (sent <= 0) _exit(1);
+      left.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    _exit(0);
+  }
+  close(ends[1]);
+  const outcome seen = timed([&] { return read_all(ends[0]); });
+  waitpid(child, nullptr, 0);
+  return seen;
+}
+
+inline group pipe_group(const settings& wanted, const folder& in) {
+  const std::string path = make_text(in.path("pipe"), wanted.count_bytes);
+  group all{"count-a from a pipe", "ms", 1e6, {}, {}};
+  all.forms.push_back({"read 64 KiB, vectors",
+                       [path] { return through_pipe(path, [](int file) { return count_read(file, 64 * 1024); }); }});
+  all.forms.push_back({"tarn count(reader)", [path] {
+                         return through_pipe(path, [](int file) {
+                           tarn::io::reader from(tarn::io::file::adopt(file, "pipe"));
+                           return tarn::io::count(from, letter);
+                         });
+                       }});
+  all.goals = {{"reader over read of 64 KiB", "tarn count(reader)", "read 64 KiB, vectors", 1.15, true}};
+  return all;
+}
+
+inline group lines_group(const settings& wanted, const folder& in) {
+  const std::string path = make_text(in.path("lines"), wanted.text_bytes);
+  group all{"lines of " + std::to_string(wanted.text_bytes) + " bytes, 80 each, in page cache", "ms", 1e6, {}, {}};
+  const auto add = [&](std::string name, std::function<std::uint64_t()> run) {
+    all.forms.push_back({std::move(name), [run] { return timed(run); }});
+  };
+  // What is done with a line: its length and its first byte.
+  const auto value = [](std::string_view line) { return line.size() * 256 + static_cast<unsigned char>(line[0]); };
+  add("std::getline", [=] {
+    std::ifstream from(path);
+    std::uint64_t sum = 0;
+    for (std::string line; std::getline(from, line);) sum += value(line);
+    return sum;
+  });
+  add("fgets", [=] {
+    FILE* const from = fopen(path.c_str(), "r");
+    std::uint64_t sum = 0;
+    for (char line[4096]; fgets(line, sizeof line, from) != nullptr;) sum += value({line, strlen(line) - 1});
+    fclose(from);
+    return sum;
+  });
+  add("getline(3)", [=] {
+    FILE* const from = fopen(path.c_str(), "r");
+    std::uint64_t sum = 0;
+    char* line = nullptr;
+    std::size_t room = 0;
+    for (ssize_t got; (got = getline(&line, &room, from)) > 0;) sum += value({line, static_cast<std::size_t>(got) - 1});
+    free(line);
+    fclose(from);
+    return sum;
+  });
+  add("mmap, memchr", [=] {
+    const mapping from(path);
+    std::uint64_t sum = 0;
+    const char *at = from.view().data(), *const end = at + from.view().size();
+    while (const void* const stop = memchr(at, '\n', static_cast<std::size_t>(end - at))) {
+      sum += value({at, static_cast<std::size_t>(static_cast<const char*>(stop) - at)});
+      at = static_cast<const char*>(stop) + 1;
+    }
+    return sum;
+  });
+  add("tarn reader.line()", [=] {
+    tarn::io::reader from(path);
+    std::uint64_t sum = 0;
+    while (const auto line = from.line()) sum += value(*line);
+    return sum;
+  });
+  add("tarn lines(reader)", [=] {
+    tarn::io::reader from(path);
+    std::uint64_t sum = 0;
+    for (const std::string_view line : tarn::io::lines(from)) sum += value(line);
+    return sum;
+  });
+  add("tarn lines(mapped_file)", [=] {
+    const tarn::io::mapped_file from(path);
+    std::uint64_t sum = 0;
+    for (const std::string_view line : tarn::io::lines(from)) sum += value(line);
+    return sum;
+  });
+  all.goals = {{"std::getline over lines(mapped_file)", "std::getline", "tarn lines(mapped_file)", 3, false},
+               {"std::getline over lines(reader)", "std::getline", "tarn lines(reader)", 3, false},
+               {"fgets over lines(reader)", "fgets", "tarn lines(reader)", 1, false},
+               {"getline(3) over reader.line()", "getline(3)", "tarn reader.line()", 1, false}};
+  return all;
+}
+
+}  // namespace bench_io

@@ -1,0 +1,163 @@
+// A line of a log, of about a hundred bytes: what it costs who writes it, and whether it survives.
+#pragma once
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <tarn/io.hpp>
+#include <tarn/io/format.hpp>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "settings.hpp"
+
+#if BENCH_SPDLOG
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/spdlog.h>
+#endif
+
+namespace bench_io {
+
+#define BENCH_LINE "12:00:00 INFO order {} of customer {} is {}, and the rest of this line is the same for all of them"
+#define BENCH_LINE_C \
+  "12:00:00 INFO order %zu of customer %zu is %s, and the rest of this line is the same for all of them\n"
+
+inline group log_group(const settings& wanted, const folder& in) {
+  group all{"a line of a log", "ns a line, by thread", 1, {}, {}};
+  const std::size_t lines = wanted.lines;
+  const double units = static_cast<double>(lines);
+  const std::string ready(100, 'x');
+  const auto add = [&](std::string name, std::function<outcome()> run) {
+    all.forms.push_back({std::move(name), std::move(run), false});
+  };
+  const auto fresh = [&in](const char* name) {
+    return open(in.path(name).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0666);
+  };
+
+  add("fmt + write(2)", [=] {
+    const int file = fresh("write");
+    const outcome seen = timed(
+        [&] {
+          char line[256];
+          std::uint64_t sum = 0;
+          for (std::size_t at = 0; at < lines; ++at) {
+            const auto made = fmt::format_to_n(line, sizeof line, BENCH_LINE "\n", at, at * 3, "paid");
+            sum += static_cast<std::uint64_t>(write(file, line, made.size));
+          }
+          return sum;
+        },
+        units);
+    close(file);
+    return seen;
+  });
+  add("write(2) of a ready line", [=] {
+    const int file = fresh("write");
+    const outcome seen = timed(
+        [&] {
+          std::uint64_t sum = 0;
+          for (std::size_t at = 0; at < lines; ++at)
+            sum += static_cast<std::uint64_t>(write(file, ready.data(), ready.size()));
+          return sum;
+        },
+        units);
+    close(file);
+    return seen;
+  });
+  add("fprintf (loses the last lines)", [=, &in] {
+    FILE* const file = fopen(in.path("stdio").c_str(), "w");
+    const outcome seen = timed(
+        [&] {
+          for (std::size_t at = 0; at < lines; ++at) fprintf(file, BENCH_LINE_C, at, at * 3, "paid");
+          return 0;
+        },
+        units);
+    fclose(file);
+    return seen;
+  });
+#if BENCH_SPDLOG
+  add("spdlog file sink (loses the last lines)", [=, &in] {
+    auto log = std::make_shared<spdlog::logger>(
+        "bench", std::make_shared<spdlog::sinks::basic_file_sink_mt>(in.path("spdlog"), true));
+    log->set_pattern("%v");
+    return timed(
+        [&] {
+          for (std::size_t at = 0; at < lines; ++at) log->info(BENCH_LINE, at, at * 3, "paid");
+          return 0;
+        },
+        units);
+  });
+#endif
+  add("tarn writer, formatted (loses the last lines)", [=, &in] {
+    tarn::io::writer to(in.path("writer"));
+    return timed(
+        [&] {
+          for (std::size_t at = 0; at < lines; ++at) tarn::io::print_line(to, BENCH_LINE, at, at * 3, "paid");
+          return 0;
+        },
+        units);
+  });
+  // The journals live as long as the bench: a round is not the first time around their file.
+  const auto journal =
+      std::make_shared<tarn::io::journal>(in.path("journal"), tarn::io::journal_options{.bytes = 16 << 20});
+  add("formatting alone, fmt", [=] {
+    return timed(
+        [&] {
+          char line[256];
+          std::uint64_t sum = 0;
+          for (std::size_t at = 0; at < lines; ++at) {
+            sum += fmt::format_to_n(line, sizeof line, BENCH_LINE, at, at * 3, "paid").size;
+            asm volatile("" : : "r"(line) : "memory");
+          }
+          return sum;
+        },
+        units);
+  });
+  add("tarn journal, formatted", [=] {
+    return timed(
+        [&] {
+          std::uint64_t sum = 0;
+          for (std::size_t at = 0; at < lines; ++at)
+            sum += tarn::io::print_line(*journal, BENCH_LINE, at, at * 3, "paid");
+          return sum;
+        },
+        units);
+  });
+  add("tarn journal, ready", [=] {
+    return timed(
+        [&] {
+          std::uint64_t sum = 0;
+          for (std::size_t at = 0; at < lines; ++at) sum += journal->append(ready);
+          return sum;
+        },
+        units);
+  });
+  add("tarn journal, ready, 2 threads", [=] {
+    return timed_threads(
+        2,
+        [&](unsigned) {
+          for (std::size_t at = 0; at < lines; ++at) journal->append(ready);
+        },
+        units);
+  });
+  add("tarn journal, formatted, 2 threads", [=] {
+    return timed_threads(
+        2,
+        [&](unsigned) {
+          for (std::size_t at = 0; at < lines; ++at) tarn::io::print_line(*journal, BENCH_LINE, at, at * 3, "paid");
+        },
+        units);
+  });
+  all.goals = {
+      {"fmt + write over a ready line", "fmt + write(2)", "tarn journal, ready", 8, false},
+      {"fmt + write over a formatted line", "fmt + write(2)", "tarn journal, formatted", 4, false},
+      {"two threads over one, ready", "tarn journal, ready, 2 threads", "tarn journal, ready", 1.5, true},
+      {"two threads over one, formatted", "tarn journal, formatted, 2 threads", "tarn journal, formatted", 1.5, true}};
+#if BENCH_SPDLOG
+  all.goals.push_back(
+      {"spdlog over a formatted line", "spdlog file sink (loses the last lines)", "tarn journal, formatted", 1, false});
+#endif
+  return all;
+}
+
+}  // namespace bench_io
