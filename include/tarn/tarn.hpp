@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tarn/allocator.hpp>
+#include <tarn/application.hpp>
 #include <tarn/arena.hpp>
 #include <tarn/arena_string.hpp>
 #include <tarn/deeply_const.hpp>
@@ -26,4 +27,5 @@
 #include <tarn/transient.hpp>
 #include <tarn/version.hpp>
 #include <tarn/with.hpp>
+#include <tarn/worker.hpp>
 #include <tarn/working.hpp>

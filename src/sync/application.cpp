@@ -1,0 +1,434 @@
+#include <tarn/application.hpp>
+
+#include <cxxabi.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <condition_variable>
+#include <csignal>
+#include <exception>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <tarn/working.hpp>
+
+#include "base/text.hpp"
+#include "platform/platform.hpp"
+#include "sync/worker.hpp"
+
+namespace tarn::detail {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+/// A descriptor that is closed.
+class owned_descriptor {
+ public:
+  explicit owned_descriptor(int opened) : number_(opened) {
+    if (opened < 0) {
+      throw std::system_error(errno, std::generic_category(), "tarn::application");
+    }
+  }
+  ~owned_descriptor() { close(number_); }
+  owned_descriptor(const owned_descriptor&) = delete;
+  owned_descriptor& operator=(const owned_descriptor&) = delete;
+  int number() const noexcept { return number_; }
+
+  /// Of an eventfd. Cannot fail but for a count that is full, and then it is readable anyway.
+  void signal() const noexcept {
+    const int saved = errno;
+    const std::uint64_t one = 1;
+    static_cast<void>(!write(number_, &one, sizeof one));
+    errno = saved;
+  }
+  void drain() const noexcept {
+    std::uint64_t count = 0;
+    static_cast<void>(!read(number_, &count, sizeof count));
+  }
+
+ private:
+  int number_;
+};
+
+/// Blocks the signals of an application and ignores SIGPIPE, until the end.
+class signals_taken {
+ public:
+  signals_taken() {
+    struct sigaction ignore = {};
+    ignore.sa_handler = SIG_IGN;
+    sigaction(SIGPIPE, &ignore, &pipe_before_);
+    pthread_sigmask(SIG_BLOCK, &ours(), &mask_before_);
+  }
+  ~signals_taken() {
+    pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+    sigaction(SIGPIPE, &pipe_before_, nullptr);
+  }
+  signals_taken(const signals_taken&) = delete;
+  signals_taken& operator=(const signals_taken&) = delete;
+
+  static const sigset_t& ours() {
+    static const sigset_t set = [] {
+      sigset_t all;
+      sigemptyset(&all);
+      for (const int each : {SIGHUP, SIGINT, SIGTERM}) {
+        sigaddset(&all, each);
+      }
+      return all;
+    }();
+    return set;
+  }
+
+ private:
+  sigset_t mask_before_;
+  struct sigaction pipe_before_ = {};
+};
+
+/// What an exception says. One that a cancelled thread unwinds with goes on.
+template <class Function>
+std::optional<std::string> what_it_throws(Function&& function) {
+  try {
+    function();
+    return std::nullopt;
+  } catch (const std::exception& thrown) {
+    return thrown.what();
+  } catch (abi::__forced_unwind&) {
+    throw;
+  } catch (...) {
+    return "an exception that is no std::exception";
+  }
+}
+
+}  // namespace
+
+class application_inside {
+ public:
+  explicit application_inside(const application_options& options)
+      : options_(options),
+        signals_(signalfd(-1, &signals_taken::ours(), SFD_NONBLOCK | SFD_CLOEXEC)),
+        wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+        stop_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
+
+  std::function<void()> initialise, reload, on_stop;
+  std::function<void(worker&)> work;
+
+  int run();
+  void ask_stop() noexcept {
+    stop_asked_.fetch_add(1, std::memory_order_relaxed);
+    wake_.signal();
+  }
+  void ask_reload() noexcept {
+    reload_asked_.store(true, std::memory_order_relaxed);
+    wake_.signal();
+  }
+
+ private:
+  enum class gate : std::uint8_t { shut, open, off };
+  using line = base::text_buffer<1024>;
+
+  // Everything that is said is one line on standard error.
+  line& begin(line& message) const noexcept {
+    message.append("tarn: application \"").escaped(options_.name).append("\": ");
+    return message;
+  }
+  static void end(line& message) noexcept { message.append('\n').write_to(2); }
+  void say(std::string_view words, std::string_view reason = {}) const noexcept {
+    line message;
+    begin(message).append(words).escaped(reason, 512);
+    end(message);
+  }
+
+  bool start();
+  void body(worker_inside& me);
+  bool work_until_the_end(worker_inside& me);
+  void take_requests(int timeout_ms);
+  void do_reload();
+  void next_stage();
+  [[noreturn]] void leave_without_workers();
+  int ms_to_deadline() const noexcept;
+  bool all_ended() const noexcept {
+    return std::all_of(workers_.begin(), workers_.end(),
+                       [](const auto& each) { return each->has_ended.load(std::memory_order_acquire); });
+  }
+  bool any_failed() const noexcept {
+    return std::any_of(workers_.begin(), workers_.end(),
+                       [](const auto& each) { return each->has_failed.load(std::memory_order_acquire); });
+  }
+  stop_stage stage() const noexcept { return stage_.load(std::memory_order_relaxed); }
+
+  application_options options_;
+  signals_taken taken_;
+  owned_descriptor signals_, wake_, stop_;
+  std::atomic<unsigned> stop_asked_{0};
+  std::atomic<bool> reload_asked_{false};
+  std::atomic<stop_stage> stage_{stop_stage::working};
+  clock::time_point deadline_;
+  bool has_run_ = false;
+
+  std::mutex mutex_;  // of the next five
+  std::condition_variable changed_;
+  gate gate_ = gate::shut;
+  unsigned ready_ = 0;
+  std::string why_not_;  // a worker could not start: its reason and number
+  unsigned who_not_ = 0;
+
+  std::vector<std::unique_ptr<worker_inside>> workers_;
+};
+
+int application_inside::run() {
+  if (std::exchange(has_run_, true)) {
+    throw std::logic_error("tarn::application: run() is for once");
+  }
+  if (initialise) {
+    if (const auto reason = what_it_throws(initialise)) {
+      say("not started: the initialiser threw: ", *reason);
+      return static_cast<int>(application_end::not_started);
+    }
+  }
+  take_requests(0);
+  if (stop_asked_.load(std::memory_order_relaxed) != 0) {
+    return static_cast<int>(application_end::stopped);
+  }
+  const working from_here_on;
+  if (!start()) {
+    return static_cast<int>(application_end::not_started);
+  }
+  for (;;) {
+    const bool is_late = stage() != stop_stage::working && clock::now() >= deadline_;
+    if (stop_asked_.exchange(0, std::memory_order_relaxed) != 0 || is_late ||
+        (any_failed() && stage() == stop_stage::working)) {
+      next_stage();
+    }
+    if (reload_asked_.exchange(false, std::memory_order_relaxed)) {
+      do_reload();
+    }
+    if (all_ended()) {
+      break;
+    }
+    take_requests(ms_to_deadline());
+  }
+  for (const auto& each : workers_) {
+    each->thread.join();
+  }
+  return static_cast<int>(any_failed() ? application_end::worker_failed : application_end::stopped);
+}
+
+// As poll wants it: -1 for ever.
+int application_inside::ms_to_deadline() const noexcept {
+  if (stage() == stop_stage::working) {
+    return -1;
+  }
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - clock::now());
+  return static_cast<int>(std::clamp<std::chrono::milliseconds::rep>(left.count(), 0, 1'000'000));
+}
+
+void application_inside::take_requests(int timeout_ms) {
+  pollfd both[] = {{signals_.number(), POLLIN, 0}, {wake_.number(), POLLIN, 0}};
+  poll(both, 2, timeout_ms);  // interrupted or not: what there is, is looked at
+  wake_.drain();
+  signalfd_siginfo seen;
+  while (read(signals_.number(), &seen, sizeof seen) == sizeof seen) {
+    if (seen.ssi_signo == SIGHUP) {
+      reload_asked_.store(true, std::memory_order_relaxed);
+    } else {
+      stop_asked_.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+}
+
+void application_inside::do_reload() {
+  if (stage() != stop_stage::working) {
+    say("no reload: it is stopping");
+  } else if (reload) {
+    if (const auto reason = what_it_throws(reload)) {
+      say("reload failed, all stays as it was: ", *reason);
+    }
+  }
+}
+
+void application_inside::next_stage() {
+  if (stage() == stop_stage::hurrying) {
+    if (clock::now() >= deadline_ && !all_ended()) {
+      leave_without_workers();
+    }
+    return;  // one signal more hurries nobody
+  }
+  const bool is_first = stage() == stop_stage::working;
+  // release: what led to the stop is seen by workers that see it.
+  stage_.store(is_first ? stop_stage::stopping : stop_stage::hurrying, std::memory_order_release);
+  deadline_ = clock::now() + (is_first ? options_.stop_after : options_.end_after);
+  stop_.signal();
+  for (const auto& each : workers_) {
+    each->shut_down_sockets();
+  }
+  if (is_first && on_stop) {
+    if (const auto reason = what_it_throws(on_stop)) {
+      say("on_stop threw: ", *reason);
+    }
+  }
+}
+
+void application_inside::leave_without_workers() {
+  for (const auto& each : workers_) {
+    if (!each->has_ended.load(std::memory_order_acquire)) {
+      line message;
+      begin(message).append("worker ").decimal(each->number).append(", thread ");
+      message.decimal(each->thread_number.load(std::memory_order_relaxed)).append(", did not stop");
+      if (const char* const doing = each->doing.load(std::memory_order_acquire)) {
+        message.append(": ").escaped(doing, 256);
+      }
+      end(message);
+    }
+  }
+  _exit(static_cast<int>(application_end::without_workers));
+}
+
+// All or none: each thread says that it is ready, heap and all, and waits for the others.
+bool application_inside::start() {
+  std::string reason;
+  unsigned failed_number = 0;
+  try {
+    for (unsigned number = 0; number < options_.workers; ++number) {
+      workers_.push_back(std::make_unique<worker_inside>(number, stage_, stop_.number()));
+      worker_inside& made = *workers_.back();
+      made.thread = std::thread([this, &made] { body(made); });
+    }
+  } catch (const std::exception& failed) {
+    reason = failed.what();
+    failed_number = static_cast<unsigned>(workers_.size()) - 1;
+  }
+  {
+    std::unique_lock hold(mutex_);
+    changed_.wait(hold, [&] { return !reason.empty() || !why_not_.empty() || ready_ == options_.workers; });
+    if (reason.empty()) {
+      reason = why_not_;
+      failed_number = who_not_;
+    }
+    gate_ = reason.empty() ? gate::open : gate::off;
+  }
+  changed_.notify_all();
+  if (reason.empty()) {
+    return true;
+  }
+  for (const auto& each : workers_) {
+    if (each->thread.joinable()) {
+      each->thread.join();
+    }
+  }
+  line message;
+  begin(message).append("not started: worker ").decimal(failed_number).append(" of ");
+  message.decimal(options_.workers).append(": ").escaped(reason, 512);
+  end(message);
+  workers_.clear();
+  return false;
+}
+
+void application_inside::body(worker_inside& me) {
+  base::text_buffer<16> name;  // the kernel keeps 15 bytes
+  base::text_buffer<12> number;
+  number.append('-').decimal(me.number);
+  const std::string_view whole = options_.name;
+  name.append(whole.substr(0, 15 - number.view().size())).append(number.view()).append('\0');
+  pthread_setname_np(pthread_self(), name.view().data());
+  me.thread_number.store(platform::thread_number(), std::memory_order_relaxed);
+
+  std::optional<tarn::heap> heap;
+  std::optional<scoped_current> current;
+  const auto reason = what_it_throws([&] {
+    if (options_.own_heaps) {
+      heap_options wanted = options_.heap;
+      wanted.name = name.view().data();
+      heap.emplace(wanted);
+    }
+  });
+  {
+    std::unique_lock hold(mutex_);
+    ++ready_;
+    if (reason) {
+      why_not_ = *reason;
+      who_not_ = me.number;
+    }
+    changed_.notify_all();
+    changed_.wait(hold, [&] { return gate_ != gate::shut; });
+    if (gate_ == gate::off) {
+      return;
+    }
+  }
+  struct at_end {
+    application_inside& of;
+    worker_inside& me;
+    bool failed = true;
+    ~at_end() {
+      me.has_failed.store(failed, std::memory_order_release);
+      me.has_ended.store(true, std::memory_order_release);
+      of.wake_.signal();
+    }
+  } last{*this, me};
+  if (heap) {
+    current.emplace(*heap);
+  }
+  last.failed = !work_until_the_end(me);
+  current.reset();
+  heap.reset();  // before it is said to have ended
+}
+
+// False when it threw once too often.
+bool application_inside::work_until_the_end(worker_inside& me) {
+  worker handle(me);
+  for (unsigned restarts = 0;; ++restarts) {
+    const auto reason = what_it_throws([&] { work ? work(handle) : void(); });
+    if (!reason) {
+      return true;
+    }
+    const bool again = restarts < options_.restarts && !handle.stopping();
+    line message;
+    begin(message).append("worker ").decimal(me.number).append(" threw");
+    message.append(again ? ", and starts again: " : ": ").escaped(*reason, 512);
+    end(message);
+    if (!again) {
+      return false;
+    }
+    pollfd stop{me.stop_descriptor, POLLIN, 0};
+    poll(&stop, 1, static_cast<int>(10u << std::min(restarts, 7u)));  // 10 ms, 20 ms … 1.28 s
+    if (handle.stopping()) {
+      return true;  // what it threw was said
+    }
+  }
+}
+
+}  // namespace tarn::detail
+
+namespace tarn {
+
+application::application(const application_options& options)
+    : inside_(std::make_unique<detail::application_inside>(options)) {}
+application::~application() = default;
+
+application& application::on_initialise(std::function<void()> what) {
+  inside_->initialise = std::move(what);
+  return *this;
+}
+application& application::on_work(std::function<void(worker&)> what) {
+  inside_->work = std::move(what);
+  return *this;
+}
+application& application::on_reload(std::function<void()> what) {
+  inside_->reload = std::move(what);
+  return *this;
+}
+application& application::on_stop(std::function<void()> what) {
+  inside_->on_stop = std::move(what);
+  return *this;
+}
+
+int application::run() { return inside_->run(); }
+void application::stop() noexcept { inside_->ask_stop(); }
+void application::reload() noexcept { inside_->ask_reload(); }
+
+}  // namespace tarn

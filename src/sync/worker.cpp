@@ -1,0 +1,45 @@
+#include "sync/worker.hpp"
+
+#include <sys/socket.h>
+
+namespace tarn {
+namespace {
+
+bool is_time(wake when, detail::stop_stage stage) noexcept {
+  return stage == detail::stop_stage::hurrying || (stage == detail::stop_stage::stopping && when == wake::at_stop);
+}
+
+}  // namespace
+
+unsigned worker::number() const noexcept { return inside_.number; }
+bool worker::stopping() const noexcept {
+  return inside_.stage.load(std::memory_order_acquire) != detail::stop_stage::working;
+}
+int worker::stop_descriptor() const noexcept { return inside_.stop_descriptor; }
+void worker::now_doing(const char* what) noexcept { inside_.doing.store(what, std::memory_order_release); }
+
+// The stage is read under the mutex, and the one who changed it takes the mutex afterwards: either it finds the socket
+// in the list, or the stage is seen here.
+watched_socket::watched_socket(worker& by, int socket, wake when) : by_(by), socket_(socket) {
+  const std::lock_guard hold(by.inside_.mutex);
+  by.inside_.sockets.push_back({socket, when});
+  if (is_time(when, by.inside_.stage.load(std::memory_order_acquire))) {
+    shutdown(socket, SHUT_RDWR);
+  }
+}
+
+watched_socket::~watched_socket() {
+  const std::lock_guard hold(by_.inside_.mutex);
+  std::erase_if(by_.inside_.sockets, [this](const auto& each) { return each.socket == socket_; });
+}
+
+void detail::worker_inside::shut_down_sockets() noexcept {
+  const std::lock_guard hold(mutex);
+  for (const watched& each : sockets) {
+    if (is_time(each.when, stage.load(std::memory_order_acquire))) {
+      shutdown(each.socket, SHUT_RDWR);
+    }
+  }
+}
+
+}  // namespace tarn

@@ -1,0 +1,494 @@
+// The life cycle of an application and its corner cases, one by one, each in a child process: what runs when, what is
+// said, and how the process ends.
+#include <tarn/application.hpp>
+
+#include <gtest/gtest.h>
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include <tarn/owned.hpp>
+#include <tarn/read_only.hpp>
+#include <tarn/reloadable.hpp>
+#include <tarn/shared.hpp>
+
+#include "support/child.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using support::ending;
+using support::in_child;
+using tarn::application;
+using tarn::application_options;
+using tarn::wake;
+using tarn::watched_socket;
+using tarn::worker;
+
+void signal_myself(int which) { kill(getpid(), which); }
+void wait_for_the_stop(worker& me) {
+  pollfd stop{me.stop_descriptor(), POLLIN, 0};
+  while (!me.stopping()) {
+    poll(&stop, 1, -1);
+  }
+}
+template <class Condition>
+void wait_until(Condition condition) {
+  while (!condition()) {
+    std::this_thread::sleep_for(1ms);
+  }
+}
+ending said(int status, const std::string& lines) {
+  std::string error;
+  for (std::size_t at = 0; at < lines.size();) {
+    const std::size_t end = lines.find('\n', at);
+    error += "tarn: application \"test\": " + lines.substr(at, end - at) + "\n";
+    at = end + 1;
+  }
+  return {.signal = 0, .status = status, .error = error};
+}
+ending quiet(int status) { return {.signal = 0, .status = status, .error = ""}; }
+
+application_options options(unsigned workers) { return {.name = "test", .workers = workers}; }
+
+TEST(application, runs_from_the_initialiser_to_the_stop) {
+  EXPECT_EQ(in_child([] {
+              application app(options(3));
+              std::atomic<int> ready{0}, numbers{0}, stopped{0};
+              const auto main_thread = std::this_thread::get_id();
+              bool initialised = false, on_stop = false;
+              app.on_initialise([&] { initialised = std::this_thread::get_id() == main_thread; });
+              app.on_work([&](worker& me) {
+                numbers += 1 << me.number();
+                if (++ready == 3) {
+                  signal_myself(SIGTERM);
+                }
+                wait_for_the_stop(me);
+                ++stopped;
+              });
+              app.on_stop([&] { on_stop = std::this_thread::get_id() == main_thread; });
+              const int result = app.run();
+              return result == 0 && initialised && on_stop && numbers == 7 && stopped == 3 ? 0 : 100;
+            }),
+            quiet(0));
+}
+
+TEST(application, names_its_threads) {
+  EXPECT_EQ(in_child([] {
+              application app({.name = "a-long-name-for-a-thread", .workers = 11});
+              std::atomic<bool> good{false};
+              app.on_work([&](worker& me) {
+                char name[16];
+                pthread_getname_np(pthread_self(), name, sizeof name);
+                if (me.number() == 10) {
+                  good = std::string(name) == "a-long-name--10";
+                }
+              });
+              return app.run() == 0 && good ? 0 : 100;
+            }),
+            quiet(0));
+}
+
+// --- The initialiser ------------------------------------------------------------------------------------------------
+
+TEST(application, an_initialiser_that_throws) {
+  const auto run = [](auto initialise) {
+    return in_child([initialise] {
+      application app(options(1));
+      app.on_initialise(initialise);
+      app.on_work([](worker&) { _exit(100); });
+      return app.run();
+    });
+  };
+  EXPECT_EQ(run([] { throw std::runtime_error("no file"); }), said(1, "not started: the initialiser threw: no file\n"));
+  EXPECT_EQ(run([] { throw 7; }),
+            said(1, "not started: the initialiser threw: an exception that is no std::exception\n"));
+}
+
+TEST(application, a_stop_before_the_workers) {
+  EXPECT_EQ(in_child([] {
+              application app(options(1));
+              app.on_initialise([] { signal_myself(SIGTERM); });
+              app.on_work([](worker&) { _exit(100); });
+              return app.run();
+            }),
+            quiet(0));
+}
+
+TEST(application, a_worker_without_memory_for_its_heap) {
+  EXPECT_EQ(in_child([] {
+              application_options wanted = options(1);
+              wanted.own_heaps = true;
+              wanted.heap = {.initial = std::size_t{1} << 50};
+              application app(wanted);
+              app.on_work([](worker&) { _exit(100); });
+              return app.run();
+            }),
+            said(1, "not started: worker 0 of 1: std::bad_alloc\n"));
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they need more address space than there is here
+TEST(application, a_worker_without_a_thread) {
+  const ending seen = in_child([] {
+    application app(options(10'000));
+    app.on_work([](worker&) { _exit(100); });
+    const rlimit little{1 << 30, 1 << 30};
+    setrlimit(RLIMIT_AS, &little);
+    return app.run();
+  });
+  EXPECT_EQ(seen.status, 1);
+  EXPECT_NE(seen.error.find(" of 10000: Resource temporarily unavailable\n"), std::string::npos) << seen;
+}
+#endif
+
+TEST(application, runs_once) {
+  EXPECT_EQ(in_child([] {
+              application app(options(0));
+              const int first = app.run();
+              try {
+                return app.run() + 100;
+              } catch (const std::logic_error&) {
+                return first;
+              }
+            }),
+            quiet(0));
+}
+
+// --- Workers --------------------------------------------------------------------------------------------------------
+
+TEST(application, workers_that_return) {
+  EXPECT_EQ(in_child([] {
+              application app(options(2));
+              std::atomic<int> done{0};
+              app.on_work([&](worker& me) {
+                if (me.number() == 1) {
+                  wait_until([&] { return done == 1; });  // the others go on
+                }
+                ++done;
+              });
+              return app.run() == 0 && done == 2 ? 0 : 100;
+            }),
+            quiet(0));
+}
+
+TEST(application, a_worker_that_throws_stops_the_others) {
+  EXPECT_EQ(in_child([] {
+              application app(options(2));
+              app.on_work([](worker& me) {
+                if (me.number() == 1) {
+                  throw std::runtime_error("broken");
+                }
+                wait_for_the_stop(me);
+              });
+              return app.run();
+            }),
+            said(2, "worker 1 threw: broken\n"));
+}
+
+TEST(application, a_worker_that_throws_starts_again) {
+  EXPECT_EQ(in_child([] {
+              application_options wanted = options(1);
+              wanted.restarts = 2;
+              application app(wanted);
+              int runs = 0;
+              app.on_work([&](worker&) {
+                if (++runs < 3) {
+                  throw std::runtime_error("run " + std::to_string(runs));
+                }
+              });
+              return app.run();
+            }),
+            said(0, "worker 0 threw, and starts again: run 1\nworker 0 threw, and starts again: run 2\n"));
+  EXPECT_EQ(in_child([] {
+              application_options wanted = options(1);
+              wanted.restarts = 1;
+              application app(wanted);
+              app.on_work([&](worker&) { throw std::runtime_error("always"); });
+              return app.run();
+            }),
+            said(2, "worker 0 threw, and starts again: always\nworker 0 threw: always\n"));
+}
+
+TEST(application, workers_have_heaps_of_their_own) {
+  EXPECT_EQ(in_child([] {
+              application_options wanted = options(2);
+              wanted.own_heaps = true;
+              wanted.heap = {.initial = 1 << 20, .limit = 4 << 20};
+              application app(wanted);
+              std::atomic<int> good{0};
+              app.on_work([&](worker&) {
+                void* const block = tarn::current().allocate(1);
+                good += &tarn::current() != &tarn::global() && tarn::owner_of(block) == &tarn::current();
+                tarn::current().deallocate(block, 1);
+              });
+              return app.run() == 0 && good == 2 ? 0 : 100;
+            }),
+            quiet(0));
+}
+
+// --- Reload ---------------------------------------------------------------------------------------------------------
+
+TEST(application, reloads_while_workers_work) {
+  EXPECT_EQ(in_child([] {
+              application app(options(2));
+              tarn::reloadable<int> version(1);
+              app.on_reload([&] { version.publish(version.with([](int v) { return v; }) + 1); });
+              app.on_work([&](worker& me) {
+                if (me.number() == 0) {
+                  signal_myself(SIGHUP);
+                  wait_until([&] { return version.version_number() == 2; });
+                  app.reload();  // the same without a signal
+                  wait_until([&] { return version.version_number() == 3; });
+                  app.stop();
+                }
+                wait_for_the_stop(me);
+              });
+              return app.run();
+            }),
+            quiet(0));
+}
+
+TEST(application, requests_during_a_reload_are_one_more) {
+  EXPECT_EQ(in_child([] {
+              application app(options(1));
+              std::atomic<int> reloads{0};
+              std::atomic<bool> asked{false};
+              app.on_reload([&] {
+                ++reloads;
+                wait_until([&] { return asked.load(); });
+              });
+              app.on_work([&](worker& me) {
+                app.reload();
+                wait_until([&] { return reloads == 1; });
+                for (int count = 0; count < 10; ++count) {
+                  signal_myself(SIGHUP);
+                }
+                asked = true;
+                wait_until([&] { return reloads == 2; });
+                app.stop();
+                wait_for_the_stop(me);
+              });
+              return app.run() == 0 && reloads == 2 ? 0 : 100;
+            }),
+            quiet(0));
+}
+
+TEST(application, a_reload_that_fails_changes_nothing) {
+  EXPECT_EQ(in_child([] {
+              application app(options(1));
+              std::atomic<int> reloads{0};
+              app.on_reload([&] {
+                ++reloads;
+                throw std::runtime_error("line 3: no number");
+              });
+              app.on_work([&](worker& me) {
+                app.reload();
+                wait_until([&] { return reloads == 1; });
+                if (!me.stopping()) {
+                  app.stop();
+                }
+                wait_for_the_stop(me);
+              });
+              return app.run();
+            }),
+            said(0, "reload failed, all stays as it was: line 3: no number\n"));
+}
+
+TEST(application, a_reload_asked_for_in_the_initialiser_is_not_lost) {
+  EXPECT_EQ(in_child([] {
+              application app(options(1));
+              std::atomic<int> reloads{0};
+              app.on_initialise([] { signal_myself(SIGHUP); });
+              app.on_reload([&] { ++reloads; });
+              app.on_work([&](worker&) { wait_until([&] { return reloads == 1; }); });
+              return app.run();
+            }),
+            quiet(0));
+}
+
+TEST(application, no_reload_while_it_stops) {
+  EXPECT_EQ(in_child([] {
+              application app(options(1));
+              app.on_reload([] { _exit(100); });
+              app.on_stop([&] { app.reload(); });
+              app.on_work([&](worker& me) {
+                app.stop();
+                wait_for_the_stop(me);
+                std::this_thread::sleep_for(20ms);
+              });
+              return app.run();
+            }),
+            said(0, "no reload: it is stopping\n"));
+}
+
+TEST(application, what_is_read_only_is_not_built_by_a_reload) {
+  const ending seen = in_child([] {
+    application app(options(1));
+    static tarn::read_only<int> number;
+    app.on_initialise([&] { number.build(1); });
+    app.on_reload([&] {
+      static tarn::read_only<int> late;
+      late.build(2);
+    });
+    app.on_work([&](worker& me) {
+      app.reload();
+      wait_for_the_stop(me);
+    });
+    return app.run();
+  });
+  EXPECT_EQ(seen.signal, SIGABRT);
+  EXPECT_NE(seen.error.find("while workers run"), std::string::npos) << seen;
+}
+
+// --- Stop -----------------------------------------------------------------------------------------------------------
+
+/// Both ends of a connection; the worker reads from the first one, and nobody writes.
+struct connection {
+  connection() { static_cast<void>(!socketpair(AF_UNIX, SOCK_STREAM, 0, ends)); }
+  ~connection() { close(ends[0]), close(ends[1]); }
+  ssize_t wait() const {
+    char byte;
+    return recv(ends[0], &byte, 1, 0);
+  }
+  int ends[2];
+};
+
+TEST(application, a_stop_ends_waits_on_sockets) {
+  EXPECT_EQ(in_child([] {
+              application app(options(2));
+              std::atomic<int> good{0};
+              app.on_work([&](worker& me) {
+                const connection peer;
+                const watched_socket watch(me, peer.ends[0], wake::at_stop);
+                if (me.number() == 0) {
+                  app.stop();
+                  wait_for_the_stop(me);  // a stop that came before the wait is not missed
+                }
+                good += peer.wait() == 0;
+              });
+              return app.run() == 0 && good == 2 ? 0 : 100;
+            }),
+            quiet(0));
+}
+
+TEST(application, a_socket_that_is_watched_after_the_stop_is_shut_down_at_once) {
+  EXPECT_EQ(in_child([] {
+              application app(options(1));
+              app.on_work([&](worker& me) {
+                app.stop();
+                wait_for_the_stop(me);
+                const connection peer;
+                const watched_socket watch(me, peer.ends[0], wake::at_stop);
+                peer.wait();
+              });
+              return app.run();
+            }),
+            quiet(0));
+}
+
+TEST(application, requests_in_flight_have_until_the_deadline) {
+  EXPECT_EQ(in_child([] {
+              application_options wanted = options(1);
+              wanted.stop_after = 30ms;
+              application app(wanted);
+              std::chrono::steady_clock::duration waited{};
+              app.on_work([&](worker& me) {
+                const connection peer;
+                const watched_socket watch(me, peer.ends[0], wake::at_deadline);
+                const auto start = std::chrono::steady_clock::now();
+                app.stop();
+                peer.wait();
+                waited = std::chrono::steady_clock::now() - start;
+              });
+              return app.run() == 0 && waited >= 29ms ? 0 : 100;
+            }),
+            quiet(0));
+}
+
+TEST(application, a_second_signal_is_the_deadline) {
+  EXPECT_EQ(in_child([] {
+              application app(options(1));  // 10 s
+              app.on_work([&](worker& me) {
+                const connection peer;
+                const watched_socket watch(me, peer.ends[0], wake::at_deadline);
+                signal_myself(SIGTERM);
+                wait_for_the_stop(me);
+                signal_myself(SIGINT);
+                peer.wait();
+              });
+              return app.run();
+            }),
+            quiet(0));
+}
+
+TEST(application, a_worker_that_does_not_stop_is_named) {
+  const ending seen = in_child([] {
+    application_options wanted = options(2);
+    wanted.stop_after = 1ms;
+    wanted.end_after = 20ms;
+    static application app(wanted);  // its destructor does not run
+    app.on_work([&](worker& me) {
+      me.now_doing("GET /slow");
+      app.stop();
+      if (me.number() == 1) {
+        pause();
+      }
+    });
+    return app.run() + 100;
+  });
+  EXPECT_EQ(seen.status, 3);
+  const std::string start = "tarn: application \"test\": worker 1, thread ";
+  EXPECT_EQ(seen.error.substr(0, start.size()), start);
+  EXPECT_NE(seen.error.find(", did not stop: GET /slow\n"), std::string::npos) << seen;
+}
+
+TEST(application, on_stop_wakes_those_who_wait_for_data) {
+  EXPECT_EQ(in_child([] {
+              struct queue {
+                bool closed = false;
+              };
+              application app(options(2));
+              tarn::shared<queue> jobs;
+              app.on_stop([&] { jobs.with([](queue& q) { q.closed = true; }); });
+              app.on_work([&](worker&) {
+                app.stop();
+                jobs.with_when([](const queue& q) { return q.closed; }, [](queue&) {});
+              });
+              return app.run();
+            }),
+            quiet(0));
+}
+
+// --- Signals --------------------------------------------------------------------------------------------------------
+
+TEST(application, takes_its_signals_and_gives_them_back) {
+  EXPECT_EQ(in_child([] {
+              sigset_t before, during, after;
+              pthread_sigmask(SIG_BLOCK, nullptr, &before);
+              struct sigaction pipe_during, pipe_after;
+              {
+                application app(options(0));
+                pthread_sigmask(SIG_BLOCK, nullptr, &during);
+                sigaction(SIGPIPE, nullptr, &pipe_during);
+              }
+              pthread_sigmask(SIG_BLOCK, nullptr, &after);
+              sigaction(SIGPIPE, nullptr, &pipe_after);
+              bool good = pipe_during.sa_handler == SIG_IGN && pipe_after.sa_handler == SIG_DFL;
+              for (const int each : {SIGHUP, SIGINT, SIGTERM}) {
+                good &= sigismember(&during, each) == 1 && sigismember(&before, each) == sigismember(&after, each);
+              }
+              return good ? 0 : 100;
+            }),
+            quiet(0));
+}
+
+}  // namespace
