@@ -137,6 +137,20 @@ void expect_poisoned_when_free(const tarn::pool_options& options) {
   }
 }
 
+TEST(poisoned_pools_death, a_use_after_free_is_reported_by_the_sanitizer) {
+  tarn::pool<wide> nodes;
+  tarn::shared_pool<wide> shared;
+  tarn::lock_free_pool<wide> freely;
+  const auto read_after_free = [](auto& from) {
+    auto* const block = static_cast<volatile char*>(from.allocate());
+    from.deallocate(const_cast<char*>(block));
+    static_cast<void>(block[7]);
+  };
+  EXPECT_DEATH(read_after_free(nodes), "use-after-poison");
+  EXPECT_DEATH(read_after_free(shared), "use-after-poison");
+  EXPECT_DEATH(read_after_free(freely), "use-after-poison");
+}
+
 TEST(poisoned_pools, free_blocks_are_poisoned) {
   for (const bool guard : {false, true}) {
     expect_poisoned_when_free<tarn::pool<wide>>({.guard = guard});
