@@ -99,6 +99,15 @@ class Pools(unittest.TestCase):
         self.assertEqual([line.split()[0] for line in self.lines([], {"heap-pmr": 26.0})], ["MISSED"])
         self.assertEqual(self.lines([], {}), [])
 
+    def test_threads_that_did_not_meet_decide_nothing(self):
+        rows = [row("pair-64-2t", peer=4.0, glibc=6.0, shared=1.0)]
+        rows[0].threads = 2
+        columns = [*self.COLUMNS, Column("shared", ("p",), family="shared")]
+        self.assertEqual(len(pools.goals(rows, columns)), 1)
+        measure.Samples.is_busy = True
+        self.addCleanup(setattr, measure.Samples, "is_busy", False)
+        self.assertEqual(pools.goals(rows, columns), [])
+
     def test_a_table_for_each_family(self):
         rows = [row("pair-64", glibc=5.0, pool=1.0, list=1.0), row("drop-200", glibc=9.0, arena=1.0, bump=1.0)]
         shown = pools.report(rows, self.COLUMNS, {}, 1, "median", {"pool": 13.0})

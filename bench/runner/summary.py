@@ -52,13 +52,18 @@ def means_over_glibc(rows, columns, value):
             for name in columns if name != "glibc"} if counted else {}
 
 
-def handoff_without_queue(rows):
-    """ns of the handoff rows less those of the queue alone, by row and column. The queue alone allocates nothing, so
-    that its columns are measurements of one thing: their median."""
+def queue_alone(rows):
+    """ns of the queue alone, or None. It allocates nothing, so that its columns are measurements of one thing: their
+    median."""
     queue = next((row for row in rows if row.name == "queue-alone"), None)
-    if queue is None:
+    return statistics.median(samples.value for samples in queue.results.values()) if queue else None
+
+
+def handoff_without_queue(rows):
+    """ns of the handoff rows less those of the queue alone, by row and column."""
+    alone = queue_alone(rows)
+    if alone is None:
         return {}
-    alone = statistics.median(samples.value for samples in queue.results.values())
     net = {}
     for row in rows:
         if row.name.startswith("handoff"):
