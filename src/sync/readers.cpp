@@ -117,13 +117,13 @@ struct ending : detail::thread_end_task {
 };
 constinit thread_local ending duty{{nullptr, ending::end}};
 
-/// Gives the thread its block, if it may still have one.
+/// Gives the thread its block, if it may still have one. Throws std::bad_alloc.
 void sit_down() {
-  if (!detail::at_thread_end(duty)) {
-    return;
-  }
   own_block = &take_block(block_state::owned);
-  if (kind == barrier::works) {
+  if (!detail::at_thread_end(duty)) {
+    own_block->state.store(block_state::left, std::memory_order_release);
+    own_block = nullptr;
+  } else if (kind == barrier::works) {
     own_places = own_block->places;
   }
 }

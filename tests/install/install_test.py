@@ -74,6 +74,7 @@ class Install(unittest.TestCase):
         build, _ = self.configure("upper")
         run("cmake", "--build", build)
         self.assertEqual(run(build / "heap"), "ok\n")
+        self.assertEqual(run(build / "sync"), "ok\n")
         self.assertEqual(run(build / "heap_c"), "ok\n")
         self.assertEqual(run(build / "io"), "ok\n")
         self.assertEqual(run(build / "drop_in"), "libtarn-malloc.so\nlibtarn-malloc.so\n")

@@ -29,7 +29,7 @@ using current_version = std::atomic<version_base*>;
 
 /// Where a reader names the version that it reads; null: none. Written by its thread, emptied by any.
 using reader_place = std::atomic<const version_base*>;
-inline constexpr std::size_t places_per_thread = 16;
+inline constexpr std::size_t places_per_thread = TARN_SMALL ? 2 : 16;
 
 /// The calling thread's places; at first those of nobody, which are never empty, so that one test serves both.
 /// Constant-initialised and trivially destructible, so that a read costs one load at any time in a thread's life.

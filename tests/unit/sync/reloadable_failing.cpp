@@ -1,0 +1,51 @@
+// Reading without memory: over the platform that fails when it is told to.
+#include <gtest/gtest.h>
+
+#include <new>
+#include <thread>
+#include <vector>
+
+#include <tarn/reloadable.hpp>
+
+#include "platform/fake.hpp"
+
+namespace {
+
+namespace fake = tarn::platform::fake;
+using tarn::reloadable;
+
+// The first read of a process asks for a page, and so does one that needs more places than there are.
+TEST(reloadable_failing, a_read_throws_and_the_next_one_is_good) {
+  reloadable<int> number(7);
+  std::thread([&] {
+    fake::fail_requests_from(1);
+    EXPECT_THROW(static_cast<void>(number.snapshot()), std::bad_alloc);
+    EXPECT_THROW(static_cast<void>(number.snapshot()), std::bad_alloc);
+    fake::reset();
+    const auto now = number.snapshot();
+    EXPECT_EQ(*now, 7);
+  }).join();
+}
+
+TEST(reloadable_failing, places_run_out) {
+  reloadable<int> number(7);
+  std::vector<tarn::snapshot<int>> held;
+  held.reserve(10'000);
+  fake::fail_requests_from(1);
+  try {
+    for (;;) {
+      held.push_back(number.snapshot());
+    }
+  } catch (const std::bad_alloc&) {
+  }
+  EXPECT_GE(held.size(), tarn::detail::places_per_thread);
+  held.pop_back();
+  held.push_back(number.snapshot());
+  EXPECT_EQ(*held.back(), 7);
+  held.clear();
+  fake::reset();
+  number.publish(8);
+  EXPECT_EQ(number.collect(), 0u);
+}
+
+}  // namespace
