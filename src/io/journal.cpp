@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -100,6 +101,7 @@ struct journal::state {
   state(const state&) = delete;
   state& operator=(const state&) = delete;
 
+  bool is_all_zeros(const header& first);
   header make(const journal_options& options);
   void recover();
   char* chunk_at(std::uint64_t slot) const noexcept { return start + header_bytes + slot * chunk_bytes; }
@@ -124,19 +126,17 @@ journal::state::state(std::string path, const journal_options& options)
   char* const to = reinterpret_cast<char*>(&first);
   std::size_t got = 0;
   for (std::size_t now; got < sizeof first && (now = target.read_some(to + got, sizeof first - got)) != 0;) got += now;
-  constexpr header nothing{};
-  // Zeros: somebody died while he made it.
-  const bool was_empty = std::memcmp(&first, &nothing, sizeof first) == 0 && S_ISREG(status.st_mode);
-  if (was_empty) {
+  const char* const wrong = wrong_with(first);
+  if (wrong != nullptr && S_ISREG(status.st_mode) && is_all_zeros(first)) {
     first = make(options);
-  } else if (const char* const wrong = wrong_with(first)) {
+  } else if (wrong != nullptr) {
     throw error(EINVAL, target.name(), wrong);
   }
   chunk_bytes = first.chunk_bytes;
   chunks = first.chunks;
   key = first.key;
   bytes = header_bytes + chunks * chunk_bytes;
-  if (!was_empty && static_cast<std::uint64_t>(status.st_size) < bytes) {
+  if (wrong == nullptr && static_cast<std::uint64_t>(status.st_size) < bytes) {
     throw error(EINVAL, target.name(), "is a journal of " + std::to_string(bytes) + " bytes that was cut off",
                 static_cast<std::uint64_t>(status.st_size));
   }
@@ -145,11 +145,6 @@ journal::state::state(std::string path, const journal_options& options)
     throw error(static_cast<int>(-mapped), target.name(), "cannot be mapped (" + std::to_string(bytes) + " bytes)");
   }
   start = reinterpret_cast<char*>(mapped);
-  if (was_empty) {
-    // The magic last: until then it is a file of zeros.
-    std::memcpy(start + sizeof magic, reinterpret_cast<char*>(&first) + sizeof magic, sizeof first - sizeof magic);
-    store(start, std::bit_cast<std::uint64_t>(magic));
-  }
   held = std::vector<std::atomic<bool>>(chunks);
   // A power of two, so that a thread finds its own by a mask.
   lanes = std::vector<lane>(std::bit_floor(std::clamp<std::uint64_t>(options.lanes, 1, chunks / 2)));
@@ -158,6 +153,21 @@ journal::state::state(std::string path, const journal_options& options)
     constexpr int populate_write = 23;  // MADV_POPULATE_WRITE of Linux 5.14; advice, so it may fail
     files::advise(start, std::min<std::uint64_t>(bytes, options.prepare), populate_write);
   }
+}
+
+// An empty file, or one of somebody who died before he had written the header. A stranger's file may begin with zeros,
+// too: it is looked through to its end.
+bool journal::state::is_all_zeros(const header& first) {
+  constexpr header nothing{};
+  if (std::memcmp(&first, &nothing, sizeof first) != 0) return false;
+  std::string block(64 * 1024, '\0');
+  for (std::size_t got; (got = target.read_some(block.data(), block.size())) != 0;) {
+    if (std::any_of(block.begin(), block.begin() + static_cast<std::ptrdiff_t>(got),
+                    [](char byte) { return byte != 0; })) {
+      return false;
+    }
+  }
+  return true;
 }
 
 header journal::state::make(const journal_options& options) {
@@ -178,6 +188,12 @@ header journal::state::make(const journal_options& options) {
     throw error(static_cast<int>(-room), target.name(),
                 "has no room for a journal of " + std::to_string(made.chunks * made.chunk_bytes) + " bytes");
   }
+  // In one call: nobody dies in the middle of it.
+  const std::string_view bytes_of_header(reinterpret_cast<const char*>(&made), sizeof made);
+  if (const files::outcome at = files::seek(target.descriptor(), 0, SEEK_SET); at != 0) {
+    throw error(static_cast<int>(-at), target.name(), "cannot be written at its start");
+  }
+  target.write_some({&bytes_of_header, 1});
   return made;
 }
 

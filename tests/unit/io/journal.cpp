@@ -251,6 +251,12 @@ TEST(journal, what_is_no_journal_stays_as_it_is) {
   EXPECT_EQ(io_test::thrown<error>([&] { journal_reader from(here.file("empty", "")); }),
             here.path("empty") + ": is not a journal: Invalid argument");
   EXPECT_EQ(io_test::thrown<error>([&] { journal log("/dev/zero"); }), "/dev/zero: is not a journal: Invalid argument");
+  const std::string image = std::string(100'000, '\0') + "a disk's image, perhaps";
+  EXPECT_EQ(io_test::thrown<error>([&] { journal log(here.file("image", image)); }),
+            here.path("image") + ": is not a journal: Invalid argument");
+  EXPECT_EQ(io_test::content(here.path("image")), image);
+  journal(here.file("zeros", std::string(100'000, '\0')), small).append("somebody died before he had begun");
+  EXPECT_EQ(texts_of(here.path("zeros")).size(), 1u);
   EXPECT_THROW(journal(here.path("odd"), {.chunk = 1000}), std::invalid_argument);
   { journal log(here.path("log"), small); }
   std::filesystem::resize_file(here.path("log"), 9000);
