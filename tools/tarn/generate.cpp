@@ -64,7 +64,7 @@ std::string man_page(const CLI::App& application) {
   page +=
       ".SH EXIT STATUS\nThat of PROGRAM. Otherwise 2 for a wrong command line, 126 when PROGRAM cannot be run on "
       "Tarn,\n"
-      "127 when it is not found.\n";
+      "127 when it is not found; 1 for a journal that is damaged.\n";
   return page;
 }
 

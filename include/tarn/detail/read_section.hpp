@@ -7,6 +7,7 @@
 //   5 writer: frees the node                                  6 reader: uses it
 // Between 2 and 3 the writer passes a memory barrier in all threads (membarrier(2)): then either 1 is visible to 3, or
 // 4 comes after 2. Where the system has no membarrier, 1 is an exchange, and all of 1 to 4 are sequentially consistent.
+// tests/models/memo.pml goes through all of them.
 #pragma once
 
 #include <atomic>
