@@ -69,6 +69,17 @@ TEST(reloadable, an_unread_version_ends_with_the_publish) {
   }
 }
 
+TEST(reloadable, a_parked_reader_costs_the_version_that_it_reads) {
+  reloadable<counted> number(1), other(1);
+  const auto parked = number.snapshot();
+  for (int round = 2; round < 10'000; ++round) {
+    number.publish(round);
+    other.publish(round);
+    EXPECT_EQ(counted::alive, 3);
+  }
+  EXPECT_EQ(parked->value, 1);
+}
+
 TEST(reloadable, the_end_of_a_version_is_the_writers_to_pay) {
   reloadable<counted> number(1);
   support::worker reader;
