@@ -41,6 +41,12 @@ class Summary(unittest.TestCase):
         self.addCleanup(setattr, measure.Samples, "is_busy", False)
         self.assertEqual(samples.value, 3)
 
+    def test_ratios_are_taken_round_by_round(self):
+        slow_at_first = [40.0, 40.0, 10.0, 10.0, 10.0]  # as the machine was, for both
+        mine, other = measure.Samples([44.0, 44.0, 11.0, 44.0, 11.0]), measure.Samples(slow_at_first)
+        self.assertAlmostEqual(mine.over(other), 1.1)
+        self.assertAlmostEqual(mine.value / other.value, 4.4)
+
     def test_best_other_is_never_tarn_nor_an_inline_form(self):
         found = row("r", glibc=9.0, jemalloc=5.0, tarn=1.0, pooled=0.5)
         self.assertEqual(summary.best_other(found), ("jemalloc", 5.0))

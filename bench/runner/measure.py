@@ -36,6 +36,13 @@ class Samples:
     def value(self):
         return min(self.processor_ns) if Samples.is_busy else statistics.median(self.ns)
 
+    def over(self, other):
+        """This time over the other's. Round by round, as both of a round meet the same machine: the median of the
+        ratios."""
+        if Samples.is_busy or len(self.ns) != len(other.ns):
+            return self.value / other.value
+        return statistics.median(mine / its for mine, its in zip(self.ns, other.ns))
+
     @property
     def spread(self):
         """Interquartile range over median."""
@@ -48,6 +55,9 @@ class Samples:
     @property
     def peak(self):
         return statistics.median(self.peak_kib)
+
+    def peak_over(self, other):
+        return self.peak / other.peak
 
 
 def rows_of(column):

@@ -4,6 +4,8 @@ import math
 import statistics
 from dataclasses import dataclass
 
+from .measure import Samples
+
 
 def geometric_mean(numbers):
     numbers = list(numbers)
@@ -35,20 +37,20 @@ def best_other(row):
 
 def ratio_to_best(row, column="tarn"):
     best = best_other(row)
-    return row.results[column].value / best[1] if best and column in row.results else None
+    return row.results[column].over(row.results[best[0]]) if best and column in row.results else None
 
 
 def time_means(rows, columns):
     """Geometric mean over the rows of Tarn's time over each other allocator's."""
     counted = [row for row in rows if not row.baseline and "tarn" in row.results]
-    return {name: geometric_mean(row.results["tarn"].value / row.results[name].value for row in counted)
+    return {name: geometric_mean(row.results["tarn"].over(row.results[name]) for row in counted)
             for name in columns if name != "tarn"} if counted else {}
 
 
-def means_over_glibc(rows, columns, value):
-    """Geometric mean over the rows of each allocator's value (time or peak memory) over glibc's."""
+def means_over_glibc(rows, columns, ratio):
+    """Geometric mean over the rows of each allocator's ratio (of time or peak memory) to glibc."""
     counted = [row for row in rows if not row.baseline]
-    return {name: geometric_mean(value(row.results[name]) / value(row.results["glibc"]) for row in counted)
+    return {name: geometric_mean(ratio(row.results[name], row.results["glibc"]) for row in counted)
             for name in columns if name != "glibc"} if counted else {}
 
 
@@ -113,7 +115,7 @@ def goals(rows, columns):
     if worst:
         found.append(Goal(f"drop-in: time over the best other's, worst row ({worst.name}, {best_other(worst)[0]})",
                           ratio_to_best(worst), 1.1, False))
-    memory = means_over_glibc(rows, columns, lambda samples: samples.peak).get("tarn")
+    memory = means_over_glibc(rows, columns, Samples.peak_over).get("tarn")
     if memory:
         found.append(Goal("drop-in: peak memory over glibc's, geometric mean", memory, 1.2, False))
     for name, net in handoff_without_queue(rows).items():

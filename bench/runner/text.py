@@ -1,6 +1,7 @@
 """The tables as text."""
 
 from . import summary
+from .measure import Samples
 
 NOISY = 0.15
 
@@ -35,7 +36,7 @@ def malloc_table(rows, columns):
         flag = "!" if best is not None and best > 1.1 and not row.baseline else ""
         spread = max(samples.spread for samples in found.values())
         lines.append([row.name, *(number(found[name].value) for name in columns), number(best),
-                      number(tarn.value / glibc.value if tarn else None),
+                      number(tarn.over(glibc) if tarn else None),
                       number(tarn.peak / glibc.peak if tarn else None),
                       f"{100 * spread:.0f} %" + ("~" if spread > NOISY else ""), flag])
     return lay_out(heads, lines)
@@ -55,7 +56,7 @@ def inline_table(rows):
         lines.append([row.name, *(number(found[f].value if f in found else None) for f in forms),
                       number(row.results["tarn"].value if "tarn" in row.results else None),
                       f"{number(best[1])} {best[0]}",
-                      *(number(best[1] / found[f].value if f in found else None) for f in forms),
+                      *(number(1 / summary.ratio_to_best(row, f) if f in found else None) for f in forms),
                       f"{100 * spread:.0f} %" + ("~" if spread > NOISY else "")])
     return lay_out(heads, lines) if lines else ""
 
@@ -77,8 +78,8 @@ def memory_table(rows, columns):
 
 
 def means_table(rows, columns):
-    time = summary.means_over_glibc(rows, columns, lambda samples: samples.value)
-    peak = summary.means_over_glibc(rows, columns, lambda samples: samples.peak)
+    time = summary.means_over_glibc(rows, columns, Samples.over)
+    peak = summary.means_over_glibc(rows, columns, Samples.peak_over)
     tarn = summary.time_means(rows, columns)
     names = [name for name in columns if name != "glibc"]
     lines = [["time over glibc's", *(number(time.get(name)) for name in names)],
