@@ -79,6 +79,14 @@ void fault_lock_twice(const lock_pair& now) noexcept {
   die(message);
 }
 
+void fault_held_for_ever(const lock_site& held) noexcept {
+  line message;
+  append_thread(message.append("tarn: "), platform::thread_number());
+  append_shared(message.append(" ends and holds "), held.object, held.name);
+  append_place(message.append(", locked at "), held.where);
+  die(message);
+}
+
 void fault_not_the_holder(const void* object, const char* name) noexcept {
   line message;
   append_shared(message.append("tarn: "), object, name);

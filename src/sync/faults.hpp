@@ -27,6 +27,8 @@ struct lock_pair {
 [[noreturn]] void fault_lock_rank(const lock_pair& now) noexcept;
 /// The holder of a lock wants it again.
 [[noreturn]] void fault_lock_twice(const lock_pair& now) noexcept;
+/// A thread ends and holds a lock.
+[[noreturn]] void fault_held_for_ever(const lock_site& held) noexcept;
 /// A lock is opened by a thread that does not hold it.
 [[noreturn]] void fault_not_the_holder(const void* object, const char* name) noexcept;
 

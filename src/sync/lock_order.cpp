@@ -2,12 +2,14 @@
 // A new edge that closes a circle is a deadlock that waits for its moment; it is reported when the edge is made, before
 // anybody waits.
 #include <tarn/detail/lock_watch.hpp>
+#include <tarn/detail/thread_end.hpp>
 
 #include "sync/faults.hpp"
 
 #if TARN_CHECKS
 
 #include <pthread.h>
+#include <unistd.h>
 #include <algorithm>
 #include <atomic>
 #include <deque>
@@ -18,6 +20,7 @@
 #include <vector>
 
 #include "platform/mutex.hpp"
+#include "platform/platform.hpp"
 
 namespace tarn::detail {
 
@@ -41,6 +44,18 @@ struct held_locks {
 };
 constinit thread_local held_locks own;  // no constructor, no destructor: handles may live in thread_local objects
 static_assert(std::is_trivially_destructible_v<held_locks>);
+
+/// At the end of a thread: a lock that it holds, nobody opens any more. Handles in thread_local objects have ended by
+/// then, since the thread asked for this while the first of them was made. In the main thread static ones have not.
+struct leaving : thread_end_task {
+  static void look(thread_end_task*) noexcept {
+    if (own.count != 0 && platform::thread_number() != static_cast<std::uint32_t>(getpid())) {
+      sync::fault_held_for_ever(own.all[0].site);
+    }
+  }
+  bool is_arranged;
+};
+constinit thread_local leaving last_look{{nullptr, leaving::look}, false};
 
 }  // namespace
 
@@ -161,6 +176,9 @@ void lock_watch::taken(const void* object, const std::source_location& where) no
   if (own.count == held_locks::most) {
     ++own.unseen;
     return;
+  }
+  if (!last_look.is_arranged) {
+    last_look.is_arranged = at_thread_end(last_look);
   }
   own.all[own.count++] = held_lock{this, {object, name_, level_, where}};
 }

@@ -36,6 +36,12 @@ struct locks {
   shared<int> a{rank{0, "a"}}, b{rank{0, "b"}}, c{rank{0, "c"}};
 };
 
+/// A handle that can be kept anywhere.
+struct kept_handle {
+  explicit kept_handle(shared<int>& of) : held(of.lock()) {}
+  shared<int>::handle held;
+};
+
 TEST(lock_order, two_locks_in_two_orders) {
   locks of;
   constexpr unsigned line = __LINE__;
@@ -158,16 +164,35 @@ TEST(lock_order, a_lock_that_its_holder_wants_again) {
 TEST(lock_order, a_handle_stays_with_its_thread) {
   shared<int> one(rank{0, "one"});
   const auto seen = in_child([&] {
-    struct box {
-      explicit box(shared<int>& of) : held(of.lock()) {}
-      shared<int>::handle held;
-    };
-    auto* const escaped = new box(one);
+    auto* const escaped = new kept_handle(one);
     std::thread([&] { delete escaped; }).join();
   });
   EXPECT_EQ(seen.signal, SIGABRT);
   EXPECT_NE(seen.error.find(text("one", one) + " is opened by thread "), std::string::npos) << seen;
   EXPECT_NE(seen.error.find(", which does not hold it: a handle stays with its thread\n"), std::string::npos) << seen;
+}
+
+TEST(lock_order, a_thread_that_ends_with_a_lock) {
+  shared<int> one(rank{0, "one"});
+  const auto seen = in_child([&] {
+    std::thread([&] {
+      static kept_handle* const never_deleted = new kept_handle(one);
+      static_cast<void>(never_deleted);
+    }).join();
+  });
+  EXPECT_EQ(seen.signal, SIGABRT);
+  EXPECT_NE(seen.error.find(" ends and holds " + text("one", one) + ", locked at lock_order.cpp:"), std::string::npos)
+      << seen;
+}
+
+TEST(lock_order, handles_in_thread_locals_end_in_time) {
+  shared<int> one(rank{0, "one"});
+  std::thread([&] {
+    one.with([](int&) {});
+    static thread_local kept_handle mine(one);
+    *mine.held = 1;
+  }).join();
+  EXPECT_TRUE(one.try_lock());
 }
 
 TEST(lock_order, more_locks_than_are_watched) {
