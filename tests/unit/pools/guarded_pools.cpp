@@ -44,9 +44,9 @@ TYPED_TEST(guarded_pools, blocks_are_aligned_and_apart) {
 }
 
 TYPED_TEST(guarded_pools, the_limit_holds) {
-  std::vector<void*> all;
+  std::vector<void*> taken;
   for (int at = 0; at < 100; ++at) {
-    all.push_back(this->all.allocate());
+    taken.push_back(this->all.allocate());
   }
   EXPECT_EQ(this->all.try_allocate(), nullptr);
   try {
@@ -56,9 +56,9 @@ TYPED_TEST(guarded_pools, the_limit_holds) {
     EXPECT_EQ(refused.what(),
               std::string("tarn: pool \"guarded\": limit reached: all 100 blocks of 128 bytes are in use"));
   }
-  this->all.deallocate(all.back());
-  all.back() = this->all.allocate();
-  for (void* const each : all) {
+  this->all.deallocate(taken.back());
+  taken.back() = this->all.allocate();
+  for (void* const each : taken) {
     this->all.deallocate(each);
   }
   this->all.reserve(100);
