@@ -31,6 +31,7 @@ TEST(reloadable_failing, places_run_out) {
   reloadable<int> number(7);
   std::vector<tarn::snapshot<int>> held;
   held.reserve(10'000);
+  held.push_back(number.snapshot());  // the thread has its places
   fake::fail_requests_from(1);
   try {
     for (;;) {
