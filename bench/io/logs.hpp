@@ -148,11 +148,13 @@ inline group log_group(const settings& wanted, const folder& in) {
         },
         units);
   });
+  add_control(all, lines);
   all.goals = {
       {"fmt + write over a ready line", "fmt + write(2)", "tarn journal, ready", 8, false},
       {"fmt + write over a formatted line", "fmt + write(2)", "tarn journal, formatted", 4, false},
-      {"two threads over one, ready", "tarn journal, ready, 2 threads", "tarn journal, ready", 1.5, true},
-      {"two threads over one, formatted", "tarn journal, formatted, 2 threads", "tarn journal, formatted", 1.5, true}};
+      {"two threads over one, ready", "tarn journal, ready, 2 threads", "tarn journal, ready", 1.5, true, true},
+      {"two threads over one, formatted", "tarn journal, formatted, 2 threads", "tarn journal, formatted", 1.5, true,
+       true}};
 #if BENCH_SPDLOG
   all.goals.push_back(
       {"spdlog over a formatted line", "spdlog file sink (loses the last lines)", "tarn journal, formatted", 1, false});

@@ -1,6 +1,7 @@
 // What all groups share: how much, where, and how processor time is taken.
 #pragma once
 
+#include <sched.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -41,6 +43,7 @@ struct goal {
   std::string words, of, over;
   double wanted;
   bool is_most;
+  bool is_of_threads = false;  // says nothing unless the control shows that they ran at the same time
 };
 
 struct group {
@@ -93,6 +96,17 @@ outcome timed(Body body, double units = 1) {
   return {(thread_ns() - start) / units, result};
 }
 
+/// The calling thread on a processor of its own: otherwise, on a busy machine, two threads may take turns on one.
+inline void settle(unsigned thread) {
+  cpu_set_t allowed, own;
+  CPU_ZERO(&own);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
+    if (CPU_ISSET(processor, &allowed) && thread-- == 0) CPU_SET(processor, &own);
+  }
+  if (CPU_COUNT(&own) == 1) sched_setaffinity(0, sizeof own, &own);
+}
+
 /// `body(thread)` by so many threads at once; the mean of their times.
 template <class Body>
 outcome timed_threads(unsigned threads, Body body, double units) {
@@ -101,6 +115,7 @@ outcome timed_threads(unsigned threads, Body body, double units) {
   std::vector<std::thread> all;
   for (unsigned thread = 0; thread < threads; ++thread) {
     all.emplace_back([&, thread] {
+      if (threads > 1) settle(thread);
       for (++here; here != threads;) {
       }
       const double start = thread_ns();
@@ -112,6 +127,26 @@ outcome timed_threads(unsigned threads, Body body, double units) {
   for (std::thread& thread : all) thread.join();
   for (const double each : spent) sum += each;
   return {sum / threads / units};
+}
+
+constexpr const char* control = "control: one word, fetch_add";
+constexpr const char* control_of_two = "control: one word, fetch_add, 2 threads";
+
+/// What must take longer for two threads than for one, if they run at the same time.
+inline void add_control(group& to, std::size_t times) {
+  const auto word = std::make_shared<std::atomic<std::uint64_t>>(0);
+  for (const unsigned threads : {1u, 2u}) {
+    to.forms.push_back({threads == 1 ? control : control_of_two,
+                        [=] {
+                          return timed_threads(
+                              threads,
+                              [&](unsigned) {
+                                for (std::size_t at = 0; at < times; ++at) word->fetch_add(1);
+                              },
+                              static_cast<double>(times));
+                        },
+                        false});
+  }
 }
 
 }  // namespace bench_io
