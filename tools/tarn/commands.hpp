@@ -12,6 +12,8 @@ namespace tarn::command {
 // It must outlive `application`.
 void add_run(CLI::App& application, const std::vector<std::string>& after_dashes);
 
+void add_record(CLI::App& application, const std::vector<std::string>& after_dashes);
+
 void add_options(CLI::App& application);
 
 void add_journal(CLI::App& application);

@@ -12,15 +12,14 @@ namespace tarn::command {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr const char* library_name = "libtarn-malloc.so";
 
-void check_readable(const std::string& path) {
+void check_readable(const std::string& library_name, const std::string& path) {
   std::error_code error;
   if (fs::is_directory(path, error)) fail(exit_code::usage, "{}: is a directory, not {}", path, library_name);
   if (::access(path.c_str(), R_OK) != 0) fail(exit_code::usage, "{}: {}", path, system_words(errno));
 }
 
-std::string beside_this_executable() {
+std::string beside_this_executable(const std::string& library_name) {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   if (error) fail(exit_code::usage, "cannot find {} without /proc: name it with --lib", library_name);
@@ -35,9 +34,9 @@ std::string beside_this_executable() {
 
 }  // namespace
 
-std::string find_library(const std::string& given) {
-  const std::string path = given.empty() ? beside_this_executable() : fs::absolute(given).lexically_normal().string();
-  check_readable(path);
+std::string find_library(const std::string& name, const std::string& given) {
+  const std::string path = given.empty() ? beside_this_executable(name) : fs::absolute(given).lexically_normal().string();
+  check_readable(name, path);
   if (path.find_first_of(" :") != std::string::npos) {
     fail(exit_code::usage, "{}: LD_PRELOAD cannot name a path with a space or a colon in it", path);
   }

@@ -38,6 +38,7 @@ int run(std::vector<std::string> words) {
       "--version", fmt::format("tarn {}.{}.{}", TARN_VERSION_MAJOR, TARN_VERSION_MINOR, TARN_VERSION_PATCH));
   application.require_subcommand(1);
   tarn::command::add_run(application, after_dashes);
+  tarn::command::add_record(application, after_dashes);
   tarn::command::add_options(application);
   tarn::command::add_journal(application);
   tarn::command::add_generate(application);

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "tarn/library.hpp"
 #include "tarn/option_words.hpp"
 #include "tarn/program.hpp"
+#include "tarn/start.hpp"
 
 namespace tarn::command {
 namespace {
@@ -70,14 +70,9 @@ std::string prepared_stats_file(const std::string& given) {
   return path;
 }
 
-void set_environment(const std::string& name, const std::string& value) {
-  if (::setenv(name.c_str(), value.c_str(), 1) != 0) fail(exit_code::usage, "{}: {}", name, system_words(errno));
-}
-
 [[noreturn]] void run(const run_request& request, const std::vector<std::string>& words) {
-  if (words.empty()) fail(exit_code::usage, "no program to run; write tarn run [OPTIONS] -- PROGRAM [ARGS...]");
   std::vector<setting> settings = settings_of(request);
-  const std::string library = find_library(request.library);
+  const std::string library = find_library("libtarn-malloc.so", request.library);
   const std::string program = find_program(words.front());
   const start how = check_preloadable(words.front(), program);
 
@@ -85,31 +80,8 @@ void set_environment(const std::string& name, const std::string& value) {
     if (each.option->id == base::option_id::stats_file) each.value = prepared_stats_file(each.value);
     set_environment(environment_words(*each.option), each.value);
   }
-  const char* const others = std::getenv("LD_PRELOAD");
-  set_environment("LD_PRELOAD", others == nullptr || *others == '\0' ? library : library + ':' + others);
-
-  std::vector<const char*> arguments;
-  for (const std::string& word : words) arguments.push_back(word.c_str());
-  arguments.push_back(nullptr);
-  const char* file = program.c_str();
-  if (how == start::through_shell) {
-    arguments[0] = file;
-    file = "/bin/sh";
-    arguments.insert(arguments.begin(), file);
-  }
-  ::execv(file, const_cast<char* const*>(arguments.data()));
-  fail(exit_code::cannot_run, "{}: {}", words.front(), system_words(errno));
-}
-
-// PROGRAM and its arguments: from the first word that is no option of ours, else what follows the "--".
-std::vector<std::string> program_words(const CLI::App& command, const std::vector<std::string>& after_dashes) {
-  std::vector<std::string> words = command.remaining();
-  if (!words.empty() && words.front().starts_with('-')) {
-    fail(exit_code::usage, "unknown argument {}; see tarn run --help", words.front());
-  }
-  const std::size_t skipped = words.empty() && !after_dashes.empty() ? 1 : 0;  // a later "--" is the program's own
-  words.insert(words.end(), after_dashes.begin() + static_cast<std::ptrdiff_t>(skipped), after_dashes.end());
-  return words;
+  preload(library);
+  execute(words, program, how);
 }
 
 // CLI11's help, with what it cannot know: the program's words never reach it, and --stats takes a value only after =.

@@ -1,0 +1,107 @@
+// Recordings with errors: the reader says so and touches no memory but its own (the sanitizers watch).
+#include <gtest/gtest.h>
+#include <zstd.h>
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "format/checksum.hpp"
+#include "format/reader.hpp"
+#include "unit/format/example.hpp"
+
+namespace tarn::format {
+namespace {
+
+struct plain_block {
+  std::uint32_t kind;
+  std::string content;
+};
+
+std::vector<plain_block> blocks_of(std::string_view file) {
+  std::vector<plain_block> found;
+  file.remove_prefix(sizeof(file_header));
+  while (!file.empty()) {
+    block_header header;
+    std::memcpy(&header, file.data(), sizeof header);
+    std::string content(header.unpacked, '\0');
+    ZSTD_decompress(content.data(), content.size(), file.data() + sizeof header, header.packed);
+    found.push_back({header.kind, content});
+    file.remove_prefix(sizeof header + header.packed);
+  }
+  return found;
+}
+
+// With right checksums, so that what is wrong inside reaches the decoders.
+std::string file_with(const std::vector<plain_block>& all, std::uint32_t said_more = 0) {
+  const file_header first{recording_magic, recording_version, 0};
+  std::string file(reinterpret_cast<const char*>(&first), sizeof first);
+  for (const plain_block& each : all) {
+    std::string packed(ZSTD_compressBound(each.content.size()), '\0');
+    packed.resize(ZSTD_compress(packed.data(), packed.size(), each.content.data(), each.content.size(), 1));
+    block_header header{block_mark, each.kind, static_cast<std::uint32_t>(packed.size()),
+                        static_cast<std::uint32_t>(each.content.size()) + said_more, 0};
+    header.checksum = checksum_of(header, packed);
+    file.append(reinterpret_cast<const char*>(&header), sizeof header).append(packed);
+  }
+  return file;
+}
+
+TEST(broken_recordings, a_changed_byte_is_found) {
+  const std::string file = file_of(example_recording());
+  for (std::size_t at = sizeof(file_header); at < file.size(); ++at) {
+    std::string broken = file;
+    broken[at] = static_cast<char>(broken[at] ^ (1 << at % 8));
+    EXPECT_NE(parse(broken).damage, "") << "byte " << at;
+  }
+}
+
+TEST(broken_recordings, a_wrong_size_is_found) {
+  const auto all = blocks_of(file_of(example_recording()));
+  EXPECT_EQ(parse(file_with(all)).damage, "");
+  EXPECT_NE(parse(file_with(all, 1)).damage, "");
+  EXPECT_NE(parse(file_with(all, ~0U - 4096)).damage, "") << "gigabytes would be allocated";
+}
+
+TEST(broken_recordings, references_to_what_was_not_written_are_found) {
+  auto all = blocks_of(file_of(example_recording()));
+  std::erase_if(all,
+                [](const plain_block& each) { return each.kind == static_cast<std::uint32_t>(block_kind::sites); });
+  EXPECT_NE(parse(file_with(all)).damage, "");
+  all = blocks_of(file_of(example_recording()));
+  all.push_back({99, "x"});
+  EXPECT_NE(parse(file_with(all)).damage, "") << "an unknown kind";
+}
+
+TEST(broken_recordings, anything_inside_a_block_ends_in_a_reason_or_a_recording) {
+  const auto good = blocks_of(file_of(example_recording()));
+  std::mt19937 random(1);
+  const auto below = [&](std::size_t end) { return std::uniform_int_distribution<std::size_t>(0, end - 1)(random); };
+  std::size_t damaged = 0;
+  for (int round = 0; round < 4000; ++round) {
+    auto broken = good;
+    for (std::size_t changes = 1 + below(4); changes > 0; --changes) {
+      plain_block& block = broken[below(broken.size())];
+      const std::size_t at = below(block.content.size() + 1);
+      switch (below(5)) {
+        case 0: block.content.resize(at); break;
+        case 1: block.content.insert(at, 1 + below(12), static_cast<char>(0xff)); break;
+        case 2: block.content.insert(at, block.content.substr(below(block.content.size() + 1))); break;
+        case 3: block.kind = static_cast<std::uint32_t>(below(8)); break;
+        default:
+          if (at < block.content.size()) block.content[at] = static_cast<char>(below(256));
+      }
+    }
+    const recording read = parse(file_with(broken));
+    damaged += read.damage.empty() ? 0 : 1;
+    for (const auto& [key, value] : read.cells) {
+      ASSERT_LT(key.site, read.sites.size());
+      ASSERT_LT(key.owner, read.threads.size());
+      ASSERT_LT(key.actor, read.threads.size());
+    }
+  }
+  EXPECT_GT(damaged, 1000U);
+}
+
+}  // namespace
+}  // namespace tarn::format

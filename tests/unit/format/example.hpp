@@ -1,0 +1,61 @@
+// A small recording with something of everything, and its file.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "format/recording.hpp"
+#include "format/writer.hpp"
+
+namespace tarn::format {
+
+inline recording example_recording() {
+  recording made;
+  made.program = {4711, 1'700'000'000, "Linux 6, 2 processors", "full", {"./server", "--port", "", "80"}};
+  made.images = 2;
+  made.modules = {{0, 0x1000, 0x5000, 0x1000, "/bin/server", "00ff"}, {1, ~0ULL - 9, ~0ULL, 0, "", ""}};
+  made.threads = {{0, 4711, 7, 0}, {0, 4712, 0, 1}, {1, 4711, 0, 0}};
+  made.sites = {{}, {0, {0x1234, 0x1200, 0x7fffffffffff, 1}}, {1, {~0ULL, 0, ~0ULL}}};
+  counts some{};
+  some[blocks] = 3;
+  some[bytes] = ~0ULL;
+  some[counter_count - 1] = 1;
+  made.cells[{1, 0, 0}] = some;
+  made.cells[{1, 0, 1}] = counts{};
+  made.cells[{1, 0, 1}][frees] = 2;
+  made.cells[{2, 2, 2}] = some;
+  made.ended = true;
+  made.end = {true, 9, 1, 2, 3};
+  return made;
+}
+
+class file_at_test {
+ public:
+  file_at_test() : path_(testing::TempDir() + "tarn_recording_" + std::to_string(::getpid())) {}
+  file_at_test(const file_at_test&) = delete;
+  file_at_test& operator=(const file_at_test&) = delete;
+  ~file_at_test() { ::unlink(path_.c_str()); }
+  const std::string& path() const { return path_; }
+  std::string content() const {
+    std::ifstream file(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  }
+
+ private:
+  std::string path_;
+};
+
+inline std::string file_of(const recording& made) {
+  const file_at_test file;
+  writer to(file.path());
+  to.program(made.program);
+  to.changes(made);
+  if (made.ended) to.end(made.end);
+  return file.content();
+}
+
+}  // namespace tarn::format

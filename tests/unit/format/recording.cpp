@@ -1,0 +1,110 @@
+// What is written is read: at once, in steps, and up to where a file was cut off.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <system_error>
+
+#include "format/reader.hpp"
+#include "format/writer.hpp"
+#include "unit/format/example.hpp"
+
+namespace tarn::format {
+namespace {
+
+void expect_same(const recording& read, const recording& made) {
+  EXPECT_EQ(read.program.process, made.program.process);
+  EXPECT_EQ(read.program.started, made.program.started);
+  EXPECT_EQ(read.program.machine, made.program.machine);
+  EXPECT_EQ(read.program.mode, made.program.mode);
+  EXPECT_EQ(read.program.words, made.program.words);
+  EXPECT_EQ(read.images, made.images);
+  EXPECT_EQ(read.modules, made.modules);
+  EXPECT_EQ(read.threads, made.threads);
+  EXPECT_EQ(read.sites, made.sites);
+  EXPECT_EQ(read.cells, made.cells);
+  EXPECT_EQ(read.ended, made.ended);
+  EXPECT_EQ(read.end, made.end);
+  EXPECT_EQ(read.damage, "");
+}
+
+TEST(recording, is_read_as_written) {
+  const recording made = example_recording();
+  expect_same(parse(file_of(made)), made);
+}
+
+TEST(recording, the_last_change_of_a_cell_holds) {
+  recording made = example_recording();
+  const file_at_test file;
+  writer to(file.path());
+  to.program(made.program);
+  to.changes(made);
+  made.cells[{1, 0, 0}][blocks] += 1'000'000;
+  made.cells[{2, 0, 1}][frees] = 1;
+  made.threads[1].unknown = 5;
+  made.threads.push_back({1, 9, 9, 9});
+  made.sites.push_back({1, {5}});
+  made.cells[{3, 3, 3}][blocks] = 1;
+  to.changes(made);
+  const std::uint64_t before = to.bytes();
+  to.changes(made);
+  EXPECT_EQ(to.bytes(), before) << "nothing changed, and something was written";
+  to.end(made.end);
+  EXPECT_EQ(to.bytes(), file.content().size());
+  expect_same(read(file.path()), made);
+}
+
+TEST(recording, of_many_sites_spans_blocks) {
+  recording made = example_recording();
+  for (std::uint32_t site = 3; site < 20'000; ++site) {
+    made.sites.push_back({0, {site * 0x123456789ULL, site * 0x987654321ULL, site, 0, ~std::uint64_t{site}}});
+    made.cells[{site, 1, 2}][bytes] = site * 0x123456789ULL;
+    made.cells[{site, 1, 2}][blocks] = site;
+  }
+  expect_same(parse(file_of(made)), made);
+}
+
+// What a file cut at `size` may lack is only what comes after.
+TEST(recording, is_read_up_to_the_last_whole_block_wherever_it_is_cut) {
+  const recording made = example_recording();
+  const std::string file = file_of(made);
+  std::size_t cells = 0, ended = 0;
+  for (std::size_t size = sizeof(file_header); size < file.size(); ++size) {
+    const recording read = parse(std::string_view(file).substr(0, size));
+    EXPECT_FALSE(read.ended);
+    EXPECT_TRUE(read.cells.empty() || read.cells == made.cells);
+    EXPECT_TRUE(read.sites.empty() || read.sites == made.sites);
+    cells += read.cells.empty() ? 0 : 1;
+    ended += read.damage.empty() ? 1 : 0;  // a cut between two blocks cannot be told from a program that still runs
+  }
+  EXPECT_GE(cells, sizeof(block_header)) << "the counts are lost with the block after them";
+  EXPECT_EQ(ended, 6U) << "a cut after the header, and after each of five blocks, is no damage";
+}
+
+TEST(recording, of_a_newer_version_is_refused_by_name) {
+  std::string file = file_of(example_recording());
+  const std::uint32_t newer = recording_version + 1;
+  std::memcpy(file.data() + offsetof(file_header, version), &newer, sizeof newer);
+  try {
+    parse(file);
+    FAIL() << "it was read";
+  } catch (const unreadable& reason) {
+    EXPECT_THAT(reason.what(), testing::HasSubstr("version " + std::to_string(newer)));
+    EXPECT_THAT(reason.what(), testing::HasSubstr("up to " + std::to_string(recording_version)));
+  }
+}
+
+TEST(recording, something_else_is_refused) {
+  EXPECT_THROW(parse(""), unreadable);
+  EXPECT_THROW(parse("tarn"), unreadable);
+  EXPECT_THROW(parse(std::string(100, 'x')), unreadable);
+  EXPECT_THROW(read("/nonexistent/file"), unreadable);
+}
+
+TEST(recording, a_full_disk_is_an_error) {
+  if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full";
+  EXPECT_THROW(writer("/dev/full"), std::system_error);
+}
+
+}  // namespace
+}  // namespace tarn::format

@@ -1,0 +1,81 @@
+// Numbers and texts as bytes: unsigned numbers in groups of seven bits, lowest first, the top bit set where more
+// follow.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace tarn::format {
+
+// Why a file cannot be read, in words for a person.
+class unreadable : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class encoder {
+ public:
+  void number(std::uint64_t value) {
+    while (value >= 0x80) {
+      bytes_ += static_cast<char>(value | 0x80);
+      value >>= 7;
+    }
+    bytes_ += static_cast<char>(value);
+  }
+  // Small where `value` is near `before`, on either side.
+  void difference(std::uint64_t value, std::uint64_t before) {
+    const std::uint64_t up = value - before;
+    number(up >> 63 != 0 ? ~(up << 1) : up << 1);
+  }
+  void text(std::string_view words) {
+    number(words.size());
+    bytes_ += words;
+  }
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+// Throws `unreadable` where the bytes end too soon or mean nothing. Never reads outside of them.
+class decoder {
+ public:
+  explicit decoder(std::string_view bytes) : bytes_(bytes) {}
+
+  bool at_end() const { return bytes_.empty(); }
+  std::uint64_t number() {
+    std::uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+      if (bytes_.empty()) throw unreadable("a block ends inside a number");
+      const auto byte = static_cast<unsigned char>(bytes_.front());
+      bytes_.remove_prefix(1);
+      value |= std::uint64_t{byte & 0x7fU} << shift;
+      if (byte < 0x80) return value;
+    }
+    throw unreadable("a number with more than 64 bits");
+  }
+  // At most `most`.
+  std::uint64_t number(std::uint64_t most) {
+    const std::uint64_t value = number();
+    if (value > most) throw unreadable("a number above its limit");
+    return value;
+  }
+  std::uint64_t difference(std::uint64_t before) {
+    const std::uint64_t coded = number();
+    return before + ((coded & 1) != 0 ? ~(coded >> 1) : coded >> 1);
+  }
+  std::string_view text() {
+    const std::uint64_t size = number(bytes_.size());
+    if (size > bytes_.size()) throw unreadable("a text longer than its block");
+    const std::string_view words = bytes_.substr(0, size);
+    bytes_.remove_prefix(size);
+    return words;
+  }
+
+ private:
+  std::string_view bytes_;
+};
+
+}  // namespace tarn::format

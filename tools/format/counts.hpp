@@ -1,0 +1,54 @@
+// What is counted for a site: one definition for the library that counts, the writer and the reader.
+//
+// Runs inside the recorded program: no allocation, no exception, no library.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tarn::format {
+
+// A cell is what one thread did with the blocks that one thread (its owner) allocated at one site. It has one writer,
+// the acting thread. Allocations and reallocations are counted in the cell whose owner acts.
+enum counter : std::size_t {
+  blocks,        // allocations; a realloc that has something to move is one more, and a free, as valgrind counts it
+  bytes,         // what was asked for, together
+  early,         // blocks from before the image's second thread
+  reallocs,      // reallocs of this site's blocks
+  moved,         // of those, the ones that changed the address
+  copied,        // bytes that they had to copy: at most what the old block could hold
+  frees,         // blocks freed by the acting thread
+  early_gone,    // frees of early blocks while there was still one thread
+  early_busy,    // frees of early blocks while other threads ran
+  size_buckets,  // the first of `size_bucket_count`: blocks by size
+  size_bucket_count = 16,
+  life_buckets = size_buckets + size_bucket_count,  // blocks by lifetime, where the owner freed them
+  life_bucket_count = 12,
+  counter_count = life_buckets + life_bucket_count,
+};
+
+// Bucket 0 has sizes up to 16 bytes, each next one twice that, the last one all above 256 KiB.
+constexpr std::size_t size_bucket(std::uint64_t size) noexcept {
+  if (size <= 16) return 0;
+  const auto bucket = static_cast<std::size_t>(64 - __builtin_clzll((size - 1) >> 4));
+  return bucket < size_bucket_count ? bucket : size_bucket_count - 1;
+}
+constexpr std::uint64_t size_bucket_end(std::size_t bucket) noexcept { return std::uint64_t{16} << bucket; }
+
+// By the allocations that the owner made in between: bucket 0 has none, each next one below 4, 16, 64 …, the last one
+// all from a million on.
+constexpr std::size_t life_bucket(std::uint64_t between) noexcept {
+  if (between == 0) return 0;
+  const auto bucket = static_cast<std::size_t>((63 - __builtin_clzll(between)) / 2 + 1);
+  return bucket < life_bucket_count ? bucket : life_bucket_count - 1;
+}
+
+static_assert(size_bucket(0) == 0 && size_bucket(16) == 0 && size_bucket(17) == 1 && size_bucket(32) == 1 &&
+              size_bucket(33) == 2 && size_bucket(262144) == 14 && size_bucket(262145) == 15);
+static_assert(life_bucket(1) == 1 && life_bucket(3) == 1 && life_bucket(4) == 2 && life_bucket(63) == 3 &&
+              life_bucket(64) == 4 && life_bucket(std::uint64_t{1} << 20) == 11 && life_bucket(~0ULL) == 11);
+
+// A block is short-lived when its owner made fewer than 64 allocations before it was freed.
+constexpr std::size_t short_lived_buckets = 4;
+
+}  // namespace tarn::format

@@ -1,0 +1,177 @@
+#include "format/reader.hpp"
+
+#include <zstd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "format/checksum.hpp"
+#include "format/region.hpp"
+
+namespace tarn::format {
+namespace {
+
+constexpr std::size_t most_words = 1 << 20;
+constexpr std::uint32_t most_images = 1 << 20;
+
+std::uint32_t small(decoder& from, std::uint32_t most) { return static_cast<std::uint32_t>(from.number(most)); }
+// The place of something in a list that has `size` of them.
+std::uint32_t place(decoder& from, std::size_t size) {
+  if (size == 0) throw unreadable("a block that refers to what was not written");
+  return small(from, static_cast<std::uint32_t>(size - 1));
+}
+
+void read_program(decoder& from, recording& to) {
+  program_facts facts;
+  facts.process = from.number();
+  facts.started = from.number();
+  facts.machine = from.text();
+  facts.mode = from.text();
+  for (std::uint64_t left = from.number(most_words); left > 0; --left) facts.words.emplace_back(from.text());
+  to.program = std::move(facts);
+}
+
+void read_modules(decoder& from, recording& to) {
+  to.images = small(from, most_images);
+  while (!from.at_end()) {
+    module_facts each;
+    each.image = small(from, most_images);
+    each.start = from.number();
+    each.end = each.start + from.number(~each.start);
+    each.bias = from.number();
+    each.path = from.text();
+    each.build_id = from.text();
+    if (to.modules.size() == most_modules) throw unreadable("too many modules");
+    to.modules.push_back(std::move(each));
+  }
+}
+
+void read_threads(decoder& from, recording& to) {
+  while (!from.at_end()) {
+    const std::uint32_t number = place(from, to.threads.size() + 1);
+    if (number > most_threads) throw unreadable("too many threads");
+    thread_facts each;
+    each.image = small(from, most_images);
+    each.id = small(from, ~0U);
+    each.unknown = from.number();
+    each.forgotten = from.number();
+    if (number == to.threads.size()) to.threads.emplace_back();
+    to.threads[number] = each;
+  }
+}
+
+void read_sites(decoder& from, recording& to) {
+  if (from.number() != to.sites.size()) throw unreadable("sites are missing");
+  while (!from.at_end()) {
+    site_facts each;
+    each.image = small(from, most_images);
+    const std::uint32_t frames = small(from, most_frames);
+    std::uint64_t before = 0;
+    for (std::uint32_t at = 0; at < frames; ++at) each.frames.push_back(before = from.difference(before));
+    if (to.sites.size() == most_sites) throw unreadable("too many sites");
+    to.sites.push_back(std::move(each));
+  }
+}
+
+void read_cells(decoder& from, recording& to) {
+  while (!from.at_end()) {
+    cell_key_facts key;
+    key.site = place(from, to.sites.size());
+    key.owner = place(from, to.threads.size());
+    key.actor = place(from, to.threads.size());
+    const std::uint64_t present = from.number((std::uint64_t{1} << counter_count) - 1);
+    counts value{};
+    for (std::size_t at = 0; at < counter_count; ++at) {
+      if ((present >> at & 1) != 0) value[at] = from.number();
+    }
+    to.cells[key] = value;
+  }
+}
+
+void read_end(decoder& from, recording& to) {
+  end_facts facts;
+  facts.by_signal = from.number(1) != 0;
+  facts.status = small(from, ~0U);
+  facts.wall_us = from.number();
+  facts.user_us = from.number();
+  facts.system_us = from.number();
+  to.end = facts;
+  to.ended = true;
+}
+
+void read_block(block_kind kind, std::string_view content, recording& to) {
+  decoder from(content);
+  switch (kind) {
+    case block_kind::program: return read_program(from, to);
+    case block_kind::modules: return read_modules(from, to);
+    case block_kind::threads: return read_threads(from, to);
+    case block_kind::sites: return read_sites(from, to);
+    case block_kind::cells: return read_cells(from, to);
+    case block_kind::end: return read_end(from, to);
+  }
+  throw unreadable("a block of an unknown kind");
+}
+
+// Takes the next block off `bytes` and unpacks it.
+std::string take_block(std::string_view& bytes, block_kind& kind) {
+  block_header header;
+  if (bytes.size() < sizeof header) throw unreadable("the file ends inside a block");
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.mark != block_mark) throw unreadable("something else where a block should begin");
+  if (header.packed > bytes.size() - sizeof header) throw unreadable("the file ends inside a block");
+  const std::string_view packed = bytes.substr(sizeof header, header.packed);
+  if (header.checksum != checksum_of(header, packed)) {
+    throw unreadable("a block that is not as it was written");
+  }
+  if (header.unpacked > largest_block) throw unreadable("a block above the limit");
+  std::string content(header.unpacked, '\0');
+  const std::size_t size = ZSTD_decompress(content.data(), content.size(), packed.data(), packed.size());
+  if (ZSTD_isError(size) != 0 || size != content.size()) throw unreadable("a block that does not unpack");
+  bytes.remove_prefix(sizeof header + header.packed);
+  kind = static_cast<block_kind>(header.kind);
+  return content;
+}
+
+}  // namespace
+
+recording parse(std::string_view bytes) {
+  file_header header;
+  if (bytes.size() < sizeof header || std::memcmp(bytes.data(), recording_magic.data(), recording_magic.size()) != 0) {
+    throw unreadable("is not a recording of tarn");
+  }
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.version == 0 || header.version > recording_version) {
+    throw unreadable("is a recording of version " + std::to_string(header.version) + ", and this tarn reads up to " +
+                     std::to_string(recording_version));
+  }
+  recording result;
+  const std::size_t whole = bytes.size();
+  bytes.remove_prefix(sizeof header);
+  while (!bytes.empty()) {
+    try {
+      block_kind kind{};
+      const std::string content = take_block(bytes, kind);
+      read_block(kind, content, result);
+    } catch (const unreadable& reason) {
+      result.damage = std::string(reason.what()) + ", at byte " + std::to_string(whole - bytes.size());
+      break;
+    }
+  }
+  return result;
+}
+
+recording read(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw unreadable(path + ": " + std::strerror(errno));
+  const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (file.bad()) throw unreadable(path + ": " + std::strerror(errno));
+  try {
+    return parse(bytes);
+  } catch (const unreadable& reason) {
+    throw unreadable(path + ": " + reason.what());
+  }
+}
+
+}  // namespace tarn::format

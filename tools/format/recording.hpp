@@ -1,0 +1,87 @@
+// A recording in memory, and as a file (docs/recording.md draws it).
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "format/counts.hpp"
+
+namespace tarn::format {
+
+constexpr std::uint32_t recording_version = 1;
+constexpr std::array<char, 8> recording_magic = {'t', 'a', 'r', 'n', '\r', '\n', '\x1a', '\n'};
+constexpr std::uint32_t block_mark = 0x6b6c6254;    // "Tblk"
+constexpr std::uint32_t largest_block = 64U << 20;  // bytes of a block, unpacked
+
+enum class block_kind : std::uint32_t { program = 1, modules, threads, sites, cells, end };
+
+// Both lie in the file as they are, little-endian.
+struct file_header {
+  std::array<char, 8> magic;
+  std::uint32_t version;
+  std::uint32_t reserved;
+};
+struct block_header {
+  std::uint32_t mark;
+  std::uint32_t kind;
+  std::uint32_t packed;    // bytes that follow, compressed by zstd
+  std::uint32_t unpacked;  // bytes that they become
+  std::uint64_t checksum;  // XXH3 of the fields above and of the bytes that follow
+};
+static_assert(sizeof(file_header) == 16 && sizeof(block_header) == 24);
+
+struct program_facts {
+  std::uint64_t process = 0;
+  std::uint64_t started = 0;  // seconds since 1970
+  std::string machine;        // kernel, processors
+  std::string mode;           // "full"
+  std::vector<std::string> words;
+};
+struct module_facts {
+  std::uint32_t image = 0;
+  std::uint64_t start = 0, end = 0, bias = 0;
+  std::string path;
+  std::string build_id;  // hexadecimal; empty where the file has none
+  auto operator<=>(const module_facts&) const = default;
+};
+struct thread_facts {
+  std::uint32_t image = 0;
+  std::uint32_t id = 0;
+  std::uint64_t unknown = 0;    // frees of blocks that were not recorded
+  std::uint64_t forgotten = 0;  // events for which there was no room
+  auto operator<=>(const thread_facts&) const = default;
+};
+struct site_facts {
+  std::uint32_t image = 0;
+  std::vector<std::uint64_t> frames;  // return addresses, innermost first
+  auto operator<=>(const site_facts&) const = default;
+};
+struct cell_key_facts {
+  std::uint32_t site = 0, owner = 0, actor = 0;  // numbers in `sites` and `threads`
+  auto operator<=>(const cell_key_facts&) const = default;
+};
+using counts = std::array<std::uint64_t, counter_count>;
+struct end_facts {
+  bool by_signal = false;
+  std::uint32_t status = 0;  // exit code or signal
+  std::uint64_t wall_us = 0, user_us = 0, system_us = 0;
+  auto operator<=>(const end_facts&) const = default;
+};
+
+struct recording {
+  program_facts program;
+  std::uint32_t images = 0;  // program starts: 1, and one for each exec
+  std::vector<module_facts> modules;
+  std::vector<thread_facts> threads;
+  std::vector<site_facts> sites;  // site 0 has no frames: it stands for sites beyond the limit
+  std::map<cell_key_facts, counts> cells;
+  bool ended = false;  // otherwise `end` means nothing, and the counts are those of the last whole block
+  end_facts end;
+  std::string damage;  // why reading stopped before the file's end; empty when it did not
+};
+
+}  // namespace tarn::format

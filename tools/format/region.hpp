@@ -1,0 +1,77 @@
+// The memory that the recorded program and `tarn record` share: what is counted lies here and nowhere else, so that
+// it outlives the program, however that ends. Memory is handed out from its start and never taken back; each word has
+// one writer in the program, or is changed by an atomic read-modify-write. `tarn record` only reads.
+//
+//   header | offsets of threads | offsets of modules | offsets of sites | records, in the order in which they came
+//
+// A program that replaces itself by exec continues in the same region as its next image.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "format/counts.hpp"
+
+namespace tarn::format {
+
+// The two environment variables of a recorded program: the region as a file, and the process that is recorded.
+constexpr const char* region_variable = "TARN_RECORD_REGION";
+constexpr const char* process_variable = "TARN_RECORD_PROCESS";
+
+constexpr std::uint32_t region_version = 1;
+constexpr std::uint64_t region_mark = 0x6e6f69676572;           // "region"
+constexpr std::uint64_t region_bytes = std::uint64_t{8} << 30;  // of addresses: pages are used as they are touched
+
+constexpr std::uint32_t most_threads = 16383;  // the last one stands for all further ones
+constexpr std::uint32_t most_modules = 4096;
+constexpr std::uint32_t most_sites = 1U << 20;  // site 0 stands for all further ones
+constexpr std::uint32_t most_frames = 64;
+
+using offset = std::uint64_t;  // from the region's start; 0 where there is nothing
+
+// Published by a release store of their offset, after which only the atomics change.
+struct site_record {
+  std::uint32_t image;
+  std::uint32_t frames;  // return addresses follow, innermost first
+};
+struct module_record {
+  std::uint32_t image;
+  std::uint32_t path_bytes;  // the path follows
+  std::uint64_t start, end;  // where it is mapped
+  std::uint64_t bias;        // what the loader added to its addresses
+};
+struct cell {
+  std::atomic<std::uint64_t> key;  // site << 32 | owner
+  std::atomic<std::uint64_t> value[counter_count];
+};
+constexpr std::uint64_t cell_key(std::uint32_t site, std::uint32_t owner) { return std::uint64_t{site} << 32 | owner; }
+struct chunk {
+  std::atomic<offset> next;
+  std::atomic<std::uint32_t> used;  // cells that follow, of `capacity`
+  std::uint32_t capacity;
+};
+struct thread_record {
+  std::uint32_t image;
+  std::uint32_t id;                      // the kernel's
+  std::atomic<offset> cells;             // the first chunk
+  std::atomic<std::uint64_t> unknown;    // frees of blocks that were not recorded
+  std::atomic<std::uint64_t> forgotten;  // events for which the region had no room
+};
+
+struct region_header {
+  std::uint64_t mark;
+  std::uint32_t version;
+  std::atomic<std::uint32_t> images;   // that attached
+  std::atomic<std::uint32_t> threads;  // handed out; the same for the next two
+  std::atomic<std::uint32_t> modules;
+  std::atomic<std::uint32_t> sites;
+  std::atomic<std::uint32_t> problem;  // the errno that kept the last image from recording
+  std::atomic<std::uint64_t> used;     // bytes handed out
+  std::atomic<offset> thread_at[most_threads + 1];
+  std::atomic<offset> module_at[most_modules];
+  std::atomic<offset> site_at[most_sites];
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
+
+}  // namespace tarn::format

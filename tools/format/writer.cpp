@@ -1,0 +1,173 @@
+#include "format/writer.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "format/checksum.hpp"
+#include "format/code.hpp"
+
+namespace tarn::format {
+namespace {
+
+constexpr int compression_level = 3;
+// A block is closed beyond this, so that a torn one loses little and a reader needs little.
+constexpr std::size_t block_bytes = std::size_t{1} << 20;
+
+[[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
+
+}  // namespace
+
+writer::writer(const std::string& path)
+    : file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666)) {
+  if (file_ < 0) fail(path.c_str());
+  const file_header header{recording_magic, recording_version, 0};
+  try {
+    write(&header, sizeof header);
+  } catch (...) {
+    ::close(file_);
+    throw;
+  }
+}
+
+writer::~writer() { ::close(file_); }
+
+void writer::write(const void* bytes, std::size_t size) {
+  const char* from = static_cast<const char*>(bytes);
+  while (size > 0) {
+    const ssize_t wrote = ::write(file_, from, size);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) fail("the recording cannot be written");
+    from += wrote;
+    size -= static_cast<std::size_t>(wrote);
+    bytes_ += static_cast<std::uint64_t>(wrote);
+  }
+}
+
+void writer::put(block_kind kind, std::string_view content) {
+  std::string block(sizeof(block_header) + ZSTD_compressBound(content.size()), '\0');
+  const std::size_t packed = ZSTD_compress(block.data() + sizeof(block_header), block.size() - sizeof(block_header),
+                                           content.data(), content.size(), compression_level);
+  if (ZSTD_isError(packed) != 0) {
+    throw std::system_error(ENOMEM, std::generic_category(), ZSTD_getErrorName(packed));
+  }
+  block.resize(sizeof(block_header) + packed);
+  block_header header{block_mark, static_cast<std::uint32_t>(kind), static_cast<std::uint32_t>(packed),
+                      static_cast<std::uint32_t>(content.size()), 0};
+  header.checksum = checksum_of(header, std::string_view(block).substr(sizeof header));
+  block.replace(0, sizeof header, reinterpret_cast<const char*>(&header), sizeof header);
+  write(block.data(), block.size());  // in one call, so that mostly a block is there as a whole or not at all
+}
+
+void writer::program(const program_facts& facts) {
+  encoder to;
+  to.number(facts.process);
+  to.number(facts.started);
+  to.text(facts.machine);
+  to.text(facts.mode);
+  to.number(facts.words.size());
+  for (const std::string& word : facts.words) to.text(word);
+  put(block_kind::program, to.bytes());
+}
+
+void writer::modules(const recording& now) {
+  if (now.modules.size() == written_.modules.size() && now.images == written_.images) return;
+  encoder to;
+  to.number(now.images);
+  std::for_each(now.modules.begin() + static_cast<std::ptrdiff_t>(written_.modules.size()), now.modules.end(),
+                [&](const module_facts& each) {
+                  to.number(each.image);
+                  to.number(each.start);
+                  to.number(each.end - each.start);
+                  to.number(each.bias);
+                  to.text(each.path);
+                  to.text(each.build_id);
+                });
+  put(block_kind::modules, to.bytes());
+  written_.modules = now.modules;
+  written_.images = now.images;
+}
+
+void writer::threads(const recording& now) {
+  encoder to;
+  for (std::size_t number = 0; number < now.threads.size(); ++number) {
+    const thread_facts& each = now.threads[number];
+    if (number < written_.threads.size() && written_.threads[number] == each) continue;
+    to.number(number);
+    to.number(each.image);
+    to.number(each.id);
+    to.number(each.unknown);
+    to.number(each.forgotten);
+  }
+  if (to.bytes().empty()) return;
+  put(block_kind::threads, to.bytes());
+  written_.threads = now.threads;
+}
+
+void writer::sites(const recording& now) {
+  std::size_t number = written_.sites.size();
+  while (number < now.sites.size()) {
+    encoder to;
+    to.number(number);
+    for (; number < now.sites.size() && to.bytes().size() < block_bytes; ++number) {
+      const site_facts& each = now.sites[number];
+      to.number(each.image);
+      to.number(each.frames.size());
+      std::uint64_t before = 0;
+      for (const std::uint64_t frame : each.frames) {
+        to.difference(frame, before);
+        before = frame;
+      }
+      written_.sites.push_back(each);
+    }
+    put(block_kind::sites, to.bytes());
+  }
+}
+
+void writer::cells(const recording& now) {
+  encoder to;
+  const auto close = [&] {
+    if (!to.bytes().empty()) put(block_kind::cells, to.bytes());
+    to = {};
+  };
+  for (const auto& [key, value] : now.cells) {
+    counts& before = written_.cells[key];
+    if (before == value) continue;
+    to.number(key.site);
+    to.number(key.owner);
+    to.number(key.actor);
+    std::uint64_t present = 0;
+    static_assert(counter_count <= 64);
+    for (std::size_t at = 0; at < counter_count; ++at) present |= std::uint64_t{value[at] != 0} << at;
+    to.number(present);
+    for (const std::uint64_t each : value) {
+      if (each != 0) to.number(each);
+    }
+    before = value;
+    if (to.bytes().size() >= block_bytes) close();
+  }
+  close();
+}
+
+void writer::changes(const recording& now) {
+  modules(now);
+  threads(now);
+  sites(now);
+  cells(now);  // last: it refers to the others
+}
+
+void writer::end(const end_facts& facts) {
+  encoder to;
+  to.number(facts.by_signal ? 1 : 0);
+  to.number(facts.status);
+  to.number(facts.wall_us);
+  to.number(facts.user_us);
+  to.number(facts.system_us);
+  put(block_kind::end, to.bytes());
+}
+
+}  // namespace tarn::format

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "format/recording.hpp"
+
+namespace tarn::format {
+
+// Appends blocks to a file. One thread at a time. Each function throws std::system_error when the file cannot be
+// written; what was written before stays readable.
+class writer {
+ public:
+  // Replaces the file.
+  explicit writer(const std::string& path);
+  writer(const writer&) = delete;
+  writer& operator=(const writer&) = delete;
+  ~writer();
+
+  void program(const program_facts& facts);
+  // What `now` has and the last call's did not, or has changed: a block for each kind that there is anything of.
+  void changes(const recording& now);
+  void end(const end_facts& facts);
+
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  void put(block_kind kind, std::string_view content);
+  void write(const void* bytes, std::size_t size);
+  void modules(const recording& now);
+  void threads(const recording& now);
+  void sites(const recording& now);
+  void cells(const recording& now);
+
+  int file_;
+  std::uint64_t bytes_ = 0;
+  recording written_;
+};
+
+}  // namespace tarn::format

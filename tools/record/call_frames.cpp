@@ -1,0 +1,278 @@
+#include "record/call_frames.hpp"
+
+#include <cstddef>
+#include <cstring>
+
+namespace tarn::record {
+namespace {
+
+#if defined(__x86_64__)
+constexpr std::uint64_t frame_register = 6, stack_register = 7, return_register = 16;
+#elif defined(__aarch64__)
+constexpr std::uint64_t frame_register = 29, stack_register = 31, return_register = 30;
+#endif
+
+// How pointers are written; the ones that ELF linkers and compilers use for code here.
+constexpr unsigned char absolute_pointer = 0x00, relative_4 = 0x1b, table_4 = 0x3b, unsigned_4 = 0x03, omitted = 0xff;
+
+class bytes {
+ public:
+  bytes(const unsigned char* at, const unsigned char* end) : at_(at), end_(end) {}
+  bool ended() const { return at_ >= end_; }
+  const unsigned char* at() const { return at_; }
+  void skip(std::uint64_t size) { at_ = size > static_cast<std::uint64_t>(end_ - at_) ? end_ : at_ + size; }
+  template <class Number>
+  Number fixed() {
+    Number value{};
+    if (static_cast<std::size_t>(end_ - at_) >= sizeof value) std::memcpy(&value, at_, sizeof value);
+    skip(sizeof value);
+    return value;
+  }
+  std::uint64_t number() {
+    std::uint64_t value = 0;
+    unsigned char byte = 0x80;
+    for (unsigned shift = 0; (byte & 0x80) != 0 && !ended(); shift += 7) {
+      byte = fixed<unsigned char>();
+      if (shift < 64) value |= std::uint64_t{byte & 0x7fU} << shift;
+    }
+    return value;
+  }
+  std::int64_t signed_number() {
+    std::uint64_t value = 0;
+    unsigned shift = 0;
+    unsigned char byte = 0x80;
+    while ((byte & 0x80) != 0 && !ended()) {
+      byte = fixed<unsigned char>();
+      if (shift < 64) value |= std::uint64_t{byte & 0x7fU} << shift;
+      shift += 7;
+    }
+    if (shift < 64 && (byte & 0x40) != 0) value |= ~std::uint64_t{0} << shift;
+    return static_cast<std::int64_t>(value);
+  }
+  // A pointer as `encoding` says; false for one that is not read here.
+  bool pointer(unsigned char encoding, std::uintptr_t& value) {
+    const auto here = reinterpret_cast<std::uintptr_t>(at_);
+    if (encoding == relative_4) return value = here + static_cast<std::uintptr_t>(fixed<std::int32_t>()), true;
+    if (encoding == absolute_pointer) return value = fixed<std::uint64_t>(), true;
+    return false;
+  }
+
+ private:
+  const unsigned char* at_;
+  const unsigned char* end_;
+};
+
+// What a row is made from: where the three registers of the caller are.
+struct rules {
+  std::uint64_t base = stack_register;  // the caller's stack pointer is this register
+  std::int64_t up = 0;                  // plus this
+  bool by_expression = false;
+  struct rule {
+    enum { same, at, undefined, other } how = same;
+    std::int64_t offset = 0;  // from the caller's stack pointer
+  } frame, ret;
+
+  rule* of(std::uint64_t number) {
+    return number == frame_register ? &frame : number == return_register ? &ret : nullptr;
+  }
+};
+
+struct common {  // a CIE
+  std::uint64_t code_step = 1;
+  std::int64_t data_step = 1;
+  unsigned char encoding = absolute_pointer;
+  bool augmented = false;
+  bool signal_frame = false;
+  bytes instructions{nullptr, nullptr};
+};
+
+bool read_common(const unsigned char* at, const unsigned char* end, common& to) {
+  bytes from(at, end);
+  const auto length = from.fixed<std::uint32_t>();
+  if (length == 0 || length >= 0xfffffff0U || length > static_cast<std::uint64_t>(end - from.at())) return false;
+  from = bytes(from.at(), from.at() + length);
+  if (from.fixed<std::uint32_t>() != 0) return false;  // no CIE
+  const auto version = from.fixed<unsigned char>();
+  if (version != 1 && version != 3) return false;
+  const unsigned char* letter = from.at();
+  while (from.fixed<char>() != '\0' && !from.ended()) {
+  }
+  to.code_step = from.number();
+  to.data_step = from.signed_number();
+  const std::uint64_t column = version == 1 ? from.fixed<unsigned char>() : from.number();
+  if (column != return_register) return false;
+  if (*letter == 'z') {
+    to.augmented = true;
+    const std::uint64_t size = from.number();
+    bytes data = from;
+    from.skip(size);
+    for (++letter; *letter != '\0'; ++letter) {
+      if (*letter == 'R') {
+        to.encoding = data.fixed<unsigned char>();
+      } else if (*letter == 'P') {
+        const auto how = data.fixed<unsigned char>();
+        data.skip((how & 0x0f) == 0x0b || (how & 0x0f) == 0x03 ? 4 : 8);
+      } else if (*letter == 'L') {
+        data.skip(1);
+      } else if (*letter == 'S') {
+        to.signal_frame = true;
+      } else if (*letter != 'B') {
+        return false;
+      }
+    }
+  } else if (*letter != '\0') {
+    return false;
+  }
+  to.instructions = from;
+  return true;
+}
+
+// Runs instructions up to `address`. False when one is not known.
+bool run(bytes from, const common& of, std::uintptr_t start, std::uintptr_t address, const rules& initial, rules& now) {
+  constexpr std::size_t depth = 8;
+  rules kept[depth];
+  std::size_t used = 0;
+  std::uintptr_t at = start;
+  const auto put = [&](std::uint64_t number, decltype(rules::rule::how) how, std::int64_t offset = 0) {
+    if (rules::rule* const rule = now.of(number)) *rule = {how, offset};
+  };
+  while (!from.ended() && at <= address) {
+    const auto code = from.fixed<unsigned char>();
+    const std::uint64_t low = code & 0x3fU;
+    switch (code >> 6) {
+      case 1: at += low * of.code_step; continue;
+      case 2: put(low, rules::rule::at, static_cast<std::int64_t>(from.number()) * of.data_step); continue;
+      case 3:
+        if (rules::rule* const rule = now.of(low)) *rule = *const_cast<rules&>(initial).of(low);
+        continue;
+      default: break;
+    }
+    switch (code) {
+      case 0x00: break;                                                              // nop
+      case 0x01: if (!from.pointer(of.encoding, at)) return false; break;            // set_loc
+      case 0x02: at += from.fixed<std::uint8_t>() * of.code_step; break;             // advance_loc1
+      case 0x03: at += from.fixed<std::uint16_t>() * of.code_step; break;
+      case 0x04: at += from.fixed<std::uint32_t>() * of.code_step; break;
+      case 0x05: {                                                                   // offset_extended
+        const std::uint64_t number = from.number();
+        put(number, rules::rule::at, static_cast<std::int64_t>(from.number()) * of.data_step);
+        break;
+      }
+      case 0x06: {                                                                   // restore_extended
+        const std::uint64_t number = from.number();
+        if (rules::rule* const rule = now.of(number)) *rule = *const_cast<rules&>(initial).of(number);
+        break;
+      }
+      case 0x07: put(from.number(), rules::rule::undefined); break;
+      case 0x08: put(from.number(), rules::rule::same); break;
+      case 0x09: put(from.number(), rules::rule::other); from.number(); break;       // register
+      case 0x0a:                                                                     // remember_state
+        if (used == depth) return false;
+        kept[used++] = now;
+        break;
+      case 0x0b:                                                                     // restore_state
+        if (used == 0) return false;
+        now = kept[--used];
+        break;
+      case 0x0c:                                                                     // def_cfa
+        now.base = from.number();
+        now.up = static_cast<std::int64_t>(from.number());
+        now.by_expression = false;
+        break;
+      case 0x0d: now.base = from.number(); break;                                    // def_cfa_register
+      case 0x0e: now.up = static_cast<std::int64_t>(from.number()); break;           // def_cfa_offset
+      case 0x0f: now.by_expression = true; from.skip(from.number()); break;          // def_cfa_expression
+      case 0x10: case 0x16: put(from.number(), rules::rule::other); from.skip(from.number()); break;  // expressions
+      case 0x11: {                                                                   // offset_extended_sf
+        const std::uint64_t number = from.number();
+        put(number, rules::rule::at, from.signed_number() * of.data_step);
+        break;
+      }
+      case 0x12:                                                                     // def_cfa_sf
+        now.base = from.number();
+        now.up = from.signed_number() * of.data_step;
+        now.by_expression = false;
+        break;
+      case 0x13: now.up = from.signed_number() * of.data_step; break;                // def_cfa_offset_sf
+      case 0x2d: break;                                                              // AArch64: negate_ra_state
+      case 0x2e: from.number(); break;                                               // GNU_args_size
+      default: return false;
+    }
+  }
+  return true;
+}
+
+// Whether a saved register's place can be kept in a byte.
+bool fits(std::int64_t offset) { return offset % 8 == 0 && offset / 8 >= -128 && offset / 8 < 128; }
+
+row packed(const rules& from) {
+  row result;
+  if (from.ret.how == rules::rule::undefined) {
+    result.how = row::outermost;
+    return result;
+  }
+  const bool readable = !from.by_expression && (from.base == stack_register || from.base == frame_register) &&
+                        from.ret.how == rules::rule::at && from.up == static_cast<std::int32_t>(from.up) && fits(from.ret.offset) &&
+                        (from.frame.how == rules::rule::same ||
+                         (from.frame.how == rules::rule::at && fits(from.frame.offset)));
+  if (!readable) return result;
+  result.how = from.base == stack_register ? row::from_stack : row::from_frame;
+  result.up = static_cast<std::int32_t>(from.up);
+  result.return_at = static_cast<std::int8_t>(from.ret.offset / 8);
+  result.frame_saved = from.frame.how == rules::rule::at;
+  result.frame_at = static_cast<std::int8_t>(from.frame.offset / 8);
+  return result;
+}
+
+}  // namespace
+
+row row_in(const unsigned char* header, const unsigned char* end, std::uintptr_t address) noexcept {
+  // version, three encodings, pointer to .eh_frame, number of entries, then the entries sorted: start and description,
+  // each as an offset from `header`.
+  if (header[0] != 1 || header[1] == omitted || header[2] != unsigned_4 || header[3] != table_4) return {};
+  bytes from(header + 4, end);
+  from.skip(4);
+  const auto count = from.fixed<std::uint32_t>();
+  const unsigned char* const table = from.at();
+  if (count > static_cast<std::uint64_t>(end - table) / 8) return {};
+  const auto entry = [&](std::size_t number, std::size_t word) {
+    std::int32_t value;
+    std::memcpy(&value, table + number * 8 + word * 4, sizeof value);
+    return header + value;
+  };
+  std::size_t low = 0, high = count;  // the last entry that starts at or before the address
+  while (low < high) {
+    const std::size_t middle = (low + high) / 2;
+    if (reinterpret_cast<std::uintptr_t>(entry(middle, 0)) <= address) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  if (low == 0) return {};
+
+  bytes description(entry(low - 1, 1), end);
+  const auto length = description.fixed<std::uint32_t>();
+  if (length == 0 || length >= 0xfffffff0U || length > static_cast<std::uint64_t>(end - description.at())) return {};
+  description = bytes(description.at(), description.at() + length);
+  const unsigned char* const back_from = description.at();
+  common shared;
+  if (!read_common(back_from - description.fixed<std::uint32_t>(), end, shared) || shared.signal_frame) return {};
+  std::uintptr_t start = 0;
+  if (!description.pointer(shared.encoding, start)) return {};
+  const std::uint64_t covered =
+      shared.encoding == relative_4 ? description.fixed<std::uint32_t>() : description.fixed<std::uint64_t>();
+  if (address < start || address - start >= covered) return {};
+  if (shared.augmented) description.skip(description.number());
+
+  rules now;
+#if defined(__aarch64__)
+  now.ret.how = rules::rule::same;  // in the link register: only in the innermost frame, which is ours
+#endif
+  if (!run(shared.instructions, shared, 0, ~std::uintptr_t{0}, now, now)) return {};
+  const rules initial = now;
+  if (!run(description, shared, start, address, initial, now)) return {};
+  return packed(now);
+}
+
+}  // namespace tarn::record

@@ -1,0 +1,36 @@
+// A lock that needs nothing of the C library. Held for some hundred instructions at most, and seldom wanted.
+#pragma once
+
+#include <atomic>
+#include <cerrno>
+#include <sched.h>
+
+namespace tarn::record {
+
+class lock {
+ public:
+  void acquire() noexcept {
+    while (taken_.exchange(true, std::memory_order_acquire)) {
+      const int before = errno;
+      sched_yield();
+      errno = before;
+    }
+  }
+  void release() noexcept { taken_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> taken_ = false;
+};
+
+class holding {
+ public:
+  explicit holding(lock& held) noexcept : held_(held) { held_.acquire(); }
+  holding(const holding&) = delete;
+  holding& operator=(const holding&) = delete;
+  ~holding() { held_.release(); }
+
+ private:
+  lock& held_;
+};
+
+}  // namespace tarn::record

@@ -1,0 +1,33 @@
+// The allocator that the program would have used without us: the next one in the loader's order.
+#pragma once
+
+#include <cstddef>
+
+namespace tarn::record {
+
+struct allocator {
+  void* (*malloc)(std::size_t);
+  void (*free)(void*);
+  void* (*calloc)(std::size_t, std::size_t);
+  void* (*realloc)(void*, std::size_t);
+  int (*posix_memalign)(void**, std::size_t, std::size_t);
+  void* (*aligned_alloc)(std::size_t, std::size_t);
+  void* (*memalign)(std::size_t, std::size_t);
+  void* (*valloc)(std::size_t);
+  void* (*pvalloc)(std::size_t);
+  std::size_t (*malloc_usable_size)(void*);
+};
+
+// Null while the names are being looked up, by this thread or another: the loader itself may allocate then. Such
+// calls are served by `early`.
+const allocator* next() noexcept;
+
+// The function called `name` after us, or null; for the C++ operators, which not every program has.
+void* next_function(const char* name) noexcept;
+
+// A small memory for those first calls. Null when it is used up; never given back.
+void* early_allocate(std::size_t bytes, std::size_t alignment) noexcept;
+bool is_early(const void* block) noexcept;
+std::size_t early_left(const void* block) noexcept;  // bytes from there that may be read
+
+}  // namespace tarn::record

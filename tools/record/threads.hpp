@@ -1,0 +1,59 @@
+// The counts of one thread: cells in the region, found by site and owner.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "format/region.hpp"
+#include "record/lock.hpp"
+#include "record/stack.hpp"
+
+namespace tarn::record {
+
+class thread {
+ public:
+  // The calling thread's; made at its first event. Null when there is no memory for it.
+  static thread* own() noexcept;
+
+  std::uint32_t number() const noexcept { return number_; }
+  const stack_limits& stack() const noexcept { return stack_; }
+  // The last number stands for all further threads, which share one: each event then holds its lock.
+  lock* shared_lock() noexcept { return number_ == format::most_threads ? &lock_ : nullptr; }
+
+  // This thread's number of its next allocation.
+  std::uint64_t sequence = 0;
+
+  // Null when the region is full.
+  format::cell* cell_of(std::uint32_t site, std::uint32_t owner) noexcept;
+  void count_unknown() noexcept;
+  void count_forgotten() noexcept;
+
+ private:
+  static thread* make() noexcept;
+  bool set_up(std::uint32_t number) noexcept;
+  format::cell* add(std::uint64_t key) noexcept;
+  bool grow() noexcept;
+
+  struct place {
+    std::uint64_t key;
+    format::cell* at;
+  };
+  place* index_ = nullptr;  // open addressing; `at` is null in a free place
+  std::size_t places_ = 0, used_ = 0;
+  format::chunk* chunk_ = nullptr;  // the last one
+  format::thread_record* record_ = nullptr;
+  std::uint32_t number_ = 0;
+  stack_limits stack_;
+  lock lock_;
+};
+
+// Adds to a counter that only this thread writes; `tarn record` may read it at any time.
+inline void add(std::atomic<std::uint64_t>& counter, std::uint64_t amount) noexcept {
+  counter.store(counter.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+}
+
+// Threads of this image that had an event, and those of them that have not ended.
+std::uint32_t threads_so_far() noexcept;
+std::uint32_t threads_running() noexcept;
+
+}  // namespace tarn::record

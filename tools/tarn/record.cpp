@@ -1,0 +1,248 @@
+// `tarn record`: runs a program with libtarn-record.so in it, and writes what that counts to a file.
+//
+// The program is a child of this process, which waits, reads the shared memory now and then and at the end, and ends
+// as the program did. What is counted survives any end of the program; what was written survives any end of ours.
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <system_error>
+
+#include "format/writer.hpp"
+#include "tarn/commands.hpp"
+#include "tarn/failure.hpp"
+#include "tarn/library.hpp"
+#include "tarn/program.hpp"
+#include "tarn/region_file.hpp"
+#include "tarn/start.hpp"
+
+namespace tarn::command {
+namespace {
+
+using steady = std::chrono::steady_clock;
+
+struct record_request {
+  std::string output = "tarn.rec";
+  std::string library;
+  bool heap = false;
+};
+
+// Sent to this process alone, they are meant for the program; a terminal sends those of the keyboard to both.
+constexpr std::array handed_on = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH};
+constexpr std::array of_the_keyboard = {SIGINT, SIGQUIT};
+
+volatile std::sig_atomic_t child = 0;
+void hand_on(int signal) { ::kill(static_cast<pid_t>(child), signal); }
+
+// Signals arrange themselves around the child: blocked until its number is known.
+class signals {
+ public:
+  signals() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::sigprocmask(SIG_SETMASK, &all, &before_);
+  }
+  void in_child() const { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  void in_parent(pid_t started) const {
+    child = started;
+    struct sigaction action {};
+    action.sa_handler = hand_on;
+    action.sa_flags = SA_RESTART;
+    for (const int signal : handed_on) ::sigaction(signal, &action, nullptr);
+    action.sa_handler = SIG_IGN;  // the program decides; the recording goes on
+    for (const int signal : of_the_keyboard) ::sigaction(signal, &action, nullptr);
+    ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+ private:
+  sigset_t before_;
+};
+
+format::program_facts facts_of(const std::vector<std::string>& words, pid_t process) {
+  utsname machine{};
+  ::uname(&machine);
+  return {static_cast<std::uint64_t>(process), static_cast<std::uint64_t>(::time(nullptr)),
+          fmt::format("{} {} {}, {} processors", machine.sysname, machine.release, machine.machine,
+                      ::sysconf(_SC_NPROCESSORS_ONLN)),
+          "full", words};
+}
+
+std::uint64_t microseconds(const timeval& time) {
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(time.tv_usec);
+}
+
+// Returns when the process has ended, or at `until`; whether it has.
+bool wait_for(pid_t process, steady::time_point until, int& status, rusage& usage) {
+  const int watch = static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
+  for (;;) {
+    const pid_t ended = ::wait4(process, &status, WNOHANG, &usage);
+    if (ended == process) {
+      if (watch >= 0) ::close(watch);
+      return true;
+    }
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady::now()).count();
+    if (left <= 0) break;
+    pollfd on{watch, POLLIN, 0};
+    if (watch >= 0) {
+      ::poll(&on, 1, static_cast<int>(left));
+    } else {  // an old kernel
+      ::poll(nullptr, 0, static_cast<int>(std::min<std::int64_t>(left, 20)));
+    }
+  }
+  if (watch >= 0) ::close(watch);
+  return false;
+}
+
+// Writes what there is, and after a failure (a full disk) says so once: the program goes on.
+class output {
+ public:
+  output(std::unique_ptr<format::writer> to, std::string path) : to_(std::move(to)), path_(std::move(path)) {}
+
+  template <class Step>
+  void write(Step step) {
+    if (to_ == nullptr) return;
+    try {
+      step(*to_);
+    } catch (const std::system_error& error) {
+      fmt::print(stderr, "tarn: {}: {}; what was written before can be read\n", path_, error.what());
+      to_.reset();
+    }
+  }
+  std::uint64_t bytes() const { return to_ == nullptr ? 0 : to_->bytes(); }
+  bool whole() const { return to_ != nullptr; }
+
+ private:
+  std::unique_ptr<format::writer> to_;
+  std::string path_;
+};
+
+void say_the_end(const record_request& request, const region_file& region, const format::recording& now,
+                 const output& to) {
+  if (region.images() == 0) {
+    if (region.problem() != 0) {
+      fmt::print(stderr, "tarn: not recorded: no address space for the recorder: {}\n", system_words(region.problem()));
+    } else {
+      fmt::print(stderr, "tarn: not recorded: the program did not load libtarn-record.so\n");
+    }
+    return;
+  }
+  std::uint64_t blocks = 0;
+  for (const auto& [key, value] : now.cells) blocks += value[format::blocks];
+  if (!to.whole()) return;
+  fmt::print(stderr, "tarn: {} allocations at {} sites by {} threads, in {} ({} bytes); tarn report {}\n", blocks,
+             now.sites.size() - 1, now.threads.size(), request.output, to.bytes(), request.output);
+}
+
+// Ends as the program did.
+[[noreturn]] void end_like(int status) {
+  if (WIFSIGNALED(status)) {
+    const int signal = WTERMSIG(status);
+    const rlimit no_core{0, 0};  // the program has written its own
+    ::setrlimit(RLIMIT_CORE, &no_core);
+    ::signal(signal, SIG_DFL);
+    sigset_t only;
+    ::sigemptyset(&only);
+    ::sigaddset(&only, signal);
+    ::sigprocmask(SIG_UNBLOCK, &only, nullptr);
+    ::raise(signal);
+    ::_exit(128 + signal);
+  }
+  ::_exit(WEXITSTATUS(status));
+}
+
+[[noreturn]] void start_program(const std::vector<std::string>& words, const std::string& program, start how,
+                                const signals& old) {
+  try {
+    set_environment(format::process_variable, std::to_string(::getpid()));
+    old.in_child();
+    execute(words, program, how);
+  } catch (const failure& reason) {
+    fmt::print(stderr, "tarn: {}\n", reason.what());
+    ::_exit(static_cast<int>(reason.code()));
+  }
+}
+
+[[noreturn]] void record(const record_request& request, const std::vector<std::string>& words) {
+  const std::string library = find_library("libtarn-record.so", request.library);
+  const std::string program = find_program(words.front());
+  const start how = check_preloadable(words.front(), program);
+  const region_file region;
+  std::unique_ptr<format::writer> file;
+  try {
+    file = std::make_unique<format::writer>(request.output);
+  } catch (const std::system_error& error) {
+    fail(exit_code::usage, "{}", error.what());
+  }
+  output to(std::move(file), request.output);
+  preload(library);
+  set_environment(format::region_variable, region.path());
+
+  const signals arranged;
+  const auto begun = steady::now();
+  const pid_t process = ::fork();
+  if (process < 0) fail(exit_code::cannot_run, "{}: {}", words.front(), system_words(errno));
+  if (process == 0) start_program(words, program, how, arranged);
+  arranged.in_parent(process);
+
+  format::recording now;
+  to.write([&](format::writer& on) { on.program(facts_of(words, process)); });
+  int status = 0;
+  rusage usage{};
+  // Ever more seldom, so that all totals together are written a few times more than once.
+  for (std::chrono::milliseconds pause{500}; !wait_for(process, steady::now() + pause, status, usage); pause += pause / 2) {
+    region.read(now);
+    to.write([&](format::writer& on) { on.changes(now); });
+  }
+  const auto wall = std::chrono::duration_cast<std::chrono::microseconds>(steady::now() - begun);
+  region.read(now);
+  const format::end_facts end{WIFSIGNALED(status),
+                              static_cast<std::uint32_t>(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)),
+                              static_cast<std::uint64_t>(wall.count()), microseconds(usage.ru_utime),
+                              microseconds(usage.ru_stime)};
+  to.write([&](format::writer& on) { on.changes(now), on.end(end); });
+  say_the_end(request, region, now, to);
+  std::fflush(nullptr);
+  end_like(status);
+}
+
+class record_formatter : public CLI::Formatter {
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "Usage: tarn record [OPTIONS] -- PROGRAM [ARGS...]\n";
+  }
+};
+
+}  // namespace
+
+void add_record(CLI::App& application, const std::vector<std::string>& after_dashes) {
+  CLI::App* const command =
+      application.add_subcommand("record", "Run a program and record what each call stack does with the heap.");
+  command->formatter(std::make_shared<record_formatter>());
+  command->prefix_command();
+  const auto request = std::make_shared<record_request>();
+  command->add_option("-o,--output", request->output, "the recording; tarn.rec if not given")->type_name("FILE");
+  command->add_flag("--heap", request->heap, "record allocations, each with its call stack (the only source so far)");
+  command->add_option("--lib", request->library, "the libtarn-record.so to use, if not the one beside this program")
+      ->type_name("PATH");
+  command->footer(
+      "Recorded is the process that is started, also after an exec; not the processes that it starts.\n"
+      "Exit code and signals are the program's own; 2 for a wrong command line, 126 when the program cannot be\n"
+      "recorded, 127 when it is not found.");
+  command->callback([request, command, &after_dashes] { record(*request, program_words(*command, after_dashes)); });
+}
+
+}  // namespace tarn::command

@@ -1,0 +1,103 @@
+#include "tarn/region_file.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "tarn/build_id.hpp"
+#include "tarn/failure.hpp"
+
+namespace tarn::command {
+
+using namespace format;
+
+region_file::region_file() : file_(::memfd_create("tarn-record", MFD_CLOEXEC)) {
+  if (file_ < 0) fail(exit_code::usage, "no memory to record in: {}", system_words(errno));
+  void* const start = ::ftruncate(file_, static_cast<off_t>(region_bytes)) != 0
+                          ? MAP_FAILED
+                          : ::mmap(nullptr, region_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, 0);
+  if (start == MAP_FAILED) {
+    const int error = errno;
+    ::close(file_);
+    fail(exit_code::usage, "no memory to record in: {}", system_words(error));
+  }
+  auto* const made = static_cast<region_header*>(start);  // all zeroes, and most of it stays untouched
+  made->mark = region_mark;
+  made->version = region_version;
+  made->used.store((sizeof(region_header) + 4095) / 4096 * 4096);
+  header_ = made;
+  path_ = fmt::format("/proc/{}/fd/{}", ::getpid(), file_);
+}
+
+region_file::~region_file() {
+  ::munmap(const_cast<region_header*>(header_), region_bytes);
+  ::close(file_);
+}
+
+// A place is published after what it points to; the counters of places may run ahead of them.
+
+void region_file::read_modules(recording& to) const {
+  const std::uint32_t count = header_->modules.load(std::memory_order_acquire);
+  while (to.modules.size() < count) {
+    const auto& from = *at<module_record>(header_->module_at[to.modules.size()].load(std::memory_order_acquire));
+    const std::string path(reinterpret_cast<const char*>(&from + 1), from.path_bytes);
+    to.modules.push_back({from.image, from.start, from.end, from.bias, path, build_id_of(path)});
+  }
+}
+
+void region_file::read_sites(recording& to) const {
+  const std::uint32_t count = header_->sites.load(std::memory_order_acquire);
+  if (to.sites.empty()) to.sites.emplace_back();
+  while (to.sites.size() < count) {
+    const auto& from = *at<site_record>(header_->site_at[to.sites.size()].load(std::memory_order_acquire));
+    const auto* const frames = reinterpret_cast<const std::uint64_t*>(&from + 1);
+    to.sites.push_back({from.image, {frames, frames + from.frames}});
+  }
+}
+
+void region_file::read_cells(recording& to, const thread_record& from, std::uint32_t actor) const {
+  for (offset place = from.cells.load(std::memory_order_acquire); place != 0;) {
+    const auto& part = *at<chunk>(place);
+    const std::uint32_t used = part.used.load(std::memory_order_acquire);
+    const cell* const cells = reinterpret_cast<const cell*>(&part + 1);
+    for (std::uint32_t number = 0; number < used; ++number) {
+      const std::uint64_t key = cells[number].key.load(std::memory_order_relaxed);
+      counts& value = to.cells[{static_cast<std::uint32_t>(key >> 32), static_cast<std::uint32_t>(key), actor}];
+      for (std::size_t at = 0; at < counter_count; ++at) {
+        value[at] = cells[number].value[at].load(std::memory_order_relaxed);
+      }
+    }
+    place = part.next.load(std::memory_order_acquire);
+  }
+}
+
+void region_file::read_threads(recording& to) const {
+  for (std::uint32_t number = 0; number <= most_threads; ++number) {
+    const offset place = header_->thread_at[number].load(std::memory_order_acquire);
+    if (place == 0) {
+      if (number >= header_->threads.load(std::memory_order_relaxed)) break;
+      if (number >= to.threads.size()) to.threads.resize(number + 1);
+      continue;  // between its number and its record
+    }
+    const auto& from = *at<thread_record>(place);
+    if (number >= to.threads.size()) to.threads.resize(number + 1);
+    to.threads[number] = {from.image, from.id, from.unknown.load(std::memory_order_relaxed),
+                          from.forgotten.load(std::memory_order_relaxed)};
+    read_cells(to, from, number);
+  }
+}
+
+void region_file::read(recording& to) const {
+  to.images = header_->images.load(std::memory_order_acquire);
+  // Threads first, as their cells name sites: a site that is new afterwards does no harm. An owner is a thread whose
+  // number was taken before its block was handed on.
+  read_threads(to);
+  read_sites(to);
+  read_modules(to);
+  for (const auto& [key, value] : to.cells) {
+    if (key.owner >= to.threads.size()) to.threads.resize(key.owner + 1);
+  }
+}
+
+}  // namespace tarn::command

@@ -1,0 +1,45 @@
+// The region that a recorded program counts in, seen from `tarn record`.
+#pragma once
+
+#include <string>
+
+#include "format/recording.hpp"
+#include "format/region.hpp"
+
+namespace tarn::command {
+
+// Pages without a file, that this process and the recorded one share. Gone with the last of both.
+class region_file {
+ public:
+  // Throws a usage failure when the system has no room for it.
+  region_file();
+  region_file(const region_file&) = delete;
+  region_file& operator=(const region_file&) = delete;
+  ~region_file();
+
+  // A path under which the recorded program can open it while this process runs, whatever it closes or execs.
+  const std::string& path() const { return path_; }
+
+  // Brings `to` up to what is counted by now; while the program runs, each number for itself is right.
+  void read(format::recording& to) const;
+
+  unsigned images() const { return header_->images.load(); }
+  // The errno that kept the last image from recording; 0 if nothing did.
+  int problem() const { return static_cast<int>(header_->problem.load()); }
+
+ private:
+  void read_modules(format::recording& to) const;
+  void read_sites(format::recording& to) const;
+  void read_threads(format::recording& to) const;
+  void read_cells(format::recording& to, const format::thread_record& from, std::uint32_t actor) const;
+  template <class Record>
+  const Record* at(format::offset place) const {
+    return reinterpret_cast<const Record*>(reinterpret_cast<const char*>(header_) + place);
+  }
+
+  int file_;
+  const format::region_header* header_;
+  std::string path_;
+};
+
+}  // namespace tarn::command
