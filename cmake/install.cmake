@@ -10,13 +10,14 @@ endif()
 # Builds what is installed, and nothing else.
 add_custom_target(installed DEPENDS ${tarn_installed})
 if(TARGET tarn_command)
-  add_dependencies(installed tarn_command tarn_share)
+  add_dependencies(installed tarn_command tarn_record tarn_share)
 endif()
 
 install(TARGETS ${tarn_installed} EXPORT tarn-targets
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 if(TARGET tarn_command)
   install(TARGETS tarn_command RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  install(TARGETS tarn_record LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endif()
 install(DIRECTORY include/tarn DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(EXPORT tarn-targets NAMESPACE tarn:: DESTINATION "${tarn_package_dir}")

@@ -141,7 +141,7 @@ class Generated(CommandTest):
         self.assertEqual(requests, {".TH", ".SH", ".SS", ".TP", ".B", ".BR", ".br"})
 
     def test_completion(self):
-        self.assertEqual(self.completions("r"), ["run"])
+        self.assertEqual(self.completions("ru"), ["run"])
         self.assertEqual(self.completions("run", "--st"), ["--stats", "--stats-file"])
         self.assertEqual(self.completions("run", "--option", "p"), ["purge_delay_ms="])
         self.assertEqual(self.completions("run", "--option", "thp", "=", "o"), ["on", "off"])

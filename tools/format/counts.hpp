@@ -39,7 +39,7 @@ constexpr std::uint64_t size_bucket_end(std::size_t bucket) noexcept { return st
 // all from a million on.
 constexpr std::size_t life_bucket(std::uint64_t between) noexcept {
   if (between == 0) return 0;
-  const auto bucket = static_cast<std::size_t>((63 - __builtin_clzll(between)) / 2 + 1);
+  const std::size_t bucket = (63U - static_cast<unsigned>(__builtin_clzll(between))) / 2 + 1;
   return bucket < life_bucket_count ? bucket : life_bucket_count - 1;
 }
 

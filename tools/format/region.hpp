@@ -15,9 +15,10 @@
 
 namespace tarn::format {
 
-// The two environment variables of a recorded program: the region as a file, and the process that is recorded.
-constexpr const char* region_variable = "TARN_RECORD_REGION";
-constexpr const char* process_variable = "TARN_RECORD_PROCESS";
+// The two environment variables of a recorded program: the region as a file, and the process that is recorded. Not
+// TARN_…, as that is an option of the heaps.
+constexpr const char* region_variable = "_TARN_RECORD_REGION";
+constexpr const char* process_variable = "_TARN_RECORD_PROCESS";
 
 constexpr std::uint32_t region_version = 1;
 constexpr std::uint64_t region_mark = 0x6e6f69676572;           // "region"

@@ -41,7 +41,8 @@ bool set_up_blocks() noexcept {
 word* word_of(const void* block) noexcept {
   std::atomic<word*>& place = table[leaf_of(block)];
   word* leaf = place.load(std::memory_order_acquire);
-  if (leaf == nullptr) [[unlikely]] leaf = make_leaf(place);
+  if (leaf == nullptr) [[unlikely]]
+    leaf = make_leaf(place);
   return leaf == nullptr ? nullptr : leaf + place_of(block);
 }
 

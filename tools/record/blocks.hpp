@@ -14,7 +14,7 @@ namespace tarn::record {
 // 0 where no block is known to begin.
 struct birth {
   std::uint64_t known : 1 = 0;
-  std::uint64_t early : 1 = 0;      // before the second thread
+  std::uint64_t early : 1 = 0;  // before the second thread
   std::uint64_t site : 20 = 0;
   std::uint64_t owner : 14 = 0;     // the thread that allocated it
   std::uint64_t sequence : 28 = 0;  // the owner's number of the allocation, without its high bits

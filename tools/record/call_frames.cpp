@@ -148,54 +148,66 @@ bool run(bytes from, const common& of, std::uintptr_t start, std::uintptr_t addr
       default: break;
     }
     switch (code) {
-      case 0x00: break;                                                              // nop
-      case 0x01: if (!from.pointer(of.encoding, at)) return false; break;            // set_loc
-      case 0x02: at += from.fixed<std::uint8_t>() * of.code_step; break;             // advance_loc1
+      case 0x00: break;  // nop
+      case 0x01:
+        if (!from.pointer(of.encoding, at)) return false;
+        break;                                                            // set_loc
+      case 0x02: at += from.fixed<std::uint8_t>() * of.code_step; break;  // advance_loc1
       case 0x03: at += from.fixed<std::uint16_t>() * of.code_step; break;
       case 0x04: at += from.fixed<std::uint32_t>() * of.code_step; break;
-      case 0x05: {                                                                   // offset_extended
+      case 0x05: {  // offset_extended
         const std::uint64_t number = from.number();
         put(number, rules::rule::at, static_cast<std::int64_t>(from.number()) * of.data_step);
         break;
       }
-      case 0x06: {                                                                   // restore_extended
+      case 0x06: {  // restore_extended
         const std::uint64_t number = from.number();
         if (rules::rule* const rule = now.of(number)) *rule = *const_cast<rules&>(initial).of(number);
         break;
       }
       case 0x07: put(from.number(), rules::rule::undefined); break;
       case 0x08: put(from.number(), rules::rule::same); break;
-      case 0x09: put(from.number(), rules::rule::other); from.number(); break;       // register
-      case 0x0a:                                                                     // remember_state
+      case 0x09:
+        put(from.number(), rules::rule::other);
+        from.number();
+        break;    // register
+      case 0x0a:  // remember_state
         if (used == depth) return false;
         kept[used++] = now;
         break;
-      case 0x0b:                                                                     // restore_state
+      case 0x0b:  // restore_state
         if (used == 0) return false;
         now = kept[--used];
         break;
-      case 0x0c:                                                                     // def_cfa
+      case 0x0c:  // def_cfa
         now.base = from.number();
         now.up = static_cast<std::int64_t>(from.number());
         now.by_expression = false;
         break;
-      case 0x0d: now.base = from.number(); break;                                    // def_cfa_register
-      case 0x0e: now.up = static_cast<std::int64_t>(from.number()); break;           // def_cfa_offset
-      case 0x0f: now.by_expression = true; from.skip(from.number()); break;          // def_cfa_expression
-      case 0x10: case 0x16: put(from.number(), rules::rule::other); from.skip(from.number()); break;  // expressions
-      case 0x11: {                                                                   // offset_extended_sf
+      case 0x0d: now.base = from.number(); break;                           // def_cfa_register
+      case 0x0e: now.up = static_cast<std::int64_t>(from.number()); break;  // def_cfa_offset
+      case 0x0f:
+        now.by_expression = true;
+        from.skip(from.number());
+        break;  // def_cfa_expression
+      case 0x10:
+      case 0x16:
+        put(from.number(), rules::rule::other);
+        from.skip(from.number());
+        break;      // expressions
+      case 0x11: {  // offset_extended_sf
         const std::uint64_t number = from.number();
         put(number, rules::rule::at, from.signed_number() * of.data_step);
         break;
       }
-      case 0x12:                                                                     // def_cfa_sf
+      case 0x12:  // def_cfa_sf
         now.base = from.number();
         now.up = from.signed_number() * of.data_step;
         now.by_expression = false;
         break;
-      case 0x13: now.up = from.signed_number() * of.data_step; break;                // def_cfa_offset_sf
-      case 0x2d: break;                                                              // AArch64: negate_ra_state
-      case 0x2e: from.number(); break;                                               // GNU_args_size
+      case 0x13: now.up = from.signed_number() * of.data_step; break;  // def_cfa_offset_sf
+      case 0x2d: break;                                                // AArch64: negate_ra_state
+      case 0x2e: from.number(); break;                                 // GNU_args_size
       default: return false;
     }
   }
@@ -211,10 +223,10 @@ row packed(const rules& from) {
     result.how = row::outermost;
     return result;
   }
-  const bool readable = !from.by_expression && (from.base == stack_register || from.base == frame_register) &&
-                        from.ret.how == rules::rule::at && from.up == static_cast<std::int32_t>(from.up) && fits(from.ret.offset) &&
-                        (from.frame.how == rules::rule::same ||
-                         (from.frame.how == rules::rule::at && fits(from.frame.offset)));
+  const bool readable =
+      !from.by_expression && (from.base == stack_register || from.base == frame_register) &&
+      from.ret.how == rules::rule::at && from.up == static_cast<std::int32_t>(from.up) && fits(from.ret.offset) &&
+      (from.frame.how == rules::rule::same || (from.frame.how == rules::rule::at && fits(from.frame.offset)));
   if (!readable) return result;
   result.how = from.base == stack_register ? row::from_stack : row::from_frame;
   result.up = static_cast<std::int32_t>(from.up);

@@ -33,12 +33,14 @@ class event {
   event() noexcept {
     inside = true;
     self_ = thread::own();
-    if (self_ != nullptr && self_->shared_lock() != nullptr) [[unlikely]] self_->shared_lock()->acquire();
+    if (self_ != nullptr && self_->shared_lock() != nullptr) [[unlikely]]
+      self_->shared_lock()->acquire();
   }
   event(const event&) = delete;
   event& operator=(const event&) = delete;
   ~event() {
-    if (self_ != nullptr && self_->shared_lock() != nullptr) [[unlikely]] self_->shared_lock()->release();
+    if (self_ != nullptr && self_->shared_lock() != nullptr) [[unlikely]]
+      self_->shared_lock()->release();
     inside = false;
   }
   explicit operator bool() const noexcept { return self_ != nullptr; }
@@ -56,7 +58,8 @@ void count_allocation(thread& self, const void* block, std::size_t bytes, const 
   const std::uint32_t site = site_of(frames, depth);
   format::cell* const to = self.cell_of(site, self.number());
   std::atomic<std::uint64_t>* const word = word_of(block);
-  if (to == nullptr || word == nullptr) [[unlikely]] return self.count_forgotten();
+  if (to == nullptr || word == nullptr) [[unlikely]]
+    return self.count_forgotten();
   const bool is_early = threads_so_far() == 1;
   count(*to, counter::blocks);
   count(*to, counter::bytes, bytes);
@@ -73,7 +76,8 @@ void count_allocation(thread& self, const void* block, std::size_t bytes, const 
 
 void count_free(thread& self, birth born) noexcept {
   format::cell* const to = self.cell_of(born.site, born.owner);
-  if (to == nullptr) [[unlikely]] return self.count_forgotten();
+  if (to == nullptr) [[unlikely]]
+    return self.count_forgotten();
   count(*to, counter::frees);
   if (born.owner == self.number()) {
     const std::uint64_t between = (self.sequence - born.sequence - 1) & sequence_mask;
@@ -109,10 +113,10 @@ void allocated(const void* block, std::size_t bytes, const caller& from) noexcep
 void freed(const void* block) noexcept {
   if (block == nullptr || block == in_delete || !records()) return;
   std::atomic<std::uint64_t>* const word = known_word_of(block);
-  const auto born = std::bit_cast<birth>(word == nullptr ? 0 : word->load(std::memory_order_relaxed));
   event now;
   if (!now) return;
-  if (born.known == 0) return now.self().count_unknown();
+  const auto born = std::bit_cast<birth>(word == nullptr ? 0 : word->load(std::memory_order_relaxed));
+  if (word == nullptr || born.known == 0) return now.self().count_unknown();
   word->store(0, std::memory_order_relaxed);
   count_free(now.self(), born);
 }

@@ -1,9 +1,9 @@
 // A lock that needs nothing of the C library. Held for some hundred instructions at most, and seldom wanted.
 #pragma once
 
+#include <sched.h>
 #include <atomic>
 #include <cerrno>
-#include <sched.h>
 
 namespace tarn::record {
 

@@ -40,7 +40,8 @@ extern "C" {
 
 TARN_EXPORT void* malloc(std::size_t bytes) noexcept {
   const allocator* const to = next();
-  if (to == nullptr) [[unlikely]] return early_or_nothing(bytes, alignof(std::max_align_t));
+  if (to == nullptr) [[unlikely]]
+    return early_or_nothing(bytes, alignof(std::max_align_t));
   void* const block = to->malloc(bytes);
   allocated(block, bytes, TARN_CALLER());
   return block;
@@ -56,7 +57,8 @@ TARN_EXPORT void free(void* block) noexcept {
 
 TARN_EXPORT void* calloc(std::size_t count, std::size_t each) noexcept {
   const allocator* const to = next();
-  if (to == nullptr) [[unlikely]] return early_or_nothing(count * each, alignof(std::max_align_t));  // zeroed as it is
+  if (to == nullptr) [[unlikely]]
+    return early_or_nothing(count * each, alignof(std::max_align_t));  // zeroed as it is
   void* const block = to->calloc(count, each);
   allocated(block, count * each, TARN_CALLER());
   return block;
@@ -65,12 +67,14 @@ TARN_EXPORT void* calloc(std::size_t count, std::size_t each) noexcept {
 TARN_EXPORT void* realloc(void* block, std::size_t bytes) noexcept {
   if (block == nullptr) {
     const allocator* const to = next();
-    if (to == nullptr) [[unlikely]] return early_or_nothing(bytes, alignof(std::max_align_t));
+    if (to == nullptr) [[unlikely]]
+      return early_or_nothing(bytes, alignof(std::max_align_t));
     void* const made = to->realloc(block, bytes);
     allocated(made, bytes, TARN_CALLER());
     return made;
   }
-  if (is_early(block)) [[unlikely]] return resize_early(block, bytes, TARN_CALLER());
+  if (is_early(block)) [[unlikely]]
+    return resize_early(block, bytes, TARN_CALLER());
   const allocator* const to = next();
   if (to == nullptr) return no_memory();
   if (bytes == 0) {  // glibc's and the drop-in's realloc frees then

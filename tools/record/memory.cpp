@@ -18,8 +18,7 @@ constinit std::size_t left_bytes = 0;
 
 void* map(std::size_t bytes) noexcept {
   const int before = errno;
-  void* const made =
-      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const made = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   errno = before;
   return made == MAP_FAILED ? nullptr : made;
 }

@@ -38,15 +38,16 @@ class behind {
 
 }  // namespace
 
+// NOLINTBEGIN(bugprone-macro-parentheses): declarations and argument lists
 // One operator: its parameters, how it calls the one behind, and what stands in. Macros, as each has to find its
 // caller's registers itself.
-#define TARN_NEW(declared, symbol, type, arguments, stand_in)   \
-  TARN_EXPORT void* declared {                                  \
-    static constinit behind<type> other(symbol);                \
-    auto* const call = other();                                 \
+#define TARN_NEW(declared, symbol, type, arguments, stand_in)        \
+  TARN_EXPORT void* declared {                                       \
+    static constinit behind<type> other(symbol);                     \
+    auto* const call = other();                                      \
     void* const block = call != nullptr ? call arguments : stand_in; \
-    allocated_by_operator(block, n, TARN_CALLER());             \
-    return block;                                               \
+    allocated_by_operator(block, n, TARN_CALLER());                  \
+    return block;                                                    \
   }
 #define TARN_DELETE(declared, symbol, type, arguments) \
   TARN_EXPORT void declared noexcept {                 \
@@ -60,6 +61,8 @@ class behind {
     }                                                  \
     deleted();                                         \
   }
+
+// NOLINTEND(bugprone-macro-parentheses)
 
 // clang-format off
 #define TARN_ALIGNED std::aligned_alloc(static_cast<size_t>(a), (n + static_cast<size_t>(a) - 1) / static_cast<size_t>(a) * static_cast<size_t>(a))

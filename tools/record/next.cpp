@@ -47,7 +47,8 @@ void look_all_up() noexcept {
 }  // namespace
 
 const allocator* next() noexcept {
-  if (now.load(std::memory_order_acquire) == state::known) [[likely]] return &found;
+  if (now.load(std::memory_order_acquire) == state::known) [[likely]]
+    return &found;
   state expected = state::unknown;
   if (!now.compare_exchange_strong(expected, state::looking, std::memory_order_acquire)) {
     return expected == state::known ? &found : nullptr;

@@ -39,13 +39,14 @@ bool map_region(const char* path) noexcept {
   if (file < 0) return false;
   struct stat status;
   const bool right = ::fstat(file, &status) == 0 && status.st_size == static_cast<off_t>(format::region_bytes);
-  void* const start = !right ? MAP_FAILED
-                             : ::mmap(nullptr, format::region_bytes, PROT_READ | PROT_WRITE,
-                                      MAP_SHARED | MAP_NORESERVE, file, 0);
+  void* const start =
+      !right ? MAP_FAILED
+             : ::mmap(nullptr, format::region_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
   const int problem = errno;
   if (right && start == MAP_FAILED) {  // the header alone fits, to say so
     void* const first = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (first != MAP_FAILED) static_cast<format::region_header*>(first)->problem.store(static_cast<std::uint32_t>(problem));
+    if (first != MAP_FAILED)
+      static_cast<format::region_header*>(first)->problem.store(static_cast<std::uint32_t>(problem));
   }
   ::close(file);
   if (start == MAP_FAILED) return false;
@@ -75,7 +76,8 @@ state decide() noexcept {
 
 bool attach() noexcept {
   const state known = now.load(std::memory_order_acquire);
-  if (known != state::undecided) [[likely]] return known == state::attached;
+  if (known != state::undecided) [[likely]]
+    return known == state::attached;
   if (::environ == nullptr) return false;
   return decide() == state::attached;
 }

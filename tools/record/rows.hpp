@@ -14,8 +14,8 @@ struct row {
     outermost,   // there is no caller
   };
   kind how = unknown;
-  bool frame_saved = false;    // the caller's frame pointer lies at its stack pointer + 8 * `frame_at`
-  std::int8_t return_at = 0;   // and the return address at its stack pointer + 8 * `return_at`
+  bool frame_saved = false;   // the caller's frame pointer lies at its stack pointer + 8 * `frame_at`
+  std::int8_t return_at = 0;  // and the return address at its stack pointer + 8 * `return_at`
   std::int8_t frame_at = 0;
   std::int32_t up = 0;
 };

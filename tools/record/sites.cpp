@@ -105,7 +105,8 @@ std::uint32_t site_of(const std::uintptr_t* frames, std::size_t count) noexcept 
   std::size_t at = (hash >> 20) % slots;
   for (;; at = (at + 1) % slots) {
     const std::uint64_t there = table[at].hash.load(std::memory_order_acquire);
-    if (there == hash) [[likely]] return table[at].site.load(std::memory_order_relaxed);
+    if (there == hash) [[likely]]
+      return table[at].site.load(std::memory_order_relaxed);
     if (there == 0) break;
   }
   const holding held(adding);

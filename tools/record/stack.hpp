@@ -14,11 +14,11 @@ struct caller {
 };
 
 // Of the function in which it stands: one that the program calls, compiled with a frame pointer.
-#define TARN_CALLER()                                                     \
-  ::tarn::record::caller {                                                \
-    reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)),        \
-        reinterpret_cast<std::uintptr_t>(__builtin_dwarf_cfa()),          \
-        *static_cast<const std::uintptr_t*>(__builtin_frame_address(0))   \
+#define TARN_CALLER()                                                   \
+  ::tarn::record::caller {                                              \
+    reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)),      \
+        reinterpret_cast<std::uintptr_t>(__builtin_dwarf_cfa()),        \
+        *static_cast<const std::uintptr_t*>(__builtin_frame_address(0)) \
   }
 
 // The calling thread's stack, found once for each thread. May allocate (from the program's heap).

@@ -97,10 +97,11 @@ bool thread::grow() noexcept {
   return true;
 }
 
-format::cell* thread::add(std::uint64_t key) noexcept {
+format::cell* thread::add(std::uint64_t wanted_key) noexcept {
   if (chunk_ == nullptr || chunk_->used.load(std::memory_order_relaxed) == chunk_->capacity) {
-    const std::uint32_t wanted =
-        chunk_ == nullptr ? first_cells : chunk_->capacity < most_cells ? chunk_->capacity * 2 : most_cells;
+    const std::uint32_t wanted = chunk_ == nullptr               ? first_cells
+                                 : chunk_->capacity < most_cells ? chunk_->capacity * 2
+                                                                 : most_cells;
     const format::offset made_at = hand_out(sizeof(format::chunk) + wanted * sizeof(format::cell));
     if (made_at == 0) return nullptr;
     auto* const made = at<format::chunk>(made_at);
@@ -111,7 +112,7 @@ format::cell* thread::add(std::uint64_t key) noexcept {
   }
   const std::uint32_t number = chunk_->used.load(std::memory_order_relaxed);
   auto* const made = reinterpret_cast<format::cell*>(chunk_ + 1) + number;
-  made->key.store(key, std::memory_order_relaxed);
+  made->key.store(wanted_key, std::memory_order_relaxed);
   chunk_->used.store(number + 1, std::memory_order_release);  // a reader that counts the cell finds its key
   return made;
 }
@@ -122,7 +123,8 @@ format::cell* thread::cell_of(std::uint32_t site, std::uint32_t owner) noexcept 
   for (;; ++to) {
     const struct place& each = index_[to % places_];
     if (each.at == nullptr) break;
-    if (each.key == wanted) [[likely]] return each.at;
+    if (each.key == wanted) [[likely]]
+      return each.at;
   }
   if (used_ * 2 >= places_) {
     if (!grow()) return nullptr;

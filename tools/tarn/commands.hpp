@@ -14,6 +14,8 @@ void add_run(CLI::App& application, const std::vector<std::string>& after_dashes
 
 void add_record(CLI::App& application, const std::vector<std::string>& after_dashes);
 
+void add_report(CLI::App& application);
+
 void add_options(CLI::App& application);
 
 void add_journal(CLI::App& application);

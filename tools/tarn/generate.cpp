@@ -43,7 +43,9 @@ std::string man_page(const CLI::App& application) {
   std::string page =
       fmt::format(".TH TARN 1 \"\" \"tarn {}.{}.{}\"\n.SH NAME\ntarn \\- run programs on thread\\-private heaps\n",
                   TARN_VERSION_MAJOR, TARN_VERSION_MINOR, TARN_VERSION_PATCH);
-  page += ".SH SYNOPSIS\n.B tarn run\n[OPTIONS] \\-\\- PROGRAM [ARGS...]\n.br\n.B tarn record\n[OPTIONS] \\-\\- PROGRAM [ARGS...]\n.br\n.B tarn options\n[\\-\\-markdown]\n";
+  page +=
+      ".SH SYNOPSIS\n.B tarn run\n[OPTIONS] \\-\\- PROGRAM [ARGS...]\n.br\n.B tarn record\n[OPTIONS] \\-\\- PROGRAM "
+      "[ARGS...]\n.br\n.B tarn report\n[OPTIONS] FILE\n.br\n.B tarn options\n[\\-\\-markdown]\n";
   page += ".br\n.B tarn journal\ncat|tail|check|append [OPTIONS] FILE\n";
   page += ".SH COMMANDS\n";
   for (const CLI::App* const command : shown_commands(application)) {

@@ -39,6 +39,7 @@ int run(std::vector<std::string> words) {
   application.require_subcommand(1);
   tarn::command::add_run(application, after_dashes);
   tarn::command::add_record(application, after_dashes);
+  tarn::command::add_report(application);
   tarn::command::add_options(application);
   tarn::command::add_journal(application);
   tarn::command::add_generate(application);

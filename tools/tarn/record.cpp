@@ -3,12 +3,12 @@
 // The program is a child of this process, which waits, reads the shared memory now and then and at the end, and ends
 // as the program did. What is counted survives any end of the program; what was written survives any end of ours.
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -204,16 +204,16 @@ void say_the_end(const record_request& request, const region_file& region, const
   int status = 0;
   rusage usage{};
   // Ever more seldom, so that all totals together are written a few times more than once.
-  for (std::chrono::milliseconds pause{500}; !wait_for(process, steady::now() + pause, status, usage); pause += pause / 2) {
+  for (std::chrono::milliseconds pause{500}; !wait_for(process, steady::now() + pause, status, usage);
+       pause += pause / 2) {
     region.read(now);
     to.write([&](format::writer& on) { on.changes(now); });
   }
   const auto wall = std::chrono::duration_cast<std::chrono::microseconds>(steady::now() - begun);
   region.read(now);
-  const format::end_facts end{WIFSIGNALED(status),
-                              static_cast<std::uint32_t>(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)),
-                              static_cast<std::uint64_t>(wall.count()), microseconds(usage.ru_utime),
-                              microseconds(usage.ru_stime)};
+  const format::end_facts end{
+      WIFSIGNALED(status), static_cast<std::uint32_t>(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)),
+      static_cast<std::uint64_t>(wall.count()), microseconds(usage.ru_utime), microseconds(usage.ru_stime)};
   to.write([&](format::writer& on) { on.changes(now), on.end(end); });
   say_the_end(request, region, now, to);
   std::fflush(nullptr);

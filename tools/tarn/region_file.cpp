@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "tarn/build_id.hpp"
+#include "format/build_id.hpp"
 #include "tarn/failure.hpp"
 
 namespace tarn::command {
@@ -64,8 +64,8 @@ void region_file::read_cells(recording& to, const thread_record& from, std::uint
     for (std::uint32_t number = 0; number < used; ++number) {
       const std::uint64_t key = cells[number].key.load(std::memory_order_relaxed);
       counts& value = to.cells[{static_cast<std::uint32_t>(key >> 32), static_cast<std::uint32_t>(key), actor}];
-      for (std::size_t at = 0; at < counter_count; ++at) {
-        value[at] = cells[number].value[at].load(std::memory_order_relaxed);
+      for (std::size_t which = 0; which < counter_count; ++which) {
+        value[which] = cells[number].value[which].load(std::memory_order_relaxed);
       }
     }
     place = part.next.load(std::memory_order_acquire);

@@ -1,13 +1,12 @@
-#include "tarn/build_id.hpp"
+#include "format/build_id.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <gelf.h>
 #include <unistd.h>
 
 #include <cstring>
 
-namespace tarn::command {
+namespace tarn::format {
 namespace {
 
 std::string build_id_in(Elf* file) {
@@ -25,7 +24,9 @@ std::string build_id_in(Elf* file) {
       if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 || std::memcmp(start + name, "GNU", 4) != 0) continue;
       std::string digits;
       for (std::size_t byte = 0; byte < note.n_descsz; ++byte) {
-        digits += fmt::format("{:02x}", static_cast<unsigned char>(start[content + byte]));
+        const auto value = static_cast<unsigned char>(start[content + byte]);
+        digits += "0123456789abcdef"[value >> 4];
+        digits += "0123456789abcdef"[value & 15];
       }
       return digits;
     }
@@ -46,4 +47,4 @@ std::string build_id_of(const std::string& path) {
   return found;
 }
 
-}  // namespace tarn::command
+}  // namespace tarn::format

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""`tarn record` and `tarn report`: every site of a program with a known answer, however the program ends."""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+PATHS = argparse.Namespace()
+ROUNDS = 2000
+
+
+class Record(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn record "))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def run_tarn(self, *words, code=0, **more):
+        result = subprocess.run([PATHS.tarn, *words], capture_output=True, text=True, timeout=100, check=False,
+                                cwd=self.folder, **more)
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        return result
+
+    def record(self, *words, **more):
+        return self.run_tarn("record", "--heap", "-o", "rec", "--", *words, **more)
+
+    def report(self):
+        return json.loads(self.run_tarn("report", "--json", "--top", "100000", "rec").stdout)
+
+    def site(self, report, function):
+        """Sums over the sites in a function of the program, as sites.cpp names it."""
+        sites = [each for each in report["sites"]
+                 if any(f"::{function}(" in f"::{at['function']}(" for at in each["stack"][:2])]
+        self.assertTrue(sites, f"no site in {function}: {[each['stack'][:1] for each in report['sites']]}")
+        return max(sites, key=lambda each: each["allocations"])
+
+    def check_sites(self, report):
+        temporaries = self.site(report, "make_temporaries")
+        self.assertEqual((temporaries["category"], temporaries["allocations"], temporaries["bytes"]),
+                         ("transient", ROUNDS, 100 * ROUNDS))
+        self.assertEqual((temporaries["freed_by_same_thread"], temporaries["freed_by_other_thread"]), (ROUNDS, 0))
+        self.assertEqual((temporaries["short_lived"], temporaries["lifetimes"][0]), (ROUNDS, ROUNDS))
+        self.assertEqual([index for index, count in enumerate(temporaries["sizes"]) if count], [3])
+        self.assertIn("recycle", temporaries["remedy"])
+        at = temporaries["stack"][0]
+        self.assertEqual(pathlib.Path(at["file"]).name, "sites.cpp")
+        source = pathlib.Path(__file__).with_name("sites.cpp").read_text(encoding="utf-8").splitlines()
+        self.assertIn("new char[100]", source[at["line"] - 1])
+
+        produced = self.site(report, "produce")
+        self.assertEqual((produced["category"], produced["allocations"], produced["freed_by_other_thread"]),
+                         ("shared", ROUNDS, ROUNDS))
+        self.assertEqual([each["blocks"] for each in produced["pairs"]], [ROUNDS])
+        self.assertNotEqual(produced["pairs"][0]["allocates"], produced["pairs"][0]["frees"])
+        self.assertIn("shared_pool", produced["remedy"])
+
+        table = self.site(report, "build_table")
+        self.assertEqual((table["category"], table["allocations"], table["live_at_end"]), ("start-up", 64, 64))
+        kept = self.site(report, "keep")
+        self.assertEqual((kept["category"], kept["allocations"], kept["live_at_end"]), ("kept", ROUNDS, ROUNDS))
+        grown = self.site(report, "grow")
+        self.assertEqual((grown["allocations"], grown["reallocs"]), (9 * ROUNDS, 8 * ROUNDS))
+        self.assertIn("reserve", grown["remedy"])
+        self.assertEqual(report["recorder"]["forgotten"], 0)
+
+    def test_each_site_is_found_and_classified(self):
+        result = self.record(PATHS.sites, str(ROUNDS), "7", code=7)
+        self.assertEqual(result.stdout, "")
+        self.assertRegex(result.stderr, r"^tarn: \d+ allocations at \d+ sites by 4 threads, in rec .*\n$")
+        report = self.report()
+        self.assertEqual(report["end"]["status"], 7)
+        self.assertEqual(report["program"]["words"], [PATHS.sites, str(ROUNDS), "7"])
+        self.check_sites(report)
+        text = self.run_tarn("report", "--top", "3", "rec").stdout
+        self.assertIn("transient", text.splitlines()[3] + text.splitlines()[4])
+        self.assertRegex(text, r"(?m)^1\. .*allocations")
+        self.assertNotRegex(text, r"(?m)^4\. ")
+
+    def test_on_the_drop_in(self):
+        result = self.record(PATHS.sites, str(ROUNDS), "0", env={**os.environ, "LD_PRELOAD": PATHS.library})
+        self.assertNotIn("unknown option", result.stderr)
+        self.check_sites(self.report())
+
+    def test_however_it_ends(self):
+        for end, code in (("kill", -signal.SIGKILL), ("abort", -signal.SIGABRT), ("fork", 0)):
+            with self.subTest(end=end):
+                self.record(PATHS.sites, str(ROUNDS), end, code=code)
+                report = self.report()
+                self.assertEqual(report["end"], report["end"] | {"by_signal": code < 0, "status": abs(code)})
+                self.check_sites(report)  # of a fork: the child's temporaries are not counted
+
+    def test_an_exec_goes_on_as_the_next_image(self):
+        self.record(PATHS.sites, str(ROUNDS), "exec")
+        report = self.report()
+        self.assertEqual(report["program"]["images"], 2)
+        shared = [each["allocations"] for each in report["sites"] if each["category"] == "shared"]
+        self.assertEqual(sorted(shared)[-2:], [ROUNDS, ROUNDS])
+
+    def test_what_was_flushed_survives_the_recorder(self):
+        with subprocess.Popen([PATHS.tarn, "record", "-o", "rec", "--", PATHS.sites, str(ROUNDS), "wait"],
+                              cwd=self.folder) as running:
+            deadline = time.monotonic() + 60
+            path = self.folder / "rec"
+            while time.monotonic() < deadline:  # for the counts of all sites to be in the file
+                time.sleep(0.2)
+                if path.exists() and path.stat().st_size > 500:
+                    report = self.report()
+                    if report["heap"]["allocations"] >= 12 * ROUNDS:
+                        break
+            children = pathlib.Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
+            running.kill()
+            running.wait()
+            for child in children:
+                os.kill(int(child), signal.SIGKILL)
+        report = self.report()
+        self.assertIsNone(report["end"])
+        self.check_sites(report)
+        whole = path.read_bytes()
+        path.write_bytes(whole[:-1])
+        self.assertIn("ends inside a block", self.run_tarn("report", "rec").stderr)
+
+    def test_signals_and_streams_pass_through(self):
+        with subprocess.Popen([PATHS.tarn, "record", "-o", "rec", "--", "sh", "-c",
+                               "trap 'echo caught; exit 5' TERM; echo ready; read line; while :; do sleep 0.1; done"],
+                              cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                              stderr=subprocess.DEVNULL) as running:
+            self.assertEqual(running.stdout.readline(), "ready\n")
+            running.stdin.write("line\n")
+            running.stdin.flush()
+            running.send_signal(signal.SIGTERM)
+            self.assertEqual(running.stdout.readline(), "caught\n")
+            self.assertEqual(running.wait(30), 5)
+
+    def test_counts_equal_valgrinds(self):
+        words = ["sqlite3", ":memory:", "create table t(a, b); insert into t values (1, 'x'), (2, 'y'); select * from t;"]
+        if shutil.which("valgrind") is None or shutil.which(words[0]) is None:
+            self.skipTest("needs valgrind and sqlite3")
+        said = subprocess.run(["valgrind", *words], capture_output=True, text=True, check=True, timeout=100).stderr
+        total = re.search(r"total heap usage: ([\d,]+) allocs, ([\d,]+) frees, ([\d,]+) bytes", said)
+        self.record(*words)
+        heap = self.report()["heap"]
+        self.assertEqual((heap["allocations"], heap["bytes"]),
+                         tuple(int(total[number].replace(",", "")) for number in (1, 3)))
+
+    def test_what_cannot_be_done_is_said(self):
+        self.assertIn("statically linked", self.record(PATHS.static, code=126).stderr)
+        self.assertIn("not found", self.record("no-such-program-here", code=127).stderr)
+        self.assertIn("No such file", self.run_tarn("record", "-o", "none/rec", "--", "true", code=2).stderr)
+        self.assertIn("no program", self.run_tarn("record", code=2).stderr)
+        (self.folder / "text").write_text("not a recording, but long enough for a header\n")
+        self.assertIn("not a recording", self.run_tarn("report", "text", code=2).stderr)
+        self.record("true")
+        newer = bytearray((self.folder / "rec").read_bytes())
+        newer[8] += 1
+        (self.folder / "rec").write_bytes(newer)
+        self.assertIn("version 2", self.run_tarn("report", "rec", code=2).stderr)
+
+    def test_a_full_disk_ends_the_recording_and_not_the_program(self):
+        if not os.access("/dev/full", os.W_OK):
+            self.skipTest("no /dev/full")
+        self.assertIn("No space left", self.run_tarn("record", "-o", "/dev/full", "--", "true", code=2).stderr)
+
+    def test_nothing_to_gain_is_said(self):
+        self.record("true")
+        self.assertIn("Nothing to gain", self.run_tarn("report", "rec").stdout)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    for name in ("tarn", "library", "sites", "static"):
+        parser.add_argument(f"--{name}", required=True)
+    PATHS, rest = parser.parse_known_args()
+    unittest.main(argv=[__file__, *rest])

@@ -1,0 +1,90 @@
+// A program whose every site has a known category and count: what `tarn report` must find. Arguments: the number of
+// rounds, and how to end.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+int rounds = 0;
+char* table[64];
+std::vector<char*> hoard;
+std::atomic<char*> hand = nullptr;
+
+[[gnu::noinline]] void build_table() {
+  for (char*& each : table) each = static_cast<char*>(std::malloc(500));
+}
+
+[[gnu::noinline]] void make_temporaries() {
+  for (int round = 0; round < rounds; ++round) {
+    char* volatile const made = new char[100];
+    delete[] made;
+  }
+}
+
+[[gnu::noinline]] void produce() {
+  for (int round = 0; round < rounds; ++round) {
+    char* const made = static_cast<char*>(std::malloc(64));
+    while (hand.load(std::memory_order_acquire) != nullptr) ::usleep(0);
+    hand.store(made, std::memory_order_release);
+  }
+}
+
+[[gnu::noinline]] void consume() {
+  for (int round = 0; round < rounds; ++round) {
+    char* got;
+    while ((got = hand.exchange(nullptr, std::memory_order_acquire)) == nullptr) ::usleep(0);
+    std::free(got);
+  }
+}
+
+[[gnu::noinline]] void keep() {
+  hoard.reserve(static_cast<std::size_t>(rounds));
+  for (int round = 0; round < rounds; ++round) hoard.push_back(static_cast<char*>(std::malloc(40)));
+}
+
+[[gnu::noinline]] void grow() {
+  for (int round = 0; round < rounds; ++round) {
+    char* made = nullptr;
+    for (std::size_t size = 16; size <= 4096; size *= 2) made = static_cast<char*>(std::realloc(made, size));
+    std::free(made);
+  }
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  if (count < 3) return 2;
+  rounds = std::atoi(words[1]);
+  const std::string end = words[2];
+  build_table();
+  {
+    std::thread producer(produce), consumer(consume), worker(make_temporaries);
+    producer.join();
+    consumer.join();
+    worker.join();
+  }
+  keep();
+  grow();
+  if (end == "fork") {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      make_temporaries();
+      ::_exit(0);
+    }
+    ::waitpid(child, nullptr, 0);
+  }
+  if (end == "exec") ::execl(words[0], words[0], words[1], "0", static_cast<char*>(nullptr));
+  if (end == "kill") ::raise(SIGKILL);
+  if (end == "abort") std::abort();
+  if (end == "wait") ::pause();
+  return std::atoi(end.c_str());
+}

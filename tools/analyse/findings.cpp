@@ -1,0 +1,145 @@
+#include "analyse/findings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <map>
+#include <string_view>
+
+namespace tarn::analyse {
+namespace {
+
+using format::counter;
+
+// Below this share of a site's frees, what other threads freed is the exception: the end of a program, say.
+constexpr double mostly = 0.99;
+constexpr std::uint64_t worth_it = 1000;  // allocations, below which no remedy pays for the work
+
+bool is_share(std::uint64_t part, std::uint64_t whole, double share) {
+  return whole != 0 && static_cast<double>(part) >= share * static_cast<double>(whole);
+}
+
+// `threaded`: whether the site's program had a second thread.
+category categorise(const site& of, bool threaded) {
+  const std::uint64_t blocks = of.sums[counter::blocks];
+  const std::uint64_t lived_on = of.sums[counter::early] - of.sums[counter::early_gone];
+  if (threaded && is_share(lived_on, blocks, 0.5) && of.sums[counter::early_busy] == 0) return category::start_up;
+  const std::uint64_t frees = of.freed_by_same_thread + of.freed_by_other_thread;
+  if (!is_share(frees, blocks, 0.5)) return category::kept;
+  return is_share(of.freed_by_same_thread, frees, mostly) ? category::transient : category::shared;
+}
+
+bool has_one_size(const site& of) {
+  const auto* const first = &of.sums[counter::size_buckets];
+  return std::count_if(first, first + counter::size_bucket_count, [](std::uint64_t each) { return each != 0; }) == 1;
+}
+
+std::string remedy_for(const site& of) {
+  const std::uint64_t blocks = of.sums[counter::blocks];
+  if (blocks < worth_it) return {};
+  if (is_share(of.sums[counter::reallocs], blocks, 0.5)) {
+    return "reserve the size before it grows: realloc moved " + std::to_string(of.sums[counter::moved]) +
+           " blocks and copied " + std::to_string(of.sums[counter::copied]) + " bytes";
+  }
+  switch (of.is) {
+    case category::transient:
+      if (!is_share(of.short_lived, of.freed_by_same_thread, 0.9)) {
+        return "tarn::pooled<T> as a base, or tarn::allocator<T> in the container: from the thread's own heap";
+      }
+      return has_one_size(of)
+                 ? "hoist it out of the loop, or tarn::recycle<T>(); else tarn::pooled<T> as a base"
+                 : "hoist or reserve it, or tarn::recycle<T>(); else a tarn::arena that ends with the work";
+    case category::shared:
+      return has_one_size(of) ? "tarn::shared_pool<T>: any thread may free; the freeing thread is the owner then"
+                              : "tarn run: heaps whose blocks any thread frees; else hand over fewer, larger blocks";
+    case category::start_up: return "tarn::read_only<T>, if nothing writes to it once threads run";
+    case category::kept: return {};
+  }
+  return {};
+}
+
+void add_cell(site& to, const format::cell_key_facts& key, const format::counts& value) {
+  for (std::size_t at = 0; at < format::counter_count; ++at) to.sums[at] += value[at];
+  if (value[counter::blocks] != 0) ++to.threads;
+  if (key.owner == key.actor) {
+    to.freed_by_same_thread += value[counter::frees];
+    for (std::size_t at = 0; at < format::short_lived_buckets; ++at)
+      to.short_lived += value[counter::life_buckets + at];
+  } else {
+    to.freed_by_other_thread += value[counter::frees];
+    if (value[counter::frees] != 0) to.pairs.push_back({key.owner, key.actor, value[counter::frees]});
+  }
+}
+
+// Whether a function is part of how memory is allocated, not of why.
+bool allocates(const place& at) {
+  if (at.module.ends_with("/libtarn-record.so")) return true;
+  constexpr std::array<std::string_view, 8> starts = {"operator new",
+                                                      "std::allocator",
+                                                      "std::__new_allocator",
+                                                      "__gnu_cxx::new_allocator",
+                                                      "std::_Vector_base",
+                                                      "std::__detail::_Hashtable_alloc",
+                                                      "std::__allocate_guarded",
+                                                      "std::make_unique"};
+  std::string_view name = at.function;
+  // Templates are demangled with what they return in front.
+  return std::any_of(starts.begin(), starts.end(), [&](std::string_view each) {
+    const std::size_t found = name.find(each);
+    return found != std::string_view::npos && (found == 0 || name[found - 1] == ' ') && name.find('(') > found;
+  });
+}
+
+}  // namespace
+
+const char* name(category of) {
+  switch (of) {
+    case category::transient: return "transient";
+    case category::shared: return "shared";
+    case category::start_up: return "start-up";
+    case category::kept: return "kept";
+  }
+  return "";
+}
+
+heap_findings find(const format::recording& in) {
+  heap_findings all;
+  std::map<std::uint32_t, site> sites;
+  std::map<std::uint32_t, std::uint32_t> threads;  // of each image
+  for (const format::thread_facts& each : in.threads) ++threads[each.image];
+  for (const auto& [key, value] : in.cells) add_cell(sites[key.site], key, value);
+  for (auto& [number, each] : sites) {
+    each.number = number;
+    const std::uint64_t blocks = each.sums[counter::blocks], frees = each.sums[counter::frees];
+    each.live = blocks > frees ? blocks - frees : 0;  // a snapshot of a running program may have the free already
+    each.is = categorise(each, threads[in.sites[number].image] > 1);
+    each.remedy = remedy_for(each);
+    std::sort(each.pairs.begin(), each.pairs.end(), [](const pair& a, const pair& b) { return a.blocks > b.blocks; });
+    all.allocations += blocks;
+    all.frees += frees;
+    all.bytes += each.sums[counter::bytes];
+    all.live += each.live;
+    all.sites.push_back(each);
+  }
+  for (const format::thread_facts& each : in.threads) {
+    all.unknown += each.unknown;
+    all.forgotten += each.forgotten;
+  }
+  std::stable_sort(all.sites.begin(), all.sites.end(),
+                   [](const site& a, const site& b) { return a.sums[counter::blocks] > b.sums[counter::blocks]; });
+  return all;
+}
+
+std::vector<place> stack_of(const format::recording& in, const site& of, symbols& by) {
+  std::vector<place> stack;
+  const format::site_facts& facts = in.sites[of.number];
+  for (const std::uint64_t frame : facts.frames) {
+    const std::vector<place>& places = by.of(facts.image, frame);
+    stack.insert(stack.end(), places.begin(), places.end());
+  }
+  const auto first = std::find_if_not(stack.begin(), stack.end(), allocates);
+  if (first != stack.end()) stack.erase(stack.begin(), first);
+  return stack;
+}
+
+}  // namespace tarn::analyse

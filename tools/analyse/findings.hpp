@@ -1,0 +1,51 @@
+// What a recording says of the heap: its sites, each with a category and a remedy.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analyse/symbols.hpp"
+#include "format/recording.hpp"
+
+namespace tarn::analyse {
+
+enum class category {
+  transient,  // each block freed by the thread that allocated it
+  shared,     // blocks freed by other threads
+  start_up,   // from before the second thread, and not freed while others ran: read-only shared, perhaps
+  kept,       // in use at the end, from whenever
+};
+const char* name(category of);
+
+struct pair {
+  std::uint32_t allocates, frees;  // threads
+  std::uint64_t blocks;
+};
+
+struct site {
+  std::uint32_t number = 0;  // in the recording
+  category is = category::kept;
+  format::counts sums{};  // over all threads
+  std::uint64_t freed_by_same_thread = 0, freed_by_other_thread = 0;
+  std::uint64_t live = 0;         // blocks in use at the end
+  std::uint64_t short_lived = 0;  // freed by the owner before it allocated 64 more
+  std::uint32_t threads = 0;      // that allocate here
+  std::vector<pair> pairs;        // of different threads, the most frequent first
+  std::string remedy;             // one line; empty where there is nothing to gain
+};
+
+struct heap_findings {
+  std::uint64_t allocations = 0, frees = 0, bytes = 0, live = 0;
+  std::uint64_t unknown = 0;    // frees of blocks from before the recording
+  std::uint64_t forgotten = 0;  // events that are not in these figures
+  std::vector<site> sites;      // the most allocations first
+};
+
+heap_findings find(const format::recording& in);
+
+// The stack without the allocator's own frames at its inner end (malloc, operator new, what the library allocates
+// through): its first place is the code to change.
+std::vector<place> stack_of(const format::recording& in, const site& of, symbols& by);
+
+}  // namespace tarn::analyse
