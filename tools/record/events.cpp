@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "record/known_stacks.hpp"
 #include "record/region.hpp"
 #include "record/sites.hpp"
 #include "record/threads.hpp"
@@ -52,11 +53,34 @@ class event {
 
 void count(format::cell& to, std::size_t what, std::uint64_t amount = 1) noexcept { add(to.value[what], amount); }
 
-void count_allocation(thread& self, const void* block, std::size_t bytes, const caller& from) noexcept {
+[[gnu::noinline]] std::uint32_t walk_to_site(thread& self, const caller& from, stack_reads& reads) noexcept {
   std::uintptr_t frames[format::most_frames];
-  const std::size_t depth = walk(from, self.stack(), frames, format::most_frames);
-  const std::uint32_t site = site_of(frames, depth);
-  format::cell* const to = self.cell_of(site, self.number());
+  return site_of(frames, walk(from, self.stack(), frames, reads));
+}
+
+// The site of the stack, and the thread's cell for what it allocates there.
+struct target {
+  std::uint32_t site;
+  format::cell* cell;
+};
+target target_of(thread& self, const caller& from) noexcept {
+  known_stacks* const stacks = self.stacks();
+  if (stacks == nullptr) [[unlikely]] {
+    stack_reads reads;
+    const std::uint32_t site = walk_to_site(self, from, reads);
+    return {site, self.cell_of(site, self.number())};
+  }
+  known_stacks::known* known = stacks->find(from);
+  if (known == nullptr) {
+    known = &stacks->place_for(from);
+    known_stacks::keep(*known, from, walk_to_site(self, from, known->reads));
+  }
+  if (known->cell == nullptr) known->cell = self.cell_of(known->site, self.number());
+  return {known->site, known->cell};
+}
+
+void count_allocation(thread& self, const void* block, std::size_t bytes, const caller& from) noexcept {
+  const auto [site, to] = target_of(self, from);
   std::atomic<std::uint64_t>* const word = word_of(block);
   if (to == nullptr || word == nullptr) [[unlikely]]
     return self.count_forgotten();

@@ -23,6 +23,13 @@ void* map(std::size_t bytes) noexcept {
   return made == MAP_FAILED ? nullptr : made;
 }
 
+void unmap(void* start, std::size_t bytes) noexcept {
+  if (start == nullptr) return;
+  const int before = errno;
+  ::munmap(start, bytes);
+  errno = before;
+}
+
 void* take(std::size_t bytes) noexcept {
   bytes = (bytes + 15) / 16 * 16;
   if (bytes > piece_bytes / 4) return map(bytes);

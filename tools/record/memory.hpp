@@ -1,4 +1,4 @@
-// The recorder's own memory, from the kernel: never from the program's malloc, and never given back.
+// The recorder's own memory, from the kernel: never from the program's malloc.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,10 @@ namespace tarn::record {
 // Zeroed pages, used as they are touched; null when there are none. Leaves errno as it was.
 void* map(std::size_t bytes) noexcept;
 
-// Zeroed memory for small structures, aligned to 16 bytes; null when there is none. Any thread.
+// Gives back what map() gave; null is allowed.
+void unmap(void* start, std::size_t bytes) noexcept;
+
+// Zeroed memory for small structures, aligned to 16 bytes; null when there is none. Never given back. Any thread.
 void* take(std::size_t bytes) noexcept;
 
 }  // namespace tarn::record

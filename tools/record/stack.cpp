@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "format/region.hpp"
 #include "record/rows.hpp"
 
 extern "C" void* __libc_stack_end;  // of the main thread; the loader's
@@ -46,34 +47,70 @@ stack_limits own_stack() noexcept {
   return found;
 }
 
-std::size_t walk(const caller& from, const stack_limits& limits, std::uintptr_t* frames, std::size_t most) noexcept {
+namespace {
+
+// The frame pointer of the frame that is walked, and where it came from: whether that counts as read shows only when a
+// step uses it.
+class frame_pointer {
+ public:
+  frame_pointer(std::uintptr_t value, stack_reads& reads) noexcept : value_(value), reads_(reads) {}
+  void restore(std::uintptr_t value, std::uintptr_t offset) noexcept {
+    value_ = value, offset_ = offset, noted_ = false;
+  }
+  std::uintptr_t use() noexcept {
+    if (offset_ == in_register) {
+      reads_.frame_matters = true;
+    } else if (!noted_) {
+      reads_.note(offset_, value_);
+      noted_ = true;
+    }
+    return value_;
+  }
+
+ private:
+  static constexpr std::uintptr_t in_register = UINTPTR_MAX;
+  std::uintptr_t value_;
+  stack_reads& reads_;
+  std::uintptr_t offset_ = in_register;  // above the first stack pointer
+  bool noted_ = false;
+};
+
+}  // namespace
+
+std::size_t walk(const caller& from, const stack_limits& limits, std::uintptr_t* frames, stack_reads& reads) noexcept {
+  reads.count = 0;
+  reads.frame_matters = false;
   frames[0] = from.address;
   std::size_t count = 1;
-  std::uintptr_t address = from.address, stack = from.stack, frame = from.frame;
+  std::uintptr_t address = from.address, stack = from.stack;
+  frame_pointer frame(from.frame, reads);
   if (stack < limits.low || stack >= limits.high) return count;
-  while (count < most) {
+  while (count < format::most_frames) {
     const row step = row_at(address - 1);  // inside of the call instruction: the next one may be another function's
     std::uintptr_t next;                   // the caller's stack pointer
+    std::uintptr_t return_at;
     if (step.how == row::from_stack || step.how == row::from_frame) {
-      next = (step.how == row::from_stack ? stack : frame) + static_cast<std::uintptr_t>(step.up);
-      const std::uintptr_t return_at = next + 8 * static_cast<std::uintptr_t>(step.return_at);
+      next = (step.how == row::from_stack ? stack : frame.use()) + static_cast<std::uintptr_t>(step.up);
+      return_at = next + 8 * static_cast<std::uintptr_t>(step.return_at);
       const std::uintptr_t frame_at = next + 8 * static_cast<std::uintptr_t>(step.frame_at);
       // Strictly upwards, so that it ends; and every word that is read lies between.
       if (next <= stack || next > limits.high || return_at < stack || return_at > next - word) break;
-      address = read_word(return_at);
       if (step.frame_saved) {
         if (frame_at < stack || frame_at > next - word) break;
-        frame = read_word(frame_at);
+        frame.restore(read_word(frame_at), frame_at - from.stack);
       }
     } else if (step.how == row::unknown) {
       // Code made at run time, or assembler: if it keeps a frame pointer, two words lie there.
-      if (frame < stack || frame % word != 0 || frame > limits.high - 2 * word) break;
-      next = frame + 2 * word;
-      address = read_word(frame + word);
-      frame = read_word(frame);
+      const std::uintptr_t at = frame.use();
+      if (at < stack || at % word != 0 || at > limits.high - 2 * word) break;
+      next = at + 2 * word;
+      return_at = at + word;
+      frame.restore(read_word(at), at - from.stack);
     } else {
       break;
     }
+    address = read_word(return_at);
+    reads.note(return_at - from.stack, address);
     stack = next;
     if (address == 0) break;
     frames[count++] = address;

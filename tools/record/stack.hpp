@@ -27,9 +27,28 @@ struct stack_limits {
 };
 stack_limits own_stack() noexcept;
 
-// Return addresses, innermost first, at most `most`; at least the first. By call frame information, and by frame
-// pointers through code that has none. On a stack that is not the thread's own (a fiber's, a signal's) the first only,
-// as nothing tells where such a stack ends. Reads nothing outside of `limits`.
-std::size_t walk(const caller& from, const stack_limits& limits, std::uintptr_t* frames, std::size_t most) noexcept;
+// What a walk's result came from, beside the program's code: the caller's address and stack pointer, its frame pointer
+// if that matters, and these words of the stack.
+struct stack_reads {
+  static constexpr std::uint32_t most = 80;
+  std::uint32_t count;  // above `most`: not all of them are here
+  bool frame_matters;
+  std::uint32_t at[most];  // bytes above the stack pointer
+  std::uintptr_t word[most];
+
+  void note(std::uintptr_t offset, std::uintptr_t value) noexcept {
+    if (count < most && offset <= UINT32_MAX) {
+      at[count] = static_cast<std::uint32_t>(offset);
+      word[count++] = value;
+    } else {
+      count = most + 1;
+    }
+  }
+};
+
+// Return addresses, innermost first, at most format::most_frames; at least the first. By call frame information, and
+// by frame pointers through code that has none. On a stack that is not the thread's own (a fiber's, a signal's) the
+// first only, as nothing tells where such a stack ends. Reads nothing outside of `limits`.
+std::size_t walk(const caller& from, const stack_limits& limits, std::uintptr_t* frames, stack_reads& reads) noexcept;
 
 }  // namespace tarn::record

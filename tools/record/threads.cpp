@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 #include "record/memory.hpp"
 #include "record/region.hpp"
@@ -26,20 +27,23 @@ constinit lock making_key;
 constinit bool key_made = false;
 constinit pthread_key_t key = 0;
 
-// Among the last things that a thread does. Its counts stay, and what it still frees is counted.
-void ended(void*) noexcept { running.fetch_sub(1, std::memory_order_relaxed); }
+}  // namespace
 
-void watch_end(thread* of) noexcept {
+// Among the last things that a thread does. Its counts stay, and what it still allocates and frees is counted.
+void thread::end(void* of) noexcept {
+  running.fetch_sub(1, std::memory_order_relaxed);
+  unmap(std::exchange(static_cast<thread*>(of)->stacks_, nullptr), sizeof(known_stacks));
+}
+
+void thread::watch_end() noexcept {
   const int before = errno;
   {
     const holding held(making_key);
-    if (!key_made) key_made = ::pthread_key_create(&key, ended) == 0;
+    if (!key_made) key_made = ::pthread_key_create(&key, end) == 0;
   }
-  if (key_made) ::pthread_setspecific(key, of);
+  if (key_made) ::pthread_setspecific(key, this);
   errno = before;
 }
-
-}  // namespace
 
 thread* thread::own() noexcept {
   thread* const mine = current;
@@ -66,8 +70,11 @@ thread* thread::make() noexcept {
   }
   so_far.fetch_add(1, std::memory_order_relaxed);
   running.fetch_add(1, std::memory_order_relaxed);
-  watch_end(current);
-  if (current != shared) current->stack_ = own_stack();  // last: it may allocate, and finds `current` then
+  current->watch_end();
+  if (current != shared) {
+    current->stack_ = own_stack();  // it may allocate, and finds `current` then
+    current->stacks_ = static_cast<known_stacks*>(map(sizeof(known_stacks)));
+  }
   return current;
 }
 
@@ -89,8 +96,8 @@ bool thread::grow() noexcept {
   for (std::size_t old = 0; old < places_; ++old) {
     if (index_[old].at == nullptr) continue;
     std::size_t to = index_[old].key * 0x9e3779b97f4a7c15ULL >> 32;
-    while (made[to % wanted].at != nullptr) ++to;
-    made[to % wanted] = index_[old];
+    while (made[to & (wanted - 1)].at != nullptr) ++to;
+    made[to & (wanted - 1)] = index_[old];
   }
   index_ = made;
   places_ = wanted;
@@ -121,7 +128,7 @@ format::cell* thread::cell_of(std::uint32_t site, std::uint32_t owner) noexcept 
   const std::uint64_t wanted = format::cell_key(site, owner);
   std::size_t to = wanted * 0x9e3779b97f4a7c15ULL >> 32;
   for (;; ++to) {
-    const struct place& each = index_[to % places_];
+    const struct place& each = index_[to & (places_ - 1)];
     if (each.at == nullptr) break;
     if (each.key == wanted) [[likely]]
       return each.at;
@@ -129,11 +136,11 @@ format::cell* thread::cell_of(std::uint32_t site, std::uint32_t owner) noexcept 
   if (used_ * 2 >= places_) {
     if (!grow()) return nullptr;
     to = wanted * 0x9e3779b97f4a7c15ULL >> 32;
-    while (index_[to % places_].at != nullptr) ++to;
+    while (index_[to & (places_ - 1)].at != nullptr) ++to;
   }
   format::cell* const made = add(wanted);
   if (made == nullptr) return nullptr;
-  index_[to % places_] = {wanted, made};
+  index_[to & (places_ - 1)] = {wanted, made};
   ++used_;
   return made;
 }

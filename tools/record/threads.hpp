@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "format/region.hpp"
+#include "record/known_stacks.hpp"
 #include "record/lock.hpp"
 #include "record/stack.hpp"
 
@@ -20,6 +21,9 @@ class thread {
   // The last number stands for all further threads, which share one: each event then holds its lock.
   lock* shared_lock() noexcept { return number_ == format::most_threads ? &lock_ : nullptr; }
 
+  // Null where there is none: for a thread that is ending, and one that shares its number.
+  known_stacks* stacks() noexcept { return stacks_; }
+
   // This thread's number of its next allocation.
   std::uint64_t sequence = 0;
 
@@ -30,6 +34,8 @@ class thread {
 
  private:
   static thread* make() noexcept;
+  static void end(void* of) noexcept;
+  void watch_end() noexcept;
   bool set_up(std::uint32_t number) noexcept;
   format::cell* add(std::uint64_t key) noexcept;
   bool grow() noexcept;
@@ -44,6 +50,7 @@ class thread {
   format::thread_record* record_ = nullptr;
   std::uint32_t number_ = 0;
   stack_limits stack_;
+  known_stacks* stacks_ = nullptr;
   lock lock_;
 };
 
