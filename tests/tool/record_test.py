@@ -68,6 +68,10 @@ class Record(unittest.TestCase):
         grown = self.site(report, "grow")
         self.assertEqual((grown["allocations"], grown["reallocs"]), (9 * ROUNDS, 8 * ROUNDS))
         self.assertIn("reserve", grown["remedy"])
+        callers = {function: sum(each["allocations"] for each in report["sites"] if len(each["stack"]) > 1 and
+                                 f"::{function}(" in f"::{each['stack'][1]['function']}(")
+                   for function in ("left", "right")}
+        self.assertEqual(callers, {"left": (ROUNDS + 2) // 3, "right": ROUNDS - (ROUNDS + 2) // 3})
         self.assertEqual(report["recorder"]["forgotten"], 0)
 
     def test_each_site_is_found_and_classified(self):

@@ -59,6 +59,24 @@ std::atomic<char*> hand = nullptr;
   }
 }
 
+// Two callers whose frames are alike, in turn: the registers at malloc are the same, and only words on the stack
+// differ.
+[[gnu::noinline]] char* leaf(std::size_t size) {
+  char* volatile const made = static_cast<char*>(std::malloc(size));
+  return made;
+}
+[[gnu::noinline]] char* left(std::size_t size) {
+  char* volatile const made = leaf(size);
+  return made;
+}
+[[gnu::noinline]] char* right(std::size_t size) {
+  char* volatile const made = leaf(size);
+  return made;
+}
+void alternate() {
+  for (int round = 0; round < rounds; ++round) std::free((round % 3 == 0 ? left : right)(24));
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -74,6 +92,7 @@ int main(int count, char** words) {
   }
   keep();
   grow();
+  alternate();
   if (end == "fork") {
     const pid_t child = ::fork();
     if (child == 0) {
