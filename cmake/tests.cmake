@@ -5,6 +5,15 @@
 #   serial   not beside other tests
 include(GoogleTest)
 
+# GoogleTest's headers, compiled once: they are most of what a small test has to read.
+function(tarn_test_headers)
+  file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/headers.cpp" CONTENT "")
+  add_library(tarn_test_headers OBJECT "${CMAKE_CURRENT_BINARY_DIR}/headers.cpp")
+  tarn_target(tarn_test_headers)
+  target_link_libraries(tarn_test_headers PRIVATE tarn_engine GTest::gmock)
+  target_precompile_headers(tarn_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
+endfunction()
+
 # Sets `out` when this build has tests with one of the labels.
 function(tarn_wanted out)
   set(wanted OFF)
@@ -37,6 +46,9 @@ function(tarn_test name)
   endif()
   target_link_libraries(test_${name} PRIVATE ${arg_LIBRARIES} GTest::gmock GTest::gtest_main)
   target_include_directories(test_${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  if(NOT arg_SOURCES MATCHES "\\.c(;|$)")  # CMake would want them compiled as C, too
+    target_precompile_headers(test_${name} REUSE_FROM tarn_test_headers)
+  endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
