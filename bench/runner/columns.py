@@ -79,8 +79,8 @@ def library_path(soname):
 
 # Forms of bench-pools that need a package, and how the peer is named.
 POOL_PEERS = {
-    "boost-pool": ("Boost.Pool", "libboost-dev"),
-    "boost-free": ("Boost.Lockfree", "libboost-dev"),
+    "boost-pool": ("Boost.Pool", "libboost1.81-dev"),
+    "boost-free": ("Boost.Lockfree", "libboost1.81-dev"),
     "foonathan-pool": ("foonathan/memory", "libfoonathan-memory-dev"),
     "foonathan-stack": ("foonathan/memory", "libfoonathan-memory-dev"),
     "tbb-pool": ("oneTBB", "libtbb-dev"),

@@ -46,7 +46,7 @@ class Dev(unittest.TestCase):
         self.path.mkdir()
         shutil.copy(PROJECT / "dev", self.project)
         (self.project / "packages.txt").write_text(
-            "# Words.\nbuild: one two three\ntest:\ndemo:\nbench: one\npeers: maybe?\ncheck:\nclang: four\n", encoding="utf-8")
+            "# Words.\nbuild: one two three\ntest:\ndemo:\nbench: one\npeers: maybe?\ncheck:\nclang: four\nappserver: one\n", encoding="utf-8")
         for name in TOOLS:
             (self.path / name).symlink_to(shutil.which(name))
         for name, body in STAND_INS.items():
