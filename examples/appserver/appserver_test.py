@@ -1,0 +1,410 @@
+"""The server over loopback: appserver_test.py PROGRAM SAMPLE-CONFIGURATION."""
+
+import contextlib
+import http.client
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+PROGRAM, SAMPLE = sys.argv[1:3]
+del sys.argv[1:3]
+PATIENCE = 10  # seconds, where something has to come
+SITE = '[site]\ntitle = "one"\nfooter = "one"\n'
+
+
+class Server:
+    """A running server, its configuration and what it says."""
+
+    def __init__(self, server="", site=SITE, words=()):
+        self.folder = tempfile.TemporaryDirectory()
+        self.file = pathlib.Path(self.folder.name) / "app.toml"
+        self.file.write_text(f"[server]\nport = 0\n{server}\n{site}", encoding="utf-8")
+        self.errors = open(pathlib.Path(self.folder.name) / "errors", "w+", encoding="utf-8")
+        self.process = subprocess.Popen([PROGRAM, "--config", str(self.file), *words], stdout=subprocess.PIPE,
+                                        stderr=self.errors, text=True)
+        self.port = int(re.search(r":(\d+)/", self.process.stdout.readline())[1])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        self.errors.close()
+        self.folder.cleanup()
+
+    def connect(self):
+        made = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return made
+
+    def ask(self, method, path, body=None, headers=None):
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)) as line:
+            line.request(method, path, body, headers or {})
+            return Reply(line.getresponse())
+
+    def refuses(self):
+        """Whether nobody is let in any more, soon."""
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            try:
+                self.connect().close()
+            except OSError:
+                return True
+            time.sleep(0.01)
+        return False
+
+    def raw(self, sent):
+        """All that comes for these bytes, until the server closes."""
+        with self.connect() as line:
+            line.sendall(sent)
+            return everything(line)
+
+    def reload(self, text):
+        self.file.write_text(text, encoding="utf-8")
+        self.process.send_signal(signal.SIGHUP)
+
+    def said(self):
+        self.errors.flush()
+        return pathlib.Path(self.errors.name).read_text(encoding="utf-8")
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(PATIENCE)
+
+
+class Reply:
+    def __init__(self, response):
+        self.status = response.status
+        self.headers = response.headers
+        self.text = response.read().decode()
+
+
+def everything(line):
+    parts = []
+    while part := line.recv(65536):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def get(path, more=""):
+    return f"GET {path} HTTP/1.1\r\nHost: x\r\n{more}\r\n".encode()
+
+
+LAST = "Connection: close\r\n"
+
+
+class Pages(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        limits = "header_bytes = 1024\nbody_bytes = 100\nrequest_ms = 1500"
+        cls.server = Server(limits, SITE + "sessions = 3\nrows = 1000\n")
+        cls.addClassCleanup(cls.server.__exit__)
+
+    def test_small_and_what_is_around_every_reply(self):
+        reply = self.server.ask("GET", "/small")
+        self.assertEqual((reply.status, reply.text),
+                         (200, "<!doctype html><title>one</title>\n<p>A small page.\n<p>one\n"))
+        self.assertEqual(reply.headers["Content-Type"], "text/html; charset=utf-8")
+        self.assertRegex(reply.headers["Date"], r"^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$")
+        self.assertEqual(self.server.ask("GET", "/healthz").text, "ok\n")
+        self.assertEqual(self.server.ask("GET", "/version").text, "1 one\n")
+
+    def test_head_is_get_without_the_body(self):
+        reply = self.server.ask("HEAD", "/small")
+        self.assertEqual((reply.status, reply.text), (200, ""))
+        self.assertEqual(int(reply.headers["Content-Length"]), len(self.server.ask("GET", "/small").text))
+
+    def test_page_has_the_rows_that_were_asked_for(self):
+        reply = self.server.ask("GET", "/page?rows=1000")
+        self.assertEqual(reply.text.count("<tr>"), 1000)
+        self.assertTrue(reply.text.startswith("<!doctype html><title>one</title>\n<table>\n<tr><td>customer number 1</td>"))
+        self.assertTrue(reply.text.endswith("</td></tr>\n</table>\n<p>one\n"))
+        self.assertIn("<tr><td>customer number 999</td><td>balance</td><td>98001</td></tr>\n", reply.text)
+        for wrong in "", "?rows=", "?rows=0", "?rows=1001", "?rows=-1", "?rows=1x", "?rows=99999999999999999999", "?row=1":
+            self.assertEqual(self.server.ask("GET", "/page" + wrong).status, 400, wrong)
+
+    def test_sessions_are_counted_and_limited(self):
+        cookies = []
+        for user in "ada", "bob", "eve":
+            reply = self.server.ask("POST", "/login", f"user={user}")
+            self.assertEqual((reply.status, reply.text), (200, f"hello, {user}\n"))
+            found = re.fullmatch(r"(session=[0-9a-f]{32}); Path=/; HttpOnly; SameSite=Strict; Max-Age=1800",
+                                 reply.headers["Set-Cookie"])
+            cookies.append(found[1])
+        self.assertEqual(len(set(cookies)), 3)
+        full = self.server.ask("POST", "/login", "user=fay")
+        self.assertEqual((full.status, full.headers["Retry-After"]), (503, "1"))
+        for number in 1, 2, 3:
+            self.assertEqual(self.server.ask("GET", "/counter", headers={"Cookie": f"a=b; {cookies[1]}; c=d"}).text,
+                             f"bob {number}\n")
+        self.assertEqual(self.server.ask("GET", "/counter", headers={"Cookie": cookies[0]}).text, "ada 1\n")
+
+    def test_cookies_that_are_none(self):
+        for cookie in "", "session=", "session=" + 32 * "0", "session=" + 31 * "0" + "g", "session=0x" + 30 * "0", "x":
+            reply = self.server.ask("GET", "/counter", headers={"Cookie": cookie})
+            self.assertEqual((reply.status, reply.headers["Set-Cookie"]), (401, None), cookie)
+
+    def test_names_that_are_none(self):
+        for body in None, "", "user=", "user=a%20b", "user=<b>", "user=" + 33 * "a", "xuser=a":
+            self.assertEqual(self.server.ask("POST", "/login", body).status, 400, body)
+
+    def test_wrong_paths_and_methods(self):
+        self.assertEqual(self.server.ask("GET", "/").status, 404)
+        self.assertEqual(self.server.ask("GET", "/smallest").status, 404)
+        for method, path, allowed in ("POST", "/small", "GET, HEAD"), ("GET", "/login", "POST"):
+            reply = self.server.ask(method, path)
+            self.assertEqual((reply.status, reply.headers["Allow"]), (405, allowed))
+
+    def test_limits_of_header_and_body(self):
+        self.assertEqual(self.server.ask("GET", "/small", headers={"X": 1100 * "x"}).status, 431)
+        self.assertEqual(self.server.ask("POST", "/login", 101 * "x").status, 413)
+        chunk = b"3c\r\n" + 60 * b"x" + b"\r\n"
+        self.assertIn(b" 413 ", self.server.raw(b"POST /login HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" +
+                                                2 * chunk + b"0\r\n\r\n")[:13])
+        name = b"POST /login HTTP/1.1\r\nHost: x\r\n" + LAST.encode() + b"Transfer-Encoding: chunked\r\n\r\n"
+        self.assertIn(b" 400 ", self.server.raw(name + b"5\r\nuser=\r\n1;x=y\r\n<\r\n0\r\n\r\n")[:13])
+
+    def test_malformed_requests_get_an_answer_and_the_connection_ends(self):
+        post = "POST /login HTTP/1.1\r\nHost: x\r\n"
+        for status, sent in (
+                (400, "\x01\x02\x03\r\n\r\n"),
+                (400, "GET /small\r\n\r\n"),
+                (505, "GET /small HTTP/3.0\r\n\r\n"),
+                (400, "GET /small HTTP/1.1\r\n\r\n"),
+                (400, "GET /small HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n"),
+                (400, "GET /small HTTP/1.1\r\nHost : x\r\n\r\n"),
+                (400, post + "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"),
+                (400, post + "Content-Length: -1\r\n\r\n"),
+                (400, post + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /x"),
+                (400, post + "Transfer-Encoding: chunked\r\n\r\nzz\r\n"),
+                (413, post + "Transfer-Encoding: chunked\r\n\r\nfffffffff\r\n"),
+                (413, post + "Content-Length: 9999999999999\r\n\r\n")):
+            answer = self.server.raw(sent.encode("latin-1"))
+            self.assertTrue(answer.startswith(f"HTTP/1.1 {status} ".encode()), (sent, answer))
+            self.assertEqual(answer.count(b"HTTP/1.1 "), 1, (sent, answer))
+            self.assertIn(b"Connection: close\r\n", answer)
+        self.assertEqual(self.server.ask("GET", "/healthz").text, "ok\n")
+
+    def test_slow_requests_time_out(self):
+        self.assertTrue(self.server.raw(b"GET /small HT").startswith(b"HTTP/1.1 408 "))
+
+    def test_truncated_requests(self):
+        with self.server.connect() as line:
+            line.sendall(b"GET /small HT")
+            line.shutdown(socket.SHUT_WR)
+            self.assertTrue(everything(line).startswith(b"HTTP/1.1 400 "))
+        with self.server.connect() as line:
+            line.shutdown(socket.SHUT_WR)
+            self.assertEqual(everything(line), b"")
+
+    def test_keep_alive(self):
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=PATIENCE)) as line:
+            line.connect()
+            first = line.sock
+            for rows in 1, 500, 2, 1000, 3:
+                line.request("GET", f"/page?rows={rows}")
+                self.assertEqual(line.getresponse().read().count(b"<tr>"), rows)
+            self.assertIs(line.sock, first)
+        old = self.server.raw(b"GET /healthz HTTP/1.0\r\n\r\n")
+        self.assertTrue(old.startswith(b"HTTP/1.0 200 ") and old.endswith(b"\r\n\r\nok\n"), old)
+
+    def test_pipelined_requests_are_answered_in_their_order(self):
+        sent = b"".join(get(f"/page?rows={rows}") for rows in range(1, 60)) + get("/healthz", LAST)
+        answer = self.server.raw(sent)
+        self.assertEqual(answer.count(b"HTTP/1.1 200 OK"), 60)
+        self.assertEqual([part.count(b"<tr>") for part in answer.split(b"HTTP/1.1 200 OK")[1:]], [*range(1, 60), 0])
+        # Byte by byte it is the same.
+        with self.server.connect() as line:
+            for byte in get("/version") + get("/healthz", LAST):
+                line.send(bytes([byte]))
+            self.assertEqual(re.findall(rb"\r\n\r\n([^\n]*)\n", everything(line)), [b"1 one", b"ok"])
+
+    def test_continue_is_said_where_it_is_expected(self):
+        with self.server.connect() as line:
+            line.sendall(b"POST /login HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 6\r\n\r\n")
+            self.assertEqual(line.recv(100), b"HTTP/1.1 100 Continue\r\n\r\n")
+            line.sendall(b"user=<")
+            self.assertTrue(line.recv(1000).startswith(b"HTTP/1.1 400 "))
+
+    def test_metrics_add_up(self):
+        def numbers():
+            reply = self.server.ask("GET", "/metrics")
+            self.assertTrue(reply.headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0"))
+            self.assertTrue(reply.text.endswith("\n# EOF\n"))
+            return {name: float(value) for name, value in re.findall(r"^([^# ]+) (\S+)$", reply.text, re.MULTILINE)}
+
+        before = numbers()
+        for _ in range(10):
+            self.server.ask("GET", "/small")
+        now = numbers()
+        # The reply before may be counted a moment after the client has it.
+        total = [sum(value for name, value in of.items() if "requests_total" in name) for of in (before, now)]
+        self.assertIn(total[1] - total[0], (10, 11, 12))
+        buckets = [value for name, value in now.items() if "_bucket" in name]
+        self.assertEqual(buckets, sorted(buckets))
+        self.assertEqual(buckets[-1], now["appserver_latency_seconds_count"])
+        until = time.monotonic() + PATIENCE  # a worker looks at its heap ten times a second
+        while max(now[f'appserver_footprint_bytes{{worker="{worker}"}}'] for worker in (0, 1)) == 0:
+            self.assertLess(time.monotonic(), until)
+            now = numbers()
+
+
+class Life(unittest.TestCase):
+    def test_reload_under_requests(self):
+        with Server() as server:
+            stop, seen, wrong = threading.Event(), set(), []
+
+            def client():
+                try:
+                    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)) as line:
+                        line.connect()
+                        first = line.sock
+                        while not stop.is_set():
+                            line.request("GET", "/page?rows=20")
+                            text = line.getresponse().read().decode()
+                            title, footer = re.search(r"<title>(\w+)<", text)[1], text.rsplit("<p>", 1)[1].strip()
+                            seen.add(title)
+                            if title != footer or line.sock is not first:
+                                wrong.append((title, footer))
+                except Exception as error:  # pylint: disable=broad-except
+                    wrong.append(error)
+
+            clients = [threading.Thread(target=client) for _ in range(4)]
+            for each in clients:
+                each.start()
+            for number in range(2, 12):
+                server.reload(f'[server]\nport = 0\n[site]\ntitle = "v{number}"\nfooter = "v{number}"\n')
+                self.assertEqual(server.process.stdout.readline(), f"appserver: configuration {number}\n")
+                self.assertEqual(server.ask("GET", "/version").text, f"{number} v{number}\n")
+            stop.set()
+            for each in clients:
+                each.join()
+            self.assertEqual(wrong, [])
+            self.assertGreater(len(seen), 3)
+            self.assertEqual(server.end(), 0)
+            self.assertEqual(server.said(), "")
+
+    def test_failed_reload_says_so_once_and_changes_nothing(self):
+        with Server() as server:
+            server.reload('[site]\ntitle = "two"\nrows = "many"\n')
+            until = time.monotonic() + PATIENCE
+            while not server.said() and time.monotonic() < until:
+                time.sleep(0.01)
+            self.assertEqual(server.ask("GET", "/version").text, "1 one\n")
+            server.reload('[server]\nport = 0\nworkers = 7\n[site]\ntitle = "three"\n')
+            self.assertEqual(server.process.stdout.readline(),
+                             "appserver: configuration 2; [server] has changed, too: from the next start on\n")
+            self.assertEqual(server.ask("GET", "/version").text, "2 three\n")
+            self.assertEqual(server.end(), 0)
+            self.assertRegex(server.said(), r"\A.*reload failed, all stays as it was: .*app\.toml:3:8: "
+                                            r"site\.rows is not a whole number\n\Z")
+
+    def test_requests_that_began_are_answered_before_the_end(self):
+        with Server("stop_after_ms = 15000") as server:
+            with server.connect() as idle, server.connect() as begun, server.connect() as piped:
+                for line in idle, begun, piped:
+                    line.sendall(get("/healthz"))
+                    self.assertTrue(line.recv(1000).endswith(b"ok\n"))
+                begun.sendall(b"POST /login HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\nuser")
+                piped.sendall(get("/page?rows=9") + b"GET /small")
+                time.sleep(0.2)  # until the worker has read it
+                server.process.send_signal(signal.SIGTERM)
+                self.assertEqual(idle.recv(1), b"")
+                self.assertTrue(server.refuses())
+                begun.sendall(b"=eve" + get("/version"))
+                piped.sendall(b" HTTP/1.1\r\nHost: x\r\n\r\n")
+                answer = everything(begun)
+                self.assertEqual(re.findall(rb"\r\n\r\n([^\n]*)\n", answer), [b"hello, eve", b"1 one"])
+                self.assertEqual([b"Connection: close\r\n" in part for part in answer.split(b"HTTP/1.1 200 OK")],
+                                 [False, False, True])
+                self.assertTrue(everything(piped).endswith(b"<p>A small page.\n<p>one\n"))
+            self.assertEqual(server.process.wait(PATIENCE), 0)
+
+    def test_who_does_not_end_by_the_deadline_is_ended(self):
+        with Server("stop_after_ms = 100\nrequest_ms = 3600000") as server, server.connect() as line:
+            line.sendall(b"GET /small")
+            time.sleep(0.2)
+            self.assertEqual(server.end(), 0)
+
+    def test_connections_are_limited(self):
+        with Server("connections = 2\nworkers = 1") as server:
+            with server.connect() as one, server.connect() as two:
+                for line in one, two:
+                    line.sendall(get("/healthz"))
+                    self.assertTrue(line.recv(1000).endswith(b"ok\n"))
+                with server.connect() as more:
+                    self.assertTrue(everything(more).startswith(b"HTTP/1.1 503 "))
+                one.sendall(get("/healthz", LAST))
+                self.assertTrue(everything(one).endswith(b"ok\n"))
+            for _ in range(100):
+                if server.raw(get("/healthz", LAST)).endswith(b"ok\n"):
+                    break
+                time.sleep(0.02)
+            else:
+                self.fail("no room after clients have left")
+
+    def test_sessions_and_idle_connections_end(self):
+        with Server("idle_ms = 1000", SITE + "session_seconds = 2\nsessions = 1\n") as server:
+            cookie = server.ask("POST", "/login", "user=ada").headers["Set-Cookie"].split(";")[0]
+            self.assertEqual(server.ask("POST", "/login", "user=bob").status, 503)
+            with server.connect() as line:
+                self.assertEqual(everything(line), b"")
+            time.sleep(2)
+            self.assertEqual(server.ask("GET", "/counter", headers={"Cookie": cookie}).status, 401)
+            self.assertEqual(server.ask("POST", "/login", "user=bob").status, 200)
+
+    def test_both_allocators_serve_the_same(self):
+        with Server(words=["--allocator=global", "--workers=1"]) as plain, Server(words=["--allocator=tarn"]) as ours:
+            for path in "/small", "/page?rows=300", "/nothing":
+                self.assertEqual(plain.ask("GET", path).text, ours.ask("GET", path).text)
+            self.assertEqual((plain.end(), ours.end()), (0, 0))
+
+
+class Start(unittest.TestCase):
+    def fails(self, text, words=()):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "app.toml"
+            if text is not None:
+                file.write_text(text, encoding="utf-8")
+            done = subprocess.run([PROGRAM, "--config", str(file), *words], capture_output=True, text=True,
+                                  timeout=PATIENCE, check=False)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertEqual(done.stdout, "")
+            return done.stderr.replace(str(file), "FILE")
+
+    def test_broken_configurations(self):
+        for text, said in (
+                (None, "FILE: cannot be opened: No such file or directory"),
+                ("[server]\nport = 70000\n", "FILE:2:8: server.port is 70000, not from 0 to 65535"),
+                ("[server]\n\n  prot = 80\n", "FILE:3:3: server.prot is not a setting; there are address port workers "),
+                ('[site]\ntitle = 7\n', "FILE:2:9: site.title is not a text"),
+                ("server = 1\n", "FILE:1:10: server is not a table"),
+                ("[sight]\n", "FILE:1:2: sight is not a setting; there are [server] and [site]"),
+                ("[site]\nrows = = 1\n", "FILE:2:8: ")):
+            self.assertTrue(self.fails(text).startswith(f"appserver: {said}"), self.fails(text))
+        self.assertIn("server.address is nowhere, not an IPv4 address", self.fails('[server]\naddress = "nowhere"\n'))
+
+    def test_port_in_use(self):
+        with Server() as other:
+            self.assertIn(f"port {other.port}: Address already in use", self.fails("", ["--port", str(other.port)]))
+
+    def test_sample_shows_the_defaults(self):
+        process = subprocess.Popen([PROGRAM, "--config", SAMPLE, "--port=0"], stdout=subprocess.PIPE, text=True)
+        with process.stdout:
+            self.assertRegex(process.stdout.readline(), r"^appserver: http://127\.0\.0\.1:\d+/, 2 workers\n$")
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(PATIENCE), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,47 @@
+// What the workers did. Each worker writes numbers of its own, on cache lines of its own; /metrics adds them up.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <span>
+#include <string>
+
+namespace appserver {
+
+/// Written by one thread, read by any: no read-modify-write.
+class counter {
+ public:
+  void add(std::uint64_t more) noexcept {
+    value_.store(value_.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+  }
+  void set(std::uint64_t now) noexcept { value_.store(now, std::memory_order_relaxed); }
+  std::uint64_t get() const noexcept { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> value_ = 0;
+};
+
+struct alignas(64) worker_metrics {
+  /// Upper bounds of the buckets of latency, in microseconds; a last one has the rest.
+  static constexpr std::array<std::uint64_t, 8> bounds = {50, 100, 250, 500, 1'000, 5'000, 25'000, 100'000};
+
+  std::array<counter, 5> replies;  ///< by the first digit of the status
+  std::array<counter, bounds.size() + 1> latency;
+  counter latency_ns;      ///< of all requests
+  counter locks;           ///< of the session manager
+  counter connections;     ///< open now
+  counter footprint;       ///< bytes that the worker's heap has put to use; 0 without one
+  counter footprint_most;  ///< most so far
+
+  /// From the first byte of the request in the socket to the last of the reply.
+  void replied(unsigned status, std::chrono::nanoseconds took) noexcept;
+};
+
+/// OpenMetrics 1.0, but for its last line.
+void append_metrics(std::pmr::string& to, std::span<const worker_metrics> workers);
+
+}  // namespace appserver

@@ -1,0 +1,181 @@
+#include "pages.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <new>
+#include <optional>
+#include <utility>
+
+namespace appserver {
+
+namespace {
+
+/// The value of NAME in NAME=VALUE pairs.
+std::optional<std::string_view> value_of(std::string_view name, std::string_view pairs, char between) {
+  while (!pairs.empty()) {
+    std::string_view pair = pairs.substr(0, pairs.find(between));
+    pairs.remove_prefix(pair.size() == pairs.size() ? pair.size() : pair.size() + 1);
+    pair.remove_prefix(std::min(pair.find_first_not_of(' '), pair.size()));
+    if (pair.size() > name.size() && pair.substr(0, name.size()) == name && pair[name.size()] == '=') {
+      return pair.substr(name.size() + 1);
+    }
+  }
+  return std::nullopt;
+}
+
+void append_number(std::pmr::string& to, std::uint64_t number) {
+  char digits[20];
+  to.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+}
+
+void append_html(std::pmr::string& to, std::string_view text) {
+  for (const char c : text) {
+    switch (c) {
+      case '<': to += "&lt;"; break;
+      case '>': to += "&gt;"; break;
+      case '&': to += "&amp;"; break;
+      default: to += c;
+    }
+  }
+}
+
+/// What every page has around it, from one version of the configuration.
+template <class Content>
+void html(reply& into, const site_settings& site, Content content) {
+  into.type = "text/html; charset=utf-8";
+  into.body += "<!doctype html><title>";
+  append_html(into.body, site.title);
+  into.body += "</title>\n";
+  content();
+  into.body += "<p>";
+  append_html(into.body, site.footer);
+  into.body += "\n";
+}
+
+void small(reply& into, const site_settings& site) {
+  html(into, site, [&] { into.body += "<p>A small page.\n"; });
+}
+
+void page(reply& into, const site_settings& site, std::string_view query) {
+  const std::optional<std::string_view> text = value_of("rows", query, '&');
+  std::size_t rows = 0;
+  if (!text || std::from_chars(text->begin(), text->end(), rows).ptr != text->end() || rows == 0 || rows > site.rows) {
+    return refuse(400, "rows is a number from 1 to the configured most: /page?rows=10", into);
+  }
+  html(into, site, [&] {
+    into.body += "<table>\n";
+    for (std::size_t row = 1; row <= rows; ++row) {
+      // A text of its own for the row, and one for its name, as pages are put together from parts.
+      std::pmr::string name("customer number ", into.body.get_allocator());
+      append_number(name, row);
+      std::pmr::string line("<tr><td>", into.body.get_allocator());
+      line.append(name).append("</td><td>balance</td><td>");
+      append_number(line, row * row % 100'000);
+      line.append("</td></tr>\n");
+      into.body += line;
+    }
+    into.body += "</table>\n";
+  });
+}
+
+void login(reply& into, const site_settings& site, std::string_view form, objects& all, worker_metrics& counted) {
+  const std::optional<std::string_view> text = value_of("user", form, '&');
+  const std::optional<user_name> user = text ? user_name::parse(*text) : std::nullopt;
+  if (!user) {
+    return refuse(400, "the body is user=NAME, of 1 to 32 letters, digits, - and _", into);
+  }
+  counted.locks.add(1);
+  const std::optional<session_id> id = all.sessions.open(*user, site.session, site.sessions);
+  if (!id) {
+    into.retry = true;
+    return refuse(503, "as many sessions as there may be", into);
+  }
+  const auto digits = id->text();
+  into.cookie.append("session=").append(digits.data(), digits.size());
+  into.cookie += "; Path=/; HttpOnly; SameSite=Strict; Max-Age=";
+  append_number(into.cookie, static_cast<std::uint64_t>(site.session.count()));
+  into.body.append("hello, ").append(user->view()).append("\n");
+}
+
+void count(reply& into, std::string_view cookies, objects& all, worker_metrics& counted) {
+  const std::optional<std::string_view> text = value_of("session", cookies, ';');
+  const std::optional<session_id> id = text ? session_id::parse(*text) : std::nullopt;
+  std::optional<visit> visited;
+  if (id) {
+    counted.locks.add(1);
+    visited = all.sessions.count(*id);
+  }
+  if (!visited) {
+    return refuse(401, "no session, or it has ended: POST user=NAME to /login", into);
+  }
+  into.body.append(visited->user.view()).append(" ");
+  append_number(into.body, visited->number);
+  into.body += "\n";
+}
+
+void metrics(reply& into, objects& all) {
+  into.type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+  append_metrics(into.body, all.all_metrics());
+  into.body += "# TYPE appserver_sessions gauge\nappserver_sessions ";
+  append_number(into.body, all.sessions.size());
+  into.body += "\n# TYPE appserver_configuration_version gauge\nappserver_configuration_version ";
+  append_number(into.body, into.version);
+  into.body += "\n# EOF\n";
+}
+
+void route(const request& asked, objects& all, worker_metrics& counted, reply& into) {
+  const auto site = all.site.snapshot();  // one version for the whole request
+  into.version = site.version();
+
+  const std::size_t question = asked.target.find('?');
+  const std::string_view path = asked.target.substr(0, question);
+  const std::string_view query = question == asked.target.npos ? "" : asked.target.substr(question + 1);
+  const bool posted = path == "/login";
+  const bool known = posted || path == "/small" || path == "/page" || path == "/counter" || path == "/metrics" ||
+                     path == "/healthz" || path == "/version";
+  if (!known) {
+    refuse(404, "no such page", into);
+  } else if (posted ? asked.method != "POST" : asked.method != "GET" && asked.method != "HEAD") {
+    into.allow = posted ? "POST" : "GET, HEAD";
+    refuse(405, "not with this method", into);
+  } else if (path == "/small") {
+    small(into, *site);
+  } else if (path == "/page") {
+    page(into, *site, query);
+  } else if (path == "/login") {
+    login(into, *site, asked.body, all, counted);
+  } else if (path == "/counter") {
+    count(into, asked.cookies, all, counted);
+  } else if (path == "/metrics") {
+    counted.locks.add(1);
+    metrics(into, all);
+  } else if (path == "/version") {
+    append_number(into.body, into.version);
+    into.body.append(" ").append(site->title).append("\n");
+  } else {
+    into.body += "ok\n";
+  }
+}
+
+}  // namespace
+
+void refuse(unsigned status, std::string_view why, reply& into) {
+  into.status = status;
+  into.type = "text/plain; charset=utf-8";
+  into.body.assign(why).append("\n");
+}
+
+void answer(const request& asked, objects& all, worker_metrics& counted, reply& into) noexcept {
+  try {
+    route(asked, all, counted, into);
+  } catch (const std::bad_alloc&) {
+    into.status = 503;
+    into.retry = true;
+    into.body.clear();
+  } catch (...) {
+    into.status = 500;
+    into.body.clear();
+  }
+}
+
+}  // namespace appserver

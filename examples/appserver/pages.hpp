@@ -1,0 +1,40 @@
+// The pages: from a request to a reply, without a word of sockets.
+#pragma once
+
+#include <cstdint>
+#include <memory_resource>
+#include <string>
+#include <string_view>
+
+#include "objects.hpp"
+
+namespace appserver {
+
+/// Views of what was read; they last as long as the request.
+struct request {
+  std::string_view method;
+  std::string_view target;
+  std::string_view cookies;
+  std::string_view body;
+};
+
+/// Transient: of one request, made in its memory.
+struct reply {
+  explicit reply(std::pmr::memory_resource& memory) : body(&memory), cookie(&memory) {}
+
+  unsigned status = 200;
+  std::string_view type = "text/plain; charset=utf-8";
+  std::string_view allow;     ///< the methods that there are, for 405
+  bool retry = false;         ///< for 503: later there may be room
+  std::uint64_t version = 0;  ///< of the configuration that served it
+  std::pmr::string body;
+  std::pmr::string cookie;  ///< empty: none is set
+};
+
+/// Never throws: what goes wrong is a reply, too. `counted` is of the calling worker.
+void answer(const request& asked, objects& all, worker_metrics& counted, reply& into) noexcept;
+
+/// The reply is a status and what it means, in one line.
+void refuse(unsigned status, std::string_view why, reply& into);
+
+}  // namespace appserver

@@ -1,0 +1,103 @@
+#include "sessions.hpp"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <system_error>
+
+namespace appserver {
+
+session_id session_id::random() {
+  session_id made;
+  // As few bytes as these come whole, or not at all.
+  while (getrandom(&made, sizeof made, 0) != static_cast<ssize_t>(sizeof made)) {
+    if (errno != EINTR) {
+      throw std::system_error(errno, std::generic_category(), "getrandom");
+    }
+  }
+  return made;
+}
+
+std::optional<session_id> session_id::parse(std::string_view text) noexcept {
+  const auto word = [&](std::size_t from, std::uint64_t& into) {
+    const char* const end = text.data() + from + 16;
+    const auto [stop, error] = std::from_chars(text.data() + from, end, into, 16);
+    return error == std::errc() && stop == end;
+  };
+  session_id made;
+  if (text.size() != 32 || !word(0, made.high) || !word(16, made.low)) {
+    return std::nullopt;
+  }
+  return made;
+}
+
+std::array<char, 32> session_id::text() const noexcept {
+  std::array<char, 32> made;
+  for (std::size_t digit = 0; digit < 16; ++digit) {
+    made[digit] = "0123456789abcdef"[high >> (60 - 4 * digit) & 15];
+    made[digit + 16] = "0123456789abcdef"[low >> (60 - 4 * digit) & 15];
+  }
+  return made;
+}
+
+std::optional<user_name> user_name::parse(std::string_view text) noexcept {
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+  };
+  user_name made;
+  if (text.empty() || text.size() > made.text_.size() || !std::all_of(text.begin(), text.end(), fits)) {
+    return std::nullopt;
+  }
+  std::copy(text.begin(), text.end(), made.text_.begin());
+  made.size_ = text.size();
+  return made;
+}
+
+void session_manager::table::drop_ended(clock::time_point now) {
+  while (!oldest_first.empty()) {
+    const auto oldest = all.find(oldest_first.front());
+    if (oldest->second.until > now) {
+      return;
+    }
+    all.erase(oldest);
+    oldest_first.pop_front();
+  }
+}
+
+std::optional<session_id> session_manager::open(const user_name& user, std::chrono::seconds lasts, std::size_t most) {
+  const session_id id = session_id::random();  // the system is asked before the lock is taken
+  const clock::time_point now = clock::now();
+  return sessions_.with([&](table& sessions) -> std::optional<session_id> {
+    sessions.drop_ended(now);
+    if (sessions.all.size() >= most) {
+      return std::nullopt;
+    }
+    sessions.oldest_first.push_back(id);
+    try {
+      sessions.all.emplace(id, session{user, 0, now + lasts});
+    } catch (...) {
+      sessions.oldest_first.pop_back();
+      throw;
+    }
+    return id;
+  });
+}
+
+std::optional<visit> session_manager::count(const session_id& id) {
+  const clock::time_point now = clock::now();
+  return sessions_.with([&](table& sessions) -> std::optional<visit> {
+    const auto found = sessions.all.find(id);
+    if (found == sessions.all.end() || found->second.until <= now) {
+      return std::nullopt;
+    }
+    return visit{found->second.user, ++found->second.visits};
+  });
+}
+
+std::size_t session_manager::size() const {
+  return sessions_.read([](const table& sessions) { return sessions.all.size(); });
+}
+
+}  // namespace appserver

@@ -1,0 +1,77 @@
+// The session manager: what all workers share, and so the one lock that a request may take.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+
+#include <tarn/tarn.hpp>
+
+namespace appserver {
+
+/// 128 random bits: not to be guessed. As text, 32 hexadecimal digits.
+struct session_id {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+
+  bool operator==(const session_id&) const = default;
+  /// From the system's random source. Throws std::system_error.
+  static session_id random();
+  static std::optional<session_id> parse(std::string_view text) noexcept;
+  std::array<char, 32> text() const noexcept;
+};
+
+/// A name of 1 to 32 letters, digits, - and _; held without memory of its own, so that it is copied out of a lock.
+class user_name {
+ public:
+  static std::optional<user_name> parse(std::string_view text) noexcept;
+  std::string_view view() const noexcept { return {text_.data(), size_}; }
+
+ private:
+  std::array<char, 32> text_{};
+  std::size_t size_ = 0;
+};
+
+/// What /counter shows.
+struct visit {
+  user_name user;
+  std::uint64_t number = 0;
+};
+
+/// Any thread; each call takes one lock.
+class session_manager {
+ public:
+  using clock = std::chrono::steady_clock;
+
+  /// A new session; none when there are `most` already that have not ended.
+  std::optional<session_id> open(const user_name& user, std::chrono::seconds lasts, std::size_t most);
+  /// Counts a visit; none when there is no such session, or it has ended.
+  std::optional<visit> count(const session_id& id);
+  std::size_t size() const;
+
+ private:
+  struct session {
+    user_name user;
+    std::uint64_t visits = 0;
+    clock::time_point until;
+  };
+  struct hash {  // of random bits
+    std::size_t operator()(const session_id& id) const noexcept { return id.low; }
+  };
+  /// Each of `all` is once in `oldest_first`.
+  struct table {
+    std::unordered_map<session_id, session, hash> all;
+    std::deque<session_id> oldest_first;
+
+    void drop_ended(clock::time_point now);
+  };
+
+  tarn::shared<table> sessions_{tarn::rank{1, "sessions"}};
+};
+
+}  // namespace appserver
