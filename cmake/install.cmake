@@ -12,6 +12,13 @@ add_custom_target(installed DEPENDS ${tarn_installed})
 if(TARGET tarn_command)
   add_dependencies(installed tarn_command tarn_record tarn_share)
 endif()
+# And the server of examples/, which only `./dev install` builds.
+add_custom_target(installed_with_server DEPENDS installed)
+if(TARGET appserver)
+  add_dependencies(installed_with_server appserver)
+  install(TARGETS appserver RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  install(FILES examples/appserver/appserver.toml DESTINATION "${CMAKE_INSTALL_DATADIR}/tarn")
+endif()
 
 install(TARGETS ${tarn_installed} EXPORT tarn-targets
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")

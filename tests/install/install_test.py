@@ -63,6 +63,12 @@ class Install(unittest.TestCase):
             ("bin/tarn", "lib/libtarn", "lib/cmake/tarn/", "lib/pkgconfig/tarn.pc", "include/tarn/", "share/"))]
         self.assertEqual(strangers, [])
 
+    def test_server_comes_with_its_sample_configuration(self):
+        if not (BUILD / "bin/tarn-appserver").exists():
+            self.skipTest("the server of examples/ needs packages that are not here")
+        self.assertIn("--config", run(self.prefix / "bin/tarn-appserver", "--help"))
+        self.assertIn("[server]", (self.prefix / "share/tarn/appserver.toml").read_text(encoding="utf-8"))
+
     def test_text_names_no_path_of_the_build(self):
         for path in self.prefix.rglob("*"):
             if path.suffix in {".cmake", ".pc", ".h", ".hpp"}:
