@@ -14,7 +14,11 @@ set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 # -O2 as the default of a release: -O3 of GCC 12 unrolls cold loops of an allocator and gains nothing on the hot path.
 foreach(language IN ITEMS C CXX)
   set(CMAKE_${language}_FLAGS_RELEASE "-O2 -DNDEBUG")
-  set(CMAKE_${language}_FLAGS_DEBUG "-Og -g")
+  if(TARN_SANITIZE)  # their reports name lines, not variables: a quarter of the time to compile
+    set(CMAKE_${language}_FLAGS_DEBUG "-Og -g1")
+  else()
+    set(CMAKE_${language}_FLAGS_DEBUG "-Og -g")
+  endif()
 endforeach()
 
 set(tarn_warnings -Wall -Wextra -Wpedantic -Wshadow -Wundef -Wconversion)
