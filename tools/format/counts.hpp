@@ -8,8 +8,12 @@
 
 namespace tarn::format {
 
-// A cell is what one thread did with the blocks that one thread (its owner) allocated at one site. It has one writer,
-// the acting thread. Allocations and reallocations are counted in the cell whose owner acts.
+// What is recorded, each with its own counters. The first three are sources that a user names.
+enum kind : std::size_t { heap_kind, call_kind, lock_kind, wait_kind, kind_count };
+constexpr std::uint32_t source_bit(kind source) noexcept { return 1U << source; }
+
+// A cell of the heap is what one thread did with the blocks that one thread (its owner) allocated at one site. It has
+// one writer, the acting thread. Allocations and reallocations are counted in the cell whose owner acts.
 enum counter : std::size_t {
   blocks,        // allocations; a realloc that has something to move is one more, and a free, as valgrind counts it
   bytes,         // what was asked for, together
@@ -47,6 +51,37 @@ static_assert(size_bucket(0) == 0 && size_bucket(16) == 0 && size_bucket(17) == 
               size_bucket(33) == 2 && size_bucket(262144) == 14 && size_bucket(262145) == 15);
 static_assert(life_bucket(1) == 1 && life_bucket(3) == 1 && life_bucket(4) == 2 && life_bucket(63) == 3 &&
               life_bucket(64) == 4 && life_bucket(std::uint64_t{1} << 20) == 11 && life_bucket(~0ULL) == 11);
+
+// A cell of system calls is what one thread called from one site by one number.
+enum call_counter : std::size_t {
+  calls,
+  errors,          // that returned -1 and an errno
+  asked,           // bytes that calls with a size asked for, together
+  given,           // bytes that they returned
+  call_ticks,      // of the clock, inside of the kernel
+  same_arguments,  // calls whose arguments were those of the thread's call before at this site; paths by their text
+  in_a_row,        // calls right after one of the same thread at the same site
+  call_counter_count,
+};
+
+// A cell of locks is what one thread did with one lock from one site. A condition variable counts each wait as an
+// acquisition, and as a contended one: it is there to be waited for.
+enum lock_counter : std::size_t {
+  acquisitions,
+  contended,     // of those, the ones that had to wait
+  wait_ticks,    // of the clock, until they had it
+  longest_wait,  // the longest of them
+  held,          // acquisitions whose end was seen
+  held_ticks,    // of the clock, until that
+  longest_held,
+  shared_ones,  // acquisitions as one of several readers
+  refused,      // tries that found it held, and gave up, also after a time
+  lock_counter_count,
+};
+
+// A cell of waits is how often and how long one thread at one site waited for one lock while one thread held it that
+// had acquired it at one site.
+enum wait_counter : std::size_t { waits, waited_ticks, wait_counter_count };
 
 // A block is short-lived when its owner made fewer than 64 allocations before it was freed.
 constexpr std::size_t short_lived_buckets = 4;

@@ -29,6 +29,7 @@ void read_program(decoder& from, recording& to) {
   facts.started = from.number();
   facts.machine = from.text();
   facts.mode = from.text();
+  for (std::uint64_t left = from.number(most_words); left > 0; --left) facts.sources.emplace_back(from.text());
   for (std::uint64_t left = from.number(most_words); left > 0; --left) facts.words.emplace_back(from.text());
   to.program = std::move(facts);
 }
@@ -75,18 +76,61 @@ void read_sites(decoder& from, recording& to) {
   }
 }
 
-void read_cells(decoder& from, recording& to) {
+void read_locks(decoder& from, recording& to) {
+  if (from.number() != to.locks.size()) throw unreadable("locks are missing");
   while (!from.at_end()) {
-    cell_key_facts key;
-    key.site = place(from, to.sites.size());
-    key.owner = place(from, to.threads.size());
-    key.actor = place(from, to.threads.size());
-    const std::uint64_t present = from.number((std::uint64_t{1} << counter_count) - 1);
-    counts value{};
-    for (std::size_t at = 0; at < counter_count; ++at) {
+    lock_facts each;
+    each.image = small(from, most_images);
+    each.type = static_cast<lock_type>(small(from, lock_types - 1));
+    each.site = place(from, to.sites.size());
+    each.address = from.number();
+    if (to.locks.size() == most_locks) throw unreadable("too many locks");
+    to.locks.push_back(each);
+  }
+}
+
+void read_clock(decoder& from, recording& to) {
+  clock_facts facts;
+  facts.ticks = from.number();
+  facts.nanoseconds = from.number();
+  if (facts.ticks == 0) throw unreadable("a clock that stood still");
+  to.clock = facts;
+}
+
+void read_key(decoder& from, const recording& in, cell_key_facts& key) {
+  key.site = place(from, in.sites.size());
+  key.owner = place(from, in.threads.size());
+  key.actor = place(from, in.threads.size());
+}
+void read_key(decoder& from, const recording& in, call_key& key) {
+  key.site = place(from, in.sites.size());
+  key.thread = place(from, in.threads.size());
+  key.number = small(from, most_call_number);
+}
+void read_key(decoder& from, const recording& in, lock_key& key) {
+  key.site = place(from, in.sites.size());
+  key.thread = place(from, in.threads.size());
+  key.lock = place(from, in.locks.size());
+}
+void read_key(decoder& from, const recording& in, wait_key& key) {
+  key.site = place(from, in.sites.size());
+  key.thread = place(from, in.threads.size());
+  key.lock = place(from, in.locks.size());
+  key.holder_site = place(from, in.sites.size());
+  key.holder = place(from, in.threads.size());
+}
+
+template <class Key, class Counts>
+void read_cells(decoder& from, const recording& in, std::map<Key, Counts>& to) {
+  while (!from.at_end()) {
+    Key key;
+    read_key(from, in, key);
+    const std::uint64_t present = from.number((std::uint64_t{1} << std::tuple_size_v<Counts>)-1);
+    Counts value{};
+    for (std::size_t at = 0; at < value.size(); ++at) {
       if ((present >> at & 1) != 0) value[at] = from.number();
     }
-    to.cells[key] = value;
+    to[key] = value;
   }
 }
 
@@ -108,8 +152,13 @@ void read_block(block_kind kind, std::string_view content, recording& to) {
     case block_kind::modules: return read_modules(from, to);
     case block_kind::threads: return read_threads(from, to);
     case block_kind::sites: return read_sites(from, to);
-    case block_kind::cells: return read_cells(from, to);
+    case block_kind::cells: return read_cells(from, to, to.cells);
     case block_kind::end: return read_end(from, to);
+    case block_kind::calls: return read_cells(from, to, to.calls);
+    case block_kind::locks: return read_locks(from, to);
+    case block_kind::lockings: return read_cells(from, to, to.lockings);
+    case block_kind::waits: return read_cells(from, to, to.waits);
+    case block_kind::clock: return read_clock(from, to);
   }
   throw unreadable("a block of an unknown kind");
 }

@@ -17,7 +17,9 @@ constexpr std::array<char, 8> recording_magic = {'t', 'a', 'r', 'n', '\r', '\n',
 constexpr std::uint32_t block_mark = 0x6b6c6254;    // "Tblk"
 constexpr std::uint32_t largest_block = 64U << 20;  // bytes of a block, unpacked
 
-enum class block_kind : std::uint32_t { program = 1, modules, threads, sites, cells, end };
+// clang-format off
+enum class block_kind : std::uint32_t { program = 1, modules, threads, sites, cells, end, calls, locks, lockings, waits, clock };
+// clang-format on
 
 // Both lie in the file as they are, little-endian.
 struct file_header {
@@ -36,9 +38,10 @@ static_assert(sizeof(file_header) == 16 && sizeof(block_header) == 24);
 
 struct program_facts {
   std::uint64_t process = 0;
-  std::uint64_t started = 0;  // seconds since 1970
-  std::string machine;        // kernel, processors
-  std::string mode;           // "full"
+  std::uint64_t started = 0;         // seconds since 1970
+  std::string machine;               // kernel, processors
+  std::string mode;                  // "full"
+  std::vector<std::string> sources;  // "heap", "locks", "system calls by syscall user dispatch"
   std::vector<std::string> words;
 };
 struct module_facts {
@@ -65,6 +68,41 @@ struct cell_key_facts {
   auto operator<=>(const cell_key_facts&) const = default;
 };
 using counts = std::array<std::uint64_t, counter_count>;
+
+// The same for the other kinds. `thread` is the one that acts.
+struct call_key {
+  std::uint32_t site = 0, thread = 0, number = 0;  // of the system call
+  auto operator<=>(const call_key&) const = default;
+};
+using call_counts = std::array<std::uint64_t, call_counter_count>;
+struct lock_key {
+  std::uint32_t site = 0, thread = 0, lock = 0;  // in `locks`
+  auto operator<=>(const lock_key&) const = default;
+};
+using lock_counts = std::array<std::uint64_t, lock_counter_count>;
+struct wait_key {
+  std::uint32_t site = 0, thread = 0, lock = 0;
+  std::uint32_t holder_site = 0, holder = 0;  // where it was acquired, and by which thread
+  auto operator<=>(const wait_key&) const = default;
+};
+using wait_counts = std::array<std::uint64_t, wait_counter_count>;
+
+// A lock: what lay at an address from its first use on, up to its end if that was seen.
+enum class lock_type : std::uint32_t { mutex, reader_writer, spin, condition };
+constexpr std::uint32_t lock_types = 4;
+struct lock_facts {
+  std::uint32_t image = 0;
+  lock_type type = lock_type::mutex;
+  std::uint32_t site = 0;  // of its first use
+  std::uint64_t address = 0;
+  auto operator<=>(const lock_facts&) const = default;
+};
+
+// Counters of time are in ticks of a clock that went on by `ticks` in `nanoseconds`.
+struct clock_facts {
+  std::uint64_t ticks = 1, nanoseconds = 1;
+  auto operator<=>(const clock_facts&) const = default;
+};
 struct end_facts {
   bool by_signal = false;
   std::uint32_t status = 0;  // exit code or signal
@@ -77,8 +115,13 @@ struct recording {
   std::uint32_t images = 0;  // program starts: 1, and one for each exec
   std::vector<module_facts> modules;
   std::vector<thread_facts> threads;
-  std::vector<site_facts> sites;  // site 0 has no frames: it stands for sites beyond the limit
-  std::map<cell_key_facts, counts> cells;
+  std::vector<site_facts> sites;           // site 0 has no frames: it stands for sites beyond the limit
+  std::map<cell_key_facts, counts> cells;  // of the heap
+  std::map<call_key, call_counts> calls;
+  std::vector<lock_facts> locks;  // lock 0 stands for locks beyond the limit
+  std::map<lock_key, lock_counts> lockings;
+  std::map<wait_key, wait_counts> waits;
+  clock_facts clock;
   bool ended = false;  // otherwise `end` means nothing, and the counts are those of the last whole block
   end_facts end;
   std::string damage;  // why reading stopped before the file's end; empty when it did not

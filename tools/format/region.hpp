@@ -2,7 +2,7 @@
 // it outlives the program, however that ends. Memory is handed out from its start and never taken back; each word has
 // one writer in the program, or is changed by an atomic read-modify-write. `tarn record` only reads.
 //
-//   header | offsets of threads | offsets of modules | offsets of sites | records, in the order in which they came
+//   header | offsets of threads | of modules | of sites | of locks | records, in the order in which they came
 //
 // A program that replaces itself by exec continues in the same region as its next image.
 #pragma once
@@ -28,6 +28,8 @@ constexpr std::uint32_t most_threads = 16383;  // the last one stands for all fu
 constexpr std::uint32_t most_modules = 4096;
 constexpr std::uint32_t most_sites = 1U << 20;  // site 0 stands for all further ones
 constexpr std::uint32_t most_frames = 64;
+constexpr std::uint32_t most_locks = 1U << 16;  // lock 0 stands for all further ones
+constexpr std::uint32_t most_call_number = 4095;
 
 using offset = std::uint64_t;  // from the region's start; 0 where there is nothing
 
@@ -42,11 +44,27 @@ struct module_record {
   std::uint64_t start, end;  // where it is mapped
   std::uint64_t bias;        // what the loader added to its addresses
 };
-struct cell {
-  std::atomic<std::uint64_t> key;  // site << 32 | owner
-  std::atomic<std::uint64_t> value[counter_count];
+struct lock_record {
+  std::uint32_t image, type;  // lock_type
+  std::uint32_t site, reserved;
+  std::uint64_t address;
 };
-constexpr std::uint64_t cell_key(std::uint32_t site, std::uint32_t owner) { return std::uint64_t{site} << 32 | owner; }
+// Of each kind there are cells of their own form. The key is the site << 32 | the owner, the number of the system call,
+// or the lock.
+template <std::size_t Counters>
+struct cell_of_kind {
+  std::atomic<std::uint64_t> key;
+  std::atomic<std::uint64_t> value[Counters];
+};
+using cell = cell_of_kind<counter_count>;
+using lock_cell = cell_of_kind<lock_counter_count>;
+struct call_cell : cell_of_kind<call_counter_count> {
+  std::atomic<std::uint64_t> last_arguments;  // their hash: the program's own, and not read by others
+};
+struct wait_cell : cell_of_kind<wait_counter_count> {
+  std::atomic<std::uint64_t> holder;  // site << 32 | thread
+};
+constexpr std::uint64_t cell_key(std::uint32_t site, std::uint32_t other) { return std::uint64_t{site} << 32 | other; }
 struct chunk {
   std::atomic<offset> next;
   std::atomic<std::uint32_t> used;  // cells that follow, of `capacity`
@@ -54,24 +72,28 @@ struct chunk {
 };
 struct thread_record {
   std::uint32_t image;
-  std::uint32_t id;                      // the kernel's
-  std::atomic<offset> cells;             // the first chunk
-  std::atomic<std::uint64_t> unknown;    // frees of blocks that were not recorded
-  std::atomic<std::uint64_t> forgotten;  // events for which the region had no room
+  std::uint32_t id;                       // the kernel's
+  std::atomic<offset> cells[kind_count];  // the first chunk of each kind
+  std::atomic<std::uint64_t> unknown;     // frees of blocks that were not recorded
+  std::atomic<std::uint64_t> forgotten;   // events for which the region had no room
 };
 
 struct region_header {
   std::uint64_t mark;
   std::uint32_t version;
+  std::uint32_t sources;               // the source_bits of what is to be recorded
   std::atomic<std::uint32_t> images;   // that attached
   std::atomic<std::uint32_t> threads;  // handed out; the same for the next two
   std::atomic<std::uint32_t> modules;
   std::atomic<std::uint32_t> sites;
-  std::atomic<std::uint32_t> problem;  // the errno that kept the last image from recording
-  std::atomic<std::uint64_t> used;     // bytes handed out
+  std::atomic<std::uint32_t> locks;
+  std::atomic<std::uint32_t> problem;       // the errno that kept the last image from recording
+  std::atomic<std::uint32_t> call_problem;  // the same for system calls alone
+  std::atomic<std::uint64_t> used;          // bytes handed out
   std::atomic<offset> thread_at[most_threads + 1];
   std::atomic<offset> module_at[most_modules];
   std::atomic<offset> site_at[most_sites];
+  std::atomic<offset> lock_at[most_locks];
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
 

@@ -18,6 +18,19 @@ constexpr int compression_level = 3;
 // A block is closed beyond this, so that a torn one loses little and a reader needs little.
 constexpr std::size_t block_bytes = std::size_t{1} << 20;
 
+void put_key(encoder& to, const cell_key_facts& key) {
+  for (const std::uint32_t word : {key.site, key.owner, key.actor}) to.number(word);
+}
+void put_key(encoder& to, const call_key& key) {
+  for (const std::uint32_t word : {key.site, key.thread, key.number}) to.number(word);
+}
+void put_key(encoder& to, const lock_key& key) {
+  for (const std::uint32_t word : {key.site, key.thread, key.lock}) to.number(word);
+}
+void put_key(encoder& to, const wait_key& key) {
+  for (const std::uint32_t word : {key.site, key.thread, key.lock, key.holder_site, key.holder}) to.number(word);
+}
+
 [[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
 
 }  // namespace
@@ -69,6 +82,8 @@ void writer::program(const program_facts& facts) {
   to.number(facts.started);
   to.text(facts.machine);
   to.text(facts.mode);
+  to.number(facts.sources.size());
+  for (const std::string& source : facts.sources) to.text(source);
   to.number(facts.words.size());
   for (const std::string& word : facts.words) to.text(word);
   put(block_kind::program, to.bytes());
@@ -128,26 +143,50 @@ void writer::sites(const recording& now) {
   }
 }
 
-void writer::cells(const recording& now) {
+void writer::locks(const recording& now) {
+  std::size_t number = written_.locks.size();
+  while (number < now.locks.size()) {
+    encoder to;
+    to.number(number);
+    for (; number < now.locks.size() && to.bytes().size() < block_bytes; ++number) {
+      const lock_facts& each = now.locks[number];
+      to.number(each.image);
+      to.number(static_cast<std::uint32_t>(each.type));
+      to.number(each.site);
+      to.number(each.address);
+      written_.locks.push_back(each);
+    }
+    put(block_kind::locks, to.bytes());
+  }
+}
+
+void writer::clock(const recording& now) {
+  encoder to;
+  to.number(now.clock.ticks);
+  to.number(now.clock.nanoseconds);
+  put(block_kind::clock, to.bytes());
+  written_.clock = now.clock;
+}
+
+template <class Key, class Counts>
+void writer::cells(block_kind kind, const std::map<Key, Counts>& now, std::map<Key, Counts>& before) {
   encoder to;
   const auto close = [&] {
-    if (!to.bytes().empty()) put(block_kind::cells, to.bytes());
+    if (!to.bytes().empty()) put(kind, to.bytes());
     to = {};
   };
-  for (const auto& [key, value] : now.cells) {
-    counts& before = written_.cells[key];
-    if (before == value) continue;
-    to.number(key.site);
-    to.number(key.owner);
-    to.number(key.actor);
+  for (const auto& [key, value] : now) {
+    Counts& written = before[key];
+    if (written == value) continue;
+    put_key(to, key);
     std::uint64_t present = 0;
-    static_assert(counter_count <= 64);
-    for (std::size_t at = 0; at < counter_count; ++at) present |= std::uint64_t{value[at] != 0} << at;
+    static_assert(std::tuple_size_v<Counts> < 64);
+    for (std::size_t at = 0; at < value.size(); ++at) present |= std::uint64_t{value[at] != 0} << at;
     to.number(present);
     for (const std::uint64_t each : value) {
       if (each != 0) to.number(each);
     }
-    before = value;
+    written = value;
     if (to.bytes().size() >= block_bytes) close();
   }
   close();
@@ -157,7 +196,14 @@ void writer::changes(const recording& now) {
   modules(now);
   threads(now);
   sites(now);
-  cells(now);  // last: it refers to the others
+  locks(now);
+  // Last: they refer to the others.
+  const std::uint64_t before = bytes_;
+  cells(block_kind::cells, now.cells, written_.cells);
+  cells(block_kind::calls, now.calls, written_.calls);
+  cells(block_kind::lockings, now.lockings, written_.lockings);
+  cells(block_kind::waits, now.waits, written_.waits);
+  if (bytes_ != before && now.clock != written_.clock) clock(now);
 }
 
 void writer::end(const end_facts& facts) {

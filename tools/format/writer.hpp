@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -30,7 +31,10 @@ class writer {
   void modules(const recording& now);
   void threads(const recording& now);
   void sites(const recording& now);
-  void cells(const recording& now);
+  void locks(const recording& now);
+  void clock(const recording& now);
+  template <class Key, class Counts>
+  void cells(block_kind kind, const std::map<Key, Counts>& now, std::map<Key, Counts>& before);
 
   int file_;
   std::uint64_t bytes_ = 0;

@@ -12,8 +12,6 @@
 namespace tarn::record {
 namespace {
 
-constexpr std::uint32_t first_cells = 8, most_cells = 1024;  // of a chunk
-
 // initial-exec (cmake says so): a look-up that allocates would come back here.
 constinit thread_local thread* current = nullptr;
 
@@ -86,63 +84,35 @@ bool thread::set_up(std::uint32_t number) noexcept {
   record_->image = image();
   record_->id = static_cast<std::uint32_t>(::gettid());
   header().thread_at[number].store(made_at, std::memory_order_release);
-  return grow();
-}
-
-bool thread::grow() noexcept {
-  const std::size_t wanted = places_ == 0 ? 32 : places_ * 2;
-  auto* const made = static_cast<struct place*>(take(wanted * sizeof(struct place)));
-  if (made == nullptr) return false;
-  for (std::size_t old = 0; old < places_; ++old) {
-    if (index_[old].at == nullptr) continue;
-    std::size_t to = index_[old].key * 0x9e3779b97f4a7c15ULL >> 32;
-    while (made[to & (wanted - 1)].at != nullptr) ++to;
-    made[to & (wanted - 1)] = index_[old];
-  }
-  index_ = made;
-  places_ = wanted;
   return true;
-}
-
-format::cell* thread::add(std::uint64_t wanted_key) noexcept {
-  if (chunk_ == nullptr || chunk_->used.load(std::memory_order_relaxed) == chunk_->capacity) {
-    const std::uint32_t wanted = chunk_ == nullptr               ? first_cells
-                                 : chunk_->capacity < most_cells ? chunk_->capacity * 2
-                                                                 : most_cells;
-    const format::offset made_at = hand_out(sizeof(format::chunk) + wanted * sizeof(format::cell));
-    if (made_at == 0) return nullptr;
-    auto* const made = at<format::chunk>(made_at);
-    made->capacity = wanted;
-    // Release: a reader that finds the chunk finds its capacity.
-    (chunk_ == nullptr ? record_->cells : chunk_->next).store(made_at, std::memory_order_release);
-    chunk_ = made;
-  }
-  const std::uint32_t number = chunk_->used.load(std::memory_order_relaxed);
-  auto* const made = reinterpret_cast<format::cell*>(chunk_ + 1) + number;
-  made->key.store(wanted_key, std::memory_order_relaxed);
-  chunk_->used.store(number + 1, std::memory_order_release);  // a reader that counts the cell finds its key
-  return made;
 }
 
 format::cell* thread::cell_of(std::uint32_t site, std::uint32_t owner) noexcept {
   const std::uint64_t wanted = format::cell_key(site, owner);
-  std::size_t to = wanted * 0x9e3779b97f4a7c15ULL >> 32;
-  for (;; ++to) {
-    const struct place& each = index_[to & (places_ - 1)];
-    if (each.at == nullptr) break;
-    if (each.key == wanted) [[likely]]
-      return each.at;
-  }
-  if (used_ * 2 >= places_) {
-    if (!grow()) return nullptr;
-    to = wanted * 0x9e3779b97f4a7c15ULL >> 32;
-    while (index_[to & (places_ - 1)].at != nullptr) ++to;
-  }
-  format::cell* const made = add(wanted);
-  if (made == nullptr) return nullptr;
-  index_[to & (places_ - 1)] = {wanted, made};
-  ++used_;
-  return made;
+  return cells_.find_or_add(wanted, record_->cells[format::heap_kind],
+                            [&](format::cell& made) { made.key.store(wanted, std::memory_order_relaxed); });
+}
+
+format::call_cell* thread::call_cell_of(std::uint32_t site, std::uint32_t number) noexcept {
+  const std::uint64_t wanted = format::cell_key(site, number);
+  return calls_.find_or_add(wanted, record_->cells[format::call_kind],
+                            [&](format::call_cell& made) { made.key.store(wanted, std::memory_order_relaxed); });
+}
+
+format::lock_cell* thread::lock_cell_of(std::uint32_t site, std::uint32_t of_lock) noexcept {
+  const std::uint64_t wanted = format::cell_key(site, of_lock);
+  return locks_.find_or_add(wanted, record_->cells[format::lock_kind],
+                            [&](format::lock_cell& made) { made.key.store(wanted, std::memory_order_relaxed); });
+}
+
+format::wait_cell* thread::wait_cell_of(std::uint32_t site, std::uint32_t of_lock, std::uint64_t holder) noexcept {
+  const std::uint64_t wanted = format::cell_key(site, of_lock);
+  // Two of them are told apart by 64 bits that are mixed from 128.
+  const std::uint64_t mixed = (wanted ^ (holder * 0x9fb21c651e98df25ULL)) * 0x9fb21c651e98df25ULL;
+  return waits_.find_or_add(mixed ^ mixed >> 32, record_->cells[format::wait_kind], [&](format::wait_cell& made) {
+    made.key.store(wanted, std::memory_order_relaxed);
+    made.holder.store(holder, std::memory_order_relaxed);
+  });
 }
 
 void thread::count_unknown() noexcept { record::add(record_->unknown, 1); }

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "format/region.hpp"
+#include "record/cell_table.hpp"
 #include "record/known_stacks.hpp"
 #include "record/lock.hpp"
 #include "record/stack.hpp"
@@ -29,6 +30,9 @@ class thread {
 
   // Null when the region is full.
   format::cell* cell_of(std::uint32_t site, std::uint32_t owner) noexcept;
+  format::call_cell* call_cell_of(std::uint32_t site, std::uint32_t number) noexcept;
+  format::lock_cell* lock_cell_of(std::uint32_t site, std::uint32_t of_lock) noexcept;
+  format::wait_cell* wait_cell_of(std::uint32_t site, std::uint32_t of_lock, std::uint64_t holder) noexcept;
   void count_unknown() noexcept;
   void count_forgotten() noexcept;
 
@@ -37,16 +41,11 @@ class thread {
   static void end(void* of) noexcept;
   void watch_end() noexcept;
   bool set_up(std::uint32_t number) noexcept;
-  format::cell* add(std::uint64_t key) noexcept;
-  bool grow() noexcept;
 
-  struct place {
-    std::uint64_t key;
-    format::cell* at;
-  };
-  place* index_ = nullptr;  // open addressing; `at` is null in a free place
-  std::size_t places_ = 0, used_ = 0;
-  format::chunk* chunk_ = nullptr;  // the last one
+  cell_table<format::cell> cells_;
+  cell_table<format::call_cell> calls_;
+  cell_table<format::lock_cell> locks_;
+  cell_table<format::wait_cell> waits_;
   format::thread_record* record_ = nullptr;
   std::uint32_t number_ = 0;
   stack_limits stack_;

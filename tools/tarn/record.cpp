@@ -76,10 +76,13 @@ class signals {
 format::program_facts facts_of(const std::vector<std::string>& words, pid_t process) {
   utsname machine{};
   ::uname(&machine);
-  return {static_cast<std::uint64_t>(process), static_cast<std::uint64_t>(::time(nullptr)),
+  return {static_cast<std::uint64_t>(process),
+          static_cast<std::uint64_t>(::time(nullptr)),
           fmt::format("{} {} {}, {} processors", machine.sysname, machine.release, machine.machine,
                       ::sysconf(_SC_NPROCESSORS_ONLN)),
-          "full", words};
+          "full",
+          {"heap"},
+          words};
 }
 
 std::uint64_t microseconds(const timeval& time) {
@@ -181,7 +184,7 @@ void say_the_end(const record_request& request, const region_file& region, const
   const std::string library = find_library("libtarn-record.so", request.library);
   const std::string program = find_program(words.front());
   const start how = check_preloadable(words.front(), program);
-  const region_file region;
+  const region_file region(format::source_bit(format::heap_kind));
   std::unique_ptr<format::writer> file;
   try {
     file = std::make_unique<format::writer>(request.output);

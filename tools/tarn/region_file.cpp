@@ -6,13 +6,17 @@
 #include <cerrno>
 
 #include "format/build_id.hpp"
+#include "format/clock.hpp"
 #include "tarn/failure.hpp"
 
 namespace tarn::command {
 
 using namespace format;
 
-region_file::region_file() : file_(::memfd_create("tarn-record", MFD_CLOEXEC)) {
+region_file::region_file(std::uint32_t sources)
+    : first_tick_(ticks()),
+      first_nanosecond_(monotonic_nanoseconds()),
+      file_(::memfd_create("tarn-record", MFD_CLOEXEC)) {
   if (file_ < 0) fail(exit_code::usage, "no memory to record in: {}", system_words(errno));
   void* const start = ::ftruncate(file_, static_cast<off_t>(region_bytes)) != 0
                           ? MAP_FAILED
@@ -25,6 +29,7 @@ region_file::region_file() : file_(::memfd_create("tarn-record", MFD_CLOEXEC)) {
   auto* const made = static_cast<region_header*>(start);  // all zeroes, and most of it stays untouched
   made->mark = region_mark;
   made->version = region_version;
+  made->sources = sources;
   made->used.store((sizeof(region_header) + 4095) / 4096 * 4096);
   header_ = made;
   path_ = fmt::format("/proc/{}/fd/{}", ::getpid(), file_);
@@ -56,19 +61,46 @@ void region_file::read_sites(recording& to) const {
   }
 }
 
-void region_file::read_cells(recording& to, const thread_record& from, std::uint32_t actor) const {
-  for (offset place = from.cells.load(std::memory_order_acquire); place != 0;) {
+template <class Cell, class Take>
+void region_file::for_each(const thread_record& from, kind kind, Take take) const {
+  for (offset place = from.cells[kind].load(std::memory_order_acquire); place != 0;) {
     const auto& part = *at<chunk>(place);
     const std::uint32_t used = part.used.load(std::memory_order_acquire);
-    const cell* const cells = reinterpret_cast<const cell*>(&part + 1);
+    const Cell* const cells = reinterpret_cast<const Cell*>(&part + 1);
     for (std::uint32_t number = 0; number < used; ++number) {
       const std::uint64_t key = cells[number].key.load(std::memory_order_relaxed);
-      counts& value = to.cells[{static_cast<std::uint32_t>(key >> 32), static_cast<std::uint32_t>(key), actor}];
-      for (std::size_t which = 0; which < counter_count; ++which) {
+      auto& value = take(cells[number], static_cast<std::uint32_t>(key >> 32), static_cast<std::uint32_t>(key));
+      for (std::size_t which = 0; which < value.size(); ++which) {
         value[which] = cells[number].value[which].load(std::memory_order_relaxed);
       }
     }
     place = part.next.load(std::memory_order_acquire);
+  }
+}
+
+void region_file::read_cells(recording& to, const thread_record& from, std::uint32_t actor) const {
+  for_each<cell>(from, heap_kind, [&](const cell&, std::uint32_t site, std::uint32_t owner) -> counts& {
+    return to.cells[{site, owner, actor}];
+  });
+  for_each<call_cell>(from, call_kind, [&](const call_cell&, std::uint32_t site, std::uint32_t number) -> call_counts& {
+    return to.calls[{site, actor, number}];
+  });
+  for_each<lock_cell>(from, lock_kind, [&](const lock_cell&, std::uint32_t site, std::uint32_t lock) -> lock_counts& {
+    return to.lockings[{site, actor, lock}];
+  });
+  for_each<
+      wait_cell>(from, wait_kind, [&](const wait_cell& each, std::uint32_t site, std::uint32_t lock) -> wait_counts& {
+    const std::uint64_t holder = each.holder.load(std::memory_order_relaxed);
+    return to.waits[{site, actor, lock, static_cast<std::uint32_t>(holder >> 32), static_cast<std::uint32_t>(holder)}];
+  });
+}
+
+void region_file::read_locks(recording& to) const {
+  const std::uint32_t count = header_->locks.load(std::memory_order_acquire);
+  if (to.locks.empty()) to.locks.emplace_back();
+  while (to.locks.size() < count) {
+    const auto& from = *at<lock_record>(header_->lock_at[to.locks.size()].load(std::memory_order_acquire));
+    to.locks.push_back({from.image, static_cast<lock_type>(from.type), from.site, from.address});
   }
 }
 
@@ -89,14 +121,19 @@ void region_file::read_threads(recording& to) const {
 }
 
 void region_file::read(recording& to) const {
+  to.clock = {ticks() - first_tick_, monotonic_nanoseconds() - first_nanosecond_};
   to.images = header_->images.load(std::memory_order_acquire);
   // Threads first, as their cells name sites: a site that is new afterwards does no harm. An owner is a thread whose
   // number was taken before its block was handed on.
   read_threads(to);
+  read_locks(to);  // and a lock names the site of its first use
   read_sites(to);
   read_modules(to);
   for (const auto& [key, value] : to.cells) {
     if (key.owner >= to.threads.size()) to.threads.resize(key.owner + 1);
+  }
+  for (const auto& [key, value] : to.waits) {
+    if (key.holder >= to.threads.size()) to.threads.resize(key.holder + 1);
   }
 }
 

@@ -1,6 +1,7 @@
 // The region that a recorded program counts in, seen from `tarn record`.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "format/recording.hpp"
@@ -12,7 +13,8 @@ namespace tarn::command {
 class region_file {
  public:
   // Throws a usage failure when the system has no room for it.
-  region_file();
+  // `sources`: the source_bits of what is to be recorded.
+  explicit region_file(std::uint32_t sources);
   region_file(const region_file&) = delete;
   region_file& operator=(const region_file&) = delete;
   ~region_file();
@@ -26,17 +28,23 @@ class region_file {
   unsigned images() const { return header_->images.load(); }
   // The errno that kept the last image from recording; 0 if nothing did.
   int problem() const { return static_cast<int>(header_->problem.load()); }
+  // The same for what kept it from recording its system calls.
+  int call_problem() const { return static_cast<int>(header_->call_problem.load()); }
 
  private:
   void read_modules(format::recording& to) const;
   void read_sites(format::recording& to) const;
   void read_threads(format::recording& to) const;
+  void read_locks(format::recording& to) const;
   void read_cells(format::recording& to, const format::thread_record& from, std::uint32_t actor) const;
+  template <class Cell, class Take>
+  void for_each(const format::thread_record& from, format::kind kind, Take take) const;
   template <class Record>
   const Record* at(format::offset place) const {
     return reinterpret_cast<const Record*>(reinterpret_cast<const char*>(header_) + place);
   }
 
+  std::uint64_t first_tick_, first_nanosecond_;
   int file_;
   const format::region_header* header_;
   std::string path_;

@@ -15,7 +15,8 @@ namespace tarn::format {
 
 inline recording example_recording() {
   recording made;
-  made.program = {4711, 1'700'000'000, "Linux 6, 2 processors", "full", {"./server", "--port", "", "80"}};
+  made.program = {4711,   1'700'000'000,     "Linux 6, 2 processors",
+                  "full", {"heap", "locks"}, {"./server", "--port", "", "80"}};
   made.images = 2;
   made.modules = {{0, 0x1000, 0x5000, 0x1000, "/bin/server", "00ff"}, {1, ~0ULL - 9, ~0ULL, 0, "", ""}};
   made.threads = {{0, 4711, 7, 0}, {0, 4712, 0, 1}, {1, 4711, 0, 0}};
@@ -28,6 +29,12 @@ inline recording example_recording() {
   made.cells[{1, 0, 1}] = counts{};
   made.cells[{1, 0, 1}][frees] = 2;
   made.cells[{2, 2, 2}] = some;
+  made.calls[{1, 1, 257}] = {4, 1, 4096, 100, ~0ULL, 0, 3};
+  made.locks = {{}, {1, lock_type::spin, 2, 0x7fff12345678}};
+  made.lockings[{1, 0, 1}] = {7, 0, 0, 0, 7, 1000, 500, 0, 1};
+  made.lockings[{2, 2, 0}] = {1, 1, 99, 99, 0, 0, 0, 1, 0};
+  made.waits[{1, 0, 1, 2, 2}] = {1, 99};
+  made.clock = {2'500'000'000, 1'000'000'000};
   made.ended = true;
   made.end = {true, 9, 1, 2, 3};
   return made;

@@ -23,6 +23,12 @@ void expect_same(const recording& read, const recording& made) {
   EXPECT_EQ(read.threads, made.threads);
   EXPECT_EQ(read.sites, made.sites);
   EXPECT_EQ(read.cells, made.cells);
+  EXPECT_EQ(read.calls, made.calls);
+  EXPECT_EQ(read.locks, made.locks);
+  EXPECT_EQ(read.lockings, made.lockings);
+  EXPECT_EQ(read.waits, made.waits);
+  EXPECT_EQ(read.clock, made.clock);
+  EXPECT_EQ(read.program.sources, made.program.sources);
   EXPECT_EQ(read.ended, made.ended);
   EXPECT_EQ(read.end, made.end);
   EXPECT_EQ(read.damage, "");
@@ -45,6 +51,11 @@ TEST(recording, the_last_change_of_a_cell_holds) {
   made.threads.push_back({1, 9, 9, 9});
   made.sites.push_back({1, {5}});
   made.cells[{3, 3, 3}][blocks] = 1;
+  made.calls[{3, 3, 0}][calls] = 1;
+  made.locks.push_back({1, lock_type::condition, 3, 8});
+  made.lockings[{1, 0, 1}][acquisitions] += 1;
+  made.waits[{3, 3, 2, 3, 3}][waits] = 5;
+  made.clock = {5, 2};
   to.changes(made);
   const std::uint64_t before = to.bytes();
   to.changes(made);
@@ -78,7 +89,7 @@ TEST(recording, is_read_up_to_the_last_whole_block_wherever_it_is_cut) {
     ended += read.damage.empty() ? 1 : 0;  // a cut between two blocks cannot be told from a program that still runs
   }
   EXPECT_GE(cells, sizeof(block_header)) << "the counts are lost with the block after them";
-  EXPECT_EQ(ended, 6U) << "a cut after the header, and after each of five blocks, is no damage";
+  EXPECT_EQ(ended, 11U) << "a cut after the header, and after each of ten blocks, is no damage";
 }
 
 TEST(recording, of_a_newer_version_is_refused_by_name) {
