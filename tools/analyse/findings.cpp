@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <map>
 #include <string_view>
 
@@ -114,6 +115,9 @@ heap_findings find(const format::recording& in) {
     each.live = blocks > frees ? blocks - frees : 0;  // a snapshot of a running program may have the free already
     each.is = categorise(each, threads[in.sites[number].image] > 1);
     each.remedy = remedy_for(each);
+    if (blocks != 0) {
+      each.error = 1.96 * std::sqrt(static_cast<double>(each.sums[counter::spread])) / static_cast<double>(blocks);
+    }
     std::sort(each.pairs.begin(), each.pairs.end(), [](const pair& a, const pair& b) { return a.blocks > b.blocks; });
     all.allocations += blocks;
     all.frees += frees;
@@ -121,10 +125,18 @@ heap_findings find(const format::recording& in) {
     all.live += each.live;
     all.sites.push_back(each);
   }
+  const bool is_sampled = in.program.mode == "sampled";
+  if (is_sampled) all.allocations = all.frees = all.bytes = 0;  // of all sites together they are known exactly
   for (const format::thread_facts& each : in.threads) {
+    if (is_sampled) {
+      all.allocations += each.allocations;
+      all.frees += each.frees;
+      all.bytes += each.bytes;
+    }
     all.unknown += each.unknown;
     all.forgotten += each.forgotten;
   }
+  if (is_sampled) all.live = all.allocations > all.frees ? all.allocations - all.frees : 0;
   std::stable_sort(all.sites.begin(), all.sites.end(),
                    [](const site& a, const site& b) { return a.sums[counter::blocks] > b.sums[counter::blocks]; });
   return all;

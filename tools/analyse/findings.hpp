@@ -28,6 +28,7 @@ struct site {
   category is = category::kept;
   format::counts sums{};  // over all threads
   std::uint64_t freed_by_same_thread = 0, freed_by_other_thread = 0;
+  double error = 0;               // of its number of blocks, in 95 of 100 recordings at most this share of it
   std::uint64_t live = 0;         // blocks in use at the end
   std::uint64_t short_lived = 0;  // freed by the owner before it allocated 64 more
   std::uint32_t threads = 0;      // that allocate here

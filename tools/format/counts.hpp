@@ -28,8 +28,15 @@ enum counter : std::size_t {
   size_bucket_count = 16,
   life_buckets = size_buckets + size_bucket_count,  // blocks by lifetime, where the owner freed them
   life_bucket_count = 12,
-  counter_count = life_buckets + life_bucket_count,
+  time_buckets = life_buckets + life_bucket_count,  // sampled blocks by the time until anyone freed them
+  time_bucket_count = 12,
+  spread = time_buckets + time_bucket_count,  // of `blocks` where it is an estimate: its variance, itself an estimate
+  counter_count,
 };
+
+// What a block is long on the way to the next sample, beside its bytes: so that many small blocks are seen as well as
+// a few large ones.
+constexpr std::int64_t cost_of_a_block = 256;
 
 // Bucket 0 has sizes up to 16 bytes, each next one twice that, the last one all above 256 KiB.
 constexpr std::size_t size_bucket(std::uint64_t size) noexcept {
@@ -47,6 +54,15 @@ constexpr std::size_t life_bucket(std::uint64_t between) noexcept {
   return bucket < life_bucket_count ? bucket : life_bucket_count - 1;
 }
 
+// In ticks of the clock: bucket 0 is below 1,024 (a third of a microsecond or so), each next one eight times that.
+constexpr std::size_t time_bucket(std::uint64_t ticks) noexcept {
+  if (ticks < 1024) return 0;
+  const std::size_t bucket = (53U - static_cast<unsigned>(__builtin_clzll(ticks))) / 3 + 1;
+  return bucket < time_bucket_count ? bucket : time_bucket_count - 1;
+}
+
+static_assert(time_bucket(1023) == 0 && time_bucket(1024) == 1 && time_bucket(8191) == 1 && time_bucket(8192) == 2 &&
+              time_bucket(~0ULL) == 11);
 static_assert(size_bucket(0) == 0 && size_bucket(16) == 0 && size_bucket(17) == 1 && size_bucket(32) == 1 &&
               size_bucket(33) == 2 && size_bucket(262144) == 14 && size_bucket(262145) == 15);
 static_assert(life_bucket(1) == 1 && life_bucket(3) == 1 && life_bucket(4) == 2 && life_bucket(63) == 3 &&

@@ -58,6 +58,9 @@ void read_threads(decoder& from, recording& to) {
     each.id = small(from, ~0U);
     each.unknown = from.number();
     each.forgotten = from.number();
+    each.allocations = from.number();
+    each.frees = from.number();
+    each.bytes = from.number();
     if (number == to.threads.size()) to.threads.emplace_back();
     to.threads[number] = each;
   }

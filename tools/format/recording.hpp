@@ -40,7 +40,7 @@ struct program_facts {
   std::uint64_t process = 0;
   std::uint64_t started = 0;         // seconds since 1970
   std::string machine;               // kernel, processors
-  std::string mode;                  // "full"
+  std::string mode;                  // "full", or "sampled": then the counts of heap cells are unbiased estimates
   std::vector<std::string> sources;  // "heap", "locks", "system calls by syscall user dispatch"
   std::vector<std::string> words;
 };
@@ -56,6 +56,8 @@ struct thread_facts {
   std::uint32_t id = 0;
   std::uint64_t unknown = 0;    // frees of blocks that were not recorded
   std::uint64_t forgotten = 0;  // events for which there was no room
+  // Exact, sampled or not; bytes only where it was sampled.
+  std::uint64_t allocations = 0, frees = 0, bytes = 0;
   auto operator<=>(const thread_facts&) const = default;
 };
 struct site_facts {

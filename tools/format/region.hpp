@@ -74,14 +74,19 @@ struct thread_record {
   std::uint32_t image;
   std::uint32_t id;                       // the kernel's
   std::atomic<offset> cells[kind_count];  // the first chunk of each kind
-  std::atomic<std::uint64_t> unknown;     // frees of blocks that were not recorded
-  std::atomic<std::uint64_t> forgotten;   // events for which the region had no room
+  // Exact, sampled or not: blocks that were allocated and freed.
+  std::atomic<std::uint64_t> allocations, frees;
+  // What is left to allocate until the next sample, as record/chance.hpp counts it, and all that was drawn so far.
+  std::atomic<std::int64_t> until, drawn;
+  std::atomic<std::uint64_t> unknown;    // frees of blocks that were not recorded
+  std::atomic<std::uint64_t> forgotten;  // events for which the region had no room
 };
 
 struct region_header {
   std::uint64_t mark;
   std::uint32_t version;
   std::uint32_t sources;               // the source_bits of what is to be recorded
+  std::uint64_t interval;              // the mean way between two samples of the heap; 0 for every block
   std::atomic<std::uint32_t> images;   // that attached
   std::atomic<std::uint32_t> threads;  // handed out; the same for the next two
   std::atomic<std::uint32_t> modules;

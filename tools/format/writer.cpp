@@ -117,6 +117,9 @@ void writer::threads(const recording& now) {
     to.number(each.id);
     to.number(each.unknown);
     to.number(each.forgotten);
+    to.number(each.allocations);
+    to.number(each.frees);
+    to.number(each.bytes);
   }
   if (to.bytes().empty()) return;
   put(block_kind::threads, to.bytes());

@@ -1,198 +1,135 @@
 #include "record/events.hpp"
 
-#include <bit>
-
-#include "record/known_stacks.hpp"
+#include "format/clock.hpp"
+#include "record/chance.hpp"
+#include "record/entry.hpp"
 #include "record/region.hpp"
-#include "record/sites.hpp"
-#include "record/threads.hpp"
 
 namespace tarn::record {
 namespace {
 
 using format::counter;
 
-// Set while this thread is in the recorder: what the C library allocates for us is not the program's.
-constinit thread_local bool inside = false;
-// The block that operator delete frees, while it runs.
-constinit thread_local const void* in_delete = nullptr;
+constexpr std::uint64_t sequence_mask = (std::uint64_t{1} << 28) - 1;
 
-constinit lock starting;
-constinit std::atomic<int> started = 0;  // 1: all is set up; -1: it could not be
+void count(format::cell& to, std::size_t what, std::uint64_t amount) noexcept { add(to.value[what], amount); }
 
-bool start() noexcept {
-  const holding held(starting);
-  if (started.load(std::memory_order_relaxed) == 0) {
-    const bool done = set_up_blocks() && set_up_sites();
-    started.store(done ? 1 : -1, std::memory_order_release);  // who sees 1 sees the tables
+bool is_sampled() noexcept { return header().interval != 0; }
+
+// Whether the thread samples this block; draws the next distance then.
+bool is_due(thread& self, std::size_t bytes, charged how) noexcept {
+  format::thread_record& counts = self.counts();
+  add(counts.allocations, 1);
+  if (!is_sampled()) return true;
+  std::int64_t left = counts.until.load(std::memory_order_relaxed);
+  if (how == charged::no) left -= cost_of(bytes);
+  const bool is_due = left < 0;
+  for (; left < 0;) {  // more than one point may lie in a large block
+    const std::int64_t distance = self.points.next();
+    left += distance;
+    counts.drawn.store(counts.drawn.load(std::memory_order_relaxed) + distance, std::memory_order_relaxed);
   }
-  return started.load(std::memory_order_relaxed) == 1;
+  counts.until.store(left, std::memory_order_relaxed);
+  return is_due;
 }
 
-class event {
- public:
-  event() noexcept {
-    inside = true;
-    self_ = thread::own();
-    if (self_ != nullptr && self_->shared_lock() != nullptr) [[unlikely]]
-      self_->shared_lock()->acquire();
-  }
-  event(const event&) = delete;
-  event& operator=(const event&) = delete;
-  ~event() {
-    if (self_ != nullptr && self_->shared_lock() != nullptr) [[unlikely]]
-      self_->shared_lock()->release();
-    inside = false;
-  }
-  explicit operator bool() const noexcept { return self_ != nullptr; }
-  thread& self() noexcept { return *self_; }
-
- private:
-  thread* self_;
-};
-
-void count(format::cell& to, std::size_t what, std::uint64_t amount = 1) noexcept { add(to.value[what], amount); }
-
-[[gnu::noinline]] std::uint32_t walk_to_site(thread& self, const caller& from, stack_reads& reads) noexcept {
-  std::uintptr_t frames[format::most_frames];
-  return site_of(frames, walk(from, self.stack(), frames, reads));
-}
-
-// The site of the stack, and the thread's cell for what it allocates there.
-struct target {
-  std::uint32_t site;
-  format::cell* cell;
-};
-target target_of(thread& self, const caller& from) noexcept {
-  known_stacks* const stacks = self.stacks();
-  if (stacks == nullptr) [[unlikely]] {
-    stack_reads reads;
-    const std::uint32_t site = walk_to_site(self, from, reads);
-    return {site, self.cell_of(site, self.number())};
-  }
-  known_stacks::known* known = stacks->find(from);
-  if (known == nullptr) {
-    known = &stacks->place_for(from);
-    known_stacks::keep(*known, from, walk_to_site(self, from, known->reads));
-  }
-  if (known->cell == nullptr) known->cell = self.cell_of(known->site, self.number());
-  return {known->site, known->cell};
-}
-
-void count_allocation(thread& self, const void* block, std::size_t bytes, const caller& from) noexcept {
-  const auto [site, to] = target_of(self, from);
-  std::atomic<std::uint64_t>* const word = word_of(block);
-  if (to == nullptr || word == nullptr) [[unlikely]]
+void count_allocation(thread& self, const void* block, std::size_t bytes, const caller& from, charged how) noexcept {
+  if (!is_due(self, bytes, how)) return;
+  const auto [site, to] = heap_place(self, from);
+  if (to == nullptr) [[unlikely]]
     return self.count_forgotten();
-  const bool is_early = threads_so_far() == 1;
-  count(*to, counter::blocks);
-  count(*to, counter::bytes, bytes);
-  count(*to, counter::size_buckets + format::size_bucket(bytes));
-  if (is_early) count(*to, counter::early);
   birth born;
-  born.known = 1;
-  born.early = is_early ? 1 : 0;
-  born.site = site & (format::most_sites - 1);
-  born.owner = self.number() & format::most_threads;
-  born.sequence = self.sequence++ & sequence_mask;
-  word->store(std::bit_cast<std::uint64_t>(born), std::memory_order_relaxed);
+  born.site = site;
+  born.owner = self.number();
+  born.early = threads_so_far() == 1;
+  born.sequence = self.counts().allocations.load(std::memory_order_relaxed);
+  born.weight = 1;
+  if (is_sampled()) {
+    born.weight = self.points.weight(bytes);
+    born.time = format::ticks();
+  }
+  if (!note_birth(block, born)) [[unlikely]]
+    return self.count_forgotten();
+  const std::uint64_t weight = born.weight;
+  count(*to, counter::blocks, weight);
+  count(*to, counter::bytes, bytes * weight);
+  count(*to, counter::size_buckets + format::size_bucket(bytes), weight);
+  if (born.early) count(*to, counter::early, weight);
+  if (is_sampled()) count(*to, counter::spread, weight * (weight - 1));
 }
 
-void count_free(thread& self, birth born) noexcept {
+void count_free(thread& self, const birth& born) noexcept {
   format::cell* const to = self.cell_of(born.site, born.owner);
   if (to == nullptr) [[unlikely]]
     return self.count_forgotten();
-  count(*to, counter::frees);
+  const std::uint64_t weight = born.weight;
+  count(*to, counter::frees, weight);
   if (born.owner == self.number()) {
-    const std::uint64_t between = (self.sequence - born.sequence - 1) & sequence_mask;
-    count(*to, counter::life_buckets + format::life_bucket(between));
+    const std::uint64_t between =
+        (self.counts().allocations.load(std::memory_order_relaxed) - born.sequence) & sequence_mask;
+    count(*to, counter::life_buckets + format::life_bucket(between), weight);
   }
-  if (born.early != 0) {
+  if (born.time != 0) count(*to, counter::time_buckets + format::time_bucket(format::ticks() - born.time), weight);
+  if (born.early) {
     if (threads_so_far() == 1) {
-      count(*to, counter::early_gone);
+      count(*to, counter::early_gone, weight);
     } else if (threads_running() > 1) {
-      count(*to, counter::early_busy);
+      count(*to, counter::early_busy, weight);
     }
   }
-}
-
-// Whether this process is recorded and the calling thread is not in the recorder already.
-bool records() noexcept {
-  if (inside) return false;
-  if (started.load(std::memory_order_acquire) <= 0) [[unlikely]] {
-    if (started.load(std::memory_order_relaxed) < 0 || !attach()) return false;
-    if (!start()) return false;
-  }
-  return is_recorded();
 }
 
 }  // namespace
 
-void allocated(const void* block, std::size_t bytes, const caller& from) noexcept {
+void allocated(const void* block, std::size_t bytes, const caller& from, charged how) noexcept {
   if (block == nullptr || !records()) return;
-  event now;
-  if (now) count_allocation(now.self(), block, bytes, from);
+  entry here;
+  if (here) count_allocation(here.self(), block, bytes, from, how);
 }
 
 void freed(const void* block) noexcept {
-  if (block == nullptr || block == in_delete || !records()) return;
-  std::atomic<std::uint64_t>* const word = known_word_of(block);
-  event now;
-  if (!now) return;
-  const auto born = std::bit_cast<birth>(word == nullptr ? 0 : word->load(std::memory_order_relaxed));
-  if (word == nullptr || born.known == 0) return now.self().count_unknown();
-  word->store(0, std::memory_order_relaxed);
-  count_free(now.self(), born);
+  if (block == nullptr || !records()) return;
+  entry here;
+  if (!here) return;
+  add(here.self().counts().frees, 1);
+  const birth born = take_birth(block);
+  if (born.weight != 0) {
+    count_free(here.self(), born);
+  } else if (!is_sampled()) {
+    here.self().count_unknown();
+  }
 }
 
-std::uint64_t before_resize(const void* block) noexcept {
-  if (!records()) return 0;
-  std::atomic<std::uint64_t>* const word = known_word_of(block);
-  if (word == nullptr) return 0;
-  const std::uint64_t kept = word->load(std::memory_order_relaxed);
-  word->store(0, std::memory_order_relaxed);
-  return kept;
+birth before_resize(const void* block) noexcept {
+  if (!records()) return {};
+  const entry here;
+  return take_birth(block);
 }
 
-void after_resize(std::uint64_t word, const void* block, const void* made, std::size_t old_bytes, std::size_t bytes,
+void after_resize(const birth& born, const void* block, const void* made, std::size_t old_bytes, std::size_t bytes,
                   const caller& from) noexcept {
   if (!records()) return;
+  entry here;
+  if (!here) return;
   if (made == nullptr) {
-    if (word != 0) word_of(block)->store(word, std::memory_order_relaxed);
+    if (born.weight != 0) (void)note_birth(block, born);
     return;
   }
-  event now;
-  if (!now) return;
-  const auto born = std::bit_cast<birth>(word);
-  if (born.known != 0) {
-    count_free(now.self(), born);
-    if (format::cell* const to = now.self().cell_of(born.site, born.owner)) {
-      count(*to, counter::reallocs);
+  thread& self = here.self();
+  add(self.counts().frees, 1);
+  if (born.weight != 0) {
+    count_free(self, born);
+    if (format::cell* const to = self.cell_of(born.site, born.owner)) {
+      count(*to, counter::reallocs, born.weight);
       if (made != block) {
-        count(*to, counter::moved);
-        count(*to, counter::copied, old_bytes < bytes ? old_bytes : bytes);
+        count(*to, counter::moved, born.weight);
+        count(*to, counter::copied, (old_bytes < bytes ? old_bytes : bytes) * born.weight);
       }
     }
-  } else {
-    now.self().count_unknown();
+  } else if (!is_sampled()) {
+    self.count_unknown();
   }
-  count_allocation(now.self(), made, bytes, from);
+  count_allocation(self, made, bytes, from, charged::no);
 }
-
-void allocated_by_operator(const void* block, std::size_t bytes, const caller& from) noexcept {
-  if (block == nullptr || !records()) return;
-  const std::atomic<std::uint64_t>* const word = known_word_of(block);
-  const auto born = std::bit_cast<birth>(word == nullptr ? 0 : word->load(std::memory_order_relaxed));
-  if (born.known != 0) return;  // by the malloc below: the word of a block that is free is 0
-  event now;
-  if (now) count_allocation(now.self(), block, bytes, from);
-}
-
-void deleting(const void* block) noexcept {
-  freed(block);
-  in_delete = block;
-}
-
-void deleted() noexcept { in_delete = nullptr; }
 
 }  // namespace tarn::record

@@ -1,4 +1,4 @@
-// malloc and its family as the program calls them: through to the next allocator, and counted.
+// malloc and its family, counted with their call stacks: what the program calls, or what fast.cpp could not do.
 #include <malloc.h>
 
 #include <cerrno>
@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "record/events.hpp"
+#include "record/fast.hpp"
 #include "record/next.hpp"
 
 #define TARN_EXPORT __attribute__((visibility("default"), noinline))
@@ -30,24 +31,25 @@ void* resize_early(const void* block, std::size_t bytes, const caller& from) noe
   if (made == nullptr) return nullptr;
   const std::size_t left = early_left(block);
   std::memcpy(made, block, bytes < left ? bytes : left);
-  if (to != nullptr) allocated(made, bytes, from);
+  if (to != nullptr) allocated(made, bytes, from, charged::no);
   return made;
 }
 
 }  // namespace
 
-extern "C" {
+namespace tarn::record {
 
-TARN_EXPORT void* malloc(std::size_t bytes) noexcept {
+void* malloc_counted(std::size_t bytes) noexcept {
+  const charged how = is_charged();
   const allocator* const to = next();
   if (to == nullptr) [[unlikely]]
     return early_or_nothing(bytes, alignof(std::max_align_t));
   void* const block = to->malloc(bytes);
-  allocated(block, bytes, TARN_CALLER());
+  allocated(block, bytes, TARN_CALLER(), how);
   return block;
 }
 
-TARN_EXPORT void free(void* block) noexcept {
+void free_counted(void* block) noexcept {
   if (block == nullptr || is_early(block)) return;
   const allocator* const to = next();
   if (to == nullptr) return;
@@ -55,14 +57,20 @@ TARN_EXPORT void free(void* block) noexcept {
   to->free(block);
 }
 
-TARN_EXPORT void* calloc(std::size_t count, std::size_t each) noexcept {
+void* calloc_counted(std::size_t count, std::size_t each, charged how) noexcept {
+  std::size_t bytes;
+  if (__builtin_mul_overflow(count, each, &bytes)) return no_memory();
   const allocator* const to = next();
   if (to == nullptr) [[unlikely]]
-    return early_or_nothing(count * each, alignof(std::max_align_t));  // zeroed as it is
+    return early_or_nothing(bytes, alignof(std::max_align_t));  // zeroed as it is
   void* const block = to->calloc(count, each);
-  allocated(block, count * each, TARN_CALLER());
+  allocated(block, bytes, TARN_CALLER(), how);
   return block;
 }
+
+}  // namespace tarn::record
+
+extern "C" {
 
 TARN_EXPORT void* realloc(void* block, std::size_t bytes) noexcept {
   if (block == nullptr) {
@@ -70,7 +78,7 @@ TARN_EXPORT void* realloc(void* block, std::size_t bytes) noexcept {
     if (to == nullptr) [[unlikely]]
       return early_or_nothing(bytes, alignof(std::max_align_t));
     void* const made = to->realloc(block, bytes);
-    allocated(made, bytes, TARN_CALLER());
+    allocated(made, bytes, TARN_CALLER(), charged::no);
     return made;
   }
   if (is_early(block)) [[unlikely]]
@@ -82,9 +90,9 @@ TARN_EXPORT void* realloc(void* block, std::size_t bytes) noexcept {
     return to->realloc(block, bytes);
   }
   const std::size_t old_bytes = to->malloc_usable_size == nullptr ? bytes : to->malloc_usable_size(block);
-  const std::uint64_t word = before_resize(block);
+  const birth born = before_resize(block);
   void* const made = to->realloc(block, bytes);
-  after_resize(word, block, made, old_bytes, bytes, TARN_CALLER());
+  after_resize(born, block, made, old_bytes, bytes, TARN_CALLER());
   return made;
 }
 
@@ -98,7 +106,7 @@ TARN_EXPORT int posix_memalign(void** to_block, std::size_t alignment, std::size
   const allocator* const to = next();
   if (to == nullptr || to->posix_memalign == nullptr) return ENOMEM;
   const int result = to->posix_memalign(to_block, alignment, bytes);
-  if (result == 0) allocated(*to_block, bytes, TARN_CALLER());
+  if (result == 0) allocated(*to_block, bytes, TARN_CALLER(), charged::no);
   return result;
 }
 
@@ -106,7 +114,7 @@ TARN_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexce
   const allocator* const to = next();
   if (to == nullptr || to->aligned_alloc == nullptr) return early_or_nothing(bytes, alignment);
   void* const block = to->aligned_alloc(alignment, bytes);
-  allocated(block, bytes, TARN_CALLER());
+  allocated(block, bytes, TARN_CALLER(), charged::no);
   return block;
 }
 
@@ -114,7 +122,7 @@ TARN_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
   const allocator* const to = next();
   if (to == nullptr || to->memalign == nullptr) return early_or_nothing(bytes, alignment);
   void* const block = to->memalign(alignment, bytes);
-  allocated(block, bytes, TARN_CALLER());
+  allocated(block, bytes, TARN_CALLER(), charged::no);
   return block;
 }
 
@@ -122,7 +130,7 @@ TARN_EXPORT void* valloc(std::size_t bytes) noexcept {
   const allocator* const to = next();
   if (to == nullptr || to->valloc == nullptr) return no_memory();
   void* const block = to->valloc(bytes);
-  allocated(block, bytes, TARN_CALLER());
+  allocated(block, bytes, TARN_CALLER(), charged::no);
   return block;
 }
 
@@ -130,7 +138,7 @@ TARN_EXPORT void* pvalloc(std::size_t bytes) noexcept {
   const allocator* const to = next();
   if (to == nullptr || to->pvalloc == nullptr) return no_memory();
   void* const block = to->pvalloc(bytes);
-  allocated(block, bytes, TARN_CALLER());
+  allocated(block, bytes, TARN_CALLER(), charged::no);
   return block;
 }
 

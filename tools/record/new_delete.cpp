@@ -2,10 +2,12 @@
 // that loads a C++ library privately) malloc and free stand in.
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 
 #include "record/events.hpp"
+#include "record/filter.hpp"
 #include "record/next.hpp"
 
 #define TARN_EXPORT __attribute__((visibility("default"), noinline))
@@ -19,9 +21,9 @@ namespace {
 
 // A function behind us, looked up when it is first wanted.
 template <class Function>
-class behind {
+class operator_behind {
  public:
-  constexpr explicit behind(const char* name) noexcept : name_(name) {}
+  constexpr explicit operator_behind(const char* name) noexcept : name_(name) {}
   Function* operator()() noexcept {
     void* known = function_.load(std::memory_order_relaxed);
     if (known == nullptr) [[unlikely]] {
@@ -36,30 +38,61 @@ class behind {
   std::atomic<void*> function_ = nullptr;
 };
 
+// Whether the operators behind us call malloc and free, which count then (the C++ library's do), or allocate by
+// themselves (a drop-in's do). The first operator new finds it out; every thread finds the same.
+enum class way : int { unknown, by_malloc, by_itself };
+constinit std::atomic<way> known_way = way::unknown;
+
+std::uint64_t counted() noexcept {
+  return own_counts == nullptr ? 0 : own_counts->allocations.load(std::memory_order_relaxed);
+}
+
+// After a first operator new, before which `before` blocks had been counted.
+void find_way(void* block, std::size_t bytes, std::uint64_t before, const caller& from) noexcept {
+  const bool was_counted = counted() != before;
+  if (!was_counted) allocated(block, bytes, from, charged::no);
+  if (own_counts == nullptr) return;  // nothing is counted here, or not yet
+  known_way.store(was_counted ? way::by_malloc : way::by_itself, std::memory_order_relaxed);
+}
+
+void count_delete(const void* block) noexcept {
+  if (own_counts == nullptr || may_be_known(block)) return freed(block);
+  add(own_counts->frees, 1);
+}
+
 }  // namespace
 
 // NOLINTBEGIN(bugprone-macro-parentheses): declarations and argument lists
 // One operator: its parameters, how it calls the one behind, and what stands in. Macros, as each has to find its
 // caller's registers itself.
-#define TARN_NEW(declared, symbol, type, arguments, stand_in)        \
-  TARN_EXPORT void* declared {                                       \
-    static constinit behind<type> other(symbol);                     \
-    auto* const call = other();                                      \
-    void* const block = call != nullptr ? call arguments : stand_in; \
-    allocated_by_operator(block, n, TARN_CALLER());                  \
-    return block;                                                    \
+#define TARN_NEW(declared, symbol, type, arguments, stand_in)            \
+  TARN_EXPORT void* declared {                                           \
+    static constinit operator_behind<type> other(symbol);                \
+    auto* const call = other();                                          \
+    const way goes = known_way.load(std::memory_order_relaxed);          \
+    if (goes == way::by_itself) {                                        \
+      if (passes(n)) return call != nullptr ? call arguments : stand_in; \
+      const charged how = is_charged();                                  \
+      void* const block = call != nullptr ? call arguments : stand_in;   \
+      allocated(block, n, TARN_CALLER(), how);                           \
+      return block;                                                      \
+    }                                                                    \
+    const std::uint64_t before = counted();                              \
+    void* const block = call != nullptr ? call arguments : stand_in;     \
+    if (goes == way::unknown) [[unlikely]]                               \
+      find_way(block, n, before, TARN_CALLER());                         \
+    return block;                                                        \
   }
-#define TARN_DELETE(declared, symbol, type, arguments) \
-  TARN_EXPORT void declared noexcept {                 \
-    static constinit behind<type> other(symbol);       \
-    auto* const call = other();                        \
-    deleting(p);                                       \
-    if (call != nullptr) {                             \
-      call arguments;                                  \
-    } else if (const allocator* const to = next()) {   \
-      to->free(p);                                     \
-    }                                                  \
-    deleted();                                         \
+#define TARN_DELETE(declared, symbol, type, arguments)                                \
+  TARN_EXPORT void declared noexcept {                                                \
+    static constinit operator_behind<type> other(symbol);                             \
+    auto* const call = other();                                                       \
+    if (known_way.load(std::memory_order_relaxed) == way::by_itself) count_delete(p); \
+    if (call != nullptr) {                                                            \
+      call arguments;                                                                 \
+    } else if (const allocator* const to = next()) {                                  \
+      to->free(p);                                                                    \
+    }                                                                                 \
   }
 
 // NOLINTEND(bugprone-macro-parentheses)

@@ -13,7 +13,6 @@ namespace {
 
 enum class state : int { unknown, looking, known };
 constinit std::atomic<state> now = state::unknown;
-constinit allocator found = {};
 
 alignas(64) constinit char early[64 * 1024] = {};
 constinit std::atomic<std::size_t> early_used = 0;
@@ -29,33 +28,35 @@ void look_up(Function& to, const char* name) noexcept {
 }
 
 void look_all_up() noexcept {
-  look_up(found.malloc, "malloc");
-  look_up(found.free, "free");
-  look_up(found.calloc, "calloc");
-  look_up(found.realloc, "realloc");
-  look_up(found.posix_memalign, "posix_memalign");
-  look_up(found.aligned_alloc, "aligned_alloc");
-  look_up(found.memalign, "memalign");
-  look_up(found.valloc, "valloc");
-  look_up(found.pvalloc, "pvalloc");
-  look_up(found.malloc_usable_size, "malloc_usable_size");
-  if (found.malloc == nullptr || found.free == nullptr || found.calloc == nullptr || found.realloc == nullptr) {
+  look_up(behind.malloc, "malloc");
+  look_up(behind.free, "free");
+  look_up(behind.calloc, "calloc");
+  look_up(behind.realloc, "realloc");
+  look_up(behind.posix_memalign, "posix_memalign");
+  look_up(behind.aligned_alloc, "aligned_alloc");
+  look_up(behind.memalign, "memalign");
+  look_up(behind.valloc, "valloc");
+  look_up(behind.pvalloc, "pvalloc");
+  look_up(behind.malloc_usable_size, "malloc_usable_size");
+  if (behind.malloc == nullptr || behind.free == nullptr || behind.calloc == nullptr || behind.realloc == nullptr) {
     end("tarn: libtarn-record.so finds no malloc behind it\n");
   }
 }
 
 }  // namespace
 
+constinit allocator behind = {};
+
 const allocator* next() noexcept {
   if (now.load(std::memory_order_acquire) == state::known) [[likely]]
-    return &found;
+    return &behind;
   state expected = state::unknown;
   if (!now.compare_exchange_strong(expected, state::looking, std::memory_order_acquire)) {
-    return expected == state::known ? &found : nullptr;
+    return expected == state::known ? &behind : nullptr;
   }
   look_all_up();
   now.store(state::known, std::memory_order_release);  // who sees it sees the functions
-  return &found;
+  return &behind;
 }
 
 void* next_function(const char* name) noexcept { return ::dlsym(RTLD_NEXT, name); }

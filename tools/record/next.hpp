@@ -22,6 +22,9 @@ struct allocator {
 // calls are served by `early`.
 const allocator* next() noexcept;
 
+// The same for who knows that next() was not null once.
+extern allocator behind;
+
 // The function called `name` after us, or null; for the C++ operators, which not every program has.
 void* next_function(const char* name) noexcept;
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "format/clock.hpp"
 #include "record/memory.hpp"
 #include "record/region.hpp"
 
@@ -26,6 +27,8 @@ constinit bool key_made = false;
 constinit pthread_key_t key = 0;
 
 }  // namespace
+
+constinit thread_local format::thread_record* own_counts = nullptr;
 
 // Among the last things that a thread does. Its counts stay, and what it still allocates and frees is counted.
 void thread::end(void* of) noexcept {
@@ -72,6 +75,7 @@ thread* thread::make() noexcept {
   if (current != shared) {
     current->stack_ = own_stack();  // it may allocate, and finds `current` then
     current->stacks_ = static_cast<known_stacks*>(map(sizeof(known_stacks)));
+    own_counts = current->record_;  // from now on malloc need not look further
   }
   return current;
 }
@@ -82,6 +86,13 @@ bool thread::set_up(std::uint32_t number) noexcept {
   number_ = number;
   record_ = at<format::thread_record>(made_at);
   record_->image = image();
+  // A first distance of its own, so that many threads that allocate little are sampled as one that allocates much.
+  if (const std::uint64_t interval = header().interval; interval != 0) {
+    points.set_up(interval, format::ticks() + number);
+    const std::int64_t first = points.next();
+    record_->until.store(first, std::memory_order_relaxed);
+    record_->drawn.store(first, std::memory_order_relaxed);
+  }
   record_->id = static_cast<std::uint32_t>(::gettid());
   header().thread_at[number].store(made_at, std::memory_order_release);
   return true;

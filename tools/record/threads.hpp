@@ -6,6 +6,7 @@
 
 #include "format/region.hpp"
 #include "record/cell_table.hpp"
+#include "record/chance.hpp"
 #include "record/known_stacks.hpp"
 #include "record/lock.hpp"
 #include "record/stack.hpp"
@@ -25,8 +26,8 @@ class thread {
   // Null where there is none: for a thread that is ending, and one that shares its number.
   known_stacks* stacks() noexcept { return stacks_; }
 
-  // This thread's number of its next allocation.
-  std::uint64_t sequence = 0;
+  format::thread_record& counts() noexcept { return *record_; }
+  chance points;  // where it samples
 
   // Null when the region is full.
   format::cell* cell_of(std::uint32_t site, std::uint32_t owner) noexcept;
@@ -52,6 +53,9 @@ class thread {
   known_stacks* stacks_ = nullptr;
   lock lock_;
 };
+
+// The counts of the calling thread, where they are its own alone and the recorder knows it; else null.
+extern constinit thread_local format::thread_record* own_counts;
 
 // Adds to a counter that only this thread writes; `tarn record` may read it at any time.
 inline void add(std::atomic<std::uint64_t>& counter, std::uint64_t amount) noexcept {

@@ -36,10 +36,15 @@ namespace {
 
 using steady = std::chrono::steady_clock;
 
+// Of bytes, a block counting as 256 more: of small blocks one in some hundreds is sampled.
+constexpr std::uint64_t default_interval = 128 * 1024;
+
 struct record_request {
   std::string output = "tarn.rec";
   std::string library;
   bool heap = false;
+  bool full = false;
+  std::uint64_t interval = default_interval;
 };
 
 // Sent to this process alone, they are meant for the program; a terminal sends those of the keyboard to both.
@@ -73,14 +78,14 @@ class signals {
   sigset_t before_;
 };
 
-format::program_facts facts_of(const std::vector<std::string>& words, pid_t process) {
+format::program_facts facts_of(const std::vector<std::string>& words, pid_t process, bool full) {
   utsname machine{};
   ::uname(&machine);
   return {static_cast<std::uint64_t>(process),
           static_cast<std::uint64_t>(::time(nullptr)),
           fmt::format("{} {} {}, {} processors", machine.sysname, machine.release, machine.machine,
                       ::sysconf(_SC_NPROCESSORS_ONLN)),
-          "full",
+          full ? "full" : "sampled",
           {"heap"},
           words};
 }
@@ -145,7 +150,7 @@ void say_the_end(const record_request& request, const region_file& region, const
     return;
   }
   std::uint64_t blocks = 0;
-  for (const auto& [key, value] : now.cells) blocks += value[format::blocks];
+  for (const format::thread_facts& each : now.threads) blocks += each.allocations;
   if (!to.whole()) return;
   fmt::print(stderr, "tarn: {} allocations at {} sites by {} threads, in {} ({} bytes); tarn report {}\n", blocks,
              now.sites.size() - 1, now.threads.size(), request.output, to.bytes(), request.output);
@@ -184,7 +189,7 @@ void say_the_end(const record_request& request, const region_file& region, const
   const std::string library = find_library("libtarn-record.so", request.library);
   const std::string program = find_program(words.front());
   const start how = check_preloadable(words.front(), program);
-  const region_file region(format::source_bit(format::heap_kind));
+  const region_file region(format::source_bit(format::heap_kind), request.full ? 0 : request.interval);
   std::unique_ptr<format::writer> file;
   try {
     file = std::make_unique<format::writer>(request.output);
@@ -203,7 +208,7 @@ void say_the_end(const record_request& request, const region_file& region, const
   arranged.in_parent(process);
 
   format::recording now;
-  to.write([&](format::writer& on) { on.program(facts_of(words, process)); });
+  to.write([&](format::writer& on) { on.program(facts_of(words, process, request.full)); });
   int status = 0;
   rusage usage{};
   // Ever more seldom, so that all totals together are written a few times more than once.
@@ -239,6 +244,15 @@ void add_record(CLI::App& application, const std::vector<std::string>& after_das
   const auto request = std::make_shared<record_request>();
   command->add_option("-o,--output", request->output, "the recording; tarn.rec if not given")->type_name("FILE");
   command->add_flag("--heap", request->heap, "record allocations, each with its call stack (the only source so far)");
+  CLI::Option* const full =
+      command->add_flag("--full", request->full, "count every block at its call stack, instead of samples");
+  command
+      ->add_option("--sample", request->interval,
+                   fmt::format("sample one block in so many bytes, each counted as {} more; {} if not given",
+                               format::cost_of_a_block, default_interval))
+      ->check(CLI::Range(std::uint64_t{1024}, std::uint64_t{1} << 30))
+      ->type_name("BYTES")
+      ->excludes(full);
   command->add_option("--lib", request->library, "the libtarn-record.so to use, if not the one beside this program")
       ->type_name("PATH");
   command->footer(

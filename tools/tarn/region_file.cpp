@@ -13,7 +13,7 @@ namespace tarn::command {
 
 using namespace format;
 
-region_file::region_file(std::uint32_t sources)
+region_file::region_file(std::uint32_t sources, std::uint64_t interval)
     : first_tick_(ticks()),
       first_nanosecond_(monotonic_nanoseconds()),
       file_(::memfd_create("tarn-record", MFD_CLOEXEC)) {
@@ -30,6 +30,7 @@ region_file::region_file(std::uint32_t sources)
   made->mark = region_mark;
   made->version = region_version;
   made->sources = sources;
+  made->interval = interval;
   made->used.store((sizeof(region_header) + 4095) / 4096 * 4096);
   header_ = made;
   path_ = fmt::format("/proc/{}/fd/{}", ::getpid(), file_);
@@ -114,8 +115,18 @@ void region_file::read_threads(recording& to) const {
     }
     const auto& from = *at<thread_record>(place);
     if (number >= to.threads.size()) to.threads.resize(number + 1);
-    to.threads[number] = {from.image, from.id, from.unknown.load(std::memory_order_relaxed),
-                          from.forgotten.load(std::memory_order_relaxed)};
+    thread_facts& facts = to.threads[number];
+    facts = {from.image,
+             from.id,
+             from.unknown.load(std::memory_order_relaxed),
+             from.forgotten.load(std::memory_order_relaxed),
+             from.allocations.load(std::memory_order_relaxed),
+             from.frees.load(std::memory_order_relaxed),
+             0};
+    if (header_->interval != 0) {  // what the way that was gone is made of
+      const std::int64_t way = from.drawn.load(std::memory_order_relaxed) - from.until.load(std::memory_order_relaxed);
+      facts.bytes = static_cast<std::uint64_t>(way) - static_cast<std::uint64_t>(cost_of_a_block) * facts.allocations;
+    }
     read_cells(to, from, number);
   }
 }

@@ -14,7 +14,7 @@ class region_file {
  public:
   // Throws a usage failure when the system has no room for it.
   // `sources`: the source_bits of what is to be recorded.
-  explicit region_file(std::uint32_t sources);
+  region_file(std::uint32_t sources, std::uint64_t interval);
   region_file(const region_file&) = delete;
   region_file& operator=(const region_file&) = delete;
   ~region_file();

@@ -67,6 +67,7 @@ void print_site(const format::recording& in, const analyse::site& of, std::size_
   if (of.freed_by_same_thread != 0) {
     fmt::print("; {:.0f} % short-lived", percent(of.short_lived, of.freed_by_same_thread));
   }
+  if (of.error != 0) fmt::print("; counts ± {:.0f} %", of.error * 100);
   fmt::print("\n");
   if (!of.pairs.empty()) {
     const analyse::pair& most = of.pairs.front();
@@ -130,6 +131,7 @@ json json_of(const format::recording& in, const analyse::site& of, analyse::symb
   }
   return {{"category", analyse::name(of.is)},
           {"allocations", of.sums[counter::blocks]},
+          {"error", of.error},
           {"bytes", of.sums[counter::bytes]},
           {"threads", of.threads},
           {"freed_by_same_thread", of.freed_by_same_thread},
@@ -142,6 +144,7 @@ json json_of(const format::recording& in, const analyse::site& of, analyse::symb
           {"from_start_up", of.sums[counter::early]},
           {"sizes", histogram(counter::size_buckets, counter::size_bucket_count)},
           {"lifetimes", histogram(counter::life_buckets, counter::life_bucket_count)},
+          {"times", histogram(counter::time_buckets, counter::time_bucket_count)},
           {"pairs", pairs},
           {"stack", stack},
           {"remedy", of.remedy}};

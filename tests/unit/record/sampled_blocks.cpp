@@ -1,0 +1,66 @@
+// The table of sampled blocks beside a std::map, and the filter before it.
+#include "record/sampled_blocks.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+#include "record/filter.hpp"
+
+namespace tarn::record {
+namespace {
+
+const void* block_at(std::uintptr_t number) { return reinterpret_cast<const void*>((number + 1) * 16); }
+
+birth born_at(std::uint32_t site) {
+  birth made;
+  made.weight = 1;
+  made.site = site;
+  return made;
+}
+
+TEST(sampled_blocks, agrees_with_a_map) {
+  ASSERT_TRUE(set_up_sampled());
+  std::map<const void*, std::uint32_t> expected;
+  std::mt19937 random(1);
+  for (std::uint32_t round = 0; round < 200'000; ++round) {
+    const void* const block = block_at(random() % 20'000);
+    if (random() % 5 < 3) {
+      ASSERT_TRUE(note_sampled(block, born_at(round)));
+      expected[block] = round;
+      ASSERT_TRUE(may_be_known(block));
+    } else {
+      const auto found = expected.find(block);
+      const birth born = take_sampled(block);
+      ASSERT_EQ(born.weight, found == expected.end() ? 0 : 1);
+      if (found == expected.end()) continue;
+      ASSERT_EQ(born.site, found->second);
+      expected.erase(found);
+    }
+  }
+  for (const auto& [block, site] : expected) {
+    ASSERT_TRUE(may_be_known(block));
+    ASSERT_EQ(take_sampled(block).site, site);
+  }
+}
+
+TEST(sampled_blocks, the_filter_lets_pass_what_went) {
+  ASSERT_TRUE(set_up_sampled());
+  for (std::uint32_t round = 0; round < 100; ++round) {
+    for (std::uintptr_t number = 0; number < 200; ++number) ASSERT_TRUE(note_sampled(block_at(number), born_at(round)));
+    for (std::uintptr_t number = 0; number < 200; ++number) EXPECT_EQ(take_sampled(block_at(number)).site, round);
+  }
+  int known = 0;
+  for (std::uintptr_t number = 0; number < 200; ++number) known += may_be_known(block_at(number)) ? 1 : 0;
+  EXPECT_LE(known, 1);  // of the same place as null
+}
+
+TEST(sampled_blocks, null_is_always_asked_for) {
+  ASSERT_TRUE(set_up_sampled());
+  EXPECT_TRUE(may_be_known(nullptr));
+  EXPECT_EQ(take_sampled(nullptr).weight, 0U);
+}
+
+}  // namespace
+}  // namespace tarn::record

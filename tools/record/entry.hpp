@@ -1,0 +1,40 @@
+// The way into the recorder: what each event of the program passes that is counted.
+#pragma once
+
+#include <cstdint>
+
+#include "format/region.hpp"
+#include "record/stack.hpp"
+#include "record/threads.hpp"
+
+namespace tarn::record {
+
+// Whether this process is recorded and the calling thread is not in the recorder already: what the C library does for
+// the recorder is not the program's.
+bool records() noexcept;
+
+// While it lives, the calling thread is in the recorder. False where the thread has no memory for its counts.
+class entry {
+ public:
+  entry() noexcept;
+  entry(const entry&) = delete;
+  entry& operator=(const entry&) = delete;
+  ~entry();
+  explicit operator bool() const noexcept { return self_ != nullptr; }
+  thread& self() noexcept { return *self_; }
+
+ private:
+  thread* self_;
+};
+
+// The site of a stack, and the thread's cell for what it allocates there.
+struct place {
+  std::uint32_t site;
+  format::cell* cell;  // null when the region is full
+};
+place heap_place(thread& self, const caller& from) noexcept;
+
+// The site alone.
+std::uint32_t site_from(thread& self, const caller& from) noexcept;
+
+}  // namespace tarn::record

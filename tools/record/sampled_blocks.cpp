@@ -1,0 +1,103 @@
+#include "record/sampled_blocks.hpp"
+
+#include <cstddef>
+
+#include "record/filter.hpp"
+#include "record/lock.hpp"
+#include "record/memory.hpp"
+
+namespace tarn::record {
+namespace {
+
+struct slot {
+  const void* block;  // null where it is free
+  birth born;
+};
+
+constexpr std::size_t first_slots = 1024;
+constinit lock held_by;
+constinit slot* table = nullptr;
+constinit std::size_t slots = 0, used = 0;
+
+std::size_t home_of(const void* block, std::size_t of) noexcept {
+  return ((reinterpret_cast<std::uintptr_t>(block) >> 4) * 0xd6e8feb86659fd93ULL >> 20) & (of - 1);
+}
+
+std::size_t find(const void* block) noexcept {
+  std::size_t at = home_of(block, slots);
+  while (table[at].block != nullptr && table[at].block != block) at = (at + 1) & (slots - 1);
+  return at;
+}
+
+constexpr std::uint8_t stays = 255;
+void enter_filter(const void* block) noexcept {
+  std::atomic<std::uint8_t>& place = filter_of(block);
+  const std::uint8_t count = place.load(std::memory_order_relaxed);
+  if (count != stays) place.store(count + 1, std::memory_order_relaxed);
+}
+void leave_filter(const void* block) noexcept {
+  std::atomic<std::uint8_t>& place = filter_of(block);
+  const std::uint8_t count = place.load(std::memory_order_relaxed);
+  if (count != stays) place.store(count - 1, std::memory_order_relaxed);
+}
+
+bool grow() noexcept {
+  const std::size_t wanted = slots == 0 ? first_slots : slots * 2;
+  auto* const made = static_cast<slot*>(map(wanted * sizeof(slot)));
+  if (made == nullptr) return false;
+  for (std::size_t old = 0; old < slots; ++old) {
+    if (table[old].block == nullptr) continue;
+    std::size_t at = home_of(table[old].block, wanted);
+    while (made[at].block != nullptr) at = (at + 1) & (wanted - 1);
+    made[at] = table[old];
+  }
+  unmap(table, slots * sizeof(slot));
+  table = made;
+  slots = wanted;
+  return true;
+}
+
+// Linear probing without marks: what follows moves up.
+void remove(std::size_t hole) noexcept {
+  for (std::size_t at = (hole + 1) & (slots - 1); table[at].block != nullptr; at = (at + 1) & (slots - 1)) {
+    const std::size_t distance = (at - home_of(table[at].block, slots)) & (slots - 1);
+    if (distance < ((at - hole) & (slots - 1))) continue;
+    table[hole] = table[at];
+    hole = at;
+  }
+  table[hole] = {};
+  --used;
+}
+
+}  // namespace
+
+constinit std::atomic<std::uint8_t> filter[filter_places] = {};
+
+bool set_up_sampled() noexcept {
+  enter_filter(nullptr);
+  return grow();
+}
+
+bool note_sampled(const void* block, const birth& born) noexcept {
+  const holding held(held_by);
+  if (used * 2 >= slots && !grow()) return false;
+  const std::size_t at = find(block);
+  if (table[at].block == nullptr) {
+    ++used;
+    enter_filter(block);
+  }
+  table[at] = {block, born};
+  return true;
+}
+
+birth take_sampled(const void* block) noexcept {
+  const holding held(held_by);
+  const std::size_t at = find(block);
+  if (table[at].block == nullptr) return {};
+  const birth born = table[at].born;
+  remove(at);
+  leave_filter(block);
+  return born;
+}
+
+}  // namespace tarn::record
