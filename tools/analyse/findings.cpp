@@ -14,7 +14,6 @@ using format::counter;
 
 // Below this share of a site's frees, what other threads freed is the exception: the end of a program, say.
 constexpr double mostly = 0.99;
-constexpr std::uint64_t worth_it = 1000;  // allocations, below which no remedy pays for the work
 
 bool is_share(std::uint64_t part, std::uint64_t whole, double share) {
   return whole != 0 && static_cast<double>(part) >= share * static_cast<double>(whole);
@@ -28,35 +27,6 @@ category categorise(const site& of, bool threaded) {
   const std::uint64_t frees = of.freed_by_same_thread + of.freed_by_other_thread;
   if (!is_share(frees, blocks, 0.5)) return category::kept;
   return is_share(of.freed_by_same_thread, frees, mostly) ? category::transient : category::shared;
-}
-
-bool has_one_size(const site& of) {
-  const auto* const first = &of.sums[counter::size_buckets];
-  return std::count_if(first, first + counter::size_bucket_count, [](std::uint64_t each) { return each != 0; }) == 1;
-}
-
-std::string remedy_for(const site& of) {
-  const std::uint64_t blocks = of.sums[counter::blocks];
-  if (blocks < worth_it) return {};
-  if (is_share(of.sums[counter::reallocs], blocks, 0.5)) {
-    return "reserve the size before it grows: realloc moved " + std::to_string(of.sums[counter::moved]) +
-           " blocks and copied " + std::to_string(of.sums[counter::copied]) + " bytes";
-  }
-  switch (of.is) {
-    case category::transient:
-      if (!is_share(of.short_lived, of.freed_by_same_thread, 0.9)) {
-        return "tarn::pooled<T> as a base, or tarn::allocator<T> in the container: from the thread's own heap";
-      }
-      return has_one_size(of)
-                 ? "hoist it out of the loop, or tarn::recycle<T>(); else tarn::pooled<T> as a base"
-                 : "hoist or reserve it, or tarn::recycle<T>(); else a tarn::arena that ends with the work";
-    case category::shared:
-      return has_one_size(of) ? "tarn::shared_pool<T>: any thread may free; the freeing thread is the owner then"
-                              : "tarn run: heaps whose blocks any thread frees; else hand over fewer, larger blocks";
-    case category::start_up: return "tarn::read_only<T>, if nothing writes to it once threads run";
-    case category::kept: return {};
-  }
-  return {};
 }
 
 void add_cell(site& to, const format::cell_key_facts& key, const format::counts& value) {
@@ -114,7 +84,6 @@ heap_findings find(const format::recording& in) {
     const std::uint64_t blocks = each.sums[counter::blocks], frees = each.sums[counter::frees];
     each.live = blocks > frees ? blocks - frees : 0;  // a snapshot of a running program may have the free already
     each.is = categorise(each, threads[in.sites[number].image] > 1);
-    each.remedy = remedy_for(each);
     if (blocks != 0) {
       each.error = 1.96 * std::sqrt(static_cast<double>(each.sums[counter::spread])) / static_cast<double>(blocks);
     }
@@ -142,16 +111,20 @@ heap_findings find(const format::recording& in) {
   return all;
 }
 
-std::vector<place> stack_of(const format::recording& in, const site& of, symbols& by) {
-  std::vector<place> stack;
+std::vector<place> frames_of(const format::recording& in, const site& of, symbols& by) {
+  std::vector<place> frames;
   const format::site_facts& facts = in.sites[of.number];
   for (const std::uint64_t frame : facts.frames) {
     const std::vector<place>& places = by.of(facts.image, frame);
-    stack.insert(stack.end(), places.begin(), places.end());
+    frames.insert(frames.end(), places.begin(), places.end());
   }
-  const auto first = std::find_if_not(stack.begin(), stack.end(), allocates);
-  if (first != stack.end()) stack.erase(stack.begin(), first);
-  return stack;
+  return frames;
+}
+
+std::vector<place> stack_of(std::vector<place> frames) {
+  const auto first = std::find_if_not(frames.begin(), frames.end(), allocates);
+  if (first != frames.end()) frames.erase(frames.begin(), first);
+  return frames;
 }
 
 }  // namespace tarn::analyse

@@ -33,7 +33,7 @@ struct site {
   std::uint64_t short_lived = 0;  // freed by the owner before it allocated 64 more
   std::uint32_t threads = 0;      // that allocate here
   std::vector<pair> pairs;        // of different threads, the most frequent first
-  std::string remedy;             // one line; empty where there is nothing to gain
+  bool grows = false;             // by its names: a container that outgrows its buffer (made_at)
 };
 
 struct heap_findings {
@@ -45,8 +45,14 @@ struct heap_findings {
 
 heap_findings find(const format::recording& in);
 
+// Below this a site gets no remedy: none pays for the work.
+constexpr std::uint64_t least_allocations = 1000;
+
+// All of the stack, innermost first, with the functions that were inlined.
+std::vector<place> frames_of(const format::recording& in, const site& of, symbols& by);
+
 // The stack without the allocator's own frames at its inner end (malloc, operator new, what the library allocates
 // through): its first place is the code to change.
-std::vector<place> stack_of(const format::recording& in, const site& of, symbols& by);
+std::vector<place> stack_of(std::vector<place> frames);
 
 }  // namespace tarn::analyse

@@ -20,6 +20,9 @@ void add_options(CLI::App& application);
 
 void add_journal(CLI::App& application);
 
+// Hidden: `tarn report` starts it.
+void add_measure(CLI::App& application);
+
 // Add it last: it describes the others.
 void add_generate(CLI::App& application);
 

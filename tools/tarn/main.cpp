@@ -42,6 +42,7 @@ int run(std::vector<std::string> words) {
   tarn::command::add_report(application);
   tarn::command::add_options(application);
   tarn::command::add_journal(application);
+  tarn::command::add_measure(application);
   tarn::command::add_generate(application);
 
   std::reverse(words.begin(), words.end());  // the order in which CLI11 takes a vector

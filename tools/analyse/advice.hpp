@@ -1,0 +1,44 @@
+// What a site makes, read from the names on its stack, and the line to write.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyse/predict.hpp"
+#include "analyse/symbols.hpp"
+
+namespace tarn::analyse {
+
+enum class thing { unknown, text, vector, deque, list, tree, table, shared_object, unique_object, object, c_block };
+
+struct made_here {
+  thing what = thing::unknown;
+  std::string type;         // as to be written: std::vector<int>; empty where it is not known
+  std::string element;      // of a container, or what is pointed to
+  bool grows = false;       // a container outgrew its buffer
+  bool copies = false;      // a container was copied
+  std::size_t place = 0;    // in the stack: the first function that is not the library's
+  bool is_foreign = false;  // that function is of an installed library without debug information
+  std::string source;       // the line there, where the file can be read and is older than the recording
+};
+
+// `frames`: of the whole stack, the allocator's own with it, innermost first.
+made_here made_at(const std::vector<place>& frames);
+
+// `made.source`, from the file system; and from that what `new` or `make_unique` makes, if the names did not tell.
+void read_source(made_here& made, const std::vector<place>& frames, std::uint64_t recorded);
+
+// `f(int)` of `std::map<int, int> ns::f<char>(int)`: without what is returned, with scope and template arguments.
+std::string_view qualified(std::string_view function);
+// The first template argument after `prefix` (which ends in "<") where `function` has it; else empty.
+std::string_view argument_of(std::string_view function, std::string_view prefix);
+
+struct advice {
+  std::string words;  // what to do
+  std::string code;   // the line to write, or the command to run; may be empty
+  std::string risk;   // what could go wrong; may be empty
+};
+advice advise(remedy by, const made_here& made, const site& of, const growth& grown);
+
+}  // namespace tarn::analyse

@@ -1,0 +1,71 @@
+// What a site costs, and what it would cost if something else served its blocks.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analyse/costs.hpp"
+#include "analyse/findings.hpp"
+
+namespace tarn::analyse {
+
+enum class remedy {
+  hoist,    // allocate once, outside of the loop
+  reserve,  // allocate what it grows to at once
+  recycle,  // tarn::recycle<T>()
+  pooled,   // tarn::pooled<T>, tarn::allocator<T>
+  arena,    // tarn::arena
+  shared,   // tarn::shared_pool<T>
+  drop_in,  // tarn run
+};
+const char* name(remedy of);
+
+struct prediction {
+  remedy by = remedy::drop_in;
+  range ns;                       // what the site would cost then
+  range saved_ns;                 // below 0 where it may cost more
+  std::uint64_t calls_saved = 0;  // allocations that would not happen
+};
+
+struct site_prediction {
+  range now_ns;
+  std::vector<prediction> remedies;  // that fit the site, the one to take first in front; empty where none does
+  std::vector<std::string> reasons;  // why the ranges are as wide as they are
+};
+
+// The allocations of a site that grows its blocks step by step, instead of reserving.
+struct growth {
+  std::uint64_t steps = 0;    // allocations that a reserve would spare; 0 where nothing grows
+  std::uint64_t buffers = 0;  // that grew
+  std::uint64_t bytes = 0;    // to reserve: enough for nine of ten buffers
+};
+growth growth_of(const site& of);
+
+struct program_costs {
+  range cpu_ns;        // of the program without its recorder
+  range recorder_ns;   // of the recorder, as far as it can be told
+  double wall_ns = 0;  // of the recorded run
+  range heap_ns;       // of all sites, now
+  range drop_in_saves_ns;
+};
+
+class predictor {
+ public:
+  predictor(const format::recording& of, const costs& prices);
+
+  site_prediction of(const site& one) const;
+  // `measured_cpu_ns`: of the program without a recorder, where it is known; else 0.
+  program_costs of(const heap_findings& all, double measured_cpu_ns = 0) const;
+
+ private:
+  server serves(const site& one) const;
+  site_prediction counted(const site& one) const;  // as if its counts were exact
+
+  const format::recording& recording_;
+  const costs& prices_;
+  bool is_sampled_;
+  std::vector<bool> is_threaded_, is_on_drop_in_;  // by image
+};
+
+}  // namespace tarn::analyse

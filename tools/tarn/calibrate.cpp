@@ -1,0 +1,192 @@
+#include "tarn/calibrate.hpp"
+
+#include <fcntl.h>
+#include <gnu/libc-version.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <system_error>
+#include <tarn/version.hpp>
+#include <vector>
+
+#include "format/build_id.hpp"
+#include "tarn/failure.hpp"
+#include "tarn/library.hpp"
+
+namespace tarn::command {
+namespace {
+
+namespace fs = std::filesystem;
+using analyse::costs;
+using nlohmann::json;
+
+std::string processor() {
+  std::ifstream facts("/proc/cpuinfo");
+  for (std::string line; std::getline(facts, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "processor";  // not said on 64-bit Arm
+}
+
+analyse::cost_facts facts_of_today() {
+  utsname system{};
+  ::uname(&system);
+  std::array<char, 32> date{};
+  const std::time_t now = std::time(nullptr);
+  std::strftime(date.data(), date.size(), "%FT%TZ", std::gmtime(&now));
+  return {fmt::format("{}, {} of them; {} {}", processor(), ::sysconf(_SC_NPROCESSORS_ONLN), system.sysname,
+                      system.release),
+          std::string("glibc ") + ::gnu_get_libc_version(),
+          fmt::format("{}.{}.{} {}", TARN_VERSION_MAJOR, TARN_VERSION_MINOR, TARN_VERSION_PATCH,
+                      format::build_id_of("/proc/self/exe")),
+          date.data()};
+}
+
+// Empty where there is no home for it.
+fs::path cost_file() {
+  const char* const cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && *cache == '/') return fs::path(cache) / "tarn" / "costs.json";
+  const char* const home = std::getenv("HOME");
+  if (home != nullptr && *home == '/') return fs::path(home) / ".cache" / "tarn" / "costs.json";
+  return {};
+}
+
+// Nothing of the user's that changes an allocator.
+[[noreturn]] void become(const std::vector<std::string>& words, const std::string& preloaded, int output) {
+  std::vector<std::string> unwanted;
+  for (char** each = environ; *each != nullptr; ++each) {
+    const std::string setting = *each;
+    const std::string name = setting.substr(0, setting.find('='));
+    if (name.starts_with("TARN_") || name.starts_with("LD_") || name.starts_with("MALLOC_") ||
+        name == "GLIBC_TUNABLES") {
+      unwanted.push_back(name);
+    }
+  }
+  for (const std::string& each : unwanted) ::unsetenv(each.c_str());
+  if (!preloaded.empty()) ::setenv("LD_PRELOAD", preloaded.c_str(), 1);
+  ::dup2(output, STDOUT_FILENO);
+  const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  ::dup2(nowhere, STDIN_FILENO);
+  ::dup2(nowhere, STDERR_FILENO);
+  std::vector<char*> arguments;
+  for (const std::string& each : words) arguments.push_back(const_cast<char*>(each.c_str()));
+  arguments.push_back(nullptr);
+  ::execv(words.front().c_str(), arguments.data());
+  ::_exit(127);
+}
+
+// What `tarn measure` prints, in a process of its own. `words` begin with a program's path.
+costs measured_by(const std::vector<std::string>& words, const std::string& preloaded = {}) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail(exit_code::usage, "cannot measure: {}", system_words(errno));
+  const pid_t child = ::fork();
+  if (child < 0) fail(exit_code::usage, "cannot measure: {}", system_words(errno));
+  if (child == 0) become(words, preloaded, ends[1]);
+  ::close(ends[1]);
+  std::string text;
+  std::array<char, 4096> part;
+  for (ssize_t got = 0; (got = ::read(ends[0], part.data(), part.size())) != 0;) {
+    if (got > 0) text.append(part.data(), static_cast<std::size_t>(got));
+    if (got < 0 && errno != EINTR) break;
+  }
+  ::close(ends[0]);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (status != 0)
+    fail(exit_code::usage, "cannot measure what memory costs here: {} ended with {}", words.back(), status);
+  try {
+    return analyse::costs_from(json::parse(text));
+  } catch (const json::exception& error) {
+    fail(exit_code::usage, "cannot measure what memory costs here: {}", error.what());
+  }
+}
+
+void take(costs& to, const costs& from) {
+  for (std::size_t by = 0; by < analyse::server_count; ++by) {
+    for (std::size_t in = 0; in < analyse::pattern_count; ++in) {
+      if (from.pairs[by][in][0] >= 0) to.pairs[by][in] = from.pairs[by][in];
+    }
+  }
+}
+
+class temporary_file {
+ public:
+  temporary_file() : path_(fs::temp_directory_path() / "tarn-XXXXXX") {
+    const int file = ::mkstemp(path_.data());
+    if (file < 0) fail(exit_code::usage, "{}: {}", path_, system_words(errno));
+    ::close(file);
+  }
+  temporary_file(const temporary_file&) = delete;
+  temporary_file& operator=(const temporary_file&) = delete;
+  ~temporary_file() { ::unlink(path_.c_str()); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+costs measured(const analyse::cost_facts& today) {
+  const std::string self = fs::read_symlink("/proc/self/exe").string();
+  costs all = measured_by({self, "measure", "parts"});
+  all.facts = today;
+  take(all, measured_by({self, "measure", "preloaded"}, find_library("libtarn-malloc.so", {})));
+  const temporary_file recording;
+  const auto recorded = [&](const std::vector<std::string>& how) {
+    std::vector<std::string> words = {self, "record", "--heap", "-o", recording.path()};
+    words.insert(words.end(), how.begin(), how.end());
+    words.insert(words.end(), {"--", self, "measure", "recorded"});
+    return measured_by(words);
+  };
+  // The pair itself is in what was measured; of 64 bytes, as there.
+  const double plain = all.pair(analyse::server::alone, analyse::pattern::soon, format::size_bucket(64));
+  const costs whole = recorded({"--full"}), sampled = recorded({});
+  all.recorder_ns = std::max(whole.recorder_ns - plain, 0.0);
+  all.recorder_frame = whole.recorder_frame;
+  all.sampler_ns = std::max(sampled.sampler_ns - plain, 0.0);
+  return all;
+}
+
+void keep(const costs& all, const fs::path& file) {
+  std::error_code error;
+  fs::create_directories(file.parent_path(), error);
+  const fs::path next = file.string() + '.' + std::to_string(::getpid());
+  {
+    std::ofstream to(next);
+    to << analyse::to_json(all).dump(1) << '\n';
+    if (!to.flush()) error = std::make_error_code(std::errc::io_error);
+  }
+  if (!error) fs::rename(next, file, error);
+  if (error) fs::remove(next, error);
+}
+
+}  // namespace
+
+costs machine_costs(bool anew) {
+  const analyse::cost_facts today = facts_of_today();
+  const fs::path file = cost_file();
+  if (!anew && !file.empty()) {
+    try {
+      std::ifstream from(file);
+      if (from) {
+        costs kept = analyse::costs_from(json::parse(from));
+        if (kept.facts.same(today)) return kept;
+      }
+    } catch (const json::exception&) {  // of another version, or damaged: measured again
+    }
+  }
+  costs all = measured(today);
+  if (!file.empty()) keep(all, file);
+  return all;
+}
+
+}  // namespace tarn::command

@@ -1,0 +1,204 @@
+// `tarn measure parts|preloaded|recorded`: prints prices of this machine as JSON. Not listed in the help: `tarn report`
+// starts it, in processes that have the allocator to be measured and nothing else in their environment.
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <tarn/allocator.hpp>
+#include <tarn/arena.hpp>
+#include <tarn/recycle.hpp>
+#include <tarn/shared_pool.hpp>
+#include <utility>
+
+#include "format/region.hpp"
+#include "tarn/commands.hpp"
+#include "tarn/failure.hpp"
+#include "tarn/pairs.hpp"
+
+namespace tarn::command {
+namespace {
+
+using analyse::costs;
+using analyse::pattern;
+using analyse::server;
+
+constexpr std::size_t buckets = format::size_bucket_count;
+
+struct c_blocks {
+  void* (*allocate)(std::size_t);
+  void (*release)(void*);
+  std::size_t bytes;
+  void* get() const { return allocate(bytes); }
+  void put(void* block) const { release(block); }
+  void lap() const {}
+};
+
+// The C library's own, whatever malloc this command is linked or started with.
+c_blocks library_blocks() {
+  void* const library = ::dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+  const auto find = [&](const char* symbol) {
+    void* const found = library == nullptr ? nullptr : ::dlsym(library, symbol);
+    if (found == nullptr) fail(exit_code::usage, "no {} in the C library", symbol);
+    return found;
+  };
+  return {reinterpret_cast<void* (*)(std::size_t)>(find("malloc")), reinterpret_cast<void (*)(void*)>(find("free")), 0};
+}
+
+template <std::size_t Bytes>
+struct block {
+  alignas(8) char bytes[Bytes];
+};
+template <std::size_t Bytes>
+struct pooled_blocks {
+  void* get() const { return allocator<block<Bytes>>().allocate(1); }
+  void put(void* one) const { allocator<block<Bytes>>().deallocate(static_cast<block<Bytes>*>(one), 1); }
+  void lap() const {}
+};
+template <std::size_t Bytes>
+struct shared_blocks {
+  shared_pool<block<Bytes>> pool;
+  void* get() { return pool.allocate(); }
+  void put(void* one) { pool.deallocate(one); }
+  void lap() const {}
+};
+struct arena_blocks {
+  arena all;
+  std::size_t bytes;
+  void* get() { return all.allocate(bytes); }
+  void put(void*) const {}
+  void lap() { all.reset(); }
+};
+// Taken and given back by get().
+struct recycled_strings {
+  char* get() const { return recycle<std::string>()->data(); }
+  void put(void*) const {}
+  void lap() const {}
+};
+
+template <std::size_t Bucket>
+void measure_sized(costs& to) {
+  constexpr std::size_t bytes = analyse::sample_bytes(Bucket);
+  measure_pairs(to, server::pooled, Bucket, pooled_blocks<bytes>(), true);
+  if constexpr (bytes <= 64 * 1024) {
+    measure_pairs(to, server::shared_pool, Bucket, shared_blocks<bytes>(), true);
+  } else {  // no pool of such blocks is sensible
+    for (auto& in : to.pairs[static_cast<std::size_t>(server::shared_pool)]) in[Bucket] = costs::none;
+    for (std::size_t in = 0; in < analyse::pattern_count; ++in) {
+      to.pairs[static_cast<std::size_t>(server::shared_pool)][in][Bucket] =
+          to.pairs[static_cast<std::size_t>(server::pooled)][in][Bucket];
+    }
+  }
+}
+
+double copied_ns(std::size_t bytes) {
+  std::vector<char> from(bytes, 1), to(bytes);
+  return least_ns([&](std::size_t batches) {
+    for (std::size_t batch = 0; batch < batches; ++batch) {
+      std::memcpy(to.data(), from.data(), bytes);
+      asm volatile("" : : "r"(to.data()) : "memory");
+    }
+    return batches * bytes;
+  });
+}
+
+void measure_recycled(costs& to) {
+  recycled_strings strings;
+  auto& of = to.pairs[static_cast<std::size_t>(server::recycled)];
+  of[static_cast<std::size_t>(pattern::soon)].fill(soon_ns(strings));
+  of[static_cast<std::size_t>(pattern::busy)].fill(busy_ns(strings));
+}
+
+// What standing between other work adds is the same for all sizes, and hard to time for each: the middle of all.
+void even_out_busy(costs& of) {
+  for (auto& by : of.pairs) {
+    auto& soon = by[static_cast<std::size_t>(pattern::soon)];
+    auto& busy = by[static_cast<std::size_t>(pattern::busy)];
+    if (soon[0] < 0) continue;
+    costs::by_size more{};
+    for (std::size_t size = 0; size < buckets; ++size) more[size] = busy[size] - soon[size];
+    std::nth_element(more.begin(), more.begin() + buckets / 2, more.end());
+    for (std::size_t size = 0; size < buckets; ++size) busy[size] = soon[size] + std::max(more[buckets / 2], 0.0);
+  }
+}
+
+costs measure_parts() {
+  costs to;
+  c_blocks library = library_blocks();
+  const auto measure_library = [&](server as, bool other_threads) {
+    for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
+      library.bytes = analyse::sample_bytes(bucket);
+      measure_pairs(to, as, bucket, library, other_threads);
+    }
+  };
+  measure_library(server::alone, false);
+  std::thread([] {}).join();  // from here on the C library takes the ways of a process with threads
+  measure_library(server::malloc, true);
+  [&]<std::size_t... Bucket>(std::index_sequence<Bucket...>) {
+    (measure_sized<Bucket>(to), ...);
+  }(std::make_index_sequence<buckets>());
+  for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
+    measure_pairs(to, server::arena, bucket, arena_blocks{{}, analyse::sample_bytes(bucket)}, false);
+  }
+  measure_recycled(to);
+  even_out_busy(to);
+  to.copy_ns = {copied_ns(std::size_t{4} << 10), copied_ns(std::size_t{4} << 20)};
+  return to;
+}
+
+costs measure_preloaded() {
+  costs to;
+  std::thread([] {}).join();
+  c_blocks preloaded{::malloc, ::free, 0};
+  for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
+    preloaded.bytes = analyse::sample_bytes(bucket);
+    measure_pairs(to, server::drop_in, bucket, preloaded, true);
+  }
+  even_out_busy(to);
+  return to;
+}
+
+struct depth {
+  double ns;
+  int frames;
+};
+[[gnu::noinline]] depth at_depth(int more) {
+  if (more == 0) {
+    c_blocks recorded{::malloc, ::free, 64};
+    std::array<void*, format::most_frames + 16> frames{};
+    return {soon_ns(recorded), ::backtrace(frames.data(), static_cast<int>(frames.size()))};
+  }
+  depth below = at_depth(more - 1);
+  asm volatile("" : : : "memory");  // no tail call
+  return below;
+}
+
+// What a pair costs at all, and each frame, under the recorder.
+costs measure_recorded() {
+  const depth few = at_depth(4), many = at_depth(24);
+  costs to;
+  to.recorder_frame = std::max((many.ns - few.ns) / (many.frames - few.frames), 0.0);
+  to.recorder_ns = std::max(few.ns - to.recorder_frame * few.frames, 0.0);
+  to.sampler_ns = many.ns;  // the depth of many a program
+  return to;
+}
+
+void add(CLI::App& to, const char* name, costs (*measure)()) {
+  to.add_subcommand(name)->callback([measure] { fmt::print("{}\n", analyse::to_json(measure()).dump()); });
+}
+
+}  // namespace
+
+void add_measure(CLI::App& application) {
+  CLI::App* const command = application.add_subcommand("measure", "Print what memory costs here, as JSON.");
+  command->group("");  // not in the help
+  command->require_subcommand(1);
+  add(*command, "parts", measure_parts);
+  add(*command, "preloaded", measure_preloaded);
+  add(*command, "recorded", measure_recorded);
+}
+
+}  // namespace tarn::command

@@ -1,0 +1,256 @@
+// An allocation with its free, timed: the loops that `tarn measure` runs on each server of blocks.
+//
+// A server has get(), put(block), and lap(), called when nothing it gave is in use.
+#pragma once
+
+#include <sched.h>
+#include <time.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "analyse/costs.hpp"
+
+namespace tarn::command {
+
+// Of the calling thread: what else runs on the machine is not in it.
+inline double thread_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
+}
+
+// Cheaper to ask than the thread's, and cheap just after a switch of threads.
+inline double wall_ns() {
+  return static_cast<double>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+}
+
+[[gnu::always_inline]] inline void touch(void* block) {
+  *static_cast<volatile char*>(block) = 1;
+  asm volatile("" : : "r"(block) : "memory");
+}
+
+// The least of some rounds. `run(n)` does n batches and returns their pairs.
+template <class Run>
+double least_ns(Run&& run) {
+  constexpr double round_ns = 60'000;
+  constexpr int rounds = 5;
+  run(1);  // what the first use costs is not of the pair
+  std::size_t batches = 1;
+  double best = 0;
+  for (int round = 0; round < rounds;) {
+    const double before = thread_ns();
+    const std::size_t pairs = run(batches);
+    const double took = thread_ns() - before;
+    if (took < round_ns && batches < (std::size_t{1} << 20)) {
+      batches *= took * 8 < round_ns ? 8 : 2;
+      continue;
+    }
+    const double each = took / static_cast<double>(pairs);
+    best = round == 0 ? each : std::min(best, each);
+    ++round;
+  }
+  return best;
+}
+
+constexpr std::size_t burst_blocks = 64;
+
+template <class Server>
+double soon_ns(Server& by) {
+  return least_ns([&](std::size_t batches) {
+    for (std::size_t batch = 0; batch < batches; ++batch) {
+      for (std::size_t at = 0; at < burst_blocks; ++at) {
+        void* const block = by.get();
+        touch(block);
+        by.put(block);
+      }
+      by.lap();
+    }
+    return batches * burst_blocks;
+  });
+}
+
+// Reads as much as the nearest cache holds, and ends only when all before it has: what comes next stands alone.
+[[gnu::noinline]] inline void displace() {
+  constexpr std::size_t line = 64, bytes = 32 * 1024;
+  static std::vector<char> other(bytes, 1);
+  unsigned sum = 0;
+  for (std::size_t at = 0; at < bytes; at += line) sum += static_cast<unsigned char>(other[at]);
+  asm volatile("" : : "r"(sum) : "memory");
+}
+inline void wait_for_all_before() {
+#if defined(__x86_64__)
+  asm volatile("lfence" : : : "memory");
+#elif defined(__aarch64__)
+  asm volatile("isb" : : : "memory");
+#endif
+}
+
+// Between other work, with which it does not overlap; the time of that alone taken off.
+template <class Server>
+double busy_ns(Server& by) {
+  const double with = least_ns([&](std::size_t batches) {
+    for (std::size_t batch = 0; batch < batches; ++batch) {
+      for (std::size_t at = 0; at < burst_blocks; ++at) {
+        displace();
+        wait_for_all_before();
+        void* const block = by.get();
+        touch(block);
+        by.put(block);
+        wait_for_all_before();
+      }
+      by.lap();
+    }
+    return batches * burst_blocks;
+  });
+  const double without = least_ns([&](std::size_t batches) {
+    for (std::size_t at = 0; at < batches * burst_blocks; ++at) {
+      displace();
+      wait_for_all_before();
+      wait_for_all_before();
+    }
+    return batches * burst_blocks;
+  });
+  return std::max(with - without, 0.0);
+}
+
+// Holds the end of the C library's heap, which would give its memory back to the system with each batch: the heap of a
+// program has others of its blocks there.
+template <class Server>
+class pin {
+ public:
+  pin(Server& by, std::vector<void*>& below) : by_(by) {
+    for (void*& each : below) each = by_.get();
+    block_ = by_.get();
+    for (void* const each : below) by_.put(each);
+  }
+  pin(const pin&) = delete;
+  pin& operator=(const pin&) = delete;
+  ~pin() {
+    by_.put(block_);
+    by_.lap();
+  }
+
+ private:
+  Server& by_;
+  void* block_;
+};
+
+template <class Server>
+double batch_ns(Server& by, const std::vector<std::size_t>& order) {
+  std::vector<void*> blocks(order.size());
+  const pin hold(by, blocks);
+  return least_ns([&](std::size_t batches) {
+    for (std::size_t batch = 0; batch < batches; ++batch) {
+      for (void*& each : blocks) touch(each = by.get());
+      for (const std::size_t at : order) by.put(blocks[at]);
+      by.lap();
+    }
+    return batches * blocks.size();
+  });
+}
+
+// Blocks of one batch, so that it is a few megabytes at most.
+inline std::size_t batch_blocks(std::size_t most, std::size_t bytes) {
+  return std::clamp(std::size_t{4} << 20 / std::max<std::size_t>(bytes, 1), std::size_t{8}, most);
+}
+
+inline std::vector<std::size_t> batch_order(std::size_t blocks, bool is_shuffled) {
+  std::vector<std::size_t> order(blocks);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (is_shuffled) std::shuffle(order.begin(), order.end(), std::minstd_rand(1));
+  return order;
+}
+
+// Keeps the calling thread on the first or the last of the processors that it may use, as long as this lives.
+class on_processor {
+ public:
+  explicit on_processor(bool last) {
+    ::sched_getaffinity(0, sizeof before_, &before_);
+    int chosen = 0;
+    for (int each = 0; each < CPU_SETSIZE; ++each) {
+      if (CPU_ISSET(each, &before_)) {
+        chosen = each;
+        if (!last) break;
+      }
+    }
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(chosen, &one);
+    ::sched_setaffinity(0, sizeof one, &one);
+  }
+  on_processor(const on_processor&) = delete;
+  on_processor& operator=(const on_processor&) = delete;
+  ~on_processor() { ::sched_setaffinity(0, sizeof before_, &before_); }
+
+ private:
+  cpu_set_t before_;
+};
+
+// One thread allocates a batch, another one frees it, in turns, on one processor or on two. Both threads' time, in the
+// middle one of the rounds. Not at the same time: how often they meet at a lock is the program's, not the machine's.
+template <class Server>
+double handed_ns(Server& by, std::size_t blocks, bool on_two) {
+  constexpr int warm = 30, rounds = 31;
+  std::vector<void*> made(blocks);
+  const pin hold(by, made);
+  std::atomic<int> turn = 0;  // even: the allocating thread's
+  std::array<double, rounds> freeing{}, allocating{};
+  const auto wait_for = [&](int wanted) {
+    while (turn.load() != wanted) ::sched_yield();  // asleep, a processor would lose its caches and its pace
+  };
+  const auto say = [&](int next) { turn.store(next); };
+  std::thread other([&] {
+    const on_processor stay(on_two);
+    for (int round = 0; round < warm + rounds; ++round) {
+      wait_for(2 * round + 1);
+      const double before = wall_ns();
+      for (void* const each : made) by.put(each);
+      freeing[static_cast<std::size_t>(round % rounds)] = wall_ns() - before;
+      say(2 * round + 2);
+    }
+  });
+  const on_processor stay(false);
+  for (int round = 0; round < warm + rounds; ++round) {
+    const double before = wall_ns();
+    for (void*& each : made) touch(each = by.get());
+    allocating[static_cast<std::size_t>(round % rounds)] = wall_ns() - before;
+    say(2 * round + 1);
+    wait_for(2 * round + 2);
+  }
+  other.join();
+  const auto middle = [](std::array<double, rounds>& of) {
+    std::nth_element(of.begin(), of.begin() + rounds / 2, of.end());
+    return of[rounds / 2];
+  };
+  return (middle(allocating) + middle(freeing)) / static_cast<double>(blocks);
+}
+
+// All patterns of one server for blocks of one size.
+template <class Server>
+void measure_pairs(analyse::costs& to, analyse::server what, std::size_t bucket, Server&& by, bool other_threads) {
+  using analyse::pattern;
+  const std::size_t bytes = analyse::sample_bytes(bucket);
+  const auto set = [&](pattern in, double ns) {
+    to.pairs[static_cast<std::size_t>(what)][static_cast<std::size_t>(in)][bucket] = ns;
+  };
+  set(pattern::soon, soon_ns(by));
+  set(pattern::busy, busy_ns(by));
+  set(pattern::burst, batch_ns(by, batch_order(batch_blocks(burst_blocks, bytes), false)));
+  set(pattern::cold, batch_ns(by, batch_order(batch_blocks(4096, bytes), true)));
+  if (!other_threads) return;
+  const std::size_t blocks = batch_blocks(128, bytes);
+  for (int warm = 0; warm < 2; ++warm) handed_ns(by, blocks, false);  // until no memory is new
+  set(pattern::handed, handed_ns(by, blocks, false));
+  set(pattern::met, handed_ns(by, blocks, true));
+}
+
+}  // namespace tarn::command

@@ -1,0 +1,29 @@
+// The two forms of a report.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "analyse/analysis.hpp"
+
+namespace tarn::command {
+
+struct report_request {
+  std::string path;
+  bool as_json = false;
+  bool calibrate = false;
+  std::size_t top = 10;
+  std::optional<analyse::category> only;
+  double cpu_seconds = 0;  // of the program without a recorder; 0: not known
+
+  bool wants(const analyse::site& of) const { return !only || of.is == *only; }
+};
+
+void print_text(analyse::analysis& of, const report_request& request);
+void print_json(analyse::analysis& of, const analyse::costs& prices, const report_request& request);
+
+// The recording in `path`, with a line on standard error where it is damaged. Throws a usage failure.
+format::recording read_recording(const std::string& path);
+
+}  // namespace tarn::command

@@ -1,0 +1,130 @@
+// A report for programs: docs/report.md has the schema.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "tarn/report.hpp"
+
+namespace tarn::command {
+namespace {
+
+using analyse::place;
+using analyse::range;
+using format::counter;
+using nlohmann::json;
+
+json json_of(const range& of) { return {of.low, of.high}; }
+
+json json_of(const place& at) {
+  return {
+      {"function", at.function}, {"file", at.file}, {"line", at.line}, {"module", at.module}, {"offset", at.offset}};
+}
+
+json predicted(const analyse::analysis& all, const analyse::site_view& view) {
+  json remedies = json::array();
+  for (const analyse::offer& each : view.offers) {
+    remedies.push_back({{"name", analyse::name(each.predicted.by)},
+                        {"ns", json_of(each.predicted.ns)},
+                        {"saved_ns", json_of(each.predicted.saved_ns)},
+                        {"saved_ms_per_second", json_of(all.ms_per_second(each.predicted.saved_ns))},
+                        {"saved_share", json_of(all.share(each.predicted.saved_ns))},
+                        {"calls_saved", each.predicted.calls_saved},
+                        {"words", each.how.words},
+                        {"code", each.how.code},
+                        {"risk", each.how.risk}});
+  }
+  return {{"now_ns", json_of(view.predicted.now_ns)},
+          {"share", json_of(all.share(view.predicted.now_ns))},
+          {"ms_per_second", json_of(all.ms_per_second(view.predicted.now_ns))},
+          {"reasons", view.predicted.reasons},
+          {"remedies", remedies}};
+}
+
+json json_of(const analyse::analysis& all, const analyse::site_view& view) {
+  const analyse::site& of = view.facts;
+  const auto histogram = [&](std::size_t first, std::size_t count) {
+    const auto start = of.sums.begin() + static_cast<std::ptrdiff_t>(first);
+    return std::vector<std::uint64_t>(start, start + static_cast<std::ptrdiff_t>(count));
+  };
+  json stack = json::array(), pairs = json::array();
+  for (const place& at : view.stack) stack.push_back(json_of(at));
+  for (const analyse::pair& each : of.pairs) {
+    pairs.push_back({{"allocates", each.allocates}, {"frees", each.frees}, {"blocks", each.blocks}});
+  }
+  return {{"category", analyse::name(of.is)},
+          {"allocations", of.sums[counter::blocks]},
+          {"error", of.error},
+          {"bytes", of.sums[counter::bytes]},
+          {"threads", of.threads},
+          {"freed_by_same_thread", of.freed_by_same_thread},
+          {"freed_by_other_thread", of.freed_by_other_thread},
+          {"live_at_end", of.live},
+          {"short_lived", of.short_lived},
+          {"reallocs", of.sums[counter::reallocs]},
+          {"moved", of.sums[counter::moved]},
+          {"copied_bytes", of.sums[counter::copied]},
+          {"from_start_up", of.sums[counter::early]},
+          {"sizes", histogram(counter::size_buckets, counter::size_bucket_count)},
+          {"lifetimes", histogram(counter::life_buckets, counter::life_bucket_count)},
+          {"times", histogram(counter::time_buckets, counter::time_bucket_count)},
+          {"pairs", pairs},
+          {"stack", stack},
+          {"place", view.place_at},
+          {"type", view.made.type},
+          {"source", view.made.source},
+          {"remedy", view.remedy},
+          {"predicted", predicted(all, view)}};
+}
+
+}  // namespace
+
+void print_json(analyse::analysis& of, const analyse::costs& prices, const report_request& request) {
+  const format::recording& in = of.recorded();
+  const analyse::heap_findings& heap = of.heap();
+  const analyse::program_costs& whole = of.whole();
+  json threads = json::array(), sites = json::array();
+  for (const format::thread_facts& each : in.threads) threads.push_back({{"image", each.image}, {"id", each.id}});
+  for (const analyse::site& each : heap.sites) {
+    if (sites.size() == request.top) break;
+    if (request.wants(each)) sites.push_back(json_of(of, of.view(each)));
+  }
+  const json all = {
+      {"version", 2},
+      {"program",
+       {{"words", in.program.words},
+        {"process", in.program.process},
+        {"machine", in.program.machine},
+        {"images", in.images}}},
+      {"end", in.ended ? json{{"by_signal", in.end.by_signal},
+                              {"status", in.end.status},
+                              {"wall_us", in.end.wall_us},
+                              {"user_us", in.end.user_us},
+                              {"system_us", in.end.system_us}}
+                       : json()},
+      {"damage", in.damage},
+      {"recorder",
+       {{"mode", in.program.mode},
+        {"forgotten", heap.forgotten},
+        {"overhead", {{"cpu_ns", json_of(whole.recorder_ns)}, {"program_cpu_ns", json_of(whole.cpu_ns)}}}}},
+      {"heap",
+       {{"allocations", heap.allocations},
+        {"frees", heap.frees},
+        {"bytes", heap.bytes},
+        {"live_at_end", heap.live},
+        {"unknown_frees", heap.unknown},
+        {"predicted",
+         {{"now_ns", json_of(whole.heap_ns)},
+          {"share", json_of(of.share(whole.heap_ns))},
+          {"ms_per_second", json_of(of.ms_per_second(whole.heap_ns))},
+          {"drop_in_saves_ns", json_of(whole.drop_in_saves_ns)}}}}},
+      {"prices", {{"machine", prices.facts.machine}, {"library", prices.facts.library}, {"date", prices.facts.date}}},
+      {"threads", threads},
+      {"sites", sites}};
+  // Names in a program's files may be any bytes.
+  fmt::print("{}\n", all.dump(1, ' ', false, json::error_handler_t::replace));
+}
+
+}  // namespace tarn::command

@@ -1,0 +1,162 @@
+// A report for a person: what it is about in ten lines, then the sites, the dearest first.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tarn/report.hpp"
+#include "tarn/words.hpp"
+
+namespace tarn::command {
+namespace {
+
+using analyse::place;
+using analyse::range;
+using format::counter;
+
+constexpr std::size_t shown_callers = 2;  // of a site; the JSON has all
+constexpr std::size_t shown_offers = 3;
+
+std::string end_words(const format::recording& in) {
+  if (!in.ended) return "still running, or lost its recorder";
+  return fmt::format("{} {}", in.end.by_signal ? "killed by signal" : "exit code", in.end.status);
+}
+
+double seconds(std::uint64_t microseconds) { return static_cast<double>(microseconds) / 1e6; }
+double percent(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::string size_words(const analyse::site& of) {
+  const auto used = [&](std::size_t bucket) { return of.sums[counter::size_buckets + bucket] != 0; };
+  std::size_t low = 0, high = counter::size_bucket_count - 1;
+  while (low < high && !used(low)) ++low;
+  while (high > low && !used(high)) --high;
+  const std::string from = low == 0 ? "0" : std::to_string(format::size_bucket_end(low - 1) + 1);
+  return high == counter::size_bucket_count - 1 ? from + " bytes and more"
+                                                : fmt::format("{} to {} bytes", from, format::size_bucket_end(high));
+}
+
+std::string thread_words(const format::recording& in, const analyse::site& of) {
+  std::string words = fmt::format("by {} thread{}", of.threads, of.threads == 1 ? "" : "s");
+  if (of.freed_by_other_thread == 0) {
+    words += of.freed_by_same_thread == 0 ? ", not freed" : ", freed by the same";
+  } else {
+    words += fmt::format("; freed {} by the same, {} by others", grouped(of.freed_by_same_thread),
+                         grouped(of.freed_by_other_thread));
+  }
+  if (of.error != 0) words += fmt::format("; counts ± {:.0f} %", of.error * 100);
+  if (of.live != 0) words += fmt::format("; {} in use at the end", grouped(of.live));
+  if (!of.pairs.empty()) {
+    const analyse::pair& most = of.pairs.front();
+    words += fmt::format("; most by thread {} for {}", in.threads[most.frees].id, in.threads[most.allocates].id);
+  }
+  return words;
+}
+
+void print_offer(const analyse::analysis& all, const analyse::offer& of, const paint& with) {
+  const std::string gain = "saves " + time_words(all, of.predicted.saved_ns);
+  fmt::print("   → {}  {}\n", with.good(gain), cut(of.how.words, page_width - gain.size() - 8));
+  if (!of.how.code.empty()) fmt::print("     {}\n", with.bold(cut(of.how.code, page_width - 5)));
+}
+
+void print_site(const analyse::analysis& all, const analyse::site_view& view, std::size_t rank, const paint& with) {
+  const analyse::site& of = view.facts;
+  const place* const at = view.where();
+  fmt::print("\n{}. {}  {}, {} of the processor's\n", rank,
+             with.strong(at == nullptr ? "sites beyond the recorder's limit" : place_words(*at, 90)),
+             time_words(all, view.predicted.now_ns), share_words(all.share(view.predicted.now_ns)));
+  if (!view.made.source.empty()) fmt::print("   {}\n", with.faint(cut(view.made.source, page_width - 3)));
+  fmt::print(
+      "   {}\n",
+      cut(fmt::format("{}: {} allocations{}, {} each; {}", analyse::name(of.is), grouped(of.sums[counter::blocks]),
+                      view.made.type.empty() ? "" : " of " + view.made.type, size_words(of),
+                      of.freed_by_same_thread == 0
+                          ? "none freed by its own thread"
+                          : fmt::format("{:.0f} % short-lived", percent(of.short_lived, of.freed_by_same_thread))),
+          page_width - 3));
+  fmt::print("   {}\n", cut(thread_words(all.recorded(), of), page_width - 3));
+  for (std::size_t up = view.place_at + 1; up <= view.place_at + shown_callers && up < view.stack.size(); ++up) {
+    fmt::print("   {}\n", with.faint("by " + place_words(view.stack[up], page_width - 6)));
+  }
+  for (std::size_t number = 0; number < std::min(shown_offers, view.offers.size()); ++number) {
+    print_offer(all, view.offers[number], with);
+  }
+  if (view.offers.empty()) fmt::print("   → {}\n", view.remedy.empty() ? "nothing to gain" : view.remedy);
+}
+
+void print_categories(analyse::analysis& all) {
+  const analyse::heap_findings& heap = all.heap();
+  for (const auto kind : {analyse::category::transient, analyse::category::shared, analyse::category::start_up,
+                          analyse::category::kept}) {
+    std::uint64_t sites = 0, blocks = 0;
+    for (const analyse::site& each : heap.sites) {
+      if (each.is != kind) continue;
+      ++sites;
+      blocks += each.sums[counter::blocks];
+    }
+    fmt::print("{:>10} {:>16} allocations {:>5.1f} %, at {} sites\n", analyse::name(kind), grouped(blocks),
+               percent(blocks, heap.allocations), grouped(sites));
+  }
+}
+
+void print_summary(analyse::analysis& all, const std::vector<analyse::site_view>& top, const paint& with) {
+  const format::recording& in = all.recorded();
+  const analyse::heap_findings& heap = all.heap();
+  const analyse::program_costs& whole = all.whole();
+  fmt::print("{}\n", with.bold(cut(program_words_of(in), page_width)));
+  fmt::print("{}; {:.2f} s, {:.2f} s of processor time{}; {} threads\n", end_words(in), seconds(in.end.wall_us),
+             seconds(in.end.user_us + in.end.system_us),
+             in.ended ? fmt::format(", of which the recorder took {} s", range_words(whole.recorder_ns * 1e-9)) : "",
+             in.threads.size());
+  fmt::print("{} allocations, {}; {} frees; {} blocks in use at the end\n", grouped(heap.allocations),
+             bytes_words(static_cast<double>(heap.bytes)), grouped(heap.frees), grouped(heap.live));
+  print_categories(all);
+  fmt::print("{}\n", with.bold(fmt::format("The heap costs {}, {} of the processor's time.",
+                                           time_words(all, whole.heap_ns), share_words(all.share(whole.heap_ns)))));
+  range first_offers;
+  std::size_t offered = 0;
+  for (const analyse::site_view& each : top) {
+    if (each.offers.empty()) continue;
+    first_offers += each.offers.front().predicted.saved_ns;
+    ++offered;
+  }
+  if (offered == 0) {
+    fmt::print("Nothing to gain: no site allocates often enough.\n");
+    return;
+  }
+  fmt::print("The first remedies of {} sites below save {}.{}\n", offered, with.good(time_words(all, first_offers)),
+             whole.drop_in_saves_ns.middle() <= 0
+                 ? ""
+                 : fmt::format(" tarn run, unchanged: {}.", time_words(all, whole.drop_in_saves_ns)));
+  if (all.share(whole.heap_ns).high < 0.01) {
+    fmt::print("Little to gain: all of the heap is below 1 % of the program.\n");
+  }
+}
+
+}  // namespace
+
+void print_text(analyse::analysis& of, const report_request& request) {
+  const paint with;
+  std::vector<analyse::site_view> top;
+  for (const analyse::site& each : of.heap().sites) {
+    if (top.size() == request.top) break;
+    if (request.wants(each)) top.push_back(of.view(each));
+  }
+  print_summary(of, top, with);
+  if (of.recorded().images > 1) fmt::print("{} programs, one after the other by exec\n", of.recorded().images);
+  if (of.heap().forgotten != 0) {
+    fmt::print("{} events are missing: the recorder had no room for them\n", grouped(of.heap().forgotten));
+  }
+  std::size_t shown = 0;
+  for (const analyse::site_view& each : top) {
+    if (shown != 0 && each.facts.sums[counter::blocks] < analyse::least_allocations) break;
+    print_site(of, each, ++shown, with);
+  }
+  const std::size_t others = of.heap().sites.size() - shown;
+  if (others != 0) fmt::print("\n{} more sites; --top N, --category NAME, --json\n", grouped(others));
+}
+
+}  // namespace tarn::command

@@ -1,0 +1,98 @@
+#include "tarn/words.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <cstdlib>
+
+namespace tarn::command {
+namespace {
+
+// Columns of UTF-8: each of our own texts has one a letter.
+std::size_t columns_of(std::string_view text) {
+  std::size_t columns = 0;
+  for (const char each : text) columns += (static_cast<unsigned char>(each) & 0xc0U) != 0x80U ? 1 : 0;
+  return columns;
+}
+
+std::string tidy(double value) {
+  const double size = std::fabs(value);
+  return fmt::format("{:.{}f}", value, size >= 10 || size == 0 ? 0 : size >= 1 ? 1 : 2);
+}
+
+std::string file_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+
+// Without arguments and template arguments: `std::vector<…>::push_back`.
+std::string short_function(std::string_view function) {
+  std::string made;
+  int depth = 0;
+  for (const char each : analyse::qualified(function)) {
+    if (each == '(' && depth == 0 && !made.ends_with("operator") && !made.empty()) break;
+    if (each == '<' && depth++ == 0) made += "<…>";
+    if (depth == 0) made += each;
+    if (each == '>' && depth > 0) --depth;
+  }
+  return made;
+}
+
+}  // namespace
+
+std::string grouped(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
+  return digits;
+}
+
+std::string bytes_words(double bytes) {
+  constexpr std::array units = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  for (; bytes >= 10240 && unit + 1 < units.size(); ++unit) bytes /= 1024;
+  return unit == 0 ? fmt::format("{:.0f} bytes", bytes) : fmt::format("{} {}", tidy(bytes), units[unit]);
+}
+
+std::string range_words(const analyse::range& of) {
+  const std::string low = tidy(of.low), high = tidy(of.high);
+  return low == high ? low : low + " to " + high;
+}
+
+std::string time_words(const analyse::analysis& all, const analyse::range& ns) {
+  if (all.whole().wall_ns > 0) return range_words(all.ms_per_second(ns)) + " ms/s";
+  return range_words(ns * 1e-6) + " ms";
+}
+
+std::string share_words(const analyse::range& share) { return range_words(share * 100) + " %"; }
+
+std::string cut(std::string text, std::size_t columns) {
+  if (columns_of(text) <= columns) return text;
+  std::size_t at = 0, shown = 0;
+  for (; at < text.size(); ++at) {
+    const bool starts = (static_cast<unsigned char>(text[at]) & 0xc0U) != 0x80U;
+    if (starts && ++shown == columns) break;
+  }
+  return text.substr(0, at) + "…";
+}
+
+std::string place_words(const analyse::place& at, std::size_t columns) {
+  const std::string where = at.file.empty() ? fmt::format("{}+{:#x}", file_name(at.module), at.offset)
+                                            : fmt::format("{}:{}", file_name(at.file), at.line);
+  return cut(at.function.empty() ? where : where + ' ' + short_function(at.function), columns);
+}
+
+std::string program_words_of(const format::recording& in) {
+  std::string words;
+  for (const std::string& word : in.program.words) words += (words.empty() ? "" : " ") + word;
+  return words;
+}
+
+paint::paint() {
+  const char* const none = std::getenv("NO_COLOR");
+  is_on_ = ::isatty(STDOUT_FILENO) == 1 && (none == nullptr || *none == '\0');
+}
+
+std::string paint::with(const char* code, std::string_view text) const {
+  return is_on_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
+}
+
+}  // namespace tarn::command
