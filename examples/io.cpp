@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace {
 
@@ -79,6 +80,29 @@ std::uint64_t questions_for_three_answers() {
   return addresses.statistics().loads;
 }
 
+std::size_t bytes_in(const std::vector<std::string>& paths) {
+  tarn::io::batch files;
+  for (const std::string& path : paths) files.read_file(path);
+  std::size_t bytes = 0;
+  files.run([&](const tarn::io::batch_content& each) {  // as they come
+    if (each) {
+      bytes += each.text().size();
+    } else {
+      std::puts(each.error().what());  // of this one; the others are read
+    }
+  });
+  return bytes;
+}
+
+bool is_changed(const std::string& path, const std::string& other) {
+  tarn::io::batch files;
+  const tarn::io::batch_content& text = files.read_file(path);
+  const tarn::io::batch_status& then = files.status(path);
+  const tarn::io::batch_status& now = files.status(other);
+  files.run();
+  return now.get().modified_ns > then.get().modified_ns || now.get().bytes != text.text().size();
+}
+
 std::string missing(const std::string& path) {
   try {
     tarn::io::reader orders(path);
@@ -97,9 +121,13 @@ int main() {
   const std::size_t found = read_orders(name);
   const std::size_t longest = longest_order(name);
   const std::uint64_t lines = lines_in(name);
+  const std::size_t bytes = bytes_in({name, name, name});
+  const bool changed = is_changed(name, name);
   std::remove(name);
   const std::string words = last_words(name);
   std::remove(name);
-  std::printf("%zu orders, %zu, %llu, %s, %llu question, %s\n", found, longest, static_cast<unsigned long long>(lines),
-              words.c_str(), static_cast<unsigned long long>(questions_for_three_answers()), missing("/none").c_str());
+  std::printf("%zu orders, %zu, %llu, %s, %llu question, %zu bytes, %s, %s\n", found, longest,
+              static_cast<unsigned long long>(lines), words.c_str(),
+              static_cast<unsigned long long>(questions_for_three_answers()), bytes, changed ? "changed" : "the same",
+              missing("/none").c_str());
 }

@@ -1,5 +1,6 @@
 // What tarn::io costs beside what else there is, in one interleaved run:
-//   bench-io [--rounds N] [--text BYTES] [--check] [GROUP...]       groups: count pipe lines log memo
+//   bench-io [--rounds N] [--text BYTES] [--form TEXT] [--check] [GROUP...]   groups: count pipe lines log memo batch
+// --form: only forms whose name has the text, for strace -f -c.
 // In each round every form of a group runs once. The figure is the least processor time of the rounds, so that other
 // work on the machine does not stand in it; behind it the median, and the read and write calls of one run. What a form
 // computes is compared with the others'.
@@ -16,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "batches.hpp"
 #include "files.hpp"
 #include "logs.hpp"
 #include "memos.hpp"
@@ -95,19 +97,29 @@ bool run(const group& of, const settings& wanted, std::vector<result>& results) 
 int main(int count, char** words) {
   settings wanted;
   std::vector<std::string> groups;
+  std::string only;
   for (int at = 1; at < count; ++at) {
     const std::string word = words[at];
     if (word == "--rounds" && at + 1 < count) {
       wanted.rounds = std::max(1, std::atoi(words[++at]));
     } else if (word == "--text" && at + 1 < count) {
       wanted.text_bytes = std::strtoull(words[++at], nullptr, 10);
+    } else if (word == "--form" && at + 1 < count) {
+      only = words[++at];
     } else if (word == "--check") {
-      wanted = {
-          .rounds = 1, .is_check = true, .count_bytes = 300'000, .text_bytes = 300'000, .lines = 200, .look_ups = 2000};
+      wanted = {.rounds = 1,
+                .is_check = true,
+                .count_bytes = 300'000,
+                .text_bytes = 300'000,
+                .lines = 200,
+                .look_ups = 2000,
+                .files = 600};
     } else if (word[0] != '-') {
       groups.push_back(word);
     } else {
-      fmt::print(stderr, "usage: bench-io [--rounds N] [--text BYTES] [--check] [count pipe lines log memo]\n");
+      fmt::print(
+          stderr,
+          "usage: bench-io [--rounds N] [--text BYTES] [--form TEXT] [--check] [count pipe lines log memo batch]\n");
       return 2;
     }
   }
@@ -119,10 +131,16 @@ int main(int count, char** words) {
                                                                                       {"pipe", pipe_group},
                                                                                       {"lines", lines_group},
                                                                                       {"log", log_group},
-                                                                                      {"memo", memo_group}}) {
+                                                                                      {"memo", memo_group},
+                                                                                      {"batch", batch_group}}) {
     if (!groups.empty() && std::find(groups.begin(), groups.end(), name) == groups.end()) continue;
     std::vector<result> results;
-    agree = run(make(wanted, here), wanted, results) && agree;
+    group made = make(wanted, here);
+    if (!only.empty()) {
+      std::erase_if(made.forms, [&](const form& each) { return each.name.find(only) == std::string::npos; });
+      made.goals.clear();
+    }
+    agree = run(made, wanted, results) && agree;
   }
   return agree ? 0 : 1;
 }

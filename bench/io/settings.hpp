@@ -24,6 +24,7 @@ struct settings {
   std::size_t text_bytes = 1'000'000'000;
   std::size_t lines = 300'000;
   std::size_t look_ups = 2'000'000;
+  std::size_t files = 10'000;
 };
 
 struct outcome {

@@ -1,6 +1,7 @@
 // All of tarn::io but what needs another library (io/format.hpp needs {fmt}).
 #pragma once
 
+#include <tarn/io/batch.hpp>
 #include <tarn/io/error.hpp>
 #include <tarn/io/file.hpp>
 #include <tarn/io/journal.hpp>

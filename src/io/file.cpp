@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "io/open_flags.hpp"
 #include "platform/files.hpp"
 
 namespace tarn::io {
@@ -48,8 +49,7 @@ file file::open_to_read(std::string path) {
 }
 
 file file::open_to_write(std::string path, creation how, unsigned mode) {
-  const int flags = how == creation::replace ? O_TRUNC : how == creation::append ? O_APPEND : O_EXCL;
-  const int descriptor = opened(path, O_WRONLY | O_CREAT | flags, mode, "cannot be opened to write");
+  const int descriptor = opened(path, open_flags(how), mode, "cannot be opened to write");
   file made(descriptor, true, std::move(path));
   if (how == creation::append) {
     const files::outcome end = files::seek(descriptor, 0, SEEK_END);

@@ -8,6 +8,8 @@
 
 #include <cerrno>
 
+#include "platform/many_calls.hpp"
+
 namespace tarn::platform::files {
 namespace {
 
@@ -16,6 +18,10 @@ outcome of(std::int64_t result) noexcept { return result < 0 ? -errno : result; 
 }  // namespace
 
 outcome open(const char* path, int flags, unsigned mode) noexcept { return of(::open(path, flags | O_CLOEXEC, mode)); }
+
+outcome open_in(int folder, const char* path, int flags, unsigned mode) noexcept {
+  return of(::openat(folder, path, flags | O_CLOEXEC, mode));
+}
 
 outcome close(int descriptor) noexcept { return of(::close(descriptor)); }
 
@@ -29,9 +35,17 @@ outcome write(int descriptor, const iovec* parts, int count) noexcept {
   return of(count == 1 ? ::write(descriptor, parts->iov_base, parts->iov_len) : ::writev(descriptor, parts, count));
 }
 
+outcome write_at(int descriptor, const void* place, std::size_t bytes, std::uint64_t offset) noexcept {
+  return of(::pwrite(descriptor, place, bytes, static_cast<off_t>(offset)));
+}
+
 outcome seek(int descriptor, std::int64_t offset, int from) noexcept { return of(::lseek(descriptor, offset, from)); }
 
 outcome status(int descriptor, struct stat* found) noexcept { return of(::fstat(descriptor, found)); }
+
+outcome status_of(int folder, const char* path, int flags, struct statx* found) noexcept {
+  return of(::statx(folder, path, flags, STATX_BASIC_STATS, found));
+}
 
 outcome sync(int descriptor) noexcept { return of(::fdatasync(descriptor)); }
 
@@ -57,5 +71,7 @@ outcome unmap(void* start, std::size_t bytes) noexcept { return of(::munmap(star
 outcome advise(void* start, std::size_t bytes, int advice) noexcept { return of(::madvise(start, bytes, advice)); }
 
 outcome sync_map(void* start, std::size_t bytes) noexcept { return of(::msync(start, bytes, MS_SYNC)); }
+
+std::unique_ptr<many_calls> open_ring(unsigned most) noexcept { return ring_calls(most); }
 
 }  // namespace tarn::platform::files

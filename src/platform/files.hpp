@@ -16,13 +16,18 @@ using outcome = std::int64_t;
 
 /// `flags` as for open(2); O_CLOEXEC is added.
 outcome open(const char* path, int flags, unsigned mode) noexcept;
+/// A path that begins in an open folder; AT_FDCWD: in the current one.
+outcome open_in(int folder, const char* path, int flags, unsigned mode) noexcept;
 outcome close(int descriptor) noexcept;
 outcome read(int descriptor, void* place, std::size_t bytes) noexcept;
 /// At `offset`, without moving the descriptor's own.
 outcome read_at(int descriptor, void* place, std::size_t bytes, std::uint64_t offset) noexcept;
 outcome write(int descriptor, const iovec* parts, int count) noexcept;
+outcome write_at(int descriptor, const void* place, std::size_t bytes, std::uint64_t offset) noexcept;
 outcome seek(int descriptor, std::int64_t offset, int from) noexcept;
 outcome status(int descriptor, struct stat* found) noexcept;
+/// Of what a path names, from `folder` on as for open_in; `flags` as for statx(2).
+outcome status_of(int folder, const char* path, int flags, struct statx* found) noexcept;
 /// The data, and what of the metadata is needed to read it.
 outcome sync(int descriptor) noexcept;
 /// Sleeps until the descriptor can be read or written, or has failed.

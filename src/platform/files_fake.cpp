@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "platform/files.hpp"
+#include "platform/many_calls.hpp"
 
 namespace tarn::platform::files {
 namespace {
@@ -51,6 +52,10 @@ outcome open(const char* path, int flags, unsigned mode) noexcept {
   return through(kind::open, -1, 0, [=](std::size_t) { return ::open(path, flags | O_CLOEXEC, mode); });
 }
 
+outcome open_in(int folder, const char* path, int flags, unsigned mode) noexcept {
+  return through(kind::open, -1, 0, [=](std::size_t) { return ::openat(folder, path, flags | O_CLOEXEC, mode); });
+}
+
 outcome close(int descriptor) noexcept {
   return through(kind::close, descriptor, 0, [=](std::size_t) { return ::close(descriptor); });
 }
@@ -77,12 +82,22 @@ outcome write(int descriptor, const iovec* parts, int count) noexcept {
   });
 }
 
+outcome write_at(int descriptor, const void* place, std::size_t bytes, std::uint64_t offset) noexcept {
+  return through(kind::write_at, descriptor, bytes,
+                 [=](std::size_t most) { return ::pwrite(descriptor, place, most, static_cast<off_t>(offset)); });
+}
+
 outcome seek(int descriptor, std::int64_t offset, int from) noexcept {
   return through(kind::seek, descriptor, 0, [=](std::size_t) { return ::lseek(descriptor, offset, from); });
 }
 
 outcome status(int descriptor, struct stat* found) noexcept {
   return through(kind::status, descriptor, 0, [=](std::size_t) { return ::fstat(descriptor, found); });
+}
+
+outcome status_of(int folder, const char* path, int flags, struct statx* found) noexcept {
+  return through(kind::status_of, -1, 0,
+                 [=](std::size_t) { return ::statx(folder, path, flags, STATX_BASIC_STATS, found); });
 }
 
 outcome sync(int descriptor) noexcept {
@@ -125,6 +140,60 @@ outcome advise(void* start, std::size_t bytes, int advice) noexcept {
 
 outcome sync_map(void* start, std::size_t bytes) noexcept {
   return through(kind::sync_map, -1, bytes, [=](std::size_t) { return ::msync(start, bytes, MS_SYNC); });
+}
+
+namespace {
+
+// A ring whose calls are cut short and failed before it has them.
+class steered_ring final : public many_calls {
+ public:
+  explicit steered_ring(std::unique_ptr<many_calls> real) : real_(std::move(real)) {}
+
+  void start(call& one) noexcept override {
+    const std::size_t wanted = one.bytes;
+    const outcome verdict = through(kind_of(one), one.is_slot ? -1 : one.file, one.bytes, [&](std::size_t most) {
+      one.bytes = most;
+      return std::int64_t{0};
+    });
+    if (verdict < 0) {
+      one.bytes = wanted;
+      one.result = verdict;
+      failed_.push_back(&one);
+    } else {
+      real_->start(one);
+    }
+  }
+
+  call* next() noexcept override {
+    if (failed_.empty()) return real_->next();
+    call* const one = failed_.back();
+    failed_.pop_back();
+    return one;
+  }
+
+ private:
+  static kind kind_of(const call& one) noexcept {
+    const bool is_placed = one.offset != own_place;
+    switch (one.kind) {
+      case call_kind::open: return kind::open;
+      case call_kind::read: return is_placed ? kind::read_at : kind::read;
+      case call_kind::write: return is_placed ? kind::write_at : kind::write;
+      case call_kind::close: return kind::close;
+      case call_kind::status: return kind::status_of;
+    }
+    return kind::open;
+  }
+
+  std::unique_ptr<many_calls> real_;
+  std::vector<call*> failed_;
+};
+
+}  // namespace
+
+std::unique_ptr<many_calls> open_ring(unsigned most) noexcept {
+  std::unique_ptr<many_calls> real = ring_calls(most);
+  if (real == nullptr) return nullptr;
+  return std::make_unique<steered_ring>(std::move(real));
 }
 
 }  // namespace tarn::platform::files

@@ -13,8 +13,10 @@ enum class kind : unsigned {
   read,
   read_at,
   write,
+  write_at,
   seek,
   status,
+  status_of,
   sync,
   wait,
   allocate,
@@ -39,7 +41,8 @@ struct verdict {
   std::size_t most = ~std::size_t{0};
 };
 
-/// Asked before every call from now on; null: no more. One thread at a time.
+/// Asked before every call from now on; null: no more. One thread at a time. Calls of a ring are asked about when they
+/// are started, and are of the kinds that they would be without one.
 void set_hook(std::function<verdict(const call&)> hook);
 
 /// Calls since the hook was set, made or not.

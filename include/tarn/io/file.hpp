@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace tarn::io {
 
@@ -60,7 +61,10 @@ class file {
   [[noreturn]] void fail(int number, std::string_view failed) const;
 
  private:
+  friend class batch_work;
   file(int descriptor, bool owned, std::string name);
+  file(int descriptor, bool owned, std::string name, std::uint64_t offset) noexcept
+      : descriptor_(descriptor), owned_(owned), offset_(offset), name_(std::move(name)) {}
 
   int descriptor_ = -1;
   bool owned_ = false;

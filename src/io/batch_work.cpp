@@ -1,0 +1,302 @@
+#include "io/batch_work.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace tarn::io {
+namespace files = platform::files;
+using files::call_kind;
+using files::outcome;
+
+namespace {
+
+// As many files of this size as are under way stay in the processor's second cache (docs/design/io.md).
+constexpr std::size_t page = 8 * 1024;
+// A ring costs as much as a hundred calls, and gains nothing for so few operations.
+constexpr std::size_t least_for_ring = 8;
+// More folders than this are not kept open.
+constexpr std::size_t most_folders = 16;
+constexpr int unopened = -2;
+
+file_status short_status(const struct statx& of) noexcept {
+  file_status made;
+  made.kind = S_ISREG(of.stx_mode)   ? file_kind::regular
+              : S_ISDIR(of.stx_mode) ? file_kind::folder
+              : S_ISLNK(of.stx_mode) ? file_kind::link
+                                     : file_kind::other;
+  made.permissions = of.stx_mode & 07777u;
+  made.bytes = of.stx_size;
+  made.modified_ns = of.stx_mtime.tv_sec * 1'000'000'000 + of.stx_mtime.tv_nsec;
+  made.device = std::uint64_t{of.stx_dev_major} << 32 | of.stx_dev_minor;
+  made.number = of.stx_ino;
+  return made;
+}
+
+}  // namespace
+
+// An operation that is under way.
+struct batch_work::job {
+  files::call call;
+  batch_result* of = nullptr;
+  std::size_t done = 0;        // bytes read or written
+  int slot = 0;                // of this job
+  bool has_no_places = false;  // a pipe
+  bool is_open = false;        // what this job opened, to be closed by it
+  char* small = nullptr;       // where the first `page` bytes of a file go
+  struct statx found {};
+
+  void start(files::many_calls& calls, call_kind kind) noexcept {
+    call.kind = kind;
+    calls.start(call);
+  }
+};
+
+batch_work::batch_work(const batch_options& options, std::size_t operations, bool keeps)
+    : longest_(options.longest), keeps_(keeps) {
+  const std::size_t most = std::clamp<std::size_t>(std::min<std::size_t>(options.at_once, operations), 1, 4096);
+  if (options.way != batch_way::plain && operations >= least_for_ring) {
+    calls_ = files::open_ring(static_cast<unsigned>(most));
+  }
+  is_ring_ = calls_ != nullptr;
+  const std::size_t at_once = is_ring_ ? most : 1;  // one by one, an operation is best finished before the next
+  if (!is_ring_) calls_ = files::plain_calls(1);
+  jobs_ = std::make_unique<job[]>(at_once);
+  pages_ = std::make_unique_for_overwrite<char[]>(at_once * page);
+  free_.reserve(at_once);
+  folders_.reserve(most_folders);
+  for (std::size_t each = at_once; each-- > 0;) {
+    jobs_[each].slot = static_cast<int>(each);
+    jobs_[each].small = &pages_[each * page];
+    free_.push_back(&jobs_[each]);
+  }
+}
+
+// The calls end first: the system may still write into the jobs.
+batch_work::~batch_work() {
+  calls_.reset();
+  for (const int folder : folders_) files::close(folder);
+}
+
+bool batch_work::begin(batch_result& of) {
+  job& now = *free_.back();
+  now.of = &of;
+  now.done = 0;
+  now.has_no_places = false;
+  now.is_open = false;
+  now.call = {};
+  bool goes_on = false;
+  try {
+    goes_on = first(now);
+  } catch (const std::bad_alloc&) {
+    goes_on = fail(now, ENOMEM, "does not fit into memory");
+  }
+  of.is_done_ = !goes_on;
+  if (goes_on) {
+    free_.pop_back();
+    ++under_way_;
+  }
+  return goes_on;
+}
+
+batch_result* batch_work::step() {
+  // The job is found from its first member.
+  static_assert(std::is_standard_layout_v<job>);
+  job& now = *reinterpret_cast<job*>(calls_->next());
+  bool goes_on = false;
+  try {
+    goes_on = follow(now);
+  } catch (const std::bad_alloc&) {
+    goes_on = fail(now, ENOMEM, "does not fit into memory");
+  }
+  if (goes_on) return nullptr;
+  free_.push_back(&now);
+  --under_way_;
+  now.of->is_done_ = true;
+  return now.of;
+}
+
+bool batch_work::first(job& now) {
+  batch_result& of = *now.of;
+  const bool is_by_path = of.kind_ != kind::read && of.kind_ != kind::write;
+  if (is_by_path && of.path_.find('\0') != std::string::npos) {
+    return fail(now, EINVAL, "a path with a null byte in it cannot be opened");
+  }
+  if (is_by_path) name(now);
+  now.call.flags = of.flags_;
+  now.call.mode = of.mode_;
+  now.call.found = &now.found;
+  now.call.file = of.descriptor_;
+  switch (of.kind_) {
+    case kind::read_file:
+      now.call.is_slot = true;
+      now.call.file = now.slot;
+      [[fallthrough]];
+    case kind::write_file:
+    case kind::open: return now.start(*calls_, call_kind::open), true;
+    case kind::read: return read(now);
+    case kind::write: return write(now);
+    case kind::status: return now.start(*calls_, call_kind::status), true;
+  }
+  return false;
+}
+
+// Files come folder by folder, mostly. From the second of one folder on its path is not walked again.
+void batch_work::name(job& now) {
+  const std::string& path = now.of->path_;
+  now.call.path = path.c_str();
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos || slash == 0 || slash + 1 == path.size()) return;
+  const std::string_view folder(path.data(), slash);
+  if (folder != folder_) {
+    folder_ = folder;
+    folder_descriptor_ = unopened;
+    return;
+  }
+  if (folder_descriptor_ == unopened) {
+    folder_descriptor_ = -1;
+    if (folders_.size() == folders_.capacity()) return;
+    const outcome got = files::open(std::string(folder).c_str(), O_PATH | O_DIRECTORY, 0);
+    if (got < 0) return;  // by its own path a file says what is wrong
+    folder_descriptor_ = static_cast<int>(got);
+    folders_.push_back(folder_descriptor_);
+  }
+  if (folder_descriptor_ < 0) return;
+  now.call.folder = folder_descriptor_;
+  now.call.path = path.c_str() + slash + 1;
+}
+
+bool batch_work::follow(job& now) {
+  const outcome got = now.call.result;
+  const int number = got < 0 ? static_cast<int>(-got) : 0;
+  if (now.call.kind == call_kind::close) {  // an interrupted one has closed, too
+    const bool is_lost = number != 0 && number != EINTR && now.of->kind_ == kind::write_file && now.of->number_ == 0;
+    now.is_open = false;
+    return is_lost && fail(now, number, "failed when it was closed");
+  }
+  if (number == EAGAIN && !now.call.is_slot && now.call.kind != call_kind::open) {
+    files::wait(now.call.file, now.call.kind == call_kind::read ? POLLIN : POLLOUT);
+  }
+  if (number == ESPIPE && now.call.offset != files::own_place) {  // a ring takes what comes next at once
+    now.has_no_places = true;
+    now.call.offset = files::own_place;
+    return now.start(*calls_, now.call.kind), true;
+  }
+  if (number == EINTR || number == EAGAIN) return now.start(*calls_, now.call.kind), true;
+  const bool is_to_read = (now.of->flags_ & O_ACCMODE) == O_RDONLY;
+  switch (now.call.kind) {
+    case call_kind::open:
+      if (number == 0) return opened(now, static_cast<int>(got));
+      return fail(now, number, is_to_read ? "cannot be opened to read" : "cannot be opened to write");
+    case call_kind::read:
+      if (number == 0) return has_read(now, static_cast<std::size_t>(got));
+      return fail(now, number, "cannot be read");
+    case call_kind::write:
+      if (number == 0) return has_written(now, static_cast<std::size_t>(got));
+      return fail(now, number, "cannot be written");
+    case call_kind::status:
+      if (number != 0) return fail(now, number, "has no status");
+      static_cast<batch_status&>(*now.of).status_ = short_status(now.found);
+      return false;
+    case call_kind::close: break;
+  }
+  return false;
+}
+
+bool batch_work::opened(job& now, int descriptor) {
+  if (now.of->kind_ == kind::open) {
+    std::uint64_t at = 0;
+    if ((now.of->flags_ & O_APPEND) != 0) {
+      const outcome end = files::seek(descriptor, 0, SEEK_END);
+      at = end > 0 ? static_cast<std::uint64_t>(end) : 0;
+    }
+    now.call.file = descriptor;
+    now.is_open = true;  // if there is no memory for its name
+    static_cast<batch_opened&>(*now.of).file_ = file(descriptor, true, now.of->path_, at);
+    now.is_open = false;
+    return false;
+  }
+  now.is_open = true;
+  if (now.of->kind_ == kind::read_file) return read(now);
+  now.call.file = descriptor;
+  return write(now);
+}
+
+bool batch_work::read(job& now) {
+  auto& of = static_cast<batch_content&>(*now.of);
+  const std::size_t most = of.kind_ == kind::read ? of.bytes_ : longest_ + (longest_ + 1 != 0);
+  if (now.done == most) return has_read(now, 0);
+  if (now.done < page) {
+    now.call.place = now.small + now.done;
+    now.call.bytes = std::min(page, most) - now.done;
+  } else {
+    if (of.text_.size() <= now.done) {
+      of.text_.resize(of.kind_ == kind::read ? most : std::min(most, 8 * now.done));
+      if (now.done == page) std::copy_n(now.small, page, of.text_.begin());
+    }
+    now.call.place = of.text_.data() + now.done;
+    now.call.bytes = of.text_.size() - now.done;
+  }
+  if (of.kind_ == kind::read && !now.has_no_places) now.call.offset = of.offset_ + now.done;
+  now.start(*calls_, call_kind::read);
+  return true;
+}
+
+bool batch_work::has_read(job& now, std::size_t bytes) {
+  auto& of = static_cast<batch_content&>(*now.of);
+  now.done += bytes;
+  if (of.kind_ == kind::read_file && now.done > longest_) return fail(now, EMSGSIZE, "is longer than is allowed");
+  if (bytes > 0 && !(of.kind_ == kind::read && now.done == of.bytes_)) return read(now);
+  if (now.done <= page && !keeps_) {
+    of.view_ = {now.small, now.done};
+    return end(now);
+  }
+  if (now.done <= page) {
+    of.text_.assign(now.small, now.done);
+  } else {
+    of.text_.resize(now.done);
+  }
+  of.view_ = of.text_;
+  return end(now);
+}
+
+bool batch_work::write(job& now) {
+  auto& of = static_cast<batch_written&>(*now.of);
+  if (now.done == of.text_.size()) return end(now);
+  now.call.place = const_cast<char*>(of.text_.data()) + now.done;
+  now.call.bytes = of.text_.size() - now.done;
+  if (of.kind_ == kind::write && !now.has_no_places) now.call.offset = of.offset_ + now.done;
+  now.start(*calls_, call_kind::write);
+  return true;
+}
+
+bool batch_work::has_written(job& now, std::size_t bytes) {
+  if (bytes == 0) return fail(now, EIO, "cannot be written");
+  now.done += bytes;
+  return write(now);
+}
+
+bool batch_work::end(job& now) {
+  if (!now.is_open) return false;
+  now.start(*calls_, call_kind::close);
+  return true;
+}
+
+bool batch_work::fail(job& now, int number, const char* words) {
+  batch_result& of = *now.of;
+  of.number_ = number;
+  of.words_ = words;
+  const bool has_place = now.call.kind != call_kind::open && of.kind_ != kind::status && of.kind_ != kind::open;
+  const bool is_part = of.kind_ == kind::read || of.kind_ == kind::write;
+  of.offset_ = is_part ? of.offset_ + now.done : has_place ? now.done : error::nowhere;
+  if (of.kind_ == kind::read || of.kind_ == kind::read_file) static_cast<batch_content&>(of).forget();
+  return end(now);
+}
+
+}  // namespace tarn::io

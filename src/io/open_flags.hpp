@@ -1,0 +1,13 @@
+// What open(2) is told for each way to create a file.
+#pragma once
+
+#include <fcntl.h>
+#include <tarn/io/file.hpp>
+
+namespace tarn::io {
+
+constexpr int open_flags(creation how) noexcept {
+  return O_WRONLY | O_CREAT | (how == creation::replace ? O_TRUNC : how == creation::append ? O_APPEND : O_EXCL);
+}
+
+}  // namespace tarn::io
