@@ -105,6 +105,10 @@ struct clock_facts {
   std::uint64_t ticks = 1, nanoseconds = 1;
   auto operator<=>(const clock_facts&) const = default;
 };
+inline std::uint64_t nanoseconds(const clock_facts& of, std::uint64_t ticks) {
+  return static_cast<std::uint64_t>(static_cast<double>(ticks) * static_cast<double>(of.nanoseconds) /
+                                    static_cast<double>(of.ticks));
+}
 struct end_facts {
   bool by_signal = false;
   std::uint32_t status = 0;  // exit code or signal

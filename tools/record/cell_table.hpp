@@ -29,7 +29,6 @@ class cell_table {
   }
 
  private:
-  static constexpr std::uint32_t first_cells = 8, most_cells = 1024;  // of a chunk
   struct place {
     std::uint64_t key;
     Cell* at;
@@ -39,6 +38,7 @@ class cell_table {
 
   template <class Make>
   [[gnu::noinline]] Cell* add(std::uint64_t key, std::atomic<format::offset>& first, Make make) noexcept {
+    constexpr std::uint32_t first_cells = 8, most_cells = 1024;  // of a chunk
     if (used_ * 2 >= places_ && !grow()) return nullptr;
     if (chunk_ == nullptr || chunk_->used.load(std::memory_order_relaxed) == chunk_->capacity) {
       const std::uint32_t wanted = chunk_ == nullptr               ? first_cells

@@ -18,11 +18,13 @@ constinit std::atomic<int> started = 0;  // 1: all is set up; -1: it could not b
 // The child shares the region: its next malloc must not count there, and finds out what it is.
 void in_child() noexcept { own_counts = nullptr; }
 
+bool has(format::kind source) noexcept { return (header().sources & format::source_bit(source)) != 0; }
+
 bool start() noexcept {
   const holding held(starting);
   if (started.load(std::memory_order_relaxed) == 0) {
     inside = true;  // pthread_atfork may allocate
-    const bool done = set_up_births(header().interval != 0) && set_up_sites();
+    const bool done = (!has(format::heap_kind) || set_up_births(header().interval != 0)) && set_up_sites();
     ::pthread_atfork(nullptr, nullptr, in_child);
     inside = false;
     started.store(done ? 1 : -1, std::memory_order_release);  // who sees 1 sees the tables
@@ -48,18 +50,20 @@ std::uint32_t walk_to_site(thread& self, const caller& from, stack_reads& reads)
 
 }  // namespace
 
-bool records() noexcept {
+bool is_inside() noexcept { return inside; }
+
+bool records(format::kind source) noexcept {
   if (inside) return false;
   if (started.load(std::memory_order_acquire) <= 0) [[unlikely]] {
     if (started.load(std::memory_order_relaxed) < 0 || !attach()) return false;
     if (!start()) return false;
   }
-  return is_recorded();
+  return is_recorded() && has(source);
 }
 
-entry::entry() noexcept {
-  inside = true;
-  self_ = thread::own();
+entry::entry() noexcept : entry((inside = true, thread::own())) {}
+entry::entry(in_signal at) noexcept : entry((inside = true, thread::own_in_signal(at.stack))) {}
+entry::entry(thread* self) noexcept : self_(self) {
   if (self_ != nullptr && self_->shared_lock() != nullptr) [[unlikely]]
     self_->shared_lock()->acquire();
 }

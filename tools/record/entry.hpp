@@ -9,14 +9,22 @@
 
 namespace tarn::record {
 
-// Whether this process is recorded and the calling thread is not in the recorder already: what the C library does for
-// the recorder is not the program's.
-bool records() noexcept;
+// Whether this process records `source` and the calling thread is not in the recorder already: what the C library does
+// for the recorder is not the program's. The first call that can tell sets all up.
+bool records(format::kind source = format::heap_kind) noexcept;
+
+// Whether the calling thread is in the recorder; a handler of a signal may find itself there.
+bool is_inside() noexcept;
 
 // While it lives, the calling thread is in the recorder. False where the thread has no memory for its counts.
 class entry {
  public:
   entry() noexcept;
+  // In the handler of a signal, which may have come in the middle of the C library. Not where is_inside().
+  struct in_signal {
+    std::uintptr_t stack;  // the thread's stack pointer
+  };
+  explicit entry(in_signal at) noexcept;
   entry(const entry&) = delete;
   entry& operator=(const entry&) = delete;
   ~entry();
@@ -24,6 +32,7 @@ class entry {
   thread& self() noexcept { return *self_; }
 
  private:
+  explicit entry(thread* self) noexcept;
   thread* self_;
 };
 

@@ -14,7 +14,7 @@ constexpr std::size_t filter_places = std::size_t{1} << (64 - filter_shift);
 
 // A place is changed by who knows the block before the program has it, so who got the block from the program sees it:
 // no order of its own is needed. The place of null is never 0, so that free(nullptr) needs no test.
-extern std::atomic<std::uint8_t> filter[filter_places];
+extern std::atomic<std::uint8_t> filter[filter_places];  // NOLINT(bugprone-dynamic-static-initializers)
 
 inline std::atomic<std::uint8_t>& filter_of(const void* block) noexcept {
   return filter[(reinterpret_cast<std::uintptr_t>(block) >> 4) * 0x9e3779b97f4a7c15ULL >> filter_shift];

@@ -1,9 +1,9 @@
 // A lock that needs nothing of the C library. Held for some hundred instructions at most, and seldom wanted.
 #pragma once
 
-#include <sched.h>
 #include <atomic>
-#include <cerrno>
+
+#include "record/raw_call.hpp"
 
 namespace tarn::record {
 
@@ -11,9 +11,7 @@ class lock {
  public:
   void acquire() noexcept {
     while (taken_.exchange(true, std::memory_order_acquire)) {
-      const int before = errno;
-      sched_yield();
-      errno = before;
+      raw_call(SYS_sched_yield);
     }
   }
   void release() noexcept { taken_.store(false, std::memory_order_release); }

@@ -2,8 +2,6 @@
 
 #include <sys/mman.h>
 
-#include <cerrno>
-
 #include "record/lock.hpp"
 
 namespace tarn::record {
@@ -17,17 +15,13 @@ constinit std::size_t left_bytes = 0;
 }  // namespace
 
 void* map(std::size_t bytes) noexcept {
-  const int before = errno;
-  void* const made = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  errno = before;
-  return made == MAP_FAILED ? nullptr : made;
+  const long made =
+      raw_call(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return made < 0 && made > -4096 ? nullptr : reinterpret_cast<void*>(made);
 }
 
 void unmap(void* start, std::size_t bytes) noexcept {
-  if (start == nullptr) return;
-  const int before = errno;
-  ::munmap(start, bytes);
-  errno = before;
+  if (start != nullptr) raw_call(SYS_munmap, start, bytes);
 }
 
 void* take(std::size_t bytes) noexcept {

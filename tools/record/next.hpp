@@ -23,7 +23,7 @@ struct allocator {
 const allocator* next() noexcept;
 
 // The same for who knows that next() was not null once.
-extern allocator behind;
+extern allocator behind;  // NOLINT(bugprone-dynamic-static-initializers)
 
 // The function called `name` after us, or null; for the C++ operators, which not every program has.
 void* next_function(const char* name) noexcept;

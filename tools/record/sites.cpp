@@ -1,11 +1,10 @@
 #include "record/sites.hpp"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <link.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
 #include <cstring>
 
 #include "record/lock.hpp"
@@ -51,16 +50,14 @@ void note_module(std::uintptr_t address) noexcept {
   if (::_dl_find_object(reinterpret_cast<void*>(address), &where) != 0 || where.dlfo_link_map == nullptr) return;
   const std::uint32_t number = header().modules.load(std::memory_order_relaxed);
   if (number == format::most_modules) return;
-  const int before = errno;
   char own[4096];
   const char* path = where.dlfo_link_map->l_name;
   std::size_t size = std::strlen(path);
   if (size == 0) {  // the program itself
-    const ssize_t got = ::readlink("/proc/self/exe", own, sizeof own);
+    const long got = raw_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", own, sizeof own);
     path = own;
     size = got < 0 ? 0 : static_cast<std::size_t>(got);
   }
-  errno = before;
   const format::offset place = hand_out(sizeof(format::module_record) + size);
   if (place == 0) return;
   auto& made = *at<format::module_record>(place);

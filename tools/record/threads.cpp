@@ -1,13 +1,15 @@
 #include "record/threads.hpp"
 
 #include <pthread.h>
-#include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <utility>
 
 #include "format/clock.hpp"
 #include "record/memory.hpp"
+#include "record/raw_call.hpp"
 #include "record/region.hpp"
 
 namespace tarn::record {
@@ -22,6 +24,13 @@ constinit thread* shared = nullptr;  // of the threads beyond the limit
 constinit std::atomic<std::uint32_t> so_far = 0;
 constinit std::atomic<std::uint32_t> running = 0;
 
+// Of the threads that began last. The one that begins finds its own by its stack pointer; the words are mostly of one
+// thread, and where they are not, the stack is cut short.
+struct expected_stack {
+  std::atomic<std::uintptr_t> low, high;
+};
+constinit std::array<expected_stack, 64> expected_stacks = {};
+
 constinit lock making_key;
 constinit bool key_made = false;
 constinit pthread_key_t key = 0;
@@ -30,17 +39,19 @@ constinit pthread_key_t key = 0;
 
 constinit thread_local format::thread_record* own_counts = nullptr;
 
-// Among the last things that a thread does. Its counts stay, and what it still allocates and frees is counted.
-void thread::end(void* of) noexcept {
+constinit thread_local bool calls_for_itself = false;
+
+// Its counts stay, and what it still does is counted.
+void thread::end() noexcept {
   running.fetch_sub(1, std::memory_order_relaxed);
-  unmap(std::exchange(static_cast<thread*>(of)->stacks_, nullptr), sizeof(known_stacks));
+  unmap(std::exchange(stacks_, nullptr), sizeof(known_stacks));
 }
 
 void thread::watch_end() noexcept {
   const int before = errno;
   {
     const holding held(making_key);
-    if (!key_made) key_made = ::pthread_key_create(&key, end) == 0;
+    if (!key_made) key_made = ::pthread_key_create(&key, [](void* of) { static_cast<thread*>(of)->end(); }) == 0;
   }
   if (key_made) ::pthread_setspecific(key, this);
   errno = before;
@@ -52,6 +63,17 @@ thread* thread::own() noexcept {
 }
 
 thread* thread::make() noexcept {
+  thread* const made = make_without_limits();
+  if (made == nullptr) return nullptr;
+  calls_for_itself = true;
+  made->watch_end();
+  if (made != shared) made->stack_ = own_stack();  // it may allocate, and finds `current` then
+  calls_for_itself = false;
+  made->be_known();
+  return made;
+}
+
+thread* thread::make_without_limits() noexcept {
   std::uint32_t number = header().threads.load(std::memory_order_relaxed);
   while (number < format::most_threads &&
          !header().threads.compare_exchange_weak(number, number + 1, std::memory_order_relaxed)) {
@@ -71,13 +93,38 @@ thread* thread::make() noexcept {
   }
   so_far.fetch_add(1, std::memory_order_relaxed);
   running.fetch_add(1, std::memory_order_relaxed);
-  current->watch_end();
-  if (current != shared) {
-    current->stack_ = own_stack();  // it may allocate, and finds `current` then
-    current->stacks_ = static_cast<known_stacks*>(map(sizeof(known_stacks)));
-    own_counts = current->record_;  // from now on malloc need not look further
-  }
+  if (current != shared) current->stacks_ = static_cast<known_stacks*>(map(sizeof(known_stacks)));
   return current;
+}
+
+// From now on malloc need not look further.
+void thread::be_known() noexcept {
+  if (this != shared && (header().sources & format::source_bit(format::heap_kind)) != 0) own_counts = record_;
+}
+
+thread* thread::own_in_signal(std::uintptr_t stack) noexcept {
+  if (current != nullptr) return current;
+  thread* const made = make_without_limits();
+  if (made == nullptr || made == shared) return made;
+  made->ends_in_call_ = true;
+  made->be_known();
+  for (expected_stack& each : expected_stacks) {
+    const stack_limits there{each.low.load(std::memory_order_relaxed), each.high.load(std::memory_order_relaxed)};
+    if (there.low != 0 && stack > there.low && stack <= there.high) made->stack_ = there;
+  }
+  return made;
+}
+
+void thread::expect(stack_limits of_new_one) noexcept {
+  static constinit std::atomic<std::uint32_t> next = 0;
+  expected_stack& place = expected_stacks[next.fetch_add(1, std::memory_order_relaxed) % expected_stacks.size()];
+  place.low.store(0, std::memory_order_relaxed);
+  place.high.store(of_new_one.high, std::memory_order_relaxed);
+  place.low.store(of_new_one.low, std::memory_order_relaxed);
+}
+
+void thread::leave() noexcept {
+  if (ends_in_call_) end();
 }
 
 bool thread::set_up(std::uint32_t number) noexcept {
@@ -93,7 +140,7 @@ bool thread::set_up(std::uint32_t number) noexcept {
     record_->until.store(first, std::memory_order_relaxed);
     record_->drawn.store(first, std::memory_order_relaxed);
   }
-  record_->id = static_cast<std::uint32_t>(::gettid());
+  record_->id = static_cast<std::uint32_t>(raw_call(SYS_gettid));
   header().thread_at[number].store(made_at, std::memory_order_release);
   return true;
 }

@@ -17,6 +17,12 @@ class thread {
  public:
   // The calling thread's; made at its first event. Null when there is no memory for it.
   static thread* own() noexcept;
+  // The same where nothing of the C library may be called; `stack` is the thread's stack pointer.
+  static thread* own_in_signal(std::uintptr_t stack) noexcept;
+  // Where the stack of a thread lies that is about to begin.
+  static void expect(stack_limits of_new_one) noexcept;
+  // It is about to end, in the system call that ends it.
+  void leave() noexcept;
 
   std::uint32_t number() const noexcept { return number_; }
   const stack_limits& stack() const noexcept { return stack_; }
@@ -28,6 +34,8 @@ class thread {
 
   format::thread_record& counts() noexcept { return *record_; }
   chance points;  // where it samples
+  // What it called last, only to be compared.
+  const format::call_cell* last_call = nullptr;
 
   // Null when the region is full.
   format::cell* cell_of(std::uint32_t site, std::uint32_t owner) noexcept;
@@ -39,8 +47,10 @@ class thread {
 
  private:
   static thread* make() noexcept;
-  static void end(void* of) noexcept;
+  static thread* make_without_limits() noexcept;
+  void end() noexcept;
   void watch_end() noexcept;
+  void be_known() noexcept;
   bool set_up(std::uint32_t number) noexcept;
 
   cell_table<format::cell> cells_;
@@ -51,11 +61,16 @@ class thread {
   std::uint32_t number_ = 0;
   stack_limits stack_;
   known_stacks* stacks_ = nullptr;
+  bool ends_in_call_ = false;  // its end is seen in the system call, and not by a key
   lock lock_;
 };
 
 // The counts of the calling thread, where they are its own alone and the recorder knows it; else null.
+// NOLINTBEGIN(bugprone-dynamic-static-initializers): constinit says that they are not
 extern constinit thread_local format::thread_record* own_counts;
+// Set while this thread makes system calls through the C library that are not the program's.
+extern constinit thread_local bool calls_for_itself;
+// NOLINTEND(bugprone-dynamic-static-initializers)
 
 // Adds to a counter that only this thread writes; `tarn record` may read it at any time.
 inline void add(std::atomic<std::uint64_t>& counter, std::uint64_t amount) noexcept {

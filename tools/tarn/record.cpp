@@ -42,7 +42,7 @@ constexpr std::uint64_t default_interval = 128 * 1024;
 struct record_request {
   std::string output = "tarn.rec";
   std::string library;
-  bool heap = false;
+  bool heap = false, locks = false, syscalls = false;
   bool full = false;
   std::uint64_t interval = default_interval;
 };
@@ -78,7 +78,42 @@ class signals {
   sigset_t before_;
 };
 
-format::program_facts facts_of(const std::vector<std::string>& words, pid_t process, bool full) {
+bool can_dispatch() {
+#if defined(__x86_64__)
+  return ::prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_OFF, 0, 0, 0) == 0;  // off, as it is
+#else
+  return false;
+#endif
+}
+
+// What is asked for: everything, where nothing is named. Without system calls where this kernel or processor cannot
+// dispatch them: said, or a usage failure where they are named.
+std::uint32_t sources_of(const record_request& request) {
+  using enum format::kind;
+  std::uint32_t sources = 0;
+  if (request.heap) sources |= source_bit(heap_kind);
+  if (request.syscalls) sources |= source_bit(call_kind);
+  const bool all = sources == 0;
+  if (all) sources = source_bit(heap_kind) | source_bit(call_kind);
+  if ((sources & source_bit(call_kind)) != 0 && !can_dispatch()) {
+    constexpr const char* why = "this kernel cannot dispatch system calls to their program (x86-64, Linux 5.11)";
+    if (!all) fail(exit_code::usage, "--syscalls: {}", why);
+    fmt::print(stderr, "tarn: system calls are not recorded: {}\n", why);
+    sources &= ~source_bit(call_kind);
+  }
+  return sources;
+}
+
+std::vector<std::string> names_of(std::uint32_t sources) {
+  using enum format::kind;
+  std::vector<std::string> names;
+  if ((sources & source_bit(heap_kind)) != 0) names.emplace_back("heap");
+  if ((sources & source_bit(lock_kind)) != 0) names.emplace_back("locks");
+  if ((sources & source_bit(call_kind)) != 0) names.emplace_back("system calls by syscall user dispatch");
+  return names;
+}
+
+format::program_facts facts_of(const std::vector<std::string>& words, pid_t process, std::uint32_t sources, bool full) {
   utsname machine{};
   ::uname(&machine);
   return {static_cast<std::uint64_t>(process),
@@ -86,7 +121,7 @@ format::program_facts facts_of(const std::vector<std::string>& words, pid_t proc
           fmt::format("{} {} {}, {} processors", machine.sysname, machine.release, machine.machine,
                       ::sysconf(_SC_NPROCESSORS_ONLN)),
           full ? "full" : "sampled",
-          {"heap"},
+          names_of(sources),
           words};
 }
 
@@ -139,8 +174,22 @@ class output {
   std::string path_;
 };
 
-void say_the_end(const record_request& request, const region_file& region, const format::recording& now,
-                 const output& to) {
+std::string count_words(const format::recording& now, std::uint32_t sources) {
+  using enum format::kind;
+  std::uint64_t blocks = 0, calls = 0;
+  for (const format::thread_facts& each : now.threads) blocks += each.allocations;
+  for (const auto& [key, value] : now.calls) calls += value[format::calls];
+  std::string words;
+  const auto say = [&](format::kind source, std::uint64_t count, const char* what) {
+    if ((sources & source_bit(source)) != 0) words += fmt::format("{}{} {}", words.empty() ? "" : ", ", count, what);
+  };
+  say(heap_kind, blocks, "allocations");
+  say(call_kind, calls, "system calls");
+  return words;
+}
+
+void say_the_end(const record_request& request, std::uint32_t sources, const region_file& region,
+                 const format::recording& now, const output& to) {
   if (region.images() == 0) {
     if (region.problem() != 0) {
       fmt::print(stderr, "tarn: not recorded: no address space for the recorder: {}\n", system_words(region.problem()));
@@ -149,11 +198,13 @@ void say_the_end(const record_request& request, const region_file& region, const
     }
     return;
   }
-  std::uint64_t blocks = 0;
-  for (const format::thread_facts& each : now.threads) blocks += each.allocations;
+  if (region.call_problem() != 0) {
+    fmt::print(stderr, "tarn: system calls were not recorded: {}\n", system_words(region.call_problem()));
+  }
   if (!to.whole()) return;
-  fmt::print(stderr, "tarn: {} allocations at {} sites by {} threads, in {} ({} bytes); tarn report {}\n", blocks,
-             now.sites.size() - 1, now.threads.size(), request.output, to.bytes(), request.output);
+  fmt::print(stderr, "tarn: {} at {} sites by {} threads, in {} ({} bytes); tarn report {}\n",
+             count_words(now, sources), now.sites.size() - 1, now.threads.size(), request.output, to.bytes(),
+             request.output);
 }
 
 // Ends as the program did.
@@ -189,7 +240,8 @@ void say_the_end(const record_request& request, const region_file& region, const
   const std::string library = find_library("libtarn-record.so", request.library);
   const std::string program = find_program(words.front());
   const start how = check_preloadable(words.front(), program);
-  const region_file region(format::source_bit(format::heap_kind), request.full ? 0 : request.interval);
+  const std::uint32_t sources = sources_of(request);
+  const region_file region(sources, request.full ? 0 : request.interval);
   std::unique_ptr<format::writer> file;
   try {
     file = std::make_unique<format::writer>(request.output);
@@ -208,7 +260,7 @@ void say_the_end(const record_request& request, const region_file& region, const
   arranged.in_parent(process);
 
   format::recording now;
-  to.write([&](format::writer& on) { on.program(facts_of(words, process, request.full)); });
+  to.write([&](format::writer& on) { on.program(facts_of(words, process, sources, request.full)); });
   int status = 0;
   rusage usage{};
   // Ever more seldom, so that all totals together are written a few times more than once.
@@ -223,7 +275,7 @@ void say_the_end(const record_request& request, const region_file& region, const
       WIFSIGNALED(status), static_cast<std::uint32_t>(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)),
       static_cast<std::uint64_t>(wall.count()), microseconds(usage.ru_utime), microseconds(usage.ru_stime)};
   to.write([&](format::writer& on) { on.changes(now), on.end(end); });
-  say_the_end(request, region, now, to);
+  say_the_end(request, sources, region, now, to);
   std::fflush(nullptr);
   end_like(status);
 }
@@ -237,13 +289,14 @@ class record_formatter : public CLI::Formatter {
 }  // namespace
 
 void add_record(CLI::App& application, const std::vector<std::string>& after_dashes) {
-  CLI::App* const command =
-      application.add_subcommand("record", "Run a program and record what each call stack does with the heap.");
+  CLI::App* const command = application.add_subcommand(
+      "record", "Run a program and record what each call stack allocates and asks of the system.");
   command->formatter(std::make_shared<record_formatter>());
   command->prefix_command();
   const auto request = std::make_shared<record_request>();
   command->add_option("-o,--output", request->output, "the recording; tarn.rec if not given")->type_name("FILE");
-  command->add_flag("--heap", request->heap, "record allocations, each with its call stack (the only source so far)");
+  command->add_flag("--heap", request->heap, "record allocations; without a source named: everything");
+  command->add_flag("--syscalls", request->syscalls, "record system calls, also those that the C library makes");
   CLI::Option* const full =
       command->add_flag("--full", request->full, "count every block at its call stack, instead of samples");
   command

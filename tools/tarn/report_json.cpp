@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tarn/report.hpp"
+#include "tarn/report_calls.hpp"
 
 namespace tarn::command {
 namespace {
@@ -107,6 +108,7 @@ void print_json(analyse::analysis& of, const analyse::costs& prices, const repor
       {"damage", in.damage},
       {"recorder",
        {{"mode", in.program.mode},
+        {"sources", in.program.sources},
         {"forgotten", heap.forgotten},
         {"overhead", {{"cpu_ns", json_of(whole.recorder_ns)}, {"program_cpu_ns", json_of(whole.cpu_ns)}}}}},
       {"heap",
@@ -122,7 +124,8 @@ void print_json(analyse::analysis& of, const analyse::costs& prices, const repor
           {"drop_in_saves_ns", json_of(whole.drop_in_saves_ns)}}}}},
       {"prices", {{"machine", prices.facts.machine}, {"library", prices.facts.library}, {"date", prices.facts.date}}},
       {"threads", threads},
-      {"sites", sites}};
+      {"sites", sites},
+      {"syscalls", json_of_calls(in, request.top)}};
   // Names in a program's files may be any bytes.
   fmt::print("{}\n", all.dump(1, ' ', false, json::error_handler_t::replace));
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tarn/report.hpp"
+#include "tarn/report_calls.hpp"
 #include "tarn/words.hpp"
 
 namespace tarn::command {
@@ -157,6 +158,7 @@ void print_text(analyse::analysis& of, const report_request& request) {
   }
   const std::size_t others = of.heap().sites.size() - shown;
   if (others != 0) fmt::print("\n{} more sites; --top N, --category NAME, --json\n", grouped(others));
+  print_calls(of.recorded(), request.top);
 }
 
 }  // namespace tarn::command

@@ -1,0 +1,284 @@
+// System calls in all the ways that a program makes them: each mode does the same work in each round, and checks what
+// came of it. Arguments: the mode and the number of rounds.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/select.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#define CHECK(what)                                      \
+  do {                                                   \
+    if (!(what)) {                                       \
+      fprintf(stderr, "line %d: %s\n", __LINE__, #what); \
+      _exit(9);                                          \
+    }                                                    \
+  } while (0)
+
+extern char** environ;
+static int ends[2];
+static char byte;
+static volatile sig_atomic_t came;
+static sigjmp_buf target;
+
+static void handle(int signal, void (*handler)(int), int flags) {
+  struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+  sigfillset(&action.sa_mask);  // SIGSYS with the others
+  CHECK(sigaction(signal, &action, NULL) == 0);
+}
+
+static void put(void) { CHECK(write(ends[1], "x", 1) == 1); }
+static void take(void) { CHECK(read(ends[0], &byte, 1) == 1); }
+
+static void plain(void) {
+  struct stat facts;
+  put();
+  take();
+  getppid();
+  CHECK(stat("/", &facts) == 0 && stat("/nowhere/at/all", &facts) == -1 && errno == ENOENT);
+  CHECK(stat((const char*)8, &facts) == -1 && errno == EFAULT);
+  const int file = open("/dev/null", O_RDWR);
+  CHECK(file >= 0 && close(file) == 0);
+  errno = 77;
+  CHECK(syscall(SYS_getpid) == getpid() && errno == 77);
+}
+
+static void* some_calls(void* unused) {
+  for (int round = 0; round < 20; ++round) getppid();
+  put();
+  return unused;
+}
+static void threads(void) {
+  pthread_t all[4];
+  for (int at = 0; at < 4; ++at) CHECK(pthread_create(&all[at], NULL, some_calls, NULL) == 0);
+  for (int at = 0; at < 4; ++at) CHECK(pthread_join(all[at], NULL) == 0);
+  for (int at = 0; at < 4; ++at) take();
+}
+
+static void count_it(int signal) {
+  (void)signal;
+  ++came;
+  getppid();
+}
+static void raised(void) {
+  came = 0;
+  handle(SIGUSR1, count_it, 0);
+  CHECK(raise(SIGUSR1) == 0 && came == 1);
+}
+
+static void soon(int milliseconds) {
+  const struct itimerval once = {.it_value = {.tv_usec = 1000 * milliseconds}};
+  CHECK(setitimer(ITIMER_REAL, &once, NULL) == 0);
+}
+static void interrupted(void) {
+  came = 0;
+  handle(SIGALRM, count_it, 0);
+  soon(2);
+  CHECK(read(ends[0], &byte, 1) == -1 && errno == EINTR && came == 1);
+}
+
+static void put_it(int signal) {
+  (void)signal;
+  ++came;
+  put();
+}
+static void restarted(void) {
+  came = 0;
+  handle(SIGALRM, put_it, SA_RESTART);
+  soon(2);
+  take();
+  CHECK(came == 1);
+}
+
+static void masks(void) {
+  sigset_t all, old, now;
+  sigfillset(&all);
+  CHECK(sigprocmask(SIG_BLOCK, &all, &old) == 0);
+  getppid();
+  CHECK(sigprocmask(SIG_SETMASK, NULL, &now) == 0 && sigismember(&now, SIGUSR1) && sigismember(&now, SIGRTMAX));
+  const struct timespec none = {0, 0};
+  struct pollfd on = {ends[0], POLLIN, 0};
+  CHECK(ppoll(&on, 1, &none, &all) == 0);
+  fd_set reads;
+  FD_ZERO(&reads);
+  FD_SET(ends[0], &reads);
+  CHECK(pselect(ends[0] + 1, &reads, NULL, NULL, &none, &all) == 0);
+  const int watch = epoll_create1(0);
+  struct epoll_event event;
+  CHECK(epoll_pwait(watch, &event, 1, 0, &all) == 0 && close(watch) == 0);
+  came = 0;
+  handle(SIGUSR2, count_it, 0);
+  CHECK(raise(SIGUSR2) == 0 && came == 0);
+  sigdelset(&all, SIGUSR2);
+  CHECK(sigsuspend(&all) == -1 && errno == EINTR && came == 1);
+  CHECK(syscall(SYS_rt_sigprocmask, SIG_BLOCK, (void*)8, NULL, 8) == -1 && errno == EFAULT);
+  CHECK(sigprocmask(SIG_SETMASK, &old, NULL) == 0);
+}
+
+static char small_stack[8192] __attribute__((aligned(16)));
+static volatile int was_there;
+static void on_stack(int signal) {
+  (void)signal;
+  stack_t now;
+  getppid();
+  CHECK(sigaltstack(NULL, &now) == 0);
+  was_there = (now.ss_flags & SS_ONSTACK) != 0 && now.ss_sp == small_stack && now.ss_size == sizeof small_stack;
+  raise(SIGUSR2);  // a signal on the signal's stack
+}
+static void signal_stack(void) {
+  stack_t mine = {.ss_sp = small_stack, .ss_size = sizeof small_stack}, none = {.ss_flags = SS_DISABLE}, old;
+  CHECK(sigaltstack(&mine, NULL) == 0);
+  handle(SIGUSR2, count_it, 0);
+  handle(SIGUSR1, on_stack, SA_ONSTACK);
+  struct sigaction action = {.sa_handler = on_stack, .sa_flags = SA_ONSTACK};
+  CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+  came = was_there = 0;
+  getppid();
+  CHECK(raise(SIGUSR1) == 0 && was_there && came == 1);
+  CHECK(sigaltstack(&none, &old) == 0 && old.ss_sp == small_stack && old.ss_size == sizeof small_stack);
+}
+
+static void jump(int signal) {
+  (void)signal;
+  getppid();
+  siglongjmp(target, 1);
+}
+static void jumps(void) {
+  handle(SIGALRM, jump, 0);
+  if (sigsetjmp(target, 1) == 0) {
+    soon(2);
+    take();  // nothing comes
+    CHECK(0);
+  }
+  getppid();
+}
+
+static void spawns(void) {
+  char* words[] = {"true", NULL};
+  pid_t child;
+  int status;
+  CHECK(posix_spawn(&child, "/bin/true", NULL, NULL, words, environ) == 0);
+  CHECK(waitpid(child, &status, 0) == child && status == 0);
+  CHECK(system("exit 3") == 3 << 8);
+  char line[8] = "";
+  FILE* const said = popen("echo hi", "r");
+  CHECK(said != NULL && fgets(line, sizeof line, said) != NULL && strcmp(line, "hi\n") == 0 && pclose(said) == 0);
+}
+
+static void forks(void) {
+  int status;
+  const pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    for (int round = 0; round < 10; ++round) getppid();
+    handle(SIGUSR1, count_it, 0);
+    came = 0;
+    CHECK(raise(SIGUSR1) == 0 && came == 1);
+    _exit(4);
+  }
+  CHECK(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 4);
+  const pid_t second = vfork();
+  if (second == 0) _exit(5);
+  CHECK(waitpid(second, &status, 0) == second && WEXITSTATUS(status) == 5);
+}
+
+static void* blocked(void* unused) {
+  take();
+  return unused;
+}
+static void cancels(void) {
+  pthread_t one;
+  void* result;
+  CHECK(pthread_create(&one, NULL, blocked, NULL) == 0);
+  CHECK(pthread_cancel(one) == 0);
+  CHECK(pthread_join(one, &result) == 0 && result == PTHREAD_CANCELED);
+}
+
+static int raw_thread(void* unused) {
+  (void)unused;
+  syscall(SYS_getppid);
+  return 0;
+}
+static void raw_clones(void) {  // shares memory, is a process
+  static char stack[65536] __attribute__((aligned(16)));
+  int status;
+  const pid_t child = clone(raw_thread, stack + sizeof stack, CLONE_VM | SIGCHLD, NULL);
+  CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+}
+
+static void own_sigsys(int signal, siginfo_t* information, void* context) {
+  ++came;
+  CHECK(signal == SIGSYS);
+  if (information->si_code == 1) ((ucontext_t*)context)->uc_mcontext.gregs[REG_RAX] = 4711;  // SYS_SECCOMP
+}
+static void sigsys(void) {
+  struct sigaction action = {.sa_sigaction = own_sigsys, .sa_flags = SA_SIGINFO}, old;
+  CHECK(sigaction(SIGSYS, &action, NULL) == 0);
+  CHECK(sigaction(SIGSYS, NULL, &old) == 0 && old.sa_sigaction == own_sigsys);
+  came = 0;
+  CHECK(kill(getpid(), SIGSYS) == 0 && came == 1);
+  static int filtered;
+  if (!filtered) {
+    struct sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                                   BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getpgrp, 0, 1),
+                                   BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+                                   BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const struct sock_fprog program = {4, filter};
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+    filtered = 1;
+  }
+  CHECK(syscall(SYS_getpgrp) == 4711 && came == 2);
+}
+
+static void own_dispatch(void) {
+  CHECK(prctl(59 /* PR_SET_SYSCALL_USER_DISPATCH */, 1, 0, 0, NULL) == -1 && errno == EINVAL);
+}
+
+static void* exits(void* unused) {
+  (void)unused;
+  exit(6);
+}
+
+int main(int count, char** words) {
+  static const struct {
+    const char* name;
+    void (*run)(void);
+  } modes[] = {{"plain", plain},   {"threads", threads},      {"raised", raised},   {"interrupted", interrupted},
+               {"masks", masks},   {"stack", signal_stack},   {"jumps", jumps},     {"restarted", restarted},
+               {"spawns", spawns}, {"forks", forks},          {"cancels", cancels}, {"clones", raw_clones},
+               {"sigsys", sigsys}, {"dispatch", own_dispatch}};
+  CHECK(count == 3 && pipe(ends) == 0);
+  if (strcmp(words[1], "exec") == 0) {
+    execl("/proc/self/exe", words[0], "plain", words[2], NULL);
+    CHECK(0);
+  }
+  if (strcmp(words[1], "exit") == 0) {
+    pthread_t one;
+    CHECK(pthread_create(&one, NULL, exits, NULL) == 0);
+    pause();
+  }
+  for (size_t at = 0; at < sizeof modes / sizeof *modes; ++at) {
+    if (strcmp(words[1], modes[at].name) != 0) continue;
+    for (int rounds = atoi(words[2]); rounds > 0; --rounds) modes[at].run();
+    return 0;
+  }
+  return 8;
+}

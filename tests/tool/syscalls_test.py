@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""`tarn record --syscalls`: its counts are strace's, and the program does not notice."""
+
+import argparse
+import collections
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+PATHS = argparse.Namespace()
+# How often a thread has to wait for another one is not the program's to say.
+NOT_COMPARED = {"futex", "sched_yield", "restart_syscall"}
+
+
+class Syscalls(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn syscalls "))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def run_program(self, *words, code=0):
+        result = subprocess.run(words, capture_output=True, text=True, timeout=100, check=False, cwd=self.folder)
+        self.assertEqual(result.returncode, code, f"{words}: {result.stdout}{result.stderr}")
+        return result
+
+    def record(self, *words, code=0):
+        self.run_program(PATHS.tarn, "record", "--syscalls", "-o", "rec", "--", *words, code=code)
+        report = self.run_program(PATHS.tarn, "report", "--json", "--top", "1000000", "rec").stdout
+        return json.loads(report)
+
+    def counts(self, *words):
+        """Calls by name, by `tarn record`."""
+        report = self.record(*words)
+        self.assertEqual(report["recorder"]["forgotten"], 0)
+        total = collections.Counter()
+        for site in report["syscalls"]:
+            total[site["name"]] += site["count"]
+        return total
+
+    def strace(self, follow, *words):
+        self.run_program("strace", *(["-f"] if follow else []), "-qq", "-o", "trace", "--", *words)
+        found = collections.Counter()
+        for line in (self.folder / "trace").read_text(encoding="utf-8", errors="replace").splitlines():
+            if match := re.match(r"(?:\d+ +)?(\w+)\(", line):
+                found[match[1]] += 1
+        return found
+
+    def compare(self, mode, rounds, follow=True):
+        """As differences between runs, so that the start-up of each cancels."""
+        def difference(count):
+            more, few = count(str(2 * rounds)), count(str(rounds))
+            return {name: more[name] - few[name] for name in sorted({*more, *few} - NOT_COMPARED)
+                    if more[name] != few[name]}
+        recorded = difference(lambda many: self.counts(PATHS.calls, mode, many))
+        self.assertEqual(recorded, difference(lambda many: self.strace(follow, PATHS.calls, mode, many)))
+        self.assertGreaterEqual(sum(recorded.values()), rounds)
+
+    def test_counts_are_straces(self):
+        if shutil.which("strace") is None:
+            self.skipTest("needs strace")
+        # Not followed: the calls of its child processes are not this process's.
+        for mode, rounds, follow in (("plain", 50, True), ("threads", 10, True), ("raised", 20, True),
+                                     ("interrupted", 10, True), ("restarted", 10, True), ("masks", 10, True),
+                                     ("stack", 10, True), ("jumps", 10, True), ("sigsys", 5, True),
+                                     ("spawns", 3, False), ("forks", 5, False), ("clones", 5, False)):
+            with self.subTest(mode=mode):
+                self.compare(mode, rounds, follow)
+
+    def test_programs_do_not_notice(self):
+        for mode, code in (("cancels", 0), ("exit", 6), ("exec", 0)):
+            with self.subTest(mode=mode):
+                self.run_program(PATHS.calls, mode, "20", code=code)
+                report = self.record(PATHS.calls, mode, "20", code=code)
+                self.assertTrue(report["syscalls"])
+
+    def test_nasty_programs_end_as_they_would(self):
+        programs = ("cancel coroutine_stacks dlopen_in_threads exit_while_allocating fork_from_threads immediate_exit "
+                    "key_destructors longjmp_between main_thread_ends_first quick_exit signal_jump signal_timer "
+                    "signals_untouched small_stacks thread_local_destructors vfork_exec").split()
+        for name in programs:
+            with self.subTest(program=name):
+                program = pathlib.Path(PATHS.programs) / name
+                plain = subprocess.run([program], capture_output=True, timeout=100, check=False)
+                self.run_program(PATHS.tarn, "record", "-o", "rec", "--", program, code=plain.returncode)
+
+    def test_a_program_cannot_take_the_dispatch_over(self):
+        self.record(PATHS.calls, "dispatch", "1")
+
+    def site(self, report, name, function):
+        sites = [each for each in report["syscalls"] if each["name"] == name
+                 and any(at["function"] == function for at in each["stack"])]
+        self.assertEqual(len(sites), 1, f"{name} in {function}: {sites}")
+        return sites[0]
+
+    def test_sites_have_stacks_bytes_and_remedies(self):
+        report = self.record(PATHS.calls, "plain", "2000")
+        self.assertEqual(report["recorder"]["sources"], ["system calls by syscall user dispatch"])
+        put = self.site(report, "write", "put")
+        self.assertEqual((put["count"], put["bytes_asked"], put["bytes"], put["errors"], put["category"]),
+                         (2000, 2000, 2000, 0, "small"))
+        self.assertIn("tarn::io::writer", put["remedy"])
+        self.assertIn("plain", [at["function"] for at in put["stack"]])
+        self.assertIn("main", [at["function"] for at in put["stack"]])
+        self.assertGreater(put["nanoseconds"], 0)
+        opened = self.site(report, "openat", "plain")
+        self.assertEqual((opened["category"], opened["same_arguments"]), ("repeated", 1999))
+        stats = [each for each in report["syscalls"] if each["name"] in ("stat", "newfstatat")
+                 and any(at["function"] == "plain" for at in each["stack"])]
+        self.assertEqual(sorted(each["errors"] for each in stats), [0, 2000, 2000])
+        text = self.run_program(PATHS.tarn, "report", "--top", "2", "rec").stdout
+        self.assertRegex(text, r"\d+ system calls")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    for name in ("tarn", "calls", "programs"):
+        parser.add_argument(f"--{name}", required=True)
+    PATHS, rest = parser.parse_known_args()
+    unittest.main(argv=[__file__, *rest])

@@ -1,0 +1,41 @@
+// What a recording says of system calls: who makes them, and what would end them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analyse/symbols.hpp"
+#include "format/recording.hpp"
+
+namespace tarn::analyse {
+
+enum class call_category {
+  small,     // many that move few bytes each: a buffer
+  repeated,  // many with equal arguments, mostly with equal answers: a cache
+  batch,     // many of one kind after another
+  memory,    // of the heap, which asks for memory and gives it back
+  waits,     // for other threads, time or events
+  needed,    // none of these
+};
+const char* name(call_category of);
+
+// All calls of one number from one site.
+struct call_site {
+  std::uint32_t site = 0, number = 0;
+  std::string name;
+  format::call_counts sums{};  // over all threads
+  std::uint64_t nanoseconds = 0;
+  std::uint32_t threads = 0;
+  call_category is = call_category::needed;
+  std::string remedy;  // one line; empty where there is nothing to gain
+};
+
+struct call_findings {
+  std::uint64_t calls = 0, nanoseconds = 0;
+  std::vector<call_site> sites;  // the most calls first
+};
+
+call_findings find_calls(const format::recording& in);
+
+}  // namespace tarn::analyse

@@ -1,0 +1,84 @@
+// What follows a system call of the program, among its registers: compiled for general ones only.
+#include <cerrno>
+
+#include "format/clock.hpp"
+#include "record/call_facts.hpp"
+#include "record/count_calls.hpp"
+#include "record/region.hpp"
+#include "record/substitute.hpp"
+
+namespace tarn::record {
+namespace {
+
+std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) noexcept {
+  hash = (hash ^ word) * 0x9fb21c651e98df25ULL;
+  return hash ^ hash >> 32;
+}
+
+std::uint64_t hash_of(const call_facts& facts, const long* words, bool readable) noexcept {
+  constexpr std::size_t longest_path = 4096;
+  std::uint64_t hash = 1;
+  for (std::uint8_t at = 0; at < 6; ++at) {
+    if ((facts.question >> at & 1) == 0) continue;
+    if (at != facts.path_at) {
+      hash = mixed(hash, static_cast<std::uint64_t>(words[at]));
+    } else if (readable && words[at] != 0) {
+      const char* const path = reinterpret_cast<const char*>(words[at]);
+      for (std::size_t letter = 0; letter < longest_path && path[letter] != '\0'; ++letter) {
+        hash = mixed(hash, static_cast<unsigned char>(path[letter]));
+      }
+    }
+  }
+  return hash | 1;  // 0: none yet
+}
+
+}  // namespace
+
+void call_ended(format::call_cell& to, std::uint64_t began, long number, const long* words, long result) noexcept {
+  const auto add = [&](std::size_t counter, std::uint64_t amount) {
+    to.value[counter].fetch_add(amount, std::memory_order_relaxed);  // whole, whatever signal comes in between
+  };
+  add(format::call_ticks, format::ticks() - began);
+  const call_facts facts = facts_of_call(number);
+  if (result < 0 && result > -4096) {
+    add(format::errors, 1);
+  } else if (facts.returns_bytes) {
+    add(format::given, static_cast<std::uint64_t>(result));
+    if (facts.size_at == call_facts::none) add(format::asked, static_cast<std::uint64_t>(result));
+  }
+  if (facts.question != 0) {
+    const std::uint64_t hash = hash_of(facts, words, result != -EFAULT);  // the kernel has read the path then
+    if (to.last_arguments.load(std::memory_order_relaxed) == hash) add(format::same_arguments, 1);
+    to.last_arguments.store(hash, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace tarn::record
+
+namespace {
+
+// What tarn_call of exempt.S has pushed and kept.
+struct made_call {
+  long r9, r8, r10, rdx, rsi, rdi;  // pushed: given back as they are here
+  std::uint64_t flags;
+  std::uint64_t began;
+  std::uintptr_t carried;
+  std::uintptr_t back;
+  long number, result;
+};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("hidden"))) void tarn_call_made(made_call* of) noexcept {
+  using namespace tarn::record;
+  long words[6] = {of->rdi, of->rsi, of->rdx, of->r10, of->r8, of->r9};
+  auto* const cell = cell_of(of->carried);
+  if ((of->carried & is_substitution) != 0) {
+    auto& instead = *reinterpret_cast<substitution*>(of->carried & ~is_substitution);
+    restore(instead, of->number, words, of->result);
+    of->rdi = words[0], of->rsi = words[1], of->rdx = words[2];
+    of->r10 = words[3], of->r8 = words[4], of->r9 = words[5];
+  }
+  // A child that fork made comes out here too, and must not count.
+  if (cell != nullptr && is_recorded()) call_ended(*cell, of->began, of->number, words, of->result);
+}

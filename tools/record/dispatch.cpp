@@ -1,0 +1,155 @@
+#include "record/dispatch.hpp"
+
+#include <linux/sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <ucontext.h>
+
+#include <atomic>
+#include <bit>
+
+#include "record/count_calls.hpp"
+#include "record/entry.hpp"
+#include "record/kernel_signals.hpp"
+#include "record/next.hpp"
+#include "record/raw_call.hpp"
+#include "record/region.hpp"
+#include "record/substitute.hpp"
+
+// exempt.S
+extern "C" {
+extern const char tarn_exempt_begin[], tarn_exempt_end[];
+extern const char tarn_call[], tarn_call_instruction[], tarn_signal_return[];
+extern const char tarn_clone_process[], tarn_clone_thread[];
+extern std::uintptr_t tarn_clone_back[];
+}
+
+namespace tarn::record {
+namespace {
+
+constexpr std::size_t slots = 64;  // of each of the two kinds
+
+// Where exempt.S goes on after a clone that was called from before `back`: the same for the same address, so that any
+// number of threads may be in it. 0 when all are taken.
+std::uintptr_t clone_place(std::uintptr_t back, bool of_thread) noexcept {
+  static constinit lock taking;
+  const holding held(taking);
+  const std::size_t first = of_thread ? slots : 0;
+  for (std::size_t at = 0; at < slots; ++at) {
+    if (tarn_clone_back[first + at] == 0) tarn_clone_back[first + at] = back;
+    if (tarn_clone_back[first + at] == back) {
+      return of_thread ? reinterpret_cast<std::uintptr_t>(tarn_clone_thread) + 32 * at
+                       : reinterpret_cast<std::uintptr_t>(tarn_clone_process) + 16 * at;
+    }
+  }
+  return 0;
+}
+
+// Whether the call makes something that shares our memory: where it goes on then.
+bool shares_memory(long number, const long* words, std::uintptr_t back, std::uintptr_t& place) noexcept {
+  std::uint64_t flags = 0;
+  stack_limits stack;
+  if (number == SYS_vfork) {
+    flags = CLONE_VM | CLONE_VFORK;
+  } else if (number == SYS_clone) {
+    flags = static_cast<std::uint64_t>(words[0]);
+    stack.high = static_cast<std::uintptr_t>(words[1]);
+    constexpr std::uintptr_t usual = std::uintptr_t{8} << 20;
+    stack.low = stack.high > usual ? stack.high - usual : 1;
+  } else if (number == SYS_clone3 && is_readable(words[0], sizeof(clone_args))) {
+    const auto& asked = *reinterpret_cast<const clone_args*>(words[0]);
+    flags = asked.flags;
+    stack = {asked.stack, asked.stack + asked.stack_size};
+  }
+  if ((flags & CLONE_VM) == 0) return false;  // a copy of the stack is as good as the stack
+  const bool is_thread = (flags & CLONE_THREAD) != 0 && (flags & CLONE_SETTLS) != 0;
+  if (is_thread) thread::expect(stack);
+  place = clone_place(back, is_thread);
+  return true;
+}
+
+// What tarn_call carries, in memory: at this place above its stack pointer.
+constexpr std::uintptr_t carried_at = 8;
+
+// `frame`: what a signal interrupted, and its handler returns to. If that is a call that the kernel makes again
+// (SA_RESTART), it is one more.
+void end_of_handler(ucontext_t& frame) noexcept {
+  unblock(frame);
+  const greg_t* const at = frame.uc_mcontext.gregs;
+  if (at[REG_RIP] != static_cast<greg_t>(reinterpret_cast<std::uintptr_t>(tarn_call_instruction))) return;
+  const auto carried = *reinterpret_cast<const std::uintptr_t*>(static_cast<std::uintptr_t>(at[REG_RSP]) + carried_at);
+  if (format::call_cell* const cell = cell_of(carried)) {
+    if (is_recorded()) cell->value[format::calls].fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void handle(ucontext_t& context) noexcept {
+  greg_t* const at = context.uc_mcontext.gregs;
+  const long number = at[REG_RAX];
+  long words[6] = {at[REG_RDI], at[REG_RSI], at[REG_RDX], at[REG_R10], at[REG_R8], at[REG_R9]};
+  const auto back = static_cast<std::uintptr_t>(at[REG_RIP]);
+  const auto stack = static_cast<std::uintptr_t>(at[REG_RSP]);
+  format::call_cell* const cell = call_begins({back, stack, static_cast<std::uintptr_t>(at[REG_RBP])}, number, words);
+  const auto go_to = [&](std::uintptr_t place) { at[REG_RIP] = static_cast<greg_t>(place); };
+  if (number == SYS_rt_sigreturn) {
+    end_of_handler(*reinterpret_cast<ucontext_t*>(stack));
+    return go_to(reinterpret_cast<std::uintptr_t>(tarn_signal_return));
+  }
+  std::uintptr_t place = 0;
+  if (shares_memory(number, words, back, place)) {
+    if (place == 0) {
+      at[REG_RAX] = -EAGAIN;
+    } else {
+      go_to(place);
+    }
+    return;
+  }
+  long result = 0;
+  if (answer(number, words, result)) {
+    at[REG_RAX] = result;
+    return;
+  }
+  if (number == SYS_exit) {
+    if (thread* const self = thread::own_in_signal(stack)) self->leave();
+  }
+  at[REG_RCX] = at[REG_RIP];
+  at[REG_R11] = std::bit_cast<greg_t>(cell);
+  if (substitution* const instead = substitute(number, words)) {
+    instead->cell = cell;
+    at[REG_R11] = static_cast<greg_t>(reinterpret_cast<std::uintptr_t>(instead) | is_substitution);
+    constexpr int registers[6] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9};
+    at[registers[instead->argument]] = words[instead->argument];
+  }
+  go_to(reinterpret_cast<std::uintptr_t>(tarn_call));
+}
+
+void on_signal(int signal, siginfo_t* information, void* context) noexcept {
+  constexpr int dispatched = 2;  // SYS_USER_DISPATCH, which the C library does not name
+  if (information->si_code != dispatched) return pass_on(signal, information, context);
+  handle(*static_cast<ucontext_t*>(context));
+}
+
+[[gnu::constructor]] void begin() noexcept {
+  // Threads that have their counts call the next allocator without asking whether it is known.
+  if (records(format::call_kind) && next() != nullptr) start_dispatch();
+}
+
+}  // namespace
+
+void start_dispatch() noexcept {
+  { const entry here; }  // this thread's record, while the C library can still be asked for its stack
+  // All other signals wait for the handler. It runs on the program's signal stack where there is one, as some programs
+  // have no room for a signal on others.
+  const kernel_action action{reinterpret_cast<void*>(on_signal), SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTORER,
+                             const_cast<char*>(tarn_signal_return), ~signal_bit(SIGSYS)};
+  const std::uint64_t only = signal_bit(SIGSYS);
+  long problem = raw_call(SYS_rt_sigaction, SIGSYS, &action, nullptr, sizeof only);
+  if (problem == 0) problem = raw_call(SYS_rt_sigprocmask, SIG_UNBLOCK, &only, nullptr, sizeof only);
+  if (problem == 0) {
+    problem = raw_call(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, tarn_exempt_begin,
+                       tarn_exempt_end - tarn_exempt_begin, nullptr);
+  }
+  if (problem < 0) header().call_problem.store(static_cast<std::uint32_t>(-problem), std::memory_order_relaxed);
+}
+
+}  // namespace tarn::record

@@ -1,0 +1,37 @@
+// Signals as the kernel has them, without the C library's own forms.
+#pragma once
+
+#include <signal.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+
+#include "record/raw_call.hpp"
+
+#ifndef SA_RESTORER
+#define SA_RESTORER 0x04000000
+#endif
+
+namespace tarn::record {
+
+struct kernel_action {
+  void* handler;
+  unsigned long flags;
+  void* restorer;
+  std::uint64_t mask;
+};
+
+constexpr std::uint64_t signal_bit(int signal) noexcept { return std::uint64_t{1} << (signal - 1); }
+
+// Whether that much memory of the program's can be read: the kernel tries. Only where all signals are blocked, as the
+// words are blocked signals to it.
+inline bool is_readable(long address, std::size_t bytes) noexcept {
+  if (address == 0) return false;
+  for (std::size_t at = 0; at < bytes; at += 8) {
+    if (raw_call(SYS_rt_sigprocmask, SIG_BLOCK, address + static_cast<long>(at), nullptr, 8) == -EFAULT) return false;
+  }
+  return true;
+}
+
+}  // namespace tarn::record

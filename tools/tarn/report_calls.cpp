@@ -1,0 +1,70 @@
+#include "tarn/report_calls.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "analyse/stacks.hpp"
+#include "analyse/syscalls.hpp"
+#include "tarn/stack_words.hpp"
+
+namespace tarn::command {
+namespace {
+
+using analyse::call_site;
+using format::call_counter;
+using nlohmann::json;
+
+void print_site(const format::recording& in, const call_site& of, std::size_t rank, analyse::symbols& by) {
+  const std::uint64_t calls = of.sums[call_counter::calls];
+  fmt::print("\n{}. {}: {} {} calls, {} failed, by {} thread{}; {:.3f} s in the kernel, {:.1f} µs each\n", rank,
+             analyse::name(of.is), calls, of.name, of.sums[call_counter::errors], of.threads,
+             of.threads == 1 ? "" : "s", static_cast<double>(of.nanoseconds) / 1e9,
+             static_cast<double>(of.nanoseconds) / 1e3 / static_cast<double>(calls));
+  if (of.sums[call_counter::asked] != 0) {
+    fmt::print("   {} bytes asked for, {} given: {} a call\n", of.sums[call_counter::asked],
+               of.sums[call_counter::given], of.sums[call_counter::asked] / calls);
+  }
+  if (of.sums[call_counter::same_arguments] != 0) {
+    fmt::print("   {} with the arguments of the one before\n", of.sums[call_counter::same_arguments]);
+  }
+  print_stack(analyse::stack_at(in, of.site, by));
+  fmt::print("   → {}\n", of.remedy.empty() ? "nothing to gain" : of.remedy);
+}
+
+}  // namespace
+
+void print_calls(const format::recording& in, std::size_t top) {
+  const analyse::call_findings found = analyse::find_calls(in);
+  if (found.calls == 0) return;
+  analyse::symbols by(in);
+  fmt::print("\n{} system calls, {:.3f} s in the kernel and waiting there; at {} sites\n", found.calls,
+             static_cast<double>(found.nanoseconds) / 1e9, found.sites.size());
+  for (std::size_t at = 0; at < std::min(top, found.sites.size()); ++at) print_site(in, found.sites[at], at + 1, by);
+}
+
+json json_of_calls(const format::recording& in, std::size_t top) {
+  analyse::symbols by(in);
+  const analyse::call_findings found = analyse::find_calls(in);
+  json all = json::array();
+  for (std::size_t at = 0; at < std::min(top, found.sites.size()); ++at) {
+    const call_site& of = found.sites[at];
+    all.push_back({{"name", of.name},
+                   {"category", analyse::name(of.is)},
+                   {"count", of.sums[call_counter::calls]},
+                   {"errors", of.sums[call_counter::errors]},
+                   {"bytes", of.sums[call_counter::given]},
+                   {"bytes_asked", of.sums[call_counter::asked]},
+                   {"same_arguments", of.sums[call_counter::same_arguments]},
+                   {"in_a_row", of.sums[call_counter::in_a_row]},
+                   {"nanoseconds", of.nanoseconds},
+                   {"threads", of.threads},
+                   {"stack", json_of_stack(analyse::stack_at(in, of.site, by))},
+                   {"remedy", of.remedy}});
+  }
+  return all;
+}
+
+}  // namespace tarn::command

@@ -1,0 +1,16 @@
+// A call stack in a report.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "analyse/symbols.hpp"
+
+namespace tarn::command {
+
+// Its innermost lines, as text on standard output.
+void print_stack(const std::vector<analyse::place>& stack);
+
+nlohmann::json json_of_stack(const std::vector<analyse::place>& stack);
+
+}  // namespace tarn::command
