@@ -40,6 +40,9 @@ int serve(const command& given) {
   server.on_initialise([&] {  // one thread: what is read-only, and all that may fail
     all.settings.build(first.server);
     all.metrics = std::make_unique<appserver::worker_metrics[]>(first.server.workers);
+    if (!first.server.access_log.empty()) {
+      all.access_log.emplace(first.server.access_log, tarn::io::journal_options{.bytes = first.server.access_log_size});
+    }
     sockets.open(*all.settings);
     std::printf("appserver: http://%s:%u/, %u workers\n", all.settings->address.c_str(), sockets.port(),
                 all.settings->workers);

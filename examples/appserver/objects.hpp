@@ -2,8 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 
+#include <tarn/io.hpp>
 #include <tarn/tarn.hpp>
 
 #include "metrics.hpp"
@@ -18,7 +20,8 @@ struct objects {
   tarn::read_only<server_settings> settings;
   tarn::reloadable<site_settings> site;
   session_manager sessions;
-  std::unique_ptr<worker_metrics[]> metrics;  ///< one for each worker, who alone writes it
+  std::optional<tarn::io::journal> access_log;  ///< any thread appends, without a lock
+  std::unique_ptr<worker_metrics[]> metrics;    ///< one for each worker, who alone writes it
 
   std::span<const worker_metrics> all_metrics() const { return {metrics.get(), settings->workers}; }
 };

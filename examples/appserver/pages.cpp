@@ -69,7 +69,7 @@ void page(reply& into, const site_settings& site, std::string_view query) {
       std::pmr::string name("customer number ", into.body.get_allocator());
       append_number(name, row);
       std::pmr::string line("<tr><td>", into.body.get_allocator());
-      line.append(name).append("</td><td>balance</td><td>");
+      line.append(name).append("</td><td>balance, in cents</td><td>");
       append_number(line, row * row % 100'000);
       line.append("</td></tr>\n");
       into.body += line;
@@ -127,9 +127,13 @@ void route(const request& asked, objects& all, worker_metrics& counted, reply& i
   const auto site = all.site.snapshot();  // one version for the whole request
   into.version = site.version();
 
-  const std::size_t question = asked.target.find('?');
-  const std::string_view path = asked.target.substr(0, question);
-  const std::string_view query = question == asked.target.npos ? "" : asked.target.substr(question + 1);
+  std::string_view path = asked.target;
+  if (path.substr(0, 7) == "http://") {  // as a proxy writes it
+    path.remove_prefix(std::min(path.find('/', 7), path.size()));
+  }
+  const std::size_t question = std::min(path.find('?'), path.size());
+  const std::string_view query = path.substr(std::min(question + 1, path.size()));
+  path = path.substr(0, question);
   const bool posted = path == "/login";
   const bool known = posted || path == "/small" || path == "/page" || path == "/counter" || path == "/metrics" ||
                      path == "/healthz" || path == "/version";

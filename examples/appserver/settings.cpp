@@ -113,6 +113,8 @@ configuration load(const std::string& file) {
   server.number("body_bytes", made.server.body, 0, much);
   server.number("heap_bytes", made.server.heap, 0, much);
   server.number("arena_bytes", made.server.arena, 1'024, much);
+  server.text("access_log", made.server.access_log);
+  server.number("access_log_bytes", made.server.access_log_size, 1 << 20, std::int64_t{1} << 36);
   server.end();
 
   section site(file, all, "site");

@@ -22,6 +22,8 @@ struct server_settings {
   std::size_t body = 65'536;                  ///< a larger one is answered with 413
   std::size_t heap = 1 << 20;                 ///< of each worker, there before the first request
   std::size_t arena = 1 << 16;                ///< the first chunk of a request's arena
+  std::string access_log;                     ///< a journal; empty: none
+  std::size_t access_log_size = 64 << 20;     ///< of a new one
 
   bool operator==(const server_settings&) const = default;
 };

@@ -1,7 +1,10 @@
-// One worker: an io_context, an acceptor, and a coroutine for each connection. All of it is of one thread.
+// One worker: an io_context, an acceptor, and a coroutine for each connection. All of it is of one thread, so that
+// nothing in it is locked.
+#include <arpa/inet.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <ctime>
@@ -13,23 +16,18 @@
 #include <tuple>
 #include <utility>
 
-#include <boost/asio/awaitable.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
+#include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/read.hpp>
 #include <boost/beast/http/serializer.hpp>
-#include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
 
+#include <tarn/io/format.hpp>
+
+#include "coroutine.hpp"
+#include "incoming.hpp"
 #include "pages.hpp"
 #include "server.hpp"
 
@@ -43,42 +41,41 @@ using boost::system::error_code;
 using net::ip::tcp;
 using clock = std::chrono::steady_clock;
 
-// Beast's types with memory that is given to them.
-using allocator = std::pmr::polymorphic_allocator<char>;
-using text_body = http::basic_string_body<char, std::char_traits<char>, allocator>;
-using request_parser = http::request_parser<text_body, allocator>;
-using response = http::response<text_body, http::basic_fields<allocator>>;
-using read_buffer = boost::beast::basic_flat_buffer<allocator>;
+// Asio's types for an io_context and no other executor: no call through a pointer.
+using executor = net::io_context::executor_type;
+using tcp_socket = net::basic_stream_socket<tcp, executor>;
+using tcp_acceptor = net::basic_socket_acceptor<tcp, executor>;
+using timer = net::basic_waitable_timer<clock, net::wait_traits<clock>, executor>;
+using descriptor = net::posix::basic_stream_descriptor<executor>;
 
-constexpr std::size_t read_ahead = 4'096;  ///< of the requests that follow in the same packets
+using response = http::response<text_body, http::basic_fields<allocator>>;
+
+constexpr std::size_t first_bytes = 1'024;  ///< of a request: most come whole
+constexpr std::size_t read_ahead = 4'096;   ///< of the requests that follow in the same packets
+constexpr std::size_t most_logged = 1'024;  ///< of a target
+constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr std::chrono::milliseconds tick{100};
 constexpr std::chrono::milliseconds last_words{1'000};  ///< how long a client may take to hear an error out
 
 enum class phase : unsigned char { idle, reading, writing, ending };
 
 struct connection {
-  connection(tarn::worker& by, tcp::socket with, std::size_t most, std::pmr::memory_resource& memory)
+  connection(tarn::worker& by, tcp_socket with, const tcp::endpoint& peer, std::size_t most,
+             std::pmr::memory_resource& memory)
       : socket(std::move(with)),
         watched(by, socket.native_handle(), tarn::wake::at_deadline),
-        unread(most, allocator(&memory)) {}
+        unread(most, allocator(&memory)) {
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(peer.data())->sin_addr, address, sizeof address);
+  }
 
-  tcp::socket socket;
+  tcp_socket socket;
   tarn::watched_socket watched;
+  char address[INET_ADDRSTRLEN] = "-";  ///< of the client
   read_buffer unread;
   phase now = phase::idle;
   bool late = false;
   clock::time_point until = clock::time_point::max();  ///< then what it waits for is cancelled
 };
-
-unsigned status_of(const error_code& error) {
-  if (error == http::error::header_limit || error == http::error::buffer_overflow) {
-    return 431;
-  }
-  if (error == http::error::body_limit) {
-    return 413;
-  }
-  return error == http::error::bad_version ? 505 : 400;
-}
 
 class worker {
  public:
@@ -93,51 +90,67 @@ class worker {
         most_((settings_.connections + settings_.workers - 1) / settings_.workers),
         acceptor_(io_, tcp::v4(), listening),
         stop_(io_, dup(me.stop_descriptor())),
-        timer_(io_) {}
+        timer_(io_),
+        connections_(&memory_) {}
 
   void run() {
     look_around();
-    net::co_spawn(io_, accept(), net::detached);
-    net::co_spawn(io_, watch_time(), net::detached);
-    net::co_spawn(io_, wait_for_stop(), net::detached);
+    accept();
+    watch_time();
+    wait_for_stop();
     io_.run();
   }
 
+  std::pmr::memory_resource& memory() noexcept { return memory_; }  ///< of coroutines and what they wait for
+
  private:
-  net::awaitable<void> accept() {
+  template <class Start>
+  appserver::wait<Start> wait(Start start, std::size_t* bytes = nullptr) {
+    return {memory_, std::move(start), bytes};
+  }
+
+  background accept() {
     while (acceptor_.is_open()) {
-      error_code error;
-      tcp::socket socket = co_await acceptor_.async_accept(net::redirect_error(net::use_awaitable, error));
+      tcp_socket socket(io_);
+      tcp::endpoint peer;
+      const error_code error = co_await wait([&](auto then) { acceptor_.async_accept(socket, peer, std::move(then)); });
       if (!error) {
-        admit(std::move(socket));
+        admit(std::move(socket), peer);
       } else if (acceptor_.is_open()) {  // no descriptors left, say: what is open goes on meanwhile
-        net::steady_timer later(io_, tick);
-        co_await later.async_wait(net::redirect_error(net::use_awaitable, error));
+        timer later(io_, tick);
+        co_await wait([&](auto then) { later.async_wait(std::move(then)); });
       }
     }
   }
 
-  void admit(tcp::socket socket) {
+  void admit(tcp_socket socket, const tcp::endpoint& peer) {
     error_code ignored;
     socket.set_option(tcp::no_delay(true), ignored);
+    socket.non_blocking(true, ignored);
     if (connections_.size() >= most_) {
       static constexpr std::string_view full =
           "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n";
       char unread[read_ahead];
-      socket.non_blocking(true, ignored);
       socket.write_some(net::buffer(full), ignored);
-      socket.shutdown(tcp::socket::shutdown_send, ignored);
+      socket.shutdown(tcp_socket::shutdown_send, ignored);
       while (socket.read_some(net::buffer(unread), ignored) != 0) {  // else the end would take the reply with it
       }
       counted_.replied(503, {});
       return;
     }
-    connections_.emplace_back(me_, std::move(socket), settings_.header + read_ahead, memory_);
+    const std::size_t before = connections_.size();
+    try {
+      connections_.emplace_back(me_, std::move(socket), peer, settings_.header + read_ahead, memory_);
+      serve(std::prev(connections_.end()));
+    } catch (const std::bad_alloc&) {  // this client is gone, the others notice nothing
+      if (connections_.size() != before) {
+        connections_.pop_back();
+      }
+    }
     counted_.connections.set(connections_.size());
-    net::co_spawn(io_, serve(std::prev(connections_.end())), net::detached);
   }
 
-  net::awaitable<void> serve(std::list<connection>::iterator at) {
+  background serve(std::pmr::list<connection>::iterator at) {
     connection& with = *at;
     bool answered = false;  // and no other request may follow
     try {
@@ -149,10 +162,10 @@ class worker {
         }
         answered = !co_await exchange(with);
       }
+      if (answered) {
+        co_await end(with);
+      }
     } catch (const std::exception&) {  // no memory, say: this client is done, the others notice nothing
-    }
-    if (answered) {
-      co_await end(with);
     }
     connections_.erase(at);
     counted_.connections.set(connections_.size());
@@ -161,70 +174,85 @@ class worker {
     }
   }
 
-  /// Whether a request begins. Until then the connection holds no memory for one.
-  net::awaitable<bool> begins(connection& with) {
+  /// Whether a request begins. Until then the connection holds no memory for one but what its first bytes go into:
+  /// to be told first, and to read then, would take one more call of the system.
+  step begins(connection& with) {
     if (with.unread.size() != 0) {  // pipelined
       co_return true;
     }
-    with.unread.shrink_to_fit();
-    error_code error;
     if (!me_.stopping()) {
       enter(with, phase::idle, settings_.idle);
-      co_await with.socket.async_wait(tcp::socket::wait_read, net::redirect_error(net::use_awaitable, error));
+      with.unread.shrink_to_fit();
+      const auto room = with.unread.prepare(first_bytes);
+      std::size_t come = 0;
+      co_await wait([&](auto then) { with.socket.async_read_some(room, std::move(then)); }, &come);
+      with.unread.commit(come);
     }
     error_code unknown;
-    co_return (!error || me_.stopping()) && !with.late && (!me_.stopping() || with.socket.available(unknown) != 0);
+    co_return with.unread.size() != 0 || (me_.stopping() && !with.late && with.socket.available(unknown) != 0);
   }
 
   /// One request and its reply, in memory that is free again after it. Whether another one may follow.
-  net::awaitable<bool> exchange(connection& with) {
+  step exchange(connection& with) {
     const auto memory = memories_.take();  // an arena
     const allocator in(&*memory);
     const clock::time_point began = clock::now();
     enter(with, phase::reading, settings_.request);
-    with.unread.reserve(read_ahead / 2);
-
-    request_parser parser(std::piecewise_construct, std::make_tuple(in), std::make_tuple(in));
-    parser.header_limit(static_cast<std::uint32_t>(settings_.header));
-    parser.body_limit(settings_.body);
-    error_code error;
-    co_await http::async_read_header(with.socket, with.unread, parser, net::redirect_error(net::use_awaitable, error));
-    if (!error && !parser.is_done() && parser.get()[http::field::expect] == "100-continue") {
-      static constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
-      co_await net::async_write(with.socket, net::buffer(go_on), net::redirect_error(net::use_awaitable, error));
+    incoming came(in, settings_);
+    bool there = true;
+    if (!came.take(with.unread, incoming::part::header)) {
+      there = co_await receive(with, came, incoming::part::header);
     }
-    if (!error && !parser.is_done()) {
-      co_await http::async_read(with.socket, with.unread, parser, net::redirect_error(net::use_awaitable, error));
+    if (there && !came.refused() && !came.is_done()) {
+      if (came.get()[http::field::expect] == "100-continue") {
+        co_await wait([&](auto then) { net::async_write(with.socket, net::buffer(go_on), std::move(then)); });
+      }
+      there = co_await receive(with, came, incoming::part::all);
     }
 
     tarn::transient<reply> made(*memory);
-    const auto& asked = parser.get();
+    const incoming::message& asked = came.get();
     bool whole = false;  // and understood: where it ends is known
     if (with.late) {
       refuse(408, "the request took too long to come in", *made);
-    } else if (error && error.category() != make_error_code(http::error::bad_method).category()) {
+    } else if (!there) {
       co_return false;  // the client is gone
-    } else if (error == http::error::end_of_stream) {
-      co_return false;
-    } else if (error) {
-      refuse(status_of(error), error.message(), *made);
-    } else if (asked.version() == 11 && asked.count(http::field::host) != 1) {
-      refuse(400, "one Host field is needed", *made);
+    } else if (came.refused()) {
+      refuse(came.why().status, came.why().why, *made);
     } else {
       whole = true;
       answer({asked.method_string(), asked.target(), asked[http::field::cookie], asked.body()}, all_, counted_, *made);
     }
     const bool keep = whole && asked.keep_alive() && (!me_.stopping() || with.unread.size() != 0);
     const unsigned status = made->status;
+    const std::size_t size = made->body.size();
     const bool sent = co_await send(with, *made, asked, keep, in);
     if (sent) {
-      counted_.replied(status, clock::now() - began);
+      const clock::duration took = clock::now() - began;
+      counted_.replied(status, took);
+      log(with, asked, status, size, took);
     }
     co_return (sent && keep);
   }
 
-  net::awaitable<bool> send(connection& with, reply& made, const request_parser::value_type& asked, bool keep,
-                            allocator in) {
+  /// The rest of a request. False: nothing of it will come.
+  step receive(connection& with, incoming& into, incoming::part wanted) {
+    while (!into.take(with.unread, wanted)) {
+      const auto room = with.unread.prepare(read_ahead);
+      std::size_t come = 0;
+      const error_code error =
+          co_await wait([&](auto then) { with.socket.async_read_some(room, std::move(then)); }, &come);
+      with.unread.commit(come);
+      if (error == net::error::eof) {
+        into.end();
+      } else if (error) {
+        co_return false;
+      }
+    }
+    co_return true;
+  }
+
+  step send(connection& with, reply& made, const incoming::message& asked, bool keep, allocator in) {
     response message(std::piecewise_construct, std::make_tuple(std::move(made.body)), std::make_tuple(in));
     message.version(asked.version() == 10 ? 10 : 11);
     message.result(made.status);
@@ -252,38 +280,60 @@ class worker {
     http::serializer<false, text_body, http::basic_fields<allocator>> parts(message);
     enter(with, phase::writing, settings_.request);
     with.late = false;
-    error_code error;
-    co_await http::async_write(with.socket, parts, net::redirect_error(net::use_awaitable, error));
+    error_code error;  // most replies go out at once
+    http::write(with.socket, parts, error);
+    if (error == net::error::would_block) {
+      error = co_await wait([&](auto then) { http::async_write(with.socket, parts, std::move(then)); });
+    }
     co_return !error;
   }
 
+  /// A line as other servers write it, and the microseconds.
+  void log(const connection& with, const incoming::message& asked, unsigned status, std::size_t size,
+           clock::duration took) {
+    if (all_.access_log) {
+      const auto printable = [](std::string_view text, char* to) {  // nobody writes two lines, or ends a quoted part
+        const std::size_t most = std::min(text.size(), most_logged);
+        std::transform(text.begin(), text.begin() + most, to,
+                       [](char c) { return c > ' ' && c <= '~' && c != '"' ? c : '?'; });
+        return std::string_view(to, most);
+      };
+      char method[most_logged];
+      char target[most_logged];
+      tarn::io::print_line(*all_.access_log, "{} - - [{}] \"{} {} HTTP/{}.{}\" {} {} {}", with.address, log_date_,
+                           printable(asked.method_string(), method), printable(asked.target(), target),
+                           asked.version() / 10, asked.version() % 10, status, size,
+                           std::chrono::duration_cast<std::chrono::microseconds>(took).count());
+    }
+  }
+
   /// Says that nothing more comes, and hears what the client still sends: closing on that would take back the reply.
-  net::awaitable<void> end(connection& with) {
+  step end(connection& with) {
     error_code error;
-    with.socket.shutdown(tcp::socket::shutdown_send, error);
+    with.socket.shutdown(tcp_socket::shutdown_send, error);
     enter(with, phase::ending, last_words);
     with.late = false;
     char unread[read_ahead];
     while (!error && !with.late) {
-      co_await with.socket.async_read_some(net::buffer(unread), net::redirect_error(net::use_awaitable, error));
+      error = co_await wait([&](auto then) { with.socket.async_read_some(net::buffer(unread), std::move(then)); });
     }
+    co_return false;
   }
 
-  static void enter(connection& with, phase now, std::chrono::milliseconds most) {
+  void enter(connection& with, phase now, std::chrono::milliseconds most) const {
     with.now = now;
-    with.until = clock::now() + most;
+    with.until = now_ + tick + most;
   }
 
   /// One timer for all connections: what takes too long is cancelled.
-  net::awaitable<void> watch_time() {
+  background watch_time() {
     while (!me_.stopping() || !connections_.empty()) {
       timer_.expires_after(tick);
-      error_code ignored;
-      co_await timer_.async_wait(net::redirect_error(net::use_awaitable, ignored));
+      co_await wait([&](auto then) { timer_.async_wait(std::move(then)); });
       look_around();
-      const clock::time_point now = clock::now();
       for (connection& each : connections_) {
-        if (each.until <= now) {
+        if (each.until <= now_) {
+          error_code ignored;
           each.late = true;
           each.socket.cancel(ignored);
         }
@@ -293,10 +343,12 @@ class worker {
 
   /// What need not be newer than a tick.
   void look_around() {
+    now_ = clock::now();
     char text[40];
     const std::time_t now = std::time(nullptr);
     std::tm parts = {};
     date_.assign(text, std::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&now, &parts)));
+    log_date_.assign(text, std::strftime(text, sizeof text, "%d/%b/%Y:%H:%M:%S +0000", &parts));
     if (kind_ == allocator_kind::tarn) {
       const tarn::heap_statistics heap = tarn::current().statistics();
       counted_.footprint.set(heap.footprint_bytes);
@@ -305,15 +357,15 @@ class worker {
   }
 
   /// At the stop: nobody else comes in, and who is idle goes. Requests in flight are answered.
-  net::awaitable<void> wait_for_stop() {
-    error_code error;
-    co_await stop_.async_wait(net::posix::stream_descriptor::wait_read, net::redirect_error(net::use_awaitable, error));
+  background wait_for_stop() {
+    error_code error = co_await wait([&](auto then) { stop_.async_wait(descriptor::wait_read, std::move(then)); });
     acceptor_.non_blocking(true, error);
     while (!error) {  // those whom the kernel has let in already
-      tcp::socket socket(io_);
-      acceptor_.accept(socket, error);
+      tcp_socket socket(io_);
+      tcp::endpoint peer;
+      acceptor_.accept(socket, peer, error);
       if (!error) {
-        admit(std::move(socket));
+        admit(std::move(socket), peer);
       }
     }
     acceptor_.close(error);
@@ -335,12 +387,14 @@ class worker {
   std::pmr::memory_resource& memory_;
   request_memories memories_;
   std::size_t most_;
+  clock::time_point now_;
   std::string date_;
-  net::io_context io_{1};
-  tcp::acceptor acceptor_;
-  net::posix::stream_descriptor stop_;
-  net::steady_timer timer_;
-  std::list<connection> connections_;
+  std::string log_date_;
+  net::io_context io_{BOOST_ASIO_CONCURRENCY_HINT_UNSAFE};  // one thread: without locks
+  tcp_acceptor acceptor_;
+  descriptor stop_;
+  timer timer_;
+  std::pmr::list<connection> connections_;
 };
 
 }  // namespace

@@ -1,0 +1,54 @@
+// A request while it comes in: Beast's parser, and what it leaves to whoever uses it. No word of sockets.
+#pragma once
+
+#include <cstddef>
+#include <memory_resource>
+#include <string>
+
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+
+#include "settings.hpp"
+
+namespace appserver {
+
+// Beast's types with memory that is given to them.
+using allocator = std::pmr::polymorphic_allocator<char>;
+using text_body = boost::beast::http::basic_string_body<char, std::char_traits<char>, allocator>;
+using read_buffer = boost::beast::basic_flat_buffer<allocator>;
+
+class incoming {
+ public:
+  using message = boost::beast::http::request<text_body, boost::beast::http::basic_fields<allocator>>;
+  enum class part { header, all };
+  struct refusal {
+    unsigned status = 0;  ///< 0: none
+    std::string why;      ///< without memory of its own where there is none
+  };
+
+  /// The limits last as long as this.
+  incoming(allocator memory, const server_settings& limits);
+
+  /// Takes what it can. False: more must come, and it has room in `from`. A refusal needs no more.
+  bool take(read_buffer& from, part wanted);
+  /// There is no more.
+  void end();
+
+  bool refused() const noexcept { return refused_.status != 0; }
+  const refusal& why() const noexcept { return refused_; }
+  bool is_done() const { return parser_.is_done(); }
+  const message& get() const { return parser_.get(); }
+
+ private:
+  void check_header();
+  void refuse(const boost::system::error_code& error);
+
+  boost::beast::http::request_parser<text_body, allocator> parser_;
+  const server_settings& limits_;
+  std::size_t taken_ = 0;
+  std::size_t header_ = 0;  ///< bytes of it
+  refusal refused_;
+};
+
+}  // namespace appserver
