@@ -136,6 +136,27 @@ class Record(unittest.TestCase):
                 self.assertEqual(report["end"], report["end"] | {"by_signal": code < 0, "status": abs(code)})
                 self.check_sites(report)  # of a fork: the child's temporaries are not counted
 
+    def test_children_have_files_of_their_own(self):
+        # A shell that execs the one and forks the other, which forks once more.
+        said = self.run_tarn("record", "--heap", "--full", "--follow", "-o", "rec", "--", "sh", "-c",
+                             f"'{PATHS.sites}' 100 0; '{PATHS.sites}' {ROUNDS} fork; exit 4", code=4).stderr
+        self.assertRegex(said, r"(?m)^tarn: and 3 processes that it started, each in its file, such as rec\.\d+$")
+        children = {}
+        for path in self.folder.glob("rec.*"):
+            report = json.loads(self.run_tarn("report", "--json", "--top", "100000", path.name).stdout)
+            self.assertEqual(f"rec.{report['program']['process']}", path.name)
+            self.assertNotEqual(report["program"]["parent"], 0)
+            self.assertIsNone(report["end"])  # a child of its parent, not of tarn
+            children[path.name] = report
+        self.assertEqual(len(children), 3)
+        whole = [each for each in children.values()
+                 if each["program"]["words"][1:] == [str(ROUNDS), "fork"] and each["heap"]["allocations"] > 5 * ROUNDS]
+        self.assertEqual(len(whole), 1)
+        self.check_sites(whole[0])
+        forked = [each for each in children.values() if each["heap"]["allocations"] == ROUNDS]
+        self.assertEqual([each["program"]["words"] for each in forked], [whole[0]["program"]["words"]])
+        self.assertEqual(self.site(forked[0], "make_temporaries")["freed_by_same_thread"], ROUNDS)
+
     def test_an_exec_goes_on_as_the_next_image(self):
         self.record(PATHS.sites, str(ROUNDS), "exec")
         report = self.report()

@@ -31,6 +31,7 @@ void read_program(decoder& from, recording& to) {
   facts.mode = from.text();
   for (std::uint64_t left = from.number(most_words); left > 0; --left) facts.sources.emplace_back(from.text());
   for (std::uint64_t left = from.number(most_words); left > 0; --left) facts.words.emplace_back(from.text());
+  facts.parent = from.number();
   to.program = std::move(facts);
 }
 

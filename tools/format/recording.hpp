@@ -43,6 +43,7 @@ struct program_facts {
   std::string mode;                  // "full", or "sampled": then the counts of heap cells are unbiased estimates
   std::vector<std::string> sources;  // "heap", "locks", "system calls by syscall user dispatch"
   std::vector<std::string> words;
+  std::uint64_t parent = 0;  // the process that was started, of which this one comes; 0 for itself
 };
 struct module_facts {
   std::uint32_t image = 0;

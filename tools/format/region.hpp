@@ -24,6 +24,7 @@ constexpr std::uint32_t region_version = 1;
 constexpr std::uint64_t region_mark = 0x6e6f69676572;           // "region"
 constexpr std::uint64_t region_bytes = std::uint64_t{8} << 30;  // of addresses: pages are used as they are touched
 
+constexpr std::uint32_t most_spares = 256;
 constexpr std::uint32_t most_threads = 16383;  // the last one stands for all further ones
 constexpr std::uint32_t most_modules = 4096;
 constexpr std::uint32_t most_sites = 1U << 20;  // site 0 stands for all further ones
@@ -82,10 +83,19 @@ struct thread_record {
   std::atomic<std::uint64_t> forgotten;  // events for which the region had no room
 };
 
+// A region for a child, which is there before the child is: `process` is 0 until one takes it.
+struct spare_region {
+  std::atomic<std::uint32_t> process;
+  std::uint32_t file;  // its number in the folder in which the first region is
+};
+
 struct region_header {
   std::uint64_t mark;
   std::uint32_t version;
   std::uint32_t sources;               // the source_bits of what is to be recorded
+  std::uint32_t spares;                // in the first region, where children are recorded too
+  std::atomic<std::uint32_t> missed;   // children that found none left
+  std::atomic<offset> words;           // of the last image's command line, each with a 0 at its end; a number before
   std::uint64_t interval;              // the mean way between two samples of the heap; 0 for every block
   std::atomic<std::uint32_t> images;   // that attached
   std::atomic<std::uint32_t> threads;  // handed out; the same for the next two
@@ -95,6 +105,7 @@ struct region_header {
   std::atomic<std::uint32_t> problem;       // the errno that kept the last image from recording
   std::atomic<std::uint32_t> call_problem;  // the same for system calls alone
   std::atomic<std::uint64_t> used;          // bytes handed out
+  spare_region spare[most_spares];
   std::atomic<offset> thread_at[most_threads + 1];
   std::atomic<offset> module_at[most_modules];
   std::atomic<offset> site_at[most_sites];

@@ -86,6 +86,7 @@ void writer::program(const program_facts& facts) {
   for (const std::string& source : facts.sources) to.text(source);
   to.number(facts.words.size());
   for (const std::string& word : facts.words) to.text(word);
+  to.number(facts.parent);
   put(block_kind::program, to.bytes());
 }
 

@@ -53,6 +53,7 @@ std::size_t place_of(const void* block) noexcept {
 bool set_up_births(bool sampled) noexcept {
   is_sampled = sampled;
   if (sampled) return set_up_sampled();
+  unmap(table, leaves * sizeof *table);
   for (auto& each : filter) each.store(1, std::memory_order_relaxed);
   table = static_cast<std::atomic<word*>*>(map(leaves * sizeof *table));
   return table != nullptr;

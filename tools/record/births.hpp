@@ -14,8 +14,9 @@ struct birth {
   std::uint64_t time = 0;      // of the processor's clock; 0 where it was not looked at
 };
 
-// Once, before all else. `sampled`: for few of the blocks, with any weight; else for each block, of weight 1, with the
-// low 28 bits of `sequence` and without `time`. False when there is no address space for it.
+// Once, before all else, and again in a child of fork, for which no block is known. `sampled`: for few of the blocks,
+// with any weight; else for each block, of weight 1, with the low 28 bits of `sequence` and without `time`. False when
+// there is no address space for it.
 bool set_up_births(bool sampled) noexcept;
 
 // False where no memory could be had for it. Who calls has the block, and no other thread does.

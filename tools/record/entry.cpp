@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "record/births.hpp"
+#include "record/dispatch.hpp"
 #include "record/known_stacks.hpp"
 #include "record/region.hpp"
 #include "record/sites.hpp"
@@ -15,16 +16,30 @@ constinit thread_local bool inside = false;
 constinit lock starting;
 constinit std::atomic<int> started = 0;  // 1: all is set up; -1: it could not be
 
-// The child shares the region: its next malloc must not count there, and finds out what it is.
-void in_child() noexcept { own_counts = nullptr; }
-
 bool has(format::kind source) noexcept { return (header().sources & format::source_bit(source)) != 0; }
+
+bool set_up() noexcept { return (!has(format::heap_kind) || set_up_births(header().interval != 0)) && set_up_sites(); }
+
+// The child shares the parent's region, and must not count there. It counts in one of its own or, where there is none,
+// nothing: its page that says whether it is recorded has been wiped.
+void in_child() noexcept {
+  if (started.load(std::memory_order_relaxed) != 1) return;
+  inside = true;
+  begin_memory_anew();
+  begin_threads_anew();
+  starting.begin_anew();
+  const bool follows = follow_fork() && set_up();
+  inside = false;
+#if defined(__x86_64__)
+  if (follows && has(format::call_kind)) start_dispatch();
+#endif
+}
 
 bool start() noexcept {
   const holding held(starting);
   if (started.load(std::memory_order_relaxed) == 0) {
     inside = true;  // pthread_atfork may allocate
-    const bool done = (!has(format::heap_kind) || set_up_births(header().interval != 0)) && set_up_sites();
+    const bool done = set_up();
     ::pthread_atfork(nullptr, nullptr, in_child);
     inside = false;
     started.store(done ? 1 : -1, std::memory_order_release);  // who sees 1 sees the tables

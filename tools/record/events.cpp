@@ -84,7 +84,8 @@ void count_free(thread& self, const birth& born) noexcept {
 void allocated(const void* block, std::size_t bytes, const caller& from, charged how) noexcept {
   if (block == nullptr || !records()) return;
   entry here;
-  if (here) count_allocation(here.self(), block, bytes, from, how);
+  if (!here) return;
+  count_allocation(here.self(), block, bytes, from, how);
 }
 
 void freed(const void* block) noexcept {

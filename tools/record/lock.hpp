@@ -15,6 +15,8 @@ class lock {
     }
   }
   void release() noexcept { taken_.store(false, std::memory_order_release); }
+  // In a child of fork, whose other threads, which may have held it, are gone.
+  void begin_anew() noexcept { release(); }
 
  private:
   std::atomic<bool> taken_ = false;

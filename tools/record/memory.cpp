@@ -39,4 +39,10 @@ void* take(std::size_t bytes) noexcept {
   return made;
 }
 
+void begin_memory_anew() noexcept {
+  taking.begin_anew();
+  left = nullptr;
+  left_bytes = 0;
+}
+
 }  // namespace tarn::record

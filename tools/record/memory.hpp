@@ -14,4 +14,7 @@ void unmap(void* start, std::size_t bytes) noexcept;
 // Zeroed memory for small structures, aligned to 16 bytes; null when there is none. Never given back. Any thread.
 void* take(std::size_t bytes) noexcept;
 
+// In a child of fork: what a thread of the parent may have been changing is left alone.
+void begin_memory_anew() noexcept;
+
 }  // namespace tarn::record

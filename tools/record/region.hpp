@@ -13,6 +13,11 @@ namespace tarn::record {
 // decided. Any thread.
 bool attach() noexcept;
 
+// In a child that fork made of a process that is recorded: takes a region of its own, in the place of the parent's. To
+// be called by its one thread, before it does anything else here. False when children are not recorded, or none is
+// left.
+bool follow_fork() noexcept;
+
 // After attach(). The image's number; the header.
 std::uint32_t image() noexcept;
 format::region_header& header() noexcept;

@@ -1,6 +1,7 @@
 #include "record/sampled_blocks.hpp"
 
 #include <cstddef>
+#include <utility>
 
 #include "record/filter.hpp"
 #include "record/lock.hpp"
@@ -74,7 +75,11 @@ void remove(std::size_t hole) noexcept {
 constinit std::atomic<std::uint8_t> filter[filter_places] = {};
 
 bool set_up_sampled() noexcept {
+  held_by.begin_anew();
+  for (auto& place : filter) place.store(0, std::memory_order_relaxed);
   enter_filter(nullptr);
+  unmap(std::exchange(table, nullptr), slots * sizeof(slot));
+  slots = used = 0;
   return grow();
 }
 

@@ -11,7 +11,7 @@ bool note_sampled(const void* block, const birth& born) noexcept;
 // Takes it out; one that is not known has the weight 0.
 birth take_sampled(const void* block) noexcept;
 
-// Once, before all else.
+// Once, before all else, and again in a child of fork: empty.
 bool set_up_sampled() noexcept;
 
 }  // namespace tarn::record

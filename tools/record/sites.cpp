@@ -91,6 +91,8 @@ std::uint32_t add(const std::uintptr_t* frames, std::size_t count) noexcept {
 }  // namespace
 
 bool set_up_sites() noexcept {
+  adding.begin_anew();
+  unmap(table, slots * sizeof(slot));
   table = static_cast<slot*>(map(slots * sizeof(slot)));
   std::uint32_t none = 0;
   header().sites.compare_exchange_strong(none, 1, std::memory_order_relaxed);  // site 0 is taken

@@ -6,6 +6,7 @@
 
 namespace tarn::record {
 
+// Once, before all else, and again in a child of fork.
 bool set_up_sites() noexcept;
 
 // The number of the site with these frames: the same for the same frames. 0 when there is no room for another one.

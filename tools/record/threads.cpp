@@ -176,6 +176,15 @@ format::wait_cell* thread::wait_cell_of(std::uint32_t site, std::uint32_t of_loc
 void thread::count_unknown() noexcept { record::add(record_->unknown, 1); }
 void thread::count_forgotten() noexcept { record::add(record_->forgotten, 1); }
 
+void begin_threads_anew() noexcept {
+  sharing.begin_anew();
+  making_key.begin_anew();
+  current = shared = nullptr;
+  own_counts = nullptr;
+  so_far.store(0, std::memory_order_relaxed);
+  running.store(0, std::memory_order_relaxed);
+}
+
 std::uint32_t threads_so_far() noexcept { return so_far.load(std::memory_order_relaxed); }
 std::uint32_t threads_running() noexcept { return running.load(std::memory_order_relaxed); }
 

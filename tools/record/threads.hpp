@@ -77,6 +77,9 @@ inline void add(std::atomic<std::uint64_t>& counter, std::uint64_t amount) noexc
   counter.store(counter.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
 }
 
+// In a child of fork: its one thread is a new one, and there is no other.
+void begin_threads_anew() noexcept;
+
 // Threads of this image that had an event, and those of them that have not ended.
 std::uint32_t threads_so_far() noexcept;
 std::uint32_t threads_running() noexcept;

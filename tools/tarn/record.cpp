@@ -23,12 +23,12 @@
 #include <optional>
 #include <system_error>
 
-#include "format/writer.hpp"
+#include "tarn/children.hpp"
 #include "tarn/commands.hpp"
 #include "tarn/failure.hpp"
 #include "tarn/library.hpp"
 #include "tarn/program.hpp"
-#include "tarn/region_file.hpp"
+#include "tarn/recorded.hpp"
 #include "tarn/start.hpp"
 
 namespace tarn::command {
@@ -43,7 +43,7 @@ struct record_request {
   std::string output = "tarn.rec";
   std::string library;
   bool heap = false, locks = false, syscalls = false;
-  bool full = false;
+  bool full = false, follow = false;
   std::uint64_t interval = default_interval;
 };
 
@@ -51,7 +51,8 @@ struct record_request {
 constexpr std::array handed_on = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH};
 constexpr std::array of_the_keyboard = {SIGINT, SIGQUIT};
 
-volatile std::sig_atomic_t child = 0;
+volatile std::sig_atomic_t child = 0, stopped = 0;
+void stop(int) { stopped = 1; }
 void hand_on(int signal) { ::kill(static_cast<pid_t>(child), signal); }
 
 // Signals arrange themselves around the child: blocked until its number is known.
@@ -72,6 +73,12 @@ class signals {
     action.sa_handler = SIG_IGN;  // the program decides; the recording goes on
     for (const int signal : of_the_keyboard) ::sigaction(signal, &action, nullptr);
     ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+  }
+  // What may still run are processes that it left behind: now a signal ends the recording of them.
+  void program_ended() const {
+    struct sigaction action {};
+    action.sa_handler = stop;
+    for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
   }
 
  private:
@@ -113,10 +120,11 @@ std::vector<std::string> names_of(std::uint32_t sources) {
   return names;
 }
 
-format::program_facts facts_of(const std::vector<std::string>& words, pid_t process, std::uint32_t sources, bool full) {
+// But for the number of the process.
+format::program_facts facts_of(const std::vector<std::string>& words, std::uint32_t sources, bool full) {
   utsname machine{};
   ::uname(&machine);
-  return {static_cast<std::uint64_t>(process),
+  return {0,
           static_cast<std::uint64_t>(::time(nullptr)),
           fmt::format("{} {} {}, {} processors", machine.sysname, machine.release, machine.machine,
                       ::sysconf(_SC_NPROCESSORS_ONLN)),
@@ -151,29 +159,6 @@ bool wait_for(pid_t process, steady::time_point until, int& status, rusage& usag
   return false;
 }
 
-// Writes what there is, and after a failure (a full disk) says so once: the program goes on.
-class output {
- public:
-  output(std::unique_ptr<format::writer> to, std::string path) : to_(std::move(to)), path_(std::move(path)) {}
-
-  template <class Step>
-  void write(Step step) {
-    if (to_ == nullptr) return;
-    try {
-      step(*to_);
-    } catch (const std::system_error& error) {
-      fmt::print(stderr, "tarn: {}: {}; what was written before can be read\n", path_, error.what());
-      to_.reset();
-    }
-  }
-  std::uint64_t bytes() const { return to_ == nullptr ? 0 : to_->bytes(); }
-  bool whole() const { return to_ != nullptr; }
-
- private:
-  std::unique_ptr<format::writer> to_;
-  std::string path_;
-};
-
 std::string count_words(const format::recording& now, std::uint32_t sources) {
   using enum format::kind;
   std::uint64_t blocks = 0, calls = 0;
@@ -188,8 +173,8 @@ std::string count_words(const format::recording& now, std::uint32_t sources) {
   return words;
 }
 
-void say_the_end(const record_request& request, std::uint32_t sources, const region_file& region,
-                 const format::recording& now, const output& to) {
+void say_the_end(std::uint32_t sources, const recorded& of) {
+  const region_file& region = of.region();
   if (region.images() == 0) {
     if (region.problem() != 0) {
       fmt::print(stderr, "tarn: not recorded: no address space for the recorder: {}\n", system_words(region.problem()));
@@ -201,10 +186,10 @@ void say_the_end(const record_request& request, std::uint32_t sources, const reg
   if (region.call_problem() != 0) {
     fmt::print(stderr, "tarn: system calls were not recorded: {}\n", system_words(region.call_problem()));
   }
-  if (!to.whole()) return;
+  if (!of.is_whole()) return;
+  const format::recording& now = of.now();
   fmt::print(stderr, "tarn: {} at {} sites by {} threads, in {} ({} bytes); tarn report {}\n",
-             count_words(now, sources), now.sites.size() - 1, now.threads.size(), request.output, to.bytes(),
-             request.output);
+             count_words(now, sources), now.sites.size() - 1, now.threads.size(), of.path(), of.bytes(), of.path());
 }
 
 // Ends as the program did.
@@ -241,16 +226,18 @@ void say_the_end(const record_request& request, std::uint32_t sources, const reg
   const std::string program = find_program(words.front());
   const start how = check_preloadable(words.front(), program);
   const std::uint32_t sources = sources_of(request);
-  const region_file region(sources, request.full ? 0 : request.interval);
-  std::unique_ptr<format::writer> file;
+  const std::uint64_t interval = request.full ? 0 : request.interval;
+  recorded first(sources, interval);
+  children others;
+  if (request.follow) others.offer_to(first.region(), sources, interval);
+  format::program_facts facts = facts_of(words, sources, request.full);
   try {
-    file = std::make_unique<format::writer>(request.output);
+    first.begin(request.output, facts);
   } catch (const std::system_error& error) {
     fail(exit_code::usage, "{}", error.what());
   }
-  output to(std::move(file), request.output);
   preload(library);
-  set_environment(format::region_variable, region.path());
+  set_environment(format::region_variable, first.region().path());
 
   const signals arranged;
   const auto begun = steady::now();
@@ -259,23 +246,32 @@ void say_the_end(const record_request& request, std::uint32_t sources, const reg
   if (process == 0) start_program(words, program, how, arranged);
   arranged.in_parent(process);
 
-  format::recording now;
-  to.write([&](format::writer& on) { on.program(facts_of(words, process, sources, request.full)); });
+  facts.process = static_cast<std::uint64_t>(process);
+  first.begin(request.output, facts);
+  const auto write_changes = [&] {
+    first.write_changes();
+    others.write_changes(request.output, facts);
+  };
   int status = 0;
   rusage usage{};
   // Ever more seldom, so that all totals together are written a few times more than once.
   for (std::chrono::milliseconds pause{500}; !wait_for(process, steady::now() + pause, status, usage);
        pause += pause / 2) {
-    region.read(now);
-    to.write([&](format::writer& on) { on.changes(now); });
+    write_changes();
   }
   const auto wall = std::chrono::duration_cast<std::chrono::microseconds>(steady::now() - begun);
-  region.read(now);
-  const format::end_facts end{
-      WIFSIGNALED(status), static_cast<std::uint32_t>(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)),
-      static_cast<std::uint64_t>(wall.count()), microseconds(usage.ru_utime), microseconds(usage.ru_stime)};
-  to.write([&](format::writer& on) { on.changes(now), on.end(end); });
-  say_the_end(request, sources, region, now, to);
+  write_changes();
+  first.write_end(
+      {WIFSIGNALED(status), static_cast<std::uint32_t>(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)),
+       static_cast<std::uint64_t>(wall.count()), microseconds(usage.ru_utime), microseconds(usage.ru_stime)});
+  arranged.program_ended();
+  for (std::chrono::milliseconds pause{50}; others.any_runs() && stopped == 0; pause += pause / 2) {
+    ::poll(nullptr, 0, static_cast<int>(pause.count()));
+    write_changes();
+  }
+  others.write_changes(request.output, facts);
+  say_the_end(sources, first);
+  others.say(first.region());
   std::fflush(nullptr);
   end_like(status);
 }
@@ -306,10 +302,13 @@ void add_record(CLI::App& application, const std::vector<std::string>& after_das
       ->check(CLI::Range(std::uint64_t{1024}, std::uint64_t{1} << 30))
       ->type_name("BYTES")
       ->excludes(full);
+  command->add_flag("--follow", request->follow,
+                    "record also the processes that it starts, each in a file of its own, FILE.PROCESS");
   command->add_option("--lib", request->library, "the libtarn-record.so to use, if not the one beside this program")
       ->type_name("PATH");
   command->footer(
-      "Recorded is the process that is started, also after an exec; not the processes that it starts.\n"
+      "Recorded is the process that is started, also after an exec. With --follow the recording ends with the last\n"
+      "of the processes, or with a signal that comes after the first one ended.\n"
       "Exit code and signals are the program's own; 2 for a wrong command line, 126 when the program cannot be\n"
       "recorded, 127 when it is not found.");
   command->callback([request, command, &after_dashes] { record(*request, program_words(*command, after_dashes)); });

@@ -3,7 +3,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <string_view>
 
 #include "format/build_id.hpp"
 #include "format/clock.hpp"
@@ -37,8 +39,27 @@ region_file::region_file(std::uint32_t sources, std::uint64_t interval)
 }
 
 region_file::~region_file() {
-  ::munmap(const_cast<region_header*>(header_), region_bytes);
+  ::munmap(header_, region_bytes);
   ::close(file_);
+}
+
+void region_file::offer(const std::vector<int>& files) {
+  for (std::size_t at = 0; at < files.size(); ++at) header_->spare[at].file = static_cast<std::uint32_t>(files[at]);
+  header_->spares = static_cast<std::uint32_t>(files.size());
+}
+
+std::vector<std::string> region_file::words() const {
+  const offset place = header_->words.load(std::memory_order_acquire);
+  if (place == 0) return {};
+  const auto* const count = at<std::uint64_t>(place);
+  const std::string_view bytes(reinterpret_cast<const char*>(count + 1), *count);
+  std::vector<std::string> all;
+  for (std::size_t from = 0; from < bytes.size();) {
+    const std::size_t end = std::min(bytes.find('\0', from), bytes.size());
+    all.emplace_back(bytes.substr(from, end - from));
+    from = end + 1;
+  }
+  return all;
 }
 
 // A place is published after what it points to; the counters of places may run ahead of them.

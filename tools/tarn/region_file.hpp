@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "format/recording.hpp"
 #include "format/region.hpp"
@@ -25,6 +26,15 @@ class region_file {
   // Brings `to` up to what is counted by now; while the program runs, each number for itself is right.
   void read(format::recording& to) const;
 
+  // Of the first region: the files of regions for children, and which process took the one at `place`; 0: none yet.
+  void offer(const std::vector<int>& files);
+  std::uint32_t taken_by(std::size_t place) const { return header_->spare[place].process.load(); }
+  std::uint32_t missed() const { return header_->missed.load(); }
+  int file() const { return file_; }
+
+  // The command line of the program that counts here, as it was at its last exec; empty until there is one.
+  std::vector<std::string> words() const;
+
   unsigned images() const { return header_->images.load(); }
   // The errno that kept the last image from recording; 0 if nothing did.
   int problem() const { return static_cast<int>(header_->problem.load()); }
@@ -46,7 +56,7 @@ class region_file {
 
   std::uint64_t first_tick_, first_nanosecond_;
   int file_;
-  const format::region_header* header_;
+  format::region_header* header_;
   std::string path_;
 };
 

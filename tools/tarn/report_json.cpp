@@ -97,6 +97,7 @@ void print_json(analyse::analysis& of, const analyse::costs& prices, const repor
       {"program",
        {{"words", in.program.words},
         {"process", in.program.process},
+        {"parent", in.program.parent},
         {"machine", in.program.machine},
         {"images", in.images}}},
       {"end", in.ended ? json{{"by_signal", in.end.by_signal},

@@ -1,0 +1,80 @@
+#include "tarn/children.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <system_error>
+
+namespace tarn::command {
+namespace {
+
+// A process that has ended, and whose parent has not asked yet, does not run.
+bool runs(std::uint32_t process) {
+  const int watch = static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
+  if (watch < 0) return false;
+  pollfd on{watch, POLLIN, 0};
+  const bool ended = ::poll(&on, 1, 0) == 1;
+  ::close(watch);
+  return !ended;
+}
+
+}  // namespace
+
+void children::offer_to(region_file& first, std::uint32_t sources, std::uint64_t interval) {
+  first_ = &first;
+  all_.resize(format::most_spares);
+  std::vector<int> files;
+  for (child& each : all_) {
+    each.in = std::make_unique<recorded>(sources, interval);
+    files.push_back(each.in->region().file());
+  }
+  first.offer(files);
+}
+
+void children::write_changes(const std::string& path, const format::program_facts& first) {
+  for (std::size_t at = 0; at < all_.size(); ++at) {
+    child& each = all_[at];
+    if (!each.in->has_begun()) {
+      each.process = first_->taken_by(at);
+      if (each.process == 0) continue;
+      if (each.in->region().words().empty()) continue;  // between its number and its first step
+      format::program_facts facts = first;
+      facts.process = each.process;
+      facts.parent = first.process;
+      facts.words = each.in->region().words();
+      try {
+        each.in->begin(fmt::format("{}.{}", path, each.process), facts);
+      } catch (const std::system_error& error) {
+        fmt::print(stderr, "tarn: {}\n", error.what());
+      }
+    }
+    each.in->write_changes();
+  }
+}
+
+bool children::any_runs() const {
+  return std::any_of(all_.begin(), all_.end(),
+                     [](const child& each) { return each.process != 0 && runs(each.process); });
+}
+
+void children::say(const region_file& first) const {
+  std::size_t count = 0;
+  const recorded* one = nullptr;
+  for (const child& each : all_) {
+    if (each.process == 0 || !each.in->is_whole()) continue;
+    ++count;
+    one = each.in.get();
+  }
+  if (count == 1) fmt::print(stderr, "tarn: and a process that it started, in {}\n", one->path());
+  if (count > 1)
+    fmt::print(stderr, "tarn: and {} processes that it started, each in its file, such as {}\n", count, one->path());
+  if (first.missed() != 0) {
+    fmt::print(stderr, "tarn: {} further processes were not recorded: at most {} are\n", first.missed(), all_.size());
+  }
+}
+
+}  // namespace tarn::command
