@@ -48,6 +48,11 @@ bool is_library(std::string_view name) {
   return name.starts_with("std::") || name.starts_with("__gnu_cxx::") || name.starts_with("operator new");
 }
 
+// strdup, getline, std::function's inside: it is the program that calls them.
+bool is_of_the_language(std::string_view module) {
+  return module.ends_with("/libc.so.6") || module.find("/libstdc++.so") != std::string_view::npos;
+}
+
 // xmalloc, g_strdup, zrealloc …: C functions that allocate for who calls them.
 bool allocates_for_others(const place& at) {
   const std::string_view name = at.function;
@@ -255,7 +260,7 @@ made_here made_at(const std::vector<place>& frames) {
   for (; own < frames.size(); ++own) {
     const place& at = frames[own];
     const std::string_view name = qualified(at.function);
-    if (!is_library(name) && !at.module.ends_with("/libtarn-record.so") && !allocates_for_others(at)) break;
+    if (!is_library(name) && !is_of_the_language(at.module) && !at.module.ends_with("/libtarn-record.so") && !allocates_for_others(at)) break;
     told = told || read_name(made, at.function);
     for (const char* const each : growing) made.grows = made.grows || name.find(each) != std::string_view::npos;
   }
@@ -263,7 +268,8 @@ made_here made_at(const std::vector<place>& frames) {
   made.place = own < frames.size() ? own : 0;
   if (!frames.empty()) {
     const place& at = frames[made.place];
-    made.is_foreign = at.file.empty() && (at.module.starts_with("/lib/") || at.module.starts_with("/usr/lib"));
+    made.is_foreign = (at.module.starts_with("/lib/") || at.module.starts_with("/usr/lib")) &&
+                      at.module.find(".so") != std::string::npos;
   }
   if (!told && own < frames.size() && !frames[own].function.empty() &&
       frames[own].function.find('(') == std::string::npos) {

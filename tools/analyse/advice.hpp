@@ -19,7 +19,7 @@ struct made_here {
   bool grows = false;       // a container outgrew its buffer
   bool copies = false;      // a container was copied
   std::size_t place = 0;    // in the stack: the first function that is not the library's
-  bool is_foreign = false;  // that function is of an installed library without debug information
+  bool is_foreign = false;  // that function is of an installed library
   std::string source;       // the line there, where the file can be read and is older than the recording
 };
 

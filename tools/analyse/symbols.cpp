@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "analyse/scopes.hpp"
 #include "format/build_id.hpp"
 
 namespace tarn::analyse {
@@ -46,7 +47,7 @@ struct symbols::files {
   ~files() { dwfl_end(session); }
 
   // The place of `address` itself, then where each function inlined there was called.
-  std::vector<place> places(std::uint64_t address) const {
+  std::vector<place> places(std::uint64_t address) {
     std::vector<place> found;
     Dwfl_Module* const module = dwfl_addrmodule(session, address);
     if (module == nullptr) return found;
@@ -57,25 +58,16 @@ struct symbols::files {
     }
     Dwarf_Addr bias = 0;
     Dwarf_Die* const unit = dwfl_module_addrdie(module, address, &bias);
-    Dwarf_Die* scopes = nullptr;
-    const int count = unit == nullptr ? 0 : dwarf_getscopes(unit, address - bias, &scopes);
     Dwarf_Die* inlined = nullptr;
-    if (count > 0) {  // of an inlined function the scopes are those of its source: ask for those of the code
-      Dwarf_Die* code = nullptr;
-      const int depth = dwarf_getscopes_die(&scopes[0], &code);
-      for (int at = 0; at < depth; ++at) {
-        const int tag = dwarf_tag(&code[at]);
-        if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram) continue;
-        place next = found.empty() ? innermost : place();
-        if (!found.empty()) call_site(unit, inlined, next);
-        next.function = function_of(&code[at]);
-        found.push_back(next);
-        inlined = &code[at];
-        if (tag == DW_TAG_subprogram) break;
-      }
-      std::free(code);
+    std::vector<Dwarf_Die> functions;
+    if (unit != nullptr) functions = scopes_of(*unit).at(address - bias);
+    for (Dwarf_Die& each : functions) {
+      place next = found.empty() ? innermost : place();
+      if (!found.empty()) call_site(unit, inlined, next);
+      next.function = function_of(&each);
+      found.push_back(next);
+      inlined = &each;
     }
-    std::free(scopes);
     if (found.empty()) {
       innermost.function = demangled(dwfl_module_addrname(module, address));
       found.push_back(innermost);
@@ -84,6 +76,14 @@ struct symbols::files {
   }
 
  private:
+  scopes& scopes_of(Dwarf_Die& unit) {
+    auto& known = units_[unit.addr];
+    if (known == nullptr) known = std::make_unique<scopes>(unit);
+    return *known;
+  }
+
+  std::map<const void*, std::unique_ptr<scopes>> units_;  // by where their description lies
+
   static void call_site(Dwarf_Die* unit, Dwarf_Die* inlined, place& to) {
     Dwarf_Attribute attribute;
     Dwarf_Word value = 0;

@@ -118,13 +118,15 @@ TEST(advice, a_function_of_c_is_told_by_its_name_and_wrappers_are_passed) {
   EXPECT_EQ(code(remedy::pooled, made), "tarn_malloc, tarn_free");
 }
 
-TEST(advice, an_installed_library_without_debug_information_is_foreign) {
+TEST(advice, an_installed_library_is_foreign) {
   std::vector<place> frames = stack({"f", "main"});
   EXPECT_FALSE(made_at(frames).is_foreign);
   frames[0].module = "/usr/lib/x86_64-linux-gnu/libsqlite3.so.0";
   EXPECT_TRUE(made_at(frames).is_foreign);
-  frames[0].file = "sqlite3.c";
+  frames[0].module = "/usr/lib/gcc/x86_64-linux-gnu/12/cc1plus";
   EXPECT_FALSE(made_at(frames).is_foreign);
+  frames[0].module = "/lib/x86_64-linux-gnu/libc.so.6";
+  EXPECT_EQ(made_at(frames).place, 1U) << "the program calls the C library";
 }
 
 TEST(advice, new_is_read_from_the_source) {
