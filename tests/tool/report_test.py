@@ -18,12 +18,13 @@ SHARED = tempfile.TemporaryDirectory(prefix="tarn-report-")
 
 
 def setUpModule():
-    subprocess.run([PATHS.tarn, "record", "--heap", "--full", "-o", f"{SHARED.name}/rec", "--", PATHS.sites, "2000", "0"],
-                   check=True, capture_output=True, timeout=100)
+    for name, rounds in ("rec", "2000"), ("half", "1000"):
+        subprocess.run([PATHS.tarn, "record", "--heap", "--full", "-o", f"{SHARED.name}/{name}", "--", PATHS.sites,
+                        rounds, "0"], check=True, capture_output=True, timeout=100)
     prices.measure(PATHS.tarn, SHARED.name)
 
 
-class Report(unittest.TestCase):
+class ReportTest(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn-report-"))
         self.addCleanup(shutil.rmtree, self.folder)
@@ -31,12 +32,16 @@ class Report(unittest.TestCase):
         self.prices.parent.mkdir()
         shutil.copy(f"{SHARED.name}/tarn/costs.json", self.prices)
 
-    def report(self, *words, code=0, **environment):
-        result = subprocess.run([PATHS.tarn, "report", *words, f"{SHARED.name}/rec"], capture_output=True, text=True,
-                                timeout=100, check=False,
-                                env={**os.environ, "XDG_CACHE_HOME": str(self.folder), **environment})
+    def tarn(self, *words, code=0, **environment):
+        result = subprocess.run([PATHS.tarn, *words], capture_output=True, text=True, timeout=100, check=False,
+                                cwd=SHARED.name, env={**os.environ, "XDG_CACHE_HOME": str(self.folder), **environment})
         self.assertEqual(result.returncode, code, result.stdout + result.stderr)
-        return result.stdout
+        return result
+
+
+class Report(ReportTest):
+    def report(self, *words, **more):
+        return self.tarn("report", *words, "rec", **more).stdout
 
     def json(self, *words, **environment):
         return json.loads(self.report("--json", "--top", "1000", *words, **environment))
@@ -124,6 +129,77 @@ class Report(unittest.TestCase):
                 self.assertEqual(running.wait(), 0)
             os.close(ours)
             self.assertEqual(b"\x1b[1m" in text, expected)
+
+
+class Diff(ReportTest):
+    def diff(self, *words, **more):
+        prices.simplify(self.prices)
+        return self.tarn("diff", *words, **more).stdout
+
+    def test_nothing_changed(self):
+        self.assertIn("No site changed.", self.diff("rec", "rec"))
+        self.assertEqual(json.loads(self.diff("--json", "rec", "rec"))["changes"], [])
+
+    def test_what_changed_is_at_its_place(self):
+        all = json.loads(self.diff("--json", "--top", "100", "rec", "half"))
+        self.assertEqual(all["allocations"]["kept"], {"before": 2000, "after": 1000})
+        change = next(each for each in all["changes"] if each["before"]["function"].endswith("make_temporaries"))
+        self.assertEqual((change["before"]["allocations"], change["after"]["allocations"]), (2000, 1000))
+        self.assertEqual(change["before"]["line"], change["after"]["line"])
+        self.assertEqual(change["achieved_ns"], [20000, 20000])  # 1,000 at 20 ns
+        self.assertEqual(change["predicted"], {"name": "hoist", "saved_ns": [40000, 40000], "holds": False})
+
+    def test_text(self):
+        lines = self.diff("rec", "half").splitlines()
+        self.assertLessEqual(max(map(len, lines)), 100)
+        self.assertTrue(any("2,000 → 1,000 allocations" in each for each in lines))
+        self.assertTrue(any("less than predicted" in each for each in lines))
+        self.assertTrue(any("more" in each for each in self.diff("half", "rec").splitlines()))
+
+    def test_measured_times(self):
+        self.assertEqual(json.loads(self.diff("--json", "--cpu", "2,1.5", "rec", "half"))["saved_cpu_ns"], [0.5e9, 0.5e9])
+        self.diff("--cpu", "2", "rec", "half", code=2)
+
+
+class Gate(ReportTest):
+    def gate(self, *limits, code=0, more=()):
+        return self.tarn("gate", "rec", *(word for each in limits for word in ("--max", each)), *more, code=code)
+
+    def test_a_recording_within_its_limits_passes_without_a_word(self):
+        passed = self.gate("kept allocations <= 2000", "allocations at function make_temporaries <= 2k")
+        self.assertEqual(passed.stdout + passed.stderr, "")
+
+    def test_each_broken_limit_is_one_line(self):
+        broken = self.gate("kept allocations <= 1999", "allocations at function make_temporaries <= 3",
+                           "allocations <= 1G", code=1)
+        lines = broken.stdout.splitlines()
+        self.assertEqual(len(lines), 2)
+        self.assertIn("2,000, at most 1,999 allowed; most at sites.cpp:", lines[0])
+        self.assertIn("hoist", lines[1])
+        self.assertIn("2 of 3 limits broken", broken.stderr)
+
+    def test_limits_in_a_file(self):
+        file = self.folder / "limits.toml"
+        file.write_text('requests = 1000\n[max]\n"kept allocations per request" = 2\n"heap share" = "100 %"\n')
+        self.gate(str(file))
+        self.gate(str(file), more=("--requests", "999"), code=1)  # goes before the file's
+        file.write_text('requests = 1000\n[max]\n"kept allocations per request" = 1.5\n"sites" = "0k"\n')
+        self.assertEqual(len(self.gate(str(file), code=1).stdout.splitlines()), 2)
+
+    def test_wrong_limits_are_said(self):
+        for text, words in (("[max]\n'apples' = 3", "apples"), ("[max", "limits.toml:1"), ("[most]", "most"),
+                            ("requests = 3", "no table"), ("[max]\nbytes = true", "no number"),
+                            ("[max]\n'bytes per request' = 3", "requests")):
+            (self.folder / "limits.toml").write_text(text)
+            self.assertIn(words, self.gate(str(self.folder / "limits.toml"), code=2).stderr)
+        self.assertIn("has no <=", self.gate("allocations", code=2).stderr)
+        self.assertIn("No such file", self.tarn("gate", "nothing", "--max", "bytes <= 1", code=2).stderr)
+        self.tarn("gate", "rec", code=2)
+
+    def test_a_part_of_a_program_passes_no_gate(self):
+        whole = pathlib.Path(SHARED.name, "rec").read_bytes()
+        pathlib.Path(SHARED.name, "part").write_bytes(whole[:-3])
+        self.assertIn("no end", self.tarn("gate", "part", "--max", "bytes <= 1G", code=2).stderr)
 
 
 if __name__ == "__main__":

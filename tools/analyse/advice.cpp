@@ -260,7 +260,9 @@ made_here made_at(const std::vector<place>& frames) {
   for (; own < frames.size(); ++own) {
     const place& at = frames[own];
     const std::string_view name = qualified(at.function);
-    if (!is_library(name) && !is_of_the_language(at.module) && !at.module.ends_with("/libtarn-record.so") && !allocates_for_others(at)) break;
+    if (!is_library(name) && !is_of_the_language(at.module) && !at.module.ends_with("/libtarn-record.so") &&
+        !allocates_for_others(at))
+      break;
     told = told || read_name(made, at.function);
     for (const char* const each : growing) made.grows = made.grows || name.find(each) != std::string_view::npos;
   }

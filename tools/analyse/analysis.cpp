@@ -51,7 +51,7 @@ site_view analysis::view(const site& of) {
   made.place_at = own >= taken ? own - taken : 0;
   if (of.sums[format::blocks] >= least_allocations && of.is != category::kept) {
     for (const prediction& each : made.predicted.remedies) {
-      if (each.saved_ns.middle() <= 0) continue;
+      if (each.saved_ns.middle() < 0) continue;  // 0 where there are no prices
       if (made.made.is_foreign && each.by != remedy::drop_in) continue;
       made.offers.push_back({each, advise(each.by, made.made, made.facts, growth_of(made.facts))});
     }

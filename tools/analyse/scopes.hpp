@@ -32,7 +32,7 @@ class scopes {
   void add(Dwarf_Die& one, std::size_t outer, int depth);
 
   std::vector<scope> scopes_;
-  std::vector<piece> pieces_;          // by `from`
+  std::vector<piece> pieces_;           // by `from`
   std::vector<std::uint64_t> reached_;  // the largest `to` of all pieces up to each
 };
 

@@ -16,6 +16,10 @@ void add_record(CLI::App& application, const std::vector<std::string>& after_das
 
 void add_report(CLI::App& application);
 
+void add_diff(CLI::App& application);
+
+void add_gate(CLI::App& application);
+
 void add_options(CLI::App& application);
 
 void add_journal(CLI::App& application);

@@ -45,7 +45,8 @@ std::string man_page(const CLI::App& application) {
                   TARN_VERSION_MAJOR, TARN_VERSION_MINOR, TARN_VERSION_PATCH);
   page +=
       ".SH SYNOPSIS\n.B tarn run\n[OPTIONS] \\-\\- PROGRAM [ARGS...]\n.br\n.B tarn record\n[OPTIONS] \\-\\- PROGRAM "
-      "[ARGS...]\n.br\n.B tarn report\n[OPTIONS] FILE\n.br\n.B tarn options\n[\\-\\-markdown]\n";
+      "[ARGS...]\n.br\n.B tarn report\n[OPTIONS] FILE\n.br\n.B tarn diff\n[OPTIONS] BEFORE AFTER\n.br\n.B tarn gate\n"
+      "\\-\\-max LIMIT FILE\n.br\n.B tarn options\n[\\-\\-markdown]\n";
   page += ".br\n.B tarn journal\ncat|tail|check|append [OPTIONS] FILE\n";
   page += ".SH COMMANDS\n";
   for (const CLI::App* const command : shown_commands(application)) {
@@ -66,7 +67,7 @@ std::string man_page(const CLI::App& application) {
   page +=
       ".SH EXIT STATUS\nThat of PROGRAM. Otherwise 2 for a wrong command line, 126 when PROGRAM cannot be run on "
       "Tarn,\n"
-      "127 when it is not found; 1 for a journal that is damaged.\n";
+      "127 when it is not found; 1 for a journal that is damaged and for a recording above a limit.\n";
   return page;
 }
 

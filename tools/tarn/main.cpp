@@ -40,6 +40,8 @@ int run(std::vector<std::string> words) {
   tarn::command::add_run(application, after_dashes);
   tarn::command::add_record(application, after_dashes);
   tarn::command::add_report(application);
+  tarn::command::add_diff(application);
+  tarn::command::add_gate(application);
   tarn::command::add_options(application);
   tarn::command::add_journal(application);
   tarn::command::add_measure(application);

@@ -1,0 +1,95 @@
+// Limits in words, and what breaks them.
+#include "analyse/limits.hpp"
+
+#include <gtest/gtest.h>
+
+namespace tarn::analyse {
+namespace {
+
+place_sums place_of(const char* function, const char* file, category is, std::uint64_t allocations) {
+  place_sums made;
+  made.function = function;
+  made.file = file;
+  made.is = is;
+  made.allocations = allocations;
+  made.bytes = allocations * 100;
+  made.copied = allocations * 10;
+  made.handed_over = is == category::shared ? allocations : 0;
+  return made;
+}
+
+const std::vector<place_sums>& places() {
+  static const std::vector<place_sums> all = {
+      place_of("ns::parse", "/src/parse.cpp", category::transient, 500),
+      place_of("ns::reader<int>::parse<char>", "/src/reader.cpp", category::transient, 200),
+      place_of("ns::send", "/src/send.cpp", category::shared, 40),
+      place_of("sparse", "/src/sparse.cpp", category::kept, 3),
+  };
+  return all;
+}
+
+std::vector<breach> broken(const char* expression, double requests = 0) {
+  return breaches_of({limit_of(expression)}, places(), 0.08, requests);
+}
+
+double value(const std::string& words, double requests = 0) {
+  const auto found = breaches_of({limit_of(words, -1)}, places(), 0.08, requests);
+  return found.at(0).value;
+}
+
+TEST(limits, a_limit_holds_up_to_its_number) {
+  EXPECT_TRUE(broken("transient allocations <= 700").empty());
+  const auto found = broken("transient allocations <= 699");
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_DOUBLE_EQ(found[0].value, 700);
+  EXPECT_EQ(found[0].of.words, "transient allocations");
+  EXPECT_EQ(found[0].largest->function, "ns::parse");
+}
+
+TEST(limits, each_metric_adds_up_its_own) {
+  EXPECT_DOUBLE_EQ(value("allocations"), 743);
+  EXPECT_DOUBLE_EQ(value("bytes"), 74'300);
+  EXPECT_DOUBLE_EQ(value("copied bytes"), 7'430);
+  EXPECT_DOUBLE_EQ(value("hand-overs"), 40);
+  EXPECT_DOUBLE_EQ(value("sites"), 4);
+  EXPECT_DOUBLE_EQ(value("shared bytes"), 4'000);
+  EXPECT_DOUBLE_EQ(value("start-up allocations"), 0);
+  EXPECT_DOUBLE_EQ(value("heap share"), 0.08);
+}
+
+TEST(limits, a_function_is_named_with_or_without_its_scopes) {
+  EXPECT_DOUBLE_EQ(value("allocations at function parse"), 700) << "also those of templates; not sparse";
+  EXPECT_DOUBLE_EQ(value("allocations at function ns::parse"), 500);
+  EXPECT_DOUBLE_EQ(value("allocations at function nothing"), 0);
+  EXPECT_DOUBLE_EQ(value("allocations at file parse.cpp"), 500) << "not sparse.cpp";
+  EXPECT_DOUBLE_EQ(value("allocations at file /src/sparse.cpp"), 3);
+}
+
+TEST(limits, per_request_divides) {
+  EXPECT_DOUBLE_EQ(value("transient allocations per request", 100), 7);
+  EXPECT_TRUE(broken("transient allocations <= 7 per request", 100).empty());
+  EXPECT_FALSE(broken("transient allocations <= 6.9 per request", 100).empty());
+  EXPECT_THROW(broken("allocations <= 3 per request"), wrong_limit) << "of how many?";
+}
+
+TEST(limits, numbers_have_units) {
+  EXPECT_DOUBLE_EQ(limit_of("bytes <= 2.5M").most, 2.5e6);
+  EXPECT_DOUBLE_EQ(limit_of("bytes<=3k").most, 3000);
+  EXPECT_DOUBLE_EQ(limit_of("heap share <= 5 %").most, 0.05);
+  EXPECT_DOUBLE_EQ(limit_of("heap share <= 5%").most, 0.05);
+  EXPECT_FALSE(broken("heap share <= 7.9 %").empty());
+  EXPECT_TRUE(broken("heap share <= 8.1 %").empty());
+}
+
+TEST(limits, what_cannot_be_a_limit_is_refused) {
+  for (const char* const wrong :
+       {"", "<=", "allocations", "allocations <= ", "allocations <= many", "allocations <= -1",
+        "allocations <= 3 apples", "transient <= 3", "shared transient allocations <= 1", "allocations at <= 3",
+        "allocations at function <= 3", "allocations at moon parse <= 3", "transient heap share <= 3 %",
+        "heap share <= 3 % per request", "allocations <= inf", "allocations <= nan", "allocations <= 1e999"}) {
+    EXPECT_THROW(limit_of(wrong), wrong_limit) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace tarn::analyse

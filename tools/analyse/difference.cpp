@@ -1,0 +1,143 @@
+#include "analyse/difference.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+namespace tarn::analyse {
+namespace {
+
+std::string without_arguments(const std::string& function) {
+  const std::string_view name = qualified(function);
+  int depth = 0;
+  for (std::size_t at = 0; at < name.size(); ++at) {
+    if (name[at] == '<') ++depth;
+    if (name[at] == '>') --depth;
+    if (name[at] == '(' && depth <= 0 && !name.substr(at).starts_with("(anonymous namespace)") && at != 0) {
+      return std::string(name.substr(0, at));
+    }
+  }
+  return std::string(name);
+}
+
+using function_key = std::tuple<std::string, std::string>;  // function, file
+
+// Sites of one function in both, in the order of their lines.
+struct matching {
+  std::vector<const place_sums*> before, after;
+};
+
+void match(matching& of, std::vector<change>& to) {
+  // The same line first.
+  for (const place_sums*& one : of.before) {
+    const auto same = std::find_if(of.after.begin(), of.after.end(), [&](const place_sums* other) {
+      return other != nullptr && other->line == one->line;
+    });
+    if (same == of.after.end()) continue;
+    to.push_back({*one, **same});
+    one = *same = nullptr;
+  }
+  std::erase(of.before, nullptr);
+  std::erase(of.after, nullptr);
+  // An edit moves lines, and may take one away: which one cannot be told.
+  const bool moved = of.before.size() == of.after.size();
+  for (std::size_t at = 0; moved && at < of.before.size(); ++at) to.push_back({*of.before[at], *of.after[at]});
+  if (moved) return;
+  for (const place_sums* one : of.before) to.push_back({*one, std::nullopt});
+  for (const place_sums* one : of.after) to.push_back({std::nullopt, *one});
+}
+
+bool is_same(const change& of) {
+  return of.before && of.after && of.before->allocations == of.after->allocations &&
+         of.before->bytes == of.after->bytes && of.before->handed_over == of.after->handed_over &&
+         of.before->is == of.after->is;
+}
+
+}  // namespace
+
+range change::achieved_ns() const {
+  // Bounds of the same kind against each other: both at the near patterns, both at the far ones.
+  const range from = before ? before->now_ns : range(), to = after ? after->now_ns : range();
+  const double near = from.low - to.low, far = from.high - to.high;
+  return {std::min(near, far), std::max(near, far)};
+}
+
+bool change::is_as_predicted() const {
+  if (!before || !before->first) return false;
+  const range said = before->first->predicted.saved_ns, got = achieved_ns();
+  return got.high >= said.low && got.low <= said.high;
+}
+
+std::vector<place_sums> sums_by_place(const std::vector<site_view>& views) {
+  struct sums {
+    place_sums all;
+    std::array<std::uint64_t, category_count> by_category{};
+    double dearest = -1;
+  };
+  std::map<std::tuple<std::string, std::string, int>, sums> places;
+  for (const site_view& view : views) {
+    place_sums one;
+    if (const place* const at = view.where()) {
+      one.function = without_arguments(at->function);
+      one.file = at->file.empty() ? at->module : at->file;
+      one.line = at->line;
+      if (one.function.empty() && one.line == 0) one.line = static_cast<int>(at->offset);
+    }
+    sums& to = places[{one.function, one.file, one.line}];
+    to.all.function = one.function;
+    to.all.file = one.file;
+    to.all.line = one.line;
+    to.all.allocations += view.facts.sums[format::blocks];
+    to.all.bytes += view.facts.sums[format::bytes];
+    to.all.copied += view.facts.sums[format::copied];
+    to.all.handed_over += view.facts.freed_by_other_thread;
+    to.all.now_ns += view.predicted.now_ns;
+    to.by_category[static_cast<std::size_t>(view.facts.is)] += view.facts.sums[format::blocks];
+    if (view.predicted.now_ns.middle() > to.dearest) {
+      to.dearest = view.predicted.now_ns.middle();
+      to.all.remedy = view.remedy;
+    }
+    if (view.offers.empty()) continue;
+    if (!to.all.first) {
+      to.all.first = view.offers.front();
+    } else if (to.all.first->predicted.by == view.offers.front().predicted.by) {
+      to.all.first->predicted.saved_ns += view.offers.front().predicted.saved_ns;
+    }
+  }
+  std::vector<place_sums> made;
+  for (auto& [key, each] : places) {
+    const auto most = std::max_element(each.by_category.begin(), each.by_category.end());
+    each.all.is = static_cast<category>(most - each.by_category.begin());
+    made.push_back(std::move(each.all));
+  }
+  return made;
+}
+
+difference compare(const std::vector<place_sums>& before, const std::vector<place_sums>& after) {
+  difference made;
+  std::map<function_key, matching> functions;
+  for (const place_sums& each : before) {
+    functions[{each.function, each.file}].before.push_back(&each);
+    made.before[static_cast<std::size_t>(each.is)] += each.allocations;
+    made.before_ns += each.now_ns;
+  }
+  for (const place_sums& each : after) {
+    functions[{each.function, each.file}].after.push_back(&each);
+    made.after[static_cast<std::size_t>(each.is)] += each.allocations;
+    made.after_ns += each.now_ns;
+  }
+  for (auto& [key, of] : functions) {
+    const auto by_line = [](const place_sums* a, const place_sums* b) { return a->line < b->line; };
+    std::sort(of.before.begin(), of.before.end(), by_line);
+    std::sort(of.after.begin(), of.after.end(), by_line);
+    match(of, made.changes);
+  }
+  std::erase_if(made.changes, is_same);
+  std::stable_sort(made.changes.begin(), made.changes.end(), [](const change& a, const change& b) {
+    return std::fabs(a.achieved_ns().middle()) > std::fabs(b.achieved_ns().middle());
+  });
+  return made;
+}
+
+}  // namespace tarn::analyse

@@ -1,0 +1,55 @@
+// Limits on what a recording may say, for a gate in continuous integration.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyse/difference.hpp"
+
+namespace tarn::analyse {
+
+// [CATEGORY] METRIC [at function NAME | at file NAME] [per request] <= NUMBER
+//
+//   transient allocations <= 1000
+//   allocations at function parse <= 3 per request
+//   copied bytes at file page.cpp <= 1M
+//   heap share <= 5 %
+struct limit {
+  enum class metric { allocations, bytes, copied, handed_over, sites, share };
+
+  std::string words;  // as given, without the number
+  metric what = metric::allocations;
+  std::optional<category> of;
+  std::string function, file;  // empty: any
+  bool per_request = false;
+  double most = 0;
+};
+
+// What the words mean that cannot be a limit, for a person.
+class wrong_limit : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Throws wrong_limit.
+limit limit_of(std::string_view words, double most);
+// The same with its number behind "<=".
+limit limit_of(std::string_view expression);
+
+struct breach {
+  limit of;
+  double value = 0;
+  const place_sums* largest = nullptr;  // of the places that add up to it; null for a share
+};
+
+// What is above its limit. `share` of the program's time that the heap takes: the low end of its range, so that only
+// what is sure is a breach. `requests`: how many the program served; throws wrong_limit where a limit needs it and it
+// is 0.
+std::vector<breach> breaches_of(const std::vector<limit>& limits, const std::vector<place_sums>& places, double share,
+                                double requests);
+
+}  // namespace tarn::analyse

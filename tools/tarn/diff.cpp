@@ -1,0 +1,191 @@
+// `tarn diff`: what changed between two recordings, site by site, predicted beside achieved.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "analyse/difference.hpp"
+#include "tarn/calibrate.hpp"
+#include "tarn/commands.hpp"
+#include "tarn/failure.hpp"
+#include "tarn/report.hpp"
+#include "tarn/views.hpp"
+#include "tarn/words.hpp"
+
+namespace tarn::command {
+namespace {
+
+using analyse::change;
+using analyse::place_sums;
+using analyse::range;
+using nlohmann::json;
+
+struct diff_request {
+  std::string before, after;
+  std::vector<double> cpu_seconds;  // of both programs without a recorder; empty: not known
+  bool as_json = false;
+  std::size_t top = 10;
+};
+
+// One of the two recordings.
+struct side {
+  side(const std::string& path, const analyse::costs& prices, double cpu_seconds)
+      : all(read_recording(path), prices, cpu_seconds * 1e9), sums(analyse::sums_by_place(all_views(all))) {}
+  analyse::analysis all;
+  std::vector<place_sums> sums;
+};
+
+// What both bounds allow: from the least of one less the most of the other.
+range saved_cpu(const side& before, const side& after) {
+  const range from = before.all.whole().cpu_ns, to = after.all.whole().cpu_ns;
+  return {from.low - to.high, from.high - to.low};
+}
+
+range predicted_of(const analyse::difference& of) {
+  range sum;
+  for (const change& each : of.changes) {
+    const bool gained = each.achieved_ns().middle() > 0;
+    if (gained && each.before && each.before->first) sum += each.before->first->predicted.saved_ns;
+  }
+  return sum;
+}
+
+std::string milliseconds(const range& ns) { return range_words(ns * 1e-6) + " ms"; }
+
+std::string where(const place_sums& of) {
+  const std::string file = of.file.substr(of.file.find_last_of('/') + 1);
+  return of.line == 0 ? file + ' ' + of.function : fmt::format("{}:{} {}", file, of.line, of.function);
+}
+
+std::string verdict(const change& of) {
+  if (of.is_as_predicted()) return "as predicted";
+  return of.achieved_ns().low > of.before->first->predicted.saved_ns.high ? "more than predicted"
+                                                                          : "less than predicted";
+}
+
+void print_change(const change& of, std::size_t rank, const paint& with) {
+  const place_sums& shown = of.after ? *of.after : *of.before;
+  fmt::print("\n{}. {}\n", rank, with.strong(cut(where(shown), page_width - 6)));
+  const auto number = [](const std::optional<place_sums>& side) { return grouped(side ? side->allocations : 0); };
+  const char* const is = of.before && of.after ? "" : of.before ? ", gone" : ", new";
+  fmt::print("   {} → {} allocations{}", number(of.before), number(of.after), is);
+  if (of.before && of.after && of.before->is != of.after->is) {
+    fmt::print("; {} → {}", analyse::name(of.before->is), analyse::name(of.after->is));
+  }
+  fmt::print("\n");
+  const range got = of.achieved_ns();
+  if (got.middle() < 0) {
+    fmt::print("   {}\n", with.bad("costs " + milliseconds({-got.high, -got.low}) + " more"));
+    return;
+  }
+  std::string words = "saves " + milliseconds(got);
+  if (of.before && of.before->first) {
+    const analyse::prediction& said = of.before->first->predicted;
+    words += fmt::format("; predicted by {}: {}: {}", analyse::name(said.by), milliseconds(said.saved_ns), verdict(of));
+  }
+  fmt::print("   {}\n", with.good(cut(words, page_width - 3)));
+}
+
+void print_text(const side& before, const side& after, const analyse::difference& all, const diff_request& request) {
+  const paint with;
+  fmt::print("before  {}\n", cut(program_words_of(before.all.recorded()), page_width - 8));
+  fmt::print("after   {}\n", cut(program_words_of(after.all.recorded()), page_width - 8));
+  for (std::size_t at = 0; at < analyse::category_count; ++at) {
+    if (all.before[at] == 0 && all.after[at] == 0) continue;
+    const double from = static_cast<double>(all.before[at]), to = static_cast<double>(all.after[at]);
+    fmt::print("{:>10} {:>16} → {:>16} allocations{}\n", analyse::name(static_cast<analyse::category>(at)),
+               grouped(all.before[at]), grouped(all.after[at]),
+               from == 0 ? "" : fmt::format(" {:>+8.1f} %", 100 * (to - from) / from));
+  }
+  fmt::print("The heap cost {}, and now {}.\n", milliseconds(all.before_ns), milliseconds(all.after_ns));
+  fmt::print("Predicted of what changed: {}.\n", milliseconds(predicted_of(all)));
+  fmt::print("{}\n", with.bold(fmt::format("Processor time saved{}: {}.",
+                                           request.cpu_seconds.empty() ? ", without what the recorder took" : "",
+                                           milliseconds(saved_cpu(before, after)))));
+  if (all.changes.empty()) fmt::print("No site changed.\n");
+  for (std::size_t at = 0; at < std::min(request.top, all.changes.size()); ++at) {
+    print_change(all.changes[at], at + 1, with);
+  }
+}
+
+json json_of(const range& of) { return {of.low, of.high}; }
+
+json json_of(const std::optional<place_sums>& of) {
+  if (!of) return nullptr;
+  return {{"function", of->function},
+          {"file", of->file},
+          {"line", of->line},
+          {"category", analyse::name(of->is)},
+          {"allocations", of->allocations},
+          {"bytes", of->bytes},
+          {"copied_bytes", of->copied},
+          {"hand_overs", of->handed_over},
+          {"now_ns", json_of(of->now_ns)},
+          {"remedy", of->remedy}};
+}
+
+json json_of(const change& of) {
+  json predicted;
+  if (of.before && of.before->first) {
+    const analyse::prediction& said = of.before->first->predicted;
+    predicted = {
+        {"name", analyse::name(said.by)}, {"saved_ns", json_of(said.saved_ns)}, {"holds", of.is_as_predicted()}};
+  }
+  return {{"before", json_of(of.before)},
+          {"after", json_of(of.after)},
+          {"achieved_ns", json_of(of.achieved_ns())},
+          {"predicted", predicted}};
+}
+
+void print_json(const side& before, const side& after, const analyse::difference& all, const diff_request& request) {
+  json categories = json::object(), changes = json::array();
+  for (std::size_t at = 0; at < analyse::category_count; ++at) {
+    categories[analyse::name(static_cast<analyse::category>(at))] = {{"before", all.before[at]},
+                                                                     {"after", all.after[at]}};
+  }
+  for (std::size_t at = 0; at < std::min(request.top, all.changes.size()); ++at) {
+    changes.push_back(json_of(all.changes[at]));
+  }
+  const json text = {{"version", 1},
+                     {"allocations", categories},
+                     {"heap_ns", {{"before", json_of(all.before_ns)}, {"after", json_of(all.after_ns)}}},
+                     {"saved_cpu_ns", json_of(saved_cpu(before, after))},
+                     {"predicted_ns", json_of(predicted_of(all))},
+                     {"changes", changes}};
+  fmt::print("{}\n", text.dump(1, ' ', false, json::error_handler_t::replace));
+}
+
+void diff(const diff_request& request) {
+  if (!request.cpu_seconds.empty() && request.cpu_seconds.size() != 2) {
+    fail(exit_code::usage, "--cpu takes two numbers: --cpu 12.3,10.9");
+  }
+  const bool known = !request.cpu_seconds.empty();
+  const analyse::costs prices = machine_costs(false);
+  const side before(request.before, prices, known ? request.cpu_seconds[0] : 0);
+  const side after(request.after, prices, known ? request.cpu_seconds[1] : 0);
+  const analyse::difference all = analyse::compare(before.sums, after.sums);
+  request.as_json ? print_json(before, after, all, request) : print_text(before, after, all, request);
+}
+
+}  // namespace
+
+void add_diff(CLI::App& application) {
+  CLI::App* const command =
+      application.add_subcommand("diff", "Compare two recordings, site by site: predicted beside achieved.");
+  const auto request = std::make_shared<diff_request>();
+  command->add_option("BEFORE", request->before, "the recording before the change")->required();
+  command->add_option("AFTER", request->after, "the recording after it, of the same work")->required();
+  command->add_flag("--json", request->as_json, "as JSON (docs/report.md)");
+  command->add_option("--top", request->top, "changes to show; 10 if not given")->type_name("N");
+  command
+      ->add_option("--cpu", request->cpu_seconds, "processor times of both without a recorder, if they were measured")
+      ->delimiter(',')
+      ->type_name("BEFORE,AFTER");
+  command->callback([request] { diff(*request); });
+}
+
+}  // namespace tarn::command

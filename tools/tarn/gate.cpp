@@ -1,0 +1,132 @@
+// `tarn gate`: ends with 1 when a recording is above a limit, for continuous integration.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analyse/limits.hpp"
+#include "tarn/calibrate.hpp"
+#include "tarn/commands.hpp"
+#include "tarn/failure.hpp"
+#include "tarn/report.hpp"
+#include "tarn/views.hpp"
+#include "tarn/words.hpp"
+
+#define TOML_HEADER_ONLY 1
+#include <toml++/toml.h>
+
+namespace tarn::command {
+namespace {
+
+using analyse::limit;
+
+struct gate_request {
+  std::string path;
+  std::vector<std::string> limits;  // files and expressions, as given
+  double requests = 0;
+};
+
+// [max] has the limits; `requests` is how many the recorded program served.
+void read_limits(const std::string& path, std::vector<limit>& to, double& requests) {
+  try {
+    const toml::table file = toml::parse_file(path);
+    for (const auto& [key, value] : file) {
+      if (key != "max" && key != "requests") fail(exit_code::usage, "{}: what is \"{}\"?", path, key.str());
+    }
+    if (requests == 0) requests = file["requests"].value_or(0.0);
+    const toml::table* const most = file["max"].as_table();
+    if (most == nullptr) fail(exit_code::usage, "{}: there is no table [max]", path);
+    for (const auto& [key, value] : *most) {
+      const std::string words(key.str());
+      if (const auto text = value.value_exact<std::string>()) {
+        to.push_back(analyse::limit_of(words + " <= " + *text));
+      } else if (const auto number = value.value<double>()) {
+        to.push_back(analyse::limit_of(words, *number));
+      } else {
+        fail(exit_code::usage, "{}: \"{}\" is no number", path, words);
+      }
+    }
+  } catch (const toml::parse_error& error) {
+    fail(exit_code::usage, "{}:{}: {}", path, error.source().begin.line, error.description());
+  } catch (const analyse::wrong_limit& error) {
+    fail(exit_code::usage, "{}: {}", path, error.what());
+  }
+}
+
+std::string value_words(const limit& of, double value) {
+  if (of.what == limit::metric::share) return fmt::format("{:.2f} %", value * 100);
+  return of.per_request ? fmt::format("{:.3g}", value) : grouped(static_cast<std::uint64_t>(value));
+}
+
+void print_breach(const analyse::breach& of) {
+  fmt::print("{}: {}, at most {} allowed", of.of.words, value_words(of.of, of.value), value_words(of.of, of.of.most));
+  if (of.largest != nullptr) {
+    const std::string file = of.largest->file.substr(of.largest->file.find_last_of('/') + 1);
+    fmt::print("; most at {}:{} {}{}", file, of.largest->line, of.largest->function,
+               of.largest->remedy.empty() ? "" : ": " + of.largest->remedy);
+  }
+  fmt::print("\n");
+}
+
+void gate(const gate_request& request) {
+  std::vector<limit> limits;
+  double requests = request.requests;
+  for (const std::string& each : request.limits) {
+    if (each.ends_with(".toml")) {
+      read_limits(each, limits, requests);
+      continue;
+    }
+    try {
+      limits.push_back(analyse::limit_of(each));
+    } catch (const analyse::wrong_limit& error) {
+      fail(exit_code::usage, "{}", error.what());
+    }
+  }
+  format::recording in = read_recording(request.path);
+  if (!in.damage.empty() || !in.ended) {
+    fail(exit_code::usage, "{}: the recording has no end; a part of a program passes no gate", request.path);
+  }
+  const bool needs_prices =
+      std::any_of(limits.begin(), limits.end(), [](const limit& each) { return each.what == limit::metric::share; });
+  const analyse::costs prices = needs_prices ? machine_costs(false) : analyse::costs();
+  analyse::analysis all(std::move(in), prices);
+  const std::vector<analyse::place_sums> places = analyse::sums_by_place(all_views(all));
+  std::vector<analyse::breach> breaches;
+  try {
+    breaches = analyse::breaches_of(limits, places, all.share(all.whole().heap_ns).low, requests);
+  } catch (const analyse::wrong_limit& error) {
+    fail(exit_code::usage, "{}: --requests N, or requests = N in the file", error.what());
+  }
+  for (const analyse::breach& each : breaches) print_breach(each);
+  if (!breaches.empty()) {
+    fail(exit_code::damaged, "{} of {} limits broken by {}", breaches.size(), limits.size(), request.path);
+  }
+}
+
+}  // namespace
+
+void add_gate(CLI::App& application) {
+  CLI::App* const command =
+      application.add_subcommand("gate", "Check a recording against limits: exit code 1 where one is broken.");
+  const auto request = std::make_shared<gate_request>();
+  command->add_option("FILE", request->path, "the recording")->required();
+  command
+      ->add_option("--max", request->limits,
+                   "a limit, such as 'transient allocations <= 1000', or a file of them; may be repeated")
+      ->required()
+      ->expected(1)
+      ->take_all()
+      ->type_name("FILE.toml|LIMIT");
+  command->add_option("--requests", request->requests, "how many the program served, for limits per request")
+      ->type_name("N");
+  command->footer(
+      "A limit: [transient|shared|start-up|kept] allocations|bytes|copied bytes|hand-overs|sites\n"
+      "[at function NAME|at file NAME] <= NUMBER[k|M|G] [per request]; or: heap share <= NUMBER %.\n"
+      "A file has them in a table [max], as \"transient allocations\" = 1000, and requests = N above it.\n"
+      "One line for each broken limit. Exit code: 0, 1 where a limit is broken, 2 where something is wrong.");
+  command->callback([request] { gate(*request); });
+}
+
+}  // namespace tarn::command

@@ -1,0 +1,35 @@
+#include "tarn/views.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+
+namespace tarn::command {
+
+std::vector<analyse::site_view> all_views(analyse::analysis& of) {
+  using clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds patience{1000}, step{100};
+  const bool is_shown = ::isatty(STDERR_FILENO) == 1;
+  auto next = clock::now() + patience;
+  bool was_shown = false;
+  std::vector<analyse::site_view> views;
+  const std::size_t all = of.heap().sites.size();
+  views.reserve(all);
+  for (const analyse::site& each : of.heap().sites) {
+    views.push_back(of.view(each));
+    if (!is_shown || clock::now() < next) continue;
+    constexpr std::size_t width = 40;
+    const std::size_t done = views.size() * width / all;
+    fmt::print(stderr, "\r   reading names [{:#<{}}{:.<{}}] {} of {} sites ", "", done, "", width - done, views.size(),
+               all);
+    std::fflush(stderr);
+    was_shown = true;
+    next = clock::now() + step;
+  }
+  if (was_shown) fmt::print(stderr, "\r\x1b[K");
+  return views;
+}
+
+}  // namespace tarn::command
