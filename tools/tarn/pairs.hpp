@@ -195,41 +195,70 @@ class on_processor {
   cpu_set_t before_;
 };
 
+// Two threads that take turns. On one processor a waiting thread sleeps, so that the other one runs; on two it spins, as
+// a processor that sleeps loses its pace.
+class turns {
+ public:
+  explicit turns(bool spins) : spins_(spins) {}
+  void wait_for(int wanted) {
+    for (int tries = 0; now_.load() != wanted; ++tries) {
+      if (!spins_) {
+        const int seen = now_.load();
+        if (seen != wanted) now_.wait(seen);
+      } else if (tries > 2000) {
+        ::sched_yield();  // the other one may need this processor
+      }
+    }
+  }
+  void give(int next) {
+    now_.store(next);
+    if (!spins_) now_.notify_all();
+  }
+
+ private:
+  bool spins_;
+  std::atomic<int> now_ = 0;
+};
+
 // One thread allocates a batch, another one frees it, in turns, on one processor or on two. Both threads' time, in the
 // middle one of the rounds. Not at the same time: how often they meet at a lock is the program's, not the machine's.
 template <class Server>
 double handed_ns(Server& by, std::size_t blocks, bool on_two) {
-  constexpr int warm = 30, rounds = 31;
+  constexpr int warm = 8, most_rounds = 24;
+  constexpr double enough_ns = 2e6;  // on a machine that has other things to do, fewer rounds must be enough
   std::vector<void*> made(blocks);
+  std::vector<double> allocating, freeing;
   const pin hold(by, made);
-  std::atomic<int> turn = 0;  // even: the allocating thread's
-  std::array<double, rounds> freeing{}, allocating{};
-  const auto wait_for = [&](int wanted) {
-    while (turn.load() != wanted) ::sched_yield();  // asleep, a processor would lose its caches and its pace
-  };
-  const auto say = [&](int next) { turn.store(next); };
+  turns turn(on_two);
+  bool is_over = false;
   std::thread other([&] {
     const on_processor stay(on_two);
-    for (int round = 0; round < warm + rounds; ++round) {
-      wait_for(2 * round + 1);
+    for (int round = 0;; ++round) {
+      turn.wait_for(2 * round + 1);
+      if (is_over) return;
       const double before = wall_ns();
       for (void* const each : made) by.put(each);
-      freeing[static_cast<std::size_t>(round % rounds)] = wall_ns() - before;
-      say(2 * round + 2);
+      freeing.push_back(wall_ns() - before);
+      turn.give(2 * round + 2);
     }
   });
   const on_processor stay(false);
-  for (int round = 0; round < warm + rounds; ++round) {
+  const double begun = wall_ns();
+  int round = 0;
+  for (; round < warm + most_rounds && (round < warm + 5 || wall_ns() - begun < enough_ns); ++round) {
     const double before = wall_ns();
     for (void*& each : made) touch(each = by.get());
-    allocating[static_cast<std::size_t>(round % rounds)] = wall_ns() - before;
-    say(2 * round + 1);
-    wait_for(2 * round + 2);
+    allocating.push_back(wall_ns() - before);
+    turn.give(2 * round + 1);
+    turn.wait_for(2 * round + 2);
   }
+  is_over = true;
+  turn.give(2 * round + 1);
   other.join();
-  const auto middle = [](std::array<double, rounds>& of) {
-    std::nth_element(of.begin(), of.begin() + rounds / 2, of.end());
-    return of[rounds / 2];
+  const auto middle = [](std::vector<double>& of) {
+    const auto at = of.begin() + warm + (static_cast<std::ptrdiff_t>(of.size()) - warm) / 2;
+    std::nth_element(of.begin() + warm, at, of.end());
+    return *at;
   };
   return (middle(allocating) + middle(freeing)) / static_cast<double>(blocks);
 }
