@@ -1,0 +1,58 @@
+// Proves in a test that a path asks neither the kernel nor the heap for anything; docs/quiet-region.md quotes it.
+#include <gtest/gtest.h>
+#include <tarn/io.hpp>
+#include <tarn/quiet_region.hpp>
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace {
+
+struct request {
+  std::string_view method, path;
+};
+
+request parse(std::string_view text) {
+  const std::size_t one = text.find(' '), two = text.find(' ', one + 1);
+  return {text.substr(0, one), text.substr(one + 1, two - one - 1)};
+}
+
+TEST(parse, asks_for_nothing) {
+  tarn::noise_log heard;
+  request got;
+  {
+    const tarn::quiet_region quiet{"parse request", heard};
+    got = parse("GET /orders/17 HTTP/1.1");
+  }
+  EXPECT_EQ(heard.count(), 0u) << heard.text();
+  EXPECT_EQ(got.path, "/orders/17");
+}
+
+TEST(journal, asks_for_nothing_either) {
+  const std::string path = testing::TempDir() + "tarn-quiet.journal";
+  tarn::noise_log heard;
+  {
+    tarn::io::journal log(path, {.bytes = 1 << 20});
+    log.append("the first line of a thread takes a chunk");
+    const tarn::quiet_region quiet{"append", heard};
+    for (int line = 0; line < 100; ++line) log.append("order 17 is paid");
+  }
+  EXPECT_EQ(heard.count(), 0u) << heard.text();
+  std::remove(path.c_str());
+}
+
+std::string reply(const request& to) { return "you asked for " + std::string(to.path) + ", and here it is"; }
+
+TEST(reply, is_not_quiet) {
+  tarn::noise_log heard;
+  {
+    const tarn::quiet_region quiet{"reply", heard};
+    reply({"GET", "/orders/17"});
+  }
+  if (tarn::quiet_region::hears_heap()) {
+    EXPECT_GT(heard.count(), 0u);
+  }
+}
+
+}  // namespace

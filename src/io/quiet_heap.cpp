@@ -1,0 +1,189 @@
+// How heap calls are heard: this file defines malloc, new and their kin, and passes each call on to whoever would have
+// had it (the C library, the drop-in, any other). They are weak, so that a program which brings its own has its own;
+// and in an archive, so that they are linked only into programs that use a quiet_region, in builds with checks. A
+// sanitizer has its own malloc, and a hook in it.
+#include "io/quiet_heap.hpp"
+
+#if TARN_CHECKS
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+#include "platform/call_watch.hpp"
+#include "platform/sanitizer.hpp"
+
+#if TARN_HAS_SANITIZER
+
+extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*)(const volatile void*, std::size_t),
+                                                         void (*)(const volatile void*)) __attribute__((weak));
+
+#endif
+
+namespace tarn::quiet_heap {
+
+constinit thread_local bool is_heard = false;
+
+namespace {
+
+constinit std::atomic<heap_listener> listener = nullptr;
+constinit thread_local bool was_here = false;
+
+// What a heap call does itself is not heard: neither its system calls nor the malloc in an operator new.
+class heard_call {
+ public:
+  heard_call(const char* name, const void* from) noexcept : was_heard_(is_heard) {
+    was_here = true;
+    if (!was_heard_) return;
+    is_heard = false;
+    listener.load(std::memory_order_relaxed)(name, from);
+  }
+  ~heard_call() { is_heard = was_heard_; }
+  heard_call(const heard_call&) = delete;
+  heard_call& operator=(const heard_call&) = delete;
+
+ private:
+  bool was_heard_;
+  platform::unwatched quietly_;
+};
+
+}  // namespace
+
+namespace {
+
+void install_hooks() noexcept {
+#if TARN_HAS_SANITIZER
+  if (__sanitizer_install_malloc_and_free_hooks == nullptr) return;
+  __sanitizer_install_malloc_and_free_hooks(
+      [](const volatile void*, std::size_t) { const heard_call one("malloc", __builtin_return_address(0)); },
+      [](const volatile void*) { const heard_call one("free", __builtin_return_address(0)); });
+#endif
+}
+
+}  // namespace
+
+void listen(heap_listener heard) noexcept { listener.store(heard, std::memory_order_relaxed); }
+
+bool is_ours() noexcept {
+  static const bool answer = [] {
+    install_hooks();
+    was_here = false;
+    void* volatile block = std::malloc(1);  // volatile: not to be left out
+    std::free(block);
+    return was_here;
+  }();
+  return answer;
+}
+
+}  // namespace tarn::quiet_heap
+
+#if !TARN_HAS_SANITIZER
+
+namespace {
+
+using tarn::quiet_heap::heard_call;
+
+// dlsym may allocate before there is anything to allocate with.
+alignas(16) char early[4096];
+std::size_t early_used = 0;
+constinit thread_local bool is_looking = false;
+
+void* early_block(std::size_t bytes) noexcept {
+  if (bytes > sizeof early - early_used) std::abort();
+  void* const block = early + early_used;
+  early_used += (bytes + 15) / 16 * 16;
+  return block;
+}
+bool is_early(const void* block) noexcept {
+  return reinterpret_cast<std::uintptr_t>(block) - reinterpret_cast<std::uintptr_t>(early) < sizeof early;
+}
+
+// The function that would have been called.
+template <class Function>
+Function* next(std::atomic<Function*>& known, const char* name) noexcept {
+  Function* found = known.load(std::memory_order_relaxed);
+  if (found == nullptr) {
+    is_looking = true;
+    found = reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+    is_looking = false;
+    if (found == nullptr) {
+      static constexpr char words[] = "tarn: a quiet region finds no malloc behind its own\n";
+      (void)!::write(2, words, sizeof words - 1);
+      std::abort();
+    }
+    known.store(found, std::memory_order_relaxed);
+  }
+  return found;
+}
+
+}  // namespace
+
+// NOLINTBEGIN(bugprone-macro-parentheses): parameters and arguments bring theirs
+// A function under its linker name, said to the listener as `words`. `except` is noexcept where the C library has it
+// so.
+#define TARN_HEARD(result, name, words, parameters, arguments, except)                    \
+  extern "C" __attribute__((weak, visibility("default"))) result name parameters except { \
+    static constinit std::atomic<result(*) parameters> known = nullptr;                   \
+    const heard_call one(words, __builtin_return_address(0));                             \
+    return next<result parameters>(known, #name) arguments;                               \
+  }
+// NOLINTEND(bugprone-macro-parentheses)
+#define TARN_NEW(name, words, parameters, arguments) TARN_HEARD(void*, name, "operator " words, parameters, arguments, )
+#define TARN_DELETE(name, words, parameters, arguments) \
+  TARN_HEARD(void, name, "operator " words, parameters, arguments, noexcept)
+
+using size = std::size_t;
+
+extern "C" __attribute__((weak, visibility("default"))) void* malloc(size bytes) noexcept {
+  static constinit std::atomic<void* (*)(size)> known = nullptr;
+  if (is_looking) return early_block(bytes);
+  const heard_call one("malloc", __builtin_return_address(0));
+  return next<void*(size)>(known, "malloc")(bytes);
+}
+
+extern "C" __attribute__((weak, visibility("default"))) void* calloc(size count, size each) noexcept {
+  static constinit std::atomic<void* (*)(size, size)> known = nullptr;
+  if (is_looking) return early_block(count * each);
+  const heard_call one("calloc", __builtin_return_address(0));
+  return next<void*(size, size)>(known, "calloc")(count, each);
+}
+
+extern "C" __attribute__((weak, visibility("default"))) void free(void* block) noexcept {
+  static constinit std::atomic<void (*)(void*)> known = nullptr;
+  if (block == nullptr || is_early(block)) return;
+  const heard_call one("free", __builtin_return_address(0));
+  next<void(void*)>(known, "free")(block);
+}
+
+TARN_HEARD(void*, realloc, "realloc", (void* block, size bytes), (block, bytes), noexcept)
+TARN_HEARD(void*, aligned_alloc, "aligned_alloc", (size alignment, size bytes), (alignment, bytes), noexcept)
+TARN_HEARD(void*, memalign, "memalign", (size alignment, size bytes), (alignment, bytes), noexcept)
+TARN_HEARD(int, posix_memalign, "posix_memalign", (void** to, size alignment, size bytes), (to, alignment, bytes),
+           noexcept)
+
+// operator new and delete by the names that the Itanium C++ ABI gives them, as they are not to be looked up by others.
+// An alignment and std::nothrow are passed on as what they are made of: a number and an address.
+TARN_NEW(_Znwm, "new", (size bytes), (bytes))
+TARN_NEW(_Znam, "new[]", (size bytes), (bytes))
+TARN_NEW(_ZnwmRKSt9nothrow_t, "new", (size bytes, const void* tag), (bytes, tag))
+TARN_NEW(_ZnamRKSt9nothrow_t, "new[]", (size bytes, const void* tag), (bytes, tag))
+TARN_NEW(_ZnwmSt11align_val_t, "new", (size bytes, size alignment), (bytes, alignment))
+TARN_NEW(_ZnamSt11align_val_t, "new[]", (size bytes, size alignment), (bytes, alignment))
+TARN_DELETE(_ZdlPv, "delete", (void* block), (block))
+TARN_DELETE(_ZdaPv, "delete[]", (void* block), (block))
+TARN_DELETE(_ZdlPvm, "delete", (void* block, size bytes), (block, bytes))
+TARN_DELETE(_ZdaPvm, "delete[]", (void* block, size bytes), (block, bytes))
+TARN_DELETE(_ZdlPvSt11align_val_t, "delete", (void* block, size alignment), (block, alignment))
+TARN_DELETE(_ZdaPvSt11align_val_t, "delete[]", (void* block, size alignment), (block, alignment))
+TARN_DELETE(_ZdlPvmSt11align_val_t, "delete", (void* block, size bytes, size alignment), (block, bytes, alignment))
+TARN_DELETE(_ZdaPvmSt11align_val_t, "delete[]", (void* block, size bytes, size alignment), (block, bytes, alignment))
+
+#endif
+
+#endif

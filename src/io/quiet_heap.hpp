@@ -1,0 +1,16 @@
+// Calls of the global heap, heard by the quiet regions of a thread. Only in builds with checks.
+#pragma once
+
+namespace tarn::quiet_heap {
+
+/// `name` of the function; `from`: where its call returns to.
+using heap_listener = void (*)(const char* name, const void* from) noexcept;
+
+void listen(heap_listener heard) noexcept;
+/// Of the calling thread.
+extern constinit thread_local bool is_heard;
+
+/// Whether the program's malloc is one that can be heard.
+bool is_ours() noexcept;
+
+}  // namespace tarn::quiet_heap

@@ -1,0 +1,152 @@
+#include <tarn/quiet_region.hpp>
+
+#if TARN_CHECKS
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unwind.h>
+
+#include <cstdlib>
+
+#include "base/site.hpp"
+#include "base/text.hpp"
+#include "io/quiet_heap.hpp"
+#include "platform/call_watch.hpp"
+
+namespace tarn {
+namespace {
+
+constexpr std::size_t most_reported = 8;  // by a region
+constinit thread_local quiet_region* innermost = nullptr;
+constinit thread_local bool is_watched = false;  // its calls are
+
+bool is_wait(long futex_operation) noexcept {
+  switch (futex_operation & FUTEX_CMD_MASK) {
+    case FUTEX_WAIT:
+    case FUTEX_WAIT_BITSET:
+    case FUTEX_LOCK_PI:
+    case FUTEX_WAIT_REQUEUE_PI: return true;
+    default: return false;
+  }
+}
+
+// The stack from the frame on that continues at `from`; what is above it is ours.
+void take_stack(noise& of, const void* from) noexcept {
+  struct walk {
+    noise& of;
+    const void* from;
+    bool is_ours = true;
+  } now{of, from};
+  of.depth = 0;
+  ::_Unwind_Backtrace(
+      [](_Unwind_Context* at, void* state) {
+        walk& to = *static_cast<walk*>(state);
+        const auto* const address = reinterpret_cast<const void*>(::_Unwind_GetIP(at));
+        to.is_ours = to.is_ours && address != to.from;
+        if (to.is_ours) return _URC_NO_REASON;
+        to.of.frames[to.of.depth++] = address;
+        return to.of.depth == noise::deepest ? _URC_END_OF_STACK : _URC_NO_REASON;
+      },
+      &now);
+  if (of.depth == 0) of.frames[of.depth++] = from;  // nothing there can be unwound
+}
+
+using line = base::text_buffer<8192>;
+
+void append(base::text& to, const noise& heard) noexcept {
+  static constexpr const char* words[] = {"system call", "lock wait", "heap call"};
+  to.append(words[static_cast<unsigned>(heard.kind)]).append(' ').append(heard.name).append('\n');
+  for (const void* const each : heard.stack()) base::append_site(to.append("  at "), each).append('\n');
+}
+
+}  // namespace
+
+struct listener {
+  // To every region that the thread is in.
+  static void hear(noise_kind kind, const char* name, const void* from) noexcept {
+    noise heard;
+    heard.kind = kind;
+    heard.name = name;
+    take_stack(heard, from);
+    bool is_reported = false;
+    for (quiet_region* each = innermost; each != nullptr; each = each->outer_) {
+      is_reported |= each->hear(heard, is_reported);
+    }
+  }
+
+  static void hear_call(long number, long, long second, const void* from) noexcept {
+    const bool is_lock = number == SYS_futex && is_wait(second);
+    const char* const name = platform::call_name(number);
+    hear(is_lock ? noise_kind::lock_wait : noise_kind::system_call, name != nullptr ? name : "unknown", from);
+  }
+
+  static void hear_heap(const char* name, const void* from) noexcept { hear(noise_kind::heap, name, from); }
+};
+
+std::string noise_log::text() const {
+  std::string all;
+  for (const noise& each : kept()) {
+    line one;
+    append(one, each);
+    all += one.view();
+  }
+  if (count() > kept().size()) all += "and " + std::to_string(count() - kept().size()) + " more\n";
+  return all;
+}
+
+quiet_region::quiet_region(const char* name, on_noise policy) noexcept : name_(name), policy_(policy) { enter(); }
+
+quiet_region::quiet_region(const char* name, noise_log& log) noexcept : name_(name), log_(&log) { enter(); }
+
+void quiet_region::enter() noexcept {
+  quiet_heap::listen(listener::hear_heap);
+  quiet_heap::is_ours();  // under a sanitizer this is what installs its hook
+  outer_ = innermost;
+  innermost = this;
+  quiet_heap::is_heard = true;
+  if (outer_ == nullptr) is_watched = platform::watch_calls(listener::hear_call);
+}
+
+quiet_region::~quiet_region() {
+  if (outer_ == nullptr && is_watched) platform::unwatch_calls();
+  const platform::unwatched ours;
+  quiet_heap::is_heard = outer_ != nullptr;
+  innermost = outer_;
+  if (reported_ > most_reported) {
+    line more;
+    more.append("tarn: quiet region ").append(name_).append(": ").decimal(reported_ - most_reported);
+    more.append(" more noises\n").write_to(2);
+  }
+}
+
+// Whether it reported; the innermost region that reports does it for those around it.
+bool quiet_region::hear(const noise& heard, bool is_reported) noexcept {
+  if (log_ != nullptr) {
+    if (log_->count_ < noise_log::most_kept) log_->kept_[log_->count_] = heard;
+    ++log_->count_;
+    return false;
+  }
+  if (!is_reported && ++reported_ <= most_reported) {
+    line all;
+    append(all.append("tarn: quiet region ").append(name_).append(": "), heard);
+    all.write_to(2);
+  }
+  if (policy_ == on_noise::abort) std::abort();
+  return true;
+}
+
+bool quiet_region::hears_calls() noexcept {
+  static const bool answer = [] {
+    if (innermost != nullptr) return is_watched;
+    const bool is_possible = platform::watch_calls(listener::hear_call);
+    if (is_possible) platform::unwatch_calls();
+    return is_possible;
+  }();
+  return answer;
+}
+
+bool quiet_region::hears_heap() noexcept { return quiet_heap::is_ours(); }
+
+}  // namespace tarn
+
+#endif

@@ -1,0 +1,216 @@
+#include "platform/call_watch.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstring>
+
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "platform/sanitizer.hpp"
+
+namespace tarn::platform {
+namespace {
+
+struct named_call {
+  long number;
+  const char* name;
+};
+constexpr named_call named_calls[] = {
+#include <call_names.inc>  // made by CMake
+};
+
+}  // namespace
+
+const char* call_name(long number) noexcept {
+  for (const named_call& each : named_calls) {
+    if (each.number == number) return each.name;
+  }
+  return nullptr;
+}
+
+#if defined(__x86_64__) && !TARN_HAS_SANITIZER
+
+// How it works. The kernel looks at a byte of the thread, `gate`, before each system call: shut, it sends SIGSYS
+// instead of making the call, unless the call comes from the few instructions below.
+//
+//   1. A call meets a shut gate: SIGSYS, and `handle` runs.
+//   2. `handle` opens the gate, tells the listener, makes the call with the arguments that it finds in the registers,
+//      and puts the result where the caller will look for it.
+//   3. It shuts the gate and returns by `tarn_call_watch_return`, whose rt_sigreturn is let through.
+//
+// That return is the C library's to the byte, as unwinders know a signal frame by it; so it has no unwind information.
+extern "C" {
+extern const char tarn_call_watch_first[], tarn_call_watch_last[];
+void tarn_call_watch_return();
+[[noreturn]] void tarn_call_watch_return_from(void* frame);
+}
+asm(R"(
+  .pushsection .text.tarn_call_watch, "ax", @progbits
+  .p2align 4
+  .hidden tarn_call_watch_first, tarn_call_watch_last, tarn_call_watch_return, tarn_call_watch_return_from
+  .globl tarn_call_watch_first, tarn_call_watch_last, tarn_call_watch_return, tarn_call_watch_return_from
+tarn_call_watch_first:
+  nop
+tarn_call_watch_return:
+  mov $15, %rax
+  syscall
+  ud2
+tarn_call_watch_return_from:
+  mov %rdi, %rsp
+  mov $15, %rax
+  syscall
+  ud2
+tarn_call_watch_last:
+  .popsection
+)");
+
+namespace {
+
+enum : char { is_open = 0, is_shut = 1 };  // as the kernel has them
+
+// volatile: the kernel reads it, and a signal handler. Of a thread that never watches it is never read.
+constinit thread_local volatile char gate = is_open;
+constinit thread_local call_listener listener = nullptr;
+
+// The kernel's forms, of which the C library has others.
+using kernel_mask = std::uint64_t;
+struct kernel_action {
+  void (*function)(int, siginfo_t*, void*);
+  unsigned long flags;
+  void (*restorer)();
+  kernel_mask mask;
+};
+constexpr unsigned long has_restorer = 0x04000000;
+constexpr kernel_mask bit(int signal) noexcept { return kernel_mask{1} << (signal - 1); }
+
+// The kernel ends a process whose gate is shut while SIGSYS is blocked. A handler may block it for as long as it runs,
+// and its return is a system call. So signals wait until the thread is not watched any more, or makes a call, which is
+// made with the program's own mask; but those that an instruction causes cannot wait.
+constexpr kernel_mask all_signals = ~kernel_mask{0};
+constexpr kernel_mask watched_mask =
+    all_signals & ~(bit(SIGSYS) | bit(SIGSEGV) | bit(SIGBUS) | bit(SIGFPE) | bit(SIGILL) | bit(SIGTRAP));
+constinit thread_local kernel_mask mask = 0;  // the program's own, while the thread is watched
+constinit thread_local bool is_left = false;  // by a call that returned twice
+
+// Of SIGSYS before it was ours.
+using handler = void (*)(int, siginfo_t*, void*);
+constinit std::atomic<handler> before = nullptr;
+
+// Without the C library, whose functions may be what is watched.
+long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) noexcept {
+  long result = number;
+  register long r10 asm("r10") = d;
+  register long r8 asm("r8") = e;
+  register long r9 asm("r9") = f;
+  asm volatile("syscall" : "+a"(result) : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
+  return result;
+}
+
+template <class Pointer>
+long word(Pointer* pointer) noexcept {
+  return reinterpret_cast<long>(pointer);
+}
+
+void pass_on(int signal, siginfo_t* info, void* context) noexcept {
+  const handler then = before.load(std::memory_order_relaxed);
+  constexpr std::uintptr_t by_default = 0, ignored = 1;  // SIG_DFL, SIG_IGN
+  if (reinterpret_cast<std::uintptr_t>(then) > ignored) {
+    then(signal, info, context);
+  } else if (reinterpret_cast<std::uintptr_t>(then) == by_default) {
+    const kernel_action none{};
+    call(SYS_rt_sigaction, SIGSYS, word(&none), 0, sizeof(kernel_mask));
+    call(SYS_tgkill, call(SYS_getpid), call(SYS_gettid), SIGSYS);  // pending until this handler returns
+  }
+}
+
+void handle(int signal, siginfo_t* info, void* context) noexcept {
+  auto* const of = static_cast<ucontext_t*>(context);
+  greg_t* const registers = of->uc_mcontext.gregs;
+  constexpr int of_dispatch = 2;  // SYS_USER_DISPATCH, which the C library's header lacks
+  if (info->si_code != of_dispatch) return pass_on(signal, info, context);
+  const long number = registers[REG_RAX];
+  // Another signal's handler returns: not the program's doing. It returns from the frame that it knows, and this
+  // handler with it.
+  if (number == SYS_rt_sigreturn) tarn_call_watch_return_from(reinterpret_cast<void*>(registers[REG_RSP]));
+
+  gate = is_open;
+  const int kept = errno;
+  listener(number, registers[REG_RDI], registers[REG_RSI], reinterpret_cast<const void*>(registers[REG_RIP]));
+  errno = kept;
+  switch (number) {
+    // These return twice, or on another stack: the program makes them itself, and is not watched from then on.
+    case SYS_clone:
+    case SYS_clone3:
+    case SYS_fork:
+    case SYS_vfork: {
+      constexpr long bytes = 2;  // of the instruction
+      registers[REG_RIP] -= bytes;
+      std::memcpy(&of->uc_sigmask, &mask, sizeof mask);  // and not the watch's, as the child has it, too
+      is_left = true;
+      return;
+    }
+    case SYS_sigaltstack:  // which the return would restore
+      registers[REG_RAX] = call(number, registers[REG_RDI], registers[REG_RSI]);
+      call(number, 0, word(&of->uc_stack));
+      break;
+    default:
+      call(SYS_rt_sigprocmask, SIG_SETMASK, word(&mask), 0, sizeof mask);
+      registers[REG_RAX] = call(number, registers[REG_RDI], registers[REG_RSI], registers[REG_RDX], registers[REG_R10],
+                                registers[REG_R8], registers[REG_R9]);
+      call(SYS_rt_sigprocmask, SIG_SETMASK, word(&all_signals), word(&mask), sizeof mask);
+  }
+  gate = is_shut;
+}
+
+// Each time: the program may have taken it meanwhile.
+bool take_signal() noexcept {
+  const kernel_action ours{handle, SA_SIGINFO | has_restorer, tarn_call_watch_return, all_signals};
+  kernel_action then{};
+  if (call(SYS_rt_sigaction, SIGSYS, word(&ours), word(&then), sizeof(kernel_mask)) != 0) return false;
+  if (then.function != handle) before.store(then.function, std::memory_order_relaxed);
+  return true;
+}
+
+long dispatch(bool is_on) noexcept {
+  const long start = word(tarn_call_watch_first), end = word(tarn_call_watch_last);
+  return is_on ? call(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, start, end - start,
+                      reinterpret_cast<long>(&gate))
+               : call(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_OFF);
+}
+
+}  // namespace
+
+bool watch_calls(call_listener heard) noexcept {
+  gate = is_open;
+  if (!take_signal() || dispatch(true) != 0) return false;
+  listener = heard;
+  is_left = false;
+  call(SYS_rt_sigprocmask, SIG_SETMASK, word(&watched_mask), word(&mask), sizeof mask);
+  gate = is_shut;
+  return true;
+}
+
+void unwatch_calls() noexcept {
+  gate = is_open;
+  dispatch(false);
+  if (!is_left) call(SYS_rt_sigprocmask, SIG_SETMASK, word(&mask), 0, sizeof mask);
+}
+
+unwatched::unwatched() noexcept : before_(gate) { gate = is_open; }
+unwatched::~unwatched() { gate = before_; }
+
+#else
+
+bool watch_calls(call_listener) noexcept { return false; }
+void unwatch_calls() noexcept {}
+unwatched::unwatched() noexcept : before_(0) {}
+unwatched::~unwatched() = default;
+
+#endif
+
+}  // namespace tarn::platform

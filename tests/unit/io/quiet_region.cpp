@@ -1,0 +1,433 @@
+#include <tarn/quiet_region.hpp>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/child.hpp"
+
+namespace {
+
+using tarn::noise;
+using tarn::noise_kind;
+using tarn::noise_log;
+using tarn::on_noise;
+using tarn::quiet_region;
+
+#if !TARN_CHECKS
+
+// A release build: nothing is left of it.
+static_assert(std::is_empty_v<quiet_region> && std::is_trivially_destructible_v<quiet_region>);
+
+TEST(quiet_region, is_nothing_without_checks) {
+  noise_log heard;
+  {
+    const quiet_region quiet{"region", heard};
+    static_cast<void>(getppid());
+  }
+  EXPECT_EQ(heard.count(), 0u);
+  EXPECT_FALSE(quiet_region::hears_calls());
+}
+
+#else
+
+/// What `body` is heard to do, in words: "system call write, heap call malloc".
+template <class Body>
+std::string heard_in(Body body) {
+  noise_log log;
+  {
+    const quiet_region quiet{"test", log};
+    body();
+  }
+  std::string words;
+  for (const noise& each : log.kept()) {
+    static constexpr const char* kinds[] = {"call ", "wait ", "heap "};
+    words += (words.empty() ? "" : ", ") + std::string(kinds[static_cast<int>(each.kind)]) + each.name;
+  }
+  EXPECT_GE(log.count(), log.kept().size());
+  return words;
+}
+
+TEST(quiet_region, hears_the_heap) {
+  if (!quiet_region::hears_heap()) GTEST_SKIP() << "its malloc cannot be heard";
+  void* block = nullptr;
+  const auto of_heap = [](const std::string& words) { return words.starts_with("heap "); };
+  EXPECT_PRED1(of_heap, heard_in([&] { block = std::malloc(100); }));
+  EXPECT_PRED1(of_heap, heard_in([&] { std::free(block); }));
+  std::vector<int> some;
+  EXPECT_PRED1(of_heap, heard_in([&] { some.push_back(1); }));
+  EXPECT_PRED1(of_heap, heard_in([&] { std::vector<int>().swap(some); }));
+#if !defined(__SANITIZE_ADDRESS__)  // a sanitizer names all of them malloc and free
+  const auto use = [](void* made) { return *static_cast<void* volatile*>(&made); };
+  EXPECT_EQ(heard_in([&] { delete static_cast<int*>(use(new int)); }), "heap operator new, heap operator delete");
+  struct alignas(128) wide {
+    char bytes[128];
+  };
+  EXPECT_EQ(heard_in([&] { delete[] static_cast<wide*>(use(new wide[2])); }),
+            "heap operator new[], heap operator delete[]");
+  EXPECT_EQ(heard_in([&] { std::free(use(std::realloc(use(std::calloc(3, 5)), 1000))); }),
+            "heap calloc, heap realloc, heap free");
+  EXPECT_EQ(heard_in([&] { std::free(use(std::aligned_alloc(64, 128))); }), "heap aligned_alloc, heap free");
+  EXPECT_EQ(heard_in([&] { std::free(use(std::malloc(100 << 20))); }), "heap malloc, heap free")
+      << "and not the mmap in it";
+#endif
+}
+
+#if !defined(__SANITIZE_ADDRESS__)  // it makes calls of its own: there they are not heard
+
+class quiet_regions : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!quiet_region::hears_calls()) GTEST_SKIP() << "a system without syscall user dispatch";
+  }
+};
+
+TEST_F(quiet_regions, hears_nothing_where_nothing_is) {
+  std::uint64_t sum = 0;
+  std::mutex mutex;
+  char text[100];
+  EXPECT_EQ(heard_in([&] {
+              for (std::uint64_t each = 0; each < 1000; ++each) sum += each * each;
+              const std::lock_guard lock(mutex);  // free: taken without the kernel
+              std::snprintf(text, sizeof text, "%d of %s", 17, "these");
+              sum += static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+            }),
+            "");
+  EXPECT_NE(sum, 0u);
+}
+
+TEST_F(quiet_regions, hears_system_calls_and_makes_them) {
+  int ends[2] = {};
+  char got[4] = {};
+  ssize_t failed = 0;
+  int number = 0;
+  EXPECT_EQ(heard_in([&] {
+              if (pipe(ends) != 0) return;
+              if (write(ends[1], "abc", 3) != 3) return;
+              if (read(ends[0], got, 3) != 3) return;
+              errno = 0;
+              failed = write(-1, "", 1);
+              number = errno;
+              close(ends[0]);
+              close(ends[1]);
+            }),
+            "call pipe2, call write, call read, call write, call close, call close");
+  EXPECT_STREQ(got, "abc");
+  EXPECT_EQ(failed, -1);
+  EXPECT_EQ(number, EBADF);
+}
+
+TEST_F(quiet_regions, passes_six_arguments_on) {
+  const int file = open("/proc/self/exe", O_RDONLY);
+  void* place = nullptr;
+  EXPECT_EQ(heard_in([&] { place = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE, file, 4096); }), "call mmap");
+  char expected[64];
+  ASSERT_EQ(pread(file, expected, sizeof expected, 4096), 64);
+  EXPECT_EQ(std::memcmp(place, expected, sizeof expected), 0);
+  munmap(place, 4096);
+  close(file);
+}
+
+TEST_F(quiet_regions, hears_a_wait_for_a_lock) {
+  std::mutex mutex;
+  std::atomic<bool> is_held{false};
+  std::thread holder([&] {
+    const std::lock_guard lock(mutex);
+    is_held = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  });
+  while (!is_held) std::this_thread::yield();
+  const std::string heard = heard_in([&] { mutex.lock(); });
+  mutex.unlock();
+  holder.join();
+  EXPECT_EQ(heard, "wait futex");
+}
+
+[[gnu::noinline]] void deep_inside() {
+  static_cast<void>(getppid());
+  asm volatile("");
+}
+[[gnu::noinline]] void outside() {
+  deep_inside();
+  asm volatile("");
+}
+
+bool is_in(const void* address, void (*function)()) {
+  const auto start = reinterpret_cast<std::uintptr_t>(function);
+  return reinterpret_cast<std::uintptr_t>(address) - start < 100;
+}
+
+TEST_F(quiet_regions, tells_the_stack) {
+  noise_log heard;
+  {
+    const quiet_region quiet{"test", heard};
+    outside();
+  }
+  ASSERT_EQ(heard.count(), 1u);
+  const std::span<const void* const> stack = heard.kept()[0].stack();
+  ASSERT_GE(stack.size(), 4u);
+  EXPECT_TRUE(is_in(stack[1], deep_inside)) << "below the C library's function";
+  EXPECT_TRUE(is_in(stack[2], outside));
+  const std::string text = heard.text();
+  EXPECT_TRUE(text.starts_with("system call getppid\n  at ")) << text;
+  EXPECT_EQ(std::ranges::count(text, '\n'), static_cast<std::ptrdiff_t>(stack.size()) + 1);
+}
+
+TEST_F(quiet_regions, lies_in_another) {
+  noise_log outer, inner;
+  {
+    const quiet_region one{"outer", outer};
+    {
+      const quiet_region two{"inner", inner};
+      static_cast<void>(getppid());
+    }
+    static_cast<void>(getppid());
+  }
+  static_cast<void>(getppid());
+  EXPECT_EQ(inner.count(), 1u);
+  EXPECT_EQ(outer.count(), 2u);
+}
+
+TEST_F(quiet_regions, keeps_the_first_noises_and_counts_all) {
+  noise_log heard;
+  {
+    const quiet_region quiet{"test", heard};
+    for (int each = 0; each < 100; ++each) static_cast<void>(getppid());
+  }
+  EXPECT_EQ(heard.count(), 100u);
+  EXPECT_EQ(heard.kept().size(), noise_log::most_kept);
+  EXPECT_TRUE(heard.text().ends_with("and 84 more\n"));
+}
+
+TEST_F(quiet_regions, does_not_hear_other_threads) {
+  std::atomic<int> step{0};
+  std::thread other([&] {
+    while (step != 1) {
+    }
+    for (int each = 0; each < 100; ++each) static_cast<void>(getppid());
+    step = 2;
+  });
+  EXPECT_EQ(heard_in([&] {
+              step = 1;
+              while (step != 2) {
+              }
+            }),
+            "");
+  other.join();
+}
+
+TEST_F(quiet_regions, ends_with_an_exception) {
+  noise_log heard;
+  bool is_caught = false;
+  try {
+    const quiet_region quiet{"test", heard};
+    throw 1;
+  } catch (int) {
+    is_caught = true;
+  }
+  const std::size_t before = heard.count();  // of the exception's memory
+  static_cast<void>(getppid());
+  EXPECT_TRUE(is_caught);
+  EXPECT_EQ(heard.count(), before);
+}
+
+volatile sig_atomic_t handled = 0;
+
+sigset_t mask_now() {
+  sigset_t now;
+  pthread_sigmask(SIG_SETMASK, nullptr, &now);
+  return now;
+}
+
+TEST_F(quiet_regions, lets_signals_wait_and_keeps_the_mask) {
+  struct sigaction action {};
+  action.sa_handler = [](int) {
+    handled = handled + 1;
+    static_cast<void>(getppid());
+  };
+  sigfillset(&action.sa_mask);
+  sigaction(SIGUSR1, &action, nullptr);
+  const sigset_t before = mask_now();
+
+  handled = 0;
+  EXPECT_EQ(heard_in([] {
+              for (int each = 0; each < 3; ++each) raise(SIGUSR1);  // a call: handled in it
+            }),
+            "call gettid, call getpid, call tgkill, call gettid, call getpid, call tgkill, call gettid, call getpid, "
+            "call tgkill");
+  EXPECT_EQ(handled, 3);
+
+  // From outside, in the middle of nothing: handled when the region ends.
+  handled = 0;
+  std::atomic<int> step{0};
+  const pthread_t self = pthread_self();
+  std::thread other([&] {
+    while (step != 1) {
+    }
+    pthread_kill(self, SIGUSR1);
+    step = 2;
+  });
+  int inside = -1;
+  EXPECT_EQ(heard_in([&] {
+              step = 1;
+              while (step != 2) {
+              }
+              inside = handled;
+            }),
+            "");
+  EXPECT_EQ(inside, 0);
+  EXPECT_EQ(handled, 1);
+  other.join();
+
+  // What the program does to its mask is done, and outlives the region.
+  sigset_t some, seen;
+  sigemptyset(&some);
+  sigaddset(&some, SIGUSR2);
+  sigaddset(&some, SIGSYS);
+  EXPECT_EQ(heard_in([&] {
+              pthread_sigmask(SIG_BLOCK, &some, nullptr);
+              pthread_sigmask(SIG_SETMASK, nullptr, &seen);
+            }),
+            "call rt_sigprocmask, call rt_sigprocmask");
+  EXPECT_TRUE(sigismember(&seen, SIGUSR2) == 1 && sigismember(&seen, SIGUSR1) == 0);
+  const sigset_t after = mask_now();
+  EXPECT_EQ(std::memcmp(&seen, &after, sizeof(std::uint64_t)), 0);
+  EXPECT_EQ(heard_in([] { static_cast<void>(getppid()); }), "call getppid") << "with SIGSYS blocked";
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  std::signal(SIGUSR1, SIG_DFL);
+}
+
+TEST_F(quiet_regions, a_call_that_waits_is_interrupted_as_ever) {
+  struct sigaction action {};
+  action.sa_handler = [](int) { handled = handled + 1; };
+  sigaction(SIGALRM, &action, nullptr);
+  handled = 0;
+  int result = 0, number = 0;
+  const itimerval soon{{}, {0, 50'000}};
+  EXPECT_EQ(heard_in([&] {
+              setitimer(ITIMER_REAL, &soon, nullptr);
+              result = pause();
+              number = errno;
+            }),
+            "call setitimer, call pause");
+  EXPECT_EQ(handled, 1);
+  EXPECT_EQ(result, -1);
+  EXPECT_EQ(number, EINTR);
+  std::signal(SIGALRM, SIG_DFL);
+}
+
+TEST_F(quiet_regions, a_fault_in_it_is_handled) {
+  static char* page;
+  page = static_cast<char*>(mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  struct sigaction action {
+  }, before;
+  action.sa_handler = [](int) { mprotect(page, 4096, PROT_READ | PROT_WRITE); };
+  sigaction(SIGSEGV, &action, &before);
+  EXPECT_EQ(heard_in([] { *page = 'x'; }), "call mprotect");
+  EXPECT_EQ(heard_in([] { static_cast<void>(getppid()); }), "call getppid");
+  sigaction(SIGSEGV, &before, nullptr);
+  EXPECT_EQ(*page, 'x');
+  munmap(page, 4096);
+}
+
+TEST_F(quiet_regions, threads_and_children_start_in_it) {
+  const sigset_t before = mask_now();
+  std::atomic<bool> ran{false};
+  bool is_same = false;
+  EXPECT_NE(heard_in([&] {
+              std::thread([&] {
+                const sigset_t inside = mask_now();
+                is_same = std::memcmp(&inside, &before, sizeof(std::uint64_t)) == 0;
+                ran = true;
+              }).join();
+            }).find("call clone"),
+            std::string::npos);
+  EXPECT_TRUE(ran && is_same) << "with the mask of the thread that started it";
+  sigset_t after = mask_now();
+  EXPECT_EQ(std::memcmp(&after, &before, sizeof(std::uint64_t)), 0);
+
+  int how = -1;
+  EXPECT_NE(heard_in([&] {
+              const pid_t child = fork();
+              if (child == 0) {
+                const sigset_t inside = mask_now();
+                if (std::memcmp(&inside, &before, sizeof(std::uint64_t)) != 0) _exit(8);
+                noise_log own;
+                {
+                  const quiet_region quiet{"in the child", own};
+                  static_cast<void>(getppid());
+                }
+                _exit(7);
+              }
+              waitpid(child, &how, 0);
+            }).find("call clone"),
+            std::string::npos);
+  EXPECT_EQ(WEXITSTATUS(how), 7);
+  EXPECT_EQ(heard_in([] { static_cast<void>(getppid()); }), "call getppid") << "the next region listens again";
+}
+
+TEST_F(quiet_regions, reports_on_standard_error) {
+  const support::ending seen = support::in_child([] {
+    const quiet_region quiet{"parse request"};
+    for (int each = 0; each < 20; ++each) static_cast<void>(getppid());
+  });
+  EXPECT_EQ(seen.status, 0);
+  EXPECT_TRUE(seen.error.starts_with("tarn: quiet region parse request: system call getppid\n  at ")) << seen.error;
+  EXPECT_TRUE(seen.error.ends_with("\ntarn: quiet region parse request: 12 more noises\n")) << seen.error;
+}
+
+TEST_F(quiet_regions, ends_the_process_if_wanted) {
+  const support::ending seen = support::in_child([] {
+    const quiet_region quiet{"parse request", on_noise::abort};
+    static_cast<void>(getppid());
+  });
+  EXPECT_EQ(seen.signal, SIGABRT);
+  EXPECT_TRUE(seen.error.starts_with("tarn: quiet region parse request: system call getppid\n  at ")) << seen.error;
+}
+
+TEST_F(quiet_regions, leaves_a_foreign_sigsys_to_others) {
+  const support::ending seen = support::in_child([] {
+    std::signal(SIGSYS, [](int) { _exit(5); });
+    noise_log heard;
+    {
+      const quiet_region quiet{"test", heard};
+      static_cast<void>(getppid());
+    }
+    if (heard.count() != 1) return 6;
+    raise(SIGSYS);
+    return 7;
+  });
+  EXPECT_EQ(seen.status, 5);
+  const support::ending by_default = support::in_child([] {
+    std::signal(SIGSYS, SIG_DFL);
+    { const quiet_region quiet{"test"}; }
+    raise(SIGSYS);
+  });
+  EXPECT_EQ(by_default.signal, SIGSYS);
+}
+
+#endif
+#endif
+
+}  // namespace
