@@ -86,6 +86,16 @@ class Syscalls(unittest.TestCase):
                 plain = subprocess.run([program], capture_output=True, timeout=100, check=False)
                 self.run_program(PATHS.tarn, "record", "-o", "rec", "--", program, code=plain.returncode)
 
+    def test_children_are_recorded_with_follow(self):
+        self.run_program(PATHS.tarn, "record", "--follow", "--syscalls", "-o", "rec", "--", PATHS.calls, "forks", "1")
+        files = sorted(each for each in self.folder.glob("rec.*"))
+        self.assertTrue(files)
+        counts = []
+        for file in files:
+            report = json.loads(self.run_program(PATHS.tarn, "report", "--json", "--top", "1000", file).stdout)
+            counts.append(sum(each["count"] for each in report["syscalls"] if each["name"] == "getppid"))
+        self.assertIn(11, counts)  # in the child: ten, and one in a handler
+
     def test_a_program_cannot_take_the_dispatch_over(self):
         self.record(PATHS.calls, "dispatch", "1")
 

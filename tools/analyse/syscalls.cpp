@@ -26,6 +26,9 @@ bool is_share(std::uint64_t part, std::uint64_t whole, double share) {
   return whole != 0 && static_cast<double>(part) >= share * static_cast<double>(whole);
 }
 
+constexpr auto of_files = std::to_array<std::string_view>(
+    {"open", "openat", "stat", "lstat", "fstat", "newfstatat", "statx", "close", "access", "faccessat"});
+
 bool takes(std::string_view name) {
   return is_one_of(name, std::to_array<std::string_view>({"read", "pread64", "readv", "preadv", "preadv2"}));
 }
@@ -49,7 +52,9 @@ call_category categorise(const call_site& of) {
   const std::uint64_t bytes = std::max(of.sums[call_counter::asked], of.sums[call_counter::given]);
   if ((takes(of.name) || puts(of.name) || sends(of.name)) && bytes / calls < few_bytes) return call_category::small;
   if (is_share(of.sums[call_counter::same_arguments], calls, mostly)) return call_category::repeated;
-  if (is_share(of.sums[call_counter::in_a_row], calls, often)) return call_category::batch;
+  // What reads less than it asks for has taken all there was.
+  const bool takes_all = takes(of.name) && of.sums[call_counter::given] < of.sums[call_counter::asked] / 2;
+  if (!takes_all && is_share(of.sums[call_counter::in_a_row], calls, often)) return call_category::batch;
   return call_category::needed;
 }
 
@@ -57,10 +62,11 @@ std::string small_remedy(const call_site& of) {
   const std::uint64_t each = of.sums[call_counter::asked] / of.sums[call_counter::calls];
   const std::string bytes = std::to_string(each) + " bytes a call: ";
   if (takes(of.name)) return bytes + "tarn::io::reader, which reads 64 KiB at once and hands out views";
-  if (puts(of.name)) {
-    return bytes + "tarn::io::writer, which writes when its buffer is full; for a log, tarn::io::journal";
-  }
-  return bytes + "gather what belongs together, and send it by one sendmsg";
+  // Others come in between: each may be an answer that somebody waits for.
+  const bool in_between = !is_share(of.sums[call_counter::in_a_row], of.sums[call_counter::calls], often);
+  const std::string answers = in_between ? "; an answer that somebody waits for must go at once" : "";
+  if (sends(of.name)) return bytes + "gather what belongs together, and send it by one sendmsg" + answers;
+  return bytes + "tarn::io::writer, which writes when its buffer is full; for a log, tarn::io::journal" + answers;
 }
 
 std::string repeated_remedy(const call_site& of) {
@@ -86,9 +92,11 @@ std::string remedy_for(const call_site& of) {
       if (is_one_of(of.name, std::to_array<std::string_view>({"fsync", "fdatasync"}))) {
         return "one after another: tarn::io::journal, whose sync() serves all that was appended before";
       }
-      return takes(of.name) || puts(of.name)
-                 ? "one after another: a larger buffer (tarn::io::reader, tarn::io::writer), or tarn::io::mapped_file"
-                 : "one after another: make them together where there is a call for it";
+      if (takes(of.name) || puts(of.name)) {
+        return "one after another: a larger buffer (tarn::io::reader, tarn::io::writer), or tarn::io::mapped_file";
+      }
+      if (is_one_of(of.name, of_files)) return "many files one after another: tarn::io::batch asks for all at once";
+      return "one after another: make them together where there is a call for it";
     case call_category::memory:
       return of.name == "mprotect" ? "" : "tarn run: heaps that keep memory for a while; or reserve what grows";
     case call_category::waits:

@@ -95,6 +95,9 @@ enum lock_counter : std::size_t {
   lock_counter_count,
 };
 
+enum class lock_type : std::uint32_t { mutex, reader_writer, spin, condition };
+constexpr std::uint32_t lock_types = 4;
+
 // A cell of waits is how often and how long one thread at one site waited for one lock while one thread held it that
 // had acquired it at one site.
 enum wait_counter : std::size_t { waits, waited_ticks, wait_counter_count };

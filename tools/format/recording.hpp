@@ -91,8 +91,6 @@ struct wait_key {
 using wait_counts = std::array<std::uint64_t, wait_counter_count>;
 
 // A lock: what lay at an address from its first use on, up to its end if that was seen.
-enum class lock_type : std::uint32_t { mutex, reader_writer, spin, condition };
-constexpr std::uint32_t lock_types = 4;
 struct lock_facts {
   std::uint32_t image = 0;
   lock_type type = lock_type::mutex;

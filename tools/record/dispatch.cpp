@@ -28,12 +28,12 @@ namespace tarn::record {
 namespace {
 
 constexpr std::size_t slots = 64;  // of each of the two kinds
+constinit lock taking_places;
 
 // Where exempt.S goes on after a clone that was called from before `back`: the same for the same address, so that any
 // number of threads may be in it. 0 when all are taken.
 std::uintptr_t clone_place(std::uintptr_t back, bool of_thread) noexcept {
-  static constinit lock taking;
-  const holding held(taking);
+  const holding held(taking_places);
   const std::size_t first = of_thread ? slots : 0;
   for (std::size_t at = 0; at < slots; ++at) {
     if (tarn_clone_back[first + at] == 0) tarn_clone_back[first + at] = back;
@@ -137,6 +137,8 @@ void on_signal(int signal, siginfo_t* information, void* context) noexcept {
 }  // namespace
 
 void start_dispatch() noexcept {
+  taking_places.begin_anew();
+  begin_substitutions_anew();
   { const entry here; }  // this thread's record, while the C library can still be asked for its stack
   // All other signals wait for the handler. It runs on the program's signal stack where there is one, as some programs
   // have no room for a signal on others.

@@ -5,7 +5,8 @@
 
 namespace tarn::record {
 
-// Begins, for the calling thread and all that it starts; what cannot be is noted for `tarn record`. Once.
+// Begins, for the calling thread and all that it starts; what cannot be is noted for `tarn record`. Once,
+// and again in a child of fork.
 void start_dispatch() noexcept;
 
 }  // namespace tarn::record

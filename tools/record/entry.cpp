@@ -5,6 +5,7 @@
 #include "record/births.hpp"
 #include "record/dispatch.hpp"
 #include "record/known_stacks.hpp"
+#include "record/locks.hpp"
 #include "record/region.hpp"
 #include "record/sites.hpp"
 
@@ -27,6 +28,7 @@ void in_child() noexcept {
   inside = true;
   begin_memory_anew();
   begin_threads_anew();
+  begin_locks_anew();
   starting.begin_anew();
   const bool follows = follow_fork() && set_up();
   inside = false;

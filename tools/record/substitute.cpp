@@ -111,6 +111,8 @@ void after_stack(const substitution& of, const long* words, bool changed) noexce
 
 }  // namespace
 
+void begin_substitutions_anew() noexcept { changing.begin_anew(); }
+
 substitution* substitute(long number, long* words) noexcept {
   switch (number) {
     case SYS_rt_sigprocmask: return words[0] == SIG_UNBLOCK ? nullptr : without_ours(words, 1);

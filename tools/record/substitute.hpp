@@ -31,6 +31,9 @@ substitution* substitute(long number, long* words) noexcept;
 // After the call; gives the program's argument back.
 void restore(substitution& of, long number, long* words, long result) noexcept;
 
+// In a child of fork.
+void begin_substitutions_anew() noexcept;
+
 // Whether the call is answered without the kernel: then `result` is what it returns.
 bool answer(long number, const long* words, long& result) noexcept;
 

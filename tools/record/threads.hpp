@@ -7,6 +7,7 @@
 #include "format/region.hpp"
 #include "record/cell_table.hpp"
 #include "record/chance.hpp"
+#include "record/holds.hpp"
 #include "record/known_stacks.hpp"
 #include "record/lock.hpp"
 #include "record/stack.hpp"
@@ -34,6 +35,7 @@ class thread {
 
   format::thread_record& counts() noexcept { return *record_; }
   chance points;  // where it samples
+  holds locks;    // that it has
   // What it called last, only to be compared.
   const format::call_cell* last_call = nullptr;
 

@@ -99,9 +99,10 @@ std::uint32_t sources_of(const record_request& request) {
   using enum format::kind;
   std::uint32_t sources = 0;
   if (request.heap) sources |= source_bit(heap_kind);
+  if (request.locks) sources |= source_bit(lock_kind);
   if (request.syscalls) sources |= source_bit(call_kind);
   const bool all = sources == 0;
-  if (all) sources = source_bit(heap_kind) | source_bit(call_kind);
+  if (all) sources = source_bit(heap_kind) | source_bit(lock_kind) | source_bit(call_kind);
   if ((sources & source_bit(call_kind)) != 0 && !can_dispatch()) {
     constexpr const char* why = "this kernel cannot dispatch system calls to their program (x86-64, Linux 5.11)";
     if (!all) fail(exit_code::usage, "--syscalls: {}", why);
@@ -161,14 +162,16 @@ bool wait_for(pid_t process, steady::time_point until, int& status, rusage& usag
 
 std::string count_words(const format::recording& now, std::uint32_t sources) {
   using enum format::kind;
-  std::uint64_t blocks = 0, calls = 0;
+  std::uint64_t blocks = 0, calls = 0, locked = 0;
   for (const format::thread_facts& each : now.threads) blocks += each.allocations;
   for (const auto& [key, value] : now.calls) calls += value[format::calls];
   std::string words;
   const auto say = [&](format::kind source, std::uint64_t count, const char* what) {
     if ((sources & source_bit(source)) != 0) words += fmt::format("{}{} {}", words.empty() ? "" : ", ", count, what);
   };
+  for (const auto& [key, value] : now.lockings) locked += value[format::acquisitions];
   say(heap_kind, blocks, "allocations");
+  say(lock_kind, locked, "locks taken");
   say(call_kind, calls, "system calls");
   return words;
 }
@@ -286,12 +289,13 @@ class record_formatter : public CLI::Formatter {
 
 void add_record(CLI::App& application, const std::vector<std::string>& after_dashes) {
   CLI::App* const command = application.add_subcommand(
-      "record", "Run a program and record what each call stack allocates and asks of the system.");
+      "record", "Run a program and record what each call stack allocates, locks and asks of the system.");
   command->formatter(std::make_shared<record_formatter>());
   command->prefix_command();
   const auto request = std::make_shared<record_request>();
   command->add_option("-o,--output", request->output, "the recording; tarn.rec if not given")->type_name("FILE");
   command->add_flag("--heap", request->heap, "record allocations; without a source named: everything");
+  command->add_flag("--locks", request->locks, "record mutexes, reader-writer and spin locks, condition variables");
   command->add_flag("--syscalls", request->syscalls, "record system calls, also those that the C library makes");
   CLI::Option* const full =
       command->add_flag("--full", request->full, "count every block at its call stack, instead of samples");

@@ -31,7 +31,7 @@ void print_site(const format::recording& in, const call_site& of, std::size_t ra
     fmt::print("   {} with the arguments of the one before\n", of.sums[call_counter::same_arguments]);
   }
   print_stack(analyse::stack_at(in, of.site, by));
-  fmt::print("   → {}\n", of.remedy.empty() ? "nothing to gain" : of.remedy);
+  fmt::print("   → {}\n", of.remedy);
 }
 
 }  // namespace
@@ -42,7 +42,13 @@ void print_calls(const format::recording& in, std::size_t top) {
   analyse::symbols by(in);
   fmt::print("\n{} system calls, {:.3f} s in the kernel and waiting there; at {} sites\n", found.calls,
              static_cast<double>(found.nanoseconds) / 1e9, found.sites.size());
-  for (std::size_t at = 0; at < std::min(top, found.sites.size()); ++at) print_site(in, found.sites[at], at + 1, by);
+  std::size_t shown = 0;
+  for (const call_site& each : found.sites) {
+    if (each.remedy.empty()) continue;
+    if (shown == top) break;
+    print_site(in, each, ++shown, by);
+  }
+  if (shown == 0) fmt::print("Nothing to gain: no site calls often enough.\n");
 }
 
 json json_of_calls(const format::recording& in, std::size_t top) {

@@ -8,6 +8,7 @@
 
 #include "tarn/report.hpp"
 #include "tarn/report_calls.hpp"
+#include "tarn/report_locks.hpp"
 
 namespace tarn::command {
 namespace {
@@ -126,6 +127,7 @@ void print_json(analyse::analysis& of, const analyse::costs& prices, const repor
       {"prices", {{"machine", prices.facts.machine}, {"library", prices.facts.library}, {"date", prices.facts.date}}},
       {"threads", threads},
       {"sites", sites},
+      {"locks", json_of_locks(in, request.top)},
       {"syscalls", json_of_calls(in, request.top)}};
   // Names in a program's files may be any bytes.
   fmt::print("{}\n", all.dump(1, ' ', false, json::error_handler_t::replace));

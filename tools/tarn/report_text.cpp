@@ -8,6 +8,7 @@
 
 #include "tarn/report.hpp"
 #include "tarn/report_calls.hpp"
+#include "tarn/report_locks.hpp"
 #include "tarn/words.hpp"
 
 namespace tarn::command {
@@ -162,6 +163,7 @@ void print_text(analyse::analysis& of, const report_request& request) {
   }
   const std::size_t others = of.heap().sites.size() - shown;
   if (others != 0) fmt::print("\n{} more sites; --top N, --category NAME, --json\n", grouped(others));
+  print_locks(of.recorded(), request.top);
   print_calls(of.recorded(), request.top);
 }
 

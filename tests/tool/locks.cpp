@@ -1,0 +1,209 @@
+// Locks of every kind with known counts: what `tarn report` must find. Argument: the number of rounds.
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <threads.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+#include <shared_mutex>
+#include <thread>
+
+#define CHECK(what)                                           \
+  do {                                                        \
+    if (!(what)) {                                            \
+      std::fprintf(stderr, "line %d: %s\n", __LINE__, #what); \
+      std::_Exit(9);                                          \
+    }                                                         \
+  } while (0)
+
+namespace {
+
+int rounds = 0;
+
+[[gnu::noinline]] void of_one_thread() {
+  static pthread_mutex_t alone = PTHREAD_MUTEX_INITIALIZER;
+  for (int round = 0; round < rounds; ++round) {
+    CHECK(pthread_mutex_lock(&alone) == 0);
+    CHECK(pthread_mutex_unlock(&alone) == 0);
+  }
+}
+
+std::mutex common;
+[[gnu::noinline]] void by_turns() {
+  for (int round = 0; round < rounds; ++round) {
+    const std::lock_guard held(common);
+  }
+}
+
+std::mutex wanted;
+std::atomic<int> holding = 0, waiting = 0, over = 0;
+[[gnu::noinline]] void hold_it(int round) {
+  while (over != round - 1) std::this_thread::yield();
+  const std::lock_guard held(wanted);
+  holding = round;
+  while (waiting != round) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+}
+[[gnu::noinline]] void wait_for_it(int round) {
+  while (holding != round) std::this_thread::yield();
+  waiting = round;
+  const std::lock_guard held(wanted);
+  over = round;
+}
+
+pthread_mutex_t of_kind(int kind, int robust) {
+  pthread_mutexattr_t how;
+  pthread_mutex_t made;
+  pthread_mutexattr_init(&how);
+  pthread_mutexattr_settype(&how, kind);
+  pthread_mutexattr_setrobust(&how, robust);
+  pthread_mutexattr_setpshared(&how, PTHREAD_PROCESS_SHARED);
+  CHECK(pthread_mutex_init(&made, &how) == 0);
+  return made;
+}
+
+[[gnu::noinline]] void kinds() {
+  static pthread_mutex_t recursive = of_kind(PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_STALLED);
+  static pthread_mutex_t checking = of_kind(PTHREAD_MUTEX_ERRORCHECK, PTHREAD_MUTEX_STALLED);
+  static pthread_mutex_t robust = of_kind(PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_ROBUST);
+  for (int round = 0; round < rounds; ++round) {
+    CHECK(pthread_mutex_lock(&recursive) == 0 && pthread_mutex_lock(&recursive) == 0);
+    CHECK(pthread_mutex_trylock(&recursive) == 0);
+    for (int depth = 0; depth < 3; ++depth) CHECK(pthread_mutex_unlock(&recursive) == 0);
+    CHECK(pthread_mutex_unlock(&recursive) == EPERM);
+    CHECK(pthread_mutex_lock(&checking) == 0);
+    CHECK(pthread_mutex_lock(&checking) == EDEADLK && pthread_mutex_trylock(&checking) == EBUSY);
+    CHECK(pthread_mutex_unlock(&checking) == 0);
+  }
+  std::thread([] { CHECK(pthread_mutex_lock(&robust) == 0); }).join();  // dies with it
+  CHECK(pthread_mutex_lock(&robust) == EOWNERDEAD);
+  CHECK(pthread_mutex_consistent(&robust) == 0 && pthread_mutex_unlock(&robust) == 0);
+  std::thread([] { CHECK(pthread_mutex_lock(&robust) == 0); }).join();
+  CHECK(pthread_mutex_lock(&robust) == EOWNERDEAD && pthread_mutex_unlock(&robust) == 0);
+  CHECK(pthread_mutex_lock(&robust) == ENOTRECOVERABLE);
+}
+
+[[gnu::noinline]] void readers_and_writers() {
+  static std::shared_mutex table;
+  for (int round = 0; round < rounds; ++round) {
+    {
+      const std::shared_lock reads(table);
+      const std::shared_lock again(table);
+      CHECK(!table.try_lock());
+    }
+    const std::unique_lock writes(table);
+  }
+}
+
+[[gnu::noinline]] void spins() {
+  static pthread_spinlock_t spin;
+  CHECK(pthread_spin_init(&spin, 0) == 0);
+  for (int round = 0; round < rounds; ++round) {
+    CHECK(pthread_spin_lock(&spin) == 0 && pthread_spin_trylock(&spin) == EBUSY && pthread_spin_unlock(&spin) == 0);
+  }
+  CHECK(pthread_spin_destroy(&spin) == 0);
+}
+
+[[gnu::noinline]] void c11() {
+  static mtx_t lock;
+  CHECK(mtx_init(&lock, mtx_timed) == thrd_success);
+  const timespec past{0, 0};
+  for (int round = 0; round < rounds; ++round) {
+    CHECK(mtx_lock(&lock) == thrd_success && mtx_trylock(&lock) == thrd_busy);
+    CHECK(mtx_timedlock(&lock, &past) == thrd_timedout && mtx_unlock(&lock) == thrd_success);
+  }
+  mtx_destroy(&lock);
+}
+
+[[gnu::noinline]] void short_lived() {
+  for (int round = 0; round < rounds; ++round) {
+    alignas(pthread_mutex_t) static char place[sizeof(pthread_mutex_t)];
+    auto* const made = new (place) pthread_mutex_t;
+    CHECK(pthread_mutex_init(made, nullptr) == 0);
+    CHECK(pthread_mutex_lock(made) == 0 && pthread_mutex_unlock(made) == 0 && pthread_mutex_destroy(made) == 0);
+  }
+}
+
+pthread_mutex_t at_one_place;
+[[gnu::noinline]] void first_tenant() {
+  CHECK(pthread_mutex_init(&at_one_place, nullptr) == 0 && pthread_mutex_lock(&at_one_place) == 0);
+  CHECK(pthread_mutex_unlock(&at_one_place) == 0 && pthread_mutex_destroy(&at_one_place) == 0);
+}
+[[gnu::noinline]] void second_tenant() {
+  CHECK(pthread_mutex_init(&at_one_place, nullptr) == 0);
+  for (int round = 0; round < rounds; ++round) {
+    CHECK(pthread_mutex_lock(&at_one_place) == 0 && pthread_mutex_unlock(&at_one_place) == 0);
+  }
+  CHECK(pthread_mutex_destroy(&at_one_place) == 0);
+}
+
+std::mutex turn_lock;
+std::condition_variable turn_changed;
+int turn = 0;
+[[gnu::noinline]] void take_turns(int own) {
+  for (int round = 0; round < rounds; ++round) {
+    std::unique_lock held(turn_lock);
+    turn_changed.wait(held, [own] { return turn == own; });
+    turn = 1 - own;
+    turn_changed.notify_one();
+  }
+}
+
+pthread_mutex_t cancel_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+void* cancelled(void* ready) {
+  pthread_mutex_lock(&cancel_lock);
+  pthread_cleanup_push([](void* lock) { pthread_mutex_unlock(static_cast<pthread_mutex_t*>(lock)); }, &cancel_lock);
+  sem_post(static_cast<sem_t*>(ready));
+  for (;;) pthread_cond_wait(&never, &cancel_lock);
+  pthread_cleanup_pop(0);
+}
+[[gnu::noinline]] void cancels() {
+  sem_t ready;
+  sem_init(&ready, 0, 0);
+  pthread_t waits;
+  void* result;
+  CHECK(pthread_create(&waits, nullptr, cancelled, &ready) == 0);
+  sem_wait(&ready);
+  CHECK(pthread_mutex_lock(&cancel_lock) == 0 && pthread_mutex_unlock(&cancel_lock) == 0);  // it waits now
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  CHECK(pthread_cancel(waits) == 0 && pthread_join(waits, &result) == 0 && result == PTHREAD_CANCELED);
+  CHECK(pthread_mutex_trylock(&cancel_lock) == 0 && pthread_mutex_unlock(&cancel_lock) == 0);
+  timespec past{0, 0};
+  CHECK(pthread_mutex_lock(&cancel_lock) == 0);
+  CHECK(pthread_cond_timedwait(&never, &cancel_lock, &past) == ETIMEDOUT);
+  CHECK(pthread_mutex_unlock(&cancel_lock) == 0);
+}
+
+}  // namespace
+
+int main(int, char** words) {
+  rounds = std::atoi(words[1]);
+  of_one_thread();
+  std::thread(by_turns).join();
+  by_turns();
+  std::thread waiter([] {
+    for (int round = 1; round <= 20; ++round) wait_for_it(round);
+  });
+  for (int round = 1; round <= 20; ++round) hold_it(round);
+  waiter.join();
+  kinds();
+  readers_and_writers();
+  spins();
+  c11();
+  short_lived();
+  first_tenant();
+  second_tenant();
+  std::thread other(take_turns, 1);
+  take_turns(0);
+  other.join();
+  cancels();
+  return 5;
+}

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""`tarn record --locks`: every lock of a program with known counts, and who held it while others waited."""
+
+import argparse
+import json
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+PATHS = argparse.Namespace()
+ROUNDS = 1500
+
+
+class Locks(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn locks "))
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.run_program(PATHS.locks, str(ROUNDS))  # by itself
+        cls.run_program(PATHS.tarn, "record", "--locks", "-o", "rec", "--", PATHS.locks, str(ROUNDS))
+        report = cls.run_program(PATHS.tarn, "report", "--json", "--top", "100000", "rec", code=0).stdout
+        cls.report = json.loads(report)
+
+    @classmethod
+    def run_program(cls, *words, code=5):
+        result = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False, cwd=cls.folder)
+        assert result.returncode == code, f"{words}: {result.returncode} {result.stdout}{result.stderr}"
+        return result
+
+    @staticmethod
+    def is_in(stack, function):
+        return any(f"::{function}(" in f"::{at['function']}(" for at in stack)
+
+    def locks(self, function, of_type="mutex"):
+        """The locks first used in a function of locks.cpp, in the order of their addresses."""
+        found = [each for each in self.report["locks"]
+                 if each["type"] == of_type and self.is_in(each["stack"], function)]
+        return sorted(found, key=lambda each: each["address"])
+
+    def lock(self, function, of_type="mutex"):
+        found = self.locks(function, of_type)
+        self.assertEqual(len(found), 1, [each["stack"][:3] for each in self.report["locks"]])
+        return found[0]
+
+    def check(self, lock, **expected):
+        self.assertEqual({name: lock[name] for name in expected}, expected)
+
+    def test_of_one_thread(self):
+        lock = self.lock("of_one_thread")
+        self.check(lock, acquisitions=ROUNDS, contended=0, waited_ns=0, held=ROUNDS, threads=1, locks=1,
+                   category="one thread")
+        self.assertGreater(lock["held_ns"], 0)
+
+    def test_of_several_threads_one_after_the_other(self):
+        self.check(self.lock("by_turns"), acquisitions=2 * ROUNDS, contended=0, threads=2, held=2 * ROUNDS,
+                   category="uncontended")
+
+    def test_contended_and_by_whom(self):
+        lock = self.lock("hold_it")
+        self.check(lock, acquisitions=40, threads=2, category="contended", held=40)
+        self.assertGreater(lock["contended"], 0)
+        waiter = [each for each in lock["sites"] if self.is_in(each["stack"], "wait_for_it")]
+        self.assertEqual(sum(each["acquisitions"] for each in waiter), 20)
+        longest = max((wait for each in waiter for wait in each["waits"]), key=lambda wait: wait["waited_ns"])
+        self.assertTrue(self.is_in(longest["stack"], "hold_it"))
+        self.assertFalse(self.is_in(longest["stack"], "wait_for_it"))
+        self.assertEqual(self.report["threads"][longest["holder"]]["id"], self.report["program"]["process"])
+        self.assertEqual(sum(wait["waits"] for each in lock["sites"] for wait in each["waits"]), lock["contended"])
+        self.assertLessEqual(longest["waited_ns"], lock["waited_ns"])
+        self.assertIn("held", lock["remedy"])
+        text = self.run_program(PATHS.tarn, "report", "--top", "3", "rec", code=0).stdout
+        self.assertRegex(text, r"contended: 1 mutex, taken 40 times by 2 threads")
+        self.assertIn("hold_it", text)
+
+    def test_kinds_of_mutexes(self):
+        kinds = self.locks("kinds")
+        self.assertEqual(sorted((each["acquisitions"], each["refused"]) for each in kinds if each["threads"] == 1),
+                         [(ROUNDS, ROUNDS), (3 * ROUNDS, 0)])
+        robust = [each for each in self.report["locks"] if each["type"] == "mutex" and each["threads"] == 3]
+        self.assertEqual([each["acquisitions"] for each in robust], [4])  # two of them of who had died
+
+    def test_readers_and_writers(self):
+        self.check(self.lock("readers_and_writers", "reader-writer lock"), acquisitions=3 * ROUNDS,
+                   shared=2 * ROUNDS, refused=ROUNDS, contended=0)
+
+    def test_spin_locks(self):
+        self.check(self.lock("spins", "spin lock"), acquisitions=ROUNDS, refused=ROUNDS, contended=0, held=ROUNDS)
+
+    def test_c11(self):
+        self.check(self.lock("c11"), acquisitions=ROUNDS, refused=2 * ROUNDS, contended=0, held=ROUNDS)
+
+    def test_a_lock_that_is_made_again_at_one_place_is_one(self):
+        self.check(self.lock("short_lived"), acquisitions=ROUNDS, locks=1)
+
+    def test_a_lock_that_follows_another_at_its_address_is_not_it(self):
+        first, second = self.lock("first_tenant"), self.lock("second_tenant")
+        self.assertEqual(first["address"], second["address"])
+        self.assertEqual((first["acquisitions"], second["acquisitions"]), (1, ROUNDS))
+
+    def test_conditions(self):
+        condition = self.lock("take_turns", "condition variable")
+        self.assertEqual(condition["category"], "condition")
+        self.assertGreater(condition["acquisitions"], 0)
+        self.assertGreater(condition["waited_ns"], 0)
+        self.check(self.lock("take_turns"), acquisitions=2 * ROUNDS, held=2 * ROUNDS)
+        # Waiting is not holding: of two threads that take turns, one waits for the other to be woken.
+        self.assertLess(self.lock("take_turns")["held_ns"], condition["waited_ns"])
+        never = (self.locks("cancels", "condition variable") + self.locks("cancelled", "condition variable"))[0]
+        self.check(never, refused=1)
+        # Nor is a wait that is cancelled.
+        held = sum(site["held_ns"] for lock in self.report["locks"] for site in lock["sites"]
+                   if self.is_in(site["stack"], "cancelled"))
+        self.assertLess(held, 50_000_000)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    for name in ("tarn", "locks"):
+        parser.add_argument(f"--{name}", required=True)
+    PATHS, rest = parser.parse_known_args()
+    unittest.main(argv=[__file__, *rest])

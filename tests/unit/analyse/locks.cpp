@@ -1,0 +1,111 @@
+// Which locks a report names, and with what remedy.
+#include "analyse/locks.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tarn::analyse {
+namespace {
+
+using format::lock_counts;
+using format::lock_type;
+using testing::HasSubstr;
+
+struct facts {
+  std::uint64_t taken = 0, contended = 0, wait_ns = 0, held_ns = 0, shared = 0;
+};
+lock_counts counts_of(const facts& of) {
+  lock_counts made{};
+  made[format::acquisitions] = made[format::held] = of.taken;
+  made[format::contended] = of.contended;
+  made[format::wait_ticks] = made[format::longest_wait] = 2 * of.wait_ns;
+  made[format::held_ticks] = 2 * of.held_ns;
+  made[format::shared_ones] = of.shared;
+  return made;
+}
+
+// Sites 1 and 2, threads 0 to 2, a clock of two ticks a nanosecond, a second in all.
+format::recording with(lock_type type, const facts& first, const facts& second) {
+  format::recording made;
+  made.threads.resize(3);
+  made.sites.resize(4);
+  made.locks = {{}, {0, type, 1, 0x1000}};
+  made.lockings[{1, 0, 1}] = counts_of(first);
+  made.lockings[{2, 1, 1}] = counts_of(second);
+  made.clock = {2, 1};
+  made.ended = true;
+  made.end.wall_us = 1'000'000;
+  return made;
+}
+lock_group only(const format::recording& in) {
+  const lock_findings found = find_locks(in);
+  EXPECT_EQ(found.groups.size(), 1U);
+  return found.groups.front();
+}
+
+TEST(locks, sums_are_over_sites_and_times_in_nanoseconds) {
+  const lock_group group = only(with(lock_type::mutex, {10, 1, 100, 300}, {20, 2, 700, 400}));
+  EXPECT_EQ(group.sums[format::acquisitions], 30U);
+  EXPECT_EQ(group.sums[format::wait_ticks], 800U);
+  EXPECT_EQ(group.sums[format::longest_wait], 700U);
+  EXPECT_EQ(group.sums[format::held_ticks], 700U);
+  EXPECT_EQ(group.threads, 2U);
+  ASSERT_EQ(group.sites.size(), 2U);
+  EXPECT_EQ(group.sites.front().site, 2U) << "the longest waits are first";
+  EXPECT_EQ(group.address, 0x1000U);
+}
+
+TEST(locks, of_one_site_are_one_group) {
+  format::recording in = with(lock_type::mutex, {10}, {});
+  in.locks.push_back({0, lock_type::mutex, 1, 0x2000});
+  in.locks.push_back({0, lock_type::spin, 1, 0x3000});
+  in.lockings[{1, 1, 2}] = counts_of({5});
+  in.lockings[{1, 1, 3}] = counts_of({1});
+  in.lockings.erase({2, 1, 1});
+  const lock_findings found = find_locks(in);
+  ASSERT_EQ(found.groups.size(), 2U);
+  EXPECT_EQ(found.groups[0].locks, 2U);
+  EXPECT_EQ(found.groups[0].threads, 2U);
+  EXPECT_EQ(found.groups[0].is, lock_category::one_thread) << "each of them has one";
+  EXPECT_EQ(found.groups[0].remedy, "") << "too few";
+  in.lockings[{1, 0, 1}] = counts_of({200'000});
+  EXPECT_THAT(find_locks(in).groups[0].remedy, HasSubstr("transient"));
+}
+
+TEST(locks, that_nobody_waits_for_are_uncontended) {
+  EXPECT_EQ(only(with(lock_type::mutex, {5000}, {5000, 9, 1000})).is, lock_category::uncontended);
+  EXPECT_EQ(only(with(lock_type::mutex, {5000}, {5000})).remedy, "");
+  EXPECT_THAT(only(with(lock_type::mutex, {500'000}, {1})).remedy, HasSubstr("spin_mutex"));
+  EXPECT_EQ(only(with(lock_type::spin, {500'000}, {1})).remedy, "");
+}
+
+TEST(locks, that_threads_wait_for_are_contended) {
+  EXPECT_EQ(only(with(lock_type::mutex, {5000}, {5000, 200, 1000})).is, lock_category::contended) << "often";
+  EXPECT_EQ(only(with(lock_type::mutex, {5000}, {5000, 1, 20'000'000})).is, lock_category::contended) << "long";
+  EXPECT_THAT(only(with(lock_type::mutex, {5000}, {5000, 200, 1000, 5000})).remedy, HasSubstr("transient"));
+  EXPECT_THAT(only(with(lock_type::mutex, {50}, {50, 20, 1000, 1'000'000'000})).remedy, HasSubstr("prepare outside"));
+  EXPECT_THAT(only(with(lock_type::reader_writer, {5000, 0, 0, 0, 5000}, {100, 90, 10})).remedy,
+              HasSubstr("reloadable"));
+}
+
+TEST(locks, name_who_held_them) {
+  format::recording in = with(lock_type::mutex, {50}, {50, 3, 700});
+  in.waits[{2, 1, 1, 1, 0}] = {1, 2 * 100};
+  in.waits[{2, 1, 1, 3, 2}] = {2, 2 * 600};
+  const lock_group group = only(in);
+  ASSERT_EQ(group.sites.front().waits.size(), 2U);
+  EXPECT_EQ(group.sites.front().waits.front().holder_site, 3U);
+  EXPECT_EQ(group.sites.front().waits.front().holder, 2U);
+  EXPECT_EQ(group.sites.front().waits.front().waits, 2U);
+  EXPECT_EQ(group.sites.front().waits.front().nanoseconds, 600U);
+}
+
+TEST(locks, conditions_are_no_contention) {
+  const format::recording in = with(lock_type::condition, {5000, 5000, 900'000'000}, {1});
+  EXPECT_EQ(only(in).is, lock_category::condition);
+  EXPECT_EQ(only(in).remedy, "");
+  EXPECT_EQ(find_locks(in).contended, 0U);
+}
+
+}  // namespace
+}  // namespace tarn::analyse

@@ -1,0 +1,108 @@
+// Which system calls a report names, and with what remedy.
+#include "analyse/syscalls.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sys/syscall.h>
+
+#include "analyse/call_names.hpp"
+
+namespace tarn::analyse {
+namespace {
+
+using format::call_counts;
+using testing::HasSubstr;
+using testing::Not;
+
+// As they are on x86-64, whose numbers the recorder has.
+constexpr std::uint32_t read_number = 0, write_number = 1, poll_number = 7, munmap_number = 11, fsync_number = 74,
+                        openat_number = 257, newfstatat_number = 262;
+
+format::recording with(std::uint32_t number, std::uint64_t calls, call_counts counts = {}) {
+  format::recording made;
+  made.threads.resize(2);
+  made.sites.resize(2);
+  counts[format::calls] = calls;
+  made.calls[{1, 0, number}] = counts;
+  made.clock = {2, 1};
+  return made;
+}
+call_site only(const format::recording& in) {
+  const call_findings found = find_calls(in);
+  EXPECT_EQ(found.sites.size(), 1U);
+  return found.sites.front();
+}
+call_counts counts_of(std::initializer_list<std::pair<format::call_counter, std::uint64_t>> all) {
+  call_counts made{};
+  for (const auto& [which, value] : all) made[which] = value;
+  return made;
+}
+
+TEST(syscalls, sums_are_over_threads_and_times_in_nanoseconds) {
+  format::recording in = with(write_number, 3, counts_of({{format::call_ticks, 10}, {format::errors, 1}}));
+  in.calls[{1, 1, write_number}] = counts_of({{format::calls, 4}, {format::call_ticks, 30}});
+  in.calls[{0, 1, write_number}] = counts_of({{format::calls, 1}});
+  const call_findings found = find_calls(in);
+  EXPECT_EQ(found.calls, 8U);
+  EXPECT_EQ(found.nanoseconds, 20U);
+  ASSERT_EQ(found.sites.size(), 2U);
+  EXPECT_EQ(found.sites[0].sums[format::calls], 7U);
+  EXPECT_EQ(found.sites[0].threads, 2U);
+  EXPECT_EQ(found.sites[0].name, "write");
+  EXPECT_EQ(found.sites[1].site, 0U);
+}
+
+TEST(syscalls, many_that_move_little_want_a_buffer) {
+  const auto some = counts_of({{format::asked, 20'000}, {format::given, 20'000}});
+  EXPECT_EQ(only(with(read_number, 2000, some)).is, call_category::small);
+  EXPECT_THAT(only(with(read_number, 2000, some)).remedy, HasSubstr("tarn::io::reader"));
+  EXPECT_THAT(only(with(write_number, 2000, some)).remedy, HasSubstr("tarn::io::writer"));
+  EXPECT_THAT(only(with(write_number, 2000, some)).remedy, HasSubstr("answer"));
+  auto row = some;
+  row[format::in_a_row] = 1900;
+  EXPECT_THAT(only(with(write_number, 2000, row)).remedy, Not(HasSubstr("answer")));
+  EXPECT_EQ(only(with(write_number, 999, some)).remedy, "");
+  EXPECT_EQ(only(with(write_number, 2000, counts_of({{format::asked, 2000 * 4096}}))).is, call_category::needed);
+}
+
+TEST(syscalls, equal_questions_want_a_cache) {
+  EXPECT_THAT(only(with(openat_number, 2000, counts_of({{format::same_arguments, 1999}}))).remedy,
+              HasSubstr("reloadable"));
+  EXPECT_THAT(only(with(newfstatat_number, 2000, counts_of({{format::same_arguments, 1900}}))).remedy,
+              HasSubstr("memo"));
+  EXPECT_EQ(only(with(newfstatat_number, 2000, counts_of({{format::same_arguments, 1000}}))).remedy, "");
+}
+
+TEST(syscalls, one_after_another_want_to_be_one) {
+  const auto row = counts_of({{format::in_a_row, 1500}, {format::asked, 2000 * 4096}, {format::given, 2000 * 4096}});
+  EXPECT_EQ(only(with(read_number, 2000, row)).is, call_category::batch);
+  auto short_ones = row;
+  short_ones[format::given] = 2000 * 100;
+  EXPECT_EQ(only(with(read_number, 2000, short_ones)).is, call_category::needed) << "it has taken what there was";
+  EXPECT_THAT(only(with(fsync_number, 2000, row)).remedy, HasSubstr("journal"));
+  EXPECT_THAT(only(with(newfstatat_number, 2000, row)).remedy, HasSubstr("batch"));
+}
+
+TEST(syscalls, memory_and_waits_are_told_apart) {
+  EXPECT_EQ(only(with(munmap_number, 2000)).is, call_category::memory);
+  EXPECT_THAT(only(with(munmap_number, 2000)).remedy, HasSubstr("tarn run"));
+  EXPECT_EQ(only(with(poll_number, 2000)).is, call_category::waits);
+  EXPECT_EQ(only(with(poll_number, 2000)).remedy, "");
+}
+
+TEST(syscalls, have_the_names_of_strace) {
+#if defined(__x86_64__)
+  EXPECT_EQ(call_name(SYS_read), "read");
+  EXPECT_EQ(call_name(SYS_rseq), "rseq");
+  EXPECT_EQ(call_name(SYS_pidfd_send_signal), "pidfd_send_signal");
+  EXPECT_EQ(call_name(SYS_io_uring_enter), "io_uring_enter");
+  EXPECT_EQ(call_name(SYS_clone3), "clone3");
+  EXPECT_EQ(call_name(SYS_futex_waitv), "futex_waitv");
+#endif
+  EXPECT_EQ(call_name(4095), "call_4095");
+  EXPECT_EQ(call_name(400), "call_400");
+}
+
+}  // namespace
+}  // namespace tarn::analyse
