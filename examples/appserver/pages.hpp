@@ -31,8 +31,15 @@ struct reply {
   std::pmr::string cookie;  ///< empty: none is set
 };
 
-/// Never throws: what goes wrong is a reply, too. `counted` is of the calling worker.
+/// From a request to a reply. Never throws: what goes wrong is a reply, too. `counted` is of the calling worker.
+using answering = void(const request&, objects&, worker_metrics& counted, reply&) noexcept;
+
+/// The pages of this server.
 void answer(const request& asked, objects& all, worker_metrics& counted, reply& into) noexcept;
+
+/// What goes out before the body. `old`: to a client of HTTP/1.0; `keep`: the connection stays; `date`: now.
+std::pmr::string head_of(const reply& made, bool old, bool keep, std::string_view date,
+                         std::pmr::memory_resource& memory);
 
 /// The reply is a status and what it means, in one line.
 void refuse(unsigned status, std::string_view why, reply& into);

@@ -8,6 +8,7 @@
 
 #include "memory.hpp"
 #include "objects.hpp"
+#include "pages.hpp"
 
 namespace appserver {
 
@@ -31,6 +32,6 @@ class listeners {
 };
 
 /// Serves until the worker should stop and its last request is answered.
-void work(tarn::worker& me, listeners& from, objects& all, allocator_kind kind);
+void work(tarn::worker& me, listeners& from, objects& all, allocator_kind kind, answering& pages = answer);
 
 }  // namespace appserver

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <ctime>
@@ -21,8 +22,6 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/write.hpp>
-#include <boost/beast/http/serializer.hpp>
-#include <boost/beast/http/write.hpp>
 
 #include <tarn/io/format.hpp>
 
@@ -47,8 +46,6 @@ using tcp_socket = net::basic_stream_socket<tcp, executor>;
 using tcp_acceptor = net::basic_socket_acceptor<tcp, executor>;
 using timer = net::basic_waitable_timer<clock, net::wait_traits<clock>, executor>;
 using descriptor = net::posix::basic_stream_descriptor<executor>;
-
-using response = http::response<text_body, http::basic_fields<allocator>>;
 
 constexpr std::size_t first_bytes = 1'024;  ///< of a request: most come whole
 constexpr std::size_t read_ahead = 4'096;   ///< of the requests that follow in the same packets
@@ -79,12 +76,13 @@ struct connection {
 
 class worker {
  public:
-  worker(tarn::worker& me, int listening, objects& all, allocator_kind kind)
+  worker(tarn::worker& me, int listening, objects& all, allocator_kind kind, answering& pages)
       : me_(me),
         all_(all),
         settings_(*all.settings),
         counted_(all.metrics[me.number()]),
         kind_(kind),
+        pages_(pages),
         memory_(kind == allocator_kind::tarn ? tarn::current() : *std::pmr::new_delete_resource()),
         memories_(kind, settings_.arena),
         most_((settings_.connections + settings_.workers - 1) / settings_.workers),
@@ -195,10 +193,9 @@ class worker {
   /// One request and its reply, in memory that is free again after it. Whether another one may follow.
   step exchange(connection& with) {
     const auto memory = memories_.take();  // an arena
-    const allocator in(&*memory);
     const clock::time_point began = clock::now();
     enter(with, phase::reading, settings_.request);
-    incoming came(in, settings_);
+    incoming came(&*memory, settings_);
     bool there = true;
     if (!came.take(with.unread, incoming::part::header)) {
       there = co_await receive(with, came, incoming::part::header);
@@ -221,12 +218,12 @@ class worker {
       refuse(came.why().status, came.why().why, *made);
     } else {
       whole = true;
-      answer({asked.method_string(), asked.target(), asked[http::field::cookie], asked.body()}, all_, counted_, *made);
+      pages_({asked.method_string(), asked.target(), asked[http::field::cookie], asked.body()}, all_, counted_, *made);
     }
     const bool keep = whole && asked.keep_alive() && (!me_.stopping() || with.unread.size() != 0);
     const unsigned status = made->status;
     const std::size_t size = made->body.size();
-    const bool sent = co_await send(with, *made, asked, keep, in);
+    const bool sent = co_await send(with, *made, asked, keep, *memory);
     if (sent) {
       const clock::duration took = clock::now() - began;
       counted_.replied(status, took);
@@ -252,38 +249,25 @@ class worker {
     co_return true;
   }
 
-  step send(connection& with, reply& made, const incoming::message& asked, bool keep, allocator in) {
-    response message(std::piecewise_construct, std::make_tuple(std::move(made.body)), std::make_tuple(in));
-    message.version(asked.version() == 10 ? 10 : 11);
-    message.result(made.status);
-    message.set(http::field::server, "tarn-appserver");
-    message.set(http::field::date, date_);
-    message.set(http::field::content_type, made.type);
-    message.set(http::field::cache_control, "no-store");
-    if (!made.allow.empty()) {
-      message.set(http::field::allow, made.allow);
-    }
-    if (made.retry) {
-      message.set(http::field::retry_after, "1");
-    }
-    if (made.status == 401) {
-      message.set(http::field::www_authenticate, "Session");
-    }
-    if (!made.cookie.empty()) {
-      message.set(http::field::set_cookie, made.cookie);
-    }
-    message.keep_alive(keep);
-    message.content_length(message.body().size());
-    if (asked.method() == http::verb::head) {
-      message.body().clear();
-    }
-    http::serializer<false, text_body, http::basic_fields<allocator>> parts(message);
+  step send(connection& with, const reply& made, const incoming::message& asked, bool keep,
+            std::pmr::memory_resource& memory) {
+    const std::pmr::string head = head_of(made, asked.version() == 10, keep, date_, memory);
+    const std::string_view body = asked.method() == http::verb::head ? std::string_view() : made.body;
+    std::array<net::const_buffer, 2> unsent = {net::buffer(head), net::buffer(body)};
     enter(with, phase::writing, settings_.request);
     with.late = false;
-    error_code error;  // most replies go out at once
-    http::write(with.socket, parts, error);
+    error_code error;
+    std::size_t sent = with.socket.write_some(unsent, error);  // mostly all of it
     if (error == net::error::would_block) {
-      error = co_await wait([&](auto then) { http::async_write(with.socket, parts, std::move(then)); });
+      error.clear();
+    }
+    for (net::const_buffer& part : unsent) {
+      const std::size_t of_part = std::min(sent, part.size());
+      part += of_part;
+      sent -= of_part;
+    }
+    if (!error && net::buffer_size(unsent) != 0) {
+      error = co_await wait([&](auto then) { net::async_write(with.socket, unsent, std::move(then)); });
     }
     co_return !error;
   }
@@ -384,6 +368,7 @@ class worker {
   const server_settings& settings_;
   worker_metrics& counted_;
   allocator_kind kind_;
+  answering& pages_;
   std::pmr::memory_resource& memory_;
   request_memories memories_;
   std::size_t most_;
@@ -399,9 +384,9 @@ class worker {
 
 }  // namespace
 
-void work(tarn::worker& me, listeners& from, objects& all, allocator_kind kind) {
+void work(tarn::worker& me, listeners& from, objects& all, allocator_kind kind, answering& pages) {
   me.now_doing("requests");
-  worker(me, from.take(me.number()), all, kind).run();
+  worker(me, from.take(me.number()), all, kind, pages).run();
 }
 
 }  // namespace appserver

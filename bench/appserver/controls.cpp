@@ -1,0 +1,171 @@
+// The server of examples/appserver with two more pages, which stand beside its own in `./dev bench appserver`:
+//   /bare?rows=N             the same page without a text of its own for any part, in a reply that is large enough at
+//   once /read?rows=N&by=WAY      the same page, which reads the configuration in each row, in one of the ways below
+// bench-appserver PORT tarn|global: the sample configuration, two workers, until SIGTERM.
+#include <atomic>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+
+#include <tarn/tarn.hpp>
+
+#include "pages.hpp"
+#include "server.hpp"
+
+namespace {
+
+struct words {
+  std::string currency = "in cents";
+};
+
+/// One configuration, in each way to share it.
+struct shared_words {
+  const words plain;
+  std::mutex mutex;
+  std::shared_mutex shared_mutex;
+  words guarded;
+  std::atomic<std::shared_ptr<const words>> counted = std::make_shared<const words>();
+  tarn::read_only<words> read_only;
+  tarn::reloadable<words> reloadable{words{}};
+};
+
+shared_words& all_words() {
+  static shared_words made;
+  return made;
+}
+
+void append_number(std::pmr::string& to, std::uint64_t number) {
+  char digits[20];
+  to.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+}
+
+std::size_t rows_of(std::string_view target) {
+  std::size_t rows = 0;
+  const std::string_view text = target.substr(target.find("rows=") + 5);
+  std::from_chars(text.begin(), text.end(), rows);
+  return rows;
+}
+
+void bare(std::string_view target, appserver::reply& into) {
+  const std::size_t rows = rows_of(target);
+  into.body.reserve(100 + 90 * rows);
+  into.body += "<!doctype html><title>Tarn</title>\n<table>\n";
+  for (std::size_t row = 1; row <= rows; ++row) {
+    into.body += "<tr><td>customer number ";
+    append_number(into.body, row);
+    into.body += "</td><td>balance, in cents</td><td>";
+    append_number(into.body, row * row % 100'000);
+    into.body += "</td></tr>\n";
+  }
+  into.body += "</table>\n<p>\n";
+}
+
+/// `with_words(use)` calls use(const words&) in one of the ways.
+template <class Reading>
+void page(std::size_t rows, appserver::reply& into, Reading with_words) {
+  into.body += "<!doctype html><title>Tarn</title>\n<table>\n";
+  for (std::size_t row = 1; row <= rows; ++row) {
+    std::pmr::string name("customer number ", into.body.get_allocator());
+    append_number(name, row);
+    std::pmr::string line("<tr><td>", into.body.get_allocator());
+    line.append(name).append("</td><td>balance, ");
+    with_words([&](const words& read) { line.append(read.currency); });
+    line.append("</td><td>");
+    append_number(line, row * row % 100'000);
+    line.append("</td></tr>\n");
+    into.body += line;
+  }
+  into.body += "</table>\n<p>\n";
+}
+
+void read(std::string_view target, appserver::reply& into) {
+  shared_words& all = all_words();
+  const std::size_t rows = rows_of(target);
+  const std::string_view way = target.substr(target.find("by=") + 3);
+  if (way == "const") {
+    page(rows, into, [&](auto use) { use(all.plain); });
+  } else if (way == "mutex") {
+    page(rows, into, [&](auto use) {
+      const std::lock_guard lock(all.mutex);
+      use(all.guarded);
+    });
+  } else if (way == "shared_mutex") {
+    page(rows, into, [&](auto use) {
+      const std::shared_lock lock(all.shared_mutex);
+      use(all.guarded);
+    });
+  } else if (way == "shared_ptr") {
+    page(rows, into, [&](auto use) { use(*all.counted.load()); });
+  } else if (way == "request_lock") {
+    const std::lock_guard lock(all.mutex);
+    page(rows, into, [&](auto use) { use(all.guarded); });
+  } else if (way == "read_only") {
+    page(rows, into, [&](auto use) { use(*all.read_only); });
+  } else if (way == "snapshot") {
+    const auto now = all.reloadable.snapshot();
+    page(rows, into, [&](auto use) { use(*now); });
+  } else if (way == "snapshots") {
+    page(rows, into, [&](auto use) { all.reloadable.with(use); });
+  } else {
+    appserver::refuse(404, "no such way", into);
+  }
+}
+
+void answer(const appserver::request& asked, appserver::objects& all, appserver::worker_metrics& counted,
+            appserver::reply& into) noexcept {
+  try {
+    if (asked.target.substr(0, 6) == "/bare?") {
+      bare(asked.target, into);
+    } else if (asked.target.substr(0, 6) == "/read?") {
+      read(asked.target, into);
+    } else {
+      appserver::answer(asked, all, counted, into);
+    }
+  } catch (...) {
+    std::abort();
+  }
+}
+
+int serve(std::uint16_t port, appserver::allocator_kind allocator) {
+  appserver::server_settings settings;
+  settings.port = port;
+  tarn::application server({.name = "bench",
+                            .workers = settings.workers,
+                            .own_heaps = allocator == appserver::allocator_kind::tarn,
+                            .heap = {.initial = settings.heap}});
+  appserver::objects all(appserver::site_settings{});
+  appserver::listeners sockets;
+  server.on_initialise([&] {
+    all_words().read_only.build(words{});
+    all.settings.build(settings);
+    all.metrics = std::make_unique<appserver::worker_metrics[]>(settings.workers);
+    sockets.open(*all.settings);
+    std::printf("appserver: http://127.0.0.1:%u/\n", sockets.port());
+    std::fflush(stdout);
+  });
+  server.on_work([&](tarn::worker& me) { appserver::work(me, sockets, all, allocator, answer); });
+  return server.run();
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  if (count != 3) {
+    std::fputs("bench-appserver PORT tarn|global\n", stderr);
+    return 2;
+  }
+  try {
+    const std::string_view kind = words[2];
+    return serve(static_cast<std::uint16_t>(std::atoi(words[1])),
+                 kind == "tarn" ? appserver::allocator_kind::tarn : appserver::allocator_kind::global);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "bench-appserver: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+"""The server of examples/appserver under wrk, on loopback: run.py --build BUILD [options].
+
+All servers run all the time and are asked in turn, round by round; ratios are of one round, as both then meet the same
+machine. Processor time is the server's own, from the kernel's scheduler."""
+
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import re
+import resource
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from runner import columns, machine, text  # noqa: E402  pylint: disable=wrong-import-position
+
+PAGE, SMALL, BARE, READ = "/page?rows=256", "/small", "/bare?rows=256", "/read?rows=256&by="
+WAYS = ["const", "read_only", "snapshot", "snapshots", "mutex", "shared_mutex", "shared_ptr", "request_lock"]
+
+
+class Server:
+    """bench-appserver on an allocator, until the end of the bench."""
+
+    def __init__(self, build, kind, preload=""):
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(columns.TUNING)}
+        if preload:
+            environment["LD_PRELOAD"] = preload
+        self.process = subprocess.Popen([build / "bin" / "bench-appserver", "0", kind], env=environment, text=True,
+                                        stdout=subprocess.PIPE)
+        said = self.process.stdout.readline()
+        if not said:
+            raise columns.Broken(f"bench-appserver {kind} did not start")
+        self.port = int(re.search(r":(\d+)/", said)[1])
+        if preload and os.path.realpath(preload) not in pathlib.Path(f"/proc/{self.process.pid}/maps").read_text("utf-8"):
+            raise columns.Broken(f"{preload} was not loaded")
+
+    def busy_ns(self):
+        return sum(int((task / "schedstat").read_text("utf-8").split()[0])
+                   for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir())
+
+    def resident_kib(self):
+        return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{self.process.pid}/status").read_text("utf-8"))[1])
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(20)
+
+
+def load(server, path, seconds, connections=16):
+    """Requests a second, the server's microseconds a request, the 99th percentile of latency in ms."""
+    before = server.busy_ns()
+    done = subprocess.run(["wrk", "-t1", f"-c{connections}", f"-d{seconds}", "--latency",
+                           f"http://127.0.0.1:{server.port}{path}"], capture_output=True, text=True, check=True).stdout
+    busy = server.busy_ns() - before
+    if "Socket errors" in done or "Non-2xx" in done:
+        raise columns.Broken(f"{path}: {done}")
+    number, unit = re.search(r"\s99%\s+([\d.]+)(us|ms|s)", done).groups()
+    requests = int(re.search(r"(\d+) requests in", done)[1])
+    return {"requests": float(re.search(r"Requests/sec:\s+([\d.]+)", done)[1]), "us": busy / 1000 / requests,
+            "p99_ms": float(number) * {"us": 0.001, "ms": 1, "s": 1000}[unit]}
+
+
+def measure(rows, rounds, seconds):
+    """Of each row the results of all rounds."""
+    found = {name: [] for name, _, _ in rows}
+    for number in range(rounds + 1):
+        for name, server, path in rows if number % 2 else reversed(rows):
+            result = load(server, path, seconds)
+            if number:  # the first warms up
+                found[name].append(result)
+        print(f"   round {number} of {rounds}", file=sys.stderr)
+    return found
+
+
+def median(results, key):
+    return statistics.median(result[key] for result in results)
+
+
+def ratio(results, base, key):
+    return statistics.median(mine[key] / other[key] for mine, other in zip(results, base))
+
+
+def table(title, found, names, base):
+    lines = []
+    for name in names:
+        results = found[name]
+        lines.append([name, f"{median(results, 'requests'):,.0f}", f"{median(results, 'us'):.2f}",
+                      f"{median(results, 'p99_ms'):.2f}", f"{ratio(results, found[base], 'requests'):.2f}",
+                      f"{ratio(results, found[base], 'us'):.3f}"])
+    print(text.lay_out([title, "requests/s", "server us", "p99 ms", f"requests / {base}", f"us / {base}"], lines), end="\n\n")
+
+
+def compare(options):
+    build = options.build
+    mallocs, missing = columns.find_mallocs("bench-appserver")
+    with contextlib.ExitStack() as ends:
+        def started(kind, preload=""):
+            server = Server(build, kind, preload)
+            ends.callback(server.end)
+            return server
+
+        ours = started("tarn")
+        plain = started("global")
+        pages = [("tarn", ours, PAGE), ("glibc", plain, PAGE)]
+        for column in mallocs:
+            if column.preload:
+                pages.append((column.name, started("global", column.preload), PAGE))
+        drop_in = build / "lib" / "libtarn-malloc.so"
+        dropped_in = started("global", str(drop_in))
+        pages.append(("tarn's drop-in", dropped_in, PAGE))
+        steps = [("1 naive", plain, READ + "mutex"), ("2 categories", plain, READ + "snapshot"),
+                 ("3 drop-in", dropped_in, READ + "snapshot"), ("4 arenas", ours, READ + "snapshot"),
+                 ("5 nothing to allocate", ours, BARE)]
+        controls = [("small, tarn", ours, SMALL), ("small, glibc", plain, SMALL),
+                    ("bare, tarn", ours, BARE), ("bare, glibc", plain, BARE)]
+        ways = [(way, ours, READ + way) for way in WAYS]
+        found = measure(pages + controls + ways + steps, options.rounds, options.seconds)
+    for line in missing:
+        print(line)
+    table("page of 256 rows, 20 KB", found, [name for name, _, _ in pages], "glibc")
+    table("control", found, ["small, tarn", "small, glibc"], "small, glibc")
+    table("control", found, ["bare, tarn", "bare, glibc", "tarn", "glibc"], "bare, glibc")
+    table("256 reads of the configuration", found, WAYS, "const")
+    table("steps of docs/server-steps.md", found, [name for name, _, _ in steps], "1 naive")
+    return found
+
+
+def soak(options):
+    """Resident memory over many requests."""
+    server = Server(options.build, "tarn")
+    try:
+        load(server, PAGE, 5)
+        load(server, SMALL, 2)
+        start, asked = server.resident_kib(), 0
+        most = start
+        while asked < options.soak:
+            for path in PAGE, SMALL:
+                asked += int(load(server, path, 5)["requests"] * 5)
+                most = max(most, server.resident_kib())
+        end = server.resident_kib()
+        print(f"soak: {asked:,} requests, resident {start:,} KiB after the warm-up, at most {most:,}, {end:,} at the end "
+              f"({100 * (end - start) / start:+.2f} %)")
+        return {"requests": asked, "start_kib": start, "most_kib": most, "end_kib": end}
+    finally:
+        server.end()
+
+
+def reload(options):
+    """SIGHUP twice a second under load, with connections that stay and without."""
+    told = []
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as ends:
+        file = pathlib.Path(folder) / "app.toml"
+        script = pathlib.Path(folder) / "whole.lua"
+        script.write_text('torn, threads = 0, {}\nfunction setup(thread) table.insert(threads, thread) end\n'
+                          'function response(status, headers, body)\n'
+                          '  local title, footer = body:match("<title>(%w+)<.*<p>(%w+)\\n$")\n'
+                          '  if status ~= 200 or title == nil or title ~= footer then torn = torn + 1 end\nend\n'
+                          'function done() for _, thread in ipairs(threads) do io.write("torn: " .. thread:get("torn") .. '
+                          '"\\n") end end\n', encoding="utf-8")
+
+        def write(number):
+            file.write_text(f'[server]\nport = 0\n[site]\ntitle = "v{number}"\nfooter = "v{number}"\n', encoding="utf-8")
+
+        write(1)
+        server = subprocess.Popen([options.build / "bin" / "tarn-appserver", "--config", file], text=True,
+                                  stdout=subprocess.PIPE)
+        ends.callback(server.kill)
+        port = int(re.search(r":(\d+)/", server.stdout.readline())[1])
+        for words in ["connections that stay"], ["a connection for each request", "-H", "Connection: close"]:
+            with subprocess.Popen(["wrk", "-t1", "-c16", f"-d{options.reload}", "-s", script, *words[1:],
+                                   f"http://127.0.0.1:{port}/page?rows=20"], stdout=subprocess.PIPE, text=True) as wrk:
+                reloads = 1
+                while wrk.poll() is None:
+                    reloads += 1
+                    write(reloads)
+                    server.send_signal(signal.SIGHUP)
+                    server.stdout.readline()
+                    time.sleep(0.5)
+                said = wrk.stdout.read()
+            asked = int(re.search(r"(\d+) requests in", said)[1])
+            errors = re.search(r"Socket errors: (.*)", said)
+            refused = re.search(r"Non-2xx or 3xx responses: (\d+)", said)
+            told.append({"with": words[0], "requests": asked, "reloads": reloads - 1,
+                         "torn": int(re.search(r"torn: (\d+)", said)[1]), "failed": int(refused[1]) if refused else 0,
+                         "errors": errors[1] if errors else "none"})
+            print("reload: {with}: {requests:,} requests, {reloads} reloads, {failed} failed, {torn} torn, socket errors: "
+                  "{errors}".format(**told[-1]))
+    return told
+
+
+def crowd(options):
+    """What connections that wait cost in memory, and what slow clients cost the others."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as held:
+        file = pathlib.Path(folder) / "app.toml"
+        file.write_text("[server]\nport = 0\nconnections = 100000\nidle_ms = 600000\nrequest_ms = 600000\n", encoding="utf-8")
+        server = object.__new__(Server)
+        server.process = subprocess.Popen([options.build / "bin" / "tarn-appserver", "--config", file], text=True,
+                                          stdout=subprocess.PIPE)
+        held.callback(server.process.kill)
+        server.port = int(re.search(r":(\d+)/", server.process.stdout.readline())[1])
+
+        def connect(times, sent=b""):
+            for _ in range(times):
+                line = held.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+                line.sendall(sent)
+            time.sleep(0.5)
+
+        alone = load(server, SMALL, 3)
+        before = server.resident_kib()
+        idle = min(10_000, limit - 2_000)
+        connect(idle, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        told = {"idle": idle, "bytes_per_idle": (server.resident_kib() - before) * 1024 / idle,
+                "alone": alone, "beside_idle": load(server, SMALL, 3)}
+        connect(1_000, b"GET /small HTTP/1.1\r\nHo")
+        connect(50, b"GET /page?rows=100000 HTTP/1.1\r\nHost: x\r\n\r\n")
+        busy = 0
+        while busy != (busy := server.busy_ns() // 50_000_000):  # until these pages are built
+            time.sleep(0.5)
+        told["beside_all"] = load(server, SMALL, 3)
+        print(f"crowd: {idle:,} idle connections take {told['bytes_per_idle']:,.0f} bytes each of the server. p99 of /small: "
+              f"{alone['p99_ms']:.2f} ms alone, {told['beside_idle']['p99_ms']:.2f} beside them, "
+              f"{told['beside_all']['p99_ms']:.2f} beside 1,000 half requests and 50 that do not read 8 MB, too "
+              f"({alone['us']:.2f}, {told['beside_idle']['us']:.2f}, {told['beside_all']['us']:.2f} us a request)")
+        return told
+
+
+def main():
+    words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    words.add_argument("--build", type=pathlib.Path, required=True)
+    words.add_argument("--rounds", type=int, default=5)
+    words.add_argument("--seconds", type=int, default=1, help="of wrk, for each row of a round")
+    words.add_argument("--soak", type=int, metavar="REQUESTS", help="instead: memory over so many requests")
+    words.add_argument("--reload", type=int, metavar="SECONDS", help="instead: SIGHUP twice a second under load")
+    words.add_argument("--crowd", action="store_true", help="instead: 10,000 idle connections, and slow ones")
+    words.add_argument("--json", metavar="FILE", help="the results of all rounds, too")
+    options = words.parse_args()
+    if not shutil.which("wrk"):
+        sys.exit("bench appserver needs wrk (package wrk)")
+    if not (options.build / "bin" / "bench-appserver").exists():
+        sys.exit("the server was left out of the build: it needs libboost1.81-dev and libtomlplusplus-dev")
+    print(f"{machine.first_of('/proc/cpuinfo', 'model name')}, {len(os.sched_getaffinity(0))} cores, "
+          f"load {os.getloadavg()[0]:.2f} at the start; wrk -t1 -c16")
+    try:
+        if options.soak:
+            found = soak(options)
+        elif options.reload:
+            found = reload(options)
+        elif options.crowd:
+            found = crowd(options)
+        else:
+            found = compare(options)
+    except columns.Broken as error:
+        sys.exit(str(error))
+    if options.json:
+        pathlib.Path(options.json).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
