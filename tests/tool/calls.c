@@ -252,6 +252,25 @@ static void own_dispatch(void) {
   CHECK(prctl(59 /* PR_SET_SYSCALL_USER_DISPATCH */, 1, 0, 0, NULL) == -1 && errno == EINVAL);
 }
 
+// A handler that often comes while something else is counted. Says how often it came.
+static void storm(void) {
+  const struct itimerval often = {.it_interval = {.tv_usec = 50}, .it_value = {.tv_usec = 50}}, never = {0};
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  came = 0;
+  handle(SIGALRM, count_it, SA_RESTART);
+  CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
+  while (came < 2000) {
+    for (int times = 0; times < 100; ++times) {
+      void* volatile block = malloc(100);
+      free(block);
+      pthread_mutex_lock(&lock);
+      pthread_mutex_unlock(&lock);
+    }
+  }
+  CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
+  printf("%d\n", came);
+}
+
 static void* exits(void* unused) {
   (void)unused;
   exit(6);
@@ -261,10 +280,10 @@ int main(int count, char** words) {
   static const struct {
     const char* name;
     void (*run)(void);
-  } modes[] = {{"plain", plain},   {"threads", threads},      {"raised", raised},   {"interrupted", interrupted},
-               {"masks", masks},   {"stack", signal_stack},   {"jumps", jumps},     {"restarted", restarted},
-               {"spawns", spawns}, {"forks", forks},          {"cancels", cancels}, {"clones", raw_clones},
-               {"sigsys", sigsys}, {"dispatch", own_dispatch}};
+  } modes[] = {{"plain", plain},   {"threads", threads},       {"raised", raised},   {"interrupted", interrupted},
+               {"masks", masks},   {"stack", signal_stack},    {"jumps", jumps},     {"restarted", restarted},
+               {"spawns", spawns}, {"forks", forks},           {"cancels", cancels}, {"clones", raw_clones},
+               {"sigsys", sigsys}, {"dispatch", own_dispatch}, {"storm", storm}};
   CHECK(count == 3 && pipe(ends) == 0);
   if (strcmp(words[1], "exec") == 0) {
     execl("/proc/self/exe", words[0], "plain", words[2], NULL);

@@ -77,7 +77,7 @@ class Syscalls(unittest.TestCase):
                 self.assertTrue(report["syscalls"])
 
     def test_nasty_programs_end_as_they_would(self):
-        programs = ("cancel coroutine_stacks dlopen_in_threads exit_while_allocating fork_from_threads immediate_exit "
+        programs = ("cancel coroutine_stacks dlopen_in_threads fork_from_threads immediate_exit "
                     "key_destructors longjmp_between main_thread_ends_first quick_exit signal_jump signal_timer "
                     "signals_untouched small_stacks thread_local_destructors vfork_exec").split()
         for name in programs:
@@ -85,6 +85,12 @@ class Syscalls(unittest.TestCase):
                 program = pathlib.Path(PATHS.programs) / name
                 plain = subprocess.run([program], capture_output=True, timeout=100, check=False)
                 self.run_program(PATHS.tarn, "record", "-o", "rec", "--", program, code=plain.returncode)
+
+    def test_a_handler_that_comes_while_something_is_counted_is_counted(self):
+        said = self.run_program(PATHS.tarn, "record", "--full", "-o", "rec", "--", PATHS.calls, "storm", "1").stdout
+        report = json.loads(self.run_program(PATHS.tarn, "report", "--json", "--top", "1000000", "rec").stdout)
+        self.assertEqual(sum(each["count"] for each in report["syscalls"] if each["name"] == "getppid"), int(said))
+        self.assertEqual(report["recorder"]["forgotten"], 0)
 
     def test_children_are_recorded_with_follow(self):
         self.run_program(PATHS.tarn, "record", "--follow", "--syscalls", "-o", "rec", "--", PATHS.calls, "forks", "1")

@@ -124,6 +124,8 @@ void thread::expect(stack_limits of_new_one) noexcept {
 }
 
 void thread::leave() noexcept {
+  if (this == shared) return;
+  pending.give_back();
   if (ends_in_call_) end();
 }
 

@@ -10,6 +10,7 @@
 #include "record/holds.hpp"
 #include "record/known_stacks.hpp"
 #include "record/lock.hpp"
+#include "record/pending_calls.hpp"
 #include "record/stack.hpp"
 
 namespace tarn::record {
@@ -36,6 +37,7 @@ class thread {
   format::thread_record& counts() noexcept { return *record_; }
   chance points;  // where it samples
   holds locks;    // that it has
+  pending_calls pending;
   // What it called last, only to be compared.
   const format::call_cell* last_call = nullptr;
 
