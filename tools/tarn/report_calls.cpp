@@ -36,19 +36,26 @@ void print_site(const format::recording& in, const call_site& of, std::size_t ra
 
 }  // namespace
 
-void print_calls(const format::recording& in, std::size_t top) {
+void print_calls_summary(const format::recording& in) {
   const analyse::call_findings found = analyse::find_calls(in);
   if (found.calls == 0) return;
+  fmt::print("{} system calls at {} sites, {:.3f} s in the kernel and waiting there\n", found.calls, found.sites.size(),
+             static_cast<double>(found.nanoseconds) / 1e9);
+  if (std::none_of(found.sites.begin(), found.sites.end(), [](const auto& each) { return !each.remedy.empty(); })) {
+    fmt::print("Nothing to gain from system calls: no site calls often enough.\n");
+  }
+}
+
+void print_calls(const format::recording& in, std::size_t top) {
+  const analyse::call_findings found = analyse::find_calls(in);
   analyse::symbols by(in);
-  fmt::print("\n{} system calls, {:.3f} s in the kernel and waiting there; at {} sites\n", found.calls,
-             static_cast<double>(found.nanoseconds) / 1e9, found.sites.size());
   std::size_t shown = 0;
   for (const call_site& each : found.sites) {
     if (each.remedy.empty()) continue;
     if (shown == top) break;
+    if (shown == 0) fmt::print("\nSystem calls\n");
     print_site(in, each, ++shown, by);
   }
-  if (shown == 0) fmt::print("Nothing to gain: no site calls often enough.\n");
 }
 
 json json_of_calls(const format::recording& in, std::size_t top) {

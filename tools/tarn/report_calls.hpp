@@ -8,7 +8,10 @@
 
 namespace tarn::command {
 
-// As text, at most `top` sites; nothing where none were recorded.
+// In a line or two; nothing where none were recorded.
+void print_calls_summary(const format::recording& in);
+
+// As text, at most `top` sites with a remedy.
 void print_calls(const format::recording& in, std::size_t top);
 
 // The array `syscalls`.

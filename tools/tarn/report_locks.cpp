@@ -67,19 +67,26 @@ json json_of_site(const format::recording& in, const lock_site& of, analyse::sym
 
 }  // namespace
 
-void print_locks(const format::recording& in, std::size_t top) {
+void print_locks_summary(const format::recording& in) {
   const analyse::lock_findings found = analyse::find_locks(in);
   if (found.groups.empty()) return;
-  analyse::symbols by(in);
-  fmt::print("\nLocks taken {} times, {} waited, {:.3f} s together\n", found.acquisitions, found.contended,
+  fmt::print("{} locks taken, {} of them after a wait, {:.3f} s together\n", found.acquisitions, found.contended,
              seconds(found.wait_nanoseconds));
+  if (std::none_of(found.groups.begin(), found.groups.end(), [](const auto& each) { return !each.remedy.empty(); })) {
+    fmt::print("Nothing to gain from locks: hardly any wait, and none is taken often.\n");
+  }
+}
+
+void print_locks(const format::recording& in, std::size_t top) {
+  const analyse::lock_findings found = analyse::find_locks(in);
+  analyse::symbols by(in);
   std::size_t shown = 0;
   for (const lock_group& each : found.groups) {
     if (each.remedy.empty()) continue;
     if (shown == top) break;
+    if (shown == 0) fmt::print("\nLocks\n");
     print_group(in, each, ++shown, by);
   }
-  if (shown == 0) fmt::print("Nothing to gain: hardly any wait, and none is taken often.\n");
 }
 
 json json_of_locks(const format::recording& in, std::size_t top) {

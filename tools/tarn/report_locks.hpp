@@ -8,7 +8,10 @@
 
 namespace tarn::command {
 
-// As text, at most `top` of them; nothing where none were recorded.
+// In a line or two; nothing where none were recorded.
+void print_locks_summary(const format::recording& in);
+
+// As text, at most `top` of those with a remedy.
 void print_locks(const format::recording& in, std::size_t top);
 
 // The array `locks`.

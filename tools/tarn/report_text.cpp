@@ -108,15 +108,23 @@ void print_categories(analyse::analysis& all) {
   }
 }
 
-void print_summary(analyse::analysis& all, const std::vector<analyse::site_view>& top, const paint& with) {
+void print_program(analyse::analysis& all, const paint& with) {
   const format::recording& in = all.recorded();
-  const analyse::heap_findings& heap = all.heap();
   const analyse::program_costs& whole = all.whole();
   fmt::print("{}\n", with.bold(cut(program_words_of(in), page_width)));
   fmt::print("{}; {:.2f} s, {:.2f} s of processor time{}; {} threads\n", end_words(in), seconds(in.end.wall_us),
              seconds(in.end.user_us + in.end.system_us),
              in.ended ? fmt::format(", of which the recorder took {} s", range_words(whole.recorder_ns * 1e-9)) : "",
              in.threads.size());
+}
+
+bool records_heap(const format::recording& in) {
+  return std::find(in.program.sources.begin(), in.program.sources.end(), "heap") != in.program.sources.end();
+}
+
+void print_heap_summary(analyse::analysis& all, const std::vector<analyse::site_view>& top, const paint& with) {
+  const analyse::heap_findings& heap = all.heap();
+  const analyse::program_costs& whole = all.whole();
   fmt::print("{} allocations, {}; {} frees; {} blocks in use at the end\n", grouped(heap.allocations),
              bytes_words(static_cast<double>(heap.bytes)), grouped(heap.frees), grouped(heap.live));
   print_categories(all);
@@ -151,7 +159,11 @@ void print_text(analyse::analysis& of, const report_request& request) {
     if (top.size() == request.top) break;
     if (request.wants(each)) top.push_back(of.view(each));
   }
-  print_summary(of, top, with);
+  print_program(of, with);
+  const bool has_heap = records_heap(of.recorded());
+  if (has_heap) print_heap_summary(of, top, with);
+  print_locks_summary(of.recorded());
+  print_calls_summary(of.recorded());
   if (of.recorded().images > 1) fmt::print("{} programs, one after the other by exec\n", of.recorded().images);
   if (of.heap().forgotten != 0) {
     fmt::print("{} events are missing: the recorder had no room for them\n", grouped(of.heap().forgotten));
@@ -161,7 +173,7 @@ void print_text(analyse::analysis& of, const report_request& request) {
     if (shown != 0 && each.facts.sums[counter::blocks] < analyse::least_allocations) break;
     print_site(of, each, ++shown, with);
   }
-  const std::size_t others = of.heap().sites.size() - shown;
+  const std::size_t others = has_heap ? of.heap().sites.size() - shown : 0;
   if (others != 0) fmt::print("\n{} more sites; --top N, --category NAME, --json\n", grouped(others));
   print_locks(of.recorded(), request.top);
   print_calls(of.recorded(), request.top);
