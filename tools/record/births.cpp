@@ -7,6 +7,7 @@
 #include "format/region.hpp"
 #include "record/filter.hpp"
 #include "record/memory.hpp"
+#include "record/next.hpp"
 #include "record/sampled_blocks.hpp"
 
 namespace tarn::record {
@@ -52,7 +53,13 @@ std::size_t place_of(const void* block) noexcept {
 
 bool set_up_births(bool sampled) noexcept {
   is_sampled = sampled;
-  if (sampled) return set_up_sampled();
+  if (sampled) {
+    if (!set_up_sampled()) return false;
+    for (std::size_t at = 0; early_place(at) != nullptr; ++at) {
+      filter_of(early_place(at)).store(filter_full, std::memory_order_relaxed);
+    }
+    return true;
+  }
   unmap(table, leaves * sizeof *table);
   for (auto& each : filter) each.store(1, std::memory_order_relaxed);
   table = static_cast<std::atomic<word*>*>(map(leaves * sizeof *table));

@@ -108,7 +108,7 @@ birth before_resize(const void* block) noexcept {
 }
 
 void after_resize(const birth& born, const void* block, const void* made, std::size_t old_bytes, std::size_t bytes,
-                  const caller& from) noexcept {
+                  const caller& from, charged how) noexcept {
   if (!records()) return;
   entry here;
   if (!here) return;
@@ -130,7 +130,7 @@ void after_resize(const birth& born, const void* block, const void* made, std::s
   } else if (!is_sampled()) {
     self.count_unknown();
   }
-  count_allocation(self, made, bytes, from, charged::no);
+  count_allocation(self, made, bytes, from, how);
 }
 
 }  // namespace tarn::record

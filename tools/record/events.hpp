@@ -38,6 +38,6 @@ void freed(const void* block) noexcept;
 // one, or gives back what was taken where `made` is null.
 birth before_resize(const void* block) noexcept;
 void after_resize(const birth& born, const void* block, const void* made, std::size_t old_bytes, std::size_t bytes,
-                  const caller& from) noexcept;
+                  const caller& from, charged how) noexcept;
 
 }  // namespace tarn::record

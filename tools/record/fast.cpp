@@ -2,6 +2,8 @@
 // with jumps for last calls, so that malloc_counted has our caller's registers.
 #include "record/fast.hpp"
 
+#include <cerrno>
+
 #include "record/filter.hpp"
 #include "record/next.hpp"
 
@@ -13,7 +15,7 @@ extern "C" {
 
 TARN_EXPORT void* malloc(std::size_t bytes) noexcept {
   if (!passes(bytes)) [[unlikely]]
-    return malloc_counted(bytes);
+    return malloc_counted(bytes, is_charged());
   return behind.malloc(bytes);
 }
 
@@ -32,6 +34,43 @@ TARN_EXPORT void* calloc(std::size_t count, std::size_t each) noexcept {
   if (!passes(bytes)) [[unlikely]]
     return calloc_counted(count, each, is_charged());
   return behind.calloc(count, each);
+}
+
+TARN_EXPORT void* realloc(void* block, std::size_t bytes) noexcept {
+  // A block that is known, null or early goes the long way, and so does what frees it.
+  if (own_counts == nullptr || may_be_known(block) || bytes == 0) [[unlikely]]
+    return realloc_counted(block, bytes, charged::no);
+  if (!passes(bytes)) [[unlikely]]
+    return realloc_counted(block, bytes, charged::yes);
+  add(own_counts->frees, 1);
+  return behind.realloc(block, bytes);
+}
+
+TARN_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t each) noexcept {
+  std::size_t bytes;
+  if (__builtin_mul_overflow(count, each, &bytes)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  return realloc(block, bytes);
+}
+
+TARN_EXPORT int posix_memalign(void** to_block, std::size_t alignment, std::size_t bytes) noexcept {
+  if (behind.posix_memalign == nullptr || !passes(bytes)) [[unlikely]]
+    return posix_memalign_counted(to_block, alignment, bytes, is_charged());
+  return behind.posix_memalign(to_block, alignment, bytes);
+}
+
+TARN_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
+  if (behind.aligned_alloc == nullptr || !passes(bytes)) [[unlikely]]
+    return aligned_alloc_counted(alignment, bytes, is_charged());
+  return behind.aligned_alloc(alignment, bytes);
+}
+
+TARN_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
+  if (behind.memalign == nullptr || !passes(bytes)) [[unlikely]]
+    return memalign_counted(alignment, bytes, is_charged());
+  return behind.memalign(alignment, bytes);
 }
 
 }  // extern "C"

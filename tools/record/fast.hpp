@@ -1,6 +1,7 @@
-// malloc, free and calloc for the calls that are not sampled (fast.cpp), and for all others (malloc.cpp).
+// malloc and its family for the calls that are not sampled (fast.cpp), and for all others (malloc.cpp).
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 
 #include "record/events.hpp"
@@ -8,8 +9,16 @@
 namespace tarn::record {
 
 // As the program's functions of these names, jumped to from them: the program is the caller that they see.
-[[gnu::noinline]] void* malloc_counted(std::size_t bytes) noexcept;
+[[gnu::noinline]] void* malloc_counted(std::size_t bytes, charged how) noexcept;
 [[gnu::noinline]] void free_counted(void* block) noexcept;
 [[gnu::noinline]] void* calloc_counted(std::size_t count, std::size_t each, charged how) noexcept;
+[[gnu::noinline]] void* realloc_counted(void* block, std::size_t bytes, charged how) noexcept;
+[[gnu::noinline]] int posix_memalign_counted(void** to_block, std::size_t alignment, std::size_t bytes,
+                                             charged how) noexcept;
+[[gnu::noinline]] void* aligned_alloc_counted(std::size_t alignment, std::size_t bytes, charged how) noexcept;
+[[gnu::noinline]] void* memalign_counted(std::size_t alignment, std::size_t bytes, charged how) noexcept;
+
+// Set by malloc and its family where they do not go the short way.
+extern std::atomic<bool> malloc_was_called;
 
 }  // namespace tarn::record

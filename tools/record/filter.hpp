@@ -7,9 +7,10 @@
 
 namespace tarn::record {
 
-// For each hash of an address, how many such blocks are known; what reached 255 stays. 32 KiB, of which a program that
+// For each hash of an address, how many such blocks are known; a full count stays. 32 KiB, of which a program that
 // uses few addresses has few in its caches.
 constexpr unsigned filter_shift = 64 - 15;
+constexpr std::uint8_t filter_full = 255;
 constexpr std::size_t filter_places = std::size_t{1} << (64 - filter_shift);
 
 // A place is changed by who knows the block before the program has it, so who got the block from the program sees it:

@@ -39,8 +39,10 @@ void* resize_early(const void* block, std::size_t bytes, const caller& from) noe
 
 namespace tarn::record {
 
-void* malloc_counted(std::size_t bytes) noexcept {
-  const charged how = is_charged();
+constinit std::atomic<bool> malloc_was_called = false;
+
+void* malloc_counted(std::size_t bytes, charged how) noexcept {
+  malloc_was_called.store(true, std::memory_order_relaxed);
   const allocator* const to = next();
   if (to == nullptr) [[unlikely]]
     return early_or_nothing(bytes, alignof(std::max_align_t));
@@ -68,17 +70,13 @@ void* calloc_counted(std::size_t count, std::size_t each, charged how) noexcept 
   return block;
 }
 
-}  // namespace tarn::record
-
-extern "C" {
-
-TARN_EXPORT void* realloc(void* block, std::size_t bytes) noexcept {
+void* realloc_counted(void* block, std::size_t bytes, charged how) noexcept {
   if (block == nullptr) {
     const allocator* const to = next();
     if (to == nullptr) [[unlikely]]
       return early_or_nothing(bytes, alignof(std::max_align_t));
     void* const made = to->realloc(block, bytes);
-    allocated(made, bytes, TARN_CALLER(), charged::no);
+    allocated(made, bytes, TARN_CALLER(), how);
     return made;
   }
   if (is_early(block)) [[unlikely]]
@@ -92,39 +90,37 @@ TARN_EXPORT void* realloc(void* block, std::size_t bytes) noexcept {
   const std::size_t old_bytes = to->malloc_usable_size == nullptr ? bytes : to->malloc_usable_size(block);
   const birth born = before_resize(block);
   void* const made = to->realloc(block, bytes);
-  after_resize(born, block, made, old_bytes, bytes, TARN_CALLER());
+  after_resize(born, block, made, old_bytes, bytes, TARN_CALLER(), how);
   return made;
 }
 
-TARN_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t each) noexcept {
-  std::size_t bytes;
-  if (__builtin_mul_overflow(count, each, &bytes)) return no_memory();
-  return realloc(block, bytes);
-}
-
-TARN_EXPORT int posix_memalign(void** to_block, std::size_t alignment, std::size_t bytes) noexcept {
+int posix_memalign_counted(void** to_block, std::size_t alignment, std::size_t bytes, charged how) noexcept {
   const allocator* const to = next();
   if (to == nullptr || to->posix_memalign == nullptr) return ENOMEM;
   const int result = to->posix_memalign(to_block, alignment, bytes);
-  if (result == 0) allocated(*to_block, bytes, TARN_CALLER(), charged::no);
+  if (result == 0) allocated(*to_block, bytes, TARN_CALLER(), how);
   return result;
 }
 
-TARN_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
+void* aligned_alloc_counted(std::size_t alignment, std::size_t bytes, charged how) noexcept {
   const allocator* const to = next();
   if (to == nullptr || to->aligned_alloc == nullptr) return early_or_nothing(bytes, alignment);
   void* const block = to->aligned_alloc(alignment, bytes);
-  allocated(block, bytes, TARN_CALLER(), charged::no);
+  allocated(block, bytes, TARN_CALLER(), how);
   return block;
 }
 
-TARN_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
+void* memalign_counted(std::size_t alignment, std::size_t bytes, charged how) noexcept {
   const allocator* const to = next();
   if (to == nullptr || to->memalign == nullptr) return early_or_nothing(bytes, alignment);
   void* const block = to->memalign(alignment, bytes);
-  allocated(block, bytes, TARN_CALLER(), charged::no);
+  allocated(block, bytes, TARN_CALLER(), how);
   return block;
 }
+
+}  // namespace tarn::record
+
+extern "C" {
 
 TARN_EXPORT void* valloc(std::size_t bytes) noexcept {
   const allocator* const to = next();

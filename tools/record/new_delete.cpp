@@ -5,8 +5,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
+#include "record/entry.hpp"
 #include "record/events.hpp"
+#include "record/fast.hpp"
 #include "record/filter.hpp"
 #include "record/next.hpp"
 
@@ -24,13 +27,12 @@ template <class Function>
 class operator_behind {
  public:
   constexpr explicit operator_behind(const char* name) noexcept : name_(name) {}
-  Function* operator()() noexcept {
-    void* known = function_.load(std::memory_order_relaxed);
-    if (known == nullptr) [[unlikely]] {
-      known = next_function(name_);
-      function_.store(known, std::memory_order_relaxed);  // every thread finds the same
-    }
-    return reinterpret_cast<Function*>(known);
+  // Null before it has been found.
+  Function* known() const noexcept { return reinterpret_cast<Function*>(function_.load(std::memory_order_relaxed)); }
+  Function* find() noexcept {
+    if (known() == nullptr)
+      function_.store(next_function(name_), std::memory_order_relaxed);  // the same for every thread
+    return known();
   }
 
  private:
@@ -45,6 +47,36 @@ constinit std::atomic<way> known_way = way::unknown;
 
 std::uint64_t counted() noexcept {
   return own_counts == nullptr ? 0 : own_counts->allocations.load(std::memory_order_relaxed);
+}
+
+// While it lives, nothing that this thread does is counted; malloc and free go the long way.
+class unseen {
+ public:
+  unseen(const unseen&) = delete;
+  unseen& operator=(const unseen&) = delete;
+  unseen() noexcept : counts_(std::exchange(own_counts, nullptr)) {}
+  ~unseen() { own_counts = counts_; }
+
+ private:
+  entry here_;
+  tarn::format::thread_record* counts_;
+};
+
+// Before the program's first thread begins, mostly: so the first call of an operator by the program has the stack that
+// all others have. Looking up a name that is not there allocates.
+template <class Behind>
+void find_ahead(Behind& behind) noexcept {
+  if (!records()) return;
+  const unseen now;
+  behind.find();
+}
+void look_ahead(void* (*call)(size_t), void (*back)(void*)) noexcept {
+  if (call == nullptr || back == nullptr || !records()) return;
+  const unseen now;
+  malloc_was_called.store(false, std::memory_order_relaxed);
+  back(call(1));
+  known_way.store(malloc_was_called.load(std::memory_order_relaxed) ? way::by_malloc : way::by_itself,
+                  std::memory_order_relaxed);
 }
 
 // After a first operator new, before which `before` blocks had been counted.
@@ -64,60 +96,74 @@ void count_delete(const void* block) noexcept {
 
 // NOLINTBEGIN(bugprone-macro-parentheses): declarations and argument lists
 // One operator: its parameters, how it calls the one behind, and what stands in. Macros, as each has to find its
-// caller's registers itself.
-#define TARN_NEW(declared, symbol, type, arguments, stand_in)            \
-  TARN_EXPORT void* declared {                                           \
-    static constinit operator_behind<type> other(symbol);                \
-    auto* const call = other();                                          \
-    const way goes = known_way.load(std::memory_order_relaxed);          \
-    if (goes == way::by_itself) {                                        \
-      if (passes(n)) return call != nullptr ? call arguments : stand_in; \
-      const charged how = is_charged();                                  \
-      void* const block = call != nullptr ? call arguments : stand_in;   \
-      allocated(block, n, TARN_CALLER(), how);                           \
-      return block;                                                      \
-    }                                                                    \
-    const std::uint64_t before = counted();                              \
-    void* const block = call != nullptr ? call arguments : stand_in;     \
-    if (goes == way::unknown) [[unlikely]]                               \
-      find_way(block, n, before, TARN_CALLER());                         \
-    return block;                                                        \
+// caller's registers itself. Where malloc counts, it is a jump to the one behind; else to the long way, whose caller is
+// ours then.
+#define TARN_NEW(declared, name, parameters, symbol, type, arguments, stand_in)                      \
+  static constinit operator_behind<type> behind_##name(symbol);                                      \
+  [[gnu::constructor(101)]] static void find_##name() noexcept { find_ahead(behind_##name); }        \
+  [[gnu::noinline]] static void* name##_counted parameters {                                         \
+    auto* const call = behind_##name.find();                                                         \
+    if (known_way.load(std::memory_order_relaxed) == way::by_itself) {                               \
+      if (passes(n)) return call != nullptr ? call arguments : stand_in;                             \
+      const charged how = is_charged();                                                              \
+      void* const block = call != nullptr ? call arguments : stand_in;                               \
+      allocated(block, n, TARN_CALLER(), how);                                                       \
+      return block;                                                                                  \
+    }                                                                                                \
+    const std::uint64_t before = counted();                                                          \
+    void* const block = call != nullptr ? call arguments : stand_in;                                 \
+    find_way(block, n, before, TARN_CALLER());                                                       \
+    return block;                                                                                    \
+  }                                                                                                  \
+  TARN_EXPORT void* declared {                                                                       \
+    auto* const call = behind_##name.known();                                                        \
+    if (call == nullptr || known_way.load(std::memory_order_relaxed) != way::by_malloc) [[unlikely]] \
+      return name##_counted arguments;                                                               \
+    return call arguments;                                                                           \
   }
-#define TARN_DELETE(declared, symbol, type, arguments)                                \
-  TARN_EXPORT void declared noexcept {                                                \
-    static constinit operator_behind<type> other(symbol);                             \
-    auto* const call = other();                                                       \
-    if (known_way.load(std::memory_order_relaxed) == way::by_itself) count_delete(p); \
-    if (call != nullptr) {                                                            \
-      call arguments;                                                                 \
-    } else if (const allocator* const to = next()) {                                  \
-      to->free(p);                                                                    \
-    }                                                                                 \
+#define TARN_DELETE(declared, name, parameters, symbol, type, arguments)                             \
+  static constinit operator_behind<type> behind_##name(symbol);                                      \
+  [[gnu::constructor(101)]] static void find_##name() noexcept { find_ahead(behind_##name); }        \
+  [[gnu::noinline]] static void name##_counted parameters noexcept {                                 \
+    auto* const call = behind_##name.find();                                                         \
+    if (known_way.load(std::memory_order_relaxed) == way::by_itself) count_delete(p);                \
+    if (call != nullptr) return call arguments;                                                      \
+    if (const allocator* const to = next()) to->free(p);                                             \
+  }                                                                                                  \
+  TARN_EXPORT void declared noexcept {                                                               \
+    auto* const call = behind_##name.known();                                                        \
+    if (call == nullptr || known_way.load(std::memory_order_relaxed) == way::by_itself) [[unlikely]] \
+      return name##_counted arguments;                                                               \
+    return call arguments;                                                                           \
   }
 
 // NOLINTEND(bugprone-macro-parentheses)
 
 // clang-format off
 #define TARN_ALIGNED std::aligned_alloc(static_cast<size_t>(a), (n + static_cast<size_t>(a) - 1) / static_cast<size_t>(a) * static_cast<size_t>(a))
-TARN_NEW(operator new(size_t n), "_Znwm", void*(size_t), (n), std::malloc(n))
-TARN_NEW(operator new[](size_t n), "_Znam", void*(size_t), (n), std::malloc(n))
-TARN_NEW(operator new(size_t n, const nothrow_t& t) noexcept, "_ZnwmRKSt9nothrow_t", void*(size_t, const nothrow_t&), (n, t), std::malloc(n))
-TARN_NEW(operator new[](size_t n, const nothrow_t& t) noexcept, "_ZnamRKSt9nothrow_t", void*(size_t, const nothrow_t&), (n, t), std::malloc(n))
-TARN_NEW(operator new(size_t n, align_val_t a), "_ZnwmSt11align_val_t", void*(size_t, align_val_t), (n, a), TARN_ALIGNED)
-TARN_NEW(operator new[](size_t n, align_val_t a), "_ZnamSt11align_val_t", void*(size_t, align_val_t), (n, a), TARN_ALIGNED)
-TARN_NEW(operator new(size_t n, align_val_t a, const nothrow_t& t) noexcept, "_ZnwmSt11align_val_tRKSt9nothrow_t", void*(size_t, align_val_t, const nothrow_t&), (n, a, t), TARN_ALIGNED)
-TARN_NEW(operator new[](size_t n, align_val_t a, const nothrow_t& t) noexcept, "_ZnamSt11align_val_tRKSt9nothrow_t", void*(size_t, align_val_t, const nothrow_t&), (n, a, t), TARN_ALIGNED)
+TARN_NEW(operator new(size_t n), new_1, (size_t n), "_Znwm", void*(size_t), (n), std::malloc(n))
+TARN_NEW(operator new[](size_t n), new_2, (size_t n), "_Znam", void*(size_t), (n), std::malloc(n))
+TARN_NEW(operator new(size_t n, const nothrow_t& t) noexcept, new_3, (size_t n, const nothrow_t& t) noexcept, "_ZnwmRKSt9nothrow_t", void*(size_t, const nothrow_t&), (n, t), std::malloc(n))
+TARN_NEW(operator new[](size_t n, const nothrow_t& t) noexcept, new_4, (size_t n, const nothrow_t& t) noexcept, "_ZnamRKSt9nothrow_t", void*(size_t, const nothrow_t&), (n, t), std::malloc(n))
+TARN_NEW(operator new(size_t n, align_val_t a), new_5, (size_t n, align_val_t a), "_ZnwmSt11align_val_t", void*(size_t, align_val_t), (n, a), TARN_ALIGNED)
+TARN_NEW(operator new[](size_t n, align_val_t a), new_6, (size_t n, align_val_t a), "_ZnamSt11align_val_t", void*(size_t, align_val_t), (n, a), TARN_ALIGNED)
+TARN_NEW(operator new(size_t n, align_val_t a, const nothrow_t& t) noexcept, new_7, (size_t n, align_val_t a, const nothrow_t& t) noexcept, "_ZnwmSt11align_val_tRKSt9nothrow_t", void*(size_t, align_val_t, const nothrow_t&), (n, a, t), TARN_ALIGNED)
+TARN_NEW(operator new[](size_t n, align_val_t a, const nothrow_t& t) noexcept, new_8, (size_t n, align_val_t a, const nothrow_t& t) noexcept, "_ZnamSt11align_val_tRKSt9nothrow_t", void*(size_t, align_val_t, const nothrow_t&), (n, a, t), TARN_ALIGNED)
 
-TARN_DELETE(operator delete(void* p), "_ZdlPv", void(void*), (p))
-TARN_DELETE(operator delete[](void* p), "_ZdaPv", void(void*), (p))
-TARN_DELETE(operator delete(void* p, const nothrow_t& t), "_ZdlPvRKSt9nothrow_t", void(void*, const nothrow_t&), (p, t))
-TARN_DELETE(operator delete[](void* p, const nothrow_t& t), "_ZdaPvRKSt9nothrow_t", void(void*, const nothrow_t&), (p, t))
-TARN_DELETE(operator delete(void* p, size_t n), "_ZdlPvm", void(void*, size_t), (p, n))
-TARN_DELETE(operator delete[](void* p, size_t n), "_ZdaPvm", void(void*, size_t), (p, n))
-TARN_DELETE(operator delete(void* p, align_val_t a), "_ZdlPvSt11align_val_t", void(void*, align_val_t), (p, a))
-TARN_DELETE(operator delete[](void* p, align_val_t a), "_ZdaPvSt11align_val_t", void(void*, align_val_t), (p, a))
-TARN_DELETE(operator delete(void* p, align_val_t a, const nothrow_t& t), "_ZdlPvSt11align_val_tRKSt9nothrow_t", void(void*, align_val_t, const nothrow_t&), (p, a, t))
-TARN_DELETE(operator delete[](void* p, align_val_t a, const nothrow_t& t), "_ZdaPvSt11align_val_tRKSt9nothrow_t", void(void*, align_val_t, const nothrow_t&), (p, a, t))
-TARN_DELETE(operator delete(void* p, size_t n, align_val_t a), "_ZdlPvmSt11align_val_t", void(void*, size_t, align_val_t), (p, n, a))
-TARN_DELETE(operator delete[](void* p, size_t n, align_val_t a), "_ZdaPvmSt11align_val_t", void(void*, size_t, align_val_t), (p, n, a))
+TARN_DELETE(operator delete(void* p), delete_1, (void* p), "_ZdlPv", void(void*), (p))
+TARN_DELETE(operator delete[](void* p), delete_2, (void* p), "_ZdaPv", void(void*), (p))
+TARN_DELETE(operator delete(void* p, const nothrow_t& t), delete_3, (void* p, const nothrow_t& t), "_ZdlPvRKSt9nothrow_t", void(void*, const nothrow_t&), (p, t))
+TARN_DELETE(operator delete[](void* p, const nothrow_t& t), delete_4, (void* p, const nothrow_t& t), "_ZdaPvRKSt9nothrow_t", void(void*, const nothrow_t&), (p, t))
+TARN_DELETE(operator delete(void* p, size_t n), delete_5, (void* p, size_t n), "_ZdlPvm", void(void*, size_t), (p, n))
+TARN_DELETE(operator delete[](void* p, size_t n), delete_6, (void* p, size_t n), "_ZdaPvm", void(void*, size_t), (p, n))
+TARN_DELETE(operator delete(void* p, align_val_t a), delete_7, (void* p, align_val_t a), "_ZdlPvSt11align_val_t", void(void*, align_val_t), (p, a))
+TARN_DELETE(operator delete[](void* p, align_val_t a), delete_8, (void* p, align_val_t a), "_ZdaPvSt11align_val_t", void(void*, align_val_t), (p, a))
+TARN_DELETE(operator delete(void* p, align_val_t a, const nothrow_t& t), delete_9, (void* p, align_val_t a, const nothrow_t& t), "_ZdlPvSt11align_val_tRKSt9nothrow_t", void(void*, align_val_t, const nothrow_t&), (p, a, t))
+TARN_DELETE(operator delete[](void* p, align_val_t a, const nothrow_t& t), delete_10, (void* p, align_val_t a, const nothrow_t& t), "_ZdaPvSt11align_val_tRKSt9nothrow_t", void(void*, align_val_t, const nothrow_t&), (p, a, t))
+TARN_DELETE(operator delete(void* p, size_t n, align_val_t a), delete_11, (void* p, size_t n, align_val_t a), "_ZdlPvmSt11align_val_t", void(void*, size_t, align_val_t), (p, n, a))
+TARN_DELETE(operator delete[](void* p, size_t n, align_val_t a), delete_12, (void* p, size_t n, align_val_t a), "_ZdaPvmSt11align_val_t", void(void*, size_t, align_val_t), (p, n, a))
 // clang-format on
+
+namespace {
+[[gnu::constructor(102)]] void look_ahead_once() noexcept { look_ahead(behind_new_1.known(), behind_delete_1.known()); }
+}  // namespace

@@ -14,7 +14,7 @@ namespace {
 enum class state : int { unknown, looking, known };
 constinit std::atomic<state> now = state::unknown;
 
-alignas(64) constinit char early[64 * 1024] = {};
+alignas(4096) constinit char early[64 * 1024] = {};
 constinit std::atomic<std::size_t> early_used = 0;
 
 [[noreturn]] void end(const char* words) noexcept {
@@ -62,12 +62,14 @@ const allocator* next() noexcept {
 void* next_function(const char* name) noexcept { return ::dlsym(RTLD_NEXT, name); }
 
 void* early_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-  if (bytes > sizeof early || alignment > 4096) return nullptr;
-  const std::size_t wanted = (bytes + alignment + 15) / 16 * 16;
+  if (bytes > sizeof early || alignment > early_step) return nullptr;
+  const std::size_t wanted = (bytes / early_step + 1) * early_step;
   const std::size_t at = early_used.fetch_add(wanted, std::memory_order_relaxed);
-  if (at > sizeof early - wanted) return nullptr;
-  const auto start = reinterpret_cast<std::uintptr_t>(early + at);
-  return early + at + ((alignment - start % alignment) % alignment);
+  return at > sizeof early - wanted ? nullptr : early + at;
+}
+
+const void* early_place(std::size_t number) noexcept {
+  return number < sizeof early / early_step ? early + number * early_step : nullptr;
 }
 
 bool is_early(const void* block) noexcept {

@@ -31,6 +31,9 @@ void* next_function(const char* name) noexcept;
 // A small memory for those first calls. Null when it is used up; never given back.
 void* early_allocate(std::size_t bytes, std::size_t alignment) noexcept;
 bool is_early(const void* block) noexcept;
+// They begin at few addresses, so that free can know them; null after the last.
+constexpr std::size_t early_step = 256;
+const void* early_place(std::size_t number) noexcept;
 std::size_t early_left(const void* block) noexcept;  // bytes from there that may be read
 
 }  // namespace tarn::record

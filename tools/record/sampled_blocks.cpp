@@ -30,16 +30,15 @@ std::size_t find(const void* block) noexcept {
   return at;
 }
 
-constexpr std::uint8_t stays = 255;
 void enter_filter(const void* block) noexcept {
   std::atomic<std::uint8_t>& place = filter_of(block);
   const std::uint8_t count = place.load(std::memory_order_relaxed);
-  if (count != stays) place.store(count + 1, std::memory_order_relaxed);
+  if (count != filter_full) place.store(count + 1, std::memory_order_relaxed);
 }
 void leave_filter(const void* block) noexcept {
   std::atomic<std::uint8_t>& place = filter_of(block);
   const std::uint8_t count = place.load(std::memory_order_relaxed);
-  if (count != stays) place.store(count - 1, std::memory_order_relaxed);
+  if (count != filter_full) place.store(count - 1, std::memory_order_relaxed);
 }
 
 bool grow() noexcept {
@@ -77,7 +76,7 @@ constinit std::atomic<std::uint8_t> filter[filter_places] = {};
 bool set_up_sampled() noexcept {
   held_by.begin_anew();
   for (auto& place : filter) place.store(0, std::memory_order_relaxed);
-  enter_filter(nullptr);
+  filter_of(nullptr).store(filter_full, std::memory_order_relaxed);
   unmap(std::exchange(table, nullptr), slots * sizeof(slot));
   slots = used = 0;
   return grow();

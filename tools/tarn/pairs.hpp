@@ -195,8 +195,8 @@ class on_processor {
   cpu_set_t before_;
 };
 
-// Two threads that take turns. On one processor a waiting thread sleeps, so that the other one runs; on two it spins, as
-// a processor that sleeps loses its pace.
+// Two threads that take turns. On one processor a waiting thread sleeps, so that the other one runs; on two it spins,
+// as a processor that sleeps loses its pace.
 class turns {
  public:
   explicit turns(bool spins) : spins_(spins) {}
