@@ -204,7 +204,7 @@ void journal::state::recover() {
   for (std::uint64_t slot = 0; slot < chunks; ++slot) {
     chunk_header found;
     std::memcpy(&found, chunk_at(slot), sizeof found);
-    if (found.number == 0 || found.check != check_of(found, key)) continue;
+    if (!is_chunk_of(found, slot, chunks, key)) continue;
     highest = std::max(highest, found.number);
     last_session = std::max(last_session, found.session);
     if (found.first > newest_first) newest_first = found.first, newest_slot = slot;

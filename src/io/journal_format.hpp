@@ -80,6 +80,11 @@ inline std::uint64_t check_of(const chunk_header& of, std::uint64_t key) noexcep
   return XXH3_64bits_withSeed(&of, offsetof(chunk_header, check), key);
 }
 
+/// Whether this chunk was made for this slot: one that was moved to another is damage, for who reads and who appends.
+inline bool is_chunk_of(const chunk_header& of, std::uint64_t slot, std::uint64_t chunks, std::uint64_t key) noexcept {
+  return of.number != 0 && of.check == check_of(of, key) && (of.number - 1) % chunks == slot;
+}
+
 /// Key, number, mark and tick come last, so that nothing waits for the processor's clock, and by a factor that can be
 /// undone, so that each of them gives another check.
 inline std::uint64_t check_of(const char* text, std::size_t bytes, std::uint64_t mark, std::uint64_t tick,

@@ -94,7 +94,7 @@ journal_reader::journal_reader(std::string path) {
       break;
     }
     if (head.number == 0) continue;
-    if (head.check != check_of(head, first.key) || (head.number - 1) % first.chunks != slot) {
+    if (!is_chunk_of(head, slot, first.chunks, first.key)) {
       ++lost_pieces_;
       continue;
     }

@@ -375,6 +375,34 @@ TEST(journal, kills_lose_no_line) {
   for (std::uint64_t seed = 1; seed <= kills && !testing::Test::HasFatalFailure(); ++seed) kill_and_look(here, seed);
 }
 
+TEST(journal, what_is_appended_behind_a_chunk_that_was_moved_is_read) {
+  const io_test::folder here;
+  const std::string path = here.path("log");
+  {
+    journal log(path, small);
+    for (int line = 0; line < 100; ++line) log.append("line " + std::to_string(line) + std::string(40, '.'));
+  }
+  std::string bytes = io_test::content(path);
+  // The newest chunk once more, in the first slot: a valid chunk where it does not belong.
+  std::size_t newest = 0;
+  std::uint64_t highest = 0;
+  for (std::size_t at = 4096; at < bytes.size(); at += small.chunk) {
+    std::uint64_t number;
+    std::memcpy(&number, &bytes[at], sizeof number);
+    if (number > highest) highest = number, newest = at;
+  }
+  ASSERT_GT(newest, 4096u);
+  bytes.replace(4096, small.chunk, bytes, newest, small.chunk);
+  here.file("log", bytes);
+  {
+    journal log(path, small);
+    log.append("acknowledged");
+  }
+  const journal_reader from(path);
+  EXPECT_EQ(from.lines().back().text, "acknowledged");
+  EXPECT_EQ(from.lost_pieces(), 1u);
+}
+
 TEST(journal, a_changed_file_gives_no_line_that_was_not_appended) {
   const io_test::folder here;
   const std::string path = here.path("log");
