@@ -1,0 +1,124 @@
+// The other target of ./dev fuzz: what is in a journal's file. Whatever it is, reading it ends and gives nothing that
+// lies outside of it; and who opens it to append is told what is wrong, or appends a line that is then read.
+//
+// Checksums would keep a fuzzer out of everything behind them. So the first byte says which of them are made to fit:
+// 1: the header's · 2: the chunks' · 4: the lines'.
+#include <tarn/io/journal.hpp>
+#include <tarn/io/journal_reader.hpp>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "io/journal_format.hpp"
+
+namespace {
+
+using namespace tarn::io;
+using namespace tarn::io::journal_format;
+
+constexpr std::size_t most_bytes = 64 * 1024;
+
+template <class Struct>
+Struct at(const std::string& file, std::size_t offset) {
+  Struct found{};
+  std::memcpy(&found, file.data() + offset, sizeof found);
+  return found;
+}
+
+template <class Struct>
+void put(std::string& file, std::size_t offset, const Struct& made) {
+  std::memcpy(file.data() + offset, &made, sizeof made);
+}
+
+void fit_lines(std::string& file, std::size_t offset, std::size_t bytes, std::uint64_t number, std::uint64_t key) {
+  for (chunk_walk each(file.data() + offset, bytes); each.next(); ++number) {
+    if (each.is_torn()) continue;
+    line_header line = each.line();
+    line.check = check_of(each.text(), each.bytes(), line.mark, line.tick, number, key);
+    put(file, offset + each.offset(), line);
+  }
+}
+
+/// A file of the input's bytes behind a header that may be right.
+std::string make_file(const std::uint8_t* bytes, std::size_t count) {
+  const std::uint8_t fitting = bytes[0];
+  std::string file(reinterpret_cast<const char*>(bytes) + 1, count - 1);
+  if ((fitting & 1) == 0 || file.size() < sizeof(header)) return file;
+  // The input has no room for the rest of the header's page.
+  file.insert(sizeof(header), std::string(header_bytes - sizeof(header), '\0'));
+  auto first = at<header>(file, 0);
+  std::memcpy(first.magic, magic, sizeof magic);
+  first.version = version;
+  first.chunk_bytes = least_chunk << first.chunk_bytes % 3;
+  first.chunks = least_chunks + first.chunks % 8;
+  first.check = check_of(first);
+  put(file, 0, first);
+  for (std::uint64_t slot = 0; slot < first.chunks; ++slot) {
+    const std::size_t offset = header_bytes + slot * first.chunk_bytes;
+    if (offset + sizeof(chunk_header) > file.size()) break;
+    auto head = at<chunk_header>(file, offset);
+    if ((fitting & 2) != 0 && head.number != 0) {
+      head.number = head.number % 16 * first.chunks + slot + 1;
+      head.check = check_of(head, first.key);
+      put(file, offset, head);
+    }
+    const std::size_t left = std::min<std::size_t>(first.chunk_bytes, file.size() - offset);
+    if ((fitting & 4) != 0) fit_lines(file, offset, left, head.first, first.key);
+  }
+  return file;
+}
+
+void check(bool is_true) {
+  if (!is_true) std::abort();
+}
+
+std::size_t read_all(const std::string& path) {
+  const journal_reader from(path);
+  std::size_t bytes = 0, whole = 0, torn = 0, damaged = 0;
+  for (const journal_line& line : from.lines()) {
+    for (const char each : line.text) bytes += static_cast<unsigned char>(each);  // every byte is one that may be read
+    whole += line.is == journal_line::condition::whole;
+    torn += line.is == journal_line::condition::torn;
+    damaged += line.is == journal_line::condition::damaged;
+    check(line.is == journal_line::condition::whole || line.text.empty());
+  }
+  check(torn == from.torn() && damaged == from.damaged());
+  return whole + (bytes == ~std::size_t{0});
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t count) {
+  if (count == 0 || count > most_bytes) return 0;
+  static const std::string path = "/dev/shm/tarn-fuzz-" + std::to_string(getpid());
+  const std::string file = make_file(bytes, count);
+  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  check(descriptor >= 0 && write(descriptor, file.data(), file.size()) == static_cast<ssize_t>(file.size()));
+  close(descriptor);
+  try {
+    read_all(path);
+  } catch (const error&) {
+  }
+  try {
+    std::uint64_t number;
+    {
+      journal log(path, {.bytes = 8192, .chunk = 1024, .lanes = 2, .prepare = 0});
+      number = log.append("a line that was appended");
+    }
+    const journal_reader from(path);
+    check(std::ranges::any_of(from.lines(), [number](const journal_line& line) {
+      return line.number == number && line.is == journal_line::condition::whole &&
+             line.text == "a line that was appended";
+    }));
+  } catch (const error&) {  // who appends is told that it is no journal of ours
+  }
+  unlink(path.c_str());
+  return 0;
+}
