@@ -1,0 +1,137 @@
+// What everything in tarn::io says of files that are none, by the same words: path, what could not be done, why.
+#include <tarn/io.hpp>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <functional>
+#include <map>
+
+#include "support/child.hpp"
+#include "unit/io/io_fixture.hpp"
+
+namespace {
+
+using namespace tarn::io;
+
+std::string words_of(const std::function<void()>& body) { return io_test::thrown<error>(body); }
+
+/// What each component says of a path; one line for each, empty where it is fine.
+std::map<std::string, std::string> words_on(const std::string& path) {
+  std::map<std::string, std::string> said;
+  said["reader"] = words_of([&] { reader(path).block(); });
+  said["mapped_file"] = words_of([&] { count(mapped_file(path), 'x'); });
+  said["journal_reader"] = words_of([&] { journal_reader{path}; });
+  said["journal"] = words_of([&] { journal(path, {.bytes = 4096, .chunk = 1024}); });
+  said["writer"] = words_of([&] { writer(path, {.how = creation::append}).flush(); });
+  batch all({.longest = 1 << 20});
+  const batch_content& text = all.read_file(path);
+  all.run();
+  said["batch"] = words_of([&] { static_cast<void>(text.text()); });
+  return said;
+}
+
+using said = std::map<std::string, std::string>;
+
+said all_say(const std::string& path, const std::string& why) {
+  const std::string to_read = path + ": cannot be opened to read: " + why;
+  return {{"reader", to_read},         {"mapped_file", to_read},
+          {"journal_reader", to_read}, {"journal", path + ": cannot be opened to read and write: " + why},
+          {"batch", to_read},          {"writer", path + ": cannot be opened to write: " + why}};
+}
+
+TEST(bad_input, a_path_that_leads_nowhere) {
+  const io_test::folder here;
+  here.file("file", "");
+  std::filesystem::create_symlink(here.path("loop"), here.path("loop"));
+  const std::string missing = here.path("none/file"), in_a_file = here.path("file/x"), loop = here.path("loop");
+  const std::string too_long = here.path(std::string(300, 'x'));
+  EXPECT_EQ(words_on(missing), all_say(missing, "No such file or directory"));
+  EXPECT_EQ(words_on(in_a_file), all_say(in_a_file, "Not a directory"));
+  EXPECT_EQ(words_on(loop), all_say(loop, "Too many levels of symbolic links"));
+  EXPECT_EQ(words_on(too_long), all_say(too_long, "File name too long"));
+}
+
+TEST(bad_input, a_file_that_may_not_be_read) {
+  const io_test::folder here;
+  const std::string path = here.file("secret", "x");
+  chmod(path.c_str(), 0);
+  const support::ending seen = support::in_child([&] {
+    constexpr uid_t nobody = 65534;
+    std::filesystem::permissions(std::filesystem::path(path).parent_path(), std::filesystem::perms::all);
+    if (geteuid() == 0 && setresuid(nobody, nobody, nobody) != 0) return 2;
+    return words_on(path) == all_say(path, "Permission denied") ? 0 : 1;
+  });
+  EXPECT_EQ(seen, support::ending{});
+}
+
+TEST(bad_input, a_folder) {
+  const io_test::folder here;
+  const std::string path = here.path("");
+  said expected = all_say(path, "Is a directory");
+  const std::string not_read = path + ": cannot be read at offset 0: Is a directory";
+  expected["reader"] = expected["mapped_file"] = expected["batch"] = not_read;
+  expected["journal_reader"] = not_read;
+  EXPECT_EQ(words_on(path), expected);
+}
+
+TEST(bad_input, a_socket) {
+  const io_test::folder here;
+  const std::string path = here.path("socket");
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{AF_UNIX, {}};
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  ASSERT_EQ(bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  EXPECT_EQ(words_on(path), all_say(path, "No such device or address"));
+  close(socket);
+}
+
+TEST(bad_input, an_empty_file_and_a_device) {
+  const io_test::folder here;
+  const std::string path = here.file("empty", "");
+  said heard = words_on(path);
+  EXPECT_EQ(heard["journal_reader"], path + ": is not a journal: Invalid argument");
+  for (const char* const fine : {"reader", "mapped_file", "batch", "writer", "journal"}) EXPECT_EQ(heard[fine], "");
+  heard = words_on("/dev/null");
+  for (const char* const fine : {"reader", "mapped_file", "batch", "writer"}) EXPECT_EQ(heard[fine], "");
+  EXPECT_EQ(heard["journal_reader"], "/dev/null: is not a journal: Invalid argument");
+  EXPECT_EQ(heard["journal"], "/dev/null: is not a journal: Invalid argument");
+}
+
+TEST(bad_input, an_enormous_file) {
+  const io_test::folder here;
+  const std::string path = here.file("enormous", "");
+  constexpr std::uint64_t bytes = std::uint64_t{1} << 40;
+  const int descriptor = open(path.c_str(), O_RDWR);
+  if (ftruncate(descriptor, bytes) != 0) GTEST_SKIP() << "this file system has no files of a tebibyte";
+  ASSERT_EQ(pwrite(descriptor, "the end\n", 8, bytes - 8), 8);
+
+  const mapped_file all(path);
+  EXPECT_EQ(all.view().size(), bytes);
+  EXPECT_EQ(all.view().substr(bytes - 8), "the end\n");
+
+  ASSERT_EQ(lseek(descriptor, bytes - 8, SEEK_SET), static_cast<off_t>(bytes - 8));
+  reader rest(file::adopt(descriptor, path));
+  EXPECT_EQ(rest.offset(), bytes - 8);
+  EXPECT_EQ(rest.line(), "the end");
+  EXPECT_EQ(rest.offset(), bytes);
+
+  batch some({.longest = 1 << 20});
+  const batch_content& end = some.read(rest.source(), bytes - 8, 100);
+  const batch_content& whole = some.read_file(path);
+  const batch_status& status = some.status(path);
+  for (int each = 0; each < 8; ++each) some.status(path);
+  some.run();
+  EXPECT_EQ(end.text(), "the end\n");
+  EXPECT_EQ(status.get().bytes, bytes);
+  EXPECT_EQ(words_of([&] { static_cast<void>(whole.text()); }),
+            path + ": is longer than is allowed at offset 1048577: Message too long");
+  EXPECT_EQ(words_of([&] { journal_reader{path}; }), path + ": is not a journal: Invalid argument");
+}
+
+}  // namespace
