@@ -1,9 +1,11 @@
 // What tarn::io costs beside what else there is, in one interleaved run:
-//   bench-io [--rounds N] [--text BYTES] [--form TEXT] [--check] [GROUP...]   groups: count pipe lines log memo batch
+//   bench-io [--rounds N] [--text BYTES] [--form TEXT] [--check] [GROUP...]
+//   groups: count pipe lines log memo batch kills
 // --form: only forms whose name has the text, for strace -f -c.
 // In each round every form of a group runs once. The figure is the least processor time of the rounds, so that other
-// work on the machine does not stand in it; behind it the median, and the read and write calls of one run. What a form
-// computes is compared with the others'.
+// work on the machine does not stand in it; behind it the median, and the read and write calls of one run (but those of
+// io_uring, which only strace -f -c counts). A round of two threads counts if both had a processor all the time. What a
+// form computes is compared with the others'.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -19,6 +21,7 @@
 
 #include "batches.hpp"
 #include "files.hpp"
+#include "kills.hpp"
 #include "logs.hpp"
 #include "memos.hpp"
 #include "settings.hpp"
@@ -58,9 +61,10 @@ bool run(const group& of, const settings& wanted, std::vector<result>& results) 
       const form& each = of.forms[now];
       if (each.is_slow && round >= 2) continue;
       const std::uint64_t before = calls();
-      const outcome got = each.run();
+      outcome got = each.run();
+      for (int again = 0; again < wanted.patience && !got.is_fair; ++again) got = each.run();
       results[now].calls = calls() - before - 2;  // of looking at them
-      results[now].ns.push_back(got.processor_ns);
+      if (got.is_fair) results[now].ns.push_back(got.processor_ns);
       if (!each.has_result) continue;
       if (is_first) expected = got.result, is_first = false;
       if (got.result != expected) {
@@ -71,6 +75,10 @@ bool run(const group& of, const settings& wanted, std::vector<result>& results) 
   }
   fmt::print("\n{}, {}\n", of.title, of.unit);
   for (const result& each : results) {
+    if (each.ns.empty()) {
+      fmt::print("  {:<46} no round was fair\n", each.name);
+      continue;
+    }
     fmt::print("  {:<46} {:>12.2f} ({:.2f}){:>12} calls\n", each.name, each.least() / of.scale,
                each.median() / of.scale, each.calls);
   }
@@ -81,13 +89,14 @@ bool run(const group& of, const settings& wanted, std::vector<result>& results) 
     };
     const double ratio = time(each.of) / time(each.over);
     const bool is_reached = each.is_most ? ratio <= each.wanted : ratio >= each.wanted;
-    const bool is_known = !each.is_of_threads || time(control_of_two) > 1.5 * time(control);
+    const bool is_known = !each.is_of_threads || time(each.of) > 0;
     fmt::print("  {} {}: {:.2f}, wanted {} {:.2f}\n",
                !is_known    ? "unknown"
                : is_reached ? "reached"
                             : "MISSED ",
                each.words, ratio, each.is_most ? "at most" : "at least", each.wanted);
-    if (!is_known) fmt::print("          (the machine did other work: the two threads did not run at the same time)\n");
+    if (!is_known)
+      fmt::print("          (the machine did other work: in no round did both threads have a processor)\n");
   }
   return agree;
 }
@@ -113,13 +122,15 @@ int main(int count, char** words) {
                 .text_bytes = 300'000,
                 .lines = 200,
                 .look_ups = 2000,
-                .files = 600};
+                .files = 600,
+                .kills = 10,
+                .patience = 0};
     } else if (word[0] != '-') {
       groups.push_back(word);
     } else {
-      fmt::print(
-          stderr,
-          "usage: bench-io [--rounds N] [--text BYTES] [--form TEXT] [--check] [count pipe lines log memo batch]\n");
+      fmt::print(stderr,
+                 "usage: bench-io [--rounds N] [--text BYTES] [--form TEXT] [--check] [count pipe lines log memo batch "
+                 "kills]\n");
       return 2;
     }
   }
@@ -141,6 +152,9 @@ int main(int count, char** words) {
       made.goals.clear();
     }
     agree = run(made, wanted, results) && agree;
+  }
+  if (only.empty() && (groups.empty() || std::find(groups.begin(), groups.end(), "kills") != groups.end())) {
+    agree = run_kills(wanted, here) && agree;
   }
   return agree ? 0 : 1;
 }

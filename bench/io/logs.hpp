@@ -148,7 +148,6 @@ inline group log_group(const settings& wanted, const folder& in) {
         },
         units);
   });
-  add_control(all, lines);
   all.goals = {
       {"fmt + write over a ready line", "fmt + write(2)", "tarn journal, ready", 8, false},
       {"fmt + write over a formatted line", "fmt + write(2)", "tarn journal, formatted", 4, false},

@@ -80,7 +80,6 @@ inline group memo_group(const settings& wanted, const folder&) {
   }
   add_look_ups(all, "text", std::move(names), wanted);
   add_look_ups(all, "number", std::move(numbers), wanted);
-  add_control(all, wanted.look_ups);
   return all;
 }
 
