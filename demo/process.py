@@ -85,6 +85,13 @@ class Child:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(self.pid, number)
 
+    def ask(self, number):
+        """Send a signal to the child alone, as its user would."""
+        with self._reaping:
+            if not self._reaped.is_set():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self.pid, number)
+
     def alive(self):
         """False once the child has ended, reaped or not."""
         return not self._reaped.is_set() and os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None

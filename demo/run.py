@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Real programs on glibc's malloc, on Tarn and on its packaged peers: side by side, interleaved, results compared.
+"""A real server, recorded, read and remedied; then real programs on glibc's malloc, on Tarn and on its packaged peers:
+side by side, interleaved, results compared.
 
 Exit status: 0 all well; 1 something went wrong (a crash, a different result, an allocator not in use, a missing
 program); 2 bad usage; 130 or 143 interrupted.
@@ -14,6 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import loop
 import machine
 import table
 from allocators import find_allocators
@@ -30,7 +32,8 @@ def parse_arguments(names):
     chosen = parser.add_mutually_exclusive_group(required=True)
     chosen.add_argument("--tarn", metavar="PATH", help="Tarn's libtarn-malloc.so")
     chosen.add_argument("--without-tarn", action="store_true", help="compare only glibc and the peers")
-    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="runs of each program on each allocator (3)")
+    parser.add_argument("--rounds", type=int, default=1, metavar="N",
+                        help="runs of each program on each allocator (1; 3 for figures to keep)")
     parser.add_argument("--only", action="append", choices=names, metavar="NAME",
                         help="run only this program; may be repeated: " + ", ".join(names))
     parser.add_argument("--json", metavar="OUT", help="write every figure of every round to this file")
@@ -136,6 +139,19 @@ class Demo:
         }
 
 
+def walk_the_loop(arguments, folder, supervisor):
+    """The figures of the loop, and what went wrong."""
+    programs = Path(arguments.tarn).resolve().parent.parent / "bin"
+    tarn, server = str(programs / "tarn"), str(programs / "tarn-appserver")
+    problems = [f"{loop.NAME} left out: {line}" for line in loop.missing(tarn, server)]
+    if problems:
+        return None, problems
+    try:
+        return loop.Loop(supervisor, folder, tarn, server).run(), []
+    except Failed as failure:
+        return None, [f"{loop.NAME}: {failure}"]
+
+
 def demonstrate(arguments, workloads, folder, supervisor):
     allocators, notes = find_allocators(arguments.tarn, folder)
     facts = machine.facts()
@@ -150,33 +166,41 @@ def demonstrate(arguments, workloads, folder, supervisor):
     missing = {w.name: missing_programs(w) for w in workloads}
     demo = Demo(Context(supervisor, folder), allocators, [w for w in workloads if not missing[w.name]],
                 arguments.rounds)
+    figures_of_loop = None
+    if arguments.tarn and (not arguments.only or loop.NAME in arguments.only):
+        figures_of_loop, problems = walk_the_loop(arguments, folder, supervisor)
+        for text in problems:
+            demo.problem(text)
     for name, lines in missing.items():
         for line in lines:
             demo.problem(f"{name} left out: {line}")
-    for workload in demo.workloads:
-        workload.prepare(demo.context)
-    demo.check_bindings()
-    demo.run()
-
-    print("\n" + table.report(demo.results) + "\n")
+    if demo.workloads:
+        print("\nReal programs, on Tarn's drop-in and on its peers:", flush=True)
+        for workload in demo.workloads:
+            workload.prepare(demo.context)
+        demo.check_bindings()
+        demo.run()
+        print("\n" + table.report(demo.results) + "\n")
     for note in notes:
         print(f"note: {note}")
     for name, (_, result) in demo.expected.items():
         print(f"{name}: {result}")
     if arguments.json:
-        Path(arguments.json).write_text(json.dumps(demo.as_json(facts, notes), indent=1) + "\n", encoding="utf-8")
+        everything = {**demo.as_json(facts, notes), loop.NAME: figures_of_loop}
+        Path(arguments.json).write_text(json.dumps(everything, indent=1) + "\n", encoding="utf-8")
     if demo.problems:
         print(f"\n{len(demo.problems)} thing(s) went wrong:")
         for text in demo.problems:
             print("  " + text)
         return 1
-    print("\nAll well: every program gave the same result on every allocator, and each allocator was in use.")
+    if demo.workloads:
+        print("\nAll well: every program gave the same result on every allocator, and each allocator was in use.")
     return 0
 
 
 def main():
     workloads = all_workloads()
-    arguments = parse_arguments([w.name for w in workloads])
+    arguments = parse_arguments([loop.NAME] + [w.name for w in workloads])
     if arguments.only:
         workloads = [w for w in workloads if w.name in arguments.only]
     folder = tempfile.mkdtemp(prefix="tarn-demo-")

@@ -8,6 +8,7 @@ from pathlib import Path
 import folder  # noqa: F401
 import allocators
 import loaded
+import loop
 import resp
 from workloads import redis, rocksdb
 
@@ -25,6 +26,24 @@ MAPS = """\
 7f0000002000-7f0000003000 rw-p 00000000 00:00 0
 7ffd00000000-7ffd00001000 rw-p 00000000 00:00 0 [stack]
 """
+
+
+LOAD = """\
+starting benchmark...
+finished in 2.03s, 29568.81 req/s, 562.34MB/s
+requests: 60000 total, 60000 started, 60000 done, 60000 succeeded, 0 failed, 0 errored, 0 timeout
+status codes: 60000 2xx, 0 3xx, 0 4xx, 0 5xx
+"""
+
+
+class LoadTest(unittest.TestCase):
+    def test_figures(self):
+        self.assertEqual(loop.parse_load(LOAD), 29568.81)
+
+    def test_a_request_without_its_answer_is_a_failure(self):
+        for wrong in (LOAD.replace("60000 2xx, 0 3xx", "59999 2xx, 1 3xx"), "the connection was refused\n"):
+            with self.assertRaisesRegex(loop.Failed, "not 60000 answers"):
+                loop.parse_load(wrong)
 
 
 class LoadedTest(unittest.TestCase):

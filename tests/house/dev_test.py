@@ -191,7 +191,7 @@ class Dev(unittest.TestCase):
         self.addCleanup(shutil.rmtree, folder)
         self.assertEqual(folder.stat().st_mode & 0o777, 0o700)
         self.assertEqual(self.calls("cmake")[0], f"cmake --preset release -B {folder}/release")
-        self.assertTrue(self.calls("cmake")[1].endswith("--target installed"))
+        self.assertTrue(self.calls("cmake")[1].endswith("--target installed_with_server"))
         self.assertEqual(self.calls("python3"),
                          [f"python3 {self.project}/demo/run.py --tarn {folder}/release/lib/libtarn-malloc.so --quick"])
         self.assertFalse((self.project / "build").exists())
