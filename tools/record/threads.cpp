@@ -29,7 +29,7 @@ constinit std::atomic<std::uint32_t> running = 0;
 struct expected_stack {
   std::atomic<std::uintptr_t> low, high;
 };
-constinit std::array<expected_stack, 64> expected_stacks = {};
+constinit std::array<expected_stack, 512> expected_stacks = {};
 
 constinit lock making_key;
 constinit bool key_made = false;
@@ -111,6 +111,11 @@ thread* thread::own_in_signal(std::uintptr_t stack) noexcept {
   for (expected_stack& each : expected_stacks) {
     const stack_limits there{each.low.load(std::memory_order_relaxed), each.high.load(std::memory_order_relaxed)};
     if (there.low != 0 && stack > there.low && stack <= there.high) made->stack_ = there;
+  }
+  if (made->stack_.high == 0) {  // too many began at once: the C library keeps what is the thread's own above its stack
+    constexpr std::uintptr_t usual = std::uintptr_t{8} << 20;
+    const auto above = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
+    if (stack < above && above - stack < usual) made->stack_ = {above - usual, above};
   }
   return made;
 }
