@@ -74,6 +74,13 @@ class Locks(unittest.TestCase):
         self.assertRegex(text, r"contended: 1 mutex, taken 40 times by 2 threads")
         self.assertIn("hold_it", text)
 
+    def test_a_gate_limits_the_waits(self):
+        def gate(limit, code):
+            return self.run_program(PATHS.tarn, "gate", "rec", "--max", limit, code=code)
+        gate("lock waits <= 100000 %", 0)
+        self.assertRegex(gate("lock waits <= 0.0001 %", 1).stdout, r"lock waits: .* % *, at most")
+        self.assertIn("system calls was not recorded", gate("system calls <= 1", 2).stderr)
+
     def test_kinds_of_mutexes(self):
         kinds = self.locks("kinds")
         self.assertEqual(sorted((each["acquisitions"], each["refused"]) for each in kinds if each["threads"] == 1),

@@ -53,7 +53,9 @@ double value_of(metric what, const place_sums& of) {
     case metric::copied: return static_cast<double>(of.copied);
     case metric::handed_over: return static_cast<double>(of.handed_over);
     case metric::sites: return 1;
-    case metric::share: break;
+    case metric::share:
+    case metric::lock_waits:
+    case metric::system_calls: break;
   }
   return 0;
 }
@@ -80,6 +82,8 @@ bool is_function(std::string_view function, std::string_view wanted) {
   return ends_in(function, wanted, "::") || ends_in(without_templates(function), wanted, "::");
 }
 
+bool is_of_program(metric what) { return is_share(what) || what == metric::system_calls; }
+
 bool is_meant(const limit& by, const place_sums& of) {
   if (by.of && of.is != *by.of) return false;
   if (!by.function.empty() && !is_function(of.function, by.function)) return false;
@@ -101,13 +105,15 @@ limit limit_of(std::string_view words, double most) {
                                   std::pair{"copied bytes", metric::copied},
                                   std::pair{"hand-overs", metric::handed_over},
                                   std::pair{"sites", metric::sites},
-                                  std::pair{"heap share", metric::share}};
+                                  std::pair{"heap share", metric::share},
+                                  std::pair{"lock waits", metric::lock_waits},
+                                  std::pair{"system calls", metric::system_calls}};
   const auto* const found =
       std::find_if(metrics.begin(), metrics.end(), [&](const auto& each) { return take(left, each.first); });
   if (found == metrics.end()) {
     throw wrong_limit("\"" + std::string(words) +
-                      "\" begins with none of: allocations, bytes, copied bytes, hand-overs, sites, heap share (a "
-                      "category may stand before it)");
+                      "\" begins with none of: allocations, bytes, copied bytes, hand-overs, sites (a category may "
+                      "stand before these), heap share, lock waits, system calls");
   }
   made.what = found->second;
   for (auto [where, to] : {std::pair{"at function", &made.function}, std::pair{"at file", &made.file}}) {
@@ -119,8 +125,10 @@ limit limit_of(std::string_view words, double most) {
   made.per_request = take(left, "per request");
   if (!left.empty())
     throw wrong_limit("\"" + std::string(words) + "\": what is \"" + std::string(left.front()) + "\"?");
-  const bool is_limited = made.of || !made.function.empty() || !made.file.empty() || made.per_request;
-  if (made.what == metric::share && is_limited) throw wrong_limit("\"heap share\" is of the whole program");
+  const bool is_of_a_part = made.of || !made.function.empty() || !made.file.empty();
+  if (is_of_program(made.what) && (is_of_a_part || (is_share(made.what) && made.per_request))) {
+    throw wrong_limit("\"" + std::string(found->first) + "\" is of the whole program");
+  }
   return made;
 }
 
@@ -142,17 +150,21 @@ limit limit_of(std::string_view expression) {
   return limit_of(all, number_of(number));
 }
 
-std::vector<breach> breaches_of(const std::vector<limit>& limits, const std::vector<place_sums>& places, double share,
-                                double requests) {
+bool is_share(metric of) { return of == metric::share || of == metric::lock_waits; }
+
+std::vector<breach> breaches_of(const std::vector<limit>& limits, const std::vector<place_sums>& places,
+                                const totals& whole, double requests) {
   std::vector<breach> found;
   for (const limit& each : limits) {
     breach one{each, 0, nullptr};
     for (const place_sums& at : places) {
-      if (each.what == metric::share || !is_meant(each, at)) continue;
+      if (is_of_program(each.what) || !is_meant(each, at)) continue;
       one.value += value_of(each.what, at);
       if (one.largest == nullptr || value_of(each.what, at) > value_of(each.what, *one.largest)) one.largest = &at;
     }
-    if (each.what == metric::share) one.value = share;
+    if (each.what == metric::share) one.value = whole.heap_share;
+    if (each.what == metric::lock_waits) one.value = whole.lock_waits;
+    if (each.what == metric::system_calls) one.value = whole.system_calls;
     if (each.per_request) {
       if (requests <= 0) throw wrong_limit("\"" + each.words + "\" needs to know how many requests there were");
       one.value /= requests;

@@ -18,8 +18,10 @@ namespace tarn::analyse {
 //   allocations at function parse <= 3 per request
 //   copied bytes at file page.cpp <= 1M
 //   heap share <= 5 %
+//   lock waits <= 1 %
+//   system calls <= 20 per request
 struct limit {
-  enum class metric { allocations, bytes, copied, handed_over, sites, share };
+  enum class metric { allocations, bytes, copied, handed_over, sites, share, lock_waits, system_calls };
 
   std::string words;  // as given, without the number
   metric what = metric::allocations;
@@ -40,16 +42,26 @@ limit limit_of(std::string_view words, double most);
 // The same with its number behind "<=".
 limit limit_of(std::string_view expression);
 
+// What is of the whole program.
+struct totals {
+  double heap_share = 0;  // of its processor time, that the heap takes: the low end of its range, so that only what is
+                          // sure is a breach
+  double lock_waits = 0;  // together, of its time; above 1 where several threads waited at once
+  double system_calls = 0;
+};
+
 struct breach {
   limit of;
   double value = 0;
   const place_sums* largest = nullptr;  // of the places that add up to it; null for a share
 };
 
-// What is above its limit. `share` of the program's time that the heap takes: the low end of its range, so that only
-// what is sure is a breach. `requests`: how many the program served; throws wrong_limit where a limit needs it and it
-// is 0.
-std::vector<breach> breaches_of(const std::vector<limit>& limits, const std::vector<place_sums>& places, double share,
-                                double requests);
+// Whether it is a share of the program, and not a number.
+bool is_share(limit::metric of);
+
+// What is above its limit. `requests`: how many the program served; throws wrong_limit where a limit needs it and it is
+// 0.
+std::vector<breach> breaches_of(const std::vector<limit>& limits, const std::vector<place_sums>& places,
+                                const totals& whole, double requests);
 
 }  // namespace tarn::analyse

@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyse/limits.hpp"
+#include "analyse/locks.hpp"
+#include "analyse/syscalls.hpp"
 #include "tarn/calibrate.hpp"
 #include "tarn/commands.hpp"
 #include "tarn/failure.hpp"
@@ -56,7 +59,7 @@ void read_limits(const std::string& path, std::vector<limit>& to, double& reques
 }
 
 std::string value_words(const limit& of, double value) {
-  if (of.what == limit::metric::share) return fmt::format("{:.2f} %", value * 100);
+  if (analyse::is_share(of.what)) return fmt::format("{:.2f} %", value * 100);
   return of.per_request ? fmt::format("{:.3g}", value) : grouped(static_cast<std::uint64_t>(value));
 }
 
@@ -68,6 +71,30 @@ void print_breach(const analyse::breach& of) {
                of.largest->remedy.empty() ? "" : ": " + of.largest->remedy);
   }
   fmt::print("\n");
+}
+
+analyse::totals totals_of(analyse::analysis& of) {
+  const format::recording& in = of.recorded();
+  analyse::totals whole;
+  whole.heap_share = of.share(of.whole().heap_ns).low;
+  const double wall_ns = static_cast<double>(in.end.wall_us) * 1e3;
+  if (wall_ns > 0) whole.lock_waits = static_cast<double>(analyse::find_locks(in).wait_nanoseconds) / wall_ns;
+  whole.system_calls = static_cast<double>(analyse::find_calls(in).calls);
+  return whole;
+}
+
+// A limit on what was not recorded would always be kept.
+void check_sources(const std::vector<limit>& limits, const format::recording& in, const std::string& path) {
+  const auto has = [&](std::string_view source) {
+    return std::any_of(in.program.sources.begin(), in.program.sources.end(),
+                       [&](const std::string& each) { return each.starts_with(source); });
+  };
+  for (const limit& each : limits) {
+    const std::string_view needed = each.what == limit::metric::lock_waits     ? "locks"
+                                    : each.what == limit::metric::system_calls ? "system calls"
+                                                                               : "heap";
+    if (!has(needed)) fail(exit_code::usage, "{}: \"{}\": its {} was not recorded", path, each.words, needed);
+  }
 }
 
 void gate(const gate_request& request) {
@@ -88,6 +115,7 @@ void gate(const gate_request& request) {
   if (!in.damage.empty() || !in.ended) {
     fail(exit_code::usage, "{}: the recording has no end; a part of a program passes no gate", request.path);
   }
+  check_sources(limits, in, request.path);
   const bool needs_prices =
       std::any_of(limits.begin(), limits.end(), [](const limit& each) { return each.what == limit::metric::share; });
   const analyse::costs prices = needs_prices ? machine_costs(false) : analyse::costs();
@@ -95,7 +123,7 @@ void gate(const gate_request& request) {
   const std::vector<analyse::place_sums> places = analyse::sums_by_place(all_views(all));
   std::vector<analyse::breach> breaches;
   try {
-    breaches = analyse::breaches_of(limits, places, all.share(all.whole().heap_ns).low, requests);
+    breaches = analyse::breaches_of(limits, places, totals_of(all), requests);
   } catch (const analyse::wrong_limit& error) {
     fail(exit_code::usage, "{}: --requests N, or requests = N in the file", error.what());
   }
@@ -123,7 +151,8 @@ void add_gate(CLI::App& application) {
       ->type_name("N");
   command->footer(
       "A limit: [transient|shared|start-up|kept] allocations|bytes|copied bytes|hand-overs|sites\n"
-      "[at function NAME|at file NAME] <= NUMBER[k|M|G] [per request]; or: heap share <= NUMBER %.\n"
+      "[at function NAME|at file NAME] <= NUMBER[k|M|G] [per request]; or: heap share <= NUMBER %,\n"
+      "lock waits <= NUMBER %, system calls <= NUMBER [per request].\n"
       "A file has them in a table [max], as \"transient allocations\" = 1000, and requests = N above it.\n"
       "One line for each broken limit. Exit code: 0, 1 where a limit is broken, 2 where something is wrong.");
   command->callback([request] { gate(*request); });

@@ -29,11 +29,11 @@ const std::vector<place_sums>& places() {
 }
 
 std::vector<breach> broken(const char* expression, double requests = 0) {
-  return breaches_of({limit_of(expression)}, places(), 0.08, requests);
+  return breaches_of({limit_of(expression)}, places(), {0.08, 0.02, 900}, requests);
 }
 
 double value(const std::string& words, double requests = 0) {
-  const auto found = breaches_of({limit_of(words, -1)}, places(), 0.08, requests);
+  const auto found = breaches_of({limit_of(words, -1)}, places(), {0.08, 0.02, 900}, requests);
   return found.at(0).value;
 }
 
@@ -55,6 +55,8 @@ TEST(limits, each_metric_adds_up_its_own) {
   EXPECT_DOUBLE_EQ(value("shared bytes"), 4'000);
   EXPECT_DOUBLE_EQ(value("start-up allocations"), 0);
   EXPECT_DOUBLE_EQ(value("heap share"), 0.08);
+  EXPECT_DOUBLE_EQ(value("lock waits"), 0.02);
+  EXPECT_DOUBLE_EQ(value("system calls"), 900);
 }
 
 TEST(limits, a_function_is_named_with_or_without_its_scopes) {
@@ -67,6 +69,9 @@ TEST(limits, a_function_is_named_with_or_without_its_scopes) {
 
 TEST(limits, per_request_divides) {
   EXPECT_DOUBLE_EQ(value("transient allocations per request", 100), 7);
+  EXPECT_DOUBLE_EQ(value("system calls per request", 100), 9);
+  EXPECT_THROW(limit_of("lock waits per request <= 1 %"), wrong_limit);
+  EXPECT_THROW(limit_of("system calls at function parse <= 1"), wrong_limit);
   EXPECT_TRUE(broken("transient allocations <= 7 per request", 100).empty());
   EXPECT_FALSE(broken("transient allocations <= 6.9 per request", 100).empty());
   EXPECT_THROW(broken("allocations <= 3 per request"), wrong_limit) << "of how many?";
