@@ -2,7 +2,7 @@
 include(CMakePackageConfigHelpers)
 
 set(tarn_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tarn")
-set(tarn_installed tarn_engine tarn_io tarn_sync)
+set(tarn_installed tarn_engine tarn_io tarn_quiet tarn_sync)
 if(TARN_BUILD_MALLOC)
   list(APPEND tarn_installed tarn_malloc)
 endif()

@@ -1,7 +1,7 @@
 // How heap calls are heard: this file defines malloc, new and their kin, and passes each call on to whoever would have
-// had it (the C library, the drop-in, any other). They are weak, so that a program which brings its own has its own;
-// and in an archive, so that they are linked only into programs that use a quiet_region, in builds with checks. A
-// sanitizer has its own malloc, and a hook in it.
+// had it (the C library, the drop-in, any other). They are weak, so that a program which brings its own has its own. A
+// linker takes a malloc from any archive that has one: this is in libtarn-quiet.a, which is for programs that use a
+// quiet_region, and in builds with checks only. A sanitizer has its own malloc, and a hook in it.
 #include "io/quiet_heap.hpp"
 
 #if TARN_CHECKS

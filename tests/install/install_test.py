@@ -55,7 +55,7 @@ class Install(unittest.TestCase):
 
     def test_tree_has_what_is_promised(self):
         installed = {str(path.relative_to(self.prefix)) for path in self.prefix.rglob("*") if path.is_file()}
-        for name in ["bin/tarn", "lib/libtarn.a", "lib/libtarn-io.a", "lib/libtarn-malloc.so", "lib/pkgconfig/tarn.pc",
+        for name in ["bin/tarn", "lib/libtarn.a", "lib/libtarn-io.a", "lib/libtarn-quiet.a", "lib/libtarn-malloc.so", "lib/pkgconfig/tarn.pc",
                      "lib/cmake/tarn/tarn-config.cmake", "lib/cmake/tarn/tarn-config-version.cmake",
                      "include/tarn/tarn.hpp", "include/tarn/tarn.h", "include/tarn/version.hpp"]:
             self.assertIn(name, installed)
@@ -84,6 +84,7 @@ class Install(unittest.TestCase):
         self.assertEqual(run(build / "heap_c"), "ok\n")
         self.assertEqual(run(build / "io"), "ok\n")
         self.assertNotIn("liburing", run("ldd", build / "io"))  # opened at run time, if it is there
+        self.assertNotIn(" W malloc", run("nm", build / "io"))  # that is in libtarn-quiet.a only
         self.assertEqual(run(build / "drop_in"), "libtarn-malloc.so\nlibtarn-malloc.so\n")
 
     def test_find_package_in_lower_case_with_a_version(self):
