@@ -1,5 +1,6 @@
 #include "record/dispatch.hpp"
 
+#include <linux/audit.h>
 #include <linux/sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -126,7 +127,12 @@ void handle(ucontext_t& context) noexcept {
 void on_signal(int signal, siginfo_t* information, void* context) noexcept {
   constexpr int dispatched = 2;  // SYS_USER_DISPATCH, which the C library does not name
   if (information->si_code != dispatched) return pass_on(signal, information, context);
-  handle(*static_cast<ucontext_t*>(context));
+  auto& where = *static_cast<ucontext_t*>(context);
+  if (information->si_arch != AUDIT_ARCH_X86_64) {  // int $0x80, whose numbers mean other calls
+    where.uc_mcontext.gregs[REG_RAX] = -ENOSYS;
+    return;
+  }
+  handle(where);
 }
 
 [[gnu::constructor]] void begin() noexcept {
