@@ -7,6 +7,8 @@
 #include <cctype>
 #include <fstream>
 
+#include "analyse/names.hpp"
+
 namespace tarn::analyse {
 namespace {
 
@@ -219,40 +221,6 @@ advice advise_recycle(const made_here& made) {
 
 }  // namespace
 
-std::string_view qualified(std::string_view function) {
-  constexpr std::string_view anonymous = "(anonymous namespace)";
-  int depth = 0;
-  std::size_t start = 0;
-  for (std::size_t at = 0; at < function.size(); ++at) {
-    const std::string_view rest = function.substr(at);
-    if (rest.starts_with(anonymous)) {
-      at += anonymous.size() - 1;
-    } else if (depth == 0 && (rest.front() == '(' || rest.starts_with("operator"))) {
-      break;
-    } else if (rest.front() == '<') {
-      ++depth;
-    } else if (rest.front() == '>') {
-      --depth;
-    } else if (rest.front() == ' ' && depth == 0) {
-      start = at + 1;
-    }
-  }
-  return function.substr(start);
-}
-
-std::string_view argument_of(std::string_view function, std::string_view prefix) {
-  const std::size_t found = function.find(prefix);
-  if (found == std::string_view::npos) return {};
-  const std::string_view rest = function.substr(found + prefix.size());
-  int depth = 0;
-  for (std::size_t at = 0; at < rest.size(); ++at) {
-    if (depth == 0 && (rest[at] == ',' || rest[at] == '>')) return rest.substr(0, at);
-    if (rest[at] == '<' || rest[at] == '(') ++depth;
-    if (rest[at] == '>' || rest[at] == ')') --depth;
-  }
-  return {};
-}
-
 made_here made_at(const std::vector<place>& frames) {
   made_here made;
   bool told = false;
@@ -260,8 +228,8 @@ made_here made_at(const std::vector<place>& frames) {
   for (; own < frames.size(); ++own) {
     const place& at = frames[own];
     const std::string_view name = qualified(at.function);
-    if (!is_library(name) && !is_of_the_language(at.module) && !at.module.ends_with("/libtarn-record.so") &&
-        !allocates_for_others(at))
+    if (!is_library(name) && !is_of_the_language(at.module) && !at.file.starts_with("/usr/include/") &&
+        !at.module.ends_with("/libtarn-record.so") && !allocates_for_others(at))
       break;
     told = told || read_name(made, at.function);
     for (const char* const each : growing) made.grows = made.grows || name.find(each) != std::string_view::npos;

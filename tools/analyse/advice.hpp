@@ -29,11 +29,6 @@ made_here made_at(const std::vector<place>& frames);
 // `made.source`, from the file system; and from that what `new` or `make_unique` makes, if the names did not tell.
 void read_source(made_here& made, const std::vector<place>& frames, std::uint64_t recorded);
 
-// `f(int)` of `std::map<int, int> ns::f<char>(int)`: without what is returned, with scope and template arguments.
-std::string_view qualified(std::string_view function);
-// The first template argument after `prefix` (which ends in "<") where `function` has it; else empty.
-std::string_view argument_of(std::string_view function, std::string_view prefix);
-
 struct advice {
   std::string words;  // what to do
   std::string code;   // the line to write, or the command to run; may be empty

@@ -41,7 +41,7 @@ enum class server : std::size_t {
 enum class pattern : std::size_t {
   soon,    // freed at once, nothing else done in between
   busy,    // freed at once, by a program whose other data have pushed the allocator's out of the nearest cache
-  burst,   // 64 blocks, then their frees
+  burst,   // 1 to 127 blocks, then their frees
   cold,    // thousands of blocks, freed in any order
   handed,  // freed by another thread on the same processor, in turns
   met,     // freed by another thread on another processor

@@ -5,6 +5,8 @@
 #include <map>
 #include <tuple>
 
+#include "analyse/names.hpp"
+
 namespace tarn::analyse {
 namespace {
 

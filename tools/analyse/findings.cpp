@@ -7,6 +7,8 @@
 #include <map>
 #include <string_view>
 
+#include "analyse/names.hpp"
+
 namespace tarn::analyse {
 namespace {
 
@@ -53,12 +55,8 @@ bool allocates(const place& at) {
                                                       "std::__detail::_Hashtable_alloc",
                                                       "std::__allocate_guarded",
                                                       "std::make_unique"};
-  std::string_view name = at.function;
-  // Templates are demangled with what they return in front.
-  return std::any_of(starts.begin(), starts.end(), [&](std::string_view each) {
-    const std::size_t found = name.find(each);
-    return found != std::string_view::npos && (found == 0 || name[found - 1] == ' ') && name.find('(') > found;
-  });
+  const std::string_view name = qualified(at.function);
+  return std::any_of(starts.begin(), starts.end(), [&](std::string_view each) { return name.starts_with(each); });
 }
 
 }  // namespace

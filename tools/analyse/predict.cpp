@@ -10,13 +10,12 @@ namespace {
 
 using format::counter;
 
-// What may be the case for blocks of some lifetime: the prices of all of them bound the truth.
+// What may be the case for blocks of some lifetime: the prices of all of them bound the truth. Of a block that lives
+// long it is not known whether it goes with many others, or makes room for the next one.
 std::span<const pattern> patterns_of(std::size_t life_bucket) {
-  static constexpr std::array at_once = {pattern::soon, pattern::busy};
-  static constexpr std::array a_while = {pattern::soon, pattern::busy, pattern::burst};
-  static constexpr std::array long_after = {pattern::busy, pattern::burst, pattern::cold};
-  if (life_bucket <= 1) return at_once;
-  return life_bucket < 5 ? std::span<const pattern>(a_while) : std::span<const pattern>(long_after);
+  static constexpr std::array all = {pattern::soon, pattern::busy, pattern::burst, pattern::cold};
+  if (life_bucket <= 1) return std::span(all).first(2);
+  return std::span(all).first(life_bucket < 5 ? 3 : 4);
 }
 constexpr std::array handed_over = {pattern::handed, pattern::met};
 constexpr std::array left_behind = {pattern::burst, pattern::cold};
@@ -62,9 +61,14 @@ range sum_over(const site& of, const Price& price) {
   return sum;
 }
 
+// By realloc; and a container that grows copies what it had, which is a half of the new buffer or more, as it doubles.
 range copying(const site& of, const costs& prices) {
-  const double bytes = number(of.sums[counter::copied]);
-  return prices.copy_ns * bytes;
+  range made = prices.copy_ns * number(of.sums[counter::copied]);
+  if (of.grows) {
+    const double steps = number(growth_of(of).steps) / std::max(number(of.sums[counter::blocks]), 1.0);
+    made += prices.copy_ns * (number(of.sums[counter::bytes]) * steps / 2);
+  }
+  return made;
 }
 
 // As if `by` served what `now` does. Both at the same pattern: where a block is dear for one, it is for the other.
@@ -124,11 +128,28 @@ const char* name(remedy of) {
   return "";
 }
 
+namespace {
+
+// Whether no size is much more frequent than the smaller ones: each buffer went through them. Else containers of many
+// sizes are filled at once, by resize() or assign().
+bool gets_rarer(const site& of) {
+  std::uint64_t before = 0;
+  for (std::size_t at = 0; at < format::size_bucket_count; ++at) {
+    const std::uint64_t here = of.sums[counter::size_buckets + at];
+    if (before != 0 && here > before + before / 16) return false;
+    before = here;
+  }
+  return true;
+}
+
+}  // namespace
+
 growth growth_of(const site& of) {
   growth found;
   const std::uint64_t blocks = of.sums[counter::blocks];
   // By realloc, or by new buffers of one container each of which outgrows the one before.
-  if (!of.grows && of.sums[counter::reallocs] * 2 < blocks) return found;
+  const bool by_realloc_alone = of.sums[counter::reallocs] * 2 >= blocks;
+  if (!by_realloc_alone && (!of.grows || !gets_rarer(of))) return found;
   // A buffer that reached a size went through all smaller ones from where it began: what a bucket has more than the
   // next one are the buffers that end there.
   std::array<std::uint64_t, format::size_bucket_count> ends{};

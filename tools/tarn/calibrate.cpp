@@ -141,11 +141,16 @@ costs measured(const analyse::cost_facts& today) {
   all.facts = today;
   take(all, measured_by({self, "measure", "preloaded"}, find_library("libtarn-malloc.so", {})));
   const temporary_file recording;
+  // Where this tarn cannot record, a recorder costs nothing: the recordings are from elsewhere.
   const auto recorded = [&](const std::vector<std::string>& how) {
     std::vector<std::string> words = {self, "record", "--heap", "-o", recording.path()};
     words.insert(words.end(), how.begin(), how.end());
     words.insert(words.end(), {"--", self, "measure", "recorded"});
-    return measured_by(words);
+    try {
+      return measured_by(words);
+    } catch (const failure&) {
+      return costs();
+    }
   };
   // The pair itself is in what was measured; of 64 bytes, as there.
   const double plain = all.pair(analyse::server::alone, analyse::pattern::soon, format::size_bucket(64));

@@ -158,15 +158,45 @@ double batch_ns(Server& by, const std::vector<std::size_t>& order) {
   });
 }
 
-// Blocks of one batch, so that it is a few megabytes at most.
-inline std::size_t batch_blocks(std::size_t most, std::size_t bytes) {
-  return std::clamp(std::size_t{4} << 20 / std::max<std::size_t>(bytes, 1), std::size_t{8}, most);
+// Bursts of 1 to 127 blocks, freed forwards or backwards: a processor learns what is always the same, and no program
+// is.
+template <class Server>
+double burst_ns(Server& by, std::size_t most) {
+  constexpr std::size_t bursts = 256;
+  std::vector<std::size_t> lengths(bursts);
+  std::minstd_rand random(1);
+  for (std::size_t& each : lengths) each = 1 + random() / 8 % (2 * most - 1);
+  std::vector<void*> blocks(2 * most);
+  const pin hold(by, blocks);
+  return least_ns([&](std::size_t batches) {
+    std::size_t pairs = 0;
+    for (std::size_t batch = 0; batch < batches * 8; ++batch) {
+      const std::size_t length = lengths[batch % bursts];
+      for (std::size_t at = 0; at < length; ++at) touch(blocks[at] = by.get());
+      if (length % 2 == 0) {
+        for (std::size_t at = 0; at < length; ++at) by.put(blocks[at]);
+      } else {
+        for (std::size_t at = length; at > 0; --at) by.put(blocks[at - 1]);
+      }
+      by.lap();
+      pairs += length;
+    }
+    return pairs;
+  });
 }
 
-inline std::vector<std::size_t> batch_order(std::size_t blocks, bool is_shuffled) {
+// Blocks of one batch, so that it is a few megabytes at most.
+constexpr std::size_t batch_blocks(std::size_t most, std::size_t bytes) {
+  constexpr std::size_t megabytes = std::size_t{4} << 20;
+  return std::clamp(megabytes / bytes, std::size_t{8}, most);
+}
+static_assert(batch_blocks(64, 48) == 64 && batch_blocks(4096, 48) == 4096 && batch_blocks(4096, 4096) == 1024 &&
+              batch_blocks(4096, std::size_t{1} << 20) == 8);
+
+inline std::vector<std::size_t> shuffled(std::size_t blocks) {
   std::vector<std::size_t> order(blocks);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  if (is_shuffled) std::shuffle(order.begin(), order.end(), std::minstd_rand(1));
+  std::shuffle(order.begin(), order.end(), std::minstd_rand(1));
   return order;
 }
 
@@ -273,8 +303,8 @@ void measure_pairs(analyse::costs& to, analyse::server what, std::size_t bucket,
   };
   set(pattern::soon, soon_ns(by));
   set(pattern::busy, busy_ns(by));
-  set(pattern::burst, batch_ns(by, batch_order(batch_blocks(burst_blocks, bytes), false)));
-  set(pattern::cold, batch_ns(by, batch_order(batch_blocks(4096, bytes), true)));
+  set(pattern::burst, burst_ns(by, batch_blocks(burst_blocks, bytes)));
+  set(pattern::cold, batch_ns(by, shuffled(batch_blocks(4096, bytes))));
   if (!other_threads) return;
   const std::size_t blocks = batch_blocks(128, bytes);
   for (int warm = 0; warm < 2; ++warm) handed_ns(by, blocks, false);  // until no memory is new

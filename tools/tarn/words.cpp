@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "analyse/names.hpp"
+
 namespace tarn::command {
 namespace {
 

@@ -6,6 +6,8 @@
 
 #include <fstream>
 
+#include "analyse/names.hpp"
+
 #include "unit/analyse/recordings.hpp"
 
 namespace tarn::analyse {
@@ -30,6 +32,8 @@ TEST(advice, a_function_is_known_without_what_it_returns) {
   EXPECT_EQ(qualified("operator new(unsigned long)"), "operator new(unsigned long)");
   EXPECT_EQ(qualified("(anonymous namespace)::f(int)"), "(anonymous namespace)::f(int)");
   EXPECT_EQ(qualified("int* (anonymous namespace)::f<int>(int)"), "(anonymous namespace)::f<int>(int)");
+  EXPECT_EQ(qualified("decltype (f((int)0)) std::construct_at<a, b>(a*)"), "std::construct_at<a, b>(a*)");
+  EXPECT_EQ(qualified("decltype (unclosed"), "decltype (unclosed");
   EXPECT_EQ(qualified(""), "");
 }
 
@@ -127,6 +131,19 @@ TEST(advice, an_installed_library_is_foreign) {
   EXPECT_FALSE(made_at(frames).is_foreign);
   frames[0].module = "/lib/x86_64-linux-gnu/libc.so.6";
   EXPECT_EQ(made_at(frames).place, 1U) << "the program calls the C library";
+}
+
+TEST(advice, a_function_that_returns_a_container_allocates_for_itself) {
+  std::vector<place> frames = stack({"operator new(unsigned long)", "std::allocator<char>::allocate(unsigned long)",
+                                     std::string(text_name) + " make_page<false>(int)", "main"});
+  ASSERT_EQ(stack_of(frames).size(), 2U);
+  EXPECT_EQ(made_at(frames).place, 2U);
+}
+
+TEST(advice, code_of_an_installed_header_is_not_the_programs) {
+  std::vector<place> frames = stack({"nlohmann::json::json(int)", "read(int)", "main"});
+  frames[0].file = "/usr/include/nlohmann/json.hpp";
+  EXPECT_EQ(made_at(frames).place, 1U);
 }
 
 TEST(advice, new_is_read_from_the_source) {

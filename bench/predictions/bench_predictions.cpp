@@ -1,0 +1,51 @@
+// `bench-predictions PROGRAM before|after ROUNDS`: small programs whose dearest transient site has a remedy, without it
+// and with it. predictions.py holds what `tarn report` predicts of the first against what the second gains.
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "predictions/compiler.hpp"
+#include "predictions/counts.hpp"
+#include "predictions/documents.hpp"
+#include "predictions/events.hpp"
+#include "predictions/headers.hpp"
+#include "predictions/jobs.hpp"
+#include "predictions/packets.hpp"
+#include "predictions/pages.hpp"
+#include "predictions/pipeline.hpp"
+#include "predictions/routes.hpp"
+
+namespace {
+
+struct entry {
+  std::string_view name;
+  predictions::program before, after;
+};
+
+constexpr std::array programs = {
+    entry{"compiler", predictions::compiler::run<false>, predictions::compiler::run<true>},
+    entry{"counts", predictions::counts::run<false>, predictions::counts::run<true>},
+    entry{"documents", predictions::documents::run<false>, predictions::documents::run<true>},
+    entry{"events", predictions::events::run<false>, predictions::events::run<true>},
+    entry{"headers", predictions::headers::run<false>, predictions::headers::run<true>},
+    entry{"jobs", predictions::jobs::run<false>, predictions::jobs::run<true>},
+    entry{"packets", predictions::packets::run<false>, predictions::packets::run<true>},
+    entry{"pages", predictions::pages::run<false>, predictions::pages::run<true>},
+    entry{"pipeline", predictions::pipeline::run<false>, predictions::pipeline::run<true>},
+    entry{"routes", predictions::routes::run<false>, predictions::routes::run<true>},
+};
+
+}  // namespace
+
+int main(int count, char** words) {
+  for (const entry& each : programs) {
+    if (count != 4 || each.name != words[1]) continue;
+    const bool is_after = std::string_view(words[2]) == "after";
+    const std::uint64_t rounds = std::strtoull(words[3], nullptr, 10);
+    std::printf("%llx\n", static_cast<unsigned long long>((is_after ? each.after : each.before)(rounds)));
+    return 0;
+  }
+  std::fprintf(stderr, "usage: bench-predictions PROGRAM before|after ROUNDS\n");
+  return 2;
+}

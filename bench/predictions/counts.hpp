@@ -1,0 +1,35 @@
+// Words of a text are counted in a tree that is dropped with the text. Remedy: pooled, the tree's nodes.
+#pragma once
+#include <array>
+#include <functional>
+#include <map>
+#include <type_traits>
+
+#include <tarn/allocator.hpp>
+#include "predictions/work.hpp"
+
+namespace predictions::counts {
+
+using pair = std::pair<const std::uint64_t, std::uint64_t>;
+template <bool Pooled>
+using table = std::map<std::uint64_t, std::uint64_t, std::less<>,
+                       std::conditional_t<Pooled, tarn::allocator<pair>, std::allocator<pair>>>;
+
+template <bool Pooled>
+[[gnu::noinline]] void count_words(table<Pooled>& to, numbers& random) {
+  for (int word = 0; word < 300; ++word) ++to[random.below(400)];
+}
+
+template <bool Pooled>
+std::uint64_t run(std::uint64_t rounds) {
+  numbers random;
+  std::uint64_t sum = 0;
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    table<Pooled> words;
+    count_words<Pooled>(words, random);
+    sum = sum * 31 + words.size() + words.begin()->second;
+  }
+  return sum;
+}
+
+}  // namespace predictions::counts

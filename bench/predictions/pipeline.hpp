@@ -1,0 +1,60 @@
+// One thread makes messages, another one takes them. Remedy: shared_pool, the messages.
+#pragma once
+#include <array>
+#include <atomic>
+#include <thread>
+
+#include <tarn/shared_pool.hpp>
+#include "predictions/work.hpp"
+
+namespace predictions::pipeline {
+
+struct message {
+  std::uint64_t number;
+  std::uint64_t words[10];
+};
+
+inline tarn::shared_pool<message>& pool() {
+  static tarn::shared_pool<message> one;
+  return one;
+}
+
+template <bool Pooled>
+[[gnu::noinline]] message* make_message(std::uint64_t number) {
+  message* const made = Pooled ? pool().create() : new message;
+  made->number = number;
+  return made;
+}
+template <bool Pooled>
+[[gnu::noinline]] void drop_message(message* one) {
+  Pooled ? pool().destroy(one) : delete one;
+}
+
+// A ring of one producer and one consumer; who finds nothing to do lets others run.
+template <bool Pooled>
+std::uint64_t run(std::uint64_t rounds) {
+  constexpr std::size_t places = 256;
+  static std::array<std::atomic<message*>, places> ring;
+  const std::uint64_t messages = rounds * 1000;
+  std::thread producer([&] {
+    for (std::uint64_t number = 0; number < messages; ++number) {
+      message* const made = make_message<Pooled>(number);
+      std::atomic<message*>& place = ring[number % places];
+      while (place.load(std::memory_order_acquire) != nullptr) std::this_thread::yield();
+      place.store(made, std::memory_order_release);
+    }
+  });
+  std::uint64_t sum = 0;
+  for (std::uint64_t number = 0; number < messages; ++number) {
+    std::atomic<message*>& place = ring[number % places];
+    message* got;
+    while ((got = place.load(std::memory_order_acquire)) == nullptr) std::this_thread::yield();
+    place.store(nullptr, std::memory_order_release);
+    sum = sum * 31 + got->number;
+    drop_message<Pooled>(got);
+  }
+  producer.join();
+  return sum;
+}
+
+}  // namespace predictions::pipeline

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Do predictions hold? Programs of bench-predictions are recorded as they are, and what `tarn report` predicts of their
+dearest sites is held against what the remedy gains, in processor time without a recorder.
+
+    predictions.py --build DIR [--rounds N] [--json FILE] [--only NAME]     the table
+    predictions.py --build DIR --check                                      small: both forms make the same, sites are found
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+# The remedy that `after` takes, at which functions, and rounds for about half a second.
+PROGRAMS = {
+    "compiler": ("pooled", r"compiler::parser|make_pair|make_leaf", 700),
+    "counts": ("pooled", r"count_words", 40000),
+    "documents": ("pooled", r"", 40000),
+    "events": ("pooled", r"make_event", 8000),
+    "headers": ("hoist", r"value_of", 15000),
+    "jobs": ("pooled", r"add_job", 20000),
+    "packets": ("recycle", r"take_packet|unpack", 24000),
+    "pages": ("reserve", r"make_page", 150000),
+    "pipeline": ("shared_pool", r"make_message", 3000),
+    "routes": ("pooled", r"add_session", 150000),
+}
+
+
+def processor_ns(words):
+    """What a process takes, and what it prints."""
+    with tempfile.TemporaryFile() as output:
+        child = subprocess.Popen(words, stdout=output)
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode != 0:
+            sys.exit(f"{words} ended with {child.returncode}")
+        output.seek(0)
+        return (usage.ru_utime + usage.ru_stime) * 1e9, output.read()
+
+
+def predicted(options, name, rounds):
+    """[low, high] in ns of the remedy at the sites that `after` changes; allocations there; what report offers first."""
+    remedy, function, _ = PROGRAMS[name]
+    with tempfile.TemporaryDirectory() as folder:
+        recording = f"{folder}/rec"
+        subprocess.run([options.tarn, "record", "--heap", "--full", "-o", recording, "--", options.program, name, "before",
+                        str(rounds)], check=True, capture_output=True)
+        text = subprocess.run([options.tarn, "report", "--json", "--top", "1000", recording], check=True,
+                              capture_output=True, text=True).stdout
+    low = high = allocations = sites = 0
+    first = None
+    for site in json.loads(text)["sites"]:
+        where = site["stack"][site["place"]]["function"] if site["stack"] else ""
+        if not re.search(function, where):
+            continue
+        sites += site["allocations"] >= 1000
+        for offer in site["predicted"]["remedies"]:
+            if offer["name"] != remedy:
+                continue
+            first = first or site["predicted"]["remedies"][0]["name"]
+            low, high = low + offer["saved_ns"][0], high + offer["saved_ns"][1]
+            allocations += site["allocations"]
+    return {"low": low, "high": high, "allocations": allocations, "first": first, "sites": sites}
+
+
+def achieved(options, name, rounds):
+    """Interleaved runs of both forms: the least of each, as other work only ever adds, and the spread of the differences."""
+    times = {"before": [], "after": []}
+    for _ in range(options.rounds):
+        for form, taken in times.items():
+            taken.append(processor_ns([options.program, name, form, str(rounds)])[0])
+    differences = [a - b for a, b in zip(times["before"], times["after"])]
+    return {"before": min(times["before"]), "after": min(times["after"]),
+            "gain": min(times["before"]) - min(times["after"]), "median": statistics.median(differences)}
+
+
+def check(options):
+    for name in PROGRAMS:
+        results = {processor_ns([options.program, name, form, "2"])[1] for form in ("before", "after")}
+        if len(results) != 1:
+            sys.exit(f"{name}: the two forms make different things")
+        if options.tarn and os.path.exists(options.tarn):
+            found = predicted(options, name, 200 if name in ("documents", "pages") else 20)
+            if found["sites"] == 0:  # whether the remedy is offered depends on the prices of this build
+                sys.exit(f"{name}: no site is found")
+    print("both forms agree, and every site is found")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--json")
+    parser.add_argument("--only")
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    build = pathlib.Path(options.build).resolve()
+    options.program, options.tarn = str(build / "bin/bench-predictions"), str(build / "bin/tarn")
+    if options.check:
+        return check(options)
+    table = []
+    print("| program | remedy | allocations | before | after | gain | predicted | in range | of the middle |")
+    print("|---|---|--:|--:|--:|--:|--:|---|--:|")
+    for name, (remedy, _, rounds) in PROGRAMS.items():
+        if options.only not in (None, name):
+            continue
+        said, got = predicted(options, name, rounds), achieved(options, name, rounds)
+        holds = said["low"] <= got["gain"] <= said["high"]
+        middle = (said["low"] + said["high"]) / 2
+        table.append({"program": name, "remedy": remedy, "predicted": said, "achieved": got, "holds": holds})
+        print(f"| {name} | {remedy} | {said['allocations']:,} | {got['before'] / 1e6:.0f} ms | {got['after'] / 1e6:.0f} ms "
+              f"| {got['gain'] / 1e6:.0f} ms | {said['low'] / 1e6:.0f} to {said['high'] / 1e6:.0f} ms "
+              f"| {'yes' if holds else 'no'} | {100 * got['gain'] / middle if middle else 0:.0f} % |", flush=True)
+    if options.json:
+        pathlib.Path(options.json).write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+#include "analyse/names.hpp"
+
+namespace tarn::analyse {
+namespace {
+
+// Where what the first parenthesis opens is closed.
+std::size_t past_parentheses(std::string_view text) {
+  int depth = 0;
+  for (std::size_t at = text.find('('); at < text.size(); ++at) {
+    if (text[at] == '(') ++depth;
+    if (text[at] == ')' && --depth == 0) return at + 1;
+  }
+  return text.size();
+}
+
+}  // namespace
+
+std::string_view qualified(std::string_view function) {
+  constexpr std::string_view anonymous = "(anonymous namespace)";
+  int depth = 0;
+  std::size_t start = 0;
+  for (std::size_t at = 0; at < function.size(); ++at) {
+    const std::string_view rest = function.substr(at);
+    if (depth == 0 && (rest.starts_with("decltype (") || rest.starts_with("decltype("))) {
+      at += past_parentheses(rest) - 1;
+    } else if (rest.starts_with(anonymous)) {
+      at += anonymous.size() - 1;
+    } else if (depth == 0 && (rest.front() == '(' || rest.starts_with("operator"))) {
+      break;
+    } else if (rest.front() == '<') {
+      ++depth;
+    } else if (rest.front() == '>') {
+      --depth;
+    } else if (rest.front() == ' ' && depth == 0) {
+      start = at + 1;
+    }
+  }
+  return function.substr(start);
+}
+
+std::string_view argument_of(std::string_view function, std::string_view prefix) {
+  const std::size_t found = function.find(prefix);
+  if (found == std::string_view::npos) return {};
+  const std::string_view rest = function.substr(found + prefix.size());
+  int depth = 0;
+  for (std::size_t at = 0; at < rest.size(); ++at) {
+    if (depth == 0 && (rest[at] == ',' || rest[at] == '>')) return rest.substr(0, at);
+    if (rest[at] == '<' || rest[at] == '(') ++depth;
+    if (rest[at] == '>' || rest[at] == ')') --depth;
+  }
+  return {};
+}
+
+}  // namespace tarn::analyse
