@@ -50,6 +50,8 @@ class analysis {
   // A range of ns as milliseconds for each second that the program ran; of its processor's time as a share.
   range ms_per_second(const range& ns) const;
   range share(const range& ns) const;
+  // Not of a process whose end was not seen: then share() is 0.
+  bool knows_processor_time() const { return whole_.cpu_ns.high > 0; }
 
  private:
   format::recording recording_;

@@ -264,7 +264,7 @@ program_costs predictor::of(const heap_findings& all, double measured_cpu_ns) co
   const double spent = number(recording_.end.user_us + recording_.end.system_us) * 1e3;
   if (measured_cpu_ns > 0) {
     made.cpu_ns = {measured_cpu_ns, measured_cpu_ns};
-  } else {
+  } else if (recording_.ended) {  // else it is not known
     // Not below what the heap itself takes.
     made.cpu_ns.high = std::max(spent - made.recorder_ns.low, made.heap_ns.low);
     made.cpu_ns.low = std::clamp(spent - made.recorder_ns.high, made.heap_ns.low, made.cpu_ns.high);

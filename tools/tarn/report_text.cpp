@@ -68,12 +68,17 @@ void print_offer(const analyse::analysis& all, const analyse::offer& of, const p
   if (!of.how.code.empty()) fmt::print("     {}\n", with.bold(cut(of.how.code, page_width - 5)));
 }
 
+// `, 5 to 7 % of …`, where that is known.
+std::string share_clause(const analyse::analysis& all, const range& ns, const char* of_what) {
+  return all.knows_processor_time() ? fmt::format(", {} of {}", share_words(all.share(ns)), of_what) : "";
+}
+
 void print_site(const analyse::analysis& all, const analyse::site_view& view, std::size_t rank, const paint& with) {
   const analyse::site& of = view.facts;
   const place* const at = view.where();
-  fmt::print("\n{}. {}  {}, {} of the processor's\n", rank,
+  fmt::print("\n{}. {}  {}{}\n", rank,
              with.strong(at == nullptr ? "sites beyond the recorder's limit" : place_words(*at, 90)),
-             time_words(all, view.predicted.now_ns), share_words(all.share(view.predicted.now_ns)));
+             time_words(all, view.predicted.now_ns), share_clause(all, view.predicted.now_ns, "the processor's"));
   if (!view.made.source.empty()) fmt::print("   {}\n", with.faint(cut(view.made.source, page_width - 3)));
   fmt::print(
       "   {}\n",
@@ -95,6 +100,8 @@ void print_site(const analyse::analysis& all, const analyse::site_view& view, st
 
 void print_categories(analyse::analysis& all) {
   const analyse::heap_findings& heap = all.heap();
+  std::uint64_t estimated = 0;  // of all sites: where they were sampled, not quite the exact total
+  for (const analyse::site& each : heap.sites) estimated += each.sums[counter::blocks];
   for (const auto kind : {analyse::category::transient, analyse::category::shared, analyse::category::start_up,
                           analyse::category::kept}) {
     std::uint64_t sites = 0, blocks = 0;
@@ -104,7 +111,7 @@ void print_categories(analyse::analysis& all) {
       blocks += each.sums[counter::blocks];
     }
     fmt::print("{:>10} {:>16} allocations {:>5.1f} %, at {} sites\n", analyse::name(kind), grouped(blocks),
-               percent(blocks, heap.allocations), grouped(sites));
+               percent(blocks, estimated), grouped(sites));
   }
 }
 
@@ -112,10 +119,13 @@ void print_program(analyse::analysis& all, const paint& with) {
   const format::recording& in = all.recorded();
   const analyse::program_costs& whole = all.whole();
   fmt::print("{}\n", with.bold(cut(program_words_of(in), page_width)));
-  fmt::print("{}; {:.2f} s, {:.2f} s of processor time{}; {} threads\n", end_words(in), seconds(in.end.wall_us),
-             seconds(in.end.user_us + in.end.system_us),
-             in.ended ? fmt::format(", of which the recorder took {} s", range_words(whole.recorder_ns * 1e-9)) : "",
-             in.threads.size());
+  std::string times;
+  if (in.ended) {
+    times =
+        fmt::format("; {:.2f} s, {:.2f} s of processor time, of which the recorder took {} s", seconds(in.end.wall_us),
+                    seconds(in.end.user_us + in.end.system_us), range_words(whole.recorder_ns * 1e-9));
+  }
+  fmt::print("{}{}; {} threads\n", end_words(in), times, in.threads.size());
 }
 
 bool records_heap(const format::recording& in) {
@@ -128,8 +138,8 @@ void print_heap_summary(analyse::analysis& all, const std::vector<analyse::site_
   fmt::print("{} allocations, {}; {} frees; {} blocks in use at the end\n", grouped(heap.allocations),
              bytes_words(static_cast<double>(heap.bytes)), grouped(heap.frees), grouped(heap.live));
   print_categories(all);
-  fmt::print("{}\n", with.bold(fmt::format("The heap costs {}, {} of the processor's time.",
-                                           time_words(all, whole.heap_ns), share_words(all.share(whole.heap_ns)))));
+  fmt::print("{}\n", with.bold(fmt::format("The heap costs {}{}.", time_words(all, whole.heap_ns),
+                                           share_clause(all, whole.heap_ns, "the processor's time"))));
   range first_offers;
   std::size_t offered = 0;
   for (const analyse::site_view& each : top) {
@@ -145,7 +155,7 @@ void print_heap_summary(analyse::analysis& all, const std::vector<analyse::site_
              whole.drop_in_saves_ns.middle() <= 0
                  ? ""
                  : fmt::format(" tarn run, unchanged: {}.", time_words(all, whole.drop_in_saves_ns)));
-  if (all.share(whole.heap_ns).high < 0.01) {
+  if (all.knows_processor_time() && all.share(whole.heap_ns).high < 0.01) {
     fmt::print("Little to gain: all of the heap is below 1 % of the program.\n");
   }
 }
