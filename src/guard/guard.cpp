@@ -211,8 +211,8 @@ void release_all() noexcept {
 
 // The lock of the quarantine is held around a fork, like those of the engine
 // (thread/fork.cpp). Under it no other lock is taken, so its place among them is free.
-void before_fork() noexcept { waiting.lock().lock(); }
-void after_in_parent() noexcept { waiting.lock().unlock(); }
+void before_fork() noexcept { waiting.lock().lock_for_fork(); }
+void after_in_parent() noexcept { waiting.lock().unlock_after_fork(); }
 void after_in_child() noexcept { waiting.lock().reset(); }
 constinit std::atomic<bool> forks_handled{false};
 void handle_forks() noexcept {

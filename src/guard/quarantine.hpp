@@ -64,7 +64,7 @@ class quarantine {
 
   freed_block& slot(std::uint64_t number) noexcept { return ring_[number % remembered]; }
 
-  platform::mutex mutex_;
+  platform::mutex mutex_{platform::lock_rank::alone};
   std::uint64_t come_ = 0;  ///< blocks ever
   std::uint64_t left_ = 0;
   std::size_t held_bytes_ = 0;

@@ -166,7 +166,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   inbox aside;                                                        ///< parcels that waited long: heap/set_aside.cpp
   std::atomic<std::uint64_t> sent_bytes{0};                           ///< in the inbox, about
   std::atomic<std::uint64_t> most_sent_bytes{first_most_sent_bytes};  ///< then they are set aside
-  platform::mutex mutex;                                              ///< of a shared heap
+  platform::mutex mutex{platform::lock_rank::heap};                   ///< of a shared heap
 
   heap(pages::space& from, std::uint32_t number_) noexcept;
 

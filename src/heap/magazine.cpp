@@ -6,7 +6,7 @@
 
 namespace tarn::heaps {
 namespace {
-constinit pages::record_pool<magazine> arrays;
+constinit pages::record_pool<magazine> arrays{platform::lock_rank::magazines};
 }
 
 magazine* magazine_stock::take_any() noexcept {

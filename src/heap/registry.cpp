@@ -14,7 +14,7 @@ using hold = platform::locked<platform::mutex>;
 
 pages::space& central() noexcept { return shared_space; }
 
-constinit platform::mutex registry::mutex_;
+constinit platform::mutex registry::mutex_{platform::lock_rank::registry};
 constinit std::atomic<heap*> registry::all_{nullptr};
 constinit base::list<heap> registry::idle_;
 constinit base::list<heap> registry::spare_;

@@ -22,7 +22,7 @@
 namespace tarn::heaps {
 namespace {
 
-constinit platform::mutex counts_lock;
+constinit platform::mutex counts_lock{platform::lock_rank::set_aside};
 
 /// A parcel that is itself a block (heap::bounce) has its list of blocks inside, so
 /// that its pages are needed.
@@ -43,6 +43,7 @@ void heap::set_aside(magazine_stock& spare) noexcept {
   if (space != &central()) {
     return;
   }
+  parcel* emptied = nullptr;  // given to `spare` without the lock, since for that another may be taken
   {
     const platform::locked hold(counts_lock);
     sent_bytes.store(0, std::memory_order_relaxed);
@@ -63,7 +64,8 @@ void heap::set_aside(magazine_stock& spare) noexcept {
         filling->blocks[filling->count++] = sent->blocks[--sent->count];
       }
       if (sent->count == 0) {
-        spare.give(reinterpret_cast<magazine*>(sent));
+        sent->next = emptied;
+        emptied = sent;
       } else {
         if (filling != nullptr) {
           aside.post(filling);
@@ -74,6 +76,11 @@ void heap::set_aside(magazine_stock& spare) noexcept {
     if (filling != nullptr) {
       aside.post(filling);
     }
+  }
+  while (emptied != nullptr) {
+    auto* const array = reinterpret_cast<magazine*>(emptied);
+    emptied = emptied->next;
+    spare.give(array);
   }
   tend_if_idle();
 }

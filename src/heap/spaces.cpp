@@ -9,7 +9,7 @@ namespace {
 
 struct record : pages::space, base::list_links<record> {};
 
-constinit platform::mutex mutex;
+constinit platform::mutex mutex{platform::lock_rank::spaces};
 constinit base::list<record> used;
 constinit base::list<record> spare;
 using hold = platform::locked<platform::mutex>;

@@ -11,7 +11,7 @@ using namespace base::units;
 
 constexpr std::size_t chunk_bytes = 256_KiB;
 
-constinit platform::mutex mutex;
+constinit platform::mutex mutex{platform::lock_rank::metadata};
 constinit char* next = nullptr;
 constinit char* end = nullptr;
 

@@ -22,7 +22,7 @@ class metadata {
 template <class Record>
 class record_pool {
  public:
-  constexpr record_pool() noexcept = default;
+  constexpr explicit record_pool(platform::lock_rank rank) noexcept : mutex_(rank) {}
 
   /// Memory for a Record, not constructed; null when the system has none.
   void* allocate() noexcept {

@@ -17,7 +17,7 @@ using namespace base::units;
 constexpr std::size_t piece_bytes = 128_KiB;
 constexpr std::size_t most_pieces = 8192;
 constinit std::uint64_t writable[most_pieces / 64] = {};
-constinit platform::mutex writable_lock;
+constinit platform::mutex writable_lock{platform::lock_rank::page_map};
 
 constexpr std::size_t entry_bytes = sizeof(std::uintptr_t);
 static_assert(sizeof(slab*) == entry_bytes);

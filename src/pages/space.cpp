@@ -22,7 +22,7 @@ constexpr std::size_t most_purged_in_excess = 16_MiB;
 /// New memory so soon after an excess was purged means that too much was.
 constexpr std::uint64_t regret_ms = 1000;
 
-constinit record_pool<slab> single_slabs;
+constinit record_pool<slab> single_slabs{platform::lock_rank::records};
 
 constinit std::size_t process_limit = 0;
 constinit std::atomic<std::size_t> process_used{0};  // kept only where there is a limit

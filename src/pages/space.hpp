@@ -89,7 +89,7 @@ class space {
   void purge_excess() noexcept;
   std::size_t purge_set(segment& of, unit_set segment::*which, std::size_t most) noexcept;
 
-  platform::mutex mutex_;
+  platform::mutex mutex_{platform::lock_rank::space};
   space_options options_;
   base::list<segment> segments_;
   base::list<slab> singles_;  ///< mappings of their own

@@ -132,7 +132,7 @@ class lock_order {
     return way;
   }
 
-  platform::mutex mutex_;
+  platform::mutex mutex_{platform::lock_rank::user};
   std::uint64_t last_ = 0;
   std::unordered_map<std::uint64_t, node> nodes_;
 };

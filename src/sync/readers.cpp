@@ -23,7 +23,7 @@ namespace {
 using detail::own_places;
 using detail::reader_place;
 
-constinit platform::mutex lock;
+constinit platform::mutex lock{platform::lock_rank::alone};
 constinit std::atomic<reader_block*> newest{nullptr};
 constinit reader_block* unused = nullptr;  // of the newest page: fresh blocks
 constinit std::size_t unused_count = 0;

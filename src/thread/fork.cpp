@@ -1,7 +1,6 @@
 // Around a fork every lock of the allocator is held, so that the child's copy of
-// what they guard is whole. Locks are taken in one order everywhere:
-//   process heap → registry → list of spaces → spaces → page map → magazines → metadata,
-//   and that of the parcels set aside, under which no other is taken
+// what they guard is whole; in the order of their ranks, as everywhere (platform/lock_rank.hpp). Single slabs' records
+// need no such care: whoever takes one holds the lock of a space.
 //
 // Handlers before a fork run in the reverse order of pthread_atfork, those after it in
 // the same order. So that the locks are held while no other handler runs, ours are

@@ -6,9 +6,6 @@
 #include <sys/wait.h>
 #include "../check.h"
 
-#ifndef FORKS
-#define FORKS 300
-#endif
 enum { slots = 256 };
 static void* shared[slots];
 static int stop;
@@ -69,7 +66,7 @@ int main(void) {
   for (uintptr_t i = 0; i < 4; ++i) {
     CHECK(pthread_create(&threads[i], NULL, churn, (void*)(i + 1)) == 0);
   }
-  for (int number = 0; number < FORKS; ++number) {
+  for (int number = 0; number < 300; ++number) {
     pid_t forked = fork();
     if (forked == 0) child(number);
     wait_for(forked);

@@ -3,5 +3,4 @@
 //@ env TARN_GUARD=1
 //@ broken-by fork_deadlock
 //@ timeout 40
-#define FORKS 100  // the children wait long for the processors, on which four threads wait for that lock
 #include "fork_churn.c"

@@ -89,6 +89,26 @@ TEST_F(set_aside_test, what_is_set_aside_reaches_an_idle_heap_and_the_next_owner
   EXPECT_EQ(leaving.statistics().used_bytes, 0u);
 }
 
+// More arrays than a heap keeps go on to the process, whose lock is none to take under that of the counts: who forks
+// takes the two in the other order. Builds with TARN_CHECKS end here if they are taken so (platform/lock_rank.hpp).
+TEST_F(set_aside_test, arrays_left_over_go_to_the_process) {
+  heap& sleeping = start();
+  heap& other = start();
+  constexpr std::size_t waiting = 8_MiB;
+  sleeping.most_sent_bytes = waiting;
+  const std::uint64_t arrived = sleeping.statistics().remote_frees;
+  const size_class index = class_of(20000);
+  const auto all = many(sleeping, index, waiting / size_of(index) + 8);
+  for (void* each : all) {
+    give(other, each);
+  }
+  other.send_all();
+  EXPECT_FALSE(sleeping.aside.empty());
+  EXPECT_TRUE(other.is_valid());
+  sleeping.collect();
+  EXPECT_EQ(sleeping.statistics().remote_frees, arrived + all.size());
+}
+
 // What the program still holds of a heap object's memory may be gone before the parcels.
 TEST_F(set_aside_test, heap_objects_are_left_alone) {
   heap& object = make();

@@ -80,7 +80,7 @@ struct record {
 };
 
 TEST_F(metadata_test, records_are_reused) {
-  static record_pool<record> pool;
+  static record_pool<record> pool(tarn::platform::lock_rank::records);
   std::vector<void*> first;
   for (int round = 0; round < 50; ++round) {
     first.push_back(pool.allocate());
@@ -100,7 +100,7 @@ TEST_F(metadata_test, records_are_reused) {
 }
 
 TEST_F(metadata_test, threads_get_different_records) {
-  static record_pool<record> pool;
+  static record_pool<record> pool(tarn::platform::lock_rank::records);
   std::vector<std::vector<void*>> got(4);
   std::vector<std::thread> threads;
   for (auto& mine : got) {

@@ -14,7 +14,7 @@ using tarn::platform::mutex;
 namespace fake = tarn::platform::fake;
 
 TEST(mutex, is_held_by_one) {
-  mutex door;
+  mutex door(tarn::platform::lock_rank::alone);
   door.lock();
   EXPECT_FALSE(door.try_lock());
   door.unlock();
@@ -25,13 +25,11 @@ TEST(mutex, is_held_by_one) {
     EXPECT_FALSE(door.try_lock());
   }
   EXPECT_TRUE(door.try_lock());
-  door.reset();  // as in the child of a fork
-  EXPECT_TRUE(door.try_lock());
   door.unlock();
 }
 
 TEST(mutex, who_forks_may_lock_again) {
-  mutex door;
+  mutex door(tarn::platform::lock_rank::alone);
   door.lock_for_fork();
   for (int round = 0; round < 2; ++round) {
     const locked again(door);
@@ -54,17 +52,18 @@ TEST(mutex, who_forks_may_lock_again) {
 }
 
 TEST(mutex, is_open_in_the_child_of_who_forked) {
-  mutex door;
+  mutex door(tarn::platform::lock_rank::alone);
   door.lock_for_fork();
   door.reset();
   EXPECT_TRUE(door.try_lock());
   std::thread([&] { EXPECT_FALSE(door.try_lock()); }).join();
   door.unlock();
   EXPECT_TRUE(door.try_lock());
+  door.unlock();
 }
 
 TEST(mutex, costs_no_system_call_without_contention) {
-  mutex door;
+  mutex door(tarn::platform::lock_rank::alone);
   fake::reset();
   for (int round = 0; round < 1'000; ++round) {
     const locked hold(door);
@@ -73,7 +72,7 @@ TEST(mutex, costs_no_system_call_without_contention) {
 }
 
 TEST(mutex, guards_what_threads_change) {
-  mutex door;
+  mutex door(tarn::platform::lock_rank::alone);
   std::uint64_t count = 0;  // not atomic: the lock is what orders
   std::vector<std::thread> threads;
   for (int thread = 0; thread < 4; ++thread) {
@@ -91,7 +90,7 @@ TEST(mutex, guards_what_threads_change) {
 }
 
 TEST(mutex, a_waiter_sleeps_and_is_woken) {
-  mutex door;
+  mutex door(tarn::platform::lock_rank::alone);
   fake::reset();
   door.lock();
   std::thread waiter([&] { const locked hold(door); });
@@ -103,5 +102,51 @@ TEST(mutex, a_waiter_sleeps_and_is_woken) {
   EXPECT_TRUE(door.try_lock());
   door.unlock();
 }
+
+#if TARN_CHECKS
+using tarn::platform::lock_rank;
+
+TEST(lock_rank, rises) {
+  mutex heap(lock_rank::heap);
+  mutex magazines(lock_rank::magazines);
+  {
+    const locked first(heap);
+    const locked second(magazines);
+  }
+  const locked first(magazines);
+  EXPECT_DEATH(heap.lock(), "broken invariant.*locks are taken by rising rank");
+  EXPECT_DEATH(static_cast<void>(heap.try_lock()), "locks are taken by rising rank");
+  EXPECT_DEATH(heap.lock_for_fork(), "no lock is held when the process forks");
+}
+
+TEST(lock_rank, of_one_that_is_held_alone) {
+  mutex heap(lock_rank::heap);
+  mutex alone(lock_rank::alone);
+  {
+    const locked first(heap);
+    EXPECT_DEATH(alone.lock(), "locks are taken by rising rank");
+  }
+  const locked first(alone);
+  EXPECT_DEATH(heap.lock(), "under this lock no other is taken");
+}
+
+TEST(lock_rank, rises_around_a_fork_too) {
+  mutex heap(lock_rank::heap);
+  mutex space(lock_rank::space);
+  mutex other_space(lock_rank::space);
+  mutex alone(lock_rank::alone);
+  mutex late(lock_rank::registry);
+  space.lock_for_fork();
+  other_space.lock_for_fork();
+  alone.lock_for_fork();
+  { const locked fresh(late); }  // meets nobody
+  EXPECT_DEATH(heap.lock_for_fork(), "around a fork, too, locks are taken by rising rank");
+  alone.unlock_after_fork();
+  other_space.unlock_after_fork();
+  space.reset();  // as in a child
+  const locked first(heap);
+  const locked second(space);
+}
+#endif
 
 }  // namespace
