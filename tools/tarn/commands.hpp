@@ -20,6 +20,8 @@ void add_diff(CLI::App& application);
 
 void add_gate(CLI::App& application);
 
+void add_export(CLI::App& application);
+
 void add_options(CLI::App& application);
 
 void add_journal(CLI::App& application);

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tarn::exports {
+
+// `content` as a gzip file. Throws std::bad_alloc.
+std::string gzip(std::string_view content);
+
+}  // namespace tarn::exports

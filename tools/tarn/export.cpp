@@ -1,0 +1,100 @@
+// `tarn export`: a recording as the tools of others read one.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "exports/formats.hpp"
+#include "exports/gzip.hpp"
+#include "tarn/commands.hpp"
+#include "tarn/failure.hpp"
+#include "tarn/report.hpp"
+
+namespace tarn::command {
+namespace {
+
+struct export_request {
+  std::string path, format, measure, output = "-";
+};
+
+// One form each. `is_text`: may be shown on a terminal.
+struct export_format {
+  const char* name;
+  bool is_text;
+  std::string (*write)(const exports::profile& of, exports::measure which);
+};
+constexpr std::array export_formats = {
+    export_format{"collapsed", true, exports::as_collapsed},
+    export_format{"firefox", true,
+                  [](const exports::profile& of, exports::measure) { return exports::as_firefox(of); }},
+    export_format{"pprof", false,
+                  [](const exports::profile& of, exports::measure) { return exports::gzip(exports::as_pprof(of)); }},
+    export_format{"speedscope", true,
+                  [](const exports::profile& of, exports::measure) { return exports::as_speedscope(of); }},
+};
+
+// What was named; else bytes where they were recorded, else the first that was.
+exports::measure measure_of(const export_request& request, const exports::profile& of) {
+  const auto has = [&](exports::measure each) {
+    return std::find(of.used().begin(), of.used().end(), each) != of.used().end();
+  };
+  if (request.measure.empty()) return has(exports::bytes) ? exports::bytes : of.used().front();
+  const auto found = std::find_if(exports::measures.begin(), exports::measures.end(),
+                                  [&](const auto& each) { return each.name == request.measure; });
+  return static_cast<exports::measure>(found - exports::measures.begin());
+}
+
+void write_file(const std::string& path, const std::string& content) {
+  const bool to_output = path == "-";
+  std::FILE* const file = to_output ? stdout : std::fopen(path.c_str(), "wb");
+  const bool is_written = file != nullptr && std::fwrite(content.data(), 1, content.size(), file) == content.size() &&
+                          std::fflush(file) == 0;
+  const int error = errno;
+  if (file != nullptr && !to_output && std::fclose(file) != 0 && is_written)
+    fail(exit_code::usage, "{}: {}", path, system_words(errno));
+  if (!is_written) fail(exit_code::usage, "{}: {}", to_output ? "standard output" : path, system_words(error));
+}
+
+void run_export(const export_request& request) {
+  const export_format& format = *std::find_if(export_formats.begin(), export_formats.end(),
+                                              [&](const export_format& each) { return each.name == request.format; });
+  if (!request.measure.empty() && request.format != "collapsed") {
+    fail(exit_code::usage, "--measure is for collapsed: {} has all of them", request.format);
+  }
+  if (!format.is_text && request.output == "-" && ::isatty(STDOUT_FILENO) == 1) {
+    fail(exit_code::usage, "{} is not for terminals: -o FILE, or a pipe", request.format);
+  }
+  const ::tarn::format::recording in = read_recording(request.path);
+  const exports::profile made(in);
+  write_file(request.output, format.write(made, measure_of(request, made)));
+}
+
+}  // namespace
+
+void add_export(CLI::App& application) {
+  CLI::App* const command = application.add_subcommand(
+      "export", "Write a recording in the format of another tool: for flame graphs, profilers and data bases.");
+  const auto request = std::make_shared<export_request>();
+  std::vector<std::string> formats, names;
+  for (const export_format& each : export_formats) formats.emplace_back(each.name);
+  for (const exports::measure_info& each : exports::measures) names.emplace_back(each.name);
+  command->add_option("FILE", request->path, "the recording")->required();
+  command->add_option("--to", request->format, "the format")
+      ->required()
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember(formats));
+  command->add_option("-o,--output", request->output, "the file to write; standard output if not given")
+      ->type_name("FILE");
+  command->add_option("--measure", request->measure, "what collapsed counts; bytes if not given")
+      ->type_name("NAME")
+      ->check(CLI::IsMember(names));
+  command->footer("Which tool opens it, and how: docs/export.md.");
+  command->callback([request] { run_export(*request); });
+}
+
+}  // namespace tarn::command
