@@ -81,7 +81,12 @@ class Collapsed(ExportTest):
     def test_a_stack_is_named_from_thread_to_category(self):
         lines = self.export("collapsed", "--measure", "allocations").decode().splitlines()
         self.assertTrue(any(";main;" in each and f";grow;[transient] {9 * ROUNDS}" in each for each in lines), lines)
-        self.assertTrue(all(each.startswith("thread ") for each in lines))
+        self.assertTrue(all(re.match(r"[\w ]+ \(?\d+\)?;", each) for each in lines), lines)
+
+    def test_threads_have_the_names_that_they_ended_with(self):
+        self.run_in(PATHS.tarn, "record", "--heap", "-o", "named", "--", PATHS.threads, "2", "1000", "end", code=7)
+        names = {each.partition(";")[0] for each in self.export("collapsed", recording="named").decode().splitlines()}
+        self.assertEqual(len([each for each in names if re.fullmatch(r'w " \[2J \(\d+\)', each)]), 2, names)
 
     def test_inferno_draws_it(self):
         drawing = self.run_in(reader("inferno-flamegraph", "cargo/bin"), input=self.export("collapsed")).stdout
@@ -199,7 +204,7 @@ class Command(ExportTest):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    for name in ("tarn", "sites", "locks"):
+    for name in ("tarn", "sites", "locks", "threads"):
         parser.add_argument(f"--{name}", required=True)
     PATHS, rest = parser.parse_known_args()
     unittest.main(argv=[sys.argv[0], *rest])

@@ -135,7 +135,8 @@ std::string frame_name(const analyse::place& of) {
 
 std::string thread_name(const format::recording& in, std::uint32_t thread) {
   const format::thread_facts& facts = in.threads[thread];
-  std::string words = fmt::format("thread {}", facts.id);
+  std::string words =
+      facts.name.empty() ? fmt::format("thread {}", facts.id) : fmt::format("{} ({})", facts.name, facts.id);
   if (in.images > 1) words += fmt::format(", image {}", facts.image + 1);
   return words;
 }

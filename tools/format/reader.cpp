@@ -63,7 +63,15 @@ void read_threads(decoder& from, recording& to) {
     each.frees = from.number();
     each.bytes = from.number();
     if (number == to.threads.size()) to.threads.emplace_back();
-    to.threads[number] = each;
+    each.name = std::move(to.threads[number].name);
+    to.threads[number] = std::move(each);
+  }
+}
+
+void read_names(decoder& from, recording& to) {
+  while (!from.at_end()) {
+    const std::uint32_t number = place(from, to.threads.size());
+    to.threads[number].name = from.text();
   }
 }
 
@@ -163,6 +171,7 @@ void read_block(block_kind kind, std::string_view content, recording& to) {
     case block_kind::lockings: return read_cells(from, to, to.lockings);
     case block_kind::waits: return read_cells(from, to, to.waits);
     case block_kind::clock: return read_clock(from, to);
+    case block_kind::names: return read_names(from, to);
   }
   throw unreadable("a block of an unknown kind");
 }

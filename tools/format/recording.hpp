@@ -18,7 +18,7 @@ constexpr std::uint32_t block_mark = 0x6b6c6254;    // "Tblk"
 constexpr std::uint32_t largest_block = 64U << 20;  // bytes of a block, unpacked
 
 // clang-format off
-enum class block_kind : std::uint32_t { program = 1, modules, threads, sites, cells, end, calls, locks, lockings, waits, clock };
+enum class block_kind : std::uint32_t { program = 1, modules, threads, sites, cells, end, calls, locks, lockings, waits, clock, names };
 // clang-format on
 
 // Both lie in the file as they are, little-endian.
@@ -59,6 +59,7 @@ struct thread_facts {
   std::uint64_t forgotten = 0;  // events for which there was no room
   // Exact, sampled or not; bytes only where it was sampled.
   std::uint64_t allocations = 0, frees = 0, bytes = 0;
+  std::string name;  // the last one that was seen; any bytes, empty where none was
   auto operator<=>(const thread_facts&) const = default;
 };
 struct site_facts {

@@ -20,7 +20,7 @@ namespace tarn::format {
 constexpr const char* region_variable = "_TARN_RECORD_REGION";
 constexpr const char* process_variable = "_TARN_RECORD_PROCESS";
 
-constexpr std::uint32_t region_version = 1;
+constexpr std::uint32_t region_version = 2;
 constexpr std::uint64_t region_mark = 0x6e6f69676572;           // "region"
 constexpr std::uint64_t region_bytes = std::uint64_t{8} << 30;  // of addresses: pages are used as they are touched
 
@@ -81,6 +81,8 @@ struct thread_record {
   std::atomic<std::int64_t> until, drawn;
   std::atomic<std::uint64_t> unknown;    // frees of blocks that were not recorded
   std::atomic<std::uint64_t> forgotten;  // events for which the region had no room
+  // As the kernel had it when the thread ended, with a 0 at its end; until then 0. The second half is stored first.
+  std::atomic<std::uint64_t> name[2];
 };
 
 // A region for a child, which is there before the child is: `process` is 0 until one takes it.

@@ -127,6 +127,19 @@ void writer::threads(const recording& now) {
   written_.threads = now.threads;
 }
 
+void writer::names(const recording& now) {
+  names_.resize(now.threads.size());
+  encoder to;
+  for (std::size_t number = 0; number < now.threads.size(); ++number) {
+    const std::string& name = now.threads[number].name;
+    if (names_[number] == name) continue;
+    to.number(number);
+    to.text(name);
+    names_[number] = name;
+  }
+  if (!to.bytes().empty()) put(block_kind::names, to.bytes());
+}
+
 void writer::sites(const recording& now) {
   std::size_t number = written_.sites.size();
   while (number < now.sites.size()) {
@@ -199,6 +212,7 @@ void writer::cells(block_kind kind, const std::map<Key, Counts>& now, std::map<K
 void writer::changes(const recording& now) {
   modules(now);
   threads(now);
+  names(now);
   sites(now);
   locks(now);
   // Last: they refer to the others.

@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "format/recording.hpp"
 
@@ -30,6 +31,7 @@ class writer {
   void write(const void* bytes, std::size_t size);
   void modules(const recording& now);
   void threads(const recording& now);
+  void names(const recording& now);
   void sites(const recording& now);
   void locks(const recording& now);
   void clock(const recording& now);
@@ -39,6 +41,7 @@ class writer {
   int file_;
   std::uint64_t bytes_ = 0;
   recording written_;
+  std::vector<std::string> names_;  // of threads, as they were written
 };
 
 }  // namespace tarn::format

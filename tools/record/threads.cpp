@@ -1,6 +1,7 @@
 #include "record/threads.hpp"
 
 #include <pthread.h>
+#include <sys/prctl.h>
 
 #include <array>
 #include <atomic>
@@ -44,6 +45,12 @@ constinit thread_local bool calls_for_itself = false;
 // Its counts stay, and what it still does is counted.
 void thread::end() noexcept {
   running.fetch_sub(1, std::memory_order_relaxed);
+  if (this != shared) {
+    std::array<std::uint64_t, 2> name = {};
+    raw_call(SYS_prctl, PR_GET_NAME, name.data());
+    record_->name[1].store(name[1], std::memory_order_relaxed);
+    record_->name[0].store(name[0], std::memory_order_release);  // or a reader would find a name without its end
+  }
   unmap(std::exchange(stacks_, nullptr), sizeof(known_stacks));
 }
 

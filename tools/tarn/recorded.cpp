@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <system_error>
 
+#include "tarn/thread_names.hpp"
+
 namespace tarn::command {
 
 template <class Step>
@@ -27,6 +29,7 @@ void recorded::begin(const std::string& path, const format::program_facts& facts
 
 void recorded::write_changes() {
   region_.read(now_);
+  name_threads(now_);
   write([&](format::writer& on) { on.changes(now_); });
 }
 

@@ -4,8 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "format/build_id.hpp"
 #include "format/clock.hpp"
@@ -126,6 +129,15 @@ void region_file::read_locks(recording& to) const {
   }
 }
 
+// What the thread had for a name when it ended.
+std::string name_in(const thread_record& from) {
+  const std::array<std::uint64_t, 2> words = {from.name[0].load(std::memory_order_acquire),
+                                              from.name[1].load(std::memory_order_relaxed)};
+  std::array<char, sizeof words> text;
+  std::memcpy(text.data(), words.data(), sizeof words);
+  return {text.begin(), std::find(text.begin(), text.end(), '\0')};
+}
+
 void region_file::read_threads(recording& to) const {
   for (std::uint32_t number = 0; number <= most_threads; ++number) {
     const offset place = header_->thread_at[number].load(std::memory_order_acquire);
@@ -137,13 +149,16 @@ void region_file::read_threads(recording& to) const {
     const auto& from = *at<thread_record>(place);
     if (number >= to.threads.size()) to.threads.resize(number + 1);
     thread_facts& facts = to.threads[number];
+    std::string name = name_in(from);
+    if (name.empty()) name = std::move(facts.name);  // from elsewhere
     facts = {from.image,
              from.id,
              from.unknown.load(std::memory_order_relaxed),
              from.forgotten.load(std::memory_order_relaxed),
              from.allocations.load(std::memory_order_relaxed),
              from.frees.load(std::memory_order_relaxed),
-             0};
+             0,
+             std::move(name)};
     if (header_->interval != 0) {  // what the way that was gone is made of
       const std::int64_t way = from.drawn.load(std::memory_order_relaxed) - from.until.load(std::memory_order_relaxed);
       facts.bytes = static_cast<std::uint64_t>(way) - static_cast<std::uint64_t>(cost_of_a_block) * facts.allocations;

@@ -88,7 +88,9 @@ void print_json(analyse::analysis& of, const analyse::costs& prices, const repor
   const analyse::heap_findings& heap = of.heap();
   const analyse::program_costs& whole = of.whole();
   json threads = json::array(), sites = json::array();
-  for (const format::thread_facts& each : in.threads) threads.push_back({{"image", each.image}, {"id", each.id}});
+  for (const format::thread_facts& each : in.threads) {
+    threads.push_back({{"image", each.image}, {"id", each.id}, {"name", each.name}});
+  }
   for (const analyse::site& each : heap.sites) {
     if (sites.size() == request.top) break;
     if (request.wants(each)) sites.push_back(json_of(of, of.view(each)));
