@@ -40,7 +40,7 @@ class Record(unittest.TestCase):
         return self.run_tarn("record", "--heap", "--full", "-o", "rec", "--", *words, **more)
 
     def report(self):
-        return json.loads(self.run_tarn("report", "--json", "--top", "100000", "rec").stdout)
+        return json.loads(self.run_tarn("report", "--json", "--stacks", "--top", "100000", "rec").stdout)
 
     def site(self, report, function):
         """Sums over the sites in a function of the program, as sites.cpp names it."""
@@ -56,7 +56,7 @@ class Record(unittest.TestCase):
         self.assertEqual((temporaries["freed_by_same_thread"], temporaries["freed_by_other_thread"]), (ROUNDS, 0))
         self.assertEqual((temporaries["short_lived"], temporaries["lifetimes"][0]), (ROUNDS, ROUNDS))
         self.assertEqual([index for index, count in enumerate(temporaries["sizes"]) if count], [3])
-        self.assertIn("recycle", temporaries["remedy"])
+        self.assertIn("use it again", temporaries["remedy"])
         names = [each["name"] for each in temporaries["predicted"]["remedies"]]
         self.assertEqual(names[:2], ["hoist", "recycle"])
         at = temporaries["stack"][0]
@@ -143,7 +143,7 @@ class Record(unittest.TestCase):
         self.assertRegex(said, r"(?m)^tarn: and 3 processes that it started, each in its file, such as rec\.\d+$")
         children = {}
         for path in self.folder.glob("rec.*"):
-            report = json.loads(self.run_tarn("report", "--json", "--top", "100000", path.name).stdout)
+            report = json.loads(self.run_tarn("report", "--json", "--stacks", "--top", "100000", path.name).stdout)
             self.assertEqual(f"rec.{report['program']['process']}", path.name)
             self.assertNotEqual(report["program"]["parent"], 0)
             self.assertIsNone(report["end"])  # a child of its parent, not of tarn

@@ -100,6 +100,18 @@ class Report(ReportTest):
         report = self.json("--cpu", "0.25")
         self.assertEqual(report["recorder"]["overhead"]["program_cpu_ns"], [0.25e9, 0.25e9])
 
+    def test_stacks_of_one_function_are_one_site(self):
+        def leaves(report):
+            return [each for each in report["sites"] if "::leaf(" in f"::{each['stack'][each['place']]['function']}("]
+
+        apart = leaves(self.json("--stacks"))
+        self.assertEqual([each["callers"] for each in apart], [[], []])
+        (one,) = leaves(self.json())
+        self.assertEqual((one["stacks"], one["allocations"]), (2, sum(each["allocations"] for each in apart)))
+        self.assertEqual([(each["function"].split("(")[0].split("::")[-1], each["allocations"]) for each in one["callers"]],
+                         [("right", 1333), ("left", 667)])
+        self.assertIn("67 % by", self.report())
+
     def test_one_category(self):
         self.assertEqual({each["category"] for each in self.json("--category", "shared")["sites"]}, {"shared"})
         self.report("--category", "nonsense", code=2)

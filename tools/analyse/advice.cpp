@@ -8,6 +8,8 @@
 #include <fstream>
 
 #include "analyse/names.hpp"
+#include "analyse/stacks.hpp"
+#include "analyse/wrappers.hpp"
 
 namespace tarn::analyse {
 namespace {
@@ -44,25 +46,6 @@ constexpr std::array nodes = {
 };
 constexpr std::array growing = {"_M_realloc_insert", "_M_realloc_append", "_M_default_append", "_M_range_insert",
                                 "_M_fill_insert",    "_M_mutate",         "_M_reallocate_map"};
-
-// Of the standard library, or below it.
-bool is_library(std::string_view name) {
-  return name.starts_with("std::") || name.starts_with("__gnu_cxx::") || name.starts_with("operator new");
-}
-
-// strdup, getline, std::function's inside: it is the program that calls them.
-bool is_of_the_language(std::string_view module) {
-  return module.ends_with("/libc.so.6") || module.find("/libstdc++.so") != std::string_view::npos;
-}
-
-// xmalloc, g_strdup, zrealloc …: C functions that allocate for who calls them.
-bool allocates_for_others(const place& at) {
-  const std::string_view name = at.function;
-  if (name.find('(') != std::string_view::npos) return false;
-  constexpr std::array words = {"alloc", "strdup", "strndup"};
-  return std::any_of(words.begin(), words.end(),
-                     [&](const char* word) { return name.find(word) != std::string_view::npos; });
-}
 
 std::string shortened_type(std::string_view type) {
   std::string made(type);
@@ -204,14 +187,26 @@ advice advise_pooled(const made_here& made, bool shared) {
       return {"make it on the thread's own heap",
               "std::allocate_shared<" + or_T(made.type) + ">(tarn::allocator<" + or_T(made.type) + ">(), ...)", risk};
     case thing::c_block: return {"take it from the thread's own heap", "tarn_malloc, tarn_free", risk};
+    case thing::unknown:
+      if (made.type.empty())
+        return {"take it from the thread's own heap", "tarn_malloc, tarn_free; a type of C++: tarn::pooled<T>", risk};
+      [[fallthrough]];
     default:
       return {"give the type the thread's own heap",
               "struct " + or_T(made.type) + " : tarn::pooled<" + or_T(made.type) + "> { ... };", risk};
   }
 }
 
+// Of a function that may be C, or of a type that is not known: there is no T to write.
+bool is_a_block(const made_here& made) {
+  return made.what == thing::c_block || (made.what == thing::unknown && made.type.empty());
+}
+
 advice advise_recycle(const made_here& made) {
-  if (is_container(made.what) || made.what == thing::unknown) {
+  if (is_a_block(made)) {
+    return {"keep the block of the last time, one for each thread, and use it again", "", "it holds what it held"};
+  }
+  if (is_container(made.what)) {
     return {"use a warm one again, its memory kept", "auto kept = tarn::recycle<" + or_T(made.type) + ">();",
             "it comes back empty, and to the thread that ends it"};
   }
@@ -221,16 +216,14 @@ advice advise_recycle(const made_here& made) {
 
 }  // namespace
 
-made_here made_at(const std::vector<place>& frames) {
+made_here made_at(const std::vector<place>& frames, std::size_t passed) {
   made_here made;
   bool told = false;
   std::size_t own = 0;
   for (; own < frames.size(); ++own) {
     const place& at = frames[own];
     const std::string_view name = qualified(at.function);
-    if (!is_library(name) && !is_of_the_language(at.module) && !at.file.starts_with("/usr/include/") &&
-        !at.module.ends_with("/libtarn-record.so") && !allocates_for_others(at))
-      break;
+    if (own >= passed && !passes_on(at)) break;
     told = told || read_name(made, at.function);
     for (const char* const each : growing) made.grows = made.grows || name.find(each) != std::string_view::npos;
   }
@@ -238,8 +231,7 @@ made_here made_at(const std::vector<place>& frames) {
   made.place = own < frames.size() ? own : 0;
   if (!frames.empty()) {
     const place& at = frames[made.place];
-    made.is_foreign = (at.module.starts_with("/lib/") || at.module.starts_with("/usr/lib")) &&
-                      at.module.find(".so") != std::string::npos;
+    made.is_foreign = is_installed_library(at.module);
   }
   if (!told && own < frames.size() && !frames[own].function.empty() &&
       frames[own].function.find('(') == std::string::npos) {

@@ -23,8 +23,9 @@ struct made_here {
   std::string source;       // the line there, where the file can be read and is older than the recording
 };
 
-// `frames`: of the whole stack, the allocator's own with it, innermost first.
-made_here made_at(const std::vector<place>& frames);
+// `frames`: of the whole stack, the allocator's own with it, innermost first. The first `passed` of them do not decide,
+// whatever their names.
+made_here made_at(const std::vector<place>& frames, std::size_t passed = 0);
 
 // `made.source`, from the file system; and from that what `new` or `make_unique` makes, if the names did not tell.
 void read_source(made_here& made, const std::vector<place>& frames, std::uint64_t recorded);

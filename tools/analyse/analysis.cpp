@@ -28,19 +28,61 @@ analysis::analysis(format::recording of, const costs& prices, double measured_cp
     : recording_(std::move(of)),
       heap_(find(recording_)),
       symbols_(recording_),
+      deciders_(recording_, heap_.sites, symbols_),
       predictor_(recording_, prices),
       whole_(predictor_.of(heap_, measured_cpu_ns)) {
+  sort_by_cost(heap_.sites);
+  places_ = grouped(recording_, heap_.sites, deciders_);
+  sort_by_cost(places_);
+  blocks_.resize(recording_.sites.size());
+  for (const site& each : heap_.sites) blocks_[each.number] = each.sums[format::blocks];
+}
+
+void analysis::sort_by_cost(std::vector<site>& sites) const {
   std::map<std::uint32_t, double> cost;  // ns now, by the site's number
-  for (const site& each : heap_.sites) cost[each.number] = predictor_.of(each).now_ns.middle();
-  std::stable_sort(heap_.sites.begin(), heap_.sites.end(),
+  for (const site& each : sites) cost[each.number] = predictor_.of(each).now_ns.middle();
+  std::stable_sort(sites.begin(), sites.end(),
                    [&](const site& a, const site& b) { return cost[a.number] > cost[b.number]; });
+}
+
+std::vector<caller> analysis::callers_of(const site& of) {
+  std::vector<caller> found;
+  if (of.others.empty()) return found;
+  const auto add = [&](std::uint32_t number) {
+    const format::site_facts& facts = recording_.sites[number];
+    // The next one with a name, where there is one.
+    const place* next = nullptr;
+    for (std::size_t at = deciders_.frame_of(number) + 1; at < facts.frames.size(); ++at) {
+      const place& each = symbols_.of(facts.image, facts.frames[at]).front();
+      if (next == nullptr || !each.function.empty()) next = &each;
+      if (!each.function.empty()) break;
+    }
+    if (next == nullptr) return;
+    const auto same = std::find_if(found.begin(), found.end(), [&](const caller& other) {
+      return other.at.function == next->function && other.at.module == next->module && other.at.line == next->line &&
+             (!next->function.empty() || other.at.offset == next->offset);
+    });
+    if (same == found.end()) {
+      found.push_back({*next, blocks_[number]});
+    } else {
+      same->blocks += blocks_[number];
+    }
+  };
+  add(of.number);
+  for (const std::uint32_t number : of.others) add(number);
+  std::stable_sort(found.begin(), found.end(), [](const caller& a, const caller& b) { return a.blocks > b.blocks; });
+  return found;
 }
 
 site_view analysis::view(const site& of) {
   site_view made;
   made.facts = of;
   std::vector<place> frames = frames_of(recording_, of, symbols_);
-  made.made = made_at(frames);
+  const format::site_facts& stack = recording_.sites[of.number];
+  std::size_t passed = 0;
+  for (std::size_t at = 0; at < deciders_.frame_of(of.number); ++at)
+    passed += symbols_.of(stack.image, stack.frames[at]).size();
+  made.made = made_at(frames, passed);
   read_source(made.made, frames, recording_.program.started);
   made.facts.grows = made.made.grows;
   made.predicted = predictor_.of(made.facts);
@@ -49,6 +91,7 @@ site_view analysis::view(const site& of) {
   // The same place in what stack_of left of it; the first where that took more.
   const std::size_t taken = all - made.stack.size();
   made.place_at = own >= taken ? own - taken : 0;
+  made.callers = callers_of(of);
   if (of.sums[format::blocks] >= least_allocations && of.is != category::kept) {
     for (const prediction& each : made.predicted.remedies) {
       if (each.saved_ns.middle() < 0) continue;  // 0 where there are no prices

@@ -11,6 +11,7 @@
 #include "analyse/findings.hpp"
 #include "analyse/predict.hpp"
 #include "analyse/symbols.hpp"
+#include "analyse/wrappers.hpp"
 #include "format/recording.hpp"
 
 namespace tarn::analyse {
@@ -21,10 +22,17 @@ struct offer {
   advice how;
 };
 
+// Who calls the function that decides, and how many of the site's allocations that is.
+struct caller {
+  place at;
+  std::uint64_t blocks = 0;
+};
+
 struct site_view {
   site facts;
-  std::vector<place> stack;  // stack_of
-  std::size_t place_at = 0;  // in it: the function to change
+  std::vector<place> stack;     // stack_of
+  std::size_t place_at = 0;     // in it: the function to change
+  std::vector<caller> callers;  // of a site that is several stacks: the most allocations first; else empty
   made_here made;
   site_prediction predicted;
   std::vector<offer> offers;  // the one to take first in front; empty where there is nothing to gain
@@ -42,7 +50,9 @@ class analysis {
   analysis& operator=(const analysis&) = delete;
 
   const format::recording& recorded() const { return recording_; }
-  const heap_findings& heap() const { return heap_; }  // the dearest site first
+  const heap_findings& heap() const { return heap_; }  // the dearest site first; each a call stack of its own
+  // The sites of heap(), those of one deciding function and category as one (`grouped`), the dearest first.
+  const std::vector<site>& places() const { return places_; }
   const program_costs& whole() const { return whole_; }
 
   // Resolves the site's names: some milliseconds where there is debug information.
@@ -54,9 +64,15 @@ class analysis {
   bool knows_processor_time() const { return whole_.cpu_ns.high > 0; }
 
  private:
+  void sort_by_cost(std::vector<site>& sites) const;
+  std::vector<caller> callers_of(const site& of);
+
   format::recording recording_;
   heap_findings heap_;
   symbols symbols_;
+  std::vector<std::uint64_t> blocks_;  // of each site of the recording
+  deciders deciders_;
+  std::vector<site> places_;
   predictor predictor_;
   program_costs whole_;
 };

@@ -4,8 +4,10 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <string_view>
+#include <utility>
 
 #include "analyse/names.hpp"
 
@@ -33,7 +35,8 @@ category categorise(const site& of, bool threaded) {
 
 void add_cell(site& to, const format::cell_key_facts& key, const format::counts& value) {
   for (std::size_t at = 0; at < format::counter_count; ++at) to.sums[at] += value[at];
-  if (value[counter::blocks] != 0) ++to.threads;
+  // Cells come by site, and then by owner; one that allocates is its own owner.
+  if (value[counter::blocks] != 0) to.allocating.push_back(key.owner);
   if (key.owner == key.actor) {
     to.freed_by_same_thread += value[counter::frees];
     for (std::size_t at = 0; at < format::short_lived_buckets; ++at)
@@ -43,6 +46,14 @@ void add_cell(site& to, const format::cell_key_facts& key, const format::counts&
     if (value[counter::frees] != 0) to.pairs.push_back({key.owner, key.actor, value[counter::frees]});
   }
 }
+
+double error_of(const site& of) {
+  const std::uint64_t blocks = of.sums[counter::blocks];
+  if (blocks == 0) return 0;
+  return 1.96 * std::sqrt(static_cast<double>(of.sums[counter::spread])) / static_cast<double>(blocks);
+}
+
+bool more_blocks(const pair& a, const pair& b) { return a.blocks > b.blocks; }
 
 // Whether a function is part of how memory is allocated, not of why.
 bool allocates(const place& at) {
@@ -71,6 +82,34 @@ const char* name(category of) {
   return "";
 }
 
+bool is_short_lived(const site& of) { return is_share(of.short_lived, of.freed_by_same_thread, 0.9); }
+
+void add_site(site& to, const site& more) {
+  for (std::size_t at = 0; at < format::counter_count; ++at) to.sums[at] += more.sums[at];
+  to.freed_by_same_thread += more.freed_by_same_thread;
+  to.freed_by_other_thread += more.freed_by_other_thread;
+  to.live += more.live;
+  to.short_lived += more.short_lived;
+  to.error = error_of(to);
+  std::vector<std::uint32_t> threads;
+  std::set_union(to.allocating.begin(), to.allocating.end(), more.allocating.begin(), more.allocating.end(),
+                 std::back_inserter(threads));
+  to.allocating = std::move(threads);
+  to.threads = static_cast<std::uint32_t>(to.allocating.size());
+  for (const pair& each : more.pairs) {
+    const auto same = std::find_if(to.pairs.begin(), to.pairs.end(), [&](const pair& other) {
+      return other.allocates == each.allocates && other.frees == each.frees;
+    });
+    if (same == to.pairs.end()) {
+      to.pairs.push_back(each);
+    } else {
+      same->blocks += each.blocks;
+    }
+  }
+  std::sort(to.pairs.begin(), to.pairs.end(), more_blocks);
+  to.others.push_back(more.number);
+}
+
 heap_findings find(const format::recording& in) {
   heap_findings all;
   std::map<std::uint32_t, site> sites;
@@ -82,10 +121,9 @@ heap_findings find(const format::recording& in) {
     const std::uint64_t blocks = each.sums[counter::blocks], frees = each.sums[counter::frees];
     each.live = blocks > frees ? blocks - frees : 0;  // a snapshot of a running program may have the free already
     each.is = categorise(each, threads[in.sites[number].image] > 1);
-    if (blocks != 0) {
-      each.error = 1.96 * std::sqrt(static_cast<double>(each.sums[counter::spread])) / static_cast<double>(blocks);
-    }
-    std::sort(each.pairs.begin(), each.pairs.end(), [](const pair& a, const pair& b) { return a.blocks > b.blocks; });
+    each.threads = static_cast<std::uint32_t>(each.allocating.size());
+    each.error = error_of(each);
+    std::sort(each.pairs.begin(), each.pairs.end(), more_blocks);
     all.allocations += blocks;
     all.frees += frees;
     all.bytes += each.sums[counter::bytes];

@@ -28,13 +28,20 @@ struct site {
   category is = category::kept;
   format::counts sums{};  // over all threads
   std::uint64_t freed_by_same_thread = 0, freed_by_other_thread = 0;
-  double error = 0;               // of its number of blocks, in 95 of 100 recordings at most this share of it
-  std::uint64_t live = 0;         // blocks in use at the end
-  std::uint64_t short_lived = 0;  // freed by the owner before it allocated 64 more
-  std::uint32_t threads = 0;      // that allocate here
-  std::vector<pair> pairs;        // of different threads, the most frequent first
-  bool grows = false;             // by its names: a container that outgrows its buffer (made_at)
+  double error = 0;                       // of its number of blocks, in 95 of 100 recordings at most this share of it
+  std::uint64_t live = 0;                 // blocks in use at the end
+  std::uint64_t short_lived = 0;          // freed by the owner before it allocated 64 more
+  std::uint32_t threads = 0;              // that allocate here
+  std::vector<pair> pairs;                // of different threads, the most frequent first
+  bool grows = false;                     // by its names: a container that outgrows its buffer (made_at)
+  std::vector<std::uint32_t> allocating;  // which threads, in order
+  std::vector<std::uint32_t> others;      // further sites of the recording whose sums these are, too
 };
+
+// Whether 90 % of what the owners freed was short-lived.
+bool is_short_lived(const site& of);
+// As if the blocks of both had come from one stack. Keeps the category of `to`.
+void add_site(site& to, const site& more);
 
 struct heap_findings {
   std::uint64_t allocations = 0, frees = 0, bytes = 0, live = 0;

@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "analyse/stacks.hpp"
+
 namespace tarn::analyse {
 namespace {
 
@@ -70,8 +72,18 @@ std::string contended_remedy(const lock_group& of) {
          "objects that are handed on, or one acquisition for several pieces of work";
 }
 
+std::string foreign_remedy(const lock_group& of) {
+  const std::string inside = "inside " + of.library + ", ";
+  if (of.is == lock_category::contended)
+    return inside + "which threads call at once: an instance for each thread, or fewer calls";
+  if (of.is == lock_category::one_thread)
+    return inside + "called by one thread alone: its mode without locks, if it has one";
+  return {};
+}
+
 std::string remedy_for(const lock_group& of) {
   if (of.sums[format::acquisitions] < worth_it && of.is != lock_category::contended) return {};
+  if (!of.library.empty()) return foreign_remedy(of);
   switch (of.is) {
     case lock_category::contended: return contended_remedy(of);
     case lock_category::one_thread:
@@ -111,7 +123,8 @@ const char* name(lock_type of) {
 lock_findings find_locks(const format::recording& in) {
   struct collected {
     lock_group group;
-    std::map<std::uint32_t, lock_site> sites;
+    std::map<std::vector<std::uint64_t>, lock_site> sites;        // by their inner frames
+    std::map<std::uint32_t, std::uint64_t> taken;                 // by site
     std::map<std::uint32_t, std::set<std::uint32_t>> threads_of;  // each lock
     std::set<std::uint32_t> threads;
   };
@@ -124,19 +137,24 @@ lock_findings find_locks(const format::recording& in) {
     if (found.group.address == 0) found.group.address = facts.address;
     return found;
   };
+  own_code own(in);
+  const auto site_of = [&](collected& in_group, std::uint32_t site) -> lock_site& {
+    lock_site& found = in_group.sites[own.inner_frames(site)];
+    if (found.site == 0 || in_group.taken[site] > in_group.taken[found.site]) found.site = site;
+    return found;
+  };
   for (const auto& [key, value] : in.lockings) {
     collected& to = group_of(key.lock);
     const format::lock_counts counts = in_nanoseconds(in, value);
     add(to.group.sums, counts);
-    lock_site& at = to.sites[key.site];
-    at.site = key.site;
+    to.taken[key.site] += counts[format::acquisitions];
+    lock_site& at = site_of(to, key.site);
     add(at.sums, counts);
     to.threads_of[key.lock].insert(key.thread);
     to.threads.insert(key.thread);
   }
   for (const auto& [key, value] : in.waits) {
-    lock_site& at = group_of(key.lock).sites[key.site];
-    at.site = key.site;
+    lock_site& at = site_of(group_of(key.lock), key.site);
     const std::uint64_t waited = format::nanoseconds(in.clock, value[format::waited_ticks]);
     const auto same = std::find_if(at.waits.begin(), at.waits.end(), [&key = key](const lock_wait& each) {
       return each.holder_site == key.holder_site && each.holder == key.holder;
@@ -157,8 +175,9 @@ lock_findings find_locks(const format::recording& in) {
     const bool each_of_one = std::all_of(each.threads_of.begin(), each.threads_of.end(),
                                          [](const auto& of) { return of.second.size() < 2; });
     group.is = categorise(group, each_of_one, wall_ns);
+    group.library = own.installed_library(group.first_site);
     group.remedy = remedy_for(group);
-    for (auto& [site, facts] : each.sites) {
+    for (auto& [frames, facts] : each.sites) {
       std::sort(facts.waits.begin(), facts.waits.end(),
                 [](const lock_wait& a, const lock_wait& b) { return a.nanoseconds > b.nanoseconds; });
       group.sites.push_back(std::move(facts));

@@ -25,8 +25,9 @@ struct lock_wait {
   std::uint64_t waits = 0, nanoseconds = 0;
 };
 
+// What one function of the program, or of a library that is not the C library, does with a lock.
 struct lock_site {
-  std::uint32_t site = 0;
+  std::uint32_t site = 0;        // the stack that takes it most often
   format::lock_counts sums{};    // over all threads; times in nanoseconds
   std::vector<lock_wait> waits;  // the longest first
 };
@@ -40,6 +41,7 @@ struct lock_group {
   format::lock_counts sums{};  // over all sites; times in nanoseconds
   lock_category is = lock_category::uncontended;
   std::vector<lock_site> sites;  // the longest waits first, then the most acquisitions
+  std::string library;           // an installed one that takes it; empty where it is the program itself
   std::string remedy;            // one line; empty where there is nothing to gain
 };
 

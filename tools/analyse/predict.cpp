@@ -228,7 +228,7 @@ site_prediction predictor::counted(const site& one) const {
     made.remedies.push_back(reserve);
   }
   if (one.is == category::transient) {
-    const bool soon = is_most(one.short_lived, one.freed_by_same_thread);
+    const bool soon = is_short_lived(one);
     if (soon) {
       made.remedies.push_back({remedy::hoist, {}, made.now_ns, blocks});
       prediction recycled = served(remedy::recycle, server::recycled);

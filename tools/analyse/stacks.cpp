@@ -2,7 +2,47 @@
 
 #include <algorithm>
 
+#include "analyse/wrappers.hpp"
+
 namespace tarn::analyse {
+
+bool is_installed_library(const std::string& module) {
+  return (module.starts_with("/lib/") || module.starts_with("/usr/lib")) && module.find(".so") != std::string::npos;
+}
+
+const format::module_facts* own_code::module_at(std::uint32_t image, std::uint64_t frame) {
+  const auto [found, is_new] = known_.try_emplace({image, frame}, nullptr);
+  if (!is_new) return found->second;
+  const auto module = std::find_if(recording_.modules.begin(), recording_.modules.end(), [&](const auto& each) {
+    return each.image == image && frame - 1 >= each.start && frame - 1 < each.end;
+  });
+  if (module != recording_.modules.end()) found->second = &*module;
+  return found->second;
+}
+
+std::vector<std::uint64_t> own_code::inner_frames(std::uint32_t site) {
+  const format::site_facts& facts = recording_.sites[site];
+  const auto own = std::find_if_not(facts.frames.begin(), facts.frames.end(), [&](std::uint64_t frame) {
+    const format::module_facts* const module = module_at(facts.image, frame);
+    return module != nullptr && is_of_the_language(module->path);
+  });
+  return {facts.frames.begin(), own == facts.frames.end() ? own : own + 1};
+}
+
+std::string own_code::installed_library(std::uint32_t site) {
+  const std::vector<std::uint64_t> inner = inner_frames(site);
+  if (inner.empty()) return {};
+  const format::module_facts* const module = module_at(recording_.sites[site].image, inner.back());
+  if (module == nullptr || is_of_the_language(module->path) || !is_installed_library(module->path)) return {};
+  return module->path.substr(module->path.find_last_of('/') + 1);
+}
+
+std::size_t own_place(const std::vector<place>& stack) {
+  const auto own = std::find_if_not(stack.begin(), stack.end(), [](const place& at) {
+    return is_of_the_language(at.module) || at.file.starts_with("/usr/include/");
+  });
+  return own == stack.end() ? 0 : static_cast<std::size_t>(own - stack.begin());
+}
 
 std::vector<place> stack_at(const format::recording& in, std::uint32_t site, symbols& by) {
   std::vector<place> stack;

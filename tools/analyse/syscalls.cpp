@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "analyse/call_names.hpp"
+#include "analyse/stacks.hpp"
 
 namespace tarn::analyse {
 namespace {
@@ -16,6 +19,8 @@ using format::call_counter;
 constexpr std::uint64_t worth_it = 1000;     // calls, below which no remedy pays for the work
 constexpr std::uint64_t few_bytes = 2048;    // below which the call costs more than to move them
 constexpr double mostly = 0.9, often = 0.5;  // shares of a site's calls
+constexpr double least_share = 0.002;        // of the program's time
+constexpr double way_ns = 100;               // into the kernel and back, which is not in a call's time
 
 template <std::size_t Count>
 bool is_one_of(std::string_view name, const std::array<std::string_view, Count>& names) {
@@ -62,11 +67,8 @@ std::string small_remedy(const call_site& of) {
   const std::uint64_t each = of.sums[call_counter::asked] / of.sums[call_counter::calls];
   const std::string bytes = std::to_string(each) + " bytes a call: ";
   if (takes(of.name)) return bytes + "tarn::io::reader, which reads 64 KiB at once and hands out views";
-  // Others come in between: each may be an answer that somebody waits for.
-  const bool in_between = !is_share(of.sums[call_counter::in_a_row], of.sums[call_counter::calls], often);
-  const std::string answers = in_between ? "; an answer that somebody waits for must go at once" : "";
-  if (sends(of.name)) return bytes + "gather what belongs together, and send it by one sendmsg" + answers;
-  return bytes + "tarn::io::writer, which writes when its buffer is full; for a log, tarn::io::journal" + answers;
+  if (sends(of.name)) return bytes + "gather what belongs together, and send it by one sendmsg";
+  return bytes + "tarn::io::writer, or tarn::io::journal for a log; of answers, those that are ready together";
 }
 
 std::string repeated_remedy(const call_site& of) {
@@ -83,8 +85,13 @@ std::string repeated_remedy(const call_site& of) {
   return "the answer is mostly the same: ask once and keep it";
 }
 
-std::string remedy_for(const call_site& of) {
+std::string remedy_for(const call_site& of, const std::string& library) {
   if (of.sums[call_counter::calls] < worth_it) return {};
+  const bool is_own =
+      of.is == call_category::small || of.is == call_category::repeated || of.is == call_category::batch;
+  if (is_own && !library.empty()) {
+    return "inside " + library + ": ask it for more at once, or for a larger buffer or cache, if it has such a setting";
+  }
   switch (of.is) {
     case call_category::small: return small_remedy(of);
     case call_category::repeated: return repeated_remedy(of);
@@ -94,6 +101,9 @@ std::string remedy_for(const call_site& of) {
       }
       if (takes(of.name) || puts(of.name)) {
         return "one after another: a larger buffer (tarn::io::reader, tarn::io::writer), or tarn::io::mapped_file";
+      }
+      if (is_one_of(of.name, std::to_array<std::string_view>({"readlink", "readlinkat"}))) {
+        return "realpath() of many files: that of their folder once, or tarn::io::memo";
       }
       if (is_one_of(of.name, of_files)) return "many files one after another: tarn::io::batch asks for all at once";
       return "one after another: make them together where there is a call for it";
@@ -122,20 +132,38 @@ const char* name(call_category of) {
 }
 
 call_findings find_calls(const format::recording& in) {
+  struct collected {
+    call_site sums;
+    std::set<std::uint32_t> threads;
+    std::map<std::uint32_t, std::uint64_t> calls;  // by site
+  };
   call_findings all;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, call_site> sites;
+  own_code own(in);
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::vector<std::uint64_t>>, collected> places;
   for (const auto& [key, value] : in.calls) {
-    call_site& to = sites[{key.site, key.number}];
-    to.site = key.site;
-    to.number = key.number;
-    ++to.threads;
-    for (std::size_t at = 0; at < value.size(); ++at) to.sums[at] += value[at];
+    std::vector<std::uint64_t> frames = own.inner_frames(key.site);
+    if (frames.empty()) frames.push_back(key.site);  // that of all beyond the recorder's limit
+    collected& to = places[{key.number, in.sites[key.site].image, std::move(frames)}];
+    to.sums.number = key.number;
+    to.threads.insert(key.thread);
+    to.calls[key.site] += value[call_counter::calls];
+    for (std::size_t at = 0; at < value.size(); ++at) to.sums.sums[at] += value[at];
   }
-  for (auto& [key, each] : sites) {
+  const std::uint64_t wall_ns = in.ended ? in.end.wall_us * 1000 : in.clock.nanoseconds;
+  for (auto& [key, of] : places) {
+    call_site& each = of.sums;
+    const auto most = std::max_element(of.calls.begin(), of.calls.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    each.site = most->first;
+    each.stacks = static_cast<std::uint32_t>(of.calls.size());
+    each.threads = static_cast<std::uint32_t>(of.threads.size());
     each.name = call_name(each.number);
     each.nanoseconds = format::nanoseconds(in.clock, each.sums[call_counter::call_ticks]);
     each.is = categorise(each);
-    each.remedy = remedy_for(each);
+    const double spent =
+        static_cast<double>(each.nanoseconds) + way_ns * static_cast<double>(each.sums[call_counter::calls]);
+    if (spent >= least_share * static_cast<double>(wall_ns))
+      each.remedy = remedy_for(each, own.installed_library(each.site));
     all.calls += each.sums[call_counter::calls];
     all.nanoseconds += each.nanoseconds;
     all.sites.push_back(std::move(each));

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gelf.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -37,6 +38,9 @@ std::string build_id_in(Elf* file) {
 }  // namespace
 
 std::string build_id_of(const std::string& path) {
+  // A recording may name anything: a pipe would be waited for.
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return {};
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return {};
   ::elf_version(EV_CURRENT);

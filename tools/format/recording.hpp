@@ -106,8 +106,9 @@ struct clock_facts {
   auto operator<=>(const clock_facts&) const = default;
 };
 inline std::uint64_t nanoseconds(const clock_facts& of, std::uint64_t ticks) {
-  return static_cast<std::uint64_t>(static_cast<double>(ticks) * static_cast<double>(of.nanoseconds) /
-                                    static_cast<double>(of.ticks));
+  const double made = static_cast<double>(ticks) * static_cast<double>(of.nanoseconds) / static_cast<double>(of.ticks);
+  constexpr double most = 1e18;  // thirty years: what is above is no time, but a broken file
+  return static_cast<std::uint64_t>(made < most ? made : most);
 }
 struct end_facts {
   bool by_signal = false;

@@ -49,6 +49,7 @@ void add_report(CLI::App& application) {
   command->add_option("--category", request->only, "only sites of this one: transient, shared, start-up or kept")
       ->type_name("NAME")
       ->transform(CLI::CheckedTransformer(categories));
+  command->add_flag("--stacks", request->by_stack, "each call stack by itself, instead of each function that decides");
   command
       ->add_option("--cpu", request->cpu_seconds,
                    "processor time of the program without a recorder, in seconds, if it was measured")

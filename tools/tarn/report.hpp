@@ -15,9 +15,13 @@ struct report_request {
   bool calibrate = false;
   std::size_t top = 10;
   std::optional<analyse::category> only;
+  bool by_stack = false;   // each call stack a site of its own
   double cpu_seconds = 0;  // of the program without a recorder; 0: not known
 
   bool wants(const analyse::site& of) const { return !only || of.is == *only; }
+  const std::vector<analyse::site>& sites(const analyse::analysis& of) const {
+    return by_stack ? of.heap().sites : of.places();
+  }
 };
 
 void print_text(analyse::analysis& of, const report_request& request);

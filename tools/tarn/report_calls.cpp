@@ -30,6 +30,7 @@ void print_site(const format::recording& in, const call_site& of, std::size_t ra
   if (of.sums[call_counter::same_arguments] != 0) {
     fmt::print("   {} with the arguments of the one before\n", of.sums[call_counter::same_arguments]);
   }
+  if (of.stacks > 1) fmt::print("   through {} call stacks, the most by\n", of.stacks);
   print_stack(analyse::stack_at(in, of.site, by));
   fmt::print("   → {}\n", of.remedy);
 }
@@ -42,7 +43,7 @@ void print_calls_summary(const format::recording& in) {
   fmt::print("{} system calls at {} sites, {:.3f} s in the kernel and waiting there\n", found.calls, found.sites.size(),
              static_cast<double>(found.nanoseconds) / 1e9);
   if (std::none_of(found.sites.begin(), found.sites.end(), [](const auto& each) { return !each.remedy.empty(); })) {
-    fmt::print("Nothing to gain from system calls: no site calls often enough.\n");
+    fmt::print("Nothing to gain from system calls: none is repeated often enough to matter.\n");
   }
 }
 
@@ -74,6 +75,7 @@ json json_of_calls(const format::recording& in, std::size_t top) {
                    {"in_a_row", of.sums[call_counter::in_a_row]},
                    {"nanoseconds", of.nanoseconds},
                    {"threads", of.threads},
+                   {"stacks", of.stacks},
                    {"stack", json_of_stack(analyse::stack_at(in, of.site, by))},
                    {"remedy", of.remedy}});
   }

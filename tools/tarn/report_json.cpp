@@ -53,6 +53,11 @@ json json_of(const analyse::analysis& all, const analyse::site_view& view) {
   };
   json stack = json::array(), pairs = json::array();
   for (const place& at : view.stack) stack.push_back(json_of(at));
+  json callers = json::array();
+  for (const analyse::caller& each : view.callers) {
+    callers.push_back(json_of(each.at));
+    callers.back()["allocations"] = each.blocks;
+  }
   for (const analyse::pair& each : of.pairs) {
     pairs.push_back({{"allocates", each.allocates}, {"frees", each.frees}, {"blocks", each.blocks}});
   }
@@ -75,6 +80,8 @@ json json_of(const analyse::analysis& all, const analyse::site_view& view) {
           {"pairs", pairs},
           {"stack", stack},
           {"place", view.place_at},
+          {"stacks", of.others.size() + 1},
+          {"callers", callers},
           {"type", view.made.type},
           {"source", view.made.source},
           {"remedy", view.remedy},
@@ -91,7 +98,7 @@ void print_json(analyse::analysis& of, const analyse::costs& prices, const repor
   for (const format::thread_facts& each : in.threads) {
     threads.push_back({{"image", each.image}, {"id", each.id}, {"name", each.name}});
   }
-  for (const analyse::site& each : heap.sites) {
+  for (const analyse::site& each : request.sites(of)) {
     if (sites.size() == request.top) break;
     if (request.wants(each)) sites.push_back(json_of(of, of.view(each)));
   }

@@ -73,11 +73,41 @@ std::string share_clause(const analyse::analysis& all, const range& ns, const ch
   return all.knows_processor_time() ? fmt::format(", {} of {}", share_words(all.share(ns)), of_what) : "";
 }
 
+// A function without a name by the next one that has one.
+std::string deciding_words(const analyse::site_view& view, const place& at) {
+  std::string words = place_words(at, 60);
+  if (!at.function.empty()) return words;
+  const auto named = std::find_if(view.stack.begin() + static_cast<std::ptrdiff_t>(view.place_at), view.stack.end(),
+                                  [](const place& each) { return !each.function.empty(); });
+  if (named == view.stack.end() || view.callers.size() > 1) return words;
+  return words.append(", for ").append(function_words(*named, 60));
+}
+
+// The next two functions up the stack; of several stacks, those that call most often.
+void print_callers(const analyse::site_view& view, const paint& with) {
+  if (view.callers.size() < 2) {
+    for (std::size_t up = view.place_at + 1; up <= view.place_at + shown_callers && up < view.stack.size(); ++up) {
+      fmt::print("   {}\n", with.faint("by " + place_words(view.stack[up], page_width - 6)));
+    }
+    return;
+  }
+  std::size_t shown = std::min(view.callers.size(), shown_callers + 1);
+  while (shown > 1 && view.callers[shown - 1].blocks * 100 < view.facts.sums[counter::blocks]) --shown;
+  for (std::size_t at = 0; at < shown; ++at) {
+    const analyse::caller& each = view.callers[at];
+    const std::string share = fmt::format("{:>3.0f} % by ", percent(each.blocks, view.facts.sums[counter::blocks]));
+    const std::string more =
+        at + 1 == shown && view.callers.size() > shown ? fmt::format(", and {} more", view.callers.size() - shown) : "";
+    fmt::print("   {}\n",
+               with.faint(fmt::format("{}{}{}", share, place_words(each.at, page_width - 14 - more.size()), more)));
+  }
+}
+
 void print_site(const analyse::analysis& all, const analyse::site_view& view, std::size_t rank, const paint& with) {
   const analyse::site& of = view.facts;
   const place* const at = view.where();
   fmt::print("\n{}. {}  {}{}\n", rank,
-             with.strong(at == nullptr ? "sites beyond the recorder's limit" : place_words(*at, 90)),
+             with.strong(at == nullptr ? "sites beyond the recorder's limit" : deciding_words(view, *at)),
              time_words(all, view.predicted.now_ns), share_clause(all, view.predicted.now_ns, "the processor's"));
   if (!view.made.source.empty()) fmt::print("   {}\n", with.faint(cut(view.made.source, page_width - 3)));
   fmt::print(
@@ -89,9 +119,7 @@ void print_site(const analyse::analysis& all, const analyse::site_view& view, st
                           : fmt::format("{:.0f} % short-lived", percent(of.short_lived, of.freed_by_same_thread))),
           page_width - 3));
   fmt::print("   {}\n", cut(thread_words(all.recorded(), of), page_width - 3));
-  for (std::size_t up = view.place_at + 1; up <= view.place_at + shown_callers && up < view.stack.size(); ++up) {
-    fmt::print("   {}\n", with.faint("by " + place_words(view.stack[up], page_width - 6)));
-  }
+  print_callers(view, with);
   for (std::size_t number = 0; number < std::min(shown_offers, view.offers.size()); ++number) {
     print_offer(all, view.offers[number], with);
   }
@@ -105,11 +133,12 @@ void print_categories(analyse::analysis& all) {
   for (const auto kind : {analyse::category::transient, analyse::category::shared, analyse::category::start_up,
                           analyse::category::kept}) {
     std::uint64_t sites = 0, blocks = 0;
-    for (const analyse::site& each : heap.sites) {
+    for (const analyse::site& each : all.places()) {
       if (each.is != kind) continue;
       ++sites;
       blocks += each.sums[counter::blocks];
     }
+    if (sites == 0) continue;
     fmt::print("{:>10} {:>16} allocations {:>5.1f} %, at {} sites\n", analyse::name(kind), grouped(blocks),
                percent(blocks, estimated), grouped(sites));
   }
@@ -125,7 +154,7 @@ void print_program(analyse::analysis& all, const paint& with) {
         fmt::format("; {:.2f} s, {:.2f} s of processor time, of which the recorder took {} s", seconds(in.end.wall_us),
                     seconds(in.end.user_us + in.end.system_us), range_words(whole.recorder_ns * 1e-9));
   }
-  fmt::print("{}{}; {} threads\n", end_words(in), times, in.threads.size());
+  fmt::print("{}{}; {} thread{}\n", end_words(in), times, in.threads.size(), in.threads.size() == 1 ? "" : "s");
 }
 
 bool records_heap(const format::recording& in) {
@@ -165,7 +194,7 @@ void print_heap_summary(analyse::analysis& all, const std::vector<analyse::site_
 void print_text(analyse::analysis& of, const report_request& request) {
   const paint with;
   std::vector<analyse::site_view> top;
-  for (const analyse::site& each : of.heap().sites) {
+  for (const analyse::site& each : request.sites(of)) {
     if (top.size() == request.top) break;
     if (request.wants(each)) top.push_back(of.view(each));
   }
@@ -183,7 +212,7 @@ void print_text(analyse::analysis& of, const report_request& request) {
     if (shown != 0 && each.facts.sums[counter::blocks] < analyse::least_allocations) break;
     print_site(of, each, ++shown, with);
   }
-  const std::size_t others = has_heap ? of.heap().sites.size() - shown : 0;
+  const std::size_t others = has_heap ? request.sites(of).size() - shown : 0;
   if (others != 0) fmt::print("\n{} more sites; --top N, --category NAME, --json\n", grouped(others));
   print_locks(of.recorded(), request.top);
   print_calls(of.recorded(), request.top);

@@ -6,21 +6,20 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "analyse/stacks.hpp"
+#include "tarn/words.hpp"
+
 namespace tarn::command {
 namespace {
 
-constexpr std::size_t shown_frames = 4;
-
-std::string short_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+constexpr std::size_t shown_frames = 4;  // from the first that is not the C library's
 
 }  // namespace
 
 void print_stack(const std::vector<analyse::place>& stack) {
-  for (std::size_t at = 0; at < std::min(shown_frames, stack.size()); ++at) {
-    const analyse::place& each = stack[at];
-    const std::string where = each.file.empty() ? fmt::format("{}+{:#x}", short_name(each.module), each.offset)
-                                                : fmt::format("{}:{}", short_name(each.file), each.line);
-    fmt::print("   {} {} {}\n", at == 0 ? "at" : "by", where, each.function);
+  const std::size_t own = analyse::own_place(stack);
+  for (std::size_t at = own; at < std::min(own + shown_frames, stack.size()); ++at) {
+    fmt::print("   {} {}\n", at == own ? "at" : "by", place_words(stack[at], page_width - 6));
   }
   if (stack.empty()) fmt::print("   at sites beyond the recorder's limit\n");
 }

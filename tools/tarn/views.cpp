@@ -15,9 +15,9 @@ std::vector<analyse::site_view> all_views(analyse::analysis& of) {
   auto next = clock::now() + patience;
   bool was_shown = false;
   std::vector<analyse::site_view> views;
-  const std::size_t all = of.heap().sites.size();
+  const std::size_t all = of.places().size();
   views.reserve(all);
-  for (const analyse::site& each : of.heap().sites) {
+  for (const analyse::site& each : of.places()) {
     views.push_back(of.view(each));
     if (!is_shown || clock::now() < next) continue;
     constexpr std::size_t width = 40;

@@ -82,6 +82,10 @@ std::string place_words(const analyse::place& at, std::size_t columns) {
   return cut(at.function.empty() ? where : where + ' ' + short_function(at.function), columns);
 }
 
+std::string function_words(const analyse::place& at, std::size_t columns) {
+  return cut(short_function(at.function), columns);
+}
+
 std::string program_words_of(const format::recording& in) {
   std::string words;
   for (const std::string& word : in.program.words) words += (words.empty() ? "" : " ") + word;

@@ -22,6 +22,8 @@ std::string time_words(const analyse::analysis& all, const analyse::range& ns);
 std::string share_words(const analyse::range& share);
 // "main.cpp:12 serve()", with what is known, in at most `columns`
 std::string place_words(const analyse::place& at, std::size_t columns);
+// Its function alone, without arguments
+std::string function_words(const analyse::place& at, std::size_t columns);
 std::string cut(std::string text, std::size_t columns);
 // The path of a program and its arguments, as they were given
 std::string program_words_of(const format::recording& in);

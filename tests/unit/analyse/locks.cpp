@@ -28,7 +28,7 @@ lock_counts counts_of(const facts& of) {
 format::recording with(lock_type type, const facts& first, const facts& second) {
   format::recording made;
   made.threads.resize(3);
-  made.sites.resize(4);
+  made.sites = {{}, {0, {0x1001, 0x2000}}, {0, {0x1002, 0x2000}}, {0, {0x1003, 0x2000}}};
   made.locks = {{}, {0, type, 1, 0x1000}};
   made.lockings[{1, 0, 1}] = counts_of(first);
   made.lockings[{2, 1, 1}] = counts_of(second);
@@ -53,6 +53,27 @@ TEST(locks, sums_are_over_sites_and_times_in_nanoseconds) {
   ASSERT_EQ(group.sites.size(), 2U);
   EXPECT_EQ(group.sites.front().site, 2U) << "the longest waits are first";
   EXPECT_EQ(group.address, 0x1000U);
+}
+
+TEST(locks, stacks_that_differ_behind_the_library_are_one_site) {
+  format::recording in = with(lock_type::mutex, {10, 1, 100, 300}, {20, 2, 700, 400});
+  in.modules = {{0, 0x1000, 0x1fff, 0, "/lib/libc.so.6", ""}, {0, 0x2000, 0x3000, 0, "/usr/lib/libold.so.1", ""}};
+  in.sites[1].frames = {0x1001, 0x2100, 0x2200};
+  in.sites[2].frames = {0x1001, 0x2100, 0x2300};
+  EXPECT_EQ(only(in).sites.size(), 1U);
+  EXPECT_EQ(only(in).sites.front().sums[format::acquisitions], 30U);
+  EXPECT_EQ(only(in).sites.front().site, 2U) << "the one with the most acquisitions stands for it";
+  EXPECT_EQ(only(in).library, "libold.so.1");
+  in.sites[2].frames = {0x1001, 0x2101, 0x2300};
+  EXPECT_EQ(only(in).sites.size(), 2U) << "another call of the program's";
+}
+
+TEST(locks, inside_of_an_installed_library_are_not_the_programs_to_change) {
+  format::recording in = with(lock_type::mutex, {200'000}, {});
+  in.lockings.erase({2, 1, 1});
+  EXPECT_THAT(only(in).remedy, HasSubstr("transient"));
+  in.modules = {{0, 0x1000, 0x1fff, 0, "/usr/lib/libold.so.1", ""}};
+  EXPECT_THAT(only(in).remedy, HasSubstr("inside libold.so.1"));
 }
 
 TEST(locks, of_one_site_are_one_group) {

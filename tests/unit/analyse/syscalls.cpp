@@ -13,7 +13,6 @@ namespace {
 
 using format::call_counts;
 using testing::HasSubstr;
-using testing::Not;
 
 // As they are on x86-64, whose numbers the recorder has.
 constexpr std::uint32_t read_number = 0, write_number = 1, poll_number = 7, munmap_number = 11, fsync_number = 74,
@@ -59,11 +58,33 @@ TEST(syscalls, many_that_move_little_want_a_buffer) {
   EXPECT_THAT(only(with(read_number, 2000, some)).remedy, HasSubstr("tarn::io::reader"));
   EXPECT_THAT(only(with(write_number, 2000, some)).remedy, HasSubstr("tarn::io::writer"));
   EXPECT_THAT(only(with(write_number, 2000, some)).remedy, HasSubstr("answer"));
-  auto row = some;
-  row[format::in_a_row] = 1900;
-  EXPECT_THAT(only(with(write_number, 2000, row)).remedy, Not(HasSubstr("answer")));
   EXPECT_EQ(only(with(write_number, 999, some)).remedy, "");
   EXPECT_EQ(only(with(write_number, 2000, counts_of({{format::asked, 2000 * 4096}}))).is, call_category::needed);
+}
+
+TEST(syscalls, stacks_that_differ_behind_the_caller_are_one_site) {
+  format::recording in = with(read_number, 600, counts_of({{format::asked, 6000}}));
+  in.modules = {{0, 0x1000, 0x1fff, 0, "/lib/libc.so.6", ""}, {0, 0x2000, 0x3000, 0, "/home/program", ""}};
+  in.sites = {{}, {0, {0x1001, 0x2100, 0x2200}}, {0, {0x1001, 0x2100, 0x2300}}};
+  in.calls[{2, 1, read_number}] = counts_of({{format::calls, 700}, {format::asked, 7000}});
+  EXPECT_EQ(only(in).sums[format::calls], 1300U);
+  EXPECT_EQ(only(in).stacks, 2U);
+  EXPECT_EQ(only(in).site, 2U) << "the one with the most calls stands for it";
+  EXPECT_EQ(only(in).is, call_category::small);
+  in.sites[2].frames[1] = 0x2101;
+  EXPECT_EQ(find_calls(in).sites.size(), 2U);
+  in.modules[1].path = "/usr/lib/libold.so.1";
+  in.sites[2].frames[1] = 0x2100;
+  EXPECT_THAT(only(in).remedy, HasSubstr("inside libold.so.1"));
+}
+
+TEST(syscalls, what_takes_no_time_gets_no_remedy) {
+  format::recording in = with(read_number, 2000, counts_of({{format::asked, 6000}, {format::call_ticks, 2'000'000}}));
+  in.ended = true;
+  in.end.wall_us = 500'000;  // 1.2 ms with the way there and back, of 500
+  EXPECT_NE(only(in).remedy, "");
+  in.end.wall_us = 5'000'000;
+  EXPECT_EQ(only(in).remedy, "");
 }
 
 TEST(syscalls, equal_questions_want_a_cache) {

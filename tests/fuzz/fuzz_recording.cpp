@@ -1,0 +1,30 @@
+// A target of ./dev fuzz: what is in a recording. Whatever it is, reading it and all that is made of it ends, touches
+// nothing that is not there, and says nothing of what was not read.
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <string>
+
+#include "fuzz/recording_input.hpp"
+#include "unit/format/example.hpp"
+
+namespace {
+
+constexpr std::size_t most_bytes = 64 * 1024;
+
+}  // namespace
+
+// The first input is a good recording with something of everything. The folder of inputs is the last word.
+extern "C" int LLVMFuzzerInitialize(int* count, char*** words) {
+  const std::string file = tarn::format::file_of(tarn::format::example_recording());
+  const std::string folder = (*words)[*count - 1];
+  std::ofstream(folder + "/whole", std::ios::binary) << tarn::fuzz::input_from(file);
+  std::ofstream(folder + "/as_it_is", std::ios::binary) << '\0' << file;
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t count) {
+  if (count > most_bytes) return 0;
+  tarn::fuzz::examine(tarn::fuzz::file_from({reinterpret_cast<const char*>(bytes), count}));
+  return 0;
+}

@@ -1,0 +1,144 @@
+#include "fuzz/recording_input.hpp"
+
+#include <unistd.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "analyse/analysis.hpp"
+#include "analyse/difference.hpp"
+#include "analyse/limits.hpp"
+#include "analyse/locks.hpp"
+#include "analyse/stacks.hpp"
+#include "analyse/syscalls.hpp"
+#include "format/checksum.hpp"
+#include "format/reader.hpp"
+#include "format/writer.hpp"
+#include "unit/analyse/recordings.hpp"
+
+namespace tarn::fuzz {
+namespace {
+
+using namespace tarn::format;
+
+constexpr std::size_t most_views = 20;
+
+void check(bool is_true, const char* otherwise) {
+  if (is_true) return;
+  std::fprintf(stderr, "%s\n", otherwise);
+  std::abort();
+}
+
+std::uint8_t take_byte(std::string_view& from) {
+  if (from.empty()) return 0;
+  const auto first = static_cast<std::uint8_t>(from.front());
+  from.remove_prefix(1);
+  return first;
+}
+
+void append_block(std::string& file, std::uint32_t kind, std::string_view content) {
+  std::string packed(ZSTD_compressBound(content.size()), '\0');
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), content.data(), content.size(), -5));
+  block_header header{block_mark, kind, static_cast<std::uint32_t>(packed.size()),
+                      static_cast<std::uint32_t>(content.size()), 0};
+  header.checksum = checksum_of(header, packed);
+  file.append(reinterpret_cast<const char*>(&header), sizeof header).append(packed);
+}
+
+// A cell of zeros says nothing, and is not written.
+template <class Cells>
+Cells counted(Cells all) {
+  std::erase_if(all, [](const auto& each) { return each.second == typename Cells::mapped_type{}; });
+  return all;
+}
+
+bool is_same(const recording& a, const recording& b) {
+  return a.modules == b.modules && a.threads == b.threads && a.sites == b.sites &&
+         counted(a.cells) == counted(b.cells) && counted(a.calls) == counted(b.calls) && a.locks == b.locks &&
+         counted(a.lockings) == counted(b.lockings) && counted(a.waits) == counted(b.waits) && a.ended == b.ended;
+}
+
+void write_again(const recording& of) {
+  static const std::string path = "/dev/shm/tarn-fuzz-recording-" + std::to_string(::getpid());
+  {
+    writer to(path);
+    to.program(of.program);
+    to.changes(of);
+    if (of.ended) to.end(of.end);
+  }
+  const recording back = read(path);
+  ::unlink(path.c_str());
+  check(back.damage.empty(), "what is written cannot be read");
+  check(is_same(of, back), "what is written is not what was read");
+}
+
+void analyse_all(const recording& of) {
+  static const analyse::costs prices = analyse::simple_prices();
+  analyse::analysis all(of, prices);
+  std::vector<analyse::site_view> views;
+  for (const analyse::site& each : all.heap().sites) {
+    if (views.size() == most_views) break;
+    views.push_back(all.view(each));
+    check(views.back().place_at == 0 || views.back().place_at < views.back().stack.size(),
+          "a place outside of its stack");
+  }
+  const std::vector<analyse::place_sums> places = analyse::sums_by_place(views);
+  check(analyse::compare(places, places).changes.empty(), "a recording that differs from itself");
+  const auto broken = analyse::breaches_of(
+      {analyse::limit_of("allocations <= 0"), analyse::limit_of("heap share <= 1 %")}, places, {1, 1, 1}, 1);
+  check(broken.size() <= 2, "more breaches than limits");
+  analyse::symbols by(of);
+  for (const analyse::lock_group& each : analyse::find_locks(of).groups) {
+    check(!each.sites.empty(), "a lock that nobody took");
+    analyse::stack_at(of, each.first_site, by);
+  }
+  for (const analyse::call_site& each : analyse::find_calls(of).sites) analyse::stack_at(of, each.site, by);
+}
+
+}  // namespace
+
+std::string file_from(std::string_view input) {
+  const bool as_it_is = take_byte(input) == 0;
+  if (as_it_is) return std::string(input);
+  const file_header first{recording_magic, recording_version, 0};
+  std::string file(reinterpret_cast<const char*>(&first), sizeof first);
+  while (!input.empty()) {
+    const std::uint32_t kind = take_byte(input);
+    const std::size_t size = take_byte(input) | std::size_t{take_byte(input)} << 8;
+    append_block(file, kind, input.substr(0, size));
+    input.remove_prefix(std::min(size, input.size()));
+  }
+  return file;
+}
+
+std::string input_from(std::string_view file) {
+  std::string made = "\1";
+  file.remove_prefix(sizeof(file_header));
+  while (!file.empty()) {
+    block_header header;
+    std::memcpy(&header, file.data(), sizeof header);
+    std::string content(header.unpacked, '\0');
+    ZSTD_decompress(content.data(), content.size(), file.data() + sizeof header, header.packed);
+    made += {static_cast<char>(header.kind), static_cast<char>(content.size()), static_cast<char>(content.size() >> 8)};
+    made += content;
+    file.remove_prefix(sizeof header + header.packed);
+  }
+  return made;
+}
+
+void examine(std::string_view file) {
+  recording of;
+  try {
+    of = parse(file);
+  } catch (const unreadable&) {
+    return;
+  }
+  analyse_all(of);
+  if (of.damage.empty()) write_again(of);
+}
+
+}  // namespace tarn::fuzz
