@@ -7,7 +7,7 @@ import sys
 CODE = {".c", ".h", ".cpp", ".hpp"}
 TEXT = CODE | {".py", ".sh", ".cmake", ".md", ".txt", ".in", ".json"}
 NAMED = {"dev", "run", ".clang-format", ".clang-tidy", ".editorconfig", ".gitignore"}
-OUTSIDE = {".git", "build", "__pycache__", ".cache"}
+OUTSIDE = {".git", "build", "node_modules", "__pycache__", ".cache"}
 
 
 class Finding:

@@ -57,6 +57,8 @@ class analysis {
 
   // Resolves the site's names: some milliseconds where there is debug information.
   site_view view(const site& of);
+  // Its stack alone, as there.
+  std::vector<place> stack(const site& of) { return stack_of(frames_of(recording_, of, symbols_)); }
   // A range of ns as milliseconds for each second that the program ran; of its processor's time as a share.
   range ms_per_second(const range& ns) const;
   range share(const range& ns) const;

@@ -11,6 +11,7 @@
 #include "tarn/calibrate.hpp"
 #include "tarn/commands.hpp"
 #include "tarn/failure.hpp"
+#include "tarn/page.hpp"
 
 namespace tarn::command {
 
@@ -27,9 +28,12 @@ format::recording read_recording(const std::string& path) {
 namespace {
 
 void report(const report_request& request) {
+  if (request.redact && request.page.empty()) fail(exit_code::usage, "--redact is for a page: --html OUT");
+  if (!request.page.empty()) require_page();
   format::recording in = read_recording(request.path);
   const analyse::costs prices = machine_costs(request.calibrate);
   analyse::analysis all(std::move(in), prices, request.cpu_seconds * 1e9);
+  if (!request.page.empty()) return write_page(all, prices, request);
   request.as_json ? print_json(all, prices, request) : print_text(all, request);
 }
 
@@ -40,7 +44,11 @@ void add_report(CLI::App& application) {
       "report", "Show what a recording says: its sites, what they cost, what each remedy would give.");
   const auto request = std::make_shared<report_request>();
   command->add_option("FILE", request->path, "the recording")->required();
-  command->add_flag("--json", request->as_json, "as JSON (docs/report.md)");
+  CLI::Option* const as_json = command->add_flag("--json", request->as_json, "as JSON (docs/report.md)");
+  command->add_option("--html", request->page, "as a page for a browser, in one file, of all sites")
+      ->type_name("OUT")
+      ->excludes(as_json);
+  command->add_flag("--redact", request->redact, "the page without paths, arguments, own names and lines of source");
   command->add_option("--top", request->top, "sites to show; 10 if not given")->type_name("N");
   const std::map<std::string, analyse::category> categories = {{"transient", analyse::category::transient},
                                                                {"shared", analyse::category::shared},

@@ -1,7 +1,8 @@
-// The two forms of a report.
+// The forms of a report.
 #pragma once
 
 #include <cstddef>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
@@ -12,6 +13,8 @@ namespace tarn::command {
 struct report_request {
   std::string path;
   bool as_json = false;
+  std::string page;  // where to write it as a page; empty: not asked for
+  bool redact = false;
   bool calibrate = false;
   std::size_t top = 10;
   std::optional<analyse::category> only;
@@ -26,6 +29,12 @@ struct report_request {
 
 void print_text(analyse::analysis& of, const report_request& request);
 void print_json(analyse::analysis& of, const analyse::costs& prices, const report_request& request);
+// Into the file `request.page`. Throws a failure where it cannot be written, or this build has no page.
+void write_page(analyse::analysis& of, const analyse::costs& prices, const report_request& request);
+
+// Of docs/report.md's schema: an element of `sites`; and all but `sites`, with at most `top` locks and system calls.
+nlohmann::json json_of_site(const analyse::analysis& all, const analyse::site_view& view);
+nlohmann::json json_without_sites(const analyse::analysis& of, const analyse::costs& prices, std::size_t top);
 
 // The recording in `path`, with a line on standard error where it is damaged. Throws a usage failure.
 format::recording read_recording(const std::string& path);

@@ -45,7 +45,9 @@ json predicted(const analyse::analysis& all, const analyse::site_view& view) {
           {"remedies", remedies}};
 }
 
-json json_of(const analyse::analysis& all, const analyse::site_view& view) {
+}  // namespace
+
+json json_of_site(const analyse::analysis& all, const analyse::site_view& view) {
   const analyse::site& of = view.facts;
   const auto histogram = [&](std::size_t first, std::size_t count) {
     const auto start = of.sums.begin() + static_cast<std::ptrdiff_t>(first);
@@ -88,21 +90,15 @@ json json_of(const analyse::analysis& all, const analyse::site_view& view) {
           {"predicted", predicted(all, view)}};
 }
 
-}  // namespace
-
-void print_json(analyse::analysis& of, const analyse::costs& prices, const report_request& request) {
+json json_without_sites(const analyse::analysis& of, const analyse::costs& prices, std::size_t top) {
   const format::recording& in = of.recorded();
   const analyse::heap_findings& heap = of.heap();
   const analyse::program_costs& whole = of.whole();
-  json threads = json::array(), sites = json::array();
+  json threads = json::array();
   for (const format::thread_facts& each : in.threads) {
     threads.push_back({{"image", each.image}, {"id", each.id}, {"name", each.name}});
   }
-  for (const analyse::site& each : request.sites(of)) {
-    if (sites.size() == request.top) break;
-    if (request.wants(each)) sites.push_back(json_of(of, of.view(each)));
-  }
-  const json all = {
+  return {
       {"version", 2},
       {"program",
        {{"words", in.program.words},
@@ -135,9 +131,17 @@ void print_json(analyse::analysis& of, const analyse::costs& prices, const repor
           {"drop_in_saves_ns", json_of(whole.drop_in_saves_ns)}}}}},
       {"prices", {{"machine", prices.facts.machine}, {"library", prices.facts.library}, {"date", prices.facts.date}}},
       {"threads", threads},
-      {"sites", sites},
-      {"locks", json_of_locks(in, request.top)},
-      {"syscalls", json_of_calls(in, request.top)}};
+      {"locks", json_of_locks(in, top)},
+      {"syscalls", json_of_calls(in, top)}};
+}
+
+void print_json(analyse::analysis& of, const analyse::costs& prices, const report_request& request) {
+  json all = json_without_sites(of, prices, request.top), sites = json::array();
+  for (const analyse::site& each : request.sites(of)) {
+    if (sites.size() == request.top) break;
+    if (request.wants(each)) sites.push_back(json_of_site(of, of.view(each)));
+  }
+  all["sites"] = std::move(sites);
   // Names in a program's files may be any bytes.
   fmt::print("{}\n", all.dump(1, ' ', false, json::error_handler_t::replace));
 }

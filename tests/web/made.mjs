@@ -1,0 +1,114 @@
+// Recordings made by hand, and pages of them: what `tarn report --html` writes, with any content.
+import {readFileSync, writeFileSync} from 'node:fs';
+import {deflateSync} from 'node:zlib';
+
+const none = [0, 0];
+
+// The page at `to` that shows `data`.
+export function write_page(template, data, to) {
+  const packed = deflateSync(JSON.stringify(data), {level: 1}).toString('base64');
+  writeFileSync(to, readFileSync(template, 'utf8').replace('@RECORDING@', () => packed));
+  return `file://${to}`;
+}
+
+// Of a program that ran for a second on three threads, without any event.
+export function empty() {
+  return {
+    kind: 'report',
+    program: {words: ['./program'], images: 1},
+    end: {wall_us: 1_000_000, user_us: 500_000},
+    recorder: {mode: 'full', sources: ['heap', 'locks', 'system calls'], overhead: {cpu_ns: [1e6, 2e6], program_cpu_ns: [4e8, 5e8]}},
+    heap: {predicted: {now_ns: none, share: none, ms_per_second: none, drop_in_saves_ns: none}},
+    threads: [{role: 'main'}, {role: 'work'}, {role: 'work'}],
+    totals: {}, crossings: [],
+    strings: ['', '/usr/lib/libc.so.6'], places: {function: [], file: [], line: [], module: []},
+    nodes: {parent: [0], place: [0]},
+  };
+}
+
+// Adds a stack of [function, file, line], innermost first; gives its node.
+export function stack(data, frames) {
+  const string = (text) => {
+    data.known ??= new Map();
+    if (!data.known.has(text)) data.known.set(text, data.strings.push(text) - 1);
+    return data.known.get(text);
+  };
+  Object.defineProperty(data, 'known', {enumerable: false, value: data.known ?? new Map(), writable: true});
+  data.nodes_known ??= new Map();
+  Object.defineProperty(data, 'nodes_known', {enumerable: false, value: data.nodes_known, writable: true});
+  let node = 0;
+  for (const [name, file, line] of [...frames].reverse()) {
+    const key = `${node}\n${name}\n${file}\n${line}`;
+    if (!data.nodes_known.has(key)) {
+      const {places, nodes} = data;
+      places.function.push(string(name));
+      places.file.push(string(file));
+      places.line.push(line);
+      places.module.push(string('/home/me/program'));
+      nodes.place.push(places.function.length - 1);
+      data.nodes_known.set(key, nodes.parent.push(node) - 1);
+    }
+    node = data.nodes_known.get(key);
+  }
+  return node;
+}
+
+export function add_site(data, frames, {category = 'transient', cost = 1e6, blocks = 5000, remedy = true, handed = 0} = {}) {
+  data.sites ??= [];
+  const bucket = (at, count) => Array.from({length: count}, (_, each) => (each === at ? blocks : 0));
+  data.sites.push({
+    category, allocations: blocks, bytes: blocks * 100, threads: 1, freed_by_same_thread: blocks - handed,
+    freed_by_other_thread: handed, sizes: bucket(3, 16), lifetimes: bucket(1, 12), times: bucket(1, 12),
+    by_thread: [[1, blocks]], pairs: handed ? [{allocates: 1, frees: 2, blocks: handed}] : [],
+    stack: stack(data, frames), source: 'auto made = new thing;', type: 'thing',
+    predicted: {
+      now_ns: [cost * 0.8, cost * 1.2], share: [0.01, 0.02], ms_per_second: [1, 2],
+      remedies: remedy ? [{name: 'pooled', saved_ns: [cost * 0.4, cost * 0.9], saved_ms_per_second: none, saved_share: none,
+                           words: `take ${frames[0][0]} from a pool`, code: 'struct thing : tarn::pooled<thing>', risk: 'none'}] : [],
+    },
+  });
+  data.heap.allocations = (data.heap.allocations ?? 0) + blocks;
+}
+
+// Two dozen sites of all categories, locks and calls.
+export function example() {
+  const data = empty();
+  const categories = ['transient', 'shared', 'start-up', 'kept'];
+  for (let at = 0; at < 24; ++at) {
+    add_site(data, [[`make_${at}(int)`, '/home/me/src/make.cpp', at + 1], [`serve_${at % 3}()`, '/home/me/src/serve.cpp', 10], ['main', '/home/me/main.cpp', 5]],
+             {category: categories[at % 4], cost: 1e6 * (24 - at), blocks: 1000 * (at + 1), remedy: at % 4 < 2, handed: at % 4 === 1 ? 500 : 0});
+  }
+  data.heap = {...data.heap, bytes: 30e6, predicted: {now_ns: [2.4e8, 3.6e8], share: [0.5, 0.7], ms_per_second: [240, 360], drop_in_saves_ns: [1e7, 2e7]}};
+  data.crossings = [[1, 1, 100000], [1, 2, 3000], [2, 2, 50000]];
+  const holder = stack(data, [['hold(lock&)', '/home/me/src/hold.cpp', 7], ['main', '/home/me/main.cpp', 6]]);
+  const waiter = stack(data, [['await(lock&)', '/home/me/src/wait.cpp', 8], ['main', '/home/me/main.cpp', 7]]);
+  data.locks = [
+    {type: 'mutex', category: 'contended', locks: 1, threads: 2, acquisitions: 9000, contended: 700, waited_ns: 1.2e7, longest_wait_ns: 1e6,
+     held: 9000, held_ns: 5e8, stack: waiter, remedy: 'split it',
+     sites: [{acquisitions: 9000, contended: 700, waited_ns: 1.2e7, stack: waiter, waits: [{holder: 2, waits: 700, waited_ns: 1.2e7, stack: holder}]}]},
+    {type: 'condition variable', category: 'condition', locks: 1, threads: 2, acquisitions: 10, waited_ns: 9e9, stack: holder, sites: [{acquisitions: 10, waited_ns: 9e9, stack: holder}]},
+  ];
+  data.totals = {acquisitions: 9000, contended: 700, waited_ns: 1.2e7, calls: 42010, calls_ns: 8e8};
+  data.syscalls = [
+    {name: 'write', category: 'small', count: 42000, bytes: 420000, bytes_asked: 420000, nanoseconds: 4e6, threads: 1, stack: waiter, remedy: 'a buffer', in_a_row: 41000},
+    {name: 'epoll_wait', category: 'waits', count: 10, nanoseconds: 7e8, threads: 1, stack: holder},
+  ];
+  return data;
+}
+
+// `count` sites, `depth` frames each, most of which they share with few others.
+export function large(count, depth) {
+  const data = empty();
+  let seed = 1;
+  const random = (below) => (seed = (seed * 48271) % 2147483647) % below;
+  for (let at = 0; at < count; ++at) {
+    const frames = [];
+    for (let up = 0; up < depth; ++up) {
+      const share = Math.min(count, 4 ** (depth - up));
+      const which = random(share);
+      frames.push([`layer_${up}::function_${which}(std::vector<int> const&)`, `/home/me/src/layer_${up}.cpp`, which]);
+    }
+    add_site(data, frames, {cost: random(1e6), blocks: random(1e5), remedy: at % 7 === 0});
+  }
+  return data;
+}

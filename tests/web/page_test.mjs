@@ -1,0 +1,384 @@
+// The page in a real browser: page_test.mjs BUILD/web TARN PROGRAMS. Exit code 77 where there is no browser or no page.
+import assert from 'node:assert/strict';
+import {execFileSync, spawnSync} from 'node:child_process';
+import {copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync} from 'node:fs';
+import {createRequire} from 'node:module';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {add_site, empty, example, large, write_page} from './made.mjs';
+
+const [build, tarn, programs] = process.argv.slice(2);
+const template = `${build}/page/index.html`;
+const browser_path = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
+const skip = (why) => {
+  console.log(`skipped: ${why}`);
+  process.exit(77);
+};
+if (!existsSync(template) || statSync(template).size === 0) skip('this build has no page');
+if (!browser_path) skip('there is no chromium (Debian package chromium)');
+
+const require = createRequire(`${build}/package.json`);
+const {chromium} = require('playwright-core');
+const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+const folder = mkdtempSync(join(tmpdir(), 'tarn-page-'));
+process.on('exit', () => rmSync(folder, {recursive: true, force: true}));
+const environment = {...process.env, XDG_CACHE_HOME: folder};
+const browser = await chromium.launch({executablePath: browser_path, args: process.getuid() === 0 ? ['--no-sandbox'] : [], timeout: 30000});
+
+// A page, ready; what the browser refused or threw is a failure at its end.
+async function open(address, {width = 1200, height = 800, scheme = 'light'} = {}) {
+  const context = await browser.newContext({viewport: {width, height}, colorScheme: scheme, offline: true, bypassCSP: false});
+  const page = await context.newPage();
+  page.setDefaultTimeout(10000);
+  page.faults = [];
+  page.on('console', (message) => message.type() === 'error' && page.faults.push(message.text()));
+  page.on('pageerror', (error) => page.faults.push(String(error)));
+  page.on('request', (request) => request.url().startsWith('file:') || page.faults.push(`asks for ${request.url()}`));
+  await page.goto(address);
+  await page.waitForSelector('html[data-ready]');
+  return page;
+}
+async function close(page) {
+  assert.deepEqual(page.faults, []);
+  await page.context().close();
+}
+
+// By the rules of WCAG 2 A and AA. The policy keeps scripts out, so axe comes by the debugger.
+async function check_access(page, where) {
+  const client = await page.context().newCDPSession(page);
+  await client.send('Runtime.evaluate', {expression: axe});
+  const {result} = await client.send('Runtime.evaluate', {awaitPromise: true, returnByValue: true, expression: `axe.run(document, {resultTypes: ['violations']}).then((all) => all.violations.map((each) => each.id + ': ' + each.nodes.map((node) => node.html.slice(0, 160) + ' ' + (node.any[0]?.message ?? '')).slice(0, 3).join(' | ')))`});
+  assert.deepEqual(result.value, [], where);
+}
+
+// The policy forbids playwright's own way to wait for a condition.
+async function until(page, condition) {
+  for (let turn = 0; turn < 200; ++turn) {
+    if (await page.evaluate(condition)) return;
+    await page.waitForTimeout(20);
+  }
+  assert.fail(`never: ${condition}`);
+}
+const hash = (page) => page.evaluate(() => new URLSearchParams(location.hash.slice(1)).toString());
+const rows = (page) => page.$$eval('tr.row', (all) => all.map((each) => each.cells[0].textContent));
+const made = write_page(template, example(), `${folder}/example.html`);
+const tabs = ['Summary', 'Flame graph', 'Sites', 'Threads', 'Locks', 'System calls'];
+
+const tests = {
+  async 'the first screen says where, how much, what to do, what not'() {
+    const page = await open(made);
+    const text = await page.innerText('main');
+    for (const each of ['Heap', 'Locks', 'System calls', '240 to 360 ms/s', '50 to 70 %', 'What to do first', 'make_0', 'make_1', 'saves 9.6 to 22 ms/s', 'tarn run', '12 ms/s', 'What to leave alone',
+                        '12 of 24 allocation sites', 'not counted above']) {
+      assert.ok(text.includes(each), `${each} is not in: ${text}`);
+    }
+    assert.equal((await page.$$('.best li')).length, 3);
+    await page.click('.best li:nth-child(2) button');
+    assert.match(await hash(page), /tab=sites&site=1/);
+    await close(page);
+  },
+
+  async 'every view, in both themes, on a phone too: accessible, no wider than the screen'() {
+    for (const [scheme, width] of [['light', 1200], ['dark', 1200], ['light', 360]]) {
+      const page = await open(made, {scheme, width});
+      for (const name of tabs) {
+        await page.getByRole('tab', {name, exact: true}).click();
+        if (await page.$('tr.row')) await page.click('tr.row .opens');
+        await check_access(page, `${name}, ${scheme}, ${width}`);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+        assert.ok(wide <= 0, `${name} is ${wide} pixels too wide at ${width}`);
+      }
+      const paper = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+      assert.equal(paper, scheme === 'dark' ? 'rgb(20, 23, 27)' : 'rgb(255, 255, 255)');
+      await close(page);
+    }
+  },
+
+  async 'the theme can be chosen'() {
+    const page = await open(made);
+    await page.click('.theme');
+    await page.click('.theme');
+    assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), 'rgb(20, 23, 27)');
+    assert.equal(await hash(page), 'theme=dark');
+    await check_access(page, 'chosen dark');
+    await close(page);
+  },
+
+  async 'sites are searched, filtered and sorted'() {
+    const page = await open(`${made}#tab=sites`);
+    assert.match((await rows(page))[0], /^make_0/);
+    await page.getByRole('button', {name: 'Blocks'}).click();
+    assert.match((await rows(page))[0], /^make_23/);
+    assert.equal(await page.getAttribute('th[aria-sort]', 'aria-sort'), 'descending');
+    await page.getByRole('button', {name: 'Blocks'}).click();
+    assert.match((await rows(page))[0], /^make_0/);
+    await page.selectOption('select >> nth=0', 'shared');
+    assert.equal((await rows(page)).length, 6);
+    await page.fill('input[type=search]', 'make_17');
+    assert.deepEqual((await rows(page)).length, 1);
+    assert.equal(await page.innerText('output'), '1 of 24 sites');
+    await page.fill('input[type=search]', 'no such name');
+    assert.ok((await page.innerText('.none')).includes('No site'));
+    await close(page);
+  },
+
+  async 'a site has its stack, histograms, threads and the code to write'() {
+    const page = await open(`${made}#tab=sites&site=1`);
+    const text = await page.innerText('.details');
+    for (const each of ['make_1', 'src/make.cpp:2', 'auto made = new thing;', 'tarn::pooled<thing>', 'work #1 → work #2', 'serve_1()', 'saves']) {
+      assert.ok(text.includes(each), `${each} is not in ${text}`);
+    }
+    assert.ok(!text.includes('/home/me'), 'paths are relative');
+    assert.equal((await page.$$('.histogram canvas')).length, 3);
+    assert.match(await page.getAttribute('.histogram [role=img]', 'aria-label'), /128: 2,000/);
+    await close(page);
+  },
+
+  async 'the flame graph is filtered, zoomed, pinned, and says so in the address'() {
+    const page = await open(`${made}#tab=flame`);
+    const labels = () => page.$$eval('g.frame', (all) => all.map((each) => each.getAttribute('aria-label')));
+    const before = await labels();
+    assert.ok(before.some((each) => each.startsWith('make_0: 24 ms, 8')), before);
+    assert.ok(before.some((each) => each.startsWith('all: 300 ms, 100 %')), before);
+    await page.click('g.frame[aria-label^="serve_1"]');
+    const zoomed = await labels();
+    assert.ok(zoomed.length < before.length && zoomed.some((each) => each.startsWith('make_1')) && !zoomed.some((each) => each.startsWith('make_0:')), zoomed);
+    assert.match(await hash(page), /zoom=\d+&pin=\d+/);
+    assert.ok((await page.innerText('.pinned-stack')).includes('serve_1()'));
+    await page.goBack();
+    assert.equal((await labels()).length, before.length);
+    await page.selectOption('select >> nth=0', 'bytes');
+    assert.ok((await labels()).some((each) => each.startsWith('all: 29 MiB')), await labels());
+    await page.selectOption('select >> nth=2', 'kept');
+    assert.ok(!(await labels()).some((each) => each.startsWith('make_0:')));
+    await page.selectOption('select >> nth=2', '');
+    await page.fill('input[type=search]', 'MAKE_7(');
+    assert.deepEqual((await labels()).filter((each) => each.startsWith('make')).length, 1);
+    await page.fill('input[type=search]', '');
+    await page.selectOption('select >> nth=0', 'waited');
+    assert.ok((await labels()).some((each) => each.startsWith('all: 12 ms')), 'without what waits on purpose');
+    await page.selectOption('select >> nth=2', 'condition');
+    assert.ok((await labels()).some((each) => each.startsWith('all: 9.0 s')));
+    await page.selectOption('select >> nth=0', 'kernel');
+    assert.ok((await labels()).some((each) => each.startsWith('await')));
+    await close(page);
+  },
+
+  async 'flames grow upwards, icicles downwards'() {
+    const page = await open(`${made}#tab=flame`);
+    const top = (name) => page.$eval(`g.frame[aria-label^="${name}"]`, (each) => each.getBoundingClientRect().top);
+    assert.ok((await top('all')) < (await top('make_0:')));
+    await page.selectOption('select >> nth=1', 'flame');
+    assert.ok((await top('all')) > (await top('make_0:')));
+    await close(page);
+  },
+
+  async 'by keyboard alone'() {
+    const page = await open(made);
+    const focused = () => page.evaluate(() => document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent);
+    await page.keyboard.press('Tab');
+    assert.equal(await focused(), 'Summary');
+    await page.keyboard.press('ArrowRight');
+    assert.equal(await focused(), 'Flame graph');
+    await page.focus('g.frame[tabindex="0"]');
+    await page.keyboard.press('ArrowDown');
+    assert.match(await focused(), /^main/);
+    await page.keyboard.press('ArrowDown');
+    assert.match(await focused(), /^serve_0/);
+    await page.keyboard.press('ArrowRight');
+    assert.match(await focused(), /^serve_1/);
+    await page.keyboard.press('Enter');
+    assert.match(await hash(page), /zoom=/);
+    await until(page, () => document.activeElement.closest('g.frame'));
+    assert.match(await focused(), /^serve_1/);
+    await page.keyboard.press('Escape');
+    await page.focus('#tab-flame');
+    await page.keyboard.press('ArrowRight');
+    assert.equal(await focused(), 'Sites');
+    await page.focus('tr.row .opens');
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('ArrowDown');
+    await until(page, () => document.activeElement.dataset.row === '1');
+    assert.match(await page.innerText('.details h2'), /make_1/);
+    await close(page);
+  },
+
+  async 'the address brings all of it back'() {
+    const first = await open(`${made}#tab=sites`);
+    await first.fill('input[type=search]', 'serve_2');
+    await first.getByRole('button', {name: 'Blocks'}).click();
+    await first.click('tr.row >> nth=2');
+    await first.click('.theme');
+    const address = first.url();
+    const seen = await first.innerText('body');
+    await close(first);
+    const second = await open(address);
+    assert.equal(await second.innerText('body'), seen);
+    assert.equal(second.url(), address);
+    await close(second);
+    // What is no address of this page is not taken for one.
+    const odd = await open(`${made}#tab=%3Cb%3E&zoom=-7&pin=1e99&site=x&__proto__=1&metric=none&sort=none`);
+    await odd.getByRole('tab', {name: 'Flame graph'}).click();
+    await odd.getByRole('tab', {name: 'Sites'}).click();
+    assert.equal((await rows(odd)).length, 24);
+    await close(odd);
+  },
+
+  async 'blocks that cross from thread to thread'() {
+    const page = await open(`${made}#tab=threads`);
+    assert.deepEqual(await page.$$eval('.matrix tbody th', (all) => all.map((each) => each.textContent)), ['work #1', 'work #2']);
+    await page.click('.crossing button');
+    assert.ok((await page.innerText('main')).includes('make_1'));
+    await page.selectOption('select', 'role');
+    assert.deepEqual(await page.$$eval('.matrix tbody th', (all) => all.map((each) => each.textContent)), ['work']);
+    await close(page);
+  },
+
+  async 'locks have waiters and holders, calls their sizes'() {
+    const page = await open(`${made}#tab=locks&site=0`);
+    let text = await page.innerText('.details');
+    for (const each of ['work #2 held it', 'hold(lock&)', 'split it']) assert.ok(text.includes(each), `${each} is not in ${text}`);
+    await page.getByRole('tab', {name: 'System calls'}).click();
+    await page.click('tr.row:has-text("write") .opens');
+    text = await page.innerText('.details');
+    for (const each of ['42,000 calls', '10 bytes a call', 'a buffer']) assert.ok(text.includes(each), `${each} is not in ${text}`);
+    await close(page);
+  },
+
+  async 'names of any kind are text'() {
+    const data = empty();
+    const names = ['<img src=x onerror="document.title=1">', '"><script>document.title=2</script>', "');alert(1);//", '</script><h1>out</h1>', 'right\u202eleft\u2066', 'bell\u0007\u001b[31mnul\u0000',
+                   '&lt;b&gt;&amp;', 'javascript:alert(1)', 'operator<', 'operator()', '', ' ', '(((((', '<<<<<', '\u{1f600}'.repeat(50), 'x'.repeat(1 << 20), '__proto__', 'constructor'];
+    names.forEach((name, at) => add_site(data, [[name, `/src/${name}.cpp`, at], ['main', '/src/main.cpp', 1]]));
+    data.program.words = ['./<b>bold</b>', ...names.slice(0, 6)];
+    data.threads = names.slice(0, 3).map((role) => ({role}));
+    data.crossings = [[0, 1, 5], [1, 1, 7], [2, 0, 5]];
+    data.damage = names[0];
+    data.locks = [{type: names[0], category: names[1], waited_ns: 5, acquisitions: 5, stack: data.sites[0].stack, remedy: names[0], sites: []}];
+    data.syscalls = [{name: names[1], category: 'small', nanoseconds: 5, count: 5, stack: data.sites[1].stack, remedy: names[0]}];
+    const page = await open(write_page(template, data, `${folder}/hostile.html`));
+    for (const name of tabs) {
+      await page.getByRole('tab', {name, exact: true}).click();
+      const row = await page.$('tr.row .opens');
+      if (row) await row.click();
+      assert.equal((await page.$$('main img, main script, main b, main h1')).length, 0, name);
+      assert.doesNotMatch(await page.innerText('body'), /[\u0000-\u0008\u000b-\u001f\u202e\u2066]/u, name);
+      assert.ok((await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)) <= 0, name);
+    }
+    await page.getByRole('tab', {name: 'Sites'}).click();
+    assert.ok((await page.innerText('main')).includes('right⟨202e⟩left⟨2066⟩'));
+    await close(page);
+  },
+
+  async 'nothing in it, and a file that was cut off'() {
+    const page = await open(write_page(template, empty(), `${folder}/empty.html`));
+    for (const name of tabs) {
+      await page.getByRole('tab', {name, exact: true}).click();
+      assert.ok((await page.innerText('main')).length > 10, name);
+      await check_access(page, `empty ${name}`);
+    }
+    await close(page);
+    const whole = readFileSync(`${folder}/example.html`, 'utf8');
+    writeFileSync(`${folder}/cut.html`, whole.replace(/(id="recording">.{300}).*?(?=<)/s, '$1'));
+    const cut = await (await browser.newContext()).newPage();
+    await cut.goto(`file://${folder}/cut.html`);
+    await cut.waitForSelector('[role=alert]');
+    await cut.context().close();
+  },
+
+  async 'what tarn writes: of a program, redacted, with a hostile name, of locks alone, truncated'() {
+    const run = (...words) => execFileSync(tarn, words, {env: environment, stdio: ['ignore', 'pipe', 'pipe'], timeout: 60000});
+    const hostile = `${folder}/<b onclick=x>"'\u202e& sites`;
+    copyFileSync(`${programs}/tool_sites`, hostile);
+    run('record', '--full', '-o', `${folder}/rec`, '--', hostile, '2000', '0');
+    run('report', `${folder}/rec`, '--html', `${folder}/rec.html`);
+    const page = await open(`file://${folder}/rec.html`);
+    const report = JSON.parse(run('report', '--json', '--top', '10000', `${folder}/rec`));
+    assert.ok((await page.innerText('h1')).startsWith(`<b onclick=x>"'⟨202e⟩& sites 2000`));
+    await page.getByRole('tab', {name: 'Sites'}).click();
+    assert.equal(await page.innerText('output'), `${report.sites.length} of ${report.sites.length} sites`);
+    await page.fill('input[type=search]', 'make_temporaries');
+    const text = await page.innerText('tr.row >> nth=0');
+    assert.ok(text.includes('make_temporaries') && text.includes('sites.cpp:') && text.includes('2,000'), text);
+    await page.getByRole('tab', {name: 'Threads'}).click();
+    assert.match(await page.innerText('.matrix'), /produce/);
+    assert.match(await page.innerText('.matrix'), /consume/);
+    await close(page);
+
+    run('report', `${folder}/rec`, '--redact', '--html', `${folder}/redacted.html`);
+    const redacted = await open(`file://${folder}/redacted.html#tab=sites&site=0`);
+    const everything = await redacted.evaluate(async () => document.body.innerText);
+    for (const each of ['make_temporaries', 'sites.cpp', 'onclick', folder, '2000 0']) assert.ok(!everything.includes(each), `${each} is in ${everything}`);
+    assert.match(everything, /function \d+/);
+    await close(redacted);
+
+    spawnSync(tarn, ['record', '--locks', '-o', `${folder}/locks`, '--', `${programs}/tool_locks`, '200'], {timeout: 60000});  // which ends with 5
+    run('report', `${folder}/locks`, '--html', `${folder}/locks.html`);
+    const locks = await open(`file://${folder}/locks.html`);
+    assert.match(await locks.innerText('.card.missing >> nth=0'), /Heap\s+not recorded/);
+    for (const name of tabs) {
+      await locks.getByRole('tab', {name, exact: true}).click();
+      assert.ok((await locks.innerText('main')).length > 10, name);
+    }
+    await locks.getByRole('tab', {name: 'Locks'}).click();
+    assert.match((await rows(locks)).join(), /by_turns/);
+    await close(locks);
+
+    truncateSync(`${folder}/rec`, statSync(`${folder}/rec`).size - 40);
+    run('report', `${folder}/rec`, '--html', `${folder}/cut-off.html`);
+    const damaged = await open(`file://${folder}/cut-off.html`);
+    assert.match(await damaged.innerText('[role=alert]'), /damaged/);
+    await close(damaged);
+
+    for (const [words, why] of [[['--html', `${folder}/no/such/folder`], /No such file/], [['--redact'], /--redact is for a page/], [['--html', `${folder}/x`, '--json'], /exclude/]]) {
+      const refused = spawnSync(tarn, ['report', `${folder}/locks`, ...words], {env: environment, encoding: 'utf8'});
+      assert.equal(refused.status, 2);
+      assert.match(refused.stderr, why);
+      assert.equal(refused.stderr.trim().split('\n').length, 1);
+    }
+  },
+
+  async 'ten thousand sites: only what is in view is in the document'() {
+    const page = await open(`${write_page(template, large(10000, 8), `${folder}/large.html`)}#tab=sites`);
+    assert.ok((await rows(page)).length < 100);
+    assert.equal(await page.getAttribute('table', 'aria-rowcount'), '10001');
+    await page.focus('tr.row .opens');
+    await page.keyboard.press('End');
+    await until(page, () => document.activeElement.dataset.row === '9999');
+    await page.getByRole('tab', {name: 'Flame graph'}).click();
+    const frames = (await page.$$('g.frame')).length;
+    assert.ok(frames > 20 && frames < 6000, frames);
+    await close(page);
+  },
+
+  async 'the policy holds: no script but the page\'s own'() {
+    const page = await open(made);
+    page.faults = [];
+    await page.evaluate(() => {
+      const script = document.createElement('script');
+      try { script.append('document.title = "broken"'); document.body.append(script); } catch { /* trusted types */ }
+      try { document.body.innerHTML = '<img src=http://127.0.0.1/>'; } catch { /* as well */ }
+      return fetch('http://127.0.0.1:9/').catch(() => 0);
+    });
+    assert.notEqual(await page.title(), 'broken');
+    assert.ok(page.faults.some((each) => /Content Security Policy|TrustedHTML|TrustedScript/.test(each)), page.faults);
+    assert.equal((await page.$$('body img')).length, 0);
+    await page.context().close();
+  },
+};
+
+let failures = 0;
+const wanted = process.env.PAGE_TEST;
+for (const [name, test] of Object.entries(tests)) {
+  if (wanted && !name.includes(wanted)) continue;
+  const began = Date.now();
+  try {
+    await test();
+    console.log(`ok   ${name} (${Date.now() - began} ms)`);
+  } catch (error) {
+    ++failures;
+    console.log(`FAIL ${name} (${Date.now() - began} ms)\n${error.stack ?? error}`);
+  }
+}
+await browser.close();
+process.exit(failures ? 1 : 0);

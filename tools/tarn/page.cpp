@@ -1,0 +1,101 @@
+#include "tarn/page.hpp"
+
+#define ZLIB_CONST  // it reads what it compresses, and says so
+#include <zlib.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "tarn/failure.hpp"
+
+// By page_template.S; empty where the build had no npm.
+extern "C" const char tarn_page_begin[], tarn_page_end[];
+
+namespace tarn::command {
+namespace {
+
+constexpr std::string_view mark = "@RECORDING@";  // stands in the page for the text
+
+std::string_view whole_page() { return {tarn_page_begin, static_cast<std::size_t>(tarn_page_end - tarn_page_begin)}; }
+
+}  // namespace
+
+void require_page() {
+  if (whole_page().find(mark) != std::string_view::npos) return;
+  fail(exit_code::usage, "this build has no page, as it was made without npm (Debian packages nodejs and npm)");
+}
+
+struct page_file::packer {
+  z_stream stream{};
+};
+
+page_file::page_file(const std::string& path) : path_(path), file_(nullptr), packer_(std::make_unique<packer>()) {
+  require_page();
+  if (::deflateInit(&packer_->stream, 6) != Z_OK) fail(exit_code::usage, "no memory to compress the page");
+  file_ = std::fopen(path.c_str(), "wbe");
+  if (file_ == nullptr) {
+    ::deflateEnd(&packer_->stream);
+    fail(exit_code::usage, "{}: {}", path, system_words(errno));
+  }
+  write(whole_page().substr(0, whole_page().find(mark)));
+}
+
+page_file::~page_file() {
+  ::deflateEnd(&packer_->stream);
+  if (file_ == nullptr) return;
+  std::fclose(file_);
+  std::remove(path_.c_str());
+}
+
+void page_file::add(std::string_view text) { pack(text, false); }
+
+void page_file::end() {
+  pack({}, true);
+  write(whole_page().substr(whole_page().find(mark) + mark.size()));
+  std::FILE* const all = std::exchange(file_, nullptr);
+  if (std::fclose(all) == 0) return;
+  const int why = errno;
+  std::remove(path_.c_str());
+  fail(exit_code::usage, "{}: {}", path_, system_words(why));
+}
+
+void page_file::pack(std::string_view text, bool is_last) {
+  std::array<char, 1 << 15> packed;
+  z_stream& on = packer_->stream;
+  on.next_in = reinterpret_cast<const Bytef*>(text.data());
+  on.avail_in = static_cast<uInt>(text.size());
+  do {
+    on.next_out = reinterpret_cast<Bytef*>(packed.data());
+    on.avail_out = static_cast<uInt>(packed.size());
+    ::deflate(&on, is_last ? Z_FINISH : Z_NO_FLUSH);
+    encode({packed.data(), packed.size() - on.avail_out}, is_last && on.avail_out != 0);
+  } while (on.avail_out == 0);
+}
+
+void page_file::encode(std::string_view bytes, bool is_last) {
+  constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve(bytes.size() / 3 * 4 + 8);
+  const auto put = [&](std::string_view three) {
+    std::uint32_t bits = 0;
+    for (std::size_t at = 0; at < 3; ++at) {
+      bits = bits << 8 | (at < three.size() ? static_cast<unsigned char>(three[at]) : 0U);
+    }
+    for (std::size_t at = 0; at < 4; ++at) text += at <= three.size() ? digits[bits >> (18 - 6 * at) & 63] : '=';
+  };
+  rest_ += bytes;
+  const std::string_view all = rest_;
+  std::size_t at = 0;
+  for (; at + 3 <= all.size(); at += 3) put(all.substr(at, 3));
+  if (is_last && at < all.size()) put(all.substr(std::exchange(at, all.size())));
+  rest_.erase(0, at);
+  write(text);
+}
+
+void page_file::write(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), file_) == text.size()) return;
+  fail(exit_code::usage, "{}: {}", path_, system_words(errno));
+}
+
+}  // namespace tarn::command

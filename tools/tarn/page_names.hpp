@@ -1,0 +1,55 @@
+// The names of a page: each text, place and stack once, the rest refers to it by number.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "analyse/symbols.hpp"
+
+namespace tarn::command {
+
+// Longer names are cut there, and say so.
+constexpr std::size_t longest_page_name = 4096;
+
+class page_names {
+ public:
+  // `redacts`: directories are left out, and names of functions and files that are of no installed library are
+  // replaced by numbers.
+  explicit page_names(bool redacts) : redacts_(redacts) {}
+
+  // The number of the stack's node, innermost place first.
+  std::uint32_t node(const std::vector<analyse::place>& stack);
+
+  // Replaces each array `stack` in `of`, however deep, by the number of its node; and leaves out members that are 0,
+  // false, null or empty.
+  void compact(nlohmann::json& of);
+
+  // `strings`, `places` and `nodes`, with all that compact() has seen. docs/report-page.md has the schema.
+  nlohmann::json tables() const;
+
+ private:
+  using place_key = std::tuple<std::uint32_t, std::uint32_t, std::int64_t, std::uint32_t>;
+
+  std::uint32_t string(std::string text);
+  place_key place(const analyse::place& of);
+  std::string instead_of(const char* kind, std::map<std::string, std::size_t>& known, const std::string& name) const;
+
+  bool redacts_;
+  std::vector<std::string> strings_{""};
+  std::unordered_map<std::string, std::uint32_t> known_strings_{{"", 0}};
+  std::vector<place_key> places_;
+  std::map<place_key, std::uint32_t> known_places_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> nodes_{{0, 0}};  // parent, place; node 0 is the root
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known_nodes_;
+  std::map<std::string, std::size_t> functions_, files_, modules_;  // redacted ones
+};
+
+}  // namespace tarn::command

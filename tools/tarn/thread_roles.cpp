@@ -1,0 +1,71 @@
+#include "tarn/thread_roles.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "analyse/names.hpp"
+#include "analyse/stacks.hpp"
+#include "analyse/symbols.hpp"
+
+namespace tarn::command {
+namespace {
+
+constexpr std::size_t asked = 5;  // stacks of each thread: some may be cut off at their outer end
+
+bool is_library(const analyse::place& at) {
+  constexpr auto files = std::to_array<std::string_view>(
+      {"/libc.so", "/libc-", "/ld-", "/libpthread", "/libstdc++", "/libc++", "/libtarn-"});
+  if (std::any_of(files.begin(), files.end(),
+                  [&](std::string_view each) { return at.module.find(each) != std::string::npos; })) {
+    return true;
+  }
+  constexpr auto starts =
+      std::to_array<std::string_view>({"std::", "__gnu_cxx::", "boost::", "tarn::detail::", "_start", "__libc_start"});
+  const std::string_view name = analyse::qualified(at.function);
+  return name.empty() ||
+         std::any_of(starts.begin(), starts.end(), [&](std::string_view each) { return name.starts_with(each); });
+}
+
+std::string role_of(const std::vector<analyse::place>& stack) {
+  const auto outermost = std::find_if_not(stack.rbegin(), stack.rend(), is_library);
+  if (outermost == stack.rend()) return {};
+  const std::string_view name = analyse::qualified(outermost->function);
+  return std::string(name.substr(0, std::min(name.find_last_of('('), name.size())));
+}
+
+}  // namespace
+
+std::vector<std::string> thread_roles(const format::recording& in) {
+  std::vector<std::map<std::uint32_t, std::uint64_t>> events(in.threads.size());  // by site
+  for (const auto& [key, value] : in.cells) {
+    if (key.owner == key.actor && value[format::blocks] != 0) events[key.actor][key.site] += value[format::blocks];
+  }
+  for (const auto& [key, value] : in.calls) events[key.thread][key.site] += value[format::calls];
+  for (const auto& [key, value] : in.lockings) events[key.thread][key.site] += value[format::acquisitions];
+  analyse::symbols by(in);
+  std::vector<std::string> roles;
+  for (const auto& sites : events) {
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> most;
+    for (const auto& [site, count] : sites) {
+      if (site != 0) most.emplace_back(count, site);
+    }
+    std::sort(most.rbegin(), most.rend());
+    if (most.size() > asked) most.resize(asked);
+    std::map<std::string, std::size_t> votes;
+    std::string best;
+    for (const auto& [count, site] : most) {
+      std::string role = role_of(analyse::stack_at(in, site, by));
+      if (role.empty()) continue;
+      ++votes[role];
+      if (best.empty() || votes[role] > votes[best]) best = std::move(role);
+    }
+    roles.push_back(std::move(best));
+  }
+  return roles;
+}
+
+}  // namespace tarn::command

@@ -1,0 +1,60 @@
+// The state of the page is in its address, behind the #, so that who gets the address sees the same.
+import {useEffect, useState} from 'preact/hooks';
+
+export type State = Record<string, string>;
+
+// Of all that can be set; what is at its default is not in the address.
+export const defaults: State = {
+  tab: '',
+  q: '',          // text that a name must have
+  category: '',
+  thread: '',
+  remedy: '',     // only sites with one
+  sort: '',
+  order: '',
+  site: '',       // the one that is open, in each table
+  metric: 'cost',
+  layout: 'icicle',
+  zoom: '0',      // nodes
+  pin: '0',
+  group: '',
+  theme: '',
+};
+
+export function read_address(text: string): State {
+  const state = {...defaults};
+  for (const [name, value] of new URLSearchParams(text.replace(/^#/, ''))) {
+    if (Object.hasOwn(defaults, name)) state[name] = value.slice(0, 300);
+  }
+  return state;
+}
+
+export function write_address(state: State): string {
+  const words = new URLSearchParams();
+  for (const name of Object.keys(defaults)) {
+    if (state[name] !== undefined && state[name] !== defaults[name]) words.set(name, state[name]);
+  }
+  return `#${words}`;
+}
+
+export type Change_state = (change: State) => void;
+
+export function use_address(): [State, Change_state] {
+  const [state, set] = useState(() => read_address(location.hash));
+  useEffect(() => {
+    const again = () => set(read_address(location.hash));
+    addEventListener('hashchange', again);
+    return () => removeEventListener('hashchange', again);
+  }, []);
+  const change = (what: State) => {
+    set((before) => {
+      const after = {...before, ...what};
+      const address = write_address(after);
+      // Going to a tab or into a frame can be gone back from; typing cannot.
+      const is_step = 'tab' in what || 'zoom' in what;
+      if (address !== write_address(before)) history[is_step ? 'pushState' : 'replaceState'](null, '', address);
+      return after;
+    });
+  };
+  return [state, change];
+}

@@ -1,0 +1,103 @@
+import {render, type JSX} from 'preact';
+import {useEffect, useLayoutEffect, useMemo} from 'preact/hooks';
+import {use_address} from './address';
+import {unpack, type Data} from './recording';
+import {fixed_view, type View} from './view';
+import {Calls} from './views/calls';
+import {Flame} from './views/flame';
+import {Locks} from './views/locks';
+import {program_words, Summary} from './views/summary';
+import {Sites} from './views/sites';
+import {Threads} from './views/threads';
+import {grouped, number_words, plural, range_words, shown} from './words';
+import 'uplot/dist/uPlot.min.css';
+import './style.css';
+
+interface Tab {
+  name: string;
+  label: string;
+  view: (of: {view: View}) => JSX.Element;
+}
+
+const tabs: Tab[] = [
+  {name: '', label: 'Summary', view: Summary},
+  {name: 'flame', label: 'Flame graph', view: Flame},
+  {name: 'sites', label: 'Sites', view: Sites},
+  {name: 'threads', label: 'Threads', view: Threads},
+  {name: 'locks', label: 'Locks', view: Locks},
+  {name: 'calls', label: 'System calls', view: Calls},
+];
+
+const themes = ['', 'light', 'dark'];
+
+function end_words({end}: Data): string {
+  if (!end) return 'still running when it was recorded, or its recorder was killed';
+  const s = (us = 0) => number_words(us / 1e6);
+  const how = end.by_signal ? `killed by signal ${end.status}` : `exit code ${end.status ?? 0}`;
+  return `${how}; ${s(end.wall_us)} s, ${s((end.user_us ?? 0) + (end.system_us ?? 0))} s of processor time`;
+}
+
+function Page({data}: {data: Data}): JSX.Element {
+  const [state, change] = use_address();
+  const fixed = useMemo(() => fixed_view(data), [data]);
+  const view: View = {...fixed, state, change};
+  const tab = tabs.find((each) => each.name === state.tab) ?? tabs[0];
+  useLayoutEffect(() => {
+    if (state.theme) document.documentElement.dataset.theme = state.theme;
+    else delete document.documentElement.dataset.theme;
+  }, [state.theme]);
+  useEffect(() => {
+    document.title = `${tab.label} – ${program_words(view)} – Tarn`;
+  }, [tab]);
+  // Filters that mean something else elsewhere do not come along.
+  const go = (name: string) => change({tab: name, category: '', sort: '', order: '', site: ''});
+  const key = (event: KeyboardEvent) => {
+    const by = {ArrowRight: 1, ArrowLeft: -1}[event.key];
+    if (!by) return;
+    const next = tabs[(tabs.indexOf(tab) + by + tabs.length) % tabs.length];
+    go(next.name);
+    document.getElementById(`tab-${next.name}`)?.focus();
+  };
+  return (
+    <>
+      <header>
+        <h1><bdi>{program_words(view)}</bdi></h1>
+        <p>
+          {end_words(data)}; {plural(data.threads?.length ?? 0, 'thread')}; recorded {data.recorder.mode === 'sampled' ? 'by samples' : 'in full'},
+          which took {range_words(data.recorder.overhead.cpu_ns.map((ns) => ns * 1e-9) as [number, number])} s
+          {(data.program.images ?? 1) > 1 && `; ${grouped(data.program.images)} programs, one after the other`}
+        </p>
+        {data.damage && <p class="risk" role="alert">The recording is damaged: {shown(data.damage)}; what came before is shown.</p>}
+        {data.redacted && <p class="risk">Redacted: without paths, arguments, own names and lines of source.</p>}
+        <nav role="tablist" aria-label="Views" onKeyDown={key}>
+          {tabs.map((each) => (
+            <button key={each.name} id={`tab-${each.name}`} role="tab" type="button" aria-selected={each === tab} aria-controls="view"
+                    tabIndex={each === tab ? 0 : -1} onClick={() => go(each.name)}>{each.label}</button>
+          ))}
+        </nav>
+        <button type="button" class="theme" onClick={() => change({theme: themes[(themes.indexOf(state.theme) + 1) % themes.length]})}>
+          Theme: {state.theme || 'as the system'}
+        </button>
+      </header>
+      <main><div id="view" role="tabpanel" aria-labelledby={`tab-${tab.name}`}><tab.view view={view} /></div></main>
+      <footer>Made by <code>tarn report --html</code>. This page is whole: it fetches nothing and sends nothing.</footer>
+    </>
+  );
+}
+
+async function start(): Promise<void> {
+  const place = document.getElementById('page')!;
+  const packed = document.getElementById('recording')!;
+  try {
+    const data = await unpack(packed.textContent ?? '');
+    packed.remove();
+    place.replaceChildren();
+    render(<Page data={data} />, place);
+    document.documentElement.dataset.ready = 'yes';
+  } catch (error) {
+    place.textContent = `This page cannot be read, perhaps it was cut off: ${error}`;
+    place.setAttribute('role', 'alert');
+  }
+}
+
+void start();

@@ -1,0 +1,132 @@
+// The names of a recording: places and stacks by number.
+import type {Data} from './recording';
+import {cut, short_function, shown} from './words';
+
+const longest_label = 120;
+const library = /^\/(usr|lib).*\.so(\.|$)/;  // not the program itself, wherever it lies
+const system_header = /^\/usr\//;
+
+export class Names {
+  readonly parent: Int32Array;
+  readonly place: Int32Array;
+  private readonly base: string;  // what the program's own files have in common
+  private readonly labels = new Map<number, string>();
+
+  constructor(private readonly data: Data) {
+    this.parent = Int32Array.from(data.nodes?.parent ?? [0]);
+    this.place = Int32Array.from(data.nodes?.place ?? [0]);
+    this.base = this.common_folder();
+  }
+
+  // Of the outermost 0 to `node`, innermost first; without the root.
+  stack(node = 0): number[] {
+    const all: number[] = [];
+    for (let at = node; at !== 0 && all.length < 4096; at = this.parent[at]) all.push(at);
+    return all;
+  }
+  // The node that is `up` frames above the innermost.
+  above(node = 0, up = 0): number {
+    for (; up > 0 && node !== 0; --up) node = this.parent[node];
+    return node;
+  }
+
+  // The innermost frame that is of the program itself; the innermost of all where there is none.
+  own(node = 0): number {
+    return this.stack(node).find((each) => !this.is_installed(this.place[each])) ?? node;
+  }
+
+  private text(of: number[] | undefined, place: number): string {
+    return this.data.strings[of?.[place] ?? 0] ?? '';
+  }
+  function_of(place: number): string {
+    return this.text(this.data.places.function, place);
+  }
+  file_of(place: number): string {
+    return this.text(this.data.places.file, place);
+  }
+  module_of(place: number): string {
+    return this.text(this.data.places.module, place);
+  }
+  is_installed(place: number): boolean {
+    return library.test(this.module_of(place)) || system_header.test(this.file_of(place));
+  }
+
+  // pages.cpp:30; libc.so.6+0x1234 where there is no debug information.
+  where(place: number): string {
+    const file = this.file_of(place);
+    const line = this.data.places.line[place];
+    const base = (path: string) => cut(shown(path.slice(path.lastIndexOf('/') + 1)), longest_label);
+    return file ? `${base(file)}:${line}` : `${base(this.module_of(place))}+0x${(line ?? 0).toString(16)}`;
+  }
+  // The same with the folders below what all have in common.
+  path(place: number): string {
+    const file = this.file_of(place);
+    if (!file) return this.where(place);
+    const path = file.startsWith(this.base) ? file.slice(this.base.length) : file;
+    return `${shown(path)}:${this.data.places.line[place]}`;
+  }
+  label(node: number): string {
+    if (node === 0) return 'all';
+    const place = this.place[node];
+    let label = this.labels.get(place);
+    if (label === undefined) {
+      label = cut(shown(short_function(this.function_of(place))), longest_label) || this.where(place);
+      this.labels.set(place, label);
+    }
+    return label;
+  }
+  // With the line where the name alone says little.
+  frame(node: number): string {
+    const label = this.label(node);
+    return /^operator ?\(\)|^_FUN$/.test(label) ? `${label} ${this.where(this.place[node])}` : label;
+  }
+  full(node: number): string {
+    const name = this.function_of(this.place[node]);
+    return shown(name) || this.label(node);
+  }
+
+  // Whether each place has the text, in lower case, in a name of its.
+  matching(text: string): Uint8Array {
+    const has = this.data.strings.map((each) => each.toLowerCase().includes(text));
+    const {function: functions, file: files, module: modules} = this.data.places;
+    return Uint8Array.from(functions, (name, at) => Number(has[name] || has[files[at]] || has[modules[at]]));
+  }
+
+  private common_folder(): string {
+    let common: string | undefined;
+    const seen = new Set<number>();
+    (this.data.places?.file ?? []).forEach((file, place) => {
+      if (file === 0 || seen.has(file) || this.is_installed(place)) return;
+      seen.add(file);
+      const path = this.data.strings[file];
+      const folder = path.slice(0, path.lastIndexOf('/') + 1);
+      if (common === undefined) common = folder;
+      while (!folder.startsWith(common)) common = common.slice(0, common.lastIndexOf('/', common.length - 2) + 1);
+    });
+    return common ?? '';
+  }
+}
+
+// The name that the program gave; else the function that it runs; several of one name are numbered: worker #2. Where
+// neither is known, thread 1234. A thread without a name of its own has the program's.
+export function thread_names(data: Data): string[] {
+  const threads = data.threads ?? [];
+  const path = data.program?.words?.[0] ?? '';
+  const program = path.slice(path.lastIndexOf('/') + 1);
+  // The kernel keeps 15 bytes.
+  const is_of_program = (name: string) => name === program || (name.length > 10 && program.startsWith(name.replace(/\ufffd+$/, '')));
+  const roles = threads.map((each, at) => {
+    if (each.name && !is_of_program(each.name)) return cut(shown(each.name), 60);
+    if (each.role) return cut(shown(short_function(each.role)), 60);
+    return at === 0 ? 'main' : '';
+  });
+  const counts = new Map<string, number>();
+  for (const role of roles) counts.set(role, (counts.get(role) ?? 0) + 1);
+  const used = new Map<string, number>();
+  return roles.map((role, at) => {
+    if (role === '') return `thread ${threads[at].id || at + 1}`;
+    if (counts.get(role) === 1) return role;
+    used.set(role, (used.get(role) ?? 0) + 1);
+    return `${role} #${used.get(role)}`;
+  });
+}

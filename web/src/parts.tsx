@@ -1,0 +1,118 @@
+// Small parts that several views show.
+import type {JSX} from 'preact';
+import {useEffect, useRef} from 'preact/hooks';
+import Chart from 'uplot';
+import type {Names} from './names';
+import type {Range} from './recording';
+import {grouped} from './words';
+
+// Colours go by a category's place in its list (weights.ts); the word always stands beside.
+export const colour_of = (kinds: string[], category: string) => `var(--kind-${Math.max(0, kinds.indexOf(category))})`;
+
+export function Kind({kinds, category}: {kinds: string[]; category: string}): JSX.Element {
+  return <span class="kind"><i aria-hidden="true" style={{background: colour_of(kinds, category)}} />{category}</span>;
+}
+
+export function Place({names, node}: {names: Names; node: number}): JSX.Element {
+  if (node === 0) return <span class="place">beyond the recorder's limit</span>;
+  return (
+    <span class="place" title={names.full(node).slice(0, 600)}>
+      <bdi>{names.label(node)}</bdi> <small><bdi>{names.where(names.place[node])}</bdi></small>
+    </span>
+  );
+}
+
+export function Stack({names, node, mark}: {names: Names; node: number; mark?: number}): JSX.Element {
+  const frames = names.stack(node);
+  return (
+    <ol class="stack">
+      {frames.map((each) => (
+        <li key={each} class={each === mark ? 'marked' : names.is_installed(names.place[each]) ? 'foreign' : ''}>
+          <bdi class="full">{names.full(each)}</bdi> <small><bdi>{names.path(names.place[each])}</bdi></small>
+        </li>
+      ))}
+      {frames.length === 0 && <li>Not known: beyond the recorder's limit of sites.</li>}
+    </ol>
+  );
+}
+
+// A range as a bar: full up to its low end, lighter up to its high end.
+export function Bar({range, most, label}: {range: Range; most: number; label: string}): JSX.Element {
+  const part = (value: number) => `${Math.min(100, Math.max(0, (100 * value) / Math.max(most, 1e-9)))}%`;
+  return (
+    <span class="bar" role="img" aria-label={label}>
+      <span class="high" style={{width: part(range[1])}} /><span class="low" style={{width: part(range[0])}} />
+    </span>
+  );
+}
+
+interface Histogram_of {
+  title: string;
+  values: number[];
+  labels: string[];
+}
+
+// Blocks by size or lifetime; empty ends are left out.
+export function Histogram({title, values, labels}: Histogram_of): JSX.Element | null {
+  const box = useRef<HTMLDivElement>(null);
+  let first = values.findIndex((each) => each > 0);
+  let last = values.findLastIndex((each) => each > 0);
+  const is_empty = first < 0;
+  first = Math.max(0, first - 1);
+  last = Math.min(values.length - 1, last + 1);
+  const kept = values.slice(first, last + 1);
+  const names = labels.slice(first, last + 1);
+  useEffect(() => {
+    if (is_empty) return;
+    const style = getComputedStyle(box.current!);
+    const ink = style.getPropertyValue('--faint');
+    const axis = {stroke: ink, grid: {show: false}, ticks: {show: false}, font: '11px system-ui'};
+    const chart = new Chart({
+      width: Math.max(200, box.current!.clientWidth),
+      height: 96,
+      legend: {show: false},
+      cursor: {show: false},
+      scales: {x: {time: false, range: [-0.6, kept.length - 0.4]}, y: {range: (_, __, high) => [0, high || 1]}},
+      axes: [
+        {...axis, size: 22, splits: kept.map((_, at) => at), values: () => names.map((each, at) => (kept.length > 7 && at % 2 ? '' : each))},
+        {show: false},
+      ],
+      series: [{}, {fill: style.getPropertyValue('--accent'), paths: Chart.paths.bars!({size: [0.85]}), points: {show: false}}],
+    }, [kept.map((_, at) => at), kept], box.current!);
+    return () => chart.destroy();
+  }, [values, document.documentElement.dataset.theme]);
+  if (is_empty) return null;
+  const words = kept.map((value, at) => (value > 0 ? `${names[at]}: ${grouped(value)}` : '')).filter(Boolean).join('; ');
+  return (
+    <figure class="histogram">
+      <figcaption>{title}</figcaption>
+      <div ref={box} role="img" aria-label={`${title}. ${words}`} title={words} />
+    </figure>
+  );
+}
+
+interface Choice_of {
+  label: string;
+  value: string;
+  options: [string, string][];
+  set: (value: string) => void;
+}
+export function Choice({label, value, options, set}: Choice_of): JSX.Element {
+  return (
+    <label class="choice">
+      {label}
+      <select value={value} onChange={(event) => set(event.currentTarget.value)}>
+        {options.map(([name, words]) => <option key={name} value={name} selected={name === value}>{words}</option>)}
+      </select>
+    </label>
+  );
+}
+
+export function Search({value, set, label}: {value: string; set: (text: string) => void; label: string}): JSX.Element {
+  return (
+    <label class="choice search">
+      {label}
+      <input type="search" value={value} onInput={(event) => set(event.currentTarget.value)} spellcheck={false} autocomplete="off" />
+    </label>
+  );
+}

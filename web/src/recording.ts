@@ -1,0 +1,143 @@
+// The recording in the page: its schema (docs/report-page.md), and how it is unpacked. What is 0 or empty is absent.
+
+export type Range = [number, number];
+
+export interface Remedy {
+  name: string;
+  saved_ns: Range;
+  saved_ms_per_second: Range;
+  saved_share: Range;
+  calls_saved?: number;
+  words?: string;
+  code?: string;
+  risk?: string;
+}
+
+export interface Site {
+  category: string;
+  allocations?: number;
+  error?: number;
+  bytes?: number;
+  threads?: number;
+  freed_by_same_thread?: number;
+  freed_by_other_thread?: number;
+  live_at_end?: number;
+  short_lived?: number;
+  reallocs?: number;
+  moved?: number;
+  copied_bytes?: number;
+  sizes: number[];
+  lifetimes: number[];
+  times: number[];
+  pairs?: {allocates?: number; frees?: number; blocks?: number}[];
+  by_thread?: [number, number][];
+  weights?: [number, number, number][];  // of each of its stacks: node, blocks, bytes
+  stack?: number;
+  place?: number;
+  type?: string;
+  source?: string;
+  remedy?: string;
+  predicted: {now_ns: Range; share: Range; ms_per_second: Range; reasons?: string[]; remedies?: Remedy[]};
+}
+
+export interface LockSite {
+  acquisitions?: number;
+  contended?: number;
+  refused?: number;
+  waited_ns?: number;
+  held_ns?: number;
+  stack?: number;
+  waits?: {holder?: number; waits?: number; waited_ns?: number; stack?: number}[];
+}
+
+export interface Lock extends Omit<LockSite, 'waits'> {
+  type: string;
+  category: string;
+  locks?: number;
+  threads?: number;
+  longest_wait_ns?: number;
+  held?: number;
+  longest_held_ns?: number;
+  sites?: LockSite[];
+  remedy?: string;
+}
+
+export interface Call {
+  name: string;
+  category: string;
+  count?: number;
+  errors?: number;
+  bytes?: number;
+  bytes_asked?: number;
+  same_arguments?: number;
+  in_a_row?: number;
+  nanoseconds?: number;
+  threads?: number;
+  stack?: number;
+  remedy?: string;
+}
+
+export interface Side {
+  function?: string;
+  file?: string;
+  line?: number;
+  category: string;
+  allocations?: number;
+  bytes?: number;
+  copied_bytes?: number;
+  hand_overs?: number;
+  now_ns: Range;
+  remedy?: string;
+}
+
+export interface Change {
+  before?: Side;
+  after?: Side;
+  achieved_ns: Range;
+  predicted?: {name: string; saved_ns: Range; holds?: boolean};
+}
+
+export interface Difference {
+  before: string;
+  after: string;
+  allocations: Record<string, {before?: number; after?: number}>;
+  heap_ns: {before: Range; after: Range};
+  saved_cpu_ns: Range;
+  predicted_ns: Range;
+  changes?: Change[];
+}
+
+export interface Data {
+  kind: 'report' | 'difference';
+  redacted?: boolean;
+  damage?: string;
+  program: {words?: string[]; process?: number; machine?: string; images?: number};
+  end?: {by_signal?: boolean; status?: number; wall_us?: number; user_us?: number; system_us?: number};
+  recorder: {mode?: string; sources?: string[]; forgotten?: number; overhead: {cpu_ns: Range; program_cpu_ns: Range}};
+  heap: {
+    allocations?: number;
+    frees?: number;
+    bytes?: number;
+    live_at_end?: number;
+    predicted: {now_ns: Range; share: Range; ms_per_second: Range; drop_in_saves_ns: Range};
+  };
+  prices?: {machine?: string; library?: string; date?: string};
+  threads?: {image?: number; id?: number; name?: string; role?: string}[];
+  totals?: {acquisitions?: number; contended?: number; waited_ns?: number; calls?: number; calls_ns?: number};
+  crossings?: [number, number, number][];
+  sites?: Site[];
+  locks?: Lock[];
+  syscalls?: Call[];
+  strings: string[];
+  places: {function: number[]; file: number[]; line: number[]; module: number[]};
+  nodes: {parent: number[]; place: number[]};
+  difference?: Difference;
+}
+
+export async function unpack(text: string): Promise<Data> {
+  const binary = atob(text.trim());
+  const bytes = new Uint8Array(binary.length);
+  for (let at = 0; at < bytes.length; ++at) bytes[at] = binary.charCodeAt(at);
+  const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
+  return (await new Response(plain).json()) as Data;
+}

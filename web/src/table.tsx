@@ -1,0 +1,146 @@
+// A table of any length: sorted by a click on a column, of which only the rows in view are in the document.
+import type {ComponentChildren, JSX} from 'preact';
+import {useEffect, useLayoutEffect, useMemo, useRef, useState} from 'preact/hooks';
+import type {Change_state, State} from './address';
+
+export interface Column<Row> {
+  name: string;
+  label: string;
+  title?: string;
+  is_text?: boolean;
+  is_minor?: boolean;  // left out where there is little room
+  value: (row: Row) => number | string;  // to sort by
+  cell: (row: Row) => ComponentChildren;
+}
+
+interface Properties<Row> {
+  label: string;
+  rows: Row[];
+  columns: Column<Row>[];
+  sort: string;  // the column to sort by at first
+  state: State;
+  change: Change_state;
+  id: (row: Row) => string;
+  details: (row: Row) => ComponentChildren;
+  none: string;  // words for a table without rows
+}
+
+const row_height = 38;  // as in style.css
+const printed = 60;     // rows
+
+export function Table<Row>(of: Properties<Row>): JSX.Element {
+  const {rows, columns, state, change} = of;
+  const scroller = useRef<HTMLDivElement>(null);
+  const [top, set_top] = useState(0);
+  const [height, set_height] = useState(600);
+  const [is_printing, set_printing] = useState(false);
+  const sort = columns.find((each) => each.name === state.sort) ?? columns.find((each) => each.name === of.sort)!;
+  const is_up = (state.order || (sort.is_text ? 'up' : 'down')) === 'up';
+
+  const sorted = useMemo(() => {
+    const keyed = rows.map((row) => ({row, key: sort.value(row)}));
+    const sign = is_up ? 1 : -1;
+    keyed.sort((a, b) => sign * (typeof a.key === 'string' ? a.key.localeCompare(b.key as string)
+                                                           : a.key - (b.key as number)));
+    return keyed.map((each) => each.row);
+  }, [rows, sort.name, is_up]);
+
+  useLayoutEffect(() => {
+    const box = scroller.current!;
+    const see = new ResizeObserver(() => set_height(box.clientHeight));
+    see.observe(box);
+    return () => see.disconnect();
+  }, []);
+  useEffect(() => {
+    const before = () => set_printing(true);
+    const after = () => set_printing(false);
+    addEventListener('beforeprint', before);
+    addEventListener('afterprint', after);
+    return () => {
+      removeEventListener('beforeprint', before);
+      removeEventListener('afterprint', after);
+    };
+  }, []);
+
+  const open = sorted.findIndex((row) => of.id(row) === state.site);
+  // The row of an address may be far down.
+  useEffect(() => {
+    const box = scroller.current!;
+    const at = open * row_height;
+    if (open >= 0 && (at < box.scrollTop || at > box.scrollTop + box.clientHeight - 2 * row_height)) {
+      box.scrollTop = Math.max(0, at - 2 * row_height);
+    }
+  }, [state.site, rows]);
+
+  const first = is_printing ? 0 : Math.max(0, Math.floor(top / row_height) - 10);
+  const last = Math.min(sorted.length, is_printing ? printed : Math.ceil((top + height) / row_height) + 10);
+  const turn = (column: Column<Row>) => {
+    const usual = column.is_text ? 'up' : 'down';
+    const now = is_up ? 'up' : 'down';
+    const order = column === sort ? (now === 'up' ? 'down' : 'up') : usual;
+    change({sort: column.name === of.sort ? '' : column.name, order: order === usual ? '' : order});
+  };
+  const go = (event: KeyboardEvent, index: number) => {
+    const by = {ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -sorted.length, End: sorted.length}[event.key];
+    if (by === undefined) return;
+    event.preventDefault();
+    const next = Math.min(sorted.length - 1, Math.max(0, index + by));
+    scroller.current!.scrollTop = Math.max(0, next * row_height - height / 2);
+    set_top(scroller.current!.scrollTop);
+    change({site: of.id(sorted[next])});
+    requestAnimationFrame(() => requestAnimationFrame(() =>
+      scroller.current?.querySelector<HTMLElement>(`[data-row="${next}"]`)?.focus({preventScroll: true})));
+  };
+
+  return (
+    <div class={open >= 0 ? 'with-details opened' : 'with-details'}>
+      <div class="scroller" ref={scroller} onScroll={(event) => set_top(event.currentTarget.scrollTop)} tabIndex={0} role="region"
+           aria-label={of.label}>
+        <table aria-rowcount={sorted.length + 1} aria-label={of.label}>
+          <thead>
+            <tr aria-rowindex={1}>
+              {columns.map((column) => (
+                <th key={column.name} scope="col" class={(column.is_text ? 'text' : '') + (column.is_minor ? ' minor' : '')}
+                    aria-sort={column === sort ? (is_up ? 'ascending' : 'descending') : undefined}>
+                  <button type="button" onClick={() => turn(column)} title={column.title}>
+                    {column.label}<span aria-hidden="true">{column === sort ? (is_up ? ' ▲' : ' ▼') : ''}</span>
+                  </button>
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {first > 0 && <tr aria-hidden="true" class="space"><td colSpan={columns.length} style={{height: first * row_height}} /></tr>}
+            {sorted.slice(first, last).map((row, at) => {
+              const id = of.id(row);
+              const index = first + at;
+              return (
+                <tr key={id} aria-rowindex={index + 2} class={id === state.site ? 'row open' : 'row'}
+                    onClick={() => change({site: id === state.site ? '' : id})}>
+                  {columns.map((column, place) => (
+                    <td key={column.name} class={(column.is_text ? 'text' : '') + (column.is_minor ? ' minor' : '')}>
+                      {place === 0 ? (
+                        <button type="button" class="opens" data-row={index} aria-expanded={id === state.site}
+                                onKeyDown={(event) => go(event, index)}>
+                          {column.cell(row)}
+                        </button>
+                      ) : column.cell(row)}
+                    </td>
+                  ))}
+                </tr>
+              );
+            })}
+            {last < sorted.length && !is_printing && (
+              <tr aria-hidden="true" class="space"><td colSpan={columns.length} style={{height: (sorted.length - last) * row_height}} /></tr>
+            )}
+          </tbody>
+        </table>
+        {sorted.length === 0 && <p class="none">{of.none}</p>}
+      </div>
+      {open >= 0 && <aside class="details" aria-label="Details of the chosen row">
+        <button type="button" class="close" onClick={() => change({site: ''})} aria-label="Close the details">×</button>
+        {of.details(sorted[open])}
+      </aside>}
+    </div>
+  );
+}

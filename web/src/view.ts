@@ -1,0 +1,36 @@
+// What every view is given.
+import type {Change_state, State} from './address';
+import {Names, thread_names} from './names';
+import type {Data, Range} from './recording';
+import {range_words} from './words';
+
+export interface View {
+  data: Data;
+  names: Names;
+  threads: string[];
+  state: State;
+  change: Change_state;
+  unit: string;                             // of times: ms/s where it is known how long the program ran, else ms
+  timed: (ns: Range | number) => Range;     // in that unit
+  time_words: (ns: Range | number) => string;
+  has_share: boolean;                       // whether shares of the processor's time are known
+}
+
+export function fixed_view(data: Data): Omit<View, 'state' | 'change'> {
+  const wall_s = (data.end?.wall_us ?? 0) / 1e6;
+  const unit = wall_s > 0 ? 'ms/s' : 'ms';
+  const factor = 1e-6 / (wall_s > 0 ? wall_s : 1);
+  const timed = (ns: Range | number): Range => {
+    const [low, high] = typeof ns === 'number' ? [ns, ns] : ns;
+    return [low * factor, high * factor];
+  };
+  return {
+    data,
+    names: new Names(data),
+    threads: thread_names(data),
+    unit,
+    timed,
+    time_words: (ns) => `${range_words(timed(ns))} ${unit}`,
+    has_share: (data.recorder?.overhead?.program_cpu_ns?.[1] ?? 0) > 0,
+  };
+}

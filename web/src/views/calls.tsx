@@ -1,0 +1,72 @@
+// System calls, by site.
+import type {JSX} from 'preact';
+import {useMemo} from 'preact/hooks';
+import {Choice, Kind, Place, Search, Stack} from '../parts';
+import type {Call} from '../recording';
+import {Table, type Column} from '../table';
+import type {View} from '../view';
+import {categories} from '../weights';
+import {bytes_words, count_words, duration_words, grouped, plural, shown} from '../words';
+
+interface Row {
+  call: Call;
+  id: string;
+}
+
+function Call_details({call, view}: {call: Call; view: View}): JSX.Element {
+  const count = Math.max(1, call.count ?? 0);
+  return (
+    <>
+      <h2>{shown(call.name)}, {call.category}</h2>
+      <p>
+        {grouped(call.count)} calls by {plural(call.threads ?? 0, 'thread')}, {grouped(call.errors)} failed; {duration_words(call.nanoseconds)} in the kernel,{' '}
+        {duration_words((call.nanoseconds ?? 0) / count)} each.
+      </p>
+      <h3>What ends it</h3>
+      <p>{call.remedy ? shown(call.remedy) : 'Nothing to gain here: leave it as it is.'}</p>
+      <dl>
+        {!!call.bytes_asked && <><dt>Bytes asked for</dt><dd>{bytes_words(call.bytes_asked)}, {bytes_words(call.bytes_asked / count)} a call</dd></>}
+        {!!call.bytes && <><dt>Bytes given</dt><dd>{bytes_words(call.bytes)}, {bytes_words(call.bytes / count)} a call</dd></>}
+        <dt>With the arguments of the one before</dt><dd>{grouped(call.same_arguments)}</dd>
+        <dt>Right after another of this site</dt><dd>{grouped(call.in_a_row)}</dd>
+      </dl>
+      <h3>Call stack</h3>
+      <Stack names={view.names} node={call.stack ?? 0} mark={view.names.own(call.stack)} />
+    </>
+  );
+}
+
+export function Calls({view}: {view: View}): JSX.Element {
+  const {data, names, state, change} = view;
+  const all = useMemo<Row[]>(() => (data.syscalls ?? []).map((call, at) => ({call, id: String(at)})), [data]);
+  const rows = useMemo(() => {
+    const text = state.q.toLowerCase();
+    const has = text ? names.matching(text) : undefined;
+    return all.filter(({call}) =>
+      (!state.category || call.category === state.category) && (!state.remedy || call.remedy) &&
+      (!has || call.name.includes(text) || names.stack(call.stack).some((each) => has[names.place[each]])));
+  }, [all, state.q, state.category, state.remedy]);
+  const columns: Column<Row>[] = [
+    {name: 'call', label: 'Call', is_text: true, value: ({call}) => call.name, cell: ({call}) => <strong><bdi>{shown(call.name)}</bdi></strong>},
+    {name: 'place', label: 'From', is_text: true, value: ({call}) => names.label(names.own(call.stack)).toLowerCase(), cell: ({call}) => <Place names={names} node={names.own(call.stack)} />},
+    {name: 'category', label: 'Category', is_text: true, is_minor: true, value: ({call}) => call.category, cell: ({call}) => <Kind kinds={categories.syscalls} category={call.category} />},
+    {name: 'time', label: 'Time', value: ({call}) => call.nanoseconds ?? 0, cell: ({call}) => duration_words(call.nanoseconds)},
+    {name: 'count', label: 'Calls', value: ({call}) => call.count ?? 0, cell: ({call}) => count_words(call.count)},
+    {name: 'bytes', label: 'Bytes a call', is_minor: true, value: ({call}) => (call.bytes ?? 0) / (call.count || 1), cell: ({call}) => (call.bytes ? bytes_words(call.bytes / (call.count || 1)) : '–')},
+    {name: 'same', label: 'Repeats', title: 'With the arguments of the one before', is_minor: true, value: ({call}) => call.same_arguments ?? 0, cell: ({call}) => count_words(call.same_arguments)},
+    {name: 'errors', label: 'Failed', is_minor: true, value: ({call}) => call.errors ?? 0, cell: ({call}) => count_words(call.errors)},
+    {name: 'remedy', label: 'Remedy', is_text: true, is_minor: true, value: ({call}) => call.remedy ?? '~', cell: ({call}) => shown(call.remedy ?? '–')},
+  ];
+  return (
+    <section>
+      <form class="tools" role="search" onSubmit={(event) => event.preventDefault()}>
+        <Search label="Search" value={state.q} set={(q) => change({q})} />
+        <Choice label="Category" value={state.category} set={(category) => change({category})} options={[['', 'all'], ...categories.syscalls.map((each): [string, string] => [each, each])]} />
+        <Choice label="Show" value={state.remedy} set={(remedy) => change({remedy})} options={[['', 'all calls'], ['yes', 'with a remedy']]} />
+        <output aria-live="polite">{grouped(rows.length)} of {grouped(all.length)} calls</output>
+      </form>
+      <Table label="System calls" rows={rows} columns={columns} sort="time" state={state} change={change} id={(row) => row.id}
+             details={({call}) => <Call_details call={call} view={view} />} none={all.length ? 'No call is like that.' : 'No system call was recorded: tarn record --syscalls.'} />
+    </section>
+  );
+}

@@ -1,0 +1,214 @@
+// Stacks as a flame graph or icicle. d3-flame-graph draws what is wide enough to be seen; which that is, zoom, filters and
+// the keyboard are ours, so that millions of nodes cost as little as a thousand.
+import flamegraph, {type Frame} from 'd3-flame-graph';
+import {select} from 'd3-selection';
+import type {JSX} from 'preact';
+import {useEffect, useLayoutEffect, useMemo, useRef, useState} from 'preact/hooks';
+import {Choice, Kind, Search, Stack} from '../parts';
+import type {View} from '../view';
+import {categories, metrics, on_purpose, Tree, weights, type Weight} from '../weights';
+import {cut, shown} from '../words';
+import {Site_details} from './sites';
+
+interface Datum {
+  name: string;
+  value: number;
+  node: number;
+  fade: boolean;
+  kind: string;
+  children: Datum[];
+}
+
+const least_px = 2;
+const cell_px = 22;
+const fold_from = 4;       // rows
+const all_of_it = 0.995;
+const deepest = 300;  // rows: a recursion of thousands is no picture
+
+function data_of(tree: Tree, view: View, zoom: number, width: number): Datum {
+  const least = (tree.total[zoom] * least_px) / width;
+  const datum = (node: number, fade: boolean, children: Datum[], label?: string): Datum => {
+    const children_sum = children.reduce((sum, each) => sum + each.value, 0);
+    // What is above the focus has its width.
+    return {name: label ?? view.names.frame(node), value: fade ? children_sum : tree.total[node], node, fade, kind: tree.kind_of(node), children};
+  };
+  const inner = (node: number, depth: number): Datum =>
+    datum(node, false, depth > deepest ? [] : tree.children_of(node, least).map((each) => inner(each, depth + 1)));
+  // What all stacks have in common at their outer end is one row.
+  const common: number[] = [];
+  for (let at = zoom; ;) {
+    const next = tree.children_of(at, least);
+    if (next.length !== 1 || tree.total[next[0]] < tree.total[at] * all_of_it) break;
+    common.push((at = next[0]));
+  }
+  let made: Datum;
+  if (common.length > fold_from) {
+    const last = common[common.length - 2];
+    const folded = datum(last, false, [inner(common[common.length - 1], 0)], `${common.length - 1} callers, down to ${view.names.frame(last)}`);
+    made = datum(zoom, false, [folded]);
+  } else {
+    made = inner(zoom, 0);
+  }
+  let shown_callers = 0;
+  for (let at = zoom; at !== 0;) {
+    at = view.names.parent[at];
+    if (at === 0 || ++shown_callers <= fold_from) made = datum(at, true, [made]);
+  }
+  return made;
+}
+
+export function Flame({view}: {view: View}): JSX.Element {
+  const {data, names, threads, state, change} = view;
+  const box = useRef<HTMLDivElement>(null);
+  const [width, set_width] = useState(900);
+  const metric = metrics.find((each) => each.name === state.metric) ?? metrics[0];
+  const kinds = categories[metric.table];
+  const thread = metric.table === 'sites' ? state.thread : '';
+  const category = kinds.includes(state.category) ? state.category : '';
+
+  const all = useMemo(() => weights(data, {metric, category, thread, text: ''}), [data, metric, category, thread]);
+  const tree = useMemo(() => new Tree(names, all, kinds, state.q), [names, all, state.q]);
+  const node_of = (text: string) => {
+    const node = Number(text);
+    return Number.isInteger(node) && node > 0 && node < names.parent.length ? node : 0;
+  };
+  const wanted = node_of(state.zoom);
+  const zoom = tree.total[wanted] > 0 ? wanted : 0;
+  const pin = node_of(state.pin);
+  const words = (node: number) => {
+    const share = tree.total[0] > 0 ? (100 * tree.total[node]) / tree.total[0] : 0;
+    return `${metric.words(tree.total[node])}, ${share.toFixed(share < 10 ? 1 : 0)} %`;
+  };
+
+  useLayoutEffect(() => {
+    const see = new ResizeObserver(() => set_width(Math.max(240, box.current!.clientWidth)));
+    see.observe(box.current!);
+    return () => see.disconnect();
+  }, []);
+
+  useLayoutEffect(() => {
+    const graph = box.current!;
+    graph.replaceChildren();
+    if (tree.total[0] <= 0) return;
+    const chart = flamegraph<Datum>()
+      .width(width).cellHeight(cell_px).transitionDuration(0).inverted(state.layout === 'icicle')
+      .getName((frame: Frame<Datum>) => frame.data.name)
+      .setLabelHandler((frame: Frame<Datum>) => `${cut(names.full(frame.data.node), 400)}\n${names.where(names.place[frame.data.node] ?? 0)}\n${words(frame.data.node)}`)
+      .setColorMapper((frame: Frame<Datum>) => (frame.data.node === 0 ? 'var(--root)' : `var(--kind-${Math.max(0, kinds.indexOf(frame.data.kind))})`));
+    select(graph).datum(data_of(tree, view, zoom, width)).call(chart);
+    const frames = [...graph.querySelectorAll<SVGGElement & {__data__: Frame<Datum>}>('g.frame')];
+    graph.querySelector('svg')!.setAttribute('role', 'presentation');
+    const focus = frames.find((each) => each.__data__.data.node === (pin || zoom)) ?? frames.find((each) => each.__data__.data.node === zoom);
+    for (const frame of frames) {
+      const {node} = frame.__data__.data;
+      frame.setAttribute('role', 'button');
+      frame.setAttribute('tabindex', frame === focus ? '0' : '-1');
+      frame.setAttribute('aria-label', `${node === 0 ? 'all' : names.frame(node)}: ${words(node)}${node ? `, ${frame.__data__.data.kind}` : ''}`);
+      frame.dataset.node = String(node);
+      if (node !== 0 && node === pin) frame.classList.add('pinned');
+    }
+    return () => { chart.destroy(); };
+  }, [tree, zoom, pin, width, state.layout]);
+
+  const take = (node: number) => change({zoom: String(node), pin: String(node || pin)});
+  const frame_at = (event: Event) => (event.target as Element).closest<SVGGElement>('g.frame');
+  const click = (event: MouseEvent) => {
+    const frame = frame_at(event);
+    if (!frame) return;
+    event.stopPropagation();  // the library would zoom, too
+    take(Number(frame.dataset.node));
+  };
+  const focus = (node: number | undefined) => {
+    const next = box.current!.querySelector<SVGGElement>(`g.frame[data-node="${node}"]`);
+    if (!next) return;
+    for (const each of box.current!.querySelectorAll('g.frame[tabindex="0"]')) each.setAttribute('tabindex', '-1');
+    next.setAttribute('tabindex', '0');
+    next.focus();
+  };
+  const key = (event: KeyboardEvent) => {
+    const frame = frame_at(event);
+    if (!frame) return;
+    const node = Number(frame.dataset.node);
+    const parent = names.parent[node];
+    const least = (tree.total[zoom] * least_px) / width;
+    const inwards = () => focus(tree.children_of(node, least)[0]);
+    const outwards = () => focus(node === 0 ? 0 : parent);
+    const is_icicle = state.layout === 'icicle';
+    const sideways = (by: number) => {
+      const row = node === 0 ? [0] : tree.children_of(parent, least);
+      focus(row[row.indexOf(node) + by]);
+    };
+    const acts: Record<string, () => void> = {
+      ArrowDown: is_icicle ? inwards : outwards,
+      ArrowUp: is_icicle ? outwards : inwards,
+      ArrowLeft: () => sideways(-1),
+      ArrowRight: () => sideways(1),
+      Enter: () => take(node),
+      ' ': () => change({pin: String(node === pin ? 0 : node)}),
+      Escape: () => change({zoom: String(names.parent[zoom])}),
+      Home: () => change({zoom: '0'}),
+    };
+    if (!acts[event.key]) return;
+    event.preventDefault();
+    acts[event.key]();
+  };
+  // After zooming by keyboard the focus stays in the picture.
+  useEffect(() => {
+    if (document.activeElement === document.body && state.zoom !== '0') focus(zoom);
+  }, [zoom]);
+
+  const below = useMemo(() => {
+    const found: Weight[] = pin === 0 ? [] : all.filter((each) => tree.is_above(pin, each.node));
+    return found.sort((a, b) => b.value - a.value).slice(0, 8);
+  }, [all, pin, tree]);
+  const has = (table: string) => ((data as unknown as Record<string, unknown[]>)[table]?.length ?? 0) > 0;
+  const tab_of = {sites: 'sites', locks: 'locks', syscalls: 'calls'}[metric.table];
+
+  return (
+    <section>
+      <form class="tools" onSubmit={(event) => event.preventDefault()}>
+        <Choice label="Width shows" value={metric.name} set={(name) => change({metric: name, category: ''})}
+                options={metrics.filter((each) => has(each.table)).map((each): [string, string] => [each.name, each.label])} />
+        <Choice label="As" value={state.layout} set={(layout) => change({layout})} options={[['icicle', 'icicle, callers above'], ['flame', 'flames, callers below']]} />
+        <Choice label="Category" value={category} set={(kind) => change({category: kind})}
+                options={[['', kinds.some((each) => on_purpose.has(each)) ? 'all but waiting on purpose' : 'all'], ...kinds.map((each): [string, string] => [each, each])]} />
+        {metric.table === 'sites' && threads.length > 1 && (
+          <Choice label="Thread" value={state.thread} set={(of) => change({thread: of})}
+                  options={[['', 'all'], ...threads.map((each, at): [string, string] => [String(at), each])]} />
+        )}
+        <Search label="Stacks with" value={state.q} set={(q) => change({q})} />
+        <button type="button" onClick={() => change({zoom: '0'})} disabled={zoom === 0}>Zoom out</button>
+        <output aria-live="polite">{metric.words(tree.total[0])} in view{zoom ? `; ${names.label(zoom)}: ${words(zoom)}` : ''}</output>
+      </form>
+      <p class="legend">{kinds.filter((kind) => all.some((each) => each.category === kind)).map((each) => <Kind key={each} kinds={kinds} category={each} />)}
+        <small>Click or Enter: zoom and pin. Arrows: move. Space: pin. Escape: zoom out.</small></p>
+      <div class="flame" ref={box} role="group" aria-label={`${metric.label}, by call stack`} onClickCapture={click} onKeyDown={key} />
+      {tree.total[0] <= 0 && <p class="none">{all.length ? 'No stack is like that.' : 'Nothing of this was recorded.'}</p>}
+      {pin !== 0 && (
+        <div class="pinned-stack">
+          <div>
+            <h2>Pinned: <bdi>{names.label(pin)}</bdi></h2>
+            <p>{words(pin)} of {metric.label.toLowerCase()} <button type="button" class="link" onClick={() => change({pin: '0'})}>Unpin</button></p>
+            <Stack names={names} node={pin} />
+          </div>
+          <div>
+            {metric.table === 'sites' && below.length > 0 && <Site_details site={data.sites![below[0].index]} view={view} />}
+            {below.length > 0 && <h3>{metric.table === 'sites' ? 'Sites inside of it' : 'What it is made of'}</h3>}
+            <ul class="below">
+              {below.map((each) => (
+                <li key={each.node}>
+                  <button type="button" class="link" onClick={() => change({tab: tab_of, site: String(each.index), q: '', category: ''})}>
+                    <bdi>{names.label(each.node)}</bdi> <small><bdi>{names.where(names.place[each.node])}</bdi></small>
+                  </button>{' '}
+                  {metric.words(each.value)}
+                  {metric.table === 'locks' && `, ${shown(data.locks![each.index].type)}`}
+                  {metric.table === 'syscalls' && `, ${shown(data.syscalls![each.index].name)}`}
+                </li>
+              ))}
+            </ul>
+          </div>
+        </div>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,84 @@
+// Locks: who waits for whom, and where it is held then.
+import type {JSX} from 'preact';
+import {useMemo} from 'preact/hooks';
+import {Choice, Kind, Place, Search, Stack} from '../parts';
+import type {Lock} from '../recording';
+import {Table, type Column} from '../table';
+import type {View} from '../view';
+import {categories} from '../weights';
+import {count_words, duration_words, grouped, plural, shown} from '../words';
+
+interface Row {
+  lock: Lock;
+  id: string;
+}
+
+const shown_sites = 6;
+
+function Lock_details({lock, view}: {lock: Lock; view: View}): JSX.Element {
+  const {names, threads} = view;
+  const mean = lock.held ? (lock.held_ns ?? 0) / lock.held : 0;
+  const sites = lock.sites ?? [];
+  return (
+    <>
+      <h2>{plural(lock.locks ?? 1, lock.type)}, {lock.category}</h2>
+      <p>
+        Taken {grouped(lock.acquisitions)} times by {plural(lock.threads ?? 0, 'thread')}; {grouped(lock.contended)} waited {duration_words(lock.waited_ns)} together,{' '}
+        {duration_words(lock.longest_wait_ns)} at most. Held {duration_words(mean)} each, {duration_words(lock.longest_held_ns)} at most.
+        {lock.refused ? ` ${grouped(lock.refused)} tries gave up.` : ''}
+      </p>
+      <h3>What ends it</h3>
+      <p>{lock.remedy ? shown(lock.remedy) : 'Nothing to gain here: leave it as it is.'}</p>
+      <h3>Who waits for whom</h3>
+      {!sites.some((each) => each.waits?.length) && <p>Nobody was seen to wait for a holder.</p>}
+      {sites.slice(0, shown_sites).map((site, at) => (
+        <details key={at} open={at === 0}>
+          <summary><Place names={names} node={names.own(site.stack)} /> taken {count_words(site.acquisitions)} times, waited {duration_words(site.waited_ns)}</summary>
+          <Stack names={names} node={site.stack ?? 0} />
+          {site.waits?.slice(0, 4).map((wait, number) => (
+            <div class="holder" key={number}>
+              <p>{duration_words(wait.waited_ns)} in {plural(wait.waits ?? 0, 'wait')} while <strong>{threads[wait.holder ?? 0] ?? 'another thread'}</strong> held it, from</p>
+              <Stack names={names} node={wait.stack ?? 0} />
+            </div>
+          ))}
+        </details>
+      ))}
+      {sites.length > shown_sites && <p>And {plural(sites.length - shown_sites, 'more place')} that take it.</p>}
+      <p>First used at <Place names={names} node={names.own(lock.stack)} /></p>
+    </>
+  );
+}
+
+export function Locks({view}: {view: View}): JSX.Element {
+  const {data, names, state, change} = view;
+  const all = useMemo<Row[]>(() => (data.locks ?? []).map((lock, at) => ({lock, id: String(at)})), [data]);
+  const rows = useMemo(() => {
+    const has = state.q ? names.matching(state.q.toLowerCase()) : undefined;
+    const inside = (node = 0) => names.stack(node).some((each) => has![names.place[each]]);
+    return all.filter(({lock}) =>
+      (!state.category || lock.category === state.category) &&
+      (!has || inside(lock.stack) || (lock.sites ?? []).some((each) => inside(each.stack))));
+  }, [all, state.q, state.category]);
+  const columns: Column<Row>[] = [
+    {name: 'place', label: 'First used at', is_text: true, value: ({lock}) => names.label(names.own(lock.stack)).toLowerCase(), cell: ({lock}) => <Place names={names} node={names.own(lock.stack)} />},
+    {name: 'type', label: 'Type', is_text: true, is_minor: true, value: ({lock}) => lock.type, cell: ({lock}) => lock.type},
+    {name: 'category', label: 'Category', is_text: true, is_minor: true, value: ({lock}) => lock.category, cell: ({lock}) => <Kind kinds={categories.locks} category={lock.category} />},
+    {name: 'waited', label: 'Waited', value: ({lock}) => lock.waited_ns ?? 0, cell: ({lock}) => duration_words(lock.waited_ns)},
+    {name: 'contended', label: 'Waits', is_minor: true, value: ({lock}) => lock.contended ?? 0, cell: ({lock}) => count_words(lock.contended)},
+    {name: 'longest', label: 'Longest', is_minor: true, value: ({lock}) => lock.longest_wait_ns ?? 0, cell: ({lock}) => duration_words(lock.longest_wait_ns)},
+    {name: 'taken', label: 'Taken', value: ({lock}) => lock.acquisitions ?? 0, cell: ({lock}) => count_words(lock.acquisitions)},
+    {name: 'held', label: 'Held', is_minor: true, value: ({lock}) => lock.held_ns ?? 0, cell: ({lock}) => duration_words(lock.held_ns)},
+    {name: 'remedy', label: 'Remedy', is_text: true, is_minor: true, value: ({lock}) => lock.remedy ?? '~', cell: ({lock}) => shown(lock.remedy ?? '–')},
+  ];
+  return (
+    <section>
+      <form class="tools" role="search" onSubmit={(event) => event.preventDefault()}>
+        <Search label="Search" value={state.q} set={(q) => change({q})} />
+        <Choice label="Category" value={state.category} set={(category) => change({category})} options={[['', 'all'], ...categories.locks.map((each): [string, string] => [each, each])]} />
+        <output aria-live="polite">{grouped(rows.length)} of {grouped(all.length)} kinds of lock</output>
+      </form>
+      <Table label="Locks" rows={rows} columns={columns} sort="waited" state={state} change={change} id={(row) => row.id}
+             details={({lock}) => <Lock_details lock={lock} view={view} />} none={all.length ? 'No lock is like that.' : 'No lock was recorded: tarn record --locks.'} />
+    </section>
+  );
+}

@@ -1,0 +1,128 @@
+// The table of allocation sites, and what is known of one.
+import type {JSX} from 'preact';
+import {useMemo} from 'preact/hooks';
+import type {View} from '../view';
+import type {Site} from '../recording';
+import {Bar, Choice, Histogram, Kind, Place, Search, Stack} from '../parts';
+import {Table, type Column} from '../table';
+import {categories, stacks_of} from '../weights';
+import {bytes_words, count_words, grouped, middle, percent_words, range_words, shown} from '../words';
+
+const shown_stacks = 8;
+
+interface Row {
+  site: Site;
+  id: string;
+  node: number;  // the function to change
+}
+
+const powers = (count: number, word: (at: number) => string) => Array.from({length: count}, (_, at) => word(at));
+const size_labels = powers(16, (at) => (at === 15 ? '> 256K' : at < 6 ? `${16 << at}` : `${1 << (at - 6)}K`));
+const lifetime_labels = powers(12, (at) => (at === 0 ? '0' : at < 6 ? `< ${4 ** at}` : at === 11 ? '> 1M' : `< ${4 ** at / 1024}K`));
+// A tick is a third of a nanosecond or so.
+const time_labels = powers(12, (at) => ['< 0.3µs', '3µs', '20µs', '0.2ms', '1ms', '10ms', '90ms', '0.7s', '6s', '50s', '6min', 'more'][at]);
+
+export const remedy_name = (name = '') => ({drop_in: 'tarn run', shared_pool: 'shared_pool<T>', pooled: 'pooled<T>', recycle: 'recycle<T>()'})[name] ?? name;
+
+export function Site_details({site, view}: {site: Site; view: View}): JSX.Element {
+  const {names, threads, timed} = view;
+  const stack = names.stack(site.stack);
+  const place = names.above(site.stack, site.place ?? 0);
+  const remedies = site.predicted.remedies ?? [];
+  const others = stacks_of(site).filter(([node]) => node !== (site.stack ?? 0)).sort((a, b) => b[1] - a[1]);
+  const most = Math.max(...remedies.map((each) => timed(each.saved_ns)[1]), 1e-9);
+  const frees = (site.freed_by_same_thread ?? 0) + (site.freed_by_other_thread ?? 0);
+  return (
+    <>
+      <h2>{place ? <bdi>{names.label(place)}</bdi> : "Sites beyond the recorder's limit"}</h2>
+      {place > 0 && <p class="path"><bdi>{names.path(names.place[place])}</bdi></p>}
+      {site.source && <pre class="source" tabIndex={0}><bdi>{shown(site.source)}</bdi></pre>}
+      <p>
+        <Kind kinds={categories.sites} category={site.category} />: {grouped(site.allocations)} allocations
+        {site.error ? ` ± ${Math.round(site.error * 100)} %` : ''}{site.type ? <> of <bdi>{shown(site.type)}</bdi></> : ''},{' '}
+        {bytes_words(site.bytes)}; costs {view.time_words(site.predicted.now_ns)}
+        {view.has_share && ` (${percent_words(site.predicted.share)} of the processor's time)`}.
+      </p>
+      <h3>What ends it</h3>
+      {remedies.length === 0 && <p>{site.remedy ? shown(site.remedy) : 'Nothing to gain here: leave it as it is.'}</p>}
+      <ol class="remedies">
+        {remedies.map((each) => (
+          <li key={each.name}>
+            <strong>saves {view.time_words(each.saved_ns)}</strong> <Bar range={timed(each.saved_ns)} most={most} label={`saves ${view.time_words(each.saved_ns)}`} />
+            <div><bdi>{each.words ? shown(each.words) : remedy_name(each.name)}</bdi></div>
+            {each.code && <pre tabIndex={0}><bdi>{shown(each.code)}</bdi></pre>}
+            {each.risk && <div class="risk">Mind: <bdi>{shown(each.risk)}</bdi></div>}
+          </li>
+        ))}
+      </ol>
+      {site.predicted.reasons && <p class="why">The ranges are wide because: {site.predicted.reasons.join('; ')}.</p>}
+      <h3>Blocks</h3>
+      <Histogram title="By size, bytes up to" values={site.sizes} labels={size_labels} />
+      <Histogram title="By lifetime, allocations of the thread in between" values={site.lifetimes} labels={lifetime_labels} />
+      <Histogram title="By lifetime, time (sampled blocks)" values={site.times} labels={time_labels} />
+      <dl>
+        <dt>Freed</dt>
+        <dd>{frees === 0 ? 'none' : `${grouped(site.freed_by_same_thread)} by the thread that allocated, ${grouped(site.freed_by_other_thread)} by others`}</dd>
+        {!!site.live_at_end && <><dt>In use at the end</dt><dd>{grouped(site.live_at_end)}</dd></>}
+        {!!site.reallocs && <><dt>Grown by realloc</dt><dd>{grouped(site.reallocs)} times, {grouped(site.moved)} moved, {bytes_words(site.copied_bytes)} copied</dd></>}
+        {(site.by_thread?.length ?? 0) > 0 && <><dt>Threads</dt><dd>{site.by_thread!.slice(0, 8).map(([thread, blocks]) => `${threads[thread]}: ${count_words(blocks)}`).join('; ')}</dd></>}
+        {site.pairs?.slice(0, 5).map((pair) => (
+          <><dt>Handed over</dt><dd>{threads[pair.allocates ?? 0]} → {threads[pair.frees ?? 0]}: {count_words(pair.blocks)}</dd></>
+        ))}
+      </dl>
+      <h3>Call stack</h3>
+      <Stack names={names} node={site.stack ?? 0} mark={place} />
+      {others.length > 0 && <h3>{grouped(others.length)} more stacks end there</h3>}
+      {others.slice(0, shown_stacks).map(([node, blocks]) => (
+        <details key={node}><summary>{count_words(blocks)} blocks</summary><Stack names={names} node={node} /></details>
+      ))}
+      {stack.length > 0 && <p><button type="button" class="link" onClick={() => view.change({tab: 'flame', metric: 'cost', pin: String(site.stack ?? 0), zoom: '0', q: '', category: '', thread: ''})}>Show it in the flame graph</button></p>}
+    </>
+  );
+}
+
+export function Sites({view}: {view: View}): JSX.Element {
+  const {data, names, threads, state, change} = view;
+  const all = useMemo<Row[]>(() => (data.sites ?? []).map((site, at) => ({site, id: String(at), node: names.above(site.stack, site.place ?? 0)})), [data]);
+  const rows = useMemo(() => {
+    const has = state.q ? names.matching(state.q.toLowerCase()) : undefined;
+    return all.filter(({site}) =>
+      (!state.category || site.category === state.category) &&
+      (!state.remedy || (site.predicted.remedies?.length ?? 0) > 0) &&
+      (!state.thread || site.by_thread?.some(([thread]) => String(thread) === state.thread)) &&
+      (!has || stacks_of(site).some(([stack]) => names.stack(stack).some((node) => has[names.place[node]]))));
+  }, [all, state.q, state.category, state.thread, state.remedy]);
+  const best = (row: Row) => row.site.predicted.remedies?.[0];
+  const columns: Column<Row>[] = [
+    {name: 'place', label: 'Site', is_text: true, value: (row) => names.label(row.node).toLowerCase(),
+     cell: (row) => <Place names={names} node={row.node} />},
+    {name: 'category', label: 'Category', is_text: true, is_minor: true, value: (row) => row.site.category,
+     cell: (row) => <Kind kinds={categories.sites} category={row.site.category} />},
+    {name: 'cost', label: `Costs, ${view.unit}`, value: (row) => middle(row.site.predicted.now_ns),
+     cell: (row) => range_words(view.timed(row.site.predicted.now_ns))},
+    {name: 'gain', label: `Saves, ${view.unit}`, value: (row) => (best(row) ? middle(best(row)!.saved_ns) : -1),
+     cell: (row) => (best(row) ? range_words(view.timed(best(row)!.saved_ns)) : '–')},
+    {name: 'remedy', label: 'Remedy', is_text: true, is_minor: true, value: (row) => best(row)?.name ?? '~',
+     cell: (row) => remedy_name(best(row)?.name)},
+    {name: 'allocations', label: 'Blocks', is_minor: true, value: (row) => row.site.allocations ?? 0, cell: (row) => count_words(row.site.allocations)},
+    {name: 'bytes', label: 'Bytes', is_minor: true, value: (row) => row.site.bytes ?? 0, cell: (row) => bytes_words(row.site.bytes)},
+    {name: 'handed', label: 'Freed elsewhere', title: 'Blocks that another thread freed', is_minor: true,
+     value: (row) => row.site.freed_by_other_thread ?? 0, cell: (row) => count_words(row.site.freed_by_other_thread)},
+  ];
+  return (
+    <section>
+      <form class="tools" role="search" onSubmit={(event) => event.preventDefault()}>
+        <Search label="Search" value={state.q} set={(q) => change({q})} />
+        <Choice label="Category" value={state.category} set={(category) => change({category})}
+                options={[['', 'all'], ...categories.sites.map((each): [string, string] => [each, each])]} />
+        {threads.length > 1 && <Choice label="Thread" value={state.thread} set={(thread) => change({thread})}
+                options={[['', 'all'], ...threads.map((each, at): [string, string] => [String(at), each])]} />}
+        <Choice label="Show" value={state.remedy} set={(remedy) => change({remedy})} options={[['', 'all sites'], ['yes', 'with a remedy']]} />
+        <output aria-live="polite">{grouped(rows.length)} of {grouped(all.length)} sites</output>
+      </form>
+      <Table label="Allocation sites" rows={rows} columns={columns} sort="cost" state={state} change={change} id={(row) => row.id}
+             details={(row) => <Site_details site={row.site} view={view} />}
+             none={all.length ? 'No site is like that.' : 'The recording has no allocation.'} />
+    </section>
+  );
+}

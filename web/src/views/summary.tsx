@@ -1,0 +1,158 @@
+// The first screen: where the threads wait, how much, what to do about it, and what to leave alone.
+import type {JSX} from 'preact';
+import {useMemo} from 'preact/hooks';
+import type {View} from '../view';
+import {Bar} from '../parts';
+import type {Range} from '../recording';
+import {on_purpose} from '../weights';
+import {bytes_words, count_words, cut, grouped, middle, number_words, percent_words, plural, shown} from '../words';
+
+interface Best {
+  saved: Range;  // ns
+  where: JSX.Element;
+  words: string;
+  open: () => void;
+}
+
+const best_count = 3;
+const hardly = 0.01;  // of the program's time
+
+function best_remedies(view: View): Best[] {
+  const {data, names, change} = view;
+  const by_place = new Map<string, Best>();
+  (data.sites ?? []).forEach((site, at) => {
+    const remedy = site.predicted.remedies?.[0];
+    if (!remedy) return;
+    const node = names.above(site.stack, site.place ?? 0);
+    const key = `${names.place[node]} ${remedy.name}`;  // from several callers
+    const known = by_place.get(key);
+    if (known) {
+      known.saved = [known.saved[0] + remedy.saved_ns[0], known.saved[1] + remedy.saved_ns[1]];
+      return;
+    }
+    by_place.set(key, {
+      saved: remedy.saved_ns,
+      where: <><bdi>{names.label(node)}</bdi> <small><bdi>{names.where(names.place[node])}</bdi></small></>,
+      words: remedy.words ?? remedy.name,
+      open: () => change({tab: 'sites', site: String(at)}),
+    });
+  });
+  const all = [...by_place.values()];
+  (data.locks ?? []).forEach((lock, at) => {
+    if (!lock.remedy || on_purpose.has(lock.category)) return;
+    const node = names.own(lock.stack);
+    all.push({saved: [0, lock.waited_ns ?? 0], where: <>{lock.type} <bdi>{names.label(node)}</bdi></>, words: lock.remedy,
+              open: () => change({tab: 'locks', site: String(at)})});
+  });
+  (data.syscalls ?? []).forEach((call, at) => {
+    if (!call.remedy || on_purpose.has(call.category)) return;
+    const node = names.own(call.stack);
+    all.push({saved: [0, call.nanoseconds ?? 0], where: <>{call.name} <bdi>{names.label(node)}</bdi></>, words: call.remedy,
+              open: () => change({tab: 'calls', site: String(at)})});
+  });
+  return all.filter((each) => each.saved[1] > 0).sort((a, b) => middle(b.saved) - middle(a.saved)).slice(0, best_count);
+}
+
+// In words, what is not worth anybody's time.
+function leave_alone(view: View): string[] {
+  const {data} = view;
+  const lines: string[] = [];
+  const sites = data.sites ?? [];
+  const idle = sites.filter((each) => !each.predicted.remedies?.length);
+  if (sites.length > 0) {
+    const all = sites.reduce((sum, each) => sum + middle(each.predicted.now_ns), 0);
+    const rest = idle.reduce((sum, each) => sum + middle(each.predicted.now_ns), 0);
+    const share = all > 0 ? `, together ${number_words((100 * rest) / all)} % of the heap's cost` : '';
+    if (view.has_share && data.heap.predicted.share[1] < hardly) lines.push("The heap: all of it is below 1 % of the program's time.");
+    else if (idle.length > 0) lines.push(`${grouped(idle.length)} of ${plural(sites.length, 'allocation site')}: too few blocks to matter${share}.`);
+  }
+  const locks = data.locks ?? [];
+  const wall = (data.end?.wall_us ?? 0) * 1000 * Math.max(1, data.threads?.length ?? 1);
+  if (locks.length > 0) {
+    if (!locks.some((each) => each.remedy)) lines.push('Locks: hardly any wait, and none is taken often.');
+    else if (wall > 0 && (data.totals?.waited_ns ?? 0) / wall < hardly) lines.push(`Waits for locks: ${view.time_words(data.totals?.waited_ns ?? 0)}, below 1 % of the threads' time.`);
+  }
+  const calls = data.syscalls ?? [];
+  if (calls.length > 0 && !calls.some((each) => each.remedy)) lines.push('System calls: none of them is needless.');
+  const waiting = calls.filter((each) => each.category === 'waits').reduce((sum, each) => sum + (each.nanoseconds ?? 0), 0);
+  if (waiting > 0) lines.push(`Calls that wait on purpose (for events, time, other threads): ${view.time_words(waiting)}, not counted above.`);
+  return lines;
+}
+
+function Source_card({title, amount, detail, range, most, missing, open}:
+    {title: string; amount: string; detail: string; range: Range; most: number; missing?: boolean; open: () => void}): JSX.Element {
+  return (
+    <li class={missing ? 'card missing' : 'card'}>
+      <h3><button type="button" onClick={open} disabled={missing}>{title}</button></h3>
+      <p class="amount">{amount}</p>
+      {!missing && <Bar range={range} most={most} label={`${title}: ${amount}`} />}
+      <p>{detail}</p>
+    </li>
+  );
+}
+
+export function program_words(view: View): string {
+  const [program = '', ...words] = view.data.program?.words ?? [];
+  return cut(shown([program.slice(program.lastIndexOf('/') + 1), ...words].join(' ')), 300) || 'A program';
+}
+
+export function Summary({view}: {view: View}): JSX.Element {
+  const {data, change, timed} = view;
+  const has = (source: string) => (data.recorder.sources ?? []).some((each) => each.startsWith(source));
+  const heap = data.heap.predicted;
+  const deliberate = (each: {category: string}) => on_purpose.has(each.category);
+  const in_kernel = (data.syscalls ?? []).filter((each) => !deliberate(each)).reduce((sum, each) => sum + (each.nanoseconds ?? 0), 0);
+  const waited = data.totals?.waited_ns ?? 0;
+  const most = Math.max(timed(heap.now_ns)[1], timed(in_kernel)[1], timed(waited)[1]);
+  const best = useMemo(() => best_remedies(view), [data]);
+  const leave = useMemo(() => leave_alone(view), [data]);
+  const gain = Math.max(...best.map((each) => timed(each.saved)[1]), 1e-9);
+  const drop_in = heap.drop_in_saves_ns;
+  const none = 'not recorded';
+  return (
+    <section class="summary">
+      <h2>Where its threads spend time beside their work</h2>
+      <ul class="cards">
+        <Source_card title="Heap" missing={!has('heap')} open={() => change({tab: 'sites'})} range={timed(heap.now_ns)} most={most}
+          amount={has('heap') ? view.time_words(heap.now_ns) : none}
+          detail={has('heap') ? `${view.has_share ? `${percent_words(heap.share)} of the processor's time. ` : ''}${plural(data.heap.allocations ?? 0, 'allocation')}, ${bytes_words(data.heap.bytes)}.` : 'tarn record --heap'} />
+        <Source_card title="Locks" missing={!has('lock')} open={() => change({tab: 'locks'})} range={timed(waited)} most={most}
+          amount={has('lock') ? view.time_words(waited) : none}
+          detail={has('lock') ? `waited for. Taken ${count_words(data.totals?.acquisitions)} times, ${count_words(data.totals?.contended)} of them after a wait.` : 'tarn record --locks'} />
+        <Source_card title="System calls" missing={!has('system')} open={() => change({tab: 'calls'})} range={timed(in_kernel)} most={most}
+          amount={has('system') ? view.time_words(in_kernel) : none}
+          detail={has('system') ? `in the kernel, without waiting for events. ${plural(data.totals?.calls ?? 0, 'call')}.` : 'tarn record --syscalls'} />
+      </ul>
+      <div class="columns">
+        <div>
+          <h2>What to do first</h2>
+          {best.length === 0 && <p>Nothing: no site, lock or call costs enough to be worth a change.</p>}
+          <ol class="best">
+            {best.map((each, at) => (
+              <li key={at}>
+                <button type="button" onClick={each.open}>
+                  <span class="where">{each.where}</span>
+                  <span class="gain">saves {each.saved[0] === 0 ? 'up to ' : ''}{view.time_words(each.saved[0] === 0 ? each.saved[1] : each.saved)}</span>
+                </button>
+                <Bar range={timed(each.saved)} most={gain} label={`saves ${view.time_words(each.saved)}`} />
+                <p><bdi>{cut(shown(each.words), 300)}</bdi></p>
+              </li>
+            ))}
+          </ol>
+          {middle(drop_in) > 0 && <p>Without any change of the program, <code>tarn run</code> saves {view.time_words(drop_in)}.</p>}
+        </div>
+        <div>
+          <h2>What to leave alone</h2>
+          <ul class="leave">{leave.map((each) => <li key={each}>{each}</li>)}{leave.length === 0 && <li>Nothing stands out.</li>}</ul>
+          <h2>How sure it is</h2>
+          <p>
+            {data.recorder.mode === 'sampled' ? 'Totals are exact; figures of single sites are estimates from samples.' : 'All blocks were counted.'}{' '}
+            Times are ranges, from what memory costs on {data.prices?.machine ? 'the machine that made this report' : 'one machine'}: take the low end as a floor.
+            {view.unit === 'ms/s' && ' ms/s: milliseconds, of all threads together, in each second that the program ran.'}
+          </p>
+          {!!data.recorder.forgotten && <p class="risk">{plural(data.recorder.forgotten, 'event')} are missing: the recorder had no room for them.</p>}
+        </div>
+      </div>
+    </section>
+  );
+}

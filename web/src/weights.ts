@@ -1,0 +1,138 @@
+// What a flame graph shows: weights at the ends of stacks, chosen by metric and filters, added up towards the root.
+import type {Data, Site} from './recording';
+import type {Names} from './names';
+import {bytes_words, count_words, duration_words, middle} from './words';
+
+export interface Metric {
+  name: string;
+  label: string;
+  table: 'sites' | 'locks' | 'syscalls';
+  words: (value: number) => string;
+}
+
+export const metrics: Metric[] = [
+  {name: 'cost', label: 'Heap: estimated cost', table: 'sites', words: duration_words},
+  {name: 'bytes', label: 'Heap: bytes', table: 'sites', words: bytes_words},
+  {name: 'blocks', label: 'Heap: blocks', table: 'sites', words: count_words},
+  {name: 'waited', label: 'Locks: time waited', table: 'locks', words: duration_words},
+  {name: 'taken', label: 'Locks: times taken', table: 'locks', words: count_words},
+  {name: 'kernel', label: 'System calls: time', table: 'syscalls', words: duration_words},
+  {name: 'calls', label: 'System calls: number', table: 'syscalls', words: count_words},
+];
+
+// What is there to be waited for: shown only where it is asked for by name.
+export const on_purpose = new Set(['condition', 'waits']);
+
+// The same order everywhere, and the place of each category's colour.
+export const categories: Record<Metric['table'], string[]> = {
+  sites: ['transient', 'shared', 'start-up', 'kept'],
+  locks: ['contended', 'uncontended', 'one thread', 'condition'],
+  syscalls: ['small', 'repeated', 'batch', 'memory', 'waits', 'needed'],
+};
+
+export interface Weight {
+  node: number;
+  value: number;
+  category: string;
+  index: number;  // in its table
+}
+
+export interface Filter {
+  metric: Metric;
+  category: string;
+  thread: string;
+  text: string;
+}
+
+// Node, blocks and bytes of each of its stacks.
+export const stacks_of = (site: Site): [number, number, number][] =>
+  site.weights ?? [[site.stack ?? 0, site.allocations ?? 0, site.bytes ?? 0]];
+
+export function weights(data: Data, filter: Filter): Weight[] {
+  const {metric} = filter;
+  const made: Weight[] = [];
+  const add = (node = 0, value = 0, category: string, index: number) => {
+    const wanted = filter.category ? category === filter.category : !on_purpose.has(category);
+    if (value > 0 && wanted) made.push({node, value, category, index});
+  };
+  if (metric.table === 'locks') {
+    (data.locks ?? []).forEach((each, index) => {
+      for (const site of each.sites ?? []) {
+        add(site.stack, metric.name === 'waited' ? site.waited_ns : site.acquisitions, each.category, index);
+      }
+    });
+  } else if (metric.table === 'syscalls') {
+    (data.syscalls ?? []).forEach((each, index) => {
+      add(each.stack, metric.name === 'kernel' ? each.nanoseconds : each.count, each.category, index);
+    });
+  } else {
+    (data.sites ?? []).forEach((each, index) => {
+      let part = 1;
+      if (filter.thread !== '') {
+        const own = each.by_thread?.find(([thread]) => String(thread) === filter.thread)?.[1] ?? 0;
+        part = own / Math.max(1, each.allocations ?? 1);
+      }
+      const cost = middle(each.predicted.now_ns) / Math.max(1, each.allocations ?? 1);
+      for (const [node, blocks, bytes] of stacks_of(each)) {
+        add(node, part * (metric.name === 'cost' ? cost * blocks : metric.name === 'bytes' ? bytes : blocks), each.category, index);
+      }
+    });
+  }
+  return made;
+}
+
+export class Tree {
+  readonly total: Float64Array;
+  private readonly shares: Float64Array[] = [];  // by category
+  private readonly first: Int32Array;            // children of each node: from first[node] to first[node + 1]
+  private readonly children: Int32Array;
+
+  constructor(private readonly names: Names, all: Weight[], private readonly kinds: string[], text: string) {
+    const {parent, place} = names;
+    const count = parent.length;
+    // A stack stays if any of its frames has the text.
+    let stays: Uint8Array | undefined;
+    if (text) {
+      const has = names.matching(text.toLowerCase());
+      stays = new Uint8Array(count);
+      for (let node = 1; node < count; ++node) stays[node] = stays[parent[node]] | has[place[node]];
+    }
+    for (const kind of kinds) {
+      const share = new Float64Array(count);
+      for (const each of all) {
+        if (each.category === kind && (!stays || stays[each.node])) share[each.node] += each.value;
+      }
+      for (let node = count - 1; node > 0; --node) share[parent[node]] += share[node];  // a parent comes first
+      this.shares.push(share);
+    }
+    this.total = new Float64Array(count);
+    for (const share of this.shares) for (let node = 0; node < count; ++node) this.total[node] += share[node];
+    this.first = new Int32Array(count + 1);
+    for (let node = 1; node < count; ++node) ++this.first[parent[node] + 1];
+    for (let node = 0; node < count; ++node) this.first[node + 1] += this.first[node];
+    this.children = new Int32Array(Math.max(0, count - 1));
+    const next = this.first.slice();
+    for (let node = 1; node < count; ++node) this.children[next[parent[node]]++] = node;
+  }
+
+  // With at least `least`, the largest first.
+  children_of(node: number, least: number): number[] {
+    const found: number[] = [];
+    for (let at = this.first[node]; at < this.first[node + 1]; ++at) {
+      if (this.total[this.children[at]] >= least && this.total[this.children[at]] > 0) found.push(this.children[at]);
+    }
+    return found.sort((a, b) => this.total[b] - this.total[a]);
+  }
+
+  // The category that most of it is of.
+  kind_of(node: number): string {
+    let best = 0;
+    for (let at = 1; at < this.kinds.length; ++at) if (this.shares[at][node] > this.shares[best][node]) best = at;
+    return this.kinds[best] ?? '';
+  }
+
+  is_above(node: number, inner: number): boolean {
+    while (inner > node) inner = this.names.parent[inner];
+    return inner === node;
+  }
+}

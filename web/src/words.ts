@@ -1,0 +1,73 @@
+// Numbers and names as a person reads them.
+import type {Range} from './recording';
+
+const digits = (value: number) => {
+  const size = Math.abs(value);
+  if (size >= 100 || size === 0) return Math.round(value).toLocaleString('en');
+  if (size >= 10) return value.toFixed(0);
+  if (size >= 0.995) return value.toFixed(1);
+  return size >= 0.01 ? value.toFixed(2) : '< 0.01';
+};
+
+export const grouped = (value = 0) => Math.round(value).toLocaleString('en');
+export const number_words = digits;
+
+// 78.0 million
+export function count_words(value = 0): string {
+  if (value >= 1e9) return `${digits(value / 1e9)} billion`;
+  if (value >= 1e6) return `${digits(value / 1e6)} million`;
+  return grouped(value);
+}
+
+export function bytes_words(bytes = 0): string {
+  const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let at = 0;
+  while (bytes >= 1024 && at < units.length - 1) {
+    bytes /= 1024;
+    ++at;
+  }
+  return `${at === 0 ? grouped(bytes) : digits(bytes)} ${units[at]}`;
+}
+
+export function duration_words(ns = 0): string {
+  if (ns >= 1e9) return `${digits(ns / 1e9)} s`;
+  if (ns >= 1e6) return `${digits(ns / 1e6)} ms`;
+  if (ns >= 1e3) return `${digits(ns / 1e3)} µs`;
+  return `${digits(ns)} ns`;
+}
+
+export function range_words([low, high]: Range): string {
+  const [from, to] = [digits(low), digits(high)];
+  return from === to ? from : `${from} to ${to}`;
+}
+
+export const percent_words = (share: Range) => `${range_words([share[0] * 100, share[1] * 100])} %`;
+export const middle = ([low, high]: Range) => (low + high) / 2;
+export const plural = (count: number, word: string) => `${count_words(count)} ${word}${count === 1 ? '' : 's'}`;
+
+// What would not be seen, or would turn the text around, is shown by its number: ⟨202e⟩.
+const unseen = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u115f\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
+export const shown = (text = '') => text.replace(unseen, (letter) => `⟨${letter.codePointAt(0)!.toString(16)}⟩`);
+
+export function cut(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
+}
+
+// `shared_ptr::reset` of `void std::shared_ptr<T>::reset<U>(U*)`: no arguments, no template arguments, no result.
+export function short_function(name: string): string {
+  let depth = 0;
+  let kept = '';
+  const text = cut(name, 2000).replace(/\(anonymous namespace\)::|__cxx11::|__n4861::|\[abi:\w+\]/g, '');
+  for (let at = 0; at < text.length; ++at) {
+    const letter = text[at];
+    if (depth === 0 && text.startsWith('operator()', at)) return `${kept}operator()`;
+    if (depth === 0 && text.startsWith('operator', at)) return kept + text.slice(at).replace(/(?<=.{8}.+)\(.*$/s, '');
+    if (letter === '<') ++depth;
+    else if (letter === '>') depth = Math.max(0, depth - 1);
+    else if (depth > 0) continue;
+    else if (letter === '(') break;
+    else if (letter === ' ') kept = '';
+    else kept += letter;
+  }
+  return kept || text;
+}

@@ -1,0 +1,47 @@
+// One file with all in it, and a policy that lets the browser run this file's script and style and nothing else.
+import {createHash} from 'node:crypto';
+import {defineConfig, type Plugin} from 'vite';
+
+const hash = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+
+function one_file(): Plugin {
+  return {
+    name: 'one-file',
+    enforce: 'post',
+    generateBundle(_, bundle) {
+      const page = bundle['index.html'];
+      if (page?.type !== 'asset') throw new Error('no index.html');
+      let script = '';
+      let style = '';
+      for (const [name, part] of Object.entries(bundle)) {
+        if (part === page) continue;
+        if (part.type === 'chunk') script += part.code.replaceAll('</script', '<\\/script').replaceAll('<!--', '<\\!--');
+        else if (name.endsWith('.css')) style += part.source;
+        else throw new Error(`${name} is not to be in the page`);
+        delete bundle[name];
+      }
+      const policy = ["default-src 'none'", `script-src ${hash(script)}`, `style-src ${hash(style)}`, "base-uri 'none'",
+                      "form-action 'none'", "require-trusted-types-for 'script'", "trusted-types 'none'"].join('; ');
+      page.source = String(page.source)
+        .replace(/<script type="module".*?<\/script>/s, '')
+        .replace(/<link rel="stylesheet"[^>]*>/, '')
+        .replace('<!--policy-->', () => `<meta http-equiv="Content-Security-Policy" content="${policy}">`)
+        .replace('</head>', () => `<style>${style}</style></head>`)
+        .replace('</body>', () => `<script type="module">${script}</script></body>`);
+    },
+  };
+}
+
+export default defineConfig({
+  base: './',
+  esbuild: {jsx: 'automatic', jsxImportSource: 'preact'},
+  build: {
+    outDir: 'page',
+    target: 'es2022',
+    modulePreload: false,
+    cssCodeSplit: false,
+    assetsInlineLimit: 0,
+    reportCompressedSize: false,
+  },
+  plugins: [one_file()],
+});
