@@ -3,8 +3,11 @@
 whose reader is absent is skipped, and says so."""
 
 import argparse
+import base64
 import collections
+import email
 import gzip
+import http.server
 import json
 import os
 import pathlib
@@ -14,12 +17,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
+import urllib.parse
 
 PATHS = argparse.Namespace()
 FOLDER = tempfile.TemporaryDirectory(prefix="tarn-export-")
 ROUNDS = 1000
 TOTALS = {}  # by recording: what `tarn record` says at its end
+SUMS = {}
 READERS = pathlib.Path(os.environ.get("TARN_READERS") or pathlib.Path(__file__).resolve().parents[2] / "build/readers")
 
 
@@ -64,11 +70,14 @@ class ExportTest(unittest.TestCase):
 
     def sums(self, recording="rec"):
         """Of each measure, by the simplest of the formats."""
+        if recording in SUMS:
+            return SUMS[recording]
         options = self.run_in(PATHS.tarn, "export", "--help").stdout.decode()
         sums = {}
         for measure in re.search(r"--measure NAME:\{(.*)\}", options)[1].split(","):
             lines = self.export("collapsed", "--measure", measure, recording=recording).decode().splitlines()
             sums[measure] = sum(int(each.rpartition(" ")[2]) for each in lines)
+        SUMS[recording] = sums
         return sums
 
 
@@ -170,12 +179,154 @@ class Pprof(ExportTest):
         self.assertGreater(len(gzip.decompress(self.export("pprof"))), 1000)
 
 
+class Perfetto(ExportTest):
+    def trace(self, recording="rec"):
+        """Read by the messages that Perfetto publishes for Python."""
+        folders = list(READERS.glob("python/lib/python3*/site-packages"))
+        if not folders:
+            self.skipTest("no perfetto: ./dev readers")
+        script = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from google.protobuf.json_format import MessageToDict
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
+trace = Trace.FromString(sys.stdin.buffer.read())
+assert trace.IsInitialized()
+print(json.dumps(MessageToDict(trace, preserving_proto_field_name=True)))
+"""
+        python = folders[0].parents[2] / "bin/python3"
+        return json.loads(self.run_in(str(python), "-c", script, str(folders[0]),
+                                      input=self.export("perfetto", recording=recording)).stdout)["packet"]
+
+    def test_the_heap_is_a_dump_whose_names_are_there(self):
+        packets = self.trace()
+        names = next(each["interned_data"] for each in packets if "interned_data" in each)
+        functions = {each["iid"]: each["str"] for each in names["function_names"]}
+        frames = {each["iid"]: each for each in names["frames"]}
+        stacks = {each["iid"]: each["frame_ids"] for each in names["callstacks"]}
+        dump = next(each["profile_packet"] for each in packets if "profile_packet" in each)["process_dumps"][0]
+        self.assertEqual(sum(int(each["alloc_count"]) for each in dump["samples"]), TOTALS["rec"]["allocations"])
+        self.assertEqual(sum(int(each["self_allocated"]) for each in dump["samples"]), self.sums()["bytes"])
+        grown = max(dump["samples"], key=lambda each: int(each["alloc_count"]))
+        inner = [frames[each] for each in stacks[grown["callstack_id"]]]
+        self.assertEqual(base64.b64decode(functions[inner[-1]["function_name_id"]]), b"[transient]")
+        self.assertEqual(base64.b64decode(functions[inner[-2]["function_name_id"]]), b"grow")
+        self.assertGreater(inner[-2]["line_number"], 0)
+
+    def test_slices_are_as_long_as_what_they_stand_for(self):
+        packets, begun, long, counted = self.trace("locks"), {}, 0, 0
+        for packet in packets:
+            event = packet.get("track_event", {})
+            if event.get("type") == "TYPE_SLICE_BEGIN":
+                begun[event["track_uuid"]] = int(packet["timestamp"])
+                notes = {each["name"]: each for each in event["debug_annotations"]}
+                counted += int(notes.get("lock_acquisitions", {}).get("uint_value", 0))
+            elif event:
+                long += int(packet["timestamp"]) - begun.pop(event["track_uuid"])
+        sums = self.sums("locks")
+        self.assertFalse(begun)
+        self.assertEqual(counted, TOTALS["locks"]["lock_acquisitions"])
+        self.assertEqual(long, sums["lock_wait"] + sums["call_time"])
+
+
+class Parquet(ExportTest):
+    def with_duckdb(self):
+        """An environment in which DuckDB is found, as somebody who installed it has one."""
+        python = READERS / "python/bin/python3"
+        if subprocess.run([python if python.exists() else "python3", "-c", "import duckdb"], capture_output=True,
+                          timeout=60, check=False).returncode != 0:
+            self.skipTest("no duckdb: ./dev readers")
+        return {**os.environ, "PATH": f"{python.parent}:{os.environ['PATH']}"} if python.exists() else dict(os.environ)
+
+    def test_duckdb_answers_the_questions_of_the_docs(self):
+        environment = self.with_duckdb()
+        for recording in TOTALS:
+            path = self.folder / f"{recording}.parquet"
+            self.run_in(PATHS.tarn, "export", recording, "--to", "parquet", "-o", str(path), env=environment)
+        page = pathlib.Path(__file__).resolve().parents[2] / "docs/export.md"
+        queries = re.search(r"```sql\n(.*?)```", page.read_text(), re.DOTALL)[1].split(";\n")
+        queries = [each for each in queries if each.strip()]
+        self.assertEqual(len(queries), 3)
+        answers = []
+        for each in [*queries, "select sum(allocations), sum(calls), sum(lock_acquisitions) from '*.parquet'"]:
+            script = "import duckdb, json, sys; print(json.dumps(duckdb.sql(sys.argv[1]).fetchall(), default=str))"
+            result = self.run_in("sh", "-c", 'cd "$1" && python3 -c "$2" "$3"', "sh", str(self.folder), script, each,
+                                 env=environment)
+            answers.append(json.loads(result.stdout))
+        self.assertTrue(all(answers), answers)
+        self.assertEqual([int(each) for each in answers[-1][0]],
+                         [sum(each[kind] for each in TOTALS.values())
+                          for kind in ("allocations", "calls", "lock_acquisitions")])
+
+    def test_without_duckdb_the_cure_is_named(self):
+        result = self.run_in(PATHS.tarn, "export", "rec", "--to", "parquet", code=2, env={"PATH": str(self.folder)})
+        self.assertIn(b"pip install duckdb", result.stderr)
+
+
+class PyroscopeStandIn(http.server.BaseHTTPRequestHandler):
+    """Takes what Pyroscope's /ingest takes, and nothing else; https://grafana.com/docs/pyroscope/ has it."""
+
+    def do_POST(self):
+        path, _, query = self.path.partition("?")
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        message = email.message_from_bytes(b"Content-Type: " + self.headers["Content-Type"].encode() + b"\r\n\r\n" + body)
+        try:
+            query = dict(urllib.parse.parse_qsl(query, strict_parsing=True))
+            assert path == "/ingest" and query["format"] == "pprof" and int(query["from"]) < int(query["until"])
+            parts = {each.get_param("name", header="content-disposition"): each for each in message.get_payload()}
+            assert set(parts) == {"profile", "sample_type_config"} and all(each.get_filename() for each in parts.values())
+            profile = gzip.decompress(parts["profile"].get_payload(decode=True))
+            types = json.loads(parts["sample_type_config"].get_payload(decode=True))
+            for name, each in types.items():
+                assert name.encode() in profile
+                assert each["units"] in ("bytes", "objects", "lock_nanoseconds") and each["aggregation"] == "sum"
+            self.server.taken.append((query["name"], profile, types))
+            self.send_response(200)
+        except (AssertionError, KeyError, ValueError):
+            self.send_response(422)
+        self.end_headers()
+        self.wfile.write(b"as it\nis")
+
+    def log_message(self, *_):
+        pass
+
+
+class Push(ExportTest):
+    def setUp(self):
+        super().setUp()
+        reader("curl")
+        self.server = http.server.HTTPServer(("127.0.0.1", 0), PyroscopeStandIn)
+        self.server.taken = []
+        self.addCleanup(self.server.server_close)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/"
+        serving = threading.Thread(target=self.server.serve_forever)
+        serving.start()
+        self.addCleanup(serving.join)
+        self.addCleanup(self.server.shutdown)
+
+    def test_a_server_takes_it(self):
+        self.run_in(PATHS.tarn, "export", "rec", "--push", self.url)
+        self.run_in(PATHS.tarn, "export", "rec", "--push", self.url, "--name", "shop{region=eu, hall=a&b}")
+        self.assertEqual([each[0] for each in self.server.taken], ["tool_sites", "shop{region=eu, hall=a&b}"])
+        self.assertEqual(self.server.taken[0][1], gzip.decompress(self.export("pprof")))
+        self.assertEqual(self.server.taken[0][2]["bytes"]["units"], "bytes")
+
+    def test_what_a_server_refuses_is_said(self):
+        result = self.run_in(PATHS.tarn, "export", "rec", "--push", self.url + "elsewhere", code=2)
+        self.assertIn(b"did not take the profile: as it is", result.stderr)
+        result = self.run_in(PATHS.tarn, "export", "rec", "--push", "ftp://127.0.0.1", code=2)
+        self.assertIn(b"begins with http", result.stderr)
+        result = self.run_in(PATHS.tarn, "export", "rec", "--push", self.url, code=2, env={"PATH": str(self.folder)})
+        self.assertIn(b"apt install curl", result.stderr)
+
+
 class Command(ExportTest):
     def test_errors(self):
         def error(*words, code=2):
             return self.run_in(PATHS.tarn, "export", *words, code=code).stderr.decode()
 
-        self.assertIn("--to is required", error("rec"))
+        self.assertIn("--to FORMAT, or --push URL", error("rec"))
+        self.assertIn("excludes", error("rec", "--to", "pprof", "--push", "http://127.0.0.1"))
         self.assertIn("nonsense", error("rec", "--to", "nonsense"))
         self.assertIn("no/such", error("no/such", "--to", "pprof"))
         self.assertIn("nonsense", error("rec", "--to", "collapsed", "--measure", "nonsense"))
@@ -196,7 +347,7 @@ class Command(ExportTest):
         whole = pathlib.Path(FOLDER.name, "rec").read_bytes()
         half = self.folder / "half"
         half.write_bytes(whole[:-20])
-        for form in "collapsed", "firefox", "pprof", "speedscope":
+        for form in "collapsed", "firefox", "perfetto", "pprof", "rows", "speedscope":
             result = self.run_in(PATHS.tarn, "export", str(half), "--to", form)
             self.assertIn(b"what came before is shown", result.stderr)
             self.assertTrue(result.stdout)

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "exports/profile.hpp"
 
@@ -19,5 +21,17 @@ std::string as_firefox(const profile& of);
 
 // https://github.com/google/pprof/blob/main/proto/profile.proto, not compressed.
 std::string as_pprof(const profile& of);
+
+// A trace of Perfetto: the heap as a dump of it; locks and system calls as slices, each as long as what it stands for.
+std::string as_perfetto(const profile& of);
+
+// A line of JSON for each sample, for data bases: the columns in row_columns(), all of them in each line.
+std::string as_rows(const profile& of);
+enum class column_type { text, number };
+struct column {
+  std::string_view name;
+  column_type type;
+};
+std::vector<column> row_columns();
 
 }  // namespace tarn::exports

@@ -13,6 +13,8 @@
 #include "exports/gzip.hpp"
 #include "tarn/commands.hpp"
 #include "tarn/failure.hpp"
+#include "tarn/parquet.hpp"
+#include "tarn/push.hpp"
 #include "tarn/report.hpp"
 
 namespace tarn::command {
@@ -20,6 +22,7 @@ namespace {
 
 struct export_request {
   std::string path, format, measure, output = "-";
+  std::string push, name;  // the server, and under which name
 };
 
 // One form each. `is_text`: may be shown on a terminal.
@@ -32,8 +35,12 @@ constexpr std::array export_formats = {
     export_format{"collapsed", true, exports::as_collapsed},
     export_format{"firefox", true,
                   [](const exports::profile& of, exports::measure) { return exports::as_firefox(of); }},
+    export_format{"parquet", false, [](const exports::profile& of, exports::measure) { return as_parquet(of); }},
+    export_format{"perfetto", false,
+                  [](const exports::profile& of, exports::measure) { return exports::as_perfetto(of); }},
     export_format{"pprof", false,
                   [](const exports::profile& of, exports::measure) { return exports::gzip(exports::as_pprof(of)); }},
+    export_format{"rows", true, [](const exports::profile& of, exports::measure) { return exports::as_rows(of); }},
     export_format{"speedscope", true,
                   [](const exports::profile& of, exports::measure) { return exports::as_speedscope(of); }},
 };
@@ -60,7 +67,14 @@ void write_file(const std::string& path, const std::string& content) {
   if (!is_written) fail(exit_code::usage, "{}: {}", to_output ? "standard output" : path, system_words(error));
 }
 
+void run_push(const export_request& request) {
+  const ::tarn::format::recording in = read_recording(request.path);
+  push(exports::profile(in), request.push, request.name);
+}
+
 void run_export(const export_request& request) {
+  if (!request.push.empty()) return run_push(request);
+  if (request.format.empty()) fail(exit_code::usage, "--to FORMAT, or --push URL; see tarn export --help");
   const export_format& format = *std::find_if(export_formats.begin(), export_formats.end(),
                                               [&](const export_format& each) { return each.name == request.format; });
   if (!request.measure.empty() && request.format != "collapsed") {
@@ -84,15 +98,22 @@ void add_export(CLI::App& application) {
   for (const export_format& each : export_formats) formats.emplace_back(each.name);
   for (const exports::measure_info& each : exports::measures) names.emplace_back(each.name);
   command->add_option("FILE", request->path, "the recording")->required();
-  command->add_option("--to", request->format, "the format")
-      ->required()
-      ->type_name("FORMAT")
-      ->check(CLI::IsMember(formats));
+  command->add_option("--to", request->format, "the format")->type_name("FORMAT")->check(CLI::IsMember(formats));
   command->add_option("-o,--output", request->output, "the file to write; standard output if not given")
       ->type_name("FILE");
   command->add_option("--measure", request->measure, "what collapsed counts; bytes if not given")
       ->type_name("NAME")
       ->check(CLI::IsMember(names));
+  CLI::Option* const push =
+      command
+          ->add_option("--push", request->push, "send it to the Pyroscope server there, for many machines in one place")
+          ->type_name("URL")
+          ->excludes("--to")
+          ->excludes("--output")
+          ->excludes("--measure");
+  command->add_option("--name", request->name, "the name of the application there; the program's if not given")
+      ->type_name("NAME")
+      ->needs(push);
   command->footer("Which tool opens it, and how: docs/export.md.");
   command->callback([request] { run_export(*request); });
 }

@@ -1,0 +1,240 @@
+#include <algorithm>
+#include <array>
+#include <map>
+#include <protozero/pbf_writer.hpp>
+#include <utility>
+
+#include "exports/formats.hpp"
+#include "exports/frames.hpp"
+#include "exports/text.hpp"
+
+namespace tarn::exports {
+namespace {
+
+using protozero::pbf_tag_type;
+using protozero::pbf_writer;
+
+// The numbers of the fields, by message; of https://perfetto.dev/docs/reference/trace-packet-proto.
+constexpr pbf_tag_type trace_packet = 1;
+namespace packet {
+constexpr pbf_tag_type timestamp = 8, sequence = 10, track_event = 11, interned = 12, flags = 13, profile = 37,
+                       track = 60;
+}
+namespace interned {
+constexpr pbf_tag_type functions = 5, frames = 6, callstacks = 7, mapping_paths = 17, source_paths = 18, mappings = 19;
+constexpr pbf_tag_type iid = 1, text = 2;                                           // of a string
+constexpr pbf_tag_type end = 5, path = 7;                                           // of a mapping
+constexpr pbf_tag_type function = 2, mapping = 3, place = 4, source = 5, line = 6;  // of a frame
+constexpr pbf_tag_type frame_iids = 2;                                              // of a call stack
+}  // namespace interned
+namespace heap {
+constexpr pbf_tag_type dumps = 5;
+constexpr pbf_tag_type pid = 1, samples = 2, from_start = 3, timestamp = 9, name = 11;
+constexpr pbf_tag_type callstack = 1, allocated = 2, freed = 3, allocations = 5, frees = 6;  // of a sample
+}  // namespace heap
+namespace track {
+constexpr pbf_tag_type uuid = 1, name = 2, process = 3, thread = 4, parent = 5;
+constexpr pbf_tag_type pid = 1, command_line = 2, process_name = 6, tid = 2, thread_name = 5;
+}  // namespace track
+namespace event {
+constexpr pbf_tag_type annotation = 4, type = 9, track = 11, category = 22, name = 23;
+constexpr pbf_tag_type number = 3, text = 6, key = 10;  // of an annotation
+constexpr int begin = 1, end = 2;                       // types
+}  // namespace event
+
+constexpr std::uint32_t sequence = 1, starts_anew = 1;  // of the only one
+
+class perfetto {
+ public:
+  explicit perfetto(const profile& of) : profile_(of), frames_(of), to_(file_) {}
+
+  std::string file() {
+    add_process();
+    add_heap();
+    for (const source from : {source::lock, source::call}) add_slices(from);
+    return std::move(file_);
+  }
+
+ private:
+  static constexpr std::uint64_t process_track = 1;
+  std::uint64_t track_of(std::uint32_t thread) const { return 2 + thread; }
+  std::uint64_t track_of(std::uint32_t thread, source from) const {
+    return track_of(thread) + profile_.recorded().threads.size() * static_cast<std::uint64_t>(from);
+  }
+  std::int32_t process() const { return static_cast<std::int32_t>(profile_.recorded().program.process); }
+
+  template <class Write>
+  void add_packet(Write write, std::uint64_t time = 0) {
+    pbf_writer one(to_, trace_packet);
+    one.add_uint64(packet::timestamp, time);
+    one.add_uint32(packet::sequence, sequence);
+    write(one);
+  }
+
+  void add_process() {
+    const format::recording& in = profile_.recorded();
+    add_packet([&](pbf_writer& one) {
+      one.add_uint32(packet::flags, starts_anew);
+      pbf_writer made(one, packet::track);
+      made.add_uint64(track::uuid, process_track);
+      pbf_writer facts(made, track::process);
+      facts.add_int32(track::pid, process());
+      for (const std::string& each : in.program.words) facts.add_string(track::command_line, well_formed(each));
+      facts.add_string(track::process_name, well_formed(program_name(in)));
+    });
+    for (std::uint32_t thread = 0; thread < in.threads.size(); ++thread) {
+      add_packet([&](pbf_writer& one) {
+        pbf_writer made(one, packet::track);
+        made.add_uint64(track::uuid, track_of(thread));
+        made.add_uint64(track::parent, process_track);
+        pbf_writer facts(made, track::thread);
+        facts.add_int32(track::pid, process());
+        facts.add_int64(track::tid, in.threads[thread].id);
+        facts.add_string(track::thread_name, well_formed(thread_name(in, thread)));
+      });
+    }
+  }
+
+  static void add_text(pbf_writer& to, pbf_tag_type table, std::uint64_t number, std::string_view text) {
+    pbf_writer one(to, table);
+    one.add_uint64(interned::iid, number);
+    one.add_bytes(interned::text, well_formed(text));
+  }
+
+  // Names, and for each sample of the heap a stack with its number.
+  void add_heap() {
+    std::vector<std::vector<std::uint32_t>> stacks;
+    for (const sample& each : profile_.samples()) {
+      if (each.from == source::heap) stacks.push_back(frames_.of(each));
+    }
+    if (stacks.empty()) return;
+    add_packet([&](pbf_writer& one) {
+      pbf_writer all(one, packet::interned);
+      // Readers want a frame to be in a mapping; ours are resolved already.
+      add_text(all, interned::mapping_paths, 1, program_name(profile_.recorded()));
+      {
+        pbf_writer whole(all, interned::mappings);
+        whole.add_uint64(interned::iid, 1);
+        whole.add_uint64(interned::end, ~0ULL >> 1);
+        whole.add_uint64(interned::path, 1);
+      }
+      std::map<std::string_view, std::uint64_t> files;
+      for (std::size_t at = 0; at < frames_.all().size(); ++at) add_frame(all, at, files);
+      for (std::size_t at = 0; at < stacks.size(); ++at) {
+        std::vector<std::uint64_t> numbers(stacks[at].begin(), stacks[at].end());
+        for (std::uint64_t& each : numbers) ++each;
+        pbf_writer stack(all, interned::callstacks);
+        stack.add_uint64(interned::iid, at + 1);
+        for (const std::uint64_t each : numbers) stack.add_uint64(interned::frame_iids, each);
+      }
+    });
+    add_packet([&](pbf_writer& one) {
+      pbf_writer profile(one, packet::profile);
+      pbf_writer dump(profile, heap::dumps);
+      dump.add_uint64(heap::pid, static_cast<std::uint64_t>(process()));
+      dump.add_bool(heap::from_start, true);
+      dump.add_uint64(heap::timestamp, 0);
+      dump.add_string(heap::name, "libc.malloc");
+      std::uint64_t number = 0;
+      for (const sample& each : profile_.samples()) {
+        if (each.from == source::heap) add_sample(dump, ++number, each.counted);
+      }
+    });
+  }
+
+  void add_frame(pbf_writer& to, std::size_t at, std::map<std::string_view, std::uint64_t>& files) const {
+    const frame& each = frames_.all()[at];
+    add_text(to, interned::functions, at + 1, each.name);
+    std::uint64_t file = 0;
+    if (!each.file.empty()) {
+      const auto [known, is_new] = files.try_emplace(each.file, files.size() + 1);
+      file = known->second;
+      if (is_new) add_text(to, interned::source_paths, file, each.file);
+    }
+    pbf_writer one(to, interned::frames);
+    one.add_uint64(interned::iid, at + 1);
+    one.add_uint64(interned::function, at + 1);
+    one.add_uint64(interned::mapping, 1);
+    one.add_uint64(interned::place, at + 1);
+    if (file != 0) one.add_uint64(interned::source, file);
+    if (each.line > 0) one.add_uint32(interned::line, static_cast<std::uint32_t>(each.line));
+  }
+
+  static void add_sample(pbf_writer& to, std::uint64_t stack, const values& counted) {
+    const std::uint64_t frees = counted[freed_by_same_thread] + counted[freed_by_other_thread];
+    pbf_writer one(to, heap::samples);
+    one.add_uint64(heap::callstack, stack);
+    one.add_uint64(heap::allocated, counted[bytes]);
+    // How many bytes were freed was not recorded: as many as blocks of the mean size have.
+    const double mean =
+        counted[allocations] == 0 ? 0 : static_cast<double>(counted[bytes]) / static_cast<double>(counted[allocations]);
+    const std::uint64_t gone = counted[allocations] - std::min(counted[in_use], counted[allocations]);
+    one.add_uint64(heap::freed, std::min(counted[bytes], static_cast<std::uint64_t>(mean * static_cast<double>(gone))));
+    one.add_uint64(heap::allocations, counted[allocations]);
+    one.add_uint64(heap::frees, frees);
+  }
+
+  // A thread's waits, or calls, one after another, the longest first.
+  void add_slices(source from) {
+    const measure time = from == source::lock ? lock_wait : call_time;
+    std::map<std::uint32_t, std::vector<const sample*>> by_thread;
+    for (const sample& each : profile_.samples()) {
+      if (each.from == from) by_thread[each.thread].push_back(&each);
+    }
+    for (auto& [thread, all] : by_thread) {
+      const std::uint64_t own = track_of(thread, from);
+      add_packet([&, of = thread](pbf_writer& one) {
+        pbf_writer made(one, packet::track);
+        made.add_uint64(track::uuid, own);
+        made.add_uint64(track::parent, track_of(of));
+        made.add_string(track::name, from == source::lock ? "lock waits, in total" : "system calls, in total");
+      });
+      std::stable_sort(all.begin(), all.end(),
+                       [&](const sample* a, const sample* b) { return a->counted[time] > b->counted[time]; });
+      std::uint64_t now = 0;
+      for (const sample* each : all) {
+        add_packet([&](pbf_writer& one) { add_begin(one, own, *each); }, now);
+        now += each->counted[time];
+        add_packet(
+            [&](pbf_writer& one) {
+              pbf_writer end(one, packet::track_event);
+              end.add_enum(event::type, event::end);
+              end.add_uint64(event::track, own);
+            },
+            now);
+      }
+    }
+  }
+
+  void add_begin(pbf_writer& to, std::uint64_t own, const sample& of) {
+    std::string stack;
+    for (const std::uint32_t each : frames_.of(of)) stack += (stack.empty() ? "" : ";") + frames_.all()[each].name;
+    pbf_writer begin(to, packet::track_event);
+    begin.add_enum(event::type, event::begin);
+    begin.add_uint64(event::track, own);
+    begin.add_string(event::category, std::string(of.category));
+    begin.add_string(event::name, leaf_name(of));
+    {
+      pbf_writer note(begin, event::annotation);
+      note.add_string(event::key, "stack");
+      note.add_string(event::text, well_formed(stack));
+    }
+    for (std::size_t which = 0; which < measure_count; ++which) {
+      if (of.counted[which] == 0) continue;
+      pbf_writer note(begin, event::annotation);
+      note.add_string(event::key, std::string(measures[which].name));
+      note.add_uint64(event::number, of.counted[which]);
+    }
+  }
+
+  const profile& profile_;
+  frames frames_;
+  std::string file_;
+  pbf_writer to_;
+};
+
+}  // namespace
+
+std::string as_perfetto(const profile& of) { return perfetto(of).file(); }
+
+}  // namespace tarn::exports
