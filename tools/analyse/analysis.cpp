@@ -7,6 +7,7 @@
 namespace tarn::analyse {
 namespace {
 
+constexpr double least_saved_share = 0.001;  // of the processor's time
 constexpr auto read_only_words = "tarn::read_only<T>, if nothing writes to it once threads run";
 
 std::string line_of(const site_view& view) {
@@ -99,6 +100,9 @@ site_view analysis::view(const site& of) {
       made.offers.push_back({each, advise(each.by, made.made, made.facts, growth_of(made.facts))});
     }
   }
+  const auto saves = [&](const offer& each) { return share(each.predicted.saved_ns).high >= least_saved_share; };
+  made.is_worth_it = (made.offers.empty() && of.is == category::start_up) || !knows_processor_time() ||
+                     std::any_of(made.offers.begin(), made.offers.end(), saves);
   made.remedy = line_of(made);
   return made;
 }

@@ -19,7 +19,7 @@ using format::call_counter;
 constexpr std::uint64_t worth_it = 1000;     // calls, below which no remedy pays for the work
 constexpr std::uint64_t few_bytes = 2048;    // below which the call costs more than to move them
 constexpr double mostly = 0.9, often = 0.5;  // shares of a site's calls
-constexpr double least_share = 0.002;        // of the program's time
+constexpr double least_share = 0.005;        // of the program's time
 constexpr double way_ns = 100;               // into the kernel and back, which is not in a call's time
 
 template <std::size_t Count>

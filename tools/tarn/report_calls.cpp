@@ -37,12 +37,17 @@ void print_site(const format::recording& in, const call_site& of, std::size_t ra
 
 }  // namespace
 
+bool calls_gain(const format::recording& in) {
+  const auto found = analyse::find_calls(in);
+  return std::any_of(found.sites.begin(), found.sites.end(), [](const auto& each) { return !each.remedy.empty(); });
+}
+
 void print_calls_summary(const format::recording& in) {
   const analyse::call_findings found = analyse::find_calls(in);
   if (found.calls == 0) return;
   fmt::print("{} system calls at {} sites, {:.3f} s in the kernel and waiting there\n", found.calls, found.sites.size(),
              static_cast<double>(found.nanoseconds) / 1e9);
-  if (std::none_of(found.sites.begin(), found.sites.end(), [](const auto& each) { return !each.remedy.empty(); })) {
+  if (!calls_gain(in)) {
     fmt::print("Nothing to gain from system calls: none is repeated often enough to matter.\n");
   }
 }

@@ -8,6 +8,9 @@
 
 namespace tarn::command {
 
+// Whether any remedy is named.
+bool calls_gain(const format::recording& in);
+
 // In a line or two; nothing where none were recorded.
 void print_calls_summary(const format::recording& in);
 

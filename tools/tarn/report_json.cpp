@@ -87,6 +87,7 @@ json json_of_site(const analyse::analysis& all, const analyse::site_view& view) 
           {"type", view.made.type},
           {"source", view.made.source},
           {"remedy", view.remedy},
+          {"worth_it", view.is_worth_it && !view.remedy.empty()},
           {"predicted", predicted(all, view)}};
 }
 

@@ -67,12 +67,17 @@ json json_of_site(const format::recording& in, const lock_site& of, analyse::sym
 
 }  // namespace
 
+bool locks_gain(const format::recording& in) {
+  const auto found = analyse::find_locks(in);
+  return std::any_of(found.groups.begin(), found.groups.end(), [](const auto& each) { return !each.remedy.empty(); });
+}
+
 void print_locks_summary(const format::recording& in) {
   const analyse::lock_findings found = analyse::find_locks(in);
   if (found.groups.empty()) return;
   fmt::print("{} locks taken, {} of them after a wait, {:.3f} s together\n", found.acquisitions, found.contended,
              seconds(found.wait_nanoseconds));
-  if (std::none_of(found.groups.begin(), found.groups.end(), [](const auto& each) { return !each.remedy.empty(); })) {
+  if (!locks_gain(in)) {
     fmt::print("Nothing to gain from locks: hardly any wait, and none is taken often.\n");
   }
 }

@@ -8,6 +8,9 @@
 
 namespace tarn::command {
 
+// Whether any remedy is named.
+bool locks_gain(const format::recording& in);
+
 // In a line or two; nothing where none were recorded.
 void print_locks_summary(const format::recording& in);
 

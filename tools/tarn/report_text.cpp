@@ -120,10 +120,14 @@ void print_site(const analyse::analysis& all, const analyse::site_view& view, st
           page_width - 3));
   fmt::print("   {}\n", cut(thread_words(all.recorded(), of), page_width - 3));
   print_callers(view, with);
+  if (!view.is_worth_it || view.remedy.empty()) {
+    fmt::print("   → nothing to gain\n");
+    return;
+  }
   for (std::size_t number = 0; number < std::min(shown_offers, view.offers.size()); ++number) {
     print_offer(all, view.offers[number], with);
   }
-  if (view.offers.empty()) fmt::print("   → {}\n", view.remedy.empty() ? "nothing to gain" : view.remedy);
+  if (view.offers.empty()) fmt::print("   → {}\n", view.remedy);
 }
 
 void print_categories(analyse::analysis& all) {
@@ -172,12 +176,12 @@ void print_heap_summary(analyse::analysis& all, const std::vector<analyse::site_
   range first_offers;
   std::size_t offered = 0;
   for (const analyse::site_view& each : top) {
-    if (each.offers.empty()) continue;
+    if (each.offers.empty() || !each.is_worth_it) continue;
     first_offers += each.offers.front().predicted.saved_ns;
     ++offered;
   }
   if (offered == 0) {
-    fmt::print("Nothing to gain: no site allocates often enough.\n");
+    fmt::print("Nothing to gain from the heap: no site allocates often enough to matter.\n");
     return;
   }
   fmt::print("The first remedies of {} sites below save {}.{}\n", offered, with.good(time_words(all, first_offers)),
@@ -203,6 +207,11 @@ void print_text(analyse::analysis& of, const report_request& request) {
   if (has_heap) print_heap_summary(of, top, with);
   print_locks_summary(of.recorded());
   print_calls_summary(of.recorded());
+  const bool gains =
+      std::any_of(top.begin(), top.end(), [](const auto& each) { return each.is_worth_it && !each.remedy.empty(); });
+  if (!gains && !locks_gain(of.recorded()) && !calls_gain(of.recorded())) {
+    fmt::print("{}\n", with.bold("Nothing to gain: this program does not wait for what was recorded."));
+  }
   if (of.recorded().images > 1) fmt::print("{} programs, one after the other by exec\n", of.recorded().images);
   if (of.heap().forgotten != 0) {
     fmt::print("{} events are missing: the recorder had no room for them\n", grouped(of.heap().forgotten));

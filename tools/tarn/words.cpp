@@ -89,6 +89,9 @@ std::string function_words(const analyse::place& at, std::size_t columns) {
 std::string program_words_of(const format::recording& in) {
   std::string words;
   for (const std::string& word : in.program.words) words += (words.empty() ? "" : " ") + word;
+  for (char& each : words) {  // a line of its own for a script's, and no escapes to the terminal
+    if (static_cast<unsigned char>(each) < ' ' || each == 0x7f) each = ' ';
+  }
   return words;
 }
 

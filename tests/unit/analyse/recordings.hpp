@@ -23,7 +23,8 @@ inline format::recording recording_of(std::initializer_list<made_site> sites, un
   format::recording made;
   made.program = {1, 1'700'000'000, "a machine", "full", {"heap"}, {"./program"}};
   made.images = 1;
-  for (unsigned number = 0; number < threads; ++number) made.threads.push_back({.image = 0, .id = 100 + number});
+  for (unsigned number = 0; number < threads; ++number)
+    made.threads.push_back({.image = 0, .id = 100 + number, .name = {}});
   made.sites.emplace_back();
   for (const made_site& each : sites) {
     const auto number = static_cast<std::uint32_t>(made.sites.size());

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""What `tarn report` must find in real programs, and where it must say that there is nothing to gain.
+
+golden/NAME.json holds for each recording of a program (its parts): `sites`, `locks` and `syscalls` that must be among the
+first of the report, with the function that decides, category and the beginning of a remedy; `says`, of the text; and
+`never`, functions that only pass on and must name no site. Never times or counts. --show prints what the reports have.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "tool"))
+
+import prices  # noqa: E402
+import programs  # noqa: E402
+
+TOP = 12
+
+
+def deciding(stack, place=0):
+    """The function at `place`, or the next one that has a name."""
+    return next((each["function"] for each in stack[place:] if each["function"]), "")
+
+
+def is_called(function, name):
+    """In whatever scope, with whatever arguments."""
+    return re.search(rf"(^|\W){re.escape(name)}(\W|$)", function) is not None
+
+
+def own(stack):
+    """Without the C library's frames."""
+    return [each for each in stack if not each["module"].endswith("/libc.so.6")]
+
+
+def found_in(report):
+    return {
+        "sites": [{"function": deciding(each["stack"], each["place"]), "category": each["category"],
+                   "remedies": [one["name"] for one in each["predicted"]["remedies"]]} for each in report["sites"]],
+        "locks": [{"function": deciding(own(each["stack"])), "category": each["category"], "remedy": each["remedy"]}
+                  for each in report["locks"] if each["remedy"]],
+        "syscalls": [{"name": each["name"], "function": deciding(own(each["stack"])), "category": each["category"],
+                      "remedy": each["remedy"]} for each in report["syscalls"] if each["remedy"]],
+    }
+
+
+def is_as(wanted, found):
+    for key, value in wanted.items():
+        if key == "remedies":
+            if not set(value) <= set(found["remedies"]):
+                return False
+        elif key == "remedy":
+            if value not in found["remedy"]:
+                return False
+        elif key == "function":
+            if not is_called(found["function"], value):
+                return False
+        elif value != found[key]:
+            return False
+    return True
+
+
+def problems(golden, found, text):
+    for kind in "sites", "locks", "syscalls":
+        for wanted in golden.get(kind, []):
+            if not any(is_as(wanted, each) for each in found[kind]):
+                yield f"no {kind[:-1]} {json.dumps(wanted)}"
+        if golden.get(kind) == [] and found[kind]:
+            yield f"{kind} where there should be none: {found[kind]}"
+    for words in golden.get("says", []):
+        if words not in text:
+            yield f"does not say \"{words}\""
+    for name in golden.get("never", []):
+        if any(is_called(each["function"], name) for each in found["sites"]):
+            yield f"{name} names a site, and only passes on"
+
+
+def look_into(name, options, folder):
+    recordings = getattr(programs.Programs(options.tarn, folder, options.appserver), name)()
+    golden = json.loads((HERE / "golden" / f"{name}.json").read_text()) if not options.show else {}
+    wrong = 0
+    for part, file in recordings.items():
+        report = json.loads(programs.run([options.tarn, "report", "--json", "--top", str(TOP), str(file)]))
+        text = programs.run([options.tarn, "report", str(file)])
+        found = found_in(report)
+        if options.show:
+            print(f"--- {part}\n{text}\n{json.dumps(found, indent=1)}")
+            continue
+        for words in problems(golden[part], found, text):
+            print(f"{part}: {words}\nfound: {json.dumps(found, indent=1)}\n{text}")
+            wrong += 1
+    return wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tarn", required=True)
+    parser.add_argument("--appserver", help="the server of examples/appserver")
+    parser.add_argument("--show", action="store_true", help="print the reports and what is in them, and check nothing")
+    parser.add_argument("names", nargs="*", help=f"of {' '.join(programs.SMALL + programs.SERVERS)}; or small")
+    options = parser.parse_args()
+    options.tarn = os.path.abspath(options.tarn)
+    options.appserver = options.appserver and os.path.abspath(options.appserver)
+    names = programs.SMALL if options.names == ["small"] else options.names or programs.SMALL + programs.SERVERS
+    wrong = 0
+    with tempfile.TemporaryDirectory(prefix="tarn-findings-") as cache:
+        os.environ["XDG_CACHE_HOME"] = cache
+        prices.simplify(prices.measure(options.tarn, cache))
+        os.chmod(cache, 0o755)
+        for name in names:
+            begun = time.monotonic()
+            try:
+                with tempfile.TemporaryDirectory(prefix="tarn-findings-") as folder:
+                    now = look_into(name, options, folder)
+            except programs.Missing as what:
+                print(f"{name}: skipped: {what} is not there")
+                continue
+            wrong += now
+            print(f"{name}: {'as it should be' if now == 0 else f'{now} wrong'}, {time.monotonic() - begun:.1f} s", flush=True)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
