@@ -112,3 +112,21 @@ export function large(count, depth) {
   }
   return data;
 }
+
+// What `tarn diff --html` writes.
+export function difference() {
+  const side = (name, allocations, cost, more = {}) => ({function: name, file: '/home/me/src/make.cpp', line: 7, category: 'transient', allocations, bytes: allocations * 64, now_ns: [cost * 0.8, cost * 1.2], ...more});
+  return {
+    kind: 'difference',
+    difference: {
+      before: './program', after: './program --pooled',
+      allocations: {transient: {before: 9000, after: 1000}, shared: {after: 5}},
+      heap_ns: {before: [8e7, 1.2e8], after: [1e7, 2e7]}, saved_cpu_ns: [6e7, 9e7], predicted_ns: [5e7, 8e7],
+      changes: [
+        {before: side('make(int)', 8000, 1e8, {remedy: 'pool it'}), after: side('make(int)', 10, 1e6), achieved_ns: [7e7, 9e7], predicted: {name: 'pooled', saved_ns: [5e7, 8e7], holds: true}},
+        {before: side('gone&lt;"()', 100, 1e6), achieved_ns: [8e5, 1.2e6]},
+        {after: side('fresh()', 500, 5e6), achieved_ns: [-6e6, -4e6]},
+      ],
+    },
+  };
+}

@@ -5,7 +5,7 @@ import {copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, t
 import {createRequire} from 'node:module';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
-import {add_site, empty, example, large, write_page} from './made.mjs';
+import {add_site, difference, empty, example, large, write_page} from './made.mjs';
 
 const [build, tarn, programs] = process.argv.slice(2);
 const template = `${build}/page/index.html`;
@@ -245,6 +245,23 @@ const tests = {
     await close(page);
   },
 
+  async 'before and after: what changed, predicted beside achieved'() {
+    for (const scheme of ['light', 'dark']) {
+      const page = await open(write_page(template, difference(), `${folder}/difference.html`), {scheme});
+      const text = await page.innerText('body');
+      for (const each of ['program --pooled', 'before: 80 to 120 ms', 'predicted: saves 50 to 80 ms', 'achieved: saves 60 to 90 ms', '9,000 → 1,000', 'as predicted', 'new', 'gone', 'gone&lt;"']) {
+        assert.ok(text.includes(each), `${each} is not in ${text}`);
+      }
+      assert.deepEqual((await rows(page)).map((each) => each.split(' ')[0]), ['make', 'fresh', 'gone&lt;"'], 'the largest first');
+      await page.click('tr.row .opens');
+      assert.match(await page.innerText('.details'), /pool it/);
+      await check_access(page, `difference, ${scheme}`);
+      await page.fill('input[type=search]', 'fresh');
+      assert.equal((await rows(page)).length, 1);
+      await close(page);
+    }
+  },
+
   async 'names of any kind are text'() {
     const data = empty();
     const names = ['<img src=x onerror="document.title=1">', '"><script>document.title=2</script>', "');alert(1);//", '</script><h1>out</h1>', 'right\u202eleft\u2066', 'bell\u0007\u001b[31mnul\u0000',
@@ -304,6 +321,11 @@ const tests = {
     assert.match(await page.innerText('.matrix'), /produce/);
     assert.match(await page.innerText('.matrix'), /consume/);
     await close(page);
+
+    run('diff', `${folder}/rec`, `${folder}/rec`, '--html', `${folder}/diff.html`);
+    const same = await open(`file://${folder}/diff.html`);
+    assert.match(await same.innerText('main'), /No site changed/);
+    await close(same);
 
     run('report', `${folder}/rec`, '--redact', '--html', `${folder}/redacted.html`);
     const redacted = await open(`file://${folder}/redacted.html#tab=sites&site=0`);

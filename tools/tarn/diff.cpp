@@ -12,6 +12,8 @@
 #include "tarn/calibrate.hpp"
 #include "tarn/commands.hpp"
 #include "tarn/failure.hpp"
+#include "tarn/page.hpp"
+#include "tarn/page_names.hpp"
 #include "tarn/report.hpp"
 #include "tarn/views.hpp"
 #include "tarn/words.hpp"
@@ -28,6 +30,7 @@ struct diff_request {
   std::string before, after;
   std::vector<double> cpu_seconds;  // of both programs without a recorder; empty: not known
   bool as_json = false;
+  std::string page;  // where to write it as a page; empty: not asked for
   std::size_t top = 10;
 };
 
@@ -141,34 +144,53 @@ json json_of(const change& of) {
           {"predicted", predicted}};
 }
 
-void print_json(const side& before, const side& after, const analyse::difference& all, const diff_request& request) {
+json json_of(const side& before, const side& after, const analyse::difference& all, std::size_t top) {
   json categories = json::object(), changes = json::array();
   for (std::size_t at = 0; at < analyse::category_count; ++at) {
     categories[analyse::name(static_cast<analyse::category>(at))] = {{"before", all.before[at]},
                                                                      {"after", all.after[at]}};
   }
-  for (std::size_t at = 0; at < std::min(request.top, all.changes.size()); ++at) {
+  for (std::size_t at = 0; at < std::min(top, all.changes.size()); ++at) {
     changes.push_back(json_of(all.changes[at]));
   }
-  const json text = {{"version", 1},
-                     {"allocations", categories},
-                     {"heap_ns", {{"before", json_of(all.before_ns)}, {"after", json_of(all.after_ns)}}},
-                     {"saved_cpu_ns", json_of(saved_cpu(before, after))},
-                     {"predicted_ns", json_of(predicted_of(all))},
-                     {"changes", changes}};
-  fmt::print("{}\n", text.dump(1, ' ', false, json::error_handler_t::replace));
+  return {{"version", 1},
+          {"allocations", categories},
+          {"heap_ns", {{"before", json_of(all.before_ns)}, {"after", json_of(all.after_ns)}}},
+          {"saved_cpu_ns", json_of(saved_cpu(before, after))},
+          {"predicted_ns", json_of(predicted_of(all))},
+          {"changes", changes}};
+}
+
+// The page of a report with nothing in it but the difference.
+void write_difference(json difference, const side& before, const side& after, const std::string& path) {
+  difference["before"] = program_words_of(before.all.recorded());
+  difference["after"] = program_words_of(after.all.recorded());
+  page_names names(false);
+  names.compact(difference);
+  page_file page(path);
+  page.add(
+      json{{"kind", "difference"}, {"difference", difference}}.dump(-1, ' ', false, json::error_handler_t::replace));
+  page.end();
 }
 
 void diff(const diff_request& request) {
   if (!request.cpu_seconds.empty() && request.cpu_seconds.size() != 2) {
     fail(exit_code::usage, "--cpu takes two numbers: --cpu 12.3,10.9");
   }
+  if (!request.page.empty()) require_page();
   const bool known = !request.cpu_seconds.empty();
   const analyse::costs prices = machine_costs(false);
   const side before(request.before, prices, known ? request.cpu_seconds[0] : 0);
   const side after(request.after, prices, known ? request.cpu_seconds[1] : 0);
   const analyse::difference all = analyse::compare(before.sums, after.sums);
-  request.as_json ? print_json(before, after, all, request) : print_text(before, after, all, request);
+  if (!request.page.empty()) {
+    write_difference(json_of(before, after, all, all.changes.size()), before, after, request.page);
+  } else if (request.as_json) {
+    const json text = json_of(before, after, all, request.top);
+    fmt::print("{}\n", text.dump(1, ' ', false, json::error_handler_t::replace));
+  } else {
+    print_text(before, after, all, request);
+  }
 }
 
 }  // namespace
@@ -179,7 +201,10 @@ void add_diff(CLI::App& application) {
   const auto request = std::make_shared<diff_request>();
   command->add_option("BEFORE", request->before, "the recording before the change")->required();
   command->add_option("AFTER", request->after, "the recording after it, of the same work")->required();
-  command->add_flag("--json", request->as_json, "as JSON (docs/report.md)");
+  CLI::Option* const as_json = command->add_flag("--json", request->as_json, "as JSON (docs/report.md)");
+  command->add_option("--html", request->page, "as a page for a browser, in one file, of all changes")
+      ->type_name("OUT")
+      ->excludes(as_json);
   command->add_option("--top", request->top, "changes to show; 10 if not given")->type_name("N");
   command
       ->add_option("--cpu", request->cpu_seconds, "processor times of both without a recorder, if they were measured")

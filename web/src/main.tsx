@@ -1,15 +1,16 @@
 import {render, type JSX} from 'preact';
 import {useEffect, useLayoutEffect, useMemo} from 'preact/hooks';
-import {use_address} from './address';
-import {unpack, type Data} from './recording';
+import {use_address, type Change_state, type State} from './address';
+import {unpack, type Data, type Difference} from './recording';
 import {fixed_view, type View} from './view';
 import {Calls} from './views/calls';
+import {Changes} from './views/changes';
 import {Flame} from './views/flame';
 import {Locks} from './views/locks';
 import {program_words, Summary} from './views/summary';
 import {Sites} from './views/sites';
 import {Threads} from './views/threads';
-import {grouped, number_words, plural, range_words, shown} from './words';
+import {cut, grouped, number_words, plural, range_words, shown} from './words';
 import 'uplot/dist/uPlot.min.css';
 import './style.css';
 
@@ -37,15 +38,42 @@ function end_words({end}: Data): string {
   return `${how}; ${s(end.wall_us)} s, ${s((end.user_us ?? 0) + (end.system_us ?? 0))} s of processor time`;
 }
 
+function Theme({state, change}: {state: State; change: Change_state}): JSX.Element {
+  useLayoutEffect(() => {
+    if (state.theme) document.documentElement.dataset.theme = state.theme;
+    else delete document.documentElement.dataset.theme;
+  }, [state.theme]);
+  return (
+    <button type="button" class="theme" onClick={() => change({theme: themes[(themes.indexOf(state.theme) + 1) % themes.length]})}>
+      Theme: {state.theme || 'as the system'}
+    </button>
+  );
+}
+
+// Without the folder of the program.
+const command_words = (text: string) => cut(shown(text.replace(/^[^ ]*\//, '')), 300);
+
+function Difference_page({of}: {of: Difference}): JSX.Element {
+  const [state, change] = use_address();
+  return (
+    <>
+      <header>
+        <h1>Before and after</h1>
+        <p>before: <bdi>{command_words(of.before)}</bdi></p>
+        <p>after: <bdi>{command_words(of.after)}</bdi></p>
+        <Theme state={state} change={change} />
+      </header>
+      <main><Changes of={of} state={state} change={change} /></main>
+      <footer>Made by <code>tarn diff --html</code>. This page is whole: it fetches nothing and sends nothing.</footer>
+    </>
+  );
+}
+
 function Page({data}: {data: Data}): JSX.Element {
   const [state, change] = use_address();
   const fixed = useMemo(() => fixed_view(data), [data]);
   const view: View = {...fixed, state, change};
   const tab = tabs.find((each) => each.name === state.tab) ?? tabs[0];
-  useLayoutEffect(() => {
-    if (state.theme) document.documentElement.dataset.theme = state.theme;
-    else delete document.documentElement.dataset.theme;
-  }, [state.theme]);
   useEffect(() => {
     document.title = `${tab.label} – ${program_words(view)} – Tarn`;
   }, [tab]);
@@ -75,9 +103,7 @@ function Page({data}: {data: Data}): JSX.Element {
                     tabIndex={each === tab ? 0 : -1} onClick={() => go(each.name)}>{each.label}</button>
           ))}
         </nav>
-        <button type="button" class="theme" onClick={() => change({theme: themes[(themes.indexOf(state.theme) + 1) % themes.length]})}>
-          Theme: {state.theme || 'as the system'}
-        </button>
+        <Theme state={state} change={change} />
       </header>
       <main><div id="view" role="tabpanel" aria-labelledby={`tab-${tab.name}`}><tab.view view={view} /></div></main>
       <footer>Made by <code>tarn report --html</code>. This page is whole: it fetches nothing and sends nothing.</footer>
@@ -92,8 +118,9 @@ async function start(): Promise<void> {
     const data = await unpack(packed.textContent ?? '');
     packed.remove();
     place.replaceChildren();
-    render(<Page data={data} />, place);
+    render(data.difference ? <Difference_page of={data.difference} /> : <Page data={data} />, place);
     document.documentElement.dataset.ready = 'yes';
+    performance.mark('ready');
   } catch (error) {
     place.textContent = `This page cannot be read, perhaps it was cut off: ${error}`;
     place.setAttribute('role', 'alert');

@@ -10,6 +10,9 @@ export class Names {
   readonly parent: Int32Array;
   readonly place: Int32Array;
   private readonly base: string;  // what the program's own files have in common
+  private lower?: string[];
+  private searched?: {text: string; nodes: Uint8Array};
+  private inner?: {first: Int32Array; nodes: Int32Array};
   private readonly labels = new Map<number, string>();
 
   constructor(private readonly data: Data) {
@@ -85,11 +88,35 @@ export class Names {
     return shown(name) || this.label(node);
   }
 
-  // Whether each place has the text, in lower case, in a name of its.
-  matching(text: string): Uint8Array {
-    const has = this.data.strings.map((each) => each.toLowerCase().includes(text));
+  // Of each node, whether a frame of its stack has the text in a name, in whatever case; null where any has.
+  with_text(text: string): Uint8Array | null {
+    if (text === '') return null;
+    if (this.searched?.text === text) return this.searched.nodes;
+    this.lower ??= this.data.strings.map((each) => each.toLowerCase());
+    const wanted = text.toLowerCase();
+    const has = this.lower.map((each) => each.includes(wanted));
     const {function: functions, file: files, module: modules} = this.data.places;
-    return Uint8Array.from(functions, (name, at) => Number(has[name] || has[files[at]] || has[modules[at]]));
+    const nodes = new Uint8Array(this.parent.length);
+    for (let node = 1; node < nodes.length; ++node) {  // a parent comes first
+      const place = this.place[node];
+      nodes[node] = nodes[this.parent[node]] || has[functions[place]] || has[files[place]] || has[modules[place]] ? 1 : 0;
+    }
+    this.searched = {text, nodes};
+    return nodes;
+  }
+
+  // Those of each node lie from first[node] to first[node + 1].
+  get children(): {first: Int32Array; nodes: Int32Array} {
+    if (this.inner) return this.inner;
+    const {parent} = this;
+    const count = parent.length;
+    const first = new Int32Array(count + 1);
+    for (let node = 1; node < count; ++node) ++first[parent[node] + 1];
+    for (let node = 0; node < count; ++node) first[node + 1] += first[node];
+    const nodes = new Int32Array(Math.max(0, count - 1));
+    const next = first.slice();
+    for (let node = 1; node < count; ++node) nodes[next[parent[node]]++] = node;
+    return (this.inner = {first, nodes});
   }
 
   private common_folder(): string {

@@ -17,7 +17,8 @@ export function Place({names, node}: {names: Names; node: number}): JSX.Element 
   if (node === 0) return <span class="place">beyond the recorder's limit</span>;
   return (
     <span class="place" title={names.full(node).slice(0, 600)}>
-      <bdi>{names.label(node)}</bdi> <small><bdi>{names.where(names.place[node])}</bdi></small>
+      <bdi>{names.label(node)}</bdi>
+      {names.label(node) !== names.where(names.place[node]) && <> <small><bdi>{names.where(names.place[node])}</bdi></small></>}
     </span>
   );
 }

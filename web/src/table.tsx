@@ -40,8 +40,7 @@ export function Table<Row>(of: Properties<Row>): JSX.Element {
   const sorted = useMemo(() => {
     const keyed = rows.map((row) => ({row, key: sort.value(row)}));
     const sign = is_up ? 1 : -1;
-    keyed.sort((a, b) => sign * (typeof a.key === 'string' ? a.key.localeCompare(b.key as string)
-                                                           : a.key - (b.key as number)));
+    keyed.sort((a, b) => (a.key === b.key ? 0 : a.key < b.key ? -sign : sign));
     return keyed.map((each) => each.row);
   }, [rows, sort.name, is_up]);
 

@@ -83,43 +83,38 @@ export function weights(data: Data, filter: Filter): Weight[] {
 
 export class Tree {
   readonly total: Float64Array;
+  private readonly kinds: string[];
   private readonly shares: Float64Array[] = [];  // by category
-  private readonly first: Int32Array;            // children of each node: from first[node] to first[node + 1]
-  private readonly children: Int32Array;
 
-  constructor(private readonly names: Names, all: Weight[], private readonly kinds: string[], text: string) {
-    const {parent, place} = names;
+  constructor(private readonly names: Names, all: Weight[], kinds: string[], text: string) {
+    const {parent} = names;
     const count = parent.length;
-    // A stack stays if any of its frames has the text.
-    let stays: Uint8Array | undefined;
-    if (text) {
-      const has = names.matching(text.toLowerCase());
-      stays = new Uint8Array(count);
-      for (let node = 1; node < count; ++node) stays[node] = stays[parent[node]] | has[place[node]];
-    }
-    for (const kind of kinds) {
+    const stays = names.with_text(text);  // a stack stays if any of its frames has the text
+    this.kinds = kinds.filter((kind) => all.some((each) => each.category === kind));
+    for (const kind of this.kinds) {
       const share = new Float64Array(count);
       for (const each of all) {
         if (each.category === kind && (!stays || stays[each.node])) share[each.node] += each.value;
       }
-      for (let node = count - 1; node > 0; --node) share[parent[node]] += share[node];  // a parent comes first
+      for (let node = count - 1; node > 0; --node) {  // a parent comes first
+        if (share[node] !== 0) share[parent[node]] += share[node];
+      }
       this.shares.push(share);
+    }
+    if (this.shares.length === 1) {
+      this.total = this.shares[0];
+      return;
     }
     this.total = new Float64Array(count);
     for (const share of this.shares) for (let node = 0; node < count; ++node) this.total[node] += share[node];
-    this.first = new Int32Array(count + 1);
-    for (let node = 1; node < count; ++node) ++this.first[parent[node] + 1];
-    for (let node = 0; node < count; ++node) this.first[node + 1] += this.first[node];
-    this.children = new Int32Array(Math.max(0, count - 1));
-    const next = this.first.slice();
-    for (let node = 1; node < count; ++node) this.children[next[parent[node]]++] = node;
   }
 
   // With at least `least`, the largest first.
   children_of(node: number, least: number): number[] {
     const found: number[] = [];
-    for (let at = this.first[node]; at < this.first[node + 1]; ++at) {
-      if (this.total[this.children[at]] >= least && this.total[this.children[at]] > 0) found.push(this.children[at]);
+    const {first, nodes} = this.names.children;
+    for (let at = first[node]; at < first[node + 1]; ++at) {
+      if (this.total[nodes[at]] >= least && this.total[nodes[at]] > 0) found.push(nodes[at]);
     }
     return found.sort((a, b) => this.total[b] - this.total[a]);
   }

@@ -6,7 +6,8 @@ const digits = (value: number) => {
   if (size >= 100 || size === 0) return Math.round(value).toLocaleString('en');
   if (size >= 10) return value.toFixed(0);
   if (size >= 0.995) return value.toFixed(1);
-  return size >= 0.01 ? value.toFixed(2) : '< 0.01';
+  if (size >= 0.005) return value.toFixed(2);
+  return value < 0 ? '0' : '< 0.01';
 };
 
 export const grouped = (value = 0) => Math.round(value).toLocaleString('en');

@@ -40,11 +40,10 @@ export function Calls({view}: {view: View}): JSX.Element {
   const {data, names, state, change} = view;
   const all = useMemo<Row[]>(() => (data.syscalls ?? []).map((call, at) => ({call, id: String(at)})), [data]);
   const rows = useMemo(() => {
-    const text = state.q.toLowerCase();
-    const has = text ? names.matching(text) : undefined;
+    const has = names.with_text(state.q);
     return all.filter(({call}) =>
       (!state.category || call.category === state.category) && (!state.remedy || call.remedy) &&
-      (!has || call.name.includes(text) || names.stack(call.stack).some((each) => has[names.place[each]])));
+      (!has || call.name.includes(state.q) || has[call.stack ?? 0]));
   }, [all, state.q, state.category, state.remedy]);
   const columns: Column<Row>[] = [
     {name: 'call', label: 'Call', is_text: true, value: ({call}) => call.name, cell: ({call}) => <strong><bdi>{shown(call.name)}</bdi></strong>},

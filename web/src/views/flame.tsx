@@ -19,7 +19,7 @@ interface Datum {
   children: Datum[];
 }
 
-const least_px = 2;
+const least_px = 3;
 const cell_px = 22;
 const fold_from = 4;       // rows
 const all_of_it = 0.995;

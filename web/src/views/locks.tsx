@@ -53,11 +53,10 @@ export function Locks({view}: {view: View}): JSX.Element {
   const {data, names, state, change} = view;
   const all = useMemo<Row[]>(() => (data.locks ?? []).map((lock, at) => ({lock, id: String(at)})), [data]);
   const rows = useMemo(() => {
-    const has = state.q ? names.matching(state.q.toLowerCase()) : undefined;
-    const inside = (node = 0) => names.stack(node).some((each) => has![names.place[each]]);
+    const has = names.with_text(state.q);
     return all.filter(({lock}) =>
       (!state.category || lock.category === state.category) &&
-      (!has || inside(lock.stack) || (lock.sites ?? []).some((each) => inside(each.stack))));
+      (!has || has[lock.stack ?? 0] || (lock.sites ?? []).some((each) => has[each.stack ?? 0])));
   }, [all, state.q, state.category]);
   const columns: Column<Row>[] = [
     {name: 'place', label: 'First used at', is_text: true, value: ({lock}) => names.label(names.own(lock.stack)).toLowerCase(), cell: ({lock}) => <Place names={names} node={names.own(lock.stack)} />},

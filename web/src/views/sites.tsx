@@ -85,12 +85,12 @@ export function Sites({view}: {view: View}): JSX.Element {
   const {data, names, threads, state, change} = view;
   const all = useMemo<Row[]>(() => (data.sites ?? []).map((site, at) => ({site, id: String(at), node: names.above(site.stack, site.place ?? 0)})), [data]);
   const rows = useMemo(() => {
-    const has = state.q ? names.matching(state.q.toLowerCase()) : undefined;
+    const has = names.with_text(state.q);
     return all.filter(({site}) =>
       (!state.category || site.category === state.category) &&
       (!state.remedy || (site.predicted.remedies?.length ?? 0) > 0) &&
       (!state.thread || site.by_thread?.some(([thread]) => String(thread) === state.thread)) &&
-      (!has || stacks_of(site).some(([stack]) => names.stack(stack).some((node) => has[names.place[node]]))));
+      (!has || stacks_of(site).some(([stack]) => has[stack])));
   }, [all, state.q, state.category, state.thread, state.remedy]);
   const best = (row: Row) => row.site.predicted.remedies?.[0];
   const columns: Column<Row>[] = [
