@@ -3,7 +3,6 @@
 #   threads  under ThreadSanitizer
 #   release  on the release build, where the drop-in is the one that is installed
 #   serial   not beside other tests
-#   only     not on the dev build, where they would show the same once more
 include(GoogleTest)
 
 # Lines are enough of a test's debug information: a quarter of the time to compile.
@@ -22,7 +21,7 @@ endfunction()
 # Sets `out` when this build has tests with one of the labels.
 function(tarn_wanted out)
   set(wanted OFF)
-  if(NOT TARN_TEST_LABELS AND (TARN_SANITIZE OR NOT "only" IN_LIST ARGN))
+  if(NOT TARN_TEST_LABELS)
     set(wanted ON)
   endif()
   foreach(label IN LISTS ARGN)
@@ -87,7 +86,7 @@ function(tarn_program name)
 endfunction()
 
 # tarn_script_test(NAME COMMAND word... [LABELS label...] [TIMEOUT s] [ENVIRONMENT k=v...])
-# Any command as a test: what a runner in Python checks.
+# Any command as a test: what a runner in Python checks. Those that may take longest start first.
 function(tarn_script_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "COMMAND;LABELS;ENVIRONMENT")
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME suite)
@@ -101,7 +100,7 @@ function(tarn_script_test name)
   set(test "${TARN_TEST_PREFIX}${suite}.${name}")
   add_test(NAME ${test} COMMAND ${arg_COMMAND} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(${test} PROPERTIES
-    LABELS "${suite};${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${arg_ENVIRONMENT}")
+    LABELS "${suite};${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} COST ${arg_TIMEOUT} ENVIRONMENT "${arg_ENVIRONMENT}")
   if("serial" IN_LIST arg_LABELS)
     set_tests_properties(${test} PROPERTIES RUN_SERIAL ON)
   endif()

@@ -1,5 +1,6 @@
 // `tarn gate`: ends with 1 when a recording is above a limit, for continuous integration.
 #include <fmt/format.h>
+#include <toml++/toml.h>
 
 #include <algorithm>
 #include <memory>
@@ -16,9 +17,6 @@
 #include "tarn/report.hpp"
 #include "tarn/views.hpp"
 #include "tarn/words.hpp"
-
-#define TOML_HEADER_ONLY 1
-#include <toml++/toml.h>
 
 namespace tarn::command {
 namespace {
