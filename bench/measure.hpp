@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "idle_thread.hpp"
 #include "process.hpp"
 #include "rows.hpp"
 
@@ -17,21 +18,6 @@ struct outcome {
   std::int64_t wall_ns;       // from the first thread's start to the last one's end
   std::int64_t processor_ns;  // of all threads
   std::uint64_t checksum;
-};
-
-/// A thread that sleeps as long as this lives. With it every row runs in a process of several threads:
-/// allocators and the C library take short cuts in a process of one, and no server is one.
-class idle_thread {
- public:
-  ~idle_thread() {
-    done_.test_and_set();
-    done_.notify_one();
-    thread_.join();
-  }
-
- private:
-  std::atomic_flag done_;
-  std::thread thread_{[this] { done_.wait(false); }};
 };
 
 /// Thread 0 is the caller. The warm-up is a sixteenth of the work, by the same threads, and is not counted.

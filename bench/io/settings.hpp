@@ -15,7 +15,11 @@
 #include <thread>
 #include <vector>
 
+#include "idle_thread.hpp"
+
 namespace bench_io {
+
+using bench::idle_thread;
 
 struct settings {
   int rounds = 9;
@@ -55,19 +59,6 @@ struct group {
   double scale;  // ns in the unit
   std::vector<form> forms;
   std::vector<goal> goals;
-};
-
-class idle_thread {
- public:
-  ~idle_thread() {
-    done_.test_and_set();
-    done_.notify_one();
-    thread_.join();
-  }
-
- private:
-  std::atomic_flag done_;
-  std::thread thread_{[this] { done_.wait(false); }};
 };
 
 class folder {

@@ -12,15 +12,11 @@ import threading
 import time
 import unittest
 
-from driver import LAST, PATIENCE, PROGRAM, SAMPLE, SITE, TARN, Server, everything, get
+from driver import LAST, PATIENCE, PROGRAM, SAMPLE, SITE, TARN, OneServer, Server, everything, get
 
 
-class Pages(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        limits = "header_bytes = 1024\nbody_bytes = 100\nrequest_ms = 1500"
-        cls.server = Server(limits, SITE + "sessions = 3\nrows = 1000\n")
-        cls.addClassCleanup(cls.server.__exit__)
+class Pages(OneServer):
+    SITE = SITE + "sessions = 3\nrows = 1000\n"
 
     def test_small_and_what_is_around_every_reply(self):
         reply = self.server.ask("GET", "/small")

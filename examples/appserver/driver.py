@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import unittest
 
 PROGRAM, SAMPLE, TARN = sys.argv[1:4]  # the server, its sample configuration, the command `tarn`
 del sys.argv[1:4]
@@ -79,6 +80,17 @@ class Server:
     def end(self, patience=PATIENCE):
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(patience)
+
+
+class OneServer(unittest.TestCase):
+    """Tests of one server with narrow limits, `server`, that runs while they do."""
+
+    SITE = SITE
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server("header_bytes = 1024\nbody_bytes = 100\nrequest_ms = 1500", cls.SITE)
+        cls.addClassCleanup(cls.server.__exit__)
 
 
 class Reply:

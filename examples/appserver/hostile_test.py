@@ -10,7 +10,7 @@ import threading
 import time
 import unittest
 
-from driver import LAST, PATIENCE, SITE, Server, everything, get
+from driver import LAST, PATIENCE, SITE, OneServer, everything, get
 
 POST = "POST /login HTTP/1.1\r\nHost: x\r\n"
 GET = "GET /healthz HTTP/1.1\r\nHost: x\r\n"
@@ -104,12 +104,8 @@ BODIES = [
 ]
 
 
-class Hostile(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        limits = "header_bytes = 1024\nbody_bytes = 100\nrequest_ms = 1500"
-        cls.server = Server(limits, SITE + "sessions = 100000\n")
-        cls.addClassCleanup(cls.server.__exit__)
+class Hostile(OneServer):
+    SITE = SITE + "sessions = 100000\n"
 
     def setUp(self):
         """Somebody else, whom nothing of this must touch."""

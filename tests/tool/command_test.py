@@ -4,7 +4,6 @@
 A stub stands for the drop-in: this is about the command alone.
 """
 
-import argparse
 import os
 import pathlib
 import shutil
@@ -14,7 +13,8 @@ import subprocess
 import tempfile
 import unittest
 
-PATHS = argparse.Namespace()
+from paths import PATHS, main
+
 LOADER = b"/lib64/ld-linux-x86-64.so.2" if os.uname().machine == "x86_64" else b"/lib/ld-linux-aarch64.so.1"
 OWN, OTHER, OTHER_NUMBER = ("x86-64", "AArch64", 183) if os.uname().machine == "x86_64" else ("AArch64", "x86-64", 62)
 
@@ -428,8 +428,4 @@ class Refused(CommandTest):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    for option in ("tarn", "stub", "hello", "static"):
-        parser.add_argument(f"--{option}", required=True)
-    PATHS, others = parser.parse_known_args()
-    unittest.main(argv=["command_test.py", *others])
+    main("tarn", "stub", "hello", "static")

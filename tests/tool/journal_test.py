@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """`tarn journal`: what it prints, how it ends, and that no line is lost whose number it has printed, when it is killed."""
 
-import argparse
 import pathlib
 import random
 import shutil
@@ -10,7 +9,7 @@ import tempfile
 import time
 import unittest
 
-PATHS = argparse.Namespace()
+from paths import PATHS, main
 
 
 class Journal(unittest.TestCase):
@@ -93,8 +92,4 @@ class Journal(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tarn", type=lambda word: str(pathlib.Path(word).resolve()), required=True)
-    parser.add_argument("--kills", type=int, default=30)
-    PATHS, rest = parser.parse_known_args()
-    unittest.main(argv=["journal_test.py", *rest])
+    main("tarn", kills=30)

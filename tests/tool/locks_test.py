@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """`tarn record --locks`: every lock of a program with known counts, and who held it while others waited."""
 
-import argparse
 import json
 import pathlib
 import shutil
@@ -9,7 +8,8 @@ import subprocess
 import tempfile
 import unittest
 
-PATHS = argparse.Namespace()
+from paths import PATHS, main
+
 ROUNDS = 1500
 
 
@@ -123,8 +123,4 @@ class Locks(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    for name in ("tarn", "locks"):
-        parser.add_argument(f"--{name}", required=True)
-    PATHS, rest = parser.parse_known_args()
-    unittest.main(argv=[__file__, *rest])
+    main("tarn", "locks")

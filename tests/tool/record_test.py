@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """`tarn record` and `tarn report`: every site of a program with a known answer, however the program ends."""
 
-import argparse
 import json
 import os
 import pathlib
@@ -14,8 +13,8 @@ import time
 import unittest
 
 import prices
+from paths import PATHS, main
 
-PATHS = argparse.Namespace()
 CACHE = tempfile.TemporaryDirectory(prefix="tarn-cache-")
 ROUNDS = 2000
 
@@ -234,8 +233,4 @@ class Record(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    for name in ("tarn", "library", "sites", "static"):
-        parser.add_argument(f"--{name}", required=True)
-    PATHS, rest = parser.parse_known_args()
-    unittest.main(argv=[__file__, *rest])
+    main("tarn", "library", "sites", "static")

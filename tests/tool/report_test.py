@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """`tarn report`: where prices come from, what is predicted from them, and how it looks on a terminal."""
 
-import argparse
 import json
 import os
 import pathlib
@@ -12,8 +11,8 @@ import tempfile
 import unittest
 
 import prices
+from paths import PATHS, main
 
-PATHS = argparse.Namespace()
 SHARED = tempfile.TemporaryDirectory(prefix="tarn-report-")
 
 
@@ -215,8 +214,4 @@ class Gate(ReportTest):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    for name in ("tarn", "sites"):
-        parser.add_argument(f"--{name}", required=True)
-    PATHS, rest = parser.parse_known_args()
-    unittest.main(argv=[__file__, *rest])
+    main("tarn", "sites")

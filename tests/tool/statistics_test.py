@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """The drop-in's options and its report at exit, in real programs."""
 
-import argparse
 import json
 import os
 import pathlib
@@ -10,7 +9,8 @@ import subprocess
 import tempfile
 import unittest
 
-PATHS = argparse.Namespace()
+from paths import PATHS, main
+
 BLOCKS = 500
 BLOCK_BYTES = 100
 
@@ -168,8 +168,4 @@ class Environment(DropInTest):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    for option in ("tarn", "library", "threads"):
-        parser.add_argument(f"--{option}", required=True)
-    PATHS, others = parser.parse_known_args()
-    unittest.main(argv=["statistics_test.py", *others])
+    main("tarn", "library", "threads")

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """`tarn record --syscalls`: its counts are strace's, and the program does not notice."""
 
-import argparse
 import collections
 import json
 import pathlib
@@ -11,7 +10,8 @@ import subprocess
 import tempfile
 import unittest
 
-PATHS = argparse.Namespace()
+from paths import PATHS, main
+
 # How often a thread has to wait for another one is not the program's to say.
 NOT_COMPARED = {"futex", "sched_yield", "restart_syscall"}
 
@@ -131,8 +131,4 @@ class Syscalls(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    for name in ("tarn", "calls", "programs"):
-        parser.add_argument(f"--{name}", required=True)
-    PATHS, rest = parser.parse_known_args()
-    unittest.main(argv=[__file__, *rest])
+    main("tarn", "calls", "programs")

@@ -129,11 +129,8 @@ bool map_spare(const char* path, void* there) noexcept {
   return map_region(own, there);
 }
 
-// The environment may have changed when a child wants it.
+// The environment may have changed when a child wants it. The command's paths are short: no other is ours.
 constinit char first_path[64] = {};
-void keep(const char* path) noexcept {
-  if (std::strlen(path) < sizeof first_path) std::strcpy(first_path, path);
-}
 
 state decide() noexcept {
   const holding held(deciding);
@@ -142,14 +139,14 @@ state decide() noexcept {
   const int before = errno;
   const char* const path = ::getenv(format::region_variable);
   bool ours = false;
-  if (path != nullptr) {
+  if (path != nullptr && std::strlen(path) < sizeof first_path) {
     const bool follows = map_first(path);
     if (number_in(::getenv(format::process_variable)) == ::getpid()) {
       ours = map_region(path, nullptr);
     } else if (follows) {
       ours = map_spare(path, nullptr);
     }
-    if (ours && follows) keep(path);
+    if (ours && follows) std::strcpy(first_path, path);
   }
   const state decided = ours ? state::attached : state::refused;
   errno = before;

@@ -1,0 +1,24 @@
+// The second thread of a process that is measured.
+#pragma once
+
+#include <atomic>
+#include <thread>
+
+namespace bench {
+
+/// A thread that sleeps as long as this lives. With it every row runs in a process of several threads:
+/// allocators and the C library take short cuts in a process of one, and no server is one.
+class idle_thread {
+ public:
+  ~idle_thread() {
+    done_.test_and_set();
+    done_.notify_one();
+    thread_.join();
+  }
+
+ private:
+  std::atomic_flag done_;
+  std::thread thread_{[this] { done_.wait(false); }};
+};
+
+}  // namespace bench
