@@ -17,7 +17,7 @@ class worker {
   worker(const worker&) = delete;
   worker& operator=(const worker&) = delete;
 
-  /// From 0 on.
+  /// From 0 on; in processes, among the workers of all of them.
   unsigned number() const noexcept;
   /// Whether it should end: finish the request, take no other. One load.
   bool stopping() const noexcept;

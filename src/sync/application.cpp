@@ -1,185 +1,14 @@
-#include <tarn/application.hpp>
+#include "sync/application_inside.hpp"
 
-#include <cxxabi.h>
 #include <poll.h>
-#include <pthread.h>
-#include <sys/eventfd.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
-#include <algorithm>
-#include <cerrno>
-#include <condition_variable>
-#include <csignal>
-#include <exception>
-#include <optional>
 #include <stdexcept>
-#include <string>
-#include <system_error>
 #include <utility>
 
 #include <tarn/working.hpp>
 
-#include "base/text.hpp"
 #include "platform/platform.hpp"
-#include "sync/worker.hpp"
 
 namespace tarn::detail {
-namespace {
-
-using clock = std::chrono::steady_clock;
-
-/// A descriptor that is closed.
-class owned_descriptor {
- public:
-  explicit owned_descriptor(int opened) : number_(opened) {
-    if (opened < 0) {
-      throw std::system_error(errno, std::generic_category(), "tarn::application");
-    }
-  }
-  ~owned_descriptor() { close(number_); }
-  owned_descriptor(const owned_descriptor&) = delete;
-  owned_descriptor& operator=(const owned_descriptor&) = delete;
-  int number() const noexcept { return number_; }
-
-  /// Of an eventfd. Cannot fail but for a count that is full, and then it is readable anyway.
-  void signal() const noexcept {
-    const int saved = errno;
-    const std::uint64_t one = 1;
-    static_cast<void>(!write(number_, &one, sizeof one));
-    errno = saved;
-  }
-  void drain() const noexcept {
-    std::uint64_t count = 0;
-    static_cast<void>(!read(number_, &count, sizeof count));
-  }
-
- private:
-  int number_;
-};
-
-/// Blocks the signals of an application and ignores SIGPIPE, until the end.
-class signals_taken {
- public:
-  signals_taken() {
-    struct sigaction ignore = {};
-    ignore.sa_handler = SIG_IGN;
-    sigaction(SIGPIPE, &ignore, &pipe_before_);
-    pthread_sigmask(SIG_BLOCK, &ours(), &mask_before_);
-  }
-  ~signals_taken() {
-    pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
-    sigaction(SIGPIPE, &pipe_before_, nullptr);
-  }
-  signals_taken(const signals_taken&) = delete;
-  signals_taken& operator=(const signals_taken&) = delete;
-
-  static const sigset_t& ours() {
-    static const sigset_t set = [] {
-      sigset_t all;
-      sigemptyset(&all);
-      for (const int each : {SIGHUP, SIGINT, SIGTERM}) {
-        sigaddset(&all, each);
-      }
-      return all;
-    }();
-    return set;
-  }
-
- private:
-  sigset_t mask_before_;
-  struct sigaction pipe_before_ = {};
-};
-
-/// What an exception says. One that a cancelled thread unwinds with goes on.
-template <class Function>
-std::optional<std::string> what_it_throws(Function&& function) {
-  try {
-    function();
-    return std::nullopt;
-  } catch (const std::exception& thrown) {
-    return thrown.what();
-  } catch (abi::__forced_unwind&) {
-    throw;
-  } catch (...) {
-    return "an exception that is no std::exception";
-  }
-}
-
-}  // namespace
-
-class application_inside {
- public:
-  explicit application_inside(const application_options& options)
-      : options_(options),
-        signals_(signalfd(-1, &signals_taken::ours(), SFD_NONBLOCK | SFD_CLOEXEC)),
-        wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
-        stop_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
-
-  std::function<void()> initialise, reload, on_stop;
-  std::function<void(worker&)> work;
-
-  int run();
-  void ask_stop() noexcept {
-    stop_asked_.fetch_add(1, std::memory_order_relaxed);
-    wake_.signal();
-  }
-  void ask_reload() noexcept {
-    reload_asked_.store(true, std::memory_order_relaxed);
-    wake_.signal();
-  }
-
- private:
-  enum class gate : std::uint8_t { shut, open, off };
-  using line = base::text_buffer<1024>;
-
-  // Everything that is said is one line on standard error.
-  line& begin(line& message) const noexcept {
-    message.append("tarn: application \"").escaped(options_.name).append("\": ");
-    return message;
-  }
-  static void end(line& message) noexcept { message.append('\n').write_to(2); }
-  void say(std::string_view words, std::string_view reason = {}) const noexcept {
-    line message;
-    begin(message).append(words).escaped(reason, 512);
-    end(message);
-  }
-
-  bool start();
-  void body(worker_inside& me);
-  bool work_until_the_end(worker_inside& me);
-  void take_requests(int timeout_ms);
-  void do_reload();
-  void next_stage();
-  [[noreturn]] void leave_without_workers();
-  int ms_to_deadline() const noexcept;
-  bool all_ended() const noexcept {
-    return std::all_of(workers_.begin(), workers_.end(),
-                       [](const auto& each) { return each->has_ended.load(std::memory_order_acquire); });
-  }
-  bool any_failed() const noexcept {
-    return std::any_of(workers_.begin(), workers_.end(),
-                       [](const auto& each) { return each->has_failed.load(std::memory_order_acquire); });
-  }
-  stop_stage stage() const noexcept { return stage_.load(std::memory_order_relaxed); }
-
-  application_options options_;
-  signals_taken taken_;
-  owned_descriptor signals_, wake_, stop_;
-  std::atomic<unsigned> stop_asked_{0};
-  std::atomic<bool> reload_asked_{false};
-  std::atomic<stop_stage> stage_{stop_stage::working};
-  clock::time_point deadline_;
-  bool has_run_ = false;
-
-  std::mutex mutex_;  // of the next five
-  std::condition_variable changed_;
-  gate gate_ = gate::shut;
-  unsigned ready_ = 0;
-  std::string why_not_;  // a worker could not start: its reason and number
-  unsigned who_not_ = 0;
-
-  std::vector<std::unique_ptr<worker_inside>> workers_;
-};
 
 int application_inside::run() {
   if (std::exchange(has_run_, true)) {
@@ -196,8 +25,15 @@ int application_inside::run() {
     return static_cast<int>(application_end::stopped);
   }
   const working from_here_on;
+  return options_.processes == 0 ? run_workers() : run_processes();
+}
+
+int application_inside::run_workers() {
   if (!start()) {
     return static_cast<int>(application_end::not_started);
+  }
+  if (is_child()) {
+    tell(parent_, workers_run);
   }
   for (;;) {
     const bool is_late = stage() != stop_stage::working && clock::now() >= deadline_;
@@ -221,35 +57,46 @@ int application_inside::run() {
 
 // As poll wants it: -1 for ever.
 int application_inside::ms_to_deadline() const noexcept {
-  if (stage() == stop_stage::working) {
-    return -1;
-  }
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - clock::now());
+  return stage() == stop_stage::working ? -1 : ms_to(deadline_);
+}
+int application_inside::ms_to(clock::time_point then) const noexcept {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(then - clock::now());
   return static_cast<int>(std::clamp<std::chrono::milliseconds::rep>(left.count(), 0, 1'000'000));
 }
 
 void application_inside::take_requests(int timeout_ms) {
-  pollfd both[] = {{signals_.number(), POLLIN, 0}, {wake_.number(), POLLIN, 0}};
-  poll(both, 2, timeout_ms);  // interrupted or not: what there is, is looked at
+  std::vector<pollfd> all{{signals_.number(), POLLIN, 0}, {wake_.number(), POLLIN, 0}};
+  add_channels(all);
+  poll(all.data(), all.size(), timeout_ms);  // interrupted or not: what there is, is looked at
   wake_.drain();
   signalfd_siginfo seen;
   while (read(signals_.number(), &seen, sizeof seen) == sizeof seen) {
-    if (seen.ssi_signo == SIGHUP) {
+    if (is_child()) {
+      take_signal_of_child(static_cast<int>(seen.ssi_signo));
+    } else if (seen.ssi_signo == SIGHUP) {
       reload_asked_.store(true, std::memory_order_relaxed);
-    } else {
+    } else if (seen.ssi_signo != SIGCHLD) {  // that wakes, and is all
       stop_asked_.fetch_add(1, std::memory_order_relaxed);
     }
   }
+  if (is_child()) {
+    hear_parent();
+  }
 }
 
-void application_inside::do_reload() {
+// False when it failed.
+bool application_inside::do_reload() {
   if (stage() != stop_stage::working) {
     say("no reload: it is stopping");
-  } else if (reload) {
+    return false;
+  }
+  if (reload) {
     if (const auto reason = what_it_throws(reload)) {
       say("reload failed, all stays as it was: ", *reason);
+      return false;
     }
   }
+  return true;
 }
 
 void application_inside::next_stage() {
@@ -295,13 +142,13 @@ bool application_inside::start() {
   unsigned failed_number = 0;
   try {
     for (unsigned number = 0; number < options_.workers; ++number) {
-      workers_.push_back(std::make_unique<worker_inside>(number, stage_, stop_.number()));
+      workers_.push_back(std::make_unique<worker_inside>(first_worker_ + number, stage_, stop_.number()));
       worker_inside& made = *workers_.back();
       made.thread = std::thread([this, &made] { body(made); });
     }
   } catch (const std::exception& failed) {
     reason = failed.what();
-    failed_number = static_cast<unsigned>(workers_.size()) - 1;
+    failed_number = first_worker_ + static_cast<unsigned>(workers_.size()) - 1;
   }
   {
     std::unique_lock hold(mutex_);
@@ -323,7 +170,7 @@ bool application_inside::start() {
   }
   line message;
   begin(message).append("not started: worker ").decimal(failed_number).append(" of ");
-  message.decimal(options_.workers).append(": ").escaped(reason, 512);
+  message.decimal(std::max(options_.processes, 1u) * options_.workers).append(": ").escaped(reason, 512);
   end(message);
   workers_.clear();
   return false;
@@ -420,6 +267,10 @@ application& application::on_work(std::function<void(worker&)> what) {
 }
 application& application::on_reload(std::function<void()> what) {
   inside_->reload = std::move(what);
+  return *this;
+}
+application& application::on_process(std::function<void(unsigned)> what) {
+  inside_->on_process = std::move(what);
   return *this;
 }
 application& application::on_stop(std::function<void()> what) {

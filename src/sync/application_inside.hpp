@@ -1,0 +1,267 @@
+// An application as it is inside: what both kinds of workers, threads and processes, share.
+#pragma once
+
+#include <cxxabi.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sys/types.h>
+#include <unistd.h>
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include <tarn/application.hpp>
+
+#include "base/text.hpp"
+#include "sync/worker.hpp"
+
+namespace tarn::detail {
+
+using clock = std::chrono::steady_clock;
+
+/// A descriptor that is closed.
+class owned_descriptor {
+ public:
+  explicit owned_descriptor(int opened) : number_(checked(opened)) {}
+  ~owned_descriptor() { close(number_); }
+  owned_descriptor(const owned_descriptor&) = delete;
+  owned_descriptor& operator=(const owned_descriptor&) = delete;
+  int number() const noexcept { return number_; }
+  void replace(int opened) {
+    close(number_);
+    number_ = checked(opened);
+  }
+
+  /// Of an eventfd. Cannot fail but for a count that is full, and then it is readable anyway.
+  void signal() const noexcept {
+    const int saved = errno;
+    const std::uint64_t one = 1;
+    static_cast<void>(!write(number_, &one, sizeof one));
+    errno = saved;
+  }
+  void drain() const noexcept {
+    std::uint64_t count = 0;
+    static_cast<void>(!read(number_, &count, sizeof count));
+  }
+
+ private:
+  static int checked(int opened) {
+    if (opened < 0) {
+      throw std::system_error(errno, std::generic_category(), "tarn::application");
+    }
+    return opened;
+  }
+
+  int number_;
+};
+
+/// Blocks the signals of an application and ignores SIGPIPE, until the end.
+class signals_taken {
+ public:
+  /// `children`: SIGCHLD, too.
+  explicit signals_taken(bool children) {
+    sigemptyset(&which_);
+    for (const int each : {SIGHUP, SIGINT, SIGTERM}) {
+      sigaddset(&which_, each);
+    }
+    struct sigaction ignore = {};
+    ignore.sa_handler = SIG_IGN;
+    sigaction(SIGPIPE, &ignore, &pipe_before_);
+    if (children) {
+      sigaddset(&which_, SIGCHLD);
+      struct sigaction as_usual = {};
+      as_usual.sa_handler = SIG_DFL;  // ignored, they would vanish, and how they ended
+      sigaction(SIGCHLD, &as_usual, &child_before_.emplace());
+    }
+    pthread_sigmask(SIG_BLOCK, &which_, &mask_before_);
+  }
+  ~signals_taken() {
+    give_back_children();
+    pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+    sigaction(SIGPIPE, &pipe_before_, nullptr);
+  }
+  signals_taken(const signals_taken&) = delete;
+  signals_taken& operator=(const signals_taken&) = delete;
+
+  const sigset_t& which() const noexcept { return which_; }
+
+  /// SIGCHLD is as it was before.
+  void give_back_children() noexcept {
+    if (child_before_) {
+      sigaction(SIGCHLD, &*child_before_, nullptr);
+      child_before_.reset();
+      if (sigismember(&mask_before_, SIGCHLD) == 0) {
+        sigset_t only;
+        sigemptyset(&only);
+        sigaddset(&only, SIGCHLD);
+        pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+      }
+    }
+  }
+
+ private:
+  sigset_t which_, mask_before_;
+  struct sigaction pipe_before_ = {};
+  std::optional<struct sigaction> child_before_;
+};
+
+/// Of this process; 0: nobody can tell.
+unsigned number_of_threads() noexcept;
+
+/// What an exception says. One that a cancelled thread unwinds with goes on.
+template <class Function>
+std::optional<std::string> what_it_throws(Function&& function) {
+  try {
+    function();
+    return std::nullopt;
+  } catch (const std::exception& thrown) {
+    return thrown.what();
+  } catch (abi::__forced_unwind&) {
+    throw;
+  } catch (...) {
+    return "an exception that is no std::exception";
+  }
+}
+
+class application_inside {
+ public:
+  explicit application_inside(const application_options& options)
+      : options_(options),
+        taken_(options.processes != 0),
+        signals_(signalfd(-1, &taken_.which(), SFD_NONBLOCK | SFD_CLOEXEC)),
+        wake_(new_event()),
+        stop_(new_event()) {}
+
+  std::function<void()> initialise, reload, on_stop;
+  std::function<void(worker&)> work;
+  std::function<void(unsigned)> on_process;
+
+  int run();
+  void ask_stop() noexcept {
+    stop_asked_.fetch_add(1, std::memory_order_relaxed);
+    wake_.signal();
+  }
+  void ask_reload() noexcept {
+    reload_asked_.store(true, std::memory_order_relaxed);
+    wake_.signal();
+  }
+
+ private:
+  enum class gate : std::uint8_t { shut, open, off };
+  using line = base::text_buffer<1024>;
+
+  // Everything that is said is one line on standard error.
+  line& begin(line& message) const noexcept {
+    message.append("tarn: application \"").escaped(options_.name).append("\": ");
+    if (own_number_) {
+      message.append("process ").decimal(*own_number_).append(": ");
+    }
+    return message;
+  }
+  static void end(line& message) noexcept { message.append('\n').write_to(2); }
+  void say(std::string_view words, std::string_view reason = {}) const noexcept {
+    line message;
+    begin(message).append(words).escaped(reason, 512);
+    end(message);
+  }
+
+  static int new_event() noexcept { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }
+
+  // -- workers, in one process (application.cpp)
+  int run_workers();
+  bool start();
+  void body(worker_inside& me);
+  bool work_until_the_end(worker_inside& me);
+  void take_requests(int timeout_ms);
+  bool do_reload();
+  void next_stage();
+  void new_deadline(bool is_first) noexcept;
+  [[noreturn]] void leave_without_workers();
+  int ms_to_deadline() const noexcept;
+  int ms_to(clock::time_point then) const noexcept;
+  bool all_ended() const noexcept {
+    return std::all_of(workers_.begin(), workers_.end(),
+                       [](const auto& each) { return each->has_ended.load(std::memory_order_acquire); });
+  }
+  bool any_failed() const noexcept {
+    return std::any_of(workers_.begin(), workers_.end(),
+                       [](const auto& each) { return each->has_failed.load(std::memory_order_acquire); });
+  }
+  stop_stage stage() const noexcept { return stage_.load(std::memory_order_relaxed); }
+
+  // -- processes (processes.cpp)
+  struct process {
+    unsigned number = 0;
+    pid_t id = 0;            ///< 0: there is none now
+    int channel = -1;        ///< our end; a child has them of nobody
+    bool has_begun = false;  ///< its workers run, or those of one before it
+    bool has_done = false;   ///< it has returned
+    unsigned deaths = 0;     ///< in a row, each soon after the birth
+    clock::time_point born, again;
+  };
+  static constexpr char please_reload = 'r', please_stop = 's', please_hurry = 'h', workers_run = 'w';
+
+  int run_processes();
+  bool give_birth(process& child);
+  [[noreturn]] void live_as(unsigned number, int channel);
+  bool is_child() const noexcept { return own_number_.has_value(); }
+  void take_signal_of_child(int which);
+  void hear_parent();
+  void hear_child(process& child);
+  void look_after(process& child);
+  void bury(process& child, int how);
+  void next_stage_of_processes();
+  void kill_processes();
+  int ms_to_birth() const noexcept;
+  bool any_process_left() const noexcept;
+  line& begin(line& message, const process& child) const noexcept;
+  static void tell(int channel, char words) noexcept;
+  void tell_all(char words) const noexcept;
+  void add_channels(std::vector<pollfd>& to) const;
+
+  application_options options_;
+  signals_taken taken_;
+  owned_descriptor signals_, wake_, stop_;
+  std::atomic<unsigned> stop_asked_{0};
+  std::atomic<bool> reload_asked_{false};
+  std::atomic<stop_stage> stage_{stop_stage::working};
+  clock::time_point deadline_;
+  bool has_run_ = false;
+
+  std::mutex mutex_;  // of the next five
+  std::condition_variable changed_;
+  gate gate_ = gate::shut;
+  unsigned ready_ = 0;
+  std::string why_not_;  // a worker could not start: its reason and number
+  unsigned who_not_ = 0;
+
+  std::vector<std::unique_ptr<worker_inside>> workers_;
+
+  // In the parent of processes:
+  std::vector<process> processes_;
+  bool start_failed_ = false;
+  bool process_failed_ = false;  ///< one ended badly during the stop
+  bool process_killed_ = false;
+  unsigned threads_before_ = number_of_threads();
+  // In one of them:
+  std::optional<unsigned> own_number_;
+  int parent_ = -1;  ///< the channel; -1: the parent is gone
+  bool parent_stops_ = false;
+  unsigned first_worker_ = 0;  ///< of all processes' workers
+};
+
+}  // namespace tarn::detail

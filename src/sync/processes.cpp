@@ -1,0 +1,301 @@
+// Processes of an application: forked by the one that ran the initialiser, so that what is read-only is theirs without
+// a copy; each has workers of its own, and one that dies is replaced.
+//
+// Parent and child talk over a pair of sockets, a byte a word. The parent says reload, stop, hurry; the child says that
+// its workers run; the end of the channel says that the parent is gone, which is a stop, too. Signals would not do:
+// those of a terminal or a service manager reach the whole group at once, and a stop that came twice is another word.
+#include "sync/application_inside.hpp"
+
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+namespace tarn::detail {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int stopped_alone = 64;  // exit status of a child that somebody else stopped: it is replaced
+constexpr auto grace = 1s;         // a child ends by itself, at its own deadline; the parent's is later
+constexpr auto soon = 10s;         // who lived longer did not die of its start
+constexpr auto first_pause = 10ms;
+constexpr unsigned most_doublings = 10;
+
+void close_channel(int& channel) noexcept {
+  if (channel >= 0) {
+    close(channel);
+    channel = -1;
+  }
+}
+
+}  // namespace
+
+unsigned number_of_threads() noexcept {
+  std::error_code failed;
+  unsigned count = 0;
+  for (std::filesystem::directory_iterator at("/proc/self/task", failed), end; !failed && at != end;
+       at.increment(failed)) {
+    ++count;
+  }
+  return failed ? 0 : count;
+}
+
+// --- The parent -----------------------------------------------------------------------------------------------------
+
+int application_inside::run_processes() {
+  if (number_of_threads() > threads_before_) {
+    say("not started: another thread runs already, and a process is forked from one thread alone");
+    return static_cast<int>(application_end::not_started);
+  }
+  processes_.resize(options_.processes);
+  for (unsigned number = 0; number < options_.processes; ++number) {
+    processes_[number].number = number;
+  }
+  for (;;) {
+    for (process& each : processes_) {
+      look_after(each);
+    }
+    const bool is_late = stage() != stop_stage::working && clock::now() >= deadline_;
+    if (stop_asked_.exchange(0, std::memory_order_relaxed) != 0 || is_late ||
+        (start_failed_ && stage() == stop_stage::working)) {
+      next_stage_of_processes();
+    }
+    // Here first: who is born later has it from here, and what fails here is asked of nobody.
+    if (reload_asked_.exchange(false, std::memory_order_relaxed) && do_reload()) {
+      tell_all(please_reload);
+    }
+    if (!any_process_left()) {
+      break;
+    }
+    take_requests(stage() == stop_stage::working ? ms_to_birth() : ms_to_deadline());
+  }
+  return static_cast<int>(start_failed_     ? application_end::not_started
+                          : process_killed_ ? application_end::without_workers
+                          : process_failed_ ? application_end::worker_failed
+                                            : application_end::stopped);
+}
+
+bool application_inside::any_process_left() const noexcept {
+  return std::any_of(processes_.begin(), processes_.end(), [this](const process& each) {
+    return each.id != 0 || (!each.has_done && stage() == stop_stage::working);
+  });
+}
+
+void application_inside::look_after(process& child) {
+  if (child.id != 0) {
+    hear_child(child);
+    int how = 0;
+    if (waitpid(child.id, &how, WNOHANG) != 0) {  // an error: somebody else has waited for it
+      bury(child, how);
+    }
+  }
+  const bool is_wanted = child.id == 0 && !child.has_done && stage() == stop_stage::working && !start_failed_;
+  if (is_wanted && clock::now() >= child.again && !give_birth(child)) {
+    line message;
+    begin(message, child).append("cannot be forked: ").append(std::strerror(errno));
+    end(message);
+    start_failed_ = start_failed_ || !child.has_begun;
+    child.again = clock::now() + soon;
+  }
+}
+
+bool application_inside::give_birth(process& child) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0) {
+    return false;
+  }
+  std::fflush(nullptr);  // or the child would write it once more
+  const pid_t id = fork();
+  if (id == 0) {
+    close(ends[0]);
+    live_as(child.number, ends[1]);
+  }
+  const int failed = errno;
+  close(ends[1]);
+  if (id < 0) {
+    close(ends[0]);
+    errno = failed;
+    return false;
+  }
+  child.id = id;
+  child.channel = ends[0];
+  child.born = clock::now();
+  return true;
+}
+
+void application_inside::hear_child(process& child) {
+  char word = 0;
+  const ssize_t got = child.channel >= 0 ? recv(child.channel, &word, 1, 0) : -1;
+  if (got == 1 && word == workers_run) {
+    child.has_begun = true;
+  } else if (got == 0) {  // it ends; the signal says when
+    close_channel(child.channel);
+  }
+}
+
+void application_inside::bury(process& child, int how) {
+  const pid_t id = std::exchange(child.id, 0);
+  hear_child(child);  // its last words may be its first
+  close_channel(child.channel);
+  if (WIFEXITED(how) && WEXITSTATUS(how) == static_cast<int>(application_end::stopped)) {
+    child.has_done = true;
+    return;
+  }
+  const bool was_stopped = WIFEXITED(how) && WEXITSTATUS(how) == stopped_alone;
+  const bool is_over = stage() != stop_stage::working;
+  if (is_over && (was_stopped || process_killed_)) {
+    return;
+  }
+  line message;
+  begin(message, child).append("process ").decimal(static_cast<std::uint64_t>(id));
+  if (was_stopped) {
+    message.append(" was stopped");
+  } else if (WIFSIGNALED(how)) {
+    message.append(" was ended by signal ").decimal(static_cast<unsigned>(WTERMSIG(how))).append(" (");
+    message.append(strsignal(WTERMSIG(how))).append(")");
+  } else {
+    message.append(" ended with status ").decimal(static_cast<unsigned>(WEXITSTATUS(how)));
+  }
+  if (is_over) {
+    process_failed_ = true;
+  } else if (!child.has_begun) {
+    start_failed_ = true;
+    message.append(" before its workers ran: not started");
+  } else {
+    child.deaths = was_stopped || clock::now() - child.born >= soon ? 1 : child.deaths + 1;
+    const auto pause = first_pause * (1u << std::min(child.deaths - 1, most_doublings));
+    child.again = clock::now() + pause;
+    message.append(", and starts again in ").decimal(static_cast<std::uint64_t>(pause.count())).append(" ms");
+  }
+  end(message);
+}
+
+void application_inside::next_stage_of_processes() {
+  if (stage() == stop_stage::hurrying) {
+    if (clock::now() >= deadline_) {
+      kill_processes();
+    }
+    return;  // one signal more hurries nobody
+  }
+  const bool is_first = stage() == stop_stage::working;
+  stage_.store(is_first ? stop_stage::stopping : stop_stage::hurrying, std::memory_order_relaxed);
+  deadline_ = clock::now() + options_.end_after + grace + (is_first ? options_.stop_after : 0ms);
+  tell_all(is_first ? please_stop : please_hurry);
+}
+
+void application_inside::kill_processes() {
+  for (const process& each : processes_) {
+    if (each.id != 0) {
+      line message;
+      begin(message, each).append("process ").decimal(static_cast<std::uint64_t>(each.id));
+      message.append(" did not stop, and is killed");
+      end(message);
+      kill(each.id, SIGKILL);
+      process_killed_ = true;
+    }
+  }
+  deadline_ = clock::time_point::max();
+}
+
+// Until the next one is to be born; -1: there is none.
+int application_inside::ms_to_birth() const noexcept {
+  clock::time_point next = clock::time_point::max();
+  for (const process& each : processes_) {
+    if (each.id == 0 && !each.has_done) {
+      next = std::min(next, each.again);
+    }
+  }
+  return next == clock::time_point::max() ? -1 : ms_to(next);
+}
+
+application_inside::line& application_inside::begin(line& message, const process& child) const noexcept {
+  begin(message).append("process ").decimal(child.number).append(" of ").decimal(options_.processes).append(": ");
+  return message;
+}
+
+// A channel that is full holds more words than anybody has waited for.
+void application_inside::tell(int channel, char words) noexcept {
+  static_cast<void>(send(channel, &words, 1, MSG_NOSIGNAL));
+}
+
+void application_inside::tell_all(char words) const noexcept {
+  for (const process& each : processes_) {
+    if (each.channel >= 0) {
+      tell(each.channel, words);
+    }
+  }
+}
+
+void application_inside::add_channels(std::vector<pollfd>& to) const {
+  if (parent_ >= 0) {
+    to.push_back({parent_, POLLIN, 0});
+  }
+  for (const process& each : processes_) {
+    if (each.channel >= 0) {
+      to.push_back({each.channel, POLLIN, 0});
+    }
+  }
+}
+
+// --- The child ------------------------------------------------------------------------------------------------------
+
+// Does not return to main(): what is there is the parent's to destroy.
+void application_inside::live_as(unsigned number, int channel) {
+  for (process& each : processes_) {
+    close_channel(each.channel);  // or a brother would not hear the parent's end
+  }
+  processes_.clear();
+  own_number_ = number;
+  parent_ = channel;
+  first_worker_ = number * options_.workers;
+  taken_.give_back_children();
+  reload_asked_.store(false, std::memory_order_relaxed);
+  const auto reason = what_it_throws([&] {
+    wake_.replace(new_event());
+    stop_.replace(new_event());
+    if (on_process) {
+      on_process(number);
+    }
+  });
+  int result = static_cast<int>(application_end::not_started);
+  if (reason) {
+    say("not started: ", *reason);
+  } else {
+    result = run_workers();
+  }
+  std::fflush(nullptr);
+  const bool is_alone = result == static_cast<int>(application_end::stopped) && stage() != stop_stage::working;
+  _exit(is_alone && !parent_stops_ ? stopped_alone : result);
+}
+
+// Of the group's: only a stop means this process, and only once.
+void application_inside::take_signal_of_child(int which) {
+  if (which == SIGTERM && stage() == stop_stage::working) {
+    stop_asked_.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void application_inside::hear_parent() {
+  char word = 0;
+  ssize_t got;
+  while (parent_ >= 0 && (got = recv(parent_, &word, 1, 0)) >= 0) {
+    if (got == 0) {
+      close_channel(parent_);
+      word = please_stop;
+      if (stage() == stop_stage::working) {
+        say("the parent is gone: stopping");
+      }
+    }
+    if (word == please_reload) {
+      reload_asked_.store(true, std::memory_order_relaxed);
+    } else if (word == please_hurry || stage() == stop_stage::working) {
+      parent_stops_ = true;
+      stop_asked_.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+}
+
+}  // namespace tarn::detail

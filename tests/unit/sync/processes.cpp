@@ -1,0 +1,422 @@
+// An application of processes, its corner cases one by one: each test's parent is itself a child of the test.
+#include <tarn/application.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include <tarn/read_only.hpp>
+#include <tarn/reloadable.hpp>
+
+#include "support/child.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using support::ending;
+using support::in_child;
+using tarn::application;
+using tarn::application_options;
+using tarn::worker;
+
+/// What parent and processes all see.
+struct seen {
+  std::atomic<int> working{0}, reloads{0}, stopped{0}, births{0};
+  std::atomic<int> ids[8] = {};  ///< of the process with this number
+  std::atomic<unsigned> numbers{0};
+};
+seen& shared_numbers() {
+  void* const memory = mmap(nullptr, sizeof(seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return *::new (memory) seen;
+}
+
+void wait_for_the_stop(worker& me) {
+  pollfd stop{me.stop_descriptor(), POLLIN, 0};
+  while (!me.stopping()) {
+    poll(&stop, 1, -1);
+  }
+}
+template <class Condition>
+void wait_until(Condition condition) {
+  while (!condition()) {
+    std::this_thread::sleep_for(1ms);
+  }
+}
+
+int now(tarn::reloadable<int>& of) {
+  return of.with([](int number) { return number; });
+}
+
+application_options options(unsigned processes, unsigned workers = 1) {
+  return {.name = "test", .workers = workers, .processes = processes, .stop_after = 1h};
+}
+
+/// Numbers of processes are none that a test knows.
+ending without_ids(ending of) {
+  constexpr std::string_view before = ": process ";
+  for (std::size_t at = 0; (at = of.error.find(before, at)) != std::string::npos;) {
+    at += before.size();
+    const std::size_t digits = of.error.find_first_not_of("0123456789", at) - at;
+    if (of.error.compare(at + digits, 4, " of ") != 0 && of.error[at + digits] == ' ') {
+      of.error.replace(at, digits, "N");
+    }
+  }
+  return of;
+}
+ending said(int status, const std::string& lines) {
+  std::string error;
+  for (std::size_t at = 0; at < lines.size();) {
+    const std::size_t end = lines.find('\n', at);
+    error += "tarn: application \"test\": " + lines.substr(at, end - at) + "\n";
+    at = end + 1;
+  }
+  return {.signal = 0, .status = status, .error = error};
+}
+ending quiet(int status) { return {.signal = 0, .status = status, .error = ""}; }
+
+TEST(processes, run_from_the_initialiser_to_the_stop) {
+  seen& all = shared_numbers();
+  EXPECT_EQ(in_child([&] {
+              application app(options(2, 3));
+              const pid_t parent = getpid();
+              tarn::read_only<std::string> text;
+              int own = 0;
+              app.on_initialise([&] { text.build("built once"); });
+              app.on_process([&](unsigned number) { own = static_cast<int>(number) + 1; });
+              app.on_work([&](worker& me) {
+                const bool is_right =
+                    getpid() != parent && *text == "built once" && own == static_cast<int>(me.number()) / 3 + 1;
+                all.numbers += is_right ? 1u << me.number() : 1000;
+                if (++all.working == 6) {
+                  kill(parent, SIGTERM);
+                }
+                wait_for_the_stop(me);
+                ++all.stopped;
+              });
+              return app.run() == 0 && getpid() == parent && all.numbers == 63 && all.stopped == 6 ? 0 : 100;
+            }),
+            quiet(0));
+}
+
+TEST(processes, that_have_done_their_work_are_not_replaced) {
+  seen& all = shared_numbers();
+  EXPECT_EQ(in_child([&] {
+              application app(options(3));
+              app.on_work([&](worker&) { ++all.working; });
+              return app.run() == 0 && all.working == 3 ? 0 : 100;
+            }),
+            quiet(0));
+}
+
+TEST(processes, write_what_they_printed) {
+  EXPECT_EQ(in_child([&] {
+              int ends[2];
+              if (pipe(ends) != 0 || dup2(ends[1], 1) != 1) {
+                return 99;
+              }
+              std::printf("before ");
+              application app(options(1));
+              app.on_work([&](worker&) { std::printf("worked "); });
+              static_cast<void>(app.run());
+              std::printf("after");
+              std::fflush(stdout);
+              char bytes[100] = {};
+              static_cast<void>(!read(ends[0], bytes, sizeof bytes - 1));
+              return std::string(bytes) == "before worked after" ? 0 : 100;
+            }),
+            quiet(0));
+}
+
+// --- The start ------------------------------------------------------------------------------------------------------
+
+TEST(processes, are_not_forked_beside_threads) {
+  EXPECT_EQ(in_child([] {
+              application app(options(1));
+              std::atomic<bool> over{false};
+              std::thread other([&] { over.wait(false); });
+              const int result = app.run();
+              over = true;
+              over.notify_all();
+              other.join();
+              return result;
+            }),
+            said(1, "not started: another thread runs already, and a process is forked from one thread alone\n"));
+}
+
+TEST(processes, start_together_or_not_at_all) {
+  EXPECT_EQ(without_ids(in_child([] {
+              application app(options(2));
+              app.on_process([](unsigned number) {
+                if (number == 1) {
+                  throw std::runtime_error("no database");
+                }
+              });
+              app.on_work([](worker& me) { wait_for_the_stop(me); });
+              return app.run();
+            })),
+            said(1,
+                 "process 1: not started: no database\n"
+                 "process 1 of 2: process N ended with status 1 before its workers ran: not started\n"));
+}
+
+// --- Deaths ---------------------------------------------------------------------------------------------------------
+
+TEST(processes, one_that_dies_is_replaced_later_each_time) {
+  seen& all = shared_numbers();
+  EXPECT_EQ(without_ids(in_child([&] {
+              application app(options(2));
+              const pid_t parent = getpid();
+              app.on_work([&](worker& me) {
+                ++all.working;
+                if (me.number() == 1) {
+                  wait_until([&] { return all.working >= 2; });
+                  switch (all.births++) {
+                    case 0: _exit(7);
+                    case 1: kill(getpid(), SIGKILL); break;
+                    default: kill(parent, SIGTERM);
+                  }
+                }
+                wait_for_the_stop(me);
+              });
+              return app.run();
+            })),
+            said(0,
+                 "process 1 of 2: process N ended with status 7, and starts again in 10 ms\n"
+                 "process 1 of 2: process N was ended by signal 9 (Killed), and starts again in 20 ms\n"));
+}
+
+TEST(processes, one_that_is_stopped_alone_is_replaced) {
+  seen& all = shared_numbers();
+  EXPECT_EQ(without_ids(in_child([&] {
+              application app(options(1));
+              const pid_t parent = getpid();
+              app.on_work([&](worker& me) {
+                kill(all.births++ == 0 ? getpid() : parent, SIGTERM);
+                wait_for_the_stop(me);
+                ++all.stopped;
+              });
+              const int result = app.run();
+              return all.stopped == 2 ? result : 100;
+            })),
+            said(0, "process 0 of 1: process N was stopped, and starts again in 10 ms\n"));
+}
+
+TEST(processes, a_worker_that_throws_takes_its_process_along) {
+  seen& all = shared_numbers();
+  EXPECT_EQ(without_ids(in_child([&] {
+              application app(options(1));
+              const pid_t parent = getpid();
+              app.on_work([&](worker& me) {
+                if (all.births++ == 0) {
+                  throw std::runtime_error("lost");
+                }
+                kill(parent, SIGTERM);
+                wait_for_the_stop(me);
+              });
+              return app.run();
+            })),
+            said(0,
+                 "process 0: worker 0 threw: lost\n"
+                 "process 0 of 1: process N ended with status 2, and starts again in 10 ms\n"));
+}
+
+TEST(processes, stop_when_the_parent_dies) {
+  seen& all = shared_numbers();
+  const ending how = in_child([&] {
+    application app(options(2));
+    const pid_t parent = getpid();
+    app.on_work([&](worker& me) {
+      if (++all.working == 2) {
+        kill(parent, SIGKILL);
+      }
+      wait_for_the_stop(me);
+      if (me.number() == 1) {  // who is forked later must not keep the parent alive for who was before
+        wait_until([&] { return all.stopped == 1; });
+      }
+      ++all.stopped;
+    });
+    return app.run();
+  });
+  EXPECT_EQ(how.signal, SIGKILL);
+  EXPECT_EQ(all.stopped, 2);  // standard error was open until the processes had ended
+  for (const char* each : {"0", "1"}) {
+    EXPECT_THAT(how.error, testing::HasSubstr("process " + std::string(each) + ": the parent is gone: stopping\n"));
+  }
+}
+
+// --- Reloads --------------------------------------------------------------------------------------------------------
+
+TEST(processes, reload_after_the_parent) {
+  seen& all = shared_numbers();
+  EXPECT_EQ(in_child([&] {
+              application app(options(2));
+              const pid_t parent = getpid();
+              tarn::reloadable<int> version(1);
+              app.on_reload([&] {
+                if (getpid() == parent || all.reloads > 0) {
+                  ++all.reloads;
+                  version.publish(2);
+                }
+              });
+              app.on_work([&](worker& me) {
+                if (++all.working == 2) {
+                  kill(parent, SIGHUP);
+                }
+                wait_until([&] { return now(version) == 2; });
+                if (++all.stopped == 2) {
+                  kill(parent, SIGTERM);
+                }
+                wait_for_the_stop(me);
+              });
+              return app.run() == 0 && all.reloads == 3 ? 0 : 100;
+            }),
+            quiet(0));
+}
+
+TEST(processes, a_reload_that_fails_in_the_parent_is_asked_of_nobody) {
+  seen& all = shared_numbers();
+  EXPECT_EQ(in_child([&] {
+              application app(options(2));
+              const pid_t parent = getpid();
+              app.on_reload([&] {
+                if (getpid() != parent) {
+                  _exit(99);
+                }
+                kill(parent, SIGTERM);
+                throw std::runtime_error("line 3: no number");
+              });
+              app.on_work([&](worker& me) {
+                if (++all.working == 2) {
+                  kill(parent, SIGHUP);
+                }
+                wait_for_the_stop(me);
+              });
+              return app.run();
+            }),
+            said(0, "reload failed, all stays as it was: line 3: no number\n"));
+}
+
+TEST(processes, one_that_is_born_later_has_what_was_reloaded) {
+  seen& all = shared_numbers();
+  EXPECT_EQ(without_ids(in_child([&] {
+              application app(options(1));
+              const pid_t parent = getpid();
+              tarn::reloadable<int> version(1);
+              app.on_reload([&] { version.publish(2); });
+              app.on_work([&](worker& me) {
+                if (all.births++ == 0) {
+                  kill(parent, SIGHUP);
+                  wait_until([&] { return now(version) == 2; });
+                  _exit(7);
+                }
+                kill(now(version) == 2 ? parent : getpid(), now(version) == 2 ? SIGTERM : SIGKILL);
+                wait_for_the_stop(me);
+              });
+              return app.run();
+            })),
+            said(0, "process 0 of 1: process N ended with status 7, and starts again in 10 ms\n"));
+}
+
+// --- The stop -------------------------------------------------------------------------------------------------------
+
+// A terminal's Ctrl-C and a service manager's SIGTERM reach everybody at once.
+TEST(processes, signals_of_the_whole_group_count_once) {
+  for (const int which : {SIGINT, SIGTERM}) {
+    seen& all = shared_numbers();
+    EXPECT_EQ(in_child([&] {
+                setpgid(0, 0);
+                application app(options(2));
+                app.on_work([&](worker& me) {
+                  int ends[2];
+                  if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) {
+                    throw std::runtime_error("socketpair");
+                  }
+                  const tarn::watched_socket late(me, ends[0], tarn::wake::at_deadline);
+                  if (++all.working == 2) {
+                    kill(0, which);
+                  }
+                  wait_for_the_stop(me);
+                  pollfd hurried{ends[0], POLLIN, 0};
+                  all.stopped += poll(&hurried, 1, 200) == 0 ? 1 : 100;  // a second one would have shut it down
+                });
+                return app.run() == 0 && all.stopped == 2 ? 0 : 100;
+              }),
+              quiet(0));
+  }
+}
+
+TEST(processes, a_second_signal_hurries) {
+  seen& all = shared_numbers();
+  EXPECT_EQ(in_child([&] {
+              application app(options(2));
+              const pid_t parent = getpid();
+              app.on_work([&](worker& me) {
+                int ends[2];
+                if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) {
+                  throw std::runtime_error("socketpair");
+                }
+                const tarn::watched_socket late(me, ends[0], tarn::wake::at_deadline);
+                if (++all.working == 2) {
+                  kill(parent, SIGTERM);
+                }
+                wait_for_the_stop(me);
+                if (++all.stopped == 2) {
+                  kill(parent, SIGTERM);
+                }
+                char byte;
+                static_cast<void>(!read(ends[0], &byte, 1));
+              });
+              return app.run();
+            }),
+            quiet(0));
+}
+
+TEST(processes, one_that_does_not_stop_is_killed) {
+  seen& all = shared_numbers();
+  EXPECT_EQ(without_ids(in_child([&] {
+              application app({.name = "test", .processes = 1, .stop_after = 1ms, .end_after = 1ms});
+              const pid_t parent = getpid();
+              app.on_reload([&] {  // the thread that would see the deadline
+                if (getpid() != parent) {
+                  all.working = 1;
+                  pause();
+                }
+              });
+              app.on_work([&](worker& me) {
+                kill(parent, SIGHUP);
+                wait_until([&] { return all.working == 1; });
+                kill(parent, SIGTERM);
+                wait_for_the_stop(me);
+              });
+              return app.run();
+            })),
+            said(3, "process 0 of 1: process N did not stop, and is killed\n"));
+}
+
+TEST(processes, one_that_dies_in_the_stop_is_a_failure) {
+  EXPECT_EQ(without_ids(in_child([&] {
+              application app(options(1));
+              const pid_t parent = getpid();
+              app.on_work([&](worker& me) {
+                kill(parent, SIGTERM);
+                wait_for_the_stop(me);
+                _exit(9);
+              });
+              return app.run();
+            })),
+            said(2, "process 0 of 1: process N ended with status 9\n"));
+}
+
+}  // namespace
