@@ -144,7 +144,7 @@ int serve(std::uint16_t port, appserver::allocator_kind allocator) {
   server.on_initialise([&] {
     all_words().read_only.build(words{});
     all.settings.build(settings);
-    all.metrics = std::make_unique<appserver::worker_metrics[]>(settings.workers);
+    all.metrics.emplace(settings.all_workers());
     sockets.open(*all.settings);
     std::printf("appserver: http://127.0.0.1:%u/\n", sockets.port());
     std::fflush(stdout);

@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import os
 import pathlib
 import re
 import signal
@@ -229,6 +230,55 @@ class Life(unittest.TestCase):
             for path in "/small", "/page?rows=300", "/nothing":
                 self.assertEqual(plain.ask("GET", path).text, ours.ask("GET", path).text)
             self.assertEqual((plain.end(), ours.end()), (0, 0))
+
+
+class Processes(unittest.TestCase):
+    def children(self, server, wanted=2):
+        """The numbers of the processes, as soon as there are so many and they answer."""
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            listed = pathlib.Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text("ascii")
+            if len(listed.split()) == wanted:
+                break
+            time.sleep(0.01)
+        for _ in range(40):
+            self.assertEqual(server.ask("GET", "/healthz").status, 200)
+        return [int(each) for each in listed.split()]
+
+    def test_one_that_dies_is_replaced_and_loses_no_more_than_its_connections(self):
+        with Server("processes = 2\nworkers = 1\naccess_log_bytes = 1048576") as server:
+            first = self.children(server)
+            self.assertEqual(len(first), 2)
+            for victim in first:
+                os.kill(victim, signal.SIGKILL)
+            for _ in range(40):  # who connects meanwhile waits for the next process
+                self.assertEqual(server.ask("GET", "/small").status, 200)
+            self.assertEqual(set(self.children(server)) & set(first), set())
+            said = server.said().splitlines()
+            self.assertEqual(len(said), 2, said)
+            for line in said:
+                self.assertRegex(line, r'^tarn: application "appserver": process [01] of 2: process \d+ was ended by signal 9 '
+                                       r"\(Killed\), and starts again in 10 ms$")
+            # The numbers of all processes, and of those that are dead.
+            shown = server.ask("GET", "/metrics").text
+            self.assertRegex(shown, r"worker=\"0\"")
+            self.assertRegex(shown, r"worker=\"1\"")
+            self.assertEqual(server.end(), 0)
+            self.assertTrue(server.refuses())
+
+    def test_each_reloads_and_one_that_is_stopped_alone_listens_again(self):
+        with Server("processes = 2\nworkers = 1") as server:
+            first = self.children(server)
+            server.reload('[server]\nport = 0\nprocesses = 2\nworkers = 1\n[site]\ntitle = "two"\nfooter = "two"\n')
+            self.assertEqual(server.process.stdout.readline(), "appserver: configuration 2\n")
+            os.kill(first[0], signal.SIGTERM)
+            deadline = time.monotonic() + PATIENCE
+            while "was stopped" not in server.said() and time.monotonic() < deadline:
+                time.sleep(0.01)
+            seen = {server.ask("GET", "/small").text for _ in range(40)}
+            self.assertEqual(seen, {"<!doctype html><title>two</title>\n<p>A small page.\n<p>two\n"})
+            self.assertIn(first[1], self.children(server))
+            self.assertEqual(server.end(), 0)
 
 
 class Start(unittest.TestCase):

@@ -52,7 +52,7 @@ void listeners::open(const server_settings& settings) {
   }
   // Sockets that share a port would share it with another server of this user, too, who would then lose requests.
   close(bound(address, true));
-  for (unsigned worker = 0; worker < settings.workers; ++worker) {
+  for (unsigned worker = 0; worker < settings.all_workers(); ++worker) {
     sockets_.push_back(bound(address, false));
     if (listen(sockets_.back(), SOMAXCONN) != 0) {
       throw std::runtime_error(std::string("listen: ") + std::strerror(errno));
@@ -61,6 +61,10 @@ void listeners::open(const server_settings& settings) {
   port_ = ntohs(address.sin_port);
 }
 
-int listeners::take(unsigned worker) noexcept { return std::exchange(sockets_[worker], -1); }
+// One that listens listens on; one whose process was stopped alone does again.
+int listeners::take(unsigned worker) noexcept {
+  listen(sockets_[worker], SOMAXCONN);
+  return std::exchange(sockets_[worker], -1);
+}
 
 }  // namespace appserver

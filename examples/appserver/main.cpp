@@ -2,7 +2,6 @@
 #include <cstdio>
 #include <exception>
 #include <map>
-#include <memory>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -16,21 +15,30 @@ struct command {
   std::string config;
   int port = -1;
   unsigned workers = 0;
+  int processes = -1;
   appserver::allocator_kind allocator = appserver::allocator_kind::tarn;
 
   appserver::configuration load() const {
     appserver::configuration made = appserver::load(config);
     made.server.port = port >= 0 ? static_cast<std::uint16_t>(port) : made.server.port;
     made.server.workers = workers != 0 ? workers : made.server.workers;
+    made.server.processes = processes >= 0 ? static_cast<unsigned>(processes) : made.server.processes;
     return made;
   }
 };
+
+void open_access_log(appserver::objects& all, const std::string& more = "") {
+  if (const appserver::server_settings& is = *all.settings; !is.access_log.empty()) {
+    all.access_log.emplace(is.access_log + more, tarn::io::journal_options{.bytes = is.access_log_size});
+  }
+}
 
 int serve(const command& given) {
   using enum appserver::allocator_kind;
   appserver::configuration first = given.load();
   tarn::application server({.name = "appserver",
                             .workers = first.server.workers,
+                            .processes = first.server.processes,
                             .stop_after = first.server.stop_after,
                             .own_heaps = given.allocator == tarn,
                             .heap = {.initial = first.server.heap}});
@@ -39,22 +47,29 @@ int serve(const command& given) {
 
   server.on_initialise([&] {  // one thread: what is read-only, and all that may fail
     all.settings.build(first.server);
-    all.metrics = std::make_unique<appserver::worker_metrics[]>(first.server.workers);
-    if (!first.server.access_log.empty()) {
-      all.access_log.emplace(first.server.access_log, tarn::io::journal_options{.bytes = first.server.access_log_size});
-    }
+    all.metrics.emplace(first.server.all_workers());
     sockets.open(*all.settings);
-    std::printf("appserver: http://%s:%u/, %u workers\n", all.settings->address.c_str(), sockets.port(),
-                all.settings->workers);
+    if (first.server.processes == 0) {
+      open_access_log(all);
+    }
+    std::printf("appserver: http://%s:%u/, %u workers\n", first.server.address.c_str(), sockets.port(),
+                first.server.all_workers());
     std::fflush(stdout);
+  });
+  bool is_parent = true;
+  server.on_process([&](unsigned number) {  // a journal is one process's
+    is_parent = false;
+    open_access_log(all, "." + std::to_string(number));
   });
   server.on_work([&](tarn::worker& me) { appserver::work(me, sockets, all, given.allocator); });
   server.on_reload([&] {  // SIGHUP: workers go on, each request with the version that it began with
     appserver::configuration next = given.load();
     all.site.publish(next.site);
-    std::printf("appserver: configuration %llu%s\n", static_cast<unsigned long long>(all.site.version_number()),
-                next.server == *all.settings ? "" : "; [server] has changed, too: from the next start on");
-    std::fflush(stdout);
+    if (is_parent) {
+      std::printf("appserver: configuration %llu%s\n", static_cast<unsigned long long>(all.site.version_number()),
+                  next.server == *all.settings ? "" : "; [server] has changed, too: from the next start on");
+      std::fflush(stdout);
+    }
   });
   return server.run();
 }
@@ -67,6 +82,8 @@ int main(int count, char** words) {
   line.add_option("--config", given.config, "TOML file")->required();
   line.add_option("--port", given.port, "instead of server.port; 0: one that is free")->check(CLI::Range(0, 65'535));
   line.add_option("--workers", given.workers, "instead of server.workers")->check(CLI::Range(1, 1'024));
+  line.add_option("--processes", given.processes, "instead of server.processes; 0: none but this one")
+      ->check(CLI::Range(0, 1'024));
   line.add_option("--allocator", given.allocator, "tarn (arenas and heaps), or global (the process heap), to compare")
       ->transform(CLI::CheckedTransformer(std::map<std::string, appserver::allocator_kind>{
           {"tarn", appserver::allocator_kind::tarn}, {"global", appserver::allocator_kind::global}}));

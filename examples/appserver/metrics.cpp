@@ -1,11 +1,23 @@
 #include "metrics.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <iterator>
 
 #include <fmt/format.h>
 
 namespace appserver {
+
+metrics_table::metrics_table(std::size_t workers) {
+  void* const memory =
+      mmap(nullptr, workers * sizeof(worker_metrics), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) {
+    throw std::bad_alloc();
+  }
+  all_ = {::new (memory) worker_metrics[workers], workers};
+}
+metrics_table::~metrics_table() { munmap(all_.data(), all_.size_bytes()); }
 
 void worker_metrics::replied(unsigned status, std::chrono::nanoseconds took) noexcept {
   const auto microseconds = static_cast<std::uint64_t>(took.count()) / 1'000;

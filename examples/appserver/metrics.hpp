@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
+#include <new>
 #include <span>
 #include <string>
 
@@ -39,6 +40,22 @@ struct alignas(64) worker_metrics {
 
   /// From the first byte of the request in the socket to the last of the reply.
   void replied(unsigned status, std::chrono::nanoseconds took) noexcept;
+};
+
+/// Numbers of workers, in memory that all processes share which are forked later.
+class metrics_table {
+ public:
+  /// Throws std::bad_alloc.
+  explicit metrics_table(std::size_t workers);
+  ~metrics_table();
+  metrics_table(const metrics_table&) = delete;
+  metrics_table& operator=(const metrics_table&) = delete;
+
+  worker_metrics& operator[](std::size_t worker) noexcept { return all_[worker]; }
+  std::span<const worker_metrics> all() const noexcept { return all_; }
+
+ private:
+  std::span<worker_metrics> all_;
 };
 
 /// OpenMetrics 1.0, but for its last line.

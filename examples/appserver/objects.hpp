@@ -1,9 +1,7 @@
 // What the workers share, each in its category.
 #pragma once
 
-#include <memory>
 #include <optional>
-#include <span>
 
 #include <tarn/io.hpp>
 #include <tarn/tarn.hpp>
@@ -21,9 +19,7 @@ struct objects {
   tarn::reloadable<site_settings> site;
   session_manager sessions;
   std::optional<tarn::io::journal> access_log;  ///< any thread appends, without a lock
-  std::unique_ptr<worker_metrics[]> metrics;    ///< one for each worker, who alone writes it
-
-  std::span<const worker_metrics> all_metrics() const { return {metrics.get(), settings->workers}; }
+  std::optional<metrics_table> metrics;         ///< one for each worker, who alone writes it
 };
 
 }  // namespace appserver

@@ -117,7 +117,7 @@ void count(reply& into, std::string_view cookies, objects& all, worker_metrics& 
 
 void metrics(reply& into, objects& all) {
   into.type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-  append_metrics(into.body, all.all_metrics());
+  append_metrics(into.body, all.metrics->all());
   into.body += "# TYPE appserver_sessions gauge\nappserver_sessions ";
   append_number(into.body, all.sessions.size());
   into.body += "\n# TYPE appserver_configuration_version gauge\nappserver_configuration_version ";

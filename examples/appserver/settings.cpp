@@ -105,6 +105,7 @@ configuration load(const std::string& file) {
   server.text("address", made.server.address);
   server.number("port", made.server.port, 0, 65'535);
   server.number("workers", made.server.workers, 1, 1'024);
+  server.number("processes", made.server.processes, 0, 1'024);
   server.time("stop_after_ms", made.server.stop_after, 0, 600'000);
   server.time("idle_ms", made.server.idle, 1, 3'600'000);
   server.time("request_ms", made.server.request, 1, 3'600'000);

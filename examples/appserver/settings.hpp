@@ -13,7 +13,8 @@ namespace appserver {
 struct server_settings {
   std::string address = "127.0.0.1";
   std::uint16_t port = 8080;  ///< 0: one that is free
-  unsigned workers = 2;
+  unsigned workers = 2;       ///< of each process
+  unsigned processes = 0;     ///< 0: this one
   std::chrono::milliseconds stop_after{5'000};
   std::chrono::milliseconds idle{30'000};     ///< between two requests of a connection
   std::chrono::milliseconds request{10'000};  ///< for a request to come in, and for its reply to go out
@@ -22,9 +23,10 @@ struct server_settings {
   std::size_t body = 65'536;                  ///< a larger one is answered with 413
   std::size_t heap = 1 << 20;                 ///< of each worker, there before the first request
   std::size_t arena = 1 << 16;                ///< the first chunk of a request's arena
-  std::string access_log;                     ///< a journal; empty: none
+  std::string access_log;                     ///< a journal; of processes: with a number at its end. Empty: none
   std::size_t access_log_size = 64 << 20;     ///< of a new one
 
+  unsigned all_workers() const noexcept { return (processes == 0 ? 1 : processes) * workers; }
   bool operator==(const server_settings&) const = default;
 };
 

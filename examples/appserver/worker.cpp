@@ -80,18 +80,19 @@ class worker {
       : me_(me),
         all_(all),
         settings_(*all.settings),
-        counted_(all.metrics[me.number()]),
+        counted_((*all.metrics)[me.number()]),
         kind_(kind),
         pages_(pages),
         memory_(kind == allocator_kind::tarn ? tarn::current() : *std::pmr::new_delete_resource()),
         memories_(kind, settings_.arena),
-        most_((settings_.connections + settings_.workers - 1) / settings_.workers),
+        most_((settings_.connections + settings_.all_workers() - 1) / settings_.all_workers()),
         acceptor_(io_, tcp::v4(), listening),
         stop_(io_, dup(me.stop_descriptor())),
         timer_(io_),
         connections_(&memory_) {}
 
   void run() {
+    counted_.connections.set(0);  // a worker of this number may have died with some
     look_around();
     accept();
     watch_time();
@@ -352,6 +353,7 @@ class worker {
         admit(std::move(socket), peer);
       }
     }
+    shutdown(acceptor_.native_handle(), SHUT_RD);  // closed here, the socket is open in the parent of processes
     acceptor_.close(error);
     for (connection& each : connections_) {
       if (each.now == phase::idle) {

