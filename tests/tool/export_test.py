@@ -2,7 +2,6 @@
 """`tarn export`: each format read by the tool that it is for. `./dev readers` installs those that no package has; a test
 whose reader is absent is skipped, and says so."""
 
-import argparse
 import base64
 import collections
 import email
@@ -15,13 +14,13 @@ import pty
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import threading
 import unittest
 import urllib.parse
 
-PATHS = argparse.Namespace()
+from paths import PATHS, main
+
 FOLDER = tempfile.TemporaryDirectory(prefix="tarn-export-")
 ROUNDS = 1000
 TOTALS = {}  # by recording: what `tarn record` says at its end
@@ -354,8 +353,4 @@ class Command(ExportTest):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    for name in ("tarn", "sites", "locks", "threads"):
-        parser.add_argument(f"--{name}", required=True)
-    PATHS, rest = parser.parse_known_args()
-    unittest.main(argv=[sys.argv[0], *rest])
+    main("tarn", "sites", "locks", "threads")
