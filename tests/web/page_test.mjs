@@ -141,6 +141,8 @@ const tests = {
     assert.ok(before.some((each) => each.startsWith('make_0: 24 ms, 8')), before);
     assert.ok(before.some((each) => each.startsWith('all: 300 ms, 100 %')), before);
     await page.click('g.frame[aria-label^="serve_1"]');
+    const widths = await page.$$eval('g.frame rect', (all) => all.map((each) => each.getBoundingClientRect().width));
+    assert.ok(widths.every((each) => each >= 2.9), 'at once, without a movement');
     const zoomed = await labels();
     assert.ok(zoomed.length < before.length && zoomed.some((each) => each.startsWith('make_1')) && !zoomed.some((each) => each.startsWith('make_0:')), zoomed);
     assert.match(await hash(page), /zoom=\d+&pin=\d+/);

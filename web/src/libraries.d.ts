@@ -1,6 +1,9 @@
 declare module '*.css';
 declare module 'd3-selection' {
-  export function select(of: Element): {datum(data: unknown): {call(what: unknown): void}};
+  export function select(of: Element): {
+    datum(data: unknown): {call(what: unknown): void};
+    selectAll(what: string): {interrupt(): void};  // by d3-transition, which the flame graph brings
+  };
 }
 declare module 'd3-flame-graph' {
   export interface Frame<Data> {

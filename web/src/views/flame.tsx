@@ -96,11 +96,15 @@ export function Flame({view}: {view: View}): JSX.Element {
       .setLabelHandler((frame: Frame<Datum>) => `${cut(names.full(frame.data.node), 400)}\n${names.where(names.place[frame.data.node] ?? 0)}\n${words(frame.data.node)}`)
       .setColorMapper((frame: Frame<Datum>) => (frame.data.node === 0 ? 'var(--root)' : `var(--kind-${Math.max(0, kinds.indexOf(frame.data.kind))})`));
     select(graph).datum(data_of(tree, view, zoom, width)).call(chart);
+    // The library moves widths and labels in; here they are there at once.
+    select(graph).selectAll('*').interrupt();
     const frames = [...graph.querySelectorAll<SVGGElement & {__data__: Frame<Datum>}>('g.frame')];
     graph.querySelector('svg')!.setAttribute('role', 'presentation');
     const focus = frames.find((each) => each.__data__.data.node === (pin || zoom)) ?? frames.find((each) => each.__data__.data.node === zoom);
     for (const frame of frames) {
-      const {node} = frame.__data__.data;
+      const {data: {node, name}, x0, x1} = frame.__data__;
+      frame.querySelector('rect')!.setAttribute('width', String((x1 - x0) * width));
+      frame.querySelector('.d3-flame-graph-label')!.textContent = name;
       frame.setAttribute('role', 'button');
       frame.setAttribute('tabindex', frame === focus ? '0' : '-1');
       frame.setAttribute('aria-label', `${node === 0 ? 'all' : names.frame(node)}: ${words(node)}${node ? `, ${frame.__data__.data.kind}` : ''}`);
