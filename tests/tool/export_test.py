@@ -92,7 +92,7 @@ class Collapsed(ExportTest):
         self.assertTrue(all(re.match(r"[\w ]+ \(?\d+\)?;", each) for each in lines), lines)
 
     def test_threads_have_the_names_that_they_ended_with(self):
-        self.run_in(PATHS.tarn, "record", "--heap", "-o", "named", "--", PATHS.threads, "2", "1000", "end", code=7)
+        self.run_in(PATHS.tarn, "record", "--heap", "--full", "-o", "named", "--", PATHS.threads, "2", "1000", "end", code=7)
         names = {each.partition(";")[0] for each in self.export("collapsed", recording="named").decode().splitlines()}
         self.assertEqual(len([each for each in names if re.fullmatch(r'w " \[2J \(\d+\)', each)]), 2, names)
 

@@ -1,0 +1,101 @@
+// What clients send, for ./dev fuzz request: whatever it is, the server's limits hold, each request is answered, and
+// what is understood does not depend on how the bytes come in. Who hears two requests where another hears one is
+// smuggled to.
+//
+// The first byte says in what pieces the rest comes the second time; the first time it comes whole.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory_resource>
+#include <string>
+#include <string_view>
+
+#include "incoming.hpp"
+#include "objects.hpp"
+#include "pages.hpp"
+
+namespace {
+
+using namespace appserver;
+namespace http = boost::beast::http;
+
+constexpr std::size_t room = 512;  // of the buffer, beside a header: the server's is larger
+
+void check(bool is_true) {
+  if (!is_true) std::abort();
+}
+
+const server_settings& limits() {
+  static const server_settings made{.header = 1024, .body = 256};
+  return made;
+}
+
+objects& everything() {
+  static objects& made = *[] {
+    auto* const all = new objects(site_settings{.rows = 50, .sessions = 4});
+    all->settings.build(limits());
+    all->metrics.emplace(1);
+    return all;
+  }();
+  return made;
+}
+
+void answered(const incoming::message& asked, std::pmr::memory_resource& memory) {
+  reply made(memory);
+  answer({asked.method_string(), asked.target(), asked[http::field::cookie], asked.body()}, everything(),
+         (*everything().metrics)[0], made);
+  check(made.status >= 200 && made.status < 600);
+  const std::pmr::string head = head_of(made, asked.version() == 10, asked.keep_alive(), "now", memory);
+  check(head.starts_with("HTTP/1.") && head.ends_with("\r\n\r\n") && head.find("\r\n\r\n") == head.size() - 4);
+  check(std::count(head.begin(), head.end(), '\n') == std::count(head.begin(), head.end(), '\r'));
+}
+
+/// What a connection understands of these bytes, as worker::exchange reads them, a line a request. `pieces`: how they
+/// come; 0: whole.
+std::string understood(std::string_view sent, std::uint8_t pieces, bool answers) {
+  std::pmr::monotonic_buffer_resource memory;
+  read_buffer unread(limits().header + room, allocator(&memory));
+  std::uint32_t state = pieces;
+  std::string heard;
+  const auto more_comes = [&] {
+    if (sent.empty()) return false;
+    state = state * 1'664'525 + 1'013'904'223;
+    const std::size_t free = unread.max_size() - unread.size();
+    check(free != 0);  // the parser has taken something, or refused: or nobody would ever come on
+    const std::size_t next = std::min({sent.size(), free, pieces == 0 ? free : 1 + (state >> 24) % pieces});
+    std::memcpy(unread.prepare(next).data(), sent.data(), next);
+    unread.commit(next);
+    sent.remove_prefix(next);
+    return true;
+  };
+  for (;;) {
+    if (unread.size() == 0 && !more_comes()) return heard;
+    incoming came(&memory, limits());
+    for (const auto wanted : {incoming::part::header, incoming::part::all}) {
+      while (!came.refused() && !came.take(unread, wanted)) {
+        if (!more_comes()) came.end();
+      }
+    }
+    if (came.refused()) {
+      check(came.why().status >= 400 && came.why().status < 600 && !came.why().why.empty());
+      return heard + "refused\n";
+    }
+    const incoming::message& asked = came.get();
+    check(asked.body().size() <= limits().body && asked.target().size() <= limits().header);
+    heard.append(asked.method_string()).append(" ").append(asked.target()).append(" ").append(asked.body());
+    heard.append(asked.keep_alive() ? " +\n" : " -\n");
+    if (answers) answered(asked, memory);
+    if (!asked.keep_alive()) return heard;
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t count) {
+  if (count == 0) return 0;
+  const std::string_view sent(reinterpret_cast<const char*>(bytes) + 1, count - 1);
+  const std::string whole = understood(sent, 0, true);
+  check(whole == understood(sent, static_cast<std::uint8_t>(bytes[0] % 64 + 1), false));
+  return 0;
+}
