@@ -84,14 +84,14 @@ export function example() {
   const waiter = stack(data, [['await(lock&)', '/home/me/src/wait.cpp', 8], ['main', '/home/me/main.cpp', 7]]);
   data.locks = [
     {type: 'mutex', category: 'contended', locks: 1, threads: 2, acquisitions: 9000, contended: 700, waited_ns: 1.2e7, longest_wait_ns: 1e6,
-     held: 9000, held_ns: 5e8, stack: waiter, remedy: 'split it',
+     held: 9000, held_ns: 5e8, stack: waiter, remedy: 'split it', weights: [[waiter, 8000, 1e7, 1], [holder, 1000, 2e6, 2]],
      sites: [{acquisitions: 9000, contended: 700, waited_ns: 1.2e7, stack: waiter, waits: [{holder: 2, waits: 700, waited_ns: 1.2e7, stack: holder}]}]},
-    {type: 'condition variable', category: 'condition', locks: 1, threads: 2, acquisitions: 10, waited_ns: 9e9, stack: holder, sites: [{acquisitions: 10, waited_ns: 9e9, stack: holder}]},
+    {type: 'condition variable', category: 'condition', locks: 1, threads: 2, acquisitions: 10, waited_ns: 9e9, stack: holder, weights: [[holder, 10, 9e9, 1]], sites: [{acquisitions: 10, waited_ns: 9e9, stack: holder}]},
   ];
   data.totals = {acquisitions: 9000, contended: 700, waited_ns: 1.2e7, calls: 42010, calls_ns: 8e8};
   data.syscalls = [
-    {name: 'write', category: 'small', count: 42000, bytes: 420000, bytes_asked: 420000, nanoseconds: 4e6, threads: 1, stack: waiter, remedy: 'a buffer', in_a_row: 41000},
-    {name: 'epoll_wait', category: 'waits', count: 10, nanoseconds: 7e8, threads: 1, stack: holder},
+    {name: 'write', category: 'small', count: 42000, bytes: 420000, bytes_asked: 420000, nanoseconds: 4e6, threads: 1, stack: waiter, weights: [[waiter, 42000, 4e6, 1]], remedy: 'a buffer', in_a_row: 41000},
+    {name: 'epoll_wait', category: 'waits', count: 10, nanoseconds: 7e8, threads: 1, stack: holder, weights: [[holder, 10, 7e8, 2]]},
   ];
   return data;
 }

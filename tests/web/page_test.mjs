@@ -159,6 +159,9 @@ const tests = {
     await page.fill('input[type=search]', '');
     await page.selectOption('select >> nth=0', 'waited');
     assert.ok((await labels()).some((each) => each.startsWith('all: 12 ms')), 'without what waits on purpose');
+    await page.selectOption('select >> nth=3', '2');
+    assert.ok((await labels()).some((each) => each.startsWith('all: 2.0 ms')), 'of one thread');
+    await page.selectOption('select >> nth=3', '');
     await page.selectOption('select >> nth=2', 'condition');
     assert.ok((await labels()).some((each) => each.startsWith('all: 9.0 s')));
     await page.selectOption('select >> nth=0', 'kernel');
@@ -346,6 +349,8 @@ const tests = {
     }
     await locks.getByRole('tab', {name: 'Locks'}).click();
     assert.match((await rows(locks)).join(), /by_turns/);
+    await locks.goto(`file://${folder}/locks.html#tab=flame&metric=taken&q=take_turns`);
+    await locks.waitForSelector('g.frame[aria-label^="take_turns"]');
     await close(locks);
 
     truncateSync(`${folder}/rec`, statSync(`${folder}/rec`).size - 40);

@@ -5,6 +5,8 @@
 
 #include <array>
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "tarn/failure.hpp"
@@ -45,7 +47,13 @@ page_file::~page_file() {
   ::deflateEnd(&packer_->stream);
   if (file_ == nullptr) return;
   std::fclose(file_);
-  std::remove(path_.c_str());
+  remove();
+}
+
+// Not what was there before and is no file, as /dev/stdout.
+void page_file::remove() const {
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(path_, ignored)) std::filesystem::remove(path_, ignored);
 }
 
 void page_file::add(std::string_view text) { pack(text, false); }
@@ -56,7 +64,7 @@ void page_file::end() {
   std::FILE* const all = std::exchange(file_, nullptr);
   if (std::fclose(all) == 0) return;
   const int why = errno;
-  std::remove(path_.c_str());
+  remove();
   fail(exit_code::usage, "{}: {}", path_, system_words(why));
 }
 

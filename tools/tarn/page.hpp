@@ -29,6 +29,7 @@ class page_file {
   void pack(std::string_view text, bool is_last);
   void encode(std::string_view bytes, bool is_last);
   void write(std::string_view text);
+  void remove() const;
 
   std::string path_;
   std::FILE* file_;

@@ -16,7 +16,7 @@ bool says_nothing(const json& of) {
     case json::value_t::number_integer:
     case json::value_t::number_unsigned:
     case json::value_t::number_float: return of == 0;
-    case json::value_t::string:
+    case json::value_t::string: return of.get_ref<const std::string&>().empty();
     case json::value_t::array:
     case json::value_t::object: return of.empty();
     default: return false;

@@ -40,6 +40,9 @@ export interface Site {
   predicted: {now_ns: Range; share: Range; ms_per_second: Range; reasons?: string[]; remedies?: Remedy[]};
 }
 
+// Of a stack, by one thread: node, how often, nanoseconds, thread.
+export type Stack_weight = [number, number, number, number];
+
 export interface LockSite {
   acquisitions?: number;
   contended?: number;
@@ -58,6 +61,7 @@ export interface Lock extends Omit<LockSite, 'waits'> {
   longest_wait_ns?: number;
   held?: number;
   longest_held_ns?: number;
+  weights?: Stack_weight[];
   sites?: LockSite[];
   remedy?: string;
 }
@@ -71,6 +75,7 @@ export interface Call {
   bytes_asked?: number;
   same_arguments?: number;
   in_a_row?: number;
+  weights?: Stack_weight[];
   nanoseconds?: number;
   threads?: number;
   stack?: number;

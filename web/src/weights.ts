@@ -1,5 +1,5 @@
 // What a flame graph shows: weights at the ends of stacks, chosen by metric and filters, added up towards the root.
-import type {Data, Site} from './recording';
+import type {Call, Data, Lock, Site} from './recording';
 import type {Names} from './names';
 import {bytes_words, count_words, duration_words, middle} from './words';
 
@@ -55,15 +55,13 @@ export function weights(data: Data, filter: Filter): Weight[] {
     const wanted = filter.category ? category === filter.category : !on_purpose.has(category);
     if (value > 0 && wanted) made.push({node, value, category, index});
   };
-  if (metric.table === 'locks') {
-    (data.locks ?? []).forEach((each, index) => {
-      for (const site of each.sites ?? []) {
-        add(site.stack, metric.name === 'waited' ? site.waited_ns : site.acquisitions, each.category, index);
+  if (metric.table !== 'sites') {
+    const is_time = metric.name === 'waited' || metric.name === 'kernel';
+    const rows: (Lock | Call)[] = (metric.table === 'locks' ? data.locks : data.syscalls) ?? [];
+    rows.forEach((each, index) => {
+      for (const [node, count, ns, thread] of each.weights ?? []) {
+        if (filter.thread === '' || filter.thread === String(thread)) add(node, is_time ? ns : count, each.category, index);
       }
-    });
-  } else if (metric.table === 'syscalls') {
-    (data.syscalls ?? []).forEach((each, index) => {
-      add(each.stack, metric.name === 'kernel' ? each.nanoseconds : each.count, each.category, index);
     });
   } else {
     (data.sites ?? []).forEach((each, index) => {

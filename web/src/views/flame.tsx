@@ -63,7 +63,7 @@ export function Flame({view}: {view: View}): JSX.Element {
   const [width, set_width] = useState(900);
   const metric = metrics.find((each) => each.name === state.metric) ?? metrics[0];
   const kinds = categories[metric.table];
-  const thread = metric.table === 'sites' ? state.thread : '';
+  const {thread} = state;
   const category = kinds.includes(state.category) ? state.category : '';
 
   const all = useMemo(() => weights(data, {metric, category, thread, text: ''}), [data, metric, category, thread]);
@@ -176,7 +176,7 @@ export function Flame({view}: {view: View}): JSX.Element {
         <Choice label="As" value={state.layout} set={(layout) => change({layout})} options={[['icicle', 'icicle, callers above'], ['flame', 'flames, callers below']]} />
         <Choice label="Category" value={category} set={(kind) => change({category: kind})}
                 options={[['', kinds.some((each) => on_purpose.has(each)) ? 'all but waiting on purpose' : 'all'], ...kinds.map((each): [string, string] => [each, each])]} />
-        {metric.table === 'sites' && threads.length > 1 && (
+        {threads.length > 1 && (
           <Choice label="Thread" value={state.thread} set={(of) => change({thread: of})}
                   options={[['', 'all'], ...threads.map((each, at): [string, string] => [String(at), each])]} />
         )}

@@ -1,0 +1,111 @@
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "tarn/failure.hpp"
+#include "tarn/page.hpp"
+
+// The page that the command has in its place from web/.
+asm(R"(
+  .pushsection .rodata
+  .global tarn_page_begin
+  .global tarn_page_end
+tarn_page_begin:
+  .ascii "<begin>@RECORDING@<end>"
+tarn_page_end:
+  .byte 0
+  .popsection
+)");
+
+namespace tarn::command {
+
+std::string system_words(int error_number) { return std::strerror(error_number); }
+
+namespace {
+
+std::string content(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string from_base64(const std::string& text) {
+  std::string bytes;
+  std::uint32_t bits = 0;
+  int count = 0;
+  for (const char each : text) {
+    if (each == '=') break;
+    const char* const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    bits = bits << 6 | static_cast<std::uint32_t>(std::strchr(digits, each) - digits);
+    if (++count % 4 != 1) bytes += static_cast<char>(bits >> (6 - 2 * ((count + 3) % 4)) & 0xff);
+  }
+  return bytes;
+}
+
+std::string inflated(const std::string& packed, std::size_t size) {
+  std::string text(size + 1, 0);
+  uLongf got = text.size();
+  EXPECT_EQ(::uncompress(reinterpret_cast<Bytef*>(text.data()), &got, reinterpret_cast<const Bytef*>(packed.data()),
+                         packed.size()),
+            Z_OK);
+  return text.substr(0, got);
+}
+
+class PageFile : public testing::Test {
+ protected:
+  std::string path = testing::TempDir() + "tarn-page-" + std::to_string(::getpid());
+  void TearDown() override { std::filesystem::remove(path); }
+};
+
+TEST_F(PageFile, HasTheTextInItsPlace) {
+  for (const std::size_t size : {0, 1, 2, 3, 100, 300'000}) {
+    std::string text;
+    unsigned seed = 1;  // not to be compressed to nothing
+    while (text.size() < size) text += static_cast<char>('a' + ((seed = seed * 1664525 + 1013904223) >> 24) % 26);
+    page_file page(path);
+    for (std::size_t at = 0; at < text.size(); at += 77) page.add(text.substr(at, 77));
+    page.end();
+    const std::string all = content(path);
+    ASSERT_TRUE(all.starts_with("<begin>") && all.ends_with("<end>")) << size;
+    EXPECT_EQ(inflated(from_base64(all.substr(7, all.size() - 12)), size), text);
+  }
+}
+
+TEST_F(PageFile, IsNotLeftHalfWritten) {
+  {
+    page_file page(path);
+    page.add("some");
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST_F(PageFile, ThatCannotBeWrittenIsSaid) { EXPECT_THROW(page_file(path + "/no/such/folder"), failure); }
+
+// A disk that is full, as a limit of the process: in a process of its own.
+TEST_F(PageFile, IsTakenAwayWhereTheDiskIsFull) {
+  const auto fill = [&] {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit small{1000, 1000};
+    if (::setrlimit(RLIMIT_FSIZE, &small) != 0) std::_Exit(3);
+    try {
+      page_file page(path);
+      for (int turn = 0; turn < 100'000; ++turn) page.add(std::to_string(turn * 7919));
+      page.end();
+    } catch (const failure&) {
+      std::_Exit(std::filesystem::exists(path) ? 2 : 0);
+    }
+    std::_Exit(1);
+  };
+  EXPECT_EXIT(fill(), testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace tarn::command

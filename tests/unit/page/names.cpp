@@ -1,0 +1,91 @@
+#include "tarn/page_names.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace tarn::command {
+namespace {
+
+using analyse::place;
+using nlohmann::json;
+
+const place allocate{"allocate()", "/home/me/make.cpp", 7, "/home/me/program", 0x10};
+const place serve{"serve(int)", "/home/me/serve.cpp", 8, "/home/me/program", 0x20};
+const place begin{"main", "/home/me/main.cpp", 9, "/home/me/program", 0x30};
+const place inside{"", "", 0, "/usr/lib/libc.so.6", 0x40};
+
+std::string name_of(const json& tables, std::uint32_t node, const char* what) {
+  const std::size_t place = tables["nodes"]["place"][node];
+  return tables["strings"][tables["places"][what][place].get<std::size_t>()];
+}
+
+TEST(PageNames, StacksShareWhatTheyHaveInCommon) {
+  page_names names(false);
+  const auto first = names.node({allocate, serve, begin});
+  EXPECT_EQ(names.node({allocate, serve, begin}), first);
+  const auto second = names.node({serve, begin});
+  const auto third = names.node({allocate, begin});
+  const json tables = names.tables();
+  const json& parents = tables["nodes"]["parent"];
+  EXPECT_EQ(parents.size(), 5U);  // the root, main, serve, and allocate twice
+  EXPECT_EQ(parents[first], second);
+  EXPECT_EQ(parents[second], parents[third]);
+  EXPECT_EQ(tables["places"]["line"].size(), 3U);
+  EXPECT_EQ(name_of(tables, first, "function"), "allocate()");
+  for (std::size_t node = 1; node < parents.size(); ++node) EXPECT_LT(parents[node], node) << "a parent comes first";
+  EXPECT_EQ(names.node({}), 0U);
+}
+
+TEST(PageNames, WithoutALineThereIsAnOffset) {
+  page_names names(false);
+  names.node({inside});
+  EXPECT_EQ(names.tables()["places"]["line"][0], 0x40);
+}
+
+TEST(PageNames, RedactedAreTheProgramsOwn) {
+  page_names names(true);
+  const auto node = names.node({inside, allocate, serve});
+  const auto same = names.node({allocate});
+  const json tables = names.tables();
+  EXPECT_EQ(tables.dump().find("me"), std::string::npos) << tables;
+  EXPECT_EQ(tables.dump().find("serve"), std::string::npos) << tables;
+  EXPECT_EQ(name_of(tables, node, "module"), "libc.so.6");
+  const std::size_t parent = tables["nodes"]["parent"][node];
+  EXPECT_EQ(name_of(tables, same, "function"), name_of(tables, static_cast<std::uint32_t>(parent), "function"));
+  EXPECT_NE(name_of(tables, same, "function"), "");
+}
+
+TEST(PageNames, ALongNameIsCutBetweenCharacters) {
+  page_names names(false);
+  std::string name(longest_page_name - 1, 'x');
+  for (int repeat = 0; repeat < 100'000; ++repeat) name += "\u00e9";
+  const auto node = names.node({{name, "", 0, "", 0}});
+  const json tables = names.tables();
+  const std::string kept = name_of(tables, node, "function");
+  EXPECT_LT(kept.size(), longest_page_name + 40);
+  EXPECT_EQ(kept.substr(0, longest_page_name + 2), std::string(longest_page_name - 1, 'x') + "\u2026");
+  EXPECT_NO_THROW(tables.dump());  // which refuses half of a character
+  // Bytes that are no text, however many.
+  page_names others(false);
+  EXPECT_EQ(others.node({{std::string(1 << 20, '\x80'), "", 0, "", 0}}), 1U);
+}
+
+TEST(PageNames, WhatSaysNothingIsLeftOut) {
+  page_names names(false);
+  json of = {{"none", 0},
+             {"no", false},
+             {"null", nullptr},
+             {"text", ""},
+             {"list", json::array()},
+             {"zeros", {0, 0}},
+             {"inner", {{"nothing", 0}}},
+             {"stack", json::array({{{"function", "f"}, {"file", ""}, {"line", 0}, {"module", "m"}, {"offset", 5}}})},
+             {"kept", 1}};
+  names.compact(of);
+  EXPECT_EQ(of, (json{{"zeros", {0, 0}}, {"stack", 1}, {"kept", 1}}));
+}
+
+}  // namespace
+}  // namespace tarn::command

@@ -1,0 +1,43 @@
+// What a page has and the JSON of a report has not: each call stack with its own counts, by thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "analyse/analysis.hpp"
+#include "analyse/locks.hpp"
+#include "analyse/syscalls.hpp"
+#include "tarn/page_names.hpp"
+
+namespace tarn::command {
+
+class page_stacks {
+ public:
+  // Both must outlive it.
+  page_stacks(analyse::analysis& of, page_names& names);
+
+  // To an element of `sites`: `weights`, triples of node, blocks and bytes, and `by_thread`, pairs of thread and
+  // blocks. Takes `callers` out, which the stacks tell.
+  void add_to_site(nlohmann::json& site, const analyse::site& facts);
+  // To the elements of `syscalls` and `locks`, which stand as in `found`: `weights`, of node, how often, ns, and
+  // thread.
+  void add_to_calls(nlohmann::json& calls, const analyse::call_findings& found);
+  void add_to_locks(nlohmann::json& locks, const analyse::lock_findings& found);
+  // Triples of the thread that allocated, the one that freed, and blocks.
+  nlohmann::json crossings() const;
+
+ private:
+  std::uint32_t node(std::uint32_t site);
+
+  analyse::analysis& of_;
+  const format::recording& in_;
+  page_names& names_;
+  analyse::symbols symbols_;
+  std::map<std::uint32_t, std::map<std::uint32_t, std::uint64_t>> blocks_;  // by site and thread
+  std::unordered_map<std::uint32_t, const analyse::site*> heap_;            // by number
+  std::unordered_map<std::uint32_t, std::uint32_t> nodes_;                  // of calls and locks, by site
+};
+
+}  // namespace tarn::command
