@@ -115,6 +115,14 @@ class Report(ReportTest):
         self.assertEqual({each["category"] for each in self.json("--category", "shared")["sites"]}, {"shared"})
         self.report("--category", "nonsense", code=2)
 
+    def test_one_source(self):
+        whole, heap, locks = self.json(), self.json("--source", "heap"), self.json("--source", "locks,syscalls")
+        self.assertEqual(heap["sites"], whole["sites"])
+        self.assertEqual(heap["recorder"]["sources"], ["heap"])
+        self.assertEqual((locks["sites"], locks["heap"]["allocations"], locks["recorder"]["sources"]), ([], 0, []))
+        self.assertNotIn("allocations", self.report("--source", "locks"))
+        self.report("--source", "nonsense", code=2)
+
     def test_text_fits_the_page_and_begins_with_a_summary(self):
         lines = self.report().splitlines()
         self.assertLessEqual(max(map(len, lines)), 100)

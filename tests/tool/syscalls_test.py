@@ -126,6 +126,8 @@ class Syscalls(unittest.TestCase):
         stats = [each for each in report["syscalls"] if each["name"] in ("stat", "newfstatat")
                  and any(at["function"] == "plain" for at in each["stack"])]
         self.assertEqual(sorted(each["errors"] for each in stats), [0, 2000, 2000])
+        only = self.run_program(PATHS.tarn, "report", "--source", "heap", "rec").stdout
+        self.assertNotIn("system calls at", only)
         text = self.run_program(PATHS.tarn, "report", "--top", "2", "rec").stdout
         self.assertRegex(text, r"\d+ system calls")
 

@@ -1,7 +1,6 @@
 #include "analyse/analysis.hpp"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 namespace tarn::analyse {
@@ -40,10 +39,22 @@ analysis::analysis(format::recording of, const costs& prices, double measured_cp
 }
 
 void analysis::sort_by_cost(std::vector<site>& sites) const {
-  std::map<std::uint32_t, double> cost;  // ns now, by the site's number
-  for (const site& each : sites) cost[each.number] = predictor_.of(each).now_ns.middle();
-  std::stable_sort(sites.begin(), sites.end(),
-                   [&](const site& a, const site& b) { return cost[a.number] > cost[b.number]; });
+  // By an array of places, and in place, as a site is large.
+  std::vector<std::pair<double, std::uint32_t>> order(sites.size());  // ns now, below 0
+  for (std::size_t at = 0; at < sites.size(); ++at)
+    order[at] = {-predictor_.of(sites[at]).now_ns.middle(), static_cast<std::uint32_t>(at)};
+  std::sort(order.begin(), order.end());
+  for (std::uint32_t start = 0; start < order.size(); ++start) {
+    if (order[start].second == start) continue;
+    site first = std::move(sites[start]);
+    std::uint32_t at = start;
+    for (std::uint32_t from = std::exchange(order[at].second, at); from != start;
+         from = std::exchange(order[at].second, at)) {
+      sites[at] = std::move(sites[from]);
+      at = from;
+    }
+    sites[at] = std::move(first);
+  }
 }
 
 std::vector<caller> analysis::callers_of(const site& of) {

@@ -5,7 +5,6 @@
 #include <bit>
 #include <cmath>
 #include <iterator>
-#include <map>
 #include <string_view>
 #include <utility>
 
@@ -112,15 +111,22 @@ void add_site(site& to, const site& more) {
 
 heap_findings find(const format::recording& in) {
   heap_findings all;
-  std::map<std::uint32_t, site> sites;
-  std::map<std::uint32_t, std::uint32_t> threads;  // of each image
-  for (const format::thread_facts& each : in.threads) ++threads[each.image];
-  for (const auto& [key, value] : in.cells) add_cell(sites[key.site], key, value);
-  for (auto& [number, each] : sites) {
-    each.number = number;
+  std::vector<std::uint32_t> threads(in.images + 1U);  // of each image; the last for what says it is of a later one
+  const auto image = [&](std::uint32_t said) { return std::min(said, in.images); };
+  for (const format::thread_facts& each : in.threads) ++threads[image(each.image)];
+  // Cells come in the order of sites. Of a million of them the vector is half a gigabyte, and must not grow twice.
+  std::size_t count = 0;
+  std::uint32_t before = ~0U;
+  for (const auto& [key, value] : in.cells) count += std::exchange(before, key.site) != key.site ? 1 : 0;
+  all.sites.reserve(count);
+  for (const auto& [key, value] : in.cells) {
+    if (all.sites.empty() || all.sites.back().number != key.site) all.sites.emplace_back().number = key.site;
+    add_cell(all.sites.back(), key, value);
+  }
+  for (site& each : all.sites) {
     const std::uint64_t blocks = each.sums[counter::blocks], frees = each.sums[counter::frees];
     each.live = blocks > frees ? blocks - frees : 0;  // a snapshot of a running program may have the free already
-    each.is = categorise(each, threads[in.sites[number].image] > 1);
+    each.is = categorise(each, threads[image(in.sites[each.number].image)] > 1);
     each.threads = static_cast<std::uint32_t>(each.allocating.size());
     each.error = error_of(each);
     std::sort(each.pairs.begin(), each.pairs.end(), more_blocks);
@@ -128,7 +134,6 @@ heap_findings find(const format::recording& in) {
     all.frees += frees;
     all.bytes += each.sums[counter::bytes];
     all.live += each.live;
-    all.sites.push_back(each);
   }
   const bool is_sampled = in.program.mode == "sampled";
   if (is_sampled) all.allocations = all.frees = all.bytes = 0;  // of all sites together they are known exactly
@@ -142,8 +147,9 @@ heap_findings find(const format::recording& in) {
     all.forgotten += each.forgotten;
   }
   if (is_sampled) all.live = all.allocations > all.frees ? all.allocations - all.frees : 0;
-  std::stable_sort(all.sites.begin(), all.sites.end(),
-                   [](const site& a, const site& b) { return a.sums[counter::blocks] > b.sums[counter::blocks]; });
+  std::sort(all.sites.begin(), all.sites.end(), [](const site& a, const site& b) {
+    return std::pair(b.sums[counter::blocks], a.number) < std::pair(a.sums[counter::blocks], b.number);
+  });
   return all;
 }
 

@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "format/reader.hpp"
 #include "tarn/calibrate.hpp"
@@ -27,10 +30,31 @@ format::recording read_recording(const std::string& path) {
 
 namespace {
 
+// As if nothing else had been recorded.
+void keep_only(const std::vector<std::string>& sources, format::recording& in) {
+  if (sources.empty()) return;
+  const auto wants = [&](std::string_view name) {
+    return std::find(sources.begin(), sources.end(), name) != sources.end();
+  };
+  if (!wants("heap")) {
+    in.cells.clear();
+    for (format::thread_facts& each : in.threads) each.unknown = each.allocations = each.frees = each.bytes = 0;
+  }
+  if (!wants("locks")) {
+    in.lockings.clear();
+    in.waits.clear();
+  }
+  if (!wants("syscalls")) in.calls.clear();
+  std::erase_if(in.program.sources, [&](const std::string& each) {
+    return !wants(each.starts_with("system calls") ? "syscalls" : std::string_view(each));
+  });
+}
+
 void report(const report_request& request) {
   if (request.redact && request.page.empty()) fail(exit_code::usage, "--redact is for a page: --html OUT");
   if (!request.page.empty()) require_page();
   format::recording in = read_recording(request.path);
+  keep_only(request.sources, in);
   const analyse::costs prices = machine_costs(request.calibrate);
   analyse::analysis all(std::move(in), prices, request.cpu_seconds * 1e9);
   if (!request.page.empty()) return write_page(all, prices, request);
@@ -57,6 +81,10 @@ void add_report(CLI::App& application) {
   command->add_option("--category", request->only, "only sites of this one: transient, shared, start-up or kept")
       ->type_name("NAME")
       ->transform(CLI::CheckedTransformer(categories));
+  command->add_option("--source", request->sources, "only this one, or these: heap, locks, syscalls")
+      ->type_name("NAME,...")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"heap", "locks", "syscalls"}));
   command->add_flag("--stacks", request->by_stack, "each call stack by itself, instead of each function that decides");
   command
       ->add_option("--cpu", request->cpu_seconds,

@@ -5,6 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "analyse/analysis.hpp"
 
@@ -18,8 +19,9 @@ struct report_request {
   bool calibrate = false;
   std::size_t top = 10;
   std::optional<analyse::category> only;
-  bool by_stack = false;   // each call stack a site of its own
-  double cpu_seconds = 0;  // of the program without a recorder; 0: not known
+  std::vector<std::string> sources;  // "heap", "locks", "syscalls"; empty: all that were recorded
+  bool by_stack = false;             // each call stack a site of its own
+  double cpu_seconds = 0;            // of the program without a recorder; 0: not known
 
   bool wants(const analyse::site& of) const { return !only || of.is == *only; }
   const std::vector<analyse::site>& sites(const analyse::analysis& of) const {
