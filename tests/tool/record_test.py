@@ -145,7 +145,9 @@ class Record(unittest.TestCase):
             report = json.loads(self.run_tarn("report", "--json", "--stacks", "--top", "100000", path.name).stdout)
             self.assertEqual(f"rec.{report['program']['process']}", path.name)
             self.assertNotEqual(report["program"]["parent"], 0)
-            self.assertIsNone(report["end"])  # a child of its parent, not of tarn
+            self.assertEqual((report["end"]["by_signal"], report["end"]["status"]), (False, 0))
+            self.assertGreater(report["end"]["wall_us"], 0)
+            self.assertGreater(report["recorder"]["overhead"]["program_cpu_ns"][1], 0)
             children[path.name] = report
         self.assertEqual(len(children), 3)
         whole = [each for each in children.values()
@@ -155,6 +157,14 @@ class Record(unittest.TestCase):
         forked = [each for each in children.values() if each["heap"]["allocations"] == ROUNDS]
         self.assertEqual([each["program"]["words"] for each in forked], [whole[0]["program"]["words"]])
         self.assertEqual(self.site(forked[0], "make_temporaries")["freed_by_same_thread"], ROUNDS)
+
+    def test_how_children_end_is_seen_unless_by_a_signal(self):
+        self.run_tarn("record", "--follow", "-o", "rec", "--", "sh", "-c",
+                      "(exit 7) & (: | cat; kill -KILL $(exec sh -c 'echo $PPID')) & wait", code=0)
+        ends = [json.loads(self.run_tarn("report", "--json", path.name).stdout)["end"]
+                for path in self.folder.glob("rec.*")]
+        self.assertIn(None, ends, "it killed itself")
+        self.assertIn((False, 7), [(each["by_signal"], each["status"]) for each in ends if each])
 
     def test_an_exec_goes_on_as_the_next_image(self):
         self.record(PATHS.sites, str(ROUNDS), "exec")

@@ -107,6 +107,10 @@ struct region_header {
   std::atomic<std::uint32_t> problem;       // the errno that kept the last image from recording
   std::atomic<std::uint32_t> call_problem;  // the same for system calls alone
   std::atomic<std::uint64_t> used;          // bytes handed out
+  // Of the process: its number, and when it attached first and how it ended, where it came to exit() or _exit().
+  std::atomic<std::uint32_t> process, has_ended, status;
+  std::atomic<std::uint64_t> begun_ns, ended_ns;  // monotonic
+  std::atomic<std::uint64_t> user_us, system_us;
   spare_region spare[most_spares];
   std::atomic<offset> thread_at[most_threads + 1];
   std::atomic<offset> module_at[most_modules];

@@ -269,12 +269,13 @@ row row_in(const unsigned char* header, const unsigned char* end, std::uintptr_t
   description = bytes(description.at(), description.at() + length);
   const unsigned char* const back_from = description.at();
   common shared;
-  if (!read_common(back_from - description.fixed<std::uint32_t>(), end, shared) || shared.signal_frame) return {};
+  if (!read_common(back_from - description.fixed<std::uint32_t>(), end, shared)) return {};
   std::uintptr_t start = 0;
   if (!description.pointer(shared.encoding, start)) return {};
   const std::uint64_t covered =
       shared.encoding == relative_4 ? description.fixed<std::uint32_t>() : description.fixed<std::uint64_t>();
   if (address < start || address - start >= covered) return {};
+  if (shared.signal_frame) return {.how = row::signal};
   if (shared.augmented) description.skip(description.number());
 
   rules now;

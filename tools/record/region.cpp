@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "format/clock.hpp"
 #include "record/lock.hpp"
 #include "record/memory.hpp"
 #include "record/raw_call.hpp"
@@ -73,6 +74,9 @@ bool map_region(const char* path, void* there) noexcept {
   if (own_process == nullptr && !make_fork_page()) return false;
   own_process->store(1, std::memory_order_relaxed);
   own_image = region->images.fetch_add(1, std::memory_order_relaxed);
+  region->process.store(static_cast<std::uint32_t>(raw_call(SYS_getpid)), std::memory_order_relaxed);
+  if (region->begun_ns.load(std::memory_order_relaxed) == 0)
+    region->begun_ns.store(format::monotonic_nanoseconds(), std::memory_order_relaxed);
   note_words();
   return true;
 }

@@ -12,6 +12,7 @@ struct row {
     from_stack,  // the caller's stack pointer is ours + `up`
     from_frame,  // … is the frame pointer + `up`
     outermost,   // there is no caller
+    signal,      // the kernel made it: the registers of what it interrupted lie at the stack pointer
   };
   kind how = unknown;
   bool frame_saved = false;   // the caller's frame pointer lies at its stack pointer + 8 * `frame_at`

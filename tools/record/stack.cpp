@@ -2,10 +2,13 @@
 
 #include <pthread.h>
 #include <sys/resource.h>
+#include <sys/ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
+#include <cstddef>
 
 #include "format/region.hpp"
 #include "record/rows.hpp"
@@ -16,6 +19,14 @@ namespace tarn::record {
 namespace {
 
 constexpr std::uintptr_t word = sizeof(std::uintptr_t);
+
+#if defined(__x86_64__)
+// In the ucontext_t that the kernel puts there: its registers, by their numbers in gregset_t.
+constexpr std::uintptr_t saved_frame = offsetof(ucontext_t, uc_mcontext.gregs[REG_RBP]),
+                         saved_stack = offsetof(ucontext_t, uc_mcontext.gregs[REG_RSP]),
+                         saved_address = offsetof(ucontext_t, uc_mcontext.gregs[REG_RIP]);
+static_assert(saved_frame < saved_address && saved_stack < saved_address);
+#endif
 
 std::uintptr_t read_word(std::uintptr_t address) noexcept { return *reinterpret_cast<const std::uintptr_t*>(address); }
 
@@ -86,8 +97,9 @@ std::size_t walk(const caller& from, const stack_limits& limits, std::uintptr_t*
   frame_pointer frame(from.frame, reads);
   if (stack < limits.low || stack >= limits.high) return count;
   while (count < format::most_frames) {
-    const row step = row_at(address - 1);  // inside of the call instruction: the next one may be another function's
-    std::uintptr_t next;                   // the caller's stack pointer
+    // Inside of the call instruction: the next one may be another function's.
+    const row step = row_at(address - 1);
+    std::uintptr_t next;  // the caller's stack pointer
     std::uintptr_t return_at;
     if (step.how == row::from_stack || step.how == row::from_frame) {
       next = (step.how == row::from_stack ? stack : frame.use()) + static_cast<std::uintptr_t>(step.up);
@@ -99,6 +111,21 @@ std::size_t walk(const caller& from, const stack_limits& limits, std::uintptr_t*
         if (frame_at < stack || frame_at > next - word) break;
         frame.restore(read_word(frame_at), frame_at - from.stack);
       }
+#if defined(__x86_64__)
+    } else if (step.how == row::signal) {
+      const std::uintptr_t frame_at = stack + saved_frame, stack_at = stack + saved_stack;
+      return_at = stack + saved_address;
+      if (return_at > limits.high - word) break;
+      next = read_word(stack_at);
+      if (next <= return_at || next > limits.high) break;  // it interrupted another stack
+      reads.note(stack_at - from.stack, next);
+      reads.note(return_at - from.stack, read_word(return_at));
+      frame.restore(read_word(frame_at), frame_at - from.stack);
+      // What was interrupted stands at its next instruction, all others behind their call.
+      frames[count++] = address = read_word(return_at) + 1;
+      stack = next;
+      continue;
+#endif
     } else if (step.how == row::unknown) {
       // Code made at run time, or assembler: if it keeps a frame pointer, two words lie there.
       const std::uintptr_t at = frame.use();

@@ -52,7 +52,12 @@ void children::write_changes(const std::string& path, const format::program_fact
         fmt::print(stderr, "tarn: {}\n", error.what());
       }
     }
+    if (each.has_end) continue;
+    const bool is_over = !runs(each.process);  // before the last changes are read
     each.in->write_changes();
+    if (!is_over) continue;
+    if (const auto how = each.in->region().ending()) each.in->write_end(*how);
+    each.has_end = true;
   }
 }
 

@@ -34,6 +34,7 @@ class children {
   struct child {
     std::uint32_t process = 0;
     std::unique_ptr<recorded> in;
+    bool has_end = false;  // written
   };
   std::vector<child> all_;
   const region_file* first_ = nullptr;

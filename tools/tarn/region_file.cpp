@@ -65,6 +65,12 @@ std::vector<std::string> region_file::words() const {
   return all;
 }
 
+std::optional<end_facts> region_file::ending() const {
+  if (header_->has_ended.load(std::memory_order_acquire) == 0) return std::nullopt;
+  return end_facts{false, header_->status.load(), (header_->ended_ns.load() - header_->begun_ns.load()) / 1000,
+                   header_->user_us.load(), header_->system_us.load()};
+}
+
 // A place is published after what it points to; the counters of places may run ahead of them.
 
 void region_file::read_modules(recording& to) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,9 @@ class region_file {
 
   // The command line of the program that counts here, as it was at its last exec; empty until there is one.
   std::vector<std::string> words() const;
+
+  // How the process ended that counts here, where it came to exit() or _exit().
+  std::optional<format::end_facts> ending() const;
 
   unsigned images() const { return header_->images.load(); }
   // The errno that kept the last image from recording; 0 if nothing did.

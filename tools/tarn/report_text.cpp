@@ -22,12 +22,13 @@ constexpr std::size_t shown_callers = 2;  // of a site; the JSON has all
 constexpr std::size_t shown_offers = 3;
 
 std::string end_words(const format::recording& in) {
-  if (!in.ended && in.program.parent != 0) {
-    return fmt::format("process {}, that comes of {}; how it ended was not seen", in.program.process,
-                       in.program.parent);
+  const std::string which = in.program.parent == 0
+                                ? ""
+                                : fmt::format("process {}, that comes of {}; ", in.program.process, in.program.parent);
+  if (in.ended) {
+    return fmt::format("{}{} {}", which, in.end.by_signal ? "killed by signal" : "exit code", in.end.status);
   }
-  if (!in.ended) return "still running, or lost its recorder";
-  return fmt::format("{} {}", in.end.by_signal ? "killed by signal" : "exit code", in.end.status);
+  return which + (which.empty() ? "still running, or lost its recorder" : "how it ended was not seen");
 }
 
 double seconds(std::uint64_t microseconds) { return static_cast<double>(microseconds) / 1e6; }

@@ -1,0 +1,58 @@
+"""In gdb: runs the program and, each time that it comes to stop(), notes who called: module, offset, kind of frame."""
+
+import json
+import os
+
+import gdb
+
+
+def modules():
+    """Of each file that is mapped: where it starts, less where its own addresses start."""
+    found = {}
+    with open(f"/proc/{gdb.selected_inferior().pid}/maps", encoding="utf-8") as lines:
+        for line in lines:
+            words = line.split()
+            if len(words) < 6 or not words[5].startswith("/"):
+                continue
+            low, high = (int(each, 16) for each in words[0].split("-"))
+            if words[5] not in found:
+                with open(words[5], "rb") as file:
+                    is_fixed = file.read(18)[16] == 2  # ET_EXEC
+                found[words[5]] = [0 if is_fixed else low, low, high]
+            found[words[5]][2] = high
+    return found
+
+
+def callers():
+    made, mapped = [], modules()
+    frame, inner = gdb.newest_frame().older(), gdb.NORMAL_FRAME
+    while frame is not None and frame.is_valid():
+        kind = frame.type()
+        if kind not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME):  # of which the stack has nothing
+            pc = frame.pc()
+            # The one that a signal interrupted stands at its next instruction; all others behind their call.
+            at = pc if inner == gdb.SIGTRAMP_FRAME else pc - 1
+            path, bias = next(((path, of[0]) for path, of in mapped.items() if of[1] <= pc < of[2]), ("", 0))
+            made.append({"module": os.path.basename(path), "offset": at - bias, "signal": kind == gdb.SIGTRAMP_FRAME,
+                         "function": frame.name() or ""})
+            inner = kind
+        frame = frame.older()
+    return made
+
+
+gdb.execute("set pagination off")
+gdb.execute("set debuginfod enabled off")
+gdb.execute("handle SIGUSR1 SIGSEGV nostop noprint pass")
+gdb.execute("tbreak main")
+gdb.execute("run")
+gdb.execute("set language c")  # in which an address is said like this
+gdb.execute("break *stop")
+stacks = {}
+while True:
+    gdb.execute("continue", to_string=True)
+    if not gdb.selected_inferior().pid:
+        break
+    argument = "$rdi" if "x86-64" in gdb.selected_inferior().architecture().name() else "$x0"
+    stacks.setdefault(int(gdb.parse_and_eval(argument)), []).append(callers())
+with open(os.environ["TARN_STACKS"], "w", encoding="utf-8") as to:
+    json.dump(stacks, to)

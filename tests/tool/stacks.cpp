@@ -1,0 +1,61 @@
+// The same as stacks.c, of what C++ has besides: exceptions, destructors, code of templates in between.
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+constexpr std::size_t base = 710000;
+
+extern "C" [[gnu::noipa]] void stop(std::size_t bytes) {
+  void* volatile made = ::operator new(bytes);
+  ::operator delete(made);
+}
+
+namespace {
+
+struct ends {
+  std::size_t bytes;
+  [[gnu::noipa]] ~ends() { stop(bytes); }
+};
+
+[[gnu::noipa]] void thrower(int depth) {
+  const ends here{base + 1};
+  if (depth == 0) throw std::runtime_error("thrown");
+}
+
+struct shape {
+  virtual ~shape() = default;
+  virtual int area() { return 0; }
+};
+struct square : shape {
+  [[gnu::noipa]] int area() override {
+    stop(base + 2);
+    return 4;
+  }
+};
+
+[[gnu::noipa]] int sorted() {
+  std::vector<int> some = {3, 1, 2};
+  bool once = false;
+  std::sort(some.begin(), some.end(), [&](int a, int b) {
+    if (!once) stop(base + 3);
+    once = true;
+    return a < b;
+  });
+  return some.front();
+}
+
+}  // namespace
+
+int main() {
+  try {
+    thrower(0);
+  } catch (const std::runtime_error&) {
+    stop(base + 4);
+  }
+  const std::unique_ptr<shape> one = std::make_unique<square>();
+  const std::function<int(int)> called = [&](int by) { return by * one->area(); };
+  return called(1) + sorted() == 5 ? 0 : 1;
+}

@@ -1,0 +1,53 @@
+// How this process ends, for `tarn record`, which is not the parent of a process that is followed. Noted by exit() and
+// by _exit(); an end by a signal is not seen.
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "format/clock.hpp"
+#include "record/next.hpp"
+#include "record/raw_call.hpp"
+#include "record/region.hpp"
+
+namespace tarn::record {
+namespace {
+
+using leave = void (*)(int);
+constinit leave next_exit = nullptr;  // looked up ahead: _exit() may be called where the loader may not
+
+std::uint64_t microseconds(const timeval& time) noexcept {
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(time.tv_usec);
+}
+
+void note(int status, void* = nullptr) noexcept {
+  if (!attach() || !is_recorded()) return;
+  format::region_header& to = header();
+  // A child of vfork has all of its parent's memory, and another number.
+  if (to.process.load(std::memory_order_relaxed) != static_cast<std::uint32_t>(raw_call(SYS_getpid))) return;
+  rusage usage{};
+  raw_call(SYS_getrusage, RUSAGE_SELF, &usage);
+  to.user_us.store(microseconds(usage.ru_utime), std::memory_order_relaxed);
+  to.system_us.store(microseconds(usage.ru_stime), std::memory_order_relaxed);
+  to.ended_ns.store(format::monotonic_nanoseconds(), std::memory_order_relaxed);
+  to.status.store(static_cast<std::uint32_t>(status) & 0xff, std::memory_order_relaxed);
+  to.has_ended.store(1, std::memory_order_release);  // who sees it sees all of the others
+}
+
+// As early as it can be: what is registered first runs last. Children of a fork have it, too.
+[[gnu::constructor(103)]] void watch() noexcept {
+  next_exit = reinterpret_cast<leave>(next_function("_exit"));
+  ::on_exit(note, nullptr);
+}
+
+}  // namespace
+}  // namespace tarn::record
+
+extern "C" {
+__attribute__((visibility("default"))) void _exit(int status) {
+  tarn::record::note(status);
+  if (tarn::record::next_exit != nullptr) tarn::record::next_exit(status);
+  tarn::record::raw_call(SYS_exit_group, status);
+  __builtin_trap();
+}
+__attribute__((visibility("default"))) void _Exit(int status) noexcept { _exit(status); }
+}
