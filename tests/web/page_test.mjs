@@ -5,6 +5,7 @@ import {copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, t
 import {createRequire} from 'node:module';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
+import {inflateSync} from 'node:zlib';
 import {add_site, difference, empty, example, large, write_page} from './made.mjs';
 
 const [build, tarn, programs] = process.argv.slice(2);
@@ -336,6 +337,10 @@ const tests = {
     const redacted = await open(`file://${folder}/redacted.html#tab=sites&site=0`);
     const everything = await redacted.evaluate(async () => document.body.innerText);
     for (const each of ['make_temporaries', 'sites.cpp', 'onclick', folder, '2000 0']) assert.ok(!everything.includes(each), `${each} is in ${everything}`);
+    // Nor in what no view shows.
+    const packed = readFileSync(`${folder}/redacted.html`, 'utf8').match(/id="recording">([^<]*)</)[1];
+    const inside = inflateSync(Buffer.from(packed, 'base64')).toString();
+    for (const each of ['make_temporaries', 'produce', 'sites.cpp', 'onclick', folder, programs, '"2000"', 'std::realloc(made']) assert.ok(!inside.includes(each), `${each} is in the redacted page`);
     assert.match(everything, /function \d+/);
     await close(redacted);
 

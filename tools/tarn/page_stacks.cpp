@@ -24,7 +24,8 @@ void page_stacks::add_to_site(json& site, const analyse::site& facts) {
   json weights = json::array(), pairs = json::array();
   const auto add = [&](std::uint32_t number) {
     const analyse::site& each = *heap_.at(number);
-    weights.push_back(json{names_.node(of_.stack(each)), each.sums[counter::blocks], each.sums[counter::bytes]});
+    weights.push_back(json{number == facts.number ? site["stack"].get<std::uint32_t>() : names_.node(of_.stack(each)),
+                           each.sums[counter::blocks], each.sums[counter::bytes]});
     for (const auto& [thread, count] : blocks_[number]) blocks[thread] += count;
   };
   add(facts.number);

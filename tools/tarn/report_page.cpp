@@ -72,7 +72,11 @@ void write_page(analyse::analysis& of, const analyse::costs& prices, const repor
   bool is_first = true;
   for (const analyse::site& each : request.sites(of)) {
     if (!request.wants(each)) continue;
-    json site = json_of_site(of, of.view(each));
+    analyse::site_view view = of.view(each);
+    // Not as JSON first: of a large recording it would be most of the work.
+    const std::uint32_t node = names.node(std::exchange(view.stack, {}));
+    json site = json_of_site(of, view);
+    site["stack"] = node;
     stacks.add_to_site(site, each);
     if (request.redact) redact_site(site);
     names.compact(site);

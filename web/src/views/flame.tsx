@@ -99,7 +99,9 @@ export function Flame({view}: {view: View}): JSX.Element {
     // The library moves widths and labels in; here they are there at once.
     select(graph).selectAll('*').interrupt();
     const frames = [...graph.querySelectorAll<SVGGElement & {__data__: Frame<Datum>}>('g.frame')];
-    graph.querySelector('svg')!.setAttribute('role', 'presentation');
+    const svg = graph.querySelector('svg')!;
+    svg.setAttribute('role', 'presentation');
+    svg.setAttribute('viewBox', `0 0 ${width} ${svg.getAttribute('height')}`);  // to be printed on any paper
     const focus = frames.find((each) => each.__data__.data.node === (pin || zoom)) ?? frames.find((each) => each.__data__.data.node === zoom);
     for (const frame of frames) {
       const {data: {node, name}, x0, x1} = frame.__data__;

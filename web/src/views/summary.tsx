@@ -139,7 +139,7 @@ export function Summary({view}: {view: View}): JSX.Element {
               </li>
             ))}
           </ol>
-          {middle(drop_in) > 0 && <p>Without any change of the program, <code>tarn run</code> saves {view.time_words(drop_in)}.</p>}
+          {middle(drop_in) > 0 && <p>Without any change of the program, <code>tarn run</code> {drop_in[0] < 0 ? `may save up to ${view.time_words(drop_in[1])}` : `saves ${view.time_words(drop_in)}`}.</p>}
         </div>
         <div>
           <h2>What to leave alone</h2>
