@@ -376,6 +376,9 @@ const tests = {
     const page = await open(`${write_page(template, large(10000, 8), `${folder}/large.html`)}#tab=sites`);
     assert.ok((await rows(page)).length < 100);
     assert.equal(await page.getAttribute('table', 'aria-rowcount'), '10001');
+    await page.click('tr.row .opens');  // the columns that stay share all of the table
+    const [table, last] = await page.evaluate(() => ['table', 'th:not(.minor):nth-last-child(n)'].map((each) => Math.max(...[...document.querySelectorAll(each)].map((one) => one.getBoundingClientRect().right))));
+    assert.ok(Math.abs(table - last) < 3, `${table} ${last}`);
     await page.focus('tr.row .opens');
     await page.keyboard.press('End');
     await until(page, () => document.activeElement.dataset.row === '9999');
@@ -401,6 +404,7 @@ const tests = {
   },
 };
 
+assert.ok(statSync(template).size < 400_000, 'each page that is passed around carries it');
 let failures = 0;
 const wanted = process.env.PAGE_TEST;
 for (const [name, test] of Object.entries(tests)) {

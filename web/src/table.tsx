@@ -99,7 +99,7 @@ export function Table<Row>(of: Properties<Row>): JSX.Element {
           <thead>
             <tr aria-rowindex={1}>
               {columns.map((column) => (
-                <th key={column.name} scope="col" class={(column.is_text ? 'text' : '') + (column.is_minor ? ' minor' : '')}
+                <th key={column.name} scope="col" class={`col-${column.name}${column.is_text ? ' text' : ''}${column.is_minor ? ' minor' : ''}`}
                     aria-sort={column === sort ? (is_up ? 'ascending' : 'descending') : undefined}>
                   <button type="button" onClick={() => turn(column)} title={column.title}>
                     {column.label}<span aria-hidden="true">{column === sort ? (is_up ? ' ▲' : ' ▼') : ''}</span>
@@ -109,7 +109,7 @@ export function Table<Row>(of: Properties<Row>): JSX.Element {
             </tr>
           </thead>
           <tbody>
-            {first > 0 && <tr aria-hidden="true" class="space"><td colSpan={columns.length} style={{height: first * row_height}} /></tr>}
+            {first > 0 && <tr aria-hidden="true" class="space"><td style={{height: first * row_height}} /></tr>}
             {sorted.slice(first, last).map((row, at) => {
               const id = of.id(row);
               const index = first + at;
@@ -130,7 +130,7 @@ export function Table<Row>(of: Properties<Row>): JSX.Element {
               );
             })}
             {last < sorted.length && !is_printing && (
-              <tr aria-hidden="true" class="space"><td colSpan={columns.length} style={{height: (sorted.length - last) * row_height}} /></tr>
+              <tr aria-hidden="true" class="space"><td style={{height: (sorted.length - last) * row_height}} /></tr>
             )}
           </tbody>
         </table>
