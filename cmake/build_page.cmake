@@ -1,4 +1,5 @@
 # cmake -DNPM=… -DNODE=… -DFROM=web -DTO=BUILD/web -P build_page.cmake: TO/page/index.html.
+file(REMOVE_RECURSE "${TO}/src")  # with what is no longer in FROM
 file(COPY "${FROM}/" DESTINATION "${TO}" PATTERN node_modules EXCLUDE)
 
 # Packages are fetched again only when the lock changes.
