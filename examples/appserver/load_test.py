@@ -144,7 +144,8 @@ class SteadyState(unittest.TestCase):
         calls, locks = self.profile(20, 20)
         more_calls, more_locks = self.profile(120, 70)
         self.assertGreater(sum(calls.values()), 50)  # it does count
-        self.assertEqual(more_calls, calls)
+        # A few come once or not, as events follow each other at start and stop. One of each request would be 150.
+        self.assertLess(abs(sum(more_calls.values()) - sum(calls.values())), 15, (calls, more_calls))
         self.assertEqual(sum(more_locks.values()) - sum(locks.values()), 50, (locks, more_locks))
 
     @unittest.skipIf(os.environ.get("CHECKED_BUILD") == "1", "a checked build looks up the names of threads")
