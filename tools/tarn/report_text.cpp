@@ -188,7 +188,7 @@ void print_heap_summary(analyse::analysis& all, const std::vector<analyse::site_
   fmt::print("The first remedies of {} sites below save {}.{}\n", offered, with.good(time_words(all, first_offers)),
              whole.drop_in_saves_ns.middle() <= 0
                  ? ""
-                 : fmt::format(" tarn run, unchanged: {}.", time_words(all, whole.drop_in_saves_ns)));
+                 : " tarn run, unchanged, " + saving_words(all, whole.drop_in_saves_ns) + ".");
   if (all.knows_processor_time() && all.share(whole.heap_ns).high < 0.01) {
     fmt::print("Little to gain: all of the heap is below 1 % of the program.\n");
   }

@@ -64,6 +64,12 @@ std::string time_words(const analyse::analysis& all, const analyse::range& ns) {
   return range_words(ns * 1e-6) + " ms";
 }
 
+std::string saving_words(const analyse::analysis& all, const analyse::range& ns) {
+  if (ns.low >= 0) return "saves " + time_words(all, ns);
+  return fmt::format("may save up to {}, or cost up to {}", time_words(all, {ns.high, ns.high}),
+                     time_words(all, {-ns.low, -ns.low}));
+}
+
 std::string share_words(const analyse::range& share) { return range_words(share * 100) + " %"; }
 
 std::string cut(std::string text, std::size_t columns) {

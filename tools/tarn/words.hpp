@@ -18,6 +18,8 @@ std::string bytes_words(double bytes);
 std::string range_words(const analyse::range& of);
 // "12 to 30 ms/s", or the milliseconds themselves where it is not known how long the program ran
 std::string time_words(const analyse::analysis& all, const analyse::range& ns);
+/// "saves …", or what it may save and cost.
+std::string saving_words(const analyse::analysis& all, const analyse::range& ns);
 // "1.2 to 3.4 %"
 std::string share_words(const analyse::range& share);
 // "main.cpp:12 serve()", with what is known, in at most `columns`
