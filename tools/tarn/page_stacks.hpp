@@ -18,8 +18,8 @@ class page_stacks {
   // Both must outlive it.
   page_stacks(analyse::analysis& of, page_names& names);
 
-  // To an element of `sites`, whose `stack` is a node: `weights`, triples of node, blocks and bytes, and `by_thread`, pairs of thread and
-  // blocks. Takes `callers` out, which the stacks tell.
+  // To an element of `sites`, whose `stack` is a node: `weights`, triples of node, blocks and bytes, and `by_thread`,
+  // pairs of thread and blocks. Takes `callers` out, which the stacks tell.
   void add_to_site(nlohmann::json& site, const analyse::site& facts);
   // To the elements of `syscalls` and `locks`, which stand as in `found`: `weights`, of node, how often, ns, and
   // thread.

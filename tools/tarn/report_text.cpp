@@ -185,10 +185,10 @@ void print_heap_summary(analyse::analysis& all, const std::vector<analyse::site_
     fmt::print("Nothing to gain from the heap: no site allocates often enough to matter.\n");
     return;
   }
-  fmt::print("The first remedies of {} sites below save {}.{}\n", offered, with.good(time_words(all, first_offers)),
-             whole.drop_in_saves_ns.middle() <= 0
-                 ? ""
-                 : " tarn run, unchanged, " + saving_words(all, whole.drop_in_saves_ns) + ".");
+  fmt::print("The first remedies of {} sites below save {}.\n", offered, with.good(time_words(all, first_offers)));
+  if (whole.drop_in_saves_ns.middle() > 0) {
+    fmt::print("Without any change of the program, tarn run {}.\n", saving_words(all, whole.drop_in_saves_ns));
+  }
   if (all.knows_processor_time() && all.share(whole.heap_ns).high < 0.01) {
     fmt::print("Little to gain: all of the heap is below 1 % of the program.\n");
   }
