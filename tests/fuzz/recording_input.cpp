@@ -80,12 +80,16 @@ void analyse_all(const recording& of) {
   static const analyse::costs prices = analyse::simple_prices();
   analyse::analysis all(of, prices);
   std::vector<analyse::site_view> views;
-  for (const analyse::site& each : all.heap().sites) {
+  for (const analyse::site& each : all.places()) {
     if (views.size() == most_views) break;
     views.push_back(all.view(each));
     check(views.back().place_at == 0 || views.back().place_at < views.back().stack.size(),
           "a place outside of its stack");
   }
+  std::uint64_t apart = 0, together = 0;
+  for (const analyse::site& each : all.heap().sites) apart += each.sums[blocks];
+  for (const analyse::site& each : all.places()) together += each.sums[blocks];
+  check(apart == together, "sites that were put together and do not add up");
   const std::vector<analyse::place_sums> places = analyse::sums_by_place(views);
   check(analyse::compare(places, places).changes.empty(), "a recording that differs from itself");
   const auto broken = analyse::breaches_of(

@@ -126,6 +126,10 @@ class Syscalls(unittest.TestCase):
         stats = [each for each in report["syscalls"] if each["name"] in ("stat", "newfstatat")
                  and any(at["function"] == "plain" for at in each["stack"])]
         self.assertEqual(sorted(each["errors"] for each in stats), [0, 2000, 2000])
+        same = json.loads(self.run_program(PATHS.tarn, "diff", "--json", "rec", "rec").stdout)["syscalls"]
+        self.assertEqual((same["before"], same["changes"]), (same["after"], []))
+        self.assertGreater(same["before"]["count"], 2000)
+        self.assertRegex(self.run_program(PATHS.tarn, "diff", "rec", "rec").stdout, r"System calls: ([\d,]+) → \1 made")
         only = self.run_program(PATHS.tarn, "report", "--source", "heap", "rec").stdout
         self.assertNotIn("system calls at", only)
         text = self.run_program(PATHS.tarn, "report", "--top", "2", "rec").stdout

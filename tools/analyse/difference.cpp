@@ -10,19 +10,6 @@
 namespace tarn::analyse {
 namespace {
 
-std::string without_arguments(const std::string& function) {
-  const std::string_view name = qualified(function);
-  int depth = 0;
-  for (std::size_t at = 0; at < name.size(); ++at) {
-    if (name[at] == '<') ++depth;
-    if (name[at] == '>') --depth;
-    if (name[at] == '(' && depth <= 0 && !name.substr(at).starts_with("(anonymous namespace)") && at != 0) {
-      return std::string(name.substr(0, at));
-    }
-  }
-  return std::string(name);
-}
-
 using function_key = std::tuple<std::string, std::string>;  // function, file
 
 // Sites of one function in both, in the order of their lines.

@@ -38,6 +38,19 @@ std::string_view qualified(std::string_view function) {
   return function.substr(start);
 }
 
+std::string without_arguments(const std::string& function) {
+  const std::string_view name = qualified(function);
+  int depth = 0;
+  for (std::size_t at = 0; at < name.size(); ++at) {
+    if (name[at] == '<') ++depth;
+    if (name[at] == '>') --depth;
+    if (name[at] == '(' && depth <= 0 && !name.substr(at).starts_with("(anonymous namespace)") && at != 0) {
+      return std::string(name.substr(0, at));
+    }
+  }
+  return std::string(name);
+}
+
 std::string_view argument_of(std::string_view function, std::string_view prefix) {
   const std::size_t found = function.find(prefix);
   if (found == std::string_view::npos) return {};

@@ -19,7 +19,7 @@ using format::call_counter;
 constexpr std::uint64_t worth_it = 1000;     // calls, below which no remedy pays for the work
 constexpr std::uint64_t few_bytes = 2048;    // below which the call costs more than to move them
 constexpr double mostly = 0.9, often = 0.5;  // shares of a site's calls
-constexpr double least_share = 0.005;        // of the program's time
+constexpr double least_share = 0.005;        // of the processor's time
 constexpr double way_ns = 100;               // into the kernel and back, which is not in a call's time
 
 template <std::size_t Count>
@@ -149,7 +149,8 @@ call_findings find_calls(const format::recording& in) {
     to.calls[key.site] += value[call_counter::calls];
     for (std::size_t at = 0; at < value.size(); ++at) to.sums.sums[at] += value[at];
   }
-  const std::uint64_t wall_ns = in.ended ? in.end.wall_us * 1000 : in.clock.nanoseconds;
+  // Of the processor's time: a server that waits, or a machine that is busy, makes no call cheap.
+  const std::uint64_t time_ns = in.ended ? (in.end.user_us + in.end.system_us) * 1000 : in.clock.nanoseconds;
   for (auto& [key, of] : places) {
     call_site& each = of.sums;
     const auto most = std::max_element(of.calls.begin(), of.calls.end(),
@@ -162,7 +163,7 @@ call_findings find_calls(const format::recording& in) {
     each.is = categorise(each);
     const double spent =
         static_cast<double>(each.nanoseconds) + way_ns * static_cast<double>(each.sums[call_counter::calls]);
-    if (spent >= least_share * static_cast<double>(wall_ns))
+    if (spent >= least_share * static_cast<double>(time_ns))
       each.remedy = remedy_for(each, own.installed_library(each.site));
     all.calls += each.sums[call_counter::calls];
     all.nanoseconds += each.nanoseconds;

@@ -29,7 +29,7 @@ struct call_site {
   std::uint64_t nanoseconds = 0;
   std::uint32_t threads = 0;
   call_category is = call_category::needed;
-  std::string remedy;  // one line; empty where there is nothing to gain, or below 0.5 % of the program's time
+  std::string remedy;  // one line; empty where there is nothing to gain, or below 0.5 % of the processor's time
 };
 
 struct call_findings {

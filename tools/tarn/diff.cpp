@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analyse/difference.hpp"
+#include "analyse/uses.hpp"
 #include "tarn/calibrate.hpp"
 #include "tarn/commands.hpp"
 #include "tarn/failure.hpp"
@@ -37,9 +38,14 @@ struct diff_request {
 // One of the two recordings.
 struct side {
   side(const std::string& path, const analyse::costs& prices, double cpu_seconds)
-      : all(read_recording(path), prices, cpu_seconds * 1e9), sums(analyse::sums_by_place(all_views(all))) {}
+      : all(read_recording(path), prices, cpu_seconds * 1e9), sums(analyse::sums_by_place(all_views(all))) {
+    analyse::symbols by(all.recorded());
+    locks = analyse::locks_in(all.recorded(), by);
+    calls = analyse::calls_in(all.recorded(), by);
+  }
   analyse::analysis all;
   std::vector<place_sums> sums;
+  std::vector<analyse::use> locks, calls;
 };
 
 // What both bounds allow: from the least of one less the most of the other.
@@ -93,6 +99,26 @@ void print_change(const change& of, std::size_t rank, const paint& with) {
   fmt::print("   {}\n", with.good(cut(words, page_width - 3)));
 }
 
+// Locks or system calls, where either program has any.
+void print_uses(const analyse::use_difference& all, const char* title, const char* unit, const char* time,
+                std::size_t top, const paint& with) {
+  if (all.before.count == 0 && all.after.count == 0) return;
+  const auto ms = [](std::uint64_t ns) { return static_cast<double>(ns) * 1e-6; };
+  fmt::print("\n{}: {} → {} {}; {:.1f} → {:.1f} ms {}\n", with.bold(title), grouped(all.before.count),
+             grouped(all.after.count), unit, ms(all.before.nanoseconds), ms(all.after.nanoseconds), time);
+  for (std::size_t at = 0; at < std::min(top, all.changes.size()); ++at) {
+    const analyse::use_change& each = all.changes[at];
+    const analyse::use& shown = each.after ? *each.after : *each.before;
+    const std::string file = shown.file.substr(shown.file.find_last_of('/') + 1);
+    const std::string counts =
+        fmt::format(" {} → {}, {:.1f} → {:.1f} ms", grouped(each.before ? each.before->count : 0),
+                    grouped(each.after ? each.after->count : 0), ms(each.before ? each.before->nanoseconds : 0),
+                    ms(each.after ? each.after->nanoseconds : 0));
+    const std::string where = fmt::format("{} in {} {}", shown.what, file, shown.function);
+    fmt::print("   {}{}\n", cut(where, page_width - 3 - std::min<std::size_t>(counts.size(), 50)), counts);
+  }
+}
+
 void print_text(const side& before, const side& after, const analyse::difference& all, const diff_request& request) {
   const paint with;
   fmt::print("before  {}\n", cut(program_words_of(before.all.recorded()), page_width - 8));
@@ -113,9 +139,30 @@ void print_text(const side& before, const side& after, const analyse::difference
   for (std::size_t at = 0; at < std::min(request.top, all.changes.size()); ++at) {
     print_change(all.changes[at], at + 1, with);
   }
+  print_uses(analyse::compare(before.locks, after.locks), "Locks", "taken", "waited", request.top, with);
+  print_uses(analyse::compare(before.calls, after.calls), "System calls", "made", "in the kernel", request.top, with);
 }
 
 json json_of(const range& of) { return {of.low, of.high}; }
+
+json json_of(const std::optional<analyse::use>& of) {
+  if (!of) return nullptr;
+  return {{"what", of->what},
+          {"function", of->function},
+          {"file", of->file},
+          {"count", of->count},
+          {"nanoseconds", of->nanoseconds}};
+}
+
+json json_of(const analyse::use_difference& of, std::size_t top) {
+  json changes = json::array();
+  for (std::size_t at = 0; at < std::min(top, of.changes.size()); ++at) {
+    changes.push_back({{"before", json_of(of.changes[at].before)}, {"after", json_of(of.changes[at].after)}});
+  }
+  return {{"before", {{"count", of.before.count}, {"nanoseconds", of.before.nanoseconds}}},
+          {"after", {{"count", of.after.count}, {"nanoseconds", of.after.nanoseconds}}},
+          {"changes", changes}};
+}
 
 json json_of(const std::optional<place_sums>& of) {
   if (!of) return nullptr;
@@ -158,7 +205,9 @@ json json_of(const side& before, const side& after, const analyse::difference& a
           {"heap_ns", {{"before", json_of(all.before_ns)}, {"after", json_of(all.after_ns)}}},
           {"saved_cpu_ns", json_of(saved_cpu(before, after))},
           {"predicted_ns", json_of(predicted_of(all))},
-          {"changes", changes}};
+          {"changes", changes},
+          {"locks", json_of(analyse::compare(before.locks, after.locks), top)},
+          {"syscalls", json_of(analyse::compare(before.calls, after.calls), top)}};
 }
 
 // The page of a report with nothing in it but the difference.

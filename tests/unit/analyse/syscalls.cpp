@@ -81,9 +81,9 @@ TEST(syscalls, stacks_that_differ_behind_the_caller_are_one_site) {
 TEST(syscalls, what_takes_no_time_gets_no_remedy) {
   format::recording in = with(read_number, 2000, counts_of({{format::asked, 6000}, {format::call_ticks, 2'000'000}}));
   in.ended = true;
-  in.end.wall_us = 200'000;  // 1.2 ms with the way there and back, of 200
+  in.end.user_us = 200'000;  // 1.2 ms with the way there and back, of 200
   EXPECT_NE(only(in).remedy, "");
-  in.end.wall_us = 5'000'000;
+  in.end.user_us = 5'000'000;
   EXPECT_EQ(only(in).remedy, "");
 }
 
