@@ -58,6 +58,18 @@ bool change::is_as_predicted() const {
   return got.high >= said.low && got.low <= said.high;
 }
 
+namespace {
+
+void add_offer(std::optional<offer>& to, const offer& more) {
+  if (!to) {
+    to = more;
+  } else if (to->predicted.by == more.predicted.by) {
+    to->predicted.saved_ns += more.predicted.saved_ns;
+  }
+}
+
+}  // namespace
+
 std::vector<place_sums> sums_by_place(const std::vector<site_view>& views) {
   struct sums {
     place_sums all;
@@ -87,12 +99,7 @@ std::vector<place_sums> sums_by_place(const std::vector<site_view>& views) {
       to.dearest = view.predicted.now_ns.middle();
       to.all.remedy = view.remedy;
     }
-    if (view.offers.empty()) continue;
-    if (!to.all.first) {
-      to.all.first = view.offers.front();
-    } else if (to.all.first->predicted.by == view.offers.front().predicted.by) {
-      to.all.first->predicted.saved_ns += view.offers.front().predicted.saved_ns;
-    }
+    if (!view.offers.empty()) add_offer(to.all.first, view.offers.front());
   }
   std::vector<place_sums> made;
   for (auto& [key, each] : places) {

@@ -19,6 +19,6 @@ namespace tarn::record {
 [[gnu::noinline]] void* memalign_counted(std::size_t alignment, std::size_t bytes, charged how) noexcept;
 
 // Set by malloc and its family where they do not go the short way.
-extern std::atomic<bool> malloc_was_called;
+extern constinit std::atomic<bool> malloc_was_called;  // NOLINT(bugprone-dynamic-static-initializers): constinit
 
 }  // namespace tarn::record

@@ -71,13 +71,14 @@ std::string where(const place_sums& of) {
 }
 
 std::string verdict(const change& of) {
+  if (!of.before || !of.before->first) return "not predicted";
   if (of.is_as_predicted()) return "as predicted";
   return of.achieved_ns().low > of.before->first->predicted.saved_ns.high ? "more than predicted"
                                                                           : "less than predicted";
 }
 
 void print_change(const change& of, std::size_t rank, const paint& with) {
-  const place_sums& shown = of.after ? *of.after : *of.before;
+  const place_sums shown = of.after ? *of.after : of.before.value_or(place_sums());
   fmt::print("\n{}. {}\n", rank, with.strong(cut(where(shown), page_width - 6)));
   const auto number = [](const std::optional<place_sums>& side) { return grouped(side ? side->allocations : 0); };
   const char* const is = of.before && of.after ? "" : of.before ? ", gone" : ", new";
