@@ -21,10 +21,11 @@
 #include <tarn/reloadable.hpp>
 #include <tarn/shared.hpp>
 
-#include "support/child.hpp"
+#include "unit/sync/application_fixture.hpp"
 
 namespace {
 
+using namespace application_tests;
 using namespace std::chrono_literals;
 using support::ending;
 using support::in_child;
@@ -35,29 +36,6 @@ using tarn::watched_socket;
 using tarn::worker;
 
 void signal_myself(int which) { kill(getpid(), which); }
-void wait_for_the_stop(worker& me) {
-  pollfd stop{me.stop_descriptor(), POLLIN, 0};
-  while (!me.stopping()) {
-    poll(&stop, 1, -1);
-  }
-}
-template <class Condition>
-void wait_until(Condition condition) {
-  while (!condition()) {
-    std::this_thread::sleep_for(1ms);
-  }
-}
-ending said(int status, const std::string& lines) {
-  std::string error;
-  for (std::size_t at = 0; at < lines.size();) {
-    const std::size_t end = lines.find('\n', at);
-    error += "tarn: application \"test\": " + lines.substr(at, end - at) + "\n";
-    at = end + 1;
-  }
-  return {.signal = 0, .status = status, .error = error};
-}
-ending quiet(int status) { return {.signal = 0, .status = status, .error = ""}; }
-
 // Nobody waits for a deadline but where one is the point: what should wake and does not is found by the test's own.
 application_options options(unsigned workers) { return {.name = "test", .workers = workers, .stop_after = 1h}; }
 

@@ -20,10 +20,11 @@
 #include <tarn/read_only.hpp>
 #include <tarn/reloadable.hpp>
 
-#include "support/child.hpp"
+#include "unit/sync/application_fixture.hpp"
 
 namespace {
 
+using namespace application_tests;
 using namespace std::chrono_literals;
 using support::ending;
 using support::in_child;
@@ -40,19 +41,6 @@ struct seen {
 seen& shared_numbers() {
   void* const memory = mmap(nullptr, sizeof(seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   return *::new (memory) seen;
-}
-
-void wait_for_the_stop(worker& me) {
-  pollfd stop{me.stop_descriptor(), POLLIN, 0};
-  while (!me.stopping()) {
-    poll(&stop, 1, -1);
-  }
-}
-template <class Condition>
-void wait_until(Condition condition) {
-  while (!condition()) {
-    std::this_thread::sleep_for(1ms);
-  }
 }
 
 int now(tarn::reloadable<int>& of) {
@@ -75,17 +63,6 @@ ending without_ids(ending of) {
   }
   return of;
 }
-ending said(int status, const std::string& lines) {
-  std::string error;
-  for (std::size_t at = 0; at < lines.size();) {
-    const std::size_t end = lines.find('\n', at);
-    error += "tarn: application \"test\": " + lines.substr(at, end - at) + "\n";
-    at = end + 1;
-  }
-  return {.signal = 0, .status = status, .error = error};
-}
-ending quiet(int status) { return {.signal = 0, .status = status, .error = ""}; }
-
 TEST(processes, run_from_the_initialiser_to_the_stop) {
   seen& all = shared_numbers();
   EXPECT_EQ(in_child([&] {
