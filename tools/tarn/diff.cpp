@@ -109,7 +109,7 @@ void print_uses(const analyse::use_difference& all, const char* title, const cha
              grouped(all.after.count), unit, ms(all.before.nanoseconds), ms(all.after.nanoseconds), time);
   for (std::size_t at = 0; at < std::min(top, all.changes.size()); ++at) {
     const analyse::use_change& each = all.changes[at];
-    const analyse::use& shown = each.after ? *each.after : *each.before;
+    const analyse::use shown = each.after ? *each.after : each.before.value_or(analyse::use());
     const std::string file = shown.file.substr(shown.file.find_last_of('/') + 1);
     const std::string counts =
         fmt::format(" {} → {}, {:.1f} → {:.1f} ms", grouped(each.before ? each.before->count : 0),
