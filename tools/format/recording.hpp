@@ -59,7 +59,7 @@ struct thread_facts {
   std::uint64_t forgotten = 0;  // events for which there was no room
   // Exact, sampled or not; bytes only where it was sampled.
   std::uint64_t allocations = 0, frees = 0, bytes = 0;
-  std::string name;  // the last one that was seen; any bytes, empty where none was
+  std::string name = {};  // the last one that was seen; any bytes, empty where none was
   auto operator<=>(const thread_facts&) const = default;
 };
 struct site_facts {

@@ -22,6 +22,8 @@ void add_gate(CLI::App& application);
 
 void add_export(CLI::App& application);
 
+void add_top(CLI::App& application, const std::vector<std::string>& after_dashes);
+
 void add_options(CLI::App& application);
 
 void add_journal(CLI::App& application);

@@ -43,6 +43,7 @@ int run(std::vector<std::string> words) {
   tarn::command::add_diff(application);
   tarn::command::add_gate(application);
   tarn::command::add_export(application);
+  tarn::command::add_top(application, after_dashes);
   tarn::command::add_options(application);
   tarn::command::add_journal(application);
   tarn::command::add_measure(application);

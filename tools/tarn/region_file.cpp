@@ -1,6 +1,8 @@
 #include "tarn/region_file.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -41,6 +43,28 @@ region_file::region_file(std::uint32_t sources, std::uint64_t interval)
   path_ = fmt::format("/proc/{}/fd/{}", ::getpid(), file_);
 }
 
+region_file::region_file(const std::string& path)
+    : first_tick_(ticks()),
+      first_nanosecond_(monotonic_nanoseconds()),
+      file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)),
+      path_(path) {
+  if (file_ < 0) fail(exit_code::usage, "{}: {}", path, system_words(errno));
+  struct stat facts {};
+  const bool is_whole = ::fstat(file_, &facts) == 0 && static_cast<std::uint64_t>(facts.st_size) == region_bytes;
+  void* const start =
+      is_whole ? ::mmap(nullptr, region_bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, file_, 0) : MAP_FAILED;
+  if (start == MAP_FAILED) {
+    ::close(file_);
+    fail(exit_code::usage, "{} is no region of a recorder", path);
+  }
+  header_ = static_cast<region_header*>(start);
+  if (header_->mark != region_mark || header_->version != region_version) {
+    ::munmap(start, region_bytes);
+    ::close(file_);
+    fail(exit_code::usage, "{} is of another version of Tarn", path);
+  }
+}
+
 region_file::~region_file() {
   ::munmap(header_, region_bytes);
   ::close(file_);
@@ -49,6 +73,18 @@ region_file::~region_file() {
 void region_file::offer(const std::vector<int>& files) {
   for (std::size_t at = 0; at < files.size(); ++at) header_->spare[at].file = static_cast<std::uint32_t>(files[at]);
   header_->spares = static_cast<std::uint32_t>(files.size());
+}
+
+int region_file::file_of(std::uint32_t process) const {
+  for (std::uint32_t at = 0; at < std::min(header_->spares, most_spares); ++at) {
+    if (header_->spare[at].process.load() == process) return static_cast<int>(header_->spare[at].file);
+  }
+  return -1;
+}
+
+int region_file::first_thread() const {
+  const offset place = header_->thread_at[0].load(std::memory_order_acquire);
+  return place == 0 ? 0 : static_cast<int>(at<thread_record>(place)->id);
 }
 
 std::vector<std::string> region_file::words() const {

@@ -17,6 +17,8 @@ class region_file {
   // Throws a usage failure when the system has no room for it.
   // `sources`: the source_bits of what is to be recorded.
   region_file(std::uint32_t sources, std::uint64_t interval);
+  // One that another process made, to look at. Throws a usage failure where it cannot be opened, or is of another Tarn.
+  explicit region_file(const std::string& path);
   region_file(const region_file&) = delete;
   region_file& operator=(const region_file&) = delete;
   ~region_file();
@@ -30,6 +32,12 @@ class region_file {
   // Of the first region: the files of regions for children, and which process took the one at `place`; 0: none yet.
   void offer(const std::vector<int>& files);
   std::uint32_t taken_by(std::size_t place) const { return header_->spare[place].process.load(); }
+  // The file of the region that `process` took; -1: none.
+  int file_of(std::uint32_t process) const;
+  // The kernel's number of the thread that came first: the process's. 0: none yet.
+  int first_thread() const;
+  std::uint32_t sources() const { return header_->sources; }
+  bool is_sampled() const { return header_->interval != 0; }
   std::uint32_t missed() const { return header_->missed.load(); }
   int file() const { return file_; }
 

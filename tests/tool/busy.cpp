@@ -1,0 +1,70 @@
+// Does a little of everything until it is ended, or for so many milliseconds: what `tarn top` is to show.
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+
+namespace {
+
+std::atomic<bool> ends = false;
+std::atomic<void*> handed = nullptr;
+std::mutex wanted;
+
+void pause_a_little() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
+
+[[gnu::noinline]] void* make_parcel() {
+  void* volatile const made = std::malloc(100);
+  return made;
+}
+
+[[gnu::noinline]] void make_temporary() {
+  void* volatile const made = std::malloc(40);
+  std::free(made);
+}
+
+void produce() {
+  pthread_setname_np(pthread_self(), "producer");
+  while (!ends) {
+    std::free(handed.exchange(make_parcel()));
+    pause_a_little();
+  }
+}
+
+void consume() {
+  pthread_setname_np(pthread_self(), "con\x1b[2J\nsumer");
+  while (!ends) {
+    std::free(handed.exchange(nullptr));
+    const std::lock_guard held(wanted);
+    pause_a_little();
+  }
+}
+
+void work() {
+  pthread_setname_np(pthread_self(), "worker");
+  const int file = ::open("/dev/null", O_WRONLY);
+  while (!ends) {
+    for (int at = 0; at < 100; ++at) make_temporary();
+    { const std::lock_guard held(wanted); }
+    static_cast<void>(!::write(file, "1234567890", 10));
+    pause_a_little();
+  }
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  std::thread producer(produce), consumer(consume), worker(work);
+  if (count > 1) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(words[1])));
+    ends = true;
+  }
+  producer.join();
+  consumer.join();
+  worker.join();
+  return 3;
+}

@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""`tarn top`, driven in tmux as a person would. Skipped where there is no tmux."""
+
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from paths import PATHS, main
+
+
+def runs(process):
+    try:
+        return pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+class TopTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="tarn-top-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def tarn(self, *words, code=2):
+        result = subprocess.run([PATHS.tarn, *words], capture_output=True, text=True, timeout=60, check=False,
+                                stdin=subprocess.DEVNULL)
+        self.assertEqual(result.returncode, code, result.stdout + result.stderr)
+        return result.stderr
+
+
+class Terminal(TopTest):
+    def setUp(self):
+        super().setUp()
+        if shutil.which("tmux") is None:
+            self.skipTest("no tmux")
+        self.opened = 0
+        self.addCleanup(self.close)
+
+    def close(self):
+        for number in range(1, self.opened + 1):
+            subprocess.run(["tmux", "-S", f"{self.folder}/{number}", "kill-server"], capture_output=True, check=False)
+
+    def tmux(self, *words):
+        return subprocess.run(["tmux", "-S", f"{self.folder}/{self.opened}", *words], capture_output=True, text=True, timeout=60,
+                              check=True).stdout
+
+    def open(self, *words, width=80, height=24, environment=""):
+        self.opened += 1  # a server each, as one that ends may still hold its socket
+        command = " ".join(f"'{each}'" for each in (PATHS.tarn, "top", "--interval", "0.3", *words))
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(width), "-y", str(height),
+                  f"{environment} {command}; echo ended with $?; cat")
+
+    def screen(self, *more):
+        return self.tmux("capture-pane", "-p", *more)
+
+    def wait_for(self, pattern, *more):
+        for _ in range(300):
+            screen = self.screen(*more)
+            if re.search(pattern, screen):
+                return screen
+            time.sleep(0.05)
+        self.fail(f"no {pattern} on\n{screen}")
+
+    def keys(self, *keys):
+        self.tmux("send-keys", *keys)
+
+    def begin(self, *words):
+        """A recorded program, and the process that records it."""
+        recorder = subprocess.Popen([PATHS.tarn, "record", "-o", "/dev/null", *words], stderr=subprocess.DEVNULL)
+        self.addCleanup(self.end, recorder)
+        return recorder
+
+    @staticmethod
+    def end(recorder):
+        for signal_to_it in signal.SIGTERM, signal.SIGTERM, signal.SIGKILL:  # the program; what it left; itself
+            recorder.send_signal(signal_to_it)
+            try:
+                return recorder.wait(2)
+            except subprocess.TimeoutExpired:
+                continue
+        return recorder.wait()
+
+    def child_of(self, process):
+        for _ in range(300):
+            found = pathlib.Path(f"/proc/{process}/task/{process}/children").read_text().split()
+            if found:
+                return int(found[0])
+            time.sleep(0.05)
+        self.fail("there is no child")
+
+    def shown_process(self):
+        return int(re.search(r"resident  (\d+) tool_busy", self.screen())[1])
+
+    def test_views_sorts_filters_pauses_and_quits(self):
+        self.open("--", PATHS.busy)
+        self.wait_for(r"\d+k .* transient .*busy.cpp:\d+ make_temporary")
+        sites = self.wait_for(r"shared .*busy.cpp:\d+ make_parcel")
+        self.assertLess(sites.index("make_temporary"), sites.index("make_parcel"), "the most allocations first")
+        self.assertRegex(sites, r"heap .*/s .* foreign, \d+ in use   locks .* ms/s   calls .*/s")
+        self.keys("s", "s")
+        sites = self.wait_for(r"by foreign/s")
+        self.assertLess(sites.index("make_parcel"), sites.index("make_temporary"))
+        self.keys("1")
+        threads = self.wait_for(r"\[1 threads\]")
+        self.assertRegex(threads, r"\d  worker \d+\n")
+        self.assertRegex(threads, r"\d  con \[2J ", "a name is text, whatever is in it")
+        self.keys("3")
+        self.wait_for(r"contended +mutex busy.cpp:\d+ ")
+        self.keys("4")
+        self.wait_for(r"small +write busy.cpp:\d+ work")
+        self.keys("/", "WRITE", "Enter")
+        self.assertNotIn("nanosleep", self.wait_for("filter: WRITE\n"))
+        self.keys("Escape")
+        self.wait_for("nanosleep")
+        self.keys("t")
+        self.wait_for(r"by calls\n")
+        self.keys("?")
+        self.wait_for("Esc: all")
+        self.keys("?", "p")
+        paused = self.wait_for(r"\[paused\]").splitlines()[1:]
+        time.sleep(1)
+        self.assertEqual(self.screen().splitlines()[1:], paused)
+        self.keys("p")
+        self.wait_for(r"^\d+ threads")
+        process = self.shown_process()
+        self.assertTrue(runs(process))
+        self.keys("q")
+        self.wait_for("ended with 0")
+        self.assertFalse(runs(process), "it ends with its top")
+
+    def test_a_size_that_changes(self):
+        self.open("--", PATHS.busy)
+        self.wait_for("make_parcel")
+        for width, height in (30, 8), (20, 3), (120, 40), (80, 24):
+            self.tmux("resize-window", "-x", str(width), "-y", str(height))
+            self.wait_for(r"q quit")
+            self.assertEqual(len(self.screen().splitlines()), height)
+        self.wait_for("make_parcel")
+        self.keys("C-c")
+        self.wait_for("ended with 0")
+
+    def test_a_program_that_dies(self):
+        recorder = self.begin("--", PATHS.busy)
+        process = self.child_of(recorder.pid)
+        self.open("--pid", str(process))
+        self.wait_for("make_temporary")
+        os.kill(process, signal.SIGKILL)
+        self.wait_for(r"^\[ended\]")
+        self.assertRegex(self.screen(), "by allocs\n", "totals, as nothing happens any more")
+        self.keys("1")
+        self.wait_for(r"\d  worker \d+\n")
+        self.keys("q")
+        self.wait_for("ended with 0")
+
+    def test_recorders_and_children_are_found(self):
+        recorder = self.begin("--follow", "--", "sh", "-c", f"{PATHS.busy} & wait")
+        child = self.child_of(self.child_of(recorder.pid))
+        self.addCleanup(lambda: runs(child) and os.kill(child, signal.SIGTERM))
+        time.sleep(0.3)
+        self.open("--pid", str(child))
+        self.wait_for("make_temporary")
+        self.assertEqual(self.shown_process(), child)
+        self.keys("q")
+        self.wait_for("ended with 0")
+        self.assertTrue(runs(child), "it was only looked at")
+        self.open("--pid", str(recorder.pid))
+        self.wait_for(rf"resident  {self.child_of(recorder.pid)} sh -c")
+        self.keys("q")
+        self.wait_for("ended with 0")
+
+    def test_no_colour(self):
+        for environment, expected in ("", True), ("NO_COLOR=1", False), ("TERM=vt100", False):
+            self.open("--", PATHS.busy, environment=environment)
+            self.wait_for("make_temporary")
+            self.assertEqual("\x1b[36m" in self.screen("-e"), expected, environment)
+            self.keys("q")
+            self.wait_for("ended with 0")
+        self.open("--", PATHS.busy, environment="TERM=nonsense")
+        self.wait_for('the terminal "nonsense" is not known')
+
+    def test_output_and_recording_are_kept_where_asked(self):
+        self.open("-o", f"{self.folder}/rec", "--log", f"{self.folder}/log", "--", PATHS.busy, "1500")
+        self.wait_for(r"^\[ended\]")
+        self.keys("q")
+        self.wait_for("ended with 0")
+        self.assertIn("allocations", pathlib.Path(self.folder, "log").read_text())
+        self.assertGreater(pathlib.Path(self.folder, "rec").stat().st_size, 100)
+
+
+class Errors(TopTest):
+    def test_they_say_why(self):
+        self.assertIn("is not recorded", self.tarn("top", "--pid", str(os.getpid())))
+        with subprocess.Popen(["true"]) as ended:
+            ended.wait()
+            self.assertIn("there is no process", self.tarn("top", "--pid", str(ended.pid)))
+        self.assertIn("needs a terminal", self.tarn("top", "--", PATHS.busy))
+        self.assertIn("excludes", self.tarn("top", "--pid", "1", "-o", "x"))
+        self.tarn("top")
+
+
+if __name__ == "__main__":
+    main("tarn", "busy")

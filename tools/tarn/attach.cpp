@@ -1,0 +1,73 @@
+#include "tarn/attach.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+#include <system_error>
+
+#include "format/region.hpp"
+#include "tarn/failure.hpp"
+#include "tarn/region_file.hpp"
+
+namespace tarn::command {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Of the environment with which it was started; empty where it has none, or may not be read.
+std::string variable_of(pid_t process, const std::string& name) {
+  std::ifstream file(fmt::format("/proc/{}/environ", process), std::ios::binary);
+  for (std::string each; std::getline(file, each, '\0');) {
+    if (each.starts_with(name + "=")) return each.substr(name.size() + 1);
+  }
+  return {};
+}
+
+// The recorder makes the first region first.
+std::string first_region_of(pid_t recorder) {
+  std::error_code error;
+  int first = -1;
+  for (const fs::directory_entry& each : fs::directory_iterator(fmt::format("/proc/{}/fd", recorder), error)) {
+    std::error_code gone;
+    if (!fs::read_symlink(each.path(), gone).string().starts_with("/memfd:tarn-record")) continue;
+    const int number = std::atoi(each.path().filename().c_str());
+    first = first < 0 ? number : std::min(first, number);
+  }
+  return first < 0 ? std::string() : fmt::format("/proc/{}/fd/{}", recorder, first);
+}
+
+}  // namespace
+
+recorded_process find_recorded_by(pid_t recorder) {
+  const std::string path = first_region_of(recorder);
+  if (path.empty()) return {};
+  const region_file region(path);
+  const pid_t process = region.first_thread();
+  if (process == 0) return {};
+  return {path, process};
+}
+
+recorded_process find_recorded(pid_t process) {
+  if (::kill(process, 0) != 0 && errno == ESRCH) fail(exit_code::usage, "there is no process {}", process);
+  if (const recorded_process found = find_recorded_by(process); !found.region.empty()) return found;
+  const std::string path = variable_of(process, format::region_variable);
+  if (path.empty()) {
+    fail(exit_code::usage, "process {} is not recorded, or not yours: tarn top -- PROGRAM, or tarn record -- PROGRAM",
+         process);
+  }
+  const region_file first(path);
+  if (variable_of(process, format::process_variable) == std::to_string(process)) return {path, process};
+  const int own = first.file_of(static_cast<std::uint32_t>(process));
+  if (own < 0) {
+    fail(exit_code::usage, "process {} is a child that is not recorded: tarn record --follow -- PROGRAM", process);
+  }
+  return {path.substr(0, path.find_last_of('/') + 1) + std::to_string(own), process};
+}
+
+}  // namespace tarn::command

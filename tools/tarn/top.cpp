@@ -1,0 +1,186 @@
+// `tarn top`: what a recorded program does now, on a terminal.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "exports/profile.hpp"
+#include "tarn/attach.hpp"
+#include "tarn/commands.hpp"
+#include "tarn/failure.hpp"
+#include "tarn/region_file.hpp"
+#include "tarn/start.hpp"
+#include "tarn/thread_names.hpp"
+#include "tarn/top_screen.hpp"
+#include "tarn/top_state.hpp"
+
+namespace tarn::command {
+namespace {
+
+using steady = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+struct top_request {
+  pid_t process = 0;
+  double interval = 1;  // seconds
+  std::string output = "/dev/null", log = "/dev/null";
+};
+
+volatile std::sig_atomic_t stopped = 0;
+void stop(int) { stopped = 1; }
+
+// A `tarn record` of our own. Its program ends with us.
+class own_recorder {
+ public:
+  own_recorder(const top_request& request, const std::vector<std::string>& words) {
+    std::vector<std::string> all = {"tarn", "record", "-o", request.output, "--"};
+    all.insert(all.end(), words.begin(), words.end());
+    std::vector<char*> arguments;
+    for (const std::string& each : all) arguments.push_back(const_cast<char*>(each.c_str()));
+    arguments.push_back(nullptr);
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, request.log.c_str(),
+                                     O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0666);
+    posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
+    // Not of the terminal's own group: its keys are for us.
+    posix_spawnattr_t how;
+    posix_spawnattr_init(&how);
+    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP);
+    const int error = ::posix_spawn(&process_, "/proc/self/exe", &files, &how, arguments.data(), environ);
+    posix_spawnattr_destroy(&how);
+    posix_spawn_file_actions_destroy(&files);
+    if (error != 0) fail(exit_code::cannot_run, "{}: {}", words.front(), system_words(error));
+  }
+  own_recorder(const own_recorder&) = delete;
+  own_recorder& operator=(const own_recorder&) = delete;
+  ~own_recorder() {
+    if (has_ended()) return;
+    ::kill(process_, SIGTERM);  // which it hands on
+    for (int left = 200; left > 0 && !has_ended(); --left) std::this_thread::sleep_for(milliseconds(10));
+  }
+
+  pid_t process() const { return process_; }
+  bool has_ended() {
+    if (!ended_) ended_ = ::waitpid(process_, &status_, WNOHANG) == process_;
+    return ended_;
+  }
+  int code() const { return WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_); }
+
+ private:
+  pid_t process_ = 0;
+  int status_ = 0;
+  bool ended_ = false;
+};
+
+// Until the program has its first thread. Throws where it ended before.
+recorded_process wait_for_program(own_recorder& recorder, const std::string& name) {
+  for (;;) {
+    recorded_process found;
+    try {
+      found = find_recorded_by(recorder.process());
+    } catch (const failure&) {  // of a recorder that ends just now
+    }
+    if (!found.region.empty()) return found;
+    if (recorder.has_ended())
+      fail(exit_code::cannot_run, "{} ended at once, with {}: tarn record -- {} says why", name, recorder.code(), name);
+    if (stopped != 0) fail(exit_code::usage, "stopped");
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+}
+
+void show(const top_request& request, const recorded_process& of, own_recorder* recorder) {
+  const region_file region(of.region);
+  format::recording now;
+  now.program.process = static_cast<std::uint64_t>(of.process);
+  now.program.mode = region.is_sampled() ? "sampled" : "full";
+  std::string title;
+  for (const std::string& each : region.words()) title += title.empty() ? exports::file_name(each) : " " + each;
+  top_state state(fmt::format("{} {}", of.process, title));
+  top_screen screen;
+  const auto pause = std::chrono::duration_cast<steady::duration>(std::chrono::duration<double>(request.interval));
+  auto last = steady::now(), due = last;
+  bool is_first = true;
+  bool ended = false;  // and looked at for the last time
+  while (!state.wants_to_quit() && stopped == 0) {
+    if (steady::now() >= due && !ended) {
+      const auto begun = steady::now();
+      const process_facts facts = facts_of(of.process);
+      if (!state.is_paused()) {
+        region.read(now);
+        name_threads(now);
+        state.look(now, std::chrono::duration<double>(begun - last).count(), facts);
+        last = begun;
+      } else {
+        state.look(now, 1, facts);
+      }
+      if (recorder != nullptr) recorder->has_ended();  // so that no process waits to be asked for
+      ended = !facts.runs && !state.is_paused();
+      // A large recording takes a while to look at: at most a tenth of a processor goes into it.
+      due = begun +
+            std::max(std::exchange(is_first, false) ? std::min<steady::duration>(pause, milliseconds(500)) : pause,
+                     10 * (steady::now() - begun));
+    }
+    screen.draw(state);
+    const auto left = std::chrono::ceil<milliseconds>(due - steady::now()).count();
+    screen.wait(state, ended ? 1000 : static_cast<int>(std::clamp<std::int64_t>(left, 1, 1000)));
+  }
+}
+
+void top(const top_request& request, const std::vector<std::string>& words) {
+  struct sigaction action {};
+  action.sa_handler = stop;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
+  if (request.process != 0) return show(request, find_recorded(request.process), nullptr);
+  if (::isatty(STDOUT_FILENO) != 1)
+    fail(exit_code::usage, "tarn top needs a terminal; elsewhere: tarn record, and tarn report");
+  own_recorder recorder(request, words);
+  show(request, wait_for_program(recorder, words.front()), &recorder);
+}
+
+class top_formatter : public CLI::Formatter {
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "Usage: tarn top [OPTIONS] -- PROGRAM [ARGS...]\n       tarn top --pid PID\n";
+  }
+};
+
+}  // namespace
+
+void add_top(CLI::App& application, const std::vector<std::string>& after_dashes) {
+  CLI::App* const command =
+      application.add_subcommand("top", "Show what a recorded program allocates, waits for and calls, while it runs.");
+  command->formatter(std::make_shared<top_formatter>());
+  command->prefix_command();
+  const auto request = std::make_shared<top_request>();
+  CLI::Option* const process =
+      command->add_option("--pid", request->process, "a program that tarn record runs, or the tarn record")
+          ->check(CLI::Range(1, 1 << 22))
+          ->type_name("PID");
+  command->add_option("--interval", request->interval, "between two looks, in seconds; 1 if not given")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->type_name("SECONDS");
+  command->add_option("-o,--output", request->output, "keep the recording there, too")
+      ->type_name("FILE")
+      ->excludes(process);
+  command->add_option("--log", request->log, "where the output of PROGRAM goes; nowhere if not given")
+      ->type_name("FILE")
+      ->excludes(process);
+  command->footer("PROGRAM is recorded as by tarn record, and ends with tarn top. Keys: ? shows them.");
+  command->callback([request, command, &after_dashes] {
+    top(*request, request->process != 0 ? std::vector<std::string>() : program_words(*command, after_dashes));
+  });
+}
+
+}  // namespace tarn::command
