@@ -269,7 +269,10 @@ void say_the_end(std::uint32_t sources, const recorded& of) {
        static_cast<std::uint64_t>(wall.count()), microseconds(usage.ru_utime), microseconds(usage.ru_stime)});
   arranged.program_ended();
   for (std::chrono::milliseconds pause{50}; others.any_runs() && stopped == 0; pause += pause / 2) {
-    ::poll(nullptr, 0, static_cast<int>(pause.count()));
+    // Their end is noticed soon all the same.
+    for (const auto until = steady::now() + pause; steady::now() < until && others.any_runs() && stopped == 0;) {
+      ::poll(nullptr, 0, static_cast<int>(std::min<std::int64_t>(pause.count(), 250)));
+    }
     write_changes();
   }
   others.write_changes(request.output, facts);
