@@ -23,11 +23,10 @@ struct application_options {
 
 /// What run() returns, or the process ends with.
 enum class application_end : int {
-  stopped = 0,        ///< every worker returned
-  not_started = 1,    ///< the initialiser threw, or a worker or process could not be started
-  worker_failed = 2,  ///< a worker threw, and the others were stopped; or a process died during the stop
-  without_workers =
-      3  ///< at the last deadline; by _exit, since what they use must not be destroyed. Of processes: killed
+  stopped = 0,         ///< every worker returned
+  not_started = 1,     ///< the initialiser threw, or a worker or process could not be started
+  worker_failed = 2,   ///< a worker threw, and the others were stopped; or a process died during the stop
+  without_workers = 3  ///< at the last deadline; by _exit, as what they use must not be destroyed. Processes: killed
 };
 
 /// tarn::application server({.name = "server", .workers = 4});        // the first thing in main()

@@ -42,6 +42,9 @@ class mutex : public spin_mutex {
   /// As lock, but this thread may then lock again, and unlock as often: fork handlers of
   /// others run while it is held, and may allocate (thread/fork.cpp).
   void lock_for_fork() noexcept {
+    if (forking_.load(std::memory_order_relaxed) == thread_token()) {
+      return;  // a handler of a fork forks
+    }
     held_locks::taken_for_fork(rank_);
     spin_mutex::lock();
     forking_.store(thread_token(), std::memory_order_relaxed);

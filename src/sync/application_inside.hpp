@@ -22,6 +22,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <tarn/application.hpp>
@@ -42,8 +43,8 @@ class owned_descriptor {
   owned_descriptor& operator=(const owned_descriptor&) = delete;
   int number() const noexcept { return number_; }
   void replace(int opened) {
-    close(number_);
-    number_ = checked(opened);
+    const int made = checked(opened);
+    close(std::exchange(number_, made));
   }
 
   /// Of an eventfd. Cannot fail but for a count that is full, and then it is readable anyway.

@@ -51,6 +51,16 @@ TEST(mutex, who_forks_may_lock_again) {
   door.unlock();
 }
 
+TEST(mutex, a_handler_of_a_fork_may_fork) {
+  mutex door(tarn::platform::lock_rank::alone);
+  door.lock_for_fork();
+  door.lock_for_fork();
+  door.unlock_after_fork();
+  door.unlock_after_fork();
+  EXPECT_TRUE(door.try_lock());
+  door.unlock();
+}
+
 TEST(mutex, is_open_in_the_child_of_who_forked) {
   mutex door(tarn::platform::lock_rank::alone);
   door.lock_for_fork();
