@@ -1,0 +1,104 @@
+// lab-list: a linked list of `nodes` nodes of two words is built, then deleted, over and over until `total` nodes were
+// made (source 4). Unit: one node. Through malloc it is whatever malloc is preloaded.
+#include "bench/front_arenas.hpp"
+#include "bench/front_malloc.hpp"
+#include "bench/front_peers.hpp"
+#include "bench/front_pools.hpp"
+#include "bench/front_tarn.hpp"
+#include "bench/idle_thread.hpp"
+#include "work.hpp"
+
+namespace {
+
+using lab::outcome;
+using lab::settings;
+
+struct node {
+  std::uint64_t value;
+  node* next;
+};
+
+template <class From>
+void give_all(From& from, node* head, std::uint64_t& sum) {
+  while (head != nullptr) {
+    node* const gone = head;
+    head = gone->next;
+    sum += gone->value;
+    if constexpr (requires { from.drop(std::span<void* const>()); }) {
+      lab::keep(head);  // an arena ends with the list
+    } else {
+      from.template destroy<sizeof(node)>(gone);
+    }
+  }
+}
+
+template <class From>
+node* build(From& from, std::uint64_t nodes, std::uint64_t first) {
+  node* head = nullptr;
+  for (std::uint64_t at = 0; at < nodes; ++at) {
+    void* block;
+    if constexpr (requires { from.drop(std::span<void* const>()); }) {
+      block = from.allocate(sizeof(node));
+    } else {
+      block = from.template create<sizeof(node)>();
+    }
+    auto* made = ::new (block) node{first + at, head};
+    lab::keep(made);
+    head = made;
+  }
+  return head;
+}
+
+template <class Front>
+std::uint64_t lists(Front& front, std::uint64_t nodes, std::uint64_t times) {
+  std::uint64_t sum = 0;
+  for (std::uint64_t at = 0; at < times; ++at) {
+    if constexpr (requires { front.hold(); }) {
+      auto held = front.hold();
+      give_all(held, build(held, nodes, at), sum);
+      held.drop({});
+    } else {
+      give_all(front, build(front, nodes, at), sum);
+    }
+  }
+  return sum;
+}
+
+/// A second thread sleeps meanwhile: no server is a process of one, for which some take short cuts.
+template <class Front>
+outcome run(const settings& wanted) {
+  const std::uint64_t nodes = wanted["nodes"], times = std::max<std::uint64_t>(1, wanted["total"] / nodes);
+  const bench::idle_thread other;
+  Front front;
+  lists(front, nodes, times / 16 + 1);
+  outcome done{.units = nodes * times};
+  lab::stopwatch watch;
+  done.checksum = lists(front, nodes, times);
+  watch.stop(done);
+  return done;
+}
+
+template <template <std::size_t> class Pool, bool Shared = false>
+struct of_pool : bench::pool_front<Pool, Shared> {};
+
+}  // namespace
+
+int main(int count, char** words) {
+  return lab::main_of(count, words, "list",
+                      {{.name = "nodes", .usual = 1000, .most = 10'000'000},
+                       {.name = "total", .usual = 1'000'000, .most = 1'000'000'000}},
+                      {
+                        {"malloc", run<bench::malloc_front>}, {"class-pool", run<of_pool<bench::list_pool>>},
+                            {"pooled", run<bench::pooled_front>}, {"pool", run<of_pool<bench::plain_pool>>},
+                            {"arena", run<bench::kept_arena_front>},
+#if BENCH_BOOST
+                            {"boost-pool", run<of_pool<bench::boosts_pool>>},
+#endif
+#if BENCH_FOONATHAN
+                            {"foonathan-pool", run<of_pool<bench::foonathans_pool>>},
+#endif
+                            {"pmr-pool", run<of_pool<bench::unsynchronized_pool>>}, {
+                          "monotonic", run<bench::fresh_monotonic_front>
+                        }
+                      });
+}
