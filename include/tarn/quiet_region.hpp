@@ -1,5 +1,5 @@
-// A scope in which nothing may be asked of the kernel or of the global heap: proved in builds with checks, free in
-// others.
+// A scope in which nothing may be asked of the kernel or of the global heap: proved in builds with checks and under
+// `tarn record`, next to free elsewhere.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,25 @@
 #include <span>
 #include <string>
 
+// Of the recorder, which is loaded before the program under `tarn record`; else null. Visible in every build, so that
+// they stay for the loader to find.
+extern "C" {
+[[gnu::weak, gnu::visibility("default")]] void tarn_recorder_quiet_begin(const char* name) noexcept;
+[[gnu::weak, gnu::visibility("default")]] void tarn_recorder_quiet_end() noexcept;
+}
+
 namespace tarn {
+
+namespace detail {
+inline void tell_recorder_of_region(const char* name) noexcept {
+  if (tarn_recorder_quiet_begin != nullptr) [[unlikely]]
+    tarn_recorder_quiet_begin(name);
+}
+inline void tell_recorder_of_end() noexcept {
+  if (tarn_recorder_quiet_end != nullptr) [[unlikely]]
+    tarn_recorder_quiet_end();
+}
+}  // namespace detail
 
 enum class noise_kind : std::uint8_t {
   system_call,
@@ -99,11 +117,14 @@ class quiet_region {
 
 #else
 
+/// Heard by `tarn record` alone. Cost elsewhere: two tests.
 class quiet_region {
  public:
-  constexpr explicit quiet_region(const char*, on_noise = on_noise::report) noexcept {}
-  constexpr quiet_region(const char*, noise_log&) noexcept {}
-  ~quiet_region() = default;
+  explicit quiet_region(const char* name, on_noise = on_noise::report) noexcept {
+    detail::tell_recorder_of_region(name);
+  }
+  quiet_region(const char* name, noise_log&) noexcept { detail::tell_recorder_of_region(name); }
+  ~quiet_region() { detail::tell_recorder_of_end(); }
   quiet_region(const quiet_region&) = delete;
   quiet_region& operator=(const quiet_region&) = delete;
 

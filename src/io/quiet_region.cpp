@@ -2,12 +2,12 @@
 
 #if TARN_CHECKS
 
-#include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unwind.h>
 
 #include <cstdlib>
 
+#include "base/futex.hpp"
 #include "base/site.hpp"
 #include "base/text.hpp"
 #include "io/quiet_heap.hpp"
@@ -19,16 +19,6 @@ namespace {
 constexpr std::size_t most_reported = 8;  // by a region
 constinit thread_local quiet_region* innermost = nullptr;
 constinit thread_local bool is_watched = false;  // its calls are
-
-bool is_wait(long futex_operation) noexcept {
-  switch (futex_operation & FUTEX_CMD_MASK) {
-    case FUTEX_WAIT:
-    case FUTEX_WAIT_BITSET:
-    case FUTEX_LOCK_PI:
-    case FUTEX_WAIT_REQUEUE_PI: return true;
-    default: return false;
-  }
-}
 
 // The stack from the frame on that continues at `from`; what is above it is ours.
 void take_stack(noise& of, const void* from) noexcept {
@@ -75,7 +65,7 @@ struct listener {
   }
 
   static void hear_call(long number, long, long second, const void* from) noexcept {
-    const bool is_lock = number == SYS_futex && is_wait(second);
+    const bool is_lock = number == SYS_futex && base::is_futex_wait(second);
     const char* const name = platform::call_name(number);
     hear(is_lock ? noise_kind::lock_wait : noise_kind::system_call, name != nullptr ? name : "unknown", from);
   }
@@ -99,6 +89,7 @@ quiet_region::quiet_region(const char* name, on_noise policy) noexcept : name_(n
 quiet_region::quiet_region(const char* name, noise_log& log) noexcept : name_(name), log_(&log) { enter(); }
 
 void quiet_region::enter() noexcept {
+  detail::tell_recorder_of_region(name_);
   quiet_heap::listen(listener::hear_heap);
   quiet_heap::is_ours();  // under a sanitizer this is what installs its hook
   outer_ = innermost;
@@ -108,6 +99,7 @@ void quiet_region::enter() noexcept {
 }
 
 quiet_region::~quiet_region() {
+  detail::tell_recorder_of_end();
   if (outer_ == nullptr && is_watched) platform::unwatch_calls();
   const platform::unwatched ours;
   quiet_heap::is_heard = outer_ != nullptr;

@@ -55,7 +55,8 @@ double value_of(metric what, const place_sums& of) {
     case metric::sites: return 1;
     case metric::share:
     case metric::lock_waits:
-    case metric::system_calls: break;
+    case metric::system_calls:
+    case metric::noises: break;
   }
   return 0;
 }
@@ -82,7 +83,7 @@ bool is_function(std::string_view function, std::string_view wanted) {
   return ends_in(function, wanted, "::") || ends_in(without_templates(function), wanted, "::");
 }
 
-bool is_of_program(metric what) { return is_share(what) || what == metric::system_calls; }
+bool is_of_program(metric what) { return is_share(what) || what == metric::system_calls || what == metric::noises; }
 
 bool is_meant(const limit& by, const place_sums& of) {
   if (by.of && of.is != *by.of) return false;
@@ -107,13 +108,14 @@ limit limit_of(std::string_view words, double most) {
                                   std::pair{"sites", metric::sites},
                                   std::pair{"heap share", metric::share},
                                   std::pair{"lock waits", metric::lock_waits},
-                                  std::pair{"system calls", metric::system_calls}};
+                                  std::pair{"system calls", metric::system_calls},
+                                  std::pair{"noises", metric::noises}};
   const auto* const found =
       std::find_if(metrics.begin(), metrics.end(), [&](const auto& each) { return take(left, each.first); });
   if (found == metrics.end()) {
     throw wrong_limit("\"" + std::string(words) +
                       "\" begins with none of: allocations, bytes, copied bytes, hand-overs, sites (a category may "
-                      "stand before these), heap share, lock waits, system calls");
+                      "stand before these), heap share, lock waits, system calls, noises");
   }
   made.what = found->second;
   for (auto [where, to] : {std::pair{"at function", &made.function}, std::pair{"at file", &made.file}}) {
@@ -165,6 +167,7 @@ std::vector<breach> breaches_of(const std::vector<limit>& limits, const std::vec
     if (each.what == metric::share) one.value = whole.heap_share;
     if (each.what == metric::lock_waits) one.value = whole.lock_waits;
     if (each.what == metric::system_calls) one.value = whole.system_calls;
+    if (each.what == metric::noises) one.value = whole.noises;
     if (each.per_request) {
       if (requests <= 0) throw wrong_limit("\"" + each.words + "\" needs to know how many requests there were");
       one.value /= requests;

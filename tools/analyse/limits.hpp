@@ -20,8 +20,9 @@ namespace tarn::analyse {
 //   heap share <= 5 %
 //   lock waits <= 1 %
 //   system calls <= 20 per request
+//   noises <= 0
 struct limit {
-  enum class metric { allocations, bytes, copied, handed_over, sites, share, lock_waits, system_calls };
+  enum class metric { allocations, bytes, copied, handed_over, sites, share, lock_waits, system_calls, noises };
 
   std::string words;  // as given, without the number
   metric what = metric::allocations;
@@ -48,6 +49,7 @@ struct totals {
                           // sure is a breach
   double lock_waits = 0;  // together, of its time; above 1 where several threads waited at once
   double system_calls = 0;
+  double noises = 0;  // in regions that were to be quiet
 };
 
 struct breach {

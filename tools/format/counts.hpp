@@ -9,7 +9,7 @@
 namespace tarn::format {
 
 // What is recorded, each with its own counters. The first three are sources that a user names.
-enum kind : std::size_t { heap_kind, call_kind, lock_kind, wait_kind, kind_count };
+enum kind : std::size_t { heap_kind, call_kind, lock_kind, wait_kind, noise_kind, kind_count };
 constexpr std::uint32_t source_bit(kind source) noexcept { return 1U << source; }
 
 // A cell of the heap is what one thread did with the blocks that one thread (its owner) allocated at one site. It has
@@ -101,6 +101,9 @@ constexpr std::uint32_t lock_types = 4;
 // A cell of waits is how often and how long one thread at one site waited for one lock while one thread held it that
 // had acquired it at one site.
 enum wait_counter : std::size_t { waits, waited_ticks, wait_counter_count };
+
+// A cell of noises is what one thread did at one site in a region that was to be quiet (tarn::quiet_region).
+enum noise_counter : std::size_t { heap_calls, system_calls, lock_waits, noise_counter_count };
 
 // A block is short-lived when its owner made fewer than 64 allocations before it was freed.
 constexpr std::size_t short_lived_buckets = 4;

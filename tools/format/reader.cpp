@@ -101,6 +101,18 @@ void read_locks(decoder& from, recording& to) {
   }
 }
 
+void read_quiet_regions(decoder& from, recording& to) {
+  while (!from.at_end()) {
+    const std::uint32_t number = place(from, to.quiet_regions.size() + 1);
+    if (number == most_quiet_regions) throw unreadable("too many quiet regions");
+    if (number == to.quiet_regions.size()) to.quiet_regions.emplace_back();
+    quiet_facts& each = to.quiet_regions[number];
+    each.image = small(from, most_images);
+    each.entered = from.number();
+    each.name = from.text();
+  }
+}
+
 void read_clock(decoder& from, recording& to) {
   clock_facts facts;
   facts.ticks = from.number();
@@ -130,6 +142,11 @@ void read_key(decoder& from, const recording& in, wait_key& key) {
   key.lock = place(from, in.locks.size());
   key.holder_site = place(from, in.sites.size());
   key.holder = place(from, in.threads.size());
+}
+void read_key(decoder& from, const recording& in, noise_key& key) {
+  key.site = place(from, in.sites.size());
+  key.thread = place(from, in.threads.size());
+  key.region = place(from, in.quiet_regions.size());
 }
 
 template <class Key, class Counts>
@@ -172,6 +189,8 @@ void read_block(block_kind kind, std::string_view content, recording& to) {
     case block_kind::waits: return read_cells(from, to, to.waits);
     case block_kind::clock: return read_clock(from, to);
     case block_kind::names: return read_names(from, to);
+    case block_kind::quiet_regions: return read_quiet_regions(from, to);
+    case block_kind::noises: return read_cells(from, to, to.noises);
   }
   throw unreadable("a block of an unknown kind");
 }

@@ -12,13 +12,13 @@
 
 namespace tarn::format {
 
-constexpr std::uint32_t recording_version = 1;
+constexpr std::uint32_t recording_version = 2;  // 2 has quiet regions
 constexpr std::array<char, 8> recording_magic = {'t', 'a', 'r', 'n', '\r', '\n', '\x1a', '\n'};
 constexpr std::uint32_t block_mark = 0x6b6c6254;    // "Tblk"
 constexpr std::uint32_t largest_block = 64U << 20;  // bytes of a block, unpacked
 
 // clang-format off
-enum class block_kind : std::uint32_t { program = 1, modules, threads, sites, cells, end, calls, locks, lockings, waits, clock, names };
+enum class block_kind : std::uint32_t { program = 1, modules, threads, sites, cells, end, calls, locks, lockings, waits, clock, names, quiet_regions, noises };
 // clang-format on
 
 // Both lie in the file as they are, little-endian.
@@ -91,6 +91,20 @@ struct wait_key {
 };
 using wait_counts = std::array<std::uint64_t, wait_counter_count>;
 
+struct noise_key {
+  std::uint32_t site = 0, thread = 0, region = 0;  // in `quiet_regions`
+  auto operator<=>(const noise_key&) const = default;
+};
+using noise_counts = std::array<std::uint64_t, noise_counter_count>;
+
+// A region of the program that is to be quiet (tarn::quiet_region), by its name.
+struct quiet_facts {
+  std::uint32_t image = 0;
+  std::string name;  // any bytes
+  std::uint64_t entered = 0;
+  auto operator<=>(const quiet_facts&) const = default;
+};
+
 // A lock: what lay at an address from its first use on, up to its end if that was seen.
 struct lock_facts {
   std::uint32_t image = 0;
@@ -128,6 +142,8 @@ struct recording {
   std::vector<lock_facts> locks;  // lock 0 stands for locks beyond the limit
   std::map<lock_key, lock_counts> lockings;
   std::map<wait_key, wait_counts> waits;
+  std::vector<quiet_facts> quiet_regions;
+  std::map<noise_key, noise_counts> noises;
   clock_facts clock;
   bool ended = false;  // otherwise `end` means nothing, and the counts are those of the last whole block
   end_facts end;

@@ -20,7 +20,7 @@ namespace tarn::format {
 constexpr const char* region_variable = "_TARN_RECORD_REGION";
 constexpr const char* process_variable = "_TARN_RECORD_PROCESS";
 
-constexpr std::uint32_t region_version = 2;
+constexpr std::uint32_t region_version = 3;
 constexpr std::uint64_t region_mark = 0x6e6f69676572;           // "region"
 constexpr std::uint64_t region_bytes = std::uint64_t{8} << 30;  // of addresses: pages are used as they are touched
 
@@ -31,6 +31,7 @@ constexpr std::uint32_t most_sites = 1U << 20;  // site 0 stands for all further
 constexpr std::uint32_t most_frames = 64;
 constexpr std::uint32_t most_locks = 1U << 16;  // lock 0 stands for all further ones
 constexpr std::uint32_t most_call_number = 4095;
+constexpr std::uint32_t most_quiet_regions = 256;  // no further ones are heard
 
 using offset = std::uint64_t;  // from the region's start; 0 where there is nothing
 
@@ -45,13 +46,19 @@ struct module_record {
   std::uint64_t start, end;  // where it is mapped
   std::uint64_t bias;        // what the loader added to its addresses
 };
+// A region that is to be quiet.
+struct quiet_record {
+  std::uint32_t image;
+  std::uint32_t name_bytes;  // the name follows
+  std::atomic<std::uint64_t> entered;
+};
 struct lock_record {
   std::uint32_t image, type;  // lock_type
   std::uint32_t site, reserved;
   std::uint64_t address;
 };
 // Of each kind there are cells of their own form. The key is the site << 32 | the owner, the number of the system call,
-// or the lock.
+// the lock, or the quiet region.
 template <std::size_t Counters>
 struct cell_of_kind {
   std::atomic<std::uint64_t> key;
@@ -59,6 +66,7 @@ struct cell_of_kind {
 };
 using cell = cell_of_kind<counter_count>;
 using lock_cell = cell_of_kind<lock_counter_count>;
+using noise_cell = cell_of_kind<noise_counter_count>;
 struct call_cell : cell_of_kind<call_counter_count> {
   std::atomic<std::uint64_t> last_arguments;  // their hash: the program's own, and not read by others
 };
@@ -104,6 +112,7 @@ struct region_header {
   std::atomic<std::uint32_t> modules;
   std::atomic<std::uint32_t> sites;
   std::atomic<std::uint32_t> locks;
+  std::atomic<std::uint32_t> quiet_regions;
   std::atomic<std::uint32_t> problem;       // the errno that kept the last image from recording
   std::atomic<std::uint32_t> call_problem;  // the same for system calls alone
   std::atomic<std::uint64_t> used;          // bytes handed out
@@ -116,6 +125,7 @@ struct region_header {
   std::atomic<offset> module_at[most_modules];
   std::atomic<offset> site_at[most_sites];
   std::atomic<offset> lock_at[most_locks];
+  std::atomic<offset> quiet_at[most_quiet_regions];
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
 

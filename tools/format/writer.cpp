@@ -30,6 +30,9 @@ void put_key(encoder& to, const lock_key& key) {
 void put_key(encoder& to, const wait_key& key) {
   for (const std::uint32_t word : {key.site, key.thread, key.lock, key.holder_site, key.holder}) to.number(word);
 }
+void put_key(encoder& to, const noise_key& key) {
+  for (const std::uint32_t word : {key.site, key.thread, key.region}) to.number(word);
+}
 
 [[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
 
@@ -177,6 +180,21 @@ void writer::locks(const recording& now) {
   }
 }
 
+void writer::quiet_regions(const recording& now) {
+  encoder to;
+  for (std::size_t number = 0; number < now.quiet_regions.size(); ++number) {
+    const quiet_facts& each = now.quiet_regions[number];
+    if (number < written_.quiet_regions.size() && written_.quiet_regions[number] == each) continue;
+    to.number(number);
+    to.number(each.image);
+    to.number(each.entered);
+    to.text(each.name);
+  }
+  if (to.bytes().empty()) return;
+  put(block_kind::quiet_regions, to.bytes());
+  written_.quiet_regions = now.quiet_regions;
+}
+
 void writer::clock(const recording& now) {
   encoder to;
   to.number(now.clock.ticks);
@@ -215,12 +233,14 @@ void writer::changes(const recording& now) {
   names(now);
   sites(now);
   locks(now);
+  quiet_regions(now);
   // Last: they refer to the others.
   const std::uint64_t before = bytes_;
   cells(block_kind::cells, now.cells, written_.cells);
   cells(block_kind::calls, now.calls, written_.calls);
   cells(block_kind::lockings, now.lockings, written_.lockings);
   cells(block_kind::waits, now.waits, written_.waits);
+  cells(block_kind::noises, now.noises, written_.noises);
   if (bytes_ != before && now.clock != written_.clock) clock(now);
 }
 

@@ -34,6 +34,7 @@ class writer {
   void names(const recording& now);
   void sites(const recording& now);
   void locks(const recording& now);
+  void quiet_regions(const recording& now);
   void clock(const recording& now);
   template <class Key, class Counts>
   void cells(block_kind kind, const std::map<Key, Counts>& now, std::map<Key, Counts>& before);

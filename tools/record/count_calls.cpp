@@ -1,7 +1,11 @@
 #include "record/count_calls.hpp"
 
+#include <sys/syscall.h>
+
+#include "base/futex.hpp"
 #include "record/call_facts.hpp"
 #include "record/entry.hpp"
+#include "record/quiet.hpp"
 #include "record/region.hpp"
 #include "record/sites.hpp"
 
@@ -45,7 +49,10 @@ format::call_cell* call_begins(const caller& from, long said_number, const long*
       count(self, site_of(frames, depth), of, bytes);
     });
   }
-  return count(self, site_from(self, from), number, asked);
+  const std::uint32_t site = site_from(self, from);
+  if (is_in_region()) [[unlikely]]
+    hear(self, number == SYS_futex && base::is_futex_wait(words[1]) ? format::lock_waits : format::system_calls, site);
+  return count(self, site, number, asked);
 }
 
 }  // namespace tarn::record

@@ -6,6 +6,7 @@
 #include "record/dispatch.hpp"
 #include "record/known_stacks.hpp"
 #include "record/locks.hpp"
+#include "record/quiet.hpp"
 #include "record/region.hpp"
 #include "record/sites.hpp"
 
@@ -29,6 +30,7 @@ void in_child() noexcept {
   begin_memory_anew();
   begin_threads_anew();
   begin_locks_anew();
+  begin_regions_anew();
   starting.begin_anew();
   const bool follows = follow_fork() && set_up();
   inside = false;
@@ -69,14 +71,16 @@ std::uint32_t walk_to_site(thread& self, const caller& from, stack_reads& reads)
 
 bool is_inside() noexcept { return inside; }
 
-bool records(format::kind source) noexcept {
+bool records_anything() noexcept {
   if (inside) return false;
   if (started.load(std::memory_order_acquire) <= 0) [[unlikely]] {
     if (started.load(std::memory_order_relaxed) < 0 || !attach()) return false;
     if (!start()) return false;
   }
-  return is_recorded() && has(source);
+  return is_recorded();
 }
+
+bool records(format::kind source) noexcept { return records_anything() && has(source); }
 
 entry::entry() noexcept : entry((inside = true, thread::own())) {}
 entry::entry(in_signal at) noexcept : entry((inside = true, thread::own_in_signal(at.stack))) {}

@@ -13,6 +13,9 @@ namespace tarn::record {
 // for the recorder is not the program's. The first call that can tell sets all up.
 bool records(format::kind source = format::heap_kind) noexcept;
 
+// The same for a process of which anything is recorded.
+bool records_anything() noexcept;
+
 // Whether the calling thread is in the recorder; a handler of a signal may find itself there.
 bool is_inside() noexcept;
 

@@ -3,6 +3,7 @@
 #include "format/clock.hpp"
 #include "record/chance.hpp"
 #include "record/entry.hpp"
+#include "record/quiet.hpp"
 #include "record/region.hpp"
 
 namespace tarn::record {
@@ -82,6 +83,8 @@ void count_free(thread& self, const birth& born) noexcept {
 }  // namespace
 
 void allocated(const void* block, std::size_t bytes, const caller& from, charged how) noexcept {
+  if (is_in_region()) [[unlikely]]
+    hear_heap(from);
   if (block == nullptr || !records()) return;
   entry here;
   if (!here) return;
@@ -109,6 +112,8 @@ birth before_resize(const void* block) noexcept {
 
 void after_resize(const birth& born, const void* block, const void* made, std::size_t old_bytes, std::size_t bytes,
                   const caller& from, charged how) noexcept {
+  if (is_in_region()) [[unlikely]]
+    hear_heap(from);
   if (!records()) return;
   entry here;
   if (!here) return;

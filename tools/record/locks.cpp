@@ -5,6 +5,7 @@
 #include "format/clock.hpp"
 #include "record/entry.hpp"
 #include "record/memory.hpp"
+#include "record/quiet.hpp"
 #include "record/region.hpp"
 
 namespace tarn::record {
@@ -90,6 +91,8 @@ lock_entry* entry_of(const void* address, format::lock_type type, std::uint32_t 
   return &begin(all, address, type, site);
 }
 
+bool records_calls() noexcept { return (header().sources & format::source_bit(format::call_kind)) != 0; }
+
 void keep_longest(std::atomic<std::uint64_t>& longest, std::uint64_t ticks) noexcept {
   if (longest.load(std::memory_order_relaxed) < ticks) longest.store(ticks, std::memory_order_relaxed);
 }
@@ -122,6 +125,9 @@ void acquisition::count_wait(thread& self) noexcept {
   const std::uint64_t ticks = format::ticks() - waiting_since_;
   add(cell_->value[format::wait_ticks], ticks);
   keep_longest(cell_->value[format::longest_wait], ticks);
+  // Where system calls are recorded it was heard as one.
+  if (is_in_region() && !records_calls()) [[unlikely]]
+    hear(self, format::lock_waits, site_);
   const std::uint32_t number = entry_->number.load(std::memory_order_relaxed);
   if (holder_ == nobody || number == 0) return;  // a condition, or acquired before the recording
   format::wait_cell* const of = self.wait_cell_of(site_, number, holder_ - 1);

@@ -8,6 +8,7 @@
 #include "record/events.hpp"
 #include "record/fast.hpp"
 #include "record/next.hpp"
+#include "record/quiet.hpp"
 
 #define TARN_EXPORT __attribute__((visibility("default"), noinline))
 
@@ -55,6 +56,8 @@ void free_counted(void* block) noexcept {
   if (block == nullptr || is_early(block)) return;
   const allocator* const to = next();
   if (to == nullptr) return;
+  if (is_in_region()) [[unlikely]]
+    hear_heap(TARN_CALLER());
   freed(block);
   to->free(block);
 }

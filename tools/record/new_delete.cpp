@@ -12,6 +12,7 @@
 #include "record/fast.hpp"
 #include "record/filter.hpp"
 #include "record/next.hpp"
+#include "record/quiet.hpp"
 
 #define TARN_EXPORT __attribute__((visibility("default"), noinline))
 
@@ -126,7 +127,10 @@ void count_delete(const void* block) noexcept {
   [[gnu::constructor(101)]] static void find_##name() noexcept { find_ahead(behind_##name); }        \
   [[gnu::noinline]] static void name##_counted parameters noexcept {                                 \
     auto* const call = behind_##name.find();                                                         \
-    if (known_way.load(std::memory_order_relaxed) == way::by_itself) count_delete(p);                \
+    if (known_way.load(std::memory_order_relaxed) == way::by_itself) {                               \
+      if (is_in_region()) hear_heap(TARN_CALLER());                                                  \
+      count_delete(p);                                                                               \
+    }                                                                                                \
     if (call != nullptr) return call arguments;                                                      \
     if (const allocator* const to = next()) to->free(p);                                             \
   }                                                                                                  \

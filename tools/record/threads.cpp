@@ -104,7 +104,6 @@ thread* thread::make_without_limits() noexcept {
   return current;
 }
 
-// From now on malloc need not look further.
 void thread::be_known() noexcept {
   if (this != shared && (header().sources & format::source_bit(format::heap_kind)) != 0) own_counts = record_;
 }
@@ -185,6 +184,12 @@ format::wait_cell* thread::wait_cell_of(std::uint32_t site, std::uint32_t of_loc
     made.key.store(wanted, std::memory_order_relaxed);
     made.holder.store(holder, std::memory_order_relaxed);
   });
+}
+
+format::noise_cell* thread::noise_cell_of(std::uint32_t site, std::uint32_t region) noexcept {
+  const std::uint64_t wanted = format::cell_key(site, region);
+  return noises_.find_or_add(wanted, record_->cells[format::noise_kind],
+                             [&](format::noise_cell& made) { made.key.store(wanted, std::memory_order_relaxed); });
 }
 
 void thread::count_unknown() noexcept { record::add(record_->unknown, 1); }

@@ -31,6 +31,9 @@ class thread {
   // The last number stands for all further threads, which share one: each event then holds its lock.
   lock* shared_lock() noexcept { return number_ == format::most_threads ? &lock_ : nullptr; }
 
+  // From now on malloc need not look further, where the heap is recorded.
+  void be_known() noexcept;
+
   // Null where there is none: for a thread that is ending, and one that shares its number.
   known_stacks* stacks() noexcept { return stacks_; }
 
@@ -46,6 +49,7 @@ class thread {
   format::call_cell* call_cell_of(std::uint32_t site, std::uint32_t number) noexcept;
   format::lock_cell* lock_cell_of(std::uint32_t site, std::uint32_t of_lock) noexcept;
   format::wait_cell* wait_cell_of(std::uint32_t site, std::uint32_t of_lock, std::uint64_t holder) noexcept;
+  format::noise_cell* noise_cell_of(std::uint32_t site, std::uint32_t region) noexcept;
   void count_unknown() noexcept;
   void count_forgotten() noexcept;
 
@@ -54,13 +58,13 @@ class thread {
   static thread* make_without_limits() noexcept;
   void end() noexcept;
   void watch_end() noexcept;
-  void be_known() noexcept;
   bool set_up(std::uint32_t number) noexcept;
 
   cell_table<format::cell> cells_;
   cell_table<format::call_cell> calls_;
   cell_table<format::lock_cell> locks_;
   cell_table<format::wait_cell> waits_;
+  cell_table<format::noise_cell> noises_;
   format::thread_record* record_ = nullptr;
   std::uint32_t number_ = 0;
   stack_limits stack_;

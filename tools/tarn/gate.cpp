@@ -10,6 +10,7 @@
 
 #include "analyse/limits.hpp"
 #include "analyse/locks.hpp"
+#include "analyse/quiet.hpp"
 #include "analyse/syscalls.hpp"
 #include "tarn/calibrate.hpp"
 #include "tarn/commands.hpp"
@@ -78,6 +79,7 @@ analyse::totals totals_of(analyse::analysis& of) {
   const double wall_ns = static_cast<double>(in.end.wall_us) * 1e3;
   if (wall_ns > 0) whole.lock_waits = static_cast<double>(analyse::find_locks(in).wait_nanoseconds) / wall_ns;
   whole.system_calls = static_cast<double>(analyse::find_calls(in).calls);
+  for (const auto& [key, counts] : in.noises) whole.noises += static_cast<double>(analyse::noises(counts));
   return whole;
 }
 
@@ -88,6 +90,10 @@ void check_sources(const std::vector<limit>& limits, const format::recording& in
                        [&](const std::string& each) { return each.starts_with(source); });
   };
   for (const limit& each : limits) {
+    if (each.what == limit::metric::noises) {
+      if (in.quiet_regions.empty()) fail(exit_code::usage, "{}: \"{}\": no quiet region was entered", path, each.words);
+      continue;
+    }
     const std::string_view needed = each.what == limit::metric::lock_waits     ? "locks"
                                     : each.what == limit::metric::system_calls ? "system calls"
                                                                                : "heap";

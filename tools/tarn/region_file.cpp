@@ -160,6 +160,9 @@ void region_file::read_cells(recording& to, const thread_record& from, std::uint
     const std::uint64_t holder = each.holder.load(std::memory_order_relaxed);
     return to.waits[{site, actor, lock, static_cast<std::uint32_t>(holder >> 32), static_cast<std::uint32_t>(holder)}];
   });
+  for_each<noise_cell>(from, noise_kind, [&](const noise_cell&, std::uint32_t site, std::uint32_t of) -> noise_counts& {
+    return to.noises[{site, actor, of}];
+  });
 }
 
 void region_file::read_locks(recording& to) const {
@@ -168,6 +171,15 @@ void region_file::read_locks(recording& to) const {
   while (to.locks.size() < count) {
     const auto& from = *at<lock_record>(header_->lock_at[to.locks.size()].load(std::memory_order_acquire));
     to.locks.push_back({from.image, static_cast<lock_type>(from.type), from.site, from.address});
+  }
+}
+
+void region_file::read_quiet_regions(recording& to) const {
+  to.quiet_regions.resize(header_->quiet_regions.load(std::memory_order_acquire));
+  for (std::size_t number = 0; number < to.quiet_regions.size(); ++number) {
+    const auto& from = *at<quiet_record>(header_->quiet_at[number].load(std::memory_order_acquire));
+    const std::string name(reinterpret_cast<const char*>(&from + 1), from.name_bytes);
+    to.quiet_regions[number] = {from.image, name, from.entered.load(std::memory_order_relaxed)};
   }
 }
 
@@ -216,6 +228,7 @@ void region_file::read(recording& to) const {
   // number was taken before its block was handed on.
   read_threads(to);
   read_locks(to);  // and a lock names the site of its first use
+  read_quiet_regions(to);
   read_sites(to);
   read_modules(to);
   for (const auto& [key, value] : to.cells) {

@@ -9,6 +9,7 @@
 #include "tarn/report.hpp"
 #include "tarn/report_calls.hpp"
 #include "tarn/report_locks.hpp"
+#include "tarn/report_quiet.hpp"
 
 namespace tarn::command {
 namespace {
@@ -133,7 +134,8 @@ json json_without_sites(const analyse::analysis& of, const analyse::costs& price
       {"prices", {{"machine", prices.facts.machine}, {"library", prices.facts.library}, {"date", prices.facts.date}}},
       {"threads", threads},
       {"locks", json_of_locks(in, top)},
-      {"syscalls", json_of_calls(in, top)}};
+      {"syscalls", json_of_calls(in, top)},
+      {"quiet_regions", json_of_quiet_regions(in, top)}};
 }
 
 void print_json(analyse::analysis& of, const analyse::costs& prices, const report_request& request) {

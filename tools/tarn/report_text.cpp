@@ -9,6 +9,7 @@
 #include "tarn/report.hpp"
 #include "tarn/report_calls.hpp"
 #include "tarn/report_locks.hpp"
+#include "tarn/report_quiet.hpp"
 #include "tarn/words.hpp"
 
 namespace tarn::command {
@@ -208,6 +209,7 @@ void print_text(analyse::analysis& of, const report_request& request) {
   if (has_heap) print_heap_summary(of, top, with);
   print_locks_summary(of.recorded());
   print_calls_summary(of.recorded());
+  print_quiet_summary(of.recorded());
   const bool gains =
       std::any_of(top.begin(), top.end(), [](const auto& each) { return each.is_worth_it && !each.remedy.empty(); });
   if (!gains && !locks_gain(of.recorded()) && !calls_gain(of.recorded())) {
@@ -226,6 +228,7 @@ void print_text(analyse::analysis& of, const report_request& request) {
   if (others != 0) fmt::print("\n{} more sites; --top N, --category NAME, --json\n", grouped(others));
   print_locks(of.recorded(), request.top);
   print_calls(of.recorded(), request.top);
+  print_quiet_regions(of.recorded(), request.top);
 }
 
 }  // namespace tarn::command

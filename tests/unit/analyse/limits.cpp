@@ -29,11 +29,11 @@ const std::vector<place_sums>& places() {
 }
 
 std::vector<breach> broken(const char* expression, double requests = 0) {
-  return breaches_of({limit_of(expression)}, places(), {0.08, 0.02, 900}, requests);
+  return breaches_of({limit_of(expression)}, places(), {0.08, 0.02, 900, 3}, requests);
 }
 
 double value(const std::string& words, double requests = 0) {
-  const auto found = breaches_of({limit_of(words, -1)}, places(), {0.08, 0.02, 900}, requests);
+  const auto found = breaches_of({limit_of(words, -1)}, places(), {0.08, 0.02, 900, 3}, requests);
   return found.at(0).value;
 }
 
@@ -57,6 +57,7 @@ TEST(limits, each_metric_adds_up_its_own) {
   EXPECT_DOUBLE_EQ(value("heap share"), 0.08);
   EXPECT_DOUBLE_EQ(value("lock waits"), 0.02);
   EXPECT_DOUBLE_EQ(value("system calls"), 900);
+  EXPECT_DOUBLE_EQ(value("noises"), 3);
 }
 
 TEST(limits, a_function_is_named_with_or_without_its_scopes) {

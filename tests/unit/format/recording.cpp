@@ -27,6 +27,8 @@ void expect_same(const recording& read, const recording& made) {
   EXPECT_EQ(read.locks, made.locks);
   EXPECT_EQ(read.lockings, made.lockings);
   EXPECT_EQ(read.waits, made.waits);
+  EXPECT_EQ(read.quiet_regions, made.quiet_regions);
+  EXPECT_EQ(read.noises, made.noises);
   EXPECT_EQ(read.clock, made.clock);
   EXPECT_EQ(read.program.sources, made.program.sources);
   EXPECT_EQ(read.ended, made.ended);
@@ -56,6 +58,9 @@ TEST(recording, the_last_change_of_a_cell_holds) {
   made.locks.push_back({1, lock_type::condition, 3, 8});
   made.lockings[{1, 0, 1}][acquisitions] += 1;
   made.waits[{3, 3, 2, 3, 3}][waits] = 5;
+  made.quiet_regions[0].entered = 13;
+  made.quiet_regions.push_back({1, "another", 1});
+  made.noises[{3, 3, 1}][lock_waits] = 1;
   made.clock = {5, 2};
   to.changes(made);
   const std::uint64_t before = to.bytes();
@@ -90,7 +95,7 @@ TEST(recording, is_read_up_to_the_last_whole_block_wherever_it_is_cut) {
     ended += read.damage.empty() ? 1 : 0;  // a cut between two blocks cannot be told from a program that still runs
   }
   EXPECT_GE(cells, sizeof(block_header)) << "the counts are lost with the block after them";
-  EXPECT_EQ(ended, 12U) << "a cut after the header, and after each of eleven blocks, is no damage";
+  EXPECT_EQ(ended, 14U) << "a cut after the header, and after each of thirteen blocks, is no damage";
 }
 
 TEST(recording, of_a_newer_version_is_refused_by_name) {
@@ -104,6 +109,17 @@ TEST(recording, of_a_newer_version_is_refused_by_name) {
     EXPECT_THAT(reason.what(), testing::HasSubstr("version " + std::to_string(newer)));
     EXPECT_THAT(reason.what(), testing::HasSubstr("up to " + std::to_string(recording_version)));
   }
+}
+
+// What version 1 lacks is nothing that its blocks have.
+TEST(recording, of_version_1_is_read) {
+  recording made = example_recording();
+  made.quiet_regions.clear();
+  made.noises.clear();
+  std::string file = file_of(made);
+  const std::uint32_t first = 1;
+  std::memcpy(file.data() + offsetof(file_header, version), &first, sizeof first);
+  expect_same(parse(file), made);
 }
 
 TEST(recording, something_else_is_refused) {

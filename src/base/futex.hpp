@@ -1,0 +1,19 @@
+// futex(2), as far as it says what a thread waits for.
+#pragma once
+
+#include <linux/futex.h>
+
+namespace tarn::base {
+
+/// Whether a futex call with this operation waits: for a mutex, a condition variable or an atomic.
+constexpr bool is_futex_wait(long operation) noexcept {
+  switch (operation & FUTEX_CMD_MASK) {
+    case FUTEX_WAIT:
+    case FUTEX_WAIT_BITSET:
+    case FUTEX_LOCK_PI:
+    case FUTEX_WAIT_REQUEUE_PI: return true;
+    default: return false;
+  }
+}
+
+}  // namespace tarn::base

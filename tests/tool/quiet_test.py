@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""`tarn record` of a program with quiet regions: what is heard in them, and nothing else."""
+
+import json
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from paths import PATHS, main
+
+ROUNDS = 300
+
+
+class Quiet(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn quiet "))
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        cls.run_program(PATHS.quiet, "2")  # by itself
+
+    @classmethod
+    def run_program(cls, *words, code=0):
+        result = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False, cwd=cls.folder)
+        assert result.returncode == code, f"{words}: {result.returncode} {result.stdout}{result.stderr}"
+        return result.stdout + result.stderr
+
+    def record(self, *options):
+        self.run_program(PATHS.tarn, "record", *options, "-o", "rec", "--", PATHS.quiet, str(ROUNDS))
+
+    def regions(self, *options):
+        self.record(*options)
+        report = json.loads(self.run_program(PATHS.tarn, "report", "--json", "rec"))
+        return {each["name"]: each for each in report["quiet_regions"]}
+
+    def check(self, region, entered, heap=0, calls=0, waits=0):
+        self.assertEqual({name: region[name] for name in ("entered", "heap_calls", "system_calls", "lock_waits")},
+                         {"entered": entered, "heap_calls": heap, "system_calls": calls, "lock_waits": waits})
+
+    def test_heap_calls_are_heard_sampled_or_not(self):
+        for mode in ((), ("--full",)):
+            with self.subTest(mode=mode):
+                heard = self.regions("--heap", *mode)
+                self.check(heard["heap"], 2 * ROUNDS, heap=2 * 7 * ROUNDS)
+                self.check(heard["silent"], ROUNDS)
+                self.check(heard["calls"], ROUNDS)  # calls were not recorded
+
+    def test_counts_of_the_heap_are_those_without_regions(self):
+        self.record("--heap", "--full")
+        whole = json.loads(self.run_program(PATHS.tarn, "report", "--json", "rec"))["heap"]
+        in_rounds = 2 * ROUNDS * 5  # malloc, malloc, new, realloc, calloc
+        self.assertGreaterEqual(whole["allocations"], in_rounds)
+        self.assertLess(whole["allocations"], in_rounds + 100)
+
+    def test_calls_and_waits_are_heard_with_their_stack(self):
+        heard = self.regions("--syscalls")
+        self.check(heard["calls"], ROUNDS, calls=2 * ROUNDS)
+        self.check(heard["outer"], ROUNDS, calls=2 * ROUNDS)
+        self.check(heard["inner"], ROUNDS, calls=ROUNDS)
+        self.assertGreaterEqual(heard["waits"]["lock_waits"], 1)
+        functions = [[at["function"] for at in each["stack"]] for each in heard["calls"]["sites"]]
+        self.assertEqual(len(functions), 2)
+        for stack in functions:
+            self.assertTrue(any("of_calls" in name for name in stack), stack)
+
+    def test_the_ninth_region_is_heard_as_the_eighth(self):
+        heard = self.regions("--syscalls")
+        self.check(heard["level 7"], 1, calls=1)
+        self.assertNotIn("level 8", heard)
+
+    def test_waits_are_heard_where_calls_are_not_recorded(self):
+        heard = self.regions("--locks")
+        self.assertGreaterEqual(heard["waits"]["lock_waits"], 1)
+        self.check(heard["heap"], 2 * ROUNDS)
+
+    def test_the_report_names_them(self):
+        self.record()
+        words = self.run_program(PATHS.tarn, "report", "rec")
+        self.assertRegex(words, r"\n\d+ quiet regions, \d+ of them not quiet\n")
+        self.assertIn(f"\ncalls: {2 * ROUNDS} system calls in {ROUNDS} times\n", words)
+        self.assertNotIn("\nsilent:", words)
+
+    def test_a_gate_holds_them(self):
+        self.record()
+        self.assertIn("noises: ", self.run_program(PATHS.tarn, "gate", "--max", "noises <= 0", "rec", code=1))
+        self.run_program(PATHS.tarn, "gate", "--max", "noises <= 1M", "rec")
+        self.run_program(PATHS.tarn, "record", "-o", "none", "--", "/bin/true")
+        self.assertIn("none: \"noises\": no quiet region was entered",
+                      self.run_program(PATHS.tarn, "gate", "--max", "noises <= 0", "none", code=2))
+
+
+if __name__ == "__main__":
+    main("tarn", "quiet")

@@ -1,0 +1,33 @@
+// What a recording says of regions that were to be quiet (tarn::quiet_region).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "format/recording.hpp"
+
+namespace tarn::analyse {
+
+// One call stack that was heard in a region, over all threads.
+struct noise_site {
+  std::uint32_t site = 0;
+  format::noise_counts sums{};
+};
+
+// All regions of a name.
+struct quiet_view {
+  std::string name;
+  std::uint64_t entered = 0;
+  format::noise_counts sums{};
+  std::vector<noise_site> sites;  // the most noises first
+
+  bool is_quiet() const { return sites.empty(); }
+};
+
+std::uint64_t noises(const format::noise_counts& of);
+
+// The most noises first, quiet ones by name.
+std::vector<quiet_view> find_quiet_regions(const format::recording& in);
+
+}  // namespace tarn::analyse

@@ -1,0 +1,121 @@
+#include "record/quiet.hpp"
+
+#include <array>
+#include <cstring>
+
+#include "record/entry.hpp"
+#include "record/lock.hpp"
+#include "record/region.hpp"
+
+#define TARN_EXPORT __attribute__((visibility("default"), noinline))
+
+namespace tarn::record {
+
+constinit thread_local std::uint32_t region_now = 0;
+
+namespace {
+
+// What region_now was outside of each region that the thread is in. What is heard deeper is heard as in the last of
+// these.
+struct nested {
+  std::uint32_t depth = 0;
+  std::array<std::uint32_t, 8> around = {};
+};
+constinit thread_local nested regions = {};
+
+constexpr std::size_t longest_name = 200;
+
+// By name, as two regions of a name are one. A number is looked for without the lock: an entry is written before it is
+// counted.
+constinit lock adding;
+constinit std::array<const format::quiet_record*, format::most_quiet_regions> known = {};
+
+bool is_named(const format::quiet_record& region, const char* name, std::size_t bytes) noexcept {
+  return region.name_bytes == bytes && region.image == image() && std::memcmp(&region + 1, name, bytes) == 0;
+}
+
+std::uint32_t find(const char* name, std::size_t bytes, std::uint32_t from, std::uint32_t to) noexcept {
+  for (std::uint32_t at = from; at < to; ++at) {
+    if (known[at] != nullptr && is_named(*known[at], name, bytes)) return at;
+  }
+  return to;
+}
+
+format::quiet_record* record_of(std::uint32_t number) noexcept {
+  return at<format::quiet_record>(header().quiet_at[number].load(std::memory_order_relaxed));
+}
+
+// `most_quiet_regions` where there is no room for one more.
+std::uint32_t number_of(const char* name) noexcept {
+  const std::size_t bytes = ::strnlen(name, longest_name);
+  const std::uint32_t count = header().quiet_regions.load(std::memory_order_acquire);
+  if (const std::uint32_t found = find(name, bytes, 0, count); found != count) return found;
+  const holding held(adding);
+  const std::uint32_t now = header().quiet_regions.load(std::memory_order_relaxed);
+  if (const std::uint32_t found = find(name, bytes, count, now); found != now) return found;
+  if (now == format::most_quiet_regions) return now;
+  const format::offset place = hand_out(sizeof(format::quiet_record) + bytes);
+  if (place == 0) return format::most_quiet_regions;
+  auto& made = *at<format::quiet_record>(place);
+  made.image = image();
+  made.name_bytes = static_cast<std::uint32_t>(bytes);
+  std::memcpy(&made + 1, name, bytes);
+  known[now] = &made;
+  header().quiet_at[now].store(place, std::memory_order_release);
+  header().quiet_regions.store(now + 1, std::memory_order_release);  // who counts it finds it
+  return now;
+}
+
+}  // namespace
+
+void hear(thread& self, format::noise_counter what, std::uint32_t site) noexcept {
+  if (format::noise_cell* const to = self.noise_cell_of(site, region_now - 1)) {
+    add(to->value[what], 1);
+  } else {
+    self.count_forgotten();
+  }
+}
+
+void hear_heap(const caller& from) noexcept {
+  if (!records()) return;
+  entry here;
+  if (here) hear(here.self(), format::heap_calls, site_from(here.self(), from));
+}
+
+void begin_regions_anew() noexcept {
+  adding.begin_anew();
+  known = {};
+  regions = {};
+  region_now = 0;
+}
+
+}  // namespace tarn::record
+
+using namespace tarn::record;
+
+extern "C" {
+
+TARN_EXPORT void tarn_recorder_quiet_begin(const char* name) noexcept {
+  if (!records_anything()) return;
+  entry here;
+  if (!here) return;
+  const std::uint32_t depth = regions.depth++;
+  if (depth >= regions.around.size()) return;
+  regions.around[depth] = region_now;
+  const std::uint32_t number = number_of(name);
+  if (number == tarn::format::most_quiet_regions) return here.self().count_forgotten();
+  record_of(number)->entered.fetch_add(1, std::memory_order_relaxed);
+  region_now = number + 1;
+  own_counts = nullptr;
+}
+
+TARN_EXPORT void tarn_recorder_quiet_end() noexcept {
+  if (regions.depth == 0 || !records_anything()) return;
+  entry here;
+  const std::uint32_t depth = --regions.depth;
+  if (depth >= regions.around.size()) return;
+  region_now = regions.around[depth];
+  if (region_now == 0 && here) here.self().be_known();
+}
+
+}  // extern "C"

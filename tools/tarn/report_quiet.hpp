@@ -1,0 +1,20 @@
+// What `tarn report` says of regions that were to be quiet (tarn::quiet_region).
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+
+#include "format/recording.hpp"
+
+namespace tarn::command {
+
+// In a line; nothing where no region was entered.
+void print_quiet_summary(const format::recording& in);
+
+// Those that were not quiet, with at most `top` call stacks each.
+void print_quiet_regions(const format::recording& in, std::size_t top);
+
+// The array `quiet_regions`.
+nlohmann::json json_of_quiet_regions(const format::recording& in, std::size_t top);
+
+}  // namespace tarn::command
