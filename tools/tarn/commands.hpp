@@ -24,6 +24,8 @@ void add_export(CLI::App& application);
 
 void add_top(CLI::App& application, const std::vector<std::string>& after_dashes);
 
+void add_lab(CLI::App& application);
+
 void add_options(CLI::App& application);
 
 void add_journal(CLI::App& application);

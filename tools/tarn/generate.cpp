@@ -47,7 +47,7 @@ std::string man_page(const CLI::App& application) {
       ".SH SYNOPSIS\n.B tarn run\n[OPTIONS] \\-\\- PROGRAM [ARGS...]\n.br\n.B tarn record\n[OPTIONS] \\-\\- PROGRAM "
       "[ARGS...]\n.br\n.B tarn report\n[OPTIONS] FILE\n.br\n.B tarn diff\n[OPTIONS] BEFORE AFTER\n.br\n.B tarn gate\n"
       "\\-\\-max LIMIT FILE\n.br\n.B tarn export\n\\-\\-to FORMAT FILE\n.br\n.B tarn top\n[OPTIONS] \\-\\- PROGRAM "
-      "[ARGS...]\n.br\n.B tarn options\n[\\-\\-markdown]\n";
+      "[ARGS...]\n.br\n.B tarn lab\n[OPTIONS] [EXPERIMENT...]\n.br\n.B tarn options\n[\\-\\-markdown]\n";
   page += ".br\n.B tarn journal\ncat|tail|check|append [OPTIONS] FILE\n";
   page += ".SH COMMANDS\n";
   for (const CLI::App* const command : shown_commands(application)) {

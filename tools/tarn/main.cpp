@@ -44,6 +44,7 @@ int run(std::vector<std::string> words) {
   tarn::command::add_gate(application);
   tarn::command::add_export(application);
   tarn::command::add_top(application, after_dashes);
+  tarn::command::add_lab(application);
   tarn::command::add_options(application);
   tarn::command::add_journal(application);
   tarn::command::add_measure(application);
@@ -54,6 +55,8 @@ int run(std::vector<std::string> words) {
     application.parse(std::move(words));
   } catch (const CLI::Success& success) {  // --help and --version
     return application.exit(success);
+  } catch (const CLI::RuntimeError& ended) {  // by a subcommand that has said all
+    return ended.get_exit_code();
   } catch (const CLI::ParseError& error) {
     const auto chosen = application.get_subcommands();
     const std::string help = chosen.empty() ? "tarn --help" : fmt::format("tarn {} --help", chosen.front()->get_name());

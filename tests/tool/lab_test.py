@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""`tarn lab`: its experiments in small, its words, and what it refuses."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from paths import PATHS, main
+
+
+def lab(*words, code=0, environment=None):
+    done = subprocess.run([PATHS.tarn, "lab", *words], capture_output=True, text=True, timeout=100, check=False,
+                          stdin=subprocess.DEVNULL, env=environment)
+    if done.returncode != code:
+        raise AssertionError(f"exit {done.returncode}: {done.stdout}{done.stderr}")
+    return done.stderr if code == 2 else done.stdout
+
+
+class Refused(unittest.TestCase):
+    def refused(self, *words):
+        errors = lab(*words, code=2)
+        self.assertEqual(errors.count("\n"), 1, errors)
+        self.assertTrue(errors.startswith("tarn: "), errors)
+        return errors
+
+    def test_unknown_experiment(self):
+        self.assertIn("no experiment nothing: one of list", self.refused("nothing"))
+
+    def test_absurd_parameters(self):
+        for word in ("nodes=-1", "nodes=0", "nodes=1000000000000000000", "nodes=many", "nodes=", "nodes"):
+            self.assertIn(f"--set {word}: ", self.refused("list", "--set", word))
+        self.assertIn("no chosen experiment has it", self.refused("list", "--set", "colour=1"))
+        for rounds in ("0", "-1", "1000000000000000000", "many"):
+            self.refused("list", "--rounds", rounds)
+
+    def test_no_place_to_write(self):
+        self.assertIn("No such file", self.refused("list", "--set", "nodes=1", "--set", "total=1", "--rounds", "1", "--json",
+                                                   "/nowhere/at/all.json"))
+
+
+class Listed(unittest.TestCase):
+    def test_names_what_can_be_set(self):
+        listed = lab("--list")
+        self.assertIn("\n    nodes=1,10,100,1000,10000,1000000 ", listed)
+
+
+class Small(unittest.TestCase):
+    """Every experiment, as small as it can be: all forms do the same work, and the results are whole."""
+
+    small = ("--quick", "--rounds", "1", "--set", "total=2000")
+
+    def test_results(self):
+        told = json.loads(lab(*self.small, "--json", "-"))
+        self.assertEqual(told["format"], 1)
+        self.assertIn("cpu", told["machine"])
+        for each in told["experiments"]:
+            with self.subTest(each["name"]):
+                self.assertNotIn("failure", each)
+                self.assertIn(each["verdict"]["holds"], ("yes", "partly", "no"))
+                self.assertTrue(each["verdict"]["words"])
+                forms = {form["name"] for form in each["forms"]}
+                self.assertEqual({row["form"] for row in each["rows"]}, forms)
+                for row in each["rows"]:
+                    self.assertGreater(row["ns"]["median"], 0)
+                    self.assertLessEqual(row["ns"]["low"], row["ns"]["high"])
+
+    def test_text_is_narrow(self):
+        for line in lab("list", *self.small).splitlines():
+            self.assertLessEqual(len(line), 100, line)
+
+
+class Elsewhere(unittest.TestCase):
+    """The command in a tree of its own, where something is missing."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn-lab-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        built = pathlib.Path(PATHS.tarn).parent
+        for name in ("bin", "lib"):
+            (self.folder / name).mkdir()
+        shutil.copy(built / "tarn", self.folder / "bin")
+        shutil.copy(built.parent / "lib" / "libtarn-malloc.so", self.folder / "lib")
+        self.built = built
+
+    def run_here(self, *words):
+        done = subprocess.run([self.folder / "bin" / "tarn", "lab", *words], capture_output=True, text=True, timeout=100,
+                              check=False, env={**os.environ, "PATH": ""})
+        return done
+
+    def test_no_programs(self):
+        done = self.run_here("list")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("this build has no lab", done.stderr)
+
+    def test_no_peers(self):
+        """No ldconfig in PATH, nor a cache that it could read: only what needs no library runs, and the rest is named."""
+        shutil.copy(self.built / "lab-list", self.folder / "bin")
+        program = self.folder / "bin" / "lab-list"
+        program.rename(program.with_name("lab-list.all"))
+        program.write_text('#!/bin/sh\n[ "$1" = --forms ] && { echo malloc; exit; }\nexec "$0.all" "$@"\n')
+        program.chmod(0o755)
+        done = self.run_here("list", *Small.small)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("pooled is skipped: this build has it not", done.stdout)
+        self.assertIn("Boost.Pool is skipped: this build has it not (Debian package libboost1.81-dev)", done.stdout)
+
+    def test_other_work_is_a_failure(self):
+        program = self.folder / "bin" / "lab-list"
+        program.write_text('#!/bin/sh\n[ "$1" = --forms ] && { printf "malloc\\npooled\\n"; exit; }\n'
+                           'echo "{\\"units\\": 1, \\"ns\\": 1, \\"checksum\\": \\"$1\\"}"\n')
+        program.chmod(0o755)
+        done = self.run_here("list", *Small.small)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("did other work than", " ".join(done.stdout.split()))
+
+
+if __name__ == "__main__":
+    main("tarn")

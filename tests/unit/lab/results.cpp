@@ -1,0 +1,101 @@
+// What is computed of measurements.
+#include "lab/result.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "lab/json.hpp"
+
+namespace {
+
+using namespace tarn::lab;
+
+experiment two_forms() {
+  experiment made;
+  made.name = "none";
+  made.forms = {{"old", "old", role::original}, {"peer", "peer"}, {"new", "new", role::ours}};
+  sweep in;
+  in.name = in.axis.name = "n";
+  in.ratios = {{"old / new", "old", "new"}};
+  in.originals = {{"then", "ns", {{1, 1234567}}}};
+  made.sweeps = {in};
+  return made;
+}
+
+result measured(const experiment& of) {
+  result made;
+  made.of = &of;
+  made.forms = of.forms;
+  made.axes = {{1, 2}};
+  made.rows = {{0, 1, "old", {4, 8, 400}, {1}, {}},
+               {0, 1, "peer", {3, 3, 3}, {1}, {}},
+               {0, 1, "new", {2, 4, 2}, {1}, {{"calls", {7, 9, 8}}}},
+               {0, 2, "old", {5}, {1}, {}}};
+  return made;
+}
+
+TEST(LabResult, MedianAndQuartiles) {
+  const spread told = spread_of({5, 1, 4, 2, 3});
+  EXPECT_EQ(told.median, 3);
+  EXPECT_EQ(told.low, 2);
+  EXPECT_EQ(told.high, 4);
+  EXPECT_EQ(spread_of({1, 2}).median, 1.5);
+  EXPECT_EQ(spread_of({}).median, 0);
+}
+
+TEST(LabResult, RatioIsTakenRoundByRound) {
+  const experiment of = two_forms();
+  const result all = measured(of);
+  EXPECT_EQ(all.ratio(0, "old", "new", 1), 2);  // of 2, 2 and 200; that of the medians would be 4
+  EXPECT_EQ(all.ratio(0, "old", "new", 2), std::nullopt);
+  EXPECT_THAT(all.ratios(0, "old", "new"), testing::ElementsAre(2));
+}
+
+TEST(LabResult, BestOtherIsNotOurs) {
+  const experiment of = two_forms();
+  const result all = measured(of);
+  EXPECT_EQ(all.ns(0, best_other, 1), 3);
+  EXPECT_EQ(all.ratio(0, best_other, "new", 1), 1.5);
+  EXPECT_EQ(all.ns(0, best_other, 2), 5);
+}
+
+TEST(LabResult, CountIsTheMedian) {
+  const experiment of = two_forms();
+  const result all = measured(of);
+  EXPECT_EQ(all.count(0, "new", 1, "calls"), 8);
+  EXPECT_EQ(all.count(0, "old", 1, "calls"), std::nullopt);
+}
+
+TEST(LabResult, NumbersAreShort) {
+  EXPECT_EQ(two_digits(3.849), "3.8");
+  EXPECT_EQ(two_digits(12.7), "13");
+  EXPECT_EQ(two_digits(9.96), "10");
+  EXPECT_EQ(two_digits(0.4249), "0.42");
+  EXPECT_EQ(two_digits(0.0123), "0.012");
+  EXPECT_EQ(times_words({3.8, 4.6, 4.2}), "3.8 to 4.6 times");
+  EXPECT_EQ(times_words({2, 2.01}), "2.0 times");
+  EXPECT_EQ(times_words({}), "not measured");
+}
+
+TEST(LabJson, HasWhatTheSchemaSays) {
+  const experiment of = two_forms();
+  result all = measured(of);
+  all.told = {holds::partly, "so so"};
+  all.skipped = {"one is skipped"};
+  const auto made = as_json({all}, true, {{"cores", "2"}});
+  EXPECT_EQ(made.at("format"), json_version);
+  EXPECT_EQ(made.at("machine").at("cores"), "2");
+  const auto& only = made.at("experiments").at(0);
+  EXPECT_EQ(only.at("verdict").at("holds"), "partly");
+  EXPECT_EQ(only.at("skipped").at(0), "one is skipped");
+  EXPECT_EQ(only.at("rows").size(), 4);
+  EXPECT_EQ(only.at("rows").at(2).at("counts").at("calls"), 8);
+  EXPECT_EQ(only.at("rows").at(0).at("ns").at("rounds").dump(), "[4.0,8.0,400.0]");
+  EXPECT_EQ(only.at("sweeps").at(0).at("ratios").at(0).at("points").dump(), "[[1,2.0]]");
+  EXPECT_EQ(only.at("sweeps").at(0).at("originals").at(0).at("points").dump(), "[[1.0,1234600.0]]");
+  EXPECT_FALSE(only.contains("failure"));
+}
+
+}  // namespace

@@ -1,0 +1,158 @@
+// How experiments are run: on a program that is a script, so that it can do what ours never should.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "lab/run.hpp"
+
+namespace {
+
+using namespace tarn::lab;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class LabRun : public testing::Test {
+ protected:
+  LabRun() {
+    std::string name = testing::TempDir() + "tarn-lab-XXXXXX";
+    folder_ = ::mkdtemp(name.data()) == nullptr ? "" : name;
+    of_.name = of_.program = "script";
+    of_.forms = {{"old", "old", role::original}, {"new", "new", role::ours}};
+    of_.parameters = {{"total", "", {40}, {4}, 1, 100}};
+    sweep in;
+    in.name = "n";
+    in.axis = {"n", "", {1, 2}, {1}, 1, 1000, true};
+    of_.sweeps = {in};
+    of_.judge = [](const result&) { return verdict{holds::yes, "judged"}; };
+  }
+  ~LabRun() override { std::filesystem::remove_all(folder_); }
+
+  // `body` is what it does for a form, which is $1; the keys follow.
+  void program_does(const std::string& body) const {
+    const std::string path = folder_ + "/lab-script";
+    std::ofstream(path) << "#!/bin/sh\n[ \"$1\" != --forms ] || { printf 'old\\nnew\\n'; exit; }\n" << body << "\n";
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  }
+
+  result run_it(std::uint64_t rounds = 1) {
+    request wanted;
+    wanted.rounds = rounds;
+    return run(of_, wanted, {folder_, folder_}, [](const std::string&) {});
+  }
+
+  static constexpr const char* answer =
+      R"(echo '{"units": 10, "ns": 70, "processor_ns": 50, "checksum": "1", "malloc": "", "counts": {"calls": 3}}')";
+
+  std::string folder_;
+  experiment of_;
+};
+
+TEST_F(LabRun, EachFormAtEachPlaceInEachRound) {
+  program_does(answer);
+  const result all = run_it(3);
+  EXPECT_EQ(all.failure, "");
+  EXPECT_EQ(all.rows.size(), 4);
+  EXPECT_THAT(all.rows.front().ns, ElementsAre(7, 7, 7));
+  EXPECT_THAT(all.rows.front().counts.at("calls"), ElementsAre(3, 3, 3));
+  EXPECT_EQ(all.told.words, "judged");
+}
+
+TEST_F(LabRun, ProgramIsToldTheNumbers) {
+  program_does("echo \"$@\" >> \"$(dirname \"$0\")/told\"; " + std::string(answer));
+  run_it();
+  std::ifstream told(folder_ + "/told");
+  std::string line;
+  std::getline(told, line);
+  EXPECT_EQ(line, "old n=1 total=40");
+}
+
+TEST_F(LabRun, OtherWorkEndsIt) {
+  program_does(std::string("[ $1 = old ] && ") + answer + " || " +
+               R"(echo '{"units": 10, "ns": 70, "processor_ns": 50, "checksum": "2"}')");
+  const result all = run_it();
+  EXPECT_EQ(all.failure, "new at n 1 did other work than old at n 1: checksum 2 instead of 1");
+  EXPECT_EQ(all.told.words, "");
+}
+
+TEST_F(LabRun, WhoCannotIsLeftOutAndTheRestRuns) {
+  program_does(std::string("[ $1 = old ] && { echo no permission >&2; exit 3; }; ") + answer);
+  const result all = run_it(2);
+  EXPECT_EQ(all.failure, "");
+  EXPECT_THAT(all.skipped, ElementsAre("old at n 1 is left out: no permission"));
+  EXPECT_EQ(all.rows.size(), 2);
+}
+
+TEST_F(LabRun, CrashesAndErrorsEndItInOneLine) {
+  program_does("kill -ABRT $$");
+  EXPECT_THAT(run_it().failure, HasSubstr("old at n 1: ended by signal 6"));
+  program_does("echo first >&2; echo bad key >&2; exit 2");
+  EXPECT_EQ(run_it().failure, "old at n 1: exit 2: bad key");
+  program_does("echo nonsense");
+  EXPECT_EQ(run_it().failure, "old at n 1: what it printed is no result");
+  program_does(R"(echo '{"units": 0, "ns": 1}')");
+  EXPECT_EQ(run_it().failure, "old at n 1: what it printed is no result");
+}
+
+TEST_F(LabRun, ProgramIsNotThere) { EXPECT_THAT(run_it().failure, HasSubstr("lab-script cannot be run")); }
+
+TEST_F(LabRun, MissingPeersAreNamed) {
+  program_does(answer);
+  of_.forms.push_back({"other", "other", role::peer, {}, "libother-dev"});
+  of_.forms.push_back({"loaded", "old", role::peer, "libnowhere.so.9", "libnowhere9"});
+  of_.forms.push_back({"ours", "old", role::ours, drop_in});
+  const result all = run_it();
+  EXPECT_EQ(all.failure, "");
+  EXPECT_THAT(all.skipped, ElementsAre("other is skipped: this build has it not (Debian package libother-dev)",
+                                       "loaded is skipped: no libnowhere.so.9 (Debian package libnowhere9)",
+                                       "ours is skipped: no " + folder_ + "/libtarn-malloc.so"));
+}
+
+TEST_F(LabRun, PreloadThatHadNoEffectIsNoMeasurement) {
+  program_does(answer);
+  std::ofstream(folder_ + "/libtarn-malloc.so") << "no library";
+  of_.forms.push_back({"ours", "old", role::ours, drop_in});
+  const result all = run_it();
+  EXPECT_FALSE(all.rows.empty());
+  EXPECT_EQ(all.find(0, "ours", 1), nullptr);
+  EXPECT_THAT(all.skipped.at(0), HasSubstr("ours at n 1 is left out: malloc comes from "));
+}
+
+TEST_F(LabRun, NobodyIsThere) {
+  program_does(answer);
+  of_.forms = {{"other", "other"}};
+  EXPECT_EQ(run_it().failure, "no form of it is there");
+}
+
+// The table itself: what each experiment says of itself must be whole.
+TEST(LabTable, EachExperimentIsWhole) {
+  for (const experiment& each : experiments()) {
+    SCOPED_TRACE(each.name);
+    EXPECT_FALSE(each.claim.empty() || each.source.empty() || each.claimed.empty() || each.why.empty() ||
+                 each.unit.empty());
+    EXPECT_NE(each.judge, nullptr);
+    EXPECT_FALSE(each.sweeps.empty() || each.forms.empty());
+    std::vector<parameter> all = each.parameters;
+    for (const sweep& in : each.sweeps) {
+      EXPECT_EQ(in.name, in.axis.name);
+      EXPECT_TRUE(in.axis.is_list);
+      EXPECT_FALSE(in.title.empty() || in.x_label.empty() || in.y_label.empty());
+      all.push_back(in.axis);
+    }
+    for (const parameter& in : all) {
+      SCOPED_TRACE(in.name);
+      EXPECT_FALSE(in.what.empty() || in.usual.empty() || in.quick.empty());
+      EXPECT_THAT(in.usual, testing::Each(testing::AllOf(testing::Ge(in.least), testing::Le(in.most))));
+      EXPECT_THAT(in.quick, testing::Each(testing::AllOf(testing::Ge(in.least), testing::Le(in.most))));
+    }
+    result nothing;  // no judge may take something for granted
+    nothing.of = &each;
+    for (const sweep& in : each.sweeps) nothing.axes.push_back(in.axis.usual);
+    EXPECT_EQ(each.judge(nothing).whether, holds::unknown);
+  }
+}
+
+}  // namespace

@@ -1,0 +1,77 @@
+#include "lab/count.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <string_view>
+
+#include "lab/process.hpp"
+
+namespace tarn::lab {
+namespace {
+
+// 1,234,567 before `unit`.
+double number_before(std::string_view text, std::string_view unit) {
+  std::size_t end = text.find(unit);
+  if (end == text.npos) return -1;
+  std::string digits;
+  while (end > 0 && (text[end - 1] == ',' || (text[end - 1] >= '0' && text[end - 1] <= '9'))) {
+    --end;
+    if (text[end] != ',') digits.insert(digits.begin(), text[end]);
+  }
+  return digits.empty() ? -1 : std::strtod(digits.c_str(), nullptr);
+}
+
+}  // namespace
+
+std::map<std::string, double> read_heap_summary(const std::string& errors) {
+  const std::size_t begin = errors.find("total heap usage: ");
+  if (begin == std::string::npos) return {};
+  const std::string_view line = std::string_view(errors).substr(begin, errors.find('\n', begin) - begin);
+  const double allocations = number_before(line, " allocs"), frees = number_before(line, " frees"),
+               bytes = number_before(line, " bytes");
+  if (allocations < 0 || frees < 0 || bytes < 0) return {};
+  return {{"allocations", allocations}, {"frees", frees}, {"bytes", bytes}};
+}
+
+std::map<std::string, double> read_call_summary(const std::string& table) {
+  const std::size_t total = table.rfind(" total");
+  if (total == std::string::npos) return {};
+  const std::size_t begin = table.rfind('\n', total);
+  std::vector<double> columns;  // % time, seconds, us a call, calls, and errors where there were any
+  const char* at = table.c_str() + (begin == std::string::npos ? 0 : begin);
+  for (char* end = nullptr;; at = end) {
+    const double number = std::strtod(at, &end);
+    if (end == at) break;
+    columns.push_back(number);
+  }
+  if (columns.size() < 4) return {};
+  return {{"system calls", columns[3]}};
+}
+
+counted run_counted(counter by, const job& of, std::chrono::seconds longest) {
+  const bool traces = by == counter::strace;
+  const std::string tool = traces ? "strace" : "valgrind";
+  std::vector<std::string> words = {tool};
+  std::vector<std::string> environment = of.environment;
+  if (traces) {
+    words.insert(words.end(), {"-f", "-c", "-U", "time-percent,time-total,time-avg,calls,errors,name"});
+    // The tool itself must not run on the allocator.
+    if (!of.preload.empty()) words.insert(words.end(), {"-E", "LD_PRELOAD=" + of.preload});
+  } else {
+    words.emplace_back("--tool=memcheck");
+    words.emplace_back("--leak-check=no");
+    if (!of.preload.empty()) environment.push_back("LD_PRELOAD=" + of.preload);
+  }
+  words.insert(words.end(), of.words.begin(), of.words.end());
+  const ended told = run_program(words, environment, longest);
+  if (told.code == 127) return {{}, fmt::format("no {0} (Debian package {0}): nothing is counted by it", tool)};
+  counted done{traces ? read_call_summary(told.errors) : read_heap_summary(told.errors), {}};
+  if (told.code != 0 || done.counts.empty()) {
+    done.counts.clear();
+    done.why_not = fmt::format("{} counts nothing here: {}", tool, told.is_late ? "no end" : last_line(told.errors));
+  }
+  return done;
+}
+
+}  // namespace tarn::lab

@@ -1,0 +1,64 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include "lab/run.hpp"
+
+namespace tarn::lab {
+namespace {
+
+const parameter* find_parameter(const experiment& in, std::string_view key) {
+  for (const parameter& each : in.parameters) {
+    if (each.name == key) return &each;
+  }
+  for (const sweep& each : in.sweeps) {
+    if (each.axis.name == key) return &each.axis;
+  }
+  return nullptr;
+}
+
+std::vector<std::uint64_t> read_numbers(const parameter& of, std::string_view text, const std::string& shown) {
+  const auto refuse = [&] {
+    throw problem(
+        fmt::format("--set {}: {} from {} to {}", shown, of.is_list ? "numbers" : "a number", of.least, of.most));
+  };
+  std::vector<std::uint64_t> numbers;
+  for (std::size_t begin = 0, end = 0; end != text.npos; begin = end + 1) {
+    end = text.find(',', begin);
+    const std::string_view word = text.substr(begin, end == text.npos ? end : end - begin);
+    std::uint64_t number = 0;
+    const auto [stopped, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (error != std::errc() || stopped != word.data() + word.size() || number < of.least || number > of.most) refuse();
+    if (std::find(numbers.begin(), numbers.end(), number) == numbers.end()) numbers.push_back(number);
+  }
+  if ((numbers.size() > 1 && !of.is_list) || numbers.size() > 32) refuse();
+  return numbers;
+}
+
+}  // namespace
+
+std::map<std::string, settings> read_settings(const std::vector<const experiment*>& chosen,
+                                              const std::vector<std::string>& words) {
+  std::map<std::string, settings> all;
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    if (equals == word.npos) throw problem(fmt::format("--set {}: not [EXPERIMENT.]KEY=NUMBER[,NUMBER…]", word));
+    const std::string_view left = std::string_view(word).substr(0, equals);
+    const std::size_t dot = left.find('.');
+    const std::string_view key = dot == left.npos ? left : left.substr(dot + 1);
+    bool is_known = false;
+    for (const experiment* const each : chosen) {
+      if (dot != left.npos && each->name != left.substr(0, dot)) continue;
+      const parameter* const found = find_parameter(*each, key);
+      if (found == nullptr) continue;
+      all[each->name][std::string(key)] = read_numbers(*found, std::string_view(word).substr(equals + 1), word);
+      is_known = true;
+    }
+    if (!is_known) throw problem(fmt::format("--set {}: no chosen experiment has it; tarn lab --list names all", word));
+  }
+  return all;
+}
+
+}  // namespace tarn::lab

@@ -1,0 +1,175 @@
+// `tarn lab`: the experiments of the sources, each beside its original and its peers.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "lab/json.hpp"
+#include "lab/machine.hpp"
+#include "lab/run.hpp"
+#include "tarn/commands.hpp"
+#include "tarn/failure.hpp"
+#include "tarn/lab_text.hpp"
+#include "tarn/library.hpp"
+#include "tarn/words.hpp"
+
+namespace tarn::command {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct lab_request {
+  std::vector<std::string> names, set;
+  std::string json;
+  std::uint64_t rounds = 0;  // 0: as the experiments have it
+  bool is_quick = false, lists = false;
+};
+
+std::string joined(const std::vector<std::uint64_t>& numbers) {
+  std::string text;
+  for (const std::uint64_t each : numbers) text += (text.empty() ? "" : ",") + std::to_string(each);
+  return text;
+}
+
+void say_parameter(const lab::parameter& of) {
+  const std::string values = fmt::format("{}={}", of.name, joined(of.usual));
+  fmt::print("    {:<44} {}; quick {}; {} to {}\n", values, of.what, joined(of.quick), of.least, of.most);
+}
+
+void list_experiments() {
+  for (const lab::experiment& each : lab::experiments()) {
+    fmt::print("{:<12} {}\n", each.name, each.claim);
+    for (const lab::sweep& in : each.sweeps) say_parameter(in.axis);
+    for (const lab::parameter& in : each.parameters) say_parameter(in);
+  }
+}
+
+std::vector<const lab::experiment*> chosen(const std::vector<std::string>& names) {
+  std::vector<const lab::experiment*> all;
+  std::string known;
+  for (const lab::experiment& each : lab::experiments()) {
+    known += (known.empty() ? "" : ", ") + each.name;
+    if (names.empty() || std::find(names.begin(), names.end(), each.name) != names.end()) all.push_back(&each);
+  }
+  for (const std::string& name : names) {
+    const bool is_known =
+        std::any_of(all.begin(), all.end(), [&](const lab::experiment* each) { return each->name == name; });
+    if (!is_known) fail(exit_code::usage, "no experiment {}: one of {}", name, known);
+  }
+  return all;
+}
+
+// In the build tree beside this command, in an installed tree in libexec.
+lab::places find_places(const std::string& program) {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  if (error) fail(exit_code::usage, "cannot find the lab's programs without /proc");
+  lab::places found;
+  found.libraries = fs::path(find_library(lab::drop_in, {})).parent_path().string();
+  for (const char* const folder : {".", TARN_PROGRAM_FOLDER}) {
+    const fs::path at = (self.parent_path() / folder).lexically_normal();
+    if (!fs::exists(at / ("lab-" + program), error)) continue;
+    found.programs = at.string();
+    return found;
+  }
+  fail(exit_code::usage, "no lab-{} in {}: this build has no lab", program,
+       (self.parent_path() / TARN_PROGRAM_FOLDER).lexically_normal().string());
+}
+
+void write_text(const std::string& path, const std::string& text) {
+  const bool to_output = path == "-";
+  std::FILE* const file = to_output ? stdout : std::fopen(path.c_str(), "we");
+  if (file == nullptr) fail(exit_code::usage, "{}: {}", path, system_words(errno));
+  const bool is_written = std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0;
+  const int error = errno;
+  if (!to_output) std::fclose(file);
+  if (!is_written) fail(exit_code::usage, "{}: {}", to_output ? "standard output" : path, system_words(error));
+}
+
+// In place on a terminal; nowhere else, where each step would be a line.
+class progress {
+ public:
+  void operator()(const std::string& line) {
+    if (!is_shown_) return;
+    fmt::print(stderr, "\r\033[K{}", cut(line, page_width - 1));
+    std::fflush(stderr);
+  }
+  ~progress() {
+    if (is_shown_) std::fputs("\r\033[K", stderr);
+  }
+
+ private:
+  bool is_shown_ = ::isatty(STDERR_FILENO) == 1;
+};
+
+int run_lab(const lab_request& wanted) {
+  if (wanted.lists) {
+    list_experiments();
+    return 0;
+  }
+  const std::vector<const lab::experiment*> all = chosen(wanted.names);
+  std::map<std::string, lab::settings> set;
+  try {
+    set = lab::read_settings(all, wanted.set);
+  } catch (const lab::problem& wrong) {
+    fail(exit_code::usage, "{}", wrong.what());
+  }
+  const lab::places at = find_places(all.front()->program);
+  const auto machine = lab::machine_facts();
+  const bool shows_text = wanted.json != "-";
+  if (shows_text) {
+    std::string facts;
+    for (const auto& [name, value] : machine) facts += (facts.empty() ? "" : "; ") + fmt::format("{} {}", name, value);
+    fmt::print("{}\n", wrapped(facts, "", page_width));
+  }
+  std::vector<lab::result> done;
+  bool is_broken = false;
+  for (const lab::experiment* const each : all) {
+    lab::request request{wanted.is_quick, {}, set[each->name]};
+    if (wanted.rounds != 0) request.rounds = wanted.rounds;
+    {
+      progress shown;
+      done.push_back(lab::run(*each, request, at, [&](const std::string& line) { shown(line); }));
+    }
+    is_broken = is_broken || !done.back().failure.empty();
+    if (shows_text) {
+      fmt::print("{}", lab_text(done.back()));
+      std::fflush(stdout);
+    }
+  }
+  if (!wanted.json.empty()) write_text(wanted.json, lab::as_json(done, wanted.is_quick, machine).dump(1) + "\n");
+  return is_broken ? static_cast<int>(exit_code::damaged) : 0;
+}
+
+}  // namespace
+
+void add_lab(CLI::App& application) {
+  CLI::App* const command = application.add_subcommand(
+      "lab", "Run the experiments of the sources, each beside its original's figures and its modern peers.");
+  const auto request = std::make_shared<lab_request>();
+  command->add_option("EXPERIMENT", request->names, "which; all of them if none is given");
+  command->add_flag("--list", request->lists, "name the experiments and what can be set, and end");
+  command->add_flag("--quick", request->is_quick, "less of everything: all in a minute");
+  command->add_option("--rounds", request->rounds, "how often each form does each work; 5 if not given, 3 when quick")
+      ->type_name("N")
+      ->check(CLI::Range(std::uint64_t{1}, lab::most_rounds));
+  command->add_option("--set", request->set, "another value: [EXPERIMENT.]KEY=N[,N...]; may be repeated")
+      ->type_name("KEY=N")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command->add_option("--json", request->json, "write the results there as JSON, - for standard output instead of text")
+      ->type_name("FILE");
+  command->footer("What each experiment does, and the form of the JSON: docs/lab.md.");
+  command->callback([request] {
+    if (const int code = run_lab(*request)) throw CLI::RuntimeError(code);
+  });
+}
+
+}  // namespace tarn::command
