@@ -16,7 +16,6 @@
 namespace tarn::command {
 namespace {
 
-using analyse::noise_site;
 using analyse::quiet_view;
 using nlohmann::json;
 
