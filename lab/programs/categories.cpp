@@ -1,0 +1,209 @@
+// lab-categories: the three kinds of objects of a server (source 1): its configuration, its sessions, the reply that
+// grows by appends. The forms are how threads are kept from each other; the objects and the work are the same. Unit:
+// one request. Counted: locks, that were taken for a request.
+#include <tarn/tarn.hpp>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "together.hpp"
+#include "work.hpp"
+
+namespace {
+
+using lab::outcome;
+using lab::settings;
+
+constexpr std::uint64_t sessions_made = 4096;
+constexpr unsigned settings_made = 64;
+
+using configuration = std::map<std::string, std::string>;
+using sessions = std::unordered_map<std::uint64_t, std::uint64_t>;  // requests of each
+
+configuration make_configuration() {
+  configuration made;
+  for (unsigned at = 0; at < settings_made; ++at) {
+    made["setting." + std::to_string(at)] = "the value of number " + std::to_string(at);
+  }
+  return made;
+}
+sessions make_sessions() {
+  sessions made;
+  for (std::uint64_t at = 0; at < sessions_made; ++at) made[at] = 0;
+  return made;
+}
+
+std::uint64_t sum_of(const sessions& all) {
+  std::uint64_t sum = 0;
+  for (const auto& [number, requests] : all) sum += requests * (number + 1);
+  return sum;
+}
+
+thread_local std::uint64_t locks_taken = 0;
+
+/// Counts what its thread takes of it.
+template <class Mutex>
+class counted : public Mutex {
+ public:
+  void lock() {
+    ++locks_taken;
+    Mutex::lock();
+  }
+  bool try_lock() {
+    ++locks_taken;
+    return Mutex::try_lock();
+  }
+  void lock_shared() {
+    ++locks_taken;
+    Mutex::lock_shared();
+  }
+};
+
+/// Every object is thread-safe by itself: a lock around each of its functions.
+template <class Mutex, template <class> class Reading>
+class behind_locks {
+ public:
+  std::string setting(const std::string& name) {
+    const Reading<Mutex> held(configuration_mutex_);
+    return configuration_.at(name);
+  }
+  void touch(std::uint64_t session) {
+    const std::lock_guard held(sessions_mutex_);
+    ++sessions_[session];
+  }
+  std::uint64_t touched() const { return sum_of(sessions_); }
+
+  class reply {
+   public:
+    void append(std::string_view text) {
+      const std::lock_guard held(mutex_);
+      text_ += text;
+    }
+    std::string text() {
+      const Reading<Mutex> held(mutex_);
+      return text_;
+    }
+
+   private:
+    Mutex mutex_;
+    std::string text_;
+  };
+  static std::unique_ptr<reply> make_reply() { return std::make_unique<reply>(); }
+
+ private:
+  Mutex configuration_mutex_, sessions_mutex_;
+  configuration configuration_ = make_configuration();
+  sessions sessions_ = make_sessions();
+};
+using mutexes = behind_locks<counted<std::mutex>, std::lock_guard>;
+using reader_writer_locks = behind_locks<counted<std::shared_mutex>, std::shared_lock>;
+
+/// The reply is of one thread: no lock, and warm.
+class own_reply {
+ public:
+  void append(std::string_view text) { *text_ += text; }
+  const std::string& text() const { return *text_; }
+  own_reply* operator->() { return this; }
+
+ private:
+  tarn::recycled<std::string> text_ = tarn::recycle<std::string>();
+};
+
+/// What is never changed, or replaced while it is read.
+class built_once {
+ public:
+  built_once() { held_.build(make_configuration()); }
+  const std::string& at(const std::string& name) const { return held_->at(name); }
+
+ private:
+  tarn::read_only<configuration> held_;
+};
+class replaceable {
+ public:
+  std::string at(const std::string& name) const {
+    return held_.with([&](const configuration& all) { return all.at(name); });
+  }
+
+ private:
+  tarn::reloadable<configuration> held_{make_configuration()};
+};
+
+template <class Configuration>
+class by_category {
+ public:
+  auto setting(const std::string& name) const -> decltype(auto) { return configuration_.at(name); }
+  void touch(std::uint64_t session) {
+    sessions_.with([&](sessions& all) { ++all[session]; });
+  }
+  std::uint64_t touched() const {
+    return sessions_.read([](const sessions& all) { return sum_of(all); });
+  }
+  static own_reply make_reply() { return {}; }
+
+ private:
+  Configuration configuration_;
+  tarn::shared<sessions, counted<std::mutex>> sessions_{make_sessions()};
+};
+
+/// Three settings, a session, and a reply of as many pieces as are wanted.
+template <class Server>
+std::uint64_t serve(Server& server, std::uint64_t request, std::uint64_t pieces) {
+  server.touch(request * 7919 % sessions_made);
+  auto reply = Server::make_reply();
+  for (unsigned at = 0; at < 3; ++at) {
+    reply->append(server.setting("setting." + std::to_string((request + at * 13) % settings_made)));
+    reply->append("\n");
+  }
+  for (std::uint64_t piece = 0; piece < pieces; ++piece) reply->append("a row of the page that was asked for\n");
+  std::uint64_t sum = 0;
+  const auto& text = reply->text();
+  for (const char each : text) sum = sum * 31 + static_cast<unsigned char>(each);
+  return sum;
+}
+
+template <class Server>
+outcome run(const settings& wanted) {
+  const std::uint64_t requests = wanted["requests"], pieces = wanted["pieces"];
+  const auto threads = static_cast<unsigned>(wanted["threads"]);
+  Server server;
+  outcome done{.units = requests};
+  std::vector<std::uint64_t> sums(threads), locks(threads);
+  lab::run_together(
+      threads, done,
+      [&](unsigned) {
+        for (std::uint64_t at = 0; at < requests / 16; ++at) static_cast<void>(serve(server, at, pieces));
+        locks_taken = 0;
+      },
+      [&](unsigned self) {
+        std::uint64_t sum = 0;
+        for (std::uint64_t at = self; at < requests; at += threads) sum += serve(server, at, pieces);
+        sums[self] = sum;
+        locks[self] = locks_taken;
+      });
+  std::uint64_t taken = 0;
+  for (unsigned at = 0; at < threads; ++at) {
+    done.checksum += sums[at];
+    taken += locks[at];
+  }
+  done.checksum += server.touched();
+  done.counts = {{"locks", static_cast<double>(taken) / static_cast<double>(requests)}};
+  return done;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  return lab::main_of(count, words, "categories",
+                      {{.name = "requests", .usual = 100'000, .most = 1'000'000'000},
+                       {.name = "threads", .usual = 2, .most = 256},
+                       {.name = "pieces", .usual = 40, .least = 0, .most = 100'000}},
+                      {{"mutexes", run<mutexes>},
+                       {"reader-writer-locks", run<reader_writer_locks>},
+                       {"categories", run<by_category<built_once>>},
+                       {"categories-reloadable", run<by_category<replaceable>>}});
+}

@@ -1,0 +1,109 @@
+// lab-false-sharing: two threads on two processors write, each to blocks of its own; only where the blocks stand
+// differs (source 2 warns of blocks of two threads on one cache line). Unit: one write of one thread. Counted: the
+// share of the blocks that stand on a line with one of the other thread.
+#include <tarn/heap.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <set>
+
+#include "together.hpp"
+#include "work.hpp"
+
+namespace {
+
+using lab::outcome;
+using lab::settings;
+
+constexpr std::size_t line_bytes = 64;
+constexpr std::size_t block_bytes = 16;
+constexpr std::size_t blocks = 32;  // of a thread
+using word = std::uint64_t;
+using places = std::array<word*, blocks>;  // of one thread
+
+word* made_by_malloc() {
+  void* const block = std::malloc(block_bytes);
+  if (block == nullptr) std::abort();
+  return ::new (block) word(0);
+}
+
+std::uintptr_t line_of(const word* block) { return reinterpret_cast<std::uintptr_t>(block) / line_bytes; }
+
+double share_on_common_lines(const places& of, const places& other) {
+  std::set<std::uintptr_t> lines;
+  for (const word* each : other) lines.insert(line_of(each));
+  const auto common =
+      std::count_if(of.begin(), of.end(), [&](const word* each) { return lines.contains(line_of(each)); });
+  return static_cast<double>(common) / static_cast<double>(of.size());
+}
+
+void write(const places& to, std::uint64_t times) {
+  for (std::uint64_t at = 0; at < times; ++at) {
+    volatile word* const block = to[at % blocks];
+    *block = *block + 1;
+  }
+}
+
+/// `place` is called by each of the threads, with its number and its places to fill.
+template <class Place>
+outcome write_both(const settings& wanted, Place place) {
+  const std::uint64_t times = wanted["writes"];
+  outcome done{.units = times};
+  places all[2];
+  lab::run_together(
+      2, done,
+      [&](unsigned self) {
+        lab::stay_on_processor(self);  // on one processor there is no other cache
+        place(self, all[self]);
+        write(all[self], times / 16);
+      },
+      [&](unsigned self) { write(all[self], times); });
+  for (const places& of : all) {
+    for (const word* each : of) done.checksum += *each;
+  }
+  done.counts = {{"on_common_lines", share_on_common_lines(all[0], all[1])}};
+  return done;
+}
+
+/// Blocks of one array, those of the threads by turns, a block or two lines apart.
+template <std::size_t Apart>
+outcome by_turns(const settings& wanted) {
+  struct alignas(line_bytes) array {
+    std::array<word, 2 * blocks * Apart / sizeof(word)> words = {};
+  };
+  array all;
+  return write_both(wanted, [&](unsigned self, places& mine) {
+    for (std::size_t at = 0; at < blocks; ++at) mine[at] = &all.words[(2 * at + self) * Apart / sizeof(word)];
+  });
+}
+
+/// All of them by one thread, by turns: whoever hands out work does so.
+outcome handed_out(const settings& wanted) {
+  places all[2];
+  for (std::size_t at = 0; at < blocks; ++at) {
+    for (places& of : all) of[at] = made_by_malloc();
+  }
+  return write_both(wanted, [&](unsigned self, places& mine) { mine = all[self]; });
+}
+
+/// Each thread allocates its own.
+template <word* (*Make)()>
+outcome own(const settings& wanted) {
+  return write_both(wanted, [](unsigned, places& mine) { std::generate(mine.begin(), mine.end(), Make); });
+}
+
+word* made_by_heap() { return ::new (tarn::current().allocate(block_bytes)) word(0); }
+
+}  // namespace
+
+int main(int count, char** words) {
+  return lab::main_of(count, words, "false-sharing", {{.name = "writes", .usual = 20'000'000}},
+                      {{"one-array", by_turns<block_bytes>},
+                       {"lines-apart", by_turns<2 * line_bytes>},
+                       {"handed-out", handed_out},
+                       {"own-malloc", own<made_by_malloc>},
+                       {"own-heap", own<made_by_heap>}});
+}

@@ -1,0 +1,67 @@
+// Threads that do their work at the same time, and the time that it took.
+#pragma once
+#include <sched.h>
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "work.hpp"
+
+namespace lab {
+
+/// Keeps the calling thread on one of the processors that the process may use: number `at` of them, counted around.
+/// Nothing where the system does not say which they are.
+inline void stay_on_processor(unsigned at) noexcept {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  unsigned left = at % static_cast<unsigned>(CPU_COUNT(&allowed));
+  for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed) || left-- != 0) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof one, &one);
+    return;
+  }
+}
+
+/// In each of `threads` threads, the calling one among them, `prepare(thread)`, and when all have done that
+/// `work(thread)`. They wait for each other without sleeping, so that none has to be woken while the others work
+/// already. The time is that from the first's beginning to the last's end, and the processor's of all of them
+/// meanwhile.
+template <class Prepare, class Work>
+void run_together(unsigned threads, outcome& of, Prepare prepare, Work work) {
+  struct times {
+    std::int64_t began, ended, processor;
+  };
+  std::vector<times> all(threads);
+  std::atomic<unsigned> ready = 0;
+  const auto processor_of_thread = [] {
+    timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  };
+  const auto run = [&](unsigned thread) {
+    prepare(thread);
+    // Release and acquire: who begins sees what all have prepared.
+    ready.fetch_add(1, std::memory_order_acq_rel);
+    while (ready.load(std::memory_order_acquire) < threads) sched_yield();
+    const std::int64_t processor = processor_of_thread(), began = bench::now_ns();
+    work(thread);
+    all[thread] = {began, bench::now_ns(), processor_of_thread() - processor};
+  };
+  std::vector<std::thread> others;
+  others.reserve(threads);
+  for (unsigned thread = 1; thread < threads; ++thread) others.emplace_back(run, thread);
+  run(0);
+  for (std::thread& each : others) each.join();
+  const auto earlier = [](const times& one, const times& other) { return one.began < other.began; };
+  const auto ends_earlier = [](const times& one, const times& other) { return one.ended < other.ended; };
+  of.ns = std::max_element(all.begin(), all.end(), ends_earlier)->ended -
+          std::min_element(all.begin(), all.end(), earlier)->began;
+  of.processor_ns = 0;
+  for (const times& each : all) of.processor_ns += each.processor;
+}
+
+}  // namespace lab
