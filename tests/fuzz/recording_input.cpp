@@ -16,6 +16,7 @@
 #include "analyse/stacks.hpp"
 #include "analyse/syscalls.hpp"
 #include "format/checksum.hpp"
+#include "format/interval.hpp"
 #include "format/reader.hpp"
 #include "format/writer.hpp"
 #include "unit/analyse/recordings.hpp"
@@ -127,8 +128,18 @@ std::string input_from(std::string_view file) {
     std::memcpy(&header, file.data(), sizeof header);
     std::string content(header.unpacked, '\0');
     ZSTD_decompress(content.data(), content.size(), file.data() + sizeof header, header.packed);
-    made += {static_cast<char>(header.kind), static_cast<char>(content.size()), static_cast<char>(content.size() >> 8)};
-    made += content;
+    const auto add = [&made](std::uint64_t kind, std::string_view part) {
+      made += {static_cast<char>(kind), static_cast<char>(part.size()), static_cast<char>(part.size() >> 8)};
+      made += part;
+    };
+    if (header.kind != static_cast<std::uint32_t>(block_kind::look)) {
+      add(header.kind, content);
+    } else {  // its parts are blocks as well, and changes of them reach more
+      for (decoder from(content); !from.at_end();) {
+        const std::uint64_t kind = from.number();
+        add(kind, from.text());
+      }
+    }
     file.remove_prefix(sizeof header + header.packed);
   }
   return made;
@@ -142,6 +153,12 @@ void examine(std::string_view file) {
     return;
   }
   analyse_all(of);
+  if (!of.moments.empty()) {
+    const interval half = to_moments(of, {0, of.moments.back().at_ns / 2});
+    const recording part = within(of, file, half);
+    check(part.threads.size() == of.threads.size() && part.sites.size() == of.sites.size(), "a part without names");
+    analyse_all(part);
+  }
   if (of.damage.empty()) write_again(of);
 }
 

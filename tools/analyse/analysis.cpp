@@ -24,9 +24,9 @@ std::string line_of(const site_view& view) {
 
 }  // namespace
 
-analysis::analysis(format::recording of, const costs& prices, double measured_cpu_ns)
+analysis::analysis(format::recording of, const costs& prices, double measured_cpu_ns, const format::recording* whole)
     : recording_(std::move(of)),
-      heap_(find(recording_)),
+      heap_(find(recording_, whole)),
       symbols_(recording_),
       deciders_(recording_, heap_.sites, symbols_),
       predictor_(recording_, prices),

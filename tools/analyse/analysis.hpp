@@ -45,8 +45,9 @@ struct site_view {
 
 class analysis {
  public:
-  // `prices` must outlive it. `measured_cpu_ns`: see predictor.
-  analysis(format::recording of, const costs& prices, double measured_cpu_ns = 0);
+  // `prices` must outlive it. `measured_cpu_ns`: see predictor. `whole`: see find(); used here only.
+  analysis(format::recording of, const costs& prices, double measured_cpu_ns = 0,
+           const format::recording* whole = nullptr);
   analysis(const analysis&) = delete;
   analysis& operator=(const analysis&) = delete;
 

@@ -109,7 +109,15 @@ void add_site(site& to, const site& more) {
   to.others.push_back(more.number);
 }
 
-heap_findings find(const format::recording& in) {
+heap_findings find(const format::recording& in, const format::recording* whole) {
+  if (whole != nullptr) {
+    heap_findings part = find(in);
+    std::vector<category> categories(in.sites.size(), category::kept);
+    for (const site& each : find(*whole).sites) categories[each.number] = each.is;
+    for (site& each : part.sites) each.is = categories[each.number];
+    return part;
+  }
+
   heap_findings all;
   std::vector<std::uint32_t> threads(in.images + 1U);  // of each image; the last for what says it is of a later one
   const auto image = [&](std::uint32_t said) { return std::min(said, in.images); };

@@ -50,7 +50,9 @@ struct heap_findings {
   std::vector<site> sites;      // the most allocations first
 };
 
-heap_findings find(const format::recording& in);
+// `whole`: of which `in` is a part; then the categories are those of the whole, as a block that outlives a part is not
+// kept for that.
+heap_findings find(const format::recording& in, const format::recording* whole = nullptr);
 
 // Below this a site gets no remedy: none pays for the work.
 constexpr std::uint64_t least_allocations = 1000;

@@ -98,6 +98,9 @@ enum lock_counter : std::size_t {
 enum class lock_type : std::uint32_t { mutex, reader_writer, spin, condition };
 constexpr std::uint32_t lock_types = 4;
 
+// Of these a later value replaces an earlier one; all others add up.
+constexpr bool is_longest(lock_counter of) noexcept { return of == longest_wait || of == longest_held; }
+
 // A cell of waits is how often and how long one thread at one site waited for one lock while one thread held it that
 // had acquired it at one site.
 enum wait_counter : std::size_t { waits, waited_ticks, wait_counter_count };

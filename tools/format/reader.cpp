@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t most_words = 1 << 20;
 constexpr std::uint32_t most_images = 1 << 20;
+constexpr std::size_t most_moments = 1 << 20;
 
 std::uint32_t small(decoder& from, std::uint32_t most) { return static_cast<std::uint32_t>(from.number(most)); }
 // The place of something in a list that has `size` of them.
@@ -121,30 +122,36 @@ void read_clock(decoder& from, recording& to) {
   to.clock = facts;
 }
 
+// `key.site` has the site before, from which it is counted; 0 in files of version 1.
+void read_site(decoder& from, const recording& in, std::uint32_t& site) {
+  const std::uint32_t step = place(from, in.sites.size());
+  if (step >= in.sites.size() - site) throw unreadable("a block that refers to what was not written");
+  site += step;
+}
 void read_key(decoder& from, const recording& in, cell_key_facts& key) {
-  key.site = place(from, in.sites.size());
+  read_site(from, in, key.site);
   key.owner = place(from, in.threads.size());
   key.actor = place(from, in.threads.size());
 }
 void read_key(decoder& from, const recording& in, call_key& key) {
-  key.site = place(from, in.sites.size());
+  read_site(from, in, key.site);
   key.thread = place(from, in.threads.size());
   key.number = small(from, most_call_number);
 }
 void read_key(decoder& from, const recording& in, lock_key& key) {
-  key.site = place(from, in.sites.size());
+  read_site(from, in, key.site);
   key.thread = place(from, in.threads.size());
   key.lock = place(from, in.locks.size());
 }
 void read_key(decoder& from, const recording& in, wait_key& key) {
-  key.site = place(from, in.sites.size());
+  read_site(from, in, key.site);
   key.thread = place(from, in.threads.size());
   key.lock = place(from, in.locks.size());
   key.holder_site = place(from, in.sites.size());
   key.holder = place(from, in.threads.size());
 }
 void read_key(decoder& from, const recording& in, noise_key& key) {
-  key.site = place(from, in.sites.size());
+  read_site(from, in, key.site);
   key.thread = place(from, in.threads.size());
   key.region = place(from, in.quiet_regions.size());
 }
@@ -163,6 +170,40 @@ void read_cells(decoder& from, const recording& in, std::map<Key, Counts>& to) {
   }
 }
 
+template <class Key, class Counts>
+void read_more(decoder& from, const recording& in, std::map<Key, Counts>& to, watcher* watching) {
+  Key key{};
+  while (!from.at_end()) {
+    read_key(from, in, key);
+    const std::uint64_t changed = from.number((std::uint64_t{1} << std::tuple_size_v<Counts>)-1);
+    Counts& total = to[key];
+    Counts more{};
+    for (std::size_t at = 0; at < total.size(); ++at) {
+      if ((changed >> at & 1) == 0) continue;
+      if (is_longest(key, at)) {
+        total[at] = more[at] = from.number();
+        continue;
+      }
+      const std::uint64_t after = from.difference(total[at]);
+      more[at] = after > total[at] ? after - total[at] : 0;  // an estimate may go down by a little
+      total[at] = after;
+    }
+    if (watching != nullptr) watching->more(key, more);
+  }
+}
+
+void read_moment(decoder& from, recording& to, watcher* watching) {
+  moment_facts facts;
+  const std::uint64_t before = to.moments.empty() ? 0 : to.moments.back().at_ns;
+  facts.at_ns = before + from.number(~before);
+  facts.resident_bytes = from.number();
+  facts.user_us = from.number();
+  facts.system_us = from.number();
+  if (to.moments.size() == most_moments) throw unreadable("too many moments");
+  to.moments.push_back(facts);
+  if (watching != nullptr) watching->moment(to);
+}
+
 void read_end(decoder& from, recording& to) {
   end_facts facts;
   facts.by_signal = from.number(1) != 0;
@@ -174,8 +215,7 @@ void read_end(decoder& from, recording& to) {
   to.ended = true;
 }
 
-void read_block(block_kind kind, std::string_view content, recording& to) {
-  decoder from(content);
+void read_part(block_kind kind, decoder from, recording& to, watcher* watching) {
   switch (kind) {
     case block_kind::program: return read_program(from, to);
     case block_kind::modules: return read_modules(from, to);
@@ -191,8 +231,24 @@ void read_block(block_kind kind, std::string_view content, recording& to) {
     case block_kind::names: return read_names(from, to);
     case block_kind::quiet_regions: return read_quiet_regions(from, to);
     case block_kind::noises: return read_cells(from, to, to.noises);
+    case block_kind::moment: return read_moment(from, to, watching);
+    case block_kind::more_cells: return read_more(from, to, to.cells, watching);
+    case block_kind::more_calls: return read_more(from, to, to.calls, watching);
+    case block_kind::more_lockings: return read_more(from, to, to.lockings, watching);
+    case block_kind::more_waits: return read_more(from, to, to.waits, watching);
+    case block_kind::more_noises: return read_more(from, to, to.noises, watching);
+    case block_kind::look: break;
   }
   throw unreadable("a block of an unknown kind");
+}
+
+void read_block(block_kind kind, std::string_view content, recording& to, watcher* watching) {
+  decoder from(content);
+  if (kind != block_kind::look) return read_part(kind, from, to, watching);
+  while (!from.at_end()) {
+    const auto part = static_cast<block_kind>(small(from, ~0U));
+    read_part(part, decoder(from.text()), to, watching);
+  }
 }
 
 // Takes the next block off `bytes` and unpacks it.
@@ -217,7 +273,7 @@ std::string take_block(std::string_view& bytes, block_kind& kind) {
 
 }  // namespace
 
-recording parse(std::string_view bytes) {
+recording parse(std::string_view bytes, watcher* watching) {
   file_header header;
   if (bytes.size() < sizeof header || std::memcmp(bytes.data(), recording_magic.data(), recording_magic.size()) != 0) {
     throw unreadable("is not a recording of tarn");
@@ -234,7 +290,7 @@ recording parse(std::string_view bytes) {
     try {
       block_kind kind{};
       const std::string content = take_block(bytes, kind);
-      read_block(kind, content, result);
+      read_block(kind, content, result, watching);
     } catch (const unreadable& reason) {
       result.damage = std::string(reason.what()) + ", at byte " + std::to_string(whole - bytes.size());
       break;
@@ -243,11 +299,16 @@ recording parse(std::string_view bytes) {
   return result;
 }
 
-recording read(const std::string& path) {
+std::string content_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw unreadable(path + ": " + std::strerror(errno));
-  const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   if (file.bad()) throw unreadable(path + ": " + std::strerror(errno));
+  return bytes;
+}
+
+recording read(const std::string& path) {
+  const std::string bytes = content_of(path);
   try {
     return parse(bytes);
   } catch (const unreadable& reason) {

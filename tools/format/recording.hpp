@@ -6,19 +6,21 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "format/counts.hpp"
 
 namespace tarn::format {
 
-constexpr std::uint32_t recording_version = 2;  // 2 has quiet regions
+constexpr std::uint32_t recording_version = 3;  // 2 has quiet regions, 3 looks with their moments
 constexpr std::array<char, 8> recording_magic = {'t', 'a', 'r', 'n', '\r', '\n', '\x1a', '\n'};
 constexpr std::uint32_t block_mark = 0x6b6c6254;    // "Tblk"
 constexpr std::uint32_t largest_block = 64U << 20;  // bytes of a block, unpacked
 
 // clang-format off
-enum class block_kind : std::uint32_t { program = 1, modules, threads, sites, cells, end, calls, locks, lockings, waits, clock, names, quiet_regions, noises };
+enum class block_kind : std::uint32_t { program = 1, modules, threads, sites, cells, end, calls, locks, lockings, waits, clock, names, quiet_regions, noises,
+                                        look, moment, more_cells, more_calls, more_lockings, more_waits, more_noises };
 // clang-format on
 
 // Both lie in the file as they are, little-endian.
@@ -104,6 +106,10 @@ struct quiet_facts {
   std::uint64_t entered = 0;
   auto operator<=>(const quiet_facts&) const = default;
 };
+template <class Key>
+constexpr bool is_longest(const Key&, std::size_t counter) {
+  return std::is_same_v<Key, lock_key> && is_longest(static_cast<lock_counter>(counter));
+}
 
 // A lock: what lay at an address from its first use on, up to its end if that was seen.
 struct lock_facts {
@@ -131,6 +137,19 @@ struct end_facts {
   auto operator<=>(const end_facts&) const = default;
 };
 
+// When `tarn record` looked. What a look found changed happened since the moment before.
+struct moment_facts {
+  std::uint64_t at_ns = 0;                   // since the program's start
+  std::uint64_t resident_bytes = 0;          // 0 where it is not known
+  std::uint64_t user_us = 0, system_us = 0;  // of the processor, so far
+  auto operator<=>(const moment_facts&) const = default;
+};
+
+struct interval {
+  std::uint64_t from_ns = 0, to_ns = 0;  // since the program's start
+  auto operator<=>(const interval&) const = default;
+};
+
 struct recording {
   program_facts program;
   std::uint32_t images = 0;  // program starts: 1, and one for each exec
@@ -145,7 +164,9 @@ struct recording {
   std::vector<quiet_facts> quiet_regions;
   std::map<noise_key, noise_counts> noises;
   clock_facts clock;
-  bool ended = false;  // otherwise `end` means nothing, and the counts are those of the last whole block
+  std::vector<moment_facts> moments;  // in order
+  interval part;                      // of which this is, by interval.hpp; {0, 0}: all of it
+  bool ended = false;                 // otherwise `end` means nothing, and the counts are those of the last whole block
   end_facts end;
   std::string damage;  // why reading stopped before the file's end; empty when it did not
 };

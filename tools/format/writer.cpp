@@ -9,7 +9,6 @@
 #include <system_error>
 
 #include "format/checksum.hpp"
-#include "format/code.hpp"
 
 namespace tarn::format {
 namespace {
@@ -18,20 +17,22 @@ constexpr int compression_level = 3;
 // A block is closed beyond this, so that a torn one loses little and a reader needs little.
 constexpr std::size_t block_bytes = std::size_t{1} << 20;
 
-void put_key(encoder& to, const cell_key_facts& key) {
-  for (const std::uint32_t word : {key.site, key.owner, key.actor}) to.number(word);
+// The site as the way from the one before, as cells come in its order.
+void put_key(encoder& to, const cell_key_facts& key, std::uint32_t before) {
+  for (const std::uint32_t word : {key.site - before, key.owner, key.actor}) to.number(word);
 }
-void put_key(encoder& to, const call_key& key) {
-  for (const std::uint32_t word : {key.site, key.thread, key.number}) to.number(word);
+void put_key(encoder& to, const call_key& key, std::uint32_t before) {
+  for (const std::uint32_t word : {key.site - before, key.thread, key.number}) to.number(word);
 }
-void put_key(encoder& to, const lock_key& key) {
-  for (const std::uint32_t word : {key.site, key.thread, key.lock}) to.number(word);
+void put_key(encoder& to, const lock_key& key, std::uint32_t before) {
+  for (const std::uint32_t word : {key.site - before, key.thread, key.lock}) to.number(word);
 }
-void put_key(encoder& to, const wait_key& key) {
-  for (const std::uint32_t word : {key.site, key.thread, key.lock, key.holder_site, key.holder}) to.number(word);
+void put_key(encoder& to, const wait_key& key, std::uint32_t before) {
+  for (const std::uint32_t word : {key.site - before, key.thread, key.lock, key.holder_site, key.holder})
+    to.number(word);
 }
-void put_key(encoder& to, const noise_key& key) {
-  for (const std::uint32_t word : {key.site, key.thread, key.region}) to.number(word);
+void put_key(encoder& to, const noise_key& key, std::uint32_t before) {
+  for (const std::uint32_t word : {key.site - before, key.thread, key.region}) to.number(word);
 }
 
 [[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
@@ -79,6 +80,17 @@ void writer::put(block_kind kind, std::string_view content) {
   write(block.data(), block.size());  // in one call, so that mostly a block is there as a whole or not at all
 }
 
+void writer::put_part(block_kind kind, std::string_view content) {
+  look_.number(static_cast<std::uint32_t>(kind));
+  look_.text(content);
+  if (look_.bytes().size() >= block_bytes) end_look();
+}
+
+void writer::end_look() {
+  if (!look_.bytes().empty()) put(block_kind::look, look_.bytes());
+  look_ = {};
+}
+
 void writer::program(const program_facts& facts) {
   encoder to;
   to.number(facts.process);
@@ -106,7 +118,7 @@ void writer::modules(const recording& now) {
                   to.text(each.path);
                   to.text(each.build_id);
                 });
-  put(block_kind::modules, to.bytes());
+  put_part(block_kind::modules, to.bytes());
   written_.modules = now.modules;
   written_.images = now.images;
 }
@@ -126,7 +138,7 @@ void writer::threads(const recording& now) {
     to.number(each.bytes);
   }
   if (to.bytes().empty()) return;
-  put(block_kind::threads, to.bytes());
+  put_part(block_kind::threads, to.bytes());
   written_.threads = now.threads;
 }
 
@@ -140,7 +152,7 @@ void writer::names(const recording& now) {
     to.text(name);
     names_[number] = name;
   }
-  if (!to.bytes().empty()) put(block_kind::names, to.bytes());
+  if (!to.bytes().empty()) put_part(block_kind::names, to.bytes());
 }
 
 void writer::sites(const recording& now) {
@@ -159,7 +171,7 @@ void writer::sites(const recording& now) {
       }
       written_.sites.push_back(each);
     }
-    put(block_kind::sites, to.bytes());
+    put_part(block_kind::sites, to.bytes());
   }
 }
 
@@ -176,7 +188,7 @@ void writer::locks(const recording& now) {
       to.number(each.address);
       written_.locks.push_back(each);
     }
-    put(block_kind::locks, to.bytes());
+    put_part(block_kind::locks, to.bytes());
   }
 }
 
@@ -191,7 +203,7 @@ void writer::quiet_regions(const recording& now) {
     to.text(each.name);
   }
   if (to.bytes().empty()) return;
-  put(block_kind::quiet_regions, to.bytes());
+  put_part(block_kind::quiet_regions, to.bytes());
   written_.quiet_regions = now.quiet_regions;
 }
 
@@ -199,32 +211,49 @@ void writer::clock(const recording& now) {
   encoder to;
   to.number(now.clock.ticks);
   to.number(now.clock.nanoseconds);
-  put(block_kind::clock, to.bytes());
+  put_part(block_kind::clock, to.bytes());
   written_.clock = now.clock;
 }
 
 template <class Key, class Counts>
 void writer::cells(block_kind kind, const std::map<Key, Counts>& now, std::map<Key, Counts>& before) {
   encoder to;
+  std::uint32_t site = 0;
   const auto close = [&] {
-    if (!to.bytes().empty()) put(kind, to.bytes());
+    if (!to.bytes().empty()) put_part(kind, to.bytes());
     to = {};
+    site = 0;
   };
   for (const auto& [key, value] : now) {
     Counts& written = before[key];
     if (written == value) continue;
-    put_key(to, key);
-    std::uint64_t present = 0;
+    put_key(to, key, site);
+    site = key.site;
+    std::uint64_t changed = 0;
     static_assert(std::tuple_size_v<Counts> < 64);
-    for (std::size_t at = 0; at < value.size(); ++at) present |= std::uint64_t{value[at] != 0} << at;
-    to.number(present);
-    for (const std::uint64_t each : value) {
-      if (each != 0) to.number(each);
+    for (std::size_t at = 0; at < value.size(); ++at) changed |= std::uint64_t{value[at] != written[at]} << at;
+    to.number(changed);
+    for (std::size_t at = 0; at < value.size(); ++at) {
+      if (value[at] == written[at]) continue;
+      is_longest(key, at) ? to.number(value[at]) : to.difference(value[at], written[at]);
     }
     written = value;
     if (to.bytes().size() >= block_bytes) close();
   }
   close();
+}
+
+void writer::moment(const recording& now) {
+  if (now.moments.size() == written_.moments.size()) return;
+  const moment_facts before = written_.moments.empty() ? moment_facts{} : written_.moments.back();
+  const moment_facts& last = now.moments.back();
+  encoder to;
+  to.number(last.at_ns - before.at_ns);
+  to.number(last.resident_bytes);
+  to.number(last.user_us);
+  to.number(last.system_us);
+  put_part(block_kind::moment, to.bytes());
+  written_.moments = now.moments;
 }
 
 void writer::changes(const recording& now) {
@@ -235,13 +264,15 @@ void writer::changes(const recording& now) {
   locks(now);
   quiet_regions(now);
   // Last: they refer to the others.
-  const std::uint64_t before = bytes_;
-  cells(block_kind::cells, now.cells, written_.cells);
-  cells(block_kind::calls, now.calls, written_.calls);
-  cells(block_kind::lockings, now.lockings, written_.lockings);
-  cells(block_kind::waits, now.waits, written_.waits);
-  cells(block_kind::noises, now.noises, written_.noises);
-  if (bytes_ != before && now.clock != written_.clock) clock(now);
+  const std::uint64_t before = bytes_ + look_.bytes().size();
+  cells(block_kind::more_cells, now.cells, written_.cells);
+  cells(block_kind::more_calls, now.calls, written_.calls);
+  cells(block_kind::more_lockings, now.lockings, written_.lockings);
+  cells(block_kind::more_waits, now.waits, written_.waits);
+  cells(block_kind::more_noises, now.noises, written_.noises);
+  if (bytes_ + look_.bytes().size() != before && now.clock != written_.clock) clock(now);
+  moment(now);
+  end_look();
 }
 
 void writer::end(const end_facts& facts) {

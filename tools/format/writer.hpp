@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "format/code.hpp"
 #include "format/recording.hpp"
 
 namespace tarn::format {
@@ -20,7 +21,7 @@ class writer {
   ~writer();
 
   void program(const program_facts& facts);
-  // What `now` has and the last call's did not, or has changed: a block for each kind that there is anything of.
+  // What `now` has and the last call's did not, or has changed; and its last moment, where that is a new one.
   void changes(const recording& now);
   void end(const end_facts& facts);
 
@@ -28,6 +29,9 @@ class writer {
 
  private:
   void put(block_kind kind, std::string_view content);
+  // As a part of the look that goes on; end_look() closes it.
+  void put_part(block_kind kind, std::string_view content);
+  void end_look();
   void write(const void* bytes, std::size_t size);
   void modules(const recording& now);
   void threads(const recording& now);
@@ -36,12 +40,14 @@ class writer {
   void locks(const recording& now);
   void quiet_regions(const recording& now);
   void clock(const recording& now);
+  void moment(const recording& now);
   template <class Key, class Counts>
   void cells(block_kind kind, const std::map<Key, Counts>& now, std::map<Key, Counts>& before);
 
   int file_;
   std::uint64_t bytes_ = 0;
   recording written_;
+  encoder look_;
   std::vector<std::string> names_;  // of threads, as they were written
 };
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <system_error>
 
 namespace tarn::command {
@@ -35,7 +36,11 @@ void children::offer_to(region_file& first, std::uint32_t sources, std::uint64_t
   first.offer(files);
 }
 
-void children::write_changes(const std::string& path, const format::program_facts& first) {
+std::chrono::steady_clock::time_point children::write_changes(const std::string& path,
+                                                              const format::program_facts& first, bool at_once) {
+  using steady = std::chrono::steady_clock;
+  // Whether there is a new one is looked for as often as that.
+  steady::time_point next = all_.empty() ? steady::time_point::max() : steady::now() + std::chrono::milliseconds(100);
   for (std::size_t at = 0; at < all_.size(); ++at) {
     child& each = all_[at];
     if (!each.in->has_begun()) {
@@ -54,11 +59,14 @@ void children::write_changes(const std::string& path, const format::program_fact
     }
     if (each.has_end) continue;
     const bool is_over = !runs(each.process);  // before the last changes are read
-    each.in->write_changes();
+    const auto how = is_over ? each.in->region().ending() : std::nullopt;
+    if (is_over || at_once || steady::now() >= each.in->next_look()) each.in->write_changes(how);
+    next = std::min(next, each.in->next_look());
     if (!is_over) continue;
-    if (const auto how = each.in->region().ending()) each.in->write_end(*how);
+    if (how) each.in->write_end(*how);
     each.has_end = true;
   }
+  return next;
 }
 
 bool children::any_runs() const {

@@ -3,6 +3,7 @@
 // A region for each lies ready, so that a child finds one however short it lives; what it counted stays there.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -21,9 +22,10 @@ class children {
   // From now on the process of this region, and what it starts, are followed.
   void offer_to(region_file& first, std::uint32_t sources, std::uint64_t interval);
 
-  // Notices new ones, whose files are `path`.PROCESS, and writes what changed. `first`: of the process that was
-  // started.
-  void write_changes(const std::string& path, const format::program_facts& first);
+  // Notices new ones, whose files are `path`.PROCESS, and writes what changed of those that are due, or have ended;
+  // with `at_once` of all. `first`: of the process that was started. When to come again.
+  std::chrono::steady_clock::time_point write_changes(const std::string& path, const format::program_facts& first,
+                                                      bool at_once = false);
 
   bool any_runs() const;
 

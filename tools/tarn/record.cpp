@@ -37,6 +37,8 @@ namespace {
 using steady = std::chrono::steady_clock;
 
 // Of bytes, a block counting as 256 more: of small blocks one in some hundreds is sampled.
+constexpr std::chrono::milliseconds first_look{50};
+
 constexpr std::uint64_t default_interval = 128 * 1024;
 
 struct record_request {
@@ -251,31 +253,26 @@ void say_the_end(std::uint32_t sources, const recorded& of) {
 
   facts.process = static_cast<std::uint64_t>(process);
   first.begin(request.output, facts);
-  const auto write_changes = [&] {
-    first.write_changes();
-    others.write_changes(request.output, facts);
-  };
   int status = 0;
   rusage usage{};
-  // Ever more seldom, so that all totals together are written a few times more than once.
-  for (std::chrono::milliseconds pause{500}; !wait_for(process, steady::now() + pause, status, usage);
-       pause += pause / 2) {
-    write_changes();
+  auto next = steady::now() + first_look;
+  while (!wait_for(process, next, status, usage)) {
+    if (steady::now() >= first.next_look()) first.write_changes();
+    next = std::min(first.next_look(), others.write_changes(request.output, facts));
   }
   const auto wall = std::chrono::duration_cast<std::chrono::microseconds>(steady::now() - begun);
-  write_changes();
-  first.write_end(
-      {WIFSIGNALED(status), static_cast<std::uint32_t>(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)),
-       static_cast<std::uint64_t>(wall.count()), microseconds(usage.ru_utime), microseconds(usage.ru_stime)});
+  const format::end_facts ending{
+      WIFSIGNALED(status), static_cast<std::uint32_t>(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)),
+      static_cast<std::uint64_t>(wall.count()), microseconds(usage.ru_utime), microseconds(usage.ru_stime)};
+  first.write_changes(ending);
+  first.write_end(ending);
   arranged.program_ended();
-  for (std::chrono::milliseconds pause{50}; others.any_runs() && stopped == 0; pause += pause / 2) {
-    // Their end is noticed soon all the same.
-    for (const auto until = steady::now() + pause; steady::now() < until && others.any_runs() && stopped == 0;) {
-      ::poll(nullptr, 0, static_cast<int>(std::min<std::int64_t>(pause.count(), 250)));
-    }
-    write_changes();
-  }
   others.write_changes(request.output, facts);
+  while (others.any_runs() && stopped == 0) {
+    ::poll(nullptr, 0, static_cast<int>(first_look.count()));
+    others.write_changes(request.output, facts);
+  }
+  others.write_changes(request.output, facts, true);
   say_the_end(sources, first);
   others.say(first.region());
   std::fflush(nullptr);

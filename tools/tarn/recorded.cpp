@@ -2,12 +2,29 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <system_error>
 
+#include "format/clock.hpp"
+#include "tarn/process_state.hpp"
 #include "tarn/thread_names.hpp"
 
 namespace tarn::command {
+
+namespace {
+
+constexpr std::chrono::milliseconds shortest_pause{50};
+constexpr int most_looks = 24;      // in a time like the one that has passed
+constexpr int least_pause_of = 10;  // times a look: what `tarn record` may take of a processor
+
+// Ever more seldom, so that there are tens of moments in a second and some hundreds in a day.
+std::chrono::nanoseconds pause_after(const format::recording& now, std::chrono::nanoseconds look) {
+  const std::chrono::nanoseconds age(now.moments.empty() ? 0 : now.moments.back().at_ns);
+  return std::max<std::chrono::nanoseconds>({shortest_pause, age / most_looks, look * least_pause_of});
+}
+
+}  // namespace
 
 template <class Step>
 void recorded::write(Step step) {
@@ -27,10 +44,30 @@ void recorded::begin(const std::string& path, const format::program_facts& facts
   write([&](format::writer& on) { on.program(facts); });
 }
 
-void recorded::write_changes() {
+void recorded::note_moment(const std::optional<format::end_facts>& at_end) {
+  if (region_.begun_ns() == 0) return;
+  format::moment_facts made = now_.moments.empty() ? format::moment_facts{} : now_.moments.back();
+  const std::uint64_t at_ns = at_end ? at_end->wall_us * 1000 : format::monotonic_nanoseconds() - region_.begun_ns();
+  made.at_ns = std::max(made.at_ns, at_ns);
+  if (at_end) {
+    made.user_us = at_end->user_us;
+    made.system_us = at_end->system_us;
+  } else if (const auto state = state_of(now_.program.process)) {
+    made.resident_bytes = state->resident_bytes;
+    made.user_us = state->user_us;
+    made.system_us = state->system_us;
+  }
+  now_.moments.push_back(made);
+}
+
+void recorded::write_changes(const std::optional<format::end_facts>& at_end) {
+  const auto began = std::chrono::steady_clock::now();
+  note_moment(at_end);
   region_.read(now_);
   name_threads(now_);
   write([&](format::writer& on) { on.changes(now_); });
+  const auto ended = std::chrono::steady_clock::now();
+  next_look_ = ended + pause_after(now_, ended - began);
 }
 
 void recorded::write_end(const format::end_facts& how) {

@@ -1,8 +1,10 @@
 // A process that is recorded: the region that it counts in, and the file that this becomes.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "format/writer.hpp"
@@ -21,9 +23,13 @@ class recorded {
   void begin(const std::string& path, const format::program_facts& facts);
   bool has_begun() const { return !path_.empty(); }
 
-  // Appends what changed, and the end. A file that cannot be written is said once and left; the program goes on.
-  void write_changes();
+  // Appends what changed, as of a moment: now, or the end. A file that cannot be written is said once and left; the
+  // program goes on.
+  void write_changes(const std::optional<format::end_facts>& at_end = {});
   void write_end(const format::end_facts& how);
+
+  // When to look again: a look at one that is young is due soon, at one that is large, or whose file grows, later.
+  std::chrono::steady_clock::time_point next_look() const { return next_look_; }
 
   // What was written last.
   const format::recording& now() const { return now_; }
@@ -34,11 +40,13 @@ class recorded {
  private:
   template <class Step>
   void write(Step step);
+  void note_moment(const std::optional<format::end_facts>& at_end);
 
   region_file region_;
   std::unique_ptr<format::writer> to_;
   std::string path_;
   format::recording now_;
+  std::chrono::steady_clock::time_point next_look_{};
 };
 
 }  // namespace tarn::command

@@ -44,6 +44,9 @@ class region_file {
   // The command line of the program that counts here, as it was at its last exec; empty until there is one.
   std::vector<std::string> words() const;
 
+  // When it began to count, of the monotonic clock; 0: not yet.
+  std::uint64_t begun_ns() const { return header_->begun_ns.load(std::memory_order_relaxed); }
+
   // How the process ended that counts here, where it came to exit() or _exit().
   std::optional<format::end_facts> ending() const;
 

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "format/reader.hpp"
@@ -18,15 +20,25 @@
 
 namespace tarn::command {
 
-format::recording read_recording(const std::string& path) {
+format::recording parse_recording(const std::string& path, const std::string& bytes) {
   try {
-    format::recording in = format::read(path);
+    format::recording in = format::parse(bytes);
     if (!in.damage.empty()) fmt::print(stderr, "tarn: {}: {}; what came before is shown\n", path, in.damage);
     return in;
+  } catch (const format::unreadable& reason) {
+    fail(exit_code::usage, "{}: {}", path, reason.what());
+  }
+}
+
+std::string recording_content(const std::string& path) {
+  try {
+    return format::content_of(path);
   } catch (const format::unreadable& reason) {
     fail(exit_code::usage, "{}", reason.what());
   }
 }
+
+format::recording read_recording(const std::string& path) { return parse_recording(path, recording_content(path)); }
 
 namespace {
 
@@ -53,10 +65,17 @@ void keep_only(const std::vector<std::string>& sources, format::recording& in) {
 void report(const report_request& request) {
   if (request.redact && request.page.empty()) fail(exit_code::usage, "--redact is for a page: --html OUT");
   if (!request.page.empty()) require_page();
-  format::recording in = read_recording(request.path);
+  const std::string bytes = recording_content(request.path);
+  format::recording in = parse_recording(request.path, bytes);
+  std::optional<format::recording> whole;
+  if (request.part.is_asked()) {
+    const format::interval which = part_of(in, request.part);
+    whole = std::exchange(in, format::within(in, bytes, which));
+  }
   keep_only(request.sources, in);
   const analyse::costs prices = machine_costs(request.calibrate);
-  analyse::analysis all(std::move(in), prices, request.cpu_seconds * 1e9);
+  analyse::analysis all(std::move(in), prices, request.cpu_seconds * 1e9, whole ? &*whole : nullptr);
+  whole.reset();
   if (!request.page.empty()) return write_page(all, prices, request);
   request.as_json ? print_json(all, prices, request) : print_text(all, request);
 }
@@ -85,6 +104,7 @@ void add_report(CLI::App& application) {
       ->type_name("NAME,...")
       ->delimiter(',')
       ->check(CLI::IsMember({"heap", "locks", "syscalls"}));
+  add_part(*command, request->part);
   command->add_flag("--stacks", request->by_stack, "each call stack by itself, instead of each function that decides");
   command
       ->add_option("--cpu", request->cpu_seconds,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyse/analysis.hpp"
+#include "tarn/part.hpp"
 
 namespace tarn::command {
 
@@ -19,6 +20,7 @@ struct report_request {
   bool calibrate = false;
   std::size_t top = 10;
   std::optional<analyse::category> only;
+  part_request part;
   std::vector<std::string> sources;  // "heap", "locks", "syscalls"; empty: all that were recorded
   bool by_stack = false;             // each call stack a site of its own
   double cpu_seconds = 0;            // of the program without a recorder; 0: not known
@@ -40,5 +42,8 @@ nlohmann::json json_without_sites(const analyse::analysis& of, const analyse::co
 
 // The recording in `path`, with a line on standard error where it is damaged. Throws a usage failure.
 format::recording read_recording(const std::string& path);
+// The same in two steps.
+std::string recording_content(const std::string& path);
+format::recording parse_recording(const std::string& path, const std::string& bytes);
 
 }  // namespace tarn::command

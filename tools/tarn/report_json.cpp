@@ -114,6 +114,7 @@ json json_without_sites(const analyse::analysis& of, const analyse::costs& price
                               {"user_us", in.end.user_us},
                               {"system_us", in.end.system_us}}
                        : json()},
+      {"part", in.part == format::interval{} ? json() : json{{"from_ns", in.part.from_ns}, {"to_ns", in.part.to_ns}}},
       {"damage", in.damage},
       {"recorder",
        {{"mode", in.program.mode},

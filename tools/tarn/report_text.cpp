@@ -155,8 +155,12 @@ void print_program(analyse::analysis& all, const paint& with) {
   const analyse::program_costs& whole = all.whole();
   fmt::print("{}\n", with.bold(cut(program_words_of(in), page_width)));
   std::string times;
+  if (in.part != format::interval{}) {
+    times = fmt::format("; of that from {:.2f} to {:.2f} s", seconds(in.part.from_ns / 1000),
+                        seconds(in.part.to_ns / 1000));
+  }
   if (in.ended) {
-    times =
+    times +=
         fmt::format("; {:.2f} s, {:.2f} s of processor time, of which the recorder took {} s", seconds(in.end.wall_us),
                     seconds(in.end.user_us + in.end.system_us), range_words(whole.recorder_ns * 1e-9));
   }
@@ -170,8 +174,9 @@ bool records_heap(const format::recording& in) {
 void print_heap_summary(analyse::analysis& all, const std::vector<analyse::site_view>& top, const paint& with) {
   const analyse::heap_findings& heap = all.heap();
   const analyse::program_costs& whole = all.whole();
-  fmt::print("{} allocations, {}; {} frees; {} blocks in use at the end\n", grouped(heap.allocations),
-             bytes_words(static_cast<double>(heap.bytes)), grouped(heap.frees), grouped(heap.live));
+  const char* const more = all.recorded().part != format::interval{} ? "more " : "";
+  fmt::print("{} allocations, {}; {} frees; {} {}blocks in use at the end\n", grouped(heap.allocations),
+             bytes_words(static_cast<double>(heap.bytes)), grouped(heap.frees), grouped(heap.live), more);
   print_categories(all);
   fmt::print("{}\n", with.bold(fmt::format("The heap costs {}{}.", time_words(all, whole.heap_ns),
                                            share_clause(all, whole.heap_ns, "the processor's time"))));

@@ -37,6 +37,7 @@ inline recording example_recording() {
   made.quiet_regions = {{1, "parse\xff", 12}};
   made.noises[{2, 1, 0}] = {1, 0, 3};
   made.clock = {2'500'000'000, 1'000'000'000};
+  made.moments = {{1000, 4096, 10, 20}};
   made.ended = true;
   made.end = {true, 9, 1, 2, 3};
   return made;

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""The time in a recording: parts of it by `tarn report --from --to`."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+from paths import PATHS, main
+
+SHARED = tempfile.TemporaryDirectory(prefix="tarn-timeline-")
+
+
+def tarn(*words, code=0):
+    result = subprocess.run([PATHS.tarn, *words], capture_output=True, text=True, timeout=100, check=False,
+                            cwd=SHARED.name, env={**os.environ, "XDG_CACHE_HOME": SHARED.name})
+    if result.returncode != code:
+        raise AssertionError(f"{result.returncode}: {result.stdout}{result.stderr}")
+    return result
+
+
+def setUpModule():
+    tarn("record", "--full", "-o", "rec", "--", PATHS.phases)
+
+
+def report(*words):
+    return json.loads(tarn("report", "--json", "--top", "1000", *words, "rec").stdout)
+
+
+def blocks_at(of, function):
+    return sum(each["allocations"] for each in of["sites"]
+               if any(function in place["function"] for place in each["stack"]))
+
+
+def taken_at(of, function):
+    return sum(each["acquisitions"] for each in of["locks"]
+               if any(function in place["function"] for place in each["stack"]))
+
+
+class Parts(unittest.TestCase):
+    def test_a_part_has_what_happened_in_it_and_nothing_else(self):
+        whole, first, last = report(), report("--to", "50%"), report("--from", "50%")
+        self.assertIsNone(whole["part"])
+        for count, work, other in ((blocks_at, "early_work", "late_work"), (taken_at, "early_work", "late_work")):
+            self.assertGreater(count(whole, work), 10)
+            self.assertGreater(count(whole, other), 10)
+            self.assertEqual(count(first, work), count(whole, work))
+            self.assertEqual(count(first, other), 0)
+            self.assertEqual(count(last, work), 0)
+            self.assertEqual(count(last, other), count(whole, other))
+        self.assertNotIn("write", [each["name"] for each in first["syscalls"]])
+        self.assertIn("write", [each["name"] for each in last["syscalls"]])
+        self.assertEqual(last["part"]["to_ns"], whole["end"]["wall_us"] * 1000)
+        self.assertEqual(last["end"]["wall_us"], (last["part"]["to_ns"] - last["part"]["from_ns"]) // 1000)
+
+    def test_categories_are_those_of_the_whole(self):
+        whole = {tuple(map(str, each["stack"])): each["category"] for each in report("--stacks")["sites"]}
+        part = {tuple(map(str, each["stack"])): each["category"] for each in report("--stacks", "--to", "10%")["sites"]}
+        self.assertLessEqual(part.items(), whole.items())
+
+    def test_the_text_says_which_part(self):
+        self.assertRegex(tarn("report", "--from", "500ms", "--to", "0.9s", "rec").stdout, r"of that from 0\.\d\d to \d\.\d\d s")
+
+    def test_times_that_mean_nothing(self):
+        for words, why in ((("--from", "soon"), "no time in the recording"), (("--to", "-1s"), "no time"),
+                           (("--from", "2", "--to", "1"), "not before --to"), (("--from", "nan"), "no time")):
+            said = tarn("report", *words, "rec", code=2).stderr
+            self.assertIn(why, said)
+            self.assertEqual(len(said.splitlines()), 1)
+        old = bytearray(pathlib.Path(SHARED.name, "rec").read_bytes()[:16])
+        old[8] = 1
+        pathlib.Path(SHARED.name, "old").write_bytes(old)
+        self.assertIn("of an older tarn", tarn("report", "--from", "1s", "old", code=2).stderr)
+
+
+if __name__ == "__main__":
+    main("tarn", "phases")

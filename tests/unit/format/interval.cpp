@@ -1,0 +1,132 @@
+// What happened between two moments of a recording, and nothing else; recordings of the version without moments.
+#include "format/interval.hpp"
+
+#include <gtest/gtest.h>
+#include <zstd.h>
+
+#include <cstring>
+
+#include "format/checksum.hpp"
+#include "format/reader.hpp"
+#include "unit/format/example.hpp"
+
+namespace tarn::format {
+namespace {
+
+// At 10, 20 and 30: each time so much more. The lock is waited for longest in the second look.
+class three_looks : public testing::Test {
+ protected:
+  three_looks() : to_(file_.path()) {
+    made_.program = example_recording().program;
+    made_.images = 1;
+    made_.threads = {{0, 1, 0, 0, 0, 0, 0, "main"}};
+    made_.sites = {{}, {0, {1}}, {0, {2}}};
+    made_.locks = {{}, {0, lock_type::mutex, 1, 8}};
+    to_.program(made_.program);
+    look(10, 1, 100, 50);
+    made_.threads.push_back({0, 2, 0, 0, 0, 0, 0, "late"});
+    look(20, 10, 1000, 700);
+    look(30, 100, 200, 700);
+    made_.ended = true;
+    made_.end = {false, 0, 0, 40, 4};
+    to_.end(made_.end);
+    bytes_ = file_.content();
+    whole_ = parse(bytes_);
+  }
+
+  void look(std::uint64_t at, std::uint64_t count, std::uint64_t waited, std::uint64_t longest) {
+    made_.cells[{1, 0, 0}][blocks] += count;
+    made_.cells[{1, 0, 0}][bytes] += 100 * count;
+    if (at == 20) made_.cells[{2, 1, 0}][frees] = 5;
+    made_.calls[{1, 0, 3}][calls] += 2 * count;
+    lock_counts& lock = made_.lockings[{1, 0, 1}];
+    lock[wait_ticks] += waited;
+    lock[longest_wait] = longest;
+    made_.waits[{1, 0, 1, 1, 0}][waits] += count;
+    made_.threads[0].allocations += count;
+    made_.moments.push_back({at, 4096 * at, at, at / 10});
+    to_.changes(made_);
+  }
+
+  recording in(std::uint64_t from, std::uint64_t to) { return within(whole_, bytes_, {from, to}); }
+
+  const file_at_test file_;
+  writer to_;
+  recording made_, whole_;
+  std::string bytes_;
+};
+
+TEST_F(three_looks, all_of_them_are_the_whole) {
+  const recording all = in(0, 30);
+  EXPECT_EQ(all.cells, whole_.cells);
+  EXPECT_EQ(all.calls, whole_.calls);
+  EXPECT_EQ(all.lockings, whole_.lockings);
+  EXPECT_EQ(all.waits, whole_.waits);
+  EXPECT_EQ(all.threads, whole_.threads);
+  EXPECT_EQ(all.moments, whole_.moments);
+}
+
+TEST_F(three_looks, one_of_them_is_what_it_added) {
+  recording second = in(10, 20);
+  EXPECT_EQ((second.cells[{1, 0, 0}][blocks]), 10U);
+  EXPECT_EQ((second.cells[{1, 0, 0}][bytes]), 1000U);
+  EXPECT_EQ((second.cells[{2, 1, 0}][frees]), 5U);
+  EXPECT_EQ((second.calls[{1, 0, 3}][calls]), 20U);
+  EXPECT_EQ((second.waits[{1, 0, 1, 1, 0}][waits]), 10U);
+  EXPECT_EQ((second.lockings[{1, 0, 1}][wait_ticks]), 1000U);
+  EXPECT_EQ((second.lockings[{1, 0, 1}][longest_wait]), 700U) << "it was longer than all before";
+  EXPECT_EQ(second.threads.size(), 2U);
+  EXPECT_EQ(second.threads[0].allocations, 10U);
+  EXPECT_EQ(second.end.user_us, 10U);
+  EXPECT_EQ(second.end.system_us, 1U);
+  recording third = in(20, 30);
+  EXPECT_EQ(third.cells.count({2, 1, 0}), 0U);
+  EXPECT_EQ((third.cells[{1, 0, 0}][blocks]), 100U);
+  EXPECT_EQ((third.lockings[{1, 0, 1}][longest_wait]), 200U) << "no longer than all that was waited";
+  EXPECT_EQ((in(0, 20).cells[{1, 0, 0}][blocks]), 11U);
+}
+
+TEST_F(three_looks, an_interval_is_widened_to_moments) {
+  const auto moments_around = [&](std::uint64_t from, std::uint64_t to) {
+    const interval found = to_moments(whole_, {from, to});
+    return std::pair(found.from_ns, found.to_ns);
+  };
+  EXPECT_EQ(moments_around(0, 1), std::pair(0UL, 10UL));
+  EXPECT_EQ(moments_around(10, 20), std::pair(10UL, 20UL));
+  EXPECT_EQ(moments_around(11, 19), std::pair(10UL, 20UL));
+  EXPECT_EQ(moments_around(9, 21), std::pair(0UL, 30UL));
+  EXPECT_EQ(moments_around(25, 99), std::pair(20UL, 30UL));
+}
+
+void append_block(std::string& file, block_kind kind, const encoder& content) {
+  std::string packed(ZSTD_compressBound(content.bytes().size()), '\0');
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), content.bytes().data(), content.bytes().size(), 1));
+  block_header header{block_mark, static_cast<std::uint32_t>(kind), static_cast<std::uint32_t>(packed.size()),
+                      static_cast<std::uint32_t>(content.bytes().size()), 0};
+  header.checksum = checksum_of(header, packed);
+  file.append(reinterpret_cast<const char*>(&header), sizeof header).append(packed);
+}
+
+// As versions 1 and 2 wrote: no looks, and a cell's last values in place of what was added.
+TEST(recording, of_an_older_version_is_read) {
+  const file_header first{recording_magic, 2, 0};
+  std::string file(reinterpret_cast<const char*>(&first), sizeof first);
+  const auto add = [&](block_kind kind, std::initializer_list<std::uint64_t> numbers) {
+    encoder to;
+    for (const std::uint64_t each : numbers) to.number(each);
+    append_block(file, kind, to);
+  };
+  add(block_kind::threads, {0, 0, 1, 0, 0, 7, 7, 700});
+  add(block_kind::sites, {0, 0, 0, 0, 1, 2});
+  add(block_kind::cells, {1, 0, 0, 3, 5, 500});
+  add(block_kind::cells, {1, 0, 0, 3, 7, 700});
+  const recording read = parse(file);
+  EXPECT_EQ(read.damage, "");
+  ASSERT_EQ(read.cells.size(), 1U);
+  EXPECT_EQ(read.cells.begin()->second[blocks], 7U);
+  EXPECT_EQ(read.cells.begin()->second[bytes], 700U);
+  EXPECT_TRUE(read.moments.empty());
+}
+
+}  // namespace
+}  // namespace tarn::format

@@ -1,0 +1,50 @@
+#include "tarn/part.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "tarn/failure.hpp"
+
+namespace tarn::command {
+namespace {
+
+std::uint64_t time_of(std::string_view words, std::uint64_t whole_ns) {
+  double value = 0;
+  const auto [rest, error] = std::from_chars(words.data(), words.data() + words.size(), value);
+  const std::string_view unit(rest, static_cast<std::size_t>(words.data() + words.size() - rest));
+  const auto whole = static_cast<double>(whole_ns);
+  const std::array<std::pair<std::string_view, double>, 6> units = {
+      {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"min", 6e10}, {"h", 3.6e12}, {"%", whole / 100}}};
+  for (const auto& [name, factor] : units) {
+    if (error != std::errc() || name != unit || !std::isfinite(value) || value < 0) continue;
+    return static_cast<std::uint64_t>(std::min(value * factor, whole));
+  }
+  fail(exit_code::usage, "{} is no time in the recording: 2s, 500ms, 1.5min, 20%", words);
+}
+
+}  // namespace
+
+void add_part(CLI::App& to, part_request& into) {
+  to.add_option("--from", into.from, "only what happened after this time of the run: 2s, 500ms, 20%")
+      ->type_name("TIME");
+  to.add_option("--to", into.to, "only what happened before it")->type_name("TIME");
+}
+
+format::interval part_of(const format::recording& whole, const part_request& request) {
+  if (whole.moments.empty()) {
+    fail(exit_code::usage,
+         "--from and --to need a recording with moments: this one is of an older tarn, or has none yet");
+  }
+  const std::uint64_t end = whole.moments.back().at_ns;
+  const format::interval wanted{request.from.empty() ? 0 : time_of(request.from, end),
+                                request.to.empty() ? end : time_of(request.to, end)};
+  if (wanted.from_ns >= wanted.to_ns) fail(exit_code::usage, "--from is not before --to: {}", request.from);
+  return format::to_moments(whole, wanted);
+}
+
+}  // namespace tarn::command

@@ -1,0 +1,41 @@
+#include "tarn/process_state.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace tarn::command {
+
+std::optional<process_state> state_of(std::uint64_t process) {
+  clockid_t clock = 0;
+  timespec spent{};
+  if (::clock_getcpuclockid(static_cast<pid_t>(process), &clock) != 0 || ::clock_gettime(clock, &spent) != 0)
+    return std::nullopt;
+  process_state found;
+  std::uint64_t size = 0, pages = 0;
+  std::ifstream(fmt::format("/proc/{}/statm", process)) >> size >> pages;
+  found.resident_bytes = pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  std::ifstream file(fmt::format("/proc/{}/stat", process));
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  // The name in parentheses may have anything in it; of the words after it, the thirteenth.
+  std::uint64_t system = 0;
+  if (const std::size_t name_end = text.rfind(')'); name_end != std::string::npos) {
+    std::size_t at = name_end + 1;
+    for (int word = 0; word < 12; ++word) at = std::min(text.find(' ', at + 1), text.size());
+    system = std::strtoull(text.c_str() + at, nullptr, 10);
+  }
+  const auto all_us =
+      static_cast<std::uint64_t>(spent.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(spent.tv_nsec) / 1000;
+  const auto ticks = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+  found.system_us = std::min(system * 1'000'000 / ticks, all_us);
+  found.user_us = all_us - found.system_us;
+  return found;
+}
+
+}  // namespace tarn::command
