@@ -3,9 +3,11 @@
 #include <sched.h>
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <thread>
 #include <vector>
 
+#include "bench/idle_thread.hpp"
 #include "work.hpp"
 
 namespace lab {
@@ -62,6 +64,32 @@ void run_together(unsigned threads, outcome& of, Prepare prepare, Work work) {
           std::min_element(all.begin(), all.end(), earlier)->began;
   of.processor_ns = 0;
   for (const times& each : all) of.processor_ns += each.processor;
+}
+
+/// Processors that this process may use.
+inline unsigned cores() noexcept {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 1;
+  return static_cast<unsigned>(CPU_COUNT(&allowed));
+}
+
+/// body(thread, repetitions) by each of the threads: a sixteenth as the warm-up, then all. What it returns is added to
+/// the checksum. A single thread has one beside it that sleeps: for a process of one thread some take short cuts.
+template <class Body>
+void repeat_together(unsigned threads, std::uint64_t repetitions, outcome& of, Body body) {
+  std::optional<bench::idle_thread> idle;
+  if (threads == 1) idle.emplace();
+  std::atomic<std::uint64_t> sum{0};
+  run_together(
+      threads, of, [&](unsigned thread) { body(thread, repetitions / 16 + 1); },
+      [&](unsigned thread) { sum.fetch_add(body(thread, repetitions), std::memory_order_relaxed); });
+  of.checksum += sum.load();
+}
+
+/// Units as one processor does them: divided by how many threads can run at once, so that a time which does not change
+/// with the threads says that they do not hold up each other.
+inline std::uint64_t units_of_a_core(std::uint64_t units_of_a_thread, std::uint64_t threads) {
+  return std::max<std::uint64_t>(1, units_of_a_thread * threads / std::min<std::uint64_t>(threads, cores()));
 }
 
 }  // namespace lab

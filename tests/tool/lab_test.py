@@ -51,7 +51,8 @@ class Listed(unittest.TestCase):
 class Small(unittest.TestCase):
     """Every experiment, as small as it can be: all forms do the same work, and the results are whole."""
 
-    small = ("--quick", "--rounds", "1", "--set", "total=2000")
+    quick = ("--quick", "--rounds", "1")
+    small = (*quick, "--set", "total=2000", "--set", "allocations=200", "--set", "pairs=1000", "--set", "operations=20000")
 
     def test_results(self):
         told = json.loads(lab(*self.small, "--json", "-"))
@@ -64,12 +65,33 @@ class Small(unittest.TestCase):
                 self.assertTrue(each["verdict"]["words"])
                 forms = {form["name"] for form in each["forms"]}
                 self.assertEqual({row["form"] for row in each["rows"]}, forms)
+                if each["name"] == "lock-cost":
+                    self.check_aba(each)
                 for row in each["rows"]:
                     self.assertGreater(row["ns"]["median"], 0)
                     self.assertLessEqual(row["ns"]["low"], row["ns"]["high"])
 
+    def check_aba(self, told):
+        """The list without a tag breaks, both as the text tells and when threads run; the others do not."""
+        broken = {row["form"]: row["counts"] for row in told["rows"] if row["sweep"] == "operations"}
+        untagged = broken.pop("untagged list")
+        self.assertGreater(untagged["given twice"], 0)
+        self.assertEqual(untagged["as told"], 1)
+        self.assertIn("lock-free", broken)
+        for counts in broken.values():
+            self.assertEqual(counts["given twice"] + counts.get("as told", 0), 0)
+
+    def test_one_core(self):
+        before = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {min(before)})
+        self.addCleanup(os.sched_setaffinity, 0, before)
+        told = json.loads(lab("lock-cost", *self.quick, "--set", "pairs=1000", "--json", "-"))["experiments"][0]
+        self.assertIn("cores 2 is skipped: this process may use 1", told["skipped"])
+        self.assertEqual({row["x"] for row in told["rows"] if row["sweep"] == "cores"}, {1})
+        self.assertNotIn("failure", told)
+
     def test_text_is_narrow(self):
-        for line in lab("list", *self.small).splitlines():
+        for line in lab(*self.small).splitlines():
             self.assertLessEqual(len(line), 100, line)
 
 
@@ -103,7 +125,7 @@ class Elsewhere(unittest.TestCase):
         program.rename(program.with_name("lab-list.all"))
         program.write_text('#!/bin/sh\n[ "$1" = --forms ] && { echo malloc; exit; }\nexec "$0.all" "$@"\n')
         program.chmod(0o755)
-        done = self.run_here("list", *Small.small)
+        done = self.run_here("list", *Small.quick, "--set", "total=2000")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("pooled is skipped: this build has it not", done.stdout)
         self.assertIn("Boost.Pool is skipped: this build has it not (Debian package libboost1.81-dev)", done.stdout)
@@ -113,7 +135,7 @@ class Elsewhere(unittest.TestCase):
         program.write_text('#!/bin/sh\n[ "$1" = --forms ] && { printf "malloc\\npooled\\n"; exit; }\n'
                            'echo "{\\"units\\": 1, \\"ns\\": 1, \\"checksum\\": \\"$1\\"}"\n')
         program.chmod(0o755)
-        done = self.run_here("list", *Small.small)
+        done = self.run_here("list", *Small.quick, "--set", "total=2000")
         self.assertEqual(done.returncode, 1)
         self.assertIn("did other work than", " ".join(done.stdout.split()))
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,6 +57,10 @@ struct sweep {
   std::vector<ratio> ratios = {};
   std::vector<std::string> only = {};                              // names of forms; empty: all
   void (*adjust)(numbers& of_program, std::uint64_t x) = nullptr;  // less work where a unit is dear
+  std::string program = {};                                        // empty: the experiment's
+  std::optional<std::vector<std::string>> parameters =
+      {};                    // which of the experiment's its program is told; all if none
+  bool is_of_cores = false;  // x processors are needed
 };
 
 enum class holds { yes, partly, no, unknown };

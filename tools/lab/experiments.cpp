@@ -3,7 +3,7 @@
 namespace tarn::lab {
 
 const std::vector<experiment>& experiments() {
-  static const std::vector<experiment> all = {list_experiment()};
+  static const std::vector<experiment> all = {list_experiment(), heap_demo(), heap_demo_2(), lock_cost()};
   return all;
 }
 

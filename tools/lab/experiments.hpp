@@ -6,5 +6,8 @@
 namespace tarn::lab {
 
 experiment list_experiment();
+experiment heap_demo();
+experiment heap_demo_2();
+experiment lock_cost();
 
 }  // namespace tarn::lab

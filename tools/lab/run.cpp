@@ -10,6 +10,7 @@
 #include <set>
 
 #include "lab/count.hpp"
+#include "lab/machine.hpp"
 #include "lab/process.hpp"
 
 namespace tarn::lab {
@@ -57,19 +58,45 @@ class run_of {
 
   void choose_numbers() {
     for (const parameter& each : of_.parameters) done_.parameters[each.name] = values_of(each).front();
-    for (const sweep& each : of_.sweeps) done_.axes.push_back(values_of(each.axis));
+    for (const sweep& each : of_.sweeps) {
+      std::vector<std::uint64_t> values = values_of(each.axis);
+      const unsigned there = cores();
+      if (each.is_of_cores) {
+        for (const std::uint64_t value : values) {
+          if (value > there) skip("{} {} is skipped: this process may use {}", each.axis.name, value, there);
+        }
+        std::erase_if(values, [&](std::uint64_t value) { return value > there; });
+      }
+      done_.axes.push_back(values);
+    }
   }
 
-  std::string program() const { return at_.programs + "/lab-" + of_.program; }
+  const std::string& program_of(const sweep& in) const { return in.program.empty() ? of_.program : in.program; }
+
+  std::string path_of(const std::string& program) const { return at_.programs + "/lab-" + program; }
+
+  // What the programs of the sweeps have.
+  void ask_programs() {
+    for (const sweep& in : of_.sweeps) {
+      const std::string& program = program_of(in);
+      if (built_.contains(program)) continue;
+      const ended told = run_program({path_of(program), "--forms"}, {}, longest_program);
+      if (told.code == 127) throw broken{fmt::format("{} cannot be run", path_of(program))};
+      if (told.code != 0) throw broken{fmt::format("lab-{} --forms: exit {}", program, told.code)};
+      std::set<std::string>& words = built_[program];
+      for (std::size_t begin = 0, end = 0; (end = told.output.find('\n', begin)) != std::string::npos;
+           begin = end + 1) {
+        words.insert(told.output.substr(begin, end - begin));
+      }
+    }
+  }
+
+  bool is_built(const form& of) const {
+    return std::any_of(built_.begin(), built_.end(), [&](const auto& each) { return each.second.contains(of.word); });
+  }
 
   void find_forms() {
-    const ended told = run_program({program(), "--forms"}, {}, longest_program);
-    if (told.code == 127) throw broken{fmt::format("{} cannot be run", program())};
-    if (told.code != 0) throw broken{fmt::format("lab-{} --forms: exit {}", of_.program, told.code)};
-    std::set<std::string> built;
-    for (std::size_t begin = 0, end = 0; (end = told.output.find('\n', begin)) != std::string::npos; begin = end + 1) {
-      built.insert(told.output.substr(begin, end - begin));
-    }
+    ask_programs();
     for (const form& each : of_.forms) {
       form found = each;
       const bool is_ours = each.library == drop_in;
@@ -79,7 +106,7 @@ class run_of {
         found.library = find_shared_library(each.library);
       }
       std::error_code error;
-      if (!built.contains(each.word)) {
+      if (!is_built(each)) {
         skip("{} is skipped: this build has it not{}", each.name, package_words(each));
       } else if (!each.library.empty() && !std::filesystem::exists(found.library, error)) {
         skip("{} is skipped: no {}{}", each.name, is_ours ? found.library : each.library, package_words(each));
@@ -102,15 +129,19 @@ class run_of {
 
   bool is_in(const sweep& in, const form& each) const {
     return (in.only.empty() || std::find(in.only.begin(), in.only.end(), each.name) != in.only.end()) &&
-           !left_out_.contains(each.name);
+           !left_out_.contains(each.name) && built_.at(program_of(in)).contains(each.word);
   }
 
   job job_of(const sweep& in, const form& by, std::uint64_t x) const {
-    numbers given = done_.parameters;
+    numbers given;
+    for (const auto& [key, number] : done_.parameters) {
+      const auto& told = in.parameters;
+      if (!told || std::find(told->begin(), told->end(), key) != told->end()) given[key] = number;
+    }
     for (const auto& [key, number] : in.fixed) given[key] = number;
     given[in.axis.name] = x;
     if (in.adjust != nullptr) in.adjust(given, x);
-    job made{{program(), by.word}, by.environment};
+    job made{{path_of(program_of(in)), by.word}, by.environment};
     for (const auto& [key, number] : given) made.words.push_back(fmt::format("{}={}", key, number));
     made.words.insert(made.words.end(), by.settings.begin(), by.settings.end());
     made.preload = by.library;
@@ -202,6 +233,7 @@ class run_of {
   const places& at_;
   const std::function<void(const std::string&)>& say_;
   result done_;
+  std::map<std::string, std::set<std::string>> built_;  // forms, by program
   std::set<std::string> left_out_;
   std::map<std::pair<std::size_t, std::uint64_t>, std::pair<std::string, std::string>> checksums_;
 };

@@ -62,7 +62,8 @@ class text_of {
  private:
   void table(std::size_t at) {
     const lab::sweep& in = of_.of->sweeps[at];
-    text_ += fmt::format("\n  {} ({}, median of {})\n", in.title, in.y_label, of_.rounds);
+    text_ += "\n" + wrapped(fmt::format("{} ({}, median of {})", in.title, in.y_label, of_.rounds), "  ", page_width);
+    base_ = base_of(at);
     const std::vector<std::uint64_t>& all = of_.axes[at];
     for (std::size_t begin = 0; begin < all.size(); begin += most_values) {
       const std::vector<std::uint64_t> part(
@@ -76,10 +77,20 @@ class text_of {
     counts(at);
   }
 
+  // The first form that does this sweep.
+  std::string base_of(std::size_t at) const {
+    for (const lab::form& each : of_.forms) {
+      const bool is_there = std::any_of(of_.rows.begin(), of_.rows.end(),
+                                        [&](const lab::row& in) { return in.sweep == at && in.form == each.name; });
+      if (is_there) return each.name;
+    }
+    return {};
+  }
+
   void head(const std::string& label, const std::vector<std::uint64_t>& xs, bool has_bars) {
     std::string line = "  " + padded(cut(label, name_columns), name_columns);
     for (const std::uint64_t x : xs) line += fmt::format("{:>{}}", grouped(x), value_columns);
-    if (has_bars) line += "   time over " + of_.forms.front().name + "'s";
+    if (has_bars) line += "   time over " + base_ + "'s";
     text_ += colours_.faint(line) + "\n";
   }
 
@@ -113,7 +124,7 @@ class text_of {
   }
 
   double mean_over_base(std::size_t at, const std::string& form) const {
-    return lab::geometric_mean(of_.ratios(at, form, of_.forms.front().name));
+    return lab::geometric_mean(of_.ratios(at, form, base_));
   }
 
   void ratio_line(std::size_t at, const lab::ratio& of, const std::vector<std::uint64_t>& xs) {
@@ -139,13 +150,19 @@ class text_of {
 
   // A small table for each x: counts of each form.
   void counts(std::size_t at) {
-    if (of_.of->counts.empty()) return;
+    std::vector<std::string> names;  // those that somebody has
+    for (const std::string& each : of_.of->counts) {
+      const bool has = std::any_of(of_.rows.begin(), of_.rows.end(),
+                                   [&](const lab::row& in) { return in.sweep == at && in.counts.contains(each); });
+      if (has) names.push_back(each);
+    }
+    if (names.empty()) return;
     for (const std::uint64_t x : of_.axes[at]) {
       std::string lines;
       for (const lab::form& each : of_.forms) {
         std::string line = "  " + padded(cut(each.name, name_columns), name_columns);
         bool is_there = false;
-        for (const std::string& name : of_.of->counts) {
+        for (const std::string& name : names) {
           const std::optional<double> number = of_.count(at, each.name, x, name);
           is_there = is_there || number;
           line += fmt::format("{:>14}", number ? value_words(*number) : "–");
@@ -156,14 +173,14 @@ class text_of {
       std::string head =
           "  " +
           padded(cut(fmt::format("{} {}", of_.of->sweeps[at].axis.name, grouped(x)), name_columns), name_columns);
-      for (const std::string& name : of_.of->counts) head += fmt::format("{:>14}", cut(name, 13));
+      for (const std::string& name : names) head += fmt::format("{:>14}", cut(name, 13));
       text_ += colours_.faint(head) + "\n" + lines;
     }
   }
 
   const lab::result& of_;
   paint colours_;
-  std::string text_;
+  std::string text_, base_;
 };
 
 }  // namespace

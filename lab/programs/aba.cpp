@@ -1,0 +1,146 @@
+// lab-aba: what becomes of a lock-free list without a tag (tagged_list.hpp). First the interleaving of the text is
+// played step by step, then `threads` threads take two blocks and give them back, `operations` times in all, on one
+// processor; every 64th take gives the processor away between reading and swapping. Counted: blocks that two had at
+// once. Unit: one operation.
+#include "bench/front_peers.hpp"
+#include "bench/front_pools.hpp"
+#include "pinned.hpp"
+#include "tagged_list.hpp"
+#include "together.hpp"
+
+namespace {
+
+using lab::outcome;
+using lab::settings;
+
+constexpr std::uint32_t block_count = 64;
+
+/// Whose each block is: none's, or somebody's.
+class owners {
+ public:
+  explicit owners(std::size_t blocks) : taken_(blocks) {}
+  /// False: it is somebody's already.
+  bool take(std::size_t block) { return !taken_[block].exchange(true, std::memory_order_relaxed); }
+  void give(std::size_t block) { taken_[block].store(false, std::memory_order_relaxed); }
+
+ private:
+  std::vector<std::atomic<bool>> taken_;
+};
+
+/// 1 when A is given a block that B has.
+template <class List>
+double play() {
+  List list(3);
+  const auto seen_by_a = list.begin_take();
+  const std::uint32_t first = list.take(), second = list.take();
+  list.give(first);
+  if (!list.end_take(seen_by_a)) return 0;  // A saw that something was done meanwhile
+  return list.take() == second ? 1 : 0;
+}
+
+template <class Pool>
+outcome storm(const settings& wanted, Pool& pool) {
+  const std::uint64_t threads = wanted["threads"], each = wanted["operations"] / threads + 1;
+  std::atomic<std::uint64_t> twice{0};
+  outcome done{.units = each * threads};
+  lab::repeat_together(static_cast<unsigned>(threads), each, done, [&](unsigned thread, std::uint64_t operations) {
+    lab::pin("aba", 0, 1);
+    std::uint64_t takes = 0;
+    const auto meanwhile = [&] {
+      if (++takes % 64 == 0) sched_yield();
+    };
+    bench::random_numbers random(thread + 1);
+    typename Pool::name held[3] = {Pool::none(), Pool::none(), Pool::none()};
+    const auto give = [&](typename Pool::name& block) {
+      if (!Pool::is_none(block)) pool.give(block);
+      block = Pool::none();
+    };
+    for (std::uint64_t at = 0; at < operations; ++at) {
+      typename Pool::name& slot = held[bench::below(random.next(), 3)];
+      if (!Pool::is_none(slot)) {
+        give(slot);
+        continue;
+      }
+      const auto taken = pool.take(meanwhile);
+      if (Pool::is_none(taken)) continue;
+      if (pool.own(taken)) {
+        slot = taken;
+      } else {
+        twice.fetch_add(1, std::memory_order_relaxed);
+      }
+    }
+    for (typename Pool::name& slot : held) give(slot);
+    return operations;
+  });
+  done.counts = {{"given twice", static_cast<double>(twice.load())}};
+  return done;
+}
+
+template <bool IsTagged>
+struct list_pool {
+  using name = std::uint32_t;
+  lab::free_list<IsTagged> list{block_count};
+  owners of{block_count + 1};
+  static bool is_none(name block) { return block == 0; }
+  static name none() { return 0; }
+  template <class Meanwhile>
+  name take(Meanwhile meanwhile) {
+    return list.take(meanwhile);
+  }
+  bool own(name block) { return of.take(block); }
+  void give(name block) {
+    of.give(block);
+    list.give(block);
+  }
+};
+
+/// A pool of which only the outside is known: the processor is given away before it is asked. The owner stands in the
+/// block.
+template <class Inner>
+struct block_pool {
+  using name = void*;
+  Inner inner;
+  static bool is_none(name block) { return block == nullptr; }
+  static name none() { return nullptr; }
+  static std::atomic<std::uint64_t>& owner(name block) { return static_cast<std::atomic<std::uint64_t>*>(block)[1]; }
+  static constexpr std::uint64_t somebody = 0x5ab7'1e55'0bad'b10c;
+  template <class Meanwhile>
+  name take(Meanwhile meanwhile) {
+    meanwhile();
+    return inner.take();
+  }
+  bool own(name block) { return owner(block).exchange(somebody, std::memory_order_relaxed) != somebody; }
+  void give(name block) {
+    owner(block).store(0, std::memory_order_relaxed);
+    inner.give(block);
+  }
+};
+
+template <bool IsTagged>
+outcome run_list(const settings& wanted) {
+  list_pool<IsTagged> pool;
+  outcome done = storm(wanted, pool);
+  done.counts.emplace_back("as told", play<lab::free_list<IsTagged>>());
+  return done;
+}
+
+template <class Inner>
+outcome run_pool(const settings& wanted) {
+  block_pool<Inner> pool;
+  return storm(wanted, pool);
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  return lab::main_of(count, words, "aba",
+                      {{.name = "operations", .usual = 1'000'000}, {.name = "threads", .usual = 4, .most = 64}}, {
+                        {"untagged", run_list<false>}, {"lock-free", run_list<true>},
+#if BENCH_BOOST
+                            {"boost-free", run_pool<bench::boosts_free_list<64>>},
+#endif
+                        {
+                          "tarn-lock-free", run_pool<bench::free_pool<64>>
+                        }
+                      });
+}

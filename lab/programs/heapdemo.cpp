@@ -1,0 +1,89 @@
+// lab-heapdemo: `threads` threads do nothing but allocate and free blocks of `size` bytes, `allocations` times each
+// (source 3). Unit: one allocation and its free, in time of one processor.
+//   malloc        the process's heap, whichever is preloaded
+//   one-lock      the same behind one lock, as the article's was
+//   private-heap  a tarn::heap for each thread
+//   private-pmr   a std::pmr::unsynchronized_pool_resource for each thread
+//   private-tbb   a oneTBB memory pool for each thread
+#include <memory_resource>
+#include <mutex>
+#include <tarn/heap.hpp>
+
+#include "together.hpp"
+
+#if BENCH_TBB
+#define TBB_PREVIEW_MEMORY_POOL 1
+#include <oneapi/tbb/memory_pool.h>
+#endif
+
+namespace {
+
+using lab::outcome;
+using lab::settings;
+
+struct process_heap {
+  void* allocate(std::size_t bytes) { return std::malloc(bytes); }
+  void deallocate(void* block, std::size_t) { std::free(block); }
+};
+
+std::mutex heap_lock;
+
+struct locked_heap {
+  void* allocate(std::size_t bytes) {
+    const std::lock_guard hold(heap_lock);
+    return std::malloc(bytes);
+  }
+  void deallocate(void* block, std::size_t) {
+    const std::lock_guard hold(heap_lock);
+    std::free(block);
+  }
+};
+
+#if BENCH_TBB
+struct tbb_pool {
+  tbb::memory_pool<std::allocator<std::byte>> of;
+  void* allocate(std::size_t bytes) { return of.malloc(bytes); }
+  void deallocate(void* block, std::size_t) { of.free(block); }
+};
+#endif
+
+template <class Heap>
+outcome run(const settings& wanted) {
+  const std::uint64_t threads = wanted["threads"], size = wanted["size"];
+  outcome done{.units = lab::units_of_a_core(wanted["allocations"], threads)};
+  std::vector<std::optional<Heap>> heaps(threads);
+  lab::repeat_together(static_cast<unsigned>(threads), wanted["allocations"], done,
+                       [&](unsigned thread, std::uint64_t repetitions) {
+                         std::optional<Heap>& own = heaps[thread];
+                         if (!own) own.emplace();  // by its thread, in the warm-up
+                         std::uint64_t sum = 0;
+                         for (std::uint64_t at = 0; at < repetitions; ++at) {
+                           void* const block = own->allocate(size);
+                           if (block == nullptr) lab::give_up("heapdemo", "out of memory");
+                           lab::mark(block, at);
+                           sum += lab::marked(block);
+                           own->deallocate(block, size);
+                         }
+                         return sum;
+                       });
+  return done;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  return lab::main_of(count, words, "heapdemo",
+                      {{.name = "threads", .usual = 4, .most = 256},
+                       {.name = "allocations", .usual = 200'000},
+                       {.name = "size", .usual = 1024, .least = 8, .most = 1 << 30}},
+                      {
+                        {"malloc", run<process_heap>}, {"one-lock", run<locked_heap>},
+                            {"private-heap", run<tarn::heap>},
+#if BENCH_TBB
+                            {"private-tbb", run<tbb_pool>},
+#endif
+                        {
+                          "private-pmr", run<std::pmr::unsynchronized_pool_resource>
+                        }
+                      });
+}

@@ -1,0 +1,35 @@
+// A thread on one processor of its choice.
+#pragma once
+#include <sched.h>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "work.hpp"
+
+namespace lab {
+
+/// The calling thread onto processor `thread` % `on_cores` of those that the process had when this was called first.
+/// Ends the program where there are fewer, or where that is not permitted.
+inline void pin(std::string_view program, unsigned thread, unsigned on_cores) {
+  static const cpu_set_t all = [] {
+    cpu_set_t allowed;
+    CPU_ZERO(&allowed);
+    sched_getaffinity(0, sizeof allowed, &allowed);
+    return allowed;
+  }();
+  unsigned wanted = thread % on_cores;
+  for (unsigned each = 0; each < CPU_SETSIZE; ++each) {
+    if (!CPU_ISSET(each, &all) || wanted-- != 0) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(each, &one);
+    if (sched_setaffinity(0, sizeof one, &one) != 0) {
+      give_up(program, std::string("cannot choose a processor: ") + std::strerror(errno));
+    }
+    return;
+  }
+  give_up(program, "fewer than " + std::to_string(on_cores) + " processors");
+}
+
+}  // namespace lab

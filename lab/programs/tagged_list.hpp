@@ -1,0 +1,70 @@
+// The free list of source 5: threads take and give blocks by a compare-and-swap on the list's head; beside the head
+// stands a tag that counts the takes. Without the tag it breaks:
+//   1. A reads the head, block a, and the next one, b; A is interrupted.
+//   2. B takes a, takes b, gives a back: the head is a again, and b is B's.
+//   3. A's compare-and-swap finds a, as it expects, and makes b the head: b is free and B's at once.
+// With it the head of step 3 has another tag, and A begins anew.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+namespace lab {
+
+template <bool IsTagged>
+class free_list {
+ public:
+  using number = std::uint32_t;  // of a block, from 1; 0: none
+  /// What a thread has read before its compare-and-swap.
+  struct taking {
+    std::uint64_t head;
+    number next;
+  };
+
+  explicit free_list(number blocks) : next_(std::make_unique<std::atomic<number>[]>(blocks + 1)) {
+    for (number each = blocks; each > 0; --each) give(each);
+  }
+
+  taking begin_take() const noexcept {
+    // acquire: pairs with the release of give(), so that the link of the block which is seen as the head is seen, too.
+    const std::uint64_t head = head_.load(std::memory_order_acquire);
+    return {head, next_[block_of(head)].load(std::memory_order_relaxed)};
+  }
+  /// Whether the block of `seen` is now the caller's.
+  bool end_take(const taking& seen) noexcept {
+    std::uint64_t expected = seen.head;
+    const std::uint64_t tag = IsTagged ? (seen.head >> 32) + 1 : 0;
+    return head_.compare_exchange_strong(expected, tag << 32 | seen.next, std::memory_order_acquire,
+                                         std::memory_order_relaxed);
+  }
+  static number block_of(std::uint64_t head) noexcept { return static_cast<number>(head); }
+
+  /// 0: there is none. `meanwhile` is called between reading and swapping.
+  template <class Meanwhile>
+  number take(Meanwhile meanwhile) noexcept {
+    for (;;) {
+      const taking seen = begin_take();
+      if (block_of(seen.head) == 0) return 0;
+      meanwhile();
+      if (end_take(seen)) return block_of(seen.head);
+    }
+  }
+  number take() noexcept {
+    return take([] {});
+  }
+
+  void give(number block) noexcept {
+    std::uint64_t head = head_.load(std::memory_order_relaxed);
+    do {
+      next_[block].store(block_of(head), std::memory_order_relaxed);
+      // release: who takes the block sees its link.
+    } while (!head_.compare_exchange_weak(head, (head >> 32) << 32 | block, std::memory_order_release,
+                                          std::memory_order_relaxed));
+  }
+
+ private:
+  alignas(128) std::atomic<std::uint64_t> head_{0};  // tag << 32 | block
+  alignas(128) std::unique_ptr<std::atomic<number>[]> next_;
+};
+
+}  // namespace lab

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Every form of every program of the lab in small: the work is the same, and a wrong word is refused in one line.
+
+    programs_test.py BIN PROGRAM...
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+# What keeps each short. Every other key is as usual.
+SMALL = {
+    "list": ["nodes=100", "total=2000"],
+    "heapdemo": ["allocations=200"],
+    "heapdemo2": ["allocations=200"],
+    "lock-cost": ["pairs=500", "cores=1"],
+    "aba": ["operations=2000"],
+    "count-a": ["bytes=5000"],
+    "m-string": ["requests=200"],
+    "false-sharing": ["writes=2000"],
+    "categories": ["requests=200"],
+}
+FOLDER, NAMES = pathlib.Path(), []
+
+
+def run(name, *words):
+    return subprocess.run([FOLDER / f"lab-{name}", *words], capture_output=True, text=True, timeout=100, check=False,
+                          stdin=subprocess.DEVNULL)
+
+
+class Programs(unittest.TestCase):
+    def test_forms_do_the_same_work(self):
+        for name in NAMES:
+            words = SMALL.get(name, [])
+            if name == "count-a":
+                folder = self.enterContext(tempfile.TemporaryDirectory())
+                words = [*words, f"file={folder}/words"]
+            told = {}
+            for form in run(name, "--forms").stdout.split():
+                with self.subTest(f"{name} {form}"):
+                    done = run(name, form, *words)
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                    line = json.loads(done.stdout)
+                    self.assertGreater(line["units"], 0)
+                    self.assertGreaterEqual(line["ns"], 0)
+                    told[form] = line["checksum"]
+            told.pop("make", None)  # prepares only
+            with self.subTest(name):
+                self.assertEqual(len(set(told.values())), 1, told)
+
+    def test_wrong_words(self):
+        for name in NAMES:
+            form = run(name, "--forms").stdout.split()[0]
+            for words in ([], ["nothing"], [form, "colour=1"], [form, "word"], [form, "--forms"]):
+                with self.subTest(f"{name} {words}"):
+                    done = run(name, *words)
+                    self.assertEqual(done.returncode, 2)
+                    self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+    def test_absurd_numbers(self):
+        for number in ("0", "-1", "1000000000000000000", "many", "", "1e3"):
+            with self.subTest(number):
+                done = run("list", "malloc", f"nodes={number}")
+                self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1))
+                self.assertIn("a number from 1 to", done.stderr)
+
+
+if __name__ == "__main__":
+    FOLDER, NAMES = pathlib.Path(sys.argv[1]), sys.argv[2:]
+    unittest.main(argv=sys.argv[:1])
