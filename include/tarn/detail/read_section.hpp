@@ -38,6 +38,30 @@ bool nobody_reads_before(std::uint64_t epoch) noexcept;
 /// Milliseconds of a clock that only grows.
 std::uint64_t memo_now_ms() noexcept;
 
+/// The calling thread's place where it has one, reads nothing now, and need not exchange to say that it does; else
+/// null.
+inline reader_of_nodes* idle_reader_of_nodes() noexcept {
+  reader_of_nodes* const mine = own_reader_of_nodes;
+  if (mine == nullptr || mine->epoch.load(std::memory_order_relaxed) != 0) return nullptr;
+  return node_barrier.load(std::memory_order_relaxed) ? mine : nullptr;
+}
+
+/// What read_section does for a thread of idle_reader_of_nodes(), in less.
+class outer_read_section {
+ public:
+  explicit outer_read_section(reader_of_nodes& mine) noexcept : mine_(mine) {
+    mine_.epoch.store(node_epoch.load(std::memory_order_acquire), std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+  outer_read_section(const outer_read_section&) = delete;
+  outer_read_section& operator=(const outer_read_section&) = delete;
+  // release: who sees the place empty has seen the end of all that was read.
+  ~outer_read_section() { mine_.epoch.store(0, std::memory_order_release); }
+
+ private:
+  reader_of_nodes& mine_;
+};
+
 /// While one lives, no node that this thread can reach is freed. May be nested. Short: what is unlinked meanwhile
 /// waits.
 class read_section {

@@ -65,10 +65,13 @@ class memo {
       : load_(std::move(load)),
         weigh_(std::move(weigh)),
         options_(options),
-        shards_(std::bit_ceil(std::clamp<std::size_t>(options.shards, 1, 1024))),
-        shift_(64 - static_cast<unsigned>(std::countr_zero(shards_.size()))) {
+        shards_(std::bit_ceil(std::clamp<std::size_t>(options.shards, 1, 1024))) {
     const std::size_t each = std::max<std::size_t>(1, options.entries / shards_.size());
-    for (shard& one : shards_) one.start(each, options.bytes / shards_.size());
+    const std::size_t buckets_each = std::bit_ceil(each);
+    table_.buckets = std::vector<std::atomic<node*>>(buckets_each * shards_.size());
+    table_.mask = table_.buckets.size() - 1;
+    shift_ = static_cast<unsigned>(std::countr_zero(buckets_each));
+    for (shard& one : shards_) one.start(table_, each, options.bytes / shards_.size());
   }
   memo(const memo&) = delete;
   memo& operator=(const memo&) = delete;
@@ -78,22 +81,21 @@ class memo {
   /// The answer, from memory or by asking. Throws what the loader throws.
   std::optional<Value> get(const Key& key) {
     const std::uint64_t hash = hash_of(key);
-    shard& in = shard_of(hash);
-    {
-      const tarn::detail::read_section reading;
-      if (node* const found = in.find(hash, key); found != nullptr && !is_old(*found)) [[likely]] {
-        count_hit(reading.index(), *found);
+    if (tarn::detail::reader_of_nodes* const mine = tarn::detail::idle_reader_of_nodes()) [[likely]] {
+      const tarn::detail::outer_read_section reading(*mine);
+      if (node* const found = table_.find(hash, key); found != nullptr && !is_old(*found)) [[likely]] {
+        count_hit(mine->index, *found);
         return found->value;
       }
     }
-    return ask(in, hash, key);
+    return get_slowly(hash, key);
   }
 
   /// The answer if it is remembered: the outer nothing says that it is not. Asks nobody, counts nothing.
   std::optional<std::optional<Value>> peek(const Key& key) {
     const std::uint64_t hash = hash_of(key);
     const tarn::detail::read_section reading;
-    node* const found = shard_of(hash).find(hash, key);
+    node* const found = table_.find(hash, key);
     if (found == nullptr || is_old(*found)) return std::nullopt;
     return std::optional<std::optional<Value>>(std::in_place, found->value);
   }
@@ -109,7 +111,7 @@ class memo {
     const std::uint64_t hash = hash_of(key);
     shard& in = shard_of(hash);
     std::unique_lock lock(in.mutex);
-    node* const found = in.find(hash, key);
+    node* const found = table_.find(hash, key);
     if (found != nullptr) in.remove(*found);
     free_unread(in, lock);
     return found != nullptr;
@@ -171,26 +173,12 @@ class memo {
     std::exception_ptr failure;
   };
 
-  struct alignas(128) shard {
-    std::vector<std::atomic<node*>> buckets;  // fixed: the number of entries is bounded
-    // What follows is under the mutex, and on other cache lines than what readers read.
-    alignas(128) mutable spin_mutex mutex;
-    std::vector<node*> clock;  // all entries; the hand goes around
-    std::size_t hand = 0, most = 0, most_bytes = 0, bytes = 0;
-    std::vector<node*> unlinked;
-    std::vector<std::shared_ptr<flight>> flights;
-    memo_statistics counts;
+  // All entries by their hash. Of a fixed size, as the number of entries is bounded.
+  struct table {
+    std::vector<std::atomic<node*>> buckets;
+    std::size_t mask = 0;
 
-    void start(std::size_t entries, std::size_t bytes_) {
-      most = entries, most_bytes = bytes_;
-      buckets = std::vector<std::atomic<node*>>(std::bit_ceil(entries));
-    }
-    ~shard() {
-      for (node* each : clock) delete each;
-      for (node* each : unlinked) delete each;
-    }
-
-    std::atomic<node*>& bucket(std::uint64_t hash) noexcept { return buckets[hash & (buckets.size() - 1)]; }
+    std::atomic<node*>& bucket(std::uint64_t hash) noexcept { return buckets.data()[hash & mask]; }
 
     node* find(std::uint64_t hash, const Key& key) noexcept {
       // seq_cst: see read_section.hpp, step 4; a plain load on x86. And it sees all of a node that it sees.
@@ -199,10 +187,29 @@ class memo {
         at = at->next.load(std::memory_order_seq_cst);
       return at;
     }
+  };
+
+  // What changes a part of the buckets, those side by side, is under its mutex.
+  struct alignas(128) shard {
+    mutable spin_mutex mutex;
+    table* all = nullptr;
+    std::vector<node*> clock;  // all entries; the hand goes around
+    std::size_t hand = 0, most = 0, most_bytes = 0, bytes = 0;
+    std::vector<node*> unlinked;
+    std::vector<std::shared_ptr<flight>> flights;
+    memo_statistics counts;
+
+    void start(table& of_all, std::size_t entries, std::size_t bytes_) {
+      all = &of_all, most = entries, most_bytes = bytes_;
+    }
+    ~shard() {
+      for (node* each : clock) delete each;
+      for (node* each : unlinked) delete each;
+    }
 
     void remove(node& gone) {
       unlinked.reserve(unlinked.size() + 1);
-      std::atomic<node*>* link = &bucket(gone.hash);
+      std::atomic<node*>* link = &all->bucket(gone.hash);
       while (link->load(std::memory_order_relaxed) != &gone) link = &link->load(std::memory_order_relaxed)->next;
       // The node keeps its own link: a reader that stands on it goes on from there.
       link->store(gone.next.load(std::memory_order_relaxed), std::memory_order_seq_cst);
@@ -236,29 +243,44 @@ class memo {
 #endif
 
   std::uint64_t hash_of(const Key& key) const {
-    // std::hash of a number is the number: its bits are spread, the upper ones for the shard, the lower for the bucket.
+    // std::hash of a number is the number: its bits are spread.
     __extension__ using wide = unsigned __int128;
     const wide product =
         static_cast<wide>(static_cast<std::uint64_t>(Hash()(key)) ^ 0x2545f4914f6cdd1du) * 0x9e3779b97f4a7c15u;
     return static_cast<std::uint64_t>(product >> 64) ^ static_cast<std::uint64_t>(product);
   }
-  shard& shard_of(std::uint64_t hash) noexcept { return shards_[shift_ == 64 ? 0 : hash >> shift_]; }
+  shard& shard_of(std::uint64_t hash) noexcept { return shards_[(hash & table_.mask) >> shift_]; }
 
   bool is_old(const node& of) const noexcept { return of.good_until_ms != 0 && options_.now_ms() >= of.good_until_ms; }
 
   void count_hit(unsigned index, node& found) noexcept {
     // Written once for each turn of the clock, or hits would take the line from each other.
     if (!found.used.load(std::memory_order_relaxed)) found.used.store(true, std::memory_order_relaxed);
-    const auto add = [index](std::atomic<std::uint64_t>& to) {
-      if (index < stripes - 1) {  // this thread's alone
-        to.store(to.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-      } else {
-        to.fetch_add(1, std::memory_order_relaxed);
-      }
+    if (index >= stripes - 1) [[unlikely]]
+      return count_common_hit(found.value.has_value());
+    const auto add = [](std::atomic<std::uint64_t>& to) {  // this thread's alone
+      to.store(to.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     };
-    stripe& mine = hits_[std::min<std::size_t>(index, stripes - 1)];
-    add(mine.hits);
-    if (!found.value) add(mine.negative_hits);
+    add(hits_[index].hits);
+    if (!found.value) [[unlikely]]
+      add(hits_[index].negative_hits);
+  }
+
+  [[gnu::noinline]] void count_common_hit(bool has_value) noexcept {
+    hits_[stripes - 1].hits.fetch_add(1, std::memory_order_relaxed);
+    if (!has_value) hits_[stripes - 1].negative_hits.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  // For a thread that is new here, that is inside of another read_section, or where there is no membarrier.
+  [[gnu::noinline]] std::optional<Value> get_slowly(std::uint64_t hash, const Key& key) {
+    {
+      const tarn::detail::read_section reading;
+      if (node* const found = table_.find(hash, key); found != nullptr && !is_old(*found)) {
+        count_hit(reading.index(), *found);
+        return found->value;
+      }
+    }
+    return ask(shard_of(hash), hash, key);
   }
 
   std::unique_ptr<node> make_node(std::uint64_t hash, const Key& key, std::optional<Value> answer) const {
@@ -276,13 +298,13 @@ class memo {
   }
 
   void remember(shard& in, std::unique_ptr<node> made, std::unique_lock<spin_mutex>& lock) {
-    if (node* const old = in.find(made->hash, made->key)) in.remove(*old);
+    if (node* const old = table_.find(made->hash, made->key)) in.remove(*old);
     if (in.most_bytes == 0 || made->bytes <= in.most_bytes) {
       while (in.clock.size() >= in.most || (in.most_bytes != 0 && in.bytes + made->bytes > in.most_bytes)) in.evict();
       in.clock.push_back(made.get());
       made->place = in.clock.size() - 1;
       in.bytes += made->bytes;
-      std::atomic<node*>& bucket = in.bucket(made->hash);
+      std::atomic<node*>& bucket = table_.bucket(made->hash);
       made->next.store(bucket.load(std::memory_order_relaxed), std::memory_order_relaxed);
       bucket.store(made.release(), std::memory_order_seq_cst);
     }
@@ -307,13 +329,11 @@ class memo {
 
   std::optional<Value> ask(shard& in, std::uint64_t hash, const Key& key) {
     std::unique_lock lock(in.mutex);
-    if (node* const found = in.find(hash, key)) {
+    if (node* const found = table_.find(hash, key)) {
       if (!is_old(*found)) {  // somebody was quicker
         std::optional<Value> answer = found->value;
         lock.unlock();
-        stripe& mine = hits_[stripes - 1];
-        mine.hits.fetch_add(1, std::memory_order_relaxed);
-        if (!answer) mine.negative_hits.fetch_add(1, std::memory_order_relaxed);
+        count_common_hit(answer.has_value());
         return answer;
       }
       in.remove(*found);
@@ -364,11 +384,12 @@ class memo {
     return *other.answer;
   }
 
+  table table_;
   loader load_;
   weigher weigh_;
   memo_options options_;
   std::vector<shard> shards_;
-  unsigned shift_;
+  unsigned shift_ = 0;  // from a bucket to its shard
   std::array<stripe, stripes> hits_{};
 };
 
