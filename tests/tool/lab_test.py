@@ -52,7 +52,8 @@ class Small(unittest.TestCase):
     """Every experiment, as small as it can be: all forms do the same work, and the results are whole."""
 
     quick = ("--quick", "--rounds", "1")
-    small = (*quick, "--set", "total=2000", "--set", "allocations=200", "--set", "pairs=1000", "--set", "operations=20000")
+    small = (*quick, "--set", "total=2000", "--set", "allocations=200", "--set", "pairs=1000", "--set", "operations=20000",
+             "--set", "bytes=2000", "--set", "requests=500", "--set", "writes=20000")
 
     def test_results(self):
         told = json.loads(lab(*self.small, "--json", "-"))
@@ -65,11 +66,22 @@ class Small(unittest.TestCase):
                 self.assertTrue(each["verdict"]["words"])
                 forms = {form["name"] for form in each["forms"]}
                 self.assertEqual({row["form"] for row in each["rows"]}, forms)
+                self.check_counts(each)
                 if each["name"] == "lock-cost":
                     self.check_aba(each)
                 for row in each["rows"]:
                     self.assertGreater(row["ns"]["median"], 0)
                     self.assertLessEqual(row["ns"]["low"], row["ns"]["high"])
+
+    def check_counts(self, told):
+        """What strace and valgrind count, where they are: as the original's, each of its remedies makes fewer calls."""
+        counts = {row["form"]: row["counts"] for row in told["rows"]
+                  if (row["sweep"], row["x"]) in (("threads", 1), ("requests", 500))}
+        if told["name"] == "count-a" and shutil.which("strace") and not told["skipped"]:
+            self.assertGreater(counts["read, a byte each"]["system calls"], 2000)
+            self.assertLess(counts["fgetc"]["system calls"], 300)
+        if told["name"] == "m-string" and shutil.which("valgrind") and not told["skipped"]:
+            self.assertLess(counts["m_string, cached"]["allocations"], counts["m_string"]["allocations"] / 2)
 
     def check_aba(self, told):
         """The list without a tag breaks, both as the text tells and when threads run; the others do not."""
@@ -108,9 +120,9 @@ class Elsewhere(unittest.TestCase):
         shutil.copy(built.parent / "lib" / "libtarn-malloc.so", self.folder / "lib")
         self.built = built
 
-    def run_here(self, *words):
+    def run_here(self, *words, path=""):
         done = subprocess.run([self.folder / "bin" / "tarn", "lab", *words], capture_output=True, text=True, timeout=100,
-                              check=False, env={**os.environ, "PATH": ""})
+                              check=False, env={**os.environ, "PATH": path})
         return done
 
     def test_no_programs(self):
@@ -129,6 +141,21 @@ class Elsewhere(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("pooled is skipped: this build has it not", done.stdout)
         self.assertIn("Boost.Pool is skipped: this build has it not (Debian package libboost1.81-dev)", done.stdout)
+
+    def test_nobody_counts(self):
+        shutil.copy(self.built / "lab-count-a", self.folder / "bin")
+        done = self.run_here("count-a", *Small.quick, "--set", "bytes=100")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("no strace (Debian package strace): nothing is counted by it", done.stdout)
+        self.assertIn("A call for each byte takes", done.stdout)
+
+    def test_tracing_is_not_permitted(self):
+        shutil.copy(self.built / "lab-count-a", self.folder / "bin")
+        (self.folder / "strace").write_text("#!/bin/sh\necho strace: Operation not permitted >&2\nexit 1\n")
+        (self.folder / "strace").chmod(0o755)
+        done = self.run_here("count-a", *Small.quick, "--set", "bytes=100", path=f"{self.folder}:/usr/bin:/bin")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("strace counts nothing here: strace: Operation not permitted", done.stdout)
 
     def test_other_work_is_a_failure(self):
         program = self.folder / "bin" / "lab-list"

@@ -61,6 +61,7 @@ struct sweep {
   std::optional<std::vector<std::string>> parameters =
       {};                    // which of the experiment's its program is told; all if none
   bool is_of_cores = false;  // x processors are needed
+  bool is_counted = false;   // by the experiment's counter, at its first x
 };
 
 enum class holds { yes, partly, no, unknown };
@@ -85,6 +86,7 @@ struct experiment {
   std::vector<sweep> sweeps;
   std::vector<std::string> counts = {};  // shown as columns of their own, by the names that the program has for them
   counter counted_by = counter::none;
+  bool makes_file = false;  // the form "make" makes one, whose path all forms are told as file=
   verdict (*judge)(const result& of) = nullptr;
 };
 

@@ -9,5 +9,8 @@ experiment list_experiment();
 experiment heap_demo();
 experiment heap_demo_2();
 experiment lock_cost();
+experiment m_string();
+experiment count_a();
+experiment categories();
 
 }  // namespace tarn::lab

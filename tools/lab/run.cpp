@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -26,6 +27,26 @@ struct broken {
   std::string why;
 };
 
+// A folder of our own among the temporary ones, gone with this object.
+class own_folder {
+ public:
+  own_folder() {
+    std::error_code error;
+    path_ = (std::filesystem::temp_directory_path(error) / "tarn-lab-XXXXXX").string();
+    if (error || ::mkdtemp(path_.data()) == nullptr) throw broken{fmt::format("no temporary folder {}", path_)};
+  }
+  own_folder(const own_folder&) = delete;
+  own_folder& operator=(const own_folder&) = delete;
+  ~own_folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
 class run_of {
  public:
   run_of(const experiment& of, const request& wanted, const places& at,
@@ -40,6 +61,7 @@ class run_of {
     try {
       choose_numbers();
       find_forms();
+      if (of_.makes_file) make_file();
       measure();
       if (of_.counted_by != counter::none) count();
       if (of_.judge != nullptr) done_.told = of_.judge(done_);
@@ -143,6 +165,7 @@ class run_of {
     if (in.adjust != nullptr) in.adjust(given, x);
     job made{{path_of(program_of(in)), by.word}, by.environment};
     for (const auto& [key, number] : given) made.words.push_back(fmt::format("{}={}", key, number));
+    if (folder_) made.words.push_back("file=" + folder_->path() + "/file");
     made.words.insert(made.words.end(), by.settings.begin(), by.settings.end());
     made.preload = by.library;
     return made;
@@ -216,16 +239,24 @@ class run_of {
   // One more run of each form at each x, under a tool that counts.
   void count() {
     for (std::size_t at = 0; at < of_.sweeps.size(); ++at) {
-      for (const std::uint64_t x : done_.axes[at]) {
-        for (const form& by : done_.forms) {
-          if (!is_in(of_.sweeps[at], by)) continue;
-          say_(fmt::format("{}: counting {}, {} {}", of_.name, by.name, of_.sweeps[at].axis.name, x));
-          const counted told = run_counted(of_.counted_by, job_of(of_.sweeps[at], by, x), longest_program);
-          if (!told.why_not.empty()) return skip("{}", told.why_not);
-          for (const auto& [name, number] : told.counts) row_of(at, by.name, x).counts[name] = {number};
-        }
+      if (!of_.sweeps[at].is_counted || done_.axes[at].empty()) continue;
+      const std::uint64_t x = done_.axes[at].front();
+      for (const form& by : done_.forms) {
+        if (!is_in(of_.sweeps[at], by)) continue;
+        say_(fmt::format("{}: counting {}, {} {}", of_.name, by.name, of_.sweeps[at].axis.name, x));
+        const counted told = run_counted(of_.counted_by, job_of(of_.sweeps[at], by, x), longest_program);
+        if (!told.why_not.empty()) return skip("{}", told.why_not);
+        for (const auto& [name, number] : told.counts) row_of(at, by.name, x).counts[name] = {number};
       }
     }
+  }
+
+  void make_file() {
+    folder_.emplace();
+    std::vector<std::string> words = {path_of(of_.program), "make", "file=" + folder_->path() + "/file"};
+    for (const auto& [key, number] : done_.parameters) words.push_back(fmt::format("{}={}", key, number));
+    const ended told = run_program(words, {}, longest_program);
+    if (told.code != 0) throw broken{fmt::format("its file cannot be made: {}", last_line(told.errors))};
   }
 
   const experiment& of_;
@@ -233,6 +264,7 @@ class run_of {
   const places& at_;
   const std::function<void(const std::string&)>& say_;
   result done_;
+  std::optional<own_folder> folder_;
   std::map<std::string, std::set<std::string>> built_;  // forms, by program
   std::set<std::string> left_out_;
   std::map<std::pair<std::size_t, std::uint64_t>, std::pair<std::string, std::string>> checksums_;

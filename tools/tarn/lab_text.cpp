@@ -12,7 +12,7 @@
 namespace tarn::command {
 namespace {
 
-constexpr std::size_t name_columns = 20, value_columns = 9, bar_columns = 16, most_values = 6;
+constexpr std::size_t name_columns = 23, value_columns = 9, bar_columns = 16, most_values = 6;
 
 // Whole and eighths of a block, `share` of the width.
 std::string bar(double share, std::size_t columns) {
@@ -31,9 +31,9 @@ std::string padded(const std::string& text, std::size_t columns) {
 }
 
 std::string value_words(double number) {
-  return number >= 99'999.5 ? fmt::format("{:.3g}", number)
-         : number >= 99.5   ? grouped(static_cast<std::uint64_t>(std::llround(number)))
-                            : lab::two_digits(number);
+  return number >= 1e10   ? fmt::format("{:.3g}", number)
+         : number >= 99.5 ? grouped(static_cast<std::uint64_t>(std::llround(number)))
+                          : lab::two_digits(number);
 }
 
 class text_of {
@@ -41,7 +41,7 @@ class text_of {
   explicit text_of(const lab::result& of) : of_(of) {}
 
   std::string all() {
-    text_ = colours_.bold(of_.of->name) + ": " + of_.of->source + "\n";
+    text_ = colours_.bold(of_.of->name) + ": " + cut(of_.of->source, page_width - of_.of->name.size() - 2) + "\n";
     text_ += wrapped(of_.of->claim, "  ", page_width);
     for (std::size_t at = 0; at < of_.axes.size(); ++at) table(at);
     for (const std::string& each : of_.skipped) text_ += wrapped(each, "  ", page_width);
@@ -157,6 +157,7 @@ class text_of {
       if (has) names.push_back(each);
     }
     if (names.empty()) return;
+    const std::size_t columns = std::min<std::size_t>(17, (page_width - 2 - name_columns) / names.size());
     for (const std::uint64_t x : of_.axes[at]) {
       std::string lines;
       for (const lab::form& each : of_.forms) {
@@ -165,7 +166,7 @@ class text_of {
         for (const std::string& name : names) {
           const std::optional<double> number = of_.count(at, each.name, x, name);
           is_there = is_there || number;
-          line += fmt::format("{:>14}", number ? value_words(*number) : "–");
+          line += fmt::format("{:>{}}", number ? value_words(*number) : "–", columns);
         }
         if (is_there) lines += line + "\n";
       }
@@ -173,7 +174,7 @@ class text_of {
       std::string head =
           "  " +
           padded(cut(fmt::format("{} {}", of_.of->sweeps[at].axis.name, grouped(x)), name_columns), name_columns);
-      for (const std::string& name : names) head += fmt::format("{:>14}", cut(name, 13));
+      for (const std::string& name : names) head += fmt::format("{:>{}}", cut(name, columns - 1), columns);
       text_ += colours_.faint(head) + "\n" + lines;
     }
   }
