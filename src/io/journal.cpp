@@ -185,6 +185,7 @@ header journal::state::make(const journal_options& options) {
   // Every page has its place on the disk from the start: a full disk is an error here, and no SIGBUS later.
   const files::outcome room = files::allocate(target.descriptor(), header_bytes + made.chunks * made.chunk_bytes);
   if (room < 0) {
+    files::cut(target.descriptor(), 0);  // what there was of it; the file had no lines
     throw error(static_cast<int>(-room), target.name(),
                 "has no room for a journal of " + std::to_string(made.chunks * made.chunk_bytes) + " bytes");
   }

@@ -58,6 +58,10 @@ outcome allocate(int descriptor, std::uint64_t bytes) noexcept {
   return -::posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
 }
 
+outcome cut(int descriptor, std::uint64_t bytes) noexcept {
+  return of(::ftruncate(descriptor, static_cast<off_t>(bytes)));
+}
+
 outcome lock(int descriptor) noexcept { return of(::flock(descriptor, LOCK_EX | LOCK_NB)); }
 
 outcome map(int descriptor, std::uint64_t offset, std::size_t bytes, bool writable) noexcept {

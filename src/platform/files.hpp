@@ -33,8 +33,11 @@ outcome sync(int descriptor) noexcept;
 /// Sleeps until the descriptor can be read or written, or has failed.
 outcome wait(int descriptor, short events) noexcept;
 
-/// Room on the disk for the first `bytes`, which reads as zero where nothing was.
+/// Room on the disk for the first `bytes`, which reads as zero where nothing was. When it fails, part of it may be
+/// there.
 outcome allocate(int descriptor, std::uint64_t bytes) noexcept;
+/// Makes the file so long, and gives back the room behind that.
+outcome cut(int descriptor, std::uint64_t bytes) noexcept;
 /// Nobody else holds this lock; it ends with the descriptor, however the process ends.
 outcome lock(int descriptor) noexcept;
 

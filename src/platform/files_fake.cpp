@@ -112,10 +112,16 @@ outcome wait(int descriptor, short events) noexcept {
 }
 
 outcome allocate(int descriptor, std::uint64_t bytes) noexcept {
-  return through(kind::allocate, descriptor, bytes, [=](std::size_t) {
-    errno = ::posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
+  return through(kind::allocate, descriptor, bytes, [=](std::size_t most) {
+    errno = ::posix_fallocate(descriptor, 0, static_cast<off_t>(most));
+    if (errno == 0 && most < bytes) errno = ENOSPC;  // as a disk that becomes full on the way
     return errno == 0 ? 0 : -1;
   });
+}
+
+outcome cut(int descriptor, std::uint64_t bytes) noexcept {
+  return through(kind::cut, descriptor, 0,
+                 [=](std::size_t) { return ::ftruncate(descriptor, static_cast<off_t>(bytes)); });
 }
 
 outcome lock(int descriptor) noexcept {

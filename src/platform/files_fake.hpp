@@ -20,6 +20,7 @@ enum class kind : unsigned {
   sync,
   wait,
   allocate,
+  cut,
   lock,
   map,
   unmap,

@@ -36,6 +36,19 @@ std::vector<std::string> texts_of(const std::string& path) {
   return all;
 }
 
+TEST(journal, gives_back_what_it_had_of_a_full_disk) {
+  const io_test::folder here;
+  const std::string path = here.path("log");
+  {
+    const io_test::fake::scoped_hook hook(
+        [](const call& of) { return of.kind == io_test::fake::kind::allocate ? verdict{.most = 8192} : verdict{}; });
+    EXPECT_EQ(io_test::thrown<error>([&] { journal log(path, {.bytes = 1 << 20}); }),
+              path + ": has no room for a journal of 1048576 bytes: No space left on device");
+  }
+  EXPECT_EQ(std::filesystem::file_size(path), 0u);
+  EXPECT_EQ(journal(path, {.bytes = 1 << 20}).append("there is room again"), 1u);
+}
+
 TEST(journal, lines_come_back_in_order_with_their_numbers) {
   const io_test::folder here;
   journal log(here.path("log"), small);
