@@ -53,6 +53,11 @@ for (const [sites, depth] of [[1000, 10], [200000, 12]]) {
   row('zoom', await timed(page, {selector: 'g.frame[data-node="1"]', kind: 'click'}));
   row('another measure', await timed(page, {selector: 'select', kind: 'change', value: 'bytes'}));
   row('stacks with a name', await timed(page, {selector: 'input[type=search]', kind: 'input', value: 'function_7'}));
+  await timed(page, {selector: 'input[type=search]', kind: 'input', value: ''});
+  row('to the timeline', await timed(page, {selector: '#tab-timeline', kind: 'click'}));
+  row('restrict to a part', await timed(page, {selector: 'input', kind: 'change', value: '0.35'}));
+  row('to the sites of the part', await timed(page, {selector: '#tab-sites', kind: 'click'}));
+  row('all of it again', await timed(page, {selector: '.part button', kind: 'click'}));
   await page.close();
 }
 await browser.close();

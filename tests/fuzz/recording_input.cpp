@@ -15,6 +15,7 @@
 #include "analyse/locks.hpp"
 #include "analyse/stacks.hpp"
 #include "analyse/syscalls.hpp"
+#include "analyse/timeline.hpp"
 #include "format/checksum.hpp"
 #include "format/interval.hpp"
 #include "format/reader.hpp"
@@ -156,6 +157,10 @@ void examine(std::string_view file) {
   if (!of.moments.empty()) {
     const interval half = to_moments(of, {0, of.moments.back().at_ns / 2});
     const recording part = within(of, file, half);
+    const analyse::history course = analyse::history_of(of, file, 10);
+    check(course.intervals.empty() || course.intervals.back().to_ns == of.moments.back().at_ns,
+          "a course that ends elsewhere");
+    analyse::timeline_of(of, course, analyse::find(of), analyse::find_locks(of), analyse::find_calls(of));
     check(part.threads.size() == of.threads.size() && part.sites.size() == of.sites.size(), "a part without names");
     analyse_all(part);
   }

@@ -55,6 +55,21 @@ class Parts(unittest.TestCase):
         self.assertEqual(last["part"]["to_ns"], whole["end"]["wall_us"] * 1000)
         self.assertEqual(last["end"]["wall_us"], (last["part"]["to_ns"] - last["part"]["from_ns"]) // 1000)
 
+    def test_the_course_adds_up_to_the_whole(self):
+        whole = report()
+        course = whole["timeline"]
+        count = len(course["to_ns"])
+        self.assertGreater(count, 5)
+        self.assertEqual(course["to_ns"][-1], whole["end"]["wall_us"] * 1000)
+        self.assertEqual(course["to_ns"], sorted(course["to_ns"]))
+        self.assertEqual(sum(map(sum, course["allocations"].values())), whole["heap"]["allocations"])
+        self.assertEqual(sum(map(sum, course["bytes"].values())), whole["heap"]["bytes"])
+        self.assertEqual(sum(map(sum, course["acquisitions"].values())), sum(each["acquisitions"] for each in whole["locks"]))
+        self.assertEqual(sum(map(sum, course["syscalls"].values())), sum(each["count"] for each in whole["syscalls"]))
+        self.assertTrue(all(course["resident_bytes"][:-1]))
+        self.assertIsNone(report("--to", "50%")["timeline"])
+        self.assertFalse(sum(map(sum, report("--source", "locks")["timeline"]["allocations"].values())))
+
     def test_categories_are_those_of_the_whole(self):
         whole = {tuple(map(str, each["stack"])): each["category"] for each in report("--stacks")["sites"]}
         part = {tuple(map(str, each["stack"])): each["category"] for each in report("--stacks", "--to", "10%")["sites"]}

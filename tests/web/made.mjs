@@ -93,7 +93,42 @@ export function example() {
     {name: 'write', category: 'small', count: 42000, bytes: 420000, bytes_asked: 420000, nanoseconds: 4e6, threads: 1, stack: waiter, weights: [[waiter, 42000, 4e6, 1]], remedy: 'a buffer', in_a_row: 41000},
     {name: 'epoll_wait', category: 'waits', count: 10, nanoseconds: 7e8, threads: 1, stack: holder, weights: [[holder, 10, 7e8, 2]]},
   ];
+  data.timeline = course_of(data, 10);
   return data;
+}
+
+// As if all had gone on evenly, in `count` intervals of 0.1 s; but that sites with even numbers are of the first half, and with
+// odd ones of the second.
+export function course_of(data, count) {
+  const table = (names, rows) => {
+    const made = Object.fromEntries([...names, 'points', 'at'].map((each) => [each, []]));
+    for (const {key, at, values} of rows) {
+      Object.entries(key).forEach(([name, value]) => made[name].push(value));
+      made.points.push(at.length);
+      made.at.push(...at);
+      Object.entries(values).forEach(([name, value]) => made[name].push(...at.map(() => value / at.length)));
+    }
+    return made;
+  };
+  const all = Array.from({length: count}, (_, at) => at);
+  const half = (odd) => all.filter((at) => at >= count / 2 === (odd === 1));
+  const sites = (data.sites ?? []).flatMap((site, at) => [
+    {key: {site: at, node: site.stack, owner: 1, actor: 1}, at: half(at % 2), values: {blocks: site.allocations, bytes: site.bytes, frees: site.category === 'kept' ? 0 : site.freed_by_same_thread}},
+    ...(site.pairs ?? []).map((pair) => ({key: {site: at, node: site.stack, owner: pair.allocates, actor: pair.frees}, at: half(at % 2), values: {blocks: 0, bytes: 0, frees: pair.blocks}})),
+  ]);
+  const locks = (data.locks ?? []).flatMap((lock, at) => (lock.weights ?? []).map(([node, taken, waited_ns, thread], which) => (
+    {key: {lock: at, place: 0, node, thread}, at: half(which), values: {taken, contended: taken / 10, waited_ns, held: taken, held_ns: taken, refused: 0}})));
+  const waits = (data.locks ?? []).flatMap((lock, at) => (lock.sites?.[0].waits ?? []).map(({waits: count, waited_ns}, wait) => (
+    {key: {lock: at, place: 0, wait}, at: half(0), values: {waits: count, waited_ns}})));
+  const calls = (data.syscalls ?? []).flatMap((call, at) => (call.weights ?? []).map(([node, count, ns, thread]) => (
+    {key: {call: at, node, thread}, at: half(at), values: {count, errors: 0, asked: call.bytes_asked ?? 0, given: call.bytes ?? 0, ns, same: 0, row: 0}})));
+  return {
+    to_ns: all.map((at) => (at + 1) * 1e8), resident_bytes: all.map((at) => (at + 1) << 20), cpu_us: all.map(() => 50_000),
+    heap: table(['site', 'node', 'owner', 'actor', 'blocks', 'bytes', 'frees'], sites),
+    locks: table(['lock', 'place', 'node', 'thread', 'taken', 'contended', 'waited_ns', 'held', 'held_ns', 'refused'], locks),
+    waits: table(['lock', 'place', 'wait', 'waits', 'waited_ns'], waits),
+    calls: table(['call', 'node', 'thread', 'count', 'errors', 'asked', 'given', 'ns', 'same', 'row'], calls),
+  };
 }
 
 // `count` sites, `depth` frames each, most of which they share with few others.
@@ -110,6 +145,7 @@ export function large(count, depth) {
     }
     add_site(data, frames, {cost: random(1e6), blocks: random(1e5), remedy: at % 7 === 0});
   }
+  data.timeline = course_of(data, count > 5000 ? 6 : 96);
   return data;
 }
 

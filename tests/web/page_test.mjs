@@ -63,7 +63,7 @@ async function until(page, condition) {
 const hash = (page) => page.evaluate(() => new URLSearchParams(location.hash.slice(1)).toString());
 const rows = (page) => page.$$eval('tr.row', (all) => all.map((each) => each.cells[0].textContent));
 const made = write_page(template, example(), `${folder}/example.html`);
-const tabs = ['Summary', 'Flame graph', 'Sites', 'Threads', 'Locks', 'System calls'];
+const tabs = ['Summary', 'Flame graph', 'Sites', 'Threads', 'Locks', 'System calls', 'Timeline'];
 
 const tests = {
   async 'the first screen says where, how much, what to do, what not'() {
@@ -251,6 +251,68 @@ const tests = {
     await close(page);
   },
 
+  async 'a part of the run is chosen with the mouse or by its times, and restricts every view'() {
+    const page = await open(`${made}#tab=timeline`);
+    assert.deepEqual(await page.$$eval('.picture figcaption', (all) => all.map((each) => each.firstChild.textContent.trim())),
+                     ['Resident memory', 'Heap in use', 'Allocations a second', 'Waiting for locks, each second', 'System calls a second', 'Processors in use']);
+    assert.match(await page.getAttribute('.chart >> nth=0', 'aria-label'), /^Resident memory: at most 10 MiB, at 1 s$/);
+    assert.match(await page.getAttribute('.chart >> nth=4', 'aria-label'), /^System calls a second: at most 84,000, at 0\.\d s$/);
+    const area = await (await page.$('.u-over')).boundingBox();
+    const x = (share) => area.x + area.width * share;
+    await page.mouse.move(x(0.02), area.y + 30);
+    await page.mouse.down();
+    await page.mouse.move(x(0.3), area.y + 30, {steps: 4});
+    await page.mouse.move(x(0.47), area.y + 30, {steps: 4});
+    await page.mouse.up();
+    assert.match(await hash(page), /from=0&to=0.5$/);
+    const marks = await page.$$eval('.u-select', (all) => all.map((each) => Math.round((100 * each.clientWidth) / each.parentElement.clientWidth)));
+    assert.deepEqual(marks, marks.map(() => 50), 'in each picture');
+    assert.match(await page.innerText('.part'), /from 0 s to 0.5 s of 1 s/);
+
+    // What is even, and nothing of what is odd; in half of the time, as much again a second.
+    await page.getByRole('tab', {name: 'Sites'}).click();
+    assert.equal(await page.innerText('output'), '12 of 24 sites');
+    assert.match(await page.innerText('tr.row >> nth=0'), /^make_0.*\s38 to 58/s);
+    assert.ok((await rows(page)).every((each) => Number(each.match(/make_(\d+)/)[1]) % 2 === 0));
+    await page.click('tr.row .opens');
+    assert.match(await page.innerText('.details'), /of the whole run/i);
+    await page.getByRole('tab', {name: 'Summary'}).click();
+    const summary = await page.innerText('main');
+    for (const each of ['144,000 allocations', '6 of 12 allocation sites', 'Taken 8,000 times', '20 ms/s', '8.0 ms/s', '42,000 calls']) assert.ok(summary.includes(each), `${each} is not in ${summary}`);
+    await page.getByRole('tab', {name: 'Flame graph'}).click();
+    const labels = () => page.$$eval('g.frame', (all) => all.map((each) => each.getAttribute('aria-label')).join());
+    assert.match(await labels(), /make_2:/);
+    assert.doesNotMatch(await labels(), /make_1:/);
+    await page.getByRole('tab', {name: 'Threads'}).click();
+    assert.doesNotMatch(await page.innerText('.matrix'), /500/, 'handed over in the other half');
+    await page.getByRole('tab', {name: 'Locks'}).click();
+    await page.click('tr.row:has-text("mutex") .opens');
+    assert.match(await page.innerText('.details'), /Taken 8,000 times by 1 thread; 800 waited 10 ms together/);
+    await page.getByRole('tab', {name: 'System calls'}).click();
+    assert.deepEqual(await rows(page), ['write']);
+
+    // The address has it; the fields take it by keyboard.
+    const address = page.url();
+    const seen = await page.innerText('body');
+    await close(page);
+    const again = await open(address);
+    assert.equal(await again.innerText('body'), seen);
+    await again.getByRole('tab', {name: 'Timeline'}).click();
+    await again.fill('input >> nth=1', '1');
+    await again.keyboard.press('Enter');
+    await until(again, () => !document.querySelector('.part'));
+    await again.fill('input >> nth=0', '0.75');
+    await again.keyboard.press('Tab');
+    await until(again, () => document.querySelector('.part')?.innerText.includes('from 0.7 s to 1 s'));
+    await again.getByRole('tab', {name: 'Sites'}).click();
+    assert.match((await rows(again))[0], /^make_1/);
+    await again.getByRole('button', {name: 'Show the whole run'}).click();
+    assert.equal(await again.innerText('output'), '24 of 24 sites');
+    await again.goto(`${made}#tab=sites&from=x&to=-3`);
+    assert.equal(await again.innerText('output'), '24 of 24 sites');
+    await close(again);
+  },
+
   async 'before and after: what changed, predicted beside achieved'() {
     for (const scheme of ['light', 'dark']) {
       const page = await open(write_page(template, difference(), `${folder}/difference.html`), {scheme});
@@ -327,6 +389,18 @@ const tests = {
     assert.match(await page.innerText('.matrix'), /produce/);
     assert.match(await page.innerText('.matrix'), /consume/);
     await close(page);
+
+    // A part, as the page adds it up and as tarn report does.
+    run('record', '--full', '-o', `${folder}/phases`, '--', `${programs}/tool_phases`);
+    run('report', `${folder}/phases`, '--html', `${folder}/phases.html`);
+    const parts = await open(`file://${folder}/phases.html#tab=sites&q=_work&to=0.7`);
+    const {part, sites} = JSON.parse(run('report', '--json', '--top', '10000', '--to', '700ms', `${folder}/phases`));
+    assert.deepEqual((await rows(parts)).map((each) => each.split(' ')[0]), ['early_work']);
+    const early = sites.find((each) => each.stack[each.place].function.includes('early_work'));
+    assert.ok(early.allocations > 10);
+    assert.ok((await parts.innerText('tr.row')).includes(early.allocations.toLocaleString('en')));
+    assert.ok((await parts.innerText('.part')).includes(`to ${Number((part.to_ns / 1e9).toFixed(3))} s of`));
+    await close(parts);
 
     run('diff', `${folder}/rec`, `${folder}/rec`, '--html', `${folder}/diff.html`);
     const same = await open(`file://${folder}/diff.html`);

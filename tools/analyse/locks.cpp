@@ -120,10 +120,22 @@ const char* name(lock_type of) {
   return "";
 }
 
+const lock_group* lock_findings::group_of(const format::recording& in, std::uint32_t lock) const {
+  const format::lock_facts& facts = in.locks[lock];
+  const auto found = std::find_if(groups.begin(), groups.end(), [&](const lock_group& each) {
+    return each.type == facts.type && each.first_site == facts.site;
+  });
+  return found == groups.end() ? nullptr : &*found;
+}
+
 lock_findings find_locks(const format::recording& in) {
+  struct collected_site {
+    lock_site facts;
+    std::set<std::uint32_t> sites;  // of the recording
+  };
   struct collected {
     lock_group group;
-    std::map<std::vector<std::uint64_t>, lock_site> sites;        // by their inner frames
+    std::map<std::vector<std::uint64_t>, collected_site> sites;   // by their inner frames
     std::map<std::uint32_t, std::uint64_t> taken;                 // by site
     std::map<std::uint32_t, std::set<std::uint32_t>> threads_of;  // each lock
     std::set<std::uint32_t> threads;
@@ -139,9 +151,10 @@ lock_findings find_locks(const format::recording& in) {
   };
   own_code own(in);
   const auto site_of = [&](collected& in_group, std::uint32_t site) -> lock_site& {
-    lock_site& found = in_group.sites[own.inner_frames(site)];
-    if (found.site == 0 || in_group.taken[site] > in_group.taken[found.site]) found.site = site;
-    return found;
+    collected_site& found = in_group.sites[own.inner_frames(site)];
+    found.sites.insert(site);
+    if (found.facts.site == 0 || in_group.taken[site] > in_group.taken[found.facts.site]) found.facts.site = site;
+    return found.facts;
   };
   for (const auto& [key, value] : in.lockings) {
     collected& to = group_of(key.lock);
@@ -177,15 +190,20 @@ lock_findings find_locks(const format::recording& in) {
     group.is = categorise(group, each_of_one, wall_ns);
     group.library = own.installed_library(group.first_site);
     group.remedy = remedy_for(group);
-    for (auto& [frames, facts] : each.sites) {
-      std::sort(facts.waits.begin(), facts.waits.end(),
+    std::vector<collected_site*> order;
+    for (auto& [frames, of] : each.sites) {
+      std::sort(of.facts.waits.begin(), of.facts.waits.end(),
                 [](const lock_wait& a, const lock_wait& b) { return a.nanoseconds > b.nanoseconds; });
-      group.sites.push_back(std::move(facts));
+      order.push_back(&of);
     }
-    std::stable_sort(group.sites.begin(), group.sites.end(), [](const lock_site& a, const lock_site& b) {
-      return std::tie(a.sums[format::wait_ticks], a.sums[format::acquisitions]) >
-             std::tie(b.sums[format::wait_ticks], b.sums[format::acquisitions]);
+    std::stable_sort(order.begin(), order.end(), [](const collected_site* a, const collected_site* b) {
+      return std::tie(a->facts.sums[format::wait_ticks], a->facts.sums[format::acquisitions]) >
+             std::tie(b->facts.sums[format::wait_ticks], b->facts.sums[format::acquisitions]);
     });
+    for (collected_site* const of : order) {
+      for (const std::uint32_t site : of->sites) group.places[site] = group.sites.size();
+      group.sites.push_back(std::move(of->facts));
+    }
     if (group.type != lock_type::condition) {
       all.acquisitions += group.sums[format::acquisitions];
       all.contended += group.sums[format::contended];

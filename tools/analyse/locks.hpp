@@ -1,7 +1,9 @@
 // What a recording says of locks: which are needed, which of them are waited for, and who holds them then.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -40,14 +42,18 @@ struct lock_group {
   std::uint32_t locks = 0, threads = 0;
   format::lock_counts sums{};  // over all sites; times in nanoseconds
   lock_category is = lock_category::uncontended;
-  std::vector<lock_site> sites;  // the longest waits first, then the most acquisitions
-  std::string library;           // an installed one that takes it; empty where it is the program itself
-  std::string remedy;            // one line; empty where there is nothing to gain
+  std::vector<lock_site> sites;                 // the longest waits first, then the most acquisitions
+  std::map<std::uint32_t, std::size_t> places;  // in `sites`, by site of the recording
+  std::string library;                          // an installed one that takes it; empty where it is the program itself
+  std::string remedy;                           // one line; empty where there is nothing to gain
 };
 
 struct lock_findings {
   std::uint64_t acquisitions = 0, contended = 0, wait_nanoseconds = 0;  // without conditions
   std::vector<lock_group> groups;                                       // the longest waits first
+
+  // Null for a lock that nobody took.
+  const lock_group* group_of(const format::recording& in, std::uint32_t lock) const;
 };
 
 lock_findings find_locks(const format::recording& in);

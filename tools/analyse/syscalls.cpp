@@ -151,6 +151,7 @@ call_findings find_calls(const format::recording& in) {
   }
   // Of the processor's time: a server that waits, or a machine that is busy, makes no call cheap.
   const std::uint64_t time_ns = in.ended ? (in.end.user_us + in.end.system_us) * 1000 : in.clock.nanoseconds;
+  std::vector<collected*> order;
   for (auto& [key, of] : places) {
     call_site& each = of.sums;
     const auto most = std::max_element(of.calls.begin(), of.calls.end(),
@@ -167,11 +168,15 @@ call_findings find_calls(const format::recording& in) {
       each.remedy = remedy_for(each, own.installed_library(each.site));
     all.calls += each.sums[call_counter::calls];
     all.nanoseconds += each.nanoseconds;
-    all.sites.push_back(std::move(each));
+    order.push_back(&of);
   }
-  std::stable_sort(all.sites.begin(), all.sites.end(), [](const call_site& a, const call_site& b) {
-    return a.sums[call_counter::calls] > b.sums[call_counter::calls];
+  std::stable_sort(order.begin(), order.end(), [](const collected* a, const collected* b) {
+    return a->sums.sums[call_counter::calls] > b->sums.sums[call_counter::calls];
   });
+  for (collected* const each : order) {
+    for (const auto& [site, count] : each->calls) all.places[{site, each->sums.number}] = all.sites.size();
+    all.sites.push_back(std::move(each->sums));
+  }
   return all;
 }
 

@@ -1,8 +1,11 @@
 // What a recording says of system calls: who makes them, and what would end them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analyse/symbols.hpp"
@@ -35,6 +38,13 @@ struct call_site {
 struct call_findings {
   std::uint64_t calls = 0, nanoseconds = 0;
   std::vector<call_site> sites;  // the most calls first
+
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> places;  // in `sites`, by site and number of the call
+  // Null for what is in none.
+  const call_site* site_of(std::uint32_t site, std::uint32_t number) const {
+    const auto found = places.find({site, number});
+    return found == places.end() ? nullptr : &sites[found->second];
+  }
 };
 
 call_findings find_calls(const format::recording& in);

@@ -24,8 +24,10 @@ void page_stacks::add_to_site(json& site, const analyse::site& facts) {
   json weights = json::array(), pairs = json::array();
   const auto add = [&](std::uint32_t number) {
     const analyse::site& each = *heap_.at(number);
-    weights.push_back(json{number == facts.number ? site["stack"].get<std::uint32_t>() : names_.node(of_.stack(each)),
-                           each.sums[counter::blocks], each.sums[counter::bytes]});
+    const std::uint32_t node =
+        number == facts.number ? site["stack"].get<std::uint32_t>() : names_.node(of_.stack(each));
+    places_[number] = {sites_, node};
+    weights.push_back(json{node, each.sums[counter::blocks], each.sums[counter::bytes]});
     for (const auto& [thread, count] : blocks_[number]) blocks[thread] += count;
   };
   add(facts.number);
@@ -34,6 +36,12 @@ void page_stacks::add_to_site(json& site, const analyse::site& facts) {
   site["weights"] = std::move(weights);
   site["by_thread"] = std::move(pairs);
   site.erase("callers");
+  ++sites_;
+}
+
+std::optional<std::pair<std::uint32_t, std::uint32_t>> page_stacks::site_of(std::uint32_t site) const {
+  const auto found = places_.find(site);
+  return found == places_.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::uint32_t page_stacks::node(std::uint32_t site) {
@@ -43,21 +51,10 @@ std::uint32_t page_stacks::node(std::uint32_t site) {
 }
 
 void page_stacks::add_to_calls(json& calls, const analyse::call_findings& found) {
-  analyse::own_code own(in_);
-  // As find_calls puts them together.
-  const auto key_of = [&](std::uint32_t number, std::uint32_t site) {
-    std::vector<std::uint64_t> frames = own.inner_frames(site);
-    if (frames.empty()) frames.push_back(site);
-    return std::tuple{number, in_.sites[site].image, std::move(frames)};
-  };
-  std::map<decltype(key_of(0, 0)), std::size_t> places;
-  for (std::size_t at = 0; at < found.sites.size(); ++at)
-    places[key_of(found.sites[at].number, found.sites[at].site)] = at;
   for (const auto& [key, value] : in_.calls) {
-    const auto place = places.find(key_of(key.number, key.site));
-    if (place == places.end()) continue;
-    calls[place->second]["weights"].push_back(json{
-        node(key.site), value[format::calls], format::nanoseconds(in_.clock, value[format::call_ticks]), key.thread});
+    const std::size_t place = found.places.at({key.site, key.number});
+    calls[place]["weights"].push_back(json{node(key.site), value[format::calls],
+                                           format::nanoseconds(in_.clock, value[format::call_ticks]), key.thread});
   }
 }
 

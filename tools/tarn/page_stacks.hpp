@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "analyse/analysis.hpp"
 #include "analyse/locks.hpp"
@@ -21,23 +23,27 @@ class page_stacks {
   // To an element of `sites`, whose `stack` is a node: `weights`, triples of node, blocks and bytes, and `by_thread`,
   // pairs of thread and blocks. Takes `callers` out, which the stacks tell.
   void add_to_site(nlohmann::json& site, const analyse::site& facts);
+  // Of a heap site of the recording that is in such an element: its place among them, and its node.
+  std::optional<std::pair<std::uint32_t, std::uint32_t>> site_of(std::uint32_t site) const;
   // To the elements of `syscalls` and `locks`, which stand as in `found`: `weights`, of node, how often, ns, and
   // thread.
   void add_to_calls(nlohmann::json& calls, const analyse::call_findings& found);
   void add_to_locks(nlohmann::json& locks, const analyse::lock_findings& found);
   // Triples of the thread that allocated, the one that freed, and blocks.
   nlohmann::json crossings() const;
-
- private:
+  // The node of a site that calls or locks.
   std::uint32_t node(std::uint32_t site);
 
+ private:
   analyse::analysis& of_;
   const format::recording& in_;
   page_names& names_;
   analyse::symbols symbols_;
-  std::map<std::uint32_t, std::map<std::uint32_t, std::uint64_t>> blocks_;  // by site and thread
-  std::unordered_map<std::uint32_t, const analyse::site*> heap_;            // by number
-  std::unordered_map<std::uint32_t, std::uint32_t> nodes_;                  // of calls and locks, by site
+  std::map<std::uint32_t, std::map<std::uint32_t, std::uint64_t>> blocks_;             // by site and thread
+  std::unordered_map<std::uint32_t, const analyse::site*> heap_;                       // by number
+  std::unordered_map<std::uint32_t, std::uint32_t> nodes_;                             // of calls and locks, by site
+  std::unordered_map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> places_;  // of heap sites: site_of()
+  std::uint32_t sites_ = 0;                                                            // elements so far
 };
 
 }  // namespace tarn::command

@@ -65,7 +65,7 @@ void keep_only(const std::vector<std::string>& sources, format::recording& in) {
 void report(const report_request& request) {
   if (request.redact && request.page.empty()) fail(exit_code::usage, "--redact is for a page: --html OUT");
   if (!request.page.empty()) require_page();
-  const std::string bytes = recording_content(request.path);
+  std::string bytes = recording_content(request.path);
   format::recording in = parse_recording(request.path, bytes);
   std::optional<format::recording> whole;
   if (request.part.is_asked()) {
@@ -75,9 +75,9 @@ void report(const report_request& request) {
   keep_only(request.sources, in);
   const analyse::costs prices = machine_costs(request.calibrate);
   analyse::analysis all(std::move(in), prices, request.cpu_seconds * 1e9, whole ? &*whole : nullptr);
-  whole.reset();
-  if (!request.page.empty()) return write_page(all, prices, request);
-  request.as_json ? print_json(all, prices, request) : print_text(all, request);
+  if (std::exchange(whole, std::nullopt)) bytes.clear();
+  if (!request.page.empty()) return write_page(all, bytes, prices, request);
+  request.as_json ? print_json(all, bytes, prices, request) : print_text(all, request);
 }
 
 }  // namespace

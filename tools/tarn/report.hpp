@@ -5,6 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyse/analysis.hpp"
@@ -32,9 +33,12 @@ struct report_request {
 };
 
 void print_text(analyse::analysis& of, const report_request& request);
-void print_json(analyse::analysis& of, const analyse::costs& prices, const report_request& request);
+// `bytes`: of the recording, for its course in time; none of a part of one.
+void print_json(analyse::analysis& of, std::string_view bytes, const analyse::costs& prices,
+                const report_request& request);
 // Into the file `request.page`. Throws a failure where it cannot be written, or this build has no page.
-void write_page(analyse::analysis& of, const analyse::costs& prices, const report_request& request);
+void write_page(analyse::analysis& of, std::string_view bytes, const analyse::costs& prices,
+                const report_request& request);
 
 // Of docs/report.md's schema: an element of `sites`; and all but `sites`, with at most `top` locks and system calls.
 nlohmann::json json_of_site(const analyse::analysis& all, const analyse::site_view& view);

@@ -10,6 +10,7 @@
 #include "tarn/report_calls.hpp"
 #include "tarn/report_locks.hpp"
 #include "tarn/report_quiet.hpp"
+#include "tarn/report_timeline.hpp"
 
 namespace tarn::command {
 namespace {
@@ -139,13 +140,16 @@ json json_without_sites(const analyse::analysis& of, const analyse::costs& price
       {"quiet_regions", json_of_quiet_regions(in, top)}};
 }
 
-void print_json(analyse::analysis& of, const analyse::costs& prices, const report_request& request) {
+void print_json(analyse::analysis& of, std::string_view bytes, const analyse::costs& prices,
+                const report_request& request) {
   json all = json_without_sites(of, prices, request.top), sites = json::array();
   for (const analyse::site& each : request.sites(of)) {
     if (sites.size() == request.top) break;
     if (request.wants(each)) sites.push_back(json_of_site(of, of.view(each)));
   }
   all["sites"] = std::move(sites);
+  all["timeline"] =
+      bytes.empty() ? json() : json_of_timeline(of, analyse::history_of(of.recorded(), bytes, most_intervals));
   // Names in a program's files may be any bytes.
   fmt::print("{}\n", all.dump(1, ' ', false, json::error_handler_t::replace));
 }

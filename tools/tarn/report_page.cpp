@@ -11,6 +11,7 @@
 #include "tarn/page.hpp"
 #include "tarn/page_names.hpp"
 #include "tarn/page_stacks.hpp"
+#include "tarn/page_timeline.hpp"
 #include "tarn/report.hpp"
 #include "tarn/thread_roles.hpp"
 
@@ -44,7 +45,8 @@ void redact_site(json& site) {
 
 }  // namespace
 
-void write_page(analyse::analysis& of, const analyse::costs& prices, const report_request& request) {
+void write_page(analyse::analysis& of, std::string_view bytes, const analyse::costs& prices,
+                const report_request& request) {
   const format::recording& in = of.recorded();
   page_names names(request.redact);
   page_file page(request.page);
@@ -83,9 +85,12 @@ void write_page(analyse::analysis& of, const analyse::costs& prices, const repor
     page.add((is_first ? "" : ",") + text_of(site));
     is_first = false;
   }
+  page.add("]");
+  if (const json course = page_timeline(page_history(in, bytes), in, stacks, locks, calls); !course.is_null())
+    page.add(",\"timeline\":" + text_of(course));
   text = text_of(names.tables());
   text.front() = ',';
-  page.add("]" + text);
+  page.add(text);
   page.end();
 }
 

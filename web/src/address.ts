@@ -19,6 +19,8 @@ export const defaults: State = {
   pin: '0',
   group: '',
   theme: '',
+  from: '',       // seconds of the run
+  to: '',
 };
 
 export function read_address(text: string): State {

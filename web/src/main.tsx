@@ -1,6 +1,7 @@
 import {render, type JSX} from 'preact';
 import {useEffect, useLayoutEffect, useMemo} from 'preact/hooks';
 import {use_address, type Change_state, type State} from './address';
+import {Course} from './course';
 import {unpack, type Data, type Difference} from './recording';
 import {fixed_view, type View} from './view';
 import {Calls} from './views/calls';
@@ -10,6 +11,7 @@ import {Locks} from './views/locks';
 import {program_words, Summary} from './views/summary';
 import {Sites} from './views/sites';
 import {Threads} from './views/threads';
+import {seconds, Timeline} from './views/timeline';
 import {cut, grouped, number_words, plural, range_words, shown} from './words';
 import 'uplot/dist/uPlot.min.css';
 import './style.css';
@@ -27,6 +29,7 @@ const tabs: Tab[] = [
   {name: 'threads', label: 'Threads', view: Threads},
   {name: 'locks', label: 'Locks', view: Locks},
   {name: 'calls', label: 'System calls', view: Calls},
+  {name: 'timeline', label: 'Timeline', view: Timeline},
 ];
 
 const themes = ['', 'light', 'dark'];
@@ -71,8 +74,11 @@ function Difference_page({of}: {of: Difference}): JSX.Element {
 
 function Page({data}: {data: Data}): JSX.Element {
   const [state, change] = use_address();
-  const fixed = useMemo(() => fixed_view(data), [data]);
-  const view: View = {...fixed, state, change};
+  const whole = useMemo(() => fixed_view(data), [data]);
+  const course = useMemo(() => (data.timeline ? new Course(data) : null), [data]);
+  const part = course?.part(state.from, state.to) ?? null;
+  const fixed = useMemo(() => (part ? fixed_view(course!.restrict(part), whole) : whole), [whole, part?.first, part?.end]);
+  const view: View = {...fixed, course, part, state, change};
   const tab = tabs.find((each) => each.name === state.tab) ?? tabs[0];
   useEffect(() => {
     document.title = `${tab.label} – ${program_words(view)} – Tarn`;
@@ -104,6 +110,12 @@ function Page({data}: {data: Data}): JSX.Element {
           ))}
         </nav>
         <Theme state={state} change={change} />
+        {part && (
+          <p class="part">
+            Only from <strong>{seconds(course!.begin(part.first))} s</strong> to <strong>{seconds(course!.ends[part.end - 1])} s</strong> of {seconds(course!.whole)} s.{' '}
+            <button type="button" class="link" onClick={() => change({from: '', to: ''})}>Show the whole run</button>
+          </p>
+        )}
       </header>
       <main><div id="view" role="tabpanel" aria-labelledby={`tab-${tab.name}`}><tab.view view={view} /></div></main>
       <footer>Made by <code>tarn report --html</code>. This page is whole: it fetches nothing and sends nothing.</footer>

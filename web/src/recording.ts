@@ -137,6 +137,18 @@ export interface Data {
   places: {function: number[]; file: number[]; line: number[]; module: number[]};
   nodes: {parent: number[]; place: number[]};
   difference?: Difference;
+  timeline?: Timeline;
+}
+
+// Of each interval its end, and what the program had and took; of each table the cells with their points, in columns.
+export interface Timeline {
+  to_ns: number[];
+  resident_bytes: number[];
+  cpu_us: number[];
+  heap: Record<string, number[]>;
+  locks: Record<string, number[]>;
+  waits: Record<string, number[]>;
+  calls: Record<string, number[]>;
 }
 
 export async function unpack(text: string): Promise<Data> {

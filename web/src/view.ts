@@ -1,5 +1,6 @@
 // What every view is given.
 import type {Change_state, State} from './address';
+import type {Course, Part} from './course';
 import {Names, thread_names} from './names';
 import type {Data, Range} from './recording';
 import {range_words} from './words';
@@ -8,6 +9,8 @@ export interface View {
   data: Data;
   names: Names;
   threads: string[];
+  course: Course | null;
+  part: Part | null;  // of the run, which `data` is; null: all of it
   state: State;
   change: Change_state;
   unit: string;                             // of times: ms/s where it is known how long the program ran, else ms
@@ -16,7 +19,10 @@ export interface View {
   has_share: boolean;                       // whether shares of the processor's time are known
 }
 
-export function fixed_view(data: Data): Omit<View, 'state' | 'change'> {
+type Fixed = Omit<View, 'state' | 'change' | 'course' | 'part'>;
+
+// `whole`: of the recording of which `data` is a part.
+export function fixed_view(data: Data, whole?: Fixed): Fixed {
   const wall_s = (data.end?.wall_us ?? 0) / 1e6;
   const unit = wall_s > 0 ? 'ms/s' : 'ms';
   const factor = 1e-6 / (wall_s > 0 ? wall_s : 1);
@@ -26,8 +32,8 @@ export function fixed_view(data: Data): Omit<View, 'state' | 'change'> {
   };
   return {
     data,
-    names: new Names(data),
-    threads: thread_names(data),
+    names: whole?.names ?? new Names(data),
+    threads: whole?.threads ?? thread_names(data),
     unit,
     timed,
     time_words: (ns) => `${range_words(timed(ns))} ${unit}`,

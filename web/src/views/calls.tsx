@@ -42,6 +42,7 @@ export function Calls({view}: {view: View}): JSX.Element {
   const rows = useMemo(() => {
     const has = names.with_text(state.q);
     return all.filter(({call}) =>
+      (!view.part || call.count) &&
       (!state.category || call.category === state.category) && (!state.remedy || call.remedy) &&
       (!has || call.name.includes(state.q) || has[call.stack ?? 0]));
   }, [all, state.q, state.category, state.remedy]);

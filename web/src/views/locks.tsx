@@ -55,6 +55,7 @@ export function Locks({view}: {view: View}): JSX.Element {
   const rows = useMemo(() => {
     const has = names.with_text(state.q);
     return all.filter(({lock}) =>
+      (!view.part || lock.acquisitions || lock.refused || lock.waited_ns) &&
       (!state.category || lock.category === state.category) &&
       (!has || has[lock.stack ?? 0] || (lock.sites ?? []).some((each) => has[each.stack ?? 0])));
   }, [all, state.q, state.category]);

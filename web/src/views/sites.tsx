@@ -56,7 +56,7 @@ export function Site_details({site, view}: {site: Site; view: View}): JSX.Elemen
         ))}
       </ol>
       {site.predicted.reasons && <p class="why">The ranges are wide because: {site.predicted.reasons.join('; ')}.</p>}
-      <h3>Blocks</h3>
+      <h3>Blocks{view.part ? ', of the whole run' : ''}</h3>
       <Histogram title="By size, bytes up to" values={site.sizes} labels={size_labels} />
       <Histogram title="By lifetime, allocations of the thread in between" values={site.lifetimes} labels={lifetime_labels} />
       <Histogram title="By lifetime, time (sampled blocks)" values={site.times} labels={time_labels} />
@@ -87,6 +87,7 @@ export function Sites({view}: {view: View}): JSX.Element {
   const rows = useMemo(() => {
     const has = names.with_text(state.q);
     return all.filter(({site}) =>
+      (!view.part || site.allocations || site.freed_by_same_thread || site.freed_by_other_thread) &&
       (!state.category || site.category === state.category) &&
       (!state.remedy || (site.predicted.remedies?.length ?? 0) > 0) &&
       (!state.thread || site.by_thread?.some(([thread]) => String(thread) === state.thread)) &&

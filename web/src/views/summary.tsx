@@ -57,7 +57,7 @@ function best_remedies(view: View): Best[] {
 function leave_alone(view: View): string[] {
   const {data} = view;
   const lines: string[] = [];
-  const sites = data.sites ?? [];
+  const sites = (data.sites ?? []).filter((each) => !view.part || each.allocations);
   const idle = sites.filter((each) => !each.predicted.remedies?.length);
   if (sites.length > 0) {
     const all = sites.reduce((sum, each) => sum + middle(each.predicted.now_ns), 0);

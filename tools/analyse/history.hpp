@@ -1,0 +1,53 @@
+// What happened in each interval of a run, cell by cell: what a timeline shows, and what can be added up for any part.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "format/recording.hpp"
+
+namespace tarn::analyse {
+
+// Which counters of a cell are kept, in this order.
+inline constexpr std::array heap_course = {format::blocks, format::bytes, format::frees};
+inline constexpr std::array lock_course = {format::acquisitions, format::contended,  format::wait_ticks,
+                                           format::held,         format::held_ticks, format::refused};
+inline constexpr std::array wait_course = {format::waits, format::waited_ticks};
+inline constexpr std::array call_course = {format::calls,      format::errors,         format::asked,   format::given,
+                                           format::call_ticks, format::same_arguments, format::in_a_row};
+
+// What one interval added to a cell; there is none where that is nothing.
+template <std::size_t Counters>
+struct point {
+  std::uint32_t interval = 0;
+  std::array<std::uint64_t, Counters> more{};
+};
+template <class Key, std::size_t Counters>
+using course = std::map<Key, std::vector<point<Counters>>>;
+
+// Between two moments of the recording.
+struct history_interval {
+  std::uint64_t from_ns = 0, to_ns = 0;  // since the program's start
+  std::uint64_t resident_bytes = 0;      // at its end
+  std::uint64_t cpu_us = 0;              // of the processor, in it
+};
+
+struct history {
+  std::vector<history_interval> intervals;  // one after the other; none of a recording without moments
+  course<format::cell_key_facts, heap_course.size()> heap;
+  course<format::lock_key, lock_course.size()> locks;
+  course<format::wait_key, wait_course.size()> waits;
+  course<format::call_key, call_course.size()> calls;
+
+  std::size_t points() const;
+};
+
+// Of the recording in `bytes`, in `most` intervals at most, about equally long where the moments allow. Of the kinds of
+// cells that `of` has.
+history history_of(const format::recording& of, std::string_view bytes, std::size_t most);
+
+}  // namespace tarn::analyse

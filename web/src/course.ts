@@ -1,0 +1,318 @@
+// The course of a run: what each interval added to each cell, and the recording that any part of it would be.
+import type {Call, Data, Lock, Range, Site} from './recording';
+import {categories, on_purpose, type Metric} from './weights';
+import {middle} from './words';
+
+// Cells with their points, as typed arrays.
+class Cells {
+  readonly count: number;
+  private readonly first: Int32Array;  // of each cell, and the end
+  private readonly at: Int32Array;     // intervals of points
+  private readonly columns: Map<string, Float64Array>;
+
+  constructor(private readonly table: Record<string, number[]>) {
+    const points = table.points ?? [];
+    this.count = points.length;
+    this.first = new Int32Array(this.count + 1);
+    for (let cell = 0; cell < this.count; ++cell) this.first[cell + 1] = this.first[cell] + points[cell];
+    this.at = Int32Array.from(table.at ?? []);
+    this.columns = new Map();
+  }
+
+  key(name: string): number[] {
+    return this.table[name] ?? [];
+  }
+  private column(name: string): Float64Array {
+    let found = this.columns.get(name);
+    if (!found) this.columns.set(name, (found = Float64Array.from(this.table[name] ?? [])));
+    return found;
+  }
+  // Of each cell what the intervals of [from, to) added.
+  sums(name: string, from: number, to: number): Float64Array {
+    const values = this.column(name);
+    const made = new Float64Array(this.count);
+    for (let cell = 0; cell < this.count; ++cell) {
+      let sum = 0;
+      for (let point = this.first[cell]; point < this.first[cell + 1]; ++point) {
+        if (this.at[point] >= from && this.at[point] < to) sum += values[point];
+      }
+      made[cell] = sum;
+    }
+    return made;
+  }
+  each_point(name: string, take: (cell: number, at: number, value: number) => void): void {
+    const values = this.column(name);
+    for (let cell = 0; cell < this.count; ++cell) {
+      for (let point = this.first[cell]; point < this.first[cell + 1]; ++point) take(cell, this.at[point], values[point]);
+    }
+  }
+}
+
+// Of one category, a number for each interval.
+export interface Line {
+  category: string;
+  values: Float64Array;
+}
+
+export interface Part {
+  first: number;  // intervals [first, end)
+  end: number;
+}
+
+const times = ([low, high]: Range = [0, 0], by: number): Range => [low * by, high * by];
+const share = (part: number, whole: number) => (whole > 0 ? part / whole : 0);
+
+export class Course {
+  readonly ends: number[];  // of the intervals, seconds
+  readonly resident: number[];
+  readonly processor: number[];  // of each interval, in processors
+  private readonly heap: Cells;
+  private readonly locks: Cells;
+  private readonly waits: Cells;
+  private readonly calls: Cells;
+
+  constructor(private readonly data: Data) {
+    const timeline = data.timeline!;
+    this.ends = timeline.to_ns.map((ns) => ns / 1e9);
+    this.resident = timeline.resident_bytes;
+    this.processor = timeline.cpu_us.map((us, at) => us / 1e6 / Math.max(1e-9, this.length(at)));
+    this.heap = new Cells(timeline.heap);
+    this.locks = new Cells(timeline.locks);
+    this.waits = new Cells(timeline.waits);
+    this.calls = new Cells(timeline.calls);
+  }
+
+  begin(interval: number): number {
+    return interval === 0 ? 0 : this.ends[interval - 1];
+  }
+  length(interval: number): number {
+    return this.ends[interval] - this.begin(interval);
+  }
+  get whole(): number {
+    return this.ends[this.ends.length - 1];
+  }
+
+  // The intervals that hold the time between two texts of seconds; null where they are all, or the texts mean nothing.
+  part(from: string, to: string): Part | null {
+    const low = from === '' ? 0 : Number(from);
+    const high = to === '' ? this.whole : Number(to);
+    if (!(low < high) || low >= this.whole || high <= 0) return null;
+    const rounding = 6e-4;  // of what the address has
+    let first = 0;
+    while (first + 1 < this.ends.length && this.ends[first] <= low + rounding) ++first;
+    let end = this.ends.length;
+    while (end - 1 > first && this.ends[end - 2] >= high - rounding) --end;
+    return first === 0 && end === this.ends.length ? null : {first, end};
+  }
+
+  // By category; of what is allocated, called or waited for in an interval.
+  lines(table: Metric['table'], column: string): Line[] {
+    const [cells, key, rows] = {
+      sites: [this.heap, 'site', this.data.sites],
+      locks: [this.locks, 'lock', this.data.locks],
+      syscalls: [this.calls, 'call', this.data.syscalls],
+    }[table] as [Cells, string, (Site | Lock | Call)[] | undefined];
+    return this.sorted(table, (line_of) => {
+      const rows_of = cells.key(key);
+      cells.each_point(column, (cell, at, value) => { line_of(rows![rows_of[cell]].category)[at] += value; });
+    });
+  }
+
+  // Bytes in use at the end of each interval, by category: with the mean size of each site's blocks.
+  in_use(): Line[] {
+    const sites = this.data.sites ?? [];
+    const site_of = this.heap.key('site');
+    const changes = new Map<number, Float64Array>();
+    const add = (sign: number) => (cell: number, at: number, value: number) => {
+      let change = changes.get(site_of[cell]);
+      if (!change) changes.set(site_of[cell], (change = new Float64Array(this.ends.length)));
+      change[at] += sign * value;
+    };
+    this.heap.each_point('blocks', add(1));
+    this.heap.each_point('frees', add(-1));
+    return this.sorted('sites', (line_of) => {
+      for (const [number, change] of changes) {
+        const site = sites[number];
+        const mean = share(site.bytes ?? 0, site.allocations ?? 0);
+        const line = line_of(site.category);
+        let blocks = 0;
+        change.forEach((more, at) => { line[at] += Math.max(0, (blocks += more)) * mean; });
+      }
+    });
+  }
+
+  private sorted(table: Metric['table'], fill: (line_of: (category: string) => Float64Array) => void): Line[] {
+    const found = new Map<string, Float64Array>();
+    fill((category) => {
+      let line = found.get(category);
+      if (!line) found.set(category, (line = new Float64Array(this.ends.length)));
+      return line;
+    });
+    const order = categories[table];
+    return [...found].map(([category, values]) => ({category, values})).sort((a, b) => order.indexOf(a.category) - order.indexOf(b.category));
+  }
+
+  // The recording as if the part was all. Rows keep their places; categories, histograms and words are of the whole run.
+  restrict({first, end}: Part): Data {
+    const {data} = this;
+    const wall_us = (this.ends[end - 1] - this.begin(first)) * 1e6;
+    const spent = data.timeline!.cpu_us.slice(first, end).reduce((sum, each) => sum + each, 0);
+    const all_spent = data.timeline!.cpu_us.reduce((sum, each) => sum + each, 0);
+    const {sites, crossings, costs} = this.sites_in(first, end, share(all_spent, spent));
+    const locks = this.locks_in(first, end);
+    const syscalls = this.calls_in(first, end);
+    const sum = <Row,>(rows: Row[], value: (row: Row) => number | undefined) => rows.reduce((all, row) => all + (value(row) ?? 0), 0);
+    const taken = locks.filter((each) => each.category !== 'condition');
+    const {heap} = data;
+    const {predicted} = heap;
+    const blocks = share(sum(sites, (each) => each.allocations), sum(data.sites ?? [], (each) => each.allocations));
+    return {
+      ...data, sites, locks, syscalls, crossings,
+      end: {...data.end, wall_us, user_us: spent, system_us: 0},
+      recorder: {...data.recorder, overhead: {...data.recorder.overhead, program_cpu_ns: times(data.recorder.overhead.program_cpu_ns, share(spent, all_spent))}},
+      heap: {
+        ...heap, allocations: (heap.allocations ?? 0) * blocks,
+        bytes: (heap.bytes ?? 0) * share(sum(sites, (each) => each.bytes), sum(data.sites ?? [], (each) => each.bytes)),
+        predicted: {
+          now_ns: times(predicted.now_ns, costs), share: times(predicted.share, costs * share(all_spent, spent)),
+          ms_per_second: predicted.ms_per_second, drop_in_saves_ns: times(predicted.drop_in_saves_ns, costs),
+        },
+      },
+      totals: {
+        acquisitions: sum(taken, (each) => each.acquisitions), contended: sum(taken, (each) => each.contended), waited_ns: sum(taken, (each) => each.waited_ns),
+        calls: sum(syscalls, (each) => each.count), calls_ns: sum(syscalls, (each) => each.nanoseconds),
+      },
+    };
+  }
+
+  private sites_in(first: number, end: number, faster: number): {sites: Site[]; crossings: [number, number, number][]; costs: number} {
+    const [site_of, node_of, owner_of, actor_of] = ['site', 'node', 'owner', 'actor'].map((each) => this.heap.key(each));
+    const [blocks, bytes, frees] = ['blocks', 'bytes', 'frees'].map((each) => this.heap.sums(each, first, end));
+    const whole = this.data.sites ?? [];
+    const made: (Site | undefined)[] = new Array(whole.length);
+    const crossings = new Map<string, [number, number, number]>();
+    const add = (list: number[][], key: number, more: number[]) => {
+      const found = list.find((each) => each[0] === key);
+      if (found) more.forEach((each, at) => { found[at + 1] += each; });
+      else list.push([key, ...more]);
+    };
+    for (let cell = 0; cell < this.heap.count; ++cell) {
+      if (blocks[cell] + frees[cell] === 0) continue;
+      const [owner, actor] = [owner_of[cell], actor_of[cell]];
+      const site = (made[site_of[cell]] ??= {
+        ...whole[site_of[cell]], allocations: 0, bytes: 0, freed_by_same_thread: 0, freed_by_other_thread: 0, live_at_end: 0,
+        weights: [], by_thread: [], pairs: [], threads: 0,
+      });
+      site.allocations! += blocks[cell];
+      site.bytes! += bytes[cell];
+      if (blocks[cell]) {
+        add(site.weights!, node_of[cell], [blocks[cell], bytes[cell]]);
+        add(site.by_thread!, owner, [blocks[cell]]);
+      }
+      if (!frees[cell]) continue;
+      if (owner === actor) {
+        site.freed_by_same_thread! += frees[cell];
+      } else {
+        site.freed_by_other_thread! += frees[cell];
+        const pair = site.pairs!.find((each) => each.allocates === owner && each.frees === actor);
+        if (pair) pair.blocks! += frees[cell];
+        else site.pairs!.push({allocates: owner, frees: actor, blocks: frees[cell]});
+      }
+      const key = `${owner} ${actor}`;
+      const known = crossings.get(key);
+      if (known) known[2] += frees[cell];
+      else crossings.set(key, [owner, actor, frees[cell]]);
+    }
+    let [cost, all_cost] = [0, 0];
+    const sites = whole.map((site, at) => {
+      const part = made[at] ?? idle(site);
+      const by = share(part.allocations!, site.allocations ?? 0);
+      const {predicted} = site;
+      part.predicted = {
+        ...predicted, now_ns: times(predicted.now_ns, by), share: times(predicted.share, by * faster),
+        remedies: predicted.remedies?.map((each) => ({...each, saved_ns: times(each.saved_ns, by)})),
+      };
+      part.threads = part.by_thread!.length;
+      all_cost += middle(predicted.now_ns);
+      cost += middle(predicted.now_ns) * by;
+      return part;
+    });
+    return {sites, crossings: [...crossings.values()], costs: share(cost, all_cost)};
+  }
+
+  private locks_in(first: number, end: number): Lock[] {
+    const names = ['taken', 'contended', 'waited_ns', 'held', 'held_ns', 'refused'];
+    const [lock_of, place_of, node_of, thread_of] = ['lock', 'place', 'node', 'thread'].map((each) => this.locks.key(each));
+    const [taken, contended, waited, held, held_ns, refused] = names.map((each) => this.locks.sums(each, first, end));
+    const threads = new Map<number, Set<number>>();
+    const locks: Lock[] = (this.data.locks ?? []).map((lock) => ({
+      ...lock, acquisitions: 0, contended: 0, waited_ns: 0, held: 0, held_ns: 0, refused: 0, threads: 0, weights: [],
+      sites: lock.sites?.map((site) => ({...site, acquisitions: 0, contended: 0, waited_ns: 0, held_ns: 0, refused: 0,
+                                         waits: site.waits?.map((wait) => ({...wait, waits: 0, waited_ns: 0}))})),
+    }));
+    for (let cell = 0; cell < this.locks.count; ++cell) {
+      if (taken[cell] + refused[cell] + waited[cell] + held_ns[cell] === 0) continue;
+      const lock = locks[lock_of[cell]];
+      for (const each of [lock, lock.sites?.[place_of[cell]]]) {
+        if (!each) continue;
+        each.acquisitions! += taken[cell];
+        each.contended! += contended[cell];
+        each.waited_ns! += waited[cell];
+        each.held_ns! += held_ns[cell];
+        each.refused! += refused[cell];
+      }
+      lock.held! += held[cell];
+      lock.weights!.push([node_of[cell], taken[cell], waited[cell], thread_of[cell]]);
+      if (!threads.has(lock_of[cell])) threads.set(lock_of[cell], new Set());
+      threads.get(lock_of[cell])!.add(thread_of[cell]);
+    }
+    const [of_lock, of_place, of_wait] = ['lock', 'place', 'wait'].map((each) => this.waits.key(each));
+    const [counts, sums] = ['waits', 'waited_ns'].map((each) => this.waits.sums(each, first, end));
+    for (let cell = 0; cell < this.waits.count; ++cell) {
+      const wait = locks[of_lock[cell]].sites?.[of_place[cell]]?.waits?.[of_wait[cell]];
+      if (!wait) continue;
+      wait.waits! += counts[cell];
+      wait.waited_ns! += sums[cell];
+    }
+    locks.forEach((lock, at) => {
+      lock.threads = threads.get(at)?.size ?? 0;
+      // No longer than all of it.
+      lock.longest_wait_ns = Math.min(lock.longest_wait_ns ?? 0, lock.waited_ns!);
+      lock.longest_held_ns = Math.min(lock.longest_held_ns ?? 0, lock.held_ns!);
+      for (const site of lock.sites ?? []) site.waits = site.waits?.filter((each) => each.waits);
+    });
+    return locks;
+  }
+
+  private calls_in(first: number, end: number): Call[] {
+    const [call_of, node_of, thread_of] = ['call', 'node', 'thread'].map((each) => this.calls.key(each));
+    const [count, errors, asked, given, ns, same, row] = ['count', 'errors', 'asked', 'given', 'ns', 'same', 'row'].map((each) => this.calls.sums(each, first, end));
+    const threads = new Map<number, Set<number>>();
+    const calls: Call[] = (this.data.syscalls ?? []).map((call) => ({
+      ...call, count: 0, errors: 0, bytes: 0, bytes_asked: 0, nanoseconds: 0, same_arguments: 0, in_a_row: 0, threads: 0, weights: [],
+    }));
+    for (let cell = 0; cell < this.calls.count; ++cell) {
+      if (count[cell] + ns[cell] === 0) continue;
+      const call = calls[call_of[cell]];
+      call.count! += count[cell];
+      call.errors! += errors[cell];
+      call.bytes_asked! += asked[cell];
+      call.bytes! += given[cell];
+      call.nanoseconds! += ns[cell];
+      call.same_arguments! += same[cell];
+      call.in_a_row! += row[cell];
+      call.weights!.push([node_of[cell], count[cell], ns[cell], thread_of[cell]]);
+      if (!threads.has(call_of[cell])) threads.set(call_of[cell], new Set());
+      threads.get(call_of[cell])!.add(thread_of[cell]);
+    }
+    calls.forEach((call, at) => { call.threads = threads.get(at)?.size ?? 0; });
+    return calls;
+  }
+}
+
+// Of which nothing happened.
+const idle = (site: Site): Site => ({
+  ...site, allocations: 0, bytes: 0, freed_by_same_thread: 0, freed_by_other_thread: 0, live_at_end: 0, weights: [], by_thread: [], pairs: [], threads: 0,
+});
+
+export const is_purpose = (line: Line) => on_purpose.has(line.category);

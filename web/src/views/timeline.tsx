@@ -1,0 +1,149 @@
+// The course of the run: memory, allocations, waits and calls in time. What is chosen with the mouse restricts everything else.
+import type {JSX} from 'preact';
+import {useLayoutEffect, useMemo, useRef, useState} from 'preact/hooks';
+import Chart from 'uplot';
+import type {Course, Line, Part} from '../course';
+import {is_purpose} from '../course';
+import {colour_of, Kind} from '../parts';
+import type {View} from '../view';
+import {categories, type Metric} from '../weights';
+import {bytes_words, count_words, duration_words, number_words} from '../words';
+
+interface Picture {
+  name: string;
+  title: string;
+  lines: Line[];           // one upon the other
+  table?: Metric['table'];  // of its categories; none: a line without
+  words: (value: number) => string;
+  steps?: number[];  // of the axis
+}
+
+const powers = Array.from({length: 50}, (_, at) => 2 ** at);
+const height = 118;
+export const seconds = (value: number) => (value >= 100 ? value.toFixed(1) : value.toFixed(3).replace(/\.?0+$/, '') || '0');
+
+function Area({picture, course, part, choose}: {picture: Picture; course: Course; part: Part | null; choose: (from: number, to: number) => void}): JSX.Element {
+  const box = useRef<HTMLDivElement>(null);
+  const chart = useRef<Chart>();
+  const [width, set_width] = useState(0);
+  const {lines, words, table} = picture;
+  // What is chosen is marked in each picture.
+  const mark = () => {
+    const u = chart.current;
+    if (!u) return;
+    const left = part ? u.valToPos(course.begin(part.first), 'x') : 0;
+    const right = part ? u.valToPos(course.ends[part.end - 1], 'x') : 0;
+    u.setSelect({left, top: 0, width: right - left, height: part ? u.over.clientHeight : 0}, false);
+  };
+  const mark_now = useRef(mark);
+  mark_now.current = mark;
+  useLayoutEffect(() => {
+    const see = new ResizeObserver(() => set_width(box.current!.clientWidth));
+    see.observe(box.current!);
+    return () => see.disconnect();
+  }, []);
+
+  useLayoutEffect(() => {
+    if (width < 50) return;
+    const style = getComputedStyle(box.current!);
+    const ink = style.getPropertyValue('--faint');
+    const colour = (category: string) =>
+      style.getPropertyValue(table ? colour_of(categories[table], category).slice(4, -1) : '--accent-faint');
+    // The lowest is drawn last, over what stands behind it.
+    const count = course.ends.length;
+    const stacked: number[][] = [];
+    const sums = new Float64Array(count);
+    for (const line of lines) {
+      line.values.forEach((value, at) => { sums[at] += value; });
+      stacked.push([sums[0], ...sums]);
+    }
+    const axis = {stroke: ink, grid: {stroke: style.getPropertyValue('--line'), width: 0.5}, ticks: {show: false}, font: '11px system-ui'};
+    const made = new Chart({
+      width, height,
+      legend: {show: false},
+      cursor: {sync: {key: 'timeline'}, y: false, points: {show: false}, drag: {x: true, y: false, setScale: false}},
+      scales: {x: {time: false, range: [0, course.whole]}, y: {range: (_, __, high) => [0, high > 0 ? high * 1.05 : 1]}},
+      axes: [
+        {...axis, size: 20, values: (_, splits) => splits.map((each) => `${seconds(each)} s`)},
+        {...axis, size: 72, values: (_, splits) => splits.map((each) => (each === 0 ? '0' : words(each))), space: 30, ...(picture.steps ? {incrs: picture.steps} : {})},
+      ],
+      series: [{}, ...[...lines].reverse().map((line) => ({
+        fill: colour(line.category), stroke: colour(line.category), width: 1, points: {show: false}, paths: Chart.paths.stepped!({align: -1}),
+      }))],
+      hooks: {
+        ready: [(u) => {
+          chart.current = u;
+          mark_now.current();
+        }],
+        setSelect: [(u) => {
+          if (u.select.width < 2) return;
+          choose(u.posToVal(u.select.left, 'x'), u.posToVal(u.select.left + u.select.width, 'x'));
+        }],
+      },
+    }, [[0, ...course.ends], ...stacked.reverse()], box.current!);
+    return () => {
+      chart.current = undefined;
+      made.destroy();
+    };
+  }, [lines, width, document.documentElement.dataset.theme, matchMedia('(prefers-color-scheme: dark)').matches]);
+
+  useLayoutEffect(mark, [part?.first, part?.end]);
+
+  const all = useMemo(() => course.ends.map((_, at) => lines.reduce((sum, line) => sum + line.values[at], 0)), [lines]);
+  const most = Math.max(0, ...all);
+  const when = all.indexOf(most);
+  const label = most > 0 ? `${picture.title}: at most ${words(most)}, at ${seconds(course.ends[when])} s` : `${picture.title}: none`;
+  return (
+    <figure class="picture">
+      <figcaption>
+        {picture.title} <small>at most {words(most)}</small>
+        {table && <span class="legend">{lines.map((line) => <Kind key={line.category} kinds={categories[table]} category={line.category} />)}</span>}
+      </figcaption>
+      <div ref={box} class="chart" role="img" aria-label={label} />
+    </figure>
+  );
+}
+
+export function Timeline({view}: {view: View}): JSX.Element {
+  const {course, part, change} = view;
+  const pictures = useMemo<Picture[]>(() => {
+    if (!course) return [];
+    const rate = (all: Line[]) => all.map(({category, values}) => ({category, values: values.map((value, at) => value / Math.max(1e-9, course.length(at)))}));
+    const single = (values: number[]) => [{category: '', values: Float64Array.from(values)}];
+    const made: Picture[] = [
+      {name: 'resident', title: 'Resident memory', lines: single(course.resident), words: bytes_words, steps: powers},
+      {name: 'in_use', title: 'Heap in use', lines: course.in_use(), table: 'sites', words: bytes_words, steps: powers},
+      {name: 'blocks', title: 'Allocations a second', lines: rate(course.lines('sites', 'blocks')), table: 'sites', words: count_words},
+      {name: 'waited', title: 'Waiting for locks, each second', lines: rate(course.lines('locks', 'waited_ns')).filter((line) => !is_purpose(line)), table: 'locks', words: duration_words},
+      {name: 'calls', title: 'System calls a second', lines: rate(course.lines('syscalls', 'count')), table: 'syscalls', words: count_words},
+      {name: 'processor', title: 'Processors in use', lines: single(course.processor), words: number_words},
+    ];
+    return made.filter((each) => each.lines.some((line) => line.values.some((value) => value > 0)));
+  }, [course]);
+  if (!course) return <section><p class="none">The recording has no course in time: it is a part of one, or was made by an older Tarn.</p></section>;
+  const choose = (from: number, to: number) => {
+    const chosen = course.part(String(from), String(to));
+    change(chosen ? {from: seconds(course.begin(chosen.first)), to: seconds(course.ends[chosen.end - 1])} : {from: '', to: ''});
+  };
+  const low = part ? course.begin(part.first) : 0;
+  const high = part ? course.ends[part.end - 1] : course.whole;
+  const field = (label: string, value: number, set: (to: number) => void) => (
+    <label class="choice">
+      {label}
+      <input type="number" min={0} max={Number(seconds(course.whole))} step="any" value={seconds(value)} onChange={(event) => set(event.currentTarget.valueAsNumber)} />
+    </label>
+  );
+  return (
+    <section>
+      <form class="tools" onSubmit={(event) => event.preventDefault()}>
+        {field('From, s', low, (from) => choose(from, high))}
+        {field('To, s', high, (to) => choose(low, to))}
+        <output aria-live="polite">
+          {part ? `${seconds(high - low)} s of ${seconds(course.whole)} s: all views show what happened then` : 'Drag over a picture: all views then show what happened in that time'}
+        </output>
+      </form>
+      {pictures.map((each) => <Area key={each.name} picture={each} course={course} part={part} choose={choose} />)}
+      {pictures.length === 0 && <p class="none">Nothing happened in this recording.</p>}
+    </section>
+  );
+}
