@@ -1,4 +1,4 @@
-# cmake -DNPM=… -DNODE=… -DFROM=web -DTO=BUILD/web -P build_page.cmake: TO/page/index.html.
+# cmake -DNPM=… -DNODE=… -DFROM=web -DTO=BUILD/web -P build_page.cmake: TO/page/index.html and TO/page/lab.html.
 file(REMOVE_RECURSE "${TO}/src")  # with what is no longer in FROM
 file(COPY "${FROM}/" DESTINATION "${TO}" PATTERN node_modules EXCLUDE)
 
@@ -15,6 +15,7 @@ if(NOT fetched STREQUAL lock)
   if(failed)
     file(WRITE "${TO}/npm.log" "${words}")
     file(WRITE "${TO}/page/index.html" "")
+    file(WRITE "${TO}/page/lab.html" "")
     message(NOTICE "npm cannot fetch its packages (${TO}/npm.log): tarn report --html will be missing; "
       "remove ${TO} to try again")
     return()
@@ -22,9 +23,11 @@ if(NOT fetched STREQUAL lock)
   file(WRITE "${TO}/fetched.txt" "${lock}")
 endif()
 
-execute_process(COMMAND "${NODE}" node_modules/vite/bin/vite.js build --logLevel warn
-  WORKING_DIRECTORY "${TO}" RESULT_VARIABLE failed)
-if(failed)
-  message(FATAL_ERROR "The page cannot be built")
-endif()
-file(TOUCH "${TO}/page/index.html")
+foreach(page IN ITEMS index lab)
+  execute_process(COMMAND "${NODE}" node_modules/vite/bin/vite.js build --mode ${page} --logLevel warn
+    WORKING_DIRECTORY "${TO}" RESULT_VARIABLE failed)
+  if(failed)
+    message(FATAL_ERROR "The page cannot be built")
+  endif()
+  file(TOUCH "${TO}/page/${page}.html")
+endforeach()

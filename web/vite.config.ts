@@ -1,24 +1,24 @@
-// One file with all in it, and a policy that lets the browser run this file's script and style and nothing else.
+// Two pages, by the mode: index.html, of `tarn report`, and lab.html. Each is one file with all in it, and a policy that lets the browser run this file's script and style and nothing else.
 import {createHash} from 'node:crypto';
 import {defineConfig, type Plugin} from 'vite';
 
 const hash = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
-function one_file(): Plugin {
+function one_file(name: string): Plugin {
   return {
     name: 'one-file',
     enforce: 'post',
     generateBundle(_, bundle) {
-      const page = bundle['index.html'];
-      if (page?.type !== 'asset') throw new Error('no index.html');
+      const page = bundle[name];
+      if (page?.type !== 'asset') throw new Error(`no ${name}`);
       let script = '';
       let style = '';
-      for (const [name, part] of Object.entries(bundle)) {
+      for (const [part_name, part] of Object.entries(bundle)) {
         if (part === page) continue;
         if (part.type === 'chunk') script += part.code.replaceAll('</script', '<\\/script').replaceAll('<!--', '<\\!--');
-        else if (name.endsWith('.css')) style += part.source;
-        else throw new Error(`${name} is not to be in the page`);
-        delete bundle[name];
+        else if (part_name.endsWith('.css')) style += part.source;
+        else throw new Error(`${part_name} is not to be in the page`);
+        delete bundle[part_name];
       }
       const policy = ["default-src 'none'", `script-src ${hash(script)}`, `style-src ${hash(style)}`, "base-uri 'none'",
                       "form-action 'none'", "require-trusted-types-for 'script'", "trusted-types 'none'"].join('; ');
@@ -32,16 +32,18 @@ function one_file(): Plugin {
   };
 }
 
-export default defineConfig({
+export default defineConfig(({mode}) => ({
   base: './',
   esbuild: {jsx: 'automatic', jsxImportSource: 'preact'},
   build: {
     outDir: 'page',
+    emptyOutDir: false,
+    rollupOptions: {input: mode === 'lab' ? 'lab.html' : 'index.html'},
     target: 'es2022',
     modulePreload: false,
     cssCodeSplit: false,
     assetsInlineLimit: 0,
     reportCompressedSize: false,
   },
-  plugins: [one_file()],
-});
+  plugins: [one_file(mode === 'lab' ? 'lab.html' : 'index.html')],
+}));

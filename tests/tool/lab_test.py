@@ -38,8 +38,9 @@ class Refused(unittest.TestCase):
             self.refused("list", "--rounds", rounds)
 
     def test_no_place_to_write(self):
-        self.assertIn("No such file", self.refused("list", "--set", "nodes=1", "--set", "total=1", "--rounds", "1", "--json",
-                                                   "/nowhere/at/all.json"))
+        for option in ("--json", "--html"):
+            self.assertRegex(self.refused("list", "--set", "nodes=1", "--set", "total=1", "--rounds", "1", option,
+                                                       "/nowhere/at/all"), "No such file|has no page")
 
 
 class Listed(unittest.TestCase):

@@ -18,16 +18,25 @@
 #include "tarn/failure.hpp"
 #include "tarn/lab_text.hpp"
 #include "tarn/library.hpp"
+#include "tarn/page.hpp"
 #include "tarn/words.hpp"
 
+// By lab_page.S; empty where the build had no npm.
+extern "C" const char tarn_lab_page_begin[], tarn_lab_page_end[];
+
 namespace tarn::command {
+
+std::string_view lab_page() {
+  return {tarn_lab_page_begin, static_cast<std::size_t>(tarn_lab_page_end - tarn_lab_page_begin)};
+}
+
 namespace {
 
 namespace fs = std::filesystem;
 
 struct lab_request {
   std::vector<std::string> names, set;
-  std::string json;
+  std::string json, html;
   std::uint64_t rounds = 0;  // 0: as the experiments have it
   bool is_quick = false, lists = false;
 };
@@ -114,6 +123,7 @@ int run_lab(const lab_request& wanted) {
     list_experiments();
     return 0;
   }
+  if (!wanted.html.empty()) require_page(lab_page());
   const std::vector<const lab::experiment*> all = chosen(wanted.names);
   std::map<std::string, lab::settings> set;
   try {
@@ -144,7 +154,13 @@ int run_lab(const lab_request& wanted) {
       std::fflush(stdout);
     }
   }
-  if (!wanted.json.empty()) write_text(wanted.json, lab::as_json(done, wanted.is_quick, machine).dump(1) + "\n");
+  const nlohmann::ordered_json results = lab::as_json(done, wanted.is_quick, machine);
+  if (!wanted.json.empty()) write_text(wanted.json, results.dump(1) + "\n");
+  if (!wanted.html.empty()) {
+    page_file page(wanted.html, lab_page());
+    page.add(results.dump());
+    page.end();
+  }
   return is_broken ? static_cast<int>(exit_code::damaged) : 0;
 }
 
@@ -165,6 +181,8 @@ void add_lab(CLI::App& application) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_option("--json", request->json, "write the results there as JSON, - for standard output instead of text")
+      ->type_name("FILE");
+  command->add_option("--html", request->html, "write them there as one page with charts, that fetches nothing")
       ->type_name("FILE");
   command->footer("What each experiment does, and the form of the JSON: docs/lab.md.");
   command->callback([request] {

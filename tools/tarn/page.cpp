@@ -19,12 +19,12 @@ namespace {
 
 constexpr std::string_view mark = "@RECORDING@";  // stands in the page for the text
 
-std::string_view whole_page() { return {tarn_page_begin, static_cast<std::size_t>(tarn_page_end - tarn_page_begin)}; }
-
 }  // namespace
 
-void require_page() {
-  if (whole_page().find(mark) != std::string_view::npos) return;
+std::string_view report_page() { return {tarn_page_begin, static_cast<std::size_t>(tarn_page_end - tarn_page_begin)}; }
+
+void require_page(std::string_view page) {
+  if (page.find(mark) != std::string_view::npos) return;
   fail(exit_code::usage, "this build has no page, as it was made without npm (Debian packages nodejs and npm)");
 }
 
@@ -32,15 +32,16 @@ struct page_file::packer {
   z_stream stream{};
 };
 
-page_file::page_file(const std::string& path) : path_(path), file_(nullptr), packer_(std::make_unique<packer>()) {
-  require_page();
+page_file::page_file(const std::string& path, std::string_view page)
+    : path_(path), page_(page), file_(nullptr), packer_(std::make_unique<packer>()) {
+  require_page(page);
   if (::deflateInit(&packer_->stream, 6) != Z_OK) fail(exit_code::usage, "no memory to compress the page");
   file_ = std::fopen(path.c_str(), "wbe");
   if (file_ == nullptr) {
     ::deflateEnd(&packer_->stream);
     fail(exit_code::usage, "{}: {}", path, system_words(errno));
   }
-  write(whole_page().substr(0, whole_page().find(mark)));
+  write(page_.substr(0, page_.find(mark)));
 }
 
 page_file::~page_file() {
@@ -60,7 +61,7 @@ void page_file::add(std::string_view text) { pack(text, false); }
 
 void page_file::end() {
   pack({}, true);
-  write(whole_page().substr(whole_page().find(mark) + mark.size()));
+  write(page_.substr(page_.find(mark) + mark.size()));
   std::FILE* const all = std::exchange(file_, nullptr);
   if (std::fclose(all) == 0) return;
   const int why = errno;
