@@ -108,6 +108,38 @@ class Small(unittest.TestCase):
             self.assertLessEqual(len(line), 100, line)
 
 
+class Kept(unittest.TestCase):
+    def setUp(self):
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+
+    def keep(self):
+        told = lab("list", *Small.quick, "--set", "total=2000", "--record", self.folder)
+        return told.rpartition("kept in ")[2].strip()
+
+    def test_two_runs_side_by_side(self):
+        before, after = self.keep(), f"{self.folder}/after"
+        shutil.copytree(before, after)
+        kept = pathlib.Path(after, "figures.csv")
+        lines = [line.split(",") for line in kept.read_text().splitlines()]
+        for line in lines[1:]:
+            if line[3] == "pooled":
+                line[6:] = [str(float(number) * 1000) for number in line[6:]]
+        kept.write_text("".join(",".join(line) + "\n" for line in lines))
+        told = lab("compare", before, after)
+        self.assertRegex(told, r"\n  pooled .* slower\n")
+        self.assertEqual(told.count("slower"), 1)
+
+    def test_the_same_twice(self):
+        kept = self.keep()
+        told = lab("compare", kept, kept)
+        self.assertNotRegex(told, "slower|faster|→")
+        self.assertIn("as before", told)
+
+    def test_what_is_none(self):
+        self.assertIn("machine.csv: No such file", lab("compare", self.folder, self.folder, code=2))
+        self.assertEqual(lab("compare", self.folder, code=2).count("\n"), 1)
+
+
 class Elsewhere(unittest.TestCase):
     """The command in a tree of its own, where something is missing."""
 

@@ -39,7 +39,7 @@ verdict judge(const result& of) {
   if (cold && cold_file) {
     told.words += fmt::format("; with a cold cache {} and {} times", two_digits(1 / *cold), two_digits(1 / *cold_file));
   }
-  told.words += ".";
+  told.words += "." + of.where_slower(by_threads, "tarn reader") + of.where_slower(by_cache, "tarn mapped_file");
   return told;
 }
 

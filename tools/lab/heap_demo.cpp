@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lab/experiments.hpp"
+#include "lab/machine.hpp"
 #include "lab/result.hpp"
 
 namespace tarn::lab {
@@ -15,15 +16,19 @@ parameter threads_axis() {
   return {"threads", "threads that allocate", {1, 2, 4, 8, 16, 32, 64}, {1, 4, 16}, 1, 256, true};
 }
 
-// How many times longer an allocation takes beside the most threads than in one alone.
-double growth(const result& of, const std::string& form) {
-  const auto& [least, most] = std::minmax_element(of.axes[by_threads].begin(), of.axes[by_threads].end());
-  const auto alone = of.ns(by_threads, form, *least), together = of.ns(by_threads, form, *most);
-  return alone && together && *alone > 0 ? *together / *alone : 0;
-}
-
 std::uint64_t most_threads(const result& of) {
   return *std::max_element(of.axes[by_threads].begin(), of.axes[by_threads].end());
+}
+
+// How many times longer an allocation takes beside the most threads than beside as many as there are processors: where
+// processors share a core's parts, the second thread costs something that no heap can help.
+double growth(const result& of, const std::string& form) {
+  std::uint64_t least = most_threads(of);
+  for (const std::uint64_t each : of.axes[by_threads]) {
+    if (each >= cores()) least = std::min(least, each);
+  }
+  const auto few = of.ns(by_threads, form, least), many = of.ns(by_threads, form, most_threads(of));
+  return few && many && *few > 0 ? *many / *few : 0;
 }
 
 // The claim of both: behind one lock threads hold up each other, in heaps of their own they do not.
@@ -33,15 +38,15 @@ verdict judge_threads(const result& of, const std::string& shared, const std::st
   const double gain = geometric_mean(gains), flat = growth(of, own), glibc = growth(of, "glibc");
   verdict told{gain >= 4 && flat < 3 ? holds::yes : gain >= 1.5 ? holds::partly : holds::no, {}};
   told.words = fmt::format(
-      "Behind one lock an allocation takes {} the time that it takes in a heap of the thread's own; there it is {} "
-      "times "
-      "as long beside {} threads as alone. ",
+      "Behind one lock an allocation takes {} the time that it takes in a heap of the thread's own; there it "
+      "takes {} times as long beside {} threads as beside one for each processor. ",
       times_words(gains), two_digits(flat), most_threads(of));
   const std::vector<double> today = of.ratios(by_threads, "glibc", own), best = of.ratios(by_threads, best_other, own),
                             drop = of.ratios(by_threads, best_other, "tarn drop-in");
   if (glibc > 0) {
     told.words += fmt::format(
-        "But the process's heap of today has a cache for each thread: glibc's time grows {} times, and a private heap "
+        "But the process's heap of today has a cache for each thread: glibc's takes {} times as long, and a private "
+        "heap "
         "gains {} on it. ",
         two_digits(glibc), times_words(today));
   }
@@ -49,6 +54,7 @@ verdict judge_threads(const result& of, const std::string& shared, const std::st
       fmt::format("Tarn's takes {} times the time of the fastest other", two_digits(1 / geometric_mean(best)));
   told.words +=
       drop.empty() ? std::string(".") : fmt::format(", the drop-in {} times.", two_digits(1 / geometric_mean(drop)));
+  told.words += of.where_slower(by_threads, own);
   return told;
 }
 
@@ -74,6 +80,7 @@ verdict judge_heap_demo(const result& of) {
   told.words += least_gain_at > gains_at
                     ? fmt::format("; above {} bytes they gain little, as the kernel's work dominates.", gains_at)
                     : fmt::format(", still at {} bytes: no crossover as the article's, at 61,432.", gains_at);
+  told.words += of.where_slower(by_size, "tarn::heap");
   return told;
 }
 

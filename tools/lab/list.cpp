@@ -30,6 +30,7 @@ verdict judge(const result& of) {
         fmt::format(" The drop-in, without a change to the program, takes {} times that of the fastest malloc or pool.",
                     two_digits(1 / geometric_mean(drop)));
   }
+  told.words += of.where_slower(0, "pooled");
   return told;
 }
 

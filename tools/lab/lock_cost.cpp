@@ -47,7 +47,7 @@ verdict judge(const result& of) {
     told.words += own_free ? fmt::format("; tarn::lock_free_pool takes {} times that.", two_digits(1 / *own_free))
                            : std::string(".");
   }
-  told.words += aba_words(of);
+  told.words += of.where_slower(by_cores, "tarn::lock_free_pool") + aba_words(of);
   return told;
 }
 

@@ -80,6 +80,19 @@ std::vector<double> result::ratios(std::size_t sweep, const std::string& over, c
   return all;
 }
 
+std::string result::where_slower(std::size_t sweep, const std::string& form) const {
+  std::vector<std::string> places, amounts;
+  for (const std::uint64_t x : axes.at(sweep)) {
+    const std::optional<double> each = ratio(sweep, form, best_other, x);
+    if (!each || *each <= 1.1) continue;
+    places.push_back(std::to_string(x));
+    amounts.push_back(two_digits(*each));
+  }
+  if (places.empty()) return {};
+  return fmt::format(" {} is slower than the fastest other at {} {}: {} times its time.", form,
+                     of->sweeps[sweep].axis.name, fmt::join(places, ", "), fmt::join(amounts, ", "));
+}
+
 double geometric_mean(const std::vector<double>& of) {
   if (of.empty()) return 0;
   double sum = 0;

@@ -50,6 +50,9 @@ struct result {
   // At each x of the sweep where there is one.
   std::vector<double> ratios(std::size_t sweep, const std::string& over, const std::string& under) const;
   bool has(const std::string& form) const;
+  // " It is slower than the fastest other at 1 and 100: 1.8 and 2.3 times the time." Empty where it is at most a tenth
+  // slower.
+  std::string where_slower(std::size_t sweep, const std::string& form) const;
 };
 
 double geometric_mean(const std::vector<double>& of);

@@ -13,9 +13,11 @@
 
 #include "lab/json.hpp"
 #include "lab/machine.hpp"
+#include "lab/record.hpp"
 #include "lab/run.hpp"
 #include "tarn/commands.hpp"
 #include "tarn/failure.hpp"
+#include "tarn/lab_compare.hpp"
 #include "tarn/lab_text.hpp"
 #include "tarn/library.hpp"
 #include "tarn/page.hpp"
@@ -36,7 +38,7 @@ namespace fs = std::filesystem;
 
 struct lab_request {
   std::vector<std::string> names, set;
-  std::string json, html;
+  std::string json, html, record;
   std::uint64_t rounds = 0;  // 0: as the experiments have it
   bool is_quick = false, lists = false;
 };
@@ -161,7 +163,30 @@ int run_lab(const lab_request& wanted) {
     page.add(results.dump());
     page.end();
   }
+  if (!wanted.record.empty()) {
+    try {
+      const std::string kept = lab::record(wanted.record, done, machine, wanted.is_quick);
+      if (shows_text) fmt::print("kept in {}\n", kept);
+    } catch (const lab::problem& wrong) {
+      fail(exit_code::usage, "{}", wrong.what());
+    }
+  }
   return is_broken ? static_cast<int>(exit_code::damaged) : 0;
+}
+
+void add_compare(CLI::App& lab_command) {
+  CLI::App* const command = lab_command.add_subcommand("compare", "Set two kept runs side by side.");
+  const auto folders = std::make_shared<std::vector<std::string>>();
+  command->add_option("FOLDERS", *folders, "two runs that --record kept, the one before first")
+      ->required()
+      ->expected(2);
+  command->callback([folders] {
+    try {
+      fmt::print("{}", compare_text(lab::read_record(folders->at(0)), lab::read_record(folders->at(1))));
+    } catch (const lab::problem& wrong) {
+      fail(exit_code::usage, "{}", wrong.what());
+    }
+  });
 }
 
 }  // namespace
@@ -184,8 +209,11 @@ void add_lab(CLI::App& application) {
       ->type_name("FILE");
   command->add_option("--html", request->html, "write them there as one page with charts, that fetches nothing")
       ->type_name("FILE");
+  command->add_option("--record", request->record, "keep them as CSV in DIR/MACHINE/DATE")->type_name("DIR");
+  add_compare(*command);
   command->footer("What each experiment does, and the form of the JSON: docs/lab.md.");
-  command->callback([request] {
+  command->callback([request, command] {
+    if (!command->get_subcommands().empty()) return;
     if (const int code = run_lab(*request)) throw CLI::RuntimeError(code);
   });
 }

@@ -12,7 +12,7 @@
 namespace tarn::command {
 namespace {
 
-constexpr std::size_t name_columns = 23, value_columns = 9, bar_columns = 16, most_values = 6;
+constexpr std::size_t name_columns = 23, value_columns = 10, bar_columns = 16, most_values = 6;
 
 // Whole and eighths of a block, `share` of the width.
 std::string bar(double share, std::size_t columns) {
@@ -90,7 +90,8 @@ class text_of {
   void head(const std::string& label, const std::vector<std::uint64_t>& xs, bool has_bars) {
     std::string line = "  " + padded(cut(label, name_columns), name_columns);
     for (const std::uint64_t x : xs) line += fmt::format("{:>{}}", grouped(x), value_columns);
-    if (has_bars) line += "   time over " + base_ + "'s";
+    if (has_bars)
+      line += "   " + cut("time over " + base_ + "'s", page_width - 5 - name_columns - value_columns * xs.size());
     text_ += colours_.faint(line) + "\n";
   }
 
@@ -103,7 +104,7 @@ class text_of {
       line += cell(found);
     }
     if (!is_there) return;
-    if (has_bars) line += bar_words(at, of.name);
+    if (has_bars) line += bar_words(at, of.name, xs.size());
     text_ += (of.is == lab::role::ours ? colours_.strong(line) : line) + "\n";
   }
 
@@ -115,12 +116,13 @@ class text_of {
     return fmt::format("{:>{}}", mark + value_words(told.median), value_columns);
   }
 
-  std::string bar_words(std::size_t at, const std::string& form) const {
+  std::string bar_words(std::size_t at, const std::string& form, std::size_t columns) const {
     double most = 0;
     for (const lab::form& each : of_.forms) most = std::max(most, mean_over_base(at, each.name));
     const double own = mean_over_base(at, form);
     if (own <= 0) return {};
-    return fmt::format("   {:>5} ", lab::two_digits(own)) + bar(own / most, bar_columns);
+    const std::size_t used = 2 + name_columns + value_columns * columns + 9;
+    return fmt::format("   {:>5} ", lab::two_digits(own)) + bar(own / most, std::min(bar_columns, page_width - used));
   }
 
   double mean_over_base(std::size_t at, const std::string& form) const {

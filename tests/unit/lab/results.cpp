@@ -61,6 +61,14 @@ TEST(LabResult, BestOtherIsNotOurs) {
   EXPECT_EQ(all.ns(0, best_other, 2), 5);
 }
 
+TEST(LabResult, SaysWhereItIsSlower) {
+  const experiment of = two_forms();
+  result all = measured(of);
+  EXPECT_EQ(all.where_slower(0, "new"), "");
+  all.rows[2].ns = {6, 6, 6};
+  EXPECT_EQ(all.where_slower(0, "new"), " new is slower than the fastest other at n 1: 2.0 times its time.");
+}
+
 TEST(LabResult, CountIsTheMedian) {
   const experiment of = two_forms();
   const result all = measured(of);

@@ -1,0 +1,13 @@
+// Two kept runs of the lab side by side.
+#pragma once
+
+#include <string>
+
+#include "lab/record.hpp"
+
+namespace tarn::command {
+
+// For each form of each sweep the time of `after` over that of `before`, at most page_width columns wide.
+std::string compare_text(const lab::kept_run& before, const lab::kept_run& after);
+
+}  // namespace tarn::command
