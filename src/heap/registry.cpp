@@ -3,6 +3,7 @@
 #include <cstring>
 #include <new>
 
+#include "heap/watch.hpp"
 #include "pages/metadata.hpp"
 #include "platform/platform.hpp"
 
@@ -111,3 +112,7 @@ void registry::freeze_others(const heap* mine, std::uint32_t old_thread) noexcep
 }
 
 }  // namespace tarn::heaps
+
+// Nothing here refers to it: it is kept for who reads it.
+extern "C"
+    [[gnu::used]] constinit const tarn::heaps::watch_root tarn_watch_root = {.heaps = tarn::heaps::registry::watched()};

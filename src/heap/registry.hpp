@@ -60,6 +60,9 @@ class registry {
   /// the calling thread's own heap or null, `old_thread` its number in the parent.
   static void freeze_others(const heap* mine, std::uint32_t old_thread) noexcept;
 
+  /// What tarn_watch_root points to.
+  static constexpr const std::atomic<heap*>* watched() noexcept { return &all_; }
+
   /// Held around a fork.
   static platform::mutex& lock() noexcept { return mutex_; }
 

@@ -173,6 +173,26 @@ class Terminal(TopTest):
         self.keys("q")
         self.wait_for("ended with 0")
 
+    def test_a_program_on_the_heaps_alone(self):
+        for options, counted in ((), False), (("--stats",), True):
+            program = subprocess.Popen([PATHS.tarn, "run", *options, "--", PATHS.busy], stderr=subprocess.DEVNULL)
+            self.addCleanup(program.wait)
+            self.addCleanup(program.kill)
+            time.sleep(0.3)
+            self.open("--pid", str(program.pid))
+            screen = self.wait_for(r"\n +[\d.]+K? .* producer \d+\n")
+            self.assertRegex(screen, rf"{program.pid} tool_busy\n\d+ heaps use .* that they hold\n")
+            self.assertEqual("allocations are not counted" in screen, not counted)
+            self.keys("s", "s", "s")
+            self.wait_for(r"by foreign/s\n.*\n +\S+ +\S+ +\S+ +[1-9]\S+ .*producer")  # its blocks, freed by others
+            if counted:
+                self.keys("s", "s")
+                self.wait_for(r"by allocs/s\n.*\n.* +[1-9][\d.,k]+ +[\d.]+K?  worker \d+\n")
+            program.kill()
+            self.wait_for(r"^\[ended\].*\n.*heaps use")
+            self.keys("q")
+            self.wait_for("ended with 0")
+
     def test_no_colour(self):
         for environment, expected in ("", True), ("NO_COLOR=1", False), ("TERM=vt100", False):
             self.open("--", PATHS.busy, environment=environment)
@@ -194,7 +214,11 @@ class Terminal(TopTest):
 
 class Errors(TopTest):
     def test_they_say_why(self):
-        self.assertIn("is not recorded", self.tarn("top", "--pid", str(os.getpid())))
+        self.assertIn("is neither recorded nor on heaps of Tarn", self.tarn("top", "--pid", str(os.getpid())))
+        with subprocess.Popen([PATHS.other_heaps]) as other:
+            time.sleep(0.1)  # its exec
+            self.assertIn("on the heaps of another version of Tarn", self.tarn("top", "--pid", str(other.pid)))
+            other.kill()
         with subprocess.Popen(["true"]) as ended:
             ended.wait()
             self.assertIn("there is no process", self.tarn("top", "--pid", str(ended.pid)))
@@ -204,4 +228,4 @@ class Errors(TopTest):
 
 
 if __name__ == "__main__":
-    main("tarn", "busy")
+    main("tarn", "busy", "other-heaps")

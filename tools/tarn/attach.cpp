@@ -57,10 +57,7 @@ recorded_process find_recorded(pid_t process) {
   if (::kill(process, 0) != 0 && errno == ESRCH) fail(exit_code::usage, "there is no process {}", process);
   if (const recorded_process found = find_recorded_by(process); !found.region.empty()) return found;
   const std::string path = variable_of(process, format::region_variable);
-  if (path.empty()) {
-    fail(exit_code::usage, "process {} is not recorded, or not yours: tarn top -- PROGRAM, or tarn record -- PROGRAM",
-         process);
-  }
+  if (path.empty()) return {};
   const region_file first(path);
   if (variable_of(process, format::process_variable) == std::to_string(process)) return {path, process};
   const int own = first.file_of(static_cast<std::uint32_t>(process));

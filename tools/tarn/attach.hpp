@@ -12,8 +12,9 @@ struct recorded_process {
   pid_t process = 0;   // the program
 };
 
-// `process`: a recorded program, one of its recorded children, or the `tarn record` itself. Throws a usage failure that
-// says why not, and the cure.
+// `process`: a recorded program, one of its recorded children, or the `tarn record` itself. An empty path where it is
+// not recorded, or of somebody else. Throws a usage failure where there is no such process, or it is a child that is
+// not recorded.
 recorded_process find_recorded(pid_t process);
 
 // The region of the program that `recorder` records, once that has begun; else an empty path.

@@ -10,18 +10,18 @@
 #include <chrono>
 #include <csignal>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "exports/profile.hpp"
 #include "tarn/attach.hpp"
 #include "tarn/commands.hpp"
 #include "tarn/failure.hpp"
-#include "tarn/region_file.hpp"
 #include "tarn/start.hpp"
-#include "tarn/thread_names.hpp"
+#include "tarn/top_heaps.hpp"
+#include "tarn/top_recording.hpp"
 #include "tarn/top_screen.hpp"
 #include "tarn/top_state.hpp"
 
@@ -101,14 +101,9 @@ recorded_process wait_for_program(own_recorder& recorder, const std::string& nam
   }
 }
 
-void show(const top_request& request, const recorded_process& of, own_recorder* recorder) {
-  const region_file region(of.region);
-  format::recording now;
-  now.program.process = static_cast<std::uint64_t>(of.process);
-  now.program.mode = region.is_sampled() ? "sampled" : "full";
-  std::string title;
-  for (const std::string& each : region.words()) title += title.empty() ? exports::file_name(each) : " " + each;
-  top_state state(fmt::format("{} {}", of.process, title));
+void show(const top_request& request, pid_t process, const std::string& title, std::unique_ptr<top_source> source,
+          own_recorder* recorder) {
+  top_state state(fmt::format("{} {}", process, title), std::move(source));
   top_screen screen;
   const auto pause = std::chrono::duration_cast<steady::duration>(std::chrono::duration<double>(request.interval));
   auto last = steady::now(), due = last;
@@ -117,15 +112,9 @@ void show(const top_request& request, const recorded_process& of, own_recorder* 
   while (!state.wants_to_quit() && stopped == 0) {
     if (steady::now() >= due && !ended) {
       const auto begun = steady::now();
-      const process_facts facts = facts_of(of.process);
-      if (!state.is_paused()) {
-        region.read(now);
-        name_threads(now);
-        state.look(now, std::chrono::duration<double>(begun - last).count(), facts);
-        last = begun;
-      } else {
-        state.look(now, 1, facts);
-      }
+      const process_facts facts = facts_of(process);
+      state.look(std::chrono::duration<double>(begun - last).count(), facts);
+      if (!state.is_paused()) last = begun;
       if (recorder != nullptr) recorder->has_ended();  // so that no process waits to be asked for
       ended = !facts.runs && !state.is_paused();
       // A large recording takes a while to look at: at most a tenth of a processor goes into it.
@@ -139,11 +128,34 @@ void show(const top_request& request, const recorded_process& of, own_recorder* 
   }
 }
 
+void show(const top_request& request, const recorded_process& of, own_recorder* recorder) {
+  auto source = std::make_unique<top_recording>(of);
+  const std::string title = source->title();
+  show(request, of.process, title, std::move(source), recorder);
+}
+
+// What is recorded, or else what is on heaps of Tarn.
+void show_running(const top_request& request) {
+  if (const recorded_process found = find_recorded(request.process); !found.region.empty()) {
+    return show(request, found, nullptr);
+  }
+  const std::optional<process_heaps> found = process_heaps::find(request.process);
+  if (!found) {
+    fail(exit_code::usage,
+         "process {} is neither recorded nor on heaps of Tarn, or not yours: tarn top -- PROGRAM, or tarn run -- "
+         "PROGRAM",
+         request.process);
+  }
+  auto source = std::make_unique<top_heaps>(request.process, *found);
+  const std::string title = source->title();
+  show(request, request.process, title, std::move(source), nullptr);
+}
+
 void top(const top_request& request, const std::vector<std::string>& words) {
   struct sigaction action {};
   action.sa_handler = stop;
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
-  if (request.process != 0) return show(request, find_recorded(request.process), nullptr);
+  if (request.process != 0) return show_running(request);
   if (::isatty(STDOUT_FILENO) != 1)
     fail(exit_code::usage, "tarn top needs a terminal; elsewhere: tarn record, and tarn report");
   own_recorder recorder(request, words);
@@ -165,7 +177,9 @@ void add_top(CLI::App& application, const std::vector<std::string>& after_dashes
   command->prefix_command();
   const auto request = std::make_shared<top_request>();
   CLI::Option* const process =
-      command->add_option("--pid", request->process, "a program that tarn record runs, or the tarn record")
+      command
+          ->add_option("--pid", request->process,
+                       "a program that tarn record runs, the tarn record, or a program on heaps of Tarn")
           ->check(CLI::Range(1, 1 << 22))
           ->type_name("PID");
   command->add_option("--interval", request->interval, "between two looks, in seconds; 1 if not given")

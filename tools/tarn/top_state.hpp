@@ -4,15 +4,12 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "analyse/live.hpp"
-#include "analyse/symbols.hpp"
-#include "format/recording.hpp"
+#include "tarn/top_source.hpp"
 
 namespace tarn::command {
 
@@ -25,11 +22,11 @@ process_facts facts_of(pid_t process);
 
 class top_state {
  public:
-  explicit top_state(std::string title) : title_(std::move(title)) {}
+  top_state(std::string title, std::unique_ptr<top_source> source)
+      : title_(std::move(title)), source_(std::move(source)), view_(source_->first_view()) {}
 
-  // Another look, `seconds` after the one before: from the second one on there are rates. Paused, only of the process.
-  // Once that has ended it shows totals.
-  void look(const format::recording& now, double seconds, const process_facts& process);
+  // Another look, `seconds` after the one before. Paused, only of the process. Once that has ended it shows totals.
+  void look(double seconds, const process_facts& process);
 
   // A character, or one of those below. False: it means nothing here.
   enum key : int { up = 0x110000, down, page_up, page_down, left, right, enter, escape, erase };
@@ -45,22 +42,15 @@ class top_state {
 
  private:
   void sort();
-  const std::string& name_of(const analyse::live_row& row);
-  bool passes(const analyse::live_row& row);
+  void show(std::size_t view);
 
   std::string title_;
-  format::recording now_, before_;
-  double seconds_ = 1;
+  std::unique_ptr<top_source> source_;
   process_facts process_;
-  analyse::live_view view_ = analyse::live_view::sites;
-  std::size_t sort_by_ = 0, first_ = 0;
+  std::size_t view_, sort_by_ = 0, first_ = 0;
   bool paused_ = false, totals_ = false, types_ = false, helps_ = false, quits_ = false;
   std::string filter_;
   std::vector<analyse::live_row> rows_;
-  analyse::live_totals sums_;
-  std::unique_ptr<analyse::symbols> symbols_;  // of now_, until there is a new module
-  std::size_t modules_ = 0;
-  std::map<std::uint32_t, std::string> names_;  // of sites
 };
 
 }  // namespace tarn::command

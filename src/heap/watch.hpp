@@ -1,0 +1,28 @@
+// Where another process finds the heaps of this one, which knows nothing of it: `tarn top` reads the counters of a
+// program on the drop-in from outside.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "heap/heap.hpp"
+
+namespace tarn::heaps {
+
+/// Two builds whose heaps lie differently in memory have different ones.
+inline constexpr std::uint64_t watch_layout = (std::uint64_t{sizeof(heap)} << 32) ^
+                                              (std::uint64_t{sizeof(class_state)} << 20) ^ (detail::class_count << 8) ^
+                                              (TARN_CHECKS << 1) ^ TARN_SMALL;
+
+struct watch_root {
+  std::uint64_t mark = expected_mark;
+  std::uint64_t layout = watch_layout;
+  const std::atomic<heap*>* heaps;  ///< the newest; `next_heap` leads to all others, which are never freed
+
+  static constexpr std::uint64_t expected_mark = 0x746f6f72206e7261;  // "arn root"
+};
+
+}  // namespace tarn::heaps
+
+/// In every program and library with heaps of Tarn; by this name it is found in the file.
+extern "C" [[gnu::visibility("default")]] const tarn::heaps::watch_root tarn_watch_root;

@@ -1,0 +1,108 @@
+#include "tarn/top_recording.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "analyse/findings.hpp"
+#include "analyse/stacks.hpp"
+#include "exports/profile.hpp"
+#include "tarn/thread_names.hpp"
+#include "tarn/top_numbers.hpp"
+#include "tarn/words.hpp"
+
+namespace tarn::command {
+namespace {
+
+using analyse::live_row;
+using analyse::live_view;
+
+constexpr int category_width = 12;
+
+live_view view_at(std::size_t view) { return analyse::live_views[view]; }
+
+}  // namespace
+
+top_recording::top_recording(const recorded_process& of) : region_(of.region) {
+  now_.program.process = static_cast<std::uint64_t>(of.process);
+  now_.program.mode = region_.is_sampled() ? "sampled" : "full";
+}
+
+std::string top_recording::title() const {
+  std::string title;
+  for (const std::string& each : region_.words()) title += title.empty() ? exports::file_name(each) : " " + each;
+  return title;
+}
+
+void top_recording::look(double seconds) {
+  before_ = now_;
+  region_.read(now_);
+  name_threads(now_);
+  seconds_ = symbols_ == nullptr ? std::numeric_limits<double>::infinity() : std::max(seconds, 1e-3);
+  if (symbols_ == nullptr || modules_ != now_.modules.size()) {
+    symbols_ = std::make_unique<analyse::symbols>(now_);
+    modules_ = now_.modules.size();
+  }
+}
+
+std::span<const char* const> top_recording::views() const {
+  static const auto names = [] {
+    std::array<const char*, analyse::live_views.size()> made{};
+    std::transform(analyse::live_views.begin(), analyse::live_views.end(), made.begin(),
+                   [](live_view each) { return analyse::name(each); });
+    return made;
+  }();
+  return names;
+}
+
+std::span<const analyse::live_column> top_recording::columns(std::size_t view) const {
+  return analyse::columns_of(view_at(view));
+}
+
+std::size_t top_recording::first_view() const {
+  return static_cast<std::size_t>(std::find(analyse::live_views.begin(), analyse::live_views.end(), live_view::sites) -
+                                  analyse::live_views.begin());
+}
+
+std::string top_recording::last_title(std::size_t view) const {
+  return view_at(view) == live_view::threads ? "thread" : fmt::format("{:<{}}where", "category", category_width);
+}
+
+std::vector<live_row> top_recording::rows(std::size_t view, bool totals) {
+  return analyse::live_rows(view_at(view), totals ? format::recording() : before_, now_, totals ? 1 : seconds_);
+}
+
+const std::string& top_recording::name_of(const live_row& row) {
+  std::string& name = names_[row.site];
+  if (!name.empty()) return name;
+  const std::vector<analyse::place> stack = analyse::stack_at(now_, row.site, *symbols_);
+  name = stack.empty() ? "sites beyond the recorder's limit"
+                       : printable(place_words(stack[analyse::own_place(stack)], 200));
+  return name;
+}
+
+std::string top_recording::words_of(std::size_t view, const live_row& row) {
+  if (view_at(view) == live_view::threads) return printable(row.what);
+  return fmt::format("{:<{}}{}{}{}", row.category, category_width, row.what, row.what.empty() ? "" : " ", name_of(row));
+}
+
+std::vector<std::string> top_recording::sums(bool totals, const char* per) const {
+  const analyse::live_totals sums =
+      analyse::totals_of(totals ? format::recording() : before_, now_, totals ? 1 : seconds_);
+  std::string shares;
+  double of_all = 0;
+  for (const double each : sums.by_category) of_all += each;
+  for (std::size_t at = 0; at < sums.by_category.size(); ++at) {
+    shares += fmt::format("{}{} {:.1f} %", at == 0 ? "" : "   ", analyse::name(static_cast<analyse::category>(at)),
+                          of_all > 0 ? 100 * sums.by_category[at] / of_all : 0.0);
+  }
+  return {fmt::format("heap {0}{7} {1}{7}, {2:.1f} % foreign, {3} in use   locks {4} ms{7}   calls {5}{7} {6} ms{7}",
+                      short_number(sums.allocations), short_bytes(sums.bytes),
+                      100 * sums.foreign_frees / std::max(sums.frees, 1e-9), grouped(sums.in_use),
+                      short_number(sums.wait_ms), short_number(sums.calls), short_number(sums.call_ms), per),
+          shares};
+}
+
+}  // namespace tarn::command
