@@ -57,10 +57,10 @@ class Install(unittest.TestCase):
         installed = {str(path.relative_to(self.prefix)) for path in self.prefix.rglob("*") if path.is_file()}
         for name in ["bin/tarn", "lib/libtarn.a", "lib/libtarn-io.a", "lib/libtarn-quiet.a", "lib/libtarn-malloc.so", "lib/pkgconfig/tarn.pc",
                      "lib/cmake/tarn/tarn-config.cmake", "lib/cmake/tarn/tarn-config-version.cmake",
-                     "include/tarn/tarn.hpp", "include/tarn/tarn.h", "include/tarn/version.hpp"]:
+                     "include/tarn/tarn.hpp", "include/tarn/tarn.h", "include/tarn/version.hpp", "libexec/tarn/lab-list"]:
             self.assertIn(name, installed)
         strangers = [name for name in installed if not name.startswith(
-            ("bin/tarn", "lib/libtarn", "lib/cmake/tarn/", "lib/pkgconfig/tarn.pc", "include/tarn/", "share/"))]
+            ("bin/tarn", "lib/libtarn", "lib/cmake/tarn/", "lib/pkgconfig/tarn.pc", "include/tarn/", "libexec/tarn/lab-", "share/"))]
         self.assertEqual(strangers, [])
 
     def test_server_comes_with_its_sample_configuration(self):

@@ -59,7 +59,7 @@ std::uint32_t number_of(const char* name) noexcept {
   auto& made = *at<format::quiet_record>(place);
   made.image = image();
   made.name_bytes = static_cast<std::uint32_t>(bytes);
-  std::memcpy(&made + 1, name, bytes);
+  std::memcpy(reinterpret_cast<char*>(&made + 1), name, bytes);
   known[now] = &made;
   header().quiet_at[now].store(place, std::memory_order_release);
   header().quiet_regions.store(now + 1, std::memory_order_release);  // who counts it finds it
