@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""README's table of the lab, made from the newest full run in lab/record.
+
+    figures.py            writes it into README.md
+    figures.py --check    fails where README.md has another one
+"""
+
+import csv
+import math
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BEGIN, END = "<!-- by ./dev figures -->", "<!-- end of figures -->"
+
+# What is compared, in times: experiment, words, sweep, dividend, divisor, measure; the original's figure; ours.
+LINES = [
+    ("list", "malloc over a pool of the class", "nodes", "glibc", "class pool", "ns", "3.8 to 8.4", "pooled"),
+    ("heapdemo", "one locked heap over a private one, 16 bytes to 1 MiB", "size", "one lock", "tarn::heap", "ns", "9 to 43, up to 61,432 bytes",
+     "tarn::heap"),
+    ("heapdemo2", "one locked heap over a class on the thread's own, 1 to 64 threads", "threads", "one lock", "pooled", "ns", "–", "pooled"),
+    ("lock-cost", "mutex over lock-free list, one core and two", "cores", "mutex", "lock-free", "ns", "3.6 on two", "tarn::shared_pool"),
+    ("m-string", "calls to malloc without over with a cache of strings", "requests", "m_string", "m_string, cached", "allocations", "2.8", "recycle"),
+    ("count-a", "a call for each byte over stdio", "threads", "read, a byte each", "fgetc", "ns", "12", "tarn reader"),
+    ("categories", "a mutex round each object over categories, 1 to 16 threads", "threads", "a mutex each", "categories", "ns", "–", None),
+]
+WORDS = {"yes": "holds", "partly": "in part", "no": "does not hold", "unknown": "not judged"}
+
+
+def rows(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def newest(folder):
+    """The full run with the latest date."""
+    runs = []
+    for machine in sorted(folder.glob("*/*/machine.csv")):
+        facts = {row["name"]: row["value"] for row in rows(machine)}
+        if facts.get("kind of run") == "full":
+            runs.append((facts["date"], machine.parent, facts))
+    if not runs:
+        sys.exit(f"no full run in {folder}: tarn lab --record lab/record")
+    return max(runs, key=lambda run: run[:2])[1:]
+
+
+def digits(number):
+    """Two digits that tell, as the command shows them."""
+    return f"{number:,.0f}" if number >= 9.95 else f"{number:.1f}" if number >= 0.995 else f"{number:.2f}"
+
+
+def times(ratios):
+    if not ratios:
+        return "–"
+    low, high = digits(min(ratios)), digits(max(ratios))
+    return low if low == high else f"{low} to {high}"
+
+
+class Run:
+    def __init__(self, folder):
+        self.medians, self.others = {}, {}
+        for row in rows(folder / "figures.csv"):
+            key = (row["experiment"], row["sweep"], row["form"], row["measure"])
+            self.medians.setdefault(key, {})[row["x"]] = float(row["median"])
+            if row["role"] != "ours" and row["measure"] == "ns":
+                self.others.setdefault(key[:2], {}).setdefault(row["x"], []).append(float(row["median"]))
+        self.verdicts = {row["experiment"]: row["holds"] for row in rows(folder / "verdicts.csv")}
+
+    def ratios(self, experiment, sweep, over, under, measure):
+        below = self.medians.get((experiment, sweep, under, measure), {})
+        return [value / below[x] for x, value in self.medians.get((experiment, sweep, over, measure), {}).items() if below.get(x)]
+
+    def beside_best(self, experiment, sweep, form):
+        best = self.others.get((experiment, sweep), {})
+        return [value / min(best[x]) for x, value in self.medians.get((experiment, sweep, form, "ns"), {}).items() if x in best]
+
+
+def table(folder):
+    folder, facts = newest(folder)
+    run = Run(folder)
+    place = folder.relative_to(ROOT) if folder.is_relative_to(ROOT) else folder
+    lines = [f"The newest full run is in [{place}]({place}): {facts['cpu']}, {facts['cores']} cores, {facts['libc']}. In times, least to most",
+             "over the values of each; the last column is the time of Tarn's form over that of the fastest other, as a geometric mean.", "",
+             "| experiment | what is compared | the original | here | the claim | Tarn over the best |", "|---|---|--:|--:|---|--:|"]
+    for experiment, words, sweep, over, under, measure, original, ours in LINES:
+        if experiment not in run.verdicts:
+            continue
+        beside = run.beside_best(experiment, sweep, ours) if ours else []
+        mean = math.exp(sum(map(math.log, beside)) / len(beside)) if beside else None
+        lines.append(f"| {experiment} | {words} | {original} | {times(run.ratios(experiment, sweep, over, under, measure))} | "
+                     f"{WORDS[run.verdicts[experiment]]} | {f'{digits(mean)} (`{ours}`)' if mean else '–'} |")
+    return "\n".join(lines)
+
+
+def main():
+    readme = ROOT / "README.md"
+    text = readme.read_text(encoding="utf-8")
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        sys.exit(f"README.md has no {BEGIN} … {END}")
+    made = f"{before}{BEGIN}\n{table(ROOT / 'lab' / 'record')}\n{END}{after}"
+    if sys.argv[1:] == ["--check"]:
+        if made != text:
+            sys.exit("README.md does not show the newest run of lab/record: ./dev figures")
+        return
+    if sys.argv[1:]:
+        sys.exit(__doc__)
+    readme.write_text(made, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
