@@ -2,7 +2,7 @@
 
 #include <dwarf.h>
 
-#include <algorithm>
+#include <optional>
 
 namespace tarn::analyse {
 namespace {
@@ -13,9 +13,7 @@ constexpr int deepest = 400;  // of scopes in each other: what is below in a fil
 
 scopes::scopes(Dwarf_Die unit) {
   add_children(unit, none, 0);
-  std::sort(pieces_.begin(), pieces_.end(), [](const piece& a, const piece& b) { return a.from < b.from; });
-  std::uint64_t most = 0;
-  for (const piece& each : pieces_) reached_.push_back(most = std::max(most, each.to));
+  code_.close();
 }
 
 void scopes::add_children(Dwarf_Die& of, std::size_t outer, int depth) {
@@ -37,7 +35,7 @@ void scopes::add(Dwarf_Die& one, std::size_t outer, int depth) {
   const std::size_t number = scopes_.size();
   bool has_code = false;
   for (std::ptrdiff_t at = 0; (at = dwarf_ranges(&one, at, &base, &from, &to)) > 0;) {
-    pieces_.push_back({from, to, number, depth});
+    code_.add(from, to, number, depth);
     has_code = true;
   }
   if (!has_code) return;  // declared, or only ever inlined
@@ -46,17 +44,9 @@ void scopes::add(Dwarf_Die& one, std::size_t outer, int depth) {
 }
 
 std::vector<Dwarf_Die> scopes::at(std::uint64_t address) const {
-  const auto end = std::upper_bound(pieces_.begin(), pieces_.end(), address,
-                                    [](std::uint64_t value, const piece& each) { return value < each.from; });
-  const piece* innermost = nullptr;
-  for (auto each = end; each != pieces_.begin();) {
-    --each;
-    if (reached_[static_cast<std::size_t>(each - pieces_.begin())] <= address) break;  // nor does any before it
-    if (each->to > address && (innermost == nullptr || each->depth > innermost->depth)) innermost = &*each;
-  }
   std::vector<Dwarf_Die> found;
-  if (innermost == nullptr) return found;
-  for (std::size_t of = innermost->of; of != none; of = scopes_[of].outer) found.push_back(scopes_[of].die);
+  const std::optional<std::size_t> innermost = code_.at(address);
+  for (std::size_t of = innermost.value_or(none); of != none; of = scopes_[of].outer) found.push_back(scopes_[of].die);
   return found;
 }
 

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "analyse/address_ranges.hpp"
+
 namespace tarn::analyse {
 
 // Of one unit. libdw's own look-up walks the whole unit for each address; this one does so once.
@@ -21,19 +23,13 @@ class scopes {
     Dwarf_Die die;
     std::size_t outer;  // in scopes_; `none` for a function that is not inlined
   };
-  struct piece {  // of the code of a scope
-    std::uint64_t from, to;
-    std::size_t of;
-    int depth;
-  };
   static constexpr std::size_t none = ~std::size_t{0};
 
   void add_children(Dwarf_Die& of, std::size_t outer, int depth);
   void add(Dwarf_Die& one, std::size_t outer, int depth);
 
   std::vector<scope> scopes_;
-  std::vector<piece> pieces_;           // by `from`
-  std::vector<std::uint64_t> reached_;  // the largest `to` of all pieces up to each
+  address_ranges code_;  // of each scope
 };
 
 }  // namespace tarn::analyse

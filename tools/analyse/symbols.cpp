@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string_view>
 
 #include "analyse/scopes.hpp"
+#include "analyse/units.hpp"
 #include "format/build_id.hpp"
 
 namespace tarn::analyse {
@@ -28,13 +30,41 @@ std::string demangled(const char* name) {
   return plain != nullptr ? plain.get() : name;
 }
 
+std::string function_of(Dwarf_Die* scope);
+
+// A function object's operator() that has no linkage name, as GCC gives none to a lambda in a function that has none:
+// "main::{lambda}::operator()".
+std::string operator_in_its_scope(Dwarf_Die of) {
+  Dwarf_Attribute attribute;
+  for (const unsigned from : {unsigned{DW_AT_abstract_origin}, unsigned{DW_AT_specification}}) {
+    Dwarf_Die declared;
+    if (dwarf_attr(&of, from, &attribute) != nullptr && dwarf_formref_die(&attribute, &declared) != nullptr)
+      of = declared;
+  }
+  Dwarf_Die* around = nullptr;
+  const int count = dwarf_getscopes_die(&of, &around);
+  const std::unique_ptr<Dwarf_Die, decltype(&std::free)> owned(around, &std::free);
+  std::string name = "operator()";
+  for (int at = 1; at < count; ++at) {
+    const int tag = dwarf_tag(&around[at]);
+    if (tag == DW_TAG_class_type || tag == DW_TAG_structure_type) {
+      const char* const type = dwarf_diename(&around[at]);
+      const bool is_lambda = type == nullptr || *type == '<';
+      name.insert(0, std::string(is_lambda ? "{lambda}" : type) + "::");
+    }
+    if (tag == DW_TAG_subprogram) return function_of(&around[at]) + "::" + name;
+  }
+  return name;
+}
+
 std::string function_of(Dwarf_Die* scope) {
   Dwarf_Attribute attribute;
   for (const unsigned kind : {unsigned{DW_AT_linkage_name}, unsigned{DW_AT_MIPS_linkage_name}}) {
     if (dwarf_attr_integrate(scope, kind, &attribute) != nullptr) return demangled(dwarf_formstring(&attribute));
   }
   const char* const name = dwarf_diename(scope);
-  return name == nullptr ? std::string() : name;
+  if (name == nullptr) return {};
+  return std::string_view(name) == "operator()" ? operator_in_its_scope(*scope) : name;
 }
 
 }  // namespace
@@ -52,18 +82,21 @@ struct symbols::files {
     Dwfl_Module* const module = dwfl_addrmodule(session, address);
     if (module == nullptr) return found;
     place innermost;
-    if (Dwfl_Line* const line = dwfl_module_getsrc(module, address)) {
-      const char* const file = dwfl_lineinfo(line, nullptr, &innermost.line, nullptr, nullptr, nullptr);
-      if (file != nullptr) innermost.file = file;
-    }
-    Dwarf_Addr bias = 0;
-    Dwarf_Die* const unit = dwfl_module_addrdie(module, address, &bias);
+    units& compiled = units_of(module);
+    units::unit* const unit = compiled.at(address);
     Dwarf_Die* inlined = nullptr;
     std::vector<Dwarf_Die> functions;
-    if (unit != nullptr) functions = scopes_of(*unit).at(address - bias);
+    if (unit != nullptr) {
+      functions = scopes_of(unit->code).at(address - compiled.bias());
+      if (Dwarf_Line* const line = dwarf_getsrc_die(&unit->lines, address - compiled.bias())) {
+        const char* const file = dwarf_linesrc(line, nullptr, nullptr);
+        if (file != nullptr) innermost.file = file;
+        dwarf_lineno(line, &innermost.line);
+      }
+    }
     for (Dwarf_Die& each : functions) {
       place next = found.empty() ? innermost : place();
-      if (!found.empty()) call_site(unit, inlined, next);
+      if (!found.empty()) call_site(&unit->code, inlined, next);
       next.function = function_of(&each);
       found.push_back(next);
       inlined = &each;
@@ -76,13 +109,19 @@ struct symbols::files {
   }
 
  private:
+  units& units_of(Dwfl_Module* module) {
+    auto& known = units_[module];
+    if (known == nullptr) known = std::make_unique<units>(module);
+    return *known;
+  }
   scopes& scopes_of(Dwarf_Die& unit) {
-    auto& known = units_[unit.addr];
+    auto& known = scopes_[unit.addr];
     if (known == nullptr) known = std::make_unique<scopes>(unit);
     return *known;
   }
 
-  std::map<const void*, std::unique_ptr<scopes>> units_;  // by where their description lies
+  std::map<const Dwfl_Module*, std::unique_ptr<units>> units_;
+  std::map<const void*, std::unique_ptr<scopes>> scopes_;  // of units, by where their description lies
 
   static void call_site(Dwarf_Die* unit, Dwarf_Die* inlined, place& to) {
     Dwarf_Attribute attribute;
