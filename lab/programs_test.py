@@ -21,6 +21,8 @@ SMALL = {
     "count-a": ["bytes=5000"],
     "m-string": ["requests=200"],
     "false-sharing": ["writes=2000"],
+    "growth": ["live=500", "steps=1000"],
+    "atomics": ["replaced=5"],
     "categories": ["requests=200"],
 }
 FOLDER, NAMES = pathlib.Path(), []

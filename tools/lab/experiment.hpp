@@ -61,6 +61,7 @@ struct sweep {
   std::optional<std::vector<std::string>> parameters =
       {};                    // which of the experiment's its program is told; all if none
   bool is_of_cores = false;  // x processors are needed
+  bool is_exact = false;     // each round would say the same: one is enough
   bool is_counted = false;   // by the experiment's counter, at its first x
 };
 

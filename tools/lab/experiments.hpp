@@ -12,5 +12,6 @@ experiment lock_cost();
 experiment m_string();
 experiment count_a();
 experiment categories();
+experiment growth();
 
 }  // namespace tarn::lab

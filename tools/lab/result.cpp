@@ -80,6 +80,25 @@ std::vector<double> result::ratios(std::size_t sweep, const std::string& over, c
   return all;
 }
 
+std::optional<double> result::exponent(std::size_t sweep, const std::string& form) const {
+  std::vector<std::pair<double, double>> points;
+  for (const std::uint64_t x : axes.at(sweep)) {
+    const std::optional<double> y = ns(sweep, form, x);
+    if (x > 0 && y && *y > 0) points.emplace_back(std::log(static_cast<double>(x)), std::log(*y));
+  }
+  if (points.size() < 3) return std::nullopt;
+  double x_mean = 0, y_mean = 0, together = 0, alone = 0;
+  for (const auto& [x, y] : points) {
+    x_mean += x / static_cast<double>(points.size());
+    y_mean += y / static_cast<double>(points.size());
+  }
+  for (const auto& [x, y] : points) {
+    together += (x - x_mean) * (y - y_mean);
+    alone += (x - x_mean) * (x - x_mean);
+  }
+  return together / alone;
+}
+
 std::string result::where_slower(std::size_t sweep, const std::string& form) const {
   std::vector<std::string> places, amounts;
   for (const std::uint64_t x : axes.at(sweep)) {

@@ -49,6 +49,9 @@ struct result {
                               std::uint64_t x) const;
   // At each x of the sweep where there is one.
   std::vector<double> ratios(std::size_t sweep, const std::string& over, const std::string& under) const;
+  // Of the curve y = a x^e that fits the medians best, by least squares of the logarithms; nothing below three x above
+  // 0.
+  std::optional<double> exponent(std::size_t sweep, const std::string& form) const;
   bool has(const std::string& form) const;
   // " It is slower than the fastest other at 1 and 100: 1.8 and 2.3 times the time." Empty where it is at most a tenth
   // slower.

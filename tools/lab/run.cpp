@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 
 #include "lab/count.hpp"
 #include "lab/machine.hpp"
@@ -151,7 +152,7 @@ class run_of {
 
   bool is_in(const sweep& in, const form& each) const {
     return (in.only.empty() || std::find(in.only.begin(), in.only.end(), each.name) != in.only.end()) &&
-           !left_out_.contains(each.name) && built_.at(program_of(in)).contains(each.word);
+           built_.at(program_of(in)).contains(each.word);
   }
 
   job job_of(const sweep& in, const form& by, std::uint64_t x) const {
@@ -181,12 +182,13 @@ class run_of {
   void measure() {
     for (std::uint64_t round = 0; round < done_.rounds; ++round) {
       for (std::size_t at = 0; at < of_.sweeps.size(); ++at) {
+        if (of_.sweeps[at].is_exact && round > 0) continue;
         for (const std::uint64_t x : done_.axes[at]) {
           say_(
               fmt::format("{}: round {} of {}, {} {}", of_.name, round + 1, done_.rounds, of_.sweeps[at].axis.name, x));
           for (std::size_t turn = 0; turn < done_.forms.size(); ++turn) {  // each round begins with another one
             const form& by = done_.forms[(turn + round) % done_.forms.size()];
-            if (is_in(of_.sweeps[at], by)) measure_one(at, by, x);
+            if (is_in(of_.sweeps[at], by) && !left_out_.contains({by.name, at, x})) measure_one(at, by, x);
           }
         }
       }
@@ -201,7 +203,7 @@ class run_of {
     const std::string name = fmt::format("{} at {} {}", by.name, of_.sweeps[at].axis.name, x);
     if (told.is_late) throw broken{fmt::format("{}: no end after {} s", name, longest_program.count())};
     if (told.code == 3) {
-      left_out_.insert(by.name);
+      left_out_.emplace(by.name, at, x);
       return skip("{} is left out: {}", name, last_line(told.errors));
     }
     if (told.code > 128)
@@ -217,7 +219,7 @@ class run_of {
     // The loader only warns of a preload that it cannot do, and the C library would be measured instead.
     std::error_code error;
     if (!by.library.empty() && !std::filesystem::equivalent(by.library, line.value("malloc", ""), error)) {
-      left_out_.insert(by.name);
+      left_out_.emplace(by.name, at, x);
       return skip("{} is left out: malloc comes from {}, not from {}", name, line.value("malloc", ""), by.library);
     }
     const std::string checksum = line.value("checksum", "");
@@ -265,8 +267,8 @@ class run_of {
   const std::function<void(const std::string&)>& say_;
   result done_;
   std::optional<own_folder> folder_;
-  std::map<std::string, std::set<std::string>> built_;  // forms, by program
-  std::set<std::string> left_out_;
+  std::map<std::string, std::set<std::string>> built_;                      // forms, by program
+  std::set<std::tuple<std::string, std::size_t, std::uint64_t>> left_out_;  // form, sweep, x
   std::map<std::pair<std::size_t, std::uint64_t>, std::pair<std::string, std::string>> checksums_;
 };
 

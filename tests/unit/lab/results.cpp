@@ -61,6 +61,18 @@ TEST(LabResult, BestOtherIsNotOurs) {
   EXPECT_EQ(all.ns(0, best_other, 2), 5);
 }
 
+TEST(LabResult, FitsAnExponent) {
+  const experiment of = two_forms();
+  result all = measured(of);
+  EXPECT_EQ(all.exponent(0, "old"), std::nullopt);  // two points
+  all.axes = {{0, 1, 10, 100}};
+  all.rows = {{0, 0, "old", {99}, {}, {}},
+              {0, 1, "old", {2}, {}, {}},
+              {0, 10, "old", {20}, {}, {}},
+              {0, 100, "old", {200}, {}, {}}};
+  EXPECT_NEAR(all.exponent(0, "old").value_or(0), 1, 1e-9);
+}
+
 TEST(LabResult, SaysWhereItIsSlower) {
   const experiment of = two_forms();
   result all = measured(of);

@@ -82,8 +82,23 @@ TEST_F(LabRun, WhoCannotIsLeftOutAndTheRestRuns) {
   program_does(std::string("[ $1 = old ] && { echo no permission >&2; exit 3; }; ") + answer);
   const result all = run_it(2);
   EXPECT_EQ(all.failure, "");
-  EXPECT_THAT(all.skipped, ElementsAre("old at n 1 is left out: no permission"));
+  EXPECT_THAT(all.skipped,
+              ElementsAre("old at n 1 is left out: no permission", "old at n 2 is left out: no permission"));
   EXPECT_EQ(all.rows.size(), 2);
+}
+
+TEST_F(LabRun, WhoCannotAtOnePlaceIsThereAtTheOther) {
+  program_does(std::string("[ $2 = n=2 ] && { echo no room >&2; exit 3; }; ") + answer);
+  of_.forms.pop_back();
+  const result all = run_it(2);
+  EXPECT_THAT(all.skipped, ElementsAre("old at n 2 is left out: no room"));
+  EXPECT_THAT(all.rows.at(0).ns, ElementsAre(7, 7));
+}
+
+TEST_F(LabRun, WhatIsExactIsMeasuredOnce) {
+  program_does(answer);
+  of_.sweeps[0].is_exact = true;
+  EXPECT_THAT(run_it(3).rows.at(0).ns, ElementsAre(7));
 }
 
 TEST_F(LabRun, CrashesAndErrorsEndItInOneLine) {

@@ -1,0 +1,166 @@
+// lab-atomics: what limits an allocator on more processors than there are here: the atomic read-modify-writes, the
+// system calls and the instructions of a block that is replaced, counted one by one. A child does the work; its parent
+// has it stop after each instruction and looks at the next. remote=1: each block that is freed was allocated by another
+// thread. Unit: one block replaced.
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstring>
+
+#include "bench/front_malloc.hpp"
+#include "bench/front_tarn.hpp"
+#include "pinned.hpp"
+#include "together.hpp"
+
+namespace {
+
+using lab::outcome;
+using lab::settings;
+
+constexpr std::size_t slots = 1000;
+
+struct tally {
+  std::uint64_t instructions = 0, atomics = 0, calls = 0;
+};
+
+#if defined(__x86_64__)
+/// By the first bytes of an instruction: a LOCK prefix, or an exchange with memory, which needs none.
+bool is_atomic(const unsigned char* code) {
+  std::size_t at = 0;
+  for (; at < 4; ++at) {
+    if (code[at] == 0xf0) return true;
+    const bool is_prefix = code[at] == 0x66 || code[at] == 0x67 || code[at] == 0xf2 || code[at] == 0xf3 ||
+                           code[at] == 0x2e || code[at] == 0x36 || code[at] == 0x3e || code[at] == 0x26 ||
+                           code[at] == 0x64 || code[at] == 0x65;
+    if (!is_prefix) break;
+  }
+  if ((code[at] & 0xf0U) == 0x40) ++at;                                        // REX
+  return (code[at] == 0x86 || code[at] == 0x87) && (code[at + 1] >> 6U) != 3;  // XCHG, and not between registers
+}
+
+/// From the child's first SIGTRAP of its own to the second.
+tally follow(pid_t child) {
+  const auto wait = [&](int expected) {
+    int status = 0;
+    if (waitpid(child, &status, WUNTRACED) == child && WIFSTOPPED(status) && WSTOPSIG(status) == expected) return;
+    kill(child, SIGKILL);
+    lab::give_up("atomics", WIFEXITED(status) ? "to trace a process is not permitted here"
+                                              : "the child did not stop as it should");
+  };
+  wait(SIGSTOP);
+  if (ptrace(PTRACE_CONT, child, nullptr, nullptr) != 0)
+    lab::give_up("atomics", std::string("ptrace: ") + std::strerror(errno));
+  wait(SIGUSR1);
+  tally counted;
+  for (;;) {
+    if (ptrace(PTRACE_SINGLESTEP, child, nullptr, nullptr) != 0) break;
+    int status = 0;
+    if (waitpid(child, &status, 0) != child || !WIFSTOPPED(status)) break;
+    if (WSTOPSIG(status) == SIGUSR1) break;
+    errno = 0;
+    const long place =
+        ptrace(PTRACE_PEEKUSER, child, reinterpret_cast<void*>(offsetof(user_regs_struct, rip)), nullptr);
+    const long word = ptrace(PTRACE_PEEKTEXT, child, reinterpret_cast<void*>(place), nullptr);
+    if (errno != 0) break;
+    unsigned char code[sizeof word];
+    std::memcpy(code, &word, sizeof word);
+    ++counted.instructions;
+    if (is_atomic(code)) ++counted.atomics;
+    if (code[0] == 0x0f && code[1] == 0x05) ++counted.calls;
+  }
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  counted.calls -= std::min<std::uint64_t>(counted.calls, 1);
+  return counted;
+}
+#else
+tally follow(pid_t child) {
+  kill(child, SIGKILL);
+  lab::give_up("atomics", "instructions are counted on x86-64 only");
+}
+#endif
+
+/// Of 16 to 1,024 bytes, small ones more often; the size stands in the second word, or beside where there is none.
+template <class Front>
+struct slot {
+  void* block = nullptr;
+  std::size_t size = 0;
+  void fill(Front& by, bench::random_numbers& random) {
+    size = bench::skewed_size(random.next());
+    block = by.allocate(size);
+    lab::mark(block, size);
+  }
+  void clear(Front& by) {
+    if (block != nullptr) by.deallocate(block, size);
+    block = nullptr;
+  }
+};
+
+/// Never returns. `replace` blocks are replaced between the two signals.
+template <class Front>
+[[noreturn]] void work(std::uint64_t warm, std::uint64_t replaced, bool is_remote) {
+  static slot<Front> mine[slots], others[slots];
+  static Front front;
+  std::atomic<bool> done{false};
+  bench::random_numbers random(1);
+  const auto turn = [&](std::uint64_t at) {
+    slot<Front>& here = (is_remote ? others : mine)[at % slots];
+    here.clear(front);
+    (is_remote ? mine[at % slots] : here).clear(front);
+    mine[at % slots].fill(front, random);
+  };
+  // The other thread fills what is freed here, and is asleep while it is counted.
+  const auto refill = [&] {
+    std::thread([&] {
+      Front own;
+      bench::random_numbers numbers(2);
+      for (slot<Front>& each : others) {
+        if (each.block == nullptr) each.fill(own, numbers);
+      }
+    }).join();
+  };
+  const bench::idle_thread idle;
+  for (std::uint64_t at = 0; at < warm; ++at) {
+    if (is_remote && at % slots == 0) refill();
+    turn(at);
+  }
+  if (is_remote) refill();
+  if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) _exit(1);
+  raise(SIGSTOP);
+  const pid_t self = getpid();
+  raise(SIGUSR1);
+  for (std::uint64_t at = 0; at < replaced; ++at) turn(at);
+  kill(self, SIGUSR1);  // the only call that is ours
+  _exit(0);
+}
+
+template <class Front>
+outcome run(const settings& wanted) {
+  const std::uint64_t replaced = wanted["replaced"];
+  outcome done{.units = replaced};
+  const lab::stopwatch watch;
+  lab::pin("atomics", 0, 1);  // parent and child take turns: on one processor that is faster
+  const pid_t child = fork();
+  if (child < 0) lab::give_up("atomics", std::string("fork: ") + std::strerror(errno));
+  if (child == 0) work<Front>(20 * slots, replaced, wanted["remote"] != 0);
+  const tally counted = follow(child);
+  watch.stop(done);
+  done.checksum = replaced;
+  const auto each = [&](std::uint64_t number) { return static_cast<double>(number) / static_cast<double>(replaced); };
+  done.counts = {
+      {"atomics", each(counted.atomics)}, {"calls", each(counted.calls)}, {"instructions", each(counted.instructions)}};
+  return done;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  return lab::main_of(
+      count, words, "atomics",
+      {{.name = "replaced", .usual = 1000, .most = slots}, {.name = "remote", .usual = 0, .least = 0, .most = 1}},
+      {{"malloc", run<bench::malloc_front>}, {"allocator", run<bench::allocator_front>}});
+}
