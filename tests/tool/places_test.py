@@ -25,12 +25,15 @@ class Places(unittest.TestCase):
         self.assertEqual(done.returncode, 0, f"{words}\n{done.stdout}{done.stderr}")
         return done.stdout
 
-    def stack_of(self, compiler, *options):
-        self.run_program(compiler, "-std=c++20", "-O2", *options, SOURCE, "-o", "program", "-pthread")
+    def site(self, allocations=100):
+        """Of the program: the one with so many."""
         self.run_program(PATHS.tarn, "record", "--heap", "--full", "-o", "rec", "--", "./program")
         sites = json.loads(self.run_program(PATHS.tarn, "report", "--json", "rec"))["sites"]
-        site = next(each for each in sites if each["allocations"] == 100)
-        return [each for each in site["stack"] if each["file"].endswith(SOURCE.name)]
+        return next(each for each in sites if each["allocations"] == allocations)
+
+    def stack_of(self, compiler, *options):
+        self.run_program(compiler, "-std=c++20", "-O2", *options, SOURCE, "-o", "program", "-pthread")
+        return [each for each in self.site()["stack"] if each["file"].endswith(SOURCE.name)]
 
     def check(self, compiler):
         if shutil.which(compiler) is None:
@@ -49,6 +52,18 @@ class Places(unittest.TestCase):
 
     def test_of_clang(self):
         self.check("clang++-16")
+
+    def test_of_rust(self):
+        """Names are read, its library is passed, and no C++ is recommended."""
+        if shutil.which("rustc") is None:
+            self.skipTest("rustc is not there")
+        for options in ((), ("-C", "opt-level=2")):
+            with self.subTest(options=options):
+                self.run_program("rustc", "-g", *options, "-o", "program", SOURCE.with_suffix(".rs"))
+                site = self.site(5000)
+                self.assertEqual(site["stack"][site["place"]]["function"], "places::make")
+                self.assertIn("places::main", [each["function"] for each in site["stack"]])
+                self.assertIn("tarn run", site["remedy"])
 
 
 if __name__ == "__main__":

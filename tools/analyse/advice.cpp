@@ -231,7 +231,8 @@ made_here made_at(const std::vector<place>& frames, std::size_t passed) {
   made.place = own < frames.size() ? own : 0;
   if (!frames.empty()) {
     const place& at = frames[made.place];
-    made.is_foreign = is_installed_library(at.module);
+    made.is_of_another_language = is_of_another_language(at);
+    made.is_foreign = made.is_of_another_language || is_installed_library(at.module);
   }
   if (!told && own < frames.size() && !frames[own].function.empty() &&
       frames[own].function.find('(') == std::string::npos) {
@@ -277,8 +278,9 @@ advice advise(remedy by, const made_here& made, const site& of, const growth& gr
       return {"hand over objects of a pool", "tarn::shared_pool<" + or_T(made.type) + "> pool;  pool.create(...)",
               "who takes it last frees it, by pool.destroy, not by delete"};
     case remedy::drop_in:
-      return {made.is_foreign ? "the code is an installed library's: run the program on Tarn's heaps, unchanged"
-                              : "run it on Tarn's heaps, unchanged",
+      return {made.is_of_another_language ? "the code is not in C or C++: run the program on Tarn's heaps, unchanged"
+              : made.is_foreign ? "the code is an installed library's: run the program on Tarn's heaps, unchanged"
+                                : "run it on Tarn's heaps, unchanged",
               "tarn run -- PROGRAM", ""};
   }
   return {};

@@ -19,8 +19,9 @@ struct made_here {
   bool grows = false;       // a container outgrew its buffer
   bool copies = false;      // a container was copied
   std::size_t place = 0;    // in the stack: the first function that is not the library's
-  bool is_foreign = false;  // that function is of an installed library
-  std::string source;       // the line there, where the file can be read and is older than the recording
+  bool is_foreign = false;  // that function is of an installed library, or not in C or C++: it cannot be changed
+  bool is_of_another_language = false;
+  std::string source;  // the line there, where the file can be read and is older than the recording
 };
 
 // `frames`: of the whole stack, the allocator's own with it, innermost first. The first `passed` of them do not decide,

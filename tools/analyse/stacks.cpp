@@ -39,7 +39,7 @@ std::string own_code::installed_library(std::uint32_t site) {
 
 std::size_t own_place(const std::vector<place>& stack) {
   const auto own = std::find_if_not(stack.begin(), stack.end(), [](const place& at) {
-    return is_of_the_language(at.module) || at.file.starts_with("/usr/include/");
+    return is_of_the_language(at.module) || at.file.starts_with("/usr/include/") || is_of_rusts_library(at.file);
   });
   return own == stack.end() ? 0 : static_cast<std::size_t>(own - stack.begin());
 }

@@ -4,6 +4,7 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
+#include <libiberty/demangle.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -24,6 +25,9 @@ const Dwfl_Callbacks callbacks = {.find_elf = dwfl_build_id_find_elf,
 
 std::string demangled(const char* name) {
   if (name == nullptr) return {};
+  // Of Rust, in its own form or in the older one that looks like C++: null where it is not.
+  const std::unique_ptr<char, decltype(&std::free)> of_rust(rust_demangle(name, DMGL_NO_OPTS), &std::free);
+  if (of_rust != nullptr) return of_rust.get();
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> plain(abi::__cxa_demangle(name, nullptr, nullptr, &status),
                                                           &std::free);

@@ -43,14 +43,26 @@ bool is_nameless(const std::vector<place>& places) {
 
 }  // namespace
 
+// Of Rust's standard library: its sources lie where its compiler was built, or below the toolchain.
+bool is_of_rusts_library(std::string_view file) {
+  if (!file.ends_with(".rs")) return false;
+  constexpr std::array crates = {"library/core/src/", "library/alloc/src/", "library/std/src/"};
+  return std::any_of(crates.begin(), crates.end(), [&](std::string_view each) {
+    const std::size_t at = file.find(each);
+    return at != std::string_view::npos && (at == 0 || file[at - 1] == '/');
+  });
+}
+
 bool is_of_the_language(const std::string& module) {
   return module.ends_with("/libc.so.6") || module.find("/libstdc++.so") != std::string::npos ||
          module.ends_with("/libtarn-record.so");
 }
 
+bool is_of_another_language(const place& at) { return at.file.ends_with(".rs") || at.file.ends_with(".go"); }
+
 bool passes_on(const place& at) {
   return is_library(qualified(at.function)) || is_of_the_language(at.module) || at.file.starts_with("/usr/include/") ||
-         allocates_for_others(at.function);
+         is_of_rusts_library(at.file) || allocates_for_others(at.function);
 }
 
 deciders::deciders(const format::recording& in, const std::vector<site>& sites, symbols& by)

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "analyse/findings.hpp"
@@ -14,6 +15,10 @@ namespace tarn::analyse {
 
 // By its name, its file or its module.
 bool passes_on(const place& at);
+// A source of Rust's standard library.
+bool is_of_rusts_library(std::string_view file);
+// Whether its source is of a language in which no remedy of Tarn can be written. Known from debug information alone.
+bool is_of_another_language(const place& at);
 // The C library, the standard library of C++, the recorder.
 bool is_of_the_language(const std::string& module);
 

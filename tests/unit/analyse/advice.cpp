@@ -122,6 +122,16 @@ TEST(advice, a_function_of_c_is_told_by_its_name_and_wrappers_are_passed) {
   EXPECT_EQ(code(remedy::pooled, made), "tarn_malloc, tarn_free");
 }
 
+TEST(advice, what_is_not_in_c_or_cpp_is_foreign_and_rusts_library_is_passed) {
+  std::vector<place> frames = stack({"<alloc::vec::Vec<u8>>::with_capacity", "app::parse", "app::main"});
+  frames[0].file = "/rustc/0123456789abcdef/library/alloc/src/vec/mod.rs";
+  frames[1].file = "/home/ada/app/library/alloc.rs";  // the program's own
+  const made_here made = made_at(frames);
+  EXPECT_EQ(made.place, 1U);
+  EXPECT_TRUE(made.is_foreign);
+  EXPECT_EQ(code(remedy::drop_in, made), "tarn run -- PROGRAM");
+}
+
 TEST(advice, an_installed_library_is_foreign) {
   std::vector<place> frames = stack({"f", "main"});
   EXPECT_FALSE(made_at(frames).is_foreign);
