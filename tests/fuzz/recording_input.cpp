@@ -13,6 +13,7 @@
 #include "analyse/difference.hpp"
 #include "analyse/limits.hpp"
 #include "analyse/locks.hpp"
+#include "analyse/orders.hpp"
 #include "analyse/stacks.hpp"
 #include "analyse/syscalls.hpp"
 #include "analyse/timeline.hpp"
@@ -61,7 +62,8 @@ Cells counted(Cells all) {
 bool is_same(const recording& a, const recording& b) {
   return a.modules == b.modules && a.threads == b.threads && a.sites == b.sites &&
          counted(a.cells) == counted(b.cells) && counted(a.calls) == counted(b.calls) && a.locks == b.locks &&
-         counted(a.lockings) == counted(b.lockings) && counted(a.waits) == counted(b.waits) && a.ended == b.ended;
+         counted(a.lockings) == counted(b.lockings) && counted(a.waits) == counted(b.waits) &&
+         counted(a.orders) == counted(b.orders) && a.ended == b.ended;
 }
 
 void write_again(const recording& of) {
@@ -101,6 +103,10 @@ void analyse_all(const recording& of) {
   for (const analyse::lock_group& each : analyse::find_locks(of).groups) {
     check(!each.sites.empty(), "a lock that nobody took");
     analyse::stack_at(of, each.first_site, by);
+  }
+  for (const analyse::inversion& each : analyse::find_orders(of).inversions) {
+    for (std::size_t at = 0; at < each.steps.size(); ++at)
+      check(each.steps[at].takes == each.steps[(at + 1) % each.steps.size()].holds, "a circle that is none");
   }
   for (const analyse::call_site& each : analyse::find_calls(of).sites) analyse::stack_at(of, each.site, by);
 }

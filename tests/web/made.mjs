@@ -88,6 +88,13 @@ export function example() {
      sites: [{acquisitions: 9000, contended: 700, waited_ns: 1.2e7, stack: waiter, waits: [{holder: 2, waits: 700, waited_ns: 1.2e7, stack: holder}]}]},
     {type: 'condition variable', category: 'condition', locks: 1, threads: 2, acquisitions: 10, waited_ns: 9e9, stack: holder, weights: [[holder, 10, 9e9, 1]], sites: [{acquisitions: 10, waited_ns: 9e9, stack: holder}]},
   ];
+  const lock = (at) => ({type: 'mutex', address: 4096 * at, stack: holder});
+  const step = (at, first, second) => ({lock: lock(at), times: 3 + at, threads: [at], held_from: {stack: first}, takes_at: {stack: second}});
+  data.lock_orders = {
+    inversions: [{steps: [step(1, holder, waiter), step(2, waiter, holder)], alike: 4}, {steps: [step(0, holder, holder), step(1, waiter, waiter), step(2, holder, waiter)], by_one_thread: true, alike: 1}],
+    chains: [{waited_ns: 7e6, links: [{lock: lock(1), thread: 0, waits: 2, waited_ns: 9e6, at: {stack: waiter}, holder: 1, held_from: {stack: holder}},
+                                      {lock: lock(2), thread: 1, waits: 3, waited_ns: 7e6, at: {stack: holder}, holder: 2, held_from: {stack: waiter}}]}],
+  };
   data.totals = {acquisitions: 9000, contended: 700, waited_ns: 1.2e7, calls: 42010, calls_ns: 8e8};
   data.syscalls = [
     {name: 'write', category: 'small', count: 42000, bytes: 420000, bytes_asked: 420000, nanoseconds: 4e6, threads: 1, stack: waiter, weights: [[waiter, 42000, 4e6, 1]], remedy: 'a buffer', in_a_row: 41000},

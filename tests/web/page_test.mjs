@@ -251,6 +251,21 @@ const tests = {
     await close(page);
   },
 
+  async 'locks that could deadlock, and holders that wait'() {
+    const page = await open(made);
+    await page.getByRole('button', {name: 'Show where'}).click();
+    const summaries = await page.$$eval('.order summary', (all) => all.map((each) => each.textContent));
+    assert.equal(summaries.length, 3);
+    assert.match(summaries[0], /^Could deadlock: two locks are taken in both orders, at await.*and hold.*; so are 3 more/);
+    assert.match(summaries[1], /^Could deadlock, if a second thread did the same: 3 locks are taken in a circle/);
+    assert.match(summaries[2], /^Up to 7.0 ms: await.* waited for a lock whose holder itself waited, at hold/);
+    for (const each of await page.$$('.order summary')) await each.click();
+    const text = await page.innerText('.orders');
+    for (const each of ['4 times, by work #1', 'mutex A', 'mutex C', 'hold(lock&)', 'main waited 9.0 ms, 2 times, for', 'while work #2 held it']) assert.ok(text.includes(each), `${each} is not in ${text}`);
+    await check_access(page, 'orders');
+    await close(page);
+  },
+
   async 'a part of the run is chosen with the mouse or by its times, and restricts every view'() {
     const page = await open(`${made}#tab=timeline`);
     assert.deepEqual(await page.$$eval('.picture figcaption', (all) => all.map((each) => each.firstChild.textContent.trim())),

@@ -9,7 +9,7 @@
 namespace tarn::format {
 
 // What is recorded, each with its own counters. The first three are sources that a user names.
-enum kind : std::size_t { heap_kind, call_kind, lock_kind, wait_kind, noise_kind, kind_count };
+enum kind : std::size_t { heap_kind, call_kind, lock_kind, wait_kind, noise_kind, order_kind, kind_count };
 constexpr std::uint32_t source_bit(kind source) noexcept { return 1U << source; }
 
 // A cell of the heap is what one thread did with the blocks that one thread (its owner) allocated at one site. It has
@@ -104,6 +104,10 @@ constexpr bool is_longest(lock_counter of) noexcept { return of == longest_wait 
 // A cell of waits is how often and how long one thread at one site waited for one lock while one thread held it that
 // had acquired it at one site.
 enum wait_counter : std::size_t { waits, waited_ticks, wait_counter_count };
+
+// A cell of orders is how often one thread began to acquire one lock at one site while it held another one, that it had
+// acquired at one site, and how it waited then. Tries, and waits that give up in time, are not counted: they end.
+enum order_counter : std::size_t { orders, order_waits, order_ticks, order_counter_count };
 
 // A cell of noises is what one thread did at one site in a region that was to be quiet (tarn::quiet_region).
 enum noise_counter : std::size_t { heap_calls, system_calls, lock_waits, noise_counter_count };

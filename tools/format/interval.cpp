@@ -16,6 +16,7 @@ class collector final : public watcher {
   void more(const call_key& key, const call_counts& by) override { add(to_.calls, key, by); }
   void more(const lock_key& key, const lock_counts& by) override { add(to_.lockings, key, by); }
   void more(const wait_key& key, const wait_counts& by) override { add(to_.waits, key, by); }
+  void more(const order_key& key, const order_counts& by) override { add(to_.orders, key, by); }
   void more(const noise_key& key, const noise_counts& by) override { add(to_.noises, key, by); }
 
   void moment(const recording& so_far) override {

@@ -150,6 +150,14 @@ void read_key(decoder& from, const recording& in, wait_key& key) {
   key.holder_site = place(from, in.sites.size());
   key.holder = place(from, in.threads.size());
 }
+void read_key(decoder& from, const recording& in, order_key& key) {
+  read_site(from, in, key.site);
+  key.thread = place(from, in.threads.size());
+  key.lock = place(from, in.locks.size());
+  key.held_site = place(from, in.sites.size());
+  key.held_lock = place(from, in.locks.size());
+  key.gate = place(from, in.locks.size());
+}
 void read_key(decoder& from, const recording& in, noise_key& key) {
   read_site(from, in, key.site);
   key.thread = place(from, in.threads.size());
@@ -237,6 +245,7 @@ void read_part(block_kind kind, decoder from, recording& to, watcher* watching) 
     case block_kind::more_lockings: return read_more(from, to, to.lockings, watching);
     case block_kind::more_waits: return read_more(from, to, to.waits, watching);
     case block_kind::more_noises: return read_more(from, to, to.noises, watching);
+    case block_kind::more_orders: return read_more(from, to, to.orders, watching);
     case block_kind::look: break;
   }
   throw unreadable("a block of an unknown kind");

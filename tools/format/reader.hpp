@@ -19,6 +19,7 @@ class watcher {
   virtual void more(const lock_key&, const lock_counts&) {}
   virtual void more(const wait_key&, const wait_counts&) {}
   virtual void more(const noise_key&, const noise_counts&) {}
+  virtual void more(const order_key&, const order_counts&) {}
   // All up to the last of its moments.
   virtual void moment(const recording&) {}
 };

@@ -13,14 +13,14 @@
 
 namespace tarn::format {
 
-constexpr std::uint32_t recording_version = 3;  // 2 has quiet regions, 3 looks with their moments
+constexpr std::uint32_t recording_version = 4;  // 2 has quiet regions, 3 looks with their moments, 4 orders of locks
 constexpr std::array<char, 8> recording_magic = {'t', 'a', 'r', 'n', '\r', '\n', '\x1a', '\n'};
 constexpr std::uint32_t block_mark = 0x6b6c6254;    // "Tblk"
 constexpr std::uint32_t largest_block = 64U << 20;  // bytes of a block, unpacked
 
 // clang-format off
 enum class block_kind : std::uint32_t { program = 1, modules, threads, sites, cells, end, calls, locks, lockings, waits, clock, names, quiet_regions, noises,
-                                        look, moment, more_cells, more_calls, more_lockings, more_waits, more_noises };
+                                        look, moment, more_cells, more_calls, more_lockings, more_waits, more_noises, more_orders };
 // clang-format on
 
 // Both lie in the file as they are, little-endian.
@@ -93,6 +93,15 @@ struct wait_key {
 };
 using wait_counts = std::array<std::uint64_t, wait_counter_count>;
 
+// What it began to acquire while it held another lock.
+struct order_key {
+  std::uint32_t site = 0, thread = 0, lock = 0;
+  std::uint32_t held_site = 0, held_lock = 0;
+  std::uint32_t gate = 0;  // the lock that was held around both, the outermost; 0: none
+  auto operator<=>(const order_key&) const = default;
+};
+using order_counts = std::array<std::uint64_t, order_counter_count>;
+
 struct noise_key {
   std::uint32_t site = 0, thread = 0, region = 0;  // in `quiet_regions`
   auto operator<=>(const noise_key&) const = default;
@@ -161,6 +170,7 @@ struct recording {
   std::vector<lock_facts> locks;  // lock 0 stands for locks beyond the limit
   std::map<lock_key, lock_counts> lockings;
   std::map<wait_key, wait_counts> waits;
+  std::map<order_key, order_counts> orders;
   std::vector<quiet_facts> quiet_regions;
   std::map<noise_key, noise_counts> noises;
   clock_facts clock;

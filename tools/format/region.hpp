@@ -20,7 +20,7 @@ namespace tarn::format {
 constexpr const char* region_variable = "_TARN_RECORD_REGION";
 constexpr const char* process_variable = "_TARN_RECORD_PROCESS";
 
-constexpr std::uint32_t region_version = 3;
+constexpr std::uint32_t region_version = 4;
 constexpr std::uint64_t region_mark = 0x6e6f69676572;           // "region"
 constexpr std::uint64_t region_bytes = std::uint64_t{8} << 30;  // of addresses: pages are used as they are touched
 
@@ -30,6 +30,7 @@ constexpr std::uint32_t most_modules = 4096;
 constexpr std::uint32_t most_sites = 1U << 20;  // site 0 stands for all further ones
 constexpr std::uint32_t most_frames = 64;
 constexpr std::uint32_t most_locks = 1U << 16;  // lock 0 stands for all further ones
+constexpr std::uint32_t most_orders = 4096;     // of a thread; further ones are counted as of lock 0
 constexpr std::uint32_t most_call_number = 4095;
 constexpr std::uint32_t most_quiet_regions = 256;  // no further ones are heard
 
@@ -72,6 +73,10 @@ struct call_cell : cell_of_kind<call_counter_count> {
 };
 struct wait_cell : cell_of_kind<wait_counter_count> {
   std::atomic<std::uint64_t> holder;  // site << 32 | thread
+};
+struct order_cell : cell_of_kind<order_counter_count> {
+  std::atomic<std::uint64_t> held;  // site << 32 | lock
+  std::atomic<std::uint64_t> gate;  // the lock that was held around both; 0: none
 };
 constexpr std::uint64_t cell_key(std::uint32_t site, std::uint32_t other) { return std::uint64_t{site} << 32 | other; }
 struct chunk {

@@ -31,6 +31,10 @@ void put_key(encoder& to, const wait_key& key, std::uint32_t before) {
   for (const std::uint32_t word : {key.site - before, key.thread, key.lock, key.holder_site, key.holder})
     to.number(word);
 }
+void put_key(encoder& to, const order_key& key, std::uint32_t before) {
+  for (const std::uint32_t word : {key.site - before, key.thread, key.lock, key.held_site, key.held_lock, key.gate})
+    to.number(word);
+}
 void put_key(encoder& to, const noise_key& key, std::uint32_t before) {
   for (const std::uint32_t word : {key.site - before, key.thread, key.region}) to.number(word);
 }
@@ -269,6 +273,7 @@ void writer::changes(const recording& now) {
   cells(block_kind::more_calls, now.calls, written_.calls);
   cells(block_kind::more_lockings, now.lockings, written_.lockings);
   cells(block_kind::more_waits, now.waits, written_.waits);
+  cells(block_kind::more_orders, now.orders, written_.orders);
   cells(block_kind::more_noises, now.noises, written_.noises);
   if (bytes_ + look_.bytes().size() != before && now.clock != written_.clock) clock(now);
   moment(now);

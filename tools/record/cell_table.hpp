@@ -17,16 +17,21 @@ class cell_table {
   // is given a new cell before a reader can see it.
   template <class Make>
   Cell* find_or_add(std::uint64_t key, std::atomic<format::offset>& first, Make make) noexcept {
-    if (places_ != 0) [[likely]] {
-      for (std::size_t to = start_of(key);; ++to) {
-        const place& each = index_[to & (places_ - 1)];
-        if (each.at == nullptr) break;
-        if (each.key == key) [[likely]]
-          return each.at;
-      }
-    }
+    if (Cell* const found = find(key)) [[likely]]
+      return found;
     return add(key, first, make);
   }
+  Cell* find(std::uint64_t key) const noexcept {
+    if (places_ == 0) [[unlikely]]
+      return nullptr;
+    for (std::size_t to = start_of(key);; ++to) {
+      const place& each = index_[to & (places_ - 1)];
+      if (each.at == nullptr) return nullptr;
+      if (each.key == key) [[likely]]
+        return each.at;
+    }
+  }
+  std::size_t size() const noexcept { return used_; }
 
  private:
   struct place {

@@ -12,6 +12,7 @@ struct hold {
   const void* address;
   format::lock_cell* cell;  // of the acquisition
   std::uint64_t since;      // of the clock; 0 while it waits for a condition
+  bool shared;              // as one of several readers
 };
 
 // Of one thread; the ones beyond the limit are not timed.
@@ -27,6 +28,8 @@ class holds {
     }
     return nullptr;
   }
+  std::size_t count() const noexcept { return count_; }
+  const hold& operator[](std::size_t at) const noexcept { return all_[at]; }
   void remove(const hold* which) noexcept {
     --count_;
     for (auto at = static_cast<std::size_t>(which - all_); at < count_; ++at) all_[at] = all_[at + 1];

@@ -32,8 +32,9 @@ struct c11 {
 
 // Tries, and then waits by `wait`, which is the function that the program called.
 template <class Result, class Lock, class Try, class Wait>
-int acquire(Lock* lock, lock_type type, bool shared, const caller& from, Try attempt, Wait wait) {
-  acquisition now(lock, type, from);
+int acquire(Lock* lock, lock_type type, bool shared, const caller& from, Try attempt, Wait wait,
+            bool for_ever = false) {
+  acquisition now(lock, type, from, for_ever);
   int result = attempt(lock);
   if (Result::is_busy(result)) {
     now.waits();
@@ -68,12 +69,12 @@ int wait_for(const void* condition, const void* mutex, const caller& from, Wait 
 #define TARN_BEHIND(name) static constinit behind_us real(#name, name)
 #define TARN_TRY(name) static constinit behind_us attempt(#name, name)
 
-#define TARN_LOCK(name, try_name, type, lock_kind_of, shared, result, ...)                           \
-  TARN_EXPORT int name(type* lock) __VA_ARGS__ {                                                     \
-    TARN_BEHIND(name);                                                                               \
-    if (!records(lock_kind)) return real()(lock);                                                    \
-    TARN_TRY(try_name);                                                                              \
-    return acquire<result>(lock, lock_type::lock_kind_of, shared, TARN_CALLER(), attempt(), real()); \
+#define TARN_LOCK(name, try_name, type, lock_kind_of, shared, result, ...)                                 \
+  TARN_EXPORT int name(type* lock) __VA_ARGS__ {                                                           \
+    TARN_BEHIND(name);                                                                                     \
+    if (!records(lock_kind)) return real()(lock);                                                          \
+    TARN_TRY(try_name);                                                                                    \
+    return acquire<result>(lock, lock_type::lock_kind_of, shared, TARN_CALLER(), attempt(), real(), true); \
   }
 #define TARN_TRY_LOCK(name, type, lock_kind_of, shared, result, ...)                           \
   TARN_EXPORT int name(type* lock) __VA_ARGS__ {                                               \
@@ -138,7 +139,7 @@ TARN_EXPORT int pthread_spin_lock(pthread_spinlock_t* lock) noexcept {
   TARN_BEHIND(pthread_spin_lock);
   if (!records(lock_kind)) return real()(lock);
   TARN_TRY(pthread_spin_trylock);
-  return acquire<posix>(const_cast<int*>(lock), lock_type::spin, false, TARN_CALLER(), attempt(), real());
+  return acquire<posix>(const_cast<int*>(lock), lock_type::spin, false, TARN_CALLER(), attempt(), real(), true);
 }
 TARN_EXPORT int pthread_spin_trylock(pthread_spinlock_t* lock) noexcept {
   TARN_BEHIND(pthread_spin_trylock);

@@ -105,7 +105,8 @@ void begin_locks_anew() noexcept {
   used = 0;
 }
 
-acquisition::acquisition(const void* lock, format::lock_type type, const caller& from) noexcept : address_(lock) {
+acquisition::acquisition(const void* lock, format::lock_type type, const caller& from, bool for_ever) noexcept
+    : address_(lock), for_ever_(for_ever) {
   entry here;
   if (!here) return;
   site_ = site_from(here.self(), from);
@@ -118,7 +119,31 @@ acquisition::acquisition(const void* lock, format::lock_type type, const caller&
 void acquisition::waits() noexcept {
   if (entry_ == nullptr) return;
   holder_ = entry_->holder.load(std::memory_order_relaxed);
+  // Before the wait, which in a deadlock does not end.
+  if (for_ever_) {
+    entry here;
+    if (here) count_orders(here.self(), format::orders, 1);
+  }
   waiting_since_ = format::ticks();
+}
+
+void acquisition::count_orders(thread& self, format::order_counter which, std::uint64_t amount) noexcept {
+  const holds& held = self.locks;
+  if (held.count() == 0) [[likely]]
+    return;
+  // Of threads that share a number it is not known who holds what; what is held already is not waited for.
+  if (!for_ever_ || self.shared_lock() != nullptr || self.locks.find(address_) != nullptr) return;
+  constexpr std::size_t most = 8;  // of the locks held, the ones acquired last
+  const std::uint64_t wanted = cell_->key.load(std::memory_order_relaxed);
+  const hold& outermost = held[0];
+  const auto gate =
+      outermost.shared ? 0 : static_cast<std::uint32_t>(outermost.cell->key.load(std::memory_order_relaxed));
+  for (std::size_t at = held.count() > most ? held.count() - most : 0; at < held.count(); ++at) {
+    const std::uint64_t other = held[at].cell->key.load(std::memory_order_relaxed);
+    format::order_cell* const of = self.order_cell_of(wanted, other, at == 0 ? 0 : gate);
+    if (of == nullptr) return self.count_forgotten();
+    add(of->value[which], amount);
+  }
 }
 
 void acquisition::count_wait(thread& self) noexcept {
@@ -134,6 +159,8 @@ void acquisition::count_wait(thread& self) noexcept {
   if (of == nullptr) return self.count_forgotten();
   add(of->value[format::waits], 1);
   add(of->value[format::waited_ticks], ticks);
+  count_orders(self, format::order_waits, 1);
+  count_orders(self, format::order_ticks, ticks);
 }
 
 void acquisition::succeeded(bool shared) noexcept {
@@ -149,8 +176,10 @@ void acquisition::succeeded(bool shared) noexcept {
   if (waiting_since_ != 0) {
     add(cell_->value[format::contended], 1);
     count_wait(self);
+  } else {
+    count_orders(self, format::orders, 1);
   }
-  self.locks.push({address_, cell_, format::ticks()});
+  self.locks.push({address_, cell_, format::ticks(), shared});
 }
 
 void acquisition::failed() noexcept {

@@ -27,7 +27,8 @@ struct alignas(64) lock_entry {
 // held longer than it would be.
 class acquisition {
  public:
-  acquisition(const void* lock, format::lock_type type, const caller& from) noexcept;
+  // `for_ever`: it does not give up; then it can be part of a deadlock.
+  acquisition(const void* lock, format::lock_type type, const caller& from, bool for_ever = false) noexcept;
 
   // It has to wait. Looks at who holds the lock.
   void waits() noexcept;
@@ -40,11 +41,13 @@ class acquisition {
 
  private:
   void count_wait(thread& self) noexcept;
+  void count_orders(thread& self, format::order_counter which, std::uint64_t amount) noexcept;
 
   const void* address_;
   lock_entry* entry_ = nullptr;  // null where it is not counted
   format::lock_cell* cell_ = nullptr;
   std::uint32_t site_ = 0;
+  bool for_ever_;
   std::uint64_t waiting_since_ = 0, holder_ = 0;
 };
 

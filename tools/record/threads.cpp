@@ -186,6 +186,20 @@ format::wait_cell* thread::wait_cell_of(std::uint32_t site, std::uint32_t of_loc
   });
 }
 
+format::order_cell* thread::order_cell_of(std::uint64_t wanted, std::uint64_t held, std::uint32_t gate) noexcept {
+  constexpr std::uint64_t factor = 0x9fb21c651e98df25ULL;
+  const std::uint64_t mixed = ((wanted ^ (held * factor)) * factor ^ gate) * factor;
+  const std::uint64_t wanted_key = mixed ^ mixed >> 32;
+  if (format::order_cell* const found = orders_.find(wanted_key)) return found;
+  if (orders_.size() >= format::most_orders) wanted = held = gate = 0;
+  return orders_.find_or_add(wanted == 0 ? 0 : wanted_key, record_->cells[format::order_kind],
+                             [&](format::order_cell& made) {
+                               made.key.store(wanted, std::memory_order_relaxed);
+                               made.held.store(held, std::memory_order_relaxed);
+                               made.gate.store(gate, std::memory_order_relaxed);
+                             });
+}
+
 format::noise_cell* thread::noise_cell_of(std::uint32_t site, std::uint32_t region) noexcept {
   const std::uint64_t wanted = format::cell_key(site, region);
   return noises_.find_or_add(wanted, record_->cells[format::noise_kind],

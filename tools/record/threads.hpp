@@ -49,6 +49,8 @@ class thread {
   format::call_cell* call_cell_of(std::uint32_t site, std::uint32_t number) noexcept;
   format::lock_cell* lock_cell_of(std::uint32_t site, std::uint32_t of_lock) noexcept;
   format::wait_cell* wait_cell_of(std::uint32_t site, std::uint32_t of_lock, std::uint64_t holder) noexcept;
+  // `wanted` and `held`: site << 32 | lock; `gate`: a lock.
+  format::order_cell* order_cell_of(std::uint64_t wanted, std::uint64_t held, std::uint32_t gate) noexcept;
   format::noise_cell* noise_cell_of(std::uint32_t site, std::uint32_t region) noexcept;
   void count_unknown() noexcept;
   void count_forgotten() noexcept;
@@ -65,6 +67,7 @@ class thread {
   cell_table<format::lock_cell> locks_;
   cell_table<format::wait_cell> waits_;
   cell_table<format::noise_cell> noises_;
+  cell_table<format::order_cell> orders_;
   format::thread_record* record_ = nullptr;
   std::uint32_t number_ = 0;
   stack_limits stack_;

@@ -160,6 +160,12 @@ void region_file::read_cells(recording& to, const thread_record& from, std::uint
     const std::uint64_t holder = each.holder.load(std::memory_order_relaxed);
     return to.waits[{site, actor, lock, static_cast<std::uint32_t>(holder >> 32), static_cast<std::uint32_t>(holder)}];
   });
+  for_each<order_cell>(
+      from, order_kind, [&](const order_cell& each, std::uint32_t site, std::uint32_t lock) -> order_counts& {
+        const std::uint64_t held = each.held.load(std::memory_order_relaxed);
+        return to.orders[{site, actor, lock, static_cast<std::uint32_t>(held >> 32), static_cast<std::uint32_t>(held),
+                          static_cast<std::uint32_t>(each.gate.load(std::memory_order_relaxed))}];
+      });
   for_each<noise_cell>(from, noise_kind, [&](const noise_cell&, std::uint32_t site, std::uint32_t of) -> noise_counts& {
     return to.noises[{site, actor, of}];
   });

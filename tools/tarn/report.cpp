@@ -55,6 +55,7 @@ void keep_only(const std::vector<std::string>& sources, format::recording& in) {
   if (!wants("locks")) {
     in.lockings.clear();
     in.waits.clear();
+    in.orders.clear();
   }
   if (!wants("syscalls")) in.calls.clear();
   std::erase_if(in.program.sources, [&](const std::string& each) {

@@ -9,6 +9,7 @@
 #include "tarn/report.hpp"
 #include "tarn/report_calls.hpp"
 #include "tarn/report_locks.hpp"
+#include "tarn/report_orders.hpp"
 #include "tarn/report_quiet.hpp"
 #include "tarn/report_timeline.hpp"
 
@@ -136,6 +137,7 @@ json json_without_sites(const analyse::analysis& of, const analyse::costs& price
       {"prices", {{"machine", prices.facts.machine}, {"library", prices.facts.library}, {"date", prices.facts.date}}},
       {"threads", threads},
       {"locks", json_of_locks(in, top)},
+      {"lock_orders", json_of_orders(in, top)},
       {"syscalls", json_of_calls(in, top)},
       {"quiet_regions", json_of_quiet_regions(in, top)}};
 }

@@ -36,6 +36,12 @@ void redact_whole(json& all) {
   leave_out(all["prices"], {"machine"});
   for (json& each : all["threads"]) leave_out(each, {"name"});
   for (json& each : all["locks"]) leave_out(each, {"address"});
+  for (json& circle : all["lock_orders"]["inversions"]) {
+    for (json& step : circle["steps"]) leave_out(step["lock"], {"address"});
+  }
+  for (json& chain : all["lock_orders"]["chains"]) {
+    for (json& link : chain["links"]) leave_out(link["lock"], {"address"});
+  }
 }
 
 void redact_site(json& site) {

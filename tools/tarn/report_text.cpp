@@ -9,6 +9,7 @@
 #include "tarn/report.hpp"
 #include "tarn/report_calls.hpp"
 #include "tarn/report_locks.hpp"
+#include "tarn/report_orders.hpp"
 #include "tarn/report_quiet.hpp"
 #include "tarn/words.hpp"
 
@@ -213,6 +214,7 @@ void print_text(analyse::analysis& of, const report_request& request) {
   const bool has_heap = records_heap(of.recorded());
   if (has_heap) print_heap_summary(of, top, with);
   print_locks_summary(of.recorded());
+  print_orders_summary(of.recorded());
   print_calls_summary(of.recorded());
   print_quiet_summary(of.recorded());
   const bool gains =
@@ -232,6 +234,7 @@ void print_text(analyse::analysis& of, const report_request& request) {
   const std::size_t others = has_heap ? request.sites(of).size() - shown : 0;
   if (others != 0) fmt::print("\n{} more sites; --top N, --category NAME, --json\n", grouped(others));
   print_locks(of.recorded(), request.top);
+  print_orders(of.recorded(), request.top);
   print_calls(of.recorded(), request.top);
   print_quiet_regions(of.recorded(), request.top);
 }

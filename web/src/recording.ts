@@ -66,6 +66,26 @@ export interface Lock extends Omit<LockSite, 'waits'> {
   remedy?: string;
 }
 
+export interface Ordered_lock {
+  type?: string;
+  address?: number;
+  stack?: number;  // of its first use
+}
+type Somewhere = {stack?: number};
+
+// Locks that are taken in a circle: each step holds what the one before takes.
+export interface Inversion {
+  steps?: {lock?: Ordered_lock; times?: number; threads?: number[]; held_from?: Somewhere; takes_at?: Somewhere}[];
+  by_one_thread?: boolean;
+  alike?: number;
+}
+
+// Each holder waits for the next.
+export interface Chain {
+  waited_ns?: number;
+  links?: {lock?: Ordered_lock; thread?: number; waits?: number; waited_ns?: number; at?: Somewhere; holder?: number; held_from?: Somewhere}[];
+}
+
 export interface Call {
   name: string;
   category: string;
@@ -132,6 +152,7 @@ export interface Data {
   crossings?: [number, number, number][];
   sites?: Site[];
   locks?: Lock[];
+  lock_orders?: {inversions?: Inversion[]; chains?: Chain[]; beyond?: number};
   syscalls?: Call[];
   strings: string[];
   places: {function: number[]; file: number[]; line: number[]; module: number[]};

@@ -34,6 +34,7 @@ inline recording example_recording() {
   made.lockings[{1, 0, 1}] = {7, 0, 0, 0, 7, 1000, 500, 0, 1};
   made.lockings[{2, 2, 0}] = {1, 1, 99, 99, 0, 0, 0, 1, 0};
   made.waits[{1, 0, 1, 2, 2}] = {1, 99};
+  made.orders[{2, 1, 1, 1, 0, 1}] = {5, 1, 77};
   made.quiet_regions = {{1, "parse\xff", 12}};
   made.noises[{2, 1, 0}] = {1, 0, 3};
   made.clock = {2'500'000'000, 1'000'000'000};

@@ -27,6 +27,7 @@ void expect_same(const recording& read, const recording& made) {
   EXPECT_EQ(read.locks, made.locks);
   EXPECT_EQ(read.lockings, made.lockings);
   EXPECT_EQ(read.waits, made.waits);
+  EXPECT_EQ(read.orders, made.orders);
   EXPECT_EQ(read.quiet_regions, made.quiet_regions);
   EXPECT_EQ(read.noises, made.noises);
   EXPECT_EQ(read.clock, made.clock);
@@ -59,6 +60,7 @@ TEST(recording, the_last_change_of_a_cell_holds) {
   made.locks.push_back({1, lock_type::condition, 3, 8});
   made.lockings[{1, 0, 1}][acquisitions] += 1;
   made.waits[{3, 3, 2, 3, 3}][waits] = 5;
+  made.orders[{3, 3, 2, 1, 1, 0}][orders] = 1;
   made.quiet_regions[0].entered = 13;
   made.quiet_regions.push_back({1, "another", 1});
   made.noises[{3, 3, 1}][lock_waits] = 1;

@@ -6,6 +6,7 @@ import type {Lock} from '../recording';
 import {Table, type Column} from '../table';
 import type {View} from '../view';
 import {categories} from '../weights';
+import {Orders} from './orders';
 import {count_words, duration_words, grouped, plural, shown} from '../words';
 
 interface Row {
@@ -72,6 +73,7 @@ export function Locks({view}: {view: View}): JSX.Element {
   ];
   return (
     <section>
+      <Orders view={view} />
       <form class="tools" role="search" onSubmit={(event) => event.preventDefault()}>
         <Search label="Search" value={state.q} set={(q) => change({q})} />
         <Choice label="Category" value={state.category} set={(category) => change({category})} options={[['', 'all'], ...categories.locks.map((each): [string, string] => [each, each])]} />

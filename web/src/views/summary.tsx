@@ -107,6 +107,7 @@ export function Summary({view}: {view: View}): JSX.Element {
   const best = useMemo(() => best_remedies(view), [data]);
   const leave = useMemo(() => leave_alone(view), [data]);
   const gain = Math.max(...best.map((each) => timed(each.saved)[1]), 1e-9);
+  const serious = (data.lock_orders?.inversions ?? []).filter((each) => !each.by_one_thread).length;
   const drop_in = heap.drop_in_saves_ns;
   const none = 'not recorded';
   return (
@@ -123,6 +124,12 @@ export function Summary({view}: {view: View}): JSX.Element {
           amount={has('system') ? view.time_words(in_kernel) : none}
           detail={has('system') ? `in the kernel, without waiting for events. ${plural(data.totals?.calls ?? 0, 'call')}.` : 'tarn record --syscalls'} />
       </ul>
+      {serious > 0 && (
+        <p class="risk">
+          Locks are taken in {serious === 1 ? 'an order' : `${grouped(serious)} orders`} that could deadlock.{' '}
+          <button type="button" class="link" onClick={() => change({tab: 'locks'})}>Show where</button>
+        </p>
+      )}
       <div class="columns">
         <div>
           <h2>What to do first</h2>

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""The order in which a program takes locks: what could deadlock, what could not, and who waits for a holder that waits."""
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from paths import PATHS, main
+
+SHARED = tempfile.TemporaryDirectory(prefix="tarn-orders-")
+ENVIRONMENT = {**os.environ, "XDG_CACHE_HOME": SHARED.name}
+
+
+def tarn(*words, code=0):
+    result = subprocess.run([PATHS.tarn, *words], capture_output=True, text=True, timeout=100, check=False,
+                            cwd=SHARED.name, env=ENVIRONMENT)
+    if result.returncode != code:
+        raise AssertionError(f"{result.returncode}: {result.stdout}{result.stderr}")
+    return result
+
+
+def setUpModule():
+    tarn("record", "--locks", "-o", "rec", "--", PATHS.orders)
+
+
+def orders(recording="rec"):
+    return json.loads(tarn("report", "--json", "--top", "1000", recording).stdout)["lock_orders"]
+
+
+def names(stack):
+    return " ".join(place["function"] for place in stack)
+
+
+class Orders(unittest.TestCase):
+    def inversion(self, *functions):
+        """The one whose steps are in these functions, whatever it begins with."""
+        found = [each for each in orders()["inversions"]
+                 if len(each["steps"]) == len(functions)
+                 and all(any(function in names(step["takes_at"]["stack"]) for step in each["steps"]) for function in functions)]
+        self.assertEqual(len(found), 1, functions)
+        return found[0]
+
+    def test_two_locks_in_both_orders(self):
+        found = self.inversion("left_then_right", "right_then_left")
+        self.assertFalse(found["by_one_thread"])
+        self.assertEqual(found["alike"], 1)
+        first, second = found["steps"]
+        self.assertEqual([first["times"], second["times"]], [1, 1])
+        self.assertNotEqual(first["threads"], second["threads"])
+        self.assertNotEqual(first["lock"]["address"], second["lock"]["address"])
+        for step in found["steps"]:
+            self.assertEqual(step["lock"]["type"], "mutex")
+            self.assertIn("_then_", names(step["held_from"]["stack"]))
+
+    def test_three_locks_in_a_circle(self):
+        found = self.inversion("one_then_two", "two_then_three", "three_then_one")
+        taken = [names(each["takes_at"]["stack"]) for each in found["steps"]]
+        at = next(at for at in range(3) if "one_then_two" in taken[at])
+        self.assertIn("two_then_three", taken[(at + 1) % 3])
+
+    def test_of_many_locks_at_the_same_places_there_is_one(self):
+        found = self.inversion("transfer", "transfer")
+        self.assertEqual(found["alike"], 2)
+
+    def test_by_one_thread_alone(self):
+        self.assertTrue(self.inversion("both_ways_alone", "both_ways_alone")["by_one_thread"])
+
+    def test_nothing_else_is_one(self):
+        self.assertEqual(len(orders()["inversions"]), 4, [[names(step["takes_at"]["stack"]) for step in each["steps"]]
+                                                          for each in orders()["inversions"]])
+
+    def test_a_holder_that_waits(self):
+        (chain,) = [each for each in orders()["chains"]
+                    if "waits_for_the_near_one" in names(each["links"][0]["at"]["stack"])]
+        first, second = chain["links"]
+        self.assertIn("holds_the_near_one_and_waits", names(first["held_from"]["stack"]))
+        self.assertIn("holds_the_near_one_and_waits", names(second["at"]["stack"]))
+        self.assertIn("holds_the_far_one", names(second["held_from"]["stack"]))
+        self.assertEqual(second["thread"], first["holder"])
+        self.assertEqual(chain["waited_ns"], min(first["waited_ns"], second["waited_ns"]))
+        self.assertGreater(chain["waited_ns"], 0)
+
+    def test_the_text_says_it_in_words(self):
+        text = tarn("report", "rec").stdout
+        self.assertIn("Locks are taken in 3 orders that could deadlock.", text)
+        for words in ("could deadlock: two locks are taken in both orders\n", "3 locks are taken in a circle",
+                      "; so are 1 more, at the same places", "could deadlock, if a second thread did the same",
+                      "waited for a holder that waited itself", "mutex A is held, from", "and mutex B taken, at",
+                      "one order everywhere"):
+            self.assertIn(words, text)
+        self.assertNotIn("orders that could", tarn("report", "--source", "syscalls", "rec").stdout)
+
+    def test_a_deadlock_that_happened_is_found(self):
+        with subprocess.Popen([PATHS.tarn, "record", "--locks", "-o", "dead", "--", PATHS.orders, "deadlock"],
+                              cwd=SHARED.name, env=ENVIRONMENT, stderr=subprocess.DEVNULL) as recorder:
+            for _ in range(200):
+                time.sleep(0.05)
+                try:
+                    if orders("dead")["inversions"]:
+                        break
+                except AssertionError:
+                    continue  # not begun
+            recorder.send_signal(signal.SIGTERM)
+        (found,) = orders("dead")["inversions"]
+        self.assertEqual([step["times"] for step in found["steps"]], [1, 1])
+        self.assertFalse(found["by_one_thread"])
+
+
+if __name__ == "__main__":
+    main("tarn", "orders")
