@@ -37,11 +37,15 @@ class Programs(unittest.TestCase):
     def test_forms_do_the_same_work(self):
         for name in NAMES:
             words = SMALL.get(name, [])
+            asked = run(name, "--forms")
+            if asked.returncode == 3:  # something that is not ours is missing
+                self.assertEqual(asked.stderr.count("\n"), 1, asked.stderr)
+                continue
             if name == "count-a":
                 folder = self.enterContext(tempfile.TemporaryDirectory())
                 words = [*words, f"file={folder}/words"]
             told = {}
-            for form in run(name, "--forms").stdout.split():
+            for form in asked.stdout.split():
                 with self.subTest(f"{name} {form}"):
                     done = run(name, form, *words)
                     self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -55,7 +59,9 @@ class Programs(unittest.TestCase):
 
     def test_wrong_words(self):
         for name in NAMES:
-            form = run(name, "--forms").stdout.split()[0]
+            form = (run(name, "--forms").stdout.split() or [None])[0]
+            if form is None:
+                continue
             for words in ([], ["nothing"], [form, "colour=1"], [form, "word"], [form, "--forms"]):
                 with self.subTest(f"{name} {words}"):
                     done = run(name, *words)

@@ -58,12 +58,18 @@ class Small(unittest.TestCase):
              "--set", "live=100,200,300", "--set", "replaced=5")
 
     def test_results(self):
-        told = json.loads(lab(*self.small, "--json", "-"))
+        names = [line.split()[0] for line in lab("--list").splitlines() if not line.startswith(" ")]
+        names.remove("appserver")  # takes seconds for each form: lab/programs_test.py has it
+        told = json.loads(lab(*names, *self.small, "--json", "-"))
+        self.assertEqual([each["name"] for each in told["experiments"]], names)
         self.assertEqual(told["format"], 1)
         self.assertIn("cpu", told["machine"])
         for each in told["experiments"]:
             with self.subTest(each["name"]):
                 self.assertNotIn("failure", each)
+                if not each["forms"]:
+                    self.assertIn("it is skipped: ", each["skipped"][0])
+                    continue
                 self.assertIn(each["verdict"]["holds"], ("yes", "partly", "no"))
                 self.assertTrue(each["verdict"]["words"])
                 forms = {form["name"] for form in each["forms"]}
@@ -105,7 +111,8 @@ class Small(unittest.TestCase):
         self.assertNotIn("failure", told)
 
     def test_text_is_narrow(self):
-        for line in lab(*self.small).splitlines():
+        for line in lab("list", "lock-cost", "growth", *self.quick, "--set", "total=2000", "--set", "pairs=1000", "--set",
+                        "operations=5000", "--set", "steps=2000", "--set", "replaced=5").splitlines():
             self.assertLessEqual(len(line), 100, line)
 
 
@@ -182,6 +189,15 @@ class Elsewhere(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("no strace (Debian package strace): nothing is counted by it", done.stdout)
         self.assertIn("A call for each byte takes", done.stdout)
+
+    def test_nobody_asks_the_server(self):
+        for name in ("lab-appserver", "tarn-appserver"):
+            if not (self.built / name).exists():
+                self.skipTest(f"no {name}")
+            shutil.copy(self.built / name, self.folder / "bin")
+        done = self.run_here("appserver", "--quick")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("it is skipped: lab-appserver: no wrk (Debian package wrk)", done.stdout)
 
     def test_tracing_is_not_permitted(self):
         shutil.copy(self.built / "lab-count-a", self.folder / "bin")

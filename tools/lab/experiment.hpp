@@ -87,6 +87,7 @@ struct experiment {
   std::vector<sweep> sweeps;
   std::vector<std::string> counts = {};  // shown as columns of their own, by the names that the program has for them
   counter counted_by = counter::none;
+  std::uint64_t quick_rounds = 3;
   bool makes_file = false;  // the form "make" makes one, whose path all forms are told as file=
   verdict (*judge)(const result& of) = nullptr;
 };

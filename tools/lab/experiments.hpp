@@ -13,5 +13,6 @@ experiment m_string();
 experiment count_a();
 experiment categories();
 experiment growth();
+experiment appserver();
 
 }  // namespace tarn::lab

@@ -28,6 +28,11 @@ struct broken {
   std::string why;
 };
 
+// The experiment cannot be done here, for want of something that is not ours.
+struct absent {
+  std::string why;
+};
+
 // A folder of our own among the temporary ones, gone with this object.
 class own_folder {
  public:
@@ -54,7 +59,7 @@ class run_of {
          const std::function<void(const std::string&)>& say)
       : of_(of), wanted_(wanted), at_(at), say_(say) {
     done_.of = &of;
-    done_.rounds = wanted.rounds.value_or(wanted.is_quick ? 3 : 5);
+    done_.rounds = wanted.rounds.value_or(wanted.is_quick ? of.quick_rounds : 5);
   }
 
   result all() {
@@ -68,6 +73,9 @@ class run_of {
       if (of_.judge != nullptr) done_.told = of_.judge(done_);
     } catch (const broken& end) {
       done_.failure = end.why;
+    } catch (const absent& what) {
+      skip("it is skipped: {}", what.why);
+      done_.told.words = "It was not run.";
     }
     done_.seconds = std::chrono::duration<double>(steady::now() - start).count();
     return std::move(done_);
@@ -105,6 +113,7 @@ class run_of {
       if (built_.contains(program)) continue;
       const ended told = run_program({path_of(program), "--forms"}, {}, longest_program);
       if (told.code == 127) throw broken{fmt::format("{} cannot be run", path_of(program))};
+      if (told.code == 3) throw absent{last_line(told.errors)};
       if (told.code != 0) throw broken{fmt::format("lab-{} --forms: exit {}", program, told.code)};
       std::set<std::string>& words = built_[program];
       for (std::size_t begin = 0, end = 0; (end = told.output.find('\n', begin)) != std::string::npos;

@@ -112,6 +112,16 @@ TEST_F(LabRun, CrashesAndErrorsEndItInOneLine) {
   EXPECT_EQ(run_it().failure, "old at n 1: what it printed is no result");
 }
 
+TEST_F(LabRun, WhatItNeedsIsNotThere) {
+  const std::string path = folder_ + "/lab-script";
+  std::ofstream(path) << "#!/bin/sh\necho 'lab-script: no wrk (Debian package wrk)' >&2\nexit 3\n";
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  const result all = run_it();
+  EXPECT_EQ(all.failure, "");
+  EXPECT_THAT(all.skipped, ElementsAre("it is skipped: lab-script: no wrk (Debian package wrk)"));
+  EXPECT_EQ(all.told.whether, holds::unknown);
+}
+
 TEST_F(LabRun, ProgramIsNotThere) { EXPECT_THAT(run_it().failure, HasSubstr("lab-script cannot be run")); }
 
 TEST_F(LabRun, MissingPeersAreNamed) {
