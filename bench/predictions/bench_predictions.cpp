@@ -5,16 +5,23 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "predictions/codes.hpp"
 #include "predictions/compiler.hpp"
 #include "predictions/counts.hpp"
 #include "predictions/documents.hpp"
 #include "predictions/events.hpp"
+#include "predictions/frames.hpp"
 #include "predictions/headers.hpp"
 #include "predictions/jobs.hpp"
+#include "predictions/lookups.hpp"
 #include "predictions/packets.hpp"
 #include "predictions/pages.hpp"
 #include "predictions/pipeline.hpp"
 #include "predictions/routes.hpp"
+#include "predictions/steps.hpp"
+#include "predictions/tokens.hpp"
+#include "predictions/tries.hpp"
+#include "predictions/workers.hpp"
 
 namespace {
 
@@ -24,16 +31,23 @@ struct entry {
 };
 
 constexpr std::array programs = {
+    entry{"codes", predictions::codes::run<false>, predictions::codes::run<true>},
     entry{"compiler", predictions::compiler::run<false>, predictions::compiler::run<true>},
     entry{"counts", predictions::counts::run<false>, predictions::counts::run<true>},
     entry{"documents", predictions::documents::run<false>, predictions::documents::run<true>},
     entry{"events", predictions::events::run<false>, predictions::events::run<true>},
+    entry{"frames", predictions::frames::run<false>, predictions::frames::run<true>},
     entry{"headers", predictions::headers::run<false>, predictions::headers::run<true>},
     entry{"jobs", predictions::jobs::run<false>, predictions::jobs::run<true>},
+    entry{"lookups", predictions::lookups::run<false>, predictions::lookups::run<true>},
     entry{"packets", predictions::packets::run<false>, predictions::packets::run<true>},
     entry{"pages", predictions::pages::run<false>, predictions::pages::run<true>},
     entry{"pipeline", predictions::pipeline::run<false>, predictions::pipeline::run<true>},
     entry{"routes", predictions::routes::run<false>, predictions::routes::run<true>},
+    entry{"steps", predictions::steps::run<false>, predictions::steps::run<true>},
+    entry{"tokens", predictions::tokens::run<false>, predictions::tokens::run<true>},
+    entry{"tries", predictions::tries::run<false>, predictions::tries::run<true>},
+    entry{"workers", predictions::workers::run<false>, predictions::workers::run<true>},
 };
 
 }  // namespace

@@ -28,6 +28,14 @@ PROGRAMS = {
     "pages": ("reserve", r"make_page", 150000),
     "pipeline": ("shared_pool", r"make_message", 3000),
     "routes": ("pooled", r"add_session", 150000),
+    # Written when the model was finished.
+    "codes": ("pooled", r"make_node", 40000),
+    "frames": ("pooled", r"divide", 16000),
+    "lookups": ("pooled", r"cache.*::fill", 150000),
+    "steps": ("pooled", r"make_command", 20000),
+    "tokens": ("pooled", r"next_token", 1500),
+    "tries": ("pooled", r"add_word", 50000),
+    "workers": ("pooled", r"take_orders", 160000),
 }
 
 

@@ -86,8 +86,8 @@ def look_into(name, options, folder):
     golden = json.loads((HERE / "golden" / f"{name}.json").read_text()) if not options.show else {}
     wrong = 0
     for part, file in recordings.items():
-        report = json.loads(programs.run([options.tarn, "report", "--json", "--top", str(TOP), str(file)]))
-        text = programs.run([options.tarn, "report", str(file)])
+        report = json.loads(programs.run([options.tarn, "report", "--quick", "--json", "--top", str(TOP), str(file)]))
+        text = programs.run([options.tarn, "report", "--quick", str(file)])
         found = found_in(report)
         if options.show:
             print(f"--- {part}\n{text}\n{json.dumps(found, indent=1)}")

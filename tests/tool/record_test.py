@@ -122,6 +122,17 @@ class Record(unittest.TestCase):
                 self.assertEqual((produced["category"], produced["freed_by_same_thread"]), ("shared", 0))
                 self.assertEqual(sum(produced["times"]), produced["freed_by_other_thread"])
 
+    def test_parts_are_repeated_for_what_remedies_save(self):
+        by_prices = "how much else is in the caches"
+        for mode in ("--full",), ("--sample", "4096"):
+            with self.subTest(mode=mode):
+                self.run_tarn("record", "--heap", *mode, "-o", "rec", "--", PATHS.sites, "20000", "0")
+                temporaries = self.site(self.report(), "make_temporaries")
+                self.assertNotIn(by_prices, str(temporaries["predicted"]["reasons"]))
+                self.assertIn("hoist", [each["name"] for each in temporaries["predicted"]["remedies"]])
+                quick = json.loads(self.run_tarn("report", "--quick", "--json", "--stacks", "rec").stdout)
+                self.assertIn(by_prices, str(self.site(quick, "make_temporaries")["predicted"]["reasons"]))
+
     def test_on_the_drop_in(self):
         result = self.record(PATHS.sites, str(ROUNDS), "0", env={**os.environ, "LD_PRELOAD": PATHS.library})
         self.assertNotIn("unknown option", result.stderr)
@@ -230,7 +241,7 @@ class Record(unittest.TestCase):
         newer = bytearray((self.folder / "rec").read_bytes())
         newer[8] += 1
         (self.folder / "rec").write_bytes(newer)
-        self.assertIn("version 5", self.run_tarn("report", "rec", code=2).stderr)
+        self.assertIn("version 6", self.run_tarn("report", "rec", code=2).stderr)
 
     def test_a_full_disk_ends_the_recording_and_not_the_program(self):
         if not os.access("/dev/full", os.W_OK):

@@ -40,7 +40,7 @@ class ReportTest(unittest.TestCase):
 
 class Report(ReportTest):
     def report(self, *words, **more):
-        return self.tarn("report", *words, "rec", **more).stdout
+        return self.tarn("report", "--quick", *words, "rec", **more).stdout
 
     def json(self, *words, **environment):
         return json.loads(self.report("--json", "--top", "1000", *words, **environment))

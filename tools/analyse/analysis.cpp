@@ -22,6 +22,36 @@ std::string line_of(const site_view& view) {
   return line;
 }
 
+// Sites where one line, or one type in one function, is to be changed: that changes all of them.
+struct change {
+  std::vector<std::uint32_t> chosen;  // their numbers
+  std::vector<const site*> sites;
+  bool is_text = false, by_new = false;
+  std::uint64_t grows_to = 0;
+
+  void add(const site& more, const site_view& shown, const std::vector<place>& frames) {
+    sites.push_back(&more);
+    chosen.push_back(more.number);
+    chosen.insert(chosen.end(), more.others.begin(), more.others.end());
+    is_text = shown.made.what == thing::text;
+    by_new = std::any_of(frames.begin(), frames.end(),
+                         [](const place& each) { return each.function.starts_with("operator new"); });
+    grows_to = std::max(grows_to, growth_of(shown.facts).bytes);
+  }
+  replay_job completed(replay_job job) const {
+    job.is_text = is_text;
+    job.by_new = by_new;
+    job.reserved_bytes = static_cast<std::uint32_t>(grows_to);
+    return job;
+  }
+};
+std::string key_of(const site_view& shown) {
+  const place& where = *shown.where();
+  std::string key = where.module + '\n' + where.function + '\n';
+  key += where.function.empty() ? std::to_string(where.offset) : where.file;
+  return key + '\n' + (shown.made.type.empty() ? std::to_string(where.line) : shown.made.type);
+}
+
 }  // namespace
 
 analysis::analysis(format::recording of, const costs& prices, double measured_cpu_ns, const format::recording* whole)
@@ -98,6 +128,8 @@ site_view analysis::view(const site& of) {
   read_source(made.made, frames, recording_.program.started);
   made.facts.grows = made.made.grows;
   made.predicted = predictor_.of(made.facts);
+  if (const auto found = replayed_.find({of.number, of.others.size()}); found != replayed_.end())
+    correct(made.predicted, made.facts, found->second, surprises_in(recording_));
   const std::size_t all = frames.size(), own = made.made.place;
   made.stack = stack_of(std::move(frames));
   // The same place in what stack_of left of it; the first where that took more.
@@ -116,6 +148,32 @@ site_view analysis::view(const site& of) {
                      std::any_of(made.offers.begin(), made.offers.end(), saves);
   made.remedy = line_of(made);
   return made;
+}
+
+void analysis::replay(const std::vector<site>& sites, std::size_t most, const player& by) {
+  if (recording_.excerpts.empty()) return;
+  std::map<std::string, change> changes;
+  for (std::size_t at = 0; at < std::min(most, sites.size()); ++at) {
+    const site& each = sites[at];
+    if (each.sums[format::blocks] < least_allocations || each.is != category::transient) continue;
+    if (predictor_.is_on_drop_in(each)) continue;
+    const site_view shown = view(each);
+    if (shown.where() != nullptr) changes[key_of(shown)].add(each, shown, frames_of(recording_, each, symbols_));
+  }
+  std::vector<replay_job> jobs;
+  std::vector<const change*> whose;
+  for (auto& [key, each] : changes) {
+    std::sort(each.chosen.begin(), each.chosen.end());
+    replay_job job = job_of(recording_, each.chosen);
+    if (job.plans.empty()) continue;
+    jobs.push_back(each.completed(std::move(job)));
+    whose.push_back(&each);
+  }
+  if (jobs.empty()) return;
+  const std::vector<replayed> all = by(jobs);
+  for (std::size_t at = 0; at < std::min(all.size(), whose.size()); ++at) {
+    for (const site* const each : whose[at]->sites) replayed_[{each->number, each->others.size()}] = all[at];
+  }
 }
 
 range analysis::ms_per_second(const range& ns) const {

@@ -2,14 +2,18 @@
 // and the gate show.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analyse/advice.hpp"
 #include "analyse/costs.hpp"
 #include "analyse/findings.hpp"
 #include "analyse/predict.hpp"
+#include "analyse/replay.hpp"
 #include "analyse/symbols.hpp"
 #include "analyse/wrappers.hpp"
 #include "format/recording.hpp"
@@ -57,6 +61,11 @@ class analysis {
   const std::vector<site>& places() const { return places_; }
   const program_costs& whole() const { return whole_; }
 
+  // Repeats the excerpts of those of the first `most` of `sites` for which that tells more than prices; their views
+  // have what it finds.
+  using player = std::function<std::vector<replayed>(const std::vector<replay_job>&)>;
+  void replay(const std::vector<site>& sites, std::size_t most, const player& by);
+
   // Resolves the site's names: some milliseconds where there is debug information.
   site_view view(const site& of);
   // Its stack alone, as there.
@@ -79,6 +88,7 @@ class analysis {
   std::vector<site> places_;
   predictor predictor_;
   program_costs whole_;
+  std::map<std::pair<std::uint32_t, std::size_t>, replayed> replayed_;  // by number, and how many others
 };
 
 }  // namespace tarn::analyse

@@ -209,6 +209,45 @@ site_prediction predictor::of(const site& one) const {
   return made;
 }
 
+std::optional<double> surprises_in(const format::recording& in) {
+  if (!in.ended || in.end.instructions == 0) return std::nullopt;
+  double calls = 0;
+  for (const format::thread_facts& each : in.threads) calls += number(each.allocations) + number(each.frees);
+  return calls == 0 ? 0 : std::min(number(in.end.surprises) / calls, 1.0);
+}
+
+void correct(site_prediction& that, const site& of, const replayed& by, std::optional<double> surprises) {
+  // What repeating cannot repeat: what a call costs the code around it, and other work than these two kinds.
+  // docs/design/predictions.md has how far ten programs were off.
+  constexpr double error = 0.25;
+  const auto all = [&](const two_ends& each) {
+    const range bounds =
+        surprises ? range{each.at(*surprises), each.at(*surprises)}
+                  : range{std::min(each.overlapping, each.surprised), std::max(each.overlapping, each.surprised)};
+    return widened(bounds * number(of.sums[counter::blocks]), std::max(of.error, error));
+  };
+  that.now_ns = all(by.now);
+  for (prediction& each : that.remedies) {
+    two_ends saved;
+    switch (each.by) {
+      case remedy::hoist: saved = by.hoist; break;
+      case remedy::reserve: saved = by.reserve; break;
+      case remedy::recycle: saved = by.recycle; break;
+      case remedy::pooled: saved = by.pooled; break;
+      case remedy::arena: saved = by.arena; break;
+      default: break;
+    }
+    if (saved.overlapping == 0 && saved.surprised == 0) continue;
+    each.saved_ns = all(saved);
+    each.ns = {std::max(that.now_ns.low - each.saved_ns.low, 0.0),
+               std::max(that.now_ns.high - each.saved_ns.high, 0.0)};
+  }
+  that.reasons.clear();
+  if (!surprises) that.reasons.emplace_back("how much of the calls overlaps with other work was not recorded");
+  that.reasons.emplace_back("what a call costs the code around it is not known");
+  if (of.error > 0) that.reasons.emplace_back("the counts are those of samples");
+}
+
 site_prediction predictor::counted(const site& one) const {
   site_prediction made;
   const server now = serves(one);

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "analyse/costs.hpp"
 #include "analyse/findings.hpp"
+#include "analyse/replay.hpp"
 
 namespace tarn::analyse {
 
@@ -42,6 +44,12 @@ struct growth {
 };
 growth growth_of(const site& of);
 
+// Puts what was found by repeating the excerpts in the place of what the prices said. `surprises`: the share of the
+// calls that follow a branch that was guessed wrong; none where it is not known.
+void correct(site_prediction& that, const site& of, const replayed& by, std::optional<double> surprises);
+// That share, of all of a program; its processor's count over its allocations and frees.
+std::optional<double> surprises_in(const format::recording& in);
+
 struct program_costs {
   range cpu_ns;        // of the program without its recorder
   range recorder_ns;   // of the recorder, as far as it can be told
@@ -57,6 +65,8 @@ class predictor {
   site_prediction of(const site& one) const;
   // `measured_cpu_ns`: of the program without a recorder, where it is known; else 0.
   program_costs of(const heap_findings& all, double measured_cpu_ns = 0) const;
+
+  bool is_on_drop_in(const site& one) const { return serves(one) == server::drop_in; }
 
  private:
   server serves(const site& one) const;

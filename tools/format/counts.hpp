@@ -68,6 +68,16 @@ static_assert(size_bucket(0) == 0 && size_bucket(16) == 0 && size_bucket(17) == 
 static_assert(life_bucket(1) == 1 && life_bucket(3) == 1 && life_bucket(4) == 2 && life_bucket(63) == 3 &&
               life_bucket(64) == 4 && life_bucket(std::uint64_t{1} << 20) == 11 && life_bucket(~0ULL) == 11);
 
+// Of the first threads of a process, parts of what they did with the heap are recorded one by one: one part after
+// `excerpt_events` allocations, one after twice that, and so on. What they are for: analyse/replays.hpp.
+constexpr std::uint32_t excerpt_events = 8192, most_excerpts = 14, most_excerpted = 8;
+enum class excerpt_kind : std::uint32_t {
+  allocate,
+  release,  // by whichever thread allocated it
+  resize,   // the block that a realloc is given; what it returns is the allocation that follows
+};
+constexpr std::uint32_t excerpt_kinds = 3;
+
 // A cell of system calls is what one thread called from one site by one number.
 enum call_counter : std::size_t {
   calls,

@@ -122,6 +122,24 @@ void read_clock(decoder& from, recording& to) {
   to.clock = facts;
 }
 
+void read_excerpt(decoder& from, recording& to) {
+  excerpt_facts facts;
+  facts.thread = place(from, to.threads.size());
+  facts.allocations = from.number();
+  std::uint64_t before = 0;
+  while (!from.at_end()) {
+    if (facts.steps.size() == excerpt_events) throw unreadable("an excerpt above its limit");
+    excerpt_step step;
+    step.is = static_cast<excerpt_kind>(small(from, excerpt_kinds - 1));
+    if (step.is == excerpt_kind::allocate) step.site = place(from, to.sites.size());
+    step.bytes = small(from, ~0U);
+    step.address = before = from.difference(before);
+    facts.steps.push_back(step);
+  }
+  if (to.excerpts.size() == std::size_t{most_excerpts} * most_excerpted) throw unreadable("too many excerpts");
+  to.excerpts.push_back(std::move(facts));
+}
+
 // `key.site` has the site before, from which it is counted; 0 in files of version 1.
 void read_site(decoder& from, const recording& in, std::uint32_t& site) {
   const std::uint32_t step = place(from, in.sites.size());
@@ -219,6 +237,10 @@ void read_end(decoder& from, recording& to) {
   facts.wall_us = from.number();
   facts.user_us = from.number();
   facts.system_us = from.number();
+  if (!from.at_end()) {  // from version 5 on
+    facts.instructions = from.number();
+    facts.surprises = from.number();
+  }
   to.end = facts;
   to.ended = true;
 }
@@ -237,6 +259,7 @@ void read_part(block_kind kind, decoder from, recording& to, watcher* watching) 
     case block_kind::waits: return read_cells(from, to, to.waits);
     case block_kind::clock: return read_clock(from, to);
     case block_kind::names: return read_names(from, to);
+    case block_kind::excerpt: return read_excerpt(from, to);
     case block_kind::quiet_regions: return read_quiet_regions(from, to);
     case block_kind::noises: return read_cells(from, to, to.noises);
     case block_kind::moment: return read_moment(from, to, watching);

@@ -13,14 +13,15 @@
 
 namespace tarn::format {
 
-constexpr std::uint32_t recording_version = 4;  // 2 has quiet regions, 3 looks with their moments, 4 orders of locks
+constexpr std::uint32_t recording_version =
+    5;  // 2 has quiet regions, 3 looks with their moments, 4 orders of locks, 5 excerpts
 constexpr std::array<char, 8> recording_magic = {'t', 'a', 'r', 'n', '\r', '\n', '\x1a', '\n'};
 constexpr std::uint32_t block_mark = 0x6b6c6254;    // "Tblk"
 constexpr std::uint32_t largest_block = 64U << 20;  // bytes of a block, unpacked
 
 // clang-format off
 enum class block_kind : std::uint32_t { program = 1, modules, threads, sites, cells, end, calls, locks, lockings, waits, clock, names, quiet_regions, noises,
-                                        look, moment, more_cells, more_calls, more_lockings, more_waits, more_noises, more_orders };
+                                        look, moment, more_cells, more_calls, more_lockings, more_waits, more_noises, more_orders, excerpt };
 // clang-format on
 
 // Both lie in the file as they are, little-endian.
@@ -139,10 +140,27 @@ inline std::uint64_t nanoseconds(const clock_facts& of, std::uint64_t ticks) {
   constexpr double most = 1e18;  // thirty years: what is above is no time, but a broken file
   return static_cast<std::uint64_t>(made < most ? made : most);
 }
+// A part of what one thread did with the heap, one by one (counts.hpp).
+struct excerpt_step {
+  excerpt_kind is = excerpt_kind::allocate;
+  std::uint32_t site = 0;  // of an allocation
+  std::uint32_t bytes = 0;
+  std::uint64_t address = 0;
+  auto operator<=>(const excerpt_step&) const = default;
+};
+struct excerpt_facts {
+  std::uint32_t thread = 0;
+  std::uint64_t allocations = 0;  // of the thread, before
+  std::vector<excerpt_step> steps;
+  auto operator<=>(const excerpt_facts&) const = default;
+};
+
 struct end_facts {
   bool by_signal = false;
   std::uint32_t status = 0;  // exit code or signal
   std::uint64_t wall_us = 0, user_us = 0, system_us = 0;
+  // As the processor counted in the program, the recorder in it included; 0 where it was not asked or may not be.
+  std::uint64_t instructions = 0, surprises = 0;  // branches that it guessed wrong
   auto operator<=>(const end_facts&) const = default;
 };
 
@@ -176,7 +194,8 @@ struct recording {
   clock_facts clock;
   std::vector<moment_facts> moments;  // in order
   interval part;                      // of which this is, by interval.hpp; {0, 0}: all of it
-  bool ended = false;                 // otherwise `end` means nothing, and the counts are those of the last whole block
+  std::vector<excerpt_facts> excerpts;
+  bool ended = false;  // otherwise `end` means nothing, and the counts are those of the last whole block
   end_facts end;
   std::string damage;  // why reading stopped before the file's end; empty when it did not
 };

@@ -20,7 +20,7 @@ namespace tarn::format {
 constexpr const char* region_variable = "_TARN_RECORD_REGION";
 constexpr const char* process_variable = "_TARN_RECORD_PROCESS";
 
-constexpr std::uint32_t region_version = 4;
+constexpr std::uint32_t region_version = 5;
 constexpr std::uint64_t region_mark = 0x6e6f69676572;           // "region"
 constexpr std::uint64_t region_bytes = std::uint64_t{8} << 30;  // of addresses: pages are used as they are touched
 
@@ -84,6 +84,19 @@ struct chunk {
   std::atomic<std::uint32_t> used;  // cells that follow, of `capacity`
   std::uint32_t capacity;
 };
+// In the order in which they happened. The site only of an allocation.
+struct excerpt_event {
+  std::uint64_t address;
+  std::uint32_t bytes;          // of a block that is released, all that it may hold
+  std::uint32_t kind_and_site;  // excerpt_kind << 24 | the site
+};
+struct excerpt_record {
+  std::atomic<offset> next;
+  std::uint64_t allocations;  // of the thread, before
+  std::atomic<std::uint32_t> used;
+  std::uint32_t reserved;
+  excerpt_event event[excerpt_events];
+};
 struct thread_record {
   std::uint32_t image;
   std::uint32_t id;                       // the kernel's
@@ -96,6 +109,7 @@ struct thread_record {
   std::atomic<std::uint64_t> forgotten;  // events for which the region had no room
   // As the kernel had it when the thread ended, with a 0 at its end; until then 0. The second half is stored first.
   std::atomic<std::uint64_t> name[2];
+  std::atomic<offset> excerpts;  // the first of them
 };
 
 // A region for a child, which is there before the child is: `process` is 0 until one takes it.

@@ -219,6 +219,25 @@ void writer::clock(const recording& now) {
   written_.clock = now.clock;
 }
 
+void writer::excerpts(const recording& now) {
+  while (written_.excerpts.size() < now.excerpts.size()) {
+    const excerpt_facts& each = now.excerpts[written_.excerpts.size()];
+    encoder to;
+    to.number(each.thread);
+    to.number(each.allocations);
+    std::uint64_t before = 0;
+    for (const excerpt_step& step : each.steps) {
+      to.number(static_cast<std::uint32_t>(step.is));
+      if (step.is == excerpt_kind::allocate) to.number(step.site);
+      to.number(step.bytes);
+      to.difference(step.address, before);
+      before = step.address;
+    }
+    put_part(block_kind::excerpt, to.bytes());
+    written_.excerpts.emplace_back();  // they are many bytes, and do not change
+  }
+}
+
 template <class Key, class Counts>
 void writer::cells(block_kind kind, const std::map<Key, Counts>& now, std::map<Key, Counts>& before) {
   encoder to;
@@ -268,6 +287,7 @@ void writer::changes(const recording& now) {
   locks(now);
   quiet_regions(now);
   // Last: they refer to the others.
+  excerpts(now);
   const std::uint64_t before = bytes_ + look_.bytes().size();
   cells(block_kind::more_cells, now.cells, written_.cells);
   cells(block_kind::more_calls, now.calls, written_.calls);
@@ -287,6 +307,8 @@ void writer::end(const end_facts& facts) {
   to.number(facts.wall_us);
   to.number(facts.user_us);
   to.number(facts.system_us);
+  to.number(facts.instructions);
+  to.number(facts.surprises);
   put(block_kind::end, to.bytes());
 }
 

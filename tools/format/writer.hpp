@@ -41,6 +41,7 @@ class writer {
   void quiet_regions(const recording& now);
   void clock(const recording& now);
   void moment(const recording& now);
+  void excerpts(const recording& now);
   template <class Key, class Counts>
   void cells(block_kind kind, const std::map<Key, Counts>& now, std::map<Key, Counts>& before);
 

@@ -35,8 +35,15 @@ bool is_due(thread& self, std::size_t bytes, charged how) noexcept {
 }
 
 void count_allocation(thread& self, const void* block, std::size_t bytes, const caller& from, charged how) noexcept {
-  if (!is_due(self, bytes, how)) return;
+  if (self.part.is_due(self.counts())) [[unlikely]]
+    self.part.begin(self.counts());
+  if (!is_due(self, bytes, how)) {
+    if (self.part.is_open()) self.part.note(format::excerpt_kind::allocate, block, bytes, site_from(self, from));
+    return;
+  }
   const auto [site, to] = heap_place(self, from);
+  if (self.part.is_open()) [[unlikely]]
+    self.part.note(format::excerpt_kind::allocate, block, bytes, site);
   if (to == nullptr) [[unlikely]]
     return self.count_forgotten();
   birth born;
@@ -96,6 +103,8 @@ void freed(const void* block) noexcept {
   entry here;
   if (!here) return;
   add(here.self().counts().frees, 1);
+  if (here.self().part.is_open()) [[unlikely]]
+    here.self().part.note_release(block);
   const birth born = take_birth(block);
   if (born.weight != 0) {
     count_free(here.self(), born);
@@ -123,6 +132,8 @@ void after_resize(const birth& born, const void* block, const void* made, std::s
   }
   thread& self = here.self();
   add(self.counts().frees, 1);
+  if (self.part.is_open()) [[unlikely]]
+    self.part.note(format::excerpt_kind::resize, block, old_bytes, 0);
   if (born.weight != 0) {
     count_free(self, born);
     if (format::cell* const to = self.cell_of(born.site, born.owner)) {

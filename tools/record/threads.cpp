@@ -40,6 +40,8 @@ constinit pthread_key_t key = 0;
 
 constinit thread_local format::thread_record* own_counts = nullptr;
 
+constinit thread_local format::thread_record* excerpted_counts = nullptr;
+
 constinit thread_local bool calls_for_itself = false;
 
 // Its counts stay, and what it still does is counted.
@@ -153,6 +155,7 @@ bool thread::set_up(std::uint32_t number) noexcept {
     record_->until.store(first, std::memory_order_relaxed);
     record_->drawn.store(first, std::memory_order_relaxed);
   }
+  part.set_up(number);
   record_->id = static_cast<std::uint32_t>(raw_call(SYS_gettid));
   header().thread_at[number].store(made_at, std::memory_order_release);
   return true;
@@ -213,7 +216,7 @@ void begin_threads_anew() noexcept {
   sharing.begin_anew();
   making_key.begin_anew();
   current = shared = nullptr;
-  own_counts = nullptr;
+  own_counts = excerpted_counts = nullptr;
   so_far.store(0, std::memory_order_relaxed);
   running.store(0, std::memory_order_relaxed);
 }

@@ -7,6 +7,7 @@
 #include "format/region.hpp"
 #include "record/cell_table.hpp"
 #include "record/chance.hpp"
+#include "record/excerpt.hpp"
 #include "record/holds.hpp"
 #include "record/known_stacks.hpp"
 #include "record/lock.hpp"
@@ -39,6 +40,7 @@ class thread {
 
   format::thread_record& counts() noexcept { return *record_; }
   chance points;  // where it samples
+  excerpt part;   // of its events, one by one
   holds locks;    // that it has
   pending_calls pending;
   // What it called last, only to be compared.
@@ -79,6 +81,8 @@ class thread {
 // The counts of the calling thread, where they are its own alone and the recorder knows it; else null.
 // NOLINTBEGIN(bugprone-dynamic-static-initializers): constinit says that they are not
 extern constinit thread_local format::thread_record* own_counts;
+// The same while an excerpt is made: then `own_counts` is null, so that malloc and free go the long way.
+extern constinit thread_local format::thread_record* excerpted_counts;
 // Set while this thread makes system calls through the C library that are not the program's.
 extern constinit thread_local bool calls_for_itself;
 // NOLINTEND(bugprone-dynamic-static-initializers)

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gnu/libc-version.h>
+#include <sys/mman.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,7 +62,7 @@ fs::path cost_file() {
 }
 
 // Nothing of the user's that changes an allocator.
-[[noreturn]] void become(const std::vector<std::string>& words, const std::string& preloaded, int output) {
+[[noreturn]] void become(const std::vector<std::string>& words, const std::string& preloaded, int input, int output) {
   std::vector<std::string> unwanted;
   for (char** each = environ; *each != nullptr; ++each) {
     const std::string setting = *each;
@@ -75,7 +76,7 @@ fs::path cost_file() {
   if (!preloaded.empty()) ::setenv("LD_PRELOAD", preloaded.c_str(), 1);
   ::dup2(output, STDOUT_FILENO);
   const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  ::dup2(nowhere, STDIN_FILENO);
+  ::dup2(input < 0 ? nowhere : input, STDIN_FILENO);
   ::dup2(nowhere, STDERR_FILENO);
   std::vector<char*> arguments;
   for (const std::string& each : words) arguments.push_back(const_cast<char*>(each.c_str()));
@@ -84,13 +85,13 @@ fs::path cost_file() {
   ::_exit(127);
 }
 
-// What `tarn measure` prints, in a process of its own. `words` begin with a program's path.
-costs measured_by(const std::vector<std::string>& words, const std::string& preloaded = {}) {
+// What `tarn measure` prints, in a process of its own. `words` begin with a program's path. `input`: a file, or -1.
+std::string output_of(const std::vector<std::string>& words, const std::string& preloaded, int input) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail(exit_code::usage, "cannot measure: {}", system_words(errno));
   const pid_t child = ::fork();
   if (child < 0) fail(exit_code::usage, "cannot measure: {}", system_words(errno));
-  if (child == 0) become(words, preloaded, ends[1]);
+  if (child == 0) become(words, preloaded, input, ends[1]);
   ::close(ends[1]);
   std::string text;
   std::array<char, 4096> part;
@@ -104,8 +105,12 @@ costs measured_by(const std::vector<std::string>& words, const std::string& prel
   }
   if (status != 0)
     fail(exit_code::usage, "cannot measure what memory costs here: {} ended with {}", words.back(), status);
+  return text;
+}
+
+costs measured_by(const std::vector<std::string>& words, const std::string& preloaded = {}) {
   try {
-    return analyse::costs_from(json::parse(text));
+    return analyse::costs_from(json::parse(output_of(words, preloaded, -1)));
   } catch (const json::exception& error) {
     fail(exit_code::usage, "cannot measure what memory costs here: {}", error.what());
   }
@@ -192,6 +197,31 @@ costs machine_costs(bool anew) {
   costs all = measured(today);
   if (!file.empty()) keep(all, file);
   return all;
+}
+
+std::vector<analyse::replayed> replays_of(const std::vector<analyse::replay_job>& jobs) {
+  const std::string bytes = analyse::bytes_of(jobs);
+  const int file = ::memfd_create("tarn-replay", MFD_CLOEXEC);
+  if (file < 0) fail(exit_code::usage, "no memory to replay: {}", system_words(errno));
+  std::string text;
+  try {
+    for (std::size_t done = 0; done < bytes.size();) {
+      const ssize_t wrote = ::write(file, bytes.data() + done, bytes.size() - done);
+      if (wrote < 0) fail(exit_code::usage, "no memory to replay: {}", system_words(errno));
+      done += static_cast<std::size_t>(wrote);
+    }
+    ::lseek(file, 0, SEEK_SET);
+    text = output_of({fs::read_symlink("/proc/self/exe").string(), "measure", "replay"}, {}, file);
+  } catch (...) {
+    ::close(file);
+    throw;
+  }
+  ::close(file);
+  try {
+    return analyse::replayed_from(text);
+  } catch (const json::exception& error) {
+    fail(exit_code::usage, "cannot replay: {}", error.what());
+  }
 }
 
 }  // namespace tarn::command

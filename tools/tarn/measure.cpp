@@ -1,11 +1,14 @@
-// `tarn measure parts|preloaded|recorded`: prints prices of this machine as JSON. Not listed in the help: `tarn report`
-// starts it, in processes that have the allocator to be measured and nothing else in their environment.
+// `tarn measure parts|preloaded|recorded|replay`: prints prices of this machine as JSON, or those of steps that it
+// reads from its standard input. Not listed in the help: `tarn report` starts it, in processes that have the allocator
+// to be measured and nothing else in their environment.
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <iostream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <tarn/allocator.hpp>
@@ -18,6 +21,7 @@
 #include "tarn/commands.hpp"
 #include "tarn/failure.hpp"
 #include "tarn/pairs.hpp"
+#include "tarn/replay.hpp"
 
 namespace tarn::command {
 namespace {
@@ -199,6 +203,10 @@ void add_measure(CLI::App& application) {
   add(*command, "parts", measure_parts);
   add(*command, "preloaded", measure_preloaded);
   add(*command, "recorded", measure_recorded);
+  command->add_subcommand("replay")->callback([] {
+    const std::string bytes((std::istreambuf_iterator<char>(std::cin)), std::istreambuf_iterator<char>());
+    fmt::print("{}\n", analyse::json_of(replay(analyse::jobs_from(bytes))));
+  });
 }
 
 }  // namespace tarn::command

@@ -27,6 +27,7 @@
 #include "tarn/commands.hpp"
 #include "tarn/failure.hpp"
 #include "tarn/library.hpp"
+#include "tarn/processor_counts.hpp"
 #include "tarn/program.hpp"
 #include "tarn/recorded.hpp"
 #include "tarn/start.hpp"
@@ -244,6 +245,7 @@ void say_the_end(std::uint32_t sources, const recorded& of) {
   preload(library);
   set_environment(format::region_variable, first.region().path());
 
+  const processor_counts counts;
   const signals arranged;
   const auto begun = steady::now();
   const pid_t process = ::fork();
@@ -261,9 +263,15 @@ void say_the_end(std::uint32_t sources, const recorded& of) {
     next = std::min(first.next_look(), others.write_changes(request.output, facts));
   }
   const auto wall = std::chrono::duration_cast<std::chrono::microseconds>(steady::now() - begun);
+  const bool is_alone = !request.follow;  // else the counts are those of several recordings together
   const format::end_facts ending{
-      WIFSIGNALED(status), static_cast<std::uint32_t>(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)),
-      static_cast<std::uint64_t>(wall.count()), microseconds(usage.ru_utime), microseconds(usage.ru_stime)};
+      WIFSIGNALED(status),
+      static_cast<std::uint32_t>(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)),
+      static_cast<std::uint64_t>(wall.count()),
+      microseconds(usage.ru_utime),
+      microseconds(usage.ru_stime),
+      is_alone ? counts.instructions() : 0,
+      is_alone ? counts.surprises() : 0};
   first.write_changes(ending);
   first.write_end(ending);
   arranged.program_ended();

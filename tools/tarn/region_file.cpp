@@ -103,8 +103,13 @@ std::vector<std::string> region_file::words() const {
 
 std::optional<end_facts> region_file::ending() const {
   if (header_->has_ended.load(std::memory_order_acquire) == 0) return std::nullopt;
-  return end_facts{false, header_->status.load(), (header_->ended_ns.load() - header_->begun_ns.load()) / 1000,
-                   header_->user_us.load(), header_->system_us.load()};
+  return end_facts{false,
+                   header_->status.load(),
+                   (header_->ended_ns.load() - header_->begun_ns.load()) / 1000,
+                   header_->user_us.load(),
+                   header_->system_us.load(),
+                   0,
+                   0};
 }
 
 // A place is published after what it points to; the counters of places may run ahead of them.
@@ -189,6 +194,29 @@ void region_file::read_quiet_regions(recording& to) const {
   }
 }
 
+// Those that are whole.
+void region_file::read_excerpts(recording& to, const thread_record& from, std::uint32_t thread) const {
+  if (thread >= most_excerpted) return;
+  std::size_t known = 0;
+  for (const excerpt_facts& each : to.excerpts) known += each.thread == thread;
+  for (offset place = from.excerpts.load(std::memory_order_acquire); place != 0;) {
+    const auto& part = *at<excerpt_record>(place);
+    place = part.next.load(std::memory_order_acquire);
+    if (known != 0) {
+      --known;
+      continue;
+    }
+    if (part.used.load(std::memory_order_acquire) < excerpt_events) break;
+    excerpt_facts& facts = to.excerpts.emplace_back();
+    facts.thread = thread;
+    facts.allocations = part.allocations;
+    for (const excerpt_event& each : part.event) {
+      const std::uint32_t site = each.kind_and_site & 0xffffffU;
+      facts.steps.push_back({static_cast<excerpt_kind>(each.kind_and_site >> 24), site, each.bytes, each.address});
+    }
+  }
+}
+
 // What the thread had for a name when it ended.
 std::string name_in(const thread_record& from) {
   const std::array<std::uint64_t, 2> words = {from.name[0].load(std::memory_order_acquire),
@@ -224,6 +252,7 @@ void region_file::read_threads(recording& to) const {
       facts.bytes = static_cast<std::uint64_t>(way) - static_cast<std::uint64_t>(cost_of_a_block) * facts.allocations;
     }
     read_cells(to, from, number);
+    read_excerpts(to, from, number);
   }
 }
 

@@ -62,6 +62,7 @@ class region_file {
   void read_threads(format::recording& to) const;
   void read_locks(format::recording& to) const;
   void read_quiet_regions(format::recording& to) const;
+  void read_excerpts(format::recording& to, const format::thread_record& from, std::uint32_t thread) const;
   void read_cells(format::recording& to, const format::thread_record& from, std::uint32_t actor) const;
   template <class Cell, class Take>
   void for_each(const format::thread_record& from, format::kind kind, Take take) const;

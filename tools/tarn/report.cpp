@@ -63,6 +63,16 @@ void keep_only(const std::vector<std::string>& sources, format::recording& in) {
   });
 }
 
+constexpr std::size_t most_replays = 10;  // of the dearest sites: half a second or so
+
+void replay(analyse::analysis& all, const report_request& request) {
+  try {
+    all.replay(request.sites(all), most_replays, replays_of);
+  } catch (const failure& reason) {
+    fmt::print(stderr, "tarn: {}; predicted by prices alone\n", reason.what());
+  }
+}
+
 void report(const report_request& request) {
   if (request.redact && request.page.empty()) fail(exit_code::usage, "--redact is for a page: --html OUT");
   if (!request.page.empty()) require_page();
@@ -77,6 +87,7 @@ void report(const report_request& request) {
   const analyse::costs prices = machine_costs(request.calibrate);
   analyse::analysis all(std::move(in), prices, request.cpu_seconds * 1e9, whole ? &*whole : nullptr);
   if (std::exchange(whole, std::nullopt)) bytes.clear();
+  if (!request.quick) replay(all, request);
   if (!request.page.empty()) return write_page(all, bytes, prices, request);
   request.as_json ? print_json(all, bytes, prices, request) : print_text(all, request);
 }
@@ -112,6 +123,7 @@ void add_report(CLI::App& application) {
                    "processor time of the program without a recorder, in seconds, if it was measured")
       ->type_name("SECONDS");
   command->add_flag("--calibrate", request->calibrate, "measure anew what memory costs on this machine");
+  command->add_flag("--quick", request->quick, "predict by prices alone, and do not repeat excerpts of the recording");
   command->callback([request] { report(*request); });
 }
 

@@ -19,6 +19,7 @@ struct report_request {
   std::string page;  // where to write it as a page; empty: not asked for
   bool redact = false;
   bool calibrate = false;
+  bool quick = false;  // by prices alone
   std::size_t top = 10;
   std::optional<analyse::category> only;
   part_request part;

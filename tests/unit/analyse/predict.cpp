@@ -191,6 +191,45 @@ TEST(predict, a_program_is_never_cheaper_than_its_heap) {
   EXPECT_GE(whole.cpu_ns.high, whole.cpu_ns.low);
 }
 
+replayed by_hand() {
+  return {.now = {10, 16}, .hoist = {10, 16}, .recycle = {}, .pooled = {8, 16}, .arena = {9, 16}, .reserve = {}};
+}
+
+TEST(predict, what_was_repeated_takes_the_place_of_prices) {
+  const format::recording in = recording_of({{.blocks = 1000, .own_frees = 1000}});
+  const site one = find(in).sites[0];
+  const site_prediction priced = predictor(in, cheap_remedies()).of(one);
+  site_prediction made = priced;
+  correct(made, one, by_hand(), 0.25);
+  EXPECT_DOUBLE_EQ(by(made, remedy::pooled)->saved_ns.middle(), 1000 * 10.0) << "a quarter of the way from 8 to 16";
+  EXPECT_DOUBLE_EQ(by(made, remedy::pooled)->saved_ns.low, 1000 * 7.5);
+  EXPECT_DOUBLE_EQ(made.now_ns.middle(), 1000 * 11.5);
+  EXPECT_DOUBLE_EQ(by(made, remedy::recycle)->saved_ns.low, by(priced, remedy::recycle)->saved_ns.low) << "was not";
+  EXPECT_DOUBLE_EQ(by(made, remedy::drop_in)->saved_ns.low, by(priced, remedy::drop_in)->saved_ns.low);
+}
+
+TEST(predict, without_counts_of_the_processor_the_range_is_wider) {
+  const format::recording in = recording_of({{.blocks = 1000, .own_frees = 1000}});
+  const site one = find(in).sites[0];
+  site_prediction made = predictor(in, cheap_remedies()).of(one);
+  correct(made, one, by_hand(), std::nullopt);
+  EXPECT_DOUBLE_EQ(by(made, remedy::pooled)->saved_ns.low, 1000 * 6.0);
+  EXPECT_DOUBLE_EQ(by(made, remedy::pooled)->saved_ns.high, 1000 * 20.0);
+}
+
+TEST(predict, the_share_of_surprises_is_of_calls_and_at_most_all) {
+  format::recording in = recording_of({{.blocks = 1000, .own_frees = 1000}});
+  EXPECT_EQ(surprises_in(in), std::nullopt) << "not counted";
+  in.threads[0].allocations = in.threads[0].frees = 500;
+  in.end.instructions = 1'000'000;
+  in.end.surprises = 250;
+  EXPECT_DOUBLE_EQ(surprises_in(in).value_or(-1), 0.25);
+  in.end.surprises = 5000;
+  EXPECT_DOUBLE_EQ(surprises_in(in).value_or(-1), 1);
+  in.ended = false;
+  EXPECT_EQ(surprises_in(in), std::nullopt);
+}
+
 TEST(predict, reasons_are_those_of_the_site) {
   const auto has = [](const site_prediction& of, const char* words) {
     return std::any_of(of.reasons.begin(), of.reasons.end(),

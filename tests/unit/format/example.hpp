@@ -39,8 +39,14 @@ inline recording example_recording() {
   made.noises[{2, 1, 0}] = {1, 0, 3};
   made.clock = {2'500'000'000, 1'000'000'000};
   made.moments = {{1000, 4096, 10, 20}};
+  made.excerpts = {{1,
+                    8192,
+                    {{excerpt_kind::allocate, 2, 100, 0x7f0012345670},
+                     {excerpt_kind::release, 0, ~0U, 0x10},
+                     {excerpt_kind::resize, 0, 104, 0x7f0012345670},
+                     {excerpt_kind::allocate, 1, 0, ~0ULL}}}};
   made.ended = true;
-  made.end = {true, 9, 1, 2, 3};
+  made.end = {true, 9, 1, 2, 3, 4, 5};
   return made;
 }
 

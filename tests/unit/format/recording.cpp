@@ -35,6 +35,7 @@ void expect_same(const recording& read, const recording& made) {
   EXPECT_EQ(read.program.sources, made.program.sources);
   EXPECT_EQ(read.ended, made.ended);
   EXPECT_EQ(read.end, made.end);
+  EXPECT_EQ(read.excerpts, made.excerpts);
   EXPECT_EQ(read.damage, "");
 }
 
@@ -65,6 +66,7 @@ TEST(recording, the_last_change_of_a_cell_holds) {
   made.quiet_regions.push_back({1, "another", 1});
   made.noises[{3, 3, 1}][lock_waits] = 1;
   made.clock = {5, 2};
+  made.excerpts.push_back({0, 16384, {}});
   made.moments.push_back({3000, 0, 11, 22});
   to.changes(made);
   const std::uint64_t before = to.bytes();

@@ -1,0 +1,52 @@
+// Completion of words: a tree by letters is made of a list of words, asked, and dropped. Its nodes are large. Remedy:
+// pooled, the nodes.
+#pragma once
+#include <array>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <tarn/pooled.hpp>
+#include "predictions/work.hpp"
+
+namespace predictions::tries {
+
+struct plain {};
+
+template <bool Pooled>
+struct node : std::conditional_t<Pooled, tarn::pooled<node<Pooled>>, plain> {
+  std::array<std::unique_ptr<node>, 26> next;
+  std::uint32_t words = 0;
+};
+
+template <bool Pooled>
+[[gnu::noinline]] void add_word(node<Pooled>& to, const std::string& word) {
+  node<Pooled>* at = &to;
+  for (const char letter : word) {
+    auto& next = at->next[static_cast<std::size_t>(letter - 'a')];
+    if (next == nullptr) next.reset(new node<Pooled>);
+    at = next.get();
+    ++at->words;
+  }
+}
+
+template <bool Pooled>
+std::uint64_t run(std::uint64_t rounds) {
+  numbers random;
+  std::vector<std::string> words;
+  for (int each = 0; each < 2000; ++each) {
+    std::string& word = words.emplace_back();
+    for (std::uint32_t left = 2 + random.below(6); left > 0; --left)
+      word += static_cast<char>('a' + random.below(left > 4 ? 26 : 8));
+  }
+  std::uint64_t sum = 0;
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    node<Pooled> all;
+    for (int each = 0; each < 60; ++each) add_word(all, words[random.below(2000)]);
+    for (const auto& each : all.next) sum = sum * 31 + (each == nullptr ? 0 : each->words);
+  }
+  return sum;
+}
+
+}  // namespace predictions::tries

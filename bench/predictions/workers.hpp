@@ -1,0 +1,53 @@
+// Two threads, each with orders of its own that it sorts by price into a set, looks through, and drops. Remedy: pooled,
+// the sets' nodes.
+#pragma once
+#include <array>
+#include <functional>
+#include <set>
+#include <thread>
+#include <type_traits>
+
+#include <tarn/allocator.hpp>
+#include "predictions/work.hpp"
+
+namespace predictions::workers {
+
+struct order {
+  std::uint32_t price, number;
+  std::uint64_t amount;
+  bool operator<(const order& other) const {
+    return price != other.price ? price < other.price : number < other.number;
+  }
+};
+template <bool Pooled>
+using book =
+    std::multiset<order, std::less<>, std::conditional_t<Pooled, tarn::allocator<order>, std::allocator<order>>>;
+
+template <bool Pooled>
+[[gnu::noinline]] void take_orders(book<Pooled>& to, numbers& random) {
+  for (std::uint32_t number = 0; number < 40; ++number) to.insert({random.below(500), number, random.below(1000)});
+}
+
+template <bool Pooled>
+std::uint64_t work(std::uint64_t rounds, std::uint32_t first) {
+  numbers random;
+  std::uint64_t sum = first;
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    book<Pooled> orders;
+    take_orders<Pooled>(orders, random);
+    std::uint64_t rank = 0;
+    for (const order& each : orders) sum += each.amount * ++rank;
+  }
+  return sum;
+}
+
+template <bool Pooled>
+std::uint64_t run(std::uint64_t rounds) {
+  std::array<std::uint64_t, 2> sums{};
+  std::thread other([&] { sums[1] = work<Pooled>(rounds, 1); });
+  sums[0] = work<Pooled>(rounds, 0);
+  other.join();
+  return sums[0] * 31 + sums[1];
+}
+
+}  // namespace predictions::workers

@@ -1,0 +1,48 @@
+#include "record/excerpt.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "record/next.hpp"
+#include "record/region.hpp"
+#include "record/threads.hpp"
+
+namespace tarn::record {
+
+void excerpt::set_up(std::uint32_t thread) noexcept {
+  if (thread < format::most_excerpted) due_ = format::excerpt_events;
+}
+
+void excerpt::begin(format::thread_record& counts) noexcept {
+  due_ = ++made_ < format::most_excerpts ? due_ * 2 : never;
+  if (open_ != nullptr) return;  // the one before is not full: many more are freed than allocated
+  const format::offset place = hand_out(sizeof(format::excerpt_record));
+  if (place == 0) return;
+  open_ = at<format::excerpt_record>(place);
+  open_->allocations = counts.allocations.load(std::memory_order_relaxed);
+  if (end_ == nullptr) end_ = &counts.excerpts;
+  end_->store(place, std::memory_order_release);
+  end_ = &open_->next;
+  was_known_ = own_counts != nullptr;
+  excerpted_counts = std::exchange(own_counts, nullptr);
+}
+
+void excerpt::note(format::excerpt_kind what, const void* block, std::size_t bytes, std::uint32_t site) noexcept {
+  const std::uint32_t number = open_->used.load(std::memory_order_relaxed);
+  constexpr std::size_t most = std::numeric_limits<std::uint32_t>::max();
+  open_->event[number] = {reinterpret_cast<std::uintptr_t>(block), static_cast<std::uint32_t>(std::min(bytes, most)),
+                          static_cast<std::uint32_t>(what) << 24 | site};
+  open_->used.store(number + 1, std::memory_order_release);  // who sees all used reads the events
+  if (number + 1 < format::excerpt_events) return;
+  open_ = nullptr;
+  if (was_known_) own_counts = std::exchange(excerpted_counts, nullptr);
+}
+
+void excerpt::note_release(const void* block) noexcept {
+  const std::size_t bytes =
+      behind.malloc_usable_size == nullptr ? 0 : behind.malloc_usable_size(const_cast<void*>(block));
+  note(format::excerpt_kind::release, block, bytes, 0);
+}
+
+}  // namespace tarn::record

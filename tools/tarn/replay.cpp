@@ -1,0 +1,369 @@
+#include "tarn/replay.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <new>
+#include <numeric>
+#include <random>
+#include <span>
+#include <string>
+#include <tarn/arena.hpp>
+#include <tarn/detail/fast_path.hpp>
+#include <tarn/recycle.hpp>
+#include <thread>
+
+#include "tarn/failure.hpp"
+#include "tarn/pairs.hpp"
+
+namespace tarn::command {
+namespace {
+
+using analyse::replay_job;
+using analyse::replay_plan;
+using analyse::replay_step;
+using analyse::replayed;
+
+// What to do for the chosen blocks. A text is filled and read: a recycled one, too; in the place of one that is not
+// made another one is read.
+enum class way : std::size_t { as_is, as_text, nothing, unmade, recycled, pooled, arena, reserved, count };
+constexpr std::size_t way_count = static_cast<std::size_t>(way::count);
+
+enum class op : std::uint8_t {
+  nothing,
+  allocate,
+  release,
+  allocate_new,
+  release_new,
+  resize,
+  grow,
+  grow_new,
+  take_over,
+  make_text,
+  read_text,
+  end_text,
+  recycle_text,
+  allocate_pooled,
+  release_pooled,
+  allocate_large,
+  release_large,
+  resize_pooled,
+  grow_pooled,
+  allocate_arena,
+};
+struct action {
+  op does;
+  detail::size_class size;  // of a pooled block, known at compile time where one is used
+  std::uint32_t place, from, bytes;
+  std::uint32_t old_bytes;  // at `from`
+};
+struct script {
+  std::vector<action> before, steps, after;
+};
+
+// What the program does between two steps is not known: two ends of it.
+enum class beside : std::size_t {
+  nothing,    // the calls overlap with one another
+  surprises,  // branches that no processor can guess, after which it guesses those of the allocator wrong as well
+  count,
+};
+constexpr std::size_t beside_count = static_cast<std::size_t>(beside::count);
+
+class other_work {
+ public:
+  [[gnu::noinline]] std::uint64_t surprise() {
+    state_ = state_ * 6364136223846793005ULL + 1442695040888963407ULL;
+    std::uint64_t sum = 0;
+    for (std::uint64_t bits = state_ >> (64 - branches), left = branches; left > 0; --left, bits >>= 1) {
+      if ((bits & 1) == 0) continue;
+      asm volatile("" : "+r"(sum));  // a jump, and no conditional move
+      sum += data_[bits * 64 % sizeof data_];
+    }
+    return sum;
+  }
+
+ private:
+  static constexpr unsigned branches = 4;
+
+  std::uint64_t state_ = 1;
+  std::array<unsigned char, 4096> data_{};
+};
+
+std::ptrdiff_t warm_steps(std::size_t all) { return static_cast<std::ptrdiff_t>(all / 4); }
+
+class player {
+ public:
+  explicit player(std::uint32_t most_places)
+      : source_(most_text, 'x'), same_(source_), blocks_(most_places), texts_(new text_place[most_places]) {}
+
+  // Nanoseconds of the later three quarters of a script: the first one brings everything near.
+  double play(const script& all, beside what) {
+    const auto begin = all.steps.begin();
+    run<beside::nothing>(all.before);
+    run(std::span(begin, begin + warm_steps(all.steps.size())), what);
+    const double begun = thread_ns();
+    run(std::span(begin + warm_steps(all.steps.size()), all.steps.end()), what);
+    const double ns = thread_ns() - begun;
+    run<beside::nothing>(all.after);
+    arena_.reset();
+    return ns;
+  }
+
+ private:
+  static constexpr std::size_t most_text = 64 * 1024;
+  struct text_place {
+    alignas(std::string) std::byte bytes[sizeof(std::string)];
+  };
+
+  std::string& text_at(std::uint32_t place) {
+    return *std::launder(reinterpret_cast<std::string*>(texts_[place].bytes));
+  }
+  // Of so many bytes, the 0 at its end with it.
+  std::string_view text_of(std::uint32_t bytes) const {
+    return std::string_view(source_).substr(0, bytes == 0 ? 0 : bytes - 1);
+  }
+
+  // A text is made to be read; what was written just before is not there as fast as what was there.
+  unsigned read(std::string_view text) const {
+    return static_cast<unsigned>(std::memcmp(text.data(), same_.data(), text.size()));
+  }
+  void copy(void* to, const action& how) { std::memcpy(to, blocks_[how.from], std::min(how.bytes, how.old_bytes)); }
+
+  void run(std::span<const action> steps, beside what) {
+    what == beside::nothing ? run<beside::nothing>(steps) : run<beside::surprises>(steps);
+  }
+
+  template <beside What>
+  [[gnu::noinline]] void run(std::span<const action> steps) {
+    std::uint64_t sum = 0;
+    const action* const end = steps.data() + steps.size();
+    for (const action* now = steps.data(); now != end; ++now) {
+      if constexpr (What == beside::surprises) sum += work_.surprise();
+      void*& block = blocks_[now->place];
+      switch (now->does) {
+        case op::nothing: break;
+        case op::allocate: touch(block = std::malloc(now->bytes)); break;
+        case op::release: std::free(block); break;
+        case op::allocate_new: touch(block = ::operator new(now->bytes)); break;
+        case op::release_new: ::operator delete(block); break;
+        case op::resize: block = std::realloc(blocks_[now->from], now->bytes); break;
+        case op::grow: copy(block = std::malloc(now->bytes), *now); break;
+        case op::grow_new: copy(block = ::operator new(now->bytes), *now); break;
+        case op::take_over: block = blocks_[now->from]; break;
+        case op::make_text:
+          ::new (texts_[now->place].bytes) std::string(text_of(now->bytes));
+          sum += read(text_at(now->place));
+          break;
+        case op::read_text: sum += read(text_of(now->bytes)); break;
+        case op::end_text: std::destroy_at(&text_at(now->place)); break;
+        case op::recycle_text: {
+          auto text = recycle<std::string>();
+          text->assign(text_of(now->bytes));
+          sum += read(*text);
+          break;
+        }
+        case op::allocate_pooled: touch(block = detail::allocate(detail::local, now->size)); break;
+        case op::release_pooled: detail::deallocate(detail::local, block, now->size); break;
+        case op::allocate_large: touch(block = detail::allocate_any(detail::local, now->bytes, 8)); break;
+        case op::release_large: detail::deallocate_slow(detail::local, block); break;
+        case op::resize_pooled:
+          copy(block = detail::allocate(detail::local, now->bytes, 8), *now);
+          detail::deallocate(detail::local, blocks_[now->from], now->old_bytes, 8);
+          break;
+        case op::grow_pooled: copy(block = detail::allocate(detail::local, now->bytes, 8), *now); break;
+        case op::allocate_arena: touch(block = arena_.allocate(now->bytes)); break;
+      }
+    }
+    asm volatile("" : : "r"(sum) : "memory");
+  }
+
+  other_work work_;
+  std::string source_, same_;
+  std::vector<void*> blocks_;
+  std::unique_ptr<text_place[]> texts_;
+  arena arena_;
+};
+
+op as_is(const replay_step& of, bool by_new) {
+  switch (of.is) {
+    case replay_step::allocate: return by_new ? op::allocate_new : op::allocate;
+    case replay_step::release: return by_new ? op::release_new : op::release;
+    case replay_step::resize: return op::resize;
+    case replay_step::grow: return by_new ? op::grow_new : op::grow;
+  }
+  return op::nothing;
+}
+
+op pooled(const replay_step& of) {
+  const bool is_large = of.bytes > detail::largest_class_size;
+  switch (of.is) {
+    case replay_step::allocate: return is_large ? op::allocate_large : op::allocate_pooled;
+    case replay_step::release: return is_large ? op::release_large : op::release_pooled;
+    case replay_step::resize: return op::resize_pooled;
+    case replay_step::grow: return op::grow_pooled;
+  }
+  return op::nothing;
+}
+
+op reserved(const replay_step& of, bool by_new) {
+  if (of.is == replay_step::release && of.outgrown) return op::nothing;
+  return of.is > replay_step::release ? op::take_over : as_is(of, by_new);
+}
+
+op does(const replay_step& of, const replay_job& job, way by) {
+  if (!of.chosen || by == way::as_is) return as_is(of, job.by_new && of.chosen);
+  const bool is_release = of.is == replay_step::release;
+  switch (by) {
+    case way::as_text: return is_release ? op::end_text : op::make_text;
+    case way::unmade: return is_release ? op::nothing : op::read_text;
+    case way::recycled: return is_release ? op::nothing : op::recycle_text;
+    case way::pooled: return pooled(of);
+    case way::arena: return is_release ? op::nothing : op::allocate_arena;
+    case way::reserved: return reserved(of, job.by_new);
+    default: return op::nothing;
+  }
+}
+
+std::vector<script> scripts_of(const replay_job& job, way by) {
+  std::vector<script> all;
+  for (const replay_plan& plan : job.plans) {
+    script& made = all.emplace_back();
+    std::vector<std::uint32_t> bytes(plan.places);
+    const auto add = [&](std::vector<action>& to, const std::vector<replay_step>& steps) {
+      for (const replay_step& each : steps) {
+        std::uint32_t wanted = each.bytes;
+        if (by == way::reserved && each.chosen) wanted = std::max(wanted, job.reserved_bytes);
+        const std::size_t in_class = std::min<std::size_t>(wanted, detail::largest_class_size);
+        to.push_back(
+            {does(each, job, by), detail::class_of(in_class), each.place, each.from, wanted, bytes[each.from]});
+        if (each.is != replay_step::release) bytes[each.place] = wanted;
+      }
+    };
+    add(made.before, plan.before);
+    add(made.steps, plan.steps);
+    add(made.after, plan.after);
+  }
+  return all;
+}
+
+bool makes_sense(const replay_job& job) {
+  for (const replay_plan& plan : job.plans) {
+    std::vector<bool> is_there(plan.places);
+    for (const auto* const steps : {&plan.before, &plan.steps, &plan.after}) {
+      for (const replay_step& each : *steps) {
+        if (each.place >= plan.places || each.from >= plan.places) return false;
+        if (each.is == replay_step::release ? !is_there[each.place] : is_there[each.place]) return false;
+        if (each.is > replay_step::release && !is_there[each.from]) return false;
+        is_there[each.place] = each.is != replay_step::release;
+        if (each.is == replay_step::resize) is_there[each.from] = false;
+      }
+    }
+  }
+  return true;
+}
+
+double timed_allocations(const replay_job& job) {
+  std::size_t count = 0;
+  for (const replay_plan& plan : job.plans) {
+    count += static_cast<std::size_t>(
+        std::count_if(plan.steps.begin() + warm_steps(plan.steps.size()), plan.steps.end(),
+                      [](const replay_step& each) { return each.chosen && each.is != replay_step::release; }));
+  }
+  return static_cast<double>(std::max<std::size_t>(count, 1));
+}
+
+// Nanoseconds of each way, beside both, for a chosen allocation.
+class times {
+ public:
+  explicit times(const replay_job& job) {
+    std::uint32_t places = 0;
+    for (const replay_plan& plan : job.plans) places = std::max(places, plan.places);
+    player by(places);
+    std::array<std::vector<script>, way_count> scripts;
+    for (std::size_t each = 0; each < way_count; ++each) {
+      const auto what = static_cast<way>(each);
+      const bool is_of_text = what == way::as_text || what == way::unmade || what == way::recycled;
+      is_there_[each] = is_of_text ? job.is_text : what != way::reserved || job.reserved_bytes != 0;
+      if (is_there_[each]) scripts[each] = scripts_of(job, what);
+    }
+    // Of each script the least of some rounds: what else runs on the machine only ever adds. With the middle one, ten
+    // programs were predicted a tenth higher.
+    std::array<std::array<std::vector<double>, way_count>, beside_count> least;
+    for (auto& of_all : least) {
+      for (std::size_t each = 0; each < way_count; ++each) of_all[each].resize(scripts[each].size());
+    }
+    for (int round = 0; round <= rounds; ++round) {  // the first one is of no use
+      for (std::size_t each = 0; each < way_count; ++each) {
+        for (std::size_t at = 0; at < scripts[each].size(); ++at) {
+          for (std::size_t what = 0; what < beside_count; ++what) {
+            const double ns = by.play(scripts[each][at], static_cast<beside>(what));
+            double& best = least[what][each][at];
+            best = round <= 1 ? ns : std::min(best, ns);
+          }
+        }
+      }
+    }
+    for (std::size_t what = 0; what < beside_count; ++what) {
+      for (std::size_t each = 0; each < way_count; ++each)
+        ns_[what][each] = std::accumulate(least[what][each].begin(), least[what][each].end(), 0.0);
+    }
+    count_ = timed_allocations(job);
+  }
+
+  bool has(way what) const { return is_there_[static_cast<std::size_t>(what)]; }
+  double of(way what, beside other) const {
+    return ns_[static_cast<std::size_t>(other)][static_cast<std::size_t>(what)] / count_;
+  }
+  double saved(way before, way after, beside other) const { return of(before, other) - of(after, other); }
+
+ private:
+  static constexpr int rounds = 7;
+
+  std::array<bool, way_count> is_there_{};
+  std::array<std::array<double, way_count>, beside_count> ns_{};
+  double count_ = 1;
+};
+
+replayed play(const replay_job& job) {
+  const times all(job);
+  const auto saved = [&](way before, way after) -> analyse::two_ends {
+    if (!all.has(before) || !all.has(after)) return {};
+    return {all.saved(before, after, beside::nothing), all.saved(before, after, beside::surprises)};
+  };
+  replayed made;
+  made.now = saved(way::as_is, way::nothing);
+  made.hoist = job.is_text ? saved(way::as_text, way::unmade) : made.now;
+  made.recycle = saved(way::as_text, way::recycled);
+  made.pooled = saved(way::as_is, way::pooled);
+  made.arena = saved(way::as_is, way::arena);
+  made.reserve = saved(way::as_is, way::reserved);
+  // What is inline and some instructions long hides behind the surprise, where a call does not.
+  made.pooled.surprised = made.arena.surprised = made.now.surprised;
+  return made;
+}
+
+}  // namespace
+
+std::vector<replayed> replay(std::vector<replay_job> jobs) {
+  if (!std::all_of(jobs.begin(), jobs.end(), makes_sense)) fail(exit_code::usage, "steps that cannot be repeated");
+  std::vector<replayed> all(jobs.size());
+  const auto play_all = [&](bool alone) {
+    for (std::size_t at = 0; at < jobs.size(); ++at) {
+      if (jobs[at].alone != alone) continue;
+      if (jobs[at].first_thread) {
+        all[at] = play(jobs[at]);
+      } else {
+        std::thread([&] { all[at] = play(jobs[at]); }).join();
+      }
+    }
+  };
+  play_all(true);
+  std::thread([] {}).join();  // from here on the C library takes the ways of a process with threads
+  play_all(false);
+  return all;
+}
+
+}  // namespace tarn::command
