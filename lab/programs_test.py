@@ -23,6 +23,7 @@ SMALL = {
     "false-sharing": ["writes=2000"],
     "growth": ["live=500", "steps=1000"],
     "atomics": ["replaced=5"],
+    "peers": ["pool=1", "percent=1"],
     "categories": ["requests=200"],
 }
 FOLDER, NAMES = pathlib.Path(), []

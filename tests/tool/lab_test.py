@@ -55,7 +55,7 @@ class Small(unittest.TestCase):
     quick = ("--quick", "--rounds", "1")
     small = (*quick, "--set", "total=2000", "--set", "allocations=200", "--set", "pairs=1000", "--set", "operations=20000",
              "--set", "bytes=2000", "--set", "requests=500", "--set", "writes=20000", "--set", "steps=2000",
-             "--set", "live=100,200,300", "--set", "replaced=5")
+             "--set", "live=100,200,300", "--set", "replaced=5", "--set", "percent=1")
 
     def test_results(self):
         names = [line.split()[0] for line in lab("--list").splitlines() if not line.startswith(" ")]

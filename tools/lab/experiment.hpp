@@ -59,10 +59,15 @@ struct sweep {
   void (*adjust)(numbers& of_program, std::uint64_t x) = nullptr;  // less work where a unit is dear
   std::string program = {};                                        // empty: the experiment's
   std::optional<std::vector<std::string>> parameters =
-      {};                    // which of the experiment's its program is told; all if none
-  bool is_of_cores = false;  // x processors are needed
-  bool is_exact = false;     // each round would say the same: one is enough
-  bool is_counted = false;   // by the experiment's counter, at its first x
+      {};                                 // which of the experiment's its program is told; all if none
+  std::vector<std::string> x_names = {};  // of x = 1, 2, …, where the numbers mean nothing
+  bool is_of_cores = false;               // x processors are needed
+  bool is_exact = false;                  // each round would say the same: one is enough
+  bool is_counted = false;                // by the experiment's counter, at its first x
+
+  std::string x_name(std::uint64_t x) const {
+    return x >= 1 && x <= x_names.size() ? x_names[x - 1] : std::to_string(x);
+  }
 };
 
 enum class holds { yes, partly, no, unknown };

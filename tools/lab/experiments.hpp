@@ -13,6 +13,7 @@ experiment m_string();
 experiment count_a();
 experiment categories();
 experiment growth();
+experiment peers();
 experiment appserver();
 
 }  // namespace tarn::lab

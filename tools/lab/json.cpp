@@ -40,13 +40,14 @@ ordered_json sweep_json(const result& of, std::size_t at) {
   }
   ordered_json exponents = ordered_json::object();
   for (const form& each : of.forms) {
-    if (const auto own = of.exponent(at, each.name)) exponents[each.name] = rounded(*own);
+    const auto own = in.x_names.empty() ? of.exponent(at, each.name) : std::nullopt;
+    if (own) exponents[each.name] = rounded(*own);
   }
-  return {{"name", in.name},       {"title", in.title},
-          {"x", in.x_label},       {"y", in.y_label},
-          {"values", of.axes[at]}, {"originals", curves(in.originals)},
-          {"ratios", ratios},      {"original_ratios", curves(in.original_ratios)},
-          {"exponents", exponents}};
+  return {{"name", in.name},        {"title", in.title},
+          {"x", in.x_label},        {"y", in.y_label},
+          {"values", of.axes[at]},  {"originals", curves(in.originals)},
+          {"ratios", ratios},       {"original_ratios", curves(in.original_ratios)},
+          {"exponents", exponents}, {"names", in.x_names}};
 }
 
 ordered_json row_json(const result& of, const row& each) {

@@ -69,7 +69,7 @@ class text_of {
       const std::vector<std::uint64_t> part(
           all.begin() + static_cast<std::ptrdiff_t>(begin),
           all.begin() + static_cast<std::ptrdiff_t>(std::min(begin + most_values, all.size())));
-      head(in.x_label, part, begin + most_values >= all.size());
+      head(in, part, begin + most_values >= all.size());
       for (const lab::form& each : of_.forms) line(at, each, part, begin + most_values >= all.size());
       for (const lab::ratio& each : in.ratios) ratio_line(at, each, part);
       for (const lab::original_curve& each : in.original_ratios) original_line(each, part);
@@ -87,9 +87,10 @@ class text_of {
     return {};
   }
 
-  void head(const std::string& label, const std::vector<std::uint64_t>& xs, bool has_bars) {
-    std::string line = "  " + padded(cut(label, name_columns), name_columns);
-    for (const std::uint64_t x : xs) line += fmt::format("{:>{}}", grouped(x), value_columns);
+  void head(const lab::sweep& in, const std::vector<std::uint64_t>& xs, bool has_bars) {
+    std::string line = "  " + padded(cut(in.x_label, name_columns), name_columns);
+    for (const std::uint64_t x : xs)
+      line += fmt::format("{:>{}}", in.x_names.empty() ? grouped(x) : in.x_name(x), value_columns);
     if (has_bars)
       line += "   " + cut("time over " + base_ + "'s", page_width - 5 - name_columns - value_columns * xs.size());
     text_ += colours_.faint(line) + "\n";

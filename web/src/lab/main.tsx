@@ -1,7 +1,7 @@
 import {render, type JSX} from 'preact';
 import {useMemo} from 'preact/hooks';
 import {Curves, type Series} from './chart';
-import {digits, geometric_mean, rows_of, times, unpack, type Curve, type Experiment, type Form, type Results, type Row, type Sweep} from './results';
+import {digits, geometric_mean, rows_of, times, unpack, x_name, type Curve, type Experiment, type Form, type Results, type Row, type Sweep} from './results';
 import 'uplot/dist/uPlot.min.css';
 import '../style.css';
 import './lab.css';
@@ -11,7 +11,7 @@ const short_held = {yes: 'holds', partly: 'in part', no: 'does not hold', unknow
 const roles = {original: 'as the original', peer: 'peer', ours: 'Tarn'};
 
 const then = (of: Curve): Series => ({name: of.name, role: 'then', points: new Map(of.points.map(([x, y]) => [x, {y}]))});
-const can_be_drawn = (sweep: Sweep) => sweep.values.length >= 3 && Math.min(...sweep.values) > 0;
+const can_be_drawn = (sweep: Sweep) => sweep.values.length >= 3 && !sweep.names.length && Math.min(...sweep.values) > 0;
 
 function Times({of, sweep, rows}: {of: Experiment; sweep: Sweep; rows: Map<string, Map<number, Row>>}): JSX.Element {
   const forms = of.forms.filter((each) => rows.has(each.name));
@@ -19,6 +19,7 @@ function Times({of, sweep, rows}: {of: Experiment; sweep: Sweep; rows: Map<strin
   const over = (form: Form) =>
     geometric_mean(sweep.values.flatMap((x) => (rows.get(form.name)!.get(x) && base.get(x) ? [rows.get(form.name)!.get(x)!.ns.median / base.get(x)!.ns.median] : [])));
   const most = Math.max(...forms.map(over));
+  const has_exponents = Object.keys(sweep.exponents).length > 0;
   return (
     <div class="wide" tabIndex={0} role="region" aria-label={`${sweep.title}: the figures`}>
       <table>
@@ -26,7 +27,8 @@ function Times({of, sweep, rows}: {of: Experiment; sweep: Sweep; rows: Map<strin
         <thead>
           <tr>
             <th scope="col" class="text">{sweep.x}</th>
-            {sweep.values.map((x) => <th key={x} scope="col">{x.toLocaleString('en')}</th>)}
+            {sweep.values.map((x) => <th key={x} scope="col">{x_name(sweep, x)}</th>)}
+            {has_exponents && <th scope="col">exponent</th>}
             <th scope="col" class="text">time over {forms[0].name}'s</th>
           </tr>
         </thead>
@@ -38,6 +40,7 @@ function Times({of, sweep, rows}: {of: Experiment; sweep: Sweep; rows: Map<strin
                 const row = rows.get(form.name)!.get(x);
                 return <td key={x}>{row ? <>{digits(row.ns.median)} <small>{digits(row.ns.low)}–{digits(row.ns.high)}</small></> : '–'}</td>;
               })}
+              {has_exponents && <td>{sweep.exponents[form.name]?.toFixed(2) ?? '–'}</td>}
               <td class="text"><span class="number">{digits(over(form))}</span><span class="share"><span style={{width: `${(100 * over(form)) / most}%`}} /></span></td>
             </tr>
           ))}
@@ -48,7 +51,7 @@ function Times({of, sweep, rows}: {of: Experiment; sweep: Sweep; rows: Map<strin
                 const point = each.points.find(([at]) => at === x);
                 return <td key={x}>{point ? times(point[1]) : '–'}</td>;
               })}
-              <td />
+              <td colSpan={has_exponents ? 2 : 1} />
             </tr>
           ))}
         </tbody>
@@ -70,7 +73,7 @@ function Counts({of, sweep}: {of: Experiment; sweep: Sweep}): JSX.Element | null
           <tbody>
             {sweep.values.flatMap((x) => rows.filter((each) => each.x === x)).map((row) => (
               <tr key={`${row.x} ${row.form}`}>
-                <td class="text">{row.x.toLocaleString('en')}</td><th scope="row" class="text">{row.form}</th>
+                <td class="text">{x_name(sweep, row.x)}</td><th scope="row" class="text">{row.form}</th>
                 {names.map((name) => <td key={name}>{name in row.counts ? digits(row.counts[name]) : '–'}</td>)}
               </tr>
             ))}

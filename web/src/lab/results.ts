@@ -16,6 +16,8 @@ export interface Sweep {
   originals: Curve[];
   ratios: Curve[];
   original_ratios: Curve[];
+  exponents: Record<string, number>;
+  names: string[];
 }
 
 export interface Row {
@@ -77,6 +79,8 @@ export const times = (value: number): string => `${digits(value)} times`;
 export function geometric_mean(values: number[]): number {
   return values.length ? Math.exp(values.reduce((sum, each) => sum + Math.log(each), 0) / values.length) : 0;
 }
+
+export const x_name = (of: Sweep, x: number): string => of.names[x - 1] ?? x.toLocaleString('en');
 
 // The forms that a sweep has, and the rows of each by x.
 export function rows_of(of: Experiment, sweep: Sweep): Map<string, Map<number, Row>> {
