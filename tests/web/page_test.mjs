@@ -417,6 +417,13 @@ const tests = {
     assert.ok((await parts.innerText('.part')).includes(`to ${Number((part.to_ns / 1e9).toFixed(3))} s of`));
     await close(parts);
 
+    run('diff', `${folder}/rec`, `${folder}/phases`, '--redact', '--html', `${folder}/other.html`);
+    const other = await open(`file://${folder}/other.html`);
+    assert.match(await other.innerText('main'), /function \d+/);
+    assert.match(await other.innerText('header'), /Redacted/);
+    const hidden = inflateSync(Buffer.from(readFileSync(`${folder}/other.html`, 'utf8').match(/id="recording">([^<]*)</)[1], 'base64')).toString();
+    for (const each of ['make_temporaries', 'early_work', 'sites.cpp', 'phases', folder, programs, '"2000"']) assert.ok(!hidden.includes(each), `${each} is in the redacted page`);
+    await close(other);
     run('diff', `${folder}/rec`, `${folder}/rec`, '--html', `${folder}/diff.html`);
     const same = await open(`file://${folder}/diff.html`);
     assert.match(await same.innerText('main'), /No site changed/);

@@ -32,6 +32,7 @@ struct diff_request {
   std::vector<double> cpu_seconds;  // of both programs without a recorder; empty: not known
   bool as_json = false;
   std::string page;  // where to write it as a page; empty: not asked for
+  bool redact = false;
   std::size_t top = 10;
 };
 
@@ -211,15 +212,34 @@ json json_of(const side& before, const side& after, const analyse::difference& a
           {"syscalls", json_of(analyse::compare(before.calls, after.calls), top)}};
 }
 
+// Names of functions and files by numbers, the same before and after; no words of remedies, which have code in them.
+void redact(json& changes, page_names& names) {
+  for (json& each : changes) {
+    for (const char* const side : {"before", "after"}) {
+      json& of = each[side];
+      if (of.is_null()) continue;
+      auto [function, file] = names.instead_of_place(of["function"], of["file"]);
+      of["function"] = std::move(function);
+      of["file"] = std::move(file);
+      of.erase("remedy");
+    }
+  }
+}
+
 // The page of a report with nothing in it but the difference.
-void write_difference(json difference, const side& before, const side& after, const std::string& path) {
-  difference["before"] = program_words_of(before.all.recorded());
-  difference["after"] = program_words_of(after.all.recorded());
-  page_names names(false);
+void write_difference(json difference, const side& before, const side& after, const diff_request& request) {
+  difference["before"] = request.redact ? "program" : program_words_of(before.all.recorded());
+  difference["after"] = request.redact ? "program" : program_words_of(after.all.recorded());
+  page_names names(request.redact);
+  if (request.redact) {
+    for (json* const changes :
+         {&difference["changes"], &difference["locks"]["changes"], &difference["syscalls"]["changes"]})
+      redact(*changes, names);
+  }
   names.compact(difference);
-  page_file page(path);
-  page.add(
-      json{{"kind", "difference"}, {"difference", difference}}.dump(-1, ' ', false, json::error_handler_t::replace));
+  page_file page(request.page);
+  page.add(json{{"kind", "difference"}, {"redacted", request.redact}, {"difference", difference}}.dump(
+      -1, ' ', false, json::error_handler_t::replace));
   page.end();
 }
 
@@ -227,6 +247,7 @@ void diff(const diff_request& request) {
   if (!request.cpu_seconds.empty() && request.cpu_seconds.size() != 2) {
     fail(exit_code::usage, "--cpu takes two numbers: --cpu 12.3,10.9");
   }
+  if (request.redact && request.page.empty()) fail(exit_code::usage, "--redact is for a page: --html OUT");
   if (!request.page.empty()) require_page();
   const bool known = !request.cpu_seconds.empty();
   const analyse::costs prices = machine_costs(false);
@@ -234,7 +255,7 @@ void diff(const diff_request& request) {
   const side after(request.after, prices, known ? request.cpu_seconds[1] : 0);
   const analyse::difference all = analyse::compare(before.sums, after.sums);
   if (!request.page.empty()) {
-    write_difference(json_of(before, after, all, all.changes.size()), before, after, request.page);
+    write_difference(json_of(before, after, all, all.changes.size()), before, after, request);
   } else if (request.as_json) {
     const json text = json_of(before, after, all, request.top);
     fmt::print("{}\n", text.dump(1, ' ', false, json::error_handler_t::replace));
@@ -255,6 +276,7 @@ void add_diff(CLI::App& application) {
   command->add_option("--html", request->page, "as a page for a browser, in one file, of all changes")
       ->type_name("OUT")
       ->excludes(as_json);
+  command->add_flag("--redact", request->redact, "the page without paths, arguments, own names and remedies' words");
   command->add_option("--top", request->top, "changes to show; 10 if not given")->type_name("N");
   command
       ->add_option("--cpu", request->cpu_seconds, "processor times of both without a recorder, if they were measured")

@@ -59,6 +59,12 @@ std::string page_names::instead_of(const char* kind, std::map<std::string, std::
   return fmt::format("{} {}", kind, known.try_emplace(name, known.size() + 1).first->second);
 }
 
+std::pair<std::string, std::string> page_names::instead_of_place(const std::string& function, const std::string& file) {
+  // A file with lines may hold templates of the program's own types: only a module is a library.
+  if (is_library(file)) return {function, file.substr(file.find_last_of('/') + 1)};
+  return {instead_of("function", functions_, function), instead_of("file", files_, file)};
+}
+
 page_names::place_key page_names::place(const analyse::place& of) {
   std::string function = of.function, file = of.file, module = of.module;
   // A place without a line says where it is in the module.

@@ -28,6 +28,9 @@ class page_names {
   // The number of the stack's node, innermost place first.
   std::uint32_t node(const std::vector<analyse::place>& stack);
 
+  // What stands for a function and its file where names are replaced; these themselves where they are a library's.
+  std::pair<std::string, std::string> instead_of_place(const std::string& function, const std::string& file);
+
   // Replaces each array `stack` in `of`, however deep, by the number of its node; and leaves out members that are 0,
   // false, null or empty.
   void compact(nlohmann::json& of);

@@ -12,6 +12,7 @@
 #include "tarn/page_names.hpp"
 #include "tarn/page_stacks.hpp"
 #include "tarn/page_timeline.hpp"
+#include "tarn/progress.hpp"
 #include "tarn/report.hpp"
 #include "tarn/thread_roles.hpp"
 
@@ -78,7 +79,10 @@ void write_page(analyse::analysis& of, std::string_view bytes, const analyse::co
   text.back() = ',';
   page.add(text + "\"sites\":[");
   bool is_first = true;
+  progress shown("sites of the page");
+  std::size_t done = 0;
   for (const analyse::site& each : request.sites(of)) {
+    shown.at(done++, request.sites(of).size());
     if (!request.wants(each)) continue;
     analyse::site_view view = of.view(each);
     // Not as JSON first: of a large recording it would be most of the work.

@@ -56,7 +56,7 @@ function Theme({state, change}: {state: State; change: Change_state}): JSX.Eleme
 // Without the folder of the program.
 const command_words = (text: string) => cut(shown(text.replace(/^[^ ]*\//, '')), 300);
 
-function Difference_page({of}: {of: Difference}): JSX.Element {
+function Difference_page({of, redacted}: {of: Difference; redacted?: boolean}): JSX.Element {
   const [state, change] = use_address();
   return (
     <>
@@ -64,6 +64,7 @@ function Difference_page({of}: {of: Difference}): JSX.Element {
         <h1>Before and after</h1>
         <p>before: <bdi>{command_words(of.before)}</bdi></p>
         <p>after: <bdi>{command_words(of.after)}</bdi></p>
+        {redacted && <p class="risk">Redacted: without paths, arguments, own names and words of remedies.</p>}
         <Theme state={state} change={change} />
       </header>
       <main><Changes of={of} state={state} change={change} /></main>
@@ -130,7 +131,7 @@ async function start(): Promise<void> {
     const data = await unpack(packed.textContent ?? '');
     packed.remove();
     place.replaceChildren();
-    render(data.difference ? <Difference_page of={data.difference} /> : <Page data={data} />, place);
+    render(data.difference ? <Difference_page of={data.difference} redacted={data.redacted} /> : <Page data={data} />, place);
     document.documentElement.dataset.ready = 'yes';
     performance.mark('ready');
   } catch (error) {

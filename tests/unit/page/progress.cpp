@@ -1,0 +1,74 @@
+#include "tarn/progress.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+namespace tarn::command {
+namespace {
+
+using std::chrono::milliseconds;
+
+// What comes out of a terminal.
+class terminal {
+ public:
+  terminal() : own_(::posix_openpt(O_RDWR | O_NOCTTY)) {
+    ::grantpt(own_);
+    ::unlockpt(own_);
+    file_ = std::fopen(::ptsname(own_), "w");
+  }
+  terminal(const terminal&) = delete;
+  terminal& operator=(const terminal&) = delete;
+  ~terminal() {
+    std::fclose(file_);
+    ::close(own_);
+  }
+  std::FILE* file() { return file_; }
+  std::string text() {
+    std::fputc('.', file_);  // so that there is something
+    std::fflush(file_);
+    std::string got(4096, 0);
+    got.resize(static_cast<std::size_t>(::read(own_, got.data(), got.size())));
+    return got;
+  }
+
+ private:
+  int own_;
+  std::FILE* file_;
+};
+
+TEST(progress, is_a_line_that_goes_away) {
+  terminal on;
+  {
+    progress shown("the page", on.file(), milliseconds(0));
+    shown.at(50, 200);
+    EXPECT_EQ(on.text(), "\r\x1b[Ktarn: the page: 50 of 200, 25 %.");
+  }
+  EXPECT_EQ(on.text(), "\r\x1b[K.");
+}
+
+TEST(progress, is_not_shown_of_what_is_quick) {
+  terminal on;
+  {
+    progress shown("the page", on.file(), milliseconds(600'000));
+    shown.at(1, 2);
+  }
+  EXPECT_EQ(on.text(), ".");
+}
+
+TEST(progress, is_for_terminals) {
+  std::FILE* const file = std::tmpfile();
+  {
+    progress shown("the page", file, milliseconds(0));
+    shown.at(1, 2);
+  }
+  EXPECT_EQ(std::ftell(file), 0);
+  std::fclose(file);
+}
+
+}  // namespace
+}  // namespace tarn::command
