@@ -46,6 +46,8 @@ class collector final : public watcher {
     made.clock = whole.clock;
     made.ended = whole.ended;
     made.end = whole.end;
+    made.end.instructions = made.end.surprises = 0;  // known of the whole alone
+    made.excerpts = whole.excerpts;                  // how the heap is used, whenever
     made.damage = whole.damage;
     made.part = which_;
     made.end.wall_us = (ends_.at_ns - begins_.at_ns) / 1000;

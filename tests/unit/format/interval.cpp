@@ -28,7 +28,7 @@ class three_looks : public testing::Test {
     look(20, 10, 1000, 700);
     look(30, 100, 200, 700);
     made_.ended = true;
-    made_.end = {false, 0, 0, 40, 4};
+    made_.end = {false, 0, 0, 40, 4, 1000, 10};
     to_.end(made_.end);
     bytes_ = file_.content();
     whole_ = parse(bytes_);
@@ -79,6 +79,7 @@ TEST_F(three_looks, one_of_them_is_what_it_added) {
   EXPECT_EQ(second.threads[0].allocations, 10U);
   EXPECT_EQ(second.end.user_us, 10U);
   EXPECT_EQ(second.end.system_us, 1U);
+  EXPECT_EQ(second.end.instructions, 0U) << "of the part they are not known";
   recording third = in(20, 30);
   EXPECT_EQ(third.cells.count({2, 1, 0}), 0U);
   EXPECT_EQ((third.cells[{1, 0, 0}][blocks]), 100U);
