@@ -41,6 +41,21 @@ namespace {
   }
 }
 
+void make_and_free(int rounds) {
+  for (int round = 0; round < rounds; ++round) {
+    void* const block = std::malloc(100);
+    keep(block);
+    std::free(block);
+  }
+}
+
+// The recorder has begun an excerpt, which ends in the region, where it begins others.
+[[gnu::noinline]] void long_one() {
+  make_and_free(8'300);
+  const tarn::quiet_region quiet{"long"};
+  make_and_free(30'000);
+}
+
 [[gnu::noinline]] void of_calls(int rounds) {
   for (int round = 0; round < rounds; ++round) {
     const tarn::quiet_region quiet{"calls"};
@@ -98,6 +113,7 @@ int main(int, char** arguments) {
   const int rounds = std::atoi(arguments[1]);
   silent(rounds);
   of_heap(rounds);
+  long_one();
   of_calls(rounds);
   nested(rounds);
   of_waits();

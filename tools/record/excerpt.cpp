@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <utility>
 
 #include "record/next.hpp"
 #include "record/region.hpp"
@@ -24,8 +23,7 @@ void excerpt::begin(format::thread_record& counts) noexcept {
   if (end_ == nullptr) end_ = &counts.excerpts;
   end_->store(place, std::memory_order_release);
   end_ = &open_->next;
-  was_known_ = own_counts != nullptr;
-  excerpted_counts = std::exchange(own_counts, nullptr);
+  take_long_way();
 }
 
 void excerpt::note(format::excerpt_kind what, const void* block, std::size_t bytes, std::uint32_t site) noexcept {
@@ -36,7 +34,7 @@ void excerpt::note(format::excerpt_kind what, const void* block, std::size_t byt
   open_->used.store(number + 1, std::memory_order_release);  // who sees all used reads the events
   if (number + 1 < format::excerpt_events) return;
   open_ = nullptr;
-  if (was_known_) own_counts = std::exchange(excerpted_counts, nullptr);
+  leave_long_way();
 }
 
 void excerpt::note_release(const void* block) noexcept {

@@ -33,7 +33,6 @@ class excerpt {
   std::atomic<format::offset>* end_ = nullptr;  // where the next one's place is to be written
   std::uint64_t due_ = never;                   // allocations of the thread
   std::uint32_t made_ = 0;
-  bool was_known_ = false;  // the thread had `own_counts`
 };
 
 }  // namespace tarn::record

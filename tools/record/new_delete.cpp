@@ -46,9 +46,8 @@ class operator_behind {
 enum class way : int { unknown, by_malloc, by_itself };
 constinit std::atomic<way> known_way = way::unknown;
 
-tarn::format::thread_record* counts_here() noexcept { return own_counts != nullptr ? own_counts : excerpted_counts; }
 std::uint64_t counted() noexcept {
-  return counts_here() == nullptr ? 0 : counts_here()->allocations.load(std::memory_order_relaxed);
+  return known_counts == nullptr ? 0 : known_counts->allocations.load(std::memory_order_relaxed);
 }
 
 // While it lives, nothing that this thread does is counted; malloc and free go the long way.
@@ -85,7 +84,7 @@ void look_ahead(void* (*call)(size_t), void (*back)(void*)) noexcept {
 void find_way(void* block, std::size_t bytes, std::uint64_t before, const caller& from) noexcept {
   const bool was_counted = counted() != before;
   if (!was_counted) allocated(block, bytes, from, charged::no);
-  if (counts_here() == nullptr) return;  // nothing is counted here, or not yet
+  if (known_counts == nullptr) return;  // nothing is counted here, or not yet
   known_way.store(was_counted ? way::by_malloc : way::by_itself, std::memory_order_relaxed);
 }
 

@@ -105,17 +105,16 @@ TARN_EXPORT void tarn_recorder_quiet_begin(const char* name) noexcept {
   const std::uint32_t number = number_of(name);
   if (number == tarn::format::most_quiet_regions) return here.self().count_forgotten();
   record_of(number)->entered.fetch_add(1, std::memory_order_relaxed);
+  if (region_now == 0) take_long_way();
   region_now = number + 1;
-  own_counts = nullptr;
 }
 
 TARN_EXPORT void tarn_recorder_quiet_end() noexcept {
   if (regions.depth == 0 || !records_anything()) return;
-  entry here;
   const std::uint32_t depth = --regions.depth;
   if (depth >= regions.around.size()) return;
+  if (region_now != 0 && regions.around[depth] == 0) leave_long_way();
   region_now = regions.around[depth];
-  if (region_now == 0 && here) here.self().be_known();
 }
 
 }  // extern "C"

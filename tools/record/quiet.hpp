@@ -10,7 +10,7 @@
 namespace tarn::record {
 
 // The innermost region of the calling thread, plus one; 0 where it is in none. In a region malloc and its family go the
-// long way, as `own_counts` is null.
+// long way.
 // NOLINTNEXTLINE(bugprone-dynamic-static-initializers): constinit says that it is not
 extern constinit thread_local std::uint32_t region_now;
 inline bool is_in_region() noexcept { return region_now != 0; }

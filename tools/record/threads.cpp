@@ -34,13 +34,14 @@ constinit std::array<expected_stack, 512> expected_stacks = {};
 
 constinit lock making_key;
 constinit bool key_made = false;
+constinit thread_local unsigned long_ways = 0;  // that were taken and not left
 constinit pthread_key_t key = 0;
 
 }  // namespace
 
 constinit thread_local format::thread_record* own_counts = nullptr;
 
-constinit thread_local format::thread_record* excerpted_counts = nullptr;
+constinit thread_local format::thread_record* known_counts = nullptr;
 
 constinit thread_local bool calls_for_itself = false;
 
@@ -64,6 +65,14 @@ void thread::watch_end() noexcept {
   }
   if (key_made) ::pthread_setspecific(key, this);
   errno = before;
+}
+
+void take_long_way() noexcept {
+  ++long_ways;
+  own_counts = nullptr;
+}
+void leave_long_way() noexcept {
+  if (--long_ways == 0) own_counts = known_counts;
 }
 
 thread* thread::own() noexcept {
@@ -106,8 +115,11 @@ thread* thread::make_without_limits() noexcept {
   return current;
 }
 
+// From now on malloc need not look further, where the heap is recorded.
 void thread::be_known() noexcept {
-  if (this != shared && (header().sources & format::source_bit(format::heap_kind)) != 0) own_counts = record_;
+  if (this == shared || (header().sources & format::source_bit(format::heap_kind)) == 0) return;
+  known_counts = record_;
+  if (long_ways == 0) own_counts = record_;
 }
 
 thread* thread::own_in_signal(std::uintptr_t stack) noexcept {
@@ -216,7 +228,8 @@ void begin_threads_anew() noexcept {
   sharing.begin_anew();
   making_key.begin_anew();
   current = shared = nullptr;
-  own_counts = excerpted_counts = nullptr;
+  own_counts = known_counts = nullptr;
+  long_ways = 0;
   so_far.store(0, std::memory_order_relaxed);
   running.store(0, std::memory_order_relaxed);
 }

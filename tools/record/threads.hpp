@@ -32,9 +32,6 @@ class thread {
   // The last number stands for all further threads, which share one: each event then holds its lock.
   lock* shared_lock() noexcept { return number_ == format::most_threads ? &lock_ : nullptr; }
 
-  // From now on malloc need not look further, where the heap is recorded.
-  void be_known() noexcept;
-
   // Null where there is none: for a thread that is ending, and one that shares its number.
   known_stacks* stacks() noexcept { return stacks_; }
 
@@ -62,6 +59,7 @@ class thread {
   static thread* make_without_limits() noexcept;
   void end() noexcept;
   void watch_end() noexcept;
+  void be_known() noexcept;
   bool set_up(std::uint32_t number) noexcept;
 
   cell_table<format::cell> cells_;
@@ -81,11 +79,16 @@ class thread {
 // The counts of the calling thread, where they are its own alone and the recorder knows it; else null.
 // NOLINTBEGIN(bugprone-dynamic-static-initializers): constinit says that they are not
 extern constinit thread_local format::thread_record* own_counts;
-// The same while an excerpt is made: then `own_counts` is null, so that malloc and free go the long way.
-extern constinit thread_local format::thread_record* excerpted_counts;
+// The same, also while malloc and free go the long way: then `own_counts` is null.
+extern constinit thread_local format::thread_record* known_counts;
 // Set while this thread makes system calls through the C library that are not the program's.
 extern constinit thread_local bool calls_for_itself;
 // NOLINTEND(bugprone-dynamic-static-initializers)
+
+// While an excerpt is made, or the thread is in a region that is to be quiet, all that it does goes the long way. The
+// two may overlap.
+void take_long_way() noexcept;
+void leave_long_way() noexcept;
 
 // Adds to a counter that only this thread writes; `tarn record` may read it at any time.
 inline void add(std::atomic<std::uint64_t>& counter, std::uint64_t amount) noexcept {
