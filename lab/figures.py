@@ -82,8 +82,10 @@ def table(folder):
     folder, facts = newest(folder)
     run = Run(folder)
     place = folder.relative_to(ROOT) if folder.is_relative_to(ROOT) else folder
-    lines = [f"The newest full run is in [{place}]({place}): {facts['cpu']}, {facts['cores']} cores, {facts['libc']}. In times, least to most",
-             "over the values of each; the last column is the time of Tarn's form over that of the fastest other, as a geometric mean.", "",
+    load = facts["load average at start"].split()[0]
+    lines = [f"The newest full run is in [{place}]({place}): {facts['cpu']}, {facts['cores']} cores, {facts['libc']}; load average {load}, that of",
+             "other work. In times, least to most over the values of each; the last column is the time of Tarn's form over that of the fastest",
+             "other, as a geometric mean.", "",
              "| experiment | what is compared | the original | here | the claim | Tarn over the best |", "|---|---|--:|--:|---|--:|"]
     for experiment, words, sweep, over, under, measure, original, ours in LINES:
         if experiment not in run.verdicts:
