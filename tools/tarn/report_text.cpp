@@ -179,8 +179,10 @@ void print_heap_summary(analyse::analysis& all, const std::vector<analyse::site_
   fmt::print("{} allocations, {}; {} frees; {} {}blocks in use at the end\n", grouped(heap.allocations),
              bytes_words(static_cast<double>(heap.bytes)), grouped(heap.frees), grouped(heap.live), more);
   print_categories(all);
-  fmt::print("{}\n", with.bold(fmt::format("The heap costs {}{}.", time_words(all, whole.heap_ns),
-                                           share_clause(all, whole.heap_ns, "the processor's time"))));
+  const bool is_little = all.knows_processor_time() && all.share(whole.heap_ns).high < 0.01;
+  fmt::print("{}\n", with.bold(fmt::format("The heap costs {}{}{}.", time_words(all, whole.heap_ns),
+                                           share_clause(all, whole.heap_ns, "the processor's time"),
+                                           is_little ? ": little to gain" : "")));
   range first_offers;
   std::size_t offered = 0;
   for (const analyse::site_view& each : top) {
@@ -195,9 +197,6 @@ void print_heap_summary(analyse::analysis& all, const std::vector<analyse::site_
   fmt::print("The first remedies of {} sites below save {}.\n", offered, with.good(time_words(all, first_offers)));
   if (whole.drop_in_saves_ns.middle() > 0) {
     fmt::print("Without any change of the program, tarn run {}.\n", saving_words(all, whole.drop_in_saves_ns));
-  }
-  if (all.knows_processor_time() && all.share(whole.heap_ns).high < 0.01) {
-    fmt::print("Little to gain: all of the heap is below 1 % of the program.\n");
   }
 }
 
