@@ -69,8 +69,8 @@ static_assert(life_bucket(1) == 1 && life_bucket(3) == 1 && life_bucket(4) == 2 
               life_bucket(64) == 4 && life_bucket(std::uint64_t{1} << 20) == 11 && life_bucket(~0ULL) == 11);
 
 // Of the first threads of a process, parts of what they did with the heap are recorded one by one: one part after
-// `excerpt_events` allocations, one after twice that, and so on. What they are for: analyse/replays.hpp.
-constexpr std::uint32_t excerpt_events = 8192, most_excerpts = 14, most_excerpted = 8;
+// `excerpt_events` allocations, one after four times that, and so on. What they are for: analyse/replay.hpp.
+constexpr std::uint32_t excerpt_events = 8192, most_excerpts = 8, most_excerpted = 8;
 enum class excerpt_kind : std::uint32_t {
   allocate,
   release,  // by whichever thread allocated it

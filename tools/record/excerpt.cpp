@@ -14,7 +14,7 @@ void excerpt::set_up(std::uint32_t thread) noexcept {
 }
 
 void excerpt::begin(format::thread_record& counts) noexcept {
-  due_ = ++made_ < format::most_excerpts ? due_ * 2 : never;
+  due_ = ++made_ < format::most_excerpts ? due_ * 4 : never;
   if (open_ != nullptr) return;  // the one before is not full: many more are freed than allocated
   const format::offset place = hand_out(sizeof(format::excerpt_record));
   if (place == 0) return;
