@@ -1,11 +1,16 @@
 #include "tarn/processor_counts.hpp"
 
 #include <linux/perf_event.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace tarn::command {
 namespace {
+
+constexpr std::chrono::milliseconds first_part{100}, part{5}, pause{195};
 
 int open_count(std::uint64_t what) {
   perf_event_attr how{};
@@ -23,8 +28,14 @@ int open_count(std::uint64_t what) {
 
 }  // namespace
 
-processor_counts::processor_counts()
-    : files_{open_count(PERF_COUNT_HW_INSTRUCTIONS), open_count(PERF_COUNT_HW_BRANCH_MISSES)} {}
+processor_counts::processor_counts(bool wanted) {
+  if (wanted) {
+    files_ = {open_count(PERF_COUNT_HW_INSTRUCTIONS), open_count(PERF_COUNT_HW_BRANCH_MISSES)};
+  } else {
+    files_ = {-1, -1};
+  }
+  next_ = files_[0] < 0 ? steady::time_point::max() : steady::now() + first_part;
+}
 
 processor_counts::~processor_counts() {
   for (const int each : files_) {
@@ -32,14 +43,22 @@ processor_counts::~processor_counts() {
   }
 }
 
-std::uint64_t processor_counts::count(std::size_t which) const {
+void processor_counts::turn() {
+  is_on_ = !is_on_;
+  for (const int each : files_) {
+    if (each >= 0) ::ioctl(each, is_on_ ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+  }
+  next_ = steady::now() + (is_on_ ? part : pause);
+}
+
+std::uint64_t processor_counts::count(std::size_t which, std::uint64_t processor_ns) const {
   struct {
-    std::uint64_t value, enabled, running;  // ns; it counts less than it is enabled where others count, too
+    std::uint64_t value, enabled, running;  // ns of all threads; it counts less than it is on where others count, too
   } now{};
   if (files_[which] < 0 || ::read(files_[which], &now, sizeof now) != static_cast<ssize_t>(sizeof now)) return 0;
-  if (now.running == 0 || now.running == now.enabled) return now.value;
-  return static_cast<std::uint64_t>(static_cast<double>(now.value) * static_cast<double>(now.enabled) /
-                                    static_cast<double>(now.running));
+  if (now.running == 0) return 0;
+  const double share = static_cast<double>(processor_ns) / static_cast<double>(now.running);
+  return static_cast<std::uint64_t>(static_cast<double>(now.value) * std::max(share, 1.0));
 }
 
 }  // namespace tarn::command

@@ -245,7 +245,8 @@ void say_the_end(std::uint32_t sources, const recorded& of) {
   preload(library);
   set_environment(format::region_variable, first.region().path());
 
-  const processor_counts counts;
+  // With --follow it would be of several recordings together.
+  processor_counts counts((sources & source_bit(format::heap_kind)) != 0 && !request.follow);
   const signals arranged;
   const auto begun = steady::now();
   const pid_t process = ::fork();
@@ -259,19 +260,20 @@ void say_the_end(std::uint32_t sources, const recorded& of) {
   rusage usage{};
   auto next = steady::now() + first_look;
   while (!wait_for(process, next, status, usage)) {
+    if (steady::now() >= counts.next_turn()) counts.turn();
     if (steady::now() >= first.next_look()) first.write_changes();
-    next = std::min(first.next_look(), others.write_changes(request.output, facts));
+    next = std::min({first.next_look(), counts.next_turn(), others.write_changes(request.output, facts)});
   }
   const auto wall = std::chrono::duration_cast<std::chrono::microseconds>(steady::now() - begun);
-  const bool is_alone = !request.follow;  // else the counts are those of several recordings together
+  const std::uint64_t processor_ns = (microseconds(usage.ru_utime) + microseconds(usage.ru_stime)) * 1000;
   const format::end_facts ending{
       WIFSIGNALED(status),
       static_cast<std::uint32_t>(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)),
       static_cast<std::uint64_t>(wall.count()),
       microseconds(usage.ru_utime),
       microseconds(usage.ru_stime),
-      is_alone ? counts.instructions() : 0,
-      is_alone ? counts.surprises() : 0};
+      counts.instructions(processor_ns),
+      counts.surprises(processor_ns)};
   first.write_changes(ending);
   first.write_end(ending);
   arranged.program_ended();
