@@ -1,9 +1,7 @@
 #include "tarn/children.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -13,15 +11,20 @@
 namespace tarn::command {
 namespace {
 
-// A process that has ended, and whose parent has not asked yet, does not run.
-bool runs(std::uint32_t process) {
-  const int watch = static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
-  if (watch < 0) return false;
-  pollfd on{watch, POLLIN, 0};
-  const bool ended = ::poll(&on, 1, 0) == 1;
-  ::close(watch);
-  return !ended;
+// What the recorder saw of its end or, where a signal ended it, what the system says.
+std::optional<format::end_facts> end_of(const recorded& in, const watched_process& process) {
+  if (const auto seen = in.region().ending()) return seen;
+  const std::optional<int> status = process.status();
+  if (!status || !WIFSIGNALED(*status)) return std::nullopt;
+  const format::moment_facts last = in.now().moments.empty() ? format::moment_facts() : in.now().moments.back();
+  return format::end_facts{.by_signal = true,
+                           .status = static_cast<std::uint32_t>(WTERMSIG(*status)),
+                           .wall_us = last.at_ns / 1000,
+                           .user_us = last.user_us,
+                           .system_us = last.system_us};
 }
+
+constexpr int most_looks_back = 20;  // at one that ended before its parent has asked how
 
 }  // namespace
 
@@ -46,6 +49,7 @@ std::chrono::steady_clock::time_point children::write_changes(const std::string&
     if (!each.in->has_begun()) {
       each.process = first_->taken_by(at);
       if (each.process == 0) continue;
+      if (each.watched == nullptr) each.watched = std::make_unique<watched_process>(each.process);
       if (each.in->region().words().empty()) continue;  // between its number and its first step
       format::program_facts facts = first;
       facts.process = each.process;
@@ -58,11 +62,11 @@ std::chrono::steady_clock::time_point children::write_changes(const std::string&
       }
     }
     if (each.has_end) continue;
-    const bool is_over = !runs(each.process);  // before the last changes are read
-    const auto how = is_over ? each.in->region().ending() : std::nullopt;
+    const bool is_over = each.watched->has_ended();  // before the last changes are read
+    const auto how = is_over ? end_of(*each.in, *each.watched) : std::nullopt;
     if (is_over || at_once || steady::now() >= each.in->next_look()) each.in->write_changes(how);
     next = std::min(next, each.in->next_look());
-    if (!is_over) continue;
+    if (!is_over || (!how && !at_once && ++each.looks_back < most_looks_back)) continue;
     if (how) each.in->write_end(*how);
     each.has_end = true;
   }
@@ -71,7 +75,7 @@ std::chrono::steady_clock::time_point children::write_changes(const std::string&
 
 bool children::any_runs() const {
   return std::any_of(all_.begin(), all_.end(),
-                     [](const child& each) { return each.process != 0 && runs(each.process); });
+                     [](const child& each) { return each.watched != nullptr && !each.watched->has_ended(); });
 }
 
 void children::say(const region_file& first) const {

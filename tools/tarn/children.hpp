@@ -11,6 +11,7 @@
 
 #include "format/recording.hpp"
 #include "tarn/recorded.hpp"
+#include "tarn/watched_process.hpp"
 
 namespace tarn::command {
 
@@ -36,7 +37,9 @@ class children {
   struct child {
     std::uint32_t process = 0;
     std::unique_ptr<recorded> in;
-    bool has_end = false;  // written
+    std::unique_ptr<watched_process> watched;  // once there is one
+    int looks_back = 0;                        // after its end
+    bool has_end = false;                      // written
   };
   std::vector<child> all_;
   const region_file* first_ = nullptr;
