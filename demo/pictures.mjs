@@ -75,4 +75,6 @@ async function picture(name, page_name, address, height, scheme = 'light') {
 }
 await picture('report-summary', 'before', '', 640);
 await picture('report-site', 'before', '#tab=sites&site=1', 640, 'dark');
+await picture('redis-timeline', 'redis', '#tab=timeline', 760);
+await picture('compiler-flame', 'compiler', '#tab=flame', 640);
 await browser.close();

@@ -39,8 +39,11 @@ void consume() {
   pthread_setname_np(pthread_self(), "con\x1b[2J\nsumer");
   while (!ends) {
     std::free(handed.exchange(nullptr));
-    const std::lock_guard held(wanted);
-    pause_a_little();
+    {
+      const std::lock_guard held(wanted);
+      pause_a_little();
+    }
+    pause_a_little();  // or nobody else would get the lock: it is not fair
   }
 }
 
