@@ -113,10 +113,13 @@ std::string result::where_slower(std::size_t sweep, const std::string& form) con
 }
 
 double geometric_mean(const std::vector<double>& of) {
-  if (of.empty()) return 0;
-  double sum = 0;
-  for (const double each : of) sum += std::log(each);
-  return std::exp(sum / static_cast<double>(of.size()));
+  double sum = 0, count = 0;
+  for (const double each : of) {
+    if (each <= 0) continue;
+    sum += std::log(each);
+    ++count;
+  }
+  return count == 0 ? 0 : std::exp(sum / count);
 }
 
 std::string two_digits(double number) {

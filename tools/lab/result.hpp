@@ -58,6 +58,7 @@ struct result {
   std::string where_slower(std::size_t sweep, const std::string& form) const;
 };
 
+// Of those above 0; 0 where there is none.
 double geometric_mean(const std::vector<double>& of);
 
 // "3.8", "12", "0.42": two digits that tell.

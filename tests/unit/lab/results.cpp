@@ -53,6 +53,13 @@ TEST(LabResult, RatioIsTakenRoundByRound) {
   EXPECT_THAT(all.ratios(0, "old", "new"), testing::ElementsAre(2));
 }
 
+// Less than nothing is left of a time from which what its measuring takes was taken off.
+TEST(LabResult, MeanLeavesOutWhatWasTooShort) {
+  EXPECT_DOUBLE_EQ(geometric_mean({2, -1, 8, 0}), 4);
+  EXPECT_EQ(geometric_mean({-1}), 0);
+  EXPECT_EQ(geometric_mean({}), 0);
+}
+
 TEST(LabResult, BestOtherIsNotOurs) {
   const experiment of = two_forms();
   const result all = measured(of);
