@@ -11,7 +11,7 @@ verdict judge(const result& of) {
                             shared = of.ratios(0, "reader-writer locks", "categories");
   if (mutexes.empty() || shared.empty()) return {holds::unknown, "The categories were not measured."};
   const double gain = geometric_mean(mutexes);
-  verdict told{gain >= 1.15 ? holds::yes : gain >= 0.95 ? holds::partly : holds::no, {}};
+  verdict told{gain >= 1.5 ? holds::yes : gain >= 1.1 ? holds::partly : holds::no, {}};
   told.words = fmt::format(
       "With a mutex round each object a request takes {} the time that it takes by categories, with reader-writer "
       "locks {}. ",

@@ -42,7 +42,7 @@ std::string limit_words(const result& of, const std::string& form) {
 verdict judge(const result& of) {
   const auto threads = of.exponent(by_threads, "tarn drop-in"), size = of.exponent(by_size, "tarn drop-in");
   if (!threads || !size) return {holds::unknown, "There were too few values for an exponent."};
-  verdict told{*threads < 0.35 && *size < 0.35 ? holds::yes : *threads < 0.5 ? holds::partly : holds::no, {}};
+  verdict told{*threads < 0.25 && *size < 0.35 ? holds::yes : *threads < 0.5 ? holds::partly : holds::no, {}};
   told.words = "The drop-in's time for a block grows " + exponent_words(of, by_threads, "threads") +
                exponent_words(of, by_live, "live blocks") + exponent_words(of, by_size, "size");
   if (told.words.ends_with(", ")) told.words.replace(told.words.size() - 2, 2, ". ");
