@@ -10,6 +10,7 @@
 #include <new>
 #include <set>
 
+#include "pinned.hpp"
 #include "together.hpp"
 #include "work.hpp"
 
@@ -56,7 +57,7 @@ outcome write_both(const settings& wanted, Place place) {
   lab::run_together(
       2, done,
       [&](unsigned self) {
-        lab::stay_on_processor(self);  // on one processor there is no other cache
+        lab::pin("false-sharing", self, 2);  // on one processor there is no other cache
         place(self, all[self]);
         write(all[self], times / 16);
       },

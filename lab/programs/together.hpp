@@ -12,22 +12,6 @@
 
 namespace lab {
 
-/// Keeps the calling thread on one of the processors that the process may use: number `at` of them, counted around.
-/// Nothing where the system does not say which they are.
-inline void stay_on_processor(unsigned at) noexcept {
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-  unsigned left = at % static_cast<unsigned>(CPU_COUNT(&allowed));
-  for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &allowed) || left-- != 0) continue;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    sched_setaffinity(0, sizeof one, &one);
-    return;
-  }
-}
-
 /// In each of `threads` threads, the calling one among them, `prepare(thread)`, and when all have done that
 /// `work(thread)`. They wait for each other without sleeping, so that none has to be woken while the others work
 /// already. The time is that from the first's beginning to the last's end, and the processor's of all of them
