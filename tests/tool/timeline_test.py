@@ -84,10 +84,9 @@ class Parts(unittest.TestCase):
             said = tarn("report", *words, "rec", code=2).stderr
             self.assertIn(why, said)
             self.assertEqual(len(said.splitlines()), 1)
-        old = bytearray(pathlib.Path(SHARED.name, "rec").read_bytes()[:16])
-        old[8] = 1
-        pathlib.Path(SHARED.name, "old").write_bytes(old)
-        self.assertIn("of an older tarn", tarn("report", "--from", "1s", "old", code=2).stderr)
+        header = pathlib.Path(SHARED.name, "rec").read_bytes()[:16]
+        pathlib.Path(SHARED.name, "cut").write_bytes(header)
+        self.assertIn("has none yet", tarn("report", "--from", "1s", "cut", code=2).stderr)
 
 
 if __name__ == "__main__":

@@ -140,7 +140,7 @@ void read_excerpt(decoder& from, recording& to) {
   to.excerpts.push_back(std::move(facts));
 }
 
-// `key.site` has the site before, from which it is counted; 0 in files of version 1.
+// `key.site` has the site before, from which it is counted.
 void read_site(decoder& from, const recording& in, std::uint32_t& site) {
   const std::uint32_t step = place(from, in.sites.size());
   if (step >= in.sites.size() - site) throw unreadable("a block that refers to what was not written");
@@ -183,21 +183,7 @@ void read_key(decoder& from, const recording& in, noise_key& key) {
 }
 
 template <class Key, class Counts>
-void read_cells(decoder& from, const recording& in, std::map<Key, Counts>& to) {
-  while (!from.at_end()) {
-    Key key;
-    read_key(from, in, key);
-    const std::uint64_t present = from.number((std::uint64_t{1} << std::tuple_size_v<Counts>)-1);
-    Counts value{};
-    for (std::size_t at = 0; at < value.size(); ++at) {
-      if ((present >> at & 1) != 0) value[at] = from.number();
-    }
-    to[key] = value;
-  }
-}
-
-template <class Key, class Counts>
-void read_more(decoder& from, const recording& in, std::map<Key, Counts>& to, watcher* watching) {
+void read_cells(decoder& from, const recording& in, std::map<Key, Counts>& to, watcher* watching) {
   Key key{};
   while (!from.at_end()) {
     read_key(from, in, key);
@@ -237,10 +223,8 @@ void read_end(decoder& from, recording& to) {
   facts.wall_us = from.number();
   facts.user_us = from.number();
   facts.system_us = from.number();
-  if (!from.at_end()) {  // from version 5 on
-    facts.instructions = from.number();
-    facts.surprises = from.number();
-  }
+  facts.instructions = from.number();
+  facts.surprises = from.number();
   to.end = facts;
   to.ended = true;
 }
@@ -248,27 +232,22 @@ void read_end(decoder& from, recording& to) {
 void read_part(block_kind kind, decoder from, recording& to, watcher* watching) {
   switch (kind) {
     case block_kind::program: return read_program(from, to);
+    case block_kind::end: return read_end(from, to);
     case block_kind::modules: return read_modules(from, to);
     case block_kind::threads: return read_threads(from, to);
-    case block_kind::sites: return read_sites(from, to);
-    case block_kind::cells: return read_cells(from, to, to.cells);
-    case block_kind::end: return read_end(from, to);
-    case block_kind::calls: return read_cells(from, to, to.calls);
-    case block_kind::locks: return read_locks(from, to);
-    case block_kind::lockings: return read_cells(from, to, to.lockings);
-    case block_kind::waits: return read_cells(from, to, to.waits);
-    case block_kind::clock: return read_clock(from, to);
     case block_kind::names: return read_names(from, to);
-    case block_kind::excerpt: return read_excerpt(from, to);
+    case block_kind::sites: return read_sites(from, to);
+    case block_kind::locks: return read_locks(from, to);
     case block_kind::quiet_regions: return read_quiet_regions(from, to);
-    case block_kind::noises: return read_cells(from, to, to.noises);
+    case block_kind::excerpt: return read_excerpt(from, to);
+    case block_kind::cells: return read_cells(from, to, to.cells, watching);
+    case block_kind::calls: return read_cells(from, to, to.calls, watching);
+    case block_kind::lockings: return read_cells(from, to, to.lockings, watching);
+    case block_kind::waits: return read_cells(from, to, to.waits, watching);
+    case block_kind::orders: return read_cells(from, to, to.orders, watching);
+    case block_kind::noises: return read_cells(from, to, to.noises, watching);
+    case block_kind::clock: return read_clock(from, to);
     case block_kind::moment: return read_moment(from, to, watching);
-    case block_kind::more_cells: return read_more(from, to, to.cells, watching);
-    case block_kind::more_calls: return read_more(from, to, to.calls, watching);
-    case block_kind::more_lockings: return read_more(from, to, to.lockings, watching);
-    case block_kind::more_waits: return read_more(from, to, to.waits, watching);
-    case block_kind::more_noises: return read_more(from, to, to.noises, watching);
-    case block_kind::more_orders: return read_more(from, to, to.orders, watching);
     case block_kind::look: break;
   }
   throw unreadable("a block of an unknown kind");
@@ -311,8 +290,8 @@ recording parse(std::string_view bytes, watcher* watching) {
     throw unreadable("is not a recording of tarn");
   }
   std::memcpy(&header, bytes.data(), sizeof header);
-  if (header.version == 0 || header.version > recording_version) {
-    throw unreadable("is a recording of version " + std::to_string(header.version) + ", and this tarn reads up to " +
+  if (header.version != recording_version) {
+    throw unreadable("is a recording of version " + std::to_string(header.version) + ", and this tarn reads version " +
                      std::to_string(recording_version));
   }
   recording result;

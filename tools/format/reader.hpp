@@ -8,8 +8,7 @@
 
 namespace tarn::format {
 
-// Is told, in the order of the file, what each look found: the changes, and then its moment. Recordings of versions
-// before 3 have no looks.
+// Is told, in the order of the file, what each look found: the changes, and then its moment.
 class watcher {
  public:
   virtual ~watcher() = default;
@@ -25,7 +24,7 @@ class watcher {
 };
 
 // The recording in `bytes`: up to the last whole block, with the reason in `damage` where that is not the end. Throws
-// `unreadable` when it is no recording or one of a newer version. Memory is bounded by what whole blocks hold.
+// `unreadable` when it is no recording or one of another version. Memory is bounded by what whole blocks hold.
 recording parse(std::string_view bytes, watcher* watching = nullptr);
 
 // The bytes of a file, and the recording that they are; `unreadable` names it.

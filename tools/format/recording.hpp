@@ -13,15 +13,16 @@
 
 namespace tarn::format {
 
-constexpr std::uint32_t recording_version =
-    5;  // 2 has quiet regions, 3 looks with their moments, 4 orders of locks, 5 excerpts
+constexpr std::uint32_t recording_version = 1;
 constexpr std::array<char, 8> recording_magic = {'t', 'a', 'r', 'n', '\r', '\n', '\x1a', '\n'};
 constexpr std::uint32_t block_mark = 0x6b6c6254;    // "Tblk"
 constexpr std::uint32_t largest_block = 64U << 20;  // bytes of a block, unpacked
 
+// The first three are blocks, the others parts of a look, in the order in which they are written.
 // clang-format off
-enum class block_kind : std::uint32_t { program = 1, modules, threads, sites, cells, end, calls, locks, lockings, waits, clock, names, quiet_regions, noises,
-                                        look, moment, more_cells, more_calls, more_lockings, more_waits, more_noises, more_orders, excerpt };
+enum class block_kind : std::uint32_t { program = 1, look, end,
+                                        modules, threads, names, sites, locks, quiet_regions, excerpt,
+                                        cells, calls, lockings, waits, orders, noises, clock, moment };
 // clang-format on
 
 // Both lie in the file as they are, little-endian.

@@ -20,7 +20,7 @@ namespace tarn::format {
 constexpr const char* region_variable = "_TARN_RECORD_REGION";
 constexpr const char* process_variable = "_TARN_RECORD_PROCESS";
 
-constexpr std::uint32_t region_version = 5;
+constexpr std::uint32_t region_version = 1;
 constexpr std::uint64_t region_mark = 0x6e6f69676572;           // "region"
 constexpr std::uint64_t region_bytes = std::uint64_t{8} << 30;  // of addresses: pages are used as they are touched
 

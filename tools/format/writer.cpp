@@ -289,12 +289,12 @@ void writer::changes(const recording& now) {
   // Last: they refer to the others.
   excerpts(now);
   const std::uint64_t before = bytes_ + look_.bytes().size();
-  cells(block_kind::more_cells, now.cells, written_.cells);
-  cells(block_kind::more_calls, now.calls, written_.calls);
-  cells(block_kind::more_lockings, now.lockings, written_.lockings);
-  cells(block_kind::more_waits, now.waits, written_.waits);
-  cells(block_kind::more_orders, now.orders, written_.orders);
-  cells(block_kind::more_noises, now.noises, written_.noises);
+  cells(block_kind::cells, now.cells, written_.cells);
+  cells(block_kind::calls, now.calls, written_.calls);
+  cells(block_kind::lockings, now.lockings, written_.lockings);
+  cells(block_kind::waits, now.waits, written_.waits);
+  cells(block_kind::orders, now.orders, written_.orders);
+  cells(block_kind::noises, now.noises, written_.noises);
   if (bytes_ + look_.bytes().size() != before && now.clock != written_.clock) clock(now);
   moment(now);
   end_look();

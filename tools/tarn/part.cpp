@@ -37,8 +37,7 @@ void add_part(CLI::App& to, part_request& into) {
 
 format::interval part_of(const format::recording& whole, const part_request& request) {
   if (whole.moments.empty()) {
-    fail(exit_code::usage,
-         "--from and --to need a recording with moments: this one is of an older tarn, or has none yet");
+    fail(exit_code::usage, "--from and --to need what a look found, and the recording has none yet");
   }
   const std::uint64_t end = whole.moments.back().at_ns;
   const format::interval wanted{request.from.empty() ? 0 : time_of(request.from, end),

@@ -103,7 +103,7 @@ json json_without_sites(const analyse::analysis& of, const analyse::costs& price
     threads.push_back({{"image", each.image}, {"id", each.id}, {"name", each.name}});
   }
   return {
-      {"version", 2},
+      {"version", 1},
       {"program",
        {{"words", in.program.words},
         {"process", in.program.process},

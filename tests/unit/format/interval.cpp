@@ -1,12 +1,8 @@
-// What happened between two moments of a recording, and nothing else; recordings of the version without moments.
+// What happened between two moments of a recording, and nothing else.
 #include "format/interval.hpp"
 
 #include <gtest/gtest.h>
-#include <zstd.h>
 
-#include <cstring>
-
-#include "format/checksum.hpp"
 #include "format/reader.hpp"
 #include "unit/format/example.hpp"
 
@@ -97,36 +93,6 @@ TEST_F(three_looks, an_interval_is_widened_to_moments) {
   EXPECT_EQ(moments_around(11, 19), std::pair(10UL, 20UL));
   EXPECT_EQ(moments_around(9, 21), std::pair(0UL, 30UL));
   EXPECT_EQ(moments_around(25, 99), std::pair(20UL, 30UL));
-}
-
-void append_block(std::string& file, block_kind kind, const encoder& content) {
-  std::string packed(ZSTD_compressBound(content.bytes().size()), '\0');
-  packed.resize(ZSTD_compress(packed.data(), packed.size(), content.bytes().data(), content.bytes().size(), 1));
-  block_header header{block_mark, static_cast<std::uint32_t>(kind), static_cast<std::uint32_t>(packed.size()),
-                      static_cast<std::uint32_t>(content.bytes().size()), 0};
-  header.checksum = checksum_of(header, packed);
-  file.append(reinterpret_cast<const char*>(&header), sizeof header).append(packed);
-}
-
-// As versions 1 and 2 wrote: no looks, and a cell's last values in place of what was added.
-TEST(recording, of_an_older_version_is_read) {
-  const file_header first{recording_magic, 2, 0};
-  std::string file(reinterpret_cast<const char*>(&first), sizeof first);
-  const auto add = [&](block_kind kind, std::initializer_list<std::uint64_t> numbers) {
-    encoder to;
-    for (const std::uint64_t each : numbers) to.number(each);
-    append_block(file, kind, to);
-  };
-  add(block_kind::threads, {0, 0, 1, 0, 0, 7, 7, 700});
-  add(block_kind::sites, {0, 0, 0, 0, 1, 2});
-  add(block_kind::cells, {1, 0, 0, 3, 5, 500});
-  add(block_kind::cells, {1, 0, 0, 3, 7, 700});
-  const recording read = parse(file);
-  EXPECT_EQ(read.damage, "");
-  ASSERT_EQ(read.cells.size(), 1U);
-  EXPECT_EQ(read.cells.begin()->second[blocks], 7U);
-  EXPECT_EQ(read.cells.begin()->second[bytes], 700U);
-  EXPECT_TRUE(read.moments.empty());
 }
 
 }  // namespace

@@ -114,7 +114,7 @@ TEST(recording, of_a_newer_version_is_refused_by_name) {
     FAIL() << "it was read";
   } catch (const unreadable& reason) {
     EXPECT_THAT(reason.what(), testing::HasSubstr("version " + std::to_string(newer)));
-    EXPECT_THAT(reason.what(), testing::HasSubstr("up to " + std::to_string(recording_version)));
+    EXPECT_THAT(reason.what(), testing::HasSubstr("reads version " + std::to_string(recording_version)));
   }
 }
 

@@ -120,7 +120,7 @@ export function Timeline({view}: {view: View}): JSX.Element {
     ];
     return made.filter((each) => each.lines.some((line) => line.values.some((value) => value > 0)));
   }, [course]);
-  if (!course) return <section><p class="none">The recording has no course in time: it is a part of one, or was made by an older Tarn.</p></section>;
+  if (!course) return <section><p class="none">The recording has no course in time: it is a part of one, or ended before the first look.</p></section>;
   const choose = (from: number, to: number) => {
     const chosen = course.part(String(from), String(to));
     change(chosen ? {from: seconds(course.begin(chosen.first)), to: seconds(course.ends[chosen.end - 1])} : {from: '', to: ''});
