@@ -43,7 +43,9 @@ namespace tarn::record {
 constinit std::atomic<bool> malloc_was_called = false;
 
 void* malloc_counted(std::size_t bytes, charged how) noexcept {
-  malloc_was_called.store(true, std::memory_order_relaxed);
+  // Stored once: threads that store to one line each time wait for each other.
+  if (!malloc_was_called.load(std::memory_order_relaxed)) [[unlikely]]
+    malloc_was_called.store(true, std::memory_order_relaxed);
   const allocator* const to = next();
   if (to == nullptr) [[unlikely]]
     return early_or_nothing(bytes, alignof(std::max_align_t));
