@@ -4,23 +4,38 @@
 
 #include "record/births.hpp"
 #include "record/dispatch.hpp"
+#include "record/filter.hpp"
 #include "record/known_stacks.hpp"
 #include "record/locks.hpp"
+#include "record/next.hpp"
 #include "record/quiet.hpp"
 #include "record/region.hpp"
+#include "record/sampled_blocks.hpp"
 #include "record/sites.hpp"
 
 namespace tarn::record {
+
+constinit thread_local bool detail::inside = false;
+constinit std::atomic<int> detail::started = 0;
+
 namespace {
 
-constinit thread_local bool inside = false;
+using detail::inside;
+using detail::started;
 
 constinit lock starting;
-constinit std::atomic<int> started = 0;  // 1: all is set up; -1: it could not be
 
 bool has(format::kind source) noexcept { return (header().sources & format::source_bit(source)) != 0; }
 
-bool set_up() noexcept { return (!has(format::heap_kind) || set_up_births(header().interval != 0)) && set_up_sites(); }
+bool set_up_blocks() noexcept {
+  if (header().interval == 0) return births::set_up();
+  if (!set_up_sampled()) return false;
+  for (std::size_t at = 0; early_place(at) != nullptr; ++at) {  // free is to look at these
+    filter_of(early_place(at)).store(filter_full, std::memory_order_relaxed);
+  }
+  return true;
+}
+bool set_up() noexcept { return (!has(format::heap_kind) || set_up_blocks()) && set_up_sites(); }
 
 // The child shares the parent's region, and must not count there. It counts in one of its own or, where there is none,
 // nothing: its page that says whether it is recorded has been wiped.
@@ -69,33 +84,9 @@ std::uint32_t walk_to_site(thread& self, const caller& from, stack_reads& reads)
 
 }  // namespace
 
-bool is_inside() noexcept { return inside; }
+bool detail::starts() noexcept { return started.load(std::memory_order_relaxed) >= 0 && attach() && start(); }
 
-bool records_anything() noexcept {
-  if (inside) return false;
-  if (started.load(std::memory_order_acquire) <= 0) [[unlikely]] {
-    if (started.load(std::memory_order_relaxed) < 0 || !attach()) return false;
-    if (!start()) return false;
-  }
-  return is_recorded();
-}
-
-bool records(format::kind source) noexcept { return records_anything() && has(source); }
-
-entry::entry() noexcept : entry((inside = true, thread::own())) {}
-entry::entry(in_signal at) noexcept : entry((inside = true, thread::own_in_signal(at.stack))) {}
-entry::entry(thread* self) noexcept : self_(self) {
-  if (self_ != nullptr && self_->shared_lock() != nullptr) [[unlikely]]
-    self_->shared_lock()->acquire();
-}
-
-entry::~entry() {
-  if (self_ != nullptr && self_->shared_lock() != nullptr) [[unlikely]]
-    self_->shared_lock()->release();
-  inside = false;
-}
-
-place heap_place(thread& self, const caller& from) noexcept {
+place new_heap_place(thread& self, const caller& from) noexcept {
   if (self.stacks() == nullptr) [[unlikely]] {
     const std::uint32_t site = site_without_memory(self, from);
     return {site, self.cell_of(site, self.number())};

@@ -1,10 +1,12 @@
 #include "record/events.hpp"
 
 #include "format/clock.hpp"
+#include "record/births.hpp"
 #include "record/chance.hpp"
 #include "record/entry.hpp"
 #include "record/quiet.hpp"
 #include "record/region.hpp"
+#include "record/sampled_blocks.hpp"
 
 namespace tarn::record {
 namespace {
@@ -18,10 +20,8 @@ void count(format::cell& to, std::size_t what, std::uint64_t amount) noexcept { 
 bool is_sampled() noexcept { return header().interval != 0; }
 
 // Whether the thread samples this block; draws the next distance then.
-bool is_due(thread& self, std::size_t bytes, charged how) noexcept {
+[[gnu::noinline]] bool is_sample(thread& self, std::size_t bytes, charged how) noexcept {
   format::thread_record& counts = self.counts();
-  add(counts.allocations, 1);
-  if (!is_sampled()) return true;
   std::int64_t left = counts.until.load(std::memory_order_relaxed);
   if (how == charged::no) left -= cost_of(bytes);
   const bool is_due = left < 0;
@@ -34,10 +34,47 @@ bool is_due(thread& self, std::size_t bytes, charged how) noexcept {
   return is_due;
 }
 
-void count_allocation(thread& self, const void* block, std::size_t bytes, const caller& from, charged how) noexcept {
-  if (self.part.is_due(self.counts())) [[unlikely]]
-    self.part.begin(self.counts());
-  if (!is_due(self, bytes, how)) {
+birth birth_of(thread& self, std::uint32_t site) noexcept {
+  return {.weight = 1,
+          .site = site,
+          .owner = self.number(),
+          .early = threads_so_far() == 1,
+          .sequence = self.counts().allocations.load(std::memory_order_relaxed)};
+}
+
+[[gnu::noinline]] bool note_sample(thread& self, format::cell& to, const void* block, std::size_t bytes,
+                                   birth born) noexcept {
+  born.weight = self.points.weight(bytes);
+  born.time = format::ticks();
+  if (!note_sampled(block, born)) return false;
+  const std::uint64_t weight = born.weight;
+  count(to, counter::blocks, weight);
+  count(to, counter::bytes, bytes * weight);
+  count(to, counter::size_buckets + format::size_bucket(bytes), weight);
+  if (born.early) count(to, counter::early, weight);
+  count(to, counter::spread, weight * (weight - 1));
+  return true;
+}
+
+[[gnu::always_inline]] inline bool note_each(format::cell& to, const void* block, std::size_t bytes,
+                                             const birth& born) noexcept {
+  if (!births::note(block, born)) [[unlikely]]
+    return false;
+  count(to, counter::blocks, 1);
+  count(to, counter::bytes, bytes);
+  count(to, counter::size_buckets + format::size_bucket(bytes), 1);
+  if (born.early) count(to, counter::early, 1);
+  return true;
+}
+
+[[gnu::always_inline]] inline void count_allocation(thread& self, const void* block, std::size_t bytes,
+                                                    const caller& from, charged how) noexcept {
+  format::thread_record& counts = self.counts();
+  if (self.part.is_due(counts)) [[unlikely]]
+    self.part.begin(counts);
+  add(counts.allocations, 1);
+  const bool sampled = is_sampled();
+  if (sampled && !is_sample(self, bytes, how)) {
     if (self.part.is_open()) self.part.note(format::excerpt_kind::allocate, block, bytes, site_from(self, from));
     return;
   }
@@ -46,27 +83,20 @@ void count_allocation(thread& self, const void* block, std::size_t bytes, const 
     self.part.note(format::excerpt_kind::allocate, block, bytes, site);
   if (to == nullptr) [[unlikely]]
     return self.count_forgotten();
-  birth born;
-  born.site = site;
-  born.owner = self.number();
-  born.early = threads_so_far() == 1;
-  born.sequence = self.counts().allocations.load(std::memory_order_relaxed);
-  born.weight = 1;
-  if (is_sampled()) {
-    born.weight = self.points.weight(bytes);
-    born.time = format::ticks();
-  }
-  if (!note_birth(block, born)) [[unlikely]]
-    return self.count_forgotten();
-  const std::uint64_t weight = born.weight;
-  count(*to, counter::blocks, weight);
-  count(*to, counter::bytes, bytes * weight);
-  count(*to, counter::size_buckets + format::size_bucket(bytes), weight);
-  if (born.early) count(*to, counter::early, weight);
-  if (is_sampled()) count(*to, counter::spread, weight * (weight - 1));
+  const birth born = birth_of(self, site);
+  const bool is_noted = sampled ? note_sample(self, *to, block, bytes, born) : note_each(*to, block, bytes, born);
+  if (!is_noted) [[unlikely]]
+    self.count_forgotten();
 }
 
-void count_free(thread& self, const birth& born) noexcept {
+[[gnu::always_inline]] inline birth take_birth(const void* block) noexcept {
+  return is_sampled() ? take_sampled(block) : births::take(block);
+}
+bool note_birth(const void* block, const birth& born) noexcept {
+  return is_sampled() ? note_sampled(block, born) : births::note(block, born);
+}
+
+[[gnu::always_inline]] inline void count_free(thread& self, const birth& born) noexcept {
   format::cell* const to = self.cell_of(born.site, born.owner);
   if (to == nullptr) [[unlikely]]
     return self.count_forgotten();
@@ -87,9 +117,8 @@ void count_free(thread& self, const birth& born) noexcept {
   }
 }
 
-}  // namespace
-
-void allocated(const void* block, std::size_t bytes, const caller& from, charged how) noexcept {
+[[gnu::noinline]] void allocated_otherwise(const void* block, std::size_t bytes, const caller& from,
+                                           charged how) noexcept {
   if (is_in_region()) [[unlikely]]
     hear_heap(from);
   if (block == nullptr || !records()) return;
@@ -98,7 +127,7 @@ void allocated(const void* block, std::size_t bytes, const caller& from, charged
   count_allocation(here.self(), block, bytes, from, how);
 }
 
-void freed(const void* block) noexcept {
+[[gnu::noinline]] void freed_otherwise(const void* block) noexcept {
   if (block == nullptr || !records()) return;
   entry here;
   if (!here) return;
@@ -111,6 +140,41 @@ void freed(const void* block) noexcept {
   } else if (!is_sampled()) {
     here.self().count_unknown();
   }
+}
+
+}  // namespace
+
+void allocated(const void* block, std::size_t bytes, const caller& from, charged how) noexcept {
+  {
+    plain_entry here;
+    if (here && block != nullptr && !here.self().part.is_due(here.self().counts())) [[likely]] {
+      thread& self = here.self();
+      add(self.counts().allocations, 1);
+      const auto [site, to] = heap_place(self, from);
+      if (to == nullptr || !note_each(*to, block, bytes, birth_of(self, site))) [[unlikely]]
+        self.count_forgotten();
+      return;
+    }
+  }
+  allocated_otherwise(block, bytes, from, how);
+}
+
+void freed(const void* block) noexcept {
+  {
+    plain_entry here;
+    if (here && block != nullptr) [[likely]] {
+      thread& self = here.self();
+      add(self.counts().frees, 1);
+      const birth born = births::take(block);
+      if (born.weight != 0) [[likely]] {
+        count_free(self, born);
+      } else {
+        self.count_unknown();
+      }
+      return;
+    }
+  }
+  freed_otherwise(block);
 }
 
 birth before_resize(const void* block) noexcept {

@@ -11,8 +11,7 @@
 namespace tarn::record {
 namespace {
 
-enum class state : int { unknown, looking, known };
-constinit std::atomic<state> now = state::unknown;
+constinit std::atomic<bool> is_looking = false;
 
 alignas(4096) constinit char early[64 * 1024] = {};
 constinit std::atomic<std::size_t> early_used = 0;
@@ -46,16 +45,14 @@ void look_all_up() noexcept {
 }  // namespace
 
 constinit allocator behind = {};
+constinit std::atomic<bool> behind_is_known = false;
 
-const allocator* next() noexcept {
-  if (now.load(std::memory_order_acquire) == state::known) [[likely]]
-    return &behind;
-  state expected = state::unknown;
-  if (!now.compare_exchange_strong(expected, state::looking, std::memory_order_acquire)) {
-    return expected == state::known ? &behind : nullptr;
+const allocator* look_for_next() noexcept {
+  if (is_looking.exchange(true, std::memory_order_relaxed)) {  // or has looked, since the caller asked
+    return behind_is_known.load(std::memory_order_acquire) ? &behind : nullptr;
   }
   look_all_up();
-  now.store(state::known, std::memory_order_release);  // who sees it sees the functions
+  behind_is_known.store(true, std::memory_order_release);  // who sees it sees the functions
   return &behind;
 }
 

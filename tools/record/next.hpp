@@ -1,6 +1,7 @@
 // The allocator that the program would have used without us: the next one in the loader's order.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 
 namespace tarn::record {
@@ -18,12 +19,18 @@ struct allocator {
   std::size_t (*malloc_usable_size)(void*);
 };
 
+// NOLINTBEGIN(bugprone-dynamic-static-initializers): constinit says that they are not
+// For who knows that next() was not null once.
+extern constinit allocator behind;
+extern constinit std::atomic<bool> behind_is_known;
+// NOLINTEND(bugprone-dynamic-static-initializers)
+
 // Null while the names are being looked up, by this thread or another: the loader itself may allocate then. Such
 // calls are served by `early`.
-const allocator* next() noexcept;
-
-// The same for who knows that next() was not null once.
-extern allocator behind;  // NOLINT(bugprone-dynamic-static-initializers)
+const allocator* look_for_next() noexcept;
+inline const allocator* next() noexcept {
+  return behind_is_known.load(std::memory_order_acquire) ? &behind : look_for_next();
+}
 
 // The function called `name` after us, or null; for the C++ operators, which not every program has.
 void* next_function(const char* name) noexcept;

@@ -15,18 +15,17 @@
 #include "record/raw_call.hpp"
 
 namespace tarn::record {
+
+constinit format::region_header* own_region = nullptr;
+constinit std::atomic<std::uint32_t>* own_process = nullptr;
+
 namespace {
 
 enum class state : int { undecided, refused, attached };
 constinit std::atomic<state> now = state::undecided;
 constinit lock deciding;
-constinit format::region_header* region = nullptr;
 constinit format::region_header* first = nullptr;  // of the process that was started; null unless children are recorded
 constinit std::uint32_t own_image = 0;
-
-// Reads as 1 in the recorded process. The kernel wipes this page in each child of a fork, however it was made, so
-// that no handler has to run and none is too late.
-constinit std::atomic<std::uint32_t>* own_process = nullptr;
 
 bool make_fork_page() noexcept {
   void* const page = map(4096);
@@ -49,7 +48,7 @@ void note_words() noexcept {
   raw_call(SYS_close, file);
   if (got <= 0) return;
   *count = static_cast<std::uint64_t>(got);
-  region->words.store(place, std::memory_order_release);
+  own_region->words.store(place, std::memory_order_release);
 }
 
 // `there`: where the region before it is, which it replaces; or null.
@@ -69,14 +68,14 @@ bool map_region(const char* path, void* there) noexcept {
   }
   ::close(file);
   if (start == MAP_FAILED) return false;
-  region = static_cast<format::region_header*>(start);
-  if (region->mark != format::region_mark || region->version != format::region_version) return false;
+  own_region = static_cast<format::region_header*>(start);
+  if (own_region->mark != format::region_mark || own_region->version != format::region_version) return false;
   if (own_process == nullptr && !make_fork_page()) return false;
   own_process->store(1, std::memory_order_relaxed);
-  own_image = region->images.fetch_add(1, std::memory_order_relaxed);
-  region->process.store(static_cast<std::uint32_t>(raw_call(SYS_getpid)), std::memory_order_relaxed);
-  if (region->begun_ns.load(std::memory_order_relaxed) == 0)
-    region->begun_ns.store(format::monotonic_nanoseconds(), std::memory_order_relaxed);
+  own_image = own_region->images.fetch_add(1, std::memory_order_relaxed);
+  own_region->process.store(static_cast<std::uint32_t>(raw_call(SYS_getpid)), std::memory_order_relaxed);
+  if (own_region->begun_ns.load(std::memory_order_relaxed) == 0)
+    own_region->begun_ns.store(format::monotonic_nanoseconds(), std::memory_order_relaxed);
   note_words();
   return true;
 }
@@ -154,7 +153,7 @@ state decide() noexcept {
   }
   const state decided = ours ? state::attached : state::refused;
   errno = before;
-  // Release: who reads `attached` without the lock reads `region` too.
+  // Release: who reads `attached` without the lock reads `own_region` too.
   now.store(decided, std::memory_order_release);
   return decided;
 }
@@ -173,22 +172,19 @@ bool follow_fork() noexcept {
   if (first == nullptr || now.load(std::memory_order_relaxed) != state::attached) return false;
   deciding.begin_anew();
   const int before = errno;
-  const bool done = map_spare(first_path, region);
+  const bool done = map_spare(first_path, own_region);
   errno = before;
   return done;
 }
 
 std::uint32_t image() noexcept { return own_image; }
-format::region_header& header() noexcept { return *region; }
 
 format::offset hand_out(std::size_t bytes) noexcept {
   bytes = (bytes + 15) / 16 * 16;
-  const format::offset place = region->used.fetch_add(bytes, std::memory_order_relaxed);
+  const format::offset place = own_region->used.fetch_add(bytes, std::memory_order_relaxed);
   if (place + bytes <= format::region_bytes) return place;
-  region->used.store(format::region_bytes, std::memory_order_relaxed);  // full from now on; never wraps
+  own_region->used.store(format::region_bytes, std::memory_order_relaxed);  // full from now on; never wraps
   return 0;
 }
-
-bool is_recorded() noexcept { return own_process->load(std::memory_order_relaxed) != 0; }
 
 }  // namespace tarn::record

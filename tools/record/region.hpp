@@ -1,6 +1,7 @@
 // The shared region, seen from the recorded program (format/region.hpp has its layout).
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -20,7 +21,8 @@ bool follow_fork() noexcept;
 
 // After attach(). The image's number; the header.
 std::uint32_t image() noexcept;
-format::region_header& header() noexcept;
+extern constinit format::region_header* own_region;  // NOLINT(bugprone-dynamic-static-initializers)
+inline format::region_header& header() noexcept { return *own_region; }
 
 // Zeroed memory in the region, aligned to 16 bytes; 0 when it is full.
 format::offset hand_out(std::size_t bytes) noexcept;
@@ -30,7 +32,9 @@ Record* at(format::offset place) noexcept {
 }
 
 // Whether this process is the recorded one, and not a child that fork made: such a child records nothing, as it
-// shares the region with its parent.
-bool is_recorded() noexcept;
+// shares the region with its parent. The word is 1 in the recorded process; the kernel wipes its page in each child of
+// a fork, however it was made, so that no handler has to run and none is too late.
+extern constinit std::atomic<std::uint32_t>* own_process;  // NOLINT(bugprone-dynamic-static-initializers)
+inline bool is_recorded() noexcept { return own_process->load(std::memory_order_relaxed) != 0; }
 
 }  // namespace tarn::record

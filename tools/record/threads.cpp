@@ -16,9 +16,6 @@
 namespace tarn::record {
 namespace {
 
-// initial-exec (cmake says so): a look-up that allocates would come back here.
-constinit thread_local thread* current = nullptr;
-
 constinit lock sharing;
 constinit thread* shared = nullptr;  // of the threads beyond the limit
 
@@ -39,9 +36,13 @@ constinit pthread_key_t key = 0;
 
 }  // namespace
 
+constinit thread_local thread* thread::current_ = nullptr;
+
 constinit thread_local format::thread_record* own_counts = nullptr;
 
 constinit thread_local format::thread_record* known_counts = nullptr;
+
+constinit thread_local thread* plain_thread = nullptr;
 
 constinit thread_local bool calls_for_itself = false;
 
@@ -67,17 +68,24 @@ void thread::watch_end() noexcept {
   errno = before;
 }
 
+// Where each block is counted, none is passed by.
+void thread::choose_way() noexcept {
+  own_counts = nullptr;
+  plain_thread = nullptr;
+  if (long_ways != 0 || known_counts == nullptr) return;
+  if (header().interval != 0) {
+    own_counts = known_counts;
+  } else {
+    plain_thread = current_;
+  }
+}
 void take_long_way() noexcept {
   ++long_ways;
-  own_counts = nullptr;
+  thread::choose_way();
 }
 void leave_long_way() noexcept {
-  if (--long_ways == 0) own_counts = known_counts;
-}
-
-thread* thread::own() noexcept {
-  thread* const mine = current;
-  return mine != nullptr ? mine : make();
+  --long_ways;
+  thread::choose_way();
 }
 
 thread* thread::make() noexcept {
@@ -85,7 +93,7 @@ thread* thread::make() noexcept {
   if (made == nullptr) return nullptr;
   calls_for_itself = true;
   made->watch_end();
-  if (made != shared) made->stack_ = own_stack();  // it may allocate, and finds `current` then
+  if (made != shared) made->stack_ = own_stack();  // it may allocate, and finds `current_` then
   calls_for_itself = false;
   made->be_known();
   return made;
@@ -99,7 +107,7 @@ thread* thread::make_without_limits() noexcept {
   if (number < format::most_threads) {
     auto* const made = static_cast<thread*>(take(sizeof(thread)));
     if (made == nullptr || !made->set_up(number)) return nullptr;
-    current = made;
+    current_ = made;
   } else {
     const holding held(sharing);
     if (shared == nullptr) {
@@ -107,23 +115,23 @@ thread* thread::make_without_limits() noexcept {
       if (made == nullptr || !made->set_up(format::most_threads)) return nullptr;
       shared = made;
     }
-    current = shared;
+    current_ = shared;
   }
   so_far.fetch_add(1, std::memory_order_relaxed);
   running.fetch_add(1, std::memory_order_relaxed);
-  if (current != shared) current->stacks_ = static_cast<known_stacks*>(map(sizeof(known_stacks)));
-  return current;
+  if (current_ != shared) current_->stacks_ = static_cast<known_stacks*>(map(sizeof(known_stacks)));
+  return current_;
 }
 
 // From now on malloc need not look further, where the heap is recorded.
 void thread::be_known() noexcept {
   if (this == shared || (header().sources & format::source_bit(format::heap_kind)) == 0) return;
   known_counts = record_;
-  if (long_ways == 0) own_counts = record_;
+  choose_way();
 }
 
 thread* thread::own_in_signal(std::uintptr_t stack) noexcept {
-  if (current != nullptr) return current;
+  if (current_ != nullptr) return current_;
   thread* const made = make_without_limits();
   if (made == nullptr || made == shared) return made;
   made->ends_in_call_ = true;
@@ -173,12 +181,6 @@ bool thread::set_up(std::uint32_t number) noexcept {
   return true;
 }
 
-format::cell* thread::cell_of(std::uint32_t site, std::uint32_t owner) noexcept {
-  const std::uint64_t wanted = format::cell_key(site, owner);
-  return cells_.find_or_add(wanted, record_->cells[format::heap_kind],
-                            [&](format::cell& made) { made.key.store(wanted, std::memory_order_relaxed); });
-}
-
 format::call_cell* thread::call_cell_of(std::uint32_t site, std::uint32_t number) noexcept {
   const std::uint64_t wanted = format::cell_key(site, number);
   return calls_.find_or_add(wanted, record_->cells[format::call_kind],
@@ -224,10 +226,12 @@ format::noise_cell* thread::noise_cell_of(std::uint32_t site, std::uint32_t regi
 void thread::count_unknown() noexcept { record::add(record_->unknown, 1); }
 void thread::count_forgotten() noexcept { record::add(record_->forgotten, 1); }
 
+void thread::forget_all() noexcept { current_ = shared = plain_thread = nullptr; }
+
 void begin_threads_anew() noexcept {
   sharing.begin_anew();
   making_key.begin_anew();
-  current = shared = nullptr;
+  thread::forget_all();
   own_counts = known_counts = nullptr;
   long_ways = 0;
   so_far.store(0, std::memory_order_relaxed);

@@ -19,11 +19,18 @@ namespace tarn::record {
 class thread {
  public:
   // The calling thread's; made at its first event. Null when there is no memory for it.
-  static thread* own() noexcept;
+  static thread* own() noexcept {
+    thread* const mine = current_;
+    return mine != nullptr ? mine : make();
+  }
   // The same where nothing of the C library may be called; `stack` is the thread's stack pointer.
   static thread* own_in_signal(std::uintptr_t stack) noexcept;
   // Where the stack of a thread lies that is about to begin.
   static void expect(stack_limits of_new_one) noexcept;
+  // In a child of fork.
+  static void forget_all() noexcept;
+  // Sets own_counts and plain_thread of the calling thread.
+  static void choose_way() noexcept;
   // It is about to end, in the system call that ends it.
   void leave() noexcept;
 
@@ -44,7 +51,11 @@ class thread {
   const format::call_cell* last_call = nullptr;
 
   // Null when the region is full.
-  format::cell* cell_of(std::uint32_t site, std::uint32_t owner) noexcept;
+  format::cell* cell_of(std::uint32_t site, std::uint32_t owner) noexcept {
+    const std::uint64_t wanted = format::cell_key(site, owner);
+    return cells_.find_or_add(wanted, record_->cells[format::heap_kind],
+                              [&](format::cell& made) { made.key.store(wanted, std::memory_order_relaxed); });
+  }
   format::call_cell* call_cell_of(std::uint32_t site, std::uint32_t number) noexcept;
   format::lock_cell* lock_cell_of(std::uint32_t site, std::uint32_t of_lock) noexcept;
   format::wait_cell* wait_cell_of(std::uint32_t site, std::uint32_t of_lock, std::uint64_t holder) noexcept;
@@ -55,7 +66,10 @@ class thread {
   void count_forgotten() noexcept;
 
  private:
-  static thread* make() noexcept;
+  // initial-exec (cmake says so): a look-up that allocates would come back here.
+  static constinit thread_local thread* current_;  // NOLINT(bugprone-dynamic-static-initializers)
+
+  [[gnu::noinline]] static thread* make() noexcept;
   static thread* make_without_limits() noexcept;
   void end() noexcept;
   void watch_end() noexcept;
@@ -81,6 +95,8 @@ class thread {
 extern constinit thread_local format::thread_record* own_counts;
 // The same, also while malloc and free go the long way: then `own_counts` is null.
 extern constinit thread_local format::thread_record* known_counts;
+// The calling thread where each of its blocks is counted, and it is in no region or excerpt; else null.
+extern constinit thread_local thread* plain_thread;
 // Set while this thread makes system calls through the C library that are not the program's.
 extern constinit thread_local bool calls_for_itself;
 // NOLINTEND(bugprone-dynamic-static-initializers)
