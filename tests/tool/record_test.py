@@ -139,6 +139,16 @@ class Record(unittest.TestCase):
         self.assertNotIn("unknown option", result.stderr)
         self.check_sites(self.report())
 
+    def test_blocks_that_begin_close_to_each_other(self):
+        for library in ("", PATHS.close_malloc, PATHS.close_new):
+            with self.subTest(library=library):
+                self.record(PATHS.close, env={**os.environ, "LD_PRELOAD": library})
+                report = self.report()
+                self.assertEqual(report["heap"]["unknown_frees"], 0)
+                for function in "by_malloc", "by_new", "by_new_of_arrays":
+                    site = self.site(report, function)
+                    self.assertEqual((site["allocations"], site["freed_by_same_thread"]), (1000, 1000), function)
+
     def test_however_it_ends(self):
         for end, code in (("kill", -signal.SIGKILL), ("abort", -signal.SIGABRT), ("fork", 0)):
             with self.subTest(end=end):
@@ -260,4 +270,4 @@ class Record(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    main("tarn", "library", "sites", "static")
+    main("tarn", "library", "sites", "static", "close", "close-malloc", "close-new")

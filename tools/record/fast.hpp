@@ -18,7 +18,12 @@ namespace tarn::record {
 [[gnu::noinline]] void* aligned_alloc_counted(std::size_t alignment, std::size_t bytes, charged how) noexcept;
 [[gnu::noinline]] void* memalign_counted(std::size_t alignment, std::size_t bytes, charged how) noexcept;
 
-// Set by malloc and its family where they do not go the short way.
-extern constinit std::atomic<bool> malloc_was_called;  // NOLINT(bugprone-dynamic-static-initializers): constinit
+// Set by all that counts where it goes the long way: malloc, free, and the operators. Only stored where it was not, as
+// threads that store to one line each time wait for each other.
+extern constinit std::atomic<bool> was_called;  // NOLINT(bugprone-dynamic-static-initializers): constinit
+inline void note_call() noexcept {
+  if (!was_called.load(std::memory_order_relaxed)) [[unlikely]]
+    was_called.store(true, std::memory_order_relaxed);
+}
 
 }  // namespace tarn::record

@@ -40,12 +40,10 @@ void* resize_early(const void* block, std::size_t bytes, const caller& from) noe
 
 namespace tarn::record {
 
-constinit std::atomic<bool> malloc_was_called = false;
+constinit std::atomic<bool> was_called = false;
 
 void* malloc_counted(std::size_t bytes, charged how) noexcept {
-  // Stored once: threads that store to one line each time wait for each other.
-  if (!malloc_was_called.load(std::memory_order_relaxed)) [[unlikely]]
-    malloc_was_called.store(true, std::memory_order_relaxed);
+  note_call();
   const allocator* const to = next();
   if (to == nullptr) [[unlikely]]
     return early_or_nothing(bytes, alignof(std::max_align_t));
@@ -55,6 +53,7 @@ void* malloc_counted(std::size_t bytes, charged how) noexcept {
 }
 
 void free_counted(void* block) noexcept {
+  note_call();
   if (block == nullptr || is_early(block)) return;
   const allocator* const to = next();
   if (to == nullptr) return;
@@ -100,6 +99,7 @@ void* realloc_counted(void* block, std::size_t bytes, charged how) noexcept {
 }
 
 int posix_memalign_counted(void** to_block, std::size_t alignment, std::size_t bytes, charged how) noexcept {
+  note_call();
   const allocator* const to = next();
   if (to == nullptr || to->posix_memalign == nullptr) return ENOMEM;
   const int result = to->posix_memalign(to_block, alignment, bytes);
@@ -108,6 +108,7 @@ int posix_memalign_counted(void** to_block, std::size_t alignment, std::size_t b
 }
 
 void* aligned_alloc_counted(std::size_t alignment, std::size_t bytes, charged how) noexcept {
+  note_call();
   const allocator* const to = next();
   if (to == nullptr || to->aligned_alloc == nullptr) return early_or_nothing(bytes, alignment);
   void* const block = to->aligned_alloc(alignment, bytes);
@@ -116,6 +117,7 @@ void* aligned_alloc_counted(std::size_t alignment, std::size_t bytes, charged ho
 }
 
 void* memalign_counted(std::size_t alignment, std::size_t bytes, charged how) noexcept {
+  note_call();
   const allocator* const to = next();
   if (to == nullptr || to->memalign == nullptr) return early_or_nothing(bytes, alignment);
   void* const block = to->memalign(alignment, bytes);

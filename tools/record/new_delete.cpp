@@ -23,11 +23,17 @@ using namespace tarn::record;
 
 namespace {
 
+// Whether the operator behind us calls what counts: malloc and free (the C++ library's do), or another operator, which
+// is ours (an array's or a sized one often does). Or it allocates by itself (a drop-in's does).
+enum class way : int { unknown, counted, by_itself };
+
 // A function behind us, looked up when it is first wanted.
 template <class Function>
 class operator_behind {
  public:
   constexpr explicit operator_behind(const char* name) noexcept : name_(name) {}
+  // The first call finds it out; every thread finds the same.
+  std::atomic<way> known_way = way::unknown;
   // Null before it has been found.
   Function* known() const noexcept { return reinterpret_cast<Function*>(function_.load(std::memory_order_relaxed)); }
   Function* find() noexcept {
@@ -40,11 +46,6 @@ class operator_behind {
   const char* name_;
   std::atomic<void*> function_ = nullptr;
 };
-
-// Whether the operators behind us call malloc and free, which count then (the C++ library's do), or allocate by
-// themselves (a drop-in's do). The first operator new finds it out; every thread finds the same.
-enum class way : int { unknown, by_malloc, by_itself };
-constinit std::atomic<way> known_way = way::unknown;
 
 std::uint64_t counted() noexcept {
   return known_counts == nullptr ? 0 : known_counts->allocations.load(std::memory_order_relaxed);
@@ -71,21 +72,31 @@ void find_ahead(Behind& behind) noexcept {
   const unseen now;
   behind.find();
 }
-void look_ahead(void* (*call)(size_t), void (*back)(void*)) noexcept {
-  if (call == nullptr || back == nullptr || !records()) return;
+// What `call` does counts as something behind us that counts.
+template <class Call>
+way way_of(Call call) noexcept {
+  was_called.store(false, std::memory_order_relaxed);
+  call();
+  return was_called.load(std::memory_order_relaxed) ? way::counted : way::by_itself;
+}
+// One new and one delete that take each other's blocks; either may be missing.
+template <class New, class Make, class Delete, class Drop>
+void try_out(New& operator_new, Make make, Delete& operator_delete, Drop drop) noexcept {
+  if (operator_new.known() == nullptr || !records()) return;
   const unseen now;
-  malloc_was_called.store(false, std::memory_order_relaxed);
-  back(call(1));
-  known_way.store(malloc_was_called.load(std::memory_order_relaxed) ? way::by_malloc : way::by_itself,
-                  std::memory_order_relaxed);
+  void* block = nullptr;
+  operator_new.known_way.store(way_of([&] { block = make(operator_new.known()); }), std::memory_order_relaxed);
+  if (operator_delete.known() == nullptr || block == nullptr) return;
+  operator_delete.known_way.store(way_of([&] { drop(operator_delete.known(), block); }), std::memory_order_relaxed);
 }
 
 // After a first operator new, before which `before` blocks had been counted.
-void find_way(void* block, std::size_t bytes, std::uint64_t before, const caller& from) noexcept {
+void find_way(std::atomic<way>& known_way, void* block, std::size_t bytes, std::uint64_t before,
+              const caller& from) noexcept {
   const bool was_counted = counted() != before;
   if (!was_counted) allocated(block, bytes, from, charged::no);
   if (known_counts == nullptr) return;  // nothing is counted here, or not yet
-  known_way.store(was_counted ? way::by_malloc : way::by_itself, std::memory_order_relaxed);
+  known_way.store(was_counted ? way::counted : way::by_itself, std::memory_order_relaxed);
 }
 
 void count_delete(const void* block) noexcept {
@@ -99,46 +110,48 @@ void count_delete(const void* block) noexcept {
 // One operator: its parameters, how it calls the one behind, and what stands in. Macros, as each has to find its
 // caller's registers itself. Where malloc counts, it is a jump to the one behind; else to the long way, whose caller is
 // ours then.
-#define TARN_NEW(declared, name, parameters, symbol, type, arguments, stand_in)                      \
-  static constinit operator_behind<type> behind_##name(symbol);                                      \
-  [[gnu::constructor(101)]] static void find_##name() noexcept { find_ahead(behind_##name); }        \
-  [[gnu::noinline]] static void* name##_counted parameters {                                         \
-    auto* const call = behind_##name.find();                                                         \
-    if (known_way.load(std::memory_order_relaxed) == way::by_itself) {                               \
-      if (passes(n)) return call != nullptr ? call arguments : stand_in;                             \
-      const charged how = is_charged();                                                              \
-      void* const block = call != nullptr ? call arguments : stand_in;                               \
-      allocated(block, n, TARN_CALLER(), how);                                                       \
-      return block;                                                                                  \
-    }                                                                                                \
-    const std::uint64_t before = counted();                                                          \
-    void* const block = call != nullptr ? call arguments : stand_in;                                 \
-    find_way(block, n, before, TARN_CALLER());                                                       \
-    return block;                                                                                    \
-  }                                                                                                  \
-  TARN_EXPORT void* declared {                                                                       \
-    auto* const call = behind_##name.known();                                                        \
-    if (call == nullptr || known_way.load(std::memory_order_relaxed) != way::by_malloc) [[unlikely]] \
-      return name##_counted arguments;                                                               \
-    return call arguments;                                                                           \
+#define TARN_NEW(declared, name, parameters, symbol, type, arguments, stand_in)                                  \
+  static constinit operator_behind<type> behind_##name(symbol);                                                  \
+  [[gnu::constructor(101)]] static void find_##name() noexcept { find_ahead(behind_##name); }                    \
+  [[gnu::noinline]] static void* name##_counted parameters {                                                     \
+    auto* const call = behind_##name.find();                                                                     \
+    note_call();                                                                                                 \
+    if (behind_##name.known_way.load(std::memory_order_relaxed) == way::by_itself) {                             \
+      if (passes(n)) return call != nullptr ? call arguments : stand_in;                                         \
+      const charged how = is_charged();                                                                          \
+      void* const block = call != nullptr ? call arguments : stand_in;                                           \
+      allocated(block, n, TARN_CALLER(), how);                                                                   \
+      return block;                                                                                              \
+    }                                                                                                            \
+    const std::uint64_t before = counted();                                                                      \
+    void* const block = call != nullptr ? call arguments : stand_in;                                             \
+    find_way(behind_##name.known_way, block, n, before, TARN_CALLER());                                          \
+    return block;                                                                                                \
+  }                                                                                                              \
+  TARN_EXPORT void* declared {                                                                                   \
+    auto* const call = behind_##name.known();                                                                    \
+    if (call == nullptr || behind_##name.known_way.load(std::memory_order_relaxed) != way::counted) [[unlikely]] \
+      return name##_counted arguments;                                                                           \
+    return call arguments;                                                                                       \
   }
-#define TARN_DELETE(declared, name, parameters, symbol, type, arguments)                             \
-  static constinit operator_behind<type> behind_##name(symbol);                                      \
-  [[gnu::constructor(101)]] static void find_##name() noexcept { find_ahead(behind_##name); }        \
-  [[gnu::noinline]] static void name##_counted parameters noexcept {                                 \
-    auto* const call = behind_##name.find();                                                         \
-    if (known_way.load(std::memory_order_relaxed) == way::by_itself) {                               \
-      if (is_in_region()) hear_heap(TARN_CALLER());                                                  \
-      count_delete(p);                                                                               \
-    }                                                                                                \
-    if (call != nullptr) return call arguments;                                                      \
-    if (const allocator* const to = next()) to->free(p);                                             \
-  }                                                                                                  \
-  TARN_EXPORT void declared noexcept {                                                               \
-    auto* const call = behind_##name.known();                                                        \
-    if (call == nullptr || known_way.load(std::memory_order_relaxed) == way::by_itself) [[unlikely]] \
-      return name##_counted arguments;                                                               \
-    return call arguments;                                                                           \
+#define TARN_DELETE(declared, name, parameters, symbol, type, arguments)                                           \
+  static constinit operator_behind<type> behind_##name(symbol);                                                    \
+  [[gnu::constructor(101)]] static void find_##name() noexcept { find_ahead(behind_##name); }                      \
+  [[gnu::noinline]] static void name##_counted parameters noexcept {                                               \
+    auto* const call = behind_##name.find();                                                                       \
+    note_call();                                                                                                   \
+    if (behind_##name.known_way.load(std::memory_order_relaxed) == way::by_itself) {                               \
+      if (is_in_region()) hear_heap(TARN_CALLER());                                                                \
+      count_delete(p);                                                                                             \
+    }                                                                                                              \
+    if (call != nullptr) return call arguments;                                                                    \
+    if (const allocator* const to = next()) to->free(p);                                                           \
+  }                                                                                                                \
+  TARN_EXPORT void declared noexcept {                                                                             \
+    auto* const call = behind_##name.known();                                                                      \
+    if (call == nullptr || behind_##name.known_way.load(std::memory_order_relaxed) == way::by_itself) [[unlikely]] \
+      return name##_counted arguments;                                                                             \
+    return call arguments;                                                                                         \
   }
 
 // NOLINTEND(bugprone-macro-parentheses)
@@ -169,5 +182,33 @@ TARN_DELETE(operator delete[](void* p, size_t n, align_val_t a), delete_12, (voi
 // clang-format on
 
 namespace {
-[[gnu::constructor(102)]] void look_ahead_once() noexcept { look_ahead(behind_new_1.known(), behind_delete_1.known()); }
+
+// Before the program's own constructors.
+[[gnu::constructor(102)]] void try_all_out() noexcept {
+  constexpr align_val_t a{32};
+  const nothrow_t t{};
+  const auto plain = [](auto* call) { return call(1); };
+  const auto quiet = [&](auto* call) { return call(1, t); };
+  const auto aligned = [](auto* call) { return call(1, a); };
+  const auto quiet_aligned = [&](auto* call) { return call(1, a, t); };
+  const auto drop = [](auto* call, void* p) { call(p); };
+  const auto drop_quietly = [&](auto* call, void* p) { call(p, t); };
+  const auto drop_sized = [](auto* call, void* p) { call(p, 1); };
+  const auto drop_aligned = [](auto* call, void* p) { call(p, a); };
+  const auto drop_quietly_aligned = [&](auto* call, void* p) { call(p, a, t); };
+  const auto drop_sized_aligned = [](auto* call, void* p) { call(p, 1, a); };
+  try_out(behind_new_1, plain, behind_delete_1, drop);
+  try_out(behind_new_2, plain, behind_delete_2, drop);
+  try_out(behind_new_3, quiet, behind_delete_3, drop_quietly);
+  try_out(behind_new_4, quiet, behind_delete_4, drop_quietly);
+  try_out(behind_new_1, plain, behind_delete_5, drop_sized);
+  try_out(behind_new_2, plain, behind_delete_6, drop_sized);
+  try_out(behind_new_5, aligned, behind_delete_7, drop_aligned);
+  try_out(behind_new_6, aligned, behind_delete_8, drop_aligned);
+  try_out(behind_new_7, quiet_aligned, behind_delete_9, drop_quietly_aligned);
+  try_out(behind_new_8, quiet_aligned, behind_delete_10, drop_quietly_aligned);
+  try_out(behind_new_5, aligned, behind_delete_11, drop_sized_aligned);
+  try_out(behind_new_6, aligned, behind_delete_12, drop_sized_aligned);
+}
+
 }  // namespace

@@ -1,0 +1,22 @@
+// 1,000 blocks of 8 bytes by malloc, by operator new, and by that of arrays each, all in use at once.
+#include <cstdlib>
+#include <vector>
+
+namespace {
+
+[[gnu::noinline]] void* by_malloc() { return std::malloc(8); }
+[[gnu::noinline]] long* by_new() { return new long(0); }
+[[gnu::noinline]] long* by_new_of_arrays() { return new long[1]; }
+
+}  // namespace
+
+int main() {
+  std::vector<void*> blocks;
+  std::vector<long*> numbers, arrays;
+  for (int at = 0; at < 1000; ++at) blocks.push_back(by_malloc());
+  for (int at = 0; at < 1000; ++at) numbers.push_back(by_new());
+  for (int at = 0; at < 1000; ++at) arrays.push_back(by_new_of_arrays());
+  for (void* each : blocks) std::free(each);
+  for (const long* each : numbers) delete each;
+  for (const long* each : arrays) delete[] each;
+}
