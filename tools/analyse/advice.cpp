@@ -84,9 +84,8 @@ bool read_name(made_here& made, std::string_view function) {
     if (!name.starts_with(each.prefix)) continue;
     set_type(made, each, argument_of(name, each.prefix));
     const std::string_view copied_from = name.substr(std::min(name.size(), name.rfind('(')));
-    made.copies = made.what == thing::text && name.find("_M_construct<char") != std::string_view::npos;
-    made.copies |= copied_from.find(std::string(each.shown).substr(5)) != std::string_view::npos &&
-                   copied_from.find("const&") != std::string_view::npos;
+    made.copies = copied_from.find(std::string(each.shown).substr(5)) != std::string_view::npos &&
+                  copied_from.find("const&") != std::string_view::npos;
     return true;
   }
   for (const std::string_view prefix : {"std::__new_allocator<", "__gnu_cxx::new_allocator<", "std::allocator<"}) {
@@ -225,6 +224,8 @@ made_here made_at(const std::vector<place>& frames, std::size_t passed) {
     const std::string_view name = qualified(at.function);
     if (own >= passed && !passes_on(at)) break;
     told = told || read_name(made, at.function);
+    // Above what allocates for it.
+    if (made.what == thing::text) made.copies |= name.find("_M_construct<char") != std::string_view::npos;
     for (const char* const each : growing) made.grows = made.grows || name.find(each) != std::string_view::npos;
   }
   // All of it is the library's: the innermost is as good as any.
@@ -257,6 +258,19 @@ void read_source(made_here& made, const std::vector<place>& frames, std::uint64_
   made.type = type_in(made.source);
   if (!made.type.empty()) made.what = thing::object;
   if (made.source.find("alloc(") != std::string::npos) made.what = thing::c_block;
+}
+
+bool spares_more(remedy by, const made_here& made) {
+  switch (by) {
+    case remedy::recycle:
+    case remedy::shared: return true;
+    case remedy::hoist: return is_container(made.what);
+    // Bytes are moved as they were when the excerpts are repeated; elements of a class by its own code.
+    case remedy::reserve:
+      return is_container(made.what) && made.what != thing::text &&
+             (size_of(made.element) == 0 || made.element == "std::string");
+    default: return false;
+  }
 }
 
 advice advise(remedy by, const made_here& made, const site& of, const growth& grown) {

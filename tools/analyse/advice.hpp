@@ -36,6 +36,10 @@ struct advice {
   std::string code;   // the line to write, or the command to run; may be empty
   std::string risk;   // what could go wrong; may be empty
 };
+// Whether the remedy spares work on the blocks as well, of which no recording tells how much: what a container does to
+// fill or to copy, constructors, elements that are moved. Then what it saves is known from below alone.
+bool spares_more(remedy by, const made_here& made);
+
 advice advise(remedy by, const made_here& made, const site& of, const growth& grown);
 
 }  // namespace tarn::analyse

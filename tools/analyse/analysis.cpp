@@ -26,22 +26,28 @@ std::string line_of(const site_view& view) {
 struct change {
   std::vector<std::uint32_t> chosen;  // their numbers
   std::vector<const site*> sites;
-  bool is_text = false, by_new = false;
-  std::uint64_t grows_to = 0;
+  site sums;
+  bool is_copied_text = false, is_filled = false, by_new = false;
+  std::uint64_t grows_to = 0;  // each by itself
 
   void add(const site& more, const site_view& shown, const std::vector<place>& frames) {
     sites.push_back(&more);
+    add_site(sums, shown.facts);
+    sums.grows = sums.grows || shown.facts.grows;
+    grows_to = std::max(grows_to, growth_of(shown.facts).bytes);
     chosen.push_back(more.number);
     chosen.insert(chosen.end(), more.others.begin(), more.others.end());
-    is_text = shown.made.what == thing::text;
+    is_copied_text = shown.made.what == thing::text && shown.made.copies;
+    is_filled = shown.made.what == thing::text || shown.made.what == thing::vector;
     by_new = std::any_of(frames.begin(), frames.end(),
                          [](const place& each) { return each.function.starts_with("operator new"); });
-    grows_to = std::max(grows_to, growth_of(shown.facts).bytes);
   }
   replay_job completed(replay_job job) const {
-    job.is_text = is_text;
+    job.is_copied_text = is_copied_text;
+    job.is_filled = is_filled;
     job.by_new = by_new;
-    job.reserved_bytes = static_cast<std::uint32_t>(grows_to);
+    const growth all = growth_of(sums);
+    job.reserved_bytes = static_cast<std::uint32_t>(all.steps == 0 ? grows_to : all.bytes);
     return job;
   }
 };
@@ -127,9 +133,12 @@ site_view analysis::view(const site& of) {
   made.made = made_at(frames, passed);
   read_source(made.made, frames, recording_.program.started);
   made.facts.grows = made.made.grows;
-  made.predicted = predictor_.of(made.facts);
-  if (const auto found = replayed_.find({of.number, of.others.size()}); found != replayed_.end())
-    correct(made.predicted, made.facts, found->second, surprises_in(recording_));
+  const auto found = replayed_.find({of.number, of.others.size()});
+  growth grown = growth_of(made.facts);
+  if (found != replayed_.end() && found->second.grown.steps != 0) grown = found->second.grown;
+  made.predicted = predictor_.of(made.facts, grown);
+  if (found != replayed_.end()) correct(made.predicted, made.facts, found->second.by, surprises_in(recording_));
+  for (prediction& each : made.predicted.remedies) each.at_least = spares_more(each.by, made.made);
   const std::size_t all = frames.size(), own = made.made.place;
   made.stack = stack_of(std::move(frames));
   // The same place in what stack_of left of it; the first where that took more.
@@ -140,7 +149,7 @@ site_view analysis::view(const site& of) {
     for (const prediction& each : made.predicted.remedies) {
       if (each.saved_ns.middle() < 0) continue;  // 0 where there are no prices
       if (made.made.is_foreign && each.by != remedy::drop_in) continue;
-      made.offers.push_back({each, advise(each.by, made.made, made.facts, growth_of(made.facts))});
+      made.offers.push_back({each, advise(each.by, made.made, made.facts, grown)});
     }
   }
   const auto saves = [&](const offer& each) { return share(each.predicted.saved_ns).high >= least_saved_share; };
@@ -172,7 +181,8 @@ void analysis::replay(const std::vector<site>& sites, std::size_t most, const pl
   if (jobs.empty()) return;
   const std::vector<replayed> all = by(jobs);
   for (std::size_t at = 0; at < std::min(all.size(), whose.size()); ++at) {
-    for (const site* const each : whose[at]->sites) replayed_[{each->number, each->others.size()}] = all[at];
+    const together found = {all[at], growth_of(whose[at]->sums)};
+    for (const site* const each : whose[at]->sites) replayed_[{each->number, each->others.size()}] = found;
   }
 }
 

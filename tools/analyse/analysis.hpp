@@ -88,7 +88,11 @@ class analysis {
   std::vector<site> places_;
   predictor predictor_;
   program_costs whole_;
-  std::map<std::pair<std::uint32_t, std::size_t>, replayed> replayed_;  // by number, and how many others
+  struct together {
+    replayed by;
+    growth grown;  // of all sites that are changed together
+  };
+  std::map<std::pair<std::uint32_t, std::size_t>, together> replayed_;  // by number, and how many others
 };
 
 }  // namespace tarn::analyse

@@ -55,7 +55,7 @@ range change::achieved_ns() const {
 bool change::is_as_predicted() const {
   if (!before || !before->first) return false;
   const range said = before->first->predicted.saved_ns, got = achieved_ns();
-  return got.high >= said.low && got.low <= said.high;
+  return got.high >= said.low && (got.low <= said.high || before->first->predicted.at_least);
 }
 
 namespace {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <span>
 
@@ -61,22 +62,21 @@ range sum_over(const site& of, const Price& price) {
   return sum;
 }
 
+double share_of_steps(const growth& of) { return number(of.steps) / std::max(number(of.blocks), 1.0); }
+
 // By realloc; and a container that grows copies what it had, which is a half of the new buffer or more, as it doubles.
-range copying(const site& of, const costs& prices) {
+range copying(const site& of, const costs& prices, const growth& grown) {
   range made = prices.copy_ns * number(of.sums[counter::copied]);
-  if (of.grows) {
-    const double steps = number(growth_of(of).steps) / std::max(number(of.sums[counter::blocks]), 1.0);
-    made += prices.copy_ns * (number(of.sums[counter::bytes]) * steps / 2);
-  }
+  if (of.grows) made += prices.copy_ns * (number(of.sums[counter::bytes]) * share_of_steps(grown) / 2);
   return made;
 }
 
 // As if `by` served what `now` does. Both at the same pattern: where a block is dear for one, it is for the other.
-prediction served_by(remedy as, server by, server now, const site& of, const costs& prices) {
+prediction served_by(remedy as, server by, server now, const site& of, const costs& prices, const growth& grown) {
   prediction made;
   made.by = as;
   made.ns = sum_over(of, [&](pattern in, std::size_t size) { return prices.pair(by, in, size); });
-  made.ns += copying(of, prices);
+  made.ns += copying(of, prices, grown);
   made.saved_ns = sum_over(
       of, [&](pattern in, std::size_t size) { return prices.pair(now, in, size) - prices.pair(by, in, size); });
   return made;
@@ -146,7 +146,7 @@ bool gets_rarer(const site& of) {
 
 growth growth_of(const site& of) {
   growth found;
-  const std::uint64_t blocks = of.sums[counter::blocks];
+  const std::uint64_t blocks = found.blocks = of.sums[counter::blocks];
   // By realloc, or by new buffers of one container each of which outgrows the one before.
   const bool by_realloc_alone = of.sums[counter::reallocs] * 2 >= blocks;
   if (!by_realloc_alone && (!of.grows || !gets_rarer(of))) return found;
@@ -196,8 +196,8 @@ server predictor::serves(const site& one) const {
   return is_threaded_[image] ? server::malloc : server::alone;
 }
 
-site_prediction predictor::of(const site& one) const {
-  site_prediction made = counted(one);
+site_prediction predictor::of(const site& one, const growth& grown) const {
+  site_prediction made = counted(one, grown);
   if (one.error > 0) {  // the counts are estimates
     made.now_ns = widened(made.now_ns, one.error);
     for (prediction& each : made.remedies) {
@@ -248,22 +248,23 @@ void correct(site_prediction& that, const site& of, const replayed& by, std::opt
   if (of.error > 0) that.reasons.emplace_back("the counts are those of samples");
 }
 
-site_prediction predictor::counted(const site& one) const {
+site_prediction predictor::counted(const site& one, const growth& grown) const {
   site_prediction made;
   const server now = serves(one);
-  const auto served = [&](remedy as, server by) { return served_by(as, by, now, one, prices_); };
+  const auto served = [&](remedy as, server by) { return served_by(as, by, now, one, prices_, grown); };
   made.now_ns = sum_over(one, [&](pattern in, std::size_t size) { return prices_.pair(now, in, size); });
-  made.now_ns += copying(one, prices_);
+  const range copies = copying(one, prices_, grown);
+  made.now_ns += copies;
   made.reasons = reasons_for(one);
   const std::uint64_t blocks = one.sums[counter::blocks];
 
-  if (const growth grown = growth_of(one); grown.steps != 0 && one.is != category::kept) {
-    prediction reserve{remedy::reserve, {}, {}, grown.steps};
-    const double share = number(grown.steps) / number(blocks);
-    const range pairs = {made.now_ns.low - copying(one, prices_).low, made.now_ns.high - copying(one, prices_).high};
+  if (grown.steps != 0 && one.is != category::kept) {
+    const double share = share_of_steps(grown);
+    prediction reserve{remedy::reserve, {}, {}, static_cast<std::uint64_t>(std::llround(number(blocks) * share))};
+    const range pairs = {made.now_ns.low - copies.low, made.now_ns.high - copies.high};
     reserve.ns = pairs * (1 - share);
     reserve.saved_ns = pairs * share;
-    reserve.saved_ns += copying(one, prices_);
+    reserve.saved_ns += copies;
     made.remedies.push_back(reserve);
   }
   if (one.is == category::transient) {

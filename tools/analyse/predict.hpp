@@ -28,6 +28,7 @@ struct prediction {
   range ns;                       // what the site would cost then
   range saved_ns;                 // below 0 where it may cost more
   std::uint64_t calls_saved = 0;  // allocations that would not happen
+  bool at_least = false;          // it spares more than any recording shows: what is above `high` is no surprise
 };
 
 struct site_prediction {
@@ -36,11 +37,12 @@ struct site_prediction {
   std::vector<std::string> reasons;  // why the ranges are as wide as they are
 };
 
-// The allocations of a site that grows its blocks step by step, instead of reserving.
+// The allocations of a site, or of several that grow the same buffers, step by step instead of reserving.
 struct growth {
   std::uint64_t steps = 0;    // allocations that a reserve would spare; 0 where nothing grows
   std::uint64_t buffers = 0;  // that grew
   std::uint64_t bytes = 0;    // to reserve: enough for nine of ten buffers
+  std::uint64_t blocks = 0;   // all allocations, of which the steps are some
 };
 growth growth_of(const site& of);
 
@@ -62,7 +64,9 @@ class predictor {
  public:
   predictor(const format::recording& of, const costs& prices);
 
-  site_prediction of(const site& one) const;
+  site_prediction of(const site& one) const { return of(one, growth_of(one)); }
+  // `grown`: of the buffers of this site, which others may grow as well.
+  site_prediction of(const site& one, const growth& grown) const;
   // `measured_cpu_ns`: of the program without a recorder, where it is known; else 0.
   program_costs of(const heap_findings& all, double measured_cpu_ns = 0) const;
 
@@ -70,7 +74,7 @@ class predictor {
 
  private:
   server serves(const site& one) const;
-  site_prediction counted(const site& one) const;  // as if its counts were exact
+  site_prediction counted(const site& one, const growth& grown) const;  // as if its counts were exact
 
   const format::recording& recording_;
   const costs& prices_;

@@ -218,7 +218,7 @@ std::string bytes_of(const std::vector<replay_job>& jobs) {
   format::encoder to;
   for (const replay_job& each : jobs) {
     to.number((each.alone ? 1U : 0U) | (each.first_thread ? 2U : 0U) | (each.by_new ? 4U : 0U) |
-              (each.is_text ? 8U : 0U));
+              (each.is_copied_text ? 8U : 0U) | (each.is_filled ? 16U : 0U));
     to.number(each.reserved_bytes);
     to.number(each.plans.size());
     for (const replay_plan& plan : each.plans) {
@@ -234,11 +234,12 @@ std::vector<replay_job> jobs_from(std::string_view bytes) {
   std::vector<replay_job> jobs;
   while (!from.at_end()) {
     replay_job& each = jobs.emplace_back();
-    const std::uint64_t how = from.number(15);
+    const std::uint64_t how = from.number(31);
     each.alone = (how & 1U) != 0;
     each.first_thread = (how & 2U) != 0;
     each.by_new = (how & 4U) != 0;
-    each.is_text = (how & 8U) != 0;
+    each.is_copied_text = (how & 8U) != 0;
+    each.is_filled = (how & 16U) != 0;
     each.reserved_bytes = small(from);
     for (std::uint64_t left = from.number(); left > 0; --left) {
       replay_plan& plan = each.plans.emplace_back();

@@ -39,12 +39,13 @@ struct replay_job {
   bool alone = false;                // the program had one thread
   bool first_thread = true;          // whose excerpts these are
   bool by_new = false;               // through operator new
-  bool is_text = false;              // the blocks are of strings, which are filled and have code of their own
+  bool is_copied_text = false;       // the blocks are of copies of strings, in the place of which is a view
+  bool is_filled = false;            // the blocks are of containers, which fill what they ask for
   std::uint32_t reserved_bytes = 0;  // for what grows; 0: nothing does
   std::vector<replay_plan> plans;
 };
 // From the excerpts that have most of the allocations of the sites with these numbers, which are of one image and in
-// order; without plans where they have too few. Not set: by_new, is_text, reserved_bytes.
+// order; without plans where they have too few. Not set: by_new, is_copied_text, is_filled, reserved_bytes.
 replay_job job_of(const format::recording& in, const std::vector<std::uint32_t>& chosen);
 // Bytes for the pipe, and back. `jobs_from` throws format::unreadable.
 std::string bytes_of(const std::vector<replay_job>& jobs);

@@ -27,9 +27,8 @@ using analyse::replay_plan;
 using analyse::replay_step;
 using analyse::replayed;
 
-// What to do for the chosen blocks. A text is filled and read: a recycled one, too; in the place of one that is not
-// made another one is read.
-enum class way : std::size_t { as_is, as_text, nothing, unmade, recycled, pooled, arena, reserved, count };
+// What to do for the chosen blocks. Of a text that is not copied what it would be a copy of is read.
+enum class way : std::size_t { as_is, as_copy, nothing, unmade, recycled, pooled, arena, reserved, count };
 constexpr std::size_t way_count = static_cast<std::size_t>(way::count);
 
 enum class op : std::uint8_t {
@@ -45,7 +44,9 @@ enum class op : std::uint8_t {
   make_text,
   read_text,
   end_text,
-  recycle_text,
+  recycle,
+  fill,
+  fill_kept,
   allocate_pooled,
   release_pooled,
   allocate_large,
@@ -58,7 +59,7 @@ struct action {
   op does;
   detail::size_class size;  // of a pooled block, known at compile time where one is used
   std::uint32_t place, from, bytes;
-  std::uint32_t old_bytes;  // at `from`
+  std::uint32_t old_bytes;  // of what is at `from`
 };
 struct script {
   std::vector<action> before, steps, after;
@@ -92,12 +93,18 @@ class other_work {
   std::array<unsigned char, 4096> data_{};
 };
 
+constexpr std::uint32_t page_bytes = 4096;
+
 std::ptrdiff_t warm_steps(std::size_t all) { return static_cast<std::ptrdiff_t>(all / 4); }
 
 class player {
  public:
-  explicit player(std::uint32_t most_places)
-      : source_(most_text, 'x'), same_(source_), blocks_(most_places), texts_(new text_place[most_places]) {}
+  player(std::uint32_t most_places, std::uint32_t most_bytes)
+      : source_(most_text, 'x'),
+        same_(source_),
+        blocks_(most_places),
+        texts_(new text_place[most_places]),
+        kept_(most_bytes) {}
 
   // Nanoseconds of the later three quarters of a script: the first one brings everything near.
   double play(const script& all, beside what) {
@@ -136,6 +143,13 @@ class player {
     what == beside::nothing ? run<beside::nothing>(steps) : run<beside::surprises>(steps);
   }
 
+  // What a container asked for it fills, after what it had: of a large block the first touch of a page may be what
+  // takes longest. The filling itself is the program's, with a remedy as without.
+  static void fill(char* block, const action& how) {
+    for (std::uint32_t at = how.old_bytes / page_bytes * page_bytes; at < how.bytes; at += page_bytes)
+      touch(block + at);
+  }
+
   template <beside What>
   [[gnu::noinline]] void run(std::span<const action> steps) {
     std::uint64_t sum = 0;
@@ -159,12 +173,9 @@ class player {
           break;
         case op::read_text: sum += read(text_of(now->bytes)); break;
         case op::end_text: std::destroy_at(&text_at(now->place)); break;
-        case op::recycle_text: {
-          auto text = recycle<std::string>();
-          text->assign(text_of(now->bytes));
-          sum += read(*text);
-          break;
-        }
+        case op::recycle: touch(recycle<std::string>()->data()); break;
+        case op::fill: fill(static_cast<char*>(block), *now); break;
+        case op::fill_kept: fill(kept_.data(), *now); break;
         case op::allocate_pooled: touch(block = detail::allocate(detail::local, now->size)); break;
         case op::release_pooled: detail::deallocate(detail::local, block, now->size); break;
         case op::allocate_large: touch(block = detail::allocate_any(detail::local, now->bytes, 8)); break;
@@ -184,6 +195,7 @@ class player {
   std::string source_, same_;
   std::vector<void*> blocks_;
   std::unique_ptr<text_place[]> texts_;
+  std::vector<char> kept_;
   arena arena_;
 };
 
@@ -208,43 +220,67 @@ op pooled(const replay_step& of) {
   return op::nothing;
 }
 
-op reserved(const replay_step& of, bool by_new) {
-  if (of.is == replay_step::release && of.outgrown) return op::nothing;
-  return of.is > replay_step::release ? op::take_over : as_is(of, by_new);
-}
-
 op does(const replay_step& of, const replay_job& job, way by) {
   if (!of.chosen || by == way::as_is) return as_is(of, job.by_new && of.chosen);
   const bool is_release = of.is == replay_step::release;
   switch (by) {
-    case way::as_text: return is_release ? op::end_text : op::make_text;
+    case way::as_copy: return is_release ? op::end_text : op::make_text;
     case way::unmade: return is_release ? op::nothing : op::read_text;
-    case way::recycled: return is_release ? op::nothing : op::recycle_text;
+    case way::recycled: return is_release ? op::nothing : op::recycle;
     case way::pooled: return pooled(of);
     case way::arena: return is_release ? op::nothing : op::allocate_arena;
-    case way::reserved: return reserved(of, job.by_new);
+    case way::reserved: return as_is(of, job.by_new);
     default: return op::nothing;
   }
 }
+
+// Fills what it holds: in the place of a block that is not made, one that is kept.
+op fills(way by) { return by == way::nothing || by == way::recycled ? op::fill_kept : op::fill; }
+
+// The steps of one excerpt as one way does them.
+class writer_of_script {
+ public:
+  writer_of_script(const replay_job& job, way by, std::uint32_t places)
+      : job_(job), by_(by), held_(places), content_(places), is_taken_(places) {}
+
+  void add(std::vector<action>& to, const replay_step& step) {
+    const bool is_release = step.is == replay_step::release;
+    const bool has_room = by_ == way::reserved && step.chosen && step.bytes <= job_.reserved_bytes;
+    const std::uint32_t wanted = has_room ? job_.reserved_bytes : step.bytes;
+    op what = does(step, job_, by_);
+    if (has_room && step.is > replay_step::release) {
+      what = op::take_over;
+      is_taken_[step.from] = true;
+    }
+    if (is_release && is_taken_[step.place]) what = op::nothing;  // another one has the block
+    const std::size_t in_class = std::min<std::size_t>(wanted, detail::largest_class_size);
+    const bool grows = step.is > replay_step::release;
+    const std::uint32_t had = grows ? content_[step.from] : 0;
+    to.push_back({what, detail::class_of(in_class), step.place, step.from, is_release ? held_[step.place] : wanted,
+                  what == op::resize_pooled ? held_[step.from] : had});
+    if (is_release) return;
+    held_[step.place] = wanted;
+    content_[step.place] = step.bytes;
+    if (!step.chosen || step.bytes <= page_bytes || !(job_.is_filled || grows)) return;
+    if (by_ == way::as_copy || by_ == way::unmade) return;  // they have texts
+    to.push_back({fills(by_), 0, step.place, step.from, step.bytes, had});
+  }
+
+ private:
+  const replay_job& job_;
+  way by_;
+  std::vector<std::uint32_t> held_, content_;  // bytes at each place: of the block, of what is in it
+  std::vector<bool> is_taken_;
+};
 
 std::vector<script> scripts_of(const replay_job& job, way by) {
   std::vector<script> all;
   for (const replay_plan& plan : job.plans) {
     script& made = all.emplace_back();
-    std::vector<std::uint32_t> bytes(plan.places);
-    const auto add = [&](std::vector<action>& to, const std::vector<replay_step>& steps) {
-      for (const replay_step& each : steps) {
-        std::uint32_t wanted = each.bytes;
-        if (by == way::reserved && each.chosen) wanted = std::max(wanted, job.reserved_bytes);
-        const std::size_t in_class = std::min<std::size_t>(wanted, detail::largest_class_size);
-        to.push_back(
-            {does(each, job, by), detail::class_of(in_class), each.place, each.from, wanted, bytes[each.from]});
-        if (each.is != replay_step::release) bytes[each.place] = wanted;
-      }
-    };
-    add(made.before, plan.before);
-    add(made.steps, plan.steps);
-    add(made.after, plan.after);
+    writer_of_script write(job, by, plan.places);
+    for (const replay_step& each : plan.before) write.add(made.before, each);
+    for (const replay_step& each : plan.steps) write.add(made.steps, each);
+    for (const replay_step& each : plan.after) write.add(made.after, each);
   }
   return all;
 }
@@ -279,14 +315,17 @@ double timed_allocations(const replay_job& job) {
 class times {
  public:
   explicit times(const replay_job& job) {
-    std::uint32_t places = 0;
-    for (const replay_plan& plan : job.plans) places = std::max(places, plan.places);
-    player by(places);
+    std::uint32_t places = 0, bytes = 0;
+    for (const replay_plan& plan : job.plans) {
+      places = std::max(places, plan.places);
+      for (const replay_step& each : plan.steps) bytes = std::max(bytes, each.chosen ? each.bytes : 0);
+    }
+    player by(places, bytes);
     std::array<std::vector<script>, way_count> scripts;
     for (std::size_t each = 0; each < way_count; ++each) {
       const auto what = static_cast<way>(each);
-      const bool is_of_text = what == way::as_text || what == way::unmade || what == way::recycled;
-      is_there_[each] = is_of_text ? job.is_text : what != way::reserved || job.reserved_bytes != 0;
+      const bool is_of_copy = what == way::as_copy || what == way::unmade;
+      is_there_[each] = is_of_copy ? job.is_copied_text : what != way::reserved || job.reserved_bytes != 0;
       if (is_there_[each]) scripts[each] = scripts_of(job, what);
     }
     // Of each script the least of some rounds: what else runs on the machine only ever adds. With the middle one, ten
@@ -335,8 +374,8 @@ replayed play(const replay_job& job) {
   };
   replayed made;
   made.now = saved(way::as_is, way::nothing);
-  made.hoist = job.is_text ? saved(way::as_text, way::unmade) : made.now;
-  made.recycle = saved(way::as_text, way::recycled);
+  made.hoist = job.is_copied_text ? saved(way::as_copy, way::unmade) : made.now;
+  made.recycle = saved(way::as_is, way::recycled);
   made.pooled = saved(way::as_is, way::pooled);
   made.arena = saved(way::as_is, way::arena);
   made.reserve = saved(way::as_is, way::reserved);

@@ -34,6 +34,7 @@ json predicted(const analyse::analysis& all, const analyse::site_view& view) {
     remedies.push_back({{"name", analyse::name(each.predicted.by)},
                         {"ns", json_of(each.predicted.ns)},
                         {"saved_ns", json_of(each.predicted.saved_ns)},
+                        {"at_least", each.predicted.at_least},
                         {"saved_ms_per_second", json_of(all.ms_per_second(each.predicted.saved_ns))},
                         {"saved_share", json_of(all.share(each.predicted.saved_ns))},
                         {"calls_saved", each.predicted.calls_saved},

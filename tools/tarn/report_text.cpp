@@ -65,8 +65,13 @@ std::string thread_words(const format::recording& in, const analyse::site& of) {
   return words;
 }
 
+// Of what is known from below alone, the low end.
+std::string gain_words(const analyse::analysis& all, const range& ns, bool at_least) {
+  return at_least ? "at least " + time_words(all, {ns.low, ns.low}) : time_words(all, ns);
+}
+
 void print_offer(const analyse::analysis& all, const analyse::offer& of, const paint& with) {
-  const std::string gain = "saves " + time_words(all, of.predicted.saved_ns);
+  const std::string gain = "saves " + gain_words(all, of.predicted.saved_ns, of.predicted.at_least);
   fmt::print("   → {}  {}\n", with.good(gain), cut(of.how.words, page_width - gain.size() - 8));
   if (!of.how.code.empty()) fmt::print("     {}\n", with.bold(cut(of.how.code, page_width - 5)));
 }
@@ -184,17 +189,20 @@ void print_heap_summary(analyse::analysis& all, const std::vector<analyse::site_
                                            share_clause(all, whole.heap_ns, "the processor's time"),
                                            is_little ? ": little to gain" : "")));
   range first_offers;
+  bool at_least = false;
   std::size_t offered = 0;
   for (const analyse::site_view& each : top) {
     if (each.offers.empty() || !each.is_worth_it) continue;
     first_offers += each.offers.front().predicted.saved_ns;
+    at_least = at_least || each.offers.front().predicted.at_least;
     ++offered;
   }
   if (offered == 0) {
     fmt::print("Nothing to gain from the heap: no site allocates often enough to matter.\n");
     return;
   }
-  fmt::print("The first remedies of {} sites below save {}.\n", offered, with.good(time_words(all, first_offers)));
+  fmt::print("The first remedies of {} sites below save {}.\n", offered,
+             with.good(gain_words(all, first_offers, at_least)));
   if (whole.drop_in_saves_ns.middle() > 0) {
     fmt::print("Without any change of the program, tarn run {}.\n", saving_words(all, whole.drop_in_saves_ns));
   }

@@ -5,6 +5,7 @@ export type Range = [number, number];
 export interface Remedy {
   name: string;
   saved_ns: Range;
+  at_least?: boolean;
   saved_ms_per_second: Range;
   saved_share: Range;
   calls_saved?: number;

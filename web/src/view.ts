@@ -16,7 +16,13 @@ export interface View {
   unit: string;                             // of times: ms/s where it is known how long the program ran, else ms
   timed: (ns: Range | number) => Range;     // in that unit
   time_words: (ns: Range | number) => string;
+  gain_words: (remedy: Gain) => string;     // of what is known from below alone, the low end
   has_share: boolean;                       // whether shares of the processor's time are known
+}
+
+export interface Gain {
+  saved_ns: Range;
+  at_least?: boolean;
 }
 
 type Fixed = Omit<View, 'state' | 'change' | 'course' | 'part'>;
@@ -30,13 +36,15 @@ export function fixed_view(data: Data, whole?: Fixed): Fixed {
     const [low, high] = typeof ns === 'number' ? [ns, ns] : ns;
     return [low * factor, high * factor];
   };
+  const time_words = (ns: Range | number) => `${range_words(timed(ns))} ${unit}`;
   return {
     data,
     names: whole?.names ?? new Names(data),
     threads: whole?.threads ?? thread_names(data),
     unit,
     timed,
-    time_words: (ns) => `${range_words(timed(ns))} ${unit}`,
+    time_words,
+    gain_words: ({saved_ns, at_least}) => (at_least ? `at least ${time_words(saved_ns[0])}` : time_words(saved_ns)),
     has_share: (data.recorder?.overhead?.program_cpu_ns?.[1] ?? 0) > 0,
   };
 }

@@ -77,6 +77,30 @@ TEST(advice, a_copied_string_is_viewed) {
   EXPECT_EQ(code(remedy::hoist, made), "std::string_view");
 }
 
+TEST(advice, a_string_is_copied_whatever_allocates_for_it) {
+  const std::string construct = "::_M_construct<char const*>(char const*, char const*, std::forward_iterator_tag)";
+  EXPECT_TRUE(made_at(stack({std::string(text_name) + "::_M_create(unsigned long&, unsigned long)",
+                             "void " + (text_name + construct), "find(std::string_view)"}))
+                  .copies);
+  EXPECT_FALSE(
+      made_at(stack({std::string(text_name) + "::_M_create(unsigned long&, unsigned long)", "find()"})).copies);
+}
+
+TEST(advice, work_on_the_blocks_that_no_recording_shows_is_spared_as_well) {
+  const auto vector_of = [](const std::string& element) {
+    return made_at(stack({"std::vector<" + element + ", x>::_M_realloc_insert<int>()", "f()"}));
+  };
+  const made_here text = made_at(stack({std::string(text_name) + "::_M_mutate()", "f()"}));
+  EXPECT_TRUE(spares_more(remedy::recycle, made_here()));
+  EXPECT_TRUE(spares_more(remedy::hoist, text));
+  EXPECT_FALSE(spares_more(remedy::hoist, made_here())) << "a block alone";
+  EXPECT_FALSE(spares_more(remedy::reserve, text)) << "bytes are copied, which is repeated";
+  EXPECT_FALSE(spares_more(remedy::reserve, vector_of("double")));
+  EXPECT_TRUE(spares_more(remedy::reserve, vector_of("row")));
+  EXPECT_TRUE(spares_more(remedy::reserve, vector_of("std::string")));
+  EXPECT_FALSE(spares_more(remedy::pooled, text));
+}
+
 TEST(advice, a_copied_vector_is_taken_by_reference) {
   const made_here made = made_at(
       stack({"std::vector<int, std::allocator<int> >::vector(std::vector<int, std::allocator<int> > const&)", "f()"}));

@@ -91,6 +91,9 @@ TEST(difference, what_was_predicted_is_held_against_what_came) {
   EXPECT_TRUE(holds({1900, 5000}));
   EXPECT_FALSE(holds({0, 900}));
   EXPECT_FALSE(holds({2100, 3000}));
+  site_view open = promised(view("f()", 1, 100), {100, 900});
+  open.offers.front().predicted.at_least = true;
+  EXPECT_TRUE(between({open}, {}).changes.at(0).is_as_predicted()) << "more is no surprise";
   EXPECT_FALSE(between({view("f()", 1, 100)}, {}).changes.at(0).is_as_predicted()) << "nothing was said";
 }
 

@@ -159,6 +159,17 @@ TEST(predict, a_container_that_grows_copies_half_of_each_step) {
   EXPECT_DOUBLE_EQ(reserve.saved_ns.low, 600 * price(server::malloc, pattern::soon) + 30'000 * prices.copy_ns.low);
 }
 
+TEST(predict, sites_that_grow_the_same_buffers_share_the_steps) {
+  const format::recording in = recording_of({{.blocks = 200, .own_frees = 200}});
+  const site one = find(in).sites[0];
+  EXPECT_EQ(by(predictor(in, simple_prices()).of(one), remedy::reserve), nullptr) << "alone, of one size";
+  const growth all = {.steps = 600, .buffers = 200, .bytes = 1024, .blocks = 800};
+  const site_prediction made = predictor(in, simple_prices()).of(one, all);
+  ASSERT_NE(by(made, remedy::reserve), nullptr);
+  EXPECT_EQ(by(made, remedy::reserve)->calls_saved, 150U) << "three of four allocations";
+  EXPECT_DOUBLE_EQ(by(made, remedy::reserve)->saved_ns.low, 150 * price(server::malloc, pattern::soon));
+}
+
 TEST(predict, the_recorder_is_not_of_the_program) {
   const format::recording in = recording_of({{.blocks = 1'000'000, .own_frees = 1'000'000}});
   const program_costs whole = predictor(in, simple_prices()).of(find(in));

@@ -76,13 +76,19 @@ TEST(replay, one_that_is_not_larger_or_not_released_next_did_not_grow) {
 }
 
 TEST(replay, jobs_are_read_as_they_are_written) {
-  replay_job job{
-      .alone = true, .first_thread = false, .by_new = true, .is_text = false, .reserved_bytes = 512, .plans = {}};
+  replay_job job{.alone = true,
+                 .first_thread = false,
+                 .by_new = true,
+                 .is_copied_text = false,
+                 .is_filled = true,
+                 .reserved_bytes = 512,
+                 .plans = {}};
   job.plans.push_back(planned({{allocate, site, 16, 0x10}, {allocate, site, 32, 0x40}, {release, 0, 24, 0x10}}));
   const std::vector<replay_job> read = jobs_from(bytes_of({job, {}}));
   ASSERT_EQ(read.size(), 2U);
-  EXPECT_EQ(std::tuple(read[0].alone, read[0].first_thread, read[0].by_new, read[0].is_text, read[0].reserved_bytes),
-            std::tuple(true, false, true, false, 512U));
+  EXPECT_EQ(std::tuple(read[0].alone, read[0].first_thread, read[0].by_new, read[0].is_copied_text, read[0].is_filled,
+                       read[0].reserved_bytes),
+            std::tuple(true, false, true, false, true, 512U));
   ASSERT_EQ(read[0].plans.size(), 1U);
   EXPECT_EQ(read[0].plans[0].steps, job.plans[0].steps);
   EXPECT_EQ(read[0].plans[0].after, job.plans[0].after);

@@ -48,7 +48,7 @@ export function Site_details({site, view}: {site: Site; view: View}): JSX.Elemen
       <ol class="remedies">
         {remedies.map((each) => (
           <li key={each.name}>
-            <strong>saves {view.time_words(each.saved_ns)}</strong> <Bar range={timed(each.saved_ns)} most={most} label={`saves ${view.time_words(each.saved_ns)}`} />
+            <strong>saves {view.gain_words(each)}</strong> <Bar range={timed(each.saved_ns)} most={most} label={`saves ${view.gain_words(each)}`} />
             <div><bdi>{each.words ? shown(each.words) : remedy_name(each.name)}</bdi></div>
             {each.code && <pre tabIndex={0}><bdi>{shown(each.code)}</bdi></pre>}
             {each.risk && <div class="risk">Mind: <bdi>{shown(each.risk)}</bdi></div>}

@@ -9,6 +9,7 @@ import {bytes_words, count_words, cut, grouped, middle, number_words, percent_wo
 
 interface Best {
   saved: Range;  // ns
+  at_least?: boolean;
   where: JSX.Element;
   words: string;
   open: () => void;
@@ -32,6 +33,7 @@ function best_remedies(view: View): Best[] {
     }
     by_place.set(key, {
       saved: remedy.saved_ns,
+      at_least: remedy.at_least,
       where: <><bdi>{names.label(node)}</bdi> <small><bdi>{names.where(names.place[node])}</bdi></small></>,
       words: remedy.words ?? remedy.name,
       open: () => change({tab: 'sites', site: String(at)}),
@@ -139,7 +141,7 @@ export function Summary({view}: {view: View}): JSX.Element {
               <li key={at}>
                 <button type="button" onClick={each.open}>
                   <span class="where">{each.where}</span>
-                  <span class="gain">saves {each.saved[0] === 0 ? 'up to ' : ''}{view.time_words(each.saved[0] === 0 ? each.saved[1] : each.saved)}</span>
+                  <span class="gain">saves {each.saved[0] === 0 ? `up to ${view.time_words(each.saved[1])}` : view.gain_words({saved_ns: each.saved, at_least: each.at_least})}</span>
                 </button>
                 <Bar range={timed(each.saved)} most={gain} label={`saves ${view.time_words(each.saved)}`} />
                 <p><bdi>{cut(shown(each.words), 300)}</bdi></p>
