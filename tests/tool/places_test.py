@@ -2,12 +2,14 @@
 """Functions, files and lines of what was compiled in many ways: inlined, split, by GCC and by Clang."""
 
 import json
+import os
 import pathlib
 import shutil
 import subprocess
 import tempfile
 import unittest
 
+import prices
 from paths import PATHS, main
 
 SOURCE = pathlib.Path(__file__).with_name("places.cpp")
@@ -16,12 +18,19 @@ WAYS = (("-g",), ("-g", "-gdwarf-4"), ("-g", "-gsplit-dwarf"), ("-g", "-gsplit-d
 
 
 class Places(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cache = tempfile.mkdtemp(prefix="tarn prices ")
+        cls.addClassCleanup(shutil.rmtree, cls.cache)
+        prices.simplify(prices.measure(PATHS.tarn, cls.cache))
+
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="tarn places ")
         self.addCleanup(shutil.rmtree, self.folder)
 
     def run_program(self, *words):
-        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False, cwd=self.folder)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False, cwd=self.folder,
+                              env={**os.environ, "XDG_CACHE_HOME": self.cache})
         self.assertEqual(done.returncode, 0, f"{words}\n{done.stdout}{done.stderr}")
         return done.stdout
 

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import shutil
 import subprocess
 import tempfile
@@ -44,6 +45,20 @@ class Report(ReportTest):
 
     def json(self, *words, **environment):
         return json.loads(self.report("--json", "--top", "1000", *words, **environment))
+
+    def test_json_written_in_parts_is_as_if_written_at_once(self):
+        for words in (), ("--stacks", "--top", "100"), ("--top", "0"), ("--source", "locks"):
+            # Of a fraction the last digit is each library's own.
+            said = re.sub(r"\d+\.\d+(e[+-]\d+)?", "1", self.report("--json", *words))
+            whole = json.loads(said)
+            self.assertEqual(said, json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
+            self.assertEqual(list(whole), sorted(whole))
+
+    def test_json_that_cannot_be_written_is_an_error(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([PATHS.tarn, "report", "--quick", "--json", "rec"], stdout=full, stderr=subprocess.PIPE, text=True,
+                                  timeout=100, check=False, cwd=SHARED.name, env={**os.environ, "XDG_CACHE_HOME": str(self.folder)})
+        self.assertEqual((done.returncode, done.stderr), (2, "tarn: standard output: No space left on device\n"))
 
     def test_prices_are_measured_once(self):
         before = self.prices.read_bytes()

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "analyse/scopes.hpp"
+#include "analyse/symbol_table.hpp"
 #include "analyse/units.hpp"
 #include "format/build_id.hpp"
 
@@ -106,7 +107,7 @@ struct symbols::files {
       inlined = &each;
     }
     if (found.empty()) {
-      innermost.function = demangled(dwfl_module_addrname(module, address));
+      innermost.function = demangled(table_of(module).at(address));
       found.push_back(innermost);
     }
     return found;
@@ -118,6 +119,11 @@ struct symbols::files {
     if (known == nullptr) known = std::make_unique<units>(module);
     return *known;
   }
+  symbol_table& table_of(Dwfl_Module* module) {
+    auto& known = tables_[module];
+    if (known == nullptr) known = std::make_unique<symbol_table>(module);
+    return *known;
+  }
   scopes& scopes_of(Dwarf_Die& unit) {
     auto& known = scopes_[unit.addr];
     if (known == nullptr) known = std::make_unique<scopes>(unit);
@@ -125,6 +131,7 @@ struct symbols::files {
   }
 
   std::map<const Dwfl_Module*, std::unique_ptr<units>> units_;
+  std::map<const Dwfl_Module*, std::unique_ptr<symbol_table>> tables_;
   std::map<const void*, std::unique_ptr<scopes>> scopes_;  // of units, by where their description lies
 
   static void call_site(Dwarf_Die* unit, Dwarf_Die* inlined, place& to) {

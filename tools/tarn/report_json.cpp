@@ -4,8 +4,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "tarn/json_output.hpp"
 #include "tarn/report.hpp"
 #include "tarn/report_calls.hpp"
 #include "tarn/report_locks.hpp"
@@ -143,18 +147,61 @@ json json_without_sites(const analyse::analysis& of, const analyse::costs& price
       {"quiet_regions", json_of_quiet_regions(in, top)}};
 }
 
+namespace {
+
+// The sites one by one, as all of a large recording are gigabytes. Stacks are most of them, and made of few places:
+// the text of each is kept.
+class site_printer {
+ public:
+  site_printer(analyse::analysis& of, json_output& to) : of_(of), to_(to) {}
+
+  // `depth` spaces in.
+  void print(const analyse::site& each, std::size_t depth) {
+    analyse::site_view view = of_.view(each);
+    const std::vector<place> stack = std::exchange(view.stack, {});
+    to_.object(json_of_site(of_, view), depth, "stack", [&] {
+      for (std::size_t at = 0; at < stack.size(); ++at) {
+        to_.begin_element(at, depth + 2);
+        to_.put(text_of(stack[at], depth + 2));
+      }
+      to_.end_array(stack.size(), depth + 1);
+    });
+  }
+
+ private:
+  const std::string& text_of(const place& at, std::size_t depth) {
+    std::string& known = texts_[fmt::format("{} {}\n{}\n{}\n{}", at.offset, at.line, at.function, at.file, at.module)];
+    if (known.empty()) known = json_text(json_of(at), depth);
+    return known;
+  }
+
+  analyse::analysis& of_;
+  json_output& to_;
+  std::unordered_map<std::string, std::string> texts_;
+};
+
+}  // namespace
+
 void print_json(analyse::analysis& of, std::string_view bytes, const analyse::costs& prices,
                 const report_request& request) {
-  json all = json_without_sites(of, prices, request.top), sites = json::array();
-  for (const analyse::site& each : request.sites(of)) {
-    if (sites.size() == request.top) break;
-    if (request.wants(each)) sites.push_back(json_of_site(of, of.view(each)));
-  }
-  all["sites"] = std::move(sites);
+  json all = json_without_sites(of, prices, request.top);
+  all["sites"] = nullptr;
   all["timeline"] =
       bytes.empty() ? json() : json_of_timeline(of, analyse::history_of(of.recorded(), bytes, most_intervals));
-  // Names in a program's files may be any bytes.
-  fmt::print("{}\n", all.dump(1, ' ', false, json::error_handler_t::replace));
+  json_output to;
+  site_printer sites(of, to);
+  to.object(all, 0, "sites", [&] {
+    std::size_t count = 0;
+    for (const analyse::site& each : request.sites(of)) {
+      if (count == request.top) break;
+      if (!request.wants(each)) continue;
+      to.begin_element(count++, 2);
+      sites.print(each, 2);
+    }
+    to.end_array(count, 1);
+  });
+  to.put("\n");
+  to.flush();
 }
 
 }  // namespace tarn::command

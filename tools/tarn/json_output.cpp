@@ -1,0 +1,65 @@
+#include "tarn/json_output.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "tarn/failure.hpp"
+
+namespace tarn::command {
+namespace {
+
+constexpr std::size_t most_waiting = std::size_t{1} << 16;
+
+}  // namespace
+
+std::string json_text(const nlohmann::json& of, std::size_t depth) {
+  const std::string text = of.dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string made;
+  made.reserve(text.size() + text.size() / 4);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    made.append(text, at, end - at);
+    if (made.back() == '\n') made.append(depth, ' ');  // within a string it would be "\\n"
+    at = end;
+  }
+  return made;
+}
+
+void json_output::put(std::string_view text) {
+  waiting_ += text;
+  if (waiting_.size() > most_waiting) flush();
+}
+
+void json_output::object(const nlohmann::json& of, std::size_t depth, std::string_view large,
+                         const std::function<void()>& put_large) {
+  const std::string line_end = '\n' + std::string(depth, ' ');
+  std::string_view before = "{";
+  for (const auto& [name, value] : of.items()) {
+    put(std::exchange(before, ","));
+    put(line_end);
+    put(" \"" + name + "\": ");
+    name == large ? put_large() : put(json_text(value, depth + 1));
+  }
+  put(line_end + "}");
+}
+
+void json_output::begin_element(std::size_t number, std::size_t depth) {
+  put(number == 0 ? "[\n" : ",\n");
+  waiting_.append(depth, ' ');
+}
+
+void json_output::end_array(std::size_t count, std::size_t depth) {
+  if (count == 0) return put("[]");
+  put('\n' + std::string(depth, ' ') + ']');
+}
+
+void json_output::flush() {
+  if (std::fwrite(waiting_.data(), 1, waiting_.size(), stdout) != waiting_.size() || std::fflush(stdout) != 0)
+    fail(exit_code::usage, "standard output: {}", system_words(errno));
+  waiting_.clear();
+}
+
+}  // namespace tarn::command
