@@ -1,0 +1,65 @@
+// Programs that do nothing but what a recorder records, ten frames deep. Built twice, with and without frame pointers:
+//   bench-record blocks|locks|calls TIMES [THREADS]
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr int frames_around = 8;
+
+template <class Function>
+[[gnu::noinline]] auto deep(int frames, Function&& call) -> decltype(call()) {
+  auto result = frames == 0 ? call() : deep(frames - 1, call);
+  asm volatile("" : "+r"(result));  // so that it is no jump
+  return result;
+}
+
+// Each thread has 64 blocks of 16 to 128 bytes in use.
+void blocks(long times) {
+  std::array<void*, 64> in_use = {};
+  for (long time = 0; time < times; ++time) {
+    void*& slot = in_use[static_cast<std::size_t>(time) % in_use.size()];
+    std::free(slot);
+    const auto bytes = static_cast<std::size_t>(16 + time % 8 * 16);
+    slot = deep(frames_around, [bytes] { return std::malloc(bytes); });
+  }
+  for (void* each : in_use) std::free(each);
+}
+
+void locks(long times) {
+  pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  for (long time = 0; time < times; ++time) {
+    deep(frames_around, [&lock] { return pthread_mutex_lock(&lock) + pthread_mutex_unlock(&lock); });
+  }
+}
+
+void calls(long times) {
+  const int zeroes = ::open("/dev/zero", O_RDONLY | O_CLOEXEC);
+  for (long time = 0; time < times; ++time) {
+    char byte;
+    if (deep(frames_around, [&] { return ::read(zeroes, &byte, 1); }) != 1) std::exit(1);
+  }
+  ::close(zeroes);
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  const std::string_view what = count > 2 ? words[1] : "";
+  auto* const call = what == "blocks" ? blocks : what == "locks" ? locks : what == "calls" ? calls : nullptr;
+  if (call == nullptr) {
+    std::fputs("usage: bench-record blocks|locks|calls TIMES [THREADS]\n", stderr);
+    return 2;
+  }
+  const long times = std::atol(words[2]);
+  std::vector<std::jthread> threads(count > 3 ? static_cast<std::size_t>(std::atol(words[3])) : 1);
+  for (std::jthread& each : threads) each = std::jthread(call, times);
+}
