@@ -18,6 +18,23 @@ from paths import PATHS, main
 
 CACHE = tempfile.TemporaryDirectory(prefix="tarn-cache-")
 ROUNDS = 2000
+# Prints the child's number, and when it began and was killed.
+KILLS_A_CHILD = """
+import os, signal, time
+reads, writes = os.pipe()
+child = os.fork()
+if child == 0:
+    os.write(writes, str(time.monotonic_ns()).encode())
+    while True:
+        time.sleep(0.01)
+began = os.read(reads, 100).decode()
+time.sleep(0.5)
+killed = time.monotonic_ns()
+os.kill(child, signal.SIGKILL)
+time.sleep(1)
+os.waitpid(child, 0)
+print(child, began, killed)
+"""
 
 
 def setUpModule():
@@ -192,6 +209,14 @@ class Record(unittest.TestCase):
             self.assertNotIn(None, ends)
         else:
             self.assertIn(None, ends, "no older kernel says it")
+
+    def test_the_course_of_a_killed_child_ends_with_it(self):
+        """Not when its parent asks how it ended, a second later."""
+        words = self.run_tarn("record", "--heap", "--follow", "-o", "rec", "--", "/usr/bin/python3", "-c", KILLS_A_CHILD).stdout.split()
+        child, began, killed = map(int, words)
+        course = json.loads(self.run_tarn("report", "--json", f"rec.{child}").stdout)["timeline"]["to_ns"]
+        self.assertGreater(course[-1], killed - began, "all of its life is there")
+        self.assertLessEqual(sum(each > killed - began for each in course), 2, "looks after its death")
 
     def test_an_exec_goes_on_as_the_next_image(self):
         self.record(PATHS.sites, str(ROUNDS), "exec")

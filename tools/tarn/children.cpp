@@ -24,7 +24,8 @@ std::optional<format::end_facts> end_of(const recorded& in, const watched_proces
                            .system_us = last.system_us};
 }
 
-constexpr int most_looks_back = 20;  // at one that ended before its parent has asked how
+// Where one ended and its parent has not asked how.
+constexpr std::chrono::seconds longest_wait_for_status{2};
 
 }  // namespace
 
@@ -43,7 +44,8 @@ std::chrono::steady_clock::time_point children::write_changes(const std::string&
                                                               const format::program_facts& first, bool at_once) {
   using steady = std::chrono::steady_clock;
   // Whether there is a new one is looked for as often as that.
-  steady::time_point next = all_.empty() ? steady::time_point::max() : steady::now() + std::chrono::milliseconds(100);
+  const steady::time_point now = steady::now();
+  steady::time_point next = all_.empty() ? steady::time_point::max() : now + std::chrono::milliseconds(100);
   for (std::size_t at = 0; at < all_.size(); ++at) {
     child& each = all_[at];
     if (!each.in->has_begun()) {
@@ -64,9 +66,12 @@ std::chrono::steady_clock::time_point children::write_changes(const std::string&
     if (each.has_end) continue;
     const bool is_over = each.watched->has_ended();  // before the last changes are read
     const auto how = is_over ? end_of(*each.in, *each.watched) : std::nullopt;
-    if (is_over || at_once || steady::now() >= each.in->next_look()) each.in->write_changes(how);
-    next = std::min(next, each.in->next_look());
-    if (!is_over || (!how && !at_once && ++each.looks_back < most_looks_back)) continue;
+    if (!each.over) {  // its last moment is the one at which its end was seen
+      if (is_over || at_once || now >= each.in->next_look()) each.in->write_changes(how);
+      if (is_over) each.over = now;
+    }
+    if (!is_over) next = std::min(next, each.in->next_look());
+    if (!is_over || (!how && !at_once && now - each.over.value_or(now) < longest_wait_for_status)) continue;
     if (how) each.in->write_end(*how);
     each.has_end = true;
   }
@@ -76,6 +81,14 @@ std::chrono::steady_clock::time_point children::write_changes(const std::string&
 bool children::any_runs() const {
   return std::any_of(all_.begin(), all_.end(),
                      [](const child& each) { return each.watched != nullptr && !each.watched->has_ended(); });
+}
+
+std::vector<pollfd> children::running() const {
+  std::vector<pollfd> all;
+  for (const child& each : all_) {
+    if (each.in->has_begun() && !each.over) all.push_back({each.watched->descriptor(), POLLIN, 0});
+  }
+  return all;
 }
 
 void children::say(const region_file& first) const {

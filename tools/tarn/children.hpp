@@ -3,9 +3,12 @@
 // A region for each lies ready, so that a child finds one however short it lives; what it counted stays there.
 #pragma once
 
+#include <poll.h>
+
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +32,8 @@ class children {
                                                       bool at_once = false);
 
   bool any_runs() const;
+  // For poll(2): of those that run, to come again as soon as one ends.
+  std::vector<pollfd> running() const;
 
   // How many there were, and where they are recorded; nothing when there was none.
   void say(const region_file& first) const;
@@ -37,9 +42,9 @@ class children {
   struct child {
     std::uint32_t process = 0;
     std::unique_ptr<recorded> in;
-    std::unique_ptr<watched_process> watched;  // once there is one
-    int looks_back = 0;                        // after its end
-    bool has_end = false;                      // written
+    std::unique_ptr<watched_process> watched;                   // once there is one
+    std::optional<std::chrono::steady_clock::time_point> over;  // when its end was seen: what was counted is written
+    bool has_end = false;                                       // written
   };
   std::vector<child> all_;
   const region_file* first_ = nullptr;

@@ -22,6 +22,7 @@
 #include <memory>
 #include <optional>
 #include <system_error>
+#include <vector>
 
 #include "tarn/children.hpp"
 #include "tarn/commands.hpp"
@@ -141,8 +142,8 @@ std::uint64_t microseconds(const timeval& time) {
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(time.tv_usec);
 }
 
-// Returns when the process has ended, or at `until`; whether it has.
-bool wait_for(pid_t process, steady::time_point until, int& status, rusage& usage) {
+// Returns when the process has ended, or another one of `others`, or at `until`; whether it has.
+bool wait_for(pid_t process, std::vector<pollfd> others, steady::time_point until, int& status, rusage& usage) {
   const int watch = static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
   for (;;) {
     const pid_t ended = ::wait4(process, &status, WNOHANG, &usage);
@@ -152,9 +153,11 @@ bool wait_for(pid_t process, steady::time_point until, int& status, rusage& usag
     }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady::now()).count();
     if (left <= 0) break;
-    pollfd on{watch, POLLIN, 0};
     if (watch >= 0) {
-      ::poll(&on, 1, static_cast<int>(left));
+      others.push_back({watch, POLLIN, 0});
+      ::poll(others.data(), others.size(), static_cast<int>(left));
+      others.pop_back();
+      if (std::any_of(others.begin(), others.end(), [](const pollfd& each) { return each.revents != 0; })) break;
     } else {  // an old kernel
       ::poll(nullptr, 0, static_cast<int>(std::min<std::int64_t>(left, 20)));
     }
@@ -259,7 +262,7 @@ void say_the_end(std::uint32_t sources, const recorded& of) {
   int status = 0;
   rusage usage{};
   auto next = steady::now() + first_look;
-  while (!wait_for(process, next, status, usage)) {
+  while (!wait_for(process, others.running(), next, status, usage)) {
     if (steady::now() >= counts.next_turn()) counts.turn();
     if (steady::now() >= first.next_look()) first.write_changes();
     next = std::min({first.next_look(), counts.next_turn(), others.write_changes(request.output, facts)});
@@ -279,7 +282,8 @@ void say_the_end(std::uint32_t sources, const recorded& of) {
   arranged.program_ended();
   others.write_changes(request.output, facts);
   while (others.any_runs() && stopped == 0) {
-    ::poll(nullptr, 0, static_cast<int>(first_look.count()));
+    std::vector<pollfd> running = others.running();
+    ::poll(running.data(), running.size(), static_cast<int>(first_look.count()));
     others.write_changes(request.output, facts);
   }
   others.write_changes(request.output, facts, true);

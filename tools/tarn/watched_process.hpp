@@ -18,6 +18,8 @@ class watched_process {
   bool has_ended() const;
   // How it ended, as wait(2) says it: once its parent has asked. Nothing before Linux 6.15.
   std::optional<int> status() const;
+  // For poll(2), which finds it readable once the process has ended. Negative for one that was gone already.
+  int descriptor() const { return descriptor_; }
 
  private:
   int descriptor_;
