@@ -62,6 +62,7 @@ std::string key_of(const site_view& shown) {
 
 analysis::analysis(format::recording of, const costs& prices, double measured_cpu_ns, const format::recording* whole)
     : recording_(std::move(of)),
+      prices_(prices),
       heap_(find(recording_, whole)),
       symbols_(recording_),
       deciders_(recording_, heap_.sites, symbols_),

@@ -60,6 +60,7 @@ class analysis {
   // The sites of heap(), those of one deciding function and category as one (`grouped`), the dearest first.
   const std::vector<site>& places() const { return places_; }
   const program_costs& whole() const { return whole_; }
+  const costs& prices() const { return prices_; }
 
   // Repeats the excerpts of those of the first `most` of `sites` for which that tells more than prices; their views
   // have what it finds.
@@ -81,6 +82,7 @@ class analysis {
   std::vector<caller> callers_of(const site& of);
 
   format::recording recording_;
+  const costs& prices_;
   heap_findings heap_;
   symbols symbols_;
   std::vector<std::uint64_t> blocks_;  // of each site of the recording

@@ -56,6 +56,11 @@ json to_json(const costs& all) {
           {"date", all.facts.date},
           {"pair_ns", pairs},
           {"copy_ns_per_byte", {all.copy_ns.low, all.copy_ns.high}},
+          {"calls",
+           {{"stretch", all.calls.stretch},
+            {"buffered_ns", all.calls.buffered_ns},
+            {"remembered_ns", all.calls.remembered_ns},
+            {"plain_ns", all.calls.plain_ns}}},
           {"recorder_ns", {{"pair", all.recorder_ns}, {"frame", all.recorder_frame}, {"sampled", all.sampler_ns}}}};
 }
 
@@ -71,6 +76,8 @@ costs costs_from(const json& text) {
     }
   }
   all.copy_ns = {text.at("copy_ns_per_byte").at(0), text.at("copy_ns_per_byte").at(1)};
+  const json& calls = text.at("calls");
+  all.calls = {calls.at("stretch"), calls.at("buffered_ns"), calls.at("remembered_ns"), calls.at("plain_ns")};
   all.recorder_ns = text.at("recorder_ns").at("pair");
   all.recorder_frame = text.at("recorder_ns").at("frame");
   all.sampler_ns = text.at("recorder_ns").at("sampled");

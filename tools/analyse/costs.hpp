@@ -22,6 +22,8 @@ struct range {
   }
   double middle() const { return (low + high) / 2; }
 };
+// To both sides of what is predicted: docs/design/predictions.md has how far off programs were.
+constexpr double prediction_error = 0.25;
 inline range operator*(const range& of, double factor) { return {of.low * factor, of.high * factor}; }
 
 // Who serves the blocks.
@@ -68,6 +70,18 @@ struct cost_facts {
   }
 };
 
+// System calls, and what takes their place.
+struct call_costs {
+  // How much longer a call takes under the recorder: what it does between two leaves the kernel's data and branches
+  // less near. The middle of some kinds of calls; 0: could not be measured.
+  double stretch = 0;
+  double buffered_ns = 0;    // 64 bytes through tarn::io::reader or writer, their own calls left out
+  double remembered_ns = 0;  // an answer from tarn::io::memo
+
+  enum kind : std::size_t { ask, put, take, look, kinds };  // getppid; pwrite and pread of 64 bytes in memory; stat
+  std::array<double, kinds> plain_ns{};                     // without the recorder
+};
+
 struct costs {
   static constexpr double none = -1;
   using by_size = std::array<double, format::size_bucket_count>;
@@ -75,7 +89,8 @@ struct costs {
   cost_facts facts;
   // ns of an allocation with its free; `none` where a server has no such pattern.
   std::array<std::array<by_size, pattern_count>, server_count> pairs;
-  range copy_ns;              // a byte copied: near, and from far memory
+  range copy_ns;  // a byte copied: near, and from far memory
+  call_costs calls;
   double recorder_ns = 0;     // what `tarn record --heap --full` adds to an allocation with its free
   double recorder_frame = 0;  // and more for each frame
   double sampler_ns = 0;      // what `tarn record --heap` adds, samples and all

@@ -218,13 +218,11 @@ std::optional<double> surprises_in(const format::recording& in) {
 
 void correct(site_prediction& that, const site& of, const replayed& by, std::optional<double> surprises) {
   // What repeating cannot repeat: what a call costs the code around it, and other work than these two kinds.
-  // docs/design/predictions.md has how far ten programs were off.
-  constexpr double error = 0.25;
   const auto all = [&](const two_ends& each) {
     const range bounds =
         surprises ? range{each.at(*surprises), each.at(*surprises)}
                   : range{std::min(each.overlapping, each.surprised), std::max(each.overlapping, each.surprised)};
-    return widened(bounds * number(of.sums[counter::blocks]), std::max(of.error, error));
+    return widened(bounds * number(of.sums[counter::blocks]), std::max(of.error, prediction_error));
   };
   that.now_ns = all(by.now);
   for (prediction& each : that.remedies) {

@@ -34,12 +34,6 @@ bool is_share(std::uint64_t part, std::uint64_t whole, double share) {
 constexpr auto of_files = std::to_array<std::string_view>(
     {"open", "openat", "stat", "lstat", "fstat", "newfstatat", "statx", "close", "access", "faccessat"});
 
-bool takes(std::string_view name) {
-  return is_one_of(name, std::to_array<std::string_view>({"read", "pread64", "readv", "preadv", "preadv2"}));
-}
-bool puts(std::string_view name) {
-  return is_one_of(name, std::to_array<std::string_view>({"write", "pwrite64", "writev", "pwritev", "pwritev2"}));
-}
 bool sends(std::string_view name) { return is_one_of(name, std::to_array<std::string_view>({"sendto", "sendmsg"})); }
 
 call_category categorise(const call_site& of) {
@@ -55,10 +49,11 @@ call_category categorise(const call_site& of) {
   }
   if (calls < worth_it) return call_category::needed;
   const std::uint64_t bytes = std::max(of.sums[call_counter::asked], of.sums[call_counter::given]);
-  if ((takes(of.name) || puts(of.name) || sends(of.name)) && bytes / calls < few_bytes) return call_category::small;
+  if ((is_reading(of.name) || is_writing(of.name) || sends(of.name)) && bytes / calls < few_bytes)
+    return call_category::small;
   if (is_share(of.sums[call_counter::same_arguments], calls, mostly)) return call_category::repeated;
   // What reads less than it asks for has taken all there was.
-  const bool takes_all = takes(of.name) && of.sums[call_counter::given] < of.sums[call_counter::asked] / 2;
+  const bool takes_all = is_reading(of.name) && of.sums[call_counter::given] < of.sums[call_counter::asked] / 2;
   if (!takes_all && is_share(of.sums[call_counter::in_a_row], calls, often)) return call_category::batch;
   return call_category::needed;
 }
@@ -66,7 +61,7 @@ call_category categorise(const call_site& of) {
 std::string small_remedy(const call_site& of) {
   const std::uint64_t each = of.sums[call_counter::asked] / of.sums[call_counter::calls];
   const std::string bytes = std::to_string(each) + " bytes a call: ";
-  if (takes(of.name)) return bytes + "tarn::io::reader, which reads 64 KiB at once and hands out views";
+  if (is_reading(of.name)) return bytes + "tarn::io::reader, which reads 64 KiB at once and hands out views";
   if (sends(of.name)) return bytes + "gather what belongs together, and send it by one sendmsg";
   return bytes + "tarn::io::writer, or tarn::io::journal for a log; of answers, those that are ready together";
 }
@@ -99,7 +94,7 @@ std::string remedy_for(const call_site& of, const std::string& library) {
       if (is_one_of(of.name, std::to_array<std::string_view>({"fsync", "fdatasync"}))) {
         return "one after another: tarn::io::journal, whose sync() serves all that was appended before";
       }
-      if (takes(of.name) || puts(of.name)) {
+      if (is_reading(of.name) || is_writing(of.name)) {
         return "one after another: a larger buffer (tarn::io::reader, tarn::io::writer), or tarn::io::mapped_file";
       }
       if (is_one_of(of.name, std::to_array<std::string_view>({"readlink", "readlinkat"}))) {
@@ -129,6 +124,13 @@ const char* name(call_category of) {
     case call_category::needed: return "needed";
   }
   return "";
+}
+
+bool is_reading(std::string_view name) {
+  return is_one_of(name, std::to_array<std::string_view>({"read", "pread64", "readv", "preadv", "preadv2"}));
+}
+bool is_writing(std::string_view name) {
+  return is_one_of(name, std::to_array<std::string_view>({"write", "pwrite64", "writev", "pwritev", "pwritev2"}));
 }
 
 call_findings find_calls(const format::recording& in) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -46,6 +47,10 @@ struct call_findings {
     return found == places.end() ? nullptr : &sites[found->second];
   }
 };
+
+// Calls that read, or write, what follows what came before or lies at a place.
+bool is_reading(std::string_view name);
+bool is_writing(std::string_view name);
 
 call_findings find_calls(const format::recording& in);
 

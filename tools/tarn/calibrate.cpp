@@ -21,6 +21,8 @@
 #include "format/build_id.hpp"
 #include "tarn/failure.hpp"
 #include "tarn/library.hpp"
+#include "tarn/measure_calls.hpp"
+#include "tarn/report.hpp"
 
 namespace tarn::command {
 namespace {
@@ -163,6 +165,12 @@ costs measured(const analyse::cost_facts& today) {
   all.recorder_ns = std::max(whole.recorder_ns - plain, 0.0);
   all.recorder_frame = whole.recorder_frame;
   all.sampler_ns = std::max(sampled.sampler_ns - plain, 0.0);
+  all.calls = measured_by({self, "measure", "calls"}).calls;
+  try {
+    output_of({self, "record", "--syscalls", "-o", recording.path(), "--", self, "measure", "calls"}, {}, -1);
+    all.calls.stretch = stretch_of(read_recording(recording.path()), all.calls);
+  } catch (const failure&) {  // system calls cannot be recorded here
+  }
   return all;
 }
 

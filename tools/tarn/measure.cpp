@@ -1,6 +1,6 @@
-// `tarn measure parts|preloaded|recorded|replay`: prints prices of this machine as JSON, or those of steps that it
-// reads from its standard input. Not listed in the help: `tarn report` starts it, in processes that have the allocator
-// to be measured and nothing else in their environment.
+// `tarn measure parts|preloaded|recorded|calls|replay`: prints prices of this machine as JSON, or those of steps that
+// it reads from its standard input. Not listed in the help: `tarn report` starts it, in processes that have the
+// allocator to be measured and nothing else in their environment.
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <fmt/format.h>
@@ -20,6 +20,7 @@
 #include "format/region.hpp"
 #include "tarn/commands.hpp"
 #include "tarn/failure.hpp"
+#include "tarn/measure_calls.hpp"
 #include "tarn/pairs.hpp"
 #include "tarn/replay.hpp"
 
@@ -203,6 +204,11 @@ void add_measure(CLI::App& application) {
   add(*command, "parts", measure_parts);
   add(*command, "preloaded", measure_preloaded);
   add(*command, "recorded", measure_recorded);
+  add(*command, "calls", [] {
+    costs to;
+    to.calls = measure_calls();
+    return to;
+  });
   command->add_subcommand("replay")->callback([] {
     const std::string bytes((std::istreambuf_iterator<char>(std::cin)), std::istreambuf_iterator<char>());
     fmt::print("{}\n", analyse::json_of(replay(analyse::jobs_from(bytes))));

@@ -6,9 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "analyse/call_savings.hpp"
 #include "analyse/stacks.hpp"
 #include "analyse/syscalls.hpp"
 #include "tarn/stack_words.hpp"
+#include "tarn/words.hpp"
 
 namespace tarn::command {
 namespace {
@@ -17,7 +19,8 @@ using analyse::call_site;
 using format::call_counter;
 using nlohmann::json;
 
-void print_site(const format::recording& in, const call_site& of, std::size_t rank, analyse::symbols& by) {
+void print_site(const analyse::analysis& all, const call_site& of, std::size_t rank, analyse::symbols& by) {
+  const format::recording& in = all.recorded();
   const std::uint64_t calls = of.sums[call_counter::calls];
   fmt::print("\n{}. {}: {} {} calls, {} failed, by {} thread{}; {:.3f} s in the kernel, {:.1f} µs each\n", rank,
              analyse::name(of.is), calls, of.name, of.sums[call_counter::errors], of.threads,
@@ -32,7 +35,18 @@ void print_site(const format::recording& in, const call_site& of, std::size_t ra
   }
   if (of.stacks > 1) fmt::print("   through {} call stacks, the most by\n", of.stacks);
   print_stack(analyse::stack_at(in, of.site, by));
-  fmt::print("   → {}\n", of.remedy);
+  const analyse::call_saving saving = analyse::saving_of(of, in, all.prices());
+  if (saving.not_predicted.empty()) {
+    fmt::print("   → saves {}  {}\n", gain_words(all, saving.ns, saving.at_least), of.remedy);
+  } else {
+    fmt::print("   → {}\n     what it saves is not predicted: {}\n", of.remedy, saving.not_predicted);
+  }
+}
+
+json predicted(const call_site& of, const analyse::analysis& whole) {
+  const analyse::call_saving saving = analyse::saving_of(of, whole.recorded(), whole.prices());
+  if (!saving.not_predicted.empty()) return {{"not", saving.not_predicted}};
+  return {{"saved_ns", {saving.ns.low, saving.ns.high}}, {"at_least", saving.at_least}};
 }
 
 }  // namespace
@@ -52,7 +66,8 @@ void print_calls_summary(const format::recording& in) {
   }
 }
 
-void print_calls(const format::recording& in, std::size_t top) {
+void print_calls(const analyse::analysis& of, std::size_t top) {
+  const format::recording& in = of.recorded();
   const analyse::call_findings found = analyse::find_calls(in);
   analyse::symbols by(in);
   std::size_t shown = 0;
@@ -60,11 +75,12 @@ void print_calls(const format::recording& in, std::size_t top) {
     if (each.remedy.empty()) continue;
     if (shown == top) break;
     if (shown == 0) fmt::print("\nSystem calls\n");
-    print_site(in, each, ++shown, by);
+    print_site(of, each, ++shown, by);
   }
 }
 
-json json_of_calls(const format::recording& in, std::size_t top) {
+json json_of_calls(const analyse::analysis& whole, std::size_t top) {
+  const format::recording& in = whole.recorded();
   analyse::symbols by(in);
   const analyse::call_findings found = analyse::find_calls(in);
   json all = json::array();
@@ -82,7 +98,8 @@ json json_of_calls(const format::recording& in, std::size_t top) {
                    {"threads", of.threads},
                    {"stacks", of.stacks},
                    {"stack", json_of_stack(analyse::stack_at(in, of.site, by))},
-                   {"remedy", of.remedy}});
+                   {"remedy", of.remedy},
+                   {"predicted", of.remedy.empty() ? json() : predicted(of, whole)}});
   }
   return all;
 }

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 
-#include "format/recording.hpp"
+#include "analyse/analysis.hpp"
 
 namespace tarn::command {
 
@@ -15,9 +15,9 @@ bool calls_gain(const format::recording& in);
 void print_calls_summary(const format::recording& in);
 
 // As text, at most `top` sites with a remedy.
-void print_calls(const format::recording& in, std::size_t top);
+void print_calls(const analyse::analysis& of, std::size_t top);
 
 // The array `syscalls`.
-nlohmann::json json_of_calls(const format::recording& in, std::size_t top);
+nlohmann::json json_of_calls(const analyse::analysis& of, std::size_t top);
 
 }  // namespace tarn::command

@@ -143,7 +143,7 @@ json json_without_sites(const analyse::analysis& of, const analyse::costs& price
       {"threads", threads},
       {"locks", json_of_locks(in, top)},
       {"lock_orders", json_of_orders(in, top)},
-      {"syscalls", json_of_calls(in, top)},
+      {"syscalls", json_of_calls(of, top)},
       {"quiet_regions", json_of_quiet_regions(in, top)}};
 }
 

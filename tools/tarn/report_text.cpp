@@ -65,11 +65,6 @@ std::string thread_words(const format::recording& in, const analyse::site& of) {
   return words;
 }
 
-// Of what is known from below alone, the low end.
-std::string gain_words(const analyse::analysis& all, const range& ns, bool at_least) {
-  return at_least ? "at least " + time_words(all, {ns.low, ns.low}) : time_words(all, ns);
-}
-
 void print_offer(const analyse::analysis& all, const analyse::offer& of, const paint& with) {
   const std::string gain = "saves " + gain_words(all, of.predicted.saved_ns, of.predicted.at_least);
   fmt::print("   → {}  {}\n", with.good(gain), cut(of.how.words, page_width - gain.size() - 8));
@@ -242,7 +237,7 @@ void print_text(analyse::analysis& of, const report_request& request) {
   if (others != 0) fmt::print("\n{} more sites; --top N, --category NAME, --json\n", grouped(others));
   print_locks(of.recorded(), request.top);
   print_orders(of.recorded(), request.top);
-  print_calls(of.recorded(), request.top);
+  print_calls(of, request.top);
   print_quiet_regions(of.recorded(), request.top);
 }
 

@@ -64,6 +64,10 @@ std::string time_words(const analyse::analysis& all, const analyse::range& ns) {
   return range_words(ns * 1e-6) + " ms";
 }
 
+std::string gain_words(const analyse::analysis& all, const analyse::range& ns, bool at_least) {
+  return at_least ? "at least " + time_words(all, {ns.low, ns.low}) : time_words(all, ns);
+}
+
 std::string saving_words(const analyse::analysis& all, const analyse::range& ns) {
   if (ns.low >= 0) return "saves " + time_words(all, ns);
   return fmt::format("may save up to {}, or cost up to {}", time_words(all, {ns.high, ns.high}),

@@ -101,6 +101,7 @@ export interface Call {
   threads?: number;
   stack?: number;
   remedy?: string;
+  predicted?: {saved_ns?: Range; at_least?: boolean; not?: string};
 }
 
 export interface Side {

@@ -18,6 +18,10 @@ TEST(costs, are_read_as_written) {
   EXPECT_TRUE(read.facts.same(made.facts));
   EXPECT_EQ(read.facts.date, made.facts.date);
   EXPECT_EQ(read.copy_ns.high, made.copy_ns.high);
+  EXPECT_EQ(read.calls.stretch, made.calls.stretch);
+  EXPECT_EQ(read.calls.buffered_ns, made.calls.buffered_ns);
+  EXPECT_EQ(read.calls.remembered_ns, made.calls.remembered_ns);
+  EXPECT_EQ(read.calls.plain_ns, made.calls.plain_ns);
   EXPECT_EQ(read.recorder_ns, made.recorder_ns);
   EXPECT_EQ(read.recorder_frame, made.recorder_frame);
   EXPECT_EQ(read.sampler_ns, made.sampler_ns);
@@ -37,7 +41,7 @@ TEST(costs, of_another_machine_library_or_build_do_not_hold) {
 
 TEST(costs, that_are_incomplete_are_refused) {
   nlohmann::json text = to_json(simple_prices());
-  for (const char* part : {"machine", "pair_ns", "copy_ns_per_byte", "recorder_ns"}) {
+  for (const char* part : {"machine", "pair_ns", "copy_ns_per_byte", "calls", "recorder_ns"}) {
     nlohmann::json broken = text;
     broken.erase(part);
     EXPECT_THROW(costs_from(broken), nlohmann::json::exception) << part;

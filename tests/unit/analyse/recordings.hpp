@@ -59,6 +59,7 @@ inline costs simple_prices() {
   }
   made.facts = {"machine", "library", "tarn", "today"};
   made.copy_ns = {0.01, 0.03};
+  made.calls = {.stretch = 2, .buffered_ns = 3, .remembered_ns = 10, .plain_ns = {50, 100, 100, 200}};
   made.recorder_ns = 40;
   made.recorder_frame = 5;
   made.sampler_ns = 2;

@@ -49,7 +49,7 @@ function best_remedies(view: View): Best[] {
   (data.syscalls ?? []).forEach((call, at) => {
     if (!call.remedy || on_purpose.has(call.category)) return;
     const node = names.own(call.stack);
-    all.push({saved: [0, call.nanoseconds ?? 0], where: <>{call.name} <bdi>{names.label(node)}</bdi></>, words: call.remedy,
+    all.push({saved: call.predicted?.saved_ns ?? [0, call.nanoseconds ?? 0], at_least: call.predicted?.at_least, where: <>{call.name} <bdi>{names.label(node)}</bdi></>, words: call.remedy,
               open: () => change({tab: 'calls', site: String(at)})});
   });
   return all.filter((each) => each.saved[1] > 0).sort((a, b) => middle(b.saved) - middle(a.saved)).slice(0, best_count);

@@ -1,0 +1,107 @@
+// What the remedy for system calls saves, reckoned by hand.
+#include "analyse/call_savings.hpp"
+
+#include <gtest/gtest.h>
+
+#include "unit/analyse/recordings.hpp"
+
+namespace tarn::analyse {
+namespace {
+
+constexpr double less = 1 - prediction_error, more = 1 + prediction_error;
+
+// 10,000 calls of 50 bytes, each right after the one before; 400 ns under the recorder, which stretches to twice.
+call_site site_of(const char* name, call_category is) {
+  call_site made;
+  made.name = name;
+  made.is = is;
+  made.nanoseconds = 4'000'000;
+  made.sums[format::calls] = made.sums[format::in_a_row] = 10'000;
+  made.sums[format::asked] = made.sums[format::given] = 500'000;
+  return made;
+}
+format::recording busy_program() {
+  format::recording made;
+  made.ended = true;
+  made.threads.resize(1);
+  made.end.wall_us = 1'000'000;
+  made.end.user_us = 900'000;
+  made.end.system_us = 100'000;
+  return made;
+}
+call_saving saving(const call_site& of, const format::recording& in = busy_program()) {
+  return saving_of(of, in, simple_prices());
+}
+bool is_predicted(const call_site& of, const format::recording& in = busy_program()) {
+  return saving(of, in).not_predicted.empty();
+}
+
+TEST(call_savings, a_buffer_spares_all_calls_but_one_for_64_KiB_and_what_a_byte_costs_stays) {
+  const call_saving made = saving(site_of("read", call_category::small));
+  const double copying = 500'000 * 0.01, spared = (10'000.0 - 8) / 10'000;  // of 7.6 buffers
+  const double ns = spared * (2'000'000 - copying) - 10'000 * 3 - copying;
+  EXPECT_DOUBLE_EQ(made.ns.low, ns * less);
+  EXPECT_DOUBLE_EQ(made.ns.high, ns * more);
+  EXPECT_FALSE(made.at_least);
+}
+
+TEST(call_savings, a_write_that_comes_after_other_calls_may_be_waited_for) {
+  call_site one = site_of("write", call_category::small);
+  EXPECT_DOUBLE_EQ(saving(one).ns.low / less, saving(one).ns.high / more);
+  one.sums[format::in_a_row] = 0;
+  EXPECT_DOUBLE_EQ(saving(one).ns.low, 0);
+  EXPECT_GT(saving(one).ns.high, 1'000'000);
+}
+
+TEST(call_savings, a_call_that_waited_took_no_processor_time_but_no_less_than_one_in_memory) {
+  format::recording in = busy_program();
+  in.end.user_us -= 2'000;  // waited 2 of the 4 ms
+  const call_site read = site_of("read", call_category::small);
+  EXPECT_LT(saving(read, in).ns.low, saving(read).ns.low);
+  EXPECT_DOUBLE_EQ(saving(read, in).ns.high, saving(read).ns.high);
+  in.end.user_us = 0;
+  const double copying = 500'000 * 0.01, spared = (10'000.0 - 8) / 10'000;
+  EXPECT_DOUBLE_EQ(saving(read, in).ns.low, (spared * (1'000'000 - copying) - 30'000 - copying) * less);
+}
+
+TEST(call_savings, equal_questions_are_asked_of_memory) {
+  call_site one = site_of("newfstatat", call_category::repeated);
+  one.sums[format::same_arguments] = 9'000;
+  EXPECT_DOUBLE_EQ(saving(one).ns.low, (0.9 * 2'000'000 - 10'000 * 10) * less);
+  EXPECT_DOUBLE_EQ(saving(one).ns.high, 0.9 * 2'000'000 * more);
+  one.name = "openat";
+  EXPECT_TRUE(saving(one).at_least) << "nor is it read and closed";
+  EXPECT_DOUBLE_EQ(saving(one).ns.low, 0.9 * 2'000'000 * less);
+}
+
+TEST(call_savings, what_the_recording_does_not_tell_is_not_predicted) {
+  EXPECT_TRUE(is_predicted(site_of("read", call_category::small)));
+  EXPECT_FALSE(is_predicted(site_of("pread64", call_category::small))) << "places";
+  EXPECT_FALSE(is_predicted(site_of("sendto", call_category::small)));
+  EXPECT_FALSE(is_predicted(site_of("clock_gettime", call_category::repeated)));
+  EXPECT_FALSE(is_predicted(site_of("fsync", call_category::batch)));
+  EXPECT_FALSE(is_predicted(site_of("munmap", call_category::memory)));
+  EXPECT_FALSE(is_predicted(site_of("sched_yield", call_category::waits)));
+  call_site all_there = site_of("read", call_category::small);
+  all_there.sums[format::asked] *= 2;
+  EXPECT_FALSE(is_predicted(all_there));
+  call_site large = site_of("write", call_category::batch);
+  large.sums[format::given] = 10'000 * 65'536ULL;
+  EXPECT_FALSE(is_predicted(large));
+}
+
+TEST(call_savings, neither_is_a_part_of_a_run_or_one_without_an_end_or_a_machine_that_was_not_measured) {
+  const call_site one = site_of("read", call_category::small);
+  format::recording in = busy_program();
+  in.part = {0, 1000};
+  EXPECT_FALSE(is_predicted(one, in));
+  in = busy_program();
+  in.ended = false;
+  EXPECT_FALSE(is_predicted(one, in));
+  costs prices = simple_prices();
+  prices.calls.stretch = 0;
+  EXPECT_FALSE(saving_of(one, busy_program(), prices).not_predicted.empty());
+}
+
+}  // namespace
+}  // namespace tarn::analyse
