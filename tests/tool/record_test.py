@@ -270,6 +270,7 @@ class Record(unittest.TestCase):
         heap = self.report()["heap"]
         self.assertEqual((heap["allocations"], heap["bytes"]),
                          tuple(int(total[number].replace(",", "")) for number in (1, 3)))
+        self.assertEqual(heap["unknown_frees"], 0)
 
     def test_what_cannot_be_done_is_said(self):
         self.assertIn("statically linked", self.record(PATHS.static, code=126).stderr)

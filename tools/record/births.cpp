@@ -5,8 +5,12 @@
 #include "record/memory.hpp"
 #include "record/next.hpp"
 
+extern "C" {
 // The C library's own name of its malloc.
-extern "C" [[gnu::weak]] void* __libc_malloc(std::size_t) noexcept;
+[[gnu::weak]] void* __libc_malloc(std::size_t) noexcept;
+// Of the C++ library, where the program has one.
+[[gnu::weak]] void __cxa_throw(void*, void*, void (*)(void*));
+}
 
 namespace tarn::record {
 namespace {
@@ -15,11 +19,10 @@ namespace {
 // before it; nor do those of a C++ library, whose operators call malloc.
 bool are_32_apart() noexcept {
   if (next() == nullptr || behind.malloc != &__libc_malloc) return false;
-  void* const operator_new = next_function("_Znwm");
-  if (operator_new == nullptr) return true;
+  if (&__cxa_throw == nullptr) return true;
   dl_find_object of_new, of_library;
-  return ::_dl_find_object(operator_new, &of_new) == 0 &&
-         ::_dl_find_object(next_function("__cxa_throw"), &of_library) == 0 &&
+  return ::_dl_find_object(next_function("_Znwm"), &of_new) == 0 &&
+         ::_dl_find_object(reinterpret_cast<void*>(&__cxa_throw), &of_library) == 0 &&
          of_new.dlfo_link_map == of_library.dlfo_link_map;
 }
 

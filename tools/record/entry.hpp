@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 #include "format/region.hpp"
 #include "record/region.hpp"
@@ -92,6 +93,22 @@ class plain_entry {
 
  private:
   thread* self_;
+};
+
+// While it lives, nothing that this thread does is counted; malloc and free go the long way.
+class unseen {
+ public:
+  unseen() noexcept : was_inside_(std::exchange(detail::inside, true)), counts_(std::exchange(own_counts, nullptr)) {}
+  unseen(const unseen&) = delete;
+  unseen& operator=(const unseen&) = delete;
+  ~unseen() {
+    own_counts = counts_;
+    detail::inside = was_inside_;
+  }
+
+ private:
+  bool was_inside_;
+  format::thread_record* counts_;
 };
 
 // The site of a stack, and the thread's cell for what it allocates there.

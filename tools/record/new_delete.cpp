@@ -51,26 +51,11 @@ std::uint64_t counted() noexcept {
   return known_counts == nullptr ? 0 : known_counts->allocations.load(std::memory_order_relaxed);
 }
 
-// While it lives, nothing that this thread does is counted; malloc and free go the long way.
-class unseen {
- public:
-  unseen(const unseen&) = delete;
-  unseen& operator=(const unseen&) = delete;
-  unseen() noexcept : counts_(std::exchange(own_counts, nullptr)) {}
-  ~unseen() { own_counts = counts_; }
-
- private:
-  entry here_;
-  tarn::format::thread_record* counts_;
-};
-
 // Before the program's first thread begins, mostly: so the first call of an operator by the program has the stack that
-// all others have. Looking up a name that is not there allocates.
+// all others have.
 template <class Behind>
 void find_ahead(Behind& behind) noexcept {
-  if (!records()) return;
-  const unseen now;
-  behind.find();
+  if (records()) behind.find();
 }
 // What `call` does counts as something behind us that counts.
 template <class Call>

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "record/entry.hpp"
+
 namespace tarn::record {
 namespace {
 
@@ -56,7 +58,10 @@ const allocator* look_for_next() noexcept {
   return &behind;
 }
 
-void* next_function(const char* name) noexcept { return ::dlsym(RTLD_NEXT, name); }
+void* next_function(const char* name) noexcept {
+  const unseen now;  // what dlsym says of a name that is not there is a block, and freed by the next call
+  return ::dlsym(RTLD_NEXT, name);
+}
 
 void* early_allocate(std::size_t bytes, std::size_t alignment) noexcept {
   if (bytes > sizeof early || alignment > early_step) return nullptr;
