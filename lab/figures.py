@@ -1,9 +1,4 @@
-#!/usr/bin/env python3
-"""README's table of the lab, made from the newest full run in lab/record.
-
-    figures.py            writes it into README.md
-    figures.py --check    fails where README.md has another one
-"""
+"""README's table of the lab, made from the newest full run in lab/record."""
 
 import csv
 import math
@@ -11,7 +6,6 @@ import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BEGIN, END = "<!-- by ./dev figures -->", "<!-- end of figures -->"
 
 # What is compared, in times: experiment, words, sweep, dividend, divisor, measure; the original's figure; ours.
 LINES = [
@@ -78,8 +72,8 @@ class Run:
         return [value / min(best[x]) for x, value in self.medians.get((experiment, sweep, form, "ns"), {}).items() if x in best]
 
 
-def table(folder):
-    folder, facts = newest(folder)
+def table():
+    folder, facts = newest(ROOT / "lab" / "record")
     run = Run(folder)
     place = folder.relative_to(ROOT) if folder.is_relative_to(ROOT) else folder
     load = facts["load average at start"].split()[0]
@@ -95,24 +89,3 @@ def table(folder):
         lines.append(f"| {experiment} | {words} | {original} | {times(run.ratios(experiment, sweep, over, under, measure))} | "
                      f"{WORDS[run.verdicts[experiment]]} | {f'{digits(mean)} (`{ours}`)' if mean else '–'} |")
     return "\n".join(lines)
-
-
-def main():
-    readme = ROOT / "README.md"
-    text = readme.read_text(encoding="utf-8")
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        sys.exit(f"README.md has no {BEGIN} … {END}")
-    made = f"{before}{BEGIN}\n{table(ROOT / 'lab' / 'record')}\n{END}{after}"
-    if sys.argv[1:] == ["--check"]:
-        if made != text:
-            sys.exit("README.md does not show the newest run of lab/record: ./dev figures")
-        return
-    if sys.argv[1:]:
-        sys.exit(__doc__)
-    readme.write_text(made, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

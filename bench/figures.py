@@ -1,0 +1,99 @@
+"""README's table of the bench, made from the newest results in bench/results."""
+
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from runner import summary  # noqa: E402  pylint: disable=wrong-import-position
+from runner.measure import Row, Samples  # noqa: E402  pylint: disable=wrong-import-position
+
+RESULTS = pathlib.Path(__file__).resolve().parent / "results"
+COLUMNS = ["glibc", "jemalloc", "mimalloc", "tcmalloc", "tbbmalloc", "tarn"]
+LINES = [
+    ("pair-64", "alloc + free, 64 bytes"),
+    ("pair-61432", "alloc + free, 61,432 bytes"),
+    ("list-10000", "list of 10,000 nodes, built and deleted"),
+    ("list-1000", "list of 1,000 nodes"),
+    ("scatter-10000", "10,000 blocks freed in random order"),
+    ("slots-random", "1,000 slots of random sizes"),
+    ("server-2t", "server mix, a quarter freed by the other thread"),
+    ("handoff-64", "producer → consumer, 64 bytes, less the queue"),
+    ("thread", "a thread started and ended"),
+    ("realloc-chain", "realloc, 16 bytes doubled to 64 KiB"),
+    ("request-200", "a request of 200 blocks, freed at its end"),
+]
+WORST = 1.1  # a row in which Tarn takes more than this of the best is named
+
+
+def newest():
+    """The results of all rows through malloc with the latest date."""
+    found = []
+    for path in RESULTS.glob("*.json"):
+        made = json.loads(path.read_text(encoding="utf-8"))
+        if any(row["row"] == "server-2t" for row in made["rows"]):
+            found.append((made["machine"]["date"], path, made))
+    if not found:
+        sys.exit(f"no results in {RESULTS}: ./dev bench --json FILE")
+    return max(found, key=lambda run: run[0])[1:]
+
+
+def read(made):
+    return [Row(row["row"], row["threads"], row["units"], 1, row["baseline"],
+                results={name: Samples(each["ns"], each["processor_ns"], [each["peak_kib"]], each["faults"])
+                         for name, each in row["results"].items()})
+            for row in made["rows"]]
+
+
+def digits(ns):
+    return f"{ns:,.0f}" if ns >= 100 else f"{ns:.1f}"
+
+
+def line(words, values, last):
+    best = min(values.values())
+    cells = [f"**{digits(values[name])}**" if values[name] == best else digits(values[name]) for name in COLUMNS]
+    return f"| {words} | {' | '.join(cells)} | {last} |"
+
+
+def inline(rows, by_name):
+    """What the forms of the library do, the slowest of the three for each kind of row."""
+    least = {}
+    for goal in summary.goals(rows, COLUMNS):
+        if goal.text.startswith("inline"):
+            kind = goal.text.split(": ")[1].split(",")[0]
+            least[kind] = min(goal.reached, least.get(kind, goal.reached))
+    pair = by_name["pair-64"].results
+    ns = sorted({f"{pair[form].value:.1f}" for form in ("pooled", "allocator", "heap")}, key=float)
+    gains = ", ".join(f"{gain:.1f} times as fast for {kind}" for kind, gain in least.items())
+    return [f"Inline through `pooled<T>`, `allocator<T>` or a `heap` a pair of 64 bytes takes {' to '.join(ns[::len(ns) - 1] if len(ns) > 1 else ns)} ns; beside the fastest malloc the slowest",
+            f"of the three is {gains}."]
+
+
+def table():
+    path, made = newest()
+    facts, rows = made["machine"], read(made)
+    by_name = {row.name: row for row in rows}
+    net = summary.handoff_without_queue(rows)
+    lines = [f"`./dev bench`, {facts['date'][:10]}: ns, medians of the wall times of {made['rounds']} interleaved rounds, on {facts['cores']} cores of an {facts['cpu'].split(' x86')[0]}, "
+             f"{facts['libc']}, {facts['compiler']},",
+             f"Debian's packages of the peers; all of it is in [bench/results/{path.name}](bench/results/{path.name}), what each row does in",
+             "[bench/README.md](bench/README.md). Ratios are medians of those of each round, as both of a round meet the same machine.", "",
+             f"| through malloc | {' | '.join(COLUMNS[:-1])} | **Tarn** | Tarn over the best |", f"|---|{'--:|' * (len(COLUMNS) + 1)}"]
+    for name, words in LINES:
+        if name in net:
+            others = min(net[name][each] for each in COLUMNS if each != "tarn")
+            lines.append(line(words, {each: max(net[name][each], 0.1) for each in COLUMNS}, f"{max(net[name]['tarn'], 0.1) / others:.2f}"))
+        else:
+            row = by_name[name]
+            lines.append(line(words, {each: row.results[each].value for each in COLUMNS}, f"{summary.ratio_to_best(row):.2f}"))
+    for words, ratio in (("time", lambda mine, other: mine.over(other)), ("peak memory", lambda mine, other: mine.peak_over(other))):
+        means = {"glibc": 1.0} | summary.means_over_glibc(rows, COLUMNS, ratio)
+        best = min(means.values())
+        cells = [f"**{means[name]:.2f}**" if means[name] == best else f"{means[name]:.2f}" for name in COLUMNS]
+        counted = sum(not row.baseline for row in rows)
+        lines.append(f"| {words} over glibc's, geometric mean of {counted} rows | {' | '.join(cells)} | |")
+    worse = {row.name: summary.ratio_to_best(row) for row in rows if not row.baseline and "tarn" in row.results and summary.others(row)}
+    worse = {name: ratio for name, ratio in sorted(worse.items(), key=lambda each: -each[1]) if ratio > WORST}
+    lines += ["", *inline(rows, by_name), "", f"Of {counted} rows Tarn is more than {WORST} times the best in {len(worse)}: " +
+              ", ".join(f"`{name}` {ratio:.2f} ({summary.best_other(by_name[name])[0]})" for name, ratio in worse.items()) + "."]
+    return "\n".join(lines)
