@@ -58,9 +58,20 @@ class Places(unittest.TestCase):
 
     def test_of_gcc(self):
         self.check("g++")
+        self.check_lines_alone("g++", "lambda")
 
     def test_of_clang(self):
         self.check("clang++-16")
+        self.check_lines_alone("clang++-16", "function object")  # it does not say which of them are lambdas
+
+    def check_lines_alone(self, compiler, kind):
+        """With -g1 a lambda that is in a function without a linkage name has no name."""
+        for options in (("-g1",), ("-g1", "-gsplit-dwarf")):
+            with self.subTest(options=options):
+                outer = self.stack_of(compiler, *options)[-1]
+                self.assertEqual(outer["function"], f"{kind} at {SOURCE.name}:{LINES['main']}")
+                shown = self.run_program(PATHS.tarn, "report", "rec")
+                self.assertNotIn("operator", shown)
 
     def test_of_rust(self):
         """Names are read, its library is passed, and no C++ is recommended."""

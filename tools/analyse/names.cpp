@@ -13,9 +13,14 @@ std::size_t past_parentheses(std::string_view text) {
   return text.size();
 }
 
+bool is_by_line(std::string_view function) {
+  return function.starts_with(lambda_at) || function.starts_with(function_object_at);
+}
+
 }  // namespace
 
 std::string_view qualified(std::string_view function) {
+  if (is_by_line(function)) return function;
   constexpr std::string_view anonymous = "(anonymous namespace)";
   int depth = 0;
   std::size_t start = 0;
@@ -40,6 +45,7 @@ std::string_view qualified(std::string_view function) {
 
 std::string without_arguments(const std::string& function) {
   const std::string_view name = qualified(function);
+  if (is_by_line(name)) return function;
   int depth = 0;
   for (std::size_t at = 0; at < name.size(); ++at) {
     if (name[at] == '<') ++depth;

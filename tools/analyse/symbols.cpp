@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 
+#include "analyse/names.hpp"
 #include "analyse/scopes.hpp"
 #include "analyse/symbol_table.hpp"
 #include "analyse/units.hpp"
@@ -86,34 +88,75 @@ struct symbols::files {
     std::vector<place> found;
     Dwfl_Module* const module = dwfl_addrmodule(session, address);
     if (module == nullptr) return found;
-    place innermost;
-    units& compiled = units_of(module);
-    units::unit* const unit = compiled.at(address);
-    Dwarf_Die* inlined = nullptr;
-    std::vector<Dwarf_Die> functions;
-    if (unit != nullptr) {
-      functions = scopes_of(unit->code).at(address - compiled.bias());
-      if (Dwarf_Line* const line = dwarf_getsrc_die(&unit->lines, address - compiled.bias())) {
-        const char* const file = dwarf_linesrc(line, nullptr, nullptr);
-        if (file != nullptr) innermost.file = file;
-        dwarf_lineno(line, &innermost.line);
-      }
-    }
-    for (Dwarf_Die& each : functions) {
-      place next = found.empty() ? innermost : place();
-      if (!found.empty()) call_site(&unit->code, inlined, next);
-      next.function = function_of(&each);
+    for (const frame& each : frames(module, address)) {
+      place next;
+      if (each.file != nullptr) next.file = each.file;
+      next.line = each.line;
+      if (each.function) next.function = name_of(module, each);
+      if (!each.function) next.function = demangled(table_of(module).at(address));
       found.push_back(next);
-      inlined = &each;
-    }
-    if (found.empty()) {
-      innermost.function = demangled(table_of(module).at(address));
-      found.push_back(innermost);
     }
     return found;
   }
 
  private:
+  struct frame {
+    std::optional<Dwarf_Die> function;
+    const char* file;  // null where it is not known
+    int line;
+  };
+
+  // The innermost function first; one without a function where none is described there.
+  std::vector<frame> frames(Dwfl_Module* module, std::uint64_t address) {
+    units& compiled = units_of(module);
+    units::unit* const unit = compiled.at(address);
+    std::vector<frame> found;
+    frame next{{}, nullptr, 0};
+    if (unit != nullptr) {
+      if (Dwarf_Line* const line = dwarf_getsrc_die(&unit->lines, address - compiled.bias())) {
+        next.file = dwarf_linesrc(line, nullptr, nullptr);
+        dwarf_lineno(line, &next.line);
+      }
+      std::vector<Dwarf_Die> functions = scopes_of(unit->code).at(address - compiled.bias());
+      for (Dwarf_Die* each = functions.data(); each != functions.data() + functions.size(); ++each) {
+        if (!found.empty()) next = call_site(&unit->code, each - 1);
+        next.function = *each;
+        found.push_back(next);
+      }
+    }
+    if (found.empty()) found.push_back(next);
+    return found;
+  }
+
+  // By its line where the name would be that of all function objects: "lambda at router.cpp:41". Compilers describe no
+  // more of them with -g1. The line is that of its declaration; of a lambda, which then has none, that of its start.
+  std::string name_of(Dwfl_Module* module, const frame& of) {
+    Dwarf_Die function = *of.function;
+    std::string name = function_of(&function);
+    const bool is_lambda = name.starts_with("{lambda}");
+    if (name != "operator()" && !is_lambda) return name;
+    const char* file = dwarf_decl_file(&function);
+    int line = 0;
+    Dwarf_Addr start = 0;
+    if ((file == nullptr || dwarf_decl_line(&function, &line) != 0) && dwarf_entrypc(&function, &start) == 0) {
+      for (const frame& each : frames(module, start + units_of(module).bias())) {
+        if (!each.function || each.function->addr != function.addr) continue;
+        file = each.file;
+        line = each.line;
+      }
+    }
+    if (file == nullptr || line == 0) {
+      file = of.file;
+      line = of.line;
+    }
+    if (file == nullptr) return name;
+    const std::string_view path = file;
+    Dwarf_Attribute attribute;
+    const bool is_made_up = dwarf_attr_integrate(&function, DW_AT_artificial, &attribute) != nullptr;
+    return std::string(is_lambda || is_made_up ? lambda_at : function_object_at) +
+           std::string(path.substr(path.find_last_of('/') + 1)) + ':' + std::to_string(line);
+  }
+
   units& units_of(Dwfl_Module* module) {
     auto& known = units_[module];
     if (known == nullptr) known = std::make_unique<units>(module);
@@ -134,18 +177,19 @@ struct symbols::files {
   std::map<const Dwfl_Module*, std::unique_ptr<symbol_table>> tables_;
   std::map<const void*, std::unique_ptr<scopes>> scopes_;  // of units, by where their description lies
 
-  static void call_site(Dwarf_Die* unit, Dwarf_Die* inlined, place& to) {
+  static frame call_site(Dwarf_Die* unit, Dwarf_Die* inlined) {
+    frame made{{}, nullptr, 0};
     Dwarf_Attribute attribute;
     Dwarf_Word value = 0;
     if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attribute), &value) == 0)
-      to.line = static_cast<int>(value);
+      made.line = static_cast<int>(value);
     Dwarf_Files* names = nullptr;
     std::size_t count = 0;
     if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attribute), &value) == 0 &&
         dwarf_getsrcfiles(unit, &names, &count) == 0 && value < count) {
-      const char* const name = dwarf_filesrc(names, value, nullptr, nullptr);
-      if (name != nullptr) to.file = name;
+      made.file = dwarf_filesrc(names, value, nullptr, nullptr);
     }
+    return made;
   }
 };
 

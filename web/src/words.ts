@@ -57,6 +57,7 @@ export function cut(text: string, length: number): string {
 // `shared_ptr::reset` of `void std::shared_ptr<T>::reset<U>(U*)`: no arguments, no template arguments, no result.
 export function short_function(name: string): string {
   if (/^function \d+$/.test(name)) return name;  // of a page without names
+  if (/^(lambda|function object) at /.test(name)) return name;  // that has none
   let depth = 0;
   let kept = '';
   const text = cut(name, 2000).replace(/\(anonymous namespace\)::|__cxx11::|__n4861::|\[abi:\w+\]/g, '');
