@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import pwd
 import re
 import shutil
 import signal
@@ -225,6 +226,48 @@ class Errors(TopTest):
         self.assertIn("needs a terminal", self.tarn("top", "--", PATHS.busy))
         self.assertIn("excludes", self.tarn("top", "--pid", "1", "-o", "x"))
         self.tarn("top")
+
+    def as_nobody(self, pid, *who):
+        """What tarn top says of a process when it is run by somebody else than root."""
+        if os.geteuid() != 0 or shutil.which("setpriv") is None:
+            self.skipTest("needs root, and setpriv")
+        command = ["setpriv", *(who or ("--reuid=65534",)), "--regid=65534", "--clear-groups", PATHS.tarn]
+        if subprocess.run([*command, "--version"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("nobody may run this build")
+        done = subprocess.run([*command, "top", "--pid", str(pid)], capture_output=True, text=True, timeout=60, check=False,
+                              stdin=subprocess.DEVNULL)
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        return done.stderr
+
+    def begin_as_nobody(self, *words):
+        program = subprocess.Popen(words, user=65534, group=65534, extra_groups=[], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   text=True)
+        self.addCleanup(program.wait)
+        self.addCleanup(program.kill)
+        self.addCleanup(program.stdout.close)
+        self.addCleanup(program.stdin.close)
+        return program
+
+    def test_of_another_user(self):
+        mine, nobody = (pwd.getpwuid(user).pw_name for user in (0, 65534))
+        self.assertEqual(self.as_nobody(os.getpid()), f"tarn: process {os.getpid()} is {mine}'s and may not be read by {nobody}: "
+                                                      f"sudo tarn top --pid {os.getpid()}\n")
+
+    def test_that_does_not_let_itself_be_read(self):
+        self.as_nobody(os.getpid())  # or skip
+        program = self.begin_as_nobody("/usr/bin/python3", "-c", "import ctypes, time; ctypes.CDLL(None).prctl(4, 0); "
+                                                                "print('hidden', flush=True); time.sleep(60)")
+        self.assertEqual(program.stdout.readline(), "hidden\n")
+        self.assertIn("may not be read, though it is nobody's", self.as_nobody(program.pid))
+
+    def test_whose_memory_is_kept_closer_than_its_environment(self):
+        self.as_nobody(os.getpid())  # or skip
+        program = self.begin_as_nobody(PATHS.tarn, "run", "--", "sh", "-c", "echo runs; read line")
+        self.assertEqual(program.stdout.readline(), "runs\n")
+        # /proc asks for the effective user, process_vm_readv for the real one.
+        said = self.as_nobody(program.pid, "--ruid=65533", "--euid=65534")
+        self.assertRegex(said, rf"^tarn: the memory of process {program.pid} may (not )?be read by .*\n$")
 
 
 if __name__ == "__main__":

@@ -92,8 +92,7 @@ struct symbols::files {
       place next;
       if (each.file != nullptr) next.file = each.file;
       next.line = each.line;
-      if (each.function) next.function = name_of(module, each);
-      if (!each.function) next.function = demangled(table_of(module).at(address));
+      next.function = each.function ? name_of(module, *each.function, each) : demangled(table_of(module).at(address));
       found.push_back(next);
     }
     return found;
@@ -130,8 +129,7 @@ struct symbols::files {
 
   // By its line where the name would be that of all function objects: "lambda at router.cpp:41". Compilers describe no
   // more of them with -g1. The line is that of its declaration; of a lambda, which then has none, that of its start.
-  std::string name_of(Dwfl_Module* module, const frame& of) {
-    Dwarf_Die function = *of.function;
+  std::string name_of(Dwfl_Module* module, Dwarf_Die function, const frame& of) {
     std::string name = function_of(&function);
     const bool is_lambda = name.starts_with("{lambda}");
     if (name != "operator()" && !is_lambda) return name;

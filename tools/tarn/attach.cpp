@@ -1,8 +1,6 @@
 #include "tarn/attach.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -12,6 +10,7 @@
 #include <system_error>
 
 #include "format/region.hpp"
+#include "tarn/access.hpp"
 #include "tarn/failure.hpp"
 #include "tarn/region_file.hpp"
 
@@ -54,7 +53,7 @@ recorded_process find_recorded_by(pid_t recorder) {
 }
 
 recorded_process find_recorded(pid_t process) {
-  if (::kill(process, 0) != 0 && errno == ESRCH) fail(exit_code::usage, "there is no process {}", process);
+  require_readable(process);
   if (const recorded_process found = find_recorded_by(process); !found.region.empty()) return found;
   const std::string path = variable_of(process, format::region_variable);
   if (path.empty()) return {};

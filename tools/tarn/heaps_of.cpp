@@ -11,6 +11,7 @@
 #include <unordered_set>
 
 #include "heap/watch.hpp"
+#include "tarn/access.hpp"
 #include "tarn/failure.hpp"
 
 namespace tarn::command {
@@ -71,10 +72,7 @@ std::optional<process_heaps> process_heaps::find(pid_t process) {
   const std::uint64_t at = address_of(process, "tarn_watch_root");
   if (at == 0) return std::nullopt;
   watch_root root{0, 0, nullptr};
-  if (!read_from(process, at, &root, sizeof root)) {
-    fail(exit_code::usage, "process {} may not be read: {}; as its own user, or see kernel.yama.ptrace_scope", process,
-         system_words(errno));
-  }
+  if (!read_from(process, at, &root, sizeof root)) fail_unreadable_memory(process, errno);
   if (root.mark != watch_root::expected_mark || root.layout != heaps::watch_layout) {
     fail(exit_code::usage, "process {} runs on the heaps of another version of Tarn", process);
   }

@@ -142,8 +142,7 @@ void show_running(const top_request& request) {
   const std::optional<process_heaps> found = process_heaps::find(request.process);
   if (!found) {
     fail(exit_code::usage,
-         "process {} is neither recorded nor on heaps of Tarn, or not yours: tarn top -- PROGRAM, or tarn run -- "
-         "PROGRAM",
+         "process {} is neither recorded nor on heaps of Tarn: tarn top -- PROGRAM, or tarn run -- PROGRAM",
          request.process);
   }
   auto source = std::make_unique<top_heaps>(request.process, *found);

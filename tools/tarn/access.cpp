@@ -1,0 +1,73 @@
+#include "tarn/access.hpp"
+
+#include <fcntl.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <fstream>
+#include <string>
+
+#include "tarn/failure.hpp"
+
+namespace tarn::command {
+namespace {
+
+std::string name_of_user(uid_t user) {
+  const passwd* const known = ::getpwuid(user);
+  return known != nullptr ? known->pw_name : fmt::format("user {}", user);
+}
+
+// 0 where the kernel has no such thing.
+int ptrace_scope() {
+  int scope = 0;
+  std::ifstream("/proc/sys/kernel/yama/ptrace_scope") >> scope;
+  return scope;
+}
+
+}  // namespace
+
+void require_readable(pid_t process) {
+  if (::kill(process, 0) != 0 && errno == ESRCH) fail(exit_code::usage, "there is no process {}", process);
+  const int file = ::open(fmt::format("/proc/{}/environ", process).c_str(), O_RDONLY | O_CLOEXEC);
+  if (file >= 0) ::close(file);
+  if (file >= 0 || (errno != EACCES && errno != EPERM && errno != ENOENT)) return;  // of the kernel, or ended: nothing
+  struct stat facts {};
+  if (::stat(fmt::format("/proc/{}", process).c_str(), &facts) != 0) {  // hidden, or gone meanwhile
+    fail(exit_code::usage, "process {} is not to be seen by {}: sudo tarn top --pid {}", process,
+         name_of_user(::geteuid()), process);
+  }
+  if (facts.st_uid == ::geteuid()) {
+    fail(exit_code::usage,
+         "process {} may not be read, though it is {}'s: it has capabilities, began as another user, or asked for it "
+         "(PR_SET_DUMPABLE): sudo tarn top --pid {}",
+         process, name_of_user(facts.st_uid), process);
+  }
+  fail(exit_code::usage, "process {} is {}'s and may not be read by {}: sudo tarn top --pid {}", process,
+       name_of_user(facts.st_uid), name_of_user(::geteuid()), process);
+}
+
+void fail_unreadable_memory(pid_t process, int error) {
+  switch (const int scope = ptrace_scope()) {
+    case 0: break;
+    case 1:
+      fail(exit_code::usage,
+           "the memory of process {} may be read by its parents and root alone, as kernel.yama.ptrace_scope is 1: sudo "
+           "tarn top --pid {}, or sudo sysctl kernel.yama.ptrace_scope=0",
+           process, process);
+    case 2:
+      fail(exit_code::usage,
+           "the memory of process {} may be read by root alone, as kernel.yama.ptrace_scope is 2: sudo tarn top --pid "
+           "{}",
+           process, process);
+    default:
+      fail(exit_code::usage, "the memory of process {} may be read by nobody, as kernel.yama.ptrace_scope is {}",
+           process, scope);
+  }
+  fail(exit_code::usage, "the memory of process {} may not be read by {}: {}: sudo tarn top --pid {}", process,
+       name_of_user(::getuid()), system_words(error), process);
+}
+
+}  // namespace tarn::command
