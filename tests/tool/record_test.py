@@ -166,6 +166,13 @@ class Record(unittest.TestCase):
                     site = self.site(report, function)
                     self.assertEqual((site["allocations"], site["freed_by_same_thread"]), (1000, 1000), function)
 
+    def test_threads_that_find_sites_at_once_find_the_same(self):
+        self.record(PATHS.branches)
+        report = self.report()
+        of_ways = [each["allocations"] for each in report["sites"] if each["bytes"] == each["allocations"]]
+        self.assertEqual((len(of_ways), set(of_ways)), (8192, {4}))
+        self.assertEqual(report["heap"]["unknown_frees"], 0)
+
     def test_however_it_ends(self):
         for end, code in (("kill", -signal.SIGKILL), ("abort", -signal.SIGABRT), ("fork", 0)):
             with self.subTest(end=end):
@@ -296,4 +303,4 @@ class Record(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    main("tarn", "library", "sites", "static", "close", "close-malloc", "close-new")
+    main("tarn", "library", "sites", "static", "close", "branches", "close-malloc", "close-new")

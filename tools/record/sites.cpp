@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <cstring>
@@ -14,15 +15,62 @@
 namespace tarn::record {
 namespace {
 
-// Open addressing over twice as many slots as there are sites. A slot is taken once: its number is stored first, then
-// its hash is published, by a release store that a reader's acquire load meets.
+// Open addressing, at most half full. A slot is taken once: its number is stored first, then its hash is published, by
+// a release store that a reader's acquire load meets.
 struct slot {
   std::atomic<std::uint64_t> hash;
   std::atomic<std::uint32_t> site;
 };
-constexpr std::size_t slots = std::size_t{format::most_sites} * 2;
-constinit slot* table = nullptr;
+// Grows by being replaced, as the pages that a hash touches are spread over all of it. The one before gives its pages
+// back but its first, and not its addresses: who still reads there finds zeroes, and with them no site.
+struct slots {
+  std::size_t count;  // a power of two; as many follow
+  std::size_t reserved;
+
+  slot& operator[](std::size_t number) noexcept { return reinterpret_cast<slot*>(this + 1)[number]; }
+};
+constexpr std::size_t first_slots = 4096, page = 4096;
+constinit std::atomic<slots*> table = nullptr;
 constinit lock adding;
+constinit std::size_t used = 0;  // slots of the table
+
+std::size_t bytes_of(std::size_t count) noexcept { return sizeof(slots) + count * sizeof(slot); }
+
+slots* make_slots(std::size_t count) noexcept {
+  auto* const made = static_cast<slots*>(map(bytes_of(count)));
+  if (made != nullptr) made->count = count;
+  return made;
+}
+
+// The slot of a hash, or the free one where it belongs.
+slot& find(slots& in, std::uint64_t hash) noexcept {
+  std::size_t at = (hash >> 20) & (in.count - 1);
+  for (;; at = (at + 1) & (in.count - 1)) {
+    const std::uint64_t there = in[at].hash.load(std::memory_order_acquire);
+    if (there == hash || there == 0) return in[at];
+  }
+}
+
+void put(slots& in, std::uint64_t hash, std::uint32_t site) noexcept {
+  slot& place = find(in, hash);
+  place.site.store(site, std::memory_order_relaxed);
+  place.hash.store(hash, std::memory_order_release);
+}
+
+// Under the lock `adding`. Null where there is no memory: then no further site is known.
+slots* with_room() noexcept {
+  slots* const old = table.load(std::memory_order_relaxed);
+  if (used < old->count / 2) return old;
+  slots* const made = make_slots(old->count * 2);
+  if (made == nullptr) return nullptr;
+  for (std::size_t at = 0; at < old->count; ++at) {
+    const std::uint64_t hash = (*old)[at].hash.load(std::memory_order_relaxed);
+    if (hash != 0) put(*made, hash, (*old)[at].site.load(std::memory_order_relaxed));
+  }
+  table.store(made, std::memory_order_release);  // who sees it sees what is in it
+  raw_call(SYS_madvise, reinterpret_cast<char*>(old) + page, bytes_of(old->count) - page, MADV_DONTNEED);
+  return made;
+}
 
 std::uint64_t hash_of(const std::uintptr_t* frames, std::size_t count) noexcept {
   std::uint64_t hash = count;
@@ -92,32 +140,30 @@ std::uint32_t add(const std::uintptr_t* frames, std::size_t count) noexcept {
 
 bool set_up_sites() noexcept {
   adding.begin_anew();
-  unmap(table, slots * sizeof(slot));
-  table = static_cast<slot*>(map(slots * sizeof(slot)));
+  if (slots* const old = table.load(std::memory_order_relaxed)) unmap(old, bytes_of(old->count));
+  table.store(make_slots(first_slots), std::memory_order_relaxed);
+  used = 0;
   std::uint32_t none = 0;
   header().sites.compare_exchange_strong(none, 1, std::memory_order_relaxed);  // site 0 is taken
-  return table != nullptr;
+  return table.load(std::memory_order_relaxed) != nullptr;
 }
 
 std::uint32_t site_of(const std::uintptr_t* frames, std::size_t count) noexcept {
   const std::uint64_t hash = hash_of(frames, count);
-  std::size_t at = (hash >> 20) % slots;
-  for (;; at = (at + 1) % slots) {
-    const std::uint64_t there = table[at].hash.load(std::memory_order_acquire);
-    if (there == hash) [[likely]]
-      return table[at].site.load(std::memory_order_relaxed);
-    if (there == 0) break;
+  const slot& place = find(*table.load(std::memory_order_acquire), hash);
+  if (place.hash.load(std::memory_order_acquire) == hash) [[likely]] {
+    const std::uint32_t known = place.site.load(std::memory_order_relaxed);
+    if (known != 0) [[likely]]
+      return known;
   }
   const holding held(adding);
-  for (;; at = (at + 1) % slots) {  // from there on: another thread may have added it
-    const std::uint64_t there = table[at].hash.load(std::memory_order_relaxed);
-    if (there == hash) return table[at].site.load(std::memory_order_relaxed);
-    if (there == 0) break;
-  }
-  const std::uint32_t number = add(frames, count);
+  const slot& now = find(*table.load(std::memory_order_relaxed), hash);  // another thread may have added it
+  if (now.hash.load(std::memory_order_relaxed) == hash) return now.site.load(std::memory_order_relaxed);
+  slots* const to = with_room();
+  const std::uint32_t number = to == nullptr ? 0 : add(frames, count);
   if (number == 0) return 0;
-  table[at].site.store(number, std::memory_order_relaxed);
-  table[at].hash.store(hash, std::memory_order_release);
+  put(*to, hash, number);
+  ++used;
   return number;
 }
 

@@ -1,0 +1,43 @@
+// Threads that allocate by ways that fork thirteen times: 8,192 call stacks, each taken once by each of four threads.
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+namespace {
+
+void* go(unsigned way, int forks);
+// The places in these two are what tells the stacks apart.
+[[gnu::noinline]] void* left(unsigned way, int forks) {
+  void* const made = go(way, forks);
+  asm volatile("" : : "r"(made));
+  return made;
+}
+[[gnu::noinline]] void* right(unsigned way, int forks) {
+  void* const made = go(way, forks);
+  asm volatile("" : : "r"(made) : "memory");
+  return made;
+}
+[[gnu::noinline]] void* go(unsigned way, int forks) {
+  void* made;
+  if (forks == 0) {
+    made = std::malloc(1);
+  } else if ((way & 1) != 0) {
+    made = left(way / 2, forks - 1);
+  } else {
+    made = right(way / 2, forks - 1);
+  }
+  asm volatile("" : : "r"(made));
+  return made;
+}
+
+}  // namespace
+
+int main() {
+  constexpr int forks = 13;
+  std::vector<std::jthread> threads(4);
+  for (std::jthread& each : threads) {
+    each = std::jthread([] {
+      for (unsigned way = 0; way < 1U << forks; ++way) std::free(go(way, forks));
+    });
+  }
+}
