@@ -23,7 +23,7 @@ std::string line_of(const site_view& view) {
 }
 
 // Sites where one line, or one type in one function, is to be changed: that changes all of them.
-struct change {
+struct common_change {
   std::vector<std::uint32_t> chosen;  // their numbers
   std::vector<const site*> sites;
   site sums;
@@ -162,7 +162,7 @@ site_view analysis::view(const site& of) {
 
 void analysis::replay(const std::vector<site>& sites, std::size_t most, const player& by) {
   if (recording_.excerpts.empty()) return;
-  std::map<std::string, change> changes;
+  std::map<std::string, common_change> changes;
   for (std::size_t at = 0; at < std::min(most, sites.size()); ++at) {
     const site& each = sites[at];
     if (each.sums[format::blocks] < least_allocations || each.is != category::transient) continue;
@@ -171,7 +171,7 @@ void analysis::replay(const std::vector<site>& sites, std::size_t most, const pl
     if (shown.where() != nullptr) changes[key_of(shown)].add(each, shown, frames_of(recording_, each, symbols_));
   }
   std::vector<replay_job> jobs;
-  std::vector<const change*> whose;
+  std::vector<const common_change*> whose;
   for (auto& [key, each] : changes) {
     std::sort(each.chosen.begin(), each.chosen.end());
     replay_job job = job_of(recording_, each.chosen);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analyse/names.hpp"
+#include "analyse/share.hpp"
 
 namespace tarn::analyse {
 namespace {
@@ -16,11 +17,7 @@ namespace {
 using format::counter;
 
 // Below this share of a site's frees, what other threads freed is the exception: the end of a program, say.
-constexpr double mostly = 0.99;
-
-bool is_share(std::uint64_t part, std::uint64_t whole, double share) {
-  return whole != 0 && static_cast<double>(part) >= share * static_cast<double>(whole);
-}
+constexpr double nearly_all = 0.99;
 
 // `threaded`: whether the site's program had a second thread.
 category categorise(const site& of, bool threaded) {
@@ -29,7 +26,7 @@ category categorise(const site& of, bool threaded) {
   if (threaded && is_share(lived_on, blocks, 0.5) && of.sums[counter::early_busy] == 0) return category::start_up;
   const std::uint64_t frees = of.freed_by_same_thread + of.freed_by_other_thread;
   if (!is_share(frees, blocks, 0.5)) return category::kept;
-  return is_share(of.freed_by_same_thread, frees, mostly) ? category::transient : category::shared;
+  return is_share(of.freed_by_same_thread, frees, nearly_all) ? category::transient : category::shared;
 }
 
 void add_cell(site& to, const format::cell_key_facts& key, const format::counts& value) {

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "analyse/share.hpp"
 #include "analyse/stacks.hpp"
 
 namespace tarn::analyse {
@@ -14,14 +15,10 @@ namespace {
 using format::lock_counter;
 using format::lock_type;
 
-constexpr std::uint64_t worth_it = 100'000;     // acquisitions without a wait, below which no remedy pays for the work
+constexpr std::uint64_t acquisitions_worth_it =
+    100'000;                                    // acquisitions without a wait, below which no remedy pays for the work
 constexpr double seldom = 0.01;                 // of the acquisitions, or of the program's time
-constexpr double mostly = 0.9;                  // of the acquisitions
 constexpr std::uint64_t long_hold_ns = 10'000;  // beyond it, the work under a lock is what others wait for
-
-bool is_share(std::uint64_t part, std::uint64_t whole, double share) {
-  return whole != 0 && static_cast<double>(part) >= share * static_cast<double>(whole);
-}
 
 format::lock_counts in_nanoseconds(const format::recording& in, format::lock_counts counts) {
   for (const lock_counter each : {format::wait_ticks, format::longest_wait, format::held_ticks, format::longest_held}) {
@@ -82,7 +79,7 @@ std::string foreign_remedy(const lock_group& of) {
 }
 
 std::string remedy_for(const lock_group& of) {
-  if (of.sums[format::acquisitions] < worth_it && of.is != lock_category::contended) return {};
+  if (of.sums[format::acquisitions] < acquisitions_worth_it && of.is != lock_category::contended) return {};
   if (!of.library.empty()) return foreign_remedy(of);
   switch (of.is) {
     case lock_category::contended: return contended_remedy(of);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analyse/call_names.hpp"
+#include "analyse/share.hpp"
 #include "analyse/stacks.hpp"
 
 namespace tarn::analyse {
@@ -16,19 +17,15 @@ namespace {
 
 using format::call_counter;
 
-constexpr std::uint64_t worth_it = 1000;     // calls, below which no remedy pays for the work
-constexpr std::uint64_t few_bytes = 2048;    // below which the call costs more than to move them
-constexpr double mostly = 0.9, often = 0.5;  // shares of a site's calls
-constexpr double least_share = 0.005;        // of the processor's time
-constexpr double way_ns = 100;               // into the kernel and back, which is not in a call's time
+constexpr std::uint64_t calls_worth_it = 1000;  // calls, below which no remedy pays for the work
+constexpr std::uint64_t few_bytes = 2048;       // below which the call costs more than to move them
+constexpr double often = 0.5;                   // share of a site's calls
+constexpr double least_share = 0.005;           // of the processor's time
+constexpr double way_ns = 100;                  // into the kernel and back, which is not in a call's time
 
 template <std::size_t Count>
-bool is_one_of(std::string_view name, const std::array<std::string_view, Count>& names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-bool is_share(std::uint64_t part, std::uint64_t whole, double share) {
-  return whole != 0 && static_cast<double>(part) >= share * static_cast<double>(whole);
+bool is_one_of(std::string_view name, const std::array<std::string_view, Count>& all) {
+  return std::find(all.begin(), all.end(), name) != all.end();
 }
 
 constexpr auto of_files = std::to_array<std::string_view>(
@@ -47,7 +44,7 @@ call_category categorise(const call_site& of) {
                                                           "rt_sigtimedwait", "accept", "accept4"}))) {
     return call_category::waits;
   }
-  if (calls < worth_it) return call_category::needed;
+  if (calls < calls_worth_it) return call_category::needed;
   const std::uint64_t bytes = std::max(of.sums[call_counter::asked], of.sums[call_counter::given]);
   if ((is_reading(of.name) || is_writing(of.name) || sends(of.name)) && bytes / calls < few_bytes)
     return call_category::small;
@@ -81,7 +78,7 @@ std::string repeated_remedy(const call_site& of) {
 }
 
 std::string remedy_for(const call_site& of, const std::string& library) {
-  if (of.sums[call_counter::calls] < worth_it) return {};
+  if (of.sums[call_counter::calls] < calls_worth_it) return {};
   const bool is_own =
       of.is == call_category::small || of.is == call_category::repeated || of.is == call_category::batch;
   if (is_own && !library.empty()) {

@@ -30,6 +30,15 @@ enum measure : std::size_t {
 
 enum class unit { count, bytes, nanoseconds };
 
+constexpr const char* words(unit of) {
+  switch (of) {
+    case unit::count: return "count";
+    case unit::bytes: return "bytes";
+    case unit::nanoseconds: return "nanoseconds";
+  }
+  return "";
+}
+
 struct measure_info {
   std::string_view name;  // as --measure takes it
   unit in;

@@ -40,15 +40,6 @@ namespace function_field {
 enum : protozero::pbf_tag_type { id = 1, name, system_name, filename };
 }
 
-const char* words(unit of) {
-  switch (of) {
-    case unit::count: return "count";
-    case unit::bytes: return "bytes";
-    case unit::nanoseconds: return "nanoseconds";
-  }
-  return "";
-}
-
 class pprof {
  public:
   explicit pprof(const profile& of) : profile_(of), to_(file_) { string({}); }

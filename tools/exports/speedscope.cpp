@@ -8,14 +8,8 @@ namespace {
 
 using nlohmann::json;
 
-const char* words(unit of) {
-  switch (of) {
-    case unit::count: return "none";
-    case unit::bytes: return "bytes";
-    case unit::nanoseconds: return "nanoseconds";
-  }
-  return "";
-}
+// Its word for numbers of things is none.
+const char* unit_words(unit of) { return of == unit::count ? "none" : words(of); }
 
 }  // namespace
 
@@ -37,7 +31,7 @@ std::string as_speedscope(const profile& of) {
     }
     profiles.push_back({{"type", "sampled"},
                         {"name", measures[which].words},
-                        {"unit", words(measures[which].in)},
+                        {"unit", unit_words(measures[which].in)},
                         {"startValue", 0},
                         {"endValue", whole},
                         {"samples", std::move(samples)},

@@ -57,13 +57,13 @@ void read_limits(const std::string& path, std::vector<limit>& to, double& reques
   }
 }
 
-std::string value_words(const limit& of, double value) {
+std::string limit_words(const limit& of, double value) {
   if (analyse::is_share(of.what)) return fmt::format("{:.2f} %", value * 100);
   return of.per_request ? fmt::format("{:.3g}", value) : grouped(static_cast<std::uint64_t>(value));
 }
 
 void print_breach(const analyse::breach& of) {
-  fmt::print("{}: {}, at most {} allowed", of.of.words, value_words(of.of, of.value), value_words(of.of, of.of.most));
+  fmt::print("{}: {}, at most {} allowed", of.of.words, limit_words(of.of, of.value), limit_words(of.of, of.of.most));
   if (of.largest != nullptr) {
     const std::string file = of.largest->file.substr(of.largest->file.find_last_of('/') + 1);
     fmt::print("; most at {}:{} {}{}", file, of.largest->line, of.largest->function,

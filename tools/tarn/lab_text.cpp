@@ -30,7 +30,7 @@ std::string padded(const std::string& text, std::size_t columns) {
   return text + std::string(wide < columns ? columns - wide : 0, ' ');
 }
 
-std::string value_words(double number) {
+std::string number_words(double number) {
   return number >= 1e10   ? fmt::format("{:.3g}", number)
          : number >= 99.5 ? grouped(static_cast<std::uint64_t>(std::llround(number)))
                           : lab::two_digits(number);
@@ -114,7 +114,7 @@ class text_of {
     if (of == nullptr || of->ns.empty()) return fmt::format("{:>{}}", "–", value_columns);
     const lab::spread told = lab::spread_of(of->ns);
     const std::string mark = told.high - told.low > 0.15 * told.median ? "~" : "";
-    return fmt::format("{:>{}}", mark + value_words(told.median), value_columns);
+    return fmt::format("{:>{}}", mark + number_words(told.median), value_columns);
   }
 
   std::string bar_words(std::size_t at, const std::string& form, std::size_t columns) const {
@@ -169,7 +169,7 @@ class text_of {
         for (const std::string& name : names) {
           const std::optional<double> number = of_.count(at, each.name, x, name);
           is_there = is_there || number;
-          line += fmt::format("{:>{}}", number ? value_words(*number) : "–", columns);
+          line += fmt::format("{:>{}}", number ? number_words(*number) : "–", columns);
         }
         if (is_there) lines += line + "\n";
       }

@@ -8,7 +8,7 @@
 namespace tarn::command {
 
 namespace {
-constexpr std::chrono::milliseconds pause{200};
+constexpr std::chrono::milliseconds between_lines{200};
 }
 
 progress::progress(const char* what, std::FILE* to, std::chrono::milliseconds patience)
@@ -22,7 +22,7 @@ void progress::at(std::size_t done, std::size_t all) {
   if (!shows_) return;
   const auto now = std::chrono::steady_clock::now();
   if (now < next_) return;
-  next_ = now + pause;
+  next_ = now + between_lines;
   has_line_ = true;
   fmt::print(to_, "\r\x1b[Ktarn: {}: {} of {}, {} %", what_, done, all, 100 * done / std::max<std::size_t>(all, 1));
   std::fflush(to_);

@@ -18,7 +18,7 @@ using nlohmann::json;
 
 constexpr std::size_t shown_sites = 3;  // of a lock in the text; the JSON has all
 
-double seconds(std::uint64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
+double in_seconds(std::uint64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
 double mean_us(std::uint64_t nanoseconds, std::uint64_t count) {
   return count == 0 ? 0 : static_cast<double>(nanoseconds) / 1e3 / static_cast<double>(count);
 }
@@ -26,11 +26,12 @@ const char* plural(std::uint64_t count) { return count == 1 ? "" : "s"; }
 
 void print_site(const format::recording& in, const lock_site& of, analyse::symbols& by) {
   fmt::print("   {} times, {} waited {:.3f} s, held {:.3f} s\n", of.sums[format::acquisitions],
-             of.sums[format::contended], seconds(of.sums[format::wait_ticks]), seconds(of.sums[format::held_ticks]));
+             of.sums[format::contended], in_seconds(of.sums[format::wait_ticks]),
+             in_seconds(of.sums[format::held_ticks]));
   print_stack(analyse::stack_at(in, of.site, by));
   if (of.waits.empty()) return;
   const analyse::lock_wait& most = of.waits.front();
-  fmt::print("   {:.3f} s of it while thread {} held it, from\n", seconds(most.nanoseconds),
+  fmt::print("   {:.3f} s of it while thread {} held it, from\n", in_seconds(most.nanoseconds),
              in.threads[most.holder].id);
   print_stack(analyse::stack_at(in, most.holder_site, by));
 }
@@ -40,7 +41,7 @@ void print_group(const format::recording& in, const lock_group& of, std::size_t 
   fmt::print("\n{}. {}: {} {}{}, taken {} times by {} thread{}\n", rank, analyse::name(of.is), of.locks,
              analyse::name(of.type), plural(of.locks), taken, of.threads, plural(of.threads));
   fmt::print("   {} waited, {:.3f} s together, {:.1f} µs at most; held {:.2f} µs each; {} gave up\n",
-             of.sums[format::contended], seconds(of.sums[format::wait_ticks]),
+             of.sums[format::contended], in_seconds(of.sums[format::wait_ticks]),
              static_cast<double>(of.sums[format::longest_wait]) / 1e3,
              mean_us(of.sums[format::held_ticks], of.sums[format::held]), of.sums[format::refused]);
   for (std::size_t at = 0; at < std::min(shown_sites, of.sites.size()); ++at) print_site(in, of.sites[at], by);
@@ -76,7 +77,7 @@ void print_locks_summary(const format::recording& in) {
   const analyse::lock_findings found = analyse::find_locks(in);
   if (found.groups.empty()) return;
   fmt::print("{} locks taken, {} of them after a wait, {:.3f} s together\n", found.acquisitions, found.contended,
-             seconds(found.wait_nanoseconds));
+             in_seconds(found.wait_nanoseconds));
   if (!locks_gain(in)) {
     fmt::print("Nothing to gain from locks: hardly any wait, and none is taken often.\n");
   }
