@@ -1,51 +1,11 @@
 // The page of `tarn lab` in a real browser: lab_test.mjs BUILD/web TARN. Exit code 77 where there is no browser or no page.
 import assert from 'node:assert/strict';
 import {execFileSync} from 'node:child_process';
-import {existsSync, mkdtempSync, readFileSync, rmSync, statSync} from 'node:fs';
-import {createRequire} from 'node:module';
-import {tmpdir} from 'node:os';
-import {join} from 'node:path';
+import {start} from './browser.mjs';
 import {write_page} from './made.mjs';
 
 const [build, tarn] = process.argv.slice(2);
-const template = `${build}/page/lab.html`;
-const browser_path = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
-const skip = (why) => {
-  console.log(`skipped: ${why}`);
-  process.exit(77);
-};
-if (!existsSync(template) || statSync(template).size === 0) skip('this build has no page');
-if (!browser_path) skip('there is no chromium (Debian package chromium)');
-
-const require = createRequire(`${build}/package.json`);
-const {chromium} = require('playwright-core');
-const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
-const folder = mkdtempSync(join(tmpdir(), 'tarn-lab-page-'));
-process.on('exit', () => rmSync(folder, {recursive: true, force: true}));
-const browser = await chromium.launch({executablePath: browser_path, args: process.getuid() === 0 ? ['--no-sandbox'] : [], timeout: 30000});
-
-async function open(address, {width = 1200, scheme = 'light'} = {}) {
-  const context = await browser.newContext({viewport: {width, height: 800}, colorScheme: scheme, offline: true});
-  const page = await context.newPage();
-  page.setDefaultTimeout(10000);
-  page.faults = [];
-  page.on('console', (message) => message.type() === 'error' && page.faults.push(message.text()));
-  page.on('pageerror', (error) => page.faults.push(String(error)));
-  page.on('request', (request) => request.url().startsWith('file:') || page.faults.push(`asks for ${request.url()}`));
-  await page.goto(address);
-  await page.waitForSelector('html[data-ready]');
-  return page;
-}
-async function close(page) {
-  assert.deepEqual(page.faults, []);
-  await page.context().close();
-}
-async function check_access(page, where) {
-  const client = await page.context().newCDPSession(page);
-  await client.send('Runtime.evaluate', {expression: axe});
-  const {result} = await client.send('Runtime.evaluate', {awaitPromise: true, returnByValue: true, expression: `axe.run(document, {resultTypes: ['violations']}).then((all) => all.violations.map((each) => each.id + ': ' + each.nodes.map((node) => node.html.slice(0, 160)).slice(0, 3).join(' | ')))`});
-  assert.deepEqual(result.value, [], where);
-}
+const {template, folder, open, close, check_access, run_tests} = await start(build, 'lab.html');
 
 const path = `${folder}/lab.html`;
 const words = ['lab', 'list', 'lock-cost', '--quick', '--rounds', '1', '--set', 'total=5000', '--set', 'pairs=1000', '--set', 'operations=5000'];
@@ -98,15 +58,4 @@ const tests = {
   },
 };
 
-let failed = 0;
-for (const [name, test] of Object.entries(tests)) {
-  try {
-    await test();
-    console.log(`ok: ${name}`);
-  } catch (error) {
-    ++failed;
-    console.log(`FAILED: ${name}: ${error.stack ?? error}`);
-  }
-}
-await browser.close();
-process.exit(failed ? 1 : 0);
+await run_tests(tests);
