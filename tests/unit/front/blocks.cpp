@@ -6,10 +6,13 @@
 
 #include "front_fixture.hpp"
 #include "support/child.hpp"
+#include "support/current_heap.hpp"
 
 namespace front_tests {
 namespace {
 
+using support::give;
+using support::take;
 using tarn::front::allocate_zeroed;
 using tarn::front::reallocate;
 using tarn::front::trim;
@@ -17,8 +20,6 @@ using tarn::front::usable_bytes;
 
 class blocks : public front_test {
  protected:
-  static void* take(std::size_t bytes) { return tarn::detail::allocate(tarn::detail::local, bytes, 16); }
-  static void give(void* block) { tarn::detail::deallocate(tarn::detail::local, block); }
   static char* grow(void* block, std::size_t bytes) {
     return static_cast<char*>(reallocate(tarn::detail::local, block, bytes));
   }

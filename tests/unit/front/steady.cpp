@@ -3,15 +3,16 @@
 #include <random>
 
 #include "front_fixture.hpp"
+#include "support/current_heap.hpp"
 
 namespace front_tests {
 namespace {
 
+using support::give;
+using support::take;
+
 class steady : public front_test {
  protected:
-  static void* take(std::size_t bytes) { return tarn::detail::allocate(tarn::detail::local, bytes, 16); }
-  static void give(void* block) { tarn::detail::deallocate(tarn::detail::local, block); }
-
   /// Sizes as servers have them: mostly small, some buffers.
   static std::size_t size(std::mt19937& random) {
     return random() % 10 < 9 ? 16 + random() % 500 : 1'000 + random() % 15'000;

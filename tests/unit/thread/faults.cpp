@@ -10,6 +10,7 @@
 #include "pages/page_map.hpp"
 #include "platform/platform.hpp"
 #include "support/child.hpp"
+#include "support/current_heap.hpp"
 #include "tarn/heap.hpp"
 #include "thread/threads.hpp"
 
@@ -19,11 +20,10 @@ using namespace tarn;
 using namespace tarn::base::units;
 using support::ending;
 using support::fault;
+using support::give;
 using support::in_child;
+using support::take;
 using support::written;
-
-void* take(std::size_t bytes) { return detail::allocate(detail::local, bytes, 16); }
-void give(void* block) { detail::deallocate(detail::local, block); }
 
 ending foreign(const void* at) {
   return fault("tarn: free(" + written(at) + "): foreign pointer: not a block of this allocator");

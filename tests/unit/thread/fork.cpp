@@ -12,6 +12,7 @@
 #include "platform/fake.hpp"
 #include "platform/platform.hpp"
 #include "support/child.hpp"
+#include "support/current_heap.hpp"
 #include "support/worker.hpp"
 #include "tarn/heap.hpp"
 #include "thread/threads.hpp"
@@ -21,7 +22,9 @@ namespace {
 using namespace tarn;
 using heaps::ownership;
 using support::ending;
+using support::give;
 using support::in_child;
+using support::take;
 using support::worker;
 
 // Handlers from before the engine's: they run while it holds its locks.
@@ -36,9 +39,6 @@ void handler() {
   static_cast<void>(platform::fake::outstanding_bytes());  // its handlers stand for the kernel: before all others
   pthread_atfork(handler, handler, handler);
 }
-
-void* take(std::size_t bytes) { return detail::allocate(detail::local, bytes, 16); }
-void give(void* block) { detail::deallocate(detail::local, block); }
 
 void use_everything_once() {
   for (std::size_t bytes = 16; bytes < 3'000'000; bytes = bytes * 5 / 4) {

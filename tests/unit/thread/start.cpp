@@ -13,6 +13,7 @@
 #include "platform/fake.hpp"
 #include "platform/platform.hpp"
 #include "support/child.hpp"
+#include "support/current_heap.hpp"
 #include "tarn/heap.hpp"
 #include "thread/threads.hpp"
 
@@ -21,10 +22,9 @@ namespace {
 using namespace tarn;
 using namespace tarn::base::units;
 using support::ending;
+using support::give;
+using support::take;
 namespace fake = platform::fake;
-
-void* take(std::size_t bytes) { return detail::allocate(detail::local, bytes, 16); }
-void give(void* block) { detail::deallocate(detail::local, block); }
 
 /// This program again, with more in its environment; it runs the test `scene` alone.
 ending again(const std::string& scene, const std::vector<std::pair<std::string, std::string>>& environment) {

@@ -14,6 +14,7 @@
 #include "pages/metadata.hpp"
 #include "platform/fake.hpp"
 #include "platform/platform.hpp"
+#include "support/current_heap.hpp"
 #include "support/worker.hpp"
 
 namespace {
@@ -21,11 +22,11 @@ namespace {
 using namespace tarn;
 using heaps::heap;
 using heaps::registry;
+using support::give;
+using support::take;
 using support::worker;
 namespace fake = platform::fake;
 
-void* take(std::size_t bytes) { return detail::allocate(detail::local, bytes, 16); }
-void give(void* block) { detail::deallocate(detail::local, block); }
 heap* owner(const void* block) { return heaps::owner_in(detail::key_of(block)); }
 heap* current() { return static_cast<heap*>(detail::local); }
 

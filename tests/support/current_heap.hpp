@@ -1,0 +1,13 @@
+// A block of the thread's current heap and back, as the drop-in does it.
+#pragma once
+
+#include <cstddef>
+
+#include <tarn/detail/fast_path.hpp>
+
+namespace support {
+
+inline void* take(std::size_t bytes) { return tarn::detail::allocate(tarn::detail::local, bytes, 16); }
+inline void give(void* block) { tarn::detail::deallocate(tarn::detail::local, block); }
+
+}  // namespace support
