@@ -15,8 +15,8 @@ namespace {
 using format::lock_counter;
 using format::lock_type;
 
-constexpr std::uint64_t acquisitions_worth_it =
-    100'000;                                    // acquisitions without a wait, below which no remedy pays for the work
+// Acquisitions without a wait below which no remedy pays for the work.
+constexpr std::uint64_t acquisitions_worth_it = 100'000;
 constexpr double seldom = 0.01;                 // of the acquisitions, or of the program's time
 constexpr std::uint64_t long_hold_ns = 10'000;  // beyond it, the work under a lock is what others wait for
 

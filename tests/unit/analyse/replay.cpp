@@ -15,13 +15,15 @@ using format::excerpt_step;
 using enum format::excerpt_kind;
 using kind = replay_step::kind;
 
-constexpr std::uint32_t site = 1, other_site = 2;
+constexpr std::uint32_t one_site = 1, other_site = 2;
 
-replay_plan planned(std::vector<excerpt_step> steps) { return plan_of({0, 0, std::move(steps)}, {site}); }
+replay_plan planned(std::vector<excerpt_step> steps) { return plan_of({0, 0, std::move(steps)}, {one_site}); }
 
 TEST(replay, blocks_have_places_of_their_own) {
-  const replay_plan plan = planned(
-      {{allocate, site, 40, 0x10}, {release, 0, 56, 0x10}, {allocate, other_site, 8, 0x10}, {release, 0, 24, 0x10}});
+  const replay_plan plan = planned({{allocate, one_site, 40, 0x10},
+                                    {release, 0, 56, 0x10},
+                                    {allocate, other_site, 8, 0x10},
+                                    {release, 0, 24, 0x10}});
   EXPECT_EQ(plan.places, 2U);
   const std::vector<replay_step> wanted = {{kind::allocate, true, false, 0, 0, 40},
                                            {kind::release, true, false, 0, 0, 40},
@@ -42,15 +44,15 @@ TEST(replay, blocks_from_before_are_there_as_they_lay) {
 }
 
 TEST(replay, what_is_left_is_released_after) {
-  const replay_plan plan = planned({{allocate, site, 1, 0x10}, {allocate, other_site, 2, 0x20}});
+  const replay_plan plan = planned({{allocate, one_site, 1, 0x10}, {allocate, other_site, 2, 0x20}});
   const std::vector<replay_step> wanted = {{kind::release, true, false, 0, 0, 1},
                                            {kind::release, false, false, 1, 0, 2}};
   EXPECT_EQ(plan.after, wanted);
 }
 
 TEST(replay, a_realloc_is_one_step) {
-  const replay_plan plan =
-      planned({{allocate, site, 16, 0x10}, {resize, 0, 24, 0x10}, {allocate, site, 32, 0x40}, {release, 0, 40, 0x40}});
+  const replay_plan plan = planned(
+      {{allocate, one_site, 16, 0x10}, {resize, 0, 24, 0x10}, {allocate, one_site, 32, 0x40}, {release, 0, 40, 0x40}});
   ASSERT_EQ(plan.steps.size(), 3U);
   EXPECT_EQ(plan.steps[1], (replay_step{kind::resize, true, false, 1, 0, 32}));
   EXPECT_EQ(plan.steps[2].place, 1U);
@@ -58,16 +60,18 @@ TEST(replay, a_realloc_is_one_step) {
 }
 
 TEST(replay, a_container_that_outgrows_its_buffer_is_seen) {
-  const replay_plan plan = planned({{allocate, site, 16, 0x10}, {allocate, site, 32, 0x40}, {release, 0, 24, 0x10}});
+  const replay_plan plan =
+      planned({{allocate, one_site, 16, 0x10}, {allocate, one_site, 32, 0x40}, {release, 0, 24, 0x10}});
   EXPECT_EQ(plan.steps[1], (replay_step{kind::grow, true, false, 1, 0, 32}));
   EXPECT_TRUE(plan.steps[2].outgrown);
 }
 
 TEST(replay, one_that_is_not_larger_or_not_released_next_did_not_grow) {
-  EXPECT_EQ(planned({{allocate, site, 32, 0x10}, {allocate, site, 32, 0x40}, {release, 0, 40, 0x10}}).steps[1].is,
-            kind::allocate);
-  EXPECT_EQ(planned({{allocate, site, 16, 0x10},
-                     {allocate, site, 32, 0x40},
+  EXPECT_EQ(
+      planned({{allocate, one_site, 32, 0x10}, {allocate, one_site, 32, 0x40}, {release, 0, 40, 0x10}}).steps[1].is,
+      kind::allocate);
+  EXPECT_EQ(planned({{allocate, one_site, 16, 0x10},
+                     {allocate, one_site, 32, 0x40},
                      {allocate, other_site, 8, 0x80},
                      {release, 0, 24, 0x10}})
                 .steps[1]
@@ -83,7 +87,8 @@ TEST(replay, jobs_are_read_as_they_are_written) {
                  .is_filled = true,
                  .reserved_bytes = 512,
                  .plans = {}};
-  job.plans.push_back(planned({{allocate, site, 16, 0x10}, {allocate, site, 32, 0x40}, {release, 0, 24, 0x10}}));
+  job.plans.push_back(
+      planned({{allocate, one_site, 16, 0x10}, {allocate, one_site, 32, 0x40}, {release, 0, 24, 0x10}}));
   const std::vector<replay_job> read = jobs_from(bytes_of({job, {}}));
   ASSERT_EQ(read.size(), 2U);
   EXPECT_EQ(std::tuple(read[0].alone, read[0].first_thread, read[0].by_new, read[0].is_copied_text, read[0].is_filled,
@@ -103,7 +108,7 @@ format::recording excerpted(std::size_t first, std::size_t second) {
   format::recording in = recording_of({{.blocks = 1000, .own_frees = 1000}, {.blocks = 1, .own_frees = 1}});
   const auto part = [](std::uint32_t thread, std::size_t blocks) {
     format::excerpt_facts made{thread, 0, {}};
-    for (std::size_t at = 0; at < blocks; ++at) made.steps.push_back({allocate, site, 16, 16 * at});
+    for (std::size_t at = 0; at < blocks; ++at) made.steps.push_back({allocate, one_site, 16, 16 * at});
     return made;
   };
   in.excerpts = {part(0, first), part(1, second)};
@@ -111,19 +116,19 @@ format::recording excerpted(std::size_t first, std::size_t second) {
 }
 
 TEST(replay, a_job_is_of_the_thread_that_has_most) {
-  const replay_job first = job_of(excerpted(400, 300), {site});
+  const replay_job first = job_of(excerpted(400, 300), {one_site});
   EXPECT_TRUE(first.first_thread);
   EXPECT_FALSE(first.alone) << "there are two threads";
   EXPECT_EQ(first.plans.size(), 1U);
-  EXPECT_FALSE(job_of(excerpted(300, 400), {site}).first_thread);
+  EXPECT_FALSE(job_of(excerpted(300, 400), {one_site}).first_thread);
 }
 
 TEST(replay, too_few_allocations_or_too_much_memory_are_no_job) {
-  EXPECT_TRUE(job_of(excerpted(100, 100), {site}).plans.empty());
+  EXPECT_TRUE(job_of(excerpted(100, 100), {one_site}).plans.empty());
   EXPECT_TRUE(job_of(excerpted(400, 0), {other_site}).plans.empty());
   format::recording large = excerpted(400, 0);
   for (excerpt_step& each : large.excerpts[0].steps) each.bytes = ~0U;
-  EXPECT_TRUE(job_of(large, {site}).plans.empty());
+  EXPECT_TRUE(job_of(large, {one_site}).plans.empty());
 }
 
 }  // namespace

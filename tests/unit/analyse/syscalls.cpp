@@ -27,7 +27,7 @@ format::recording with(std::uint32_t number, std::uint64_t calls, call_counts co
   made.clock = {2, 1};
   return made;
 }
-call_site only(const format::recording& in) {
+call_site only_site(const format::recording& in) {
   const call_findings found = find_calls(in);
   EXPECT_EQ(found.sites.size(), 1U);
   return found.sites.front();
@@ -54,12 +54,12 @@ TEST(syscalls, sums_are_over_threads_and_times_in_nanoseconds) {
 
 TEST(syscalls, many_that_move_little_want_a_buffer) {
   const auto some = counts_of({{format::asked, 20'000}, {format::given, 20'000}});
-  EXPECT_EQ(only(with(read_number, 2000, some)).is, call_category::small);
-  EXPECT_THAT(only(with(read_number, 2000, some)).remedy, HasSubstr("tarn::io::reader"));
-  EXPECT_THAT(only(with(write_number, 2000, some)).remedy, HasSubstr("tarn::io::writer"));
-  EXPECT_THAT(only(with(write_number, 2000, some)).remedy, HasSubstr("answer"));
-  EXPECT_EQ(only(with(write_number, 999, some)).remedy, "");
-  EXPECT_EQ(only(with(write_number, 2000, counts_of({{format::asked, 2000 * 4096}}))).is, call_category::needed);
+  EXPECT_EQ(only_site(with(read_number, 2000, some)).is, call_category::small);
+  EXPECT_THAT(only_site(with(read_number, 2000, some)).remedy, HasSubstr("tarn::io::reader"));
+  EXPECT_THAT(only_site(with(write_number, 2000, some)).remedy, HasSubstr("tarn::io::writer"));
+  EXPECT_THAT(only_site(with(write_number, 2000, some)).remedy, HasSubstr("answer"));
+  EXPECT_EQ(only_site(with(write_number, 999, some)).remedy, "");
+  EXPECT_EQ(only_site(with(write_number, 2000, counts_of({{format::asked, 2000 * 4096}}))).is, call_category::needed);
 }
 
 TEST(syscalls, stacks_that_differ_behind_the_caller_are_one_site) {
@@ -67,49 +67,49 @@ TEST(syscalls, stacks_that_differ_behind_the_caller_are_one_site) {
   in.modules = {{0, 0x1000, 0x1fff, 0, "/lib/libc.so.6", ""}, {0, 0x2000, 0x3000, 0, "/home/program", ""}};
   in.sites = {{}, {0, {0x1001, 0x2100, 0x2200}}, {0, {0x1001, 0x2100, 0x2300}}};
   in.calls[{2, 1, read_number}] = counts_of({{format::calls, 700}, {format::asked, 7000}});
-  EXPECT_EQ(only(in).sums[format::calls], 1300U);
-  EXPECT_EQ(only(in).stacks, 2U);
-  EXPECT_EQ(only(in).site, 2U) << "the one with the most calls stands for it";
-  EXPECT_EQ(only(in).is, call_category::small);
+  EXPECT_EQ(only_site(in).sums[format::calls], 1300U);
+  EXPECT_EQ(only_site(in).stacks, 2U);
+  EXPECT_EQ(only_site(in).site, 2U) << "the one with the most calls stands for it";
+  EXPECT_EQ(only_site(in).is, call_category::small);
   in.sites[2].frames[1] = 0x2101;
   EXPECT_EQ(find_calls(in).sites.size(), 2U);
   in.modules[1].path = "/usr/lib/libold.so.1";
   in.sites[2].frames[1] = 0x2100;
-  EXPECT_THAT(only(in).remedy, HasSubstr("inside libold.so.1"));
+  EXPECT_THAT(only_site(in).remedy, HasSubstr("inside libold.so.1"));
 }
 
 TEST(syscalls, what_takes_no_time_gets_no_remedy) {
   format::recording in = with(read_number, 2000, counts_of({{format::asked, 6000}, {format::call_ticks, 2'000'000}}));
   in.ended = true;
   in.end.user_us = 200'000;  // 1.2 ms with the way there and back, of 200
-  EXPECT_NE(only(in).remedy, "");
+  EXPECT_NE(only_site(in).remedy, "");
   in.end.user_us = 5'000'000;
-  EXPECT_EQ(only(in).remedy, "");
+  EXPECT_EQ(only_site(in).remedy, "");
 }
 
 TEST(syscalls, equal_questions_want_a_cache) {
-  EXPECT_THAT(only(with(openat_number, 2000, counts_of({{format::same_arguments, 1999}}))).remedy,
+  EXPECT_THAT(only_site(with(openat_number, 2000, counts_of({{format::same_arguments, 1999}}))).remedy,
               HasSubstr("reloadable"));
-  EXPECT_THAT(only(with(newfstatat_number, 2000, counts_of({{format::same_arguments, 1900}}))).remedy,
+  EXPECT_THAT(only_site(with(newfstatat_number, 2000, counts_of({{format::same_arguments, 1900}}))).remedy,
               HasSubstr("memo"));
-  EXPECT_EQ(only(with(newfstatat_number, 2000, counts_of({{format::same_arguments, 1000}}))).remedy, "");
+  EXPECT_EQ(only_site(with(newfstatat_number, 2000, counts_of({{format::same_arguments, 1000}}))).remedy, "");
 }
 
 TEST(syscalls, one_after_another_want_to_be_one) {
   const auto row = counts_of({{format::in_a_row, 1500}, {format::asked, 2000 * 4096}, {format::given, 2000 * 4096}});
-  EXPECT_EQ(only(with(read_number, 2000, row)).is, call_category::batch);
+  EXPECT_EQ(only_site(with(read_number, 2000, row)).is, call_category::batch);
   auto short_ones = row;
   short_ones[format::given] = 2000 * 100;
-  EXPECT_EQ(only(with(read_number, 2000, short_ones)).is, call_category::needed) << "it has taken what there was";
-  EXPECT_THAT(only(with(fsync_number, 2000, row)).remedy, HasSubstr("journal"));
-  EXPECT_THAT(only(with(newfstatat_number, 2000, row)).remedy, HasSubstr("batch"));
+  EXPECT_EQ(only_site(with(read_number, 2000, short_ones)).is, call_category::needed) << "it has taken what there was";
+  EXPECT_THAT(only_site(with(fsync_number, 2000, row)).remedy, HasSubstr("journal"));
+  EXPECT_THAT(only_site(with(newfstatat_number, 2000, row)).remedy, HasSubstr("batch"));
 }
 
 TEST(syscalls, memory_and_waits_are_told_apart) {
-  EXPECT_EQ(only(with(munmap_number, 2000)).is, call_category::memory);
-  EXPECT_THAT(only(with(munmap_number, 2000)).remedy, HasSubstr("tarn run"));
-  EXPECT_EQ(only(with(poll_number, 2000)).is, call_category::waits);
-  EXPECT_EQ(only(with(poll_number, 2000)).remedy, "");
+  EXPECT_EQ(only_site(with(munmap_number, 2000)).is, call_category::memory);
+  EXPECT_THAT(only_site(with(munmap_number, 2000)).remedy, HasSubstr("tarn run"));
+  EXPECT_EQ(only_site(with(poll_number, 2000)).is, call_category::waits);
+  EXPECT_EQ(only_site(with(poll_number, 2000)).remedy, "");
 }
 
 TEST(syscalls, have_the_names_of_strace) {

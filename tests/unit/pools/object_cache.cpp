@@ -13,11 +13,11 @@
 
 namespace {
 
-struct counted {
-  counted() { ++alive, ++made; }
-  counted(const counted&) = delete;
-  counted& operator=(const counted&) = delete;
-  ~counted() { --alive; }
+struct counted_object {
+  counted_object() { ++alive, ++made; }
+  counted_object(const counted_object&) = delete;
+  counted_object& operator=(const counted_object&) = delete;
+  ~counted_object() { --alive; }
   void clear() { ++cleared; }
   static inline int alive = 0, made = 0, cleared = 0;
 };
@@ -79,28 +79,28 @@ TEST(object_cache, a_string_keeps_its_capacity) {
 
 TEST(object_cache, keeps_so_many_and_no_more) {
   {
-    tarn::object_cache<counted> cache;
+    tarn::object_cache<counted_object> cache;
     {
-      std::vector<tarn::object_cache<counted>::handle> all;
+      std::vector<tarn::object_cache<counted_object>::handle> all;
       for (int each = 0; each < 40; ++each) {
         all.push_back(cache.take());
       }
-      EXPECT_EQ(counted::alive, 40);
+      EXPECT_EQ(counted_object::alive, 40);
     }
-    EXPECT_EQ(counted::alive, 16);
+    EXPECT_EQ(counted_object::alive, 16);
     EXPECT_EQ(cache.size(), 16u);
-    const int made = counted::made;
+    const int made = counted_object::made;
     for (int each = 0; each < 100; ++each) {
       const auto one = cache.take();
       const auto other = cache.take();
       EXPECT_NE(one.get(), other.get());
     }
-    EXPECT_EQ(counted::made, made);
+    EXPECT_EQ(counted_object::made, made);
     cache.clear();
-    EXPECT_EQ(counted::alive, 0);
+    EXPECT_EQ(counted_object::alive, 0);
     static_cast<void>(cache.take());
   }
-  EXPECT_EQ(counted::alive, 0);
+  EXPECT_EQ(counted_object::alive, 0);
 }
 
 TEST(object_cache, one_huge_object_is_not_for_ever) {
@@ -141,23 +141,23 @@ TEST(object_cache, a_policy_of_its_own) {
 }
 
 TEST(object_cache, handles_move) {
-  counted::cleared = 0;
-  tarn::object_cache<counted> cache;
+  counted_object::cleared = 0;
+  tarn::object_cache<counted_object> cache;
   {
     auto one = cache.take();
-    counted* const object = one.get();
+    counted_object* const object = one.get();
     auto two = std::move(one);
     EXPECT_FALSE(one);  // NOLINT: empty is what is promised
     EXPECT_EQ(two.get(), object);
     auto three = cache.take();
     three = std::move(two);
     EXPECT_EQ(three.get(), object);
-    EXPECT_EQ(counted::cleared, 1) << "what it held went back";
+    EXPECT_EQ(counted_object::cleared, 1) << "what it held went back";
     auto& same = three;
     three = std::move(same);
     EXPECT_EQ(three.get(), object) << "assigned to itself";
   }
-  EXPECT_EQ(counted::cleared, 2);
+  EXPECT_EQ(counted_object::cleared, 2);
   EXPECT_EQ(cache.size(), 2u);
 }
 

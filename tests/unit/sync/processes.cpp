@@ -47,7 +47,7 @@ int now(tarn::reloadable<int>& of) {
   return of.with([](int number) { return number; });
 }
 
-application_options options(unsigned processes, unsigned workers = 1) {
+application_options in_processes(unsigned processes, unsigned workers = 1) {
   return {.name = "test", .workers = workers, .processes = processes, .stop_after = 1h};
 }
 
@@ -66,7 +66,7 @@ ending without_ids(ending of) {
 TEST(processes, run_from_the_initialiser_to_the_stop) {
   seen& all = shared_numbers();
   EXPECT_EQ(in_child([&] {
-              application app(options(2, 3));
+              application app(in_processes(2, 3));
               const pid_t parent = getpid();
               tarn::read_only<std::string> text;
               int own = 0;
@@ -90,7 +90,7 @@ TEST(processes, run_from_the_initialiser_to_the_stop) {
 TEST(processes, that_have_done_their_work_are_not_replaced) {
   seen& all = shared_numbers();
   EXPECT_EQ(in_child([&] {
-              application app(options(3));
+              application app(in_processes(3));
               app.on_work([&](worker&) { ++all.working; });
               return app.run() == 0 && all.working == 3 ? 0 : 100;
             }),
@@ -104,7 +104,7 @@ TEST(processes, write_what_they_printed) {
                 return 99;
               }
               std::printf("before ");
-              application app(options(1));
+              application app(in_processes(1));
               app.on_work([&](worker&) { std::printf("worked "); });
               static_cast<void>(app.run());
               std::printf("after");
@@ -120,7 +120,7 @@ TEST(processes, write_what_they_printed) {
 
 TEST(processes, are_not_forked_beside_threads) {
   EXPECT_EQ(in_child([] {
-              application app(options(1));
+              application app(in_processes(1));
               std::atomic<bool> over{false};
               std::thread other([&] { over.wait(false); });
               const int result = app.run();
@@ -134,7 +134,7 @@ TEST(processes, are_not_forked_beside_threads) {
 
 TEST(processes, start_together_or_not_at_all) {
   EXPECT_EQ(without_ids(in_child([] {
-              application app(options(2));
+              application app(in_processes(2));
               app.on_process([](unsigned number) {
                 if (number == 1) {
                   throw std::runtime_error("no database");
@@ -153,7 +153,7 @@ TEST(processes, start_together_or_not_at_all) {
 TEST(processes, one_that_dies_is_replaced_later_each_time) {
   seen& all = shared_numbers();
   EXPECT_EQ(without_ids(in_child([&] {
-              application app(options(2));
+              application app(in_processes(2));
               const pid_t parent = getpid();
               app.on_work([&](worker& me) {
                 ++all.working;
@@ -177,7 +177,7 @@ TEST(processes, one_that_dies_is_replaced_later_each_time) {
 TEST(processes, one_that_is_stopped_alone_is_replaced) {
   seen& all = shared_numbers();
   EXPECT_EQ(without_ids(in_child([&] {
-              application app(options(1));
+              application app(in_processes(1));
               const pid_t parent = getpid();
               app.on_work([&](worker& me) {
                 kill(all.births++ == 0 ? getpid() : parent, SIGTERM);
@@ -193,7 +193,7 @@ TEST(processes, one_that_is_stopped_alone_is_replaced) {
 TEST(processes, a_worker_that_throws_takes_its_process_along) {
   seen& all = shared_numbers();
   EXPECT_EQ(without_ids(in_child([&] {
-              application app(options(1));
+              application app(in_processes(1));
               const pid_t parent = getpid();
               app.on_work([&](worker& me) {
                 if (all.births++ == 0) {
@@ -212,7 +212,7 @@ TEST(processes, a_worker_that_throws_takes_its_process_along) {
 TEST(processes, stop_when_the_parent_dies) {
   seen& all = shared_numbers();
   const ending how = in_child([&] {
-    application app(options(2));
+    application app(in_processes(2));
     const pid_t parent = getpid();
     app.on_work([&](worker& me) {
       if (++all.working == 2) {
@@ -238,7 +238,7 @@ TEST(processes, stop_when_the_parent_dies) {
 TEST(processes, reload_after_the_parent) {
   seen& all = shared_numbers();
   EXPECT_EQ(in_child([&] {
-              application app(options(2));
+              application app(in_processes(2));
               const pid_t parent = getpid();
               tarn::reloadable<int> version(1);
               app.on_reload([&] {
@@ -265,7 +265,7 @@ TEST(processes, reload_after_the_parent) {
 TEST(processes, a_reload_that_fails_in_the_parent_is_asked_of_nobody) {
   seen& all = shared_numbers();
   EXPECT_EQ(in_child([&] {
-              application app(options(2));
+              application app(in_processes(2));
               const pid_t parent = getpid();
               app.on_reload([&] {
                 if (getpid() != parent) {
@@ -288,7 +288,7 @@ TEST(processes, a_reload_that_fails_in_the_parent_is_asked_of_nobody) {
 TEST(processes, one_that_is_born_later_has_what_was_reloaded) {
   seen& all = shared_numbers();
   EXPECT_EQ(without_ids(in_child([&] {
-              application app(options(1));
+              application app(in_processes(1));
               const pid_t parent = getpid();
               tarn::reloadable<int> version(1);
               app.on_reload([&] { version.publish(2); });
@@ -314,7 +314,7 @@ TEST(processes, signals_of_the_whole_group_count_once) {
     seen& all = shared_numbers();
     EXPECT_EQ(in_child([&] {
                 setpgid(0, 0);
-                application app(options(2));
+                application app(in_processes(2));
                 app.on_work([&](worker& me) {
                   int ends[2];
                   if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) {
@@ -337,7 +337,7 @@ TEST(processes, signals_of_the_whole_group_count_once) {
 TEST(processes, a_second_signal_hurries) {
   seen& all = shared_numbers();
   EXPECT_EQ(in_child([&] {
-              application app(options(2));
+              application app(in_processes(2));
               const pid_t parent = getpid();
               app.on_work([&](worker& me) {
                 int ends[2];
@@ -384,7 +384,7 @@ TEST(processes, one_that_does_not_stop_is_killed) {
 
 TEST(processes, one_that_dies_in_the_stop_is_a_failure) {
   EXPECT_EQ(without_ids(in_child([&] {
-              application app(options(1));
+              application app(in_processes(1));
               const pid_t parent = getpid();
               app.on_work([&](worker& me) {
                 kill(parent, SIGTERM);
