@@ -29,10 +29,10 @@ class terminal {
   }
   std::FILE* file() { return file_; }
   std::string text() {
-    std::fputc('.', file_);  // so that there is something
+    std::fputc('.', file_);  // its end: the kernel may hand on what was written in parts
     std::fflush(file_);
-    std::string got(4096, 0);
-    got.resize(static_cast<std::size_t>(::read(own_, got.data(), got.size())));
+    std::string got;
+    for (char each = 0; each != '.' && ::read(own_, &each, 1) == 1;) got += each;
     return got;
   }
 
