@@ -5,14 +5,17 @@ Each program runs plain and under each recorder in turn, round by round. A ratio
 recorder's own processes in it, over the plain run beside it; medians of all rounds are shown, with their quartiles."""
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
@@ -36,6 +39,7 @@ class Program:
     events: int = 0  # what a recorder of every one of them counts
     environment: tuple = ()
     unit: str = ""  # of which it does `events`
+    load: object = None  # called while it runs; ends it
 
 
 def tools(tarn, folder):
@@ -64,6 +68,8 @@ def run(words, program, folder):
     environment = {k: v for k, v in os.environ.items() if not k.startswith(columns.TUNING)} | dict(program.environment)
     with subprocess.Popen([*words, *program.words], env=environment, stdin=subprocess.DEVNULL,
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as child:
+        if program.load:
+            program.load()
         said = child.stderr.read()
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
@@ -86,6 +92,31 @@ def preprocessed(folder):
     return made
 
 
+class Redis:
+    """redis-server on loopback, and a fixed number of requests to it; processor time is the server's alone."""
+
+    REQUESTS = 1_500_000
+
+    def __init__(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = str(free.getsockname()[1])
+
+    def words(self):
+        return ["redis-server", "--port", self.port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+
+    def load(self):
+        for _ in range(200):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", int(self.port)), timeout=1):
+                break
+            time.sleep(0.05)
+        else:
+            raise columns.Broken("redis-server does not answer")
+        subprocess.run(["redis-benchmark", "-p", self.port, "-q", "-c", "20", "-P", "4", "-r", "10000", "-n", str(self.REQUESTS // 6),
+                        "-t", "set,get,lpush,lpop,hset,zadd"], stdout=subprocess.DEVNULL, timeout=300, check=True)
+        subprocess.run(["redis-cli", "-p", self.port, "shutdown", "nosave"], stdout=subprocess.DEVNULL, timeout=60, check=True)
+
+
 def programs(build, folder, small):
     """All of them; `small`: only that each runs."""
     share = 1000 if small else 1
@@ -104,6 +135,9 @@ def programs(build, folder, small):
     found.append(Program("compiler", [compiler, "-quiet", "-std=c++20", "-O2", source, "-o", "/dev/null"], [*heap, "record"]))
     found.append(Program("python3", ["/usr/bin/python3", "-c", PYTHON], [*heap, "record"],
                          environment=(("PYTHONMALLOC", "malloc"), ("PYTHONHASHSEED", "0"))))
+    if shutil.which("redis-server") and shutil.which("redis-benchmark"):
+        redis = Redis()
+        found.append(Program("redis", redis.words(), [*heap, "record"], load=redis.load))
     return [each for each in found if not small or each.unit]
 
 
