@@ -1,4 +1,8 @@
 #include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "exports/formats.hpp"
 #include "exports/frames.hpp"
@@ -18,23 +22,46 @@ std::string one_frame(std::string_view text) {
   return name;
 }
 
+// The place of each in their order; equal ones have the same.
+std::vector<std::uint32_t> places_in_order(const std::vector<std::string>& names) {
+  std::map<std::string_view, std::uint32_t> order;
+  for (const std::string& each : names) order.try_emplace(each);
+  std::uint32_t next = 0;
+  for (auto& [name, place] : order) place = next++;
+  std::vector<std::uint32_t> places;
+  for (const std::string& each : names) places.push_back(order.at(each));
+  return places;
+}
+
 }  // namespace
 
-std::string as_collapsed(const profile& of, measure which) {
+void write_collapsed(const profile& of, measure which, const sink& to) {
   frames known(of);
-  std::map<std::string, std::uint64_t> lines;  // sorted, so that two exports can be compared
+  std::vector<std::vector<std::uint32_t>> stacks;
   for (const sample& each : of.samples()) {
-    if (each.counted[which] == 0) continue;
-    std::string line;
-    for (const std::uint32_t number : known.of(each)) {
-      if (!line.empty()) line += ';';
-      line += one_frame(known.all()[number].name);
-    }
-    lines[line] += each.counted[which];
+    stacks.push_back(each.counted[which] == 0 ? std::vector<std::uint32_t>() : known.of(each));
   }
-  std::string file;
-  for (const auto& [line, count] : lines) file += line + ' ' + std::to_string(count) + '\n';
-  return file;
+  std::vector<std::string> names;
+  for (const frame& each : known.all()) names.push_back(one_frame(each.name));
+  const std::vector<std::uint32_t> places = places_in_order(names);
+  std::vector<const std::string*> in_order(names.size());
+  for (std::size_t at = 0; at < names.size(); ++at) in_order[places[at]] = &names[at];
+  // Sorted, so that two exports can be compared; by numbers, as the lines of a large recording are hundreds of
+  // megabytes.
+  std::map<std::vector<std::uint32_t>, std::uint64_t> lines;
+  for (std::size_t at = 0; at < stacks.size(); ++at) {
+    if (stacks[at].empty()) continue;
+    for (std::uint32_t& number : stacks[at]) number = places[number];
+    lines[std::move(stacks[at])] += of.samples()[at].counted[which];
+  }
+  for (const auto& [stack, count] : lines) {
+    std::string line;
+    for (const std::uint32_t place : stack) {
+      if (!line.empty()) line += ';';
+      line += *in_order[place];
+    }
+    to(line + ' ' + std::to_string(count) + '\n');
+  }
 }
 
 }  // namespace tarn::exports

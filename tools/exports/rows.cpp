@@ -17,10 +17,9 @@ std::vector<column> row_columns() {
   return all;
 }
 
-std::string as_rows(const profile& of) {
+void write_rows(const profile& of, const sink& to) {
   const format::recording& in = of.recorded();
   frames known(of);
-  std::string file;
   for (const sample& each : of.samples()) {
     std::vector<analyse::place> stack;  // innermost first
     for (const std::uint32_t place : of.stacks()[each.site]) {
@@ -47,9 +46,8 @@ std::string as_rows(const profile& of) {
                           {"line", own.empty() ? 0 : own.front().line},
                           {"stack", whole}};
     for (std::size_t which = 0; which < measure_count; ++which) row[measures[which].name] = each.counted[which];
-    file += row.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+    to(row.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
   }
-  return file;
 }
 
 }  // namespace tarn::exports

@@ -1,4 +1,8 @@
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "exports/formats.hpp"
 #include "exports/frames.hpp"
@@ -11,31 +15,47 @@ using nlohmann::json;
 // Its word for numbers of things is none.
 const char* unit_words(unit of) { return of == unit::count ? "none" : words(of); }
 
+std::string text_of(const json& of) { return of.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+// To go on in: without its last bracket.
+std::string opened(const json& of) {
+  std::string text = text_of(of);
+  text.back() = ',';
+  return text;
+}
+
 }  // namespace
 
-std::string as_speedscope(const profile& of) {
+void write_speedscope(const profile& of, const sink& to) {
   frames known(of);
   std::vector<std::vector<std::uint32_t>> stacks;
   stacks.reserve(of.samples().size());
   for (const sample& each : of.samples()) stacks.push_back(known.of(each));
-  json profiles = json::array();
+  to(opened({{"$schema", "https://www.speedscope.app/file-format-schema.json"},
+             {"name", program_name(of.recorded())},
+             {"exporter", "tarn"},
+             {"activeProfileIndex", 0}}) +
+     "\"profiles\":[");
+  const char* before = "";
   for (const measure which : of.used()) {
-    json samples = json::array(), weights = json::array();
-    std::uint64_t whole = 0;
-    for (std::size_t at = 0; at < stacks.size(); ++at) {
-      const std::uint64_t count = of.samples()[at].counted[which];
-      if (count == 0) continue;
-      samples.push_back(stacks[at]);
-      weights.push_back(count);
-      whole += count;
+    std::vector<std::uint64_t> weights;
+    for (const sample& each : of.samples()) {
+      if (each.counted[which] != 0) weights.push_back(each.counted[which]);
     }
-    profiles.push_back({{"type", "sampled"},
-                        {"name", measures[which].words},
-                        {"unit", unit_words(measures[which].in)},
-                        {"startValue", 0},
-                        {"endValue", whole},
-                        {"samples", std::move(samples)},
-                        {"weights", std::move(weights)}});
+    to(std::exchange(before, ",") +
+       opened({{"type", "sampled"},
+               {"name", measures[which].words},
+               {"unit", unit_words(measures[which].in)},
+               {"startValue", 0},
+               {"endValue", std::accumulate(weights.begin(), weights.end(), std::uint64_t{0})},
+               {"weights", std::move(weights)}}) +
+       "\"samples\":[");
+    const char* between = "";
+    for (std::size_t at = 0; at < stacks.size(); ++at) {
+      if (of.samples()[at].counted[which] == 0) continue;
+      to(std::exchange(between, ",") + json(stacks[at]).dump());
+    }
+    to("]}");
   }
   json all_frames = json::array();
   for (const frame& each : known.all()) {
@@ -44,13 +64,7 @@ std::string as_speedscope(const profile& of) {
     if (each.line > 0) one["line"] = each.line;
     all_frames.push_back(std::move(one));
   }
-  const json file = {{"$schema", "https://www.speedscope.app/file-format-schema.json"},
-                     {"name", program_name(of.recorded())},
-                     {"exporter", "tarn"},
-                     {"activeProfileIndex", 0},
-                     {"shared", {{"frames", std::move(all_frames)}}},
-                     {"profiles", std::move(profiles)}};
-  return file.dump(-1, ' ', false, json::error_handler_t::replace);
+  to("],\"shared\":" + text_of({{"frames", std::move(all_frames)}}) + "}");
 }
 
 }  // namespace tarn::exports

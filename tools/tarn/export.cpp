@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "exports/formats.hpp"
 #include "exports/gzip.hpp"
@@ -29,20 +31,20 @@ struct export_request {
 struct export_format {
   const char* name;
   bool is_text;
-  std::string (*write)(const exports::profile& of, exports::measure which);
+  void (*write)(const exports::profile& of, exports::measure which, const exports::sink& to);
 };
 constexpr std::array export_formats = {
-    export_format{"collapsed", true, exports::as_collapsed},
+    export_format{"collapsed", true, exports::write_collapsed},
     export_format{"firefox", true,
-                  [](const exports::profile& of, exports::measure) { return exports::as_firefox(of); }},
-    export_format{"parquet", false, [](const exports::profile& of, exports::measure) { return as_parquet(of); }},
+                  [](const auto& of, exports::measure, const auto& to) { to(exports::as_firefox(of)); }},
+    export_format{"parquet", false, [](const auto& of, exports::measure, const auto& to) { to(as_parquet(of)); }},
     export_format{"perfetto", false,
-                  [](const exports::profile& of, exports::measure) { return exports::as_perfetto(of); }},
+                  [](const auto& of, exports::measure, const auto& to) { to(exports::as_perfetto(of)); }},
     export_format{"pprof", false,
-                  [](const exports::profile& of, exports::measure) { return exports::gzip(exports::as_pprof(of)); }},
-    export_format{"rows", true, [](const exports::profile& of, exports::measure) { return exports::as_rows(of); }},
+                  [](const auto& of, exports::measure, const auto& to) { to(exports::gzip(exports::as_pprof(of))); }},
+    export_format{"rows", true, [](const auto& of, exports::measure, const auto& to) { exports::write_rows(of, to); }},
     export_format{"speedscope", true,
-                  [](const exports::profile& of, exports::measure) { return exports::as_speedscope(of); }},
+                  [](const auto& of, exports::measure, const auto& to) { exports::write_speedscope(of, to); }},
 };
 
 // What was named; else bytes where they were recorded, else the first that was.
@@ -56,16 +58,35 @@ exports::measure measure_of(const export_request& request, const exports::profil
   return static_cast<exports::measure>(found - exports::measures.begin());
 }
 
-void write_file(const std::string& path, const std::string& content) {
-  const bool to_output = path == "-";
-  std::FILE* const file = to_output ? stdout : std::fopen(path.c_str(), "wb");
-  const bool is_written = file != nullptr && std::fwrite(content.data(), 1, content.size(), file) == content.size() &&
-                          std::fflush(file) == 0;
-  const int error = errno;
-  if (file != nullptr && !to_output && std::fclose(file) != 0 && is_written)
-    fail(exit_code::usage, "{}: {}", path, system_words(errno));
-  if (!is_written) fail(exit_code::usage, "{}: {}", to_output ? "standard output" : path, system_words(error));
-}
+// The file to write, or standard output. Made when its first part is there, so that what fails before leaves what was.
+class output_file {
+ public:
+  explicit output_file(const std::string& path) : path_(path) {}
+  output_file(const output_file&) = delete;
+  output_file& operator=(const output_file&) = delete;
+  ~output_file() {
+    if (file_ != nullptr && !is_output()) std::fclose(file_);
+  }
+
+  void put(std::string_view text) {
+    if (file_ == nullptr) file_ = is_output() ? stdout : std::fopen(path_.c_str(), "wb");
+    if (file_ == nullptr || std::fwrite(text.data(), 1, text.size(), file_) != text.size()) refuse();
+  }
+  void end() {
+    put({});
+    if (std::fflush(file_) != 0) refuse();
+    if (!is_output() && std::fclose(std::exchange(file_, nullptr)) != 0) refuse();
+  }
+
+ private:
+  bool is_output() const { return path_ == "-"; }
+  [[noreturn]] void refuse() const {
+    fail(exit_code::usage, "{}: {}", is_output() ? "standard output" : path_, system_words(errno));
+  }
+
+  const std::string& path_;
+  std::FILE* file_ = nullptr;
+};
 
 void run_push(const export_request& request) {
   const ::tarn::format::recording in = read_recording(request.path);
@@ -85,7 +106,9 @@ void run_export(const export_request& request) {
   }
   const ::tarn::format::recording in = read_recording(request.path);
   const exports::profile made(in);
-  write_file(request.output, format.write(made, measure_of(request, made)));
+  output_file to(request.output);
+  format.write(made, measure_of(request, made), [&](std::string_view part) { to.put(part); });
+  to.end();
 }
 
 }  // namespace

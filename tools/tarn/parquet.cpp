@@ -25,7 +25,9 @@ std::string statement() {
 }  // namespace
 
 std::string as_parquet(const exports::profile& of) {
-  const std::string rows = exports::as_rows(of), words = statement();
+  std::string rows;
+  exports::write_rows(of, [&](std::string_view row) { rows += row; });
+  const std::string words = statement();
   constexpr std::string_view magic = "PAR1";
   const std::vector<std::vector<std::string>> programs = {
       {"duckdb", "-batch", "-c", words},

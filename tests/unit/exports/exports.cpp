@@ -38,6 +38,17 @@ format::recording recording() {
   return made;
 }
 
+std::string collapsed(const profile& of, measure which) {
+  std::string file;
+  write_collapsed(of, which, [&](std::string_view part) { file += part; });
+  return file;
+}
+std::string speedscope(const profile& of) {
+  std::string file;
+  write_speedscope(of, [&](std::string_view part) { file += part; });
+  return file;
+}
+
 values sums_of(const profile& of) {
   values all{};
   for (const sample& each : of.samples()) {
@@ -57,20 +68,20 @@ TEST(exports, a_profile_has_all_that_was_counted) {
 TEST(exports, collapsed_lines_are_a_frame_a_part_whatever_the_names) {
   const format::recording in = recording();
   const profile made(in);
-  const std::string file = as_collapsed(made, allocations);
+  const std::string file = collapsed(made, allocations);
   EXPECT_EQ(file,
             "thread 100;[unknown];a:b <i>\" \xef\xbf\xbd\xe2\x80\xae+0x0;[transient] 10\n"
             "thread 100;[unknown];a:b <i>\" \xef\xbf\xbd\xe2\x80\xae+0x1;[shared] 7\n"
             "thread 101;[not recorded];[kept] 1\n");
-  EXPECT_THAT(as_collapsed(made, lock_wait), HasSubstr("+0x0;[mutex: one thread] 1000\n"));
-  EXPECT_THAT(as_collapsed(made, call_time), HasSubstr("+0x1;[read: needed] 2000\n"));
-  EXPECT_EQ(as_collapsed(made, reallocs), "");
+  EXPECT_THAT(collapsed(made, lock_wait), HasSubstr("+0x0;[mutex: one thread] 1000\n"));
+  EXPECT_THAT(collapsed(made, call_time), HasSubstr("+0x1;[read: needed] 2000\n"));
+  EXPECT_EQ(collapsed(made, reallocs), "");
 }
 
 TEST(exports, speedscope_has_a_profile_for_each_measure) {
   const format::recording in = recording();
   const profile made(in);
-  const json file = json::parse(as_speedscope(made));
+  const json file = json::parse(speedscope(made));
   ASSERT_EQ(file["profiles"].size(), made.used().size());
   for (const json& each : file["profiles"]) {
     EXPECT_EQ(each["samples"].size(), each["weights"].size());
@@ -154,8 +165,8 @@ TEST(exports, an_empty_recording_is_an_empty_profile) {
   const format::recording in;
   const profile made(in);
   EXPECT_THAT(made.used(), ElementsAre(bytes));
-  EXPECT_EQ(as_collapsed(made, bytes), "");
-  EXPECT_EQ(json::parse(as_speedscope(made))["profiles"].size(), 1U);
+  EXPECT_EQ(collapsed(made, bytes), "");
+  EXPECT_EQ(json::parse(speedscope(made))["profiles"].size(), 1U);
   EXPECT_EQ(json::parse(as_firefox(made))["threads"].size(), 1U);
   EXPECT_EQ(fields(as_pprof(made), 2).size(), 0U);
 }
