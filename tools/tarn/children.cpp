@@ -24,9 +24,6 @@ std::optional<format::end_facts> end_of(const recorded& in, const watched_proces
                            .system_us = last.system_us};
 }
 
-// Where one ended and its parent has not asked how.
-constexpr std::chrono::seconds longest_wait_for_status{2};
-
 }  // namespace
 
 void children::offer_to(region_file& first, std::uint32_t sources, std::uint64_t interval) {
@@ -66,12 +63,11 @@ std::chrono::steady_clock::time_point children::write_changes(const std::string&
     if (each.has_end) continue;
     const bool is_over = each.watched->has_ended();  // before the last changes are read
     const auto how = is_over ? end_of(*each.in, *each.watched) : std::nullopt;
-    if (!each.over) {  // its last moment is the one at which its end was seen
-      if (is_over || at_once || now >= each.in->next_look()) each.in->write_changes(how);
-      if (is_over) each.over = now;
-    }
+    // Its last moment is the one at which its end was seen; how it ended is known once its parent has asked.
+    if (!each.is_over && (is_over || at_once || now >= each.in->next_look())) each.in->write_changes(how);
+    each.is_over = is_over;
     if (!is_over) next = std::min(next, each.in->next_look());
-    if (!is_over || (!how && !at_once && now - each.over.value_or(now) < longest_wait_for_status)) continue;
+    if (!is_over || (!how && !at_once)) continue;
     if (how) each.in->write_end(*how);
     each.has_end = true;
   }
@@ -86,7 +82,7 @@ bool children::any_runs() const {
 std::vector<pollfd> children::running() const {
   std::vector<pollfd> all;
   for (const child& each : all_) {
-    if (each.in->has_begun() && !each.over) all.push_back({each.watched->descriptor(), POLLIN, 0});
+    if (each.in->has_begun() && !each.is_over) all.push_back({each.watched->descriptor(), POLLIN, 0});
   }
   return all;
 }

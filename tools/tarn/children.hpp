@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,9 +41,9 @@ class children {
   struct child {
     std::uint32_t process = 0;
     std::unique_ptr<recorded> in;
-    std::unique_ptr<watched_process> watched;                   // once there is one
-    std::optional<std::chrono::steady_clock::time_point> over;  // when its end was seen: what was counted is written
-    bool has_end = false;                                       // written
+    std::unique_ptr<watched_process> watched;  // once there is one
+    bool is_over = false;                      // and what was counted is written
+    bool has_end = false;                      // written
   };
   std::vector<child> all_;
   const region_file* first_ = nullptr;
