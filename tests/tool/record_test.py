@@ -168,6 +168,25 @@ class Record(unittest.TestCase):
                     site = self.site(report, function)
                     self.assertEqual((site["allocations"], site["freed_by_same_thread"]), (1000, 1000), function)
 
+    def test_a_program_with_functions_of_its_own_is_said_to_have_them(self):
+        unseen = f"{PATHS.own_malloc} has a malloc of its own: its heap was not recorded"
+        self.assertIn(f"tarn: {unseen}\n", self.record(PATHS.own_malloc).stderr)
+        text = self.run_tarn("report", "rec").stdout
+        self.assertIn(f"{unseen}.\n", text)
+        self.assertNotIn("othing to gain", text)
+        self.assertEqual(self.report()["recorder"]["own_heap"], {"module": PATHS.own_malloc, "functions": ["malloc"]})
+        refused = self.run_tarn("gate", "rec", "--max", "allocations <= 3", code=2).stderr
+        self.assertIn('"allocations": its heap was not recorded', refused)
+
+        partly = f"{PATHS.own_new} has an operator new of its own: of what that serves, only what it takes from malloc was recorded"
+        self.assertIn(partly, self.record(PATHS.own_new).stderr)
+        self.assertIn(partly, self.run_tarn("report", "rec").stdout)
+        report = self.report()
+        self.assertEqual(report["recorder"]["own_heap"], {"module": PATHS.own_new, "functions": ["operator new"]})
+        self.assertGreaterEqual(report["heap"]["allocations"], 1000)
+        self.record(PATHS.close)
+        self.assertIsNone(self.report()["recorder"]["own_heap"])
+
     def test_threads_that_find_sites_at_once_find_the_same(self):
         self.record(PATHS.branches)
         report = self.report()
@@ -309,4 +328,4 @@ class Record(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    main("tarn", "library", "sites", "static", "close", "branches", "close-malloc", "close-new")
+    main("tarn", "library", "sites", "static", "close", "branches", "own-malloc", "own-new", "close-malloc", "close-new")

@@ -122,6 +122,10 @@ enum order_counter : std::size_t { orders, order_waits, order_ticks, order_count
 // A cell of noises is what one thread did at one site in a region that was to be quiet (tarn::quiet_region).
 enum noise_counter : std::size_t { heap_calls, system_calls, lock_waits, noise_counter_count };
 
+// What a module has of its own of the heap's functions, in front of the recorder's: the program itself mostly. What the
+// first serves is not seen; of the second's blocks only those that come from malloc are.
+constexpr std::uint32_t own_malloc = 1, own_new = 2;
+
 // A block is short-lived when its owner made fewer than 64 allocations before it was freed.
 constexpr std::size_t short_lived_buckets = 4;
 

@@ -46,6 +46,7 @@ void read_modules(decoder& from, recording& to) {
     each.bias = from.number();
     each.path = from.text();
     each.build_id = from.text();
+    each.own_heap = small(from, own_malloc | own_new);
     if (to.modules.size() == most_modules) throw unreadable("too many modules");
     to.modules.push_back(std::move(each));
   }

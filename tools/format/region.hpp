@@ -46,6 +46,8 @@ struct module_record {
   std::uint32_t path_bytes;  // the path follows
   std::uint64_t start, end;  // where it is mapped
   std::uint64_t bias;        // what the loader added to its addresses
+  std::uint32_t own_heap;    // own_malloc, own_new: what of it takes precedence over the recorder's
+  std::uint32_t reserved;
 };
 // A region that is to be quiet.
 struct quiet_record {

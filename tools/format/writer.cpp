@@ -121,6 +121,7 @@ void writer::modules(const recording& now) {
                   to.number(each.bias);
                   to.text(each.path);
                   to.text(each.build_id);
+                  to.number(each.own_heap);
                 });
   put_part(block_kind::modules, to.bytes());
   written_.modules = now.modules;

@@ -93,7 +93,7 @@ bool is_known_module(std::uintptr_t address) noexcept {
 }
 
 // Under the lock `adding`.
-void note_module(std::uintptr_t address) noexcept {
+void note_module(std::uintptr_t address, std::uint32_t own_heap = 0) noexcept {
   dl_find_object where;
   if (::_dl_find_object(reinterpret_cast<void*>(address), &where) != 0 || where.dlfo_link_map == nullptr) return;
   const std::uint32_t number = header().modules.load(std::memory_order_relaxed);
@@ -114,6 +114,7 @@ void note_module(std::uintptr_t address) noexcept {
   made.start = reinterpret_cast<std::uintptr_t>(where.dlfo_map_start);
   made.end = reinterpret_cast<std::uintptr_t>(where.dlfo_map_end);
   made.bias = where.dlfo_link_map->l_addr;
+  made.own_heap = own_heap;
   std::memcpy(&made + 1, path, size);
   header().module_at[number].store(place, std::memory_order_release);
   header().modules.store(number + 1, std::memory_order_release);
@@ -146,6 +147,11 @@ bool set_up_sites() noexcept {
   std::uint32_t none = 0;
   header().sites.compare_exchange_strong(none, 1, std::memory_order_relaxed);  // site 0 is taken
   return table.load(std::memory_order_relaxed) != nullptr;
+}
+
+void note_own_heap(const void* function, std::uint32_t what) noexcept {
+  const holding held(adding);
+  note_module(reinterpret_cast<std::uintptr_t>(function), what);
 }
 
 std::uint32_t site_of(const std::uintptr_t* frames, std::size_t count) noexcept {

@@ -13,4 +13,7 @@ bool set_up_sites() noexcept;
 // Lock-free for a site that is known. Two stacks are told apart by 64 bits of hash.
 std::uint32_t site_of(const std::uintptr_t* frames, std::size_t count) noexcept;
 
+// Notes that the module with `function` has `what` (format::own_malloc, own_new) of its own.
+void note_own_heap(const void* function, std::uint32_t what) noexcept;
+
 }  // namespace tarn::record

@@ -15,6 +15,7 @@
 #include "tarn/calibrate.hpp"
 #include "tarn/commands.hpp"
 #include "tarn/failure.hpp"
+#include "tarn/own_heap.hpp"
 #include "tarn/report.hpp"
 #include "tarn/views.hpp"
 #include "tarn/words.hpp"
@@ -97,7 +98,8 @@ void check_sources(const std::vector<limit>& limits, const format::recording& in
     const std::string_view needed = each.what == limit::metric::lock_waits     ? "locks"
                                     : each.what == limit::metric::system_calls ? "system calls"
                                                                                : "heap";
-    if (!has(needed)) fail(exit_code::usage, "{}: \"{}\": its {} was not recorded", path, each.words, needed);
+    if (!has(needed) || (needed == "heap" && !records_heap(in)))
+      fail(exit_code::usage, "{}: \"{}\": its {} was not recorded", path, each.words, needed);
   }
 }
 

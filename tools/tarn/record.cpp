@@ -28,6 +28,7 @@
 #include "tarn/commands.hpp"
 #include "tarn/failure.hpp"
 #include "tarn/library.hpp"
+#include "tarn/own_heap.hpp"
 #include "tarn/processor_counts.hpp"
 #include "tarn/program.hpp"
 #include "tarn/recorded.hpp"
@@ -195,8 +196,11 @@ void say_the_end(std::uint32_t sources, const recorded& of) {
   if (region.call_problem() != 0) {
     fmt::print(stderr, "tarn: system calls were not recorded: {}\n", system_words(region.call_problem()));
   }
-  if (!of.is_whole()) return;
   const format::recording& now = of.now();
+  if (const format::module_facts* const own = own_heap_in(now)) {
+    fmt::print(stderr, "tarn: {}\n", own_heap_words(*own));
+  }
+  if (!of.is_whole()) return;
   fmt::print(stderr, "tarn: {} at {} sites by {} threads, in {} ({} bytes); tarn report {}\n",
              count_words(now, sources), now.sites.size() - 1, now.threads.size(), of.path(), of.bytes(), of.path());
 }

@@ -119,7 +119,7 @@ void region_file::read_modules(recording& to) const {
   while (to.modules.size() < count) {
     const auto& from = *at<module_record>(header_->module_at[to.modules.size()].load(std::memory_order_acquire));
     const std::string path(reinterpret_cast<const char*>(&from + 1), from.path_bytes);
-    to.modules.push_back({from.image, from.start, from.end, from.bias, path, build_id_of(path)});
+    to.modules.push_back({from.image, from.start, from.end, from.bias, path, build_id_of(path), from.own_heap});
   }
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tarn/json_output.hpp"
+#include "tarn/own_heap.hpp"
 #include "tarn/report.hpp"
 #include "tarn/report_calls.hpp"
 #include "tarn/report_locks.hpp"
@@ -99,6 +100,19 @@ json json_of_site(const analyse::analysis& all, const analyse::site_view& view) 
           {"predicted", predicted(all, view)}};
 }
 
+namespace {
+
+json json_of_own_heap(const format::recording& in) {
+  const format::module_facts* const own = own_heap_in(in);
+  if (own == nullptr) return {};
+  json functions = json::array();
+  if ((own->own_heap & format::own_malloc) != 0) functions.push_back("malloc");
+  if ((own->own_heap & format::own_new) != 0) functions.push_back("operator new");
+  return {{"module", own->path}, {"functions", functions}};
+}
+
+}  // namespace
+
 json json_without_sites(const analyse::analysis& of, const analyse::costs& prices, std::size_t top) {
   const format::recording& in = of.recorded();
   const analyse::heap_findings& heap = of.heap();
@@ -126,6 +140,7 @@ json json_without_sites(const analyse::analysis& of, const analyse::costs& price
       {"recorder",
        {{"mode", in.program.mode},
         {"sources", in.program.sources},
+        {"own_heap", json_of_own_heap(in)},
         {"forgotten", heap.forgotten},
         {"overhead", {{"cpu_ns", json_of(whole.recorder_ns)}, {"program_cpu_ns", json_of(whole.cpu_ns)}}}}},
       {"heap",

@@ -49,7 +49,7 @@ void print_group(const format::recording& in, const lock_group& of, std::size_t 
   fmt::print("   → {}\n", of.remedy);
 }
 
-json json_of_site(const format::recording& in, const lock_site& of, analyse::symbols& by) {
+json json_of_lock_site(const format::recording& in, const lock_site& of, analyse::symbols& by) {
   json waits = json::array();
   for (const analyse::lock_wait& each : of.waits) {
     waits.push_back({{"holder", each.holder},
@@ -102,7 +102,7 @@ json json_of_locks(const format::recording& in, std::size_t top) {
   for (std::size_t at = 0; at < std::min(top, found.groups.size()); ++at) {
     const lock_group& of = found.groups[at];
     json sites = json::array();
-    for (const lock_site& each : of.sites) sites.push_back(json_of_site(in, each, by));
+    for (const lock_site& each : of.sites) sites.push_back(json_of_lock_site(in, each, by));
     all.push_back({{"type", analyse::name(of.type)},
                    {"category", analyse::name(of.is)},
                    {"locks", of.locks},

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tarn/own_heap.hpp"
 #include "tarn/report.hpp"
 #include "tarn/report_calls.hpp"
 #include "tarn/report_locks.hpp"
@@ -168,10 +169,6 @@ void print_program(analyse::analysis& all, const paint& with) {
   fmt::print("{}{}; {} thread{}\n", end_words(in), times, in.threads.size(), in.threads.size() == 1 ? "" : "s");
 }
 
-bool records_heap(const format::recording& in) {
-  return std::find(in.program.sources.begin(), in.program.sources.end(), "heap") != in.program.sources.end();
-}
-
 void print_heap_summary(analyse::analysis& all, const std::vector<analyse::site_view>& top, const paint& with) {
   const analyse::heap_findings& heap = all.heap();
   const analyse::program_costs& whole = all.whole();
@@ -214,6 +211,9 @@ void print_text(analyse::analysis& of, const report_request& request) {
   }
   print_program(of, with);
   const bool has_heap = records_heap(of.recorded());
+  if (const format::module_facts* const own = own_heap_in(of.recorded())) {
+    fmt::print("{}.\n", with.bold(own_heap_words(*own)));
+  }
   if (has_heap) print_heap_summary(of, top, with);
   print_locks_summary(of.recorded());
   print_orders_summary(of.recorded());
@@ -221,7 +221,8 @@ void print_text(analyse::analysis& of, const report_request& request) {
   print_quiet_summary(of.recorded());
   const bool gains =
       std::any_of(top.begin(), top.end(), [](const auto& each) { return each.is_worth_it && !each.remedy.empty(); });
-  if (!gains && !locks_gain(of.recorded()) && !calls_gain(of.recorded())) {
+  const bool has_more = of.recorded().program.sources.size() > (has_heap ? 0 : 1);
+  if (has_more && !gains && !locks_gain(of.recorded()) && !calls_gain(of.recorded())) {
     fmt::print("{}\n", with.bold("Nothing to gain: this program does not wait for what was recorded."));
   }
   if (of.recorded().images > 1) fmt::print("{} programs, one after the other by exec\n", of.recorded().images);

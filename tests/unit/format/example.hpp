@@ -18,7 +18,8 @@ inline recording example_recording() {
   made.program = {4711,   1'700'000'000,     "Linux 6, 2 processors",
                   "full", {"heap", "locks"}, {"./server", "--port", "", "80"}};
   made.images = 2;
-  made.modules = {{0, 0x1000, 0x5000, 0x1000, "/bin/server", "00ff"}, {1, ~0ULL - 9, ~0ULL, 0, "", ""}};
+  made.modules = {{0, 0x1000, 0x5000, 0x1000, "/bin/server", "00ff", own_malloc | own_new},
+                  {1, ~0ULL - 9, ~0ULL, 0, "", ""}};
   made.threads = {{0, 4711, 7, 0, 5, 6, 70, "a;\n\xff"}, {0, 4712, 0, 1, 0, 0, 0, {}}, {1, 4711, 0, 0, 0, 0, 0, {}}};
   made.sites = {{}, {0, {0x1234, 0x1200, 0x7fffffffffff, 1}}, {1, {~0ULL, 0, ~0ULL}}};
   counts some{};
