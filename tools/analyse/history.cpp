@@ -19,7 +19,7 @@ std::vector<std::uint32_t> merge(const std::vector<format::moment_facts>& moment
     places.push_back(static_cast<std::uint32_t>(into.size()));
     // Ends count from the start, so that what one interval is longer the next is shorter.
     const std::uint64_t due = (into.size() + 1) * (whole / most);
-    if (each.at_ns < due && &each != &moments.back()) continue;
+    if (each.at_ns < due) continue;  // not the last one, whose time is the whole
     const std::uint64_t spent = each.user_us + each.system_us, spent_before = before.user_us + before.system_us;
     into.push_back({before.at_ns, each.at_ns, each.resident_bytes, spent > spent_before ? spent - spent_before : 0});
     before = each;

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
+#include <array>
 #include <numeric>
 #include <string>
 
@@ -16,17 +16,21 @@ namespace tarn::analyse {
 namespace {
 
 // A look each 100 ns; 40 of them. A site that keeps a block of 100 bytes of each two, one whose blocks are all freed by
-// another thread, from the 20th look on; a lock that is waited for in the last ten, and a call in each.
+// another thread, from the 20th look on, and that only reallocates before; one whose frees are seen before its blocks;
+// a lock that is waited for in the last ten, and five calls in each.
 class forty_looks : public testing::Test {
  protected:
-  forty_looks() {
+  forty_looks() { look(100, 0); }
+
+  // `after`: calls that come after the last look.
+  void look(std::uint64_t every_ns, std::uint64_t after) {
     const format::file_at_test file;
     format::writer to(file.path());
     format::recording made;
     made.program.mode = "full";
     made.images = 1;
     made.threads = {{0, 1, 0, 0, 0, 0, 0, {}}, {0, 2, 0, 0, 0, 0, 0, {}}};
-    made.sites = {{}, {0, {1}}, {0, {2}}};
+    made.sites = {{}, {0, {1}}, {0, {2}}, {0, {3}}};
     made.locks = {{}, {0, format::lock_type::mutex, 1, 8}};
     to.program(made.program);
     for (std::uint64_t look = 1; look <= 40; ++look) {
@@ -38,6 +42,14 @@ class forty_looks : public testing::Test {
         made.cells[{2, 0, 0}][format::blocks] += 3;
         made.cells[{2, 0, 0}][format::bytes] += 30;
         made.cells[{2, 0, 1}][format::frees] += 3;
+      } else {
+        made.cells[{2, 0, 0}][format::reallocs] += 1;
+      }
+      if (look <= 20) {
+        made.cells[{3, 1, 0}][format::frees] += 1;
+      } else {
+        made.cells[{3, 1, 1}][format::blocks] += 1;
+        made.cells[{3, 1, 1}][format::bytes] += 8;
       }
       format::lock_counts& lock = made.lockings[{1, 0, 1}];
       lock[format::acquisitions] += 1;
@@ -47,8 +59,13 @@ class forty_looks : public testing::Test {
         made.waits[{1, 0, 1, 1, 1}] = {look, 7 * look};
       }
       made.calls[{1, 1, 0}][format::calls] += 5;
-      made.moments.push_back({100 * look, 4096 * look, 10 * look, look});
+      made.calls[{1, 1, 0}][format::call_ticks] += 3;
+      made.moments.push_back({every_ns * look, 4096 * look, 10 * look, look});
       made.lockings[{1, 1, 1}][format::acquisitions] = 1;
+      to.changes(made);
+    }
+    if (after != 0) {
+      made.calls[{1, 1, 0}][format::calls] += after;
       to.changes(made);
     }
     bytes_ = file.content();
@@ -83,6 +100,24 @@ TEST_F(forty_looks, become_as_many_intervals_as_are_wanted) {
   }
 }
 
+TEST_F(forty_looks, are_all_there_where_the_time_is_not_divisible) {
+  look(1, 0);
+  const history made = history_of(in_, bytes_, 3);
+  ASSERT_EQ(made.intervals.size(), 3U);
+  EXPECT_EQ(made.intervals.back().to_ns, 40U);
+  const auto& calls = made.calls.begin()->second;
+  ASSERT_EQ(calls.size(), 3U);
+  EXPECT_EQ(calls[0].more[0] + calls[1].more[0] + calls[2].more[0], 200U);
+}
+
+TEST_F(forty_looks, have_no_time_for_what_comes_after_the_last) {
+  look(100, 9);
+  const history made = history_of(in_, bytes_, 1);
+  const auto& calls = made.calls.begin()->second;
+  ASSERT_EQ(calls.size(), 1U);
+  EXPECT_EQ(calls[0].more[0], 200U);
+}
+
 TEST_F(forty_looks, have_points_only_where_something_happened) {
   const history made = history_of(in_, bytes_, 4);
   const auto& second = made.heap.at({2, 0, 1});
@@ -92,37 +127,51 @@ TEST_F(forty_looks, have_points_only_where_something_happened) {
   ASSERT_EQ(made.waits.size(), 1U);
   EXPECT_EQ(made.waits.begin()->second.size(), 1U);
   EXPECT_EQ(made.waits.begin()->second[0].interval, 3U);
-  EXPECT_EQ(made.points(), 4U + 2 + 2 + 4 + 1 + 1 + 4);
+  EXPECT_EQ(made.points(), 4U + 2 + 2 + 2 + 2 + 4 + 1 + 1 + 4);
 }
 
 TEST_F(forty_looks, have_a_course_by_category) {
+  in_.clock = {2, 1};
   const history made = history_of(in_, bytes_, 4);
   const timeline course = timeline_of(in_, made, find(in_), find_locks(in_), find_calls(in_));
   const auto transient = static_cast<std::size_t>(category::transient),
              shared = static_cast<std::size_t>(category::shared);
   EXPECT_EQ(course.blocks[transient], (line{20, 20, 20, 20}));
   EXPECT_EQ(course.in_use[transient], (line{1000, 2000, 3000, 4000}));
-  EXPECT_EQ(course.blocks[shared], (line{0, 0, 30, 30}));
-  EXPECT_EQ(course.bytes[shared], (line{0, 0, 300, 300}));
+  EXPECT_EQ(course.blocks[shared], (line{0, 0, 40, 40}));
+  EXPECT_EQ(course.bytes[shared], (line{0, 0, 380, 380}));
   EXPECT_EQ(sum(course.in_use[shared]), 0U);
-  EXPECT_EQ(course.waited_ns[static_cast<std::size_t>(lock_category::contended)], (line{0, 0, 0, 70}));
-  line calls(4);
-  for (const line& each : course.calls)
-    std::transform(each.begin(), each.end(), calls.begin(), calls.begin(), std::plus<>());
-  EXPECT_EQ(calls, (line{50, 50, 50, 50}));
+  const auto contended = static_cast<std::size_t>(lock_category::contended);
+  EXPECT_EQ(course.taken[contended], (line{11, 10, 10, 10}));
+  EXPECT_EQ(course.waited_ns[contended], (line{0, 0, 0, 35})) << "two ticks a nanosecond";
+  const call_findings calls = find_calls(in_);
+  ASSERT_EQ(calls.sites.size(), 1U);
+  const auto of_calls = static_cast<std::size_t>(calls.sites.front().is);
+  EXPECT_EQ(course.calls[of_calls], (line{50, 50, 50, 50}));
+  EXPECT_EQ(course.calls_ns[of_calls], (line{15, 15, 15, 15}));
 }
 
 TEST_F(forty_looks, are_left_out_where_their_source_is) {
-  in_.cells.clear();
-  const history made = history_of(in_, bytes_, 4);
-  EXPECT_TRUE(made.heap.empty());
-  EXPECT_FALSE(made.locks.empty());
+  const auto points_without = [&](auto leave_out) {
+    format::recording part = in_;
+    leave_out(part);
+    const history made = history_of(part, bytes_, 4);
+    return std::array{made.heap.size(), made.locks.size(), made.waits.size(), made.calls.size()};
+  };
+  using of = std::array<std::size_t, 4>;
+  EXPECT_EQ(points_without([](auto&) {}), (of{5, 2, 1, 1}));
+  EXPECT_EQ(points_without([](auto& part) { part.cells.clear(); }), (of{0, 2, 1, 1}));
+  EXPECT_EQ(points_without([](auto& part) { part.lockings.clear(); }), (of{5, 0, 1, 1}));
+  EXPECT_EQ(points_without([](auto& part) { part.waits.clear(); }), (of{5, 2, 0, 1}));
+  EXPECT_EQ(points_without([](auto& part) { part.calls.clear(); }), (of{5, 2, 1, 0}));
 }
 
 TEST(history, of_a_recording_without_moments_is_nothing) {
   format::recording made = format::example_recording();
   made.moments.clear();
   EXPECT_TRUE(history_of(made, format::file_of(made), 10).intervals.empty());
+  made.moments = {{}};
+  EXPECT_TRUE(history_of(made, format::file_of(made), 10).intervals.empty()) << "no time has passed";
 }
 
 }  // namespace

@@ -47,10 +47,12 @@ TEST(LabResult, MedianAndQuartiles) {
 
 TEST(LabResult, RatioIsTakenRoundByRound) {
   const experiment of = two_forms();
-  const result all = measured(of);
+  result all = measured(of);
   EXPECT_EQ(all.ratio(0, "old", "new", 1), 2);  // of 2, 2 and 200; that of the medians would be 4
   EXPECT_EQ(all.ratio(0, "old", "new", 2), std::nullopt);
   EXPECT_THAT(all.ratios(0, "old", "new"), testing::ElementsAre(2));
+  all.rows[2].ns = {4, 2};                        // a round less
+  EXPECT_EQ(all.ratio(0, "old", "new", 1), 2.5);  // of 1 and 4
 }
 
 // Less than nothing is left of a time from which what its measuring takes was taken off.
@@ -62,10 +64,12 @@ TEST(LabResult, MeanLeavesOutWhatWasTooShort) {
 
 TEST(LabResult, BestOtherIsNotOurs) {
   const experiment of = two_forms();
-  const result all = measured(of);
+  result all = measured(of);
   EXPECT_EQ(all.ns(0, best_other, 1), 3);
   EXPECT_EQ(all.ratio(0, best_other, "new", 1), 1.5);
   EXPECT_EQ(all.ns(0, best_other, 2), 5);
+  all.rows[1].ns = {0};
+  EXPECT_EQ(all.ratio(0, "new", best_other, 1), std::nullopt);
 }
 
 TEST(LabResult, FitsAnExponent) {
@@ -84,6 +88,10 @@ TEST(LabResult, SaysWhereItIsSlower) {
   const experiment of = two_forms();
   result all = measured(of);
   EXPECT_EQ(all.where_slower(0, "new"), "");
+  all.rows[2].ns = {3.2};
+  EXPECT_EQ(all.where_slower(0, "new"), "") << "that is noise";
+  all.rows[2].ns = {3.6};
+  EXPECT_THAT(all.where_slower(0, "new"), testing::EndsWith(" 1.2 times its time."));
   all.rows[2].ns = {6, 6, 6};
   EXPECT_EQ(all.where_slower(0, "new"), " new is slower than the fastest other at n 1: 2.0 times its time.");
 }
@@ -100,6 +108,7 @@ TEST(LabResult, NumbersAreShort) {
   EXPECT_EQ(two_digits(12.7), "13");
   EXPECT_EQ(two_digits(9.96), "10");
   EXPECT_EQ(two_digits(0.4249), "0.42");
+  EXPECT_EQ(two_digits(0.0997), "0.10");
   EXPECT_EQ(two_digits(0.0123), "0.012");
   EXPECT_EQ(times_words({3.8, 4.6, 4.2}), "3.8 to 4.6 times");
   EXPECT_EQ(times_words({2, 2.01}), "2.0 times");

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <vector>
 
 #include "lab/run.hpp"
 
@@ -38,10 +40,24 @@ class LabRun : public testing::Test {
     std::filesystem::permissions(path, std::filesystem::perms::owner_all);
   }
 
-  result run_it(std::uint64_t rounds = 1) {
+  result run_it(const request& wanted) const {
+    return run(of_, wanted, {folder_, folder_}, [](const std::string&) {});
+  }
+  result run_it(std::uint64_t rounds = 1) const {
     request wanted;
     wanted.rounds = rounds;
-    return run(of_, wanted, {folder_, folder_}, [](const std::string&) {});
+    return run_it(wanted);
+  }
+
+  // What the program was told, call by call.
+  void program_notes_its_words() const {
+    program_does("echo \"$@\" >> \"$(dirname \"$0\")/told\"; " + std::string(answer));
+  }
+  std::vector<std::string> told() const {
+    std::ifstream file(folder_ + "/told");
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(file, line);) lines.push_back(line);
+    return lines;
   }
 
   static constexpr const char* answer =
@@ -57,17 +73,71 @@ TEST_F(LabRun, EachFormAtEachPlaceInEachRound) {
   EXPECT_EQ(all.failure, "");
   EXPECT_EQ(all.rows.size(), 4);
   EXPECT_THAT(all.rows.front().ns, ElementsAre(7, 7, 7));
+  EXPECT_THAT(all.rows.front().processor_ns, ElementsAre(5, 5, 5));
+  EXPECT_GT(all.seconds, 0);
   EXPECT_THAT(all.rows.front().counts.at("calls"), ElementsAre(3, 3, 3));
   EXPECT_EQ(all.told.words, "judged");
 }
 
-TEST_F(LabRun, ProgramIsToldTheNumbers) {
-  program_does("echo \"$@\" >> \"$(dirname \"$0\")/told\"; " + std::string(answer));
+TEST_F(LabRun, ProgramIsToldTheNumbersAndEachRoundBeginsWithAnotherForm) {
+  program_notes_its_words();
+  run_it(2);
+  EXPECT_THAT(told(), ElementsAre("old n=1 total=40", "new n=1 total=40", "old n=2 total=40", "new n=2 total=40",
+                                  "new n=1 total=40", "old n=1 total=40", "new n=2 total=40", "old n=2 total=40"));
+}
+
+TEST_F(LabRun, QuickIsWithOtherNumbersAndFewerRounds) {
+  program_notes_its_words();
+  of_.quick_rounds = 2;
+  request wanted;
+  wanted.is_quick = true;
+  wanted.set["total"] = {9};
+  EXPECT_EQ(run_it(wanted).rounds, 2);
+  EXPECT_THAT(told(), ElementsAre("old n=1 total=9", "new n=1 total=9", "new n=1 total=9", "old n=1 total=9"));
+}
+
+TEST_F(LabRun, SweepSaysWhatItsProgramIsTold) {
+  program_notes_its_words();
+  of_.forms.pop_back();
+  of_.forms.front().settings = {"fast"};
+  of_.parameters.push_back({"other", "", {7}, {7}, 1, 100});
+  sweep& in = of_.sweeps.front();
+  in.fixed = {{"fixed", 3}};
+  in.adjust = [](numbers& of_program, std::uint64_t x) { of_program["total"] /= x; };
+  in.parameters = {"total"};
   run_it();
-  std::ifstream told(folder_ + "/told");
-  std::string line;
-  std::getline(told, line);
-  EXPECT_EQ(line, "old n=1 total=40");
+  EXPECT_THAT(told(), ElementsAre("old fixed=3 n=1 total=40 fast", "old fixed=3 n=2 total=20 fast"));
+}
+
+TEST_F(LabRun, SweepIsOfItsFormsAlone) {
+  program_does(answer);
+  of_.sweeps.front().only = {"new"};
+  const result all = run_it();
+  EXPECT_EQ(all.rows.size(), 2);
+  EXPECT_EQ(all.find(0, "old", 1), nullptr);
+}
+
+TEST_F(LabRun, MoreCoresThanThereAreAreLeftOut) {
+  program_does(answer);
+  of_.sweeps.front().is_of_cores = true;
+  of_.sweeps.front().axis.usual = {1, 1'000'000};
+  const result all = run_it();
+  EXPECT_THAT(all.skipped, ElementsAre(HasSubstr("n 1000000 is skipped: this process may use ")));
+  EXPECT_THAT(all.axes.front(), ElementsAre(1));
+}
+
+TEST_F(LabRun, FileIsMadeAndGoneAfterwards) {
+  program_does(std::string("for word; do case $word in file=*) file=${word#file=} ;; esac; done\n") +
+               "[ $1 = make ] && echo words > $file\n" +
+               "echo \"$1 $file $(cat $file)\" >> \"$(dirname \"$0\")/told\"\n" + answer);
+  of_.makes_file = true;
+  of_.forms.pop_back();
+  EXPECT_EQ(run_it().failure, "");
+  const std::vector<std::string> lines = told();
+  ASSERT_EQ(lines.size(), 3);
+  const std::string file = lines[0].substr(5, lines[0].rfind(' ') - 5);
+  EXPECT_THAT(lines, ElementsAre("make " + file + " words", "old " + file + " words", "old " + file + " words"));
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(file).parent_path())) << file;
 }
 
 TEST_F(LabRun, OtherWorkEndsIt) {
@@ -120,6 +190,7 @@ TEST_F(LabRun, WhatItNeedsIsNotThere) {
   EXPECT_EQ(all.failure, "");
   EXPECT_THAT(all.skipped, ElementsAre("it is skipped: lab-script: no wrk (Debian package wrk)"));
   EXPECT_EQ(all.told.whether, holds::unknown);
+  EXPECT_EQ(all.told.words, "It was not run.");
 }
 
 TEST_F(LabRun, ProgramIsNotThere) { EXPECT_THAT(run_it().failure, HasSubstr("lab-script cannot be run")); }
@@ -137,10 +208,12 @@ TEST_F(LabRun, MissingPeersAreNamed) {
 }
 
 TEST_F(LabRun, PreloadThatHadNoEffectIsNoMeasurement) {
-  program_does(answer);
+  program_does("echo $1 $LD_PRELOAD $MORE >> \"$(dirname \"$0\")/told\"; " + std::string(answer));
   std::ofstream(folder_ + "/libtarn-malloc.so") << "no library";
-  of_.forms.push_back({"ours", "old", role::ours, drop_in});
+  of_.forms.push_back({"ours", "old", role::ours, drop_in, {}, {"MORE=1"}});
   const result all = run_it();
+  EXPECT_THAT(told(), ElementsAre("old", "new", "old " + folder_ + "/libtarn-malloc.so 1", "old", "new",
+                                  "old " + folder_ + "/libtarn-malloc.so 1"));
   EXPECT_FALSE(all.rows.empty());
   EXPECT_EQ(all.find(0, "ours", 1), nullptr);
   EXPECT_THAT(all.skipped.at(0), HasSubstr("ours at n 1 is left out: malloc comes from "));

@@ -60,6 +60,11 @@ TEST(LabSettings, RefusesInOneLine) {
   EXPECT_THAT(refusal("n="), HasSubstr("numbers from 1 to 1000"));
   EXPECT_THAT(refusal("n=many"), HasSubstr("numbers from 1 to 1000"));
   EXPECT_THAT(refusal("n=1000000000000000000000"), HasSubstr("numbers from 1 to 1000"));
+  EXPECT_THAT(refusal("n=12x"), HasSubstr("numbers from 1 to 1000"));
+  std::string many = "n=1";
+  for (int each = 2; each <= 32; ++each) many += "," + std::to_string(each);
+  EXPECT_EQ(refusal(many), "");
+  EXPECT_THAT(refusal(many + ",33"), HasSubstr("numbers from 1 to 1000"));
   EXPECT_THAT(refusal("second.total=1,2"), HasSubstr("a number from 1 to 10"));
 }
 
