@@ -18,7 +18,8 @@ std::span<const pattern> patterns_of(std::size_t life_bucket) {
   if (life_bucket <= 1) return std::span(all).first(2);
   return std::span(all).first(life_bucket < 5 ? 3 : 4);
 }
-constexpr std::array handed_over = {pattern::handed, pattern::met};
+// A thread that frees another one's blocks and allocates as many of the size has them from its own cache: soon.
+constexpr std::array handed_over = {pattern::soon, pattern::handed, pattern::met};
 constexpr std::array left_behind = {pattern::burst, pattern::cold};
 
 double number(std::uint64_t value) { return static_cast<double>(value); }

@@ -40,11 +40,11 @@ TEST(predict, a_block_that_lives_long_may_be_cold) {
 
 TEST(predict, a_block_that_another_thread_frees_is_handed_over) {
   const site_prediction made = predicted(recording_of({{.blocks = 1000, .other_frees = 1000}}), cheap_remedies());
-  EXPECT_DOUBLE_EQ(made.now_ns.low, 1000 * 104.0);
+  EXPECT_DOUBLE_EQ(made.now_ns.low, 1000 * 100.0) << "or it comes back by another one";
   EXPECT_DOUBLE_EQ(made.now_ns.high, 1000 * 105.0);
   ASSERT_NE(by(made, remedy::shared), nullptr);
   EXPECT_EQ(made.remedies.front().by, remedy::shared);
-  EXPECT_DOUBLE_EQ(by(made, remedy::shared)->ns.low, 1000 * 14.0);
+  EXPECT_DOUBLE_EQ(by(made, remedy::shared)->ns.low, 1000 * 10.0);
   EXPECT_DOUBLE_EQ(by(made, remedy::shared)->saved_ns.low, 1000 * 90.0);
   EXPECT_DOUBLE_EQ(by(made, remedy::shared)->saved_ns.high, 1000 * 90.0) << "both at the same pattern";
   EXPECT_EQ(by(made, remedy::hoist), nullptr) << "another thread needs it";
