@@ -1,0 +1,53 @@
+// Each request is answered by a text that is put together and sent. Remedy: recycle, the text.
+#pragma once
+#include <charconv>
+#include <string>
+#include <string_view>
+
+#include <tarn/recycle.hpp>
+#include "predictions/work.hpp"
+
+namespace predictions::replies {
+
+inline void append_number(std::string& to, std::uint32_t value) {
+  char digits[12];
+  to.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+}
+inline void put_together(std::string& reply, numbers& random) {
+  reply += "{\"user\":";
+  append_number(reply, random.below(100000));
+  reply += ",\"items\":[";
+  for (std::uint32_t more = random.below(12); more > 0; --more) {
+    append_number(reply, random.below(1000));
+    reply += ',';
+  }
+  reply += "0]}\n";
+}
+inline std::uint64_t send(std::string_view text) {
+  std::uint64_t sum = text.size();
+  for (const char each : text) sum = sum * 31 + static_cast<unsigned char>(each);
+  return sum;
+}
+
+template <bool Warm>
+[[gnu::noinline]] std::uint64_t answer(numbers& random) {
+  if constexpr (Warm) {
+    auto reply = tarn::recycle<std::string>();
+    put_together(*reply, random);
+    return send(*reply);
+  } else {
+    std::string reply;
+    put_together(reply, random);
+    return send(reply);
+  }
+}
+
+template <bool Warm>
+std::uint64_t run(std::uint64_t rounds) {
+  numbers random;
+  std::uint64_t sum = 0;
+  for (std::uint64_t round = 0; round < rounds * 1000; ++round) sum = sum * 31 + answer<Warm>(random);
+  return sum;
+}
+
+}  // namespace predictions::replies
