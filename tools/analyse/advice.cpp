@@ -262,8 +262,7 @@ void read_source(made_here& made, const std::vector<place>& frames, std::uint64_
 
 bool spares_more(remedy by, const made_here& made) {
   switch (by) {
-    case remedy::recycle:
-    case remedy::shared: return true;
+    case remedy::recycle: return true;
     case remedy::hoist: return is_container(made.what);
     // Bytes are moved as they were when the excerpts are repeated; elements of a class by its own code.
     case remedy::reserve:

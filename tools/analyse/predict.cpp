@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <utility>
 
 namespace tarn::analyse {
 namespace {
@@ -109,7 +110,8 @@ std::vector<std::string> reasons_for(const site& of) {
                              ? "blocks live long, and may be out of the caches when they are freed"
                              : "how much else is in the caches between two allocations is not known");
   }
-  if (of.freed_by_other_thread != 0) reasons.emplace_back("the two threads may meet in the allocator, or not");
+  if (of.freed_by_other_thread != 0)
+    reasons.emplace_back("the two threads may meet in the allocator, or not, and wait for each other elsewhere");
   if (of.sums[counter::copied] != 0) reasons.emplace_back("what realloc copies is near or far");
   return reasons;
 }
@@ -219,7 +221,7 @@ std::optional<double> surprises_in(const format::recording& in) {
 
 void correct(site_prediction& that, const site& of, const replayed& by, std::optional<double> surprises) {
   // What repeating cannot repeat: what a call costs the code around it, and other work than these two kinds.
-  const auto all = [&](const two_ends& each) {
+  const auto all = [&](const call_ns& each) {
     const range bounds =
         surprises ? range{each.at(*surprises), each.at(*surprises)}
                   : range{std::min(each.overlapping, each.surprised), std::max(each.overlapping, each.surprised)};
@@ -227,17 +229,30 @@ void correct(site_prediction& that, const site& of, const replayed& by, std::opt
   };
   that.now_ns = all(by.now);
   for (prediction& each : that.remedies) {
-    two_ends saved;
+    call_ns saved;
+    bool may_hide = true;
     switch (each.by) {
       case remedy::hoist: saved = by.hoist; break;
       case remedy::reserve: saved = by.reserve; break;
       case remedy::recycle: saved = by.recycle; break;
-      case remedy::pooled: saved = by.pooled; break;
-      case remedy::arena: saved = by.arena; break;
+      case remedy::pooled:
+        saved = by.pooled;
+        may_hide = false;
+        break;
+      case remedy::arena:
+        saved = by.arena;
+        may_hide = false;
+        break;
       default: break;
     }
     if (saved.overlapping == 0 && saved.surprised == 0) continue;
     each.saved_ns = all(saved);
+    // Steps of growth and temporaries are within other work, of which a program has more than of the heap's: new
+    // programs gained less than where calls follow one another. Pooled ones never did.
+    if (may_hide) {
+      const double hidden = std::max(saved.hidden, 0.0) * number(of.sums[counter::blocks]);
+      each.saved_ns.low = std::min(each.saved_ns.low, hidden * (1 - std::max(of.error, prediction_error)));
+    }
     each.ns = {std::max(that.now_ns.low - each.saved_ns.low, 0.0),
                std::max(that.now_ns.high - each.saved_ns.high, 0.0)};
   }
@@ -278,8 +293,13 @@ site_prediction predictor::counted(const site& one, const growth& grown) const {
     if (soon) made.remedies.push_back(served(remedy::arena, server::arena));
   }
   if (one.is == category::shared) {
-    made.remedies.push_back(served(remedy::shared, server::shared_pool));
-    made.remedies.push_back(served(remedy::pooled, server::pooled));
+    // What they save, threads that wait for one another may sleep and wake for: nothing is sure but the most.
+    for (const auto& [as, by] :
+         {std::pair(remedy::shared, server::shared_pool), std::pair(remedy::pooled, server::pooled)}) {
+      made.remedies.push_back(served(as, by));
+      range& saved = made.remedies.back().saved_ns;
+      saved.low = std::min(saved.low, 0.0);
+    }
   }
   if (now != server::drop_in) made.remedies.push_back(served(remedy::drop_in, server::drop_in));
   return made;

@@ -255,7 +255,7 @@ std::string json_of(const std::vector<replayed>& all) {
   for (const replayed& each : all) {
     nlohmann::json& one = made.emplace_back();
     for (std::size_t at = 0; at < remedies.size(); ++at)
-      one[names[at]] = {(each.*remedies[at]).overlapping, (each.*remedies[at]).surprised};
+      one[names[at]] = {(each.*remedies[at]).overlapping, (each.*remedies[at]).surprised, (each.*remedies[at]).hidden};
   }
   return made.dump();
 }
@@ -265,7 +265,7 @@ std::vector<replayed> replayed_from(const std::string& json) {
   for (const nlohmann::json& each : nlohmann::json::parse(json)) {
     replayed& one = all.emplace_back();
     for (std::size_t at = 0; at < remedies.size(); ++at) {
-      one.*remedies[at] = {each.at(names[at]).at(0), each.at(names[at]).at(1)};
+      one.*remedies[at] = {each.at(names[at]).at(0), each.at(names[at]).at(1), each.at(names[at]).at(2)};
     }
   }
   return all;

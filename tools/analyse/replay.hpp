@@ -51,17 +51,18 @@ replay_job job_of(const format::recording& in, const std::vector<std::uint32_t>&
 std::string bytes_of(const std::vector<replay_job>& jobs);
 std::vector<replay_job> jobs_from(std::string_view bytes);
 
-// Nanoseconds for each chosen allocation with its free, beside two kinds of other work.
-struct two_ends {
+// Nanoseconds for each chosen allocation with its free, beside three kinds of other work.
+struct call_ns {
   double overlapping = 0;  // none: calls follow one another, and overlap
   double surprised = 0;    // branches that no processor can guess before each call: then nothing overlaps, and those of
                            // the allocator are guessed wrong as well
+  double hidden = 0;       // a chain that waits for itself, and leaves the processor time for most of a call
   // `share`: of the calls that follow such a branch.
   double at(double share) const { return overlapping + share * (surprised - overlapping); }
 };
 // What it takes now, and what each remedy saves; all 0 where that was not repeated.
 struct replayed {
-  two_ends now, hoist, recycle, pooled, arena, reserve;
+  call_ns now, hoist, recycle, pooled, arena, reserve;
 };
 std::string json_of(const std::vector<replayed>& all);
 // Throws nlohmann::json::exception.

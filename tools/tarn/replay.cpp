@@ -65,10 +65,11 @@ struct script {
   std::vector<action> before, steps, after;
 };
 
-// What the program does between two steps is not known: two ends of it.
+// What the program does between two steps is not known: the ends of it.
 enum class beside : std::size_t {
   nothing,    // the calls overlap with one another
   surprises,  // branches that no processor can guess, after which it guesses those of the allocator wrong as well
+  waits,      // a chain of which each part waits for the one before: it leaves the processor time for the calls
   count,
 };
 constexpr std::size_t beside_count = static_cast<std::size_t>(beside::count);
@@ -86,10 +87,19 @@ class other_work {
     return sum;
   }
 
+  // Longer than a call takes where it overlaps with everything.
+  [[gnu::noinline]] std::uint64_t wait() {
+    for (int left = 16; left > 0; --left) {
+      waited_ *= 0x9fb21c651e98df25ULL;
+      asm volatile("" : "+r"(waited_));
+    }
+    return waited_;
+  }
+
  private:
   static constexpr unsigned branches = 4;
 
-  std::uint64_t state_ = 1;
+  std::uint64_t state_ = 1, waited_ = 1;
   std::array<unsigned char, 4096> data_{};
 };
 
@@ -140,7 +150,11 @@ class player {
   void copy(void* to, const action& how) { std::memcpy(to, blocks_[how.from], std::min(how.bytes, how.old_bytes)); }
 
   void run(std::span<const action> steps, beside what) {
-    what == beside::nothing ? run<beside::nothing>(steps) : run<beside::surprises>(steps);
+    switch (what) {
+      case beside::surprises: return run<beside::surprises>(steps);
+      case beside::waits: return run<beside::waits>(steps);
+      default: return run<beside::nothing>(steps);
+    }
   }
 
   // What a container asked for it fills, after what it had: of a large block the first touch of a page may be what
@@ -156,6 +170,7 @@ class player {
     const action* const end = steps.data() + steps.size();
     for (const action* now = steps.data(); now != end; ++now) {
       if constexpr (What == beside::surprises) sum += work_.surprise();
+      if constexpr (What == beside::waits) sum += work_.wait();
       void*& block = blocks_[now->place];
       switch (now->does) {
         case op::nothing: break;
@@ -368,9 +383,10 @@ class times {
 
 replayed play(const replay_job& job) {
   const times all(job);
-  const auto saved = [&](way before, way after) -> analyse::two_ends {
+  const auto saved = [&](way before, way after) -> analyse::call_ns {
     if (!all.has(before) || !all.has(after)) return {};
-    return {all.saved(before, after, beside::nothing), all.saved(before, after, beside::surprises)};
+    return {all.saved(before, after, beside::nothing), all.saved(before, after, beside::surprises),
+            all.saved(before, after, beside::waits)};
   };
   replayed made;
   made.now = saved(way::as_is, way::nothing);

@@ -45,7 +45,7 @@ TEST(predict, a_block_that_another_thread_frees_is_handed_over) {
   ASSERT_NE(by(made, remedy::shared), nullptr);
   EXPECT_EQ(made.remedies.front().by, remedy::shared);
   EXPECT_DOUBLE_EQ(by(made, remedy::shared)->ns.low, 1000 * 10.0);
-  EXPECT_DOUBLE_EQ(by(made, remedy::shared)->saved_ns.low, 1000 * 90.0);
+  EXPECT_DOUBLE_EQ(by(made, remedy::shared)->saved_ns.low, 0) << "the threads may sleep for it instead";
   EXPECT_DOUBLE_EQ(by(made, remedy::shared)->saved_ns.high, 1000 * 90.0) << "both at the same pattern";
   EXPECT_EQ(by(made, remedy::hoist), nullptr) << "another thread needs it";
 }
@@ -203,7 +203,12 @@ TEST(predict, a_program_is_never_cheaper_than_its_heap) {
 }
 
 replayed by_hand() {
-  return {.now = {10, 16}, .hoist = {10, 16}, .recycle = {}, .pooled = {8, 16}, .arena = {9, 16}, .reserve = {}};
+  return {.now = {10, 16, 4},
+          .hoist = {10, 16, 4},
+          .recycle = {},
+          .pooled = {8, 16, 3},
+          .arena = {9, 16, 3},
+          .reserve = {}};
 }
 
 TEST(predict, what_was_repeated_takes_the_place_of_prices) {
@@ -215,6 +220,8 @@ TEST(predict, what_was_repeated_takes_the_place_of_prices) {
   EXPECT_DOUBLE_EQ(by(made, remedy::pooled)->saved_ns.middle(), 1000 * 10.0) << "a quarter of the way from 8 to 16";
   EXPECT_DOUBLE_EQ(by(made, remedy::pooled)->saved_ns.low, 1000 * 7.5);
   EXPECT_DOUBLE_EQ(made.now_ns.middle(), 1000 * 11.5);
+  EXPECT_DOUBLE_EQ(by(made, remedy::hoist)->saved_ns.low, 1000 * 3.0) << "it may hide beside other work";
+  EXPECT_DOUBLE_EQ(by(made, remedy::hoist)->saved_ns.high, 1000 * 11.5 * 1.25);
   EXPECT_DOUBLE_EQ(by(made, remedy::recycle)->saved_ns.low, by(priced, remedy::recycle)->saved_ns.low) << "was not";
   EXPECT_DOUBLE_EQ(by(made, remedy::drop_in)->saved_ns.low, by(priced, remedy::drop_in)->saved_ns.low);
 }

@@ -141,7 +141,7 @@ export function Summary({view}: {view: View}): JSX.Element {
               <li key={at}>
                 <button type="button" onClick={each.open}>
                   <span class="where">{each.where}</span>
-                  <span class="gain">saves {each.saved[0] === 0 ? `up to ${view.time_words(each.saved[1])}` : view.gain_words({saved_ns: each.saved, at_least: each.at_least})}</span>
+                  <span class="gain">saves {view.gain_words({saved_ns: each.saved, at_least: each.at_least})}</span>
                 </button>
                 <Bar range={timed(each.saved)} most={gain} label={`saves ${view.time_words(each.saved)}`} />
                 <p><bdi>{cut(shown(each.words), 300)}</bdi></p>
