@@ -66,7 +66,7 @@ std::string time_words(const analyse::analysis& all, const analyse::range& ns) {
 
 std::string gain_words(const analyse::analysis& all, const analyse::range& ns, bool at_least) {
   if (ns.low <= 0 && ns.high > 0) return "up to " + time_words(all, {ns.high, ns.high});
-  return at_least ? "at least " + time_words(all, {ns.low, ns.low}) : time_words(all, ns);
+  return time_words(all, ns) + (at_least ? " or more" : "");
 }
 
 std::string saving_words(const analyse::analysis& all, const analyse::range& ns) {

@@ -16,7 +16,7 @@ export interface View {
   unit: string;                             // of times: ms/s where it is known how long the program ran, else ms
   timed: (ns: Range | number) => Range;     // in that unit
   time_words: (ns: Range | number) => string;
-  gain_words: (remedy: Gain) => string;     // of what is known from one side alone, that
+  gain_words: (remedy: Gain) => string;     // with "or more" or "up to" where it is so
   has_share: boolean;                       // whether shares of the processor's time are known
 }
 
@@ -46,7 +46,7 @@ export function fixed_view(data: Data, whole?: Fixed): Fixed {
     time_words,
     gain_words: ({saved_ns, at_least}) => {
       if (saved_ns[0] <= 0 && saved_ns[1] > 0) return `up to ${time_words(saved_ns[1])}`;
-      return at_least ? `at least ${time_words(saved_ns[0])}` : time_words(saved_ns);
+      return time_words(saved_ns) + (at_least ? ' or more' : '');
     },
     has_share: (data.recorder?.overhead?.program_cpu_ns?.[1] ?? 0) > 0,
   };
