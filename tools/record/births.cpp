@@ -41,7 +41,7 @@ births::word* births::make_leaf(std::atomic<word*>& place) noexcept {
 }
 
 bool births::set_up() noexcept {
-  granule_shift = are_32_apart() ? 5 : 4;
+  if (table == nullptr) granule_shift = are_32_apart() ? 5 : 4;  // a child has its parent's allocator
   unmap(table, leaves * sizeof *table);
   table = static_cast<std::atomic<word*>*>(map(leaves * sizeof *table));
   return table != nullptr;

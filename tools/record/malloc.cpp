@@ -64,6 +64,7 @@ void free_counted(void* block) noexcept {
 }
 
 void* calloc_counted(std::size_t count, std::size_t each, charged how) noexcept {
+  note_call();
   std::size_t bytes;
   if (__builtin_mul_overflow(count, each, &bytes)) return no_memory();
   const allocator* const to = next();
@@ -75,6 +76,7 @@ void* calloc_counted(std::size_t count, std::size_t each, charged how) noexcept 
 }
 
 void* realloc_counted(void* block, std::size_t bytes, charged how) noexcept {
+  note_call();
   if (block == nullptr) {
     const allocator* const to = next();
     if (to == nullptr) [[unlikely]]
