@@ -37,14 +37,14 @@ export function stack(data, frames) {
   data.nodes_known ??= new Map();
   Object.defineProperty(data, 'nodes_known', {enumerable: false, value: data.nodes_known, writable: true});
   let node = 0;
-  for (const [name, file, line] of [...frames].reverse()) {
+  for (const [name, file, line, module = '/home/me/program'] of [...frames].reverse()) {
     const key = `${node}\n${name}\n${file}\n${line}`;
     if (!data.nodes_known.has(key)) {
       const {places, nodes} = data;
       places.function.push(string(name));
       places.file.push(string(file));
       places.line.push(line);
-      places.module.push(string('/home/me/program'));
+      places.module.push(string(module));
       nodes.place.push(places.function.length - 1);
       data.nodes_known.set(key, nodes.parent.push(node) - 1);
     }
@@ -82,6 +82,7 @@ export function example() {
   data.crossings = [[1, 1, 100000], [1, 2, 3000], [2, 2, 50000]];
   const holder = stack(data, [['hold(lock&)', '/home/me/src/hold.cpp', 7], ['main', '/home/me/main.cpp', 6]]);
   const waiter = stack(data, [['await(lock&)', '/home/me/src/wait.cpp', 8], ['main', '/home/me/main.cpp', 7]]);
+  const inside = stack(data, [['std::mutex::lock()', '/usr/include/c++/mutex', 9], ['await(lock&)', '/home/me/src/wait.cpp', 8], ['main', '/home/me/main.cpp', 7]]);
   data.locks = [
     {type: 'mutex', category: 'contended', locks: 1, threads: 2, acquisitions: 9000, contended: 700, waited_ns: 1.2e7, longest_wait_ns: 1e6,
      held: 9000, held_ns: 5e8, stack: waiter, remedy: 'split it', weights: [[waiter, 8000, 1e7, 1], [holder, 1000, 2e6, 2]],
@@ -91,7 +92,7 @@ export function example() {
   const lock = (at) => ({type: 'mutex', address: 4096 * at, stack: holder});
   const step = (at, first, second) => ({lock: lock(at), times: 3 + at, threads: [at], held_from: {stack: first}, takes_at: {stack: second}});
   data.lock_orders = {
-    inversions: [{steps: [step(1, holder, waiter), step(2, waiter, holder)], alike: 4}, {steps: [step(0, holder, holder), step(1, waiter, waiter), step(2, holder, waiter)], by_one_thread: true, alike: 1}],
+    inversions: [{steps: [step(1, holder, inside), step(2, waiter, holder)], alike: 4}, {steps: [step(0, holder, holder), step(1, waiter, waiter), step(2, holder, waiter)], by_one_thread: true, alike: 1}],
     chains: [{waited_ns: 7e6, links: [{lock: lock(1), thread: 0, waits: 2, waited_ns: 9e6, at: {stack: waiter}, holder: 1, held_from: {stack: holder}},
                                       {lock: lock(2), thread: 1, waits: 3, waited_ns: 7e6, at: {stack: holder}, holder: 2, held_from: {stack: waiter}}]}],
   };

@@ -76,6 +76,8 @@ const tests = {
     await page.fill('input[type=search]', 'make_17');
     assert.deepEqual((await rows(page)).length, 1);
     assert.equal(await page.innerText('output'), '1 of 24 sites');
+    await page.fill('input[type=search]', 'ME/program');
+    assert.equal((await rows(page)).length, 6, 'modules are searched');
     await page.fill('input[type=search]', 'no such name');
     assert.ok((await page.innerText('.none')).includes('No site'));
     await close(page);
