@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import socket
 import statistics
 import subprocess
@@ -61,17 +62,32 @@ def tools(tarn, folder):
             if not words or words[0] == str(tarn) or shutil.which(words[0])}
 
 
+@contextlib.contextmanager
+def ended_with_it(child):
+    """Where something fails meanwhile, the child and what it started end: Popen would wait for a server that nobody stops."""
+    try:
+        yield
+    except BaseException as problem:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        if isinstance(problem, (columns.Broken, subprocess.SubprocessError)):
+            said = child.stderr.read().decode(errors="replace")
+            raise columns.Broken(f"{child.args}: {problem}: {said}".rstrip(": \n")) from problem
+        raise
+
+
 def run(words, program, folder):
     """Processor seconds and the largest resident memory of all its processes, and the bytes of files that it left."""
     for each in folder.iterdir():
         each.unlink()
     environment = {k: v for k, v in os.environ.items() if not k.startswith(columns.TUNING)} | dict(program.environment)
     with subprocess.Popen([*words, *program.words], env=environment, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as child:
-        if program.load:
-            program.load()
-        said = child.stderr.read()
-        _, status, usage = os.wait4(child.pid, 0)
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True) as child:
+        with ended_with_it(child):
+            if program.load:
+                program.load()
+            said = child.stderr.read()
+            _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
         raise columns.Broken(f"{[*words, *program.words]} ended with {child.returncode}: {said.decode(errors='replace')}")
@@ -198,7 +214,8 @@ def main():
         inputs.mkdir()
         outputs.mkdir()
         started = tools(options.build / "bin" / "tarn", outputs)
-        chosen = [each for each in programs(options.build, inputs, options.check) if options.only in (None, *each.name.split())]
+        chosen = [each for each in programs(options.build, inputs, options.check)
+                  if options.only in (None, *each.name.replace(",", "").split())]
         if not chosen:
             parser.error(f"no program is called {options.only}")
         results, lines = {}, []
@@ -220,5 +237,5 @@ def main():
 if __name__ == "__main__":
     try:
         main()
-    except columns.Broken as problem:
+    except (columns.Broken, subprocess.SubprocessError) as problem:
         sys.exit(f"bench record: {problem}")
