@@ -18,7 +18,8 @@ constexpr std::array<char, 8> recording_magic = {'t', 'a', 'r', 'n', '\r', '\n',
 constexpr std::uint32_t block_mark = 0x6b6c6254;    // "Tblk"
 constexpr std::uint32_t largest_block = 64U << 20;  // bytes of a block, unpacked
 
-// The first three are blocks, the others parts of a look, in the order in which they are written.
+// The first three are written as blocks, the others as parts of a look, in this order. The reader takes a part as a
+// block by itself, too.
 // clang-format off
 enum class block_kind : std::uint32_t { program = 1, look, end,
                                         modules, threads, names, sites, locks, quiet_regions, excerpt,
