@@ -39,9 +39,9 @@ namespace {
 
 using steady = std::chrono::steady_clock;
 
-// Of bytes, a block counting as 256 more: of small blocks one in some hundreds is sampled.
 constexpr std::chrono::milliseconds first_look{50};
 
+// Of bytes, a block counting as 256 more: of small blocks one in some hundreds is sampled.
 constexpr std::uint64_t default_interval = 128 * 1024;
 
 struct record_request {
