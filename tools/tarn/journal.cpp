@@ -77,7 +77,7 @@ void append(const journal_words& words) {
   io::reader in(io::file::borrow(STDIN_FILENO, "standard input"));
   io::writer out = output();
   while (const auto line = in.line()) {
-    const std::uint64_t number = to.append(*line);  // NOLINT(bugprone-unchecked-optional-access): the condition above
+    const std::uint64_t number = to.append(*line);
     io::print_line(out, "{}", number);
     // Whoever waits for a number gets it before the next line is waited for.
     if (in.buffered().find('\n') == std::string_view::npos) out.flush();

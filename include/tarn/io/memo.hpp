@@ -355,7 +355,7 @@ class memo {
     std::unique_ptr<node> made;
     try {
       mine->answer.emplace(load_(key));
-      made = make_node(hash, key, *mine->answer);  // NOLINT(bugprone-unchecked-optional-access): the line before
+      made = make_node(hash, key, *mine->answer);
     } catch (...) {
       mine->failure = std::current_exception();
     }
@@ -373,7 +373,7 @@ class memo {
     }
     mine->landed.notify_all();
     if (mine->failure) std::rethrow_exception(mine->failure);
-    return *mine->answer;  // NOLINT(bugprone-unchecked-optional-access): there is one, or a failure
+    return *mine->answer;
   }
 
   static std::optional<Value> wait_for(flight& other) {
@@ -381,7 +381,7 @@ class memo {
     std::unique_lock lock(other.mutex);
     other.landed.wait(lock, [&] { return other.is_over; });
     if (other.failure) std::rethrow_exception(other.failure);
-    return *other.answer;  // NOLINT(bugprone-unchecked-optional-access): there is one, or a failure
+    return *other.answer;
   }
 
   table table_;
