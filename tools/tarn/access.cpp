@@ -1,6 +1,7 @@
 #include "tarn/access.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,15 +28,21 @@ int ptrace_scope() {
   return scope;
 }
 
+void require_process(pid_t process) {
+  if (::kill(process, 0) != 0 && errno == ESRCH) fail(exit_code::usage, "there is no process {}", process);
+}
+
 }  // namespace
 
+// Of a file in /proc the kernel compares the effective user with the owner, of memory (process_vm_readv) the real one.
 void require_readable(pid_t process) {
-  if (::kill(process, 0) != 0 && errno == ESRCH) fail(exit_code::usage, "there is no process {}", process);
+  require_process(process);
   const int file = ::open(fmt::format("/proc/{}/environ", process).c_str(), O_RDONLY | O_CLOEXEC);
   if (file >= 0) ::close(file);
   if (file >= 0 || (errno != EACCES && errno != EPERM && errno != ENOENT)) return;  // of the kernel, or ended: nothing
   struct stat facts {};
-  if (::stat(fmt::format("/proc/{}", process).c_str(), &facts) != 0) {  // hidden, or gone meanwhile
+  if (::stat(fmt::format("/proc/{}", process).c_str(), &facts) != 0) {
+    require_process(process);  // gone meanwhile; otherwise hidden
     fail(exit_code::usage, "process {} is not to be seen by {}: sudo tarn top --pid {}", process,
          name_of_user(::geteuid()), process);
   }
@@ -50,6 +57,7 @@ void require_readable(pid_t process) {
 }
 
 void fail_unreadable_memory(pid_t process, int error) {
+  require_process(process);
   switch (const int scope = ptrace_scope()) {
     case 0: break;
     case 1:
