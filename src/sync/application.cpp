@@ -32,9 +32,6 @@ int application_inside::run_workers() {
   if (!start()) {
     return static_cast<int>(application_end::not_started);
   }
-  if (is_child()) {
-    tell(parent_, workers_run);
-  }
   for (;;) {
     const bool is_late = stage() != stop_stage::working && clock::now() >= deadline_;
     if (stop_asked_.exchange(0, std::memory_order_relaxed) != 0 || is_late ||
@@ -156,6 +153,9 @@ bool application_inside::start() {
     if (reason.empty()) {
       reason = why_not_;
       failed_number = who_not_;
+    }
+    if (reason.empty() && is_child()) {
+      tell(parent_, workers_run);  // before they do: one that ends its process at once was started
     }
     gate_ = reason.empty() ? gate::open : gate::off;
   }

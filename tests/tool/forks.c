@@ -1,0 +1,12 @@
+/* Allocates; with an argument in a child as well. */
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int main(int count, char** words) {
+  (void)words;
+  const pid_t child = count > 1 ? fork() : -1;
+  for (int at = 0; at < 100; ++at) free(malloc(8));
+  if (child > 0) waitpid(child, NULL, 0);
+  return 0;
+}
