@@ -13,6 +13,7 @@
 #include "tarn/calibrate.hpp"
 #include "tarn/commands.hpp"
 #include "tarn/failure.hpp"
+#include "tarn/own_heap.hpp"
 #include "tarn/page.hpp"
 #include "tarn/page_names.hpp"
 #include "tarn/report.hpp"
@@ -125,6 +126,11 @@ void print_text(const side& before, const side& after, const analyse::difference
   const paint with;
   fmt::print("before  {}\n", cut(program_words_of(before.all.recorded()), page_width - 8));
   fmt::print("after   {}\n", cut(program_words_of(after.all.recorded()), page_width - 8));
+  for (const side* const each : {&before, &after}) {
+    if (const format::module_facts* const own = own_heap_in(each->all.recorded())) {
+      fmt::print("{}.\n", with.bold(own_heap_words(*own)));
+    }
+  }
   for (std::size_t at = 0; at < analyse::category_count; ++at) {
     if (all.before[at] == 0 && all.after[at] == 0) continue;
     const double from = static_cast<double>(all.before[at]), to = static_cast<double>(all.after[at]);

@@ -35,6 +35,7 @@ void redact_whole(json& all) {
   all["program"]["words"] = {program.empty() ? "" : "program"};
   leave_out(all["program"], {"process", "parent", "machine"});
   leave_out(all["prices"], {"machine"});
+  if (json& own = all["recorder"]["own_heap"]; own.is_object()) leave_out(own, {"module"});
   for (json& each : all["threads"]) leave_out(each, {"name"});
   for (json& each : all["locks"]) leave_out(each, {"address"});
   for (json& circle : all["lock_orders"]["inversions"]) {

@@ -221,8 +221,10 @@ void print_text(analyse::analysis& of, const report_request& request) {
   print_quiet_summary(of.recorded());
   const bool gains =
       std::any_of(top.begin(), top.end(), [](const auto& each) { return each.is_worth_it && !each.remedy.empty(); });
-  const bool has_more = of.recorded().program.sources.size() > (has_heap ? 0 : 1);
-  if (has_more && !gains && !locks_gain(of.recorded()) && !calls_gain(of.recorded())) {
+  const std::vector<std::string>& sources = of.recorded().program.sources;
+  const bool saw_any =
+      has_heap || std::any_of(sources.begin(), sources.end(), [](const std::string& each) { return each != "heap"; });
+  if (saw_any && !gains && !locks_gain(of.recorded()) && !calls_gain(of.recorded())) {
     fmt::print("{}\n", with.bold("Nothing to gain: this program does not wait for what was recorded."));
   }
   if (of.recorded().images > 1) fmt::print("{} programs, one after the other by exec\n", of.recorded().images);

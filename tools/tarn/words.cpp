@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
@@ -65,8 +66,10 @@ std::string time_words(const analyse::analysis& all, const analyse::range& ns) {
 }
 
 std::string gain_words(const analyse::analysis& all, const analyse::range& ns, bool at_least) {
-  if (ns.low <= 0 && ns.high > 0) return "up to " + time_words(all, {ns.high, ns.high});
-  return time_words(all, ns) + (at_least ? " or more" : "");
+  if (at_least) return time_words(all, {std::max(ns.low, 0.0), ns.high}) + " or more";
+  if (ns.low > 0 || ns.high <= 0) return time_words(all, ns);
+  const std::string most = "up to " + time_words(all, {ns.high, ns.high});
+  return ns.low < 0 ? most + ", or costs up to " + time_words(all, {-ns.low, -ns.low}) : most;
 }
 
 std::string saving_words(const analyse::analysis& all, const analyse::range& ns) {

@@ -19,7 +19,7 @@ std::string range_words(const analyse::range& of);
 // "12 to 30 ms/s", or the milliseconds themselves where it is not known how long the program ran
 std::string time_words(const analyse::analysis& all, const analyse::range& ns);
 // The same of what a remedy gives: "12 to 30 ms/s or more" where it spares what no recording shows, "up to 30 ms/s"
-// where it may be nothing.
+// where it may be nothing, "up to 30 ms/s, or costs up to 2 ms/s".
 std::string gain_words(const analyse::analysis& all, const analyse::range& ns, bool at_least);
 // "saves …", or what it may save and cost.
 std::string saving_words(const analyse::analysis& all, const analyse::range& ns);

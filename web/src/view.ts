@@ -45,8 +45,10 @@ export function fixed_view(data: Data, whole?: Fixed): Fixed {
     timed,
     time_words,
     gain_words: ({saved_ns, at_least}) => {
-      if (saved_ns[0] <= 0 && saved_ns[1] > 0) return `up to ${time_words(saved_ns[1])}`;
-      return time_words(saved_ns) + (at_least ? ' or more' : '');
+      const [low, high] = saved_ns;
+      if (at_least) return `${time_words([Math.max(low, 0), high])} or more`;
+      if (low > 0 || high <= 0) return time_words(saved_ns);
+      return `up to ${time_words(high)}${low < 0 ? `, or costs up to ${time_words(-low)}` : ''}`;
     },
     has_share: (data.recorder?.overhead?.program_cpu_ns?.[1] ?? 0) > 0,
   };

@@ -10,6 +10,7 @@ import {bytes_words, count_words, cut, grouped, middle, number_words, percent_wo
 interface Best {
   saved: Range;  // ns
   at_least?: boolean;
+  is_unknown?: boolean;
   where: JSX.Element;
   words: string;
   open: () => void;
@@ -49,7 +50,7 @@ function best_remedies(view: View): Best[] {
   (data.syscalls ?? []).forEach((call, at) => {
     if (!call.remedy || on_purpose.has(call.category)) return;
     const node = names.own(call.stack);
-    all.push({saved: call.predicted?.saved_ns ?? [0, call.nanoseconds ?? 0], at_least: call.predicted?.at_least, where: <>{call.name} <bdi>{names.label(node)}</bdi></>, words: call.remedy,
+    all.push({saved: call.predicted?.saved_ns ?? [0, call.nanoseconds ?? 0], at_least: call.predicted?.at_least, is_unknown: !!call.predicted?.not, where: <>{call.name} <bdi>{names.label(node)}</bdi></>, words: call.remedy,
               open: () => change({tab: 'calls', site: String(at)})});
   });
   return all.filter((each) => each.saved[1] > 0).sort((a, b) => middle(b.saved) - middle(a.saved)).slice(0, best_count);
@@ -110,15 +111,18 @@ export function Summary({view}: {view: View}): JSX.Element {
   const leave = useMemo(() => leave_alone(view), [data]);
   const gain = Math.max(...best.map((each) => timed(each.saved)[1]), 1e-9);
   const serious = (data.lock_orders?.inversions ?? []).filter((each) => !each.by_one_thread).length;
+  const gain_of = (each: Best) => (each.is_unknown ? 'what it saves is not predicted' : `saves ${view.gain_words({saved_ns: each.saved, at_least: each.at_least})}`);
   const drop_in = heap.drop_in_saves_ns;
   const none = 'not recorded';
+  const own = data.recorder.own_heap;
+  const has_heap = has('heap') && !own?.functions.includes('malloc');
   return (
     <section class="summary">
       <h2>Where its threads spend time beside their work</h2>
       <ul class="cards">
-        <Source_card title="Heap" missing={!has('heap')} open={() => change({tab: 'sites'})} range={timed(heap.now_ns)} most={most}
-          amount={has('heap') ? view.time_words(heap.now_ns) : none}
-          detail={has('heap') ? `${view.has_share ? `${percent_words(heap.share)} of the processor's time. ` : ''}${plural(data.heap.allocations ?? 0, 'allocation')}, ${bytes_words(data.heap.bytes)}.` : 'tarn record --heap'} />
+        <Source_card title="Heap" missing={!has_heap} open={() => change({tab: 'sites'})} range={timed(heap.now_ns)} most={most}
+          amount={has_heap ? view.time_words(heap.now_ns) : none}
+          detail={has_heap ? `${view.has_share ? `${percent_words(heap.share)} of the processor's time. ` : ''}${plural(data.heap.allocations ?? 0, 'allocation')}, ${bytes_words(data.heap.bytes)}.` : own ? 'It has a malloc of its own.' : 'tarn record --heap'} />
         <Source_card title="Locks" missing={!has('lock')} open={() => change({tab: 'locks'})} range={timed(waited)} most={most}
           amount={has('lock') ? view.time_words(waited) : none}
           detail={has('lock') ? `waited for. Taken ${count_words(data.totals?.acquisitions)} times, ${count_words(data.totals?.contended)} of them after a wait.` : 'tarn record --locks'} />
@@ -126,6 +130,7 @@ export function Summary({view}: {view: View}): JSX.Element {
           amount={has('system') ? view.time_words(in_kernel) : none}
           detail={has('system') ? `in the kernel, without waiting for events. ${plural(data.totals?.calls ?? 0, 'call')}.` : 'tarn record --syscalls'} />
       </ul>
+      {own && has_heap && <p class="risk">The program has an operator new of its own: of what that serves, only what it takes from malloc was recorded.</p>}
       {serious > 0 && (
         <p class="risk">
           Locks are taken in {serious === 1 ? 'an order' : `${grouped(serious)} orders`} that could deadlock.{' '}
@@ -141,9 +146,9 @@ export function Summary({view}: {view: View}): JSX.Element {
               <li key={at}>
                 <button type="button" onClick={each.open}>
                   <span class="where">{each.where}</span>
-                  <span class="gain">saves {view.gain_words({saved_ns: each.saved, at_least: each.at_least})}</span>
+                  <span class="gain">{gain_of(each)}</span>
                 </button>
-                <Bar range={timed(each.saved)} most={gain} label={`saves ${view.time_words(each.saved)}`} />
+                {!each.is_unknown && <Bar range={timed(each.saved)} most={gain} label={gain_of(each)} />}
                 <p><bdi>{cut(shown(each.words), 300)}</bdi></p>
               </li>
             ))}
