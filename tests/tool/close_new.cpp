@@ -1,5 +1,5 @@
-// An operator new of its own, whose blocks begin 16 bytes apart, over the C library's malloc. That of arrays stays the
-// C++ library's, which calls this one.
+// An operator new of its own: blocks up to 64 bytes begin 16 bytes apart, larger ones are the C library's. That of
+// arrays stays the C++ library's, which calls this one.
 #include <cstddef>
 #include <cstdlib>
 #include <new>
@@ -15,7 +15,7 @@ bool is_ours(const void* block) {
 
 void* operator new(std::size_t bytes) {
   const std::size_t wanted = (bytes + 15) / 16 * 16;
-  void* const made = used + wanted > sizeof memory ? std::malloc(bytes) : memory + used;
+  void* const made = wanted > 64 || used + wanted > sizeof memory ? std::malloc(bytes) : memory + used;
   if (made == nullptr) throw std::bad_alloc();
   if (is_ours(made)) used += wanted;
   return made;

@@ -159,12 +159,12 @@ class Record(unittest.TestCase):
         self.check_sites(self.report())
 
     def test_blocks_that_begin_close_to_each_other(self):
-        for library in ("", PATHS.close_malloc, PATHS.close_new):
+        for library in ("", PATHS.close_malloc, PATHS.close_new, PATHS.zeroed_new):
             with self.subTest(library=library):
                 self.record(PATHS.close, env={**os.environ, "LD_PRELOAD": library})
                 report = self.report()
                 self.assertEqual(report["heap"]["unknown_frees"], 0)
-                for function in "by_malloc", "by_new", "by_new_of_arrays":
+                for function in "by_malloc", "by_new", "by_new_of_arrays", "by_large_new":
                     site = self.site(report, function)
                     self.assertEqual((site["allocations"], site["freed_by_same_thread"]), (1000, 1000), function)
 
@@ -184,8 +184,14 @@ class Record(unittest.TestCase):
         report = self.report()
         self.assertEqual(report["recorder"]["own_heap"], {"module": PATHS.own_new, "functions": ["operator new"]})
         self.assertGreaterEqual(report["heap"]["allocations"], 1000)
-        self.record(PATHS.close)
-        self.assertIsNone(self.report()["recorder"]["own_heap"])
+        # Also of children, and not of a program in which their addresses are those of its own entries that lead to ours.
+        self.run_tarn("record", "--heap", "--follow", "-o", "rec", "--", PATHS.own_malloc, "fork")
+        (child,) = self.folder.glob("rec.*")
+        self.assertIn(unseen, self.run_tarn("report", child.name).stdout)
+        self.record(PATHS.fixed)
+        report = self.report()
+        self.assertIsNone(report["recorder"]["own_heap"])
+        self.assertGreaterEqual(report["heap"]["allocations"], 1)
 
     def test_threads_that_find_sites_at_once_find_the_same(self):
         self.record(PATHS.branches)
@@ -325,7 +331,9 @@ class Record(unittest.TestCase):
     def test_nothing_to_gain_is_said(self):
         self.record("true")
         self.assertIn("Nothing to gain", self.run_tarn("report", "rec").stdout)
+        self.run_tarn("record", "--locks", "-o", "rec", "--", "true")
+        self.assertIn("Nothing to gain: this program", self.run_tarn("report", "rec").stdout)
 
 
 if __name__ == "__main__":
-    main("tarn", "library", "sites", "static", "close", "branches", "own-malloc", "own-new", "close-malloc", "close-new")
+    main("tarn", "library", "sites", "static", "close", "branches", "own-malloc", "own-new", "fixed", "close-malloc", "close-new", "zeroed-new")

@@ -24,8 +24,8 @@ struct birth {
 // the low 28 bits of `sequence`, and no `time`.
 class births {
  public:
-  // Once, before all else, and again in a child of fork, for which no block is known. False when there is no address
-  // space for it.
+  // Once, before all else, and again in a child of fork, for which no block is known (the parent's leaves stay mapped
+  // there). False when there is no address space for it.
   static bool set_up() noexcept;
 
   // False where no memory could be had for it. Who calls has the block, and no other thread does.
@@ -44,6 +44,11 @@ class births {
     made.sequence = born.sequence & ((1U << 28) - 1);
     leaf[place_of(block)].store(std::bit_cast<std::uint64_t>(made), std::memory_order_relaxed);
     return true;
+  }
+
+  static bool knows(const void* block) noexcept {
+    const word* const leaf = leaf_of(block).load(std::memory_order_acquire);
+    return leaf != nullptr && leaf[place_of(block)].load(std::memory_order_relaxed) != 0;
   }
 
   // What was noted, forgotten with that.

@@ -8,6 +8,7 @@
 #include "record/known_stacks.hpp"
 #include "record/locks.hpp"
 #include "record/next.hpp"
+#include "record/own_heap.hpp"
 #include "record/quiet.hpp"
 #include "record/region.hpp"
 #include "record/sampled_blocks.hpp"
@@ -48,6 +49,7 @@ void in_child() noexcept {
   begin_regions_anew();
   starting.begin_anew();
   const bool follows = follow_fork() && set_up();
+  if (follows && has(format::heap_kind)) note_own_heap_anew();
   inside = false;
 #if defined(__x86_64__)
   if (follows && has(format::call_kind)) start_dispatch();
@@ -57,10 +59,8 @@ void in_child() noexcept {
 bool start() noexcept {
   const holding held(starting);
   if (started.load(std::memory_order_relaxed) == 0) {
-    inside = true;  // pthread_atfork may allocate
     const bool done = set_up();
     ::pthread_atfork(nullptr, nullptr, in_child);
-    inside = false;
     started.store(done ? 1 : -1, std::memory_order_release);  // who sees 1 sees the tables
   }
   return started.load(std::memory_order_relaxed) == 1;
@@ -84,7 +84,12 @@ std::uint32_t walk_to_site(thread& self, const caller& from, stack_reads& reads)
 
 }  // namespace
 
-bool detail::starts() noexcept { return started.load(std::memory_order_relaxed) >= 0 && attach() && start(); }
+bool detail::starts() noexcept {
+  if (started.load(std::memory_order_relaxed) < 0) return false;
+  // What is done for that is not the program's; and the handler of a signal that comes meanwhile waits for no lock.
+  const unseen now;
+  return attach() && start();
+}
 
 place new_heap_place(thread& self, const caller& from) noexcept {
   if (self.stacks() == nullptr) [[unlikely]] {

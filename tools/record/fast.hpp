@@ -1,7 +1,6 @@
 // malloc and its family for the calls that are not sampled (fast.cpp), and for all others (malloc.cpp).
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 
 #include "record/events.hpp"
@@ -18,12 +17,8 @@ namespace tarn::record {
 [[gnu::noinline]] void* aligned_alloc_counted(std::size_t alignment, std::size_t bytes, charged how) noexcept;
 [[gnu::noinline]] void* memalign_counted(std::size_t alignment, std::size_t bytes, charged how) noexcept;
 
-// Set by all that counts where it goes the long way: malloc, free, and the operators. Only stored where it was not, as
-// threads that store to one line each time wait for each other.
-extern constinit std::atomic<bool> was_called;  // NOLINT(bugprone-dynamic-static-initializers): constinit
-inline void note_call() noexcept {
-  if (!was_called.load(std::memory_order_relaxed)) [[unlikely]]
-    was_called.store(true, std::memory_order_relaxed);
-}
+// Set by all that counts where it goes the long way: malloc, free, and the operators. Each thread's own, as another one
+// may allocate while this one tries an operator out.
+extern constinit thread_local bool was_called;  // NOLINT(bugprone-dynamic-static-initializers): constinit
 
 }  // namespace tarn::record

@@ -40,10 +40,10 @@ void* resize_early(const void* block, std::size_t bytes, const caller& from) noe
 
 namespace tarn::record {
 
-constinit std::atomic<bool> was_called = false;
+constinit thread_local bool was_called = false;
 
 void* malloc_counted(std::size_t bytes, charged how) noexcept {
-  note_call();
+  was_called = true;
   const allocator* const to = next();
   if (to == nullptr) [[unlikely]]
     return early_or_nothing(bytes, alignof(std::max_align_t));
@@ -53,7 +53,7 @@ void* malloc_counted(std::size_t bytes, charged how) noexcept {
 }
 
 void free_counted(void* block) noexcept {
-  note_call();
+  was_called = true;
   if (block == nullptr || is_early(block)) return;
   const allocator* const to = next();
   if (to == nullptr) return;
@@ -64,7 +64,7 @@ void free_counted(void* block) noexcept {
 }
 
 void* calloc_counted(std::size_t count, std::size_t each, charged how) noexcept {
-  note_call();
+  was_called = true;
   std::size_t bytes;
   if (__builtin_mul_overflow(count, each, &bytes)) return no_memory();
   const allocator* const to = next();
@@ -76,7 +76,7 @@ void* calloc_counted(std::size_t count, std::size_t each, charged how) noexcept 
 }
 
 void* realloc_counted(void* block, std::size_t bytes, charged how) noexcept {
-  note_call();
+  was_called = true;
   if (block == nullptr) {
     const allocator* const to = next();
     if (to == nullptr) [[unlikely]]
@@ -101,7 +101,7 @@ void* realloc_counted(void* block, std::size_t bytes, charged how) noexcept {
 }
 
 int posix_memalign_counted(void** to_block, std::size_t alignment, std::size_t bytes, charged how) noexcept {
-  note_call();
+  was_called = true;
   const allocator* const to = next();
   if (to == nullptr || to->posix_memalign == nullptr) return ENOMEM;
   const int result = to->posix_memalign(to_block, alignment, bytes);
@@ -110,7 +110,7 @@ int posix_memalign_counted(void** to_block, std::size_t alignment, std::size_t b
 }
 
 void* aligned_alloc_counted(std::size_t alignment, std::size_t bytes, charged how) noexcept {
-  note_call();
+  was_called = true;
   const allocator* const to = next();
   if (to == nullptr || to->aligned_alloc == nullptr) return early_or_nothing(bytes, alignment);
   void* const block = to->aligned_alloc(alignment, bytes);
@@ -119,7 +119,7 @@ void* aligned_alloc_counted(std::size_t alignment, std::size_t bytes, charged ho
 }
 
 void* memalign_counted(std::size_t alignment, std::size_t bytes, charged how) noexcept {
-  note_call();
+  was_called = true;
   const allocator* const to = next();
   if (to == nullptr || to->memalign == nullptr) return early_or_nothing(bytes, alignment);
   void* const block = to->memalign(alignment, bytes);

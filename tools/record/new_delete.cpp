@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "record/births.hpp"
 #include "record/entry.hpp"
 #include "record/events.hpp"
 #include "record/fast.hpp"
@@ -60,9 +61,9 @@ void find_ahead(Behind& behind) noexcept {
 // What `call` does counts as something behind us that counts.
 template <class Call>
 way way_of(Call call) noexcept {
-  was_called.store(false, std::memory_order_relaxed);
+  was_called = false;
   call();
-  return was_called.load(std::memory_order_relaxed) ? way::counted : way::by_itself;
+  return was_called ? way::counted : way::by_itself;
 }
 // One new and one delete that take each other's blocks; either may be missing.
 template <class New, class Make, class Delete, class Drop>
@@ -84,6 +85,12 @@ void find_way(std::atomic<way>& known_way, void* block, std::size_t bytes, std::
   known_way.store(was_counted ? way::counted : way::by_itself, std::memory_order_relaxed);
 }
 
+// Whether an operator that allocates by itself has passed this one on, which has been counted then: of sampled blocks
+// that is not known, but that something was counted.
+bool came_from_malloc(const void* block, std::uint64_t before) noexcept {
+  return counted() != before && (header().interval != 0 || births::knows(block));
+}
+
 void count_delete(const void* block) noexcept {
   if (own_counts == nullptr || may_be_known(block)) return freed(block);
   add(own_counts->frees, 1);
@@ -100,12 +107,11 @@ void count_delete(const void* block) noexcept {
   [[gnu::constructor(101)]] static void find_##name() noexcept { find_ahead(behind_##name); }                    \
   [[gnu::noinline]] static void* name##_counted parameters {                                                     \
     auto* const call = behind_##name.find();                                                                     \
-    note_call();                                                                                                 \
+    was_called = true;                                                                                           \
     if (behind_##name.known_way.load(std::memory_order_relaxed) == way::by_itself) {                             \
-      if (passes(n)) return call != nullptr ? call arguments : stand_in;                                         \
-      const charged how = is_charged();                                                                          \
+      const std::uint64_t before = counted();                                                                    \
       void* const block = call != nullptr ? call arguments : stand_in;                                           \
-      allocated(block, n, TARN_CALLER(), how);                                                                   \
+      if (!came_from_malloc(block, before) && !passes(n)) allocated(block, n, TARN_CALLER(), is_charged());      \
       return block;                                                                                              \
     }                                                                                                            \
     const std::uint64_t before = counted();                                                                      \
@@ -124,10 +130,12 @@ void count_delete(const void* block) noexcept {
   [[gnu::constructor(101)]] static void find_##name() noexcept { find_ahead(behind_##name); }                      \
   [[gnu::noinline]] static void name##_counted parameters noexcept {                                               \
     auto* const call = behind_##name.find();                                                                       \
-    note_call();                                                                                                   \
+    was_called = true;                                                                                             \
     if (behind_##name.known_way.load(std::memory_order_relaxed) == way::by_itself) {                               \
       if (is_in_region()) hear_heap(TARN_CALLER());                                                                \
       count_delete(p);                                                                                             \
+      const unseen now; /* it may come to free */                                                                  \
+      if (call != nullptr) return call arguments;                                                                  \
     }                                                                                                              \
     if (call != nullptr) return call arguments;                                                                    \
     if (const allocator* const to = next()) to->free(p);                                                           \

@@ -1,6 +1,7 @@
-// A program may have malloc or operator new of its own, which take precedence over ours: then that is noted, as nothing
-// else tells a heap that was not seen from one that was not used.
+#include "record/own_heap.hpp"
+
 #include <dlfcn.h>
+#include <link.h>
 
 #include "record/entry.hpp"
 #include "record/sites.hpp"
@@ -8,32 +9,47 @@
 namespace tarn::record {
 namespace {
 
-const link_map* module_of(const void* function) noexcept {
+constinit const void* own_malloc = nullptr;
+constinit const void* own_new = nullptr;
+
+const void* module_of(const void* function) noexcept {
   dl_find_object where;
   const bool is_found = ::_dl_find_object(const_cast<void*>(function), &where) == 0;
   return is_found ? where.dlfo_link_map : nullptr;
 }
 
-// What the program calls by that name; null where it is ours, or none is there.
-const void* others(const char* name) noexcept {
-  const void* found;
-  {
-    const unseen now;
-    found = ::dlsym(RTLD_DEFAULT, name);
-  }
-  const auto ours = reinterpret_cast<const void*>(&note_own_heap);
-  return found == nullptr || module_of(found) == module_of(ours) ? nullptr : found;
+// A program that is not position-independent has a symbol for the entry in its PLT that leads to ours.
+bool is_defined_there(const void* function) noexcept {
+  Dl_info facts;
+  const ElfW(Sym)* symbol = nullptr;
+  return ::dladdr1(function, &facts, const_cast<void**>(reinterpret_cast<const void**>(&symbol)), RTLD_DL_SYMENT) ==
+             0 ||
+         symbol == nullptr || symbol->st_shndx != SHN_UNDEF;
 }
 
+// What the program calls by that name; null where it is ours, or none is there.
+const void* others(const char* name) noexcept {
+  const void* const found = ::dlsym(RTLD_DEFAULT, name);
+  const auto ours = reinterpret_cast<const void*>(&note_own_heap_anew);
+  const bool is_own = found != nullptr && module_of(found) != module_of(ours) && is_defined_there(found);
+  return is_own ? found : nullptr;
+}
+
+// In the recorder, as a handler of a signal would wait for the lock of what is noted here.
 [[gnu::constructor(103)]] void look() noexcept {
   if (!records()) return;
-  const void* const malloc = others("malloc");
-  const void* const operator_new = others("_Znwm");
-  const bool are_together =
-      malloc != nullptr && operator_new != nullptr && module_of(malloc) == module_of(operator_new);
-  if (malloc != nullptr) note_own_heap(malloc, format::own_malloc | (are_together ? format::own_new : 0));
-  if (operator_new != nullptr && !are_together) note_own_heap(operator_new, format::own_new);
+  const unseen now;
+  own_malloc = others("malloc");
+  own_new = others("_Znwm");
+  note_own_heap_anew();
 }
 
 }  // namespace
+
+void note_own_heap_anew() noexcept {
+  const bool are_together = own_malloc != nullptr && own_new != nullptr && module_of(own_malloc) == module_of(own_new);
+  if (own_malloc != nullptr) note_own_heap(own_malloc, format::own_malloc | (are_together ? format::own_new : 0));
+  if (own_new != nullptr && !are_together) note_own_heap(own_new, format::own_new);
+}
+
 }  // namespace tarn::record
