@@ -1,4 +1,4 @@
-// The rows through the library's own types: bench-inline FORM …, FORM being pooled, allocator or heap.
+// Runs the rows through the library's own types: bench-inline FORM …, where FORM is pooled, allocator or heap.
 #include "command.hpp"
 #include "front_tarn.hpp"
 

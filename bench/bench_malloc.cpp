@@ -1,4 +1,4 @@
-// The rows through malloc. Which allocator answers is decided by LD_PRELOAD.
+// Runs the rows through malloc. LD_PRELOAD decides which allocator answers.
 #include "command.hpp"
 #include "front_malloc.hpp"
 

@@ -1,4 +1,4 @@
-// The rows through pools and arenas: bench-pools FORM …; bench-pools forms lists the forms that were compiled.
+// Runs the rows through pools and arenas: bench-pools FORM …; bench-pools forms lists the forms that were compiled.
 #include "command.hpp"
 #include "front_arenas.hpp"
 #include "front_peers.hpp"

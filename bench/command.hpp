@@ -54,7 +54,7 @@ int run_row(const char* name, std::uint64_t repetitions) {
   return 2;
 }
 
-/// arguments: what follows the program's name (and the form's, in bench-inline).
+/// `arguments` are those after the program's name (and after the form's name in bench-inline).
 template <class Front>
 int command(int count, char** arguments) {
   const auto is = [&](int at, const char* word) { return at < count && std::strcmp(arguments[at], word) == 0; };

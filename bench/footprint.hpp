@@ -1,5 +1,5 @@
-// Whether memory goes back: resident memory at a peak, after everything is freed, and during a second of
-// light activity that follows.
+// Measures whether memory goes back to the system: resident memory at a peak, after everything is freed, and during a
+// second of light activity that follows.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -24,7 +24,7 @@ struct linked_blocks {
   };
   link* head = nullptr;
 
-  /// Allocates blocks of 16 to 2,048 bytes until they sum up to `bytes`; their pages are touched.
+  /// Allocates blocks of 16 to 2,048 bytes until their sizes add up to `bytes`, and touches their pages.
   template <class Front>
   void grow(Front& front, std::size_t bytes, std::uint64_t seed) {
     random_numbers random(seed);
@@ -47,7 +47,7 @@ struct linked_blocks {
   }
 };
 
-/// Prints resident memory now and at every 100 ms of a second in which 1,000 pairs are done each 10 ms.
+/// Prints resident memory now and every 100 ms for one second, while 1,000 pairs run every 10 ms.
 template <class Front>
 void watch_light_activity(Front& front) {
   random_numbers random(7);
@@ -70,10 +70,10 @@ void watch_light_activity(Front& front) {
   std::printf(",%ld]", resident_kib());
 }
 
-/// Who allocates the peak and where that thread is when the main thread frees it.
+/// Names the thread that allocates the peak, and its state when the main thread frees it.
 enum class allocated_by { main_thread, ended_threads, sleeping_threads };
 
-/// 1 GiB of small blocks, freed by the main thread.
+/// Allocates 1 GiB of small blocks, which the main thread frees.
 template <class Front>
 void peak(allocated_by who) {
   constexpr std::size_t bytes = std::size_t{1} << 30;
@@ -108,7 +108,7 @@ void peak(allocated_by who) {
     if (each.joinable()) each.join();
 }
 
-/// 10,000 threads one after the other: each allocates 100 blocks and frees half, its parent frees the rest.
+/// Runs 10,000 threads in turn: each allocates 100 blocks and frees half, its parent frees the rest.
 template <class Front>
 void many_threads() {
   struct left_over {
@@ -142,7 +142,7 @@ void many_threads() {
   std::printf("}");
 }
 
-/// A heap object grows to 256 MiB and is destroyed with all its blocks still allocated.
+/// Grows a heap object to 256 MiB and destroys it with all its blocks still allocated.
 template <class Front>
 void destroyed_heap() {
   Front other;

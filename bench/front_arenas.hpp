@@ -1,10 +1,10 @@
 // Arenas as columns. hold() begins a request and drop() ends it; make_string() begins a reply, which the string ends.
-//   bump         a pointer in a register, written by hand, without an end: what no arena can be below
-//   bump-end     the same in an object, and its end is looked at: the least that can be told when it is full
-//   arena        tarn::arena on a buffer, made and ended with each request
-//   arena-reset  one tarn::arena for all, reset() after each
-//   arena-heap   tarn::arena without a buffer, made and ended with each request: from the thread's heap
-//   monotonic    std::pmr::monotonic_buffer_resource on the same buffer, made and ended with each request
+//   bump         a hand-written pointer in a register, without a limit: the lower bound for every arena
+//   bump-end     the same in an object that checks its limit: the lower bound for an arena that can be full
+//   arena        tarn::arena on a buffer, made and destroyed with each request
+//   arena-reset  one tarn::arena for all requests, reset() after each
+//   arena-heap   tarn::arena without a buffer, made and destroyed with each request: from the thread's heap
+//   monotonic    std::pmr::monotonic_buffer_resource on the same buffer, made and destroyed with each request
 //   monotonic-new  the same without a buffer
 //   foonathan-stack  foonathan::memory::memory_stack<>, unwound after each request
 //   tbb-recycle  tbb::memory_pool, recycle() after each request
@@ -42,14 +42,14 @@ struct any_arena {
   static constexpr bool is_arena = true;
 };
 
-/// The blocks of one request from what stands elsewhere; Drop ends them.
+/// Takes the blocks of one request from an arena that outlives it; drop() releases them.
 template <class From>
 struct borrowed {
   From& from;
   [[gnu::always_inline]] void* allocate(std::size_t bytes) { return from.allocate(bytes); }
   [[gnu::always_inline]] void drop(std::span<void* const>) { from.release(); }
 };
-/// The same from what begins and ends with the request.
+/// Takes the blocks of one request from an arena that is made and destroyed with it.
 template <class From>
 struct owned : From {
   using From::From;
@@ -146,7 +146,7 @@ struct heap_arena_front : any_arena {
   [[gnu::always_inline]] string make_string() { return {}; }
 };
 
-/// A std::pmr::string together with its resource.
+/// Holds a std::pmr::string together with its resource.
 template <class Resource>
 struct resource_text : Resource, std::pmr::string {
   resource_text() : std::pmr::string(static_cast<Resource*>(this)) {}

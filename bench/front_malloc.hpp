@@ -1,5 +1,5 @@
-// The malloc form: plain malloc, free and operator new. Which allocator answers is decided by LD_PRELOAD.
-// The functions of all fronts are always_inline, so that no form pays for a wrapper.
+// The malloc form: plain malloc, free and operator new. LD_PRELOAD decides which allocator answers. The functions of
+// all fronts are always_inline, so that no form pays for a wrapper.
 #pragma once
 #include <cstddef>
 #include <cstdlib>
@@ -22,7 +22,7 @@ struct malloc_front {
     std::free(p);
   }
 
-  // As a C++ program makes an object.
+  // A C++ program makes its objects with operator new.
   template <std::size_t Size>
   [[gnu::always_inline]] void* create() {
     return ::operator new(Size);

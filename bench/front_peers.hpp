@@ -1,7 +1,8 @@
-// Packaged peers of the pools, each used as its makers show it; a macro of CMakeLists.txt says which are installed.
+// Packaged peers of the pools, each used as its documentation shows; macros of CMakeLists.txt say which are
+// installed.
 //   boost-pool      boost::pool<>                        boost-free   Boost.Lockfree's free list
 //   foonathan-pool  foonathan::memory::memory_pool<>
-//   tbb-pool        tbb::memory_pool, for all threads: it has caches of its own for each
+//   tbb-pool        tbb::memory_pool, shared by all threads: it caches for each thread
 //   tbb-fixed       tbb::fixed_pool, the same over a buffer that does not grow
 #pragma once
 #include <cstddef>

@@ -1,10 +1,10 @@
-// Pools of blocks of one size as columns: ours, and what the standard library has. front_peers.hpp has the others.
-//   list         a linked list through the free blocks, written by hand: what a pool of one thread can be at best
+// Pools of blocks of one size as columns: ours, and those of the standard library. front_peers.hpp has the others.
+//   list         a hand-written linked list through the free blocks: the lower bound for a pool of one thread
 //   pool         tarn::pool<T>                          pmr-pool     std::pmr::unsynchronized_pool_resource
 //   pool-mutex   tarn::pool<T, std::mutex>              pmr-sync     std::pmr::synchronized_pool_resource
 //   shared       tarn::shared_pool<T>                   heap-pmr     tarn::heap as a std::pmr::memory_resource
 //   lock-free    tarn::lock_free_pool<T>                nothing      always the same block: the cost of the row itself
-// Those of one thread are one for each thread; the others are one for all.
+// Each thread has its own pool of the kinds for one thread; all threads share a pool of the other kinds.
 #pragma once
 #include <cstddef>
 #include <cstdlib>
@@ -23,8 +23,8 @@ struct pool_block {
   alignas(8) std::byte bytes[Size];
 };
 
-/// A front that has a pool for each size: its own, or one for all threads. A free hides all memory from the optimiser,
-/// as the use of a block does (mark): else it folds a free and the next allocation of an inline pool into nothing.
+/// A front with a pool for each size, per thread or shared. A free hides all memory from the optimiser, as the use of
+/// a block does (mark); otherwise it would fold a free and the next allocation of an inline pool into nothing.
 template <template <std::size_t> class Pool, bool Shared>
 class pool_front {
  public:
@@ -72,7 +72,7 @@ class pool_front {
   std::tuple<held<16>, held<64>, held<256>, held<1024>> pools_;
 };
 
-/// Any of ours: they are used in the same way.
+/// Adapts any of our pools: they share one interface.
 template <class Pool>
 struct our_pool {
   Pool blocks;
@@ -125,7 +125,7 @@ struct list_pool {
   [[gnu::always_inline]] void give(void* p) { first = ::new (p) link{first}; }
 };
 
-/// A memory resource as programs use it: by a pointer to the base, whatever it is.
+/// Uses a memory resource as programs do: by a pointer to the base class, so the calls are virtual.
 template <std::size_t Size, class Resource>
 struct resource_pool {
   Resource blocks;

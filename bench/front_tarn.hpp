@@ -1,8 +1,8 @@
 // The inline forms, as a program that uses the library writes them:
 //   pooled     a class with its own new and delete (fixed sizes only)
 //   allocator  tarn::allocator<T>, and the C functions where the standard allocator has none
-//   heap       a heap object at hand: one owner, no thread-local look-up, release() of everything
-// A row that a form cannot express (free by another thread through a heap of one's own, say) does not exist in it.
+//   heap       a heap object: one owner, no thread-local look-up, release() of everything
+// A form lacks the rows that it cannot express, such as frees of a heap object's blocks by another thread.
 #pragma once
 #include <tarn/tarn.h>
 #include <cstddef>

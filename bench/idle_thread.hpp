@@ -6,8 +6,8 @@
 
 namespace bench {
 
-/// A thread that sleeps as long as this lives. With it every row runs in a process of several threads:
-/// allocators and the C library take short cuts in a process of one, and no server is one.
+/// A thread that sleeps during the lifetime of this object, so that every row runs in a process of several threads:
+/// allocators and the C library take short cuts in a process of one thread, and no server is one.
 class idle_thread {
  public:
   ~idle_thread() {

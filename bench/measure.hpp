@@ -16,7 +16,7 @@ namespace bench {
 
 struct outcome {
   std::int64_t wall_ns;       // from the first thread's start to the last one's end
-  std::int64_t processor_ns;  // of all threads
+  std::int64_t processor_ns;  // the sum over all threads
   std::uint64_t checksum;
 };
 

@@ -1,4 +1,4 @@
-// What a process can tell about itself, asked without allocating anything.
+// Reads what a process can learn about itself, without allocating anything.
 #pragma once
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@ inline std::int64_t now_ns() noexcept {
       .count();
 }
 
-/// Processor time of all threads so far: what the wall clock would show on a machine that does nothing else.
+/// Returns the processor time of all threads so far: the wall time on an otherwise idle machine.
 inline std::int64_t processor_ns() noexcept {
   timespec now;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
@@ -33,7 +33,7 @@ void read_small_file(const char* path, char (&text)[Size]) noexcept {
   if (fd >= 0) close(fd);
 }
 
-/// The peak of resident memory. Not ru_maxrss: that one remembers the parent's memory over exec.
+/// Returns the peak of resident memory. It does not use ru_maxrss, which keeps the parent's memory over exec.
 inline long peak_kib() noexcept {
   char text[4096];
   read_small_file("/proc/self/status", text);
@@ -48,14 +48,14 @@ inline long resident_kib() noexcept {
   return second != nullptr ? std::strtol(second, nullptr, 10) * (sysconf(_SC_PAGESIZE) / 1024) : -1;
 }
 
-/// Page faults of all threads so far, those that read from disk included.
+/// Returns the page faults of all threads so far, including those that read from disk.
 inline long page_faults() noexcept {
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
   return usage.ru_minflt + usage.ru_majflt;
 }
 
-/// The file whose malloc this process uses: a preload that did not take effect is seen here.
+/// Returns the file whose malloc this process uses, which shows when a preload did not take effect.
 inline const char* malloc_provider() noexcept {
   Dl_info info;
   void* const address = dlsym(RTLD_DEFAULT, "malloc");

@@ -20,9 +20,10 @@ struct row {
   unsigned threads;
   std::uint64_t units;  // units of work in one repetition by one thread
   work run;
-  double budget = 1;  // share of the usual time: less (more) where others are many times slower (faster) than glibc
+  // A factor on the usual time: less where others are many times slower than glibc, more where they are faster.
+  double budget = 1;
   bool is_baseline = false;   // allocates nothing; reported, but in no mean
-  bool is_for_pools = false;  // measured beside pools and arenas only
+  bool is_for_pools = false;  // measured only beside pools and arenas
   bool is_alone = false;      // in a process without another thread
 };
 
@@ -37,7 +38,7 @@ concept pool = requires { Front::is_pool; };
 template <class Front>
 concept arena = requires { Front::is_arena; };
 template <class Front>
-concept nothing = requires { Front::is_nothing; };  // what allocates nothing: it can do one block at a time
+concept nothing = requires { Front::is_nothing; };  // a front that allocates nothing can hold one block at a time
 
 template <class Front, std::size_t Size>
 void add_pairs(table& rows) {

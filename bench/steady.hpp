@@ -1,4 +1,4 @@
-// The steady state: what the server-like mix still asks of the kernel once it is warm.
+// The steady state: counts the kernel calls that the server-like mix still makes once it is warm.
 #pragma once
 #include <unistd.h>
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace bench {
 
-/// Threads meet here by patience alone: std::barrier sleeps in the kernel by a call that allocators make, too.
+/// Threads meet here by patience: std::barrier sleeps in the kernel by a call that allocators make, too.
 class patient_barrier {
  public:
   explicit patient_barrier(unsigned threads) noexcept : threads_(threads) {}
@@ -33,12 +33,12 @@ class patient_barrier {
   std::atomic<unsigned> round_{0};
 };
 
-/// A system call that does nothing and stands out in a trace: strace shows its text between all others.
+/// Makes a system call that does nothing and stands out in a trace: strace shows its text between all others.
 inline void trace_marker(const char* text) noexcept {
   [[maybe_unused]] const ssize_t refused = write(-1, text, std::strlen(text));
 }
 
-/// Two threads, `steps` of the server-like mix in all as warm-up, then `steps` again, between two markers.
+/// Two threads do `steps` steps of the server-like mix in all as warm-up, then `steps` again between two markers.
 template <class Front>
 int run_steady(std::uint64_t steps, bool traced) {
   constexpr unsigned threads = 2;

@@ -1,4 +1,4 @@
-// What every row is made of: who does how much, the memory really used, and the random numbers.
+// The parts of every row: the share of each thread, the use of the memory, and the random numbers.
 #pragma once
 #include <poll.h>
 #include <sched.h>
@@ -12,7 +12,7 @@ namespace bench {
 struct share {
   unsigned thread;            // 0 .. threads-1
   unsigned threads;           // all of them run at once
-  std::uint64_t repetitions;  // how often this thread repeats the work
+  std::uint64_t repetitions;  // the number of times that this thread repeats the work
 };
 
 /// Does the work and returns its checksum: the sum of what was read back from the blocks.
@@ -52,19 +52,19 @@ class random_numbers {
   std::uint64_t state_;
 };
 
-/// 0 .. bound-1 for a bound below 2^32, from the upper half of a random number.
+/// Returns 0 .. bound-1 for a bound below 2^32, from the upper half of a random number.
 inline std::size_t below(std::uint64_t random, std::size_t bound) noexcept {
   return static_cast<std::size_t>(((random >> 32) * bound) >> 32);
 }
 
-/// A block size of 16 .. 1024 bytes in steps of 16, small ones more often (mean 268), from the lower half.
+/// Returns a block size of 16 .. 1024 bytes in steps of 16, small ones more often (mean 268), from the lower half.
 inline std::size_t skewed_size(std::uint64_t random) noexcept { return 16 + (random & (random >> 12) & 1008); }
 
-/// Waits for another thread: spins first, then gives the processor away.
+/// Waits for another thread: spins first, then yields the processor.
 class patience {
  public:
-  /// On where system calls are traced: the wait is then a ppoll, which no allocator calls, so that the calls
-  /// of the bench can be told from those of the allocator.
+  /// Enabled where system calls are traced: the wait is then a ppoll, which no allocator calls, so that the bench's
+  /// calls can be told from the allocator's.
   static inline bool is_traced = false;
 
   void wait() noexcept {

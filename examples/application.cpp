@@ -1,5 +1,5 @@
-// A server's life: initialiser, workers, reloads, stop. Here the requests are numbers in a queue, and after the last
-// one the server stops itself; docs/application.md explains it.
+// Shows a server's life: initialiser, workers, reloads and stop. Here the requests are numbers in a queue, and the
+// server stops itself after the last one; docs/application.md explains it.
 #include <cstdio>
 #include <deque>
 #include <string>

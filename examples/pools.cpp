@@ -1,4 +1,4 @@
-// The pools, arenas and caches of docs/pools.md, each in the work that it is for.
+// Shows the pools, arenas and caches of docs/guide/pools.md, each in its typical use.
 #include <cstdio>
 #include <memory_resource>
 #include <mutex>

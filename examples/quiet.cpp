@@ -1,4 +1,4 @@
-// Proves in a test that a path asks neither the kernel nor the heap for anything; docs/quiet-region.md quotes it.
+// Proves in a test that a path asks neither the kernel nor the heap for anything; docs/guide/quiet-region.md quotes it.
 #include <gtest/gtest.h>
 #include <tarn/io.hpp>
 #include <tarn/quiet_region.hpp>

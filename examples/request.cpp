@@ -1,4 +1,4 @@
-// Twenty lines of Tarn: objects, containers and a heap for one kind of work.
+// Shows Tarn in twenty lines: objects, containers and a heap for one kind of work.
 #include <cstdio>
 #include <memory_resource>
 #include <string>

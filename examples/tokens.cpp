@@ -1,5 +1,5 @@
-// Create, split, destroy: what a server does with the strings of each request, as it is mostly written, and with warm
-// objects. `tokens naive|warm CYCLES` does one of them; tokens_test.py counts under valgrind what each allocates.
+// Creates, splits and destroys strings as a server does for each request: naively, and with warm objects. `tokens
+// naive|warm CYCLES` runs one of them; tokens_test.py counts the allocations of each under valgrind.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -11,7 +11,7 @@
 
 namespace {
 
-/// What arrives: a line of five words, the second with a path of four parts and a query of three fields.
+/// The input: a line of five words, the second with a path of four parts and a query of three fields.
 std::string_view arrive(char (&buffer)[256], unsigned long cycle) {
   const int length =
       std::snprintf(buffer, sizeof buffer,

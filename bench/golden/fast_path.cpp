@@ -1,4 +1,4 @@
-// What the inline fast path compiles to: listing.py reads the object file of this.
+// The inline fast path as it is compiled: listing.py reads the object file of this program.
 // Each function is one call of the library as a program would make it, for a type of 64 bytes.
 #include <cstddef>
 #include <tarn/tarn.hpp>

@@ -1,5 +1,5 @@
-// Many small files, all of each: open, read and close for one after the other, and a batch. Wall time: a batch has
-// threads, and waits for the disk.
+// Reads many small files whole: open, read and close one after the other, and as a batch. The figure is wall time,
+// because a batch has threads and waits for the disk.
 #pragma once
 
 #include <fcntl.h>
@@ -26,11 +26,11 @@ inline paths small_files(const settings& wanted, const folder& in) {
     to.write(content);
     to.close();
   }
-  sync();  // what is not on the disk cannot be forgotten
+  sync();  // only clean pages can be dropped
   return made;
 }
 
-/// The files' content goes out of the page cache; what they are and where they lie does not.
+/// Drops the files' content from the page cache; their inodes and directory entries stay cached.
 inline void forget(const paths& all) {
   for (const std::string& each : all) {
     const int file = open(each.c_str(), O_RDONLY);

@@ -1,11 +1,11 @@
-// What tarn::io costs beside what else there is, in one interleaved run:
+// Measures what tarn::io costs beside the alternatives, in one interleaved run:
 //   bench-io [--rounds N] [--text BYTES] [--form TEXT] [--check] [GROUP...]
 //   groups: count pipe lines log memo batch kills
 // --form: only forms whose name has the text, for strace -f -c.
-// In each round every form of a group runs once. The figure is the least processor time of the rounds, so that other
-// work on the machine does not stand in it; behind it the median, and the read and write calls of one run (but those of
-// io_uring, which only strace -f -c counts). A round of two threads counts if both had a processor all the time. What a
-// form computes is compared with the others'.
+// In each round every form of a group runs once. The figure is the least processor time of the rounds, which keeps
+// other work on the machine out of it. Next to it are the median, and the read and write calls of one run (except
+// those of io_uring, which only strace -f -c counts). A round of two threads counts only if both had a processor all
+// the time. The results of all forms are compared.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -42,7 +42,7 @@ struct result {
   }
 };
 
-// read- and write-like calls of this process so far.
+// Returns the number of read- and write-like calls of this process so far.
 std::uint64_t calls() {
   std::ifstream from("/proc/self/io");
   std::uint64_t sum = 0, value = 0;
@@ -63,7 +63,7 @@ bool run(const group& of, const settings& wanted, std::vector<result>& results) 
       const std::uint64_t before = calls();
       outcome got = each.run();
       for (int again = 0; again < wanted.patience && !got.is_fair; ++again) got = each.run();
-      results[now].calls = calls() - before - 2;  // of looking at them
+      results[now].calls = calls() - before - 2;  // two of them come from calls() itself
       if (got.is_fair) results[now].ns.push_back(got.processor_ns);
       if (!each.has_result) continue;
       if (is_first) expected = got.result, is_first = false;

@@ -1,4 +1,4 @@
-// Counting a byte and reading lines: every rung of the ladder from a call for each byte to vectors over a mapping.
+// Counts a byte and reads lines by every method from a call for each byte to vectors over a mapping.
 #pragma once
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@ namespace bench_io {
 
 constexpr char letter = 'A';
 
-/// Lines of 20 to 140 letters, mean 80.
+/// Writes lines of 20 to 140 letters, mean 80.
 inline std::string make_text(const std::string& path, std::size_t bytes) {
   tarn::io::writer to(path);
   std::uint64_t state = 1;
@@ -32,7 +32,7 @@ inline std::string make_text(const std::string& path, std::size_t bytes) {
       bits = bits * 6364136223846793005u + 1442695040888963407u;
       line += static_cast<char>((bits >> 40) % 32 == 0 ? letter : 'a' + (bits >> 33) % 26);
     }
-    // The same thousand lines again and again: to make a gigabyte must not take longer than to read it.
+    // Repeats the same thousand lines: writing a gigabyte must not take longer than reading it.
     for (int again = 0; again < 64; ++again) to.line(line);
   }
   to.close();
@@ -114,7 +114,7 @@ inline group count_group(const settings& wanted, const folder& in) {
   return all;
 }
 
-/// The file through a pipe, written by a child; the reader's time only.
+/// Reads the file through a pipe, written by a child; only the reader's time counts.
 template <class Read>
 outcome through_pipe(const std::string& path, Read read_all) {
   int ends[2];
@@ -158,7 +158,7 @@ inline group lines_group(const settings& wanted, const folder& in) {
   const auto add = [&](std::string name, std::function<std::uint64_t()> run) {
     all.forms.push_back({std::move(name), [run] { return timed(run); }});
   };
-  // What is done with a line: its length and its first byte.
+  // The work for each line: its length and its first byte.
   const auto value = [](std::string_view line) { return line.size() * 256 + static_cast<unsigned char>(line[0]); };
   add("std::getline", [=] {
     std::ifstream from(path);

@@ -1,4 +1,5 @@
-// A journal whose process is killed at random moments, a thousand times: what has been acknowledged, what is there.
+// Kills a process that writes a journal at random moments, a thousand times, and compares what it acknowledged with
+// what the journal holds.
 #pragma once
 
 #include <fmt/format.h>
@@ -24,17 +25,17 @@ namespace bench_io {
 struct killed {
   static constexpr unsigned threads = 2;
   std::uint64_t returned = 0;  // lines whose append returned
-  std::uint64_t lost = 0;      // of them
+  std::uint64_t lost = 0;      // acknowledged lines that are missing
   std::uint64_t torn = 0;      // lines that are marked as torn
-  std::uint64_t wrong = 0;     // lines shown as whole that nobody appended so
+  std::uint64_t wrong = 0;     // lines shown as whole that nobody appended in this form
 };
 
-/// What thread `thread` writes as its line `number`.
+/// Returns the text that thread `thread` writes as its line `number`.
 inline std::string killed_line(unsigned thread, std::uint64_t number) {
   return fmt::format("{} {} {:.>{}}", thread, number, "", number % 97);
 }
 
-/// One life: threads append and note what returned, until the process is killed.
+/// Runs one process: its threads append and note each append that returned, until the process is killed.
 inline void live_and_die(const std::string& path, std::uint64_t after_us, killed& sum) {
   using counter = std::atomic<std::uint64_t>;
   auto* const returned = static_cast<counter*>(mmap(nullptr, sizeof(counter) * (killed::threads + 1),
@@ -78,7 +79,7 @@ inline void live_and_die(const std::string& path, std::uint64_t after_us, killed
   munmap(returned, sizeof(counter) * (killed::threads + 1));
 }
 
-/// False when a line that was acknowledged is lost, or one is shown that was not appended.
+/// Returns false when an acknowledged line is lost, or a line is shown that was not appended.
 inline bool run_kills(const settings& wanted, const folder& in) {
   std::mt19937_64 random(17);
   killed sum;

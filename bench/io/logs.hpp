@@ -1,4 +1,4 @@
-// A line of a log, of about a hundred bytes: what it costs who writes it, and whether it survives.
+// Measures a log line of about a hundred bytes: the cost for its writer, and whether it survives a crash.
 #pragma once
 
 #include <fcntl.h>
@@ -97,7 +97,7 @@ inline group log_group(const settings& wanted, const folder& in) {
         },
         units);
   });
-  // The journals live as long as the bench: a round is not the first time around their file.
+  // The journals live as long as the bench, so a round does not start at the beginning of their file.
   const auto journal =
       std::make_shared<tarn::io::journal>(in.path("journal"), tarn::io::journal_options{.bytes = 16 << 20});
   add("formatting alone, fmt", [=] {

@@ -1,4 +1,4 @@
-// What all groups share: how much, where, and how processor time is taken.
+// The parts that all groups share: the amounts, the folder, and the measurement of processor time.
 #pragma once
 
 #include <sched.h>
@@ -23,20 +23,20 @@ using bench::idle_thread;
 
 struct settings {
   int rounds = 9;
-  bool is_check = false;  // small: do the forms agree?
+  bool is_check = false;  // runs small amounts, to check that the forms agree
   std::size_t count_bytes = std::size_t{100} << 20;
   std::size_t text_bytes = 1'000'000'000;
   std::size_t lines = 300'000;
   std::size_t look_ups = 2'000'000;
   std::size_t files = 10'000;
   int kills = 1000;
-  int patience = 30;  // times that an unfair run is repeated
+  int patience = 30;  // the number of times that an unfair run is repeated
 };
 
 struct outcome {
-  double processor_ns;       // by unit and thread
-  std::uint64_t result = 0;  // the same for all forms
-  bool is_fair = true;       // of threads: they ran at the same time, each on a processor of its own
+  double processor_ns;       // for each unit and thread
+  std::uint64_t result = 0;  // all forms have the same
+  bool is_fair = true;       // the threads ran at the same time, each on a processor of its own
 };
 
 struct form {
@@ -46,12 +46,12 @@ struct form {
   bool is_slow = false;
 };
 
-/// `of` over `over`.
+/// The figure of `of`, divided by that of `over`.
 struct goal {
   std::string words, of, over;
   double wanted;
   bool is_most;
-  bool is_of_threads = false;  // says nothing where no round was fair
+  bool is_of_threads = false;  // says nothing when no round was fair
 };
 
 struct group {
@@ -89,7 +89,7 @@ inline double wall_ns() {
   return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
-/// All of `body`, which gives the result.
+/// Times all of `body`, which returns the result.
 template <class Body>
 outcome timed(Body body, double units = 1) {
   const double start = thread_ns();
@@ -97,7 +97,7 @@ outcome timed(Body body, double units = 1) {
   return {(thread_ns() - start) / units, result};
 }
 
-/// The calling thread on a processor of its own: otherwise, on a busy machine, two threads may take turns on one.
+/// Binds the calling thread to its own processor: on a busy machine two threads might otherwise share one.
 inline void settle(unsigned thread) {
   cpu_set_t allowed, own;
   CPU_ZERO(&own);
@@ -108,8 +108,8 @@ inline void settle(unsigned thread) {
   if (CPU_COUNT(&own) == 1) sched_setaffinity(0, sizeof own, &own);
 }
 
-/// `body(thread)` by so many threads at once; the mean of their times. Fair if all that time they had processors: then
-/// the wall saw no more of them than their clocks.
+/// Runs `body(thread)` in `threads` threads at once and returns the mean of their times. The run is fair if each had
+/// a processor all the time: then its wall time hardly exceeds its processor time.
 template <class Body>
 outcome timed_threads(unsigned threads, Body body, double units) {
   std::atomic<unsigned> here{0};

@@ -1,5 +1,6 @@
-// `bench-predictions PROGRAM before|after ROUNDS`: small programs whose dearest transient site has a remedy, without it
-// and with it. predictions.py holds what `tarn report` predicts of the first against what the second gains.
+// `bench-predictions PROGRAM before|after ROUNDS`: small programs whose most expensive transient site has a remedy,
+// without it and with it. predictions.py compares the gain that `tarn report` predicts for the first with the
+// measured gain of the second.
 #include <array>
 #include <cstdio>
 #include <cstdlib>

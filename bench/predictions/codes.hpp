@@ -1,4 +1,4 @@
-// Codes of Huffman for one block of text after another, by a queue of shared nodes. Remedy: pooled, the nodes, which
+// Computes Huffman codes for one block of text after another, by a queue of shared nodes. Remedy: pooled nodes, which
 // are made on the thread's own heap with their counts.
 #pragma once
 #include <array>

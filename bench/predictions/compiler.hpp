@@ -1,5 +1,5 @@
-// A compiler's front: statements are parsed into trees of small nodes, folded, and the trees dropped.
-// Remedy: pooled, the nodes.
+// A compiler's front end parses statements into trees of small nodes, folds them, and drops the trees. Remedy: pooled
+// nodes.
 #pragma once
 #include <memory>
 #include <string>

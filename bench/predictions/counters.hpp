@@ -1,4 +1,4 @@
-// Which of a set of numbers are there, marked in a table of its own each time. Remedy: hoist, the table.
+// Marks the numbers of a set in a table that is made anew each time. Remedy: hoist the table.
 #pragma once
 #include <vector>
 

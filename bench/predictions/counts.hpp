@@ -1,4 +1,4 @@
-// Words of a text are counted in a tree that is dropped with the text. Remedy: pooled, the tree's nodes.
+// Counts the words of a text in a tree that is dropped with the text. Remedy: pooled tree nodes.
 #pragma once
 #include <array>
 #include <functional>

@@ -1,4 +1,4 @@
-// A line of a log for each event, written at once. Remedy: a buffer, tarn::io::writer.
+// Writes a log line for each event at once. Remedy: a buffer, tarn::io::writer.
 #pragma once
 #include <charconv>
 #include <string_view>

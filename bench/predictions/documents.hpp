@@ -1,5 +1,5 @@
-// Documents are read by a packaged library, nlohmann::json, and dropped. Remedy: pooled, all its containers, by its
-// allocator.
+// Reads documents with a packaged library, nlohmann::json, and drops them. Remedy: all its containers pooled, through
+// its allocator.
 #pragma once
 #include <map>
 #include <nlohmann/json.hpp>

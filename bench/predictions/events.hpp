@@ -1,4 +1,4 @@
-// A simulation: thousands of events wait in a queue, each makes the next one. Remedy: pooled, the events.
+// A simulation: thousands of events wait in a queue, and each makes the next one. Remedy: pooled events.
 #pragma once
 #include <algorithm>
 #include <memory>

@@ -1,4 +1,4 @@
-// Lines are cut into fields, each time into a new list of them. Remedy: hoist, the list.
+// Cuts lines into fields, each time into a new list. Remedy: hoist the list.
 #pragma once
 #include <string>
 #include <string_view>

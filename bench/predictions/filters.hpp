@@ -1,4 +1,4 @@
-// A file goes through a filter, two hundred bytes at a time. Remedy: a buffer on both sides.
+// Filters a file, two hundred bytes at a time. Remedy: a buffer on both sides.
 #pragma once
 #include <array>
 #include <string>

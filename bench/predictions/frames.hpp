@@ -1,5 +1,5 @@
-// A simulation in steps: in each a tree of squares is made over moving points, asked for their neighbours, and dropped.
-// Remedy: pooled, the squares.
+// A simulation in steps: each makes a tree of squares over moving points, asks it for neighbours, and drops it.
+// Remedy: pooled squares.
 #pragma once
 #include <array>
 #include <cmath>

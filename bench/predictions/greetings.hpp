@@ -1,4 +1,4 @@
-// Each request opens the file with the text to send. Remedy: a memory, its content.
+// Each request opens the file with the text to send. Remedy: a cache of its content.
 #pragma once
 #include <fcntl.h>
 #include <unistd.h>

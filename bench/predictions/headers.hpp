@@ -1,4 +1,4 @@
-// Fields of requests are looked up by a string that is made for the look-up alone. Remedy: hoist, which is a view here.
+// Looks up fields of requests by a string that is made for the look-up alone. Remedy: hoist, here to a view.
 #pragma once
 #include <array>
 #include <map>

@@ -1,4 +1,4 @@
-// Jobs wait in a list, of some hundred at most, and leave it in another order. Remedy: pooled, the list's nodes.
+// At most some hundred jobs wait in a list and leave it in another order. Remedy: pooled list nodes.
 #pragma once
 #include <list>
 #include <type_traits>

@@ -1,4 +1,4 @@
-// A label is looked up in a table by a copy of a part of the line. Remedy: hoist, which is a view here.
+// Looks up a label in a table by a copy of a part of the line. Remedy: hoist, here to a view.
 #pragma once
 #include <functional>
 #include <string>

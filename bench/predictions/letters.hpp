@@ -1,4 +1,4 @@
-// Two threads write to each other: whoever gets a letter throws it away and sends another. Remedy: shared_pool.
+// Two threads write to each other: the receiver of a letter destroys it and sends another. Remedy: shared_pool.
 #pragma once
 #include <array>
 #include <atomic>

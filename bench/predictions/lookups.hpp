@@ -1,5 +1,5 @@
-// A cache of answers, the least recently used leaves it: a list and a table of thousands of entries, one replaced at a
-// time. Remedy: pooled, the nodes of both.
+// A cache of answers that evicts the least recently used: a list and a table of thousands of entries, one replaced at
+// a time. Remedy: pooled nodes of both.
 #pragma once
 #include <functional>
 #include <list>

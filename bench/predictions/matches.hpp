@@ -1,4 +1,4 @@
-// Two texts are held against each other, in a table that is made for each pair. Remedy: hoist, a local variable.
+// Compares two texts in a table that is made for each pair. Remedy: hoist the table, a local variable.
 #pragma once
 #include <algorithm>
 #include <array>

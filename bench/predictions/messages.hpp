@@ -1,4 +1,4 @@
-// Messages are written into bytes, field by field, and given away. Remedy: recycle, the bytes.
+// Writes messages into bytes, field by field, and passes them on. Remedy: recycle the bytes.
 #pragma once
 #include <cstring>
 #include <vector>

@@ -1,4 +1,4 @@
-// Each packet is unpacked into a buffer of its own. Remedy: recycle, the buffer.
+// Unpacks each packet into a buffer of its own. Remedy: recycle the buffer.
 #pragma once
 #include <string>
 

@@ -1,4 +1,4 @@
-// A server's pages, a string that grows by appends. Remedy: reserve.
+// A server's pages: a string that grows by appends. Remedy: reserve.
 #pragma once
 #include <string>
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace predictions::pages {
 
-// The same code for both forms: with a reserve written there, GCC inlines the appends no longer.
+// Both forms share this code: GCC would no longer inline the appends if the reserve were a constant here.
 [[gnu::noinline]] inline std::string make_page(numbers& random, std::size_t reserved) {
   std::string page;
   page.reserve(reserved);

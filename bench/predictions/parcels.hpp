@@ -1,4 +1,4 @@
-// One thread packs, two others unpack; what is packed goes over by sixty-four at a time. Remedy: shared_pool.
+// One thread packs and two others unpack; parcels are handed over by sixty-four at a time. Remedy: shared_pool.
 #pragma once
 #include <array>
 #include <atomic>

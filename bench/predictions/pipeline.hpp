@@ -1,4 +1,4 @@
-// One thread makes messages, another one takes them. Remedy: shared_pool, the messages.
+// One thread makes messages, another one takes them. Remedy: shared_pool for the messages.
 #pragma once
 #include <array>
 #include <atomic>
@@ -30,7 +30,7 @@ template <bool Pooled>
   Pooled ? pool().destroy(one) : delete one;
 }
 
-// A ring of one producer and one consumer; who finds nothing to do lets others run.
+// Uses a ring of one producer and one consumer; a thread that finds nothing to do yields.
 template <bool Pooled>
 std::uint64_t run(std::uint64_t rounds) {
   constexpr std::size_t places = 256;

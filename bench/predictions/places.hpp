@@ -1,4 +1,4 @@
-// The places of a letter in a text are listed, then counted. Remedy: reserve, the list.
+// Lists the positions of a letter in a text, then counts them. Remedy: reserve the list.
 #pragma once
 #include <string>
 #include <string_view>

@@ -1,4 +1,4 @@
-// Each request is answered by a text that is put together and sent. Remedy: recycle, the text.
+// Answers each request by a text that is composed and sent. Remedy: recycle the text.
 #pragma once
 #include <charconv>
 #include <string>

@@ -1,4 +1,4 @@
-// A table of sessions by number, made and dropped for each batch of requests. Remedy: pooled, the table's nodes.
+// Makes and drops a table of sessions by number for each batch of requests. Remedy: pooled table nodes.
 #pragma once
 #include <functional>
 #include <type_traits>

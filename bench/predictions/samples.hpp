@@ -1,4 +1,4 @@
-// A series of readings is collected, then looked at as a whole. Remedy: reserve, the readings.
+// Collects a series of readings, then evaluates it as a whole. Remedy: reserve the readings.
 #pragma once
 #include <algorithm>
 #include <vector>

@@ -1,4 +1,4 @@
-// Scanned lines are unpacked, some hundred kilobytes for each page. Remedy: hoist, the page.
+// Unpacks scanned lines, some hundred kilobytes for each page. Remedy: hoist the page.
 #pragma once
 #include <vector>
 

@@ -1,4 +1,4 @@
-// Each request looks whether the settings are still those of the file. Remedy: a memory, tarn::io::memo.
+// Each request checks whether the settings file has changed. Remedy: a cache, tarn::io::memo.
 #pragma once
 #include <sys/stat.h>
 

@@ -1,5 +1,5 @@
-// A drawing program's history: commands of two classes are done, kept, undone in bunches, and forgotten beyond a depth.
-// Remedy: pooled, the commands.
+// A drawing program's history: commands of two classes are done, kept, undone in bunches, and dropped beyond a depth.
+// Remedy: pooled commands.
 #pragma once
 #include <deque>
 #include <memory>

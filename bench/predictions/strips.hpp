@@ -1,4 +1,4 @@
-// A strip of a picture is made point by point, half a megabyte at most. Remedy: reserve, the strip.
+// Makes a strip of a picture point by point, half a megabyte at most. Remedy: reserve the strip.
 #pragma once
 #include <vector>
 

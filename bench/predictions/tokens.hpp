@@ -1,4 +1,4 @@
-// A lexer makes tokens of three classes, some pass over them follows, and all are dropped. Remedy: pooled, the tokens.
+// A lexer makes tokens of three classes, a pass over them follows, and all are dropped. Remedy: pooled tokens.
 #pragma once
 #include <memory>
 #include <string>

@@ -1,5 +1,5 @@
-// Completion of words: a tree by letters is made of a list of words, asked, and dropped. Its nodes are large. Remedy:
-// pooled, the nodes.
+// Completion of words: makes a tree by letters from a list of words, queries it, and drops it. Its nodes are large.
+// Remedy: pooled nodes.
 #pragma once
 #include <array>
 #include <memory>

@@ -1,4 +1,5 @@
-// What all programs here have in common: numbers that are the same in each run, and a sum that nobody can leave out.
+// The common parts of all programs here: numbers that are the same in each run, and a sum that the optimiser must
+// keep.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,8 +17,8 @@ class numbers {
   std::uint64_t state_ = 1;
 };
 
-// Each program does `rounds` of its work as it is mostly written, or with the remedy that the report names, and returns
-// a sum of what it made: the same for both.
+// Each program does `rounds` of its work, either in the usual way or with the remedy that the report names, and
+// returns a sum of its results, which is the same for both.
 using program = std::uint64_t (*)(std::uint64_t rounds);
 
 }  // namespace predictions

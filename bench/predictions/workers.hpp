@@ -1,5 +1,5 @@
-// Two threads, each with orders of its own that it sorts by price into a set, looks through, and drops. Remedy: pooled,
-// the sets' nodes.
+// Two threads each have their own orders, sort them by price into a set, scan it, and drop it. Remedy: pooled set
+// nodes.
 #pragma once
 #include <array>
 #include <functional>

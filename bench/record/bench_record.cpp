@@ -1,4 +1,5 @@
-// Programs that do nothing but what a recorder records, ten frames deep. Built twice, with and without frame pointers:
+// Programs that only do what a recorder records, ten frames deep. They are built twice, with and without frame
+// pointers:
 //   bench-record blocks|locks|calls TIMES [THREADS]
 #include <fcntl.h>
 #include <pthread.h>
@@ -18,7 +19,7 @@ constexpr int frames_around = 8;
 template <class Function>
 [[gnu::noinline]] auto deep(int frames, Function&& call) -> decltype(call()) {
   auto result = frames == 0 ? call() : deep(frames - 1, call);
-  asm volatile("" : "+r"(result));  // so that it is no jump
+  asm volatile("" : "+r"(result));  // prevents a tail call
   return result;
 }
 

@@ -1,4 +1,4 @@
-// A request whose blocks all end at once: what arenas are for.
+// A request whose blocks all end at once, which is the use of arenas.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace bench {
 
-/// What stands for an arena where there is none: release() of a heap, else each block is freed on its own.
+/// Replaces an arena where there is none: release() of a heap, otherwise a free for each block.
 template <class Front>
 struct without_arena {
   Front& front;
@@ -23,7 +23,7 @@ struct without_arena {
   }
 };
 
-/// 200 blocks of random sizes that were found before the clock ran; all written, then read, then dropped: an arena
+/// Makes 200 blocks of random sizes, drawn before the clock starts, writes and reads all, then drops them; an arena
 /// begins and ends with them. Unit: one block.
 template <class Front>
 std::uint64_t drop(const share& mine) {

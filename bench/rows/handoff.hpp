@@ -1,4 +1,4 @@
-// Producer to consumer: thread 0 allocates, thread 1 frees; a ring of pointers stands between them.
+// Producer to consumer: thread 0 allocates, thread 1 frees, and a ring of pointers connects them.
 #pragma once
 #include <array>
 #include <atomic>
@@ -7,9 +7,9 @@
 
 namespace bench {
 
-/// A bounded queue for one producer and one consumer. Each side tells the other of its progress once for
-/// many items only: told of each, the two fall into step or out of it by chance, and the queue costs 10 or
-/// 100 ns an item accordingly, which hides what the allocators cost.
+/// A bounded queue for one producer and one consumer. Each side publishes its progress only once for many items. If
+/// it published each, chance would decide whether the two run in step, and an item would cost 10 or 100 ns, which
+/// hides the allocators' cost.
 class ring {
  public:
   void push(void* item) noexcept {
@@ -19,7 +19,7 @@ class ring {
     pushed_ = at + 1;
     if (pushed_ % told_at_once == 0) flush();
   }
-  /// Tells the consumer of the last items.
+  /// Publishes the last items to the consumer.
   void flush() noexcept { written_.store(pushed_, std::memory_order_release); }
 
   void* pop() noexcept {
@@ -35,11 +35,11 @@ class ring {
   static constexpr std::uint64_t capacity = 1024;
   static constexpr std::uint64_t told_at_once = 32;
   alignas(128) std::atomic<std::uint64_t> written_{0};
-  std::uint64_t pushed_ = 0;     // the producer's
-  std::uint64_t read_seen_ = 0;  // the producer's
+  std::uint64_t pushed_ = 0;     // the producer's own
+  std::uint64_t read_seen_ = 0;  // the producer's own
   alignas(128) std::atomic<std::uint64_t> read_{0};
-  std::uint64_t popped_ = 0;        // the consumer's
-  std::uint64_t written_seen_ = 0;  // the consumer's
+  std::uint64_t popped_ = 0;        // the consumer's own
+  std::uint64_t written_seen_ = 0;  // the consumer's own
   alignas(128) std::array<void*, capacity> items_{};
 };
 
@@ -65,7 +65,7 @@ std::uint64_t handoff(const share& mine) {
   return sum;
 }
 
-/// Blocks of 16 to 1,024 bytes, small ones more often; the second word holds the size. Unit as above.
+/// Blocks of 16 to 1,024 bytes, small ones more often; the second word holds the size. The unit is the same.
 template <class Front>
 std::uint64_t random_handoff(const share& mine) {
   Front front;
@@ -88,8 +88,8 @@ std::uint64_t random_handoff(const share& mine) {
   return sum;
 }
 
-/// The queue alone: blocks of 64 bytes that exist before, written, handed over and read. Nothing is
-/// allocated, so this is what the rows above pay for the queue itself. Unit: one block handed over.
+/// The queue alone: blocks of 64 bytes that exist already are written, handed over and read. It allocates nothing, so
+/// it shows the queue's share of the rows above. Unit: one block handed over.
 inline std::uint64_t queue_alone(const share& mine) {
   struct alignas(64) line {
     std::uint64_t words[8];

@@ -1,4 +1,4 @@
-// One allocation and its free; bursts of 64; and the same through calloc and aligned_alloc.
+// One allocation and its free; bursts of 64; and both calls through calloc and aligned_alloc.
 #pragma once
 #include "../work.hpp"
 
@@ -41,8 +41,8 @@ std::uint64_t burst(const share& mine) {
   return sum;
 }
 
-/// calloc and free. First and last word are read (they must be 0) and written, so that the next block
-/// in this place has something to be cleared. Unit: one allocation and its free.
+/// calloc and free. The first and the last word are read (they must be 0) and written, so that the next block at this
+/// address has to be cleared. Unit: one allocation and its free.
 template <class Front, std::size_t Size>
 std::uint64_t zeroed_pair(const share& mine) {
   Front front;
@@ -59,8 +59,8 @@ std::uint64_t zeroed_pair(const share& mine) {
   return sum;
 }
 
-/// aligned_alloc and free. What stands below the alignment in the address is added: it must be 0.
-/// Unit: one allocation and its free.
+/// aligned_alloc and free. The address modulo the alignment is added to the checksum: it must be 0. Unit: one
+/// allocation and its free.
 template <class Front, std::size_t Size, std::size_t Align>
 std::uint64_t aligned_pair(const share& mine) {
   Front front;

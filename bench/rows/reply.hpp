@@ -10,7 +10,7 @@ namespace bench {
 inline constexpr std::size_t reply_bytes = 64 * 1024;
 inline constexpr std::size_t piece_bytes = 256;
 
-/// What is appended; its first word is the piece's mark.
+/// A piece that is appended; its first word is the piece's mark.
 struct piece {
   std::array<std::uint64_t, piece_bytes / 8> words{};
 };
@@ -42,7 +42,7 @@ std::uint64_t reply(const share& mine) {
   return sum;
 }
 
-/// The same reply appended to a string, which decides itself how it grows. Unit: one reply.
+/// The same reply appended to a string, which chooses its own growth. Unit: one reply.
 template <class Front>
 std::uint64_t string_reply(const share& mine) {
   Front front;
@@ -64,8 +64,8 @@ std::uint64_t string_reply(const share& mine) {
   return sum;
 }
 
-/// realloc alone: 16 bytes, doubled up to 64 KiB; only the first and the last word are written each time.
-/// Unit: one such chain of 13 sizes and its free.
+/// realloc alone: 16 bytes, doubled up to 64 KiB; only the first and the last word are written each time. Unit: one
+/// such chain of 13 sizes and its free.
 template <class Front>
 std::uint64_t growth_chain(const share& mine) {
   Front front;
@@ -84,8 +84,8 @@ std::uint64_t growth_chain(const share& mine) {
   return sum;
 }
 
-/// A request: 200 blocks of 16 to 1,024 bytes, small ones more often, all read, then all freed: one by one
-/// in the order of allocation, or by one release() where the form has it. Unit: one block.
+/// A request: 200 blocks of 16 to 1,024 bytes, small ones more often, all read, then all freed: one by one in the
+/// order of allocation, or by one release() if the form has it. Unit: one block.
 template <class Front>
 std::uint64_t request(const share& mine) {
   constexpr unsigned count = 200;

@@ -1,4 +1,4 @@
-// Working sets: a thread replaces random blocks of its own; or threads pass their whole set around (server).
+// Working sets: a thread replaces random blocks of its own, or threads pass on their whole sets (server).
 #pragma once
 #include <array>
 #include <atomic>
@@ -14,7 +14,7 @@ struct slot {
 
 using working_set = std::array<slot, 1000>;
 
-/// Frees what the slot holds, returns the word that was in it.
+/// Frees the block of the slot and returns the word that was in it.
 template <class Front>
 std::uint64_t empty(Front& front, slot& from) {
   if (from.block == nullptr) return 0;
@@ -43,7 +43,7 @@ std::uint64_t replace(Front& front, working_set& set, random_numbers& random) {
   return sum;
 }
 
-/// 1,000 slots a thread; each step frees the block of a random slot and allocates one of 16 to 1,024 bytes,
+/// 1,000 slots for each thread; each step frees the block of a random slot and allocates one of 16 to 1,024 bytes,
 /// small ones more often. Unit: one step, that is one free and one allocation.
 template <class Front>
 std::uint64_t slots(const share& mine) {
@@ -78,9 +78,9 @@ std::uint64_t fixed_slots(const share& mine) {
   return sum;
 }
 
-/// The server-like mix. Each thread replaces blocks of a working set as `slots` does, and after every 4,000
-/// steps hands the set to the next thread and takes the one before it: so every fourth free is of a block that
-/// another thread allocated, however the threads are scheduled. A thread can run ahead by one set only.
+/// The server-like mix. Each thread replaces blocks of a working set as `slots` does. After every 4,000 steps it
+/// hands the set to the next thread and takes the set of the thread before it. So every fourth free is of a block
+/// that another thread allocated, however the threads are scheduled. A thread can be ahead by one set only.
 template <class Front>
 class server {
  public:

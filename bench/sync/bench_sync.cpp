@@ -1,7 +1,7 @@
-// What each locking category costs, beside what else there is, in one interleaved run:
+// Measures what each locking category costs beside the alternatives, in one interleaved run:
 //   bench-sync [--rounds N] [--ms N] [--check]
-// In each round every form does every row once, for so many milliseconds. The figure is the least of the rounds, so
-// that other work on the machine does not stand in it; behind it the median. ns for each operation of one thread.
+// In each round every form does every row once, for --ms milliseconds. The figure is the least of the rounds, which
+// keeps other work on the machine out of it; the median is next to it. Unit: ns for each operation of one thread.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ auto membership() {
   }
 }
 
-/// The same code at the same place for each row of a form: where a loop stands can cost it a quarter.
+/// Runs the same code at the same address for each row of a form: a loop's alignment can cost it a quarter.
 template <class Operation>
 [[gnu::noinline, gnu::aligned(64)]] void batch(const Operation& operation, int thread) {
   for (int at = 0; at < 64; ++at) operation(thread);

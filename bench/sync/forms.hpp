@@ -1,5 +1,5 @@
-// Ways to read what is seldom replaced, ways to change what is shared, and ways to take two locks: each a struct with a
-// name. Those marked "candidate" are here to be measured: docs/design/reloadable.md.
+// Ways to read data that is seldom replaced, ways to change shared data, and ways to take two locks. Each is a struct
+// with a name. Those marked "candidate" are only here to be measured: docs/design/reloadable.md.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace bench {
 
-/// What is read: four words of a line of eight.
+/// The data that is read: four words of a line of eight.
 struct config {
   explicit config(long n) : words{n, n, n, n} {}
   alignas(64) long words[8] = {};
@@ -111,7 +111,7 @@ struct std_atomic_shared_ptr {
   void write(long n) { value.store(std::make_shared<const config>(n)); }
 };
 
-/// A seat for each thread of a candidate; two threads at a time are all that there are.
+/// A slot for each thread of a candidate; at most two threads use it at a time.
 template <class Seat>
 struct seats {
   static inline std::atomic<unsigned> taken{0};
@@ -137,8 +137,8 @@ struct alignas(128) masked_seat {
 
 // The candidates free nothing: only the reader's side is measured.
 
-/// Candidate: an epoch for each thread. A read says that it is inside, whatever it reads; a version is freed when all
-/// who were inside when it was replaced have left.
+/// Candidate: an epoch for each thread. A read only announces that it is inside, not which version it reads; a
+/// version is freed when all readers that were inside at its replacement have left.
 struct epochs {
   static constexpr const char* name = "candidate: epoch, membarrier";
   static inline std::atomic<unsigned long> epoch{1};
@@ -155,7 +155,7 @@ struct epochs {
   }
 };
 
-/// Candidate: hazard pointers as in the book, a fence for each read instead of membarrier(2) for each write.
+/// Candidate: hazard pointers by the book, with a fence for each read instead of membarrier(2) for each write.
 struct fenced_hazards {
   static constexpr const char* name = "candidate: hazard pointer, fence";
   std::atomic<const config*> value{new config(1)};
@@ -172,7 +172,7 @@ struct fenced_hazards {
   }
 };
 
-/// Candidate: a mask says which of a thread's places are free, so that nested reads cost the same as the first.
+/// Candidate: a mask of a thread's free slots, so that nested reads cost the same as the first.
 struct masked_hazards {
   static constexpr const char* name = "candidate: hazard pointer, mask";
   std::atomic<const config*> value{new config(1)};
@@ -193,7 +193,7 @@ struct masked_hazards {
   }
 };
 
-// Two locks, in the order of the caller.
+// Two locks, taken in the order of the caller.
 struct our_two {
   static constexpr const char* name = "tarn::with(a, b)";
   tarn::shared<long> all[2];

@@ -1,4 +1,4 @@
-// liburcu's flavours, where it is installed.
+// The flavours of liburcu, if it is installed.
 #pragma once
 #if BENCH_URCU
 #define URCU_INLINE_SMALL_FUNCTIONS

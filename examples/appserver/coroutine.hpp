@@ -1,5 +1,6 @@
-// Coroutines for one thread and one io_context. Asio has its own, whose frames come from a cache of two blocks for each
-// thread, and else from the process heap; these, and each wait in them, come from the memory of whoever has them.
+// Coroutines for one thread and one io_context. Asio has its own, whose frames come from a cache of two blocks for
+// each thread and otherwise from the process heap. The frames of these, and each wait in them, come from the memory
+// of the object that the coroutine belongs to.
 #pragma once
 
 #include <coroutine>
@@ -12,7 +13,7 @@
 
 namespace appserver {
 
-/// A frame in the memory of the object whose member the coroutine is: `memory()`.
+/// Allocates a coroutine's frame from the memory() of the object whose member the coroutine is.
 class framed {
  public:
   template <class Owner, class... Rest>
@@ -31,7 +32,7 @@ class framed {
   static constexpr std::size_t before = alignof(std::max_align_t);
 };
 
-/// Begins when it is awaited, and gives a bool: whether to go on.
+/// Starts when it is awaited and returns a bool: true if the caller should go on.
 class [[nodiscard]] step {
  public:
   struct promise_type : framed {
@@ -78,7 +79,7 @@ class [[nodiscard]] step {
   std::coroutine_handle<promise_type> frame_;
 };
 
-/// Begins at once, and nobody waits for its end. What it throws comes out of io_context::run().
+/// Starts at once, and nobody waits for its end. Its exceptions come out of io_context::run().
 struct background {
   struct promise_type : framed {
     background get_return_object() const noexcept { return {}; }
@@ -89,8 +90,8 @@ struct background {
   };
 };
 
-/// co_await wait(memory, [&](auto then) { socket.async_connect(peer, std::move(then)); }) gives the error code, and
-/// says how many bytes it were.
+/// co_await wait(memory, [&](auto then) { socket.async_connect(peer, std::move(then)); }) returns the error code and
+/// stores the number of bytes.
 template <class Start>
 class wait {
  public:

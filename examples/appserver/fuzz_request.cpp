@@ -1,8 +1,8 @@
-// What clients send, for ./dev fuzz request: whatever it is, the server's limits hold, each request is answered, and
-// what is understood does not depend on how the bytes come in. Who hears two requests where another hears one is
-// smuggled to.
+// Checks arbitrary client input, for ./dev fuzz request: the server's limits hold, each request is answered, and the
+// result does not depend on how the bytes are split. A server that sees two requests where another one sees a single
+// request can be smuggled to.
 //
-// The first byte says in what pieces the rest comes the second time; the first time it comes whole.
+// The first byte says into which pieces the rest is split in the second run; in the first run it arrives whole.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -20,7 +20,7 @@ namespace {
 using namespace appserver;
 namespace http = boost::beast::http;
 
-constexpr std::size_t room = 512;  // of the buffer, beside a header: the server's is larger
+constexpr std::size_t room = 512;  // bytes of the buffer besides a header; the server's is larger
 
 void check(bool is_true) {
   if (!is_true) std::abort();
@@ -51,8 +51,8 @@ void answered(const incoming::message& asked, std::pmr::memory_resource& memory)
   check(std::count(head.begin(), head.end(), '\n') == std::count(head.begin(), head.end(), '\r'));
 }
 
-/// What a connection understands of these bytes, as worker::exchange reads them, a line a request. `pieces`: how they
-/// come; 0: whole.
+/// Returns what a connection understands of these bytes, read as worker::exchange reads them, one line for each
+/// request. `pieces` says how the bytes are split; 0: they arrive whole.
 std::string understood(std::string_view sent, std::uint8_t pieces, bool answers) {
   std::pmr::monotonic_buffer_resource memory;
   read_buffer unread(limits().header + room, allocator(&memory));
@@ -62,7 +62,7 @@ std::string understood(std::string_view sent, std::uint8_t pieces, bool answers)
     if (sent.empty()) return false;
     state = state * 1'664'525 + 1'013'904'223;
     const std::size_t free = unread.max_size() - unread.size();
-    check(free != 0);  // the parser has taken something, or refused: or nobody would ever come on
+    check(free != 0);  // the parser consumed or refused something: otherwise it could never receive more
     const std::size_t next = std::min({sent.size(), free, pieces == 0 ? free : 1 + (state >> 24) % pieces});
     std::memcpy(unread.prepare(next).data(), sent.data(), next);
     unread.commit(next);

@@ -12,8 +12,8 @@ using boost::system::error_code;
 
 namespace {
 
-constexpr std::size_t framing = 6;     ///< bytes around one of a body, in the smallest chunks
-constexpr std::size_t least_left = 5;  ///< bytes of a body in chunks that is not over: 0\r\n\r\n
+constexpr std::size_t framing = 6;     ///< bytes around one byte of a body, in the smallest chunks
+constexpr std::size_t least_left = 5;  ///< bytes that an unfinished chunked body still needs: 0\r\n\r\n
 
 }  // namespace
 
@@ -27,15 +27,15 @@ bool incoming::take(read_buffer& from, part wanted) {
   error_code error;
   while (!refused() && !(wanted == part::header ? parser_.is_header_done() : parser_.is_done())) {
     const bool in_header = !parser_.is_header_done();
-    // Beast 1.81 takes the first line of the last chunk for itself, and asserts that as much has come of what follows.
+    // Beast 1.81 takes the first line of the last chunk for itself, and asserts that the rest has arrived as far.
     if (!in_header && parser_.chunked() && from.size() < least_left) {
       return false;
     }
     const std::size_t used = from.size() != 0 ? parser_.put(from.data(), error) : 0;
     from.consume(used);
     taken_ += used;
-    // The parser has a limit for what comes at once. Fields that come one by one, or after the last chunk, and what is
-    // said beside the sizes of chunks, are counted here.
+    // The parser limits only the bytes that arrive at once. Fields that arrive one by one or after the last chunk,
+    // and chunk extensions, are counted here.
     const std::size_t all = taken_ + (error == http::error::need_more ? from.size() : 0);
     if (in_header) {
       header_ = all;
@@ -73,7 +73,8 @@ void incoming::refuse(const error_code& error) {
   }
 }
 
-/// What the parser lets through and another server may understand in another way, which smugglers live from.
+/// Refuses requests that the parser accepts but another server may understand differently: request smuggling uses
+/// them.
 void incoming::check_header() {
   const message& asked = parser_.get();
   const std::string_view host = asked[http::field::host];

@@ -1,4 +1,4 @@
-// A request while it comes in: Beast's parser, and what it leaves to whoever uses it. No word of sockets.
+// A request while it comes in: Beast's parser, and the checks that Beast leaves to its user. It knows no sockets.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace appserver {
 
-// Beast's types with memory that is given to them.
+// Beast's types, with the request's memory resource.
 using allocator = std::pmr::polymorphic_allocator<char>;
 using text_body = boost::beast::http::basic_string_body<char, std::char_traits<char>, allocator>;
 using read_buffer = boost::beast::basic_flat_buffer<allocator>;
@@ -24,15 +24,16 @@ class incoming {
   enum class part { header, all };
   struct refusal {
     unsigned status = 0;  ///< 0: none
-    std::string why;      ///< without memory of its own where there is none
+    std::string why;      ///< allocates nothing when it is empty
   };
 
-  /// The limits last as long as this.
+  /// The limits must outlive this object.
   incoming(allocator memory, const server_settings& limits);
 
-  /// Takes what it can. False: more must come, and it has room in `from`. A refusal needs no more.
+  /// Consumes as much as it can. Returns false when it needs more input, for which `from` has room. A refusal needs
+  /// no more.
   bool take(read_buffer& from, part wanted);
-  /// There is no more.
+  /// Tells the parser that the input has ended.
   void end();
 
   bool refused() const noexcept { return refused_.status != 0; }
@@ -47,7 +48,7 @@ class incoming {
   boost::beast::http::request_parser<text_body, allocator> parser_;
   const server_settings& limits_;
   std::size_t taken_ = 0;
-  std::size_t header_ = 0;  ///< bytes of it
+  std::size_t header_ = 0;  ///< bytes of the header
   refusal refused_;
 };
 

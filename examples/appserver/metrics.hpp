@@ -1,4 +1,4 @@
-// What the workers did. Each worker writes numbers of its own, on cache lines of its own; /metrics adds them up.
+// Counts the work of the workers. Each worker writes its own numbers on its own cache lines; /metrics adds them up.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace appserver {
 
-/// Written by one thread, read by any: no read-modify-write.
+/// Single-writer, multi-reader counter: it needs no read-modify-write.
 class counter {
  public:
   void add(std::uint64_t more) noexcept {
@@ -27,22 +27,22 @@ class counter {
 };
 
 struct alignas(64) worker_metrics {
-  /// Upper bounds of the buckets of latency, in microseconds; a last one has the rest.
+  /// Upper bounds of the latency buckets, in microseconds; one more bucket counts the rest.
   static constexpr std::array<std::uint64_t, 8> bounds = {50, 100, 250, 500, 1'000, 5'000, 25'000, 100'000};
 
   std::array<counter, 5> replies;  ///< by the first digit of the status
   std::array<counter, bounds.size() + 1> latency;
-  counter latency_ns;      ///< of all requests
-  counter locks;           ///< of the session manager
+  counter latency_ns;      ///< the sum over all requests
+  counter locks;           ///< taken in the session manager
   counter connections;     ///< open now
-  counter footprint;       ///< bytes that the worker's heap has put to use; 0 without one
-  counter footprint_most;  ///< most so far
+  counter footprint;       ///< bytes that the worker's heap has put to use; 0 without a heap
+  counter footprint_most;  ///< the peak of footprint
 
-  /// From the first byte of the request in the socket to the last of the reply.
+  /// Counts one reply. `took` is the time from the request's first byte in the socket to the reply's last byte.
   void replied(unsigned status, std::chrono::nanoseconds took) noexcept;
 };
 
-/// Numbers of workers, in memory that all processes share which are forked later.
+/// The numbers of all workers, in memory that all processes forked later share.
 class metrics_table {
  public:
   /// Throws std::bad_alloc.
@@ -58,7 +58,7 @@ class metrics_table {
   std::span<worker_metrics> all_;
 };
 
-/// OpenMetrics 1.0, but for its last line.
+/// Returns the metrics as OpenMetrics 1.0, without its last line.
 void append_metrics(std::pmr::string& to, std::span<const worker_metrics> workers);
 
 }  // namespace appserver

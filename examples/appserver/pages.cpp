@@ -12,7 +12,7 @@ namespace appserver {
 
 namespace {
 
-/// The value of NAME in NAME=VALUE pairs.
+/// Returns the value of NAME in NAME=VALUE pairs.
 std::optional<std::string_view> value_of(std::string_view name, std::string_view pairs, char between) {
   while (!pairs.empty()) {
     std::string_view pair = pairs.substr(0, pairs.find(between));
@@ -41,7 +41,7 @@ void append_html(std::pmr::string& to, std::string_view text) {
   }
 }
 
-/// What every page has around it, from one version of the configuration.
+/// Writes the frame of every page, from one version of the configuration.
 template <class Content>
 void html(reply& into, const site_settings& site, Content content) {
   into.type = "text/html; charset=utf-8";
@@ -67,7 +67,7 @@ void page(reply& into, const site_settings& site, std::string_view query) {
   html(into, site, [&] {
     into.body += "<table>\n";
     for (std::size_t row = 1; row <= rows; ++row) {
-      // A text of its own for the row, and one for its name, as pages are put together from parts.
+      // The row and its name each have a text of their own, because pages are usually composed from parts.
       std::pmr::string name("customer number ", into.body.get_allocator());
       append_number(name, row);
       std::pmr::string line("<tr><td>", into.body.get_allocator());
@@ -130,7 +130,7 @@ void route(const request& asked, objects& all, worker_metrics& counted, reply& i
   into.version = site.version();
 
   std::string_view path = asked.target;
-  if (path.substr(0, 7) == "http://") {  // as a proxy writes it
+  if (path.substr(0, 7) == "http://") {  // a proxy writes the target this way
     path.remove_prefix(std::min(path.find('/', 7), path.size()));
   }
   const std::size_t question = std::min(path.find('?'), path.size());
@@ -184,7 +184,7 @@ void answer(const request& asked, objects& all, worker_metrics& counted, reply& 
   }
 }
 
-// Beast's serializer does the same, in 6,000 instructions more: as many as all else that a small request takes.
+// Beast's serializer does the same in 6,000 more instructions: as many as all other work of a small request.
 std::pmr::string head_of(const reply& made, bool old, bool keep, std::string_view date,
                          std::pmr::memory_resource& memory) {
   std::pmr::string head(&memory);
@@ -211,7 +211,7 @@ std::pmr::string head_of(const reply& made, bool old, bool keep, std::string_vie
   if (!made.cookie.empty()) {
     field("Set-Cookie", made.cookie);
   }
-  if (keep == old) {  // else it goes without saying
+  if (keep == old) {  // otherwise the client assumes it anyway
     field("Connection", keep ? "keep-alive" : "close");
   }
   head += "Content-Length: ";

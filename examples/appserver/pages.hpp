@@ -1,4 +1,4 @@
-// The pages: from a request to a reply, without a word of sockets.
+// The pages: they turn a request into a reply and know no sockets.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace appserver {
 
-/// Views of what was read; they last as long as the request.
+/// Views of the bytes that were read; they last as long as the request.
 struct request {
   std::string_view method;
   std::string_view target;
@@ -18,30 +18,32 @@ struct request {
   std::string_view body;
 };
 
-/// Transient: of one request, made in its memory.
+/// Transient: belongs to one request and is made in its memory.
 struct reply {
   explicit reply(std::pmr::memory_resource& memory) : body(&memory), cookie(&memory) {}
 
   unsigned status = 200;
   std::string_view type = "text/plain; charset=utf-8";
-  std::string_view allow;     ///< the methods that there are, for 405
-  bool retry = false;         ///< for 503: later there may be room
-  std::uint64_t version = 0;  ///< of the configuration that served it
+  std::string_view allow;     ///< the allowed methods, for 405
+  bool retry = false;         ///< for 503: a later attempt may find room
+  std::uint64_t version = 0;  ///< the version of the configuration that served it
   std::pmr::string body;
-  std::pmr::string cookie;  ///< empty: none is set
+  std::pmr::string cookie;  ///< empty: no cookie is set
 };
 
-/// From a request to a reply. Never throws: what goes wrong is a reply, too. `counted` is of the calling worker.
+/// Turns a request into a reply. Never throws: an error becomes a reply, too. `counted` belongs to the calling
+/// worker.
 using answering = void(const request&, objects&, worker_metrics& counted, reply&) noexcept;
 
 /// The pages of this server.
 void answer(const request& asked, objects& all, worker_metrics& counted, reply& into) noexcept;
 
-/// What goes out before the body. `old`: to a client of HTTP/1.0; `keep`: the connection stays; `date`: now.
+/// Returns the bytes before the body. `old`: the client speaks HTTP/1.0; `keep`: the connection stays open; `date`:
+/// now.
 std::pmr::string head_of(const reply& made, bool old, bool keep, std::string_view date,
                          std::pmr::memory_resource& memory);
 
-/// The reply is a status and what it means, in one line.
+/// Replies with a status and its reason, in one line.
 void refuse(unsigned status, std::string_view why, reply& into);
 
 }  // namespace appserver

@@ -11,7 +11,7 @@ namespace appserver {
 
 session_id session_id::random() {
   session_id made;
-  // As few bytes as these come whole, or not at all.
+  // The system returns so few bytes whole or not at all.
   while (getrandom(&made, sizeof made, 0) != static_cast<ssize_t>(sizeof made)) {
     if (errno != EINTR) {
       throw std::system_error(errno, std::generic_category(), "getrandom");

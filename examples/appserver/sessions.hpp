@@ -1,4 +1,4 @@
-// The session manager: what all workers share, and so the one lock that a request may take.
+// The session manager: all workers share it, so its lock is the only one that a request may take.
 #pragma once
 
 #include <array>
@@ -14,19 +14,19 @@
 
 namespace appserver {
 
-/// 128 random bits: not to be guessed. As text, 32 hexadecimal digits.
+/// 128 random bits, so that nobody can guess it. Its text is 32 hexadecimal digits.
 struct session_id {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
 
   bool operator==(const session_id&) const = default;
-  /// From the system's random source. Throws std::system_error.
+  /// Reads the system's random source. Throws std::system_error.
   static session_id random();
   static std::optional<session_id> parse(std::string_view text) noexcept;
   std::array<char, 32> text() const noexcept;
 };
 
-/// A name of 1 to 32 letters, digits, - and _; held without memory of its own, so that it is copied out of a lock.
+/// A name of 1 to 32 letters, digits, - and _. It needs no memory of its own, so it can be copied out of a lock.
 class user_name {
  public:
   static std::optional<user_name> parse(std::string_view text) noexcept;
@@ -37,20 +37,20 @@ class user_name {
   std::size_t size_ = 0;
 };
 
-/// What /counter shows.
+/// The content of /counter.
 struct visit {
   user_name user;
   std::uint64_t number = 0;
 };
 
-/// Any thread; each call takes one lock.
+/// Any thread may call it; each call takes one lock.
 class session_manager {
  public:
   using clock = std::chrono::steady_clock;
 
-  /// A new session; none when there are `most` already that have not ended.
+  /// Opens a session; returns none when `most` sessions are open already.
   std::optional<session_id> open(const user_name& user, std::chrono::seconds lasts, std::size_t most);
-  /// Counts a visit; none when there is no such session, or it has ended.
+  /// Counts a visit; returns none when the session does not exist or has ended.
   std::optional<visit> count(const session_id& id);
   std::size_t size() const;
 
@@ -60,10 +60,10 @@ class session_manager {
     std::uint64_t visits = 0;
     clock::time_point until;
   };
-  struct hash {  // of random bits
+  struct hash {  // the bits are random already
     std::size_t operator()(const session_id& id) const noexcept { return id.low; }
   };
-  /// Each of `all` is once in `oldest_first`.
+  /// Each session of `all` is once in `oldest_first`.
   struct table {
     std::unordered_map<session_id, session, hash> all;
     std::deque<session_id> oldest_first;

@@ -8,9 +8,9 @@
 
 namespace tarn {
 
-/// For std containers. Takes from the heap that is current where it allocates; any
-/// thread may free. All instances are equal. Cost: with n == 1, as in node-based
-/// containers, the size class is a constant and both paths are a few instructions.
+/// An allocator for standard containers. It allocates from the heap that is current at the
+/// time; any thread may free. All instances are equal. Cost: with n == 1, as in node-based
+/// containers, the size class is a constant, and both paths take a few instructions.
 template <class T>
 class allocator {
  public:

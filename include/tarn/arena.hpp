@@ -1,4 +1,4 @@
-// Bump allocation: blocks one after the other, no single frees, everything gone at once.
+// Bump allocation: blocks follow each other, none is freed alone, and all end at once.
 //
 //   chunks    [first span] → chunk → chunk (current)     older ones are full
 //   current   | header | block | block |  record  | block | … free … |
@@ -23,28 +23,29 @@
 
 namespace tarn {
 
-/// How an arena grows. Sizes in bytes.
+/// Says how an arena grows. All sizes are in bytes.
 struct arena_options {
-  const char* name = "";  ///< for messages; not copied
-  /// Gives the chunks. Null: the heap that is current where a chunk is needed.
+  const char* name = "";  ///< appears in messages; the arena keeps the pointer, not a copy
+  /// Provides the chunks. Null selects the heap that is current when a chunk is needed.
   std::pmr::memory_resource* upstream = nullptr;
-  /// The first chunk. Each later one is as large as all before it, up to 1 MiB, or as large as one block needs.
+  /// Size of the first chunk. Each later one is as large as all earlier ones together, up to 1 MiB, or as
+  /// large as a single block needs.
   std::size_t first_chunk = detail::default_first_chunk;
-  std::size_t limit = 0;  ///< of memory in chunks at one time; 0: none. A first span does not count.
-  std::size_t keep = 0;   ///< most memory in empty chunks that reset() and rewind() keep for later; 0: all
+  std::size_t limit = 0;  ///< the most memory in chunks at any time; 0: no limit; a first span does not count
+  std::size_t keep = 0;   ///< the most memory in empty chunks that reset() and rewind() keep; 0: all of it
 };
 
-/// Plain numbers, copied out. All bytes are of now unless they say otherwise.
+/// A copy of an arena's counters. Byte counts describe the present unless they say otherwise.
 struct arena_statistics {
-  std::size_t used_bytes = 0;      ///< in blocks, rounded up to 16, with what aligns them
-  std::size_t peak_bytes = 0;      ///< most of used_bytes so far
-  std::size_t chunk_bytes = 0;     ///< held from upstream, in use or kept
-  std::size_t spare_bytes = 0;     ///< of these, in chunks kept empty
-  std::size_t chunks = 0;          ///< held from upstream
-  std::size_t upstream_calls = 0;  ///< chunks ever taken from upstream: no more in a steady state
+  std::size_t used_bytes = 0;      ///< in blocks, with rounding to 16 and alignment
+  std::size_t peak_bytes = 0;      ///< the highest used_bytes so far
+  std::size_t chunk_bytes = 0;     ///< taken from the upstream, in use or kept
+  std::size_t spare_bytes = 0;     ///< the part of chunk_bytes that is in empty chunks
+  std::size_t chunks = 0;          ///< the number of chunks taken from the upstream
+  std::size_t upstream_calls = 0;  ///< all chunks ever taken; constant in a steady state
 };
 
-/// What allocate throws at the limit; what() has the numbers.
+/// Thrown by allocate at the limit; what() has the numbers.
 class arena_limit_reached : public std::bad_alloc {
  public:
   arena_limit_reached(const char* name, std::size_t wanted, std::size_t held, std::size_t limit) noexcept;
@@ -54,7 +55,7 @@ class arena_limit_reached : public std::bad_alloc {
   char text_[192];
 };
 
-/// A place in an arena, to go back to with rewind(). Small, copied freely.
+/// A position in an arena to which rewind() returns. It is small and may be copied.
 class arena_mark {
   friend class arena;
   const arena* of_ = nullptr;
@@ -62,23 +63,25 @@ class arena_mark {
   std::uint64_t number_ = 0;
 };
 
-/// tarn::arena request;
-/// auto* order = request.create<struct order>(7);        // its destructor runs at the end
-/// std::pmr::vector<int> numbers(&request);              // an arena is a std::pmr::memory_resource
-/// request.reset();                                      // all of it is gone, the memory stays at hand
+/// Allocates by moving a pointer forward.
 ///
-/// Threads: one at a time. Errors: allocate throws std::bad_alloc (arena_limit_reached at the limit), try_allocate
-/// gives null. Memory that is free again is poisoned under AddressSanitizer, and so are 16 bytes behind each block.
-/// Cost: allocate is inline, 7 instructions for a constant size; a block takes a multiple of 16 bytes.
+///   tarn::arena request;
+///   auto* order = request.create<struct order>(7);        // its destructor runs at the end
+///   std::pmr::vector<int> numbers(&request);              // an arena is a std::pmr::memory_resource
+///   request.reset();                                      // frees all of it and keeps the memory
+///
+/// Threads: one at a time. Errors: allocate throws std::bad_alloc (arena_limit_reached at the limit);
+/// try_allocate returns null. AddressSanitizer builds poison free memory and 16 bytes behind each block.
+/// Cost: allocate is inline and takes 7 instructions for a constant size; a block takes a multiple of 16 bytes.
 class arena : public std::pmr::memory_resource {
   static constexpr std::size_t default_alignment = detail::block_alignment;
 
  public:
   arena() noexcept : arena(arena_options{}) {}
   explicit arena(const arena_options& options) noexcept : arena(std::span<std::byte>(), options) {}
-  /// Uses `first` before it asks for a chunk; `first` must live as long as the arena.
+  /// Uses the memory in `first` before it takes a chunk. `first` must outlive the arena.
   explicit arena(std::span<std::byte> first, const arena_options& options = {}) noexcept;
-  /// Runs what destructors are due and gives everything back.
+  /// Runs the registered destructors, and returns all chunks to the upstream.
   ~arena() override {
     if (!is_untouched()) {
       leave();
@@ -88,63 +91,64 @@ class arena : public std::pmr::memory_resource {
   arena(const arena&) = delete;
   arena& operator=(const arena&) = delete;
 
-  /// `bytes` bytes at a multiple of `alignment`, a power of two. Never null.
+  /// Allocates `bytes` bytes at a multiple of `alignment`, which is a power of two. Never returns null.
   [[nodiscard, gnu::always_inline]] void* allocate(std::size_t bytes, std::size_t alignment = default_alignment) {
     return bump(bytes, alignment, [=, this] { return allocate_slow(bytes, alignment, false); });
   }
-  /// As allocate, but null instead of an exception.
+  /// Like allocate, but returns null instead of throwing.
   [[nodiscard, gnu::always_inline]] void* try_allocate(std::size_t bytes,
                                                        std::size_t alignment = default_alignment) noexcept {
     return bump(bytes, alignment, [=, this] { return try_allocate_slow(bytes, alignment, false); });
   }
-  /// Takes the newest block back; any other stays until the arena is rewound (and is poisoned until then).
+  /// Frees the newest block. Any other block stays, poisoned, until the arena is rewound.
   void deallocate(void* block, std::size_t bytes, std::size_t alignment = default_alignment) noexcept;
 
-  /// Makes the newest block larger or smaller where it is: true. False, and nothing changed, when it is not the
-  /// newest or its chunk has no room.
+  /// Resizes the newest block in place and returns true. Returns false, and changes nothing, when the block is not
+  /// the newest or its chunk has no room.
   [[nodiscard]] bool extend(void* block, std::size_t old_bytes, std::size_t new_bytes) noexcept {
     return extend(block, old_bytes, new_bytes, new_bytes) == new_bytes;
   }
-  /// The same to as many bytes as there is room for between `least` and `wanted`. Returns what the block has now.
+  /// Resizes to as many bytes between `least` and `wanted` as there is room for. Returns the block's size afterwards.
   [[nodiscard]] std::size_t extend(void* block, std::size_t old_bytes, std::size_t least, std::size_t wanted) noexcept;
-  /// extend, or else a copy in a new block that can go on growing. Null is allowed for `block`. Throws as allocate;
-  /// the old block is untouched then.
+  /// Extends the block, or else copies it into a new one that can grow further. `block` may be null. Throws like
+  /// allocate, and then leaves the old block untouched.
   [[nodiscard]] void* reallocate(void* block, std::size_t old_bytes, std::size_t new_bytes,
                                  std::size_t alignment = default_alignment);
 
-  /// A T whose destructor runs when the arena is rewound or ends; newest first. Nothing is added to a T that needs
-  /// no destructor, else 16 bytes.
+  /// Creates a T. Its destructor runs when the arena is rewound or ends, newest objects first. A T with a
+  /// destructor costs 16 more bytes.
   template <class T, class... Arguments>
   T* create(Arguments&&... arguments);
-  /// `count` value-initialised T, with destructors as for create.
+  /// Creates `count` value-initialised objects, whose destructors run as those of create.
   template <class T>
   std::span<T> create_array(std::size_t count);
-  /// The bytes of `text` again, without an end mark.
+  /// Copies the bytes of `text` into the arena, without a terminating zero.
   std::string_view copy(std::string_view text);
 
-  /// Remembers the place in 48 bytes of the arena. Marks nest: rewind() to one ends it and all newer ones.
+  /// Marks the present position, in 48 bytes of the arena. Marks nest: rewind() to one ends it and all newer ones.
   [[nodiscard]] arena_mark mark();
-  /// Frees what came after the mark, in reverse order. A mark that has ended, or of another arena, is a fault.
+  /// Frees everything newer than the mark, in reverse order. A mark that has ended, or that belongs to another arena,
+  /// is a fault.
   void rewind(const arena_mark& to) noexcept;
-  /// Frees everything, and ends all marks; keeps the chunks. Several small ones (together up to 1 MiB) become one at
-  /// the next use, so that a load that repeats itself soon stays in one chunk and asks upstream for nothing.
+  /// Frees everything, ends all marks, and keeps the chunks. Several small chunks (up to 1 MiB together) become one at
+  /// the next use, so that a repeated load soon stays in one chunk and asks the upstream for nothing.
   void reset() noexcept;
-  /// reset(), and the chunks go back upstream.
+  /// Like reset(), and returns the chunks to the upstream.
   void release() noexcept;
 
   arena_statistics statistics() const noexcept;
   const char* name() const noexcept { return options_.name; }
-  /// Whether the arena's inner structures agree with each other. Slow; for tests.
+  /// Returns whether the arena's internal structures are consistent. It is slow and meant for tests.
   bool is_valid() const noexcept;
 
  private:
   friend class arena_string;
   static constexpr std::size_t gap = detail::arena_gap;
 
-  /// A block without a call; where the current chunk has no room, what `otherwise` gives.
+  /// Allocates inline from the current chunk; returns the result of `otherwise` when that has no room.
   template <class Otherwise>
   [[gnu::always_inline]] void* bump(std::size_t bytes, std::size_t alignment, Otherwise otherwise) {
-    // top_ and end_ are multiples of 16. A larger alignment can pass the end, or even the last address.
+    // top_ and end_ are multiples of 16. A larger alignment can move past the end, or even past the last address.
     std::size_t room = static_cast<std::size_t>(end_ - top_);
     std::size_t padding = 0;
     if (alignment > detail::block_alignment) {
@@ -154,7 +158,7 @@ class arena : public std::pmr::memory_resource {
       }
       room -= padding;
     }
-    // As the room is a multiple of 16, too, what fits into it does so rounded up. Nothing here overflows.
+    // The room is a multiple of 16, too. So a size that fits still fits when it is rounded up, and nothing overflows.
     if (bytes > room || room - bytes < gap) [[unlikely]] {
       return otherwise();
     }
@@ -173,7 +177,7 @@ class arena : public std::pmr::memory_resource {
   std::size_t used_bytes() const noexcept { return reinterpret_cast<std::uintptr_t>(top_) - base_; }
   void note_peak() noexcept { peak_bytes_ = std::max(peak_bytes_, used_bytes()); }
 
-  /// `last`: the block must end where the arena goes on, to be extended or to be a mark.
+  /// With `last`, the block must end where the arena continues, so that it can be extended or be a mark.
   [[gnu::noinline]] void* allocate_slow(std::size_t bytes, std::size_t alignment, bool last);
   [[gnu::noinline]] void* try_allocate_slow(std::size_t bytes, std::size_t alignment, bool last);
   void* place(detail::arena_chunk* chunk, std::size_t bytes, std::size_t alignment, bool last) noexcept;
@@ -200,30 +204,31 @@ class arena : public std::pmr::memory_resource {
   }
   bool do_is_equal(const std::pmr::memory_resource& other) const noexcept final { return this == &other; }
 
-  // Invariant: top_ <= end_, both multiples of 16, in the current chunk; in the first span if there is none.
-  // What is in use is top_ - base_, over all chunks.
+  // Invariant: top_ <= end_; both are multiples of 16 and lie in the current chunk, or in the first span if there is
+  // no chunk. The bytes in use, over all chunks, are top_ - base_.
   char* top_;
   char* end_;
   std::uintptr_t base_;
-  detail::arena_chunk* current_ = nullptr;  ///< the one with top_; behind it the full ones, newest first
-  detail::arena_chunk* aside_ = nullptr;    ///< with one block each, too large to make their chunk the current one
-  detail::arena_chunk* spare_ = nullptr;    ///< empty ones; a heap by size, largest at the top
+  detail::arena_chunk* current_ = nullptr;         ///< holds top_; the full chunks follow it, newest first
+  detail::arena_chunk* aside_ = nullptr;           ///< chunks of one block each that were too large to become current
+  detail::arena_chunk* spare_ = nullptr;           ///< empty chunks, in a binary heap with the largest on top
   detail::arena_finaliser* finalisers_ = nullptr;  ///< newest first
   detail::arena_record* marks_ = nullptr;          ///< newest first
 
   char* first_begin_;
   char* first_end_;
-  std::uint64_t last_mark_ = 0;  ///< number of the mark last set
-  std::uint64_t not_below_ = 0;  ///< while the arena runs destructors: the first mark that is theirs to end
-  std::size_t chunk_bytes_ = 0;  ///< of all chunks
-  std::size_t spare_bytes_ = 0;  ///< of those in spare_
+  std::uint64_t last_mark_ = 0;  ///< the number of the newest mark
+  std::uint64_t not_below_ = 0;  ///< while destructors run: the first mark that they may end
+  std::size_t chunk_bytes_ = 0;  ///< total size of all chunks
+  std::size_t spare_bytes_ = 0;  ///< total size of the chunks in spare_
   std::size_t chunks_ = 0;
   std::size_t upstream_calls_ = 0;
   std::size_t peak_bytes_ = 0;
   arena_options options_;
 };
 
-/// { tarn::arena_scope inner(request); … }   // what was allocated inside is gone at the brace
+/// Rewinds an arena at the end of a scope:
+///   { tarn::arena_scope inner(request); … }   // everything allocated inside ends at the brace
 class arena_scope {
  public:
   explicit arena_scope(arena& of) : of_(of), mark_(of.mark()) {}
@@ -236,7 +241,7 @@ class arena_scope {
   arena_mark mark_;
 };
 
-/// An arena whose first `Bytes` bytes are part of it, on the stack for example: what fits asks nobody.
+/// An arena that contains its first `Bytes` bytes, for example on the stack. Loads that fit need no upstream.
 template <std::size_t Bytes>
 class stack_arena : private detail::arena_bytes<Bytes>, public arena {
  public:
@@ -244,8 +249,8 @@ class stack_arena : private detail::arena_bytes<Bytes>, public arena {
       : arena(std::span<std::byte>(this->bytes, Bytes), options) {}
 };
 
-/// For std containers: inline, where a polymorphic allocator makes a virtual call. Equal when of the same arena,
-/// which must live as long as the container.
+/// An allocator for standard containers. Its calls are inline, where a polymorphic allocator makes virtual calls. Two
+/// are equal when they use the same arena, which must outlive the container.
 template <class T>
 class arena_allocator {
  public:
@@ -273,7 +278,7 @@ class arena_allocator {
 
 inline arena::arena(std::span<std::byte> first, const arena_options& options) noexcept
     : first_begin_(reinterpret_cast<char*>(first.data())), first_end_(first_begin_ + first.size()), options_(options) {
-  // From one multiple of 16 to another, as each chunk. A span too small for that is none.
+  // A span is trimmed to multiples of 16, like each chunk. A span that is too small for that is not used.
   first_begin_ += -reinterpret_cast<std::uintptr_t>(first_begin_) % detail::block_alignment;
   first_end_ -= reinterpret_cast<std::uintptr_t>(first_end_) % detail::block_alignment;
   if (first_end_ <= first_begin_) {
@@ -283,7 +288,7 @@ inline arena::arena(std::span<std::byte> first, const arena_options& options) no
   detail::mark_free(first_begin_, static_cast<std::size_t>(first_end_ - first_begin_));
 }
 
-/// At the beginning of the first span, with nothing in use.
+/// Moves to the beginning of the first span, with nothing in use.
 inline void arena::start() noexcept {
   top_ = first_begin_;
   end_ = first_end_;
@@ -369,14 +374,14 @@ inline arena_mark arena::mark() {
   arena_mark made;
   made.of_ = this;
   made.number_ = ++last_mark_;
-  // base_ as it was, so that what is in use is told again from the record's address.
+  // This restores base_, so that the bytes in use follow from the record's address again.
   made.record_ = marks_ = ::new (place) record{marks_, made.number_, current_, aside_, finalisers_, base_};
   return made;
 }
 
 inline void arena::rewind(const arena_mark& to) noexcept {
   detail::arena_record* const record = marks_;
-  // The usual case: the newest mark, and since then only blocks in the same chunk. Nobody else runs.
+  // The usual case is the newest mark, with only blocks of the same chunk since then, and no destructors to run.
   if (to.record_ != record || record == nullptr || record->number != to.number_ || record->current != current_ ||
       record->aside != aside_ || record->finalisers != finalisers_) [[unlikely]] {
     rewind_slow(to);

@@ -1,4 +1,5 @@
-// Whether a type gives only const access to all that it reaches, as far as a compiler can see it.
+// Tests whether a const object of a type gives only const access to everything that it reaches, as far as a compiler
+// can see.
 #pragma once
 
 #include <chrono>
@@ -13,12 +14,13 @@
 
 namespace tarn {
 
-/// Specialise as std::true_type for a class of yours that is, and of which nobody can see it: one with private members.
+/// Specialise this as std::true_type for a deeply const class of yours that the compiler cannot inspect, such as one
+/// with private members.
 template <class T>
 struct deeply_const : std::false_type {};
 
-/// A member that is a pointer, or a smart one, and gives const access where it is const itself:
-/// `tarn::deep<std::unique_ptr<node>> next;`. As std::experimental::propagate_const.
+/// Wraps a pointer or smart pointer member so that it gives only const access when it is const itself:
+/// `tarn::deep<std::unique_ptr<node>> next;`. It works like std::experimental::propagate_const.
 template <class Pointer>
 class deep {
  public:
@@ -39,7 +41,7 @@ class deep {
 
 namespace detail {
 
-/// How many members an aggregate has, up to 17: as many as it takes pairs of braces. 0: who knows.
+/// Returns the number of members of an aggregate, up to 17: the most pairs of braces that initialise it. 0: unknown.
 template <class T>
 constexpr std::size_t count_members() {
   if constexpr (requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) {
@@ -81,7 +83,7 @@ constexpr std::size_t count_members() {
   }
 }
 
-/// `Seen` are the types on the way to T: one that leads back to itself adds nothing.
+/// `Seen` holds the types on the path to T: a type that leads back to itself adds nothing.
 template <class T, class... Seen>
 struct deep_check;
 
@@ -90,7 +92,7 @@ inline constexpr bool is_deep = std::disjunction_v<std::is_same<T, Seen>..., dee
 
 template <class Whole, class... Seen>
 struct member_check {
-  /// Of a const whole: a member that is not const is mutable, or a reference.
+  /// Checks the members of a const `Whole`: a member that is not const is mutable, or a reference.
   template <class... Members>
   static auto members() {
     return std::bool_constant<(
@@ -98,7 +100,7 @@ struct member_check {
                            std::bool_constant<is_deep<std::remove_const_t<Members>, Whole, Seen...>>> &&
         ...)>();
   }
-  /// Never called: the type of the result is the answer.
+  /// Is never called: its result type is the answer.
   static auto all(const Whole& of) {
     constexpr std::size_t count = count_members<Whole>();
     if constexpr (count == 1) {
@@ -179,7 +181,7 @@ constexpr bool check_deep() {
     return std::is_function_v<to> || (std::is_const_v<to> && is_deep<std::remove_const_t<to>, T, Seen...>);
   } else if constexpr (std::is_array_v<T>) {
     return is_deep<std::remove_cv_t<std::remove_extent_t<T>>, Seen...>;
-  } else if constexpr (std::ranges::range<const T>) {  // a container, if its elements are const in it
+  } else if constexpr (std::ranges::range<const T>) {  // a container, if its elements are const through it
     using reference = std::ranges::range_reference_t<const T>;
     return (
         !std::is_reference_v<reference> ||
@@ -194,7 +196,7 @@ constexpr bool check_deep() {
 template <class T, class... Seen>
 struct deep_check : std::bool_constant<check_deep<T, Seen...>()> {};
 
-// What the standard library has: owners give const access only to what is const itself.
+// Types of the standard library: owners are deeply const only when their target is const itself.
 template <class T, class Deleter, class... Seen>
 struct deep_check<std::unique_ptr<T, Deleter>, Seen...> : deep_check<T*, Seen...> {};
 template <class T, class... Seen>
@@ -220,8 +222,8 @@ struct deep_check<std::monostate, Seen...> : std::true_type {};
 
 }  // namespace detail
 
-/// True for numbers, enumerations, text, pointers to what is const, standard containers and owners of such, deep<…>,
-/// and aggregates of up to 16 such members, none of them mutable. What a compiler cannot see, deeply_const says.
+/// True for numbers, enumerations, text, pointers to const, standard containers and owners of such types, deep<…>,
+/// and aggregates of up to 16 such members, none of them mutable. deeply_const declares what a compiler cannot see.
 template <class T>
 inline constexpr bool is_deeply_const = detail::is_deep<std::remove_cv_t<T>>;
 

@@ -1,4 +1,4 @@
-// All of tarn::io but what needs another library (io/format.hpp needs {fmt}).
+// Includes all of tarn::io that needs no other library (io/format.hpp needs {fmt}).
 #pragma once
 
 #include <tarn/io/batch.hpp>

@@ -1,4 +1,4 @@
-// Objects that are used again as they are, warm: a string keeps its buffer, a vector its capacity.
+// A cache of objects that are reused with the memory they hold: a string keeps its buffer, a vector its capacity.
 #pragma once
 
 #include <array>
@@ -9,22 +9,22 @@
 
 namespace tarn {
 
-/// How objects of a type are used again. To change something, specialise `recycling`:
+/// Says how objects of a type are reused. Specialise `recycling` to change that:
 ///   template <>
 ///   struct tarn::recycling<parser> : tarn::default_recycling<parser> {
 ///     static void reset(parser& used) noexcept { used.rewind(); }
 ///   };
 template <class T>
 struct default_recycling {
-  /// Objects that one cache keeps; more are destroyed.
+  /// The number of objects that a cache keeps; further ones are destroyed.
   static constexpr std::size_t most_objects = 16;
-  /// An object that holds more memory than this is destroyed instead of kept, so that one huge text is not for ever.
+  /// An object that holds more bytes than this is destroyed instead of kept, so that one huge string does not stay.
   static constexpr std::size_t most_bytes = 64 * 1024;
 
-  /// A new object; `T()` unless there is a reason.
+  /// Creates an object.
   static T create() { return T(); }
 
-  /// As good as new, its memory kept.
+  /// Makes the object as good as new, and keeps its memory.
   static void reset(T& used) noexcept {
     // A stream's clear() clears its error flags, not its text.
     constexpr bool can_be_cleared = requires { used.clear(); } && !std::is_base_of_v<std::ios_base, T>;
@@ -34,7 +34,7 @@ struct default_recycling {
     }
   }
 
-  /// Memory that the object holds beside its own sizeof, in bytes.
+  /// Returns the bytes that the object holds in addition to its own sizeof.
   static std::size_t bytes(const T& used) noexcept {
     if constexpr (requires { used.capacity() * sizeof(typename T::value_type); }) {
       return used.capacity() * sizeof(typename T::value_type);
@@ -51,18 +51,18 @@ namespace detail {
 
 [[noreturn]] void fault_cache_in_use(std::size_t objects) noexcept;
 
-/// The objects of one cache. One thread at a time. A plain aggregate, so that there can be a constant one that is
-/// both empty and full: it takes the slow path whatever is asked of it.
+/// Holds the objects of one cache, for one thread at a time. It is a plain aggregate, so that there can be a constant
+/// one that is both empty and full: every call of that one takes the slow path.
 template <class T, class Policy>
 struct warm_objects {
   std::size_t count = 0;
-  std::size_t room = 0;  ///< objects that may be kept: 0 or Policy::most_objects
+  std::size_t room = 0;  ///< the number of objects that may be kept: 0 or Policy::most_objects
   std::array<T*, Policy::most_objects> objects{};
 
   bool has_room() const noexcept { return count < room; }
   [[gnu::always_inline]] T* take() noexcept { return count != 0 ? objects[--count] : nullptr; }
-  /// Resets `used` and keeps it. False, with `used` still to be destroyed: there is no room for it. What is destroyed
-  /// anyway is not reset before; and what a reset does may come back to this cache and take the room.
+  /// Resets `used` and keeps it. Returns false when there is no room; the caller then destroys `used`. An object that
+  /// will be destroyed is not reset first. A reset may itself use this cache, and take the room.
   [[gnu::always_inline]] bool keep(T* used) noexcept {
     if (!has_room()) [[unlikely]] {
       return false;
@@ -74,14 +74,14 @@ struct warm_objects {
     objects[count++] = used;
     return true;
   }
-  /// One at a time: what a destructor does may come back to this cache.
+  /// Takes the objects out one at a time, because a destructor may itself use this cache.
   void clear() noexcept {
     while (T* const used = take()) {
       delete_object(used);
     }
   }
 
-  // The global new even where T has its own: what a class takes from the current heap may be released under the cache.
+  // This uses the global new even where T has its own, because a current heap may be released before the cache ends.
   [[gnu::noinline]] static T* new_object() { return ::new T(Policy::create()); }
   [[gnu::noinline]] static void delete_object(T* used) noexcept { ::delete used; }
   static bool is_worth_keeping(const T& used) noexcept { return Policy::bytes(used) <= Policy::most_bytes; }
@@ -89,21 +89,21 @@ struct warm_objects {
 
 }  // namespace detail
 
-/// A bounded set of warm objects for one owner, such as a connection or a worker.
+/// A bounded set of reusable objects for one owner, such as a connection or a worker.
 ///   tarn::object_cache<std::string> lines;
-///   auto line = lines.take();          // warm if there is one, else new
-///   line->append("text");              // at the end of scope it goes back, cleared, its buffer kept
-/// For the same without an object to pass around, one cache a thread: tarn::recycle<T>() (tarn/recycle.hpp).
+///   auto line = lines.take();          // reuses an object if there is one, else creates one
+///   line->append("text");              // at the end of scope it returns, cleared, with its buffer
+/// tarn::recycle<T>() (tarn/recycle.hpp) does the same with one cache per thread, and no object to pass around.
 ///
-/// Threads: one at a time, for the cache and for what it gave. Errors: take() throws what creating a T throws, only
-/// when it creates one. A cache that ends before what it gave is a fault. Cost: inline, no look-up; see
-/// docs/object-cache.md.
+/// Threads: one at a time, for the cache and for the objects that it lent. Errors: take() throws what creating a T
+/// throws. A cache that ends before an object that it lent is a fault. Cost: inline, no look-up; see
+/// docs/guide/pools.md.
 template <class T, class Policy = recycling<T>>
 class object_cache {
   using warm = detail::warm_objects<T, Policy>;
 
  public:
-  /// One object, the holder's until it ends.
+  /// Holds one object until the handle ends.
   class handle {
    public:
     handle(handle&& other) noexcept : home_(other.home_), used_(std::exchange(other.used_, nullptr)) {}
@@ -119,7 +119,7 @@ class object_cache {
       }
     }
 
-    /// Not after a move from this handle.
+    /// Must not be called after a move from this handle.
     T& operator*() const noexcept { return *used_; }
     T* operator->() const noexcept { return used_; }
     T* get() const noexcept { return used_; }
@@ -153,9 +153,9 @@ class object_cache {
     return handle(this, used);
   }
 
-  /// Objects kept now.
+  /// Returns the number of objects that are kept.
   std::size_t size() const noexcept { return objects_.count; }
-  /// Destroys what is kept.
+  /// Destroys the objects that are kept.
   void clear() noexcept { objects_.clear(); }
 
  private:

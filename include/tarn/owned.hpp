@@ -1,4 +1,4 @@
-// Strings and containers that remember their heap: for classes whose objects are transient here and shared there.
+// Strings and containers that remember their heap, for classes with both transient and shared objects.
 #pragma once
 
 #include <cstddef>
@@ -13,25 +13,25 @@
 
 namespace tarn {
 namespace detail {
-/// From `home`; where that is a thread's own heap, from the calling thread's own. Null when there is no memory.
+/// Allocates from `home`, or from the calling thread's own heap if `home` is the heap of another thread. Returns null
+/// without memory.
 void* allocate_owned(heap& home, std::size_t bytes, std::size_t alignment) noexcept;
 }  // namespace detail
 
-/// A standard allocator that keeps to one heap, wherever the container is used later: the current heap where it is
-/// made, or the one that is given. (P. Sommerlad, "Some Performance Patterns", 2002: "keep track which allocator was
-/// used".) With tarn::allocator a session's string that a request appends to would move into the request's heap and
-/// end with it; this one stays.
+/// A standard allocator that keeps to one heap, wherever the container is used later: the heap that is current at its
+/// construction, or the one that is passed in. With tarn::allocator, a session's string would move into the heap of the
+/// request that appends to it, and end with that heap; with this allocator it stays.
 ///
-///   copy construction     the copy is the copier's own: in the current heap
+///   copy construction     the copy uses the current heap
 ///   copy assignment       the target keeps its heap
-///   move construction     the heap goes with the buffer
-///   move assignment       the target keeps its heap: a move between two of one heap, else a copy
-///   elements              that use such an allocator, too, are made in the container's heap
+///   move construction     the heap moves along with the buffer
+///   move assignment       the target keeps its heap; it moves within one heap and copies otherwise
+///   elements              elements with such an allocator are created in the container's heap
 ///
-/// Threads: memory may be freed by any thread. Who grows it must be allowed to allocate from its heap; if that is a
-/// thread's own heap (and not an object or tarn::global()), another thread grows it in its own. The heap must live as
-/// long as the container. Errors: throws std::bad_alloc. Cost: inline while its heap is the current one, and a call
-/// else; 8 bytes in the container.
+/// Threads: any thread may free. A thread that grows the container must be allowed to allocate from its heap; if that
+/// is another thread's own heap (not a heap object or tarn::global()), it grows in the calling thread's heap instead.
+/// The heap must outlive the container. Errors: throws std::bad_alloc. Cost: inline while its heap is current,
+/// otherwise one call; 8 bytes in the container. Source: P. Sommerlad, "Some Performance Patterns", 2002.
 template <class T>
 class owned_allocator {
  public:
@@ -65,7 +65,7 @@ class owned_allocator {
   }
   owned_allocator select_on_container_copy_construction() const { return {}; }
 
-  /// The heap that it keeps to.
+  /// Returns the heap that this allocator keeps to.
   heap& home() const noexcept { return *home_; }
 
   friend bool operator==(const owned_allocator& a, const owned_allocator& b) noexcept { return a.home_ == b.home_; }
@@ -74,9 +74,10 @@ class owned_allocator {
   heap* home_;
 };
 
-/// tarn::owned_string name(tarn::global());   // of a shared object: stays there, whoever appends
-/// tarn::owned_string line;                   // of this request: in the current heap
-/// name = line;                               // copied into the process's heap
+/// A string that keeps to one heap.
+///   tarn::owned_string name(tarn::global());   // stays in the process's heap, whoever appends
+///   tarn::owned_string line;                   // uses the current heap
+///   name = line;                               // copies into the process's heap
 using owned_string = std::basic_string<char, std::char_traits<char>, owned_allocator<char>>;
 template <class T>
 using owned_vector = std::vector<T, owned_allocator<T>>;

@@ -17,21 +17,23 @@ struct no_mutex {
   void unlock() noexcept {}
 };
 
-/// tarn::pool<node> nodes;
-/// node* first = nodes.create(7);
-/// nodes.destroy(first);
-/// auto second = nodes.make_unique(8);       // a std::unique_ptr that gives it back
-/// tarn::pool<node, std::mutex> locked;      // any Lockable: std::mutex, tarn::spin_mutex
+/// Creates and destroys objects of one type.
 ///
-/// Threads: one at a time without a Mutex; any with one, which is held for the pool's own work, never
-/// while a constructor or destructor runs. Objects that live when the pool ends are gone without their
-/// destructor, unless destroy_all was called. Errors and cost as for fixed_pool.
+///   tarn::pool<node> nodes;
+///   node* first = nodes.create(7);
+///   nodes.destroy(first);
+///   auto second = nodes.make_unique(8);       // a std::unique_ptr that returns the object
+///   tarn::pool<node, std::mutex> locked;      // any Lockable: std::mutex, tarn::spin_mutex
+///
+/// Threads: one at a time without a Mutex, any number with one. The lock covers the pool's own work, never a
+/// constructor or destructor. Live objects end with the pool, without their destructors, unless destroy_all was
+/// called. Errors and cost are those of fixed_pool.
 template <class T, class Mutex = no_mutex>
 class pool {
  public:
   using value_type = T;
 
-  /// Destroys, and gives the block back to the pool that it remembers.
+  /// Destroys the object, and returns its block to the pool that the deleter remembers.
   class deleter {
    public:
     deleter() noexcept = default;
@@ -46,7 +48,7 @@ class pool {
   pool() noexcept : pool(pool_options{}) {}
   explicit pool(const pool_options& options) noexcept : blocks_(sizeof(T), alignof(T), options) {}
 
-  /// A new T. Throws what its constructor throws (the block is free again then), or as fixed_pool::allocate.
+  /// Creates a T. Passes on what its constructor throws, and frees the block then. Throws like fixed_pool::allocate.
   template <class... Arguments>
   [[nodiscard, gnu::always_inline]] T* create(Arguments&&... arguments) {
     void* const block = allocate();
@@ -59,7 +61,7 @@ class pool {
       return made;
     }
   }
-  /// Ends a T of this pool. Null is allowed.
+  /// Destroys a T of this pool. Null is allowed.
   [[gnu::always_inline]] void destroy(T* object) noexcept {
     if (object != nullptr) {
       std::destroy_at(object);
@@ -71,7 +73,7 @@ class pool {
     return unique(create(std::forward<Arguments>(arguments)...), deleter(*this));
   }
 
-  /// Memory for a T, without one in it.
+  /// Allocates memory for a T without creating one.
   [[nodiscard, gnu::always_inline]] void* allocate() {
     const std::lock_guard<Mutex> hold(mutex_);
     return blocks_.allocate();
@@ -85,7 +87,7 @@ class pool {
     blocks_.deallocate(block);
   }
 
-  /// As fixed_pool's.
+  /// These do what those of fixed_pool do.
   void reserve(std::size_t objects) {
     const std::lock_guard<Mutex> hold(mutex_);
     blocks_.reserve(objects);
@@ -98,8 +100,8 @@ class pool {
     const std::lock_guard<Mutex> hold(mutex_);
     blocks_.release();
   }
-  /// Runs the destructors of all objects that live, by address, then clear(). For pools that hold only
-  /// objects, no bare blocks. No other thread may use the pool meanwhile; a destructor may not either.
+  /// Runs the destructors of all live objects in the order of addresses, and then calls clear(). The pool must hold
+  /// objects only, no bare blocks. Neither another thread nor a destructor may use the pool meanwhile.
   void destroy_all() noexcept {
     if constexpr (!std::is_trivially_destructible_v<T>) {
       blocks_.for_each_live([](void* block) { std::destroy_at(static_cast<T*>(block)); });

@@ -9,12 +9,14 @@
 
 namespace tarn {
 
-/// struct order : tarn::pooled<order> { … };
+/// Gives a class `new` and `delete` on the current heap:
 ///
-/// `new order` takes a block from the current heap, `delete` gives it back; any
+///   struct order : tarn::pooled<order> { … };
+///
+/// `new order` takes a block from the current heap, and `delete` frees it; any
 /// thread may delete. Arrays, derived classes (with a virtual destructor when deleted
 /// through the base), over-aligned types and the nothrow forms work as usual. Cost:
-/// inline, about 1 ns for the pair; no byte is added to the object.
+/// inline, about 1 ns for the pair; the object has no overhead.
 template <class T>
 struct pooled {
   // clang-format off
@@ -59,10 +61,10 @@ struct pooled {
   }
 };
 
-/// A value of a type that is no class, so that it and arrays of it can live in the
+/// Wraps a value of a non-class type, so that the value and arrays of it can live in the
 /// current heap: `auto* row = new tarn::pooled_value<double>[columns]`.
-/// Converts to and from T and is as large as T. (K. Manley, "Improving Performance
-/// with Thread-Private Heaps", 1999.)
+/// It converts to and from T and is as large as T.
+/// Source: K. Manley, "Improving Performance with Thread-Private Heaps", 1999.
 template <class T>
 class pooled_value : public pooled<pooled_value<T>> {
  public:

@@ -1,4 +1,4 @@
-// The calling thread's own cache of warm objects of a type.
+// A cache of reusable objects for each thread and type.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ namespace tarn {
 template <class T, class Policy>
 class recycler;
 
-/// One object, the holder's until it ends; then it goes to the cache of the thread that ends it, which may be another
-/// than the one that took it.
+/// Holds one object until the handle ends. The object then goes to the cache of the thread that ends the handle, which
+/// need not be the thread that took it.
 template <class T, class Policy = recycling<T>>
 class recycled {
  public:
@@ -30,7 +30,7 @@ class recycled {
     }
   }
 
-  /// Not after a move from this handle.
+  /// Must not be called after a move from this handle.
   T& operator*() const noexcept { return *used_; }
   T* operator->() const noexcept { return used_; }
   T* get() const noexcept { return used_; }
@@ -43,8 +43,8 @@ class recycled {
   T* used_;
 };
 
-/// The calling thread's cache. At the end of the thread it is emptied, among the thread_local destructors; a use after
-/// that, by another such destructor, works without keeping anything.
+/// The calling thread's cache. It is emptied at the end of the thread, among the thread_local destructors. Later uses,
+/// by other such destructors, work but keep nothing.
 template <class T, class Policy = recycling<T>>
 class recycler {
   using warm = detail::warm_objects<T, Policy>;
@@ -58,15 +58,15 @@ class recycler {
     return recycled<T, Policy>(used);
   }
 
-  /// Objects that this thread keeps now.
+  /// Returns the number of objects that this thread keeps.
   static std::size_t size() noexcept { return local_->count; }
-  /// Destroys them.
+  /// Destroys the objects that this thread keeps.
   static void clear() noexcept { local_->clear(); }
 
  private:
   friend class recycled<T, Policy>;
 
-  /// A thread's cache, once it has one.
+  /// Owns a thread's cache, once there is one.
   struct of_thread : detail::thread_end_task {
     warm objects;
   };
@@ -77,7 +77,7 @@ class recycler {
     }
   }
 
-  /// The first object that a thread gives makes its cache; or the cache is full, or over, or the object too large.
+  /// Handles what the inline path cannot: the thread's first object, a full or emptied cache, an object too large.
   [[gnu::noinline]] static void give_slow(T* used) noexcept {
     if (local_ == &none_ && warm::is_worth_keeping(*used)) {
       if (auto* const made = ::new (std::nothrow) of_thread) {
@@ -99,24 +99,26 @@ class recycler {
 
   static void end(detail::thread_end_task* task) noexcept {
     auto* const own = static_cast<of_thread*>(task);
-    local_ = &over_;  // before the destructors, which may come back here
+    local_ = &over_;  // This comes before the destructors, which may call into this cache again.
     own->objects.clear();
     ::delete own;
   }
 
-  // Without constructor or destructor: a read is one load, at any time in the thread's life.
-  static constinit inline warm none_{};  ///< before the first object is given
-  static constinit inline warm over_{};  ///< when the cache has been emptied for good
+  // These have neither constructor nor destructor, so a read is one load at any time in the thread's life.
+  static constinit inline warm none_{};  ///< in use before the thread's first object
+  static constinit inline warm over_{};  ///< in use after the cache was emptied at the thread's end
   static constinit inline thread_local warm* local_ = &none_;
 };
 
-/// auto line = tarn::recycle<std::string>();   // empty, with the capacity that an earlier one had
-/// line->append(…);                            // at the end of scope it is cleared and kept
+/// Takes an object from the calling thread's cache, or creates one.
 ///
-/// Any number at a time. A handle may be moved to another thread and end there. Errors: throws what creating a T
-/// throws, only when it creates one. Not for objects whose memory ends before the thread does, such as strings in the
-/// current heap of a scope. Cost: inline, no lock; see docs/object-cache.md. (After "Thread-local storage as an
-/// allocation cache", where the objects were the strings of a server.)
+///   auto line = tarn::recycle<std::string>();   // empty, with the capacity of an earlier string
+///   line->append(…);                            // cleared and kept at the end of the scope
+///
+/// A thread may hold any number of objects. A handle may move to another thread and end there. Errors: throws what
+/// creating a T throws. Do not use it for objects whose memory ends before the thread does, such as strings in the
+/// current heap of a scope. Cost: inline, no lock; see docs/guide/pools.md.
+/// Source: "Thread-local storage as an allocation cache", where the objects were the strings of a server.
 template <class T>
 [[nodiscard, gnu::always_inline]] inline recycled<T> recycle() {
   return recycler<T>::take();

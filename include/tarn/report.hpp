@@ -1,4 +1,4 @@
-// The numbers of heaps, pools and arenas as text for people, JSON for programs and OpenMetrics for scrapers.
+// Formats the numbers of heaps, pools and arenas as text for people, JSON for programs and OpenMetrics for scrapers.
 #pragma once
 
 #include <initializer_list>
@@ -13,25 +13,26 @@
 namespace tarn {
 
 enum class report_form : unsigned char {
-  text,         ///< a paragraph each, with advice for a pool
+  text,         ///< a paragraph for each, with advice for a pool
   json,         ///< one array of objects
-  openmetrics,  ///< one exposition (version 1.0), its last line included; a name is a label
+  openmetrics,  ///< one complete exposition (version 1.0), with its last line; a name is a label
 };
 
-/// Whose numbers, and the numbers.
+/// A name and its statistics.
 template <class Statistics>
 struct named {
   std::string_view name;
   Statistics numbers;
 };
 
-/// What the pool would have needed from the start: the options `first_chunk`, in which all fits that was ever in use,
-/// and `limit`, a quarter more. Other options are as by default. All 0 if the pool was never used.
+/// Returns the options that would have suited the pool from the start: `first_chunk` holds all blocks that were ever
+/// in use at one time, and `limit` is a quarter more. Other options have their defaults. All are 0 if the pool was
+/// never used.
 pool_options advice_for(const pool_statistics& of) noexcept;
 
 /// report({{"nodes", nodes.statistics()}, {"edges", edges.statistics()}}, tarn::report_form::json)
 ///
-/// Names may be anything: what is not plain is escaped. Any thread. Throws std::bad_alloc.
+/// Names may contain any text, which is escaped where needed. Any thread. Throws std::bad_alloc.
 std::string report(std::span<const named<heap_statistics>> heaps, report_form form = report_form::text);
 std::string report(std::span<const named<pool_statistics>> pools, report_form form = report_form::text);
 std::string report(std::span<const named<arena_statistics>> arenas, report_form form = report_form::text);

@@ -6,10 +6,10 @@
 
 namespace tarn {
 
-/// Meets Lockable; for std::lock_guard, tarn::pool<T, tarn::spin_mutex> and the like. Any number of threads. Spins
-/// for a moment, then sleeps in the kernel, so that it does not collapse when threads outnumber cores. Not fair,
-/// not recursive. Cost: one atomic read-modify-write to lock and one to unlock; 4 bytes. (The three-state futex
-/// lock of U. Drepper, "Futexes Are Tricky", 2011.)
+/// A mutex that spins briefly and then sleeps in the kernel, so that it does not collapse when threads outnumber
+/// processors. It meets Lockable, for std::lock_guard or tarn::pool<T, tarn::spin_mutex>. It is neither fair nor
+/// recursive. Threads: any number. Cost: one atomic read-modify-write to lock and one to unlock; 4 bytes.
+/// Source: the three-state futex lock of U. Drepper, "Futexes Are Tricky", 2011.
 class spin_mutex {
  public:
   constexpr spin_mutex() noexcept = default;

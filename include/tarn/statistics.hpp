@@ -1,32 +1,33 @@
-// What a heap and what the whole process did: plain numbers, copied out at one moment.
+// The statistics of a heap and of the whole process: plain numbers, copied out in one snapshot.
 #pragma once
 
 #include <cstdint>
 
 namespace tarn {
 
-// One heap. Counts run from the start of the heap and only grow, unless marked "now". Bytes are bytes of size
-// classes (what the blocks occupy), not what was asked for. Blocks now in use: allocated_blocks - freed_blocks.
+// Describes one heap. Counts start with the heap and only grow, unless marked "now". Bytes are bytes of size classes
+// (the memory that blocks occupy), not the requested sizes. Blocks now in use: allocated_blocks - freed_blocks.
 //
-// Read while other threads work, each number is exact or a little old; the numbers need not fit each other. A remote
-// free counts when the heap takes the block in: at its thread's next refill, or at once if it has no thread.
+// When other threads work during the read, each number is exact or a little old, and the numbers need not be
+// consistent with each other. A remote free counts when the heap takes the block in: at its thread's next refill, or
+// at once if it has no thread.
 struct heap_statistics {
   std::uint64_t allocated_blocks = 0;
   std::uint64_t freed_blocks = 0;
   std::uint64_t allocated_bytes = 0;
   std::uint64_t freed_bytes = 0;
   std::uint64_t remote_frees = 0;          // blocks of this heap that other threads freed; part of freed_blocks
-  std::uint64_t used_bytes = 0;            // now: in blocks with the program, or ready in front magazines
+  std::uint64_t used_bytes = 0;            // now: in blocks that the program has, or ready in front magazines
   std::uint64_t slabs = 0;                 // now
   std::uint64_t slab_bytes = 0;            // now
   std::uint64_t large_blocks = 0;          // now: blocks with pages of their own
   std::uint64_t large_bytes = 0;           // now
-  std::uint64_t footprint_bytes = 0;       // now: held from the system
+  std::uint64_t footprint_bytes = 0;       // now: memory that the heap has from the system
   std::uint64_t peak_footprint_bytes = 0;  // most of footprint_bytes so far
   std::uint64_t refills = 0;               // magazines filled from the slabs
   std::uint64_t flushes = 0;               // magazines emptied into the slabs
 
-  // Adds all but the peak, which is of one moment.
+  // Adds everything except for the peak, because peaks belong to different moments.
   constexpr heap_statistics& operator+=(const heap_statistics& more) noexcept {
     allocated_blocks += more.allocated_blocks;
     freed_blocks += more.freed_blocks;
@@ -45,7 +46,7 @@ struct heap_statistics {
   }
 };
 
-// System calls that the allocator made, by kind.
+// Counts the system calls that the allocator made, by kind.
 struct system_call_counts {
   std::uint64_t mmap = 0;
   std::uint64_t munmap = 0;
@@ -56,15 +57,15 @@ struct system_call_counts {
   constexpr std::uint64_t sum() const noexcept { return mmap + munmap + mremap + madvise + mprotect; }
 };
 
-// The whole process.
+// Describes the whole process.
 struct process_statistics {
-  heap_statistics sums;                    // over all heaps that there are or were; footprints: of the heaps there are
+  heap_statistics sums;                    // over all present and former heaps; footprints: of the present heaps
   std::uint64_t heaps = 0;                 // now
   std::uint64_t threads_started = 0;       // threads that ever got a heap
   std::uint64_t abandoned = 0;             // heaps whose thread ended
   std::uint64_t adopted = 0;               // abandoned heaps that a new thread took over
   std::uint64_t purges = 0;                // runs of empty pages given back to the system
-  std::uint64_t purged_bytes = 0;          // bytes of them
+  std::uint64_t purged_bytes = 0;          // bytes of these runs
   std::uint64_t footprint_bytes = 0;       // now: in slabs and large blocks of all heaps
   std::uint64_t mapped_bytes = 0;          // now: address space, most of it never touched
   std::uint64_t peak_footprint_bytes = 0;  // most of footprint_bytes so far

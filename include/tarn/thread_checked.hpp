@@ -11,9 +11,9 @@ namespace tarn {
 /// tarn::thread_checked<connection*> peer(&mine);
 /// peer->send();                                    // by the thread that made the handle, or a copy of it
 ///
-/// Any pointer or smart pointer, which may be copied and moved as before, but is used by the thread alone that made the
-/// first one: another is a named fault in builds with TARN_CHECKS that says both threads. Elsewhere it is exactly the
-/// pointer.
+/// Wraps any pointer or smart pointer. It may be copied and moved as before, but only the thread that made the first
+/// one may use it. Use by another thread is a named fault in builds with TARN_CHECKS, and the message names both
+/// threads. In other builds it is exactly the pointer.
 template <class Pointer>
 class thread_checked {
  public:

@@ -1,4 +1,4 @@
-// The parts of a text as views, in a list that is used again: no allocation once a thread is warm.
+// Splits a text into views, in a list that is reused: a thread allocates nothing once its list is large enough.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,9 @@ namespace tarn {
 
 /// for (std::string_view field : tarn::split(line, ',')) …
 ///
-/// Views into the text that was split, which must outlive them; each may be split again. A list: size(), [], and
-/// iteration. Threads: as a recycled object. Cost: reading the text once; the list comes from this thread's cache.
+/// Holds views into the text that was split, which must outlive them; each view may be split again. It is a list with
+/// size(), [], and iteration. Threads: the rules of a recycled object apply. Cost: one pass over the text; the list
+/// comes from this thread's cache.
 class tokens {
  public:
   using value_type = std::string_view;
@@ -32,7 +33,7 @@ class tokens {
   recycled<std::vector<std::string_view>> parts_;
 };
 
-/// The parts between separators, empty ones too: always one more than there are separators.
+/// Returns the parts between separators, including empty ones: always one more than there are separators.
 [[nodiscard]] inline tokens split(std::string_view text, char separator) {
   tokens made;
   for (;;) {
@@ -45,7 +46,7 @@ class tokens {
   }
 }
 
-/// The parts between any of `separators`, without empty ones.
+/// Returns the parts between any of `separators`, without empty ones.
 [[nodiscard]] inline tokens words(std::string_view text, std::string_view separators = " \t\r\n\v\f") {
   tokens made;
   for (;;) {

@@ -1,4 +1,4 @@
-// The locking category "transient": of one thread alone.
+// The locking category "transient": objects that only one thread uses.
 #pragma once
 
 #include <concepts>
@@ -15,15 +15,15 @@ namespace tarn {
 /// tarn::transient<std::pmr::string> reply(&request);   // a local variable
 /// reply->append("...");
 ///
-/// An object of the thread that made it: not copied, not moved, not made by new, its address not taken, so it stays in
-/// its scope. Used by another thread, to which a reference was passed all the same, it is a named fault in builds with
-/// TARN_CHECKS that says both threads; elsewhere it is exactly a T, at no cost.
+/// An object of the thread that made it. It cannot be copied, moved, allocated by new, or have its address taken, so
+/// it stays in its scope. When another thread uses it through a reference, that is a named fault in builds with
+/// TARN_CHECKS, and the message names both threads. In other builds it is exactly a T, at no cost.
 template <class T>
 class transient {
  public:
   using value_type = T;
 
-  /// The arguments are those of T.
+  /// Constructs the value from these arguments.
   template <class... Arguments>
     requires std::constructible_from<T, Arguments...>
   explicit(sizeof...(Arguments) == 1) transient(Arguments&&... arguments)

@@ -1,4 +1,4 @@
-// Several locks at once, without deadlock.
+// Locks several objects at once, without deadlock.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace tarn {
 namespace detail {
 
-/// One object was given twice to tarn::with.
+/// Reports that one object was given twice to tarn::with.
 [[noreturn]] void fault_same_twice(const void* object, const std::source_location& where) noexcept;
 
 /// A lock of any kind, as a value that can be sorted.
@@ -28,7 +28,8 @@ struct any_lock {
   void (*unlock)(const void*) noexcept;
 };
 
-/// The inside of a shared, for what takes several. Const ones are read.
+/// Gives access to the private parts of a shared, for functions that lock several. Const objects are locked for
+/// reading.
 struct shared_access {
   template <class Shared>
   static any_lock lock_of(Shared& of) noexcept {
@@ -66,8 +67,9 @@ struct shared_access {
   }
 };
 
-/// Takes all of them: waits for one while holding none, tries the others, and when one is not open, opens all and waits
-/// for that one. Begins in the order of addresses, so that threads that want the same ones meet at the first.
+/// Takes all the locks: it waits for one while holding none and tries the others. When one is not free, it releases
+/// all and waits for that one. It begins in the order of addresses, so that threads that want the same locks meet at
+/// the first.
 template <std::size_t Count>
 void lock_together(std::array<any_lock, Count>& locks, const std::source_location& where) {
   std::sort(locks.begin(), locks.end(),
@@ -126,10 +128,11 @@ concept some_shared = is_shared<T>;
 
 /// tarn::with(a, b, [](auto& x, const auto& y) { … });
 ///
-/// Calls `function` with the values of two to five `shared` objects, all of them locked, and gives what it returns,
-/// under the same rules as shared::with. A const one (std::as_const) is read. Cannot deadlock, whatever the order of
-/// the arguments here and elsewhere: no lock is waited for while another one of them is held. One object given twice is
-/// a named fault. Any thread. Cost: a few ns more than the locks one after another.
+/// Calls `function` with the values of two to five `shared` objects while all of them are locked, and returns its
+/// result, under the same rules as shared::with. A const object (std::as_const) is locked for reading. It cannot
+/// deadlock, whatever the order of the arguments here and elsewhere: it never waits for a lock while it holds another
+/// one. An object given twice is a named fault. Any thread may call it. Cost: a few ns more than taking the locks one
+/// after another.
 template <detail::some_shared A, detail::some_shared B, class Function>
 decltype(auto) with(A& a, B& b, Function&& function, std::source_location where = std::source_location::current()) {
   return detail::with_all(where, std::forward<Function>(function), a, b);

@@ -1,4 +1,4 @@
-// What a worker of an application knows of it.
+// The interface between a worker and its application.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,22 @@ class application_inside;
 struct worker_inside;
 }  // namespace detail
 
-/// Handed to the function of a worker; for its thread, but for stopping() and stop_descriptor(), which are for any.
+/// An application passes this to the function of each worker. Only the worker's thread may use it, except that any
+/// thread may call stopping() and stop_descriptor().
 class worker {
  public:
   worker(const worker&) = delete;
   worker& operator=(const worker&) = delete;
 
-  /// From 0 on; in processes, among the workers of all of them.
+  /// Returns the worker's number, from 0 on; with processes, workers are numbered across all of them.
   unsigned number() const noexcept;
-  /// Whether it should end: finish the request, take no other. One load.
+  /// Returns true when the worker should end: finish the current request and take no other. Cost: one load.
   bool stopping() const noexcept;
-  /// Readable as soon as it should end: for poll and epoll beside what the worker waits for. Neither read nor close it.
+  /// Returns a descriptor that becomes readable when the worker should end, for poll and epoll beside the worker's
+  /// own descriptors. Neither read nor close it.
   int stop_descriptor() const noexcept;
-  /// For the report of workers that did not stop; a text that lives as long as the application. One store.
+  /// Sets the text that the report shows if this worker does not stop. It must live as long as the application. Cost:
+  /// one store.
   void now_doing(const char* what) noexcept;
 
  private:
@@ -36,8 +39,8 @@ class worker {
 
 enum class wake { at_stop, at_deadline };
 
-/// A socket in which the worker may wait (accept, recv, send): at that moment it is shut down, which ends the wait.
-/// Lives no longer than the descriptor is open. A stop that came before is not missed.
+/// Shuts a socket down at a stop or at the deadline, which ends a wait of the worker in it (accept, recv, send). It
+/// must not outlive the open descriptor. A stop requested earlier is still delivered.
 class watched_socket {
  public:
   /// Throws std::bad_alloc.

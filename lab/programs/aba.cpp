@@ -1,7 +1,7 @@
-// lab-aba: what becomes of a lock-free list without a tag (tagged_list.hpp). First the interleaving of the text is
-// played step by step, then `threads` threads take two blocks and give them back, `operations` times in all, on one
-// processor; every 64th take gives the processor away between reading and swapping. Counted: blocks that two had at
-// once. Unit: one operation.
+// lab-aba: breaks a lock-free list without a tag (tagged_list.hpp). First it plays the interleaving of the text step
+// by step. Then `threads` threads take two blocks and give them back, `operations` times in all, on one processor;
+// every 64th take yields the processor between reading and swapping. Counted: blocks that two threads held at once.
+// Unit: one operation.
 #include "bench/front_peers.hpp"
 #include "bench/front_pools.hpp"
 #include "pinned.hpp"
@@ -15,11 +15,11 @@ using lab::settings;
 
 constexpr std::uint32_t block_count = 64;
 
-/// Whose each block is: none's, or somebody's.
+/// Records for each block whether somebody holds it.
 class owners {
  public:
   explicit owners(std::size_t blocks) : taken_(blocks) {}
-  /// False: it is somebody's already.
+  /// Returns false when somebody holds it already.
   bool take(std::size_t block) { return !taken_[block].exchange(true, std::memory_order_relaxed); }
   void give(std::size_t block) { taken_[block].store(false, std::memory_order_relaxed); }
 
@@ -27,14 +27,14 @@ class owners {
   std::vector<std::atomic<bool>> taken_;
 };
 
-/// 1 when A is given a block that B has.
+/// Returns 1 when A is given a block that B holds.
 template <class List>
 double play() {
   List list(3);
   const auto seen_by_a = list.begin_take();
   const std::uint32_t first = list.take(), second = list.take();
   list.give(first);
-  if (!list.end_take(seen_by_a)) return 0;  // A saw that something was done meanwhile
+  if (!list.end_take(seen_by_a)) return 0;  // A's compare-and-swap noticed the change
   return list.take() == second ? 1 : 0;
 }
 
@@ -94,8 +94,8 @@ struct list_pool {
   }
 };
 
-/// A pool of which only the outside is known: the processor is given away before it is asked. The owner stands in the
-/// block.
+/// A pool that is used only through its interface: the processor is yielded before the call. The block itself records
+/// its owner.
 template <class Inner>
 struct block_pool {
   using name = void*;

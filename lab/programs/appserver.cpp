@@ -1,6 +1,6 @@
-// lab-appserver: the example server answers pages of `rows` rows under wrk, on loopback, for `seconds` (source 1). The
-// server runs on the malloc that is preloaded; wrk does not. Unit: one request, in the server's processor time. Exit 3
-// where there is no server (the build had no Boost) or no wrk.
+// lab-appserver: the example server answers pages of `rows` rows under wrk, on loopback, for `seconds` (source 1).
+// The server runs on the preloaded malloc; wrk does not. Unit: one request, in the server's processor time. Exits
+// with 3 when there is no server (the build had no Boost) or no wrk.
 //   global  its requests on the process's heap
 //   tarn    an arena for each request, a heap for each worker
 #include <dirent.h>
@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view program = "appserver";
 
-/// Beside this program in the build tree; in an installed one two folders up from libexec/tarn.
+/// The server is beside this program in the build tree, and in ../../bin of it when installed.
 std::string find_server() {
   std::error_code error;
   const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
@@ -36,7 +36,7 @@ std::string find_server() {
   lab::give_up(program, "no tarn-appserver in this build (it needs the Debian package libboost1.81-dev)");
 }
 
-/// A program with its output in our hands; ended with this object.
+/// Runs a program and reads its output; ends it with this object.
 class child {
  public:
   explicit child(std::vector<std::string> words, bool is_preloaded) {
@@ -68,12 +68,12 @@ class child {
   }
   bool runs() const { return process_ > 0; }
   pid_t process() const { return process_; }
-  /// The next line; empty at the end.
+  /// Returns the next line; empty at the end.
   std::string line() {
     std::array<char, 512> text{};
     return std::fgets(text.data(), text.size(), output_) == nullptr ? std::string() : std::string(text.data());
   }
-  /// Its exit code, or -1.
+  /// Returns its exit code, or -1.
   int wait() {
     if (process_ <= 0 || is_over_) return status_;
     int status = 0;
@@ -89,7 +89,7 @@ class child {
   int status_ = -1;
 };
 
-/// Of all its threads, by the kernel's scheduler.
+/// Returns the processor time of all its threads, from the kernel's scheduler.
 std::int64_t processor_ns_of(pid_t process) {
   std::int64_t sum = 0;
   std::error_code error;
@@ -101,7 +101,7 @@ std::int64_t processor_ns_of(pid_t process) {
   return sum;
 }
 
-/// The number behind `words` in `text`, or -1.
+/// Returns the number behind `words` in `text`, or -1.
 double number_after(const std::string& text, const std::string& words) {
   const std::size_t at = text.find(words);
   return at == text.npos ? -1 : std::strtod(text.c_str() + at + words.size(), nullptr);

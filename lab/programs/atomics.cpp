@@ -1,7 +1,7 @@
-// lab-atomics: what limits an allocator on more processors than there are here: the atomic read-modify-writes, the
-// system calls and the instructions of a block that is replaced, counted one by one. A child does the work; its parent
-// has it stop after each instruction and looks at the next. remote=1: each block that is freed was allocated by another
-// thread. Unit: one block replaced.
+// lab-atomics: counts the operations that limit an allocator on more processors than this machine has: the atomic
+// read-modify-writes, the system calls and the instructions for each replaced block. A child does the work; its
+// parent single-steps it and examines each instruction. remote=1: another thread allocated each block that is freed.
+// Unit: one block replaced.
 #include <sys/ptrace.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -28,7 +28,7 @@ struct tally {
 };
 
 #if defined(__x86_64__)
-/// By the first bytes of an instruction: a LOCK prefix, or an exchange with memory, which needs none.
+/// Recognises an atomic instruction by its first bytes: a LOCK prefix, or an exchange with memory, which needs none.
 bool is_atomic(const unsigned char* code) {
   std::size_t at = 0;
   for (; at < 4; ++at) {
@@ -39,10 +39,10 @@ bool is_atomic(const unsigned char* code) {
     if (!is_prefix) break;
   }
   if ((code[at] & 0xf0U) == 0x40) ++at;                                        // REX
-  return (code[at] == 0x86 || code[at] == 0x87) && (code[at + 1] >> 6U) != 3;  // XCHG, and not between registers
+  return (code[at] == 0x86 || code[at] == 0x87) && (code[at + 1] >> 6U) != 3;  // XCHG with memory
 }
 
-/// From the child's first SIGTRAP of its own to the second.
+/// Counts from the child's first SIGUSR1 to its second.
 tally follow(pid_t child) {
   const auto wait = [&](int expected) {
     int status = 0;
@@ -84,7 +84,7 @@ tally follow(pid_t child) {
 }
 #endif
 
-/// Of 16 to 1,024 bytes, small ones more often; the size stands in the second word, or beside where there is none.
+/// Blocks of 16 to 1,024 bytes, small ones more often; the size is kept beside the block.
 template <class Front>
 struct slot {
   void* block = nullptr;
@@ -100,7 +100,7 @@ struct slot {
   }
 };
 
-/// Never returns. `replace` blocks are replaced between the two signals.
+/// Never returns. Replaces `replaced` blocks between the two signals.
 template <class Front>
 [[noreturn]] void work(std::uint64_t warm, std::uint64_t replaced, bool is_remote) {
   static slot<Front> mine[slots], others[slots];
@@ -113,7 +113,7 @@ template <class Front>
     (is_remote ? mine[at % slots] : here).clear(front);
     mine[at % slots].fill(front, random);
   };
-  // The other thread fills what is freed here, and is asleep while it is counted.
+  // The other thread refills the blocks that are freed here, and has ended before the counting starts.
   const auto refill = [&] {
     std::thread([&] {
       Front own;
@@ -134,7 +134,7 @@ template <class Front>
   const pid_t self = getpid();
   raise(SIGUSR1);
   for (std::uint64_t at = 0; at < replaced; ++at) turn(at);
-  kill(self, SIGUSR1);  // the only call that is ours
+  kill(self, SIGUSR1);  // the only system call of the program itself
   _exit(0);
 }
 

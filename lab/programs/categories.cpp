@@ -1,6 +1,6 @@
-// lab-categories: the three kinds of objects of a server (source 1): its configuration, its sessions, the reply that
-// grows by appends. The forms are how threads are kept from each other; the objects and the work are the same. Unit:
-// one request. Counted: locks, that were taken for a request.
+// lab-categories: the three kinds of objects of a server (source 1): its configuration, its sessions, and the reply
+// that grows by appends. The forms differ in how they synchronise threads; the objects and the work are the same.
+// Unit: one request. Counted: the locks taken for a request.
 #include <tarn/tarn.hpp>
 
 #include <map>
@@ -23,7 +23,7 @@ constexpr std::uint64_t sessions_made = 4096;
 constexpr unsigned settings_made = 64;
 
 using configuration = std::map<std::string, std::string>;
-using sessions = std::unordered_map<std::uint64_t, std::uint64_t>;  // requests of each
+using sessions = std::unordered_map<std::uint64_t, std::uint64_t>;  // the number of requests of each session
 
 configuration make_configuration() {
   configuration made;
@@ -46,7 +46,7 @@ std::uint64_t sum_of(const sessions& all) {
 
 thread_local std::uint64_t locks_taken = 0;
 
-/// Counts what its thread takes of it.
+/// Counts the locks that its thread takes.
 template <class Mutex>
 class counted : public Mutex {
  public:
@@ -64,7 +64,7 @@ class counted : public Mutex {
   }
 };
 
-/// Every object is thread-safe by itself: a lock around each of its functions.
+/// Makes every object thread-safe by itself: a lock around each of its functions.
 template <class Mutex, template <class> class Reading>
 class behind_locks {
  public:
@@ -103,7 +103,7 @@ class behind_locks {
 using mutexes = behind_locks<counted<std::mutex>, std::lock_guard>;
 using reader_writer_locks = behind_locks<counted<std::shared_mutex>, std::shared_lock>;
 
-/// The reply is of one thread: no lock, and warm.
+/// The reply belongs to one thread, so it needs no lock and stays warm.
 class own_reply {
  public:
   void append(std::string_view text) { *text_ += text; }
@@ -114,7 +114,7 @@ class own_reply {
   tarn::recycled<std::string> text_ = tarn::recycle<std::string>();
 };
 
-/// What is never changed, or replaced while it is read.
+/// Data that never changes, or is replaced while it is read.
 class built_once {
  public:
   built_once() { held_.build(make_configuration()); }
@@ -150,7 +150,7 @@ class by_category {
   tarn::shared<sessions, counted<std::mutex>> sessions_{make_sessions()};
 };
 
-/// Three settings, a session, and a reply of as many pieces as are wanted.
+/// Uses three settings, a session, and a reply of as many pieces as the parameter says.
 template <class Server>
 std::uint64_t serve(Server& server, std::uint64_t request, std::uint64_t pieces) {
   server.touch(request * 7919 % sessions_made);

@@ -1,5 +1,5 @@
-// lab-count-a: how often a letter is in a file, by every rung from a call for each byte to vectors over a mapping
-// (source 1). Unit: one byte. `make` writes the file: the calls of the others can be counted from outside (strace).
+// lab-count-a: counts a letter in a file, by every method from a call for each byte to vectors over a mapping (source
+// 1). Unit: one byte. `make` writes the file: the system calls of the others can be counted from outside (strace).
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -27,7 +27,7 @@ constexpr char letter = 'A';
 
 [[noreturn]] void fail(const std::string& path) { lab::give_up(program, path + ": " + std::strerror(errno)); }
 
-/// Words of 1 to 12 letters, ten a line: the same for the same number of bytes.
+/// Writes words of 1 to 12 letters, ten a line; the same number of bytes always has the same text.
 void write_words(const std::string& path, std::uint64_t bytes) {
   bench::random_numbers random(1);
   tarn::io::writer to(path);
@@ -43,7 +43,7 @@ void write_words(const std::string& path, std::uint64_t bytes) {
   to.close();
 }
 
-/// A descriptor that is closed.
+/// Closes its descriptor when it is destroyed.
 class descriptor {
  public:
   explicit descriptor(const std::string& path) : number_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
@@ -92,7 +92,7 @@ class mapping {
   std::size_t bytes_;
 };
 
-/// As the text has it: one byte after the other.
+/// Reads one byte after the other, as the source does.
 std::uint64_t one_by_one(std::string_view in) {
   std::uint64_t total = 0;
   for (const char byte : in) total += byte == letter;
@@ -154,7 +154,7 @@ outcome make(const settings& wanted) {
 }
 
 /// With threads=2 a second thread has existed, after which stdio locks each byte. With cold=1 the file's pages are
-/// dropped from the page cache first, as far as the system does so.
+/// dropped from the page cache first, as far as the system allows it.
 template <std::uint64_t (*Count)(const std::string&)>
 outcome run(const settings& wanted) {
   const std::string& path = wanted.text("file");

@@ -1,6 +1,6 @@
-// lab-false-sharing: two threads on two processors write, each to blocks of its own; only where the blocks stand
-// differs (source 2 warns of blocks of two threads on one cache line). Unit: one write of one thread. Counted: the
-// share of the blocks that stand on a line with one of the other thread.
+// lab-false-sharing: two threads on two processors each write to their own blocks; the forms differ only in the
+// addresses of the blocks (source 2 warns of blocks of two threads on one cache line). Unit: one write of one thread.
+// Counted: the share of the blocks that lie on a line with a block of the other thread.
 #include <tarn/heap.hpp>
 
 #include <algorithm>
@@ -21,9 +21,9 @@ using lab::settings;
 
 constexpr std::size_t line_bytes = 64;
 constexpr std::size_t block_bytes = 16;
-constexpr std::size_t blocks = 32;  // of a thread
+constexpr std::size_t blocks = 32;  // for each thread
 using word = std::uint64_t;
-using places = std::array<word*, blocks>;  // of one thread
+using places = std::array<word*, blocks>;  // the blocks of one thread
 
 word* made_by_malloc() {
   void* const block = std::malloc(block_bytes);
@@ -48,7 +48,7 @@ void write(const places& to, std::uint64_t times) {
   }
 }
 
-/// `place` is called by each of the threads, with its number and its places to fill.
+/// Each thread calls `place` with its number and its array to fill.
 template <class Place>
 outcome write_both(const settings& wanted, Place place) {
   const std::uint64_t times = wanted["writes"];
@@ -57,7 +57,7 @@ outcome write_both(const settings& wanted, Place place) {
   lab::run_together(
       2, done,
       [&](unsigned self) {
-        lab::pin("false-sharing", self, 2);  // on one processor there is no other cache
+        lab::pin("false-sharing", self, 2);  // two threads on one processor share its cache
         place(self, all[self]);
         write(all[self], times / 16);
       },
@@ -69,7 +69,7 @@ outcome write_both(const settings& wanted, Place place) {
   return done;
 }
 
-/// Blocks of one array, those of the threads by turns, a block or two lines apart.
+/// Takes blocks of one array in turn for the two threads; `Apart` is the distance in bytes.
 template <std::size_t Apart>
 outcome by_turns(const settings& wanted) {
   struct alignas(line_bytes) array {
@@ -81,7 +81,7 @@ outcome by_turns(const settings& wanted) {
   });
 }
 
-/// All of them by one thread, by turns: whoever hands out work does so.
+/// One thread allocates all blocks, in turn for the two threads, as a thread that distributes work does.
 outcome handed_out(const settings& wanted) {
   places all[2];
   for (std::size_t at = 0; at < blocks; ++at) {
@@ -90,7 +90,7 @@ outcome handed_out(const settings& wanted) {
   return write_both(wanted, [&](unsigned self, places& mine) { mine = all[self]; });
 }
 
-/// Each thread allocates its own.
+/// Each thread allocates its own blocks.
 template <word* (*Make)()>
 outcome own(const settings& wanted) {
   return write_both(wanted, [](unsigned, places& mine) { std::generate(mine.begin(), mine.end(), Make); });

@@ -1,7 +1,7 @@
-// lab-growth: how time and memory grow with threads, with live blocks and with their size. Each of `threads` threads
-// holds its share of `live` blocks of `size` bytes and replaces `steps` of them, in all, at random. live=0: as many as
-// are 64 MiB. Unit: one block replaced, in time of one processor. Counted: resident bytes for each live block, beside
-// the list of them.
+// lab-growth: shows how time and memory grow with threads, with live blocks and with their size. Each of `threads`
+// threads holds its share of `live` blocks of `size` bytes; together they replace `steps` of them at random. live=0:
+// as many as fill 64 MiB. Unit: one block replaced, in time of one processor. Counted: resident bytes for each live
+// block, without the list of them.
 #include <memory>
 
 #include "bench/front_malloc.hpp"
@@ -15,7 +15,7 @@ using lab::settings;
 
 constexpr std::uint64_t all_bytes = 64 << 20;
 
-/// Ends the program where half of the free memory would not hold twice the blocks.
+/// Ends the program when half of the free memory cannot hold twice the blocks.
 void check_room(std::uint64_t bytes) {
   const auto room =
       static_cast<std::uint64_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
@@ -23,13 +23,13 @@ void check_room(std::uint64_t bytes) {
     lab::give_up("growth", std::to_string(bytes >> 20) + " MiB of blocks are too many for the free memory");
 }
 
-/// The blocks of one thread: each has its number in its first word.
+/// The blocks of one thread; the first word of each is its number.
 template <class Front>
 class blocks {
  public:
   blocks(std::uint64_t count, std::uint64_t size, unsigned seed) : count_(count), size_(size), random_(seed + 1) {
     list_ = std::make_unique_for_overwrite<void*[]>(count);
-    for (std::uint64_t at = 0; at < count; ++at) list_[at] = nullptr;  // resident, before the blocks are
+    for (std::uint64_t at = 0; at < count; ++at) list_[at] = nullptr;  // makes the list resident before the blocks
   }
   blocks(const blocks&) = delete;
   blocks& operator=(const blocks&) = delete;

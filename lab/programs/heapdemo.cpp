@@ -1,7 +1,7 @@
-// lab-heapdemo: `threads` threads do nothing but allocate and free blocks of `size` bytes, `allocations` times each
-// (source 3). Unit: one allocation and its free, in time of one processor.
+// lab-heapdemo: `threads` threads only allocate and free blocks of `size` bytes, `allocations` times each (source 3).
+// Unit: one allocation and its free, in time of one processor.
 //   malloc        the process's heap, whichever is preloaded
-//   one-lock      the same behind one lock, as the article's was
+//   one-lock      the same behind one lock, as in the article
 //   private-heap  a tarn::heap for each thread
 //   private-pmr   a std::pmr::unsynchronized_pool_resource for each thread
 //   private-tbb   a oneTBB memory pool for each thread
@@ -55,7 +55,7 @@ outcome run(const settings& wanted) {
   lab::repeat_together(static_cast<unsigned>(threads), wanted["allocations"], done,
                        [&](unsigned thread, std::uint64_t repetitions) {
                          std::optional<Heap>& own = heaps[thread];
-                         if (!own) own.emplace();  // by its thread, in the warm-up
+                         if (!own) own.emplace();  // its thread makes it, in the warm-up
                          std::uint64_t sum = 0;
                          for (std::uint64_t at = 0; at < repetitions; ++at) {
                            void* const block = own->allocate(size);

@@ -3,7 +3,7 @@
 //   malloc     without the base class: operator new, on the process's heap
 //   one-lock   the same behind one lock
 //   pooled     with the base class: tarn::pooled
-//   class-pool a pool written by hand for each thread, in the class's operator new
+//   class-pool a hand-written pool for each thread, in the class's operator new
 //   recycle    the object kept in a cache for each thread, its 1,024 bytes with it
 #include <mutex>
 #include <tarn/pooled.hpp>
@@ -64,7 +64,7 @@ struct by_new {
 
 template <>
 struct tarn::recycling<contents> : tarn::default_recycling<contents> {
-  static void reset(contents&) {}  // its bytes are written anew
+  static void reset(contents&) {}  // each use writes its bytes anew
 };
 
 namespace {

@@ -1,5 +1,5 @@
-// lab-list: a linked list of `nodes` nodes of two words is built, then deleted, over and over until `total` nodes were
-// made (source 4). Unit: one node. Through malloc it is whatever malloc is preloaded.
+// lab-list: builds and deletes a linked list of `nodes` nodes of two words, repeatedly until `total` nodes were made
+// (source 4). Unit: one node. The malloc form uses the preloaded malloc.
 #include "bench/front_arenas.hpp"
 #include "bench/front_malloc.hpp"
 #include "bench/front_peers.hpp"
@@ -64,7 +64,8 @@ std::uint64_t lists(Front& front, std::uint64_t nodes, std::uint64_t times) {
   return sum;
 }
 
-/// A second thread sleeps meanwhile: no server is a process of one, for which some take short cuts.
+/// A second thread sleeps meanwhile: some allocators take short cuts in a process of one thread, and no server is
+/// one.
 template <class Front>
 outcome run(const settings& wanted) {
   const std::uint64_t nodes = wanted["nodes"], times = std::max<std::uint64_t>(1, wanted["total"] / nodes);

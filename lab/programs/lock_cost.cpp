@@ -1,7 +1,7 @@
-// lab-lock-cost: one thread allocates, another frees (source 5). The time inside the calls alone is counted, of batches
-// of 32, so that neither the queue between the threads nor the clock is in it; then Lock() and Unlock(), or the one
-// compare-and-swap, while two threads call them. Unit: one Alloc() and its Free(). cores=1: both threads on one
-// processor.
+// lab-lock-cost: one thread allocates, another frees (source 5). Only the time inside the calls is counted, in
+// batches of 32, which excludes the queue between the threads and the clock. Then it times Lock() and Unlock(), or
+// the one compare-and-swap, while two threads call them. Unit: one Alloc() and its Free(). cores=1: both threads
+// share one processor.
 #include <pthread.h>
 #include <cerrno>
 #include <cstring>
@@ -33,7 +33,7 @@ class spin_lock {
   pthread_spinlock_t lock_;
 };
 
-/// The pool of the text: a list through the free blocks, and a lock round it.
+/// The pool of the source: a list through the free blocks, and a lock around it.
 template <class Lock>
 struct locked_pool {
   alignas(128) Lock lock;
@@ -48,7 +48,7 @@ struct locked_pool {
   }
 };
 
-/// The same without a lock. Its blocks were made beforehand.
+/// The same pool without a lock. All its blocks are made beforehand.
 struct lock_free_pool {
   struct block {
     alignas(8) char bytes[block_bytes];
@@ -72,7 +72,7 @@ struct pair_of_times {
   double first = 0, second = 0;
 };
 
-/// What now_ns() itself takes, to be taken off.
+/// Returns the cost of now_ns() itself, which is subtracted.
 double clock_ns() {
   constexpr int times = 1000;
   std::int64_t sum = 0;
@@ -83,7 +83,7 @@ double clock_ns() {
   return static_cast<double>(sum) / times;
 }
 
-/// Alloc() by thread 0, Free() by thread 1; ns of all calls.
+/// Thread 0 calls Alloc() and thread 1 calls Free(); returns the ns of all calls.
 template <class Pool>
 pair_of_times take_and_give(Pool& pool, std::uint64_t pairs, unsigned on_cores, outcome& done) {
   bench::ring between;
@@ -129,7 +129,7 @@ pair_of_times take_and_give(Pool& pool, std::uint64_t pairs, unsigned on_cores, 
   return times;
 }
 
-/// A clock that is read in a few ns, in a unit of its own.
+/// Reads a clock in a few ns; its unit depends on the machine.
 std::uint64_t ticks() noexcept {
 #if defined(__x86_64__)
   return __builtin_ia32_rdtsc();
@@ -142,7 +142,7 @@ std::uint64_t ticks() noexcept {
 #endif
 }
 
-/// What ticks() itself takes, at least.
+/// Returns the least cost of ticks() itself.
 std::uint64_t tick_cost() noexcept {
   std::uint64_t least = ~std::uint64_t{0};
   for (int at = 0; at < 1000; ++at) {
@@ -153,7 +153,7 @@ std::uint64_t tick_cost() noexcept {
 }
 
 struct lock_times {
-  double lock = 0, unlock = 0, processor = 0;  // ns of one; processor: of both, with what was waited for by spinning
+  double lock = 0, unlock = 0, processor = 0;  // ns for one call; processor: both calls, with the time spent spinning
 };
 
 /// Two threads lock and unlock; each call is timed.

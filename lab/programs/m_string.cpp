@@ -1,5 +1,5 @@
-// lab-m-string: a server of a line protocol takes `requests` requests of one client apart and answers each (source 2).
-// The forms are ways to hold its strings. Unit: one request. valgrind counts from outside what is allocated.
+// lab-m-string: a server of a line protocol splits `requests` requests of one client and answers each (source 2). The
+// forms hold its strings in different ways. Unit: one request. valgrind counts the allocations from outside.
 #include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ using lab::settings;
 
 constexpr std::string_view program = "m-string";
 
-/// The source's string: an envelope, and a buffer that it owns, each of malloc.
+/// The source's string: an envelope and a buffer that it owns, both from malloc.
 struct m_string {
   char* data = nullptr;
   std::size_t length = 0, capacity = 0;
@@ -41,7 +41,7 @@ struct m_string {
   std::string_view view() const { return {data, length}; }
 };
 
-/// As one writes it.
+/// The usual way to write it.
 struct without_cache {
   static m_string* make() {
     void* const place = std::malloc(sizeof(m_string));
@@ -54,7 +54,7 @@ struct without_cache {
   }
 };
 
-/// As the source does: freed strings with their buffers, in an array of the thread.
+/// The source's way: keeps freed strings with their buffers in an array of the thread.
 class with_cache {
  public:
   static m_string* make() {
@@ -149,14 +149,14 @@ struct of_std_strings {
 struct of_recycled {
   template <class Send>
   static void answer(std::string_view received, Send send) {
-    const auto parts = tarn::split(received, ' ');  // views, in a list that is warm
-    auto reply = tarn::recycle<std::string>();      // with the buffer of one before
+    const auto parts = tarn::split(received, ' ');  // views, in a warm list
+    auto reply = tarn::recycle<std::string>();      // reuses the buffer of an earlier one
     for (std::size_t at = parts.size(); at > 0; --at) (*reply += parts[at - 1]) += at == 1 ? '\n' : ' ';
     send(*reply);
   }
 };
 
-/// Without a library: views, and one reply for the connection.
+/// Uses no library: views, and one reply for the connection.
 struct of_views {
   template <class Send>
   static void answer(std::string_view received, Send send) {
@@ -185,7 +185,7 @@ void write_all(int to, std::string_view text) {
 
 constexpr std::uint64_t at_once = 32;  // requests that the client sends before it reads
 
-/// Answers until the client closes: those of one read are sent by one write.
+/// Answers until the client closes; the replies to the requests of one read go out in one write.
 template <class Form>
 void serve(int connection) {
   std::string buffer, replies;
@@ -225,7 +225,7 @@ std::uint64_t ask(int connection, std::uint64_t requests) {
       lines.append(line, static_cast<std::size_t>(length));
     }
     write_all(connection, lines);
-    for (std::size_t left = lines.size(); left > 0;) {  // replies are as long as what they answer
+    for (std::size_t left = lines.size(); left > 0;) {  // replies are as long as their requests
       char place[16 * 1024];
       const ssize_t got = read(connection, place, std::min(left, sizeof place));
       if (got <= 0) lab::give_up(program, "the connection broke");
@@ -236,7 +236,7 @@ std::uint64_t ask(int connection, std::uint64_t requests) {
   return sum;
 }
 
-/// The thread of the server is started before the clock, and has answered one batch.
+/// The server's thread starts before the clock, and has answered one batch by then.
 template <class Form>
 outcome run(const settings& wanted) {
   int ends[2];

@@ -1,5 +1,5 @@
 // lab-peers: rows of the bench (bench/README.md), by their number here, through heaps, pools and every malloc.
-// `percent` of the usual repetitions. Unit: as the row's; of each thread.
+// `percent` scales the usual repetitions. Unit: the row's, for each thread.
 //   heap=1 …  rows of sizes and of several threads, for mallocs and heaps
 //   pool=1 …  rows of one size, for pools
 #include <array>
@@ -18,10 +18,10 @@ using lab::settings;
 
 struct one_row {
   bench::row of;
-  std::uint64_t repetitions;  // of about 30 ms on glibc
+  std::uint64_t repetitions;  // takes about 30 ms on glibc
 };
 
-// In the order of the names in tools/lab/peers.cpp.
+// The order is that of the names in tools/lab/peers.cpp.
 template <class Front>
 std::array<one_row, 7> heap_rows() {
   using namespace bench;

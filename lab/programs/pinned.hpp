@@ -1,4 +1,4 @@
-// A thread on one processor of its choice.
+// Binds a thread to one processor of its choice.
 #pragma once
 #include <sched.h>
 #include <cerrno>
@@ -9,8 +9,8 @@
 
 namespace lab {
 
-/// The calling thread onto processor `thread` % `on_cores` of those that the process had when this was called first.
-/// Ends the program where there are fewer, or where that is not permitted.
+/// Binds the calling thread to processor `thread` % `on_cores` of those that the process had at the first call. Ends
+/// the program when there are fewer, or when it is not permitted.
 inline void pin(std::string_view program, unsigned thread, unsigned on_cores) {
   static const cpu_set_t all = [] {
     cpu_set_t allowed;

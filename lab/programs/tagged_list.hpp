@@ -1,9 +1,9 @@
-// The free list of source 5: threads take and give blocks by a compare-and-swap on the list's head; beside the head
-// stands a tag that counts the takes. Without the tag it breaks:
+// The free list of source 5: threads take and give blocks by a compare-and-swap on the list's head, which also holds
+// a tag that counts the takes. Without the tag it breaks:
 //   1. A reads the head, block a, and the next one, b; A is interrupted.
 //   2. B takes a, takes b, gives a back: the head is a again, and b is B's.
 //   3. A's compare-and-swap finds a, as it expects, and makes b the head: b is free and B's at once.
-// With it the head of step 3 has another tag, and A begins anew.
+// With the tag, the head of step 3 has another tag, and A starts again.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace lab {
 template <bool IsTagged>
 class free_list {
  public:
-  using number = std::uint32_t;  // of a block, from 1; 0: none
-  /// What a thread has read before its compare-and-swap.
+  using number = std::uint32_t;  // a block's number, from 1; 0: none
+  /// The values that a thread reads before its compare-and-swap.
   struct taking {
     std::uint64_t head;
     number next;
@@ -26,11 +26,11 @@ class free_list {
   }
 
   taking begin_take() const noexcept {
-    // acquire: pairs with the release of give(), so that the link of the block which is seen as the head is seen, too.
+    // acquire: pairs with the release of give(), so that the link of the head's block is visible.
     const std::uint64_t head = head_.load(std::memory_order_acquire);
     return {head, next_[block_of(head)].load(std::memory_order_relaxed)};
   }
-  /// Whether the block of `seen` is now the caller's.
+  /// Returns true when the block of `seen` belongs to the caller now.
   bool end_take(const taking& seen) noexcept {
     std::uint64_t expected = seen.head;
     const std::uint64_t tag = IsTagged ? (seen.head >> 32) + 1 : 0;
@@ -39,7 +39,7 @@ class free_list {
   }
   static number block_of(std::uint64_t head) noexcept { return static_cast<number>(head); }
 
-  /// 0: there is none. `meanwhile` is called between reading and swapping.
+  /// Returns 0 when the list is empty. Calls `meanwhile` between reading and swapping.
   template <class Meanwhile>
   number take(Meanwhile meanwhile) noexcept {
     for (;;) {
@@ -57,7 +57,7 @@ class free_list {
     std::uint64_t head = head_.load(std::memory_order_relaxed);
     do {
       next_[block].store(block_of(head), std::memory_order_relaxed);
-      // release: who takes the block sees its link.
+      // release: the thread that takes the block sees its link.
     } while (!head_.compare_exchange_weak(head, (head >> 32) << 32 | block, std::memory_order_release,
                                           std::memory_order_relaxed));
   }

@@ -1,4 +1,4 @@
-// Threads that do their work at the same time, and the time that it took.
+// Runs threads at the same time and measures them.
 #pragma once
 #include <sched.h>
 #include <algorithm>
@@ -12,10 +12,9 @@
 
 namespace lab {
 
-/// In each of `threads` threads, the calling one among them, `prepare(thread)`, and when all have done that
-/// `work(thread)`. They wait for each other without sleeping, so that none has to be woken while the others work
-/// already. The time is that from the first's beginning to the last's end, and the processor's of all of them
-/// meanwhile.
+/// Runs `prepare(thread)` in each of `threads` threads, including the calling one, and `work(thread)` when all are
+/// prepared. They wait for each other without sleeping, so that none has to be woken while others already work.
+/// Stores the wall time from the first start to the last end, and the processor time of all threads meanwhile.
 template <class Prepare, class Work>
 void run_together(unsigned threads, outcome& of, Prepare prepare, Work work) {
   struct times {
@@ -30,7 +29,7 @@ void run_together(unsigned threads, outcome& of, Prepare prepare, Work work) {
   };
   const auto run = [&](unsigned thread) {
     prepare(thread);
-    // Release and acquire: who begins sees what all have prepared.
+    // acquire and release: each thread sees what the others prepared.
     ready.fetch_add(1, std::memory_order_acq_rel);
     while (ready.load(std::memory_order_acquire) < threads) sched_yield();
     const std::int64_t processor = processor_of_thread(), began = bench::now_ns();
@@ -50,15 +49,16 @@ void run_together(unsigned threads, outcome& of, Prepare prepare, Work work) {
   for (const times& each : all) of.processor_ns += each.processor;
 }
 
-/// Processors that this process may use.
+/// Returns the number of processors that this process may use.
 inline unsigned cores() noexcept {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 1;
   return static_cast<unsigned>(CPU_COUNT(&allowed));
 }
 
-/// body(thread, repetitions) by each of the threads: a sixteenth as the warm-up, then all. What it returns is added to
-/// the checksum. A single thread has one beside it that sleeps: for a process of one thread some take short cuts.
+/// Runs body(thread, repetitions) in each of the threads: first a sixteenth as warm-up, then all. Adds the results to
+/// the checksum. A single thread gets a sleeping one beside it, because some allocators take short cuts in a process
+/// of one thread.
 template <class Body>
 void repeat_together(unsigned threads, std::uint64_t repetitions, outcome& of, Body body) {
   std::optional<bench::idle_thread> idle;
@@ -70,8 +70,8 @@ void repeat_together(unsigned threads, std::uint64_t repetitions, outcome& of, B
   of.checksum += sum.load();
 }
 
-/// Units as one processor does them: divided by how many threads can run at once, so that a time which does not change
-/// with the threads says that they do not hold up each other.
+/// Returns the units per processor: the total divided by the number of threads that can run at once. A time that does
+/// not change with the number of threads then means that they do not hold each other up.
 inline std::uint64_t units_of_a_core(std::uint64_t units_of_a_thread, std::uint64_t threads) {
   return std::max<std::uint64_t>(1, units_of_a_thread * threads / std::min<std::uint64_t>(threads, cores()));
 }

@@ -45,7 +45,7 @@ const settings::value& settings::at(std::string_view name, bool is_text) const {
   for (const value& each : values_) {
     if (each.of.name == name && each.of.is_text == is_text) return each;
   }
-  std::abort();  // the program asks for what it does not list
+  std::abort();  // the program asks for a key that it does not list
 }
 
 std::uint64_t settings::operator[](std::string_view name) const { return at(name, false).number; }
@@ -68,7 +68,7 @@ int main_of(int count, char** words, std::string_view program, std::initializer_
     const outcome done = each.run(wanted);
     nlohmann::ordered_json counts = nlohmann::ordered_json::object();
     for (const auto& [name, number] : done.counts) counts[name] = number;
-    char checksum[17];  // as text: JSON's numbers end at 53 bits
+    char checksum[17];  // a text, because JSON's numbers end at 53 bits
     std::snprintf(checksum, sizeof checksum, "%016llx", static_cast<unsigned long long>(done.checksum));
     const nlohmann::ordered_json line = {{"units", done.units},
                                          {"ns", done.ns},

@@ -1,9 +1,9 @@
-// What the programs of the lab share. Each is called as
+// The common parts of the lab's programs. Each is called as
 //   lab-NAME FORM key=value…    does the work of one form once, warm-up included, and prints one line of JSON:
 //     {"units": 1000, "ns": 12345, "processor_ns": 12000, "checksum": "0123456789abcdef", "malloc": FILE, "counts":
 //     {"calls": 7}}
-//   lab-NAME --forms            the forms that this build has, one a line: peers that were not there are not there
-// An unknown form or key, or a value out of bounds: one line on standard error, and exit 2.
+//   lab-NAME --forms            lists the forms of this build, one a line; forms of missing peers are left out
+// An unknown form or key, or a value out of bounds, prints one line on standard error and exits with 2.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
@@ -21,22 +21,22 @@ using bench::keep;
 using bench::mark;
 using bench::marked;
 
-/// One key of a program. A number, unless `is_text`.
+/// One key of a program: a number, unless `is_text`.
 struct parameter {
   std::string_view name;
-  std::uint64_t usual = 0;  // where the command line does not say
+  std::uint64_t usual = 0;  // the default
   std::uint64_t least = 1, most = 1'000'000'000;
-  bool is_text = false;  // then it is empty where the command line does not say
+  bool is_text = false;  // the default is an empty text
 };
 
-/// What the command line says.
+/// The values of the command line.
 class settings {
  public:
-  /// Ends the program with one line and exit 2 where the words are not as `known` wants them.
+  /// Ends the program with one line and exit 2 when the words do not match `known`.
   settings(std::string_view program, std::initializer_list<parameter> known,
            const std::vector<std::string_view>& words);
 
-  /// Both end the program where the program has no such key.
+  /// Both end the program when it has no such key.
   std::uint64_t operator[](std::string_view name) const;
   const std::string& text(std::string_view name) const;
 
@@ -50,16 +50,16 @@ class settings {
   std::vector<value> values_;
 };
 
-/// What a form did. The checksum depends on the settings alone, never on the form: it is what says that the work was
-/// done, and was the same. Counts are what this form did for it, by name: "calls", "locks", "bytes" …
+/// The result of a form. The checksum depends only on the settings, never on the form: it proves that the same work
+/// was done. Counts are the form's costs by name: "calls", "locks", "bytes" …
 struct outcome {
   std::uint64_t units = 0;
-  std::int64_t ns = 0, processor_ns = 0;  // of all units together; the processor's of all threads together
+  std::int64_t ns = 0, processor_ns = 0;  // all units together; processor_ns: all threads together
   std::uint64_t checksum = 0;
   std::vector<std::pair<std::string, double>> counts = {};
 };
 
-/// Wall and processor time from its construction, or from the last start().
+/// Measures wall and processor time from its construction, or from the last start().
 class stopwatch {
  public:
   void start() noexcept {
@@ -80,12 +80,12 @@ struct form {
   outcome (*run)(const settings& wanted);
 };
 
-/// All of a program but its work: reads the command line, runs the form, prints its line. Returns the exit code.
-/// `program` is its name after "lab-".
+/// Does everything of a program except its work: reads the command line, runs the form, prints its line. Returns the
+/// exit code. `program` is the name after "lab-".
 int main_of(int count, char** words, std::string_view program, std::initializer_list<parameter> known,
             std::initializer_list<form> forms);
 
-/// One line on standard error, and exit 3: what the form needs is not there.
+/// Prints one line on standard error and exits with 3: something that the form needs is missing.
 [[noreturn]] void give_up(std::string_view program, std::string_view why);
 
 }  // namespace lab

@@ -1,4 +1,4 @@
-// Arithmetic on sizes, addresses and bits, and the units they are written in.
+// Arithmetic on sizes, addresses and bits, and the units of sizes.
 #pragma once
 
 #include <bit>
@@ -13,11 +13,11 @@ consteval std::size_t operator""_MiB(unsigned long long count) { return count <<
 consteval std::size_t operator""_GiB(unsigned long long count) { return count << 30; }
 }  // namespace units
 
-// Not std::has_single_bit, which is a call where the processor need not have popcnt.
+// std::has_single_bit is not used: it is a call where the processor need not have popcnt.
 constexpr bool is_power_of_two(std::size_t number) noexcept { return number != 0 && (number & (number - 1)) == 0; }
 
-/// `number` rounded up to a multiple of `alignment`, a power of two. The caller
-/// knows that it does not overflow.
+/// Returns `number` rounded up to a multiple of `alignment`, a power of two. The caller knows that it does not
+/// overflow.
 constexpr std::size_t align_up(std::size_t number, std::size_t alignment) noexcept {
   return (number + alignment - 1) & ~(alignment - 1);
 }

@@ -1,11 +1,11 @@
-// futex(2), as far as it says what a thread waits for.
+// What a call of futex(2) tells about waiting.
 #pragma once
 
 #include <linux/futex.h>
 
 namespace tarn::base {
 
-/// Whether a futex call with this operation waits: for a mutex, a condition variable or an atomic.
+/// Returns whether a futex call with this operation waits: for a mutex, a condition variable or an atomic.
 constexpr bool is_futex_wait(long operation) noexcept {
   switch (operation & FUTEX_CMD_MASK) {
     case FUTEX_WAIT:

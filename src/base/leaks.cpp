@@ -28,7 +28,7 @@ void leak_report::print(const char* kind, const char* name, const void* address)
   if (all_.blocks == 0) {
     return;
   }
-  // A few places: by insertion, as code without exceptions and without the C++ runtime may.
+  // There are few places, so this is an insertion sort; it needs neither exceptions nor the C++ runtime.
   for (std::size_t at = 1; at < known_; ++at) {
     const place moved = places_[at];
     std::size_t to = at;

@@ -1,4 +1,4 @@
-// What is said of blocks that are in use when a pool or a heap ends.
+// The report of blocks that are in use when a pool or a heap ends.
 #pragma once
 
 #include <cstddef>
@@ -6,12 +6,12 @@
 
 namespace tarn::base {
 
-/// Gathers blocks by the call that allocated them. No memory but its own; one thread at a time.
+/// Gathers blocks by the call that allocated them. It needs no further memory. Threads: one at a time.
 class leak_report {
  public:
   void add(std::size_t bytes, const void* site, std::uint32_t thread) noexcept;
-  /// A line for all and one for each place, the most bytes first, on standard error; nothing when there were none.
-  /// `kind`: pool or heap. Not const: it sorts.
+  /// Writes a line for all and one for each place to standard error, the most bytes first; writes nothing when there
+  /// were none. `kind` is pool or heap. It is not const, because it sorts.
   void print(const char* kind, const char* name, const void* address) noexcept;
 
  private:

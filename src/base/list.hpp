@@ -3,15 +3,15 @@
 
 namespace tarn::base {
 
-/// Derive `Element` from list_links<Element>. An element is in one list at most.
+/// Derive `Element` from list_links<Element>. An element is in at most one list.
 template <class Element>
 struct list_links {
   Element* previous = nullptr;
   Element* next = nullptr;
 };
 
-/// Invariant: front() has no previous, back() no next, and each element is its
-/// neighbours' neighbour. Nothing is owned.
+/// Invariant: front() has no previous, back() has no next, and each element is its neighbours' neighbour. The list
+/// owns nothing.
 template <class Element>
 class list {
  public:

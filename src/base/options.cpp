@@ -22,7 +22,7 @@ char lower(char letter) noexcept {
   return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
 }
 
-// Cuts the part before the next `mark` off `rest` and returns it; all of `rest` if there is none.
+// Removes the part before the next `mark` from `rest` and returns it; all of `rest` if there is no mark.
 std::string_view cut(std::string_view& rest, char mark) noexcept {
   std::size_t length = 0;
   while (length < rest.size() && rest[length] != mark) ++length;
@@ -31,7 +31,7 @@ std::string_view cut(std::string_view& rest, char mark) noexcept {
   return part;
 }
 
-// Takes the decimal digits at the start of `rest`; none if there is no digit or the number is above 2^64 - 1.
+// Removes the decimal digits at the start of `rest`. Returns none without a digit, or for a number above 2^64 - 1.
 std::optional<std::uint64_t> take_number(std::string_view& rest) noexcept {
   std::uint64_t number = 0;
   std::size_t digits = 0;
@@ -69,7 +69,7 @@ std::optional<std::uint64_t> number_value(const option_info& option, std::string
   return number;
 }
 
-// The place of `value` in "off|text|json".
+// Returns the index of `value` in "off|text|json".
 std::optional<unsigned> choice_value(const option_info& option, std::string_view value) noexcept {
   std::string_view rest = option.choices;
   for (unsigned place = 0; !rest.empty(); ++place) {
@@ -116,8 +116,8 @@ void append_reason(text& reason, const option_info& option) noexcept {
   }
 }
 
-// Edit distance with neighbouring letters exchanged counted as one slip. Names here are short; a longer `left` is
-// nobody's slip and gets a distance above every limit.
+// Computes the edit distance; two exchanged neighbouring letters count as one slip. Names here are short. A longer
+// `left` is nobody's slip and gets a distance above every limit.
 constexpr std::size_t most_name_bytes = 32;
 std::size_t slips_between(std::string_view left, std::string_view right) noexcept {
   if (left.size() > most_name_bytes || right.size() > most_name_bytes) return most_name_bytes;
@@ -270,7 +270,7 @@ void load_from_environment(options& target, const char* const* environment, repo
       lower_name[size++] = lower(entry_name[at]);
     const std::string_view name(lower_name, size);
     const auto id = find_option(name);
-    // Comparing the whole name again refuses TARN_Guard: the environment's names are upper case.
+    // Comparing the whole name again refuses TARN_Guard: names in the environment are upper case.
     if (!id || !same(environment_name(info(*id)).view(), entry_name)) {
       report_unknown(entry_name, name, report);
       continue;

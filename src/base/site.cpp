@@ -10,11 +10,10 @@
 
 #include <fcntl.h>
 
-// Why _dl_find_object: dladdr and dl_iterate_phdr take the loader's lock, which another
-// thread may hold for ever while it waits for us (in a forked child too), and reading
-// /proc/self/maps needs a descriptor. _dl_find_object was made for unwinders: no lock, no
-// allocation, safe in a signal handler. glibc has it since 2.35; elsewhere the address
-// alone is shown.
+// _dl_find_object was made for unwinders: it takes no lock, allocates nothing, and is safe in a signal handler.
+// dladdr and dl_iterate_phdr take the loader's lock, which another thread may hold for ever while it waits for us
+// (also in a forked child), and reading /proc/self/maps needs a descriptor. glibc has _dl_find_object since 2.35;
+// elsewhere only the address is shown.
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
 extern "C" int _dl_find_object(void*, dl_find_object*) noexcept __attribute__((weak));
 #endif
@@ -47,7 +46,7 @@ void append_program(text& to) noexcept {
 }  // namespace
 
 text& append_site(text& to, const void* return_address) noexcept {
-  // The call, not what follows it, which may be another line or even another function.
+  // The line is that of the call, not of the code behind it, which may be another line or even another function.
   const auto address = reinterpret_cast<std::uintptr_t>(return_address) - 1;
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
   dl_find_object found;

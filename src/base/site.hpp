@@ -1,14 +1,13 @@
-// Where an address lies, in words that a person can look up: module+0x1234.
+// Writes an address in a form that a person can look up: module+0x1234.
 #pragma once
 
 #include "base/text.hpp"
 
 namespace tarn::base {
 
-/// Appends the place of a call, by the address that it returns to: the path of the module
-/// and the offset of the call in it, as `addr2line -e MODULE OFFSET` takes them; the bare
-/// address where no module is loaded (any more). Takes no lock and allocates nothing,
-/// so that it can be used in any state that a faulty program is in.
+/// Appends the place of a call, given its return address: the path of the module and the call's offset in it, as
+/// `addr2line -e MODULE OFFSET` takes them. Appends the bare address where no module is loaded (any more). Takes no
+/// lock and allocates nothing, so that it works in any state of a faulty program.
 text& append_site(text& to, const void* return_address) noexcept;
 
 }  // namespace tarn::base

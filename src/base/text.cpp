@@ -10,7 +10,7 @@ namespace tarn::base {
 namespace {
 
 constexpr char hex_digits[] = "0123456789abcdef";
-constexpr std::size_t most_decimal_digits = 20;  // of a 64-bit number
+constexpr std::size_t most_decimal_digits = 20;  // for a 64-bit number
 
 bool is_printable(unsigned char byte) noexcept { return byte >= 0x20 && byte < 0x7f; }
 
@@ -103,7 +103,7 @@ void text::write_to(int descriptor) const noexcept {
   const char* next = storage_;
   std::size_t left = size_;
   while (left != 0) {
-    // syscall() and not write(): write is a cancellation point, and a program may have replaced it.
+    // syscall() is used because write() is a cancellation point, and because a program may have replaced it.
     const long written = ::syscall(SYS_write, descriptor, next, left);
     if (written > 0) {
       next += written;

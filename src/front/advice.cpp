@@ -9,7 +9,7 @@ namespace {
 
 using namespace base::units;
 
-// The step in which a number lies, and the largest number in a step.
+// These functions return the step in which a number lies, and the largest number in a step.
 std::size_t step_of(std::uint64_t number) noexcept {
   if (number < 8) {
     return 0;

@@ -1,6 +1,5 @@
-// What the run that just ended would have needed from the start: values for the options
-// `initial`, `increment` and `limit`, so that the next run takes its memory at once and
-// asks the system for nothing later.
+// Computes what the run that just ended would have needed from the start: values for the options `initial`,
+// `increment` and `limit`, so that the next run takes its memory at once and asks the system for nothing later.
 #pragma once
 
 #include <cstddef>
@@ -10,25 +9,25 @@
 
 namespace tarn::front {
 
-/// Bytes, in units that the options accept: whole MiB, below one whole KiB. 0: no advice,
-/// no thread had a heap.
+/// Holds bytes in units that the options accept: whole MiB, or whole KiB below one MiB. 0 means no advice, because no
+/// thread had a heap.
 struct advice {
   std::uint64_t initial = 0;    ///< three quarters of the threads' heaps never held more
-  std::uint64_t increment = 0;  ///< the others get from there to their most in four steps
+  std::uint64_t increment = 0;  ///< brings the other heaps from there to their peak in four steps
   std::uint64_t limit = 0;      ///< a quarter more than all heaps ever held together, or will hold from the start
 
-  /// What went beyond the `initial` of this run: threads' heaps, and bytes of them all.
+  /// The number of threads' heaps that grew beyond the `initial` of this run, and their bytes beyond it.
   std::uint64_t excess_heaps = 0;
   std::uint64_t excess_bytes = 0;
 };
 
-/// The peaks of the threads' heaps, without blocks above 32 MiB (which no eager memory serves), gathered one by one
-/// without memory for each: in steps of a quarter of a power of two.
+/// Gathers the peaks of the threads' heaps, without blocks above 32 MiB (which no eager memory serves). It counts
+/// them in steps of a quarter of a power of two, so that it needs no memory for each heap.
 class heap_peaks {
  public:
   explicit heap_peaks(std::uint64_t eager_bytes) noexcept : eager_(eager_bytes) {}
 
-  /// Heaps that never held anything are left out.
+  /// Leaves out heaps that never held anything.
   void add(std::uint64_t peak_bytes) noexcept;
   advice result(std::uint64_t process_peak_bytes) const noexcept;
 

@@ -1,4 +1,4 @@
-// The way from a public heap to the heap behind it, and back.
+// Converts between a public heap and the heap behind it.
 #pragma once
 
 #include <tarn/heap.hpp>
@@ -8,8 +8,8 @@ namespace tarn {
 struct heap_access {
   static detail::heap_front* front_of(const heap& face) noexcept { return face.front_; }
 
-  /// The public side of a heap that nobody constructed, made when first asked for.
-  /// Null when there is no memory. Any thread.
+  /// Returns the public object of a heap that nobody constructed, and makes it at the first request. Returns null
+  /// when there is no memory. Any thread.
   static heap* face_of(detail::heap_front* front) noexcept;
 };
 

@@ -1,5 +1,5 @@
-// The report as OpenMetrics text (https://openmetrics.io, version 1.0): all samples of a
-// family stand together under its type, a counter's end in _total, the last line is # EOF.
+// Writes the report as OpenMetrics text (https://openmetrics.io, version 1.0): all samples of a family stand together
+// under its type, a counter's name ends in _total, and the last line is # EOF.
 #include "front/statistics_fields.hpp"
 #include "front/statistics_text.hpp"
 
@@ -8,8 +8,8 @@ namespace {
 
 constexpr std::size_t most_label_bytes = 64;
 
-// Labels are UTF-8 in which quotes, backslashes and newlines are escaped; a name may be
-// anything, so what is not plain becomes an underscore.
+// Labels are UTF-8 in which quotes, backslashes and newlines are escaped. A name may hold any bytes, so every byte
+// that is not plain becomes an underscore.
 void append_label(base::text& report, std::string_view name, std::string_view value) noexcept {
   report.append(name).append("=\"");
   for (std::size_t at = 0; at < value.size() && at < most_label_bytes; ++at) {
@@ -31,7 +31,7 @@ void append_name(base::text& report, std::string_view prefix, std::string_view n
 
 void append_value(base::text& report, std::uint64_t value) noexcept { report.append("} ").decimal(value).append('\n'); }
 
-// What every sample says: which process.
+// Writes the labels of the process, which every sample has.
 void append_process(base::text& report, const report_subject& subject) noexcept {
   report.append('{');
   append_label(report, "program", subject.program);
@@ -48,7 +48,7 @@ void append_openmetrics(base::text& report, const report_subject& subject, const
     for (std::size_t row = 0; row < shown.size(); ++row) {
       append_name(report, "tarn_heap_", name, kind);
       append_process(report, subject);
-      // Names need not differ, and of an ended thread there is no number: the row makes the labels unique.
+      // Names need not differ, and an ended thread has no number: the row makes the labels unique.
       report.append(",row=\"").decimal(row).append("\",thread=\"").decimal(shown[row].thread).append("\",");
       append_label(report, "heap", shown[row].name);
       append_value(report, shown[row].statistics.*member);

@@ -39,7 +39,7 @@ constexpr field<arena_statistics> arena_fields[] = {
 static_assert(std::size(arena_fields) == sizeof(arena_statistics) / sizeof(std::size_t),
               "every field is in the reports");
 
-// One line at a time, in the text that the engine's own reports are made of.
+// Builds one line at a time in the text class of the engine's own reports.
 using line = base::text_buffer<512>;
 void append(std::string& to, const line& from) { to += from.view(); }
 

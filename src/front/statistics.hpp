@@ -1,4 +1,4 @@
-// The figures of the process, gathered from all heaps, and their printing.
+// Gathers the statistics of the process from all heaps, and prints them.
 #pragma once
 
 #include <tarn/statistics.hpp>
@@ -7,11 +7,10 @@
 
 namespace tarn::front {
 
-/// Any thread.
+/// Returns the present statistics. Any thread.
 process_statistics process_now() noexcept;
 
-/// Prints them where and as the options say; text on standard error if `stats` is
-/// off. Does not allocate.
+/// Prints them where and how the options say; as text on standard error if `stats` is off. Does not allocate.
 void print_now() noexcept;
 
 }  // namespace tarn::front

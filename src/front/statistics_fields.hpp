@@ -1,4 +1,4 @@
-// The fields of the statistics by name: what every form of the report goes through.
+// Lists the fields of the statistics by name; every form of the report goes through this list.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tarn::front {
 
-/// What a number may do: a count only grows, a level goes up and down.
+/// Tells how a number may change: a count only grows, a level goes up and down.
 enum class field_kind : std::uint8_t { count, level };
 
 struct heap_field {

@@ -1,4 +1,4 @@
-// Where the reports of statistics_text.hpp are written.
+// Opens the output of the reports of statistics_text.hpp, and writes them.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,8 +12,8 @@
 namespace tarn::front {
 namespace {
 
-// The descriptor kept for the report, and what it was when it was opened: a program that closes all descriptors and
-// opens others in their place must not find our report in its files.
+// Holds the descriptor that is kept for the report, and its file when it was opened: a program that closes all
+// descriptors and opens others in their place must not find our report in its files.
 struct kept_descriptor {
   int number = -1;
   dev_t device = 0;
@@ -26,7 +26,7 @@ struct kept_descriptor {
 };
 constinit kept_descriptor output;
 
-// Above what programs with fixed descriptor numbers, or with select(), use for themselves.
+// Lies above the numbers that programs with fixed descriptors, or with select(), use for themselves.
 constexpr int least_descriptor = 1000;
 
 void keep(int descriptor) noexcept {
@@ -50,15 +50,15 @@ void report_unusable(const char* file, int error) noexcept {
   line.write_to(STDERR_FILENO);
 }
 
-// The report's memory, and the process whose thread is using it; 0 for none. A child that was forked while a report
-// was being written finds the parent's number here, and takes over.
+// Holds the process whose thread is using the report's memory; 0 for none. A child that was forked during a report
+// finds the parent's number here, and takes over.
 constinit std::atomic<pid_t> writer{0};
 constinit char report_storage[report_bytes] = {};
-constexpr std::size_t most_thread_name_bytes = 16;  // the kernel's, with the newline of its file
+constexpr std::size_t most_thread_name_bytes = 16;  // the kernel's limit, with the newline of its file
 constinit char thread_names[most_heap_rows][most_thread_name_bytes] = {};
 constinit heap_row named_rows[most_heap_rows] = {};
 
-// The kernel's name of a thread of this process; nothing if the thread is gone, or without /proc.
+// Returns the kernel's name of a thread of this process; an empty name if the thread is gone, or without /proc.
 std::string_view thread_name(std::uint64_t thread, char (&storage)[most_thread_name_bytes]) noexcept {
   base::text_buffer<64> path;
   path.append("/proc/self/task/").decimal(thread).append("/comm").append('\0');
@@ -70,7 +70,7 @@ std::string_view thread_name(std::uint64_t thread, char (&storage)[most_thread_n
   return {storage, static_cast<std::size_t>(size) - (storage[size - 1] == '\n' ? 1 : 0)};
 }
 
-// The first rows; those of a thread's heap without a name get the thread's.
+// Returns the first rows; a thread's heap without a name gets the thread's name.
 std::span<const heap_row> with_names(std::span<const heap_row> heaps) noexcept {
   const std::size_t count = heaps.size() < most_heap_rows ? heaps.size() : most_heap_rows;
   for (std::size_t at = 0; at < count; ++at) {

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t most_name_bytes = 64;
 
-// The heaps shown, and how many there are besides.
+// Holds the heaps to show, and the number of the others.
 struct shown_heaps {
   std::span<const heap_row> rows;
   std::uint64_t left_out;
@@ -23,7 +23,7 @@ std::string_view clipped(std::string_view name) noexcept {
   return name.size() > most_name_bytes ? std::string_view(name.data(), most_name_bytes) : name;
 }
 
-// What is there now: the two counters are read at different moments, so the later one may be ahead.
+// Returns the present level: the two counters are read at different moments, so the later one may be ahead.
 std::uint64_t difference(std::uint64_t more, std::uint64_t less) noexcept { return more > less ? more - less : 0; }
 
 struct column {
@@ -64,7 +64,7 @@ void append_row(base::text& report, std::string_view name, std::uint64_t thread,
     const std::size_t width = columns[at].width;
     if (at++ == 0 && cell == 0) {
       for (std::size_t used = 1; used < width; ++used) report.append(' ');
-      report.append('-');  // of no thread
+      report.append('-');  // a heap of no thread
     } else {
       report.append(' ').decimal(cell, width - 1);
     }
@@ -72,7 +72,7 @@ void append_row(base::text& report, std::string_view name, std::uint64_t thread,
   report.append('\n');
 }
 
-// As the option takes it.
+// Writes a size in the form that an option takes.
 void append_size(base::text& report, std::uint64_t bytes) noexcept {
   const bool mebi = bytes % (1u << 20) == 0;
   report.decimal(bytes >> (mebi ? 20 : 10)).append(mebi ? 'M' : 'K');

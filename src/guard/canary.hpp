@@ -1,7 +1,7 @@
-// Bytes that nobody writes by accident, and looking whether somebody did.
+// Fills memory with bytes that nobody writes by accident, and checks whether somebody changed them.
 //
-// They follow from the address and from a number that differs from process to process.
-// No byte is zero or ASCII: the end of a string, one byte too far, always shows.
+// The bytes follow from the address and from a number that differs from process to process. No byte is zero or ASCII,
+// so the end of a string, written one byte too far, always shows.
 #pragma once
 
 #include <cstddef>
@@ -9,22 +9,21 @@
 
 namespace tarn::guard::canary {
 
-/// Draws the process's key from what the kernel gave it; the same at each call. Before
-/// any other function here.
+/// Draws the process's key at the first call; later calls keep it. Must be called before any other function here.
 void draw() noexcept;
 
-/// A word for an address and a number, unlike any other.
+/// Returns a word for an address and a number that differs from every other.
 std::uint64_t word_for(const void* address, std::uint64_t number) noexcept;
-/// A checksum that depends on where it stands.
+/// Returns a checksum that depends on its location, too.
 std::uint64_t sum(const void* at, std::uint64_t a, std::uint64_t b, std::uint64_t c) noexcept;
 
-/// The canary in [from, to); the first byte of it that has changed, or `to`; the end of
-/// the last one, or `from`.
+/// fill() writes the canary into [from, to). first_changed() returns its first byte that has changed, or `to`;
+/// last_changed() returns the end of the last such byte, or `from`.
 void fill(char* from, char* to) noexcept;
 char* first_changed(char* from, char* to) noexcept;
 char* last_changed(char* from, char* to) noexcept;
 
-/// The first byte in [from, to) that is not `byte`, or `to`.
+/// Returns the first byte in [from, to) that is not `byte`, or `to`.
 char* first_other(char* from, char* to, unsigned char byte) noexcept;
 
 }  // namespace tarn::guard::canary

@@ -1,10 +1,10 @@
-// How a guarded block lies in memory, and what is derived from its header.
+// Defines the layout of a guarded block in memory, and derives everything else from its header.
 //
 //   the heap's block:  header | gap | state | the program's bytes | slack
-//                      40         ≤64  8      as requested          8 … 4096 looked at
+//                      40         ≤64  8      as requested          8 … 4096 checked
 //
-// Gap and slack hold the canary; the state differs from block to block. The gap is there
-// where an alignment needs it.
+// Gap and slack hold the canary; the state differs from block to block. The gap exists only where an alignment needs
+// it.
 #pragma once
 
 #include <bit>
@@ -18,19 +18,18 @@
 
 namespace tarn::guard {
 
-/// A large block is filled, and looked at, at its start only: the rest of its pages may
-/// never be used.
+/// A large block is filled and checked only at its start, because the rest of its pages may never be used.
 inline constexpr std::size_t most_filled = std::size_t{64} << 10;
 inline constexpr std::size_t most_slack = 4096;
 inline constexpr std::size_t least_slack = 8;
 
 enum class block_state : std::uint64_t { live, leaving, freed };
 
-/// At the start of the heap's block. The second word is the heap's when the block is free
+/// Lies at the start of the heap's block. The second word belongs to the heap while the block is free
 /// (heap/free_mark.hpp), so it holds nothing that is needed then.
 struct header {
-  std::uint64_t check;   ///< of all that does not change while the block lives
-  const void* freed_at;  ///< while it lives: a pool's note
+  std::uint64_t check;   ///< checksum of all that does not change while the block lives
+  const void* freed_at;  ///< a pool's note while the block lives
   const void* allocated_at;
   std::uint64_t bytes_and_shift;
   std::uint32_t allocated_by;
@@ -47,7 +46,7 @@ using state_word = std::uint64_t;
 constexpr std::size_t usual_offset = sizeof(header) + sizeof(state_word);
 static_assert(usual_offset % detail::block_alignment == 0);
 
-/// Where the program's bytes begin. 2^shift is an alignment beyond the usual; 0: none.
+/// Returns the offset of the program's bytes. 2^shift is an alignment beyond the usual; 0 means none.
 constexpr std::size_t offset_of(unsigned shift) noexcept { return shift == 0 ? usual_offset : std::size_t{1} << shift; }
 constexpr unsigned shift_for(std::size_t alignment) noexcept {
   constexpr unsigned least = 6;
@@ -63,7 +62,7 @@ constexpr unsigned shift_for(std::size_t alignment) noexcept {
 struct guarded {
   header* head;
   char* user;
-  char* end;  ///< of the heap's block
+  char* end;  ///< end of the heap's block
 
   std::size_t bytes() const noexcept { return head->bytes(); }
   char* start() const noexcept { return reinterpret_cast<char*>(head); }
@@ -72,17 +71,16 @@ struct guarded {
     return canary::word_for(user, static_cast<std::uint64_t>(state));
   }
 
-  /// The canary before the state: the gap that an alignment leaves, its end only.
+  /// Returns the start of the canary before the state: the end of the gap that an alignment leaves.
   char* gap() const noexcept {
     char* const before = reinterpret_cast<char*>(state());
     const auto size = static_cast<std::size_t>(before - start()) - sizeof(header);
     return before - (size < 64 ? size : 64);
   }
-  /// The canary behind: [slack, slack_end).
+  /// Returns the start of the canary behind the program's bytes: [slack, slack_end).
   char* slack() const noexcept {
-    // The inline path of free has put its mark into the second word by the time it comes
-    // here, where a block begins at what could be the start of a heap's block: with an
-    // alignment of 1 KiB or more (pages::may_start_at).
+    // Where a block begins at a possible start of a heap's block, which needs an alignment of 1 KiB or more
+    // (pages::may_start_at), the inline path of free has put its mark into the second word by now.
     const std::size_t skipped = head->shift() >= 10 && bytes() < 2 * sizeof(void*) ? 2 * sizeof(void*) : bytes();
     return user + skipped;
   }
@@ -106,7 +104,7 @@ inline guarded at_start(char* start, char* end) noexcept {
   return {head, start + offset_of(head->shift()), end};
 }
 
-/// Whether a guarded block begins there, live or freed.
+/// Returns whether a guarded block begins there, live or freed.
 inline bool has_header(char* start, char* end) noexcept {
   const guarded block = at_start(start, end);
   return block.head->shift() < 48 && block.head->check == block.sum();

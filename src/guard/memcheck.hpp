@@ -1,12 +1,12 @@
-// What guarded blocks are, told to Valgrind's memcheck where the program runs under it: it then sees every read and
-// write of a freed block of a pool, and behind a block. Elsewhere each call is a few instructions that do nothing.
+// Tells Valgrind's memcheck about guarded blocks where the program runs under it: it then sees every read and write
+// of a freed block of a pool, and behind a block. Elsewhere each call is a few instructions that do nothing.
 #pragma once
 
 #include <cstddef>
 
 #if __has_include(<valgrind/memcheck.h>)
 #include <valgrind/memcheck.h>
-#else  // built without Valgrind's headers: nobody to tell
+#else  // built without Valgrind's headers
 #define VALGRIND_MALLOCLIKE_BLOCK(block, bytes, fence, zeroed) static_cast<void>(0)
 #define VALGRIND_FREELIKE_BLOCK(block, fence) static_cast<void>(0)
 #define VALGRIND_MAKE_MEM_NOACCESS(from, bytes) static_cast<void>(0)
@@ -15,15 +15,15 @@
 
 namespace tarn::guard::memcheck {
 
-/// The program gets [block, block + bytes), and must not touch what follows up to `end`.
+/// The program gets [block, block + bytes), and must not touch the bytes that follow up to `end`.
 inline void handed_out([[maybe_unused]] char* block, [[maybe_unused]] std::size_t bytes, [[maybe_unused]] char* end,
                        [[maybe_unused]] bool zeroed) noexcept {
   VALGRIND_MALLOCLIKE_BLOCK(block, bytes, 0, zeroed);
   VALGRIND_MAKE_MEM_NOACCESS(block + bytes, static_cast<std::size_t>(end - block) - bytes);
 }
-/// The program gives it back.
+/// The program frees the block.
 inline void freed([[maybe_unused]] char* block) noexcept { VALGRIND_FREELIKE_BLOCK(block, 0); }
-/// The guard looks at [from, to) itself.
+/// The guard is about to read [from, to) itself.
 inline void look_at([[maybe_unused]] char* from, [[maybe_unused]] char* to) noexcept {
   VALGRIND_MAKE_MEM_DEFINED(from, static_cast<std::size_t>(to - from));
 }

@@ -1,5 +1,5 @@
-// Freed blocks of the guard: the last ones wait here, out of use, so that a late write
-// shows; of some more it is remembered who freed them.
+// Holds the last freed blocks of the guard, unused, so that a late write shows. For some more blocks it remembers who
+// freed them.
 #pragma once
 
 #include <cstddef>
@@ -14,19 +14,19 @@ namespace tarn::guard {
 /// A block that was freed.
 struct freed_block {
   base::block_record record;
-  char* start;             ///< of the heap's block around it
-  std::size_t held_bytes;  ///< of that; 0: it does not wait
+  char* start;             ///< start of the heap's block around it
+  std::size_t held_bytes;  ///< bytes of the heap's block; 0: it does not wait
 };
 
-/// First in, first out. Any thread; one short lock, nothing else is held under it.
-/// Invariant: entries [left_, come_) of the ring wait, those before are memories, and
+/// First in, first out. Any thread; it has one short lock, and no other lock is taken while that is held.
+/// Invariant: entries [left_, come_) of the ring wait, the entries before them are only remembered, and
 ///   come_ - left_ <= most_blocks, held_bytes_ == sum of their held_bytes
-/// but for a moment between push and the pops that follow it.
+/// except for a moment between a push and the pops that follow it.
 class quarantine {
  public:
   static constexpr std::size_t most_blocks = 4096;
   static constexpr std::size_t most_bytes = std::size_t{16} << 20;
-  /// A larger block does not wait: it would drive too many others out.
+  /// A larger block does not wait, because it would drive too many others out.
   static constexpr std::size_t most_bytes_of_one = most_bytes / 4;
 
   constexpr quarantine() noexcept = default;
@@ -35,14 +35,15 @@ class quarantine {
 
   void push(const freed_block& block) noexcept;
 
-  /// Takes the oldest out if there are too many, or always with `any`. False: nothing.
+  /// Takes the oldest block out if there are too many, or always with `any`. Returns false if it took none.
   bool pop(freed_block& oldest, bool any = false) noexcept;
 
-  /// What is known of the last free of `block`, waiting or not. False: nothing. Slow.
+  /// Finds the record of the last free of `block`, whether it still waits or not. Returns false if there is none.
+  /// Slow.
   bool recall(const void* block, freed_block& last) noexcept;
 
-  /// Calls `bad(entry)` for the waiting, oldest first, and returns true with a copy of the
-  /// first for which it is true.
+  /// Calls `bad(entry)` for the waiting blocks, the oldest first, and returns true with a copy of the first for which
+  /// it is true.
   template <class Bad>
   bool find_waiting(freed_block& found, Bad bad) noexcept {
     const platform::locked hold(mutex_);
@@ -55,7 +56,7 @@ class quarantine {
     return false;
   }
 
-  /// Held around a fork.
+  /// Returns the lock, which is held around a fork.
   platform::mutex& lock() noexcept { return mutex_; }
 
  private:
@@ -65,7 +66,7 @@ class quarantine {
   freed_block& slot(std::uint64_t number) noexcept { return ring_[number % remembered]; }
 
   platform::mutex mutex_{platform::lock_rank::alone};
-  std::uint64_t come_ = 0;  ///< blocks ever
+  std::uint64_t come_ = 0;  ///< the number of all blocks that ever came
   std::uint64_t left_ = 0;
   std::size_t held_bytes_ = 0;
   freed_block ring_[remembered] = {};

@@ -1,8 +1,7 @@
-// Magazines: arrays of block addresses, handed about whole.
+// Magazines: arrays of block addresses that move as a whole between their users.
 //
-// A magazine in front of a size class uses the last capacity_of(class) entries
-// of its array and has null below them (see tarn/detail/fast_path.hpp). While it
-// waits in a list its first entry is the link.
+// A magazine in front of a size class uses the last capacity_of(class) entries of its array and has null below them
+// (see tarn/detail/fast_path.hpp). In a list its first entry is the link.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +29,8 @@ inline bool is_full(void* const* top) noexcept {
   return reinterpret_cast<std::uintptr_t>(top) % detail::magazine_bytes == 0;
 }
 
-/// Blocks of a class that wait in front at most: as many as fit, about 64 KiB of
-/// them where they are large, two where they are very large.
+/// Returns the capacity of a class's front magazine: about 64 KiB of blocks, but no more blocks than the array can
+/// hold and no fewer than four (two where one block exceeds 64 KiB).
 constexpr std::size_t capacity_of(size_class index) noexcept {
   const std::size_t fit = (std::size_t{64} << 10) / detail::size_of(index);
   const std::size_t least = fit < 4 ? (fit < 1 ? 2 : 4) : fit;
@@ -48,22 +47,22 @@ struct capacity_table {
 };
 inline constexpr capacity_table capacities;
 
-/// What stays in front when a full magazine is exchanged: then neither the next
-/// frees nor the next allocations meet the other end at once.
+/// Returns the number of blocks that stay in front when a full magazine is exchanged: then neither the next frees nor
+/// the next allocations reach the other end at once.
 constexpr std::size_t kept_of(size_class index) noexcept { return capacities.of[index] / 4; }
 
-/// Blocks that move at once, between the front and what lies beneath.
+/// Returns the number of blocks that move together between the front and the depot or the slabs.
 constexpr std::size_t batch_of(size_class index) noexcept { return capacities.of[index] - kept_of(index); }
 
-/// Where an empty magazine for class `index` begins; the entry before is null.
+/// Returns the start of an empty magazine for class `index`; the entry before it is null.
 inline void** bottom_of(magazine* array, size_class index) noexcept { return array->end() - capacities.of[index]; }
 
-/// Batches of a class that wait behind the front. Invariant: each holds exactly
-/// batch_of(class) blocks, from bottom_of on.
+/// Holds the full batches of a class behind its front. Invariant: each batch has exactly batch_of(class) blocks, from
+/// bottom_of on.
 struct depot {
   magazine* first = nullptr;
   std::uint32_t count = 0;
-  std::uint32_t low = 0;  ///< the least count since the last decay: not needed lately
+  std::uint32_t low = 0;  ///< the least count since the last decay: this many were not needed
 
   void push(magazine* full) noexcept {
     full->next() = first;
@@ -79,8 +78,8 @@ struct depot {
     }
     return full;
   }
-  /// Takes the batches that were not needed since the last call, those that have
-  /// waited longest: a list by next(), null at its end.
+  /// Takes the batches that were not needed since the last call, which are the oldest. Returns them as a list by
+  /// next() that ends in null.
   magazine* take_unneeded() noexcept {
     magazine** link = &first;
     for (std::uint32_t kept = count - low; kept != 0; --kept) {
@@ -94,10 +93,10 @@ struct depot {
   }
 };
 
-/// Magazines that one heap has at hand; the rest wait with the process.
+/// Keeps the empty arrays of one heap; the process's pool has the rest.
 class magazine_stock {
  public:
-  /// An array with null below the entries of class `index`; null: no memory.
+  /// Returns an array with null below the entries of class `index`; null: no memory.
   magazine* take(size_class index) noexcept {
     magazine* const array = take_any();
     if (array != nullptr) {
@@ -105,10 +104,10 @@ class magazine_stock {
     }
     return array;
   }
-  /// One with anything in it.
+  /// Returns an array with unspecified contents; null: no memory.
   magazine* take_any() noexcept;
   void give(magazine* array) noexcept;
-  /// Everything back to the process.
+  /// Returns all arrays to the process's pool.
   void clear() noexcept;
 
  private:
@@ -117,7 +116,7 @@ class magazine_stock {
   std::uint32_t count_ = 0;
 };
 
-/// Held around a fork.
+/// Returns the lock of the process's pool, which is held around a fork.
 platform::mutex& magazine_lock() noexcept;
 
 }  // namespace tarn::heaps

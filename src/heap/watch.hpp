@@ -1,5 +1,5 @@
-// Where another process finds the heaps of this one, which knows nothing of it: `tarn top` reads the counters of a
-// program on the drop-in from outside.
+// Lets another process find the heaps of this one: `tarn top` reads the counters of a program on the drop-in from
+// outside. The watched process does not notice it.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@
 
 namespace tarn::heaps {
 
-/// Two builds whose heaps lie differently in memory have different ones.
+/// Identifies the memory layout of heaps: two builds with different layouts have different values.
 inline constexpr std::uint64_t watch_layout = (std::uint64_t{sizeof(heap)} << 32) ^
                                               (std::uint64_t{sizeof(class_state)} << 20) ^ (detail::class_count << 8) ^
                                               (TARN_CHECKS << 1) ^ TARN_SMALL;
@@ -17,12 +17,12 @@ inline constexpr std::uint64_t watch_layout = (std::uint64_t{sizeof(heap)} << 32
 struct watch_root {
   std::uint64_t mark = expected_mark;
   std::uint64_t layout = watch_layout;
-  const std::atomic<heap*>* heaps;  ///< the newest; `next_heap` leads to all others, which are never freed
+  const std::atomic<heap*>* heaps;  ///< the newest heap; `next_heap` leads to all others, which are never freed
 
   static constexpr std::uint64_t expected_mark = 0x746f6f72206e7261;  // "arn root"
 };
 
 }  // namespace tarn::heaps
 
-/// In every program and library with heaps of Tarn; by this name it is found in the file.
+/// Every program and library with Tarn's heaps has it; readers find it in the file by this name.
 extern "C" [[gnu::visibility("default")]] const tarn::heaps::watch_root tarn_watch_root;

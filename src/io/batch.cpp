@@ -108,9 +108,9 @@ void batch::clear() noexcept {
 
 namespace {
 
-// Fewer operations than this are done before another thread has started.
+// Runs with fewer operations finish before another thread has started.
 constexpr std::size_t least_by_thread = 256;
-// Taken from what is left, and handed over to be shown, at a time.
+// The number of operations that a thread takes, and hands over for showing, at a time.
 constexpr std::size_t portion = 32;
 
 // The operations of one run, divided among threads. After the constructor nothing needs memory.
@@ -120,7 +120,7 @@ class batch_round {
 
   explicit batch_round(std::vector<batch_result*> all) : all_(std::move(all)) { done_.reserve(all_.size()); }
 
-  /// Does operations that nobody has taken until there are none, and calls `done` for each.
+  /// Does operations that no thread has taken yet, and calls `done` for each.
   template <class Done>
   void take_part(batch_work& work, Done done) {
     results mine;
@@ -135,13 +135,13 @@ class batch_round {
         done);
   }
 
-  /// By a thread that does not show results.
+  /// Runs in a thread that does not show results.
   void hand_over(results some) {
     const std::lock_guard lock(mutex_);
     done_.insert(done_.end(), some.begin(), some.end());
   }
 
-  /// What was handed over since: valid as long as the round.
+  /// Returns the results that were handed over; they stay valid until the end of the round.
   results collect() {
     const std::lock_guard lock(mutex_);
     const results fresh = results(done_).subspan(collected_);
@@ -164,7 +164,7 @@ class batch_round {
   std::size_t collected_ = 0;
 };
 
-// Another thread's part. Without memory or descriptors for it, the others do all of it.
+// Does another thread's part. Without memory or descriptors for it, the other threads do everything.
 void help(batch_round& round, const batch_options& options, std::size_t operations) noexcept {
   std::unique_ptr<batch_work> work;
   try {
@@ -200,7 +200,7 @@ void batch::run(visitor visit, void* to, bool shows_texts) {
     const std::size_t operations = asked_.size();
     batch_work work(options_, operations, !shows_texts);
     used_ = work.is_ring() ? batch_way::ring : batch_way::plain;
-    std::vector<batch_result*> more;  // a visitor may ask for more: that is the next round
+    std::vector<batch_result*> more;  // a visitor may add operations: they are the next round
     more.swap(asked_);
     batch_round round(std::move(more));
 
@@ -211,7 +211,7 @@ void batch::run(visitor visit, void* to, bool shows_texts) {
       try {
         helpers.emplace_back([&] { help(round, options_, operations); });
       } catch (const std::system_error&) {
-        break;  // there are no more threads to be had
+        break;  // no more threads are available
       }
     }
     const auto show_others = [&] {

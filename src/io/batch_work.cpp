@@ -17,11 +17,11 @@ using files::outcome;
 
 namespace {
 
-// As many files of this size as are under way stay in the processor's second cache (docs/design/io.md).
+// The page size. As many files of this size as are in flight stay in the second-level cache (docs/design/io.md).
 constexpr std::size_t page = 8 * 1024;
 // A ring costs as much as a hundred calls, and gains nothing for so few operations.
 constexpr std::size_t least_for_ring = 8;
-// More folders than this are not kept open.
+// The most folders to keep open.
 constexpr std::size_t most_folders = 16;
 constexpr int unopened = -2;
 
@@ -41,15 +41,15 @@ file_status short_status(const struct statx& of) noexcept {
 
 }  // namespace
 
-// An operation that is under way.
+// An operation in flight.
 struct batch_work::job {
   files::call call;
   batch_result* of = nullptr;
   std::size_t done = 0;        // bytes read or written
-  int slot = 0;                // of this job
+  int slot = 0;                // this job's slot
   bool has_no_places = false;  // a pipe
-  bool is_open = false;        // what this job opened, to be closed by it
-  char* small = nullptr;       // where the first `page` bytes of a file go
+  bool is_open = false;        // this job opened it and must close it
+  char* small = nullptr;       // receives the first `page` bytes of a file
   struct statx found {};
 
   void start(files::many_calls& calls, call_kind kind) noexcept {
@@ -65,7 +65,7 @@ batch_work::batch_work(const batch_options& options, std::size_t operations, boo
     calls_ = files::open_ring(static_cast<unsigned>(most));
   }
   is_ring_ = calls_ != nullptr;
-  const std::size_t at_once = is_ring_ ? most : 1;  // one by one, an operation is best finished before the next
+  const std::size_t at_once = is_ring_ ? most : 1;  // plain calls are best finished one operation at a time
   if (!is_ring_) calls_ = files::plain_calls(1);
   jobs_ = std::make_unique<job[]>(at_once);
   pages_ = std::make_unique_for_overwrite<char[]>(at_once * page);
@@ -78,7 +78,7 @@ batch_work::batch_work(const batch_options& options, std::size_t operations, boo
   }
 }
 
-// The calls end first: the system may still write into the jobs.
+// Waits for the calls first: the system may still write into the jobs.
 batch_work::~batch_work() {
   calls_.reset();
   for (const int folder : folders_) files::close(folder);
@@ -106,7 +106,7 @@ bool batch_work::begin(batch_result& of) {
 }
 
 batch_result* batch_work::step() {
-  // The job is found from its first member.
+  // The call is the first member of its job.
   static_assert(std::is_standard_layout_v<job>);
   job& now = *reinterpret_cast<job*>(calls_->next());
   bool goes_on = false;
@@ -147,7 +147,7 @@ bool batch_work::first(job& now) {
   return false;
 }
 
-// Files come folder by folder, mostly. From the second of one folder on its path is not walked again.
+// Files mostly come folder by folder. From a folder's second file on, its path is not walked again.
 void batch_work::name(job& now) {
   const std::string& path = now.of->path_;
   now.call.path = path.c_str();
@@ -163,7 +163,7 @@ void batch_work::name(job& now) {
     folder_descriptor_ = -1;
     if (folders_.size() == folders_.capacity()) return;
     const outcome got = files::open(std::string(folder).c_str(), O_PATH | O_DIRECTORY, 0);
-    if (got < 0) return;  // by its own path a file says what is wrong
+    if (got < 0) return;  // the file's own path gives the better error
     folder_descriptor_ = static_cast<int>(got);
     folders_.push_back(folder_descriptor_);
   }
@@ -175,7 +175,7 @@ void batch_work::name(job& now) {
 bool batch_work::follow(job& now) {
   const outcome got = now.call.result;
   const int number = got < 0 ? static_cast<int>(-got) : 0;
-  if (now.call.kind == call_kind::close) {  // an interrupted one has closed, too
+  if (now.call.kind == call_kind::close) {  // an interrupted close has closed, too
     const bool is_lost = number != 0 && number != EINTR && now.of->kind_ == kind::write_file && now.of->number_ == 0;
     now.is_open = false;
     return is_lost && fail(now, number, "failed when it was closed");
@@ -217,7 +217,7 @@ bool batch_work::opened(job& now, int descriptor) {
       at = end > 0 ? static_cast<std::uint64_t>(end) : 0;
     }
     now.call.file = descriptor;
-    now.is_open = true;  // if there is no memory for its name
+    now.is_open = true;  // in case there is no memory for its name
     static_cast<batch_opened&>(*now.of).file_ = file(descriptor, true, now.of->path_, at);
     now.is_open = false;
     return false;

@@ -1,4 +1,4 @@
-// The operations of a batch, step by step, over calls that are made many at once.
+// The operations of a batch, step by step, on calls that are submitted many at once.
 #pragma once
 
 #include <tarn/io/batch.hpp>
@@ -11,7 +11,7 @@
 
 namespace tarn::io {
 
-/// One thread's part of a run. Each operation is a chain of calls, of which one at a time is under way:
+/// One thread's part of a run. Each operation is a chain of calls, of which one at a time is in flight:
 ///
 ///   read_file    open into a slot → read until the end → close
 ///   write_file   open → write until all is written → close
@@ -19,7 +19,7 @@ namespace tarn::io {
 ///   open, status a call
 class batch_work {
  public:
-  /// `keeps`: a text stays with its result. If not, it is there until `done` returns.
+  /// With `keeps`, a text stays with its result. Otherwise it lives until `done` returns.
   batch_work(const batch_options& options, std::size_t operations, bool keeps);
   ~batch_work();
   batch_work(const batch_work&) = delete;
@@ -27,7 +27,7 @@ class batch_work {
 
   bool is_ring() const noexcept { return is_ring_; }
 
-  /// Does what `next()` gives until that is null, and calls `done(result)` for each.
+  /// Does the operations that `next()` returns, until that is null, and calls `done(result)` for each.
   template <class Next, class Done>
   void run(Next next, Done done) {
     for (bool are_left = true; are_left || under_way_ > 0;) {
@@ -45,10 +45,10 @@ class batch_work {
   struct job;
   using kind = batch_result::kind;
 
-  bool begin(batch_result& of);  // false: it is done
-  batch_result* step();          // one call more is done: the result of which it was the last, or null
+  bool begin(batch_result& of);  // returns false when it is done already
+  batch_result* step();          // returns the result whose last call this was, or null
 
-  // Each starts the next call of a job; false: there is none, the job is done.
+  // Each starts the next call of a job; false means that there is none, and the job is done.
   bool first(job& now);
   void name(job& now);
   bool follow(job& now);
@@ -59,7 +59,7 @@ class batch_work {
   bool has_written(job& now, std::size_t bytes);
   bool end(job& now);
 
-  bool fail(job& now, int number, const char* words);  // and end
+  bool fail(job& now, int number, const char* words);  // fails and ends the job
 
   std::size_t longest_;
   bool keeps_;
@@ -68,10 +68,10 @@ class batch_work {
   std::size_t under_way_ = 0;
   std::unique_ptr<job[]> jobs_;
   std::vector<job*> free_;
-  std::string_view folder_;        // in which the last file was
-  int folder_descriptor_ = -1;     // of it; negative: none
-  std::vector<int> folders_;       // all that were opened: calls that are under way may use them
-  std::unique_ptr<char[]> pages_;  // a small file is read here: `page` bytes for each job
+  std::string_view folder_;        // the folder of the last file
+  int folder_descriptor_ = -1;     // its descriptor; negative: none
+  std::vector<int> folders_;       // all folders that were opened: calls in flight may use them
+  std::unique_ptr<char[]> pages_;  // receives small files: `page` bytes for each job
 };
 
 }  // namespace tarn::io

@@ -40,7 +40,7 @@ int opened(const std::string& path, int flags, unsigned mode, std::string_view f
 file::file(int descriptor, bool owned, std::string name)
     : descriptor_(descriptor), owned_(owned), name_(std::move(name)) {
   const files::outcome at = files::seek(descriptor, 0, SEEK_CUR);
-  offset_ = at > 0 ? static_cast<std::uint64_t>(at) : 0;  // a pipe has no place: it is counted from here
+  offset_ = at > 0 ? static_cast<std::uint64_t>(at) : 0;  // a pipe has no position: count from here
 }
 
 file file::open_to_read(std::string path) {
@@ -149,7 +149,7 @@ void file::close() {
   const int descriptor = std::exchange(descriptor_, -1);
   if (descriptor < 0 || !owned_) return;
   const files::outcome done = files::close(descriptor);
-  if (done < 0 && done != -EINTR) {  // Linux has closed it when it says EINTR
+  if (done < 0 && done != -EINTR) {  // Linux has closed the file when it reports EINTR
     fail(static_cast<int>(-done), "failed when it was closed");
   }
 }

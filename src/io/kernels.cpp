@@ -17,7 +17,7 @@ struct vector {
   using type [[gnu::vector_size(Width)]] = unsigned char;
 };
 
-// Counts a vector's worth of bytes into a byte for each lane. From any address, in three instructions.
+// Counts a vector of bytes into one byte per lane. Works from any address, in three instructions.
 template <class Vector>
 [[gnu::always_inline]] inline void add(Vector& sum, const char* from, char wanted) noexcept {
   Vector loaded;
@@ -25,7 +25,8 @@ template <class Vector>
   sum -= reinterpret_cast<Vector>(loaded == static_cast<unsigned char>(wanted));
 }
 
-// Four sums of a byte for each lane, emptied before they can overflow: std::count widens every byte to 64 bits.
+// Keeps four sums of one byte per lane, and empties them before they overflow. std::count widens every byte to 64
+// bits.
 template <int Width>
 [[gnu::always_inline]] inline std::size_t count_by(const char* bytes, std::size_t size, char wanted) noexcept {
   using bytes_of_vector = typename vector<Width>::type;
@@ -59,7 +60,7 @@ void masks_anywhere(const char* bytes, std::size_t words, char wanted, std::uint
       std::memcpy(&eight, bytes, 8);
       eight ^= ones * static_cast<unsigned char>(wanted);
       const std::uint64_t highs = ~(((eight & lows) + lows) | eight | lows);  // 0x80 where the byte is 0
-      // The eight bits, byte 0 lowest, side by side in the top byte.
+      // Gathers the eight bits in the top byte, byte 0 lowest.
       mask |= (((highs >> 7) * 0x0102040810204080u) >> 56) << (8 * part);
     }
     masks[word] = mask;
@@ -89,8 +90,9 @@ const char* find_anywhere(const char* bytes, std::size_t size, const char* wante
   }
 }
 
-// Compares the first and the last byte of the text at 32 places at once, and the rest only where both fit (W. Mula,
-// "SIMD-friendly algorithms for substring searching"). Where that is too often, memmem goes on, which is linear.
+// Compares the first and the last byte of the text at 32 positions at once, and the rest only where both match (W.
+// Mula, "SIMD-friendly algorithms for substring searching"). When that happens too often, memmem continues; it is
+// linear.
 [[gnu::target("avx2")]] const char* find_avx2(const char* bytes, std::size_t size, const char* wanted,
                                               std::size_t length) noexcept {
   const __m256i first = _mm256_set1_epi8(wanted[0]);

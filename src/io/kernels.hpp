@@ -1,4 +1,4 @@
-// The inner loops of scan.hpp and lines.hpp, as this processor does them best.
+// The inner loops of scan.hpp and lines.hpp, in the best form for this processor.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@ namespace tarn::io {
 struct kernels {
   const char* name;
   std::size_t (*count)(const char* bytes, std::size_t size, char wanted) noexcept;
-  /// For each of `words` times 64 bytes a word: bit i says that byte i is `wanted`.
+  /// Makes one word for each of `words` times 64 bytes: bit i says that byte i is `wanted`.
   void (*masks)(const char* bytes, std::size_t words, char wanted, std::uint64_t* masks) noexcept;
-  /// Null when there is none. 2 <= length <= size.
+  /// Returns null when there is none. Requires 2 <= length <= size.
   const char* (*find)(const char* bytes, std::size_t size, const char* wanted, std::size_t length) noexcept;
 };
 
-/// Those that can run here, the best last.
+/// Returns the kernels that can run here, the best last.
 std::span<const kernels> usable_kernels() noexcept;
 
 inline const kernels& best_kernels() noexcept {

@@ -36,7 +36,7 @@ lines::~lines() { leave_buffer(); }
 void lines::leave_buffer() noexcept {
   if (reader_ == nullptr || begin_ == nullptr) return;
   const std::string_view rest = ends_.rest();
-  // Nothing is read: so much is in the buffer.
+  // This reads nothing: the buffer holds that much.
   reader_->skip(static_cast<std::uint64_t>(rest.data() - begin_));
   begin_ = nullptr;
 }

@@ -1,4 +1,4 @@
-// What open(2) is told for each way to create a file.
+// The flags of open(2) for each way to create a file.
 #pragma once
 
 #include <fcntl.h>

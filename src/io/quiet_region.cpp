@@ -16,11 +16,11 @@
 namespace tarn {
 namespace {
 
-constexpr std::size_t most_reported = 8;  // by a region
+constexpr std::size_t most_reported = 8;  // by one region
 constinit thread_local quiet_region* innermost = nullptr;
-constinit thread_local bool is_watched = false;  // its calls are
+constinit thread_local bool is_watched = false;  // whether the thread's calls are watched
 
-// The stack from the frame on that continues at `from`; what is above it is ours.
+// Walks the stack from the frame that continues at `from`; the frames above it are ours.
 void take_stack(noise& of, const void* from) noexcept {
   struct walk {
     noise& of;
@@ -52,7 +52,7 @@ void append(base::text& to, const noise& heard) noexcept {
 }  // namespace
 
 struct listener {
-  // To every region that the thread is in.
+  // Reports to every region that the thread is in.
   static void hear(noise_kind kind, const char* name, const void* from) noexcept {
     noise heard;
     heard.kind = kind;
@@ -111,7 +111,7 @@ quiet_region::~quiet_region() {
   }
 }
 
-// Whether it reported; the innermost region that reports does it for those around it.
+// Returns whether it reported. The innermost region that reports does so for those around it.
 bool quiet_region::hear(const noise& heard, bool is_reported) noexcept {
   if (log_ != nullptr) {
     if (log_->count_ < noise_log::most_kept) log_->kept_[log_->count_] = heard;

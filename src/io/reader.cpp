@@ -25,7 +25,7 @@ bool reader::fill() {
 bool reader::fill_more(std::size_t wanted) {
   const std::size_t held = static_cast<std::size_t>(filled_ - at_);
   if (held == 0 && wanted <= capacity_) return fill();
-  // Room for what is wanted, and for a call that is worth its price.
+  // Make room for what is wanted, and for a call that is worth its cost.
   grow(std::max(wanted, held + 1));
   if (at_ != buffer_.get()) {
     std::memmove(buffer_.get(), at_, held);

@@ -43,7 +43,7 @@ std::optional<std::uint64_t> find(const mapped_file& in, std::string_view wanted
   std::size_t found = std::string_view::npos;
   for (std::size_t at = from; at <= in.size() && found == std::string_view::npos; at += window_bytes) {
     in.prepare(at, window_bytes);
-    // As much more as a text can begin here and end there.
+    // Keep as much more as a text can begin here and end there.
     const std::string_view bytes = in.view().substr(at, window_bytes + (wanted.empty() ? 0 : wanted.size() - 1));
     found = find(bytes, wanted);
     if (found != std::string_view::npos) found += at;
@@ -63,7 +63,7 @@ std::optional<std::uint64_t> find(reader& in, std::string_view wanted) {
       in.skip(found + wanted.size());
       return offset;
     }
-    // The end of what is here may be the beginning of it.
+    // The end of this block may be the beginning of the text.
     const std::size_t kept = std::min(bytes.size(), wanted.size() - 1);
     in.skip(bytes.size() - kept);
     if (in.peek(kept + 1).size() == kept) {

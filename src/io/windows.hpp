@@ -1,12 +1,12 @@
-// How much of a mapping is asked for at once.
+// The part of a mapping that is prefetched at once.
 #pragma once
 
 #include <cstddef>
 
 namespace tarn::io {
 
-// Of 256 KiB to all at once, measured: from 4 MiB on nothing is gained (docs/design/io.md). More would only have more
-// pages of a large file counted as this process's before they are needed.
+// Measured from 256 KiB to everything at once: from 4 MiB on nothing is gained (docs/design/io.md). A larger window
+// would only count more pages of a large file as this process's before it needs them.
 #if TARN_SMALL
 inline constexpr std::size_t window_bytes = 8 * 1024;
 #else

@@ -13,7 +13,7 @@ namespace tarn::io {
 
 namespace {
 
-// Gathered parts beyond this are copied into the buffer instead.
+// Gathered parts beyond this number are copied into the buffer.
 constexpr std::size_t most_gathered = 16;
 
 }  // namespace
@@ -61,8 +61,8 @@ writer::~writer() {
   }
 }
 
-// In one call: the buffer, then the parts. Returns when something of the parts is out, and keeps the rest; throws when
-// nothing is.
+// Writes the buffer and then the parts in one call. Returns when some of the parts is out, and keeps the rest; throws
+// when nothing is.
 void writer::write_slow(std::span<const std::string_view> parts) {
   std::array<std::string_view, most_gathered + 1> all;
   const std::span now = std::span(all).first(parts.size() + 1);
@@ -79,7 +79,7 @@ void writer::write_slow(std::span<const std::string_view> parts) {
   } while (first_ != at_ || (out == 0 && left != 0));
   at_ = first_ = buffer_.get();
   if (out == left) return;
-  // An error came in the middle of the parts. It will come again, at the next flush.
+  // An error came in the middle of the parts. It will come again at the next flush.
   char* to = reserve(left - out);
   for (const std::string_view part : parts) {
     const std::size_t gone = std::min(out, part.size());

@@ -1,10 +1,10 @@
-// malloc and free, inline for every name they have.
+// Provides malloc and free as inline functions, for every name that they have.
 //
 //   allocate    class table, local, top, top[-1], test, store          → ret
 //   deallocate  page map, local, compare, a start of a block?, not free already?,
 //               mark, top, test, two stores                            → ret
 //
-// All else is a tail call of one of the functions below.
+// Every other case is a tail call of one of the functions below.
 #pragma once
 
 #include <cstddef>
@@ -16,23 +16,23 @@
 #include "heap/free_mark.hpp"
 #include "pages/slab.hpp"
 
-/// A name that the drop-in takes from the C or C++ library.
+/// Marks a name that the drop-in replaces in the C or C++ library.
 #define TARN_EXPORT __attribute__((visibility("default")))
-/// One whose every instruction counts: on a cache line of its own.
+/// Marks a function whose every instruction counts, and starts it on a cache line of its own.
 #define TARN_EXPORT_FAST __attribute__((visibility("default"), aligned(64)))
 
 namespace tarn::override {
 
-/// malloc for any size. Null and errno when there is no memory. `site`, here and below, is
-/// what the program's call returns to: guarded blocks remember it (guard/guard.hpp).
+/// Does malloc for any size. Returns null and sets errno when there is no memory. `site`, here and below, is the
+/// address that the program's call returns to: guarded blocks remember it (guard/guard.hpp).
 [[gnu::noinline]] void* allocate_slow(std::size_t bytes, const void* site) noexcept;
 [[gnu::noinline]] void* allocate_aligned_slow(std::size_t bytes, std::size_t alignment, const void* site) noexcept;
-/// free for any pointer, null included. `said`: what the program says its size is.
+/// Does free for any pointer, null included. `said` is the size that the program states.
 [[gnu::noinline]] void deallocate_slow(void* block, std::size_t said, const void* site) noexcept;
-/// free of a block that is marked, so that it is free already: reports it.
+/// Reports the free of a block that is marked, so that it is free already.
 [[gnu::noinline]] void deallocate_again(void* block, std::size_t said, const void* site) noexcept;
 
-/// Takes the mark of a free block off (heap/free_mark.hpp). Null is allowed.
+/// Removes the mark of a free block (heap/free_mark.hpp). Null is allowed.
 [[gnu::always_inline]] inline void* unmarked(void* block) noexcept {
   if (block != nullptr) {
     heaps::mark_of(block) = 0;
@@ -40,7 +40,7 @@ namespace tarn::override {
   return block;
 }
 
-/// malloc; `slow` is what to do when the magazine is empty or the size is large.
+/// Does malloc; `slow` is called when the magazine is empty or the size is large.
 template <class Slow>
 [[gnu::always_inline]] inline void* allocate(std::size_t bytes, Slow slow) {
   if (bytes <= detail::tabled_bytes) [[likely]] {
@@ -61,8 +61,8 @@ template <class Slow>
 template <class Slow>
 [[gnu::always_inline]] inline void* allocate_aligned(std::size_t bytes, std::size_t alignment, Slow slow) {
   if (bytes <= detail::linear_limit && alignment <= detail::linear_limit) [[likely]] {
-    // Up to there every multiple of 16 has a class of exactly that size, so that what
-    // is a multiple of the alignment is aligned.
+    // Up to this limit every multiple of 16 has a class of exactly that size, so a multiple of the alignment is
+    // aligned.
     const std::size_t rounded = (bytes + (bytes == 0) + alignment - 1) & ~(alignment - 1);
     if (rounded <= detail::linear_limit) {
       return allocate(rounded, [=](std::size_t, const void* site) { return slow(bytes, alignment, site); });
@@ -71,8 +71,8 @@ template <class Slow>
   return slow(bytes, alignment, __builtin_return_address(0));
 }
 
-/// What a sized delete says of the size is believed by nobody: the page map knows, and
-/// programs that are wrong about it run well elsewhere. Guarded blocks compare it.
+/// Frees a block, and ignores the size that a sized delete states: the page map knows the size, and programs that
+/// state a wrong one run well with other allocators. Guarded blocks compare it.
 [[gnu::always_inline]] inline void deallocate(void* block, std::size_t said = guard::unsaid) noexcept {
   detail::heap_front* const at = detail::local;
   const std::uintptr_t own = detail::key_of(block) ^ reinterpret_cast<std::uintptr_t>(at);

@@ -1,4 +1,4 @@
-// What glibc adds to malloc: tuning, trimming and figures.
+// Implements what glibc adds to malloc: tuning, trimming and statistics.
 #include <malloc.h>
 #include <cerrno>
 #include <cstddef>
@@ -15,17 +15,17 @@ using namespace tarn;
 
 extern "C" {
 
-/// 1 if memory went back to the system. Free memory of other threads' heaps stays
-/// with them. `pad` is taken for 0.
+/// Returns 1 if memory went back to the system. Free memory of other threads' heaps stays with them. `pad` is taken
+/// for 0.
 TARN_EXPORT int malloc_trim(std::size_t) noexcept { return front::trim() ? 1 : 0; }
 
-/// glibc's parameters describe glibc's own structures: each is accepted (1), as
-/// programs expect, and has no effect.
+/// Accepts each of glibc's parameters (returns 1), as programs expect. They describe glibc's own structures and have
+/// no effect.
 TARN_EXPORT int mallopt(int, int) noexcept { return 1; }
 
-/// arena: bytes mapped; uordblks: bytes in small blocks that the program has or that
-/// wait in front magazines (64 KiB for a size class and thread at most); hblks and
-/// hblkhd: large blocks; fordblks: the rest of arena. The other members are 0.
+/// Fills these members: arena has the bytes mapped; usmblks the peak footprint; uordblks the bytes in small blocks
+/// that the program has or that wait in front magazines (at most 64 KiB for a size class and thread); hblks and
+/// hblkhd the number and the bytes of large blocks; fordblks and keepcost the rest of arena. The other members are 0.
 TARN_EXPORT struct mallinfo2 mallinfo2() noexcept {
   const process_statistics now = front::process_now();
   struct mallinfo2 info {};
@@ -40,7 +40,7 @@ TARN_EXPORT struct mallinfo2 mallinfo2() noexcept {
   return info;
 }
 
-/// As mallinfo2, in int: what does not fit is shown modulo 2^32, as by glibc.
+/// Returns the figures of mallinfo2 as int: a larger number is shown modulo 2^32, as by glibc.
 TARN_EXPORT struct mallinfo mallinfo() noexcept {
   const struct mallinfo2 wide = mallinfo2();
   struct mallinfo info {};
@@ -54,10 +54,10 @@ TARN_EXPORT struct mallinfo mallinfo() noexcept {
   return info;
 }
 
-/// The statistics of this allocator on standard error.
+/// Prints the statistics of this allocator on standard error.
 TARN_EXPORT void malloc_stats() noexcept { front::print_now(); }
 
-/// The same figures as XML in glibc's outline.
+/// Writes the same figures as XML in glibc's outline.
 TARN_EXPORT int malloc_info(int options, FILE* stream) noexcept {
   if (options != 0) {
     errno = EINVAL;

@@ -1,5 +1,5 @@
-// malloc and its family, as the C standard, POSIX and glibc's manual say.
-// The paths that matter are in override/fast.hpp.
+// Implements malloc and its family as the C standard, POSIX and glibc's manual define them. The fast paths are in
+// override/fast.hpp.
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -25,9 +25,9 @@ void* no_memory() noexcept {
   errno = ENOMEM;
   return nullptr;
 }
-// What the heaps gave, as malloc gives it. Where slabs have several units, free takes an
-// address in the middle of a block for one if its offset in the unit may be (see
-// pages::may_start_at). It is seen here, before it is handed out again.
+// Turns a block of the heaps into one that malloc returns. Where slabs have several units, free takes an address in
+// the middle of a block for a block if its offset in the unit may be one (see pages::may_start_at). Such an address
+// is noticed here, before it is handed out again.
 [[gnu::always_inline]] inline void* finished(void* block, size_class index) noexcept {
   if (block == nullptr) {
     return no_memory();
@@ -42,7 +42,7 @@ void* no_memory() noexcept {
   return override::unmarked(block);
 }
 void* finished(void* block) noexcept { return finished(block, heaps::class_in(detail::key_of(block))); }
-// Out of line, so that its caller needs no stack frame.
+// Is out of line, so that its caller needs no stack frame.
 [[gnu::cold, gnu::noinline]] void* not_an_alignment() noexcept {
   errno = EINVAL;
   return nullptr;
@@ -50,16 +50,16 @@ void* finished(void* block) noexcept { return finished(block, heaps::class_in(de
 
 void* or_no_memory(void* block) noexcept { return block != nullptr ? block : no_memory(); }
 
-// What realloc moved away from, freed as free does it.
+// Frees the block that realloc moved the contents away from, as free does it.
 void give_back(detail::heap_front*, void* block) noexcept { override::deallocate(block); }
 
-// Whether `block` is one of a size class, and free.
+// Returns whether `block` is a free block of a size class.
 bool is_free(void* block) noexcept {
   const std::uintptr_t key = detail::key_of(block);
   return block != nullptr && key != 0 && heaps::class_in(key) < detail::class_count && heaps::is_marked(block);
 }
 
-// Out of line, as what it calls needs a frame and the exported function then does not.
+// Is out of line, because the functions that it calls need a frame; the exported function then needs none.
 [[gnu::noinline]] void* make_zeroed(std::size_t count, std::size_t each, const void* site) noexcept {
   if (guard::wanted()) [[unlikely]] {
     return or_no_memory(guard::allocate_zeroed(count, each, site));
@@ -72,7 +72,7 @@ bool is_free(void* block) noexcept {
 }
 
 void* resize(void* block, std::size_t bytes, const void* site) noexcept {
-  const bool frees = bytes == 0 && block != nullptr;  // as glibc: and null is no failure
+  const bool frees = bytes == 0 && block != nullptr;  // as in glibc: null is then no failure
   if (guard::wanted()) [[unlikely]] {
     if (!frees) {
       return or_no_memory(guard::reallocate(block, bytes, site));
@@ -137,7 +137,7 @@ void deallocate_slow(void* block, std::size_t said, const void* site) noexcept {
 
 void deallocate_again(void* block, std::size_t said, const void* site) noexcept {
   if (guard::wanted()) [[unlikely]] {
-    return guard::deallocate("free", block, said, site);  // which tells more
+    return guard::deallocate("free", block, said, site);  // the guard reports more
   }
   freed_twice("free", block);
 }
@@ -154,7 +154,7 @@ TARN_EXPORT_FAST void free(void* block) noexcept { override::deallocate(block); 
 
 TARN_EXPORT void cfree(void* block) noexcept { override::deallocate(block); }
 
-// C23.
+// These functions are C23's.
 TARN_EXPORT void free_sized(void* block, std::size_t bytes) noexcept { override::deallocate(block, bytes); }
 TARN_EXPORT void free_aligned_sized(void* block, std::size_t, std::size_t bytes) noexcept {
   override::deallocate(block, bytes);
@@ -180,7 +180,7 @@ TARN_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t
   if (!base::is_power_of_two(alignment) || alignment % sizeof(void*) != 0) {
     return EINVAL;
   }
-  const int saved = errno;  // which this function must not change
+  const int saved = errno;  // this function must not change it
   void* const block = override::allocate_aligned(bytes, alignment, override::allocate_aligned_slow);
   errno = saved;
   if (block == nullptr) {
@@ -197,7 +197,7 @@ TARN_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexce
   return override::allocate_aligned(bytes, alignment, override::allocate_aligned_slow);
 }
 
-// glibc's rounds an alignment that is no power of two up to the next.
+// Rounds an alignment that is no power of two up to the next one, as glibc does.
 TARN_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
   constexpr std::size_t most = SIZE_MAX / 2 + 1;
   if (alignment > most) {

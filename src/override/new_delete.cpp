@@ -1,8 +1,8 @@
-// Every form of operator new and delete.
+// Implements every form of operator new and delete.
 //
-// The drop-in must not need libstdc++, or every C program would load it. What it
-// needs from there in the rare case of failure is a weak reference: a program
-// that uses operator new has the C++ runtime, one that has not never comes here.
+// The drop-in must not need libstdc++, or every C program would load it. The names that it needs from there in the
+// rare case of failure are weak references: a program that uses operator new has the C++ runtime, and a program
+// without the runtime never comes here.
 #include <cstddef>
 #include <new>
 
@@ -58,7 +58,7 @@ template <bool MayThrow, class Allocate>
   }
 }
 
-// Out of line, so that the usual way through operator new needs no stack frame.
+// Is out of line, so that the fast path of operator new needs no stack frame.
 template <bool MayThrow>
 [[gnu::noinline]] void* make_slow(std::size_t bytes, const void* site) noexcept(!MayThrow) {
   void* const block = override::allocate_slow(bytes, site);

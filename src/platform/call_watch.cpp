@@ -35,15 +35,16 @@ const char* call_name(long number) noexcept {
 
 #if defined(__x86_64__) && !TARN_HAS_SANITIZER
 
-// How it works. The kernel looks at a byte of the thread, `gate`, before each system call: shut, it sends SIGSYS
-// instead of making the call, unless the call comes from the few instructions below.
+// How it works. Before each system call the kernel reads a byte of the thread, `gate`. While the gate is shut, the
+// kernel sends SIGSYS instead of making the call, unless the call comes from the few instructions below.
 //
 //   1. A call meets a shut gate: SIGSYS, and `handle` runs.
-//   2. `handle` opens the gate, tells the listener, makes the call with the arguments that it finds in the registers,
-//      and puts the result where the caller will look for it.
+//   2. `handle` opens the gate, tells the listener, makes the call with the arguments that it finds in the
+//      registers, and puts the result where the caller will look for it.
 //   3. It shuts the gate and returns by `tarn_call_watch_return`, whose rt_sigreturn is let through.
 //
-// That return is the C library's to the byte, as unwinders know a signal frame by it; so it has no unwind information.
+// That return equals the C library's byte for byte, because unwinders recognise a signal frame by it. So it has no
+// unwind information.
 extern "C" {
 extern const char tarn_call_watch_first[], tarn_call_watch_last[];
 void tarn_call_watch_return();
@@ -71,13 +72,13 @@ tarn_call_watch_last:
 
 namespace {
 
-enum : char { is_open = 0, is_shut = 1 };  // as the kernel has them
+enum : char { is_open = 0, is_shut = 1 };  // the kernel's values
 
-// volatile: the kernel reads it, and a signal handler. Of a thread that never watches it is never read.
+// volatile, because the kernel and a signal handler access it. It is never read for a thread that never watches.
 constinit thread_local volatile char gate = is_open;
 constinit thread_local call_listener listener = nullptr;
 
-// The kernel's forms, of which the C library has others.
+// The kernel's structures; the C library's differ.
 using kernel_mask = std::uint64_t;
 struct kernel_action {
   void (*function)(int, siginfo_t*, void*);
@@ -88,20 +89,20 @@ struct kernel_action {
 constexpr unsigned long has_restorer = 0x04000000;
 constexpr kernel_mask bit(int signal) noexcept { return kernel_mask{1} << (signal - 1); }
 
-// The kernel ends a process whose gate is shut while SIGSYS is blocked. A handler may block it for as long as it runs,
-// and its return is a system call. So signals wait until the thread is not watched any more, or makes a call, which is
-// made with the program's own mask; but those that an instruction causes cannot wait.
+// The kernel ends a process whose gate is shut while SIGSYS is blocked. A handler may block it for as long as it
+// runs, and its return is a system call. So signals wait until the thread is not watched any more, or makes a call,
+// which is made with the program's own mask. Signals that an instruction causes cannot wait.
 constexpr kernel_mask all_signals = ~kernel_mask{0};
 constexpr kernel_mask watched_mask =
     all_signals & ~(bit(SIGSYS) | bit(SIGSEGV) | bit(SIGBUS) | bit(SIGFPE) | bit(SIGILL) | bit(SIGTRAP));
 constinit thread_local kernel_mask mask = 0;  // the program's own, while the thread is watched
-constinit thread_local bool is_left = false;  // by a call that returned twice
+constinit thread_local bool is_left = false;  // set by a call that returned twice
 
-// Of SIGSYS before it was ours.
+// The action for SIGSYS before ours.
 using handler = void (*)(int, siginfo_t*, void*);
 constinit std::atomic<handler> before = nullptr;
 
-// Without the C library, whose functions may be what is watched.
+// Makes a system call without the C library, whose functions may be the watched ones.
 long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) noexcept {
   long result = number;
   register long r10 asm("r10") = d;
@@ -134,8 +135,8 @@ void handle(int signal, siginfo_t* info, void* context) noexcept {
   constexpr int of_dispatch = 2;  // SYS_USER_DISPATCH, which the C library's header lacks
   if (info->si_code != of_dispatch) return pass_on(signal, info, context);
   const long number = registers[REG_RAX];
-  // Another signal's handler returns: not the program's doing. It returns from the frame that it knows, and this
-  // handler with it.
+  // Another signal's handler returns, which the program did not ask for. It returns from the frame that it knows, and
+  // this handler with it.
   if (number == SYS_rt_sigreturn) tarn_call_watch_return_from(reinterpret_cast<void*>(registers[REG_RSP]));
 
   gate = is_open;
@@ -143,18 +144,18 @@ void handle(int signal, siginfo_t* info, void* context) noexcept {
   listener(number, registers[REG_RDI], registers[REG_RSI], reinterpret_cast<const void*>(registers[REG_RIP]));
   errno = kept;
   switch (number) {
-    // These return twice, or on another stack: the program makes them itself, and is not watched from then on.
+    // These return twice, or on another stack. The program makes them itself, and is not watched from then on.
     case SYS_clone:
     case SYS_clone3:
     case SYS_fork:
     case SYS_vfork: {
-      constexpr long bytes = 2;  // of the instruction
+      constexpr long bytes = 2;  // the length of the instruction
       registers[REG_RIP] -= bytes;
-      std::memcpy(&of->uc_sigmask, &mask, sizeof mask);  // and not the watch's, as the child has it, too
+      std::memcpy(&of->uc_sigmask, &mask, sizeof mask);  // the program's mask, which the child gets, too
       is_left = true;
       return;
     }
-    case SYS_sigaltstack:  // which the return would restore
+    case SYS_sigaltstack:  // the return would restore it
       registers[REG_RAX] = call(number, registers[REG_RDI], registers[REG_RSI]);
       call(number, 0, word(&of->uc_stack));
       break;
@@ -167,7 +168,7 @@ void handle(int signal, siginfo_t* info, void* context) noexcept {
   gate = is_shut;
 }
 
-// Each time: the program may have taken it meanwhile.
+// Each time, because the program may have taken it meanwhile.
 bool take_signal() noexcept {
   const kernel_action ours{handle, SA_SIGINFO | has_restorer, tarn_call_watch_return, all_signals};
   kernel_action then{};

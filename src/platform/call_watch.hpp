@@ -1,18 +1,18 @@
-// The system calls of a thread, seen before they are made: syscall user dispatch, of Linux 5.11 on x86-64.
+// Observes a thread's system calls before they are made, by syscall user dispatch (Linux 5.11, x86-64).
 #pragma once
 
 namespace tarn::platform {
 
-/// `number` as in <sys/syscall.h>; `first` and `second` are arguments; `from` is where the call returns to. Runs in a
-/// signal handler: must be safe there. Its own calls are not seen.
+/// `number` is as in <sys/syscall.h>; `first` and `second` are arguments; `from` is the call's return address. It
+/// runs in a signal handler and must be safe there. Its own calls are not observed.
 using call_listener = void (*)(long number, long first, long second, const void* from) noexcept;
 
-/// From now on `heard` is told of the calling thread's calls, each of which is then made. False: the system has no such
-/// thing. SIGSYS is taken, and passed on when it means something else.
+/// From now on `heard` is called for each of the calling thread's calls, which is then made. Returns false where the
+/// system has no dispatch. Takes SIGSYS, and passes it on when it means something else.
 bool watch_calls(call_listener heard) noexcept;
 void unwatch_calls() noexcept;
 
-/// The calling thread's calls are not seen in this scope.
+/// The calling thread's calls are not observed in this scope.
 class unwatched {
  public:
   unwatched() noexcept;

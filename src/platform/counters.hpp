@@ -1,4 +1,4 @@
-// What linux.cpp and fake.cpp count alike.
+// The counters that linux.cpp and fake.cpp share.
 #pragma once
 
 #include <atomic>

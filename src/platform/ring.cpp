@@ -1,5 +1,5 @@
-// io_uring, by liburing. The library is opened when the first ring is, and by name: a program that is linked with Tarn
-// needs it neither to be linked nor to run. Of liburing nearly all is inline in its header; four functions are not.
+// io_uring, by liburing. The library is loaded by name with the first ring, so a program that is linked with Tarn
+// needs it neither to link nor to run. Nearly all of liburing is inline in its header; four functions are not.
 #include <algorithm>
 #include <cerrno>
 #include <new>
@@ -45,7 +45,7 @@ struct library {
 class ring final : public many_calls {
  public:
   ~ring() override {
-    while (next() != nullptr) {  // the system writes into what the callers own
+    while (next() != nullptr) {  // the kernel writes into the callers' memory
     }
     if (is_open_) library::instance().exit(&ring_);
   }
@@ -54,20 +54,19 @@ class ring final : public many_calls {
     const library& liburing = library::instance();
     done_.reset(new (std::nothrow) call*[most]);
     if (!liburing.is_complete || done_ == nullptr) return false;
-    // What is done is told when it is asked for, not by interrupting whatever the thread does; Linux 6.1.
+    // Completions are delivered when asked for, without interrupting the thread; Linux 6.1.
     for (const unsigned flags : {IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN, 0u}) {
       io_uring_params wanted{};
       wanted.flags = flags;
       is_open_ = liburing.init(most, &ring_, &wanted) == 0;
       if (is_open_) break;
     }
-    // Linux 5.19 has all that is used here if it has this. And a filter may refuse the one call and allow the other.
+    // Linux 5.19 has everything that is used here if it has this. A filter may refuse one call and allow the other.
     return is_open_ && liburing.register_slots(&ring_, most) >= 0 && is_answering();
   }
 
   void start(call& one) noexcept override {
-    // These the kernel gives to a thread of its own, which costs twice what the plain call does
-    // (docs/design/io.md).
+    // The kernel gives these to a thread of its own, which costs twice a plain call (docs/design/io.md).
     constexpr int by_thread = O_CREAT | O_TRUNC;
     if (one.kind == call_kind::status || (one.kind == call_kind::open && (one.flags & by_thread) != 0)) {
       one.result = make(one, one.file);
@@ -114,8 +113,8 @@ class ring final : public many_calls {
         --asked_;
         return one;
       }
-      // Half of them: while the disk fetches the others, this thread has something to do. What fails here is an
-      // interruption, or memory that is short for a moment; nothing is lost by asking again.
+      // Waits for half of them: while the disk fetches the others, this thread has work to do. A failure here is an
+      // interruption, or a momentary shortage of memory; asking again loses nothing.
       library::instance().enter(&ring_, std::max(1u, asked_ / 2));
     }
   }
@@ -136,9 +135,9 @@ class ring final : public many_calls {
 
   io_uring ring_{};
   bool is_open_ = false;
-  unsigned asked_ = 0;  // and not returned
+  unsigned asked_ = 0;  // started and not yet returned
   unsigned done_count_ = 0;
-  std::unique_ptr<call*[]> done_;  // by plain calls
+  std::unique_ptr<call*[]> done_;  // finished by plain calls
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Whether this is compiled with a sanitizer, which has a malloc of its own, and makes system calls of its own.
+// Tells whether a sanitizer is compiled in. It has a malloc of its own, and makes system calls of its own.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -1,4 +1,4 @@
-// The paths of an arena that are not inline: another chunk, and going back over chunks or objects.
+// The paths of an arena that are not inline: taking another chunk, and rewinding over chunks or objects.
 #include <tarn/arena.hpp>
 
 #include <utility>
@@ -17,11 +17,11 @@ using chunk = detail::arena_chunk;
 
 constexpr std::size_t chunk_alignment = alignof(chunk);
 constexpr std::size_t largest_step = TARN_SMALL ? 4_KiB : 1_MiB;
-/// A quarter, so that sums of three such numbers cannot overflow.
+/// This is a quarter, so that sums of three such numbers cannot overflow.
 constexpr std::size_t largest_request = PTRDIFF_MAX / 4;
 
-// The spare chunks are a pairing heap: putting one in is two stores, the largest is at the top (M. Fredman,
-// R. Sedgewick, D. Sleator, R. Tarjan, "The Pairing Heap", 1986).
+// The spare chunks form a pairing heap: inserting one takes two stores, and the largest is on top (M. Fredman, R.
+// Sedgewick, D. Sleator, R. Tarjan, "The Pairing Heap", 1986).
 chunk* meld(chunk* a, chunk* b) noexcept {
   if (a == nullptr || b == nullptr) {
     return a == nullptr ? b : a;
@@ -34,7 +34,7 @@ chunk* meld(chunk* a, chunk* b) noexcept {
   return a;
 }
 
-/// The heap without its top.
+/// Returns the heap without its top.
 chunk* without_top(chunk* top) noexcept {
   chunk* pairs = nullptr;  // melded two by two, in a list
   for (chunk* next = top->child; next != nullptr;) {
@@ -68,7 +68,7 @@ arena_limit_reached::arena_limit_reached(const char* name, std::size_t wanted, s
 
 void arena::refuse(std::size_t bytes) const {
 #if defined(__cpp_exceptions)
-  // Only where the limit is the reason, and not the system.
+  // The limit is named only if it is the reason, and not the system.
   if (options_.limit != 0 && (bytes > options_.limit || chunk_bytes_ > options_.limit - bytes - sizeof(chunk))) {
     throw arena_limit_reached(options_.name, bytes, chunk_bytes_, options_.limit);
   }
@@ -93,8 +93,8 @@ void* arena::try_allocate_slow(std::size_t bytes, std::size_t alignment, bool la
   return next == nullptr ? nullptr : place(next, bytes, alignment, last);
 }
 
-/// Whichever chunk has more room after this block is the one to go on with, so that a large block among small ones
-/// does not cost the rest of the chunk.
+/// Keeps the chunk that has more room after this block as the current one, so that a large block among small ones
+/// does not waste the rest of the chunk.
 void* arena::place(chunk* next, std::size_t bytes, std::size_t alignment, bool last) noexcept {
   char* const block = base::align_up(next->begin(), alignment);
   char* const behind = block + detail::arena_bytes_of(bytes);
@@ -122,7 +122,7 @@ void* arena::reallocate(void* block, std::size_t old_bytes, std::size_t new_byte
   return made;
 }
 
-// Chunks, from upstream and back.
+// Chunks are taken from the upstream and returned here.
 
 chunk* arena::take(std::size_t needed) {
   // Several small spare chunks become one, so that the next load of this size never changes chunks.
@@ -139,7 +139,7 @@ chunk* arena::take(std::size_t needed) {
   const std::size_t step =
       std::max(std::min(options_.first_chunk, largest_request), std::min(chunk_bytes_, largest_step));
   chunk* made = take_upstream(needed, step);
-  // What is held but too small for this counts, too. With nothing in use, that is the current chunk as well.
+  // Chunks that are held but too small for this count, too. With nothing in use, so does the current chunk.
   if (made == nullptr && current_ != nullptr && used_bytes() == 0) {
     put_by_until(nullptr, nullptr);
     start();
@@ -152,7 +152,7 @@ chunk* arena::take(std::size_t needed) {
   return made;
 }
 
-/// The largest.
+/// Takes the largest spare chunk.
 chunk* arena::take_spare() noexcept {
   chunk* const largest = spare_;
   spare_ = without_top(largest);
@@ -160,7 +160,7 @@ chunk* arena::take_spare() noexcept {
   return largest;
 }
 
-/// Of `wanted` bytes, or at least `needed`.
+/// Takes a chunk of `wanted` bytes, or of at least `needed`.
 chunk* arena::take_upstream(std::size_t needed, std::size_t wanted) {
   std::size_t room = largest_request;
   if (options_.limit != 0) {
@@ -234,7 +234,7 @@ void arena::enter(chunk* next) noexcept {
   poison(top_, end_);
 }
 
-// Going back.
+// Rewinding.
 
 void arena::check_outermost(const char* entry) const noexcept {
   if (not_below_ != 0) {
@@ -242,7 +242,8 @@ void arena::check_outermost(const char* entry) const noexcept {
   }
 }
 
-/// Runs the destructors of what came after `until`. They may use the arena, but not end a mark below `below`.
+/// Runs the destructors of everything newer than `until`. They may use the arena, but must not end a mark below
+/// `below`.
 void arena::finish(detail::arena_finaliser* until, std::uint64_t below) noexcept {
   if (finalisers_ == until) {
     return;
@@ -259,7 +260,7 @@ void arena::rewind_slow(const arena_mark& to) noexcept {
   if (to.of_ != this) {
     base::fault_foreign_mark(options_.name, this, to.number_, to.of_);
   }
-  // Only records of live marks are looked at: the memory of another may hold anything by now.
+  // This reads only the records of live marks: the memory of another mark may hold anything by now.
   detail::arena_record* live = marks_;
   while (live != nullptr && live->number > to.number_) {
     live = live->older;
@@ -282,7 +283,7 @@ void arena::rewind_slow(const arena_mark& to) noexcept {
   poison(top_, end_);
 }
 
-/// Everything is free; all chunks are spare or given back.
+/// Frees everything; all chunks become spare or go back.
 void arena::empty() noexcept {
   finish(nullptr, last_mark_ + 1);
   note_peak();
@@ -295,7 +296,7 @@ void arena::empty() noexcept {
 void arena::reset() noexcept {
   check_outermost("reset");
   if (finalisers_ == nullptr && aside_ == nullptr) {
-    // In use is one chunk, the largest, or the first span alone: as most requests leave it.
+    // Most requests leave one chunk in use, the largest, or the first span alone.
     chunk* const only = current_;
     const bool largest = only != nullptr && (spare_ == nullptr || spare_->bytes <= only->bytes);
     const bool kept = largest && (options_.keep == 0 || only->bytes + spare_bytes_ <= options_.keep);
@@ -310,7 +311,7 @@ void arena::reset() noexcept {
     }
   }
   empty();
-  // Several chunks are left to the next block, which makes one of them.
+  // Several chunks stay until the next block merges them.
   if (spare_ != nullptr && spare_->bytes == spare_bytes_ && first_begin_ == first_end_) {
     enter(take_spare());
   }
@@ -343,7 +344,7 @@ bool arena::is_valid() const noexcept {
       add(list);
     }
   }
-  // The heap of spare chunks, as a tree walked by going down first; every child is at most as large as its parent.
+  // Walks the heap of spare chunks depth first; every child is at most as large as its parent.
   std::size_t spare = 0;
   bool ordered = true;
   const auto walk = [&](const auto& self, const chunk* of) -> void {

@@ -1,4 +1,4 @@
-// The arenas of tarn.h over the C++ interface. No exception leaves this file.
+// The arenas of tarn.h, on the C++ interface. No exception leaves this file.
 #include <tarn/tarn.h>
 
 #include <bit>
@@ -37,7 +37,7 @@ tarn_arena* tarn_arena_create(const tarn_arena_options* options) {
     wanted.keep = options->keep;
   }
   try {
-    // From the process's heap: the current one may be released while this one lives.
+    // The process's heap provides this, because the current heap may be released while this arena lives.
     return reinterpret_cast<tarn_arena*>(::new (tarn::global().allocate(sizeof(arena), alignof(arena))) arena(wanted));
   } catch (const std::bad_alloc&) {
     errno = ENOMEM;

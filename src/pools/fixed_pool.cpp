@@ -1,4 +1,4 @@
-// The paths of a pool that are not inline: magazine ↔ carriers, fresh blocks, chunks.
+// The paths of a pool that are not inline: moving blocks between magazine and carriers, fresh blocks, chunks.
 #include <tarn/fixed_pool.hpp>
 
 #include <algorithm>
@@ -29,23 +29,23 @@ using detail::pool_chunk;
 using detail::pool_magazine;
 using detail::pool_slots;
 
-/// Blocks that move at once between the magazine and what lies beneath.
+/// The number of blocks that move at once between the magazine and what lies beneath.
 constexpr std::size_t half = pool_slots / 2;
 
 constexpr std::size_t default_first_bytes = TARN_SMALL ? 512 : 4_KiB;
 constexpr std::size_t largest_step_bytes = TARN_SMALL ? 16_KiB : 1_MiB;
-/// A quarter, so that sums of such numbers cannot overflow.
+/// This is a quarter, so that sums of such numbers cannot overflow.
 constexpr std::size_t largest_request = PTRDIFF_MAX / 4;
 
 std::size_t chunk_alignment(std::size_t alignment) noexcept { return std::max(alignment, detail::block_alignment); }
 
-/// What a chunk needs before its first block.
+/// The bytes that a chunk needs before its first block.
 std::size_t header_bytes(std::size_t blocks, std::size_t alignment) noexcept {
   const std::size_t words = TARN_CHECKS ? base::divide_up(blocks, 64) : 0;
   return base::align_up(offsetof(pool_chunk, taken) + words * sizeof(std::uint64_t), chunk_alignment(alignment));
 }
 
-/// A handful of addresses; a call of memcpy, which the loop would become, costs more than it.
+/// Copies a few addresses. A call of memcpy, which the compiler would make of the loop, costs more.
 void** copy_few(void* const* from, std::size_t count, void** to) noexcept {
   for (; count != 0; --count) {
     *to++ = *from++;
@@ -54,8 +54,8 @@ void** copy_few(void* const* from, std::size_t count, void** to) noexcept {
   return to;
 }
 
-/// Calls `work` with the blocks of a carrier. Two, as blocks of 16 bytes have it, is a constant then: a list of such
-/// nodes spends a third of its time between magazine and carriers, and that way half the instructions.
+/// Calls `work` with the blocks of a carrier. Two, the number for blocks of 16 bytes, is a constant here: a list of
+/// such nodes spends a third of its time between magazine and carriers, and this halves the instructions.
 template <class Work>
 void with_carrier_blocks(std::size_t blocks, Work work) noexcept {
   if (blocks == 2) {
@@ -122,7 +122,7 @@ void fixed_pool::refuse() const {
   detail::throw_bad_alloc();
 }
 
-// The magazine is empty. What was used before comes first: it is likelier in a cache.
+// Refills the empty magazine. Blocks that were used before come first, because they are more likely in a cache.
 bool fixed_pool::refill() noexcept {
   if (magazine_ == nullptr && !add_magazine()) {
     return false;
@@ -156,7 +156,7 @@ bool fixed_pool::refill() noexcept {
         return false;
       }
     }
-    // Lowest address on top: new blocks are handed out in order.
+    // The lowest address is on top, so that new blocks are handed out in order.
     const std::size_t count = std::min(fresh_->fresh_blocks(block_bytes_), half);
     char* const end = fresh_->fresh + count * block_bytes_;
     for (char* block = end; block != fresh_->fresh;) {
@@ -172,7 +172,7 @@ bool fixed_pool::refill() noexcept {
   return true;
 }
 
-// The magazine is full, or there is none. The older half goes to carriers.
+// Makes room when the magazine is full or missing: the older half goes to carriers.
 void fixed_pool::spill(void* block) noexcept { spill(block, __builtin_return_address(0)); }
 void fixed_pool::spill(void* block, const void* site) noexcept {
   if (guarded_ != nullptr) {
@@ -325,7 +325,7 @@ void fixed_pool::clear() noexcept {
     top_ = magazine_->bottom();
   }
   fresh_ = nullptr;
-  for (pool_chunk* each = chunks_; each != nullptr; each = each->next) {  // newest first, so the oldest ends in front
+  for (pool_chunk* each = chunks_; each != nullptr; each = each->next) {  // newest first: the oldest ends in front
     each->fresh = each->begin;
     each->next_fresh = fresh_;
     fresh_ = each;
@@ -445,7 +445,7 @@ void fixed_pool::note_taken(void* block) noexcept {
 
 void fixed_pool::check_returned(void* block) noexcept {
   if (guarded_ != nullptr) {
-    return;  // its guard looks
+    return;  // the guard checks it
   }
   pool_chunk* const home = chunk_of(block);
   if (home == nullptr) {

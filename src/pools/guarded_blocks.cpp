@@ -74,7 +74,7 @@ void* guarded_blocks::take(const void* site) noexcept {
 }
 
 void guarded_blocks::give(void* block, const void* site) noexcept {
-  const hold keep(lock_);  // also while it is freed: of two threads that free it, one gets its note
+  const hold keep(lock_);  // held while freeing, so that one of two freeing threads gets the note
   mark_allocated(block, bytes_);
   const std::uint32_t at = guard::note_of(entry, block);
   if (at >= count_ || live_[at] != block) {

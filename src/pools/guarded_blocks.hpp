@@ -1,6 +1,6 @@
-// The blocks of a pool, each a guarded one of its own (guard/guard.hpp): with the option `guard` or
-// pool_options::guard. The pool's magazine is shut then, so that every call takes the slow path and comes here;
-// without, the pools' paths have not one instruction for it.
+// The blocks of a pool under the option `guard` or pool_options::guard; each is a guarded block of its own
+// (guard/guard.hpp). The pool's magazine is closed then, so that every call takes the slow path and comes here.
+// Without guards, the pool's paths have no instruction for this.
 #pragma once
 
 #include <cstddef>
@@ -14,21 +14,20 @@ struct pool_options;
 
 namespace tarn::detail {
 
-/// Any thread. Invariant: live_[i], for i below count_, are the blocks with the program, and each carries i as its
-/// note.
+/// Threads: any. Invariant: live_[i], for i below count_, are the blocks in use, and each carries i as its note.
 class guarded_blocks {
  public:
-  /// Null when they are not wanted, or there is no memory: then the pool does without. Under `pool` it is known to
-  /// faults.
+  /// Returns null when guards are not wanted, or without memory; the pool then works without. Faults show the name
+  /// `pool`.
   static guarded_blocks* make(const void* pool, std::size_t bytes, std::size_t alignment,
                               const pool_options& options) noexcept;
-  /// Says which blocks are in use, and where they were allocated; frees them. `of` may be null.
+  /// Reports the blocks in use with their allocation sites, and frees them. `of` may be null.
   static void end(guarded_blocks* of) noexcept;
 
-  /// Null at the limit, and when there is no memory. `site`: what the program's call returns to.
+  /// Returns null at the limit, and without memory. `site` is the return address of the program's call.
   void* take(const void* site) noexcept;
   void give(void* block, const void* site) noexcept;
-  /// Frees all.
+  /// Frees all blocks.
   void clear(const void* site) noexcept;
   void for_each_live(void (*each)(void*, void*), void* call);
 

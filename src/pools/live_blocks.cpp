@@ -1,4 +1,4 @@
-// What is in use in a pool: found at its end, from what is free, without a note for any block before.
+// Finds the blocks in use at the end of a pool, from the free ones, without having noted any block before.
 #include <algorithm>
 #include <new>
 
@@ -15,13 +15,13 @@ using detail::most_carried;
 using detail::pool_carrier;
 using detail::pool_chunk;
 
-/// A free block while the free ones are sorted.
+/// A free block while the free blocks are sorted.
 struct free_link {
   free_link* next;
 };
 
-/// A block that was linked twice closes a circle with itself as the entrance. Null when there is none.
-/// (R. Floyd's tortoise and hare.)
+/// Returns the entrance of the cycle in a list, or null when there is none. A block that was linked twice closes a
+/// cycle and is its entrance (R. Floyd's tortoise and hare).
 const free_link* cycle_in(const free_link* list) noexcept {
   const free_link* slow = list;
   const free_link* fast = list;
@@ -52,7 +52,7 @@ Node* merged(Node* a, Node* b) noexcept {
   return first;
 }
 
-/// A list by `next`, in order of address. Merge sort from below: bin n holds 2^n sorted nodes or none.
+/// Sorts a list by address. This is a bottom-up merge sort: bin n holds 2^n sorted nodes or none.
 template <class Node>
 Node* sorted(Node* list) noexcept {
   Node* bins[64] = {};
@@ -75,8 +75,8 @@ Node* sorted(Node* list) noexcept {
 
 }  // namespace
 
-// The free blocks are linked into a list and sorted, in themselves: that takes no memory, so a pool can always
-// tell at its end what is still in use. Gaps between them are the live ones.
+// Links the free blocks into a list and sorts it in place. This takes no memory, so a pool can always report at its
+// end what is still in use. The gaps between free blocks are the live ones.
 void fixed_pool::for_each_live(void (*each)(void*, void*), void* call) {
   if (guarded_ != nullptr) {
     guarded_->for_each_live(each, call);
@@ -126,7 +126,7 @@ void fixed_pool::for_each_live(void (*each)(void*, void*), void* call) {
       foreign(nullptr);
     }
   };
-  walk([](void*) {});  // first only for faults: nothing is done to a block that may not be live
+  walk([](void*) {});  // the first walk only finds faults: nothing may be done to a block that may not be live
 
   struct putting_back {
     fixed_pool& of;
@@ -137,7 +137,7 @@ void fixed_pool::for_each_live(void (*each)(void*, void*), void* call) {
   walk([=](void* block) { each(block, call); });
 }
 
-// A list of free blocks becomes carriers, and what is left over goes to the magazine.
+// Turns a list of free blocks into carriers; the rest goes to the magazine.
 void fixed_pool::put_back(void* list) noexcept {
   auto* next = static_cast<free_link*>(list);
   void* gathered[most_carried];

@@ -1,4 +1,4 @@
-// The pools of tarn.h over the C++ interface. No exception leaves this file.
+// The pools of tarn.h, on the C++ interface. No exception leaves this file.
 #include <tarn/tarn.h>
 
 #include <bit>
@@ -11,8 +11,8 @@
 
 namespace tarn::detail {
 
-/// What the inline paths of C++ do, with the site of the C program's call for a guarded pool: the return address that
-/// the slow paths see by themselves would be here.
+/// Does what the inline paths of C++ do, with the site of the C program's call for a guarded pool. The slow paths
+/// would see a return address in this file instead.
 struct pool_c_api {
   static void* allocate(fixed_pool& of, const void* site) noexcept {
     return of.take([&]() __attribute__((always_inline)) { return of.try_allocate_slow(site); });
@@ -71,7 +71,7 @@ Pool* create(size_t bytes, size_t alignment, const tarn_pool_options* options) {
               .guard = options->guard};
   }
   try {
-    // From the process's heap: the current one may be released while this one lives.
+    // The process's heap provides this, because the current heap may be released while this pool lives.
     void* const memory = tarn::global().allocate(sizeof(Pool), alignof(Pool));
     return ::new (memory) Pool(bytes, alignment != 0 ? alignment : tarn::detail::block_alignment, wanted);
   } catch (const std::bad_alloc&) {

@@ -1,4 +1,4 @@
-// Memory for arenas and pools: from a memory resource, or from whatever heap is current.
+// Memory for arenas and pools, from a memory resource or from the current heap.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace tarn::pools {
 
-/// Null when there is no memory. A null `upstream` is the current heap.
+/// Returns null without memory. A null `upstream` selects the current heap.
 inline void* take_upstream(std::pmr::memory_resource* upstream, std::size_t bytes, std::size_t alignment) {
   if (upstream == nullptr) {
     return detail::allocate(detail::local, bytes, alignment);
@@ -25,7 +25,7 @@ inline void* take_upstream(std::pmr::memory_resource* upstream, std::size_t byte
 #endif
 }
 
-/// Gives back what take_upstream gave.
+/// Returns what take_upstream took.
 inline void give_upstream(std::pmr::memory_resource* upstream, void* block, std::size_t bytes,
                           std::size_t alignment) noexcept {
   detail::mark_allocated(block, bytes);  // as it came

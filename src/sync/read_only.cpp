@@ -17,7 +17,7 @@ working::working(std::source_location since) noexcept {
     sync::fault_already_working(since, workers_since);
   }
   workers_since = since;
-  // release: whoever reads it as true may read the place.
+  // release: a thread that reads true may read `workers_since`.
   workers_run.store(true, std::memory_order_release);
 }
 

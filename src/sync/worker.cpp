@@ -18,8 +18,8 @@ bool worker::stopping() const noexcept {
 int worker::stop_descriptor() const noexcept { return inside_.stop_descriptor; }
 void worker::now_doing(const char* what) noexcept { inside_.doing.store(what, std::memory_order_release); }
 
-// The stage is read under the mutex, and the one who changed it takes the mutex afterwards: either it finds the socket
-// in the list, or the stage is seen here.
+// The stage is read under the mutex, and the thread that changes it takes the mutex afterwards: either that thread
+// finds the socket in the list, or this thread sees the new stage.
 watched_socket::watched_socket(worker& by, int socket, wake when) : by_(by), socket_(socket) {
   const std::lock_guard hold(by.inside_.mutex);
   by.inside_.sockets.push_back({socket, when});

@@ -1,4 +1,4 @@
-// A worker as its application sees it.
+// The application's data of a worker.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@
 
 namespace tarn::detail {
 
-/// How far a stop has come.
+/// The progress of a stop.
 enum class stop_stage : std::uint8_t { working, stopping, hurrying };
 
 struct worker_inside {
@@ -32,10 +32,10 @@ struct worker_inside {
   std::atomic<bool> has_ended{false};
   std::atomic<bool> has_failed{false};
 
-  std::mutex mutex;              ///< of the next one
-  std::vector<watched> sockets;  ///< those that are open
+  std::mutex mutex;              ///< protects `sockets`
+  std::vector<watched> sockets;  ///< sockets that are open
 
-  /// Those whose moment is now, or was.
+  /// Shuts down the sockets whose stage has been reached.
   void shut_down_sockets() noexcept;
 };
 

@@ -1,9 +1,9 @@
-// fork: the child has one thread and a copy of all heaps.
+// Makes fork safe: the child has one thread and a copy of all heaps.
 #pragma once
 
 namespace tarn::threads {
 
-/// Once, after set-up.
+/// Installs the handlers; called once, after set-up.
 void install_fork_handlers() noexcept;
 
 }  // namespace tarn::threads

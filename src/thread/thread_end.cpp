@@ -8,8 +8,8 @@ namespace {
 constinit thread_local thread_end_task* due = nullptr;
 constinit thread_local bool over = false;
 
-// A C++ destructor and not a pthread key's: those do not run for the main thread. A task that runs may ask for
-// another; it is told that the time is over.
+// It is a C++ destructor, because the destructor of a pthread key does not run for the main thread. A task that runs
+// may try to register another one; at_thread_end then returns false.
 struct last_duty {
   ~last_duty() {
     over = true;
@@ -28,7 +28,7 @@ bool at_thread_end(thread_end_task& task) noexcept {
     return false;
   }
   static thread_local last_duty duty;
-  duty.arm();  // its first use in a thread registers the destructor
+  duty.arm();  // the first use in a thread registers the destructor
   task.next = due;
   due = &task;
   return true;

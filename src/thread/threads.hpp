@@ -1,29 +1,27 @@
-// Whose heap is current: threads get a heap when they first allocate, and leave
-// it when they end.
+// Decides which heap is current: a thread gets a heap when it first allocates, and gives it up when it ends.
 #pragma once
 
 #include "heap/heap.hpp"
 
 namespace tarn::threads {
 
-/// Gives the calling thread a heap if it has none yet. Null when there is no memory for it.
+/// Gives the calling thread a heap if it has none yet. Null: no memory for it.
 heaps::heap* start() noexcept;
 
-/// The heap behind `at`, a value of detail::local, or start()'s.
+/// Returns the heap behind `at`, which is a value of detail::local; if there is none, the heap that start() returns.
 inline heaps::heap* ready(detail::heap_front* at) noexcept {
   return at != &heaps::nobody ? static_cast<heaps::heap*>(at) : start();
 }
 
-/// The heap that any thread may use, under its own lock: what the dying and the
-/// heapless use, and tarn::global(). Null when the process has no memory at all.
+/// Returns the heap that any thread may use, under its own lock. Ending threads, threads without a heap, and
+/// tarn::global() use it. Null: the process has no memory at all.
 heaps::heap* process_heap() noexcept;
 
-/// The calling thread's own heap, even while another is current; null if it has
-/// none. After initialise().
+/// Returns the calling thread's own heap, even while another is current; null if it has none. Callers run
+/// initialise() first.
 heaps::heap* own_heap() noexcept;
 
-/// Sets up page map, spaces, options and fork handlers, once; any thread, any
-/// time. False when there is no memory.
+/// Sets up page map, spaces, options and fork handlers, once. Any thread may call it at any time. False: no memory.
 bool initialise() noexcept;
 
 }  // namespace tarn::threads

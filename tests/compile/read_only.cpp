@@ -1,4 +1,4 @@
-// What is built once is const ever after, as deep as it goes.
+// An object that is built once stays deeply const.
 #include <map>
 #include <memory>
 #include <string>

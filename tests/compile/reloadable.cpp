@@ -1,4 +1,4 @@
-// A version that may end is not referred to for longer than its snapshot.
+// No reference to a version outlives its snapshot.
 #include <string>
 #include <tarn/reloadable.hpp>
 #include <vector>

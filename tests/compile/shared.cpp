@@ -1,4 +1,4 @@
-// Data under a lock stays there.
+// No reference to the data leaves its lock.
 #include <mutex>
 #include <optional>
 #include <shared_mutex>

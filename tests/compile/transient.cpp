@@ -1,4 +1,4 @@
-// What is of one thread stays with it.
+// An object of one thread stays in that thread.
 #include <string>
 #include <tarn/shared.hpp>
 #include <tarn/transient.hpp>

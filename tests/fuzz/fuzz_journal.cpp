@@ -1,8 +1,8 @@
-// The other target of ./dev fuzz: what is in a journal's file. Whatever it is, reading it ends and gives nothing that
-// lies outside of it; and who opens it to append is told what is wrong, or appends a line that is then read.
+// A target of ./dev fuzz: the content of a journal's file. Whatever it is, reading it ends and returns nothing from
+// outside the file; opening it to append either reports the damage or appends a line that can be read.
 //
-// Checksums would keep a fuzzer out of everything behind them. So the first byte says which of them are made to fit:
-// 1: the header's · 2: the chunks' · 4: the lines'.
+// Checksums would hide everything behind them from the fuzzer. So the first byte says which of them are corrected: 1:
+// the header's · 2: the chunks' · 4: the lines'.
 #include <tarn/io/journal.hpp>
 #include <tarn/io/journal_reader.hpp>
 
@@ -46,12 +46,12 @@ void fit_lines(std::string& file, std::size_t offset, std::size_t bytes, std::ui
   }
 }
 
-/// A file of the input's bytes behind a header that may be right.
+/// Writes the input's bytes behind a header that may be valid.
 std::string make_file(const std::uint8_t* bytes, std::size_t count) {
   const std::uint8_t fitting = bytes[0];
   std::string file(reinterpret_cast<const char*>(bytes) + 1, count - 1);
   if ((fitting & 1) == 0 || file.size() < sizeof(header)) return file;
-  // The input has no room for the rest of the header's page.
+  // The input cannot hold the rest of the header's page.
   file.insert(sizeof(header), std::string(header_bytes - sizeof(header), '\0'));
   auto first = at<header>(file, 0);
   std::memcpy(first.magic, magic, sizeof magic);
@@ -83,7 +83,7 @@ std::size_t read_all(const std::string& path) {
   const journal_reader from(path);
   std::size_t bytes = 0, whole = 0, torn = 0, damaged = 0;
   for (const journal_line& line : from.lines()) {
-    for (const char each : line.text) bytes += static_cast<unsigned char>(each);  // every byte is one that may be read
+    for (const char each : line.text) bytes += static_cast<unsigned char>(each);  // reads each byte, for the sanitizers
     whole += line.is == journal_line::condition::whole;
     torn += line.is == journal_line::condition::torn;
     damaged += line.is == journal_line::condition::damaged;
@@ -117,7 +117,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t cou
       return line.number == number && line.is == journal_line::condition::whole &&
              line.text == "a line that was appended";
     }));
-  } catch (const error&) {  // who appends is told that it is no journal of ours
+  } catch (const error&) {  // reports that this is not one of our journals
   }
   unlink(path.c_str());
   return 0;

@@ -1,5 +1,5 @@
-// A target of ./dev fuzz: what is in a recording. Whatever it is, reading it and all that is made of it ends, touches
-// nothing that is not there, and says nothing of what was not read.
+// A target of ./dev fuzz: the content of a recording. Whatever it is, reading and evaluating it ends, stays inside
+// its memory, and reports nothing that was not read.
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
@@ -14,7 +14,7 @@ constexpr std::size_t most_bytes = 64 * 1024;
 
 }  // namespace
 
-// The first input is a good recording with something of everything. The folder of inputs is the last word.
+// The first input is a good recording with an entry of each kind. The folder of inputs is the last argument.
 extern "C" int LLVMFuzzerInitialize(int* count, char*** words) {
   const std::string file = tarn::format::file_of(tarn::format::example_recording());
   const std::string folder = (*words)[*count - 1];

@@ -19,7 +19,7 @@ namespace {
 
 namespace fake = tarn::platform::fake;
 
-// Not GoogleTest's: a fuzzer wants the process to end where it went wrong.
+// Replaces GoogleTest's checks: a fuzzer wants the process to end at the failure.
 void require(bool is_so, const char* what, std::size_t step) {
   if (!is_so) {
     std::fprintf(stderr, "operation %zu: not so: %s\n", step, what);
@@ -28,7 +28,8 @@ void require(bool is_so, const char* what, std::size_t step) {
 }
 #define REQUIRE(condition) require(condition, #condition, step_)
 
-// Every byte of a small block; of a larger one both ends and a byte of each page, so that a sequence stays quick.
+// Visits every byte of a small block; of a larger one both ends and a byte of each page, so that a sequence stays
+// quick.
 constexpr std::size_t wholly_filled = 4096;
 template <class Each>
 void for_filled(std::size_t bytes, Each each) {
@@ -83,7 +84,7 @@ std::size_t interpreter::number() {
   return low | static_cast<std::size_t>(byte()) << 8;
 }
 
-// Mostly small, where most classes are; a few of each larger kind.
+// Mostly small sizes, where most classes are; a few of each larger kind.
 std::size_t interpreter::size() {
   const std::uint8_t kind = byte();
   const std::size_t low = byte();
@@ -100,7 +101,7 @@ void interpreter::play() {
   while (!left_.empty()) {
     actor_ = next_actor_;
     threads_[actor_]->run([this] { play_until_switch(); });
-    if (next_actor_ == actors) {  // its thread ends, its heap is left to others, and a new thread takes its place
+    if (next_actor_ == actors) {  // ends its thread: its heap becomes idle and a new thread replaces it
       threads_[actor_] = nullptr;
       threads_[actor_] = std::make_unique<support::worker>();
       next_actor_ = actor_;
@@ -175,7 +176,7 @@ void interpreter::step(std::uint8_t operation) {
   }
 }
 
-// A page request that was refused is the only reason for a null; a heap with a limit has another.
+// A null needs a reason: a refused page request, or the heap's limit.
 bool interpreter::may_fail(std::size_t lane) const { return fake::refused_requests() != refused_ || lane == 1; }
 
 void interpreter::allocate(std::size_t lane, std::size_t alignment) {
@@ -226,7 +227,7 @@ void interpreter::give(block_map::iterator gone) {
   tarn_free(start);
 }
 
-// From one place on, by address: neighbours empty a slab.
+// Frees neighbours by address from a random block on, which empties slabs.
 void interpreter::free_some(std::size_t count) {
   if (blocks_.empty() || count == 0) {
     return;
@@ -285,7 +286,7 @@ void interpreter::release(std::size_t lane) {
   }
 }
 
-// Lane 0 is the usual heap object; lane 1 counts (and so is closed) and has a limit.
+// Lane 0 is the usual heap object; lane 1 counts, so its fast path is closed, and has a limit.
 void interpreter::renew(std::size_t lane) {
   lanes_[lane].reset();
   forget(lane);

@@ -1,9 +1,9 @@
-// Bytes as a sequence of operations on heaps, beside the plainest oracle: every live block keeps the bytes that were
-// written into it, lies apart from all others, is aligned, and belongs to the heap that it was asked of.
+// Interprets bytes as a sequence of operations on heaps and compares them with a simple oracle: every live block
+// keeps its bytes, overlaps no other, is aligned, and belongs to the heap that it was requested from.
 //
-// Several threads act, one at a time, so that the same bytes do the same again. They free each other's blocks, end
-// and come back; heap objects are released and made anew; time passes; requests for pages fail. Over the fake
-// platform. What is not so ends the process, with the number of the operation.
+// Several threads act one at a time, so the same bytes always do the same. They free each other's blocks, end and
+// restart; heap objects are released and made anew; time passes; page requests fail. All this runs on the fake
+// platform. A violation ends the process with the number of the operation.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class interpreter {
  public:
   explicit interpreter(std::span<const std::uint8_t> bytes);
 
-  /// Plays all the bytes, frees what is left, and looks at the structures.
+  /// Plays all the bytes, frees the remaining blocks, and checks the structures.
   void play();
 
  private:
@@ -31,13 +31,13 @@ class interpreter {
   static constexpr std::size_t lanes = 2;
 
   struct block {
-    std::size_t bytes;  ///< usable, and filled
+    std::size_t bytes;  ///< the usable size, all of it filled
     std::uint8_t fill;
-    std::size_t lane;  ///< `lanes`: of no heap object
+    std::size_t lane;  ///< `lanes`: no heap object
   };
   using block_map = std::map<char*, block>;
 
-  // What the input holds; zeros behind its end.
+  // Reads the input; zeros follow its end.
   std::uint8_t byte();
   std::size_t number();
   std::size_t size();
@@ -60,8 +60,8 @@ class interpreter {
   std::span<const std::uint8_t> left_;
   std::size_t step_ = 0;
   std::size_t actor_ = 0;
-  std::size_t next_actor_ = 0;  ///< `actors`: the same, with a new thread
-  std::uint64_t refused_ = 0;   ///< page requests, when the operation began
+  std::size_t next_actor_ = 0;  ///< `actors`: the same actor, with a new thread
+  std::uint64_t refused_ = 0;   ///< refused page requests when the operation began
   std::unique_ptr<support::worker> threads_[actors];
   std::optional<tarn::heap> lanes_[lanes];
   block_map blocks_;

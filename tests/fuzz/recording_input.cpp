@@ -52,7 +52,7 @@ void append_block(std::string& file, std::uint32_t kind, std::string_view conten
   file.append(reinterpret_cast<const char*>(&header), sizeof header).append(packed);
 }
 
-// A cell of zeros says nothing, and is not written.
+// A cell of zeros has no meaning and is not written.
 template <class Cells>
 Cells counted(Cells all) {
   std::erase_if(all, [](const auto& each) { return each.second == typename Cells::mapped_type{}; });
@@ -141,7 +141,7 @@ std::string input_from(std::string_view file) {
     };
     if (header.kind != static_cast<std::uint32_t>(block_kind::look)) {
       add(header.kind, content);
-    } else {  // its parts are blocks as well, and changes of them reach more
+    } else {  // changes of the blocks inside reach further
       for (decoder from(content); !from.at_end();) {
         const std::uint64_t kind = from.number();
         add(kind, from.text());

@@ -1,7 +1,7 @@
-// Bytes of a fuzzer as a recording's file, and all that is made of such a file.
+// Turns a fuzzer's bytes into a recording's file, and evaluates such a file.
 //
-// Checksums and compression would keep a fuzzer out of everything behind them. So only where the first byte is 0 are
-// the others a file as it is. Else they are blocks, each of them a byte for its kind, two for its size, and its
+// Checksums and compression would hide everything behind them from the fuzzer. So the bytes are a file as it is only
+// if the first byte is 0. Otherwise they are blocks, each with one byte for its kind, two for its size, and its
 // content.
 #pragma once
 
@@ -10,13 +10,13 @@
 
 namespace tarn::fuzz {
 
-// The recording's file.
+// Returns the recording's file.
 std::string file_from(std::string_view input);
-// The input that gives the blocks of `file`, which must be whole.
+// Returns the input that yields the blocks of `file`, which must be complete.
 std::string input_from(std::string_view file);
 
-// Reads it and makes everything of it: findings, names, predictions, advice, and the difference to itself. Aborts where
-// something refers to what is not there, or what was read is not what is read of it when it is written again.
+// Reads and evaluates it: findings, names, predictions, advice, and the difference to itself. Aborts on a reference
+// to something that does not exist, or if writing and reading it again changes it.
 void examine(std::string_view file);
 
 }  // namespace tarn::fuzz

@@ -1,4 +1,5 @@
-// What ./dev fuzz recording found, kept; and changes of a good recording, from seeds. The sanitizers watch.
+// Replays the kept findings of ./dev fuzz recording, and changes of a good recording, from seeds. The sanitizers
+// watch.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -15,7 +16,8 @@
 namespace tarn::fuzz {
 namespace {
 
-// What was found, and where reading it ends: one that no longer gets to what it broke shows nothing. "" is its own end.
+// The kept inputs, and the damage where reading each stops: an input that no longer reaches the code it broke proves
+// nothing. "" means that the input is read to its end.
 const std::map<std::string, std::string> kept_damage = {{"clock_out_of_range", ""}};
 
 std::string kept_file(const std::string& name) {
@@ -37,7 +39,7 @@ TEST(broken_recordings, what_once_broke_something_breaks_nothing) {
   EXPECT_EQ(inputs, kept_damage.size());
 }
 
-// A tick of 584 years is not cut by the cast to an integer, which may not hold it.
+// The cast to an integer must not truncate a tick of 584 years, which may exceed the integer's range.
 TEST(broken_recordings, a_clock_out_of_range_makes_no_time_beyond_its_limit) {
   const format::clock_facts clock = format::parse(kept_file("clock_out_of_range")).clock;
   ASSERT_EQ(clock, (format::clock_facts{1, ~0ULL}));

@@ -1,4 +1,4 @@
-// Sequences of operations drawn from a seed: what ./dev fuzz searches, a little of it on every test run.
+// Runs operation sequences drawn from a seed: a small part of the search of ./dev fuzz on every test run.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What every program of this folder shares: a check that ends it, notes for the runner, patterns.
+// Shared by every program of this folder: a check that ends it, notes for the runner, patterns.
 #ifndef TARN_TESTS_PROGRAMS_CHECK_H
 #define TARN_TESTS_PROGRAMS_CHECK_H
 
@@ -65,20 +65,23 @@ static inline int is_zero(const void* p, size_t n) {
 
 static inline int is_aligned(const void* p, size_t alignment) { return ((uintptr_t)p & (alignment - 1)) == 0; }
 
-// What other threads freed comes back to its owner in batches: this makes the calling thread send and fetch them.
+// Fetches the frees of other threads: they return to the owner in batches, and this makes the calling thread send and
+// receive them.
 static inline void fetch_frees(void) {
   malloc_trim(0);
   for (int i = 0; i < 20000; ++i) CHECK(malloc(64) != NULL);
   malloc_trim(0);
 }
 
-// After so many seconds a child counts as hung; its alarm ends it. Less when a hang is what is wanted (run.py --prove).
+// Returns the seconds after which a child counts as hung; its alarm ends it. It is less when a hang is expected
+// (run.py --prove).
 static inline unsigned hang_seconds(void) {
   const char* wanted = getenv("HANG_SECONDS");
   return wanted != NULL ? (unsigned)atoi(wanted) : 10;
 }
 
-// Whether blocks are guarded (docs/guard.md): fresh memory is filled then. A small one takes some 60 bytes more.
+// Returns true when blocks are guarded (docs/guard.md), because fresh memory is filled then. A small block takes some
+// 60 bytes more.
 #define guarded_extra ((size_t)60)
 static inline int guarded(void) {
   unsigned char* p = (unsigned char*)malloc(100);

@@ -1,4 +1,4 @@
-// For programs on guarded blocks: notes what the report's sites name.
+// For programs on guarded blocks: notes the names in the report's sites.
 #ifndef TARN_TESTS_PROGRAMS_GUARDED_H
 #define TARN_TESTS_PROGRAMS_GUARDED_H
 
@@ -19,7 +19,7 @@ static inline void note_guarded(const void* p) {
   note_pointer("p", p);
 }
 
-// So many frees of other blocks drive a freed one out of the quarantine.
+// Frees enough other blocks to drive a freed one out of the quarantine.
 static inline void empty_quarantine(void) {
   for (int i = 0; i < 5000; ++i) free(malloc(10));
 }

@@ -1,5 +1,6 @@
-// Runs code in a child process and says how it ended: for faults, whose text must be exact, and for what can be done
-// once in a process only. Quicker than a death test of GoogleTest, and addresses are the same in the child.
+// Runs code in a child process and reports how it ended: for faults, whose text must be exact, and for actions that
+// are possible only once in a process. It is quicker than a death test of GoogleTest, and addresses are the same in
+// the child.
 #pragma once
 
 #include <sys/wait.h>
@@ -15,8 +16,8 @@ namespace support {
 
 struct ending {
   int signal = 0;     ///< 0: none
-  int status = 0;     ///< of exit, when there was no signal
-  std::string error;  ///< what was written to standard error
+  int status = 0;     ///< the exit status, when there was no signal
+  std::string error;  ///< the text on standard error
 
   friend bool operator==(const ending&, const ending&) = default;
   friend std::ostream& operator<<(std::ostream& out, const ending& of) {
@@ -24,7 +25,7 @@ struct ending {
   }
 };
 
-/// The calling process must have one thread. The child ends with `body`'s result, or with 0.
+/// The calling process must have one thread. The child ends with the result of `body`, or with 0.
 template <class Body>
 ending in_child(Body body) {
   std::fflush(nullptr);
@@ -61,10 +62,10 @@ ending in_child(Body body) {
   return seen;
 }
 
-/// How a fault of Tarn ends a program.
+/// Returns the ending of a program that a fault of Tarn stops.
 inline ending fault(std::string line) { return {.signal = SIGABRT, .status = 0, .error = std::move(line) + "\n"}; }
 
-/// An address as fault messages write it.
+/// Returns an address as fault messages write it.
 inline std::string written(const void* address) {
   char text[32];
   std::snprintf(text, sizeof text, "0x%zx", reinterpret_cast<std::size_t>(address));

@@ -1,4 +1,4 @@
-// A block of the thread's current heap and back, as the drop-in does it.
+// Allocates and frees a block of the thread's current heap as the drop-in does.
 #pragma once
 
 #include <cstddef>

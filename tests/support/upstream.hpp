@@ -1,4 +1,4 @@
-// A memory resource for tests: counts, checks that all comes back as it went out, and fails on request.
+// A memory resource for tests: counts, checks that all blocks come back unchanged, and fails on request.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ class upstream : public std::pmr::memory_resource {
   upstream(const upstream&) = delete;
   upstream& operator=(const upstream&) = delete;
 
-  /// The n-th request from now on fails, once; 0: none.
+  /// Lets the n-th request from now fail once; 0: none.
   void fail_request(std::size_t n) { fail_at_ = n == 0 ? 0 : requests_ + n; }
   void fail_from(std::size_t n) { fail_from_ = n == 0 ? 0 : requests_ + n; }
 

@@ -1,4 +1,4 @@
-// A thread that does what it is told, one thing at a time, while the caller waits: several threads, one order.
+// A thread that runs one task at a time while the caller waits: several threads, one order.
 #pragma once
 
 #include <condition_variable>
@@ -54,7 +54,7 @@ class worker {
   std::condition_variable changed_;
   std::function<void()> task_;
   bool over_ = false;
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;  // last, because it uses the others
 };
 
 }  // namespace support

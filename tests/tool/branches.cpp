@@ -6,7 +6,7 @@
 namespace {
 
 void* go(unsigned way, int forks);
-// The places in these two are what tells the stacks apart.
+// The call sites in these two functions tell the stacks apart.
 [[gnu::noinline]] void* left(unsigned way, int forks) {
   void* const made = go(way, forks);
   asm volatile("" : : "r"(made));

@@ -1,4 +1,4 @@
-// Does a little of everything until it is ended, or for so many milliseconds: what `tarn top` is to show.
+// Does a little of everything until it is ended, or for a number of milliseconds: the subject of `tarn top`.
 #include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -43,7 +43,7 @@ void consume() {
       const std::lock_guard held(wanted);
       pause_a_little();
     }
-    pause_a_little();  // or nobody else would get the lock: it is not fair
+    pause_a_little();  // the lock is not fair: without this nobody else would get it
   }
 }
 

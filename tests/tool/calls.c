@@ -1,5 +1,5 @@
-// System calls in all the ways that a program makes them: each mode does the same work in each round, and checks what
-// came of it. Arguments: the mode and the number of rounds.
+// Makes system calls in every way that programs use: each mode does the same work in each round and checks
+// the results. Arguments: the mode and the number of rounds.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -84,8 +84,8 @@ static void raised(void) {
   CHECK(raise(SIGUSR1) == 0 && came == 1);
 }
 
-// A process that sends us SIGALRM each time that it is asked to, once it sees us sleep: not before the call to
-// interrupt.
+// Starts a process that sends us SIGALRM on request, once it sees us sleep, so that the signal never comes
+// before the call that it interrupts.
 static int ask[2];
 static char state_of(pid_t process) {
   char path[64], text[512] = "";
@@ -277,12 +277,12 @@ static void sigsys(void) {
 
 static void own_dispatch(void) {
   CHECK(prctl(59 /* PR_SET_SYSCALL_USER_DISPATCH */, 1, 0, 0, NULL) == -1 && errno == EINVAL);
-  long result = 20;  // getpid, of the 32-bit kind; as a number of ours, writev
+  long result = 20;  // getpid in the 32-bit table; writev in ours
   __asm__ volatile("int $0x80" : "+a"(result) : : "memory", "r8", "r9", "r10", "r11");
   CHECK(result == -ENOSYS);
 }
 
-// A handler that often comes while something else is counted. Says how often it came.
+// A handler that interrupts often while something else is counted. Reports how often it ran.
 static void storm(void) {
   const struct itimerval often = {.it_interval = {.tv_usec = 50}, .it_value = {.tv_usec = 50}}, never = {0};
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,5 +1,5 @@
-// 1,000 blocks of 8 bytes by malloc, by operator new, and by that of arrays each, and of 100 bytes by operator new, all
-// in use at once.
+// Allocates 1,000 blocks of 8 bytes each by malloc, by operator new and by operator new[], and 1,000 of 100
+// bytes by operator new, all in use at once.
 #include <cstdlib>
 #include <vector>
 

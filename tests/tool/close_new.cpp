@@ -1,12 +1,12 @@
-// An operator new of its own: blocks up to 64 bytes begin 16 bytes apart, larger ones are the C library's. That of
-// arrays stays the C++ library's, which calls this one.
+// Replaces operator new: blocks up to 64 bytes begin 16 bytes apart, larger ones are the C library's.
+// operator new[] stays the C++ library's, which calls this one.
 #include <cstddef>
 #include <cstdlib>
 #include <new>
 
 namespace {
 alignas(64) char memory[1 << 20];
-std::size_t used = 0;  // by one thread
+std::size_t used = 0;  // used by one thread
 bool is_ours(const void* block) {
   const char* const at = static_cast<const char*>(block);
   return at >= memory && at < memory + sizeof memory;

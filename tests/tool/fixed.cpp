@@ -1,4 +1,4 @@
-// At a fixed address, where the addresses of malloc and operator new are those of entries of its own.
+// Is linked at a fixed address, so that the addresses of malloc and operator new are those of its own PLT entries.
 #include <cstddef>
 #include <cstdlib>
 #include <new>

@@ -1,4 +1,4 @@
-// Locks of every kind with known counts: what `tarn report` must find. Argument: the number of rounds.
+// Uses locks of every kind with known counts, for `tarn report` to find. Argument: the number of rounds.
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>

@@ -1,5 +1,5 @@
-// Takes locks in orders: what `tarn report` must find to be able to deadlock, and what not. Each thread runs alone, so
-// that nothing of it ever does; but for the argument "deadlock".
+// Takes locks in different orders, of which `tarn report` must find exactly those that could deadlock. Each
+// thread runs alone, so that nothing deadlocks, except with the argument "deadlock".
 #include <pthread.h>
 
 #include <chrono>
@@ -33,7 +33,7 @@ std::mutex one, two, three;
 [[gnu::noinline]] void two_then_three() { take(two, three); }
 [[gnu::noinline]] void three_then_one() { take(three, one); }
 
-// Two of many, by whoever: they are one finding.
+// Takes two of many locks; all such pairs are one finding.
 std::mutex many[6];
 [[gnu::noinline]] void transfer(int from, int to) { take(many[from], many[to]); }
 
@@ -43,7 +43,7 @@ std::mutex own_left, own_right;
   take(own_right, own_left);
 }
 
-// From here on nothing that could deadlock.
+// Nothing from here on could deadlock.
 std::mutex first, second;
 [[gnu::noinline]] void always_first_then_second() {
   for (int round = 0; round < 100; ++round) take(first, second);

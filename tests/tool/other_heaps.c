@@ -1,4 +1,4 @@
-// Has what `tarn top` looks for in a program, of a Tarn that is not this one.
+// Has the symbols that `tarn top` looks for in a program, but of another Tarn.
 #include <unistd.h>
 
 extern const unsigned long tarn_watch_root[3];

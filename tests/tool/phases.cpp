@@ -1,4 +1,4 @@
-// Does one thing for 0.4 s, nothing for 0.6 s, another thing for 0.4 s: what the time in a recording is to tell apart.
+// Does one thing for 0.4 s, nothing for 0.6 s, another thing for 0.4 s; the times in a recording must separate them.
 #include <fcntl.h>
 #include <unistd.h>
 

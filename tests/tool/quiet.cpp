@@ -1,4 +1,4 @@
-// Regions that are to be quiet, with known noises: ROUNDS of each.
+// Runs quiet regions with known violations: ROUNDS of each.
 #include <unistd.h>
 #include <tarn/quiet_region.hpp>
 
@@ -49,7 +49,7 @@ void make_and_free(int rounds) {
   }
 }
 
-// The recorder has begun an excerpt, which ends in the region, where it begins others.
+// The recorder has begun a trace excerpt, which ends in the region, where it begins others.
 [[gnu::noinline]] void long_one() {
   make_and_free(8'300);
   const tarn::quiet_region quiet{"long"};
@@ -64,7 +64,7 @@ void make_and_free(int rounds) {
   }
 }
 
-// The inner region has one call, the outer one before it and one behind it.
+// The inner region has one call; the outer one has one before and one after it.
 [[gnu::noinline]] void nested(int rounds) {
   for (int round = 0; round < rounds; ++round) {
     const tarn::quiet_region outer{"outer"};
@@ -99,7 +99,7 @@ void make_and_free(int rounds) {
   other.join();
 }
 
-// Nine deep: what is heard in the ninth is heard as in the eighth.
+// Nests nine regions: the ninth hears the same as the eighth.
 void deep(int left) {
   const std::string name = "level " + std::to_string(9 - left);
   const tarn::quiet_region quiet{name.c_str()};
@@ -119,6 +119,6 @@ int main(int, char** arguments) {
   of_waits();
   deep(9);
   std::thread([=] { of_heap(rounds); }).join();
-  static_cast<void>(getppid());  // in no region
+  static_cast<void>(getppid());  // outside of any region
   std::free(std::malloc(10));
 }

@@ -1,5 +1,5 @@
-// A program whose every site has a known category and count: what `tarn report` must find. Arguments: the number of
-// rounds, and how to end.
+// Has sites of known categories and counts, for `tarn report` to find. Arguments: the number of rounds, and
+// how to end.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// Stacks that are hard to walk: each calls stop() with a number of its own. unwinding_test.py compares what the
-// recorder sees of them with what gdb does.
+// Has stacks that are hard to walk: each calls stop() with its own number. unwinding_test.py compares the
+// recorder's view of them with gdb's.
 #include <alloca.h>
 #include <pthread.h>
 #include <signal.h>
@@ -10,7 +10,7 @@
 
 enum { base = 700000 };
 
-// One allocation of so many bytes. gdb stops at its first instruction.
+// Makes one allocation of the given size. gdb stops at its first instruction.
 __attribute__((noipa)) void stop(size_t bytes) {
   void* volatile made = malloc(bytes);
   free(made);
@@ -26,7 +26,7 @@ __attribute__((noipa)) static long wide(long a) {
   memset((void*)room, (int)a, sizeof room);
   return narrow(a, room[1], room[2], room[3]) + room[4];
 }
-// Of a size that is known only when it runs.
+// The frame's size is known only at run time.
 __attribute__((noipa)) static long growing(long a) {
   volatile char* const room = alloca((size_t)(a * 100 + 16));
   room[0] = 1;
@@ -34,7 +34,7 @@ __attribute__((noipa)) static long growing(long a) {
 }
 __attribute__((noipa)) static long chain(long a) { return growing(a) + growing(a + 1); }
 
-// Through the C library and back.
+// Calls through the C library and back.
 static int compare(const void* a, const void* b) {
   const int result = *(const int*)a - *(const int*)b;
   static int once = 0;
@@ -47,7 +47,7 @@ __attribute__((noipa)) static int sorting(void) {
   return some[0];
 }
 
-// Out of a signal that the program raises, and out of one at any instruction: here a function's very first store.
+// Unwinds out of a raised signal, and out of a signal at any instruction: here a function's very first store.
 static void* guarded;
 static void on_raise(int number) {
   (void)number;
@@ -79,7 +79,7 @@ __attribute__((noipa)) static int threads(void) {
   return 1;
 }
 
-// Whose call is its last instruction: the address to return to is no longer its own.
+// The call is the last instruction, so the return address belongs to another function.
 __attribute__((noipa, noreturn)) static void last(void) {
   stop(base + 6);
   _exit(0);

@@ -1,4 +1,4 @@
-// The same as stacks.c, of what C++ has besides: exceptions, destructors, code of templates in between.
+// Like stacks.c, for C++: exceptions, destructors, and template code in between.
 #include <algorithm>
 #include <cstdlib>
 #include <functional>

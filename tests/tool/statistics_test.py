@@ -72,7 +72,7 @@ class Report(DropInTest):
     def test_remote_frees_of_ended_threads(self):
         _, report = self.report(PATHS.threads, "2", str(BLOCKS), "end")
         self.check_sums(report)
-        # All but what the first thread was still collecting for two owners: less than a parcel each.
+        # All but what the first thread was still collecting for two owners: less than a batch.
         self.assertGreater(report["sums"]["remote_frees"], 2 * BLOCKS - 2 * 254)
         self.assertLessEqual(report["sums"]["remote_frees"], 2 * BLOCKS)
         self.assertEqual((report["abandoned"], report["adopted"]), (2, 1))

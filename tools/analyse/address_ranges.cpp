@@ -24,7 +24,7 @@ std::optional<std::size_t> address_ranges::at(std::uint64_t address) const {
   const piece* innermost = nullptr;
   for (auto each = past(address); each != pieces_.begin();) {
     --each;
-    if (reached_[static_cast<std::size_t>(each - pieces_.begin())] <= address) break;  // nor does any before it
+    if (reached_[static_cast<std::size_t>(each - pieces_.begin())] <= address) break;  // no earlier one has it
     if (each->to > address && (innermost == nullptr || each->depth > innermost->depth)) innermost = &*each;
   }
   if (innermost == nullptr) return std::nullopt;

@@ -1,4 +1,4 @@
-// Which of some ranges of addresses, that may lie in each other, an address is in.
+// Finds the range that contains an address; ranges may be nested.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,15 @@ namespace tarn::analyse {
 
 class address_ranges {
  public:
-  // From `from` to before `to`: `what`. Of ranges that both have an address the deeper one has it; of equally deep ones
-  // the one that begins last, and of those the one that was added last.
+  // Adds the range [from, to) with the value `what`. If several ranges contain an address, at() finds the deepest
+  // one; of equally deep ones the one that begins last, and of those the one that was added last.
   void add(std::uint64_t from, std::uint64_t to, std::size_t what, int depth = 0) {
     pieces_.push_back({from, to, what, depth});
   }
-  // After the last add(), before the first at().
+  // Sorts the ranges; call it after the last add() and before the first at().
   void close();
   std::optional<std::size_t> at(std::uint64_t address) const;
-  // The furthest `to` of those that begin at or before an address; 0 where none does.
+  // Returns the largest `to` of the ranges that begin at or before the address; 0 if there are none.
   std::uint64_t reached(std::uint64_t address) const;
 
  private:
@@ -27,11 +27,11 @@ class address_ranges {
     std::size_t what;
     int depth;
   };
-  // Past the last that begins at or before it.
+  // Returns the position after the last range that begins at or before the address.
   std::vector<piece>::const_iterator past(std::uint64_t address) const;
 
-  std::vector<piece> pieces_;           // by `from`
-  std::vector<std::uint64_t> reached_;  // the largest `to` of all pieces up to each
+  std::vector<piece> pieces_;           // sorted by `from`
+  std::vector<std::uint64_t> reached_;  // for each piece the largest `to` so far
 };
 
 }  // namespace tarn::analyse

@@ -14,7 +14,7 @@
 namespace tarn::analyse {
 namespace {
 
-// How the standard library's containers are called in its own names.
+// The standard library's own names of its containers.
 struct container {
   std::string_view prefix;
   thing what;
@@ -37,7 +37,7 @@ constexpr std::array containers = {
     container{"std::allocate_shared<", thing::shared_object, "std::make_shared"},
     container{"std::make_unique<", thing::unique_object, "std::make_unique"},
 };
-// In what std::allocator is asked for, where the container's own functions are inlined without a trace.
+// Types that std::allocator is asked for, if the container's own functions are inlined and leave no frame.
 constexpr std::array nodes = {
     container{"std::_Sp_counted_ptr_inplace<", thing::shared_object, "std::make_shared"},
     container{"std::_Rb_tree_node<", thing::tree, "std::map or std::set"},
@@ -77,7 +77,7 @@ void set_type(made_here& made, const container& as, std::string_view argument) {
   }
 }
 
-// From the name of one function; whether it told.
+// Reads what the name of one function tells about the allocation; returns whether it told anything.
 bool read_name(made_here& made, std::string_view function) {
   const std::string_view name = qualified(function);
   for (const container& each : containers) {
@@ -121,7 +121,7 @@ std::string trimmed(const std::string& line) {
   return line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
 }
 
-// What `new T` or `make_unique<T>` names in a line of source.
+// Returns the type of the first `new T` or `make_unique<T>` in a line of source.
 std::string type_in(const std::string& source) {
   const auto is_part = [](char letter) {
     return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_' || letter == ':';
@@ -196,7 +196,7 @@ advice advise_pooled(const made_here& made, bool shared) {
   }
 }
 
-// Of a function that may be C, or of a type that is not known: there is no T to write.
+// Returns true if there is no T to write: the function may be C, or the type is not known.
 bool is_a_block(const made_here& made) {
   return made.what == thing::c_block || (made.what == thing::unknown && made.type.empty());
 }
@@ -224,11 +224,11 @@ made_here made_at(const std::vector<place>& frames, std::size_t passed) {
     const std::string_view name = qualified(at.function);
     if (own >= passed && !passes_on(at)) break;
     told = told || read_name(made, at.function);
-    // Above what allocates for it.
+    // A copying constructor's frame is above the frame that allocates.
     if (made.what == thing::text) made.copies |= name.find("_M_construct<char") != std::string_view::npos;
     for (const char* const each : growing) made.grows = made.grows || name.find(each) != std::string_view::npos;
   }
-  // All of it is the library's: the innermost is as good as any.
+  // If all frames are the library's, the innermost is as good as any.
   made.place = own < frames.size() ? own : 0;
   if (!frames.empty()) {
     const place& at = frames[made.place];
@@ -247,7 +247,7 @@ void read_source(made_here& made, const std::vector<place>& frames, std::uint64_
   const place& at = frames[made.place];
   struct stat facts {};
   if (::stat(at.file.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return;
-  if (static_cast<std::uint64_t>(facts.st_mtime) > recorded) return;  // another text than what was compiled, perhaps
+  if (static_cast<std::uint64_t>(facts.st_mtime) > recorded) return;  // the text may differ from the compiled one
   std::ifstream file(at.file);
   std::string line;
   for (int number = 0; number < at.line; ++number) {
@@ -264,7 +264,7 @@ bool spares_more(remedy by, const made_here& made) {
   switch (by) {
     case remedy::recycle: return true;
     case remedy::hoist: return is_container(made.what);
-    // Bytes are moved as they were when the excerpts are repeated; elements of a class by its own code.
+    // Repeating the excerpts moves plain bytes; elements of a class are moved by its own code.
     case remedy::reserve:
       return is_container(made.what) && made.what != thing::text &&
              (size_of(made.element) == 0 || made.element == "std::string");

@@ -5,7 +5,7 @@
 namespace tarn::analyse {
 namespace {
 
-// x86-64, whose numbers have one gap; those from 424 on are the same on all machines.
+// These are the numbers of x86-64, which have one gap; numbers from 424 on are the same on all architectures.
 constexpr std::uint32_t after_gap = 424;
 constexpr std::string_view before_names =
     "read write open close stat fstat lstat poll lseek mmap mprotect munmap brk rt_sigaction rt_sigprocmask "

@@ -5,7 +5,7 @@
 
 namespace tarn::analyse {
 
-// The name of a system call of x86-64, as in strace; `call_N` where it has none here.
+// Returns the name of a system call of x86-64, as in strace; `call_N` if it is not in the list.
 std::string call_name(std::uint32_t number);
 
 }  // namespace tarn::analyse

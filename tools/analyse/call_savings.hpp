@@ -1,4 +1,5 @@
-// What the remedy for a system-call site saves: calls that are not made, at what they take here without the recorder.
+// Predicts the saving of the remedy for a system-call site: the calls that are no longer made, at their cost here
+// without the recorder.
 #pragma once
 
 #include <string>
@@ -10,12 +11,12 @@
 namespace tarn::analyse {
 
 struct call_saving {
-  range ns;                   // of processor time, over the whole run; empty where it is not predicted
-  bool at_least = false;      // the remedy also spares other calls (what follows an open that is not made)
-  std::string not_predicted;  // why not; empty where it is
+  range ns;                   // processor time over the whole run; empty if it is not predicted
+  bool at_least = false;      // the remedy also saves other calls, such as those that follow an open that is not made
+  std::string not_predicted;  // the reason; empty if it is predicted
 };
 
-// Of a site that has a remedy.
+// `of` must have a remedy.
 call_saving saving_of(const call_site& of, const format::recording& in, const costs& prices);
 
 }  // namespace tarn::analyse

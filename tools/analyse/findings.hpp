@@ -1,4 +1,4 @@
-// What a recording says of the heap: its sites, each with a category and a remedy.
+// Analyses the heap events of a recording: each site gets a category and a remedy.
 #pragma once
 
 #include <cstdint>
@@ -11,57 +11,57 @@
 namespace tarn::analyse {
 
 enum class category {
-  transient,  // each block freed by the thread that allocated it
-  shared,     // blocks freed by other threads
-  start_up,   // from before the second thread, and not freed while others ran: read-only shared, perhaps
-  kept,       // in use at the end, from whenever
+  transient,  // the allocating thread frees each block
+  shared,     // other threads free blocks
+  start_up,   // allocated before the second thread and not freed while others ran: perhaps read-only and shared
+  kept,       // in use at the end, whenever allocated
 };
 const char* name(category of);
 
 struct pair {
-  std::uint32_t allocates, frees;  // threads
+  std::uint32_t allocates, frees;  // the two threads
   std::uint64_t blocks;
 };
 
 struct site {
-  std::uint32_t number = 0;  // in the recording
+  std::uint32_t number = 0;  // the number of the site in the recording
   category is = category::kept;
-  format::counts sums{};  // over all threads
+  format::counts sums{};  // sums over all threads
   std::uint64_t freed_by_same_thread = 0, freed_by_other_thread = 0;
-  double error = 0;                       // of its number of blocks, in 95 of 100 recordings at most this share of it
+  double error = 0;                       // relative error of its block count, not exceeded in 95 of 100 recordings
   std::uint64_t live = 0;                 // blocks in use at the end
-  std::uint64_t short_lived = 0;          // freed by the owner before it allocated 64 more
-  std::uint32_t threads = 0;              // that allocate here
-  std::vector<pair> pairs;                // of different threads, the most frequent first
-  bool grows = false;                     // by its names: a container that outgrows its buffer (made_at)
-  std::vector<std::uint32_t> allocating;  // which threads, in order
-  std::vector<std::uint32_t> others;      // further sites of the recording whose sums these are, too
+  std::uint64_t short_lived = 0;          // blocks that the owner freed before it allocated 64 more
+  std::uint32_t threads = 0;              // number of threads that allocate here
+  std::vector<pair> pairs;                // pairs of different threads, the most frequent first
+  bool grows = false;                     // its names show a container that outgrows its buffer (made_at)
+  std::vector<std::uint32_t> allocating;  // the allocating threads, in order
+  std::vector<std::uint32_t> others;      // further sites of the recording that the sums include
 };
 
-// Whether 90 % of what the owners freed was short-lived.
+// Returns whether 90 % of the blocks that the owners freed were short-lived.
 bool is_short_lived(const site& of);
-// As if the blocks of both had come from one stack. Keeps the category of `to`.
+// Adds the sums of `more` to `to`, as if all blocks had come from one stack. Keeps the category of `to`.
 void add_site(site& to, const site& more);
 
 struct heap_findings {
   std::uint64_t allocations = 0, frees = 0, bytes = 0, live = 0;
   std::uint64_t unknown = 0;    // frees of blocks from before the recording
-  std::uint64_t forgotten = 0;  // events that are not in these figures
+  std::uint64_t forgotten = 0;  // dropped events, which these figures do not include
   std::vector<site> sites;      // the most allocations first
 };
 
-// `whole`: of which `in` is a part; then the categories are those of the whole, as a block that outlives a part is not
-// kept for that.
+// If `in` is a part of the recording `whole`, the categories are those of the whole: a block that only outlives the
+// part does not count as kept.
 heap_findings find(const format::recording& in, const format::recording* whole = nullptr);
 
-// Below this a site gets no remedy: none pays for the work.
+// Sites with fewer allocations get no suggestion.
 constexpr std::uint64_t least_allocations = 1000;
 
-// All of the stack, innermost first, with the functions that were inlined.
+// Returns the whole stack, innermost first, including inlined functions.
 std::vector<place> frames_of(const format::recording& in, const site& of, symbols& by);
 
-// The stack without the allocator's own frames at its inner end (malloc, operator new, what the library allocates
-// through): its first place is the code to change.
+// Returns the stack without the allocator's frames at its inner end (malloc, operator new, the library code that
+// calls them), so that the first frame is the code to change.
 std::vector<place> stack_of(std::vector<place> frames);
 
 }  // namespace tarn::analyse

@@ -9,21 +9,21 @@ namespace {
 
 using format::recording;
 
-// Of each moment, in which interval what came before it falls.
+// Returns for each moment the index of the interval that contains the changes before it.
 std::vector<std::uint32_t> merge(const std::vector<format::moment_facts>& moments, std::size_t most,
                                  std::vector<history_interval>& into) {
   std::vector<std::uint32_t> places;
   const std::uint64_t whole = moments.back().at_ns;
-  format::moment_facts before;  // the interval's start
+  format::moment_facts before;  // the start of the interval
   for (const format::moment_facts& each : moments) {
     places.push_back(static_cast<std::uint32_t>(into.size()));
-    // Ends count from the start, so that what one interval is longer the next is shorter.
+    // The ends are computed from the start of the run, so that a longer interval makes the next one shorter.
     const std::uint64_t due = (into.size() + 1) * (whole / most);
-    if (each.at_ns < due) continue;  // not the last one, whose time is the whole
+    if (each.at_ns < due) continue;  // never true for the last moment, whose time is the whole run
     const std::uint64_t spent = each.user_us + each.system_us, spent_before = before.user_us + before.system_us;
     into.push_back({before.at_ns, each.at_ns, each.resident_bytes, spent > spent_before ? spent - spent_before : 0});
     before = each;
-    if (into.size() == most) {  // only rounding is left
+    if (into.size() == most) {  // only a rounding rest remains
       into.back().to_ns = whole;
       places.resize(moments.size(), places.back());
       break;

@@ -1,4 +1,4 @@
-// What happened in each interval of a run, cell by cell: what a timeline shows, and what can be added up for any part.
+// Keeps the changes of each interval of a run, cell by cell: a timeline shows them, and any part can be added up.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace tarn::analyse {
 
-// Which counters of a cell are kept, in this order.
+// The counters of a cell that are kept, in this order.
 inline constexpr std::array heap_course = {format::blocks, format::bytes, format::frees};
 inline constexpr std::array lock_course = {format::acquisitions, format::contended,  format::wait_ticks,
                                            format::held,         format::held_ticks, format::refused};
@@ -20,7 +20,7 @@ inline constexpr std::array wait_course = {format::waits, format::waited_ticks};
 inline constexpr std::array call_course = {format::calls,      format::errors,         format::asked,   format::given,
                                            format::call_ticks, format::same_arguments, format::in_a_row};
 
-// What one interval added to a cell; there is none where that is nothing.
+// The increase of a cell in one interval; an interval without an increase has no point.
 template <std::size_t Counters>
 struct point {
   std::uint32_t interval = 0;
@@ -29,15 +29,15 @@ struct point {
 template <class Key, std::size_t Counters>
 using course = std::map<Key, std::vector<point<Counters>>>;
 
-// Between two moments of the recording.
+// An interval between two moments of the recording.
 struct history_interval {
   std::uint64_t from_ns = 0, to_ns = 0;  // since the program's start
-  std::uint64_t resident_bytes = 0;      // at its end
-  std::uint64_t cpu_us = 0;              // of the processor, in it
+  std::uint64_t resident_bytes = 0;      // at the end of the interval
+  std::uint64_t cpu_us = 0;              // processor time in the interval
 };
 
 struct history {
-  std::vector<history_interval> intervals;  // one after the other; none of a recording without moments
+  std::vector<history_interval> intervals;  // consecutive; empty for a recording without moments
   course<format::cell_key_facts, heap_course.size()> heap;
   course<format::lock_key, lock_course.size()> locks;
   course<format::wait_key, wait_course.size()> waits;
@@ -46,8 +46,8 @@ struct history {
   std::size_t points() const;
 };
 
-// Of the recording in `bytes`, in `most` intervals at most, about equally long where the moments allow. Of the kinds of
-// cells that `of` has.
+// Returns the history of the recording in `bytes`, in at most `most` intervals of about equal length if the moments
+// allow. It contains the kinds of cells that `of` has.
 history history_of(const format::recording& of, std::string_view bytes, std::size_t most);
 
 }  // namespace tarn::analyse

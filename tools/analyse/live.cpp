@@ -29,7 +29,7 @@ constexpr std::array call_columns = {
     live_column{"calls/s", live_unit::count, true}, live_column{"call ms/s", live_unit::milliseconds, true},
     live_column{"bytes/s", live_unit::bytes, true}, live_column{"errors/s", live_unit::count, true}};
 
-// The counts of `now` less those of `before`. An estimate may go down by a little: then it is nothing.
+// Passes on the counts of `now` minus those of `before`. An estimate may decrease a little: then the difference is 0.
 template <class Key, class Counts, class Take>
 void for_changes(const std::map<Key, Counts>& before, const std::map<Key, Counts>& now, Take take) {
   for (const auto& [key, value] : now) {
@@ -62,7 +62,7 @@ std::vector<live_row> thread_rows(const recording& before, const recording& now)
     if (key.owner != key.actor) rows[key.actor].values[3] += static_cast<double>(change[format::frees]);
   });
   for_changes(before.lockings, now.lockings, [&](const format::lock_key& key, const format::lock_counts& change) {
-    if (now.locks[key.lock].type == format::lock_type::condition) return;  // is there to be waited for
+    if (now.locks[key.lock].type == format::lock_type::condition) return;  // its purpose is to be waited for
     rows[key.thread].values[4] += milliseconds(now, change[format::wait_ticks]);
   });
   for_changes(before.calls, now.calls, [&](const format::call_key& key, const format::call_counts& change) {

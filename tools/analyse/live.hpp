@@ -1,4 +1,4 @@
-// What happened between two looks at a recording that goes on: what `tarn top` shows.
+// Computes the changes between two snapshots of a running recording, which `tarn top` shows.
 #pragma once
 
 #include <array>
@@ -19,26 +19,27 @@ enum class live_unit { count, bytes, milliseconds };
 struct live_column {
   const char* title;
   live_unit in;
-  bool is_rate;  // else what is there now
+  bool is_rate;  // if false, the column shows the current value
 };
 constexpr std::size_t most_live_columns = 7;
 std::span<const live_column> columns_of(live_view of);
 
 struct live_row {
-  std::string what;        // thread, type of lock, system call; of a site empty
-  std::uint32_t site = 0;  // in the recording: where; 0 of threads
+  std::string what;        // thread, type of lock or system call; empty for a site
+  std::uint32_t site = 0;  // the site in the recording; 0 for a thread
   const char* category = "";
-  std::array<double, most_live_columns> values{};  // a second, where the column is a rate
+  std::array<double, most_live_columns> values{};  // per second if the column is a rate
 };
 
-// One for each that ever did something. `before` may be an empty recording: then of all that was, `seconds` long.
+// Returns one row for each item that was ever active. `before` may be an empty recording: then the rows cover
+// everything so far, over `seconds`.
 std::vector<live_row> live_rows(live_view of, const format::recording& before, const format::recording& now,
                                 double seconds);
 
-// Of all threads together, a second.
+// The totals of all threads, per second.
 struct live_totals {
   double allocations = 0, frees = 0, bytes = 0, foreign_frees = 0, wait_ms = 0, calls = 0, call_ms = 0;
-  std::uint64_t in_use = 0;             // blocks, now
+  std::uint64_t in_use = 0;             // current number of blocks
   std::array<double, 4> by_category{};  // allocations of sites, by `category`
 };
 live_totals totals_of(const format::recording& before, const format::recording& now, double seconds);

@@ -1,4 +1,4 @@
-// What a recording says of locks: which are needed, which of them are waited for, and who holds them then.
+// Analyses the locks of a recording: which of them are needed, which are waited for, and who holds them meanwhile.
 #pragma once
 
 #include <cstddef>
@@ -14,45 +14,45 @@ namespace tarn::analyse {
 
 enum class lock_category {
   contended,    // threads wait for it
-  uncontended,  // several threads take it, and hardly ever wait
-  one_thread,   // each of them is only ever taken by one thread
-  condition,    // is there to be waited for
+  uncontended,  // several threads take it and hardly ever wait
+  one_thread,   // only one thread ever takes each of them
+  condition,    // a condition variable, whose purpose is to be waited for
 };
 const char* name(lock_category of);
 const char* name(format::lock_type of);
 
-// Waits at a site while another thread held the lock.
+// The waits at a site for one holder of the lock.
 struct lock_wait {
-  std::uint32_t holder_site = 0, holder = 0;  // where it had acquired it; a thread
+  std::uint32_t holder_site = 0, holder = 0;  // where the lock had been acquired, and by which thread
   std::uint64_t waits = 0, nanoseconds = 0;
 };
 
-// What one function of the program, or of a library that is not the C library, does with a lock.
+// The use of a lock by one function of the program, or of a library other than the C library.
 struct lock_site {
   std::uint32_t site = 0;        // the stack that takes it most often
-  format::lock_counts sums{};    // over all threads; times in nanoseconds
+  format::lock_counts sums{};    // sums over all threads; times in nanoseconds
   std::vector<lock_wait> waits;  // the longest first
 };
 
-// All locks of one type whose first use was at one site: mostly one, or the same member of many objects.
+// All locks of one type with the same site of first use: usually one lock, or the same member of many objects.
 struct lock_group {
   format::lock_type type = format::lock_type::mutex;
   std::uint32_t first_site = 0;
-  std::uint64_t address = 0;  // of the first of them
+  std::uint64_t address = 0;  // the address of the first of them
   std::uint32_t locks = 0, threads = 0;
-  format::lock_counts sums{};  // over all sites; times in nanoseconds
+  format::lock_counts sums{};  // sums over all sites; times in nanoseconds
   lock_category is = lock_category::uncontended;
-  std::vector<lock_site> sites;                 // the longest waits first, then the most acquisitions
-  std::map<std::uint32_t, std::size_t> places;  // in `sites`, by site of the recording
-  std::string library;                          // an installed one that takes it; empty where it is the program itself
-  std::string remedy;                           // one line; empty where there is nothing to gain
+  std::vector<lock_site> sites;                 // sorted by longest waits, then by most acquisitions
+  std::map<std::uint32_t, std::size_t> places;  // indexes into `sites`, by site of the recording
+  std::string library;                          // the installed library that takes it; empty if the program does
+  std::string remedy;                           // one line; empty if there is nothing to gain
 };
 
 struct lock_findings {
-  std::uint64_t acquisitions = 0, contended = 0, wait_nanoseconds = 0;  // without conditions
+  std::uint64_t acquisitions = 0, contended = 0, wait_nanoseconds = 0;  // without condition variables
   std::vector<lock_group> groups;                                       // the longest waits first
 
-  // Null for a lock that nobody took.
+  // Returns null for a lock that no thread took.
   const lock_group* group_of(const format::recording& in, std::uint32_t lock) const;
 };
 

@@ -18,11 +18,11 @@ using lock_number = std::uint32_t;
 constexpr std::size_t most_chain_links = 8;
 constexpr std::size_t most_inversions = 1000;
 
-// All that was seen of one lock taken while another one was held.
+// All orders in which one lock was taken while another one was held.
 struct edge {
   std::map<std::pair<std::uint32_t, std::uint32_t>, order_step>
-      steps;                      // by where the one was held from and the other taken
-  std::set<std::uint32_t> gates;  // around it; 0 among them: it also was without
+      steps;                      // by the sites where the one was acquired and the other is taken
+  std::set<std::uint32_t> gates;  // locks held around it; 0 if it also happened without one
 };
 using graph = std::map<lock_number, std::map<lock_number, edge>>;
 
@@ -58,7 +58,7 @@ graph edges_of(const format::recording& in, order_findings& all) {
   return made;
 }
 
-// The one step that happened most often; of the threads of all.
+// Combines all steps into the most frequent one, with the threads and the count of all.
 order_step main_step(const edge& of) {
   const auto most = std::max_element(of.steps.begin(), of.steps.end(),
                                      [](const auto& a, const auto& b) { return a.second.times < b.second.times; });
@@ -73,7 +73,7 @@ order_step main_step(const edge& of) {
   return made;
 }
 
-// The circle through these locks; nothing where one lock is held around all of it, each time.
+// Returns the cycle through these locks; nothing if one lock was held around all of it each time.
 std::optional<inversion> circle(const graph& all, const std::vector<lock_number>& locks) {
   inversion made;
   std::set<std::uint32_t> threads, gates;
@@ -90,7 +90,7 @@ std::optional<inversion> circle(const graph& all, const std::vector<lock_number>
   return made;
 }
 
-// Leaves out, as often as there are such, locks in which no way ends: they are in no circle.
+// Removes locks without an incoming edge until there are none: they are in no cycle.
 void prune(graph& all) {
   std::map<lock_number, std::size_t> ways_in;
   for (const auto& [from, out] : all) {
@@ -112,7 +112,7 @@ void prune(graph& all) {
   }
 }
 
-// The shortest way from `from` back to it; empty where there is none.
+// Returns the shortest cycle from `from` back to it; empty if there is none.
 std::vector<lock_number> shortest_circle(const graph& all, lock_number from) {
   std::map<lock_number, lock_number> before;
   std::deque<lock_number> next = {from};
@@ -138,11 +138,11 @@ class alike_finder {
  public:
   explicit alike_finder(const format::recording& in) : in_(in), own_(in) {}
 
-  using lock_kind = std::pair<format::lock_type, std::vector<std::uint64_t>>;  // by the place of its first use
+  using lock_kind = std::pair<format::lock_type, std::vector<std::uint64_t>>;  // type and inner frames of the first use
   using step_kind = std::tuple<lock_kind, lock_kind, std::vector<std::uint64_t>, std::vector<std::uint64_t>>;
   using circle_kind = std::vector<step_kind>;
 
-  // The same for circles that differ only in which locks of a kind they are; wherever it begins.
+  // Returns equal values for cycles that differ only in the locks of a kind, or in the lock where they begin.
   circle_kind kind_of(const inversion& of) {
     circle_kind kinds;
     for (const order_step& each : of.steps) {
@@ -185,7 +185,7 @@ std::vector<inversion> inversions_in(const format::recording& in, graph all) {
     }
   }
   for (const auto& [from, to] : both) add({from, to});
-  // Longer ones, of what is left: one for each lock that is in any, the shortest.
+  // Longer cycles come from the remaining edges: the shortest one for each lock.
   for (const auto& [from, to] : both) {
     all[from].erase(to);
     all[to].erase(from);
@@ -199,7 +199,7 @@ std::vector<inversion> inversions_in(const format::recording& in, graph all) {
     const std::vector<lock_number> way = shortest_circle(all, each);
     if (way.empty()) continue;
     add(way);
-    all[way.front()].erase(way[1]);  // each is told once
+    all[way.front()].erase(way[1]);  // a cycle is reported only once
   }
   std::vector<inversion> made;
   for (auto& [kind, each] : found) made.push_back(std::move(each));
@@ -215,7 +215,8 @@ std::vector<wait_chain> chains_in(const format::recording& in) {
     std::uint32_t lock = 0, site = 0;
     std::uint64_t waits = 0, ticks = 0;
   };
-  // Of who holds a lock from somewhere: for what it waited longest meanwhile. Of who waits: whom for.
+  // `then`: the longest wait of a thread while it held a lock from a site. `holders`: for a waiting thread its main
+  // holder.
   std::map<std::tuple<std::uint32_t, std::uint32_t, lock_number>, next_wait> then;
   std::map<std::tuple<std::uint32_t, std::uint32_t, lock_number>, std::pair<format::wait_key, std::uint64_t>> holders;
   for (const auto& [key, value] : in.orders) {
@@ -250,7 +251,7 @@ std::vector<wait_chain> chains_in(const format::recording& in) {
       chain.nanoseconds = std::min(chain.nanoseconds, chain.links.back().nanoseconds);
     }
     if (chain.links.size() < 2 || chain.nanoseconds == 0) continue;
-    // Of several threads at the same places one is told, with the time of all.
+    // Chains of several threads at the same sites become one, with the sum of their times.
     std::vector<std::tuple<lock_number, std::uint32_t, std::uint32_t>> kind;
     for (const chain_link& each : chain.links) kind.emplace_back(each.lock, each.site, each.holder_site);
     const auto [place, is_new] = known.try_emplace(std::move(kind), made.size());

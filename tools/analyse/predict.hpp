@@ -1,4 +1,4 @@
-// What a site costs, and what it would cost if something else served its blocks.
+// Predicts the cost of a site, now and with each remedy.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 namespace tarn::analyse {
 
 enum class remedy {
-  hoist,    // allocate once, outside of the loop
-  reserve,  // allocate what it grows to at once
+  hoist,    // allocate once, outside the loop
+  reserve,  // allocate the final size at once
   recycle,  // tarn::recycle<T>()
   pooled,   // tarn::pooled<T>, tarn::allocator<T>
   arena,    // tarn::arena
@@ -25,38 +25,40 @@ const char* name(remedy of);
 
 struct prediction {
   remedy by = remedy::drop_in;
-  range ns;                       // what the site would cost then
-  range saved_ns;                 // below 0 where it may cost more
+  range ns;                       // predicted cost of the site with the remedy
+  range saved_ns;                 // below 0 if it may cost more
   std::uint64_t calls_saved = 0;  // allocations that would not happen
-  bool at_least = false;          // it spares more than any recording shows: what is above `high` is no surprise
+  bool at_least = false;          // the remedy also saves unmodelled work, so that it may save more than `high`
 };
 
 struct site_prediction {
   range now_ns;
-  std::vector<prediction> remedies;  // that fit the site, the one to take first in front; empty where none does
-  std::vector<std::string> reasons;  // why the ranges are as wide as they are
+  std::vector<prediction> remedies;  // remedies that fit the site, the first choice in front; empty if none fits
+  std::vector<std::string> reasons;  // why the ranges are wide
 };
 
-// The allocations of a site, or of several that grow the same buffers, step by step instead of reserving.
+// The allocations of one site, or of several sites that grow the same buffers step by step instead of reserving
+// memory.
 struct growth {
-  std::uint64_t steps = 0;    // allocations that a reserve would spare; 0 where nothing grows
-  std::uint64_t buffers = 0;  // that grew
-  std::uint64_t bytes = 0;    // to reserve: enough for nine of ten buffers
-  std::uint64_t blocks = 0;   // all allocations, of which the steps are some
+  std::uint64_t steps = 0;    // allocations that a reserve would save; 0: nothing grows
+  std::uint64_t buffers = 0;  // number of growing buffers
+  std::uint64_t bytes = 0;    // bytes to reserve: enough for nine of ten buffers
+  std::uint64_t blocks = 0;   // all allocations, including the steps
 };
 growth growth_of(const site& of);
 
-// Puts what was found by repeating the excerpts in the place of what the prices said. `surprises`: the share of the
-// calls that follow a branch that was guessed wrong; none where it is not known.
+// Replaces the predictions of the cost model by the results of repeating the excerpts. `surprises` is the share of
+// calls that follow a mispredicted branch; empty if it is not known.
 void correct(site_prediction& that, const site& of, const replayed& by, std::optional<double> surprises);
-// That share, of all of a program; its processor's count over its allocations and frees.
+// Returns that share for the whole program: the processor's count of branch mispredictions divided by all allocations
+// and frees.
 std::optional<double> surprises_in(const format::recording& in);
 
 struct program_costs {
-  range cpu_ns;        // of the program without its recorder
-  range recorder_ns;   // of the recorder, as far as it can be told
-  double wall_ns = 0;  // of the recorded run
-  range heap_ns;       // of all sites, now
+  range cpu_ns;        // processor time of the program without its recorder
+  range recorder_ns;   // processor time of the recorder, as far as it is known
+  double wall_ns = 0;  // duration of the recorded run
+  range heap_ns;       // current cost of all sites
   range drop_in_saves_ns;
 };
 
@@ -65,9 +67,9 @@ class predictor {
   predictor(const format::recording& of, const costs& prices);
 
   site_prediction of(const site& one) const { return of(one, growth_of(one)); }
-  // `grown`: of the buffers of this site, which others may grow as well.
+  // `grown` describes the buffers that this site grows, possibly together with other sites.
   site_prediction of(const site& one, const growth& grown) const;
-  // `measured_cpu_ns`: of the program without a recorder, where it is known; else 0.
+  // `measured_cpu_ns` is the processor time of the program without a recorder; 0: unknown.
   program_costs of(const heap_findings& all, double measured_cpu_ns = 0) const;
 
   bool is_on_drop_in(const site& one) const { return serves(one) == server::drop_in; }

@@ -1,4 +1,4 @@
-// What a recording says of regions that were to be quiet (tarn::quiet_region).
+// Analyses the quiet regions of a recording (tarn::quiet_region).
 #pragma once
 
 #include <cstdint>
@@ -9,25 +9,25 @@
 
 namespace tarn::analyse {
 
-// One call stack that was heard in a region, over all threads.
+// One call stack with violations in a region, summed over all threads.
 struct noise_site {
   std::uint32_t site = 0;
   format::noise_counts sums{};
 };
 
-// All regions of a name.
+// All regions of one name.
 struct quiet_view {
   std::string name;
   std::uint64_t entered = 0;
   format::noise_counts sums{};
-  std::vector<noise_site> sites;  // the most noises first
+  std::vector<noise_site> sites;  // the most violations first
 
   bool is_quiet() const { return sites.empty(); }
 };
 
 std::uint64_t noises(const format::noise_counts& of);
 
-// The most noises first, quiet ones by name.
+// Returns the regions with the most violations first, and those without any by name.
 std::vector<quiet_view> find_quiet_regions(const format::recording& in);
 
 }  // namespace tarn::analyse

@@ -7,7 +7,7 @@
 namespace tarn::analyse {
 namespace {
 
-constexpr int deepest = 400;  // of scopes in each other: what is below in a file that says more is left out
+constexpr int deepest = 400;  // limit for nested scopes; deeper ones of a broken file are ignored
 
 }  // namespace
 
@@ -38,7 +38,7 @@ void scopes::add(Dwarf_Die& one, std::size_t outer, int depth) {
     code_.add(from, to, number, depth);
     has_code = true;
   }
-  if (!has_code) return;  // declared, or only ever inlined
+  if (!has_code) return;  // only declared, or always inlined
   scopes_.push_back({one, dwarf_tag(&one) == DW_TAG_subprogram ? none : outer});
   add_children(one, number, depth + 1);
 }

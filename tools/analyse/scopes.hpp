@@ -1,4 +1,4 @@
-// Which functions a compiled unit has at an address, the inlined ones with it.
+// Finds the functions of a compiled unit at an address, including inlined ones.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -10,18 +10,19 @@
 
 namespace tarn::analyse {
 
-// Of one unit. libdw's own look-up walks the whole unit for each address; this one does so once.
+// Walks the unit only once, while libdw's own look-up walks the whole unit for each address.
 class scopes {
  public:
   explicit scopes(Dwarf_Die unit);
 
-  // The innermost inlined function at `address` first, last the one that is not inlined. Empty where there is none.
+  // Returns the innermost inlined function at `address` first, and the function that is not inlined last. Empty if
+  // there is none.
   std::vector<Dwarf_Die> at(std::uint64_t address) const;
 
  private:
   struct scope {
     Dwarf_Die die;
-    std::size_t outer;  // in scopes_; `none` for a function that is not inlined
+    std::size_t outer;  // index in scopes_; `none` for a function that is not inlined
   };
   static constexpr std::size_t none = ~std::size_t{0};
 
@@ -29,7 +30,7 @@ class scopes {
   void add(Dwarf_Die& one, std::size_t outer, int depth);
 
   std::vector<scope> scopes_;
-  address_ranges code_;  // of each scope
+  address_ranges code_;  // the code ranges of each scope
 };
 
 }  // namespace tarn::analyse

@@ -1,4 +1,4 @@
-// What part of a whole is enough to name the whole by.
+// Decides whether a part is large enough to name the whole after it.
 #pragma once
 
 #include <cstdint>

@@ -11,15 +11,15 @@
 
 namespace tarn::analyse {
 
-// Which frames are the C library's, that of C++ or the recorder's: by their modules, without names.
+// Recognises frames of the C library, the C++ library and the recorder by their modules, without names.
 class own_code {
  public:
   explicit own_code(const format::recording& in) : recording_(in) {}
 
-  // The site's stack up to the first frame that is none of these.
+  // Returns the stack of the site up to the first frame outside these modules.
   std::vector<std::uint64_t> inner_frames(std::uint32_t site);
 
-  // The name of its file, where that frame is in one; else empty.
+  // Returns the file name of the installed library that contains that frame; empty if there is none.
   std::string installed_library(std::uint32_t site);
 
  private:
@@ -29,13 +29,13 @@ class own_code {
   std::map<std::pair<std::uint32_t, std::uint64_t>, const format::module_facts*> known_;
 };
 
-// By its path: a shared library of the system.
+// Returns whether a module is a shared library of the system, judged by its path.
 bool is_installed_library(const std::string& module);
 
-// Of a stack: its first place that is none of these; 0 where all are.
+// Returns the index of the first place outside these libraries; 0 if there is none.
 std::size_t own_place(const std::vector<place>& stack);
 
-// The call stack of a site, innermost first, without the recorder's own frames.
+// Returns the call stack of a site, innermost first, without the recorder's frames.
 std::vector<place> stack_at(const format::recording& in, std::uint32_t site, symbols& by);
 
 }  // namespace tarn::analyse

@@ -14,7 +14,7 @@ struct symbol {
   int number;
   const char* name;
   bool is_local;
-  // Of those that begin together the last is found first: the smallest, a strong one, the first in the file.
+  // The lookup finds the last of the symbols that begin together: the smallest, a strong one, the first in the file.
   bool operator<(const symbol& other) const {
     return std::tuple(from, other.to, other.is_weak, other.number) < std::tuple(other.from, to, is_weak, number);
   }
@@ -60,7 +60,8 @@ const char* symbol_table::at(std::uint64_t address) const {
   return found ? names_[*found] : label_before(address);
 }
 
-// Not past the end of what has a size, nor from another section: padding and tables between functions have no name.
+// A label does not reach past the end of a symbol with a size or into another section: padding and tables between
+// functions have no name.
 const char* symbol_table::label_before(std::uint64_t address) const {
   const auto next = std::upper_bound(labels_.begin(), labels_.end(), address,
                                      [](std::uint64_t value, const label& each) { return value < each.from; });

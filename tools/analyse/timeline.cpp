@@ -17,7 +17,7 @@ timeline timeline_of(const format::recording& in, const history& of, const heap_
 
   struct in_use_of {
     category is = category::kept;
-    double mean = 0;             // bytes of a block
+    double mean = 0;             // mean bytes of a block
     std::vector<double> change;  // blocks, by interval
   };
   std::map<std::uint32_t, in_use_of> sites;

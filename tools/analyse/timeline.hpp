@@ -1,4 +1,4 @@
-// The course of a run by category: what the program allocated, waited and called, and what memory it had, in time.
+// Computes the course of a run by category: allocations, waits, calls and memory over time.
 #pragma once
 
 #include <array>
@@ -18,12 +18,12 @@ inline constexpr std::array lock_categories = {lock_category::contended, lock_ca
 inline constexpr std::array call_categories = {call_category::small,  call_category::repeated, call_category::batch,
                                                call_category::memory, call_category::waits,    call_category::needed};
 
-// Of one category, a number for each interval.
+// The numbers of one category, one for each interval.
 using line = std::vector<std::uint64_t>;
 
 struct timeline {
-  // Of the sites of a category: blocks and bytes that were allocated; bytes in use at the end of the interval, reckoned
-  // with the mean size of each site's blocks.
+  // Allocated blocks and bytes of the sites of a category, and their bytes in use at the end of each interval; the
+  // latter are computed from the mean block size of each site.
   std::array<line, categories.size()> blocks, bytes, in_use;
   std::array<line, lock_categories.size()> taken, waited_ns;
   std::array<line, call_categories.size()> calls, calls_ns;

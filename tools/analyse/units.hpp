@@ -1,4 +1,4 @@
-// The compiled units of a module, found by an address.
+// Finds the compiled unit of a module at an address.
 #pragma once
 
 #include <elfutils/libdwfl.h>
@@ -10,19 +10,20 @@
 
 namespace tarn::analyse {
 
-// By what each unit says of itself: libdw's own look-up goes by a table (.debug_aranges) that Clang does not write.
+// Uses the ranges in each unit itself, because libdw's own look-up needs a table (.debug_aranges) that Clang does not
+// write.
 class units {
  public:
   explicit units(Dwfl_Module* module);
 
-  // A unit may be split (-gsplit-dwarf): then its lines are described in the module, all else in a file of its own.
-  // Both are the same where it is not, or where that file is not there.
+  // A unit may be split (-gsplit-dwarf): then the module describes only its lines, and a separate file the rest. Both
+  // entries are the same if the unit is not split or that file is missing.
   struct unit {
     Dwarf_Die lines, code;
   };
-  // Null where none has the address, of the process.
+  // Returns null if no unit contains the address, which is one of the process.
   unit* at(std::uint64_t address);
-  // What is to be taken off an address of the process for libdw.
+  // Returns the number to subtract from an address of the process for libdw.
   std::uint64_t bias() const { return bias_; }
 
  private:

@@ -1,4 +1,4 @@
-// What two recordings of one program have of locks and system calls, function by function.
+// Compares the locks and system calls of two recordings of one program, function by function.
 #pragma once
 
 #include <cstdint>
@@ -14,27 +14,27 @@ namespace tarn::analyse {
 // All locks of one type that one function takes, or all its system calls of one name.
 struct use {
   std::string what;               // "mutex", "write"
-  std::string function, file;     // without arguments; the first that is not the C library's. The module without a file
+  std::string function, file;     // without arguments; the first outside the C library; the module if it has no file
   std::uint64_t count = 0;        // acquisitions, calls
-  std::uint64_t nanoseconds = 0;  // waited; in the kernel
+  std::uint64_t nanoseconds = 0;  // waiting time, or time in the kernel
 };
 
 struct use_change {
-  std::optional<use> before, after;  // one at least
-  double saved_ns() const;           // below 0 where it costs more
+  std::optional<use> before, after;  // at least one of them is set
+  double saved_ns() const;           // below 0 if it costs more
 };
 
 struct use_difference {
-  use before, after;                // of the whole program; `what` and the places are empty
-  std::vector<use_change> changes;  // the largest by time first, then by count; without those where nothing changed
+  use before, after;                // sums of the whole program; `what` and the places are empty
+  std::vector<use_change> changes;  // the largest by time first, then by count; without unchanged ones
 };
 
-// In any order.
+// Returns the system calls in any order.
 std::vector<use> calls_in(const format::recording& of, symbols& by);
-// Conditions are there to be waited for, and are left out.
+// Returns the locks, without condition variables, whose purpose is to be waited for.
 std::vector<use> locks_in(const format::recording& of, symbols& by);
 
-// Uses are the same where all three texts are.
+// Uses match if all three texts are equal.
 use_difference compare(const std::vector<use>& before, const std::vector<use>& after);
 
 }  // namespace tarn::analyse

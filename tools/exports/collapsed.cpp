@@ -22,7 +22,7 @@ std::string one_frame(std::string_view text) {
   return name;
 }
 
-// The place of each in their order; equal ones have the same.
+// Ranks the values in their order; equal ones have the same rank.
 std::vector<std::uint32_t> places_in_order(const std::vector<std::string>& names) {
   std::map<std::string_view, std::uint32_t> order;
   for (const std::string& each : names) order.try_emplace(each);
@@ -46,8 +46,8 @@ void write_collapsed(const profile& of, measure which, const sink& to) {
   const std::vector<std::uint32_t> places = places_in_order(names);
   std::vector<const std::string*> in_order(names.size());
   for (std::size_t at = 0; at < names.size(); ++at) in_order[places[at]] = &names[at];
-  // Sorted, so that two exports can be compared; by numbers, as the lines of a large recording are hundreds of
-  // megabytes.
+  // The lines are sorted, so that two exports can be compared, and sorted by numbers, because the lines of a large
+  // recording take hundreds of megabytes.
   std::map<std::vector<std::uint32_t>, std::uint64_t> lines;
   for (std::size_t at = 0; at < stacks.size(); ++at) {
     if (stacks[at].empty()) continue;

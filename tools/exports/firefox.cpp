@@ -12,10 +12,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int processed_version = 60;  // of the format: the first whose threads share their stacks
+constexpr int processed_version = 60;  // the first version of the format whose threads share their stacks
 constexpr int gecko_version = 31;
 
-// The first is where frames without a category belong, and must be grey.
+// The first category belongs to frames without one, and must be grey.
 struct category_info {
   const char* name;
   const char* colour;
@@ -42,7 +42,8 @@ std::size_t category_of(std::string_view name) {
   return found == categories.end() ? 0 : static_cast<std::size_t>(found - categories.begin());
 }
 
-// As Breakpad writes a build id: the first 16 bytes as a GUID, whose first three parts are little-endian, and an age.
+// Writes a build id as Breakpad does: the first 16 bytes as a GUID, whose first three parts are little-endian, and an
+// age.
 std::string breakpad_id(std::string id) {
   id.resize(32, '0');
   static constexpr std::array<std::size_t, 16> order = {3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -93,7 +94,7 @@ class firefox {
   std::map<std::size_t, std::size_t> sources_;    // by string
   std::map<function_key, std::size_t> functions_;
   std::map<frame_key, std::size_t> frames_;
-  std::map<std::pair<std::size_t, std::size_t>, std::size_t> stacks_;  // by the outer one and the frame
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> stacks_;  // by the outer stack and the frame
   json string_array_ = json::array(), libs_ = json::array();
   json resource_ = {{"name", json::array()}, {"lib", json::array()}, {"host", json::array()}, {"type", json::array()}};
   json source_ = {{"uuid", json::array()}, {"filename", json::array()}};
@@ -190,7 +191,7 @@ std::size_t firefox::stack_of(const sample& one) {
   for (auto at = places.rbegin(); at != places.rend(); ++at) {
     const location& here = profile_.locations()[*at];
     const std::size_t resource = library(here.module);
-    std::size_t depth = 0;  // of inlining
+    std::size_t depth = 0;  // depth of inlining
     for (auto each = here.lines->rbegin(); each != here.lines->rend(); ++each) {
       const auto address = here.module == no_module ? -1 : static_cast<std::int64_t>(each->offset);
       const std::size_t called = function(frame_name(*each), each->file, resource);

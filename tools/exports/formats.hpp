@@ -1,6 +1,6 @@
-// The formats (docs/export.md says what each carries). Each function gives the whole file, or where that is large text
-// writes it a part at a time. Names of a recording may be any bytes: in JSON what is no UTF-8 is replaced, in lines of
-// text what would end a frame or a line.
+// The formats; docs/guide/export.md says what each carries. Each function returns the whole file, or writes large
+// text one part at a time. Names in a recording may be any bytes: JSON replaces what is not UTF-8, and lines of text
+// replace what would end a frame or a line.
 #pragma once
 
 #include <functional>
@@ -12,13 +12,13 @@
 
 namespace tarn::exports {
 
-// Takes the next part of a file. What it throws ends the writing.
+// Receives the next part of a file. An exception ends the writing.
 using sink = std::function<void(std::string_view)>;
 
-// One measure: a line for each stack, "thread;main;…;function;[category] 123".
+// One measure, with a line for each stack: "thread;main;…;function;[category] 123".
 void write_collapsed(const profile& of, measure which, const sink& to);
 
-// https://github.com/jlfwong/speedscope/wiki/Importing-from-custom-sources: a profile for each measure.
+// A profile for each measure: https://github.com/jlfwong/speedscope/wiki/Importing-from-custom-sources.
 void write_speedscope(const profile& of, const sink& to);
 
 // Firefox's processed profile, version 60: a process for each measure, with a track for each thread.
@@ -27,10 +27,11 @@ std::string as_firefox(const profile& of);
 // https://github.com/google/pprof/blob/main/proto/profile.proto, not compressed.
 std::string as_pprof(const profile& of);
 
-// A trace of Perfetto: the heap as a dump of it; locks and system calls as slices, each as long as what it stands for.
+// A Perfetto trace: a heap dump for the heap; slices for locks and system calls, each as long as the time it stands
+// for.
 std::string as_perfetto(const profile& of);
 
-// A line of JSON for each sample, for data bases: the columns in row_columns(), all of them in each line.
+// A line of JSON for each sample, for databases. Each line has all the columns in row_columns().
 void write_rows(const profile& of, const sink& to);
 enum class column_type { text, number };
 struct column {

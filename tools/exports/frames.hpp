@@ -1,4 +1,4 @@
-// Stacks of one kind of frame, for formats that know no threads and no labels.
+// Stacks of one kind of frame, for formats that have neither threads nor labels.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@ namespace tarn::exports {
 
 struct frame {
   std::string name;
-  std::string file;  // empty where it is not known
+  std::string file;  // empty if unknown
   int line = 0;
 };
 
-// Each frame once, by name, file and line.
+// Stores each frame once, by name, file and line.
 class frames {
  public:
   explicit frames(const profile& of) : profile_(of), of_location_(of.locations().size()) {}
 
-  // Outermost first: the thread, the functions with the inlined ones, the category.
+  // Returns the frames, outermost first: the thread, the functions with the inlined ones, the category.
   std::vector<std::uint32_t> of(const sample& one);
   const std::vector<frame>& all() const { return all_; }
 
@@ -33,7 +33,7 @@ class frames {
   const profile& profile_;
   std::vector<frame> all_;
   std::map<std::tuple<std::string, std::string, int>, std::uint32_t> known_;
-  std::vector<std::vector<std::uint32_t>> of_location_;  // outermost first; filled when it is first asked for
+  std::vector<std::vector<std::uint32_t>> of_location_;  // outermost first; filled on demand
   std::map<std::uint32_t, std::uint32_t> of_thread_;
 };
 

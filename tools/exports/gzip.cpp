@@ -11,7 +11,7 @@
 namespace tarn::exports {
 
 std::string gzip(std::string_view content) {
-  constexpr int window = 15 + 16;  // 16: with gzip's header
+  constexpr int window = 15 + 16;  // 16 adds gzip's header
   z_stream to = {};
   if (deflateInit2(&to, Z_DEFAULT_COMPRESSION, Z_DEFLATED, window, 8, Z_DEFAULT_STRATEGY) != Z_OK)
     throw std::bad_alloc();

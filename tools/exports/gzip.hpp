@@ -5,7 +5,7 @@
 
 namespace tarn::exports {
 
-// `content` as a gzip file. Throws std::bad_alloc.
+// Compresses `content` into a gzip file. Throws std::bad_alloc.
 std::string gzip(std::string_view content);
 
 }  // namespace tarn::exports

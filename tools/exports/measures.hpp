@@ -1,4 +1,4 @@
-// What is counted for a stack, as every format names it.
+// The measures of a stack, with the names that every format uses.
 #pragma once
 
 #include <array>
@@ -40,7 +40,7 @@ constexpr const char* words(unit of) {
 }
 
 struct measure_info {
-  std::string_view name;  // as --measure takes it
+  std::string_view name;  // the argument of --measure
   unit in;
   std::string_view words;
 };

@@ -14,7 +14,7 @@ namespace {
 using protozero::pbf_tag_type;
 using protozero::pbf_writer;
 
-// The numbers of the fields, by message; of https://perfetto.dev/docs/reference/trace-packet-proto.
+// Field numbers by message, from https://perfetto.dev/docs/reference/trace-packet-proto.
 constexpr pbf_tag_type trace_packet = 1;
 namespace packet {
 constexpr pbf_tag_type timestamp = 8, sequence = 10, track_event = 11, interned = 12, flags = 13, profile = 37,
@@ -22,15 +22,15 @@ constexpr pbf_tag_type timestamp = 8, sequence = 10, track_event = 11, interned 
 }
 namespace interned {
 constexpr pbf_tag_type functions = 5, frames = 6, callstacks = 7, mapping_paths = 17, source_paths = 18, mappings = 19;
-constexpr pbf_tag_type iid = 1, text = 2;                                           // of a string
-constexpr pbf_tag_type end = 5, path = 7;                                           // of a mapping
-constexpr pbf_tag_type function = 2, mapping = 3, place = 4, source = 5, line = 6;  // of a frame
-constexpr pbf_tag_type frame_iids = 2;                                              // of a call stack
+constexpr pbf_tag_type iid = 1, text = 2;                                           // string
+constexpr pbf_tag_type end = 5, path = 7;                                           // mapping
+constexpr pbf_tag_type function = 2, mapping = 3, place = 4, source = 5, line = 6;  // frame
+constexpr pbf_tag_type frame_iids = 2;                                              // call stack
 }  // namespace interned
 namespace heap {
 constexpr pbf_tag_type dumps = 5;
 constexpr pbf_tag_type pid = 1, samples = 2, from_start = 3, timestamp = 9, name = 11;
-constexpr pbf_tag_type callstack = 1, allocated = 2, freed = 3, allocations = 5, frees = 6;  // of a sample
+constexpr pbf_tag_type callstack = 1, allocated = 2, freed = 3, allocations = 5, frees = 6;  // sample
 }  // namespace heap
 namespace track {
 constexpr pbf_tag_type uuid = 1, name = 2, process = 3, thread = 4, parent = 5;
@@ -38,11 +38,11 @@ constexpr pbf_tag_type pid = 1, command_line = 2, process_name = 6, tid = 2, thr
 }  // namespace track
 namespace event {
 constexpr pbf_tag_type annotation = 4, type = 9, track = 11, category = 22, name = 23;
-constexpr pbf_tag_type number = 3, text = 6, key = 10;  // of an annotation
+constexpr pbf_tag_type number = 3, text = 6, key = 10;  // annotation
 constexpr int begin = 1, end = 2;                       // types
 }  // namespace event
 
-constexpr std::uint32_t sequence = 1, starts_anew = 1;  // of the only one
+constexpr std::uint32_t sequence = 1, starts_anew = 1;  // there is only one sequence
 
 class perfetto {
  public:
@@ -101,7 +101,7 @@ class perfetto {
     one.add_bytes(interned::text, well_formed(text));
   }
 
-  // Names, and for each sample of the heap a stack with its number.
+  // Writes the names, and for each heap sample a numbered stack.
   void add_heap() {
     std::vector<std::vector<std::uint32_t>> stacks;
     for (const sample& each : profile_.samples()) {
@@ -110,7 +110,7 @@ class perfetto {
     if (stacks.empty()) return;
     add_packet([&](pbf_writer& one) {
       pbf_writer all(one, packet::interned);
-      // Readers want a frame to be in a mapping; ours are resolved already.
+      // Readers want each frame in a mapping; ours are resolved already.
       add_text(all, interned::mapping_paths, 1, program_name(profile_.recorded()));
       {
         pbf_writer whole(all, interned::mappings);
@@ -165,7 +165,7 @@ class perfetto {
     pbf_writer one(to, heap::samples);
     one.add_uint64(heap::callstack, stack);
     one.add_uint64(heap::allocated, counted[bytes]);
-    // How many bytes were freed was not recorded: as many as blocks of the mean size have.
+    // The recording has no freed bytes; this uses the mean size of the site's blocks.
     const double mean =
         counted[allocations] == 0 ? 0 : static_cast<double>(counted[bytes]) / static_cast<double>(counted[allocations]);
     const std::uint64_t gone = counted[allocations] - std::min(counted[in_use], counted[allocations]);
@@ -174,7 +174,7 @@ class perfetto {
     one.add_uint64(heap::frees, frees);
   }
 
-  // A thread's waits, or calls, one after another, the longest first.
+  // Puts a thread's waits, or calls, end to end, the longest first.
   void add_slices(source from) {
     const measure time = from == source::lock ? lock_wait : call_time;
     std::map<std::uint32_t, std::vector<const sample*>> by_thread;

@@ -1,5 +1,5 @@
-// A recording as the tools of others see one: stacks of named functions, and what was counted for each. The formats are
-// written from this.
+// A recording as other tools see one: stacks of named functions, and the counts of each. The formats are written from
+// this.
 #pragma once
 
 #include <cstdint>
@@ -17,40 +17,40 @@ namespace tarn::exports {
 enum class source { heap, lock, call };
 std::string_view name(source of);
 
-// A return address, with what was inlined there.
+// A return address, with the functions that were inlined there.
 struct location {
   const std::vector<analyse::place>* lines = nullptr;  // innermost first; never empty
-  std::uint64_t address = 0;                           // in the call
-  std::size_t module = 0;                              // in the recording's; `no_module` where it is in none
+  std::uint64_t address = 0;                           // the address inside the call
+  std::size_t module = 0;                              // index in the recording's modules, or `no_module`
 };
 constexpr std::size_t no_module = ~std::size_t{0};
 
-// What one thread did at one stack; of the heap, with the blocks that one thread freed.
+// One thread's activity at one stack; for the heap, with the blocks that one thread freed.
 struct sample {
-  std::uint32_t site = 0;    // in profile::stacks
-  std::uint32_t thread = 0;  // that allocated, or acted; in the recording's
+  std::uint32_t site = 0;    // index in profile::stacks
+  std::uint32_t thread = 0;  // index in the recording's threads: the one that allocated, or acted
   std::uint32_t freed_by = 0;
   source from = source::heap;
-  std::string_view category;  // of the site: "transient", "contended", "small" …
-  std::string_view what;      // "mutex", "read"; of the heap empty
+  std::string_view category;  // the site's: "transient", "contended", "small" …
+  std::string_view what;      // "mutex", "read"; empty for the heap
   values counted{};
 };
 
-// Bound to the recording, which must outlive it.
+// Refers to the recording, which must outlive it.
 class profile {
  public:
-  // Resolves all names: a second or so for 10,000 sites with debug information.
+  // Resolves all names, which takes a second or so for 10,000 sites with debug information.
   explicit profile(const format::recording& of);
   profile(const profile&) = delete;
   profile& operator=(const profile&) = delete;
 
   const format::recording& recorded() const { return recording_; }
   const std::vector<location>& locations() const { return locations_; }
-  // Of each site, innermost first, numbers of locations; without the recorder's own.
+  // Location numbers of each site, innermost first, without the recorder's own frames.
   const std::vector<std::vector<std::uint32_t>>& stacks() const { return stacks_; }
-  // None of them is all zeroes.
+  // No sample is all zeroes.
   const std::vector<sample>& samples() const { return samples_; }
-  // Those that are not zero everywhere; `bytes` alone of a recording without any.
+  // The measures that are not zero everywhere; `bytes` alone for a recording without any.
   const std::vector<measure>& used() const { return used_; }
   bool is_estimate() const { return recording_.program.mode == "sampled"; }
 
@@ -71,18 +71,18 @@ class profile {
   std::set<std::string> texts_;
 };
 
-// The frame of a stack without any: of the site that stands for those beyond the recorder's limit.
+// The frame of a stack without frames: the site that stands for those beyond the recorder's limit.
 constexpr std::string_view no_stack = "[not recorded]";
 
-// The last part of a path.
+// Returns the last part of a path.
 std::string file_name(const std::string& path);
-// What every format says of a frame: the function, or where the name is not known, the file and the place in it.
+// Returns what every format shows of a frame: the function, or if the name is unknown, the file and the offset in it.
 std::string frame_name(const analyse::place& of);
-// "worker (4712)"; of a later image, which exec began, with its number.
+// Returns "worker (4712)"; the number is added for images that a later exec began.
 std::string thread_name(const format::recording& in, std::uint32_t thread);
-// What stands as the innermost frame where a format knows no labels: "[transient]", "[read: small]".
+// Returns the innermost frame of formats without labels: "[transient]", "[read: small]".
 std::string leaf_name(const sample& of);
-// The command line.
+// Returns the command line.
 std::string program_name(const format::recording& in);
 
 }  // namespace tarn::exports

@@ -12,12 +12,12 @@ namespace {
 
 using nlohmann::json;
 
-// Its word for numbers of things is none.
+// The format's word for plain numbers is "none".
 const char* unit_words(unit of) { return of == unit::count ? "none" : words(of); }
 
 std::string text_of(const json& of) { return of.dump(-1, ' ', false, json::error_handler_t::replace); }
 
-// To go on in: without its last bracket.
+// Writes the object without its last bracket, so that more can follow.
 std::string opened(const json& of) {
   std::string text = text_of(of);
   text.back() = ',';

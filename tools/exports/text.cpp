@@ -3,8 +3,8 @@
 namespace tarn::exports {
 namespace {
 
-// Bytes of the character at the start of `text`, which is not empty; 0 where there is none. As table 3-7 of the Unicode
-// standard has them: the second byte's range depends on the first, all others are 80 to BF.
+// Returns the bytes of the character at the start of `text`, which is not empty, or 0 where there is none. This is
+// table 3-7 of the Unicode standard: the range of the second byte depends on the first, all others are 80 to BF.
 std::size_t character(std::string_view text) {
   const auto byte = [&](std::size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0U; };
   const unsigned first = byte(0);

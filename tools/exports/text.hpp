@@ -5,7 +5,7 @@
 
 namespace tarn::exports {
 
-// `text` with U+FFFD for each byte that is not part of well-formed UTF-8: protobuf's strings must be that.
+// Returns `text` with U+FFFD for each byte that is not part of well-formed UTF-8, as protobuf's strings require.
 std::string well_formed(std::string_view text);
 
 }  // namespace tarn::exports

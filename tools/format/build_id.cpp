@@ -38,7 +38,7 @@ std::string build_id_in(Elf* file) {
 }  // namespace
 
 std::string build_id_of(const std::string& path) {
-  // A recording may name anything: a pipe would be waited for.
+  // A recording may name any file: opening a pipe would block.
   struct stat facts {};
   if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return {};
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);

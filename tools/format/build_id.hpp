@@ -4,7 +4,8 @@
 
 namespace tarn::format {
 
-// The build id in an ELF file's notes, in hexadecimal; empty when there is none or the file cannot be read.
+// Returns the build id from the notes of an ELF file, in hexadecimal; empty if there is none or the file cannot be
+// read.
 std::string build_id_of(const std::string& path);
 
 }  // namespace tarn::format

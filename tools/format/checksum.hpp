@@ -10,7 +10,8 @@
 
 namespace tarn::format {
 
-// Of a block: its header up to the checksum, and its content as it lies in the file.
+// Returns the checksum of a block: it covers the header up to the checksum field, and the content as stored in the
+// file.
 inline std::uint64_t checksum_of(const block_header& header, std::string_view packed) {
   return XXH3_64bits_withSeed(packed.data(), packed.size(), XXH3_64bits(&header, offsetof(block_header, checksum)));
 }

@@ -1,5 +1,5 @@
-// The clock of the recorder: a counter of the processor, as reading it twice is most of what a lock's time would cost.
-// `tarn record` measures how fast it goes.
+// The recorder's clock is a counter of the processor, because reading the clock twice is most of the cost of timing a
+// lock. `tarn record` measures its frequency.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace tarn::format {
 
-// Ticks since some moment; the same for all processors. About 10 ns.
+// Returns ticks since an unspecified start; all processors share it. Costs about 10 ns.
 inline std::uint64_t ticks() noexcept {
 #if defined(__x86_64__)
   return __builtin_ia32_rdtsc();

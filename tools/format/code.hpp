@@ -1,5 +1,5 @@
-// Numbers and texts as bytes: unsigned numbers in groups of seven bits, lowest first, the top bit set where more
-// follow.
+// Encodes numbers and texts as bytes. An unsigned number is stored in groups of seven bits, the lowest first; the top
+// bit is set if another group follows.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tarn::format {
 
-// Why a file cannot be read, in words for a person.
+// Says why a file cannot be read, in a message for a person.
 class unreadable : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -24,7 +24,7 @@ class encoder {
     }
     bytes_ += static_cast<char>(value);
   }
-  // Small where `value` is near `before`, on either side.
+  // Takes few bytes if `value` is near `before`, on either side.
   void difference(std::uint64_t value, std::uint64_t before) {
     const std::uint64_t up = value - before;
     number(up >> 63 != 0 ? ~(up << 1) : up << 1);
@@ -39,7 +39,7 @@ class encoder {
   std::string bytes_;
 };
 
-// Throws `unreadable` where the bytes end too soon or mean nothing. Never reads outside of them.
+// Throws `unreadable` if the bytes end too soon or are not valid. Never reads outside of them.
 class decoder {
  public:
   explicit decoder(std::string_view bytes) : bytes_(bytes) {}
@@ -56,7 +56,7 @@ class decoder {
     }
     throw unreadable("a number with more than 64 bits");
   }
-  // At most `most`.
+  // Reads a number and throws `unreadable` if it is above `most`.
   std::uint64_t number(std::uint64_t most) {
     const std::uint64_t value = number();
     if (value > most) throw unreadable("a number above its limit");

@@ -46,8 +46,8 @@ class collector final : public watcher {
     made.clock = whole.clock;
     made.ended = whole.ended;
     made.end = whole.end;
-    made.end.instructions = made.end.surprises = 0;  // known of the whole alone
-    made.excerpts = whole.excerpts;                  // how the heap is used, whenever
+    made.end.instructions = made.end.surprises = 0;  // known only for the whole run
+    made.excerpts = whole.excerpts;                  // they show how the program uses the heap at any time
     made.damage = whole.damage;
     made.part = which_;
     made.end.wall_us = (ends_.at_ns - begins_.at_ns) / 1000;
@@ -74,7 +74,7 @@ class collector final : public watcher {
   }
 
  private:
-  // Changes come before the moment at which they were seen: at_ is the one before.
+  // Changes come before the moment of their snapshot, so at_ is the moment before.
   template <class Key, class Counts>
   void add(std::map<Key, Counts>& to, const Key& key, const Counts& more) {
     if (at_ < which_.from_ns || at_ >= which_.to_ns) return;

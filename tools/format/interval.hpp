@@ -1,4 +1,4 @@
-// A part of a recording, by time: what happened between two of its moments, as if it was all.
+// Cuts a recording by time: the part between two of its moments becomes a recording of its own.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,14 @@
 
 namespace tarn::format {
 
-// From the last moment at or before `wanted.from_ns` to the first at or after `wanted.to_ns`; the start and the last
-// moment are such, too. Needs moments.
+// Widens `wanted` to moments of the recording: the last one at or before `wanted.from_ns` and the first one at or
+// after `wanted.to_ns`. The start counts as a moment, too, and an end after the last moment becomes the last moment.
+// The recording must have moments.
 interval to_moments(const recording& whole, const interval& wanted);
 
-// `bytes` are those of `whole`, `which` is of to_moments. Counts are what was added in between, times of the end those
-// of the interval. The longest waits are at most what is said: exact where the longest of all so far fell into it.
+// `bytes` are those of `whole`, and `which` comes from to_moments. The result has the counts that were added in the
+// interval, and the wall and processor time of the interval. Its longest times are upper bounds: they are exact if
+// the longest of all so far fell into the interval.
 recording within(const recording& whole, std::string_view bytes, const interval& which);
 
 }  // namespace tarn::format

@@ -8,26 +8,27 @@
 
 namespace tarn::format {
 
-// Is told, in the order of the file, what each look found: the changes, and then its moment.
+// Receives the changes of each snapshot and then its moment, in the order of the file.
 class watcher {
  public:
   virtual ~watcher() = default;
-  // So much more than at the last look; of the longest times the new one, 0 where it stayed.
+  // Receives the increase since the previous snapshot; for a longest time the new value, or 0 if it has not changed.
   virtual void more(const cell_key_facts&, const counts&) {}
   virtual void more(const call_key&, const call_counts&) {}
   virtual void more(const lock_key&, const lock_counts&) {}
   virtual void more(const wait_key&, const wait_counts&) {}
   virtual void more(const noise_key&, const noise_counts&) {}
   virtual void more(const order_key&, const order_counts&) {}
-  // All up to the last of its moments.
+  // Receives the recording up to the last of its moments.
   virtual void moment(const recording&) {}
 };
 
-// The recording in `bytes`: up to the last whole block, with the reason in `damage` where that is not the end. Throws
-// `unreadable` when it is no recording or one of another version. Memory is bounded by what whole blocks hold.
+// Parses a recording up to the last complete block; `damage` gives the reason if that is not the end. Throws
+// `unreadable` if `bytes` is not a recording or has another version. Memory is bounded by the content of the complete
+// blocks.
 recording parse(std::string_view bytes, watcher* watching = nullptr);
 
-// The bytes of a file, and the recording that they are; `unreadable` names it.
+// These return the bytes of a file, and the recording in a file. Both throw `unreadable`, which names the file.
 std::string content_of(const std::string& path);
 recording read(const std::string& path);
 

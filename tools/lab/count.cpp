@@ -10,7 +10,7 @@
 namespace tarn::lab {
 namespace {
 
-// 1,234,567 before `unit`.
+// Parses 1,234,567 before `unit`.
 double number_before(std::string_view text, std::string_view unit) {
   std::size_t end = text.find(unit);
   if (end == text.npos) return -1;
@@ -38,7 +38,7 @@ std::map<std::string, double> read_call_summary(const std::string& table) {
   const std::size_t total = table.rfind(" total");
   if (total == std::string::npos) return {};
   const std::size_t begin = table.rfind('\n', total);
-  std::vector<double> columns;  // % time, seconds, us a call, calls, and errors where there were any
+  std::vector<double> columns;  // % time, seconds, us/call, calls, and errors if there were any
   const char* at = table.c_str() + (begin == std::string::npos ? 0 : begin);
   for (char* end = nullptr;; at = end) {
     const double number = std::strtod(at, &end);
@@ -56,7 +56,7 @@ counted run_counted(counter by, const job& of, std::chrono::seconds longest) {
   std::vector<std::string> environment = of.environment;
   if (traces) {
     words.insert(words.end(), {"-f", "-c", "-U", "time-percent,time-total,time-avg,calls,errors,name"});
-    // The tool itself must not run on the allocator.
+    // The tool itself must not run on the allocator under test.
     if (!of.preload.empty()) words.insert(words.end(), {"-E", "LD_PRELOAD=" + of.preload});
   } else {
     words.emplace_back("--tool=memcheck");

@@ -1,4 +1,4 @@
-// Counts what a program does, by a tool that Debian has.
+// Counts what a program does, with a tool from Debian.
 #pragma once
 
 #include <chrono>
@@ -10,10 +10,10 @@
 
 namespace tarn::lab {
 
-// A program's words, and what its environment has beside ours.
+// A program's arguments, and the variables added to its environment.
 struct job {
   std::vector<std::string> words, environment = {};
-  std::string preload = {};  // a library's path, or empty
+  std::string preload = {};  // path of a library, or empty
 };
 
 struct counted {
@@ -21,12 +21,13 @@ struct counted {
   std::string why_not;  // one line: no tool, no permission
 };
 
-// strace: "system calls". valgrind: "allocations", "frees", "bytes"; of the whole program, its start included.
+// Counts "system calls" with strace, or "allocations", "frees" and "bytes" with valgrind, over the whole program with
+// its start.
 counted run_counted(counter by, const job& of, std::chrono::seconds longest);
 
-// What valgrind's memcheck said of the heap; empty where it said nothing.
+// Reads what valgrind's memcheck said of the heap; empty if it said nothing.
 std::map<std::string, double> read_heap_summary(const std::string& errors);
-// The last line of strace's table.
+// Reads the last line of strace's table.
 std::map<std::string, double> read_call_summary(const std::string& table);
 
 }  // namespace tarn::lab

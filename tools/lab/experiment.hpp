@@ -1,4 +1,4 @@
-// What an experiment of the lab is: whose claim, which work, who does it, and how the figures are judged.
+// Describes an experiment of the lab: its claim, its work, the forms that do it, and how its figures are judged.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,22 @@
 
 namespace tarn::lab {
 
-// Whose a form is. `original`: as the source wrote it, or what it measured against.
+// Says who made a form. `original` is the source's own form, or what the source compared with.
 enum class role { original, peer, ours };
 
-// One of those that do the same work.
+// One of the forms that do the same work.
 struct form {
-  std::string name;  // as tables and JSON show it
-  std::string word;  // the form's name to the program
+  std::string name;  // shown in tables and JSON
+  std::string word;  // the form's name on the program's command line
   role is = role::peer;
   std::string library = {};                   // preloaded: a file name that the loader knows, or `drop_in`
-  std::string package = {};                   // Debian's, for where it is missing
+  std::string package = {};                   // the Debian package that has it
   std::vector<std::string> environment = {};  // NAME=VALUE: its settings
-  std::vector<std::string> settings = {};     // more words to the program
+  std::vector<std::string> settings = {};     // more arguments for the program
 };
 inline constexpr const char* drop_in = "libtarn-malloc.so";
 
-// A number that can be set. Lists are the x values of a sweep.
+// A number that can be set. A list gives the x values of a sweep.
 struct parameter {
   std::string name, what;
   std::vector<std::uint64_t> usual, quick;
@@ -33,13 +33,13 @@ struct parameter {
   bool is_list = false;
 };
 
-// Figures that the source printed. `ratio`: of its two curves, at each x.
+// Figures that the source printed. `ratio` is that of its two curves at each x.
 struct original_curve {
   std::string name, unit;
   std::vector<std::pair<double, double>> points;
 };
 
-// Time of `over` divided by that of `under`, at each x. "best other" stands for the fastest of them.
+// The time of `over` divided by that of `under`, at each x. "best other" stands for the fastest of the others.
 struct ratio {
   std::string name, over, under;
 };
@@ -47,23 +47,23 @@ inline constexpr const char* best_other = "best other";
 
 using numbers = std::map<std::string, std::uint64_t>;
 
-// One axis, all forms at each of its values.
+// One axis, and all forms at each of its values.
 struct sweep {
-  std::string name;  // of its axis: the key to the program
+  std::string name;  // name of the axis: the program's key
   std::string title, x_label, y_label;
   parameter axis;
-  numbers fixed = {};  // what else the program is told, beside the experiment's parameters
+  numbers fixed = {};  // further arguments for the program, beside the experiment's parameters
   std::vector<original_curve> originals = {}, original_ratios = {};
   std::vector<ratio> ratios = {};
   std::vector<std::string> only = {};                              // names of forms; empty: all
-  void (*adjust)(numbers& of_program, std::uint64_t x) = nullptr;  // less work where a unit is dear
-  std::string program = {};                                        // empty: the experiment's
+  void (*adjust)(numbers& of_program, std::uint64_t x) = nullptr;  // reduces the work where a unit is expensive
+  std::string program = {};                                        // empty: the experiment's own
   std::optional<std::vector<std::string>> parameters =
-      {};                                 // which of the experiment's its program is told; all if none
-  std::vector<std::string> x_names = {};  // of x = 1, 2, …, where the numbers mean nothing
+      {};                                 // the experiment's parameters that the program gets; all if empty
+  std::vector<std::string> x_names = {};  // labels of x = 1, 2, …, where x is no number
   bool is_of_cores = false;               // x processors are needed
-  bool is_exact = false;                  // each round would say the same: one is enough
-  bool is_counted = false;                // by the experiment's counter, at its first x
+  bool is_exact = false;                  // every round gives the same result: one is enough
+  bool is_counted = false;                // counted by the experiment's counter, at its first x
 
   std::string x_name(std::uint64_t x) const {
     return x >= 1 && x <= x_names.size() ? x_names[x - 1] : std::to_string(x);
@@ -79,29 +79,29 @@ struct verdict {
 
 struct result;
 
-// What is counted, in one more run of each form and x: system calls by strace, heap calls and bytes by valgrind.
+// What one more run of each form and x counts: system calls by strace, heap calls and bytes by valgrind.
 enum class counter { none, strace, valgrind };
 
 struct experiment {
   std::string name, program, source;
   std::string claim;                  // one line
-  std::string claimed, why;           // for the page: what the original claimed; why it is as it is today
-  std::string unit;                   // of which ns are given
-  std::vector<parameter> parameters;  // each with one value
+  std::string claimed, why;           // for the page: the original's claim, and why it is as it is today
+  std::string unit;                   // the unit that ns refer to
+  std::vector<parameter> parameters;  // each has one value
   std::vector<form> forms;            // the first is the base of the bars
   std::vector<sweep> sweeps;
-  std::vector<std::string> counts = {};  // shown as columns of their own, by the names that the program has for them
+  std::vector<std::string> counts = {};  // shown as columns, by the names that the program uses
   counter counted_by = counter::none;
   std::uint64_t quick_rounds = 3;
-  bool makes_file = false;  // the form "make" makes one, whose path all forms are told as file=
+  bool makes_file = false;  // the form "make" makes a file, whose path all forms get as file=
   verdict (*judge)(const result& of) = nullptr;
 };
 
-// All of them, in the order in which they run.
+// Returns all experiments in the order in which they run.
 const std::vector<experiment>& experiments();
 
-// The C library's malloc, and its packaged peers with the settings that their makers advise for speed, and the
-// drop-in: each does the program's form `word`.
+// Returns forms for the C library's malloc, its packaged peers with the settings that their makers advise for speed,
+// and the drop-in. Each does the program's form `word`.
 std::vector<form> mallocs(const std::string& word = "malloc");
 
 }  // namespace tarn::lab

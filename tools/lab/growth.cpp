@@ -11,10 +11,10 @@ namespace {
 
 constexpr std::size_t by_threads = 0, by_live = 1, by_size = 2, by_owner = 3;
 
-// What a cache line costs that another processor has written: about what lock-cost's compare-and-swap shows with two
+// The cost of a cache line that another processor has written: about that of lock-cost's compare-and-swap with two
 // cores.
 constexpr double line_ns = 50;
-// And what a program does itself for each block.
+// The program's own work for each block.
 constexpr double work_ns = 1000;
 
 std::string exponent_words(const result& of, std::size_t sweep, const std::string& what) {
@@ -28,8 +28,8 @@ std::string exponent_words(const result& of, std::size_t sweep, const std::strin
   return fmt::format("with {} to the power of {:.2f} (the others {:.2f} to {:.2f}), ", what, *ours, *least, *most);
 }
 
-// How many processors one of a kind keeps busy until its atomics alone, if all are on lines that all share, fill the
-// time.
+// Estimates how many processors stay busy before the atomic operations of a form, if all are on lines that all
+// processors share, fill the time.
 std::string limit_words(const result& of, const std::string& form) {
   const auto atomics = of.count(by_owner, form, 1, "atomics"), own = of.count(by_owner, form, 0, "atomics");
   const auto ns = of.axes[by_threads].empty() ? std::nullopt : of.ns(by_threads, form, of.axes[by_threads].front());

@@ -20,8 +20,8 @@ std::uint64_t most_threads(const result& of) {
   return *std::max_element(of.axes[by_threads].begin(), of.axes[by_threads].end());
 }
 
-// How many times longer an allocation takes beside the most threads than beside as many as there are processors: where
-// processors share a core's parts, the second thread costs something that no heap can help.
+// Returns how much longer an allocation takes with the most threads than with one thread per processor. Where
+// processors share parts of a core, the second thread costs something that no heap can avoid.
 double growth(const result& of, const std::string& form) {
   std::uint64_t least = most_threads(of);
   for (const std::uint64_t each : of.axes[by_threads]) {
@@ -31,7 +31,7 @@ double growth(const result& of, const std::string& form) {
   return few && many && *few > 0 ? *many / *few : 0;
 }
 
-// The claim of both: behind one lock threads hold up each other, in heaps of their own they do not.
+// The claim of both experiments: behind one lock threads hold each other up, in heaps of their own they do not.
 verdict judge_threads(const result& of, const std::string& shared, const std::string& own) {
   const std::vector<double> gains = of.ratios(by_threads, shared, own);
   if (gains.empty()) return {holds::unknown, "Neither the shared heap nor the private ones were measured."};
@@ -61,7 +61,7 @@ verdict judge_threads(const result& of, const std::string& shared, const std::st
 verdict judge_heap_demo(const result& of) {
   verdict told = judge_threads(of, "one lock", "tarn::heap");
   if (told.whether == holds::unknown || of.axes[by_size].empty()) return told;
-  // The crossover: above it a private heap gains less than a half.
+  // The crossover is where a private heap gains less than a half.
   std::uint64_t gains_at = 0, least_gain_at = 0;
   double most = 0;
   for (const std::uint64_t size : of.axes[by_size]) {

@@ -7,7 +7,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Five digits tell all that a clock does, and keep the file small.
+// Five digits are all that a clock provides, and keep the file small.
 double rounded(double number) {
   char text[32];
   std::snprintf(text, sizeof text, "%.5g", number);

@@ -1,4 +1,4 @@
-// Results as JSON: docs/lab.md describes it.
+// Results as JSON; docs/guide/lab.md describes them.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -15,7 +15,7 @@ inline constexpr int json_version = 1;
 const char* name_of(role each);
 const char* name_of(holds each);  // "yes", "partly", "no", "unknown"
 
-// What `tarn lab --json` writes: {format, machine, quick, experiments}.
+// Returns what `tarn lab --json` writes: {format, machine, quick, experiments}.
 nlohmann::ordered_json as_json(const std::vector<result>& all, bool is_quick,
                                const std::vector<std::pair<std::string, std::string>>& machine);
 

@@ -83,7 +83,7 @@ experiment list_experiment() {
     }
     nodes.original_ratios.push_back(both);
   }
-  for (original_curve& each : nodes.originals) {  // as ours are given: ns a node
+  for (original_curve& each : nodes.originals) {  // in the unit of ours: ns per node
     each.unit = "ns a node";
     for (auto& [x, y] : each.points) y *= 1e6 / x;
   }

@@ -20,7 +20,7 @@ std::string trimmed(const std::string& text) {
   return begin == std::string::npos ? std::string() : text.substr(begin, end - begin + 1);
 }
 
-// The value of the first line `key: value`; the first line without a key.
+// Returns the value of the first line `key: value`, or the first line without a key.
 std::string first_of(const char* path, const std::string& key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {

@@ -7,13 +7,13 @@
 
 namespace tarn::lab {
 
-// Name and value, in the order in which they are shown: date, cpu, cores, memory, kernel, libc, compiler …
+// Returns names and values in the order of display: date, cpu, cores, memory, kernel, libc, compiler …
 std::vector<std::pair<std::string, std::string>> machine_facts();
 
-// Processors that this process may use.
+// Returns the number of processors that this process may use.
 unsigned cores();
 
-// A name of a folder made of the cpu and its cores: "amd-epyc-2-cores".
+// Returns a folder name made of the cpu and its cores: "amd-epyc-2-cores".
 std::string machine_name(const std::vector<std::pair<std::string, std::string>>& facts);
 
 }  // namespace tarn::lab

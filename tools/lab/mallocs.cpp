@@ -2,7 +2,8 @@
 
 namespace tarn::lab {
 
-// Settings: what the makers advise where speed is wanted and memory is there (docs/lab.md has the places).
+// The settings are those that the makers advise when speed matters and memory is plentiful (docs/guide/lab.md has the
+// sources).
 std::vector<form> mallocs(const std::string& word) {
   return {
       {"glibc", word, role::original},

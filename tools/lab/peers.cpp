@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t heaps = 0, pools = 1;
 
-// Of how many rows the form is the fastest, and where it is slower than the fastest other.
+// Says in how many rows the form is the fastest, and where it is slower than the fastest other one.
 std::string standing(const result& of, std::size_t sweep, const std::string& form) {
   std::size_t first = 0, all = 0;
   std::string slower;

@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// As bench/runner/columns.py has it.
+// The same list as in bench/runner/columns.py.
 constexpr std::array<std::string_view, 8> tuning = {
     "LD_PRELOAD=", "GLIBC_TUNABLES=", "MALLOC_", "MIMALLOC_", "TCMALLOC_", "TBB_", "TARN_", "_RJEM_"};
 
@@ -56,7 +56,7 @@ struct pipe_ends {
   }
 };
 
-// Reads both until they end, or until `end`; false then.
+// Reads both until they end, or until `end`; returns false then.
 bool read_all(pipe_ends& output, pipe_ends& errors, ended& into, steady_clock::time_point end) {
   std::array<pollfd, 2> wait = {pollfd{output.ends[0], POLLIN, 0}, pollfd{errors.ends[0], POLLIN, 0}};
   std::array<char, 1 << 14> part;

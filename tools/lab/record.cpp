@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Five digits: what a clock tells.
+// Five digits are all that a clock provides.
 std::string digits(double number) { return fmt::format("{:.5g}", number); }
 
 std::string x_words(std::uint64_t x) { return std::to_string(x); }

@@ -1,6 +1,6 @@
-// A run that is kept: a folder with machine.csv (name, value), verdicts.csv (experiment, holds, words, skipped) and
-// figures.csv (experiment, sweep, x, form, role, measure, median, low, high), where a measure is "ns" or the name of a
-// count.
+// A kept run: a folder with machine.csv (name, value), verdicts.csv (experiment, holds, words, skipped) and
+// figures.csv (experiment, sweep, x, form, role, measure, median, low, high), where a measure is "ns" or the name of
+// a count.
 #pragma once
 
 #include <map>
@@ -14,13 +14,13 @@ namespace tarn::lab {
 
 using facts = std::vector<std::pair<std::string, std::string>>;
 
-// Writes DIR/MACHINE/DATE, or DATE-2 … where there is one already, and returns its path. Throws `problem`.
+// Writes DIR/MACHINE/DATE, or DATE-2 … if that exists, and returns its path. Throws `problem`.
 std::string record(const std::string& folder, const std::vector<result>& all, const facts& machine, bool is_quick);
 
-// A table of words; the first row names its columns.
+// A table of texts; the first row names its columns.
 using table = std::vector<std::vector<std::string>>;
 
-std::string as_csv(const table& of);  // as RFC 4180 has it, but for lines, which end with \n
+std::string as_csv(const table& of);  // RFC 4180, except that lines end with \n
 table read_csv(const std::string& text);
 
 struct kept_figure {
@@ -34,7 +34,7 @@ struct kept_run {
   std::vector<kept_figure> figures;
 };
 
-// Throws `problem`: no such folder, or not one of ours.
+// Throws `problem` if there is no such folder, or if it is not one of ours.
 kept_run read_record(const std::string& folder);
 
 }  // namespace tarn::lab

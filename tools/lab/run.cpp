@@ -23,17 +23,17 @@ using steady = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds longest_program{120};
 
-// Ends the experiment; what was measured stays.
+// Ends the experiment, and keeps what was measured.
 struct broken {
   std::string why;
 };
 
-// The experiment cannot be done here, for want of something that is not ours.
+// Says that the experiment cannot run here, because something that is not ours is missing.
 struct absent {
   std::string why;
 };
 
-// A folder of our own among the temporary ones, gone with this object.
+// A folder among the temporary ones, removed with this object.
 class own_folder {
  public:
   own_folder() {
@@ -106,7 +106,7 @@ class run_of {
 
   std::string path_of(const std::string& program) const { return at_.programs + "/lab-" + program; }
 
-  // What the programs of the sweeps have.
+  // Finds the forms that the sweeps' programs have.
   void ask_programs() {
     for (const sweep& in : of_.sweeps) {
       const std::string& program = program_of(in);
@@ -195,7 +195,7 @@ class run_of {
         for (const std::uint64_t x : done_.axes[at]) {
           say_(
               fmt::format("{}: round {} of {}, {} {}", of_.name, round + 1, done_.rounds, of_.sweeps[at].axis.name, x));
-          for (std::size_t turn = 0; turn < done_.forms.size(); ++turn) {  // each round begins with another one
+          for (std::size_t turn = 0; turn < done_.forms.size(); ++turn) {  // each round begins with another form
             const form& by = done_.forms[(turn + round) % done_.forms.size()];
             if (is_in(of_.sweeps[at], by) && !left_out_.contains({by.name, at, x})) measure_one(at, by, x);
           }
@@ -225,7 +225,7 @@ class run_of {
     const json line = json::parse(output, nullptr, false);
     if (!line.is_object() || line.value("units", 0.0) <= 0 || !line.contains("ns"))
       throw broken{fmt::format("{}: what it printed is no result", name)};
-    // The loader only warns of a preload that it cannot do, and the C library would be measured instead.
+    // The loader only warns about a preload that fails, and the C library would be measured instead.
     std::error_code error;
     if (!by.library.empty() && !std::filesystem::equivalent(by.library, line.value("malloc", ""), error)) {
       left_out_.emplace(by.name, at, x);
@@ -247,7 +247,7 @@ class run_of {
     }
   }
 
-  // One more run of each form at each x, under a tool that counts.
+  // Runs each form at each x once more, under a tool that counts.
   void count() {
     for (std::size_t at = 0; at < of_.sweeps.size(); ++at) {
       if (!of_.sweeps[at].is_counted || done_.axes[at].empty()) continue;

@@ -1,5 +1,5 @@
-// Runs an experiment: a process for each form, x and round, the forms in turn, so that a change of the machine's mood
-// meets them all.
+// Runs an experiment: a process for each form, x and round. The forms take turns, so that a slow spell of the machine
+// meets all of them.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 
 namespace tarn::lab {
 
-// What is wrong with the caller's words, in one line.
+// An invalid argument of the caller, in one line.
 class problem : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Folders: of the programs, of the drop-in.
+// The folders of the programs and of the drop-in.
 struct places {
   std::string programs, libraries;
 };
@@ -35,16 +35,16 @@ struct request {
 
 inline constexpr std::uint64_t most_rounds = 101;
 
-// What `words` ([EXPERIMENT.]KEY=N[,N…]) say to each of the chosen experiments, which is a map by its name. Throws
-// `problem`: no experiment has such a key, no number, out of bounds.
+// Parses the arguments [EXPERIMENT.]KEY=N[,N…] into a map by experiment. Throws `problem`: no experiment has such a
+// key, not a number, out of bounds.
 std::map<std::string, settings> read_settings(const std::vector<const experiment*>& chosen,
                                               const std::vector<std::string>& words);
 
-// Runs it. Never throws for what is missing or fails: the result says so. `say` is given a line for each step.
+// Runs it. Missing or failing parts never throw; the result names them. `say` receives a line for each step.
 result run(const experiment& of, const request& wanted, const places& at,
            const std::function<void(const std::string&)>& say);
 
-// The path of a library that the loader knows; empty where it knows none.
+// Returns the path of a library that the loader knows, or nothing.
 std::string find_shared_library(const std::string& file_name);
 
 }  // namespace tarn::lab

@@ -6,17 +6,17 @@
 #include "record/next.hpp"
 
 extern "C" {
-// The C library's own name of its malloc.
+// This is the C library's second name of its malloc.
 [[gnu::weak]] void* __libc_malloc(std::size_t) noexcept;
-// Of the C++ library, where the program has one.
+// The C++ library defines this, where the program has one.
 [[gnu::weak]] void __cxa_throw(void*, void*, void (*)(void*));
 }
 
 namespace tarn::record {
 namespace {
 
-// Whether no two blocks begin less than 32 bytes apart. Those of glibc do not, each of which is that long with the word
-// before it; nor do those of a C++ library, whose operators call malloc.
+// Returns true when no two blocks begin less than 32 bytes apart. This holds for glibc, where a block and the word
+// before it take at least 32 bytes, and for a C++ library whose operators call malloc.
 bool are_32_apart() noexcept {
   if (next() == nullptr || behind.malloc != &__libc_malloc) return false;
   if (&__cxa_throw == nullptr) return true;
@@ -36,7 +36,7 @@ births::word* births::make_leaf(std::atomic<word*>& place) noexcept {
   auto* const made = static_cast<word*>(map(words * sizeof(word)));
   if (made == nullptr) return nullptr;
   word* there = nullptr;
-  // Two threads may come at once. The leaf that loses stays mapped and untouched, which costs addresses only.
+  // Two threads may get here at once. The leaf of the loser stays mapped but untouched, which costs only addresses.
   return place.compare_exchange_strong(there, made, std::memory_order_acq_rel) ? made : there;
 }
 

@@ -1,4 +1,5 @@
-// What is remembered of each block in use, until it is freed; where blocks are sampled, sampled_blocks.hpp does it.
+// The live-block table: it keeps a record of each block in use until the block is freed. With sampling, the table in
+// sampled_blocks.hpp is used instead.
 #pragma once
 
 #include <atomic>
@@ -11,24 +12,24 @@
 namespace tarn::record {
 
 struct birth {
-  std::uint32_t weight = 0;  // for how many blocks it stands; 0 where no block is known to begin
+  std::uint32_t weight = 0;  // the number of blocks that this one stands for; 0: no block is known to begin here
   std::uint32_t site = 0;
   std::uint32_t owner = 0;     // the thread that allocated it
-  bool early = false;          // before the second thread
-  std::uint64_t sequence = 0;  // the owner's number of the allocation
-  std::uint64_t time = 0;      // of the processor's clock; 0 where it was not looked at
+  bool early = false;          // allocated before the second thread began
+  std::uint64_t sequence = 0;  // the owner's count of allocations at that time
+  std::uint64_t time = 0;      // of the processor's clock; 0: not measured
 };
 
-// A word for each granule of the program's heap, found from the address. No lock and no search: who has a block is the
-// only one to write its word, and a block that is handed to another thread brings its word with it. Of a birth it has
-// the low 28 bits of `sequence`, and no `time`.
+// Holds one word for each granule of the program's heap, which is found from the address. It needs no lock and no
+// search: only the thread that has a block writes its word, and a thread that hands a block over hands over the word
+// with it. The word keeps the low 28 bits of `sequence`, and no `time`.
 class births {
  public:
-  // Once, before all else, and again in a child of fork, for which no block is known (the parent's leaves stay mapped
-  // there). False when there is no address space for it.
+  // Call this once before everything else, and again in a child of fork, where the table is then empty (the parent's
+  // leaves stay mapped there). Returns false when there is no address space for the table.
   static bool set_up() noexcept;
 
-  // False where no memory could be had for it. Who calls has the block, and no other thread does.
+  // Returns false when there is no memory for a leaf. The caller must be the only thread that has the block.
   static bool note(const void* block, const birth& born) noexcept {
     std::atomic<word*>& place = leaf_of(block);
     word* leaf = place.load(std::memory_order_acquire);
@@ -51,7 +52,7 @@ class births {
     return leaf != nullptr && leaf[place_of(block)].load(std::memory_order_relaxed) != 0;
   }
 
-  // What was noted, forgotten with that.
+  // Returns the record of the block and removes it. The weight is 0 when there was none.
   static birth take(const void* block) noexcept {
     word* const leaf = leaf_of(block).load(std::memory_order_acquire);
     if (leaf == nullptr) [[unlikely]]
@@ -80,8 +81,9 @@ class births {
   };
   static_assert(sizeof(packed) == 8 && format::most_sites == 1U << 20 && format::most_threads < 1U << 14);
 
-  // A leaf has the words of 1 MiB of heap; the table has all leaves of the 47 bits of a program's addresses. A leaf's
-  // second half is for blocks at odd multiples of 8, of which glibc has none; its pages are used as they are touched.
+  // A leaf has the words of 1 MiB of heap; the table covers all leaves of a program's 47 address bits. A leaf's
+  // second half is for blocks at odd multiples of 8, which glibc never returns. The kernel provides its pages only
+  // when they are touched.
   static constexpr unsigned leaf_shift = 20, address_bits = 47;
   static constexpr std::size_t leaves = std::size_t{1} << (address_bits - leaf_shift);
   static constinit unsigned granule_shift;     // NOLINT(bugprone-dynamic-static-initializers)
@@ -93,7 +95,7 @@ class births {
   static std::size_t place_of(const void* block) noexcept {
     constexpr std::uintptr_t odd = 8;
     const auto at = reinterpret_cast<std::uintptr_t>(block);
-    // The two halves are each as long as the smallest granule needs, so that which one it is is a shift.
+    // Each half is as long as the smallest granule needs, so a shift selects the half.
     return (at & ((std::uintptr_t{1} << leaf_shift) - 1)) >> granule_shift | (at & odd) << (leaf_shift - 4 - 3);
   }
   [[gnu::noinline]] static word* make_leaf(std::atomic<word*>& place) noexcept;

@@ -1,4 +1,5 @@
-// What follows a system call of the program, among its registers: compiled for general ones only.
+// Runs after a system call of the program. The program's other registers are in use, so this file is compiled to use
+// general registers only.
 #include <cerrno>
 
 #include "format/clock.hpp"
@@ -29,14 +30,14 @@ std::uint64_t hash_of(const call_facts& facts, const long* words, bool readable)
       }
     }
   }
-  return hash | 1;  // 0: none yet
+  return hash | 1;  // 0 means that there is no hash yet
 }
 
 }  // namespace
 
 void call_ended(format::call_cell& to, std::uint64_t began, long number, const long* words, long result) noexcept {
   const auto add = [&](std::size_t counter, std::uint64_t amount) {
-    to.value[counter].fetch_add(amount, std::memory_order_relaxed);  // whole, whatever signal comes in between
+    to.value[counter].fetch_add(amount, std::memory_order_relaxed);  // atomic, as a signal's handler may add in between
   };
   add(format::call_ticks, format::ticks() - began);
   const call_facts facts = facts_of_call(number);
@@ -47,7 +48,7 @@ void call_ended(format::call_cell& to, std::uint64_t began, long number, const l
     if (facts.size_at == call_facts::none) add(format::asked, static_cast<std::uint64_t>(result));
   }
   if (facts.question != 0) {
-    const std::uint64_t hash = hash_of(facts, words, result != -EFAULT);  // the kernel has read the path then
+    const std::uint64_t hash = hash_of(facts, words, result != -EFAULT);  // without EFAULT the kernel has read the path
     if (to.last_arguments.load(std::memory_order_relaxed) == hash) add(format::same_arguments, 1);
     to.last_arguments.store(hash, std::memory_order_relaxed);
   }
@@ -57,9 +58,9 @@ void call_ended(format::call_cell& to, std::uint64_t began, long number, const l
 
 namespace {
 
-// What tarn_call of exempt.S has pushed and kept.
+// tarn_call of exempt.S pushes this frame.
 struct made_call {
-  long r9, r8, r10, rdx, rsi, rdi;  // pushed: given back as they are here
+  long r9, r8, r10, rdx, rsi, rdi;  // pushed; the changed values are restored from here
   std::uint64_t flags;
   std::uint64_t began;
   std::uintptr_t carried;
@@ -79,6 +80,6 @@ extern "C" __attribute__((visibility("hidden"))) void tarn_call_made(made_call* 
     of->rdi = words[0], of->rsi = words[1], of->rdx = words[2];
     of->r10 = words[3], of->r8 = words[4], of->r9 = words[5];
   }
-  // A child that fork made comes out here too, and must not count.
+  // A child of fork also returns through here, and must not count.
   if (cell != nullptr && is_recorded()) call_ended(*cell, of->began, of->number, words, of->result);
 }

@@ -12,7 +12,7 @@ constexpr std::uint64_t frame_register = 6, stack_register = 7, return_register 
 constexpr std::uint64_t frame_register = 29, stack_register = 31, return_register = 30;
 #endif
 
-// How pointers are written; the ones that ELF linkers and compilers use for code here.
+// These are the pointer encodings that ELF linkers and compilers use for code here.
 constexpr unsigned char absolute_pointer = 0x00, relative_4 = 0x1b, table_4 = 0x3b, unsigned_4 = 0x03, omitted = 0xff;
 
 class bytes {
@@ -49,7 +49,7 @@ class bytes {
     if (shift < 64 && (byte & 0x40) != 0) value |= ~std::uint64_t{0} << shift;
     return static_cast<std::int64_t>(value);
   }
-  // A pointer as `encoding` says; false for one that is not read here.
+  // Reads a pointer in this `encoding`. Returns false for an encoding that is not supported here.
   bool pointer(unsigned char encoding, std::uintptr_t& value) {
     const auto here = reinterpret_cast<std::uintptr_t>(at_);
     if (encoding == relative_4) return value = here + static_cast<std::uintptr_t>(fixed<std::int32_t>()), true;
@@ -62,7 +62,7 @@ class bytes {
   const unsigned char* end_;
 };
 
-// What a row is made from: where the three registers of the caller are.
+// Describes where to find the caller's three registers. A row is made from it.
 struct rules {
   std::uint64_t base = stack_register;  // the caller's stack pointer is this register
   std::int64_t up = 0;                  // plus this
@@ -77,7 +77,7 @@ struct rules {
   }
 };
 
-struct common {  // a CIE
+struct common {  // the CIE (common information entry)
   std::uint64_t code_step = 1;
   std::int64_t data_step = 1;
   unsigned char encoding = absolute_pointer;
@@ -91,7 +91,7 @@ bool read_common(const unsigned char* at, const unsigned char* end, common& to) 
   const auto length = from.fixed<std::uint32_t>();
   if (length == 0 || length >= 0xfffffff0U || length > static_cast<std::uint64_t>(end - from.at())) return false;
   from = bytes(from.at(), from.at() + length);
-  if (from.fixed<std::uint32_t>() != 0) return false;  // no CIE
+  if (from.fixed<std::uint32_t>() != 0) return false;  // it is not a CIE
   const auto version = from.fixed<unsigned char>();
   if (version != 1 && version != 3) return false;
   const unsigned char* letter = from.at();
@@ -127,7 +127,7 @@ bool read_common(const unsigned char* at, const unsigned char* end, common& to) 
   return true;
 }
 
-// Runs instructions up to `address`. False when one is not known.
+// Runs the instructions up to `address`. Returns false on an unknown instruction.
 bool run(bytes from, const common& of, std::uintptr_t start, std::uintptr_t address, const rules& initial, rules& now) {
   constexpr std::size_t depth = 8;
   rules kept[depth];
@@ -214,7 +214,7 @@ bool run(bytes from, const common& of, std::uintptr_t start, std::uintptr_t addr
   return true;
 }
 
-// Whether a saved register's place can be kept in a byte.
+// Returns true when the location of a saved register can be kept in one byte.
 bool fits(std::int64_t offset) { return offset % 8 == 0 && offset / 8 >= -128 && offset / 8 < 128; }
 
 row packed(const rules& from) {
@@ -239,8 +239,8 @@ row packed(const rules& from) {
 }  // namespace
 
 row row_in(const unsigned char* header, const unsigned char* end, std::uintptr_t address) noexcept {
-  // version, three encodings, pointer to .eh_frame, number of entries, then the entries sorted: start and description,
-  // each as an offset from `header`.
+  // The header has: the version, three encodings, a pointer to .eh_frame, the number of entries, and the entries
+  // sorted by start. Each entry holds a start and a description, both as offsets from `header`.
   if (header[0] != 1 || header[1] == omitted || header[2] != unsigned_4 || header[3] != table_4) return {};
   bytes from(header + 4, end);
   from.skip(4);
@@ -252,7 +252,7 @@ row row_in(const unsigned char* header, const unsigned char* end, std::uintptr_t
     std::memcpy(&value, table + number * 8 + word * 4, sizeof value);
     return header + value;
   };
-  std::size_t low = 0, high = count;  // the last entry that starts at or before the address
+  std::size_t low = 0, high = count;  // searches for the last entry that starts at or before the address
   while (low < high) {
     const std::size_t middle = (low + high) / 2;
     if (reinterpret_cast<std::uintptr_t>(entry(middle, 0)) <= address) {

@@ -1,7 +1,7 @@
 // Reads call frame information (.eh_frame) for one address.
 //
-// libgcc and libunwind read the same, but take locks, allocate, or cost 100 ns a frame; what is read here is what
-// compilers write for ordinary functions. Everything else is `unknown`.
+// libgcc and libunwind read the same information, but they take locks, allocate, or cost 100 ns a frame. This reader
+// supports what compilers write for ordinary functions; everything else is `unknown`.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tarn::record {
 
-// `header`: the .eh_frame_hdr of the module that has `address`; `end`: the end of that module's mapping.
+// `header` is the .eh_frame_hdr of the module that contains `address`; `end` is the end of that module's mapping.
 row row_in(const unsigned char* header, const unsigned char* end, std::uintptr_t address) noexcept;
 
 }  // namespace tarn::record

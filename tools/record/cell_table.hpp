@@ -1,4 +1,4 @@
-// The cells of one kind that one thread writes, in the region, found by a key.
+// Finds the counters of one kind that one thread writes into the region, by a key.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ namespace tarn::record {
 template <class Cell>
 class cell_table {
  public:
-  // The cell for `key`; null when there is no memory for a new one. `first` is where the list of chunks begins; `make`
-  // is given a new cell before a reader can see it.
+  // Returns the counters for `key`, or null when there is no memory for new ones. `first` is the head of the list of
+  // chunks. `make` fills a new cell before a reader can see it.
   template <class Make>
   Cell* find_or_add(std::uint64_t key, std::atomic<format::offset>& first, Make make) noexcept {
     if (Cell* const found = find(key)) [[likely]]
@@ -43,7 +43,7 @@ class cell_table {
 
   template <class Make>
   [[gnu::noinline]] Cell* add(std::uint64_t key, std::atomic<format::offset>& first, Make make) noexcept {
-    constexpr std::uint32_t first_cells = 8, most_cells = 1024;  // of a chunk
+    constexpr std::uint32_t first_cells = 8, most_cells = 1024;  // cells in a chunk
     if (used_ * 2 >= places_ && !grow()) return nullptr;
     if (chunk_ == nullptr || chunk_->used.load(std::memory_order_relaxed) == chunk_->capacity) {
       const std::uint32_t wanted = chunk_ == nullptr               ? first_cells
@@ -53,14 +53,14 @@ class cell_table {
       if (made_at == 0) return nullptr;
       auto* const made = record::at<format::chunk>(made_at);
       made->capacity = wanted;
-      // Release: a reader that finds the chunk finds its capacity.
+      // Release: a reader that finds the chunk also finds its capacity.
       (chunk_ == nullptr ? first : chunk_->next).store(made_at, std::memory_order_release);
       chunk_ = made;
     }
     const std::uint32_t number = chunk_->used.load(std::memory_order_relaxed);
     Cell* const made = reinterpret_cast<Cell*>(chunk_ + 1) + number;
     make(*made);
-    chunk_->used.store(number + 1, std::memory_order_release);  // a reader that counts the cell finds its key
+    chunk_->used.store(number + 1, std::memory_order_release);  // release: a reader that counts the cell finds its key
     std::size_t to = start_of(key);
     while (index_[to & (places_ - 1)].at != nullptr) ++to;
     index_[to & (places_ - 1)] = {key, made};
@@ -83,9 +83,9 @@ class cell_table {
     return true;
   }
 
-  place* index_ = nullptr;  // open addressing; `at` is null in a free place
+  place* index_ = nullptr;  // open addressing; `at` is null in a free slot
   std::size_t places_ = 0, used_ = 0;
-  format::chunk* chunk_ = nullptr;  // the last one
+  format::chunk* chunk_ = nullptr;  // the newest chunk
 };
 
 }  // namespace tarn::record

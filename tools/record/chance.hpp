@@ -1,9 +1,9 @@
-// Which blocks are sampled, and for how many each then stands.
+// Decides which blocks are sampled, and how many blocks each sample stands for.
 //
-// Points are strewn over all that a thread allocates, at distances that are exponential with the mean `interval`
-// (a Poisson process); a block takes the length `cost_of` it, and is sampled when a point lies in it. So each block is
-// sampled with a probability that depends on its size alone, whatever was allocated before, and one divided by that
-// is an unbiased count. Works on numbers alone: without libm, which the recorder does not load.
+// The allocated bytes of a thread form a line. Sampling points lie on it at exponential distances with the mean
+// `interval` (a Poisson process). A block takes the length cost_of() of its bytes, and is sampled when a point lies
+// in it. So the probability depends only on the block's size, not on earlier allocations, and its reciprocal is an
+// unbiased count. The arithmetic needs no libm, which the recorder does not load.
 #pragma once
 
 #include <bit>
@@ -15,11 +15,11 @@
 namespace tarn::record {
 
 constexpr std::int64_t cost_of(std::size_t bytes) noexcept {
-  constexpr std::size_t most = std::size_t{1} << 40;  // more is an error, or sampled with certainty
+  constexpr std::size_t most = std::size_t{1} << 40;  // a larger request fails, or is sampled with certainty
   return static_cast<std::int64_t>(bytes < most ? bytes : most) + format::cost_of_a_block;
 }
 
-// -ln(u) for u = (bits + 1/2) / 2^64; off by less than a millionth.
+// Returns -ln(u) for u = (bits + 1/2) / 2^64, with an error below a millionth.
 constexpr double minus_log(std::uint64_t bits) noexcept {
   constexpr double ln2 = 0.6931471805599453;
   if (bits == 0) return 65 * ln2;
@@ -30,7 +30,7 @@ constexpr double minus_log(std::uint64_t bits) noexcept {
   return (zeroes + 1) * ln2 - log_f;
 }
 
-// 1 - exp(-x) for x >= 0; off by less than a millionth of itself.
+// Returns 1 - exp(-x) for x >= 0, with a relative error below a millionth.
 constexpr double one_minus_exp(double x) noexcept {
   if (x > 40) return 1;
   int halvings = 0;
@@ -40,16 +40,16 @@ constexpr double one_minus_exp(double x) noexcept {
   return result;
 }
 
-// One thread's. All zeroes until set up.
+// The sampler of one thread. It is all zeroes until it is set up.
 class chance {
  public:
   void set_up(std::uint64_t interval, std::uint64_t seed) noexcept {
     interval_ = static_cast<double>(interval);
     state_ = seed * 0x9e3779b97f4a7c15ULL | 1;
   }
-  // The distance to the next point.
+  // Returns the distance to the next point.
   std::int64_t next() noexcept { return static_cast<std::int64_t>(interval_ * minus_log(bits())); }
-  // For how many blocks of this size a sampled one stands: a whole number, whose mean is exact.
+  // Returns the number of blocks of this size that a sample stands for: a random whole number with the exact mean.
   std::uint32_t weight(std::size_t bytes) noexcept {
     const double exact = 1 / one_minus_exp(static_cast<double>(cost_of(bytes)) / interval_);
     const auto whole = static_cast<std::uint32_t>(exact);
@@ -58,7 +58,7 @@ class chance {
   }
 
  private:
-  std::uint64_t bits() noexcept {  // xorshift64*, of Vigna, "An experimental exploration of Marsaglia's xorshift"
+  std::uint64_t bits() noexcept {  // xorshift64*: Vigna, "An experimental exploration of Marsaglia's xorshift"
     state_ ^= state_ >> 12;
     state_ ^= state_ << 25;
     state_ ^= state_ >> 27;

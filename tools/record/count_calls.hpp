@@ -1,4 +1,4 @@
-// A system call of the program, counted.
+// Counts the program's system calls.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace tarn::record {
 
-// Before it is made, in the handler of SIGSYS with all signals blocked: `from` is the `syscall` instruction's place,
-// `words` the six arguments. Null when it is not counted, or cannot be.
+// Counts a call before it is made, in the handler of SIGSYS with all signals blocked. `from` is the location of the
+// `syscall` instruction; `words` are its six arguments. Returns null when the call is not counted.
 format::call_cell* call_begins(const caller& from, long number, const long* words) noexcept;
 
-// After it: adds what came of it. Uses general registers only, as the program's others are in use. Other signals may
-// come in between, with calls of their own to the same cell.
+// Adds the result of a call after it was made. It uses only general registers, as the program's other registers are
+// in use. Handlers of other signals may interrupt it, and their calls may count in the same cell.
 void call_ended(format::call_cell& to, std::uint64_t began, long number, const long* words, long result) noexcept;
 
 }  // namespace tarn::record

@@ -1,12 +1,12 @@
-// The program's system calls, all of them, by the kernel's syscall user dispatch: each one that is made outside of
-// exempt.S comes to us as a signal, SIGSYS. Its handler counts it and lets the thread go on in exempt.S, which makes
-// the call where the program would have made it: on its stack, with its signal mask, interrupted and restarted as ever.
+// Dispatches all system calls of the program to the recorder, by the kernel's syscall user dispatch: each call that
+// is made outside exempt.S raises SIGSYS. The handler counts it and lets the thread continue in exempt.S, which makes
+// the call as the program would have: on its stack, with its signal mask, interrupted and restarted as usual.
 #pragma once
 
 namespace tarn::record {
 
-// Begins, for the calling thread and all that it starts; what cannot be is noted for `tarn record`. Once,
-// and again in a child of fork.
+// Starts the dispatch for the calling thread and all threads that it starts. A failure is noted for `tarn record`.
+// Call this once, and again in a child of fork.
 void start_dispatch() noexcept;
 
 }  // namespace tarn::record

@@ -19,7 +19,7 @@ void count(format::cell& to, std::size_t what, std::uint64_t amount) noexcept { 
 
 bool is_sampled() noexcept { return header().interval != 0; }
 
-// Whether the thread samples this block; draws the next distance then.
+// Returns true when the thread samples this block, and then draws the next distance.
 [[gnu::noinline]] bool is_sample(thread& self, std::size_t bytes, charged how) noexcept {
   format::thread_record& counts = self.counts();
   std::int64_t left = counts.until.load(std::memory_order_relaxed);

@@ -1,4 +1,4 @@
-// What the program's heap does, counted: each function is called beside the allocator's, from any thread.
+// Counts the program's heap events. Each function is called beside the allocator's, from any thread.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,9 @@
 
 namespace tarn::record {
 
-// Takes what the bytes cost off the way to the calling thread's next sample. False when a sample is due, or nothing is
-// known of the thread yet: then allocated() is to be called, which finds out. Some instructions.
+// Subtracts the cost of the bytes from the distance to the calling thread's next sample. Returns false when a sample
+// is due, or when the thread has no counts yet; the caller must then call allocated(), which decides. It costs a few
+// instructions.
 inline bool passes(std::size_t bytes) noexcept {
   format::thread_record* const counts = own_counts;
   if (counts == nullptr) [[unlikely]]
@@ -23,19 +24,19 @@ inline bool passes(std::size_t bytes) noexcept {
   return true;
 }
 
-// Counts a block that was just allocated, or nothing, where `block` is null. `charged`: after passes() has said no;
-// otherwise what it does is done here.
+// Counts a block that was just allocated; does nothing when `block` is null. `charged::yes` means that a passes()
+// that returned false has subtracted the cost already; otherwise allocated() does what passes() does.
 enum class charged : bool { no, yes };
 void allocated(const void* block, std::size_t bytes, const caller& from, charged how) noexcept;
-// Whether passes() that says no has taken the cost off. To be asked before the allocator is called.
+// Returns `yes` when a passes() that returns false has subtracted the cost. Ask before the allocator is called.
 inline charged is_charged() noexcept { return own_counts != nullptr ? charged::yes : charged::no; }
 
-// Forgets and counts a block that is about to be freed; null is allowed.
+// Counts a block that is about to be freed and removes its record. Null is allowed.
 void freed(const void* block) noexcept;
 
-// The two halves of a realloc that has a block to resize. `before` takes what is known of it, as another thread may
-// get the address as soon as the allocator has it; `after` counts a free of the old block and an allocation of the new
-// one, or gives back what was taken where `made` is null.
+// Count a realloc that has a block to resize, in two halves. `before_resize` removes the block's record, as another
+// thread may get the address as soon as the allocator has it. `after_resize` counts a free of the old block and an
+// allocation of the new one, or restores the record when `made` is null.
 birth before_resize(const void* block) noexcept;
 void after_resize(const birth& born, const void* block, const void* made, std::size_t old_bytes, std::size_t bytes,
                   const caller& from, charged how) noexcept;

@@ -15,7 +15,7 @@ void excerpt::set_up(std::uint32_t thread) noexcept {
 
 void excerpt::begin(format::thread_record& counts) noexcept {
   due_ = ++made_ < format::most_excerpts ? due_ * 4 : never;
-  if (open_ != nullptr) return;  // the one before is not full: many more are freed than allocated
+  if (open_ != nullptr) return;  // the previous excerpt is not full yet
   const format::offset place = hand_out(sizeof(format::excerpt_record));
   if (place == 0) return;
   open_ = at<format::excerpt_record>(place);
@@ -31,7 +31,7 @@ void excerpt::note(format::excerpt_kind what, const void* block, std::size_t byt
   constexpr std::size_t most = std::numeric_limits<std::uint32_t>::max();
   open_->event[number] = {reinterpret_cast<std::uintptr_t>(block), static_cast<std::uint32_t>(std::min(bytes, most)),
                           static_cast<std::uint32_t>(what) << 24 | site};
-  open_->used.store(number + 1, std::memory_order_release);  // who sees all used reads the events
+  open_->used.store(number + 1, std::memory_order_release);  // release: a reader that sees the count sees the events
   if (number + 1 < format::excerpt_events) return;
   open_ = nullptr;
   leave_long_way();

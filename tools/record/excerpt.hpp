@@ -1,4 +1,4 @@
-// Parts of what a thread does with the heap, noted one by one in the region: what a replay repeats.
+// Records excerpts of a thread's heap events, one by one, in the region. A replay repeats them.
 #pragma once
 
 #include <atomic>
@@ -9,20 +9,20 @@
 
 namespace tarn::record {
 
-// Of the thread that has it, and used by it alone. No memory but the region's.
+// Belongs to one thread, which alone uses it. It takes no memory but the region's.
 class excerpt {
  public:
   void set_up(std::uint32_t thread) noexcept;
 
-  // Whether the next part begins now.
+  // Returns true when the next excerpt begins now.
   bool is_due(const format::thread_record& counts) const noexcept {
     return counts.allocations.load(std::memory_order_relaxed) >= due_;
   }
-  // All further events of the thread come the long way, until the part is full.
+  // Begins an excerpt. All events of the thread take the slow path until it is full.
   void begin(format::thread_record& counts) noexcept;
 
   bool is_open() const noexcept { return open_ != nullptr; }
-  // While it is open.
+  // These two must be called only while the excerpt is open.
   void note(format::excerpt_kind what, const void* block, std::size_t bytes, std::uint32_t site) noexcept;
   void note_release(const void* block) noexcept;
 
@@ -30,8 +30,8 @@ class excerpt {
   static constexpr std::uint64_t never = ~std::uint64_t{0};
 
   format::excerpt_record* open_ = nullptr;
-  std::atomic<format::offset>* end_ = nullptr;  // where the next one's place is to be written
-  std::uint64_t due_ = never;                   // allocations of the thread
+  std::atomic<format::offset>* end_ = nullptr;  // where the next excerpt's offset is written
+  std::uint64_t due_ = never;                   // in allocations of the thread
   std::uint32_t made_ = 0;
 };
 

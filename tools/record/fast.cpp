@@ -1,5 +1,6 @@
-// The calls that are not sampled: some instructions more than the allocator's own. Compiled without frame pointers and
-// with jumps for last calls, so that malloc_counted has our caller's registers.
+// Handles the calls that are not sampled, at the cost of some instructions on top of the allocator's own. This file
+// is compiled without frame pointers and with jumps for last calls, so that malloc_counted sees our caller's
+// registers.
 #include "record/fast.hpp"
 
 #include <cerrno>
@@ -37,7 +38,7 @@ TARN_EXPORT void* calloc(std::size_t count, std::size_t each) noexcept {
 }
 
 TARN_EXPORT void* realloc(void* block, std::size_t bytes) noexcept {
-  // A block that is known, null or early goes the long way, and so does what frees it.
+  // A block that is known, null or early takes the slow path, and so does a size of 0, which frees the block.
   if (own_counts == nullptr || may_be_known(block) || bytes == 0) [[unlikely]]
     return realloc_counted(block, bytes, charged::no);
   if (!passes(bytes)) [[unlikely]]

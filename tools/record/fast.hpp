@@ -1,4 +1,4 @@
-// malloc and its family for the calls that are not sampled (fast.cpp), and for all others (malloc.cpp).
+// Declares the slow path of malloc and its family (malloc.cpp). fast.cpp handles the calls that are not sampled.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace tarn::record {
 
-// As the program's functions of these names, jumped to from them: the program is the caller that they see.
+// Each acts as the program's function of that name, which jumps to it, and so sees the program as its caller.
 [[gnu::noinline]] void* malloc_counted(std::size_t bytes, charged how) noexcept;
 [[gnu::noinline]] void free_counted(void* block) noexcept;
 [[gnu::noinline]] void* calloc_counted(std::size_t count, std::size_t each, charged how) noexcept;
@@ -17,8 +17,8 @@ namespace tarn::record {
 [[gnu::noinline]] void* aligned_alloc_counted(std::size_t alignment, std::size_t bytes, charged how) noexcept;
 [[gnu::noinline]] void* memalign_counted(std::size_t alignment, std::size_t bytes, charged how) noexcept;
 
-// Set by all that counts where it goes the long way: malloc, free, and the operators. Each thread's own, as another one
-// may allocate while this one tries an operator out.
+// Set by everything that counts on the slow path: malloc, free and the operators. It is thread-local, as another
+// thread may allocate while this one tries an operator out.
 extern constinit thread_local bool was_called;  // NOLINT(bugprone-dynamic-static-initializers): constinit
 
 }  // namespace tarn::record

@@ -1,4 +1,4 @@
-// Whether a block may be one of which something is known: what free asks before all else.
+// A counting filter that tells free() whether a block may have a record. free() asks it before everything else.
 #pragma once
 
 #include <atomic>
@@ -7,14 +7,15 @@
 
 namespace tarn::record {
 
-// For each hash of an address, how many such blocks are known; a full count stays. 32 KiB, of which a program that
-// uses few addresses has few in its caches.
+// Counts the known blocks for each hash of an address. A full count stays full. The filter takes 32 KiB, and a
+// program that uses few addresses has only a small part of it in its caches.
 constexpr unsigned filter_shift = 64 - 15;
 constexpr std::uint8_t filter_full = 255;
 constexpr std::size_t filter_places = std::size_t{1} << (64 - filter_shift);
 
-// A place is changed by who knows the block before the program has it, so who got the block from the program sees it:
-// no order of its own is needed. The place of null is never 0, so that free(nullptr) needs no test.
+// The thread that records a block changes its slot before the program has the block, so a thread that gets the block
+// from the program sees the change, and relaxed order suffices. The slot of null is never 0, so free(nullptr) needs
+// no test.
 extern std::atomic<std::uint8_t> filter[filter_places];  // NOLINT(bugprone-dynamic-static-initializers)
 
 inline std::atomic<std::uint8_t>& filter_of(const void* block) noexcept {

@@ -1,4 +1,4 @@
-// The locks that a thread holds now.
+// Keeps the locks that a thread holds.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,18 @@ namespace tarn::record {
 
 struct hold {
   const void* address;
-  format::lock_cell* cell;  // of the acquisition
-  std::uint64_t since;      // of the clock; 0 while it waits for a condition
-  bool shared;              // as one of several readers
+  format::lock_cell* cell;  // the counters of the acquisition
+  std::uint64_t since;      // of the clock; 0 while the thread waits for a condition
+  bool shared;              // held as one of several readers
 };
 
-// Of one thread; the ones beyond the limit are not timed.
+// The held locks of one thread. Locks beyond the limit are not timed.
 class holds {
  public:
   void push(const hold& made) noexcept {
     if (count_ < most) all_[count_++] = made;
   }
-  // The one acquired last, as locks are mostly released in the opposite order; null when there is none.
+  // Returns the newest hold of the lock, as locks are mostly released in reverse order; null when there is none.
   hold* find(const void* address) noexcept {
     for (std::size_t at = count_; at-- > 0;) {
       if (all_[at].address == address) return &all_[at];

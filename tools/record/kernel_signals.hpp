@@ -1,4 +1,4 @@
-// Signals as the kernel has them, without the C library's own forms.
+// Declares signals in the kernel's format, which is not the C library's.
 #pragma once
 
 #include <signal.h>
@@ -24,8 +24,8 @@ struct kernel_action {
 
 constexpr std::uint64_t signal_bit(int signal) noexcept { return std::uint64_t{1} << (signal - 1); }
 
-// Whether that much memory of the program's can be read: the kernel tries. Only where all signals are blocked, as the
-// words are blocked signals to it.
+// Returns true when these bytes of the program's memory can be read; it lets the kernel try. Call it only with all
+// signals blocked, as the kernel takes the words for signals to block.
 inline bool is_readable(long address, std::size_t bytes) noexcept {
   if (address == 0) return false;
   for (std::size_t at = 0; at < bytes; at += 8) {

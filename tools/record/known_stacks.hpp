@@ -1,5 +1,5 @@
-// The stacks that a thread was last seen with, each with its site: one that is still the same is known by the words on
-// it, without a look at how each of its frames is laid out.
+// Caches the stacks that a thread was last seen with, each with its site. A stack that has not changed is recognised
+// by the words on it, without a look at the layout of its frames.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,18 @@
 
 namespace tarn::record {
 
-// Of one thread. All zeroes is an empty one. The same registers and the same words are the same stack, as walk()
-// depends on nothing else but the program's code.
+// The cache of one thread; all zeroes is an empty cache. Equal registers and equal words mean an equal stack, as
+// walk() depends on nothing else but the program's code.
 class known_stacks {
  public:
   struct known {
     caller from;
     stack_reads reads;
     std::uint32_t site;
-    format::cell* cell;  // of the site's blocks, allocated by this thread; null until it is wanted
+    format::cell* cell;  // counts the site's blocks of this thread; null until it is needed
   };
 
-  // Null when the stack is not known.
+  // Returns null when the stack is not known.
   known* find(const caller& from) noexcept {
     known& each = of(from);
     if (each.from.address != from.address || each.from.stack != from.stack) return nullptr;
@@ -37,7 +37,7 @@ class known_stacks {
     return all == 0 ? &each : nullptr;
   }
 
-  // The place for a walk from there, which is to be finished by keep(). What was there is forgotten.
+  // Returns the slot for a walk from this caller, and empties it. The walk must end with keep().
   known& place_for(const caller& from) noexcept {
     known& place = of(from);
     place.from = {};
@@ -46,7 +46,7 @@ class known_stacks {
   static void keep(known& place, const caller& from, std::uint32_t site) noexcept {
     stack_reads& reads = place.reads;
     if (reads.count <= stack_reads::most) {
-      place.from = from;  // an address of 0 is no caller's
+      place.from = from;  // no caller has the address 0 of an empty slot
       while (reads.count % at_once != 0) reads.note(reads.at[reads.count - 1], reads.word[reads.count - 1]);
     }
     place.site = site;
@@ -55,7 +55,7 @@ class known_stacks {
 
  private:
   static constexpr std::size_t places = 256;
-  // The last word is there again until there are as many: a loop of its own for what is left would take as long.
+  // The last word is repeated until the count is a multiple of this. A separate loop for the rest would take as long.
   static constexpr std::uint32_t at_once = 4;
   static_assert(stack_reads::most % at_once == 0);
   known& of(const caller& from) noexcept {

@@ -11,15 +11,15 @@
 namespace tarn::record {
 namespace {
 
-// Open addressing. An address once entered stays, as a lock that ends is mostly followed by another one there; an entry
-// is written under `adding` and published by its address.
+// A table with open addressing. An address stays once entered, as a lock that ends is mostly followed by another one
+// at the same address. An entry is written under `adding` and published by its address.
 constexpr std::size_t entries = std::size_t{format::most_locks} * 2;
 constinit lock adding;
 constinit std::atomic<lock_entry*> table = nullptr;
 constinit std::size_t used = 0;
-constinit lock_entry others = {};  // of the locks beyond the limit
+constinit lock_entry others = {};  // shared by the locks beyond the limit
 
-// A holder is one more than its site and thread, so that 0 is nobody.
+// A holder is its site and thread plus one, so that 0 means nobody.
 constexpr std::uint64_t nobody = 0;
 
 std::size_t home_of(const void* address) noexcept {
@@ -33,11 +33,11 @@ lock_entry* entries_made() noexcept {
   const holding held(adding);
   made = table.load(std::memory_order_relaxed);
   if (made == nullptr) made = static_cast<lock_entry*>(map(entries * sizeof(lock_entry)));
-  table.store(made, std::memory_order_release);  // who sees the table sees it empty
+  table.store(made, std::memory_order_release);  // release: a thread that sees the table sees it empty
   return made;
 }
 
-// Where the address is, or would be.
+// Returns the entry of the address, or the free entry where it belongs.
 lock_entry& place_of(lock_entry* all, const void* address) noexcept {
   std::size_t at = home_of(address);
   for (;; at = (at + 1) % entries) {
@@ -46,10 +46,10 @@ lock_entry& place_of(lock_entry* all, const void* address) noexcept {
   }
 }
 
-// Under `adding`. 0 when there are too many.
+// Gives the lock a number and a record in the region. The caller holds `adding`. Returns 0 when there is no room.
 std::uint32_t note(const void* address, format::lock_type type, std::uint32_t site) noexcept {
   std::uint32_t number = header().locks.load(std::memory_order_relaxed);
-  if (number == 0) number = 1;  // lock 0 is taken
+  if (number == 0) number = 1;  // 0 is no lock's number
   if (number >= format::most_locks) return 0;
   const format::offset place = hand_out(sizeof(format::lock_record));
   if (place == 0) return 0;
@@ -78,7 +78,7 @@ std::uint32_t note(const void* address, format::lock_type type, std::uint32_t si
   place.type = type;
   if (is_new) ++used;
   place.number.store(number, std::memory_order_relaxed);
-  place.address.store(address, std::memory_order_release);  // who finds the entry finds its number
+  place.address.store(address, std::memory_order_release);  // release: a thread that finds the entry finds its number
   return place;
 }
 
@@ -119,7 +119,7 @@ acquisition::acquisition(const void* lock, format::lock_type type, const caller&
 void acquisition::waits() noexcept {
   if (entry_ == nullptr) return;
   holder_ = entry_->holder.load(std::memory_order_relaxed);
-  // Before the wait, which in a deadlock does not end.
+  // Counts before the wait, as the wait does not end in a deadlock.
   if (for_ever_) {
     entry here;
     if (here) count_orders(here.self(), format::orders, 1);
@@ -131,9 +131,10 @@ void acquisition::count_orders(thread& self, format::order_counter which, std::u
   const holds& held = self.locks;
   if (held.count() == 0) [[likely]]
     return;
-  // Of threads that share a number it is not known who holds what; what is held already is not waited for.
+  // Skips threads that share a number, as it is not known which of them holds a lock, and locks that this thread
+  // holds already, as it does not wait for them.
   if (!for_ever_ || self.shared_lock() != nullptr || self.locks.find(address_) != nullptr) return;
-  constexpr std::size_t most = 8;  // of the locks held, the ones acquired last
+  constexpr std::size_t most = 8;  // only the newest of the held locks
   const std::uint64_t wanted = cell_->key.load(std::memory_order_relaxed);
   const hold& outermost = held[0];
   const auto gate =
@@ -150,7 +151,7 @@ void acquisition::count_wait(thread& self) noexcept {
   const std::uint64_t ticks = format::ticks() - waiting_since_;
   add(cell_->value[format::wait_ticks], ticks);
   keep_longest(cell_->value[format::longest_wait], ticks);
-  // Where system calls are recorded it was heard as one.
+  // Where system calls are recorded, the wait has been counted as one already.
   if (is_in_region() && !records_calls()) [[unlikely]]
     hear(self, format::lock_waits, site_);
   const std::uint32_t number = entry_->number.load(std::memory_order_relaxed);
@@ -228,7 +229,7 @@ condition_wait::condition_wait(const void* condition, const void* mutex, const c
   hold* const found = here.self().locks.find(mutex);
   if (found == nullptr || found->since == 0) return;
   add(found->cell->value[format::held_ticks], format::ticks() - found->since);
-  found->since = 0;  // stays so where the wait is cancelled
+  found->since = 0;  // stays 0 when the wait is cancelled
 }
 
 void condition_wait::over(bool in_time) noexcept {

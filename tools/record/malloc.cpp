@@ -1,4 +1,4 @@
-// malloc and its family, counted with their call stacks: what the program calls, or what fast.cpp could not do.
+// Counts malloc and its family with their call stacks. The calls come from the program, or from fast.cpp.
 #include <malloc.h>
 
 #include <cerrno>
@@ -25,7 +25,7 @@ void* early_or_nothing(std::size_t bytes, std::size_t alignment) noexcept {
   return block != nullptr ? block : no_memory();
 }
 
-// A block of the first moments, moved to the allocator that is there now.
+// Moves an early block to the next allocator, or to another early block while that allocator is unknown.
 void* resize_early(const void* block, std::size_t bytes, const caller& from) noexcept {
   const allocator* const to = next();
   void* const made = to == nullptr ? early_or_nothing(bytes, alignof(std::max_align_t)) : to->malloc(bytes);
@@ -69,7 +69,7 @@ void* calloc_counted(std::size_t count, std::size_t each, charged how) noexcept 
   if (__builtin_mul_overflow(count, each, &bytes)) return no_memory();
   const allocator* const to = next();
   if (to == nullptr) [[unlikely]]
-    return early_or_nothing(bytes, alignof(std::max_align_t));  // zeroed as it is
+    return early_or_nothing(bytes, alignof(std::max_align_t));  // early memory is zeroed
   void* const block = to->calloc(count, each);
   allocated(block, bytes, TARN_CALLER(), how);
   return block;
@@ -89,7 +89,7 @@ void* realloc_counted(void* block, std::size_t bytes, charged how) noexcept {
     return resize_early(block, bytes, TARN_CALLER());
   const allocator* const to = next();
   if (to == nullptr) return no_memory();
-  if (bytes == 0) {  // glibc's and the drop-in's realloc frees then
+  if (bytes == 0) {  // the realloc of glibc and of the drop-in frees then
     freed(block);
     return to->realloc(block, bytes);
   }

@@ -50,16 +50,16 @@ constinit allocator behind = {};
 constinit std::atomic<bool> behind_is_known = false;
 
 const allocator* look_for_next() noexcept {
-  if (is_looking.exchange(true, std::memory_order_relaxed)) {  // or has looked, since the caller asked
+  if (is_looking.exchange(true, std::memory_order_relaxed)) {  // or the look-up has ended since the caller asked
     return behind_is_known.load(std::memory_order_acquire) ? &behind : nullptr;
   }
   look_all_up();
-  behind_is_known.store(true, std::memory_order_release);  // who sees it sees the functions
+  behind_is_known.store(true, std::memory_order_release);  // release: a thread that sees it sees the functions
   return &behind;
 }
 
 void* next_function(const char* name) noexcept {
-  const unseen now;  // what dlsym says of a name that is not there is a block, and freed by the next call
+  const unseen now;  // dlsym allocates a message for a missing name; the next call frees it
   return ::dlsym(RTLD_NEXT, name);
 }
 

@@ -1,4 +1,4 @@
-// The allocator that the program would have used without us: the next one in the loader's order.
+// Finds the allocator that the program would have used without us: the next one in the loader's order.
 #pragma once
 
 #include <atomic>
@@ -20,27 +20,28 @@ struct allocator {
 };
 
 // NOLINTBEGIN(bugprone-dynamic-static-initializers): constinit says that they are not
-// For who knows that next() was not null once.
+// Callers must know that next() was not null once.
 extern constinit allocator behind;
 extern constinit std::atomic<bool> behind_is_known;
 // NOLINTEND(bugprone-dynamic-static-initializers)
 
-// Null while the names are being looked up, by this thread or another: the loader itself may allocate then. Such
-// calls are served by `early`.
+// Returns null while the names are being looked up, by this thread or another: the loader itself may allocate then.
+// early_allocate() serves such calls.
 const allocator* look_for_next() noexcept;
 inline const allocator* next() noexcept {
   return behind_is_known.load(std::memory_order_acquire) ? &behind : look_for_next();
 }
 
-// The function called `name` after us, or null; for the C++ operators, which not every program has.
+// Returns the function called `name` behind ours, or null. Not every program has all of the C++ operators, for
+// example.
 void* next_function(const char* name) noexcept;
 
-// A small memory for those first calls. Null when it is used up; never given back.
+// Returns memory from a small pool for those first calls, or null when the pool is used up. It is never given back.
 void* early_allocate(std::size_t bytes, std::size_t alignment) noexcept;
 bool is_early(const void* block) noexcept;
-// They begin at few addresses, so that free can know them; null after the last.
+// Early blocks begin at few addresses, so that free can know them. early_place() returns null after the last one.
 constexpr std::size_t early_step = 256;
 const void* early_place(std::size_t number) noexcept;
-std::size_t early_left(const void* block) noexcept;  // bytes from there that may be read
+std::size_t early_left(const void* block) noexcept;  // the bytes from there that may be read
 
 }  // namespace tarn::record

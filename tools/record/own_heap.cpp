@@ -18,7 +18,8 @@ const void* module_of(const void* function) noexcept {
   return is_found ? where.dlfo_link_map : nullptr;
 }
 
-// A program that is not position-independent has a symbol for the entry in its PLT that leads to ours.
+// Returns false for an undefined symbol: a program that is not position-independent has one for the entry in its PLT
+// that leads to ours.
 bool is_defined_there(const void* function) noexcept {
   Dl_info facts;
   const ElfW(Sym)* symbol = nullptr;
@@ -27,7 +28,7 @@ bool is_defined_there(const void* function) noexcept {
          symbol == nullptr || symbol->st_shndx != SHN_UNDEF;
 }
 
-// What the program calls by that name; null where it is ours, or none is there.
+// Returns the function that the program calls by that name; null when it is ours, or there is none.
 const void* others(const char* name) noexcept {
   const void* const found = ::dlsym(RTLD_DEFAULT, name);
   const auto ours = reinterpret_cast<const void*>(&note_own_heap_anew);
@@ -35,7 +36,7 @@ const void* others(const char* name) noexcept {
   return is_own ? found : nullptr;
 }
 
-// In the recorder, as a handler of a signal would wait for the lock of what is noted here.
+// Runs as part of the recorder: otherwise a signal's handler could wait for the lock that is held here.
 [[gnu::constructor(103)]] void look() noexcept {
   if (!records()) return;
   const unseen now;

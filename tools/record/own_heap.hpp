@@ -1,10 +1,10 @@
-// A program may have malloc or operator new of its own, which take precedence over ours: then that is noted, as nothing
-// else tells a heap that was not seen from one that was not used.
+// Notes a malloc or operator new of the program's own, which takes precedence over ours. Otherwise a heap that was
+// not seen would look like one that was not used.
 #pragma once
 
 namespace tarn::record {
 
-// In a child of fork, whose region knows nothing of it yet. By the recorder.
+// Repeats the note in a child of fork, whose region has none yet. Call it in the recorder.
 void note_own_heap_anew() noexcept;
 
 }  // namespace tarn::record

@@ -1,5 +1,5 @@
-// Calls of a handler that came while its thread was in the recorder, whose tables cannot be used then: kept with their
-// stacks until the thread's next call.
+// Keeps the system calls of a signal's handler that interrupted its thread in the recorder, whose tables cannot be
+// used then. They are kept with their stacks until the thread's next call.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 
 namespace tarn::record {
 
-// Of one thread; in the handler of SIGSYS only, in which no other handler comes.
+// The pending calls of one thread. Only the handler of SIGSYS uses them, which no other handler interrupts.
 class pending_calls {
  public:
-  // False when there is no room.
+  // Returns false when there is no room.
   bool push(const caller& from, const stack_limits& limits, std::uint32_t number, std::uint64_t asked) noexcept {
     if (all_ == nullptr) all_ = static_cast<call*>(map(most * sizeof(call)));
     if (all_ == nullptr || count_ == most) return false;
@@ -28,14 +28,14 @@ class pending_calls {
 
   bool is_empty() const noexcept { return count_ == 0; }
 
-  // Calls `count(frames, depth, number, asked)` for each, and forgets them.
+  // Calls `count(frames, depth, number, asked)` for each call, and drops them.
   template <class Count>
   void take_all(Count count) noexcept {
     for (std::size_t at = 0; at < count_; ++at) count(all_[at].frames, all_[at].depth, all_[at].number, all_[at].asked);
     count_ = 0;
   }
 
-  // The thread ends.
+  // Frees the memory when the thread ends.
   void give_back() noexcept {
     unmap(all_, most * sizeof(call));
     all_ = nullptr;

@@ -15,8 +15,8 @@ constinit thread_local std::uint32_t region_now = 0;
 
 namespace {
 
-// What region_now was outside of each region that the thread is in. What is heard deeper is heard as in the last of
-// these.
+// Holds the value that region_now had outside each region that the thread is in. Violations in deeper regions count
+// for the last of these.
 struct nested {
   std::uint32_t depth = 0;
   std::array<std::uint32_t, 8> around = {};
@@ -25,7 +25,7 @@ constinit thread_local nested regions = {};
 
 constexpr std::size_t longest_name = 200;
 
-// By name, as two regions of a name are one. A number is looked for without the lock: an entry is written before it is
+// Regions with the same name are one. A number is looked up without the lock, as an entry is written before it is
 // counted.
 constinit lock adding;
 constinit std::array<const format::quiet_record*, format::most_quiet_regions> known = {};
@@ -45,7 +45,7 @@ format::quiet_record* record_of(std::uint32_t number) noexcept {
   return at<format::quiet_record>(header().quiet_at[number].load(std::memory_order_relaxed));
 }
 
-// `most_quiet_regions` where there is no room for one more.
+// Returns `most_quiet_regions` when there is no room for another region.
 std::uint32_t number_of(const char* name) noexcept {
   const std::size_t bytes = ::strnlen(name, longest_name);
   const std::uint32_t count = header().quiet_regions.load(std::memory_order_acquire);
@@ -62,7 +62,7 @@ std::uint32_t number_of(const char* name) noexcept {
   std::memcpy(reinterpret_cast<char*>(&made + 1), name, bytes);
   known[now] = &made;
   header().quiet_at[now].store(place, std::memory_order_release);
-  header().quiet_regions.store(now + 1, std::memory_order_release);  // who counts it finds it
+  header().quiet_regions.store(now + 1, std::memory_order_release);  // release: a reader that counts it finds it
   return now;
 }
 

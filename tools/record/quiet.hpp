@@ -1,4 +1,4 @@
-// Regions of the program that are to be quiet (tarn::quiet_region): what is heard in them, counted.
+// Counts the violations in the program's quiet regions (tarn::quiet_region).
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@
 
 namespace tarn::record {
 
-// The innermost region of the calling thread, plus one; 0 where it is in none. In a region malloc and its family go the
-// long way.
+// Holds the number of the calling thread's innermost region plus one; 0 when it is in none. In a region, malloc and
+// its family take the slow path.
 // NOLINTNEXTLINE(bugprone-dynamic-static-initializers): constinit says that it is not
 extern constinit thread_local std::uint32_t region_now;
 inline bool is_in_region() noexcept { return region_now != 0; }
 
-// Counts a noise at a site, of the thread that is in a region. By the recorder, as all that follows.
+// Counts a violation at a site, for a thread that is in a region. Call it in the recorder.
 void hear(thread& self, format::noise_counter what, std::uint32_t site) noexcept;
-// Of the heap, where the thread has not entered the recorder.
+// Counts a heap call as a violation, for a thread that has not entered the recorder.
 void hear_heap(const caller& from) noexcept;
 
-// In a child of fork: the rest of a region is not heard.
+// Leaves all regions in a child of fork: the rest of a region counts no violations there.
 void begin_regions_anew() noexcept;
 
 }  // namespace tarn::record

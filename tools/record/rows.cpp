@@ -12,8 +12,9 @@
 namespace tarn::record {
 namespace {
 
-// Two ways of 16,384 pairs. A pair is two words written one after the other without a lock: the row, and the
-// address xor the row. A reader that meets words of two writers finds that they do not fit, and looks the row up.
+// A cache of two ways with 16,384 pairs each. A pair is two words that are written one after the other without a
+// lock: the row, and the address xor the row. A reader that meets words of two writers finds that they do not match,
+// and looks the row up.
 struct pair {
   std::atomic<std::uint64_t> address_and_row;
   std::atomic<std::uint64_t> packed;
@@ -28,7 +29,7 @@ static_assert(std::uint64_t{1} << (64 - 50) == sets);
 
 row find_row(std::uintptr_t address) noexcept {
   dl_find_object where;
-  // Lock-free, as it must be: another thread may be inside dlopen, and wait for us.
+  // The look-up must be lock-free: another thread may be inside dlopen and wait for us.
   if (::_dl_find_object(reinterpret_cast<void*>(address), &where) != 0 || where.dlfo_eh_frame == nullptr) return {};
   return row_in(static_cast<const unsigned char*>(where.dlfo_eh_frame),
                 static_cast<const unsigned char*>(where.dlfo_map_end), address);

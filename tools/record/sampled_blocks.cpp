@@ -11,7 +11,7 @@ namespace tarn::record {
 namespace {
 
 struct slot {
-  const void* block;  // null where it is free
+  const void* block;  // null: the slot is free
   birth born;
 };
 
@@ -57,7 +57,7 @@ bool grow() noexcept {
   return true;
 }
 
-// Linear probing without marks: what follows moves up.
+// Removes a slot's entry. Linear probing without tombstones needs the entries behind it to move up.
 void remove(std::size_t hole) noexcept {
   for (std::size_t at = (hole + 1) & (slots - 1); table[at].block != nullptr; at = (at + 1) & (slots - 1)) {
     const std::size_t distance = (at - home_of(table[at].block, slots)) & (slots - 1);

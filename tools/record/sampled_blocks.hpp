@@ -1,17 +1,18 @@
-// What is known of the blocks in use that were sampled: a table by address, under a lock that is seldom wanted.
+// The live-block table of a sampled recording, by address, under a lock that is seldom contended.
 #pragma once
 
 #include "record/births.hpp"
 
 namespace tarn::record {
 
-// False when there is no memory for another one. An address that is there already is a block that was freed unseen.
+// Returns false when there is no memory for another block. An address that is there already is a block whose free was
+// not seen.
 bool note_sampled(const void* block, const birth& born) noexcept;
 
-// Takes it out; one that is not known has the weight 0.
+// Removes the block and returns its record, which has the weight 0 when the block is not known.
 birth take_sampled(const void* block) noexcept;
 
-// Once, before all else, and again in a child of fork: empty.
+// Empties the table. Call it once before everything else, and again in a child of fork.
 bool set_up_sampled() noexcept;
 
 }  // namespace tarn::record

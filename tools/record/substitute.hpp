@@ -1,5 +1,6 @@
-// Arguments of system calls that would take SIGSYS from us: the kernel gets a changed copy, and the program's register
-// has its own again when the call returns. A SIGSYS that the kernel forces while it is blocked ends the process.
+// Replaces arguments of system calls that would take SIGSYS from us: the kernel gets a changed copy, and the
+// program's register has its own value again when the call returns. A SIGSYS that the kernel forces while it is
+// blocked ends the process.
 #pragma once
 
 #include <ucontext.h>
@@ -18,7 +19,7 @@ struct substitution {
   bool used = false;
 };
 
-// What tarn_call carries in a register: a cell, or a substitution with this bit set, or nothing.
+// tarn_call carries one value in a register: a cell, a substitution with this bit set, or nothing.
 constexpr std::uintptr_t is_substitution = 1;
 
 inline format::call_cell* cell_of(std::uintptr_t carried) noexcept {
@@ -26,21 +27,22 @@ inline format::call_cell* cell_of(std::uintptr_t carried) noexcept {
   return reinterpret_cast<format::call_cell*>(carried);
 }
 
-// The copy for a call, where it needs one: then `words` has its address. In the handler of SIGSYS, all else blocked.
+// Returns the substitution of a call that needs one, and puts its copy into `words`; otherwise null. Call it in the
+// handler of SIGSYS, with all other signals blocked.
 substitution* substitute(long number, long* words) noexcept;
-// After the call; gives the program's argument back.
+// Restores the program's argument after the call.
 void restore(substitution& of, long number, long* words, long result) noexcept;
 
-// In a child of fork.
+// Resets the lock in a child of fork.
 void begin_substitutions_anew() noexcept;
 
-// Whether the call is answered without the kernel: then `result` is what it returns.
+// Returns true when the call is answered here instead of by the kernel; `result` is then what it returns.
 bool answer(long number, const long* words, long& result) noexcept;
 
-// In what the end of a handler restores.
+// Unblocks SIGSYS in the mask that the end of a handler restores.
 void unblock(ucontext_t& frame) noexcept;
 
-// A SIGSYS that is not of ours, given to the program as it would have got it.
+// Passes a SIGSYS that is not ours to the program, as the program would have got it.
 void pass_on(int signal, void* information, void* context) noexcept;
 
 }  // namespace tarn::record

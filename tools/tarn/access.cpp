@@ -21,7 +21,7 @@ std::string name_of_user(uid_t user) {
   return known != nullptr ? known->pw_name : fmt::format("user {}", user);
 }
 
-// 0 where the kernel has no such thing.
+// Returns 0 where the kernel has no Yama.
 int ptrace_scope() {
   int scope = 0;
   std::ifstream("/proc/sys/kernel/yama/ptrace_scope") >> scope;
@@ -34,15 +34,16 @@ void require_process(pid_t process) {
 
 }  // namespace
 
-// Of a file in /proc the kernel compares the effective user with the owner, of memory (process_vm_readv) the real one.
+// For a file in /proc the kernel compares the effective user with the owner; for memory (process_vm_readv) it
+// compares the real user.
 void require_readable(pid_t process) {
   require_process(process);
   const int file = ::open(fmt::format("/proc/{}/environ", process).c_str(), O_RDONLY | O_CLOEXEC);
   if (file >= 0) ::close(file);
-  if (file >= 0 || (errno != EACCES && errno != EPERM && errno != ENOENT)) return;  // of the kernel, or ended: nothing
+  if (file >= 0 || (errno != EACCES && errno != EPERM && errno != ENOENT)) return;  // a kernel thread, or ended
   struct stat facts {};
   if (::stat(fmt::format("/proc/{}", process).c_str(), &facts) != 0) {
-    require_process(process);  // gone meanwhile; otherwise hidden
+    require_process(process);  // it may have ended meanwhile; otherwise it is hidden
     fail(exit_code::usage, "process {} is not to be seen by {}: sudo tarn top --pid {}", process,
          name_of_user(::geteuid()), process);
   }

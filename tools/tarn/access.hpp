@@ -1,14 +1,15 @@
-// Whether another process may be read, and in words a person can act on why not.
+// Checks whether this user may read another process, and explains a refusal to the user.
 #pragma once
 
 #include <sys/types.h>
 
 namespace tarn::command {
 
-// Throws a usage failure unless /proc shows this user what `process` has open and was started with.
+// Throws a usage failure unless /proc shows this user the open files and the environment of `process`.
 void require_readable(pid_t process);
 
-// Its memory is kept more closely than that. Throws a usage failure for the errno value with which the system refused.
+// Reports that the memory of a process cannot be read, which the system guards more closely than /proc. Throws a
+// usage failure for the errno value of the refusal.
 [[noreturn]] void fail_unreadable_memory(pid_t process, int error);
 
 }  // namespace tarn::command

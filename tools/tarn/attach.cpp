@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of the environment with which it was started; empty where it has none, or may not be read.
+// Reads a variable of the environment that the process was started with; empty where it has none, or may not be read.
 std::string variable_of(pid_t process, const std::string& name) {
   std::ifstream file(fmt::format("/proc/{}/environ", process), std::ios::binary);
   for (std::string each; std::getline(file, each, '\0');) {
@@ -28,7 +28,7 @@ std::string variable_of(pid_t process, const std::string& name) {
   return {};
 }
 
-// The recorder makes the first region first.
+// The recorder makes the first region before all others, so the lowest descriptor is that region's.
 std::string first_region_of(pid_t recorder) {
   std::error_code error;
   int first = -1;

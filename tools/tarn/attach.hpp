@@ -1,4 +1,4 @@
-// A region that another `tarn record` made, found by a process.
+// Finds the region of a process that another `tarn record` records.
 #pragma once
 
 #include <sys/types.h>
@@ -8,16 +8,16 @@
 namespace tarn::command {
 
 struct recorded_process {
-  std::string region;  // path of the region in which it counts
-  pid_t process = 0;   // the program
+  std::string region;  // path of the region that the process counts in
+  pid_t process = 0;   // the recorded program
 };
 
-// `process`: a recorded program, one of its recorded children, or the `tarn record` itself. An empty path where it is
-// not recorded, or of somebody else. Throws a usage failure where there is no such process, or it is a child that is
-// not recorded.
+// Finds the region of `process`: a recorded program, one of its recorded children, or the `tarn record` itself. The
+// path is empty where the process is not recorded, or belongs to another user. Throws a usage failure where there is
+// no such process, or where it is a child that is not recorded.
 recorded_process find_recorded(pid_t process);
 
-// The region of the program that `recorder` records, once that has begun; else an empty path.
+// Returns the region of the program that `recorder` records; the path is empty until that program has begun to count.
 recorded_process find_recorded_by(pid_t recorder);
 
 }  // namespace tarn::command

@@ -37,7 +37,7 @@ std::string processor() {
     const std::size_t colon = line.find(": ");
     if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
   }
-  return "processor";  // not said on 64-bit Arm
+  return "processor";  // 64-bit Arm does not name it
 }
 
 analyse::cost_facts facts_of_today() {
@@ -54,7 +54,7 @@ analyse::cost_facts facts_of_today() {
           date.data()};
 }
 
-// Empty where there is no home for it.
+// Returns an empty path if there is no home folder for the file.
 fs::path cost_file() {
   const char* const cache = std::getenv("XDG_CACHE_HOME");
   if (cache != nullptr && *cache == '/') return fs::path(cache) / "tarn" / "costs.json";
@@ -63,7 +63,7 @@ fs::path cost_file() {
   return {};
 }
 
-// Nothing of the user's that changes an allocator.
+// Removes the user's variables that change an allocator.
 [[noreturn]] void become(const std::vector<std::string>& words, const std::string& preloaded, int input, int output) {
   std::vector<std::string> unwanted;
   for (char** each = environ; *each != nullptr; ++each) {
@@ -87,7 +87,8 @@ fs::path cost_file() {
   ::_exit(127);
 }
 
-// What `tarn measure` prints, in a process of its own. `words` begin with a program's path. `input`: a file, or -1.
+// Returns what `tarn measure` prints in a process of its own. `words` begin with a program's path. `input` is a file,
+// or -1.
 std::string output_of(const std::vector<std::string>& words, const std::string& preloaded, int input) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail(exit_code::usage, "cannot measure: {}", system_words(errno));
@@ -148,7 +149,7 @@ costs measured(const analyse::cost_facts& today) {
   all.facts = today;
   take(all, measured_by({self, "measure", "preloaded"}, find_library("libtarn-malloc.so", {})));
   const temporary_file recording;
-  // Where this tarn cannot record, a recorder costs nothing: the recordings are from elsewhere.
+  // If this tarn cannot record, a recorder costs nothing: the recordings are from elsewhere.
   const auto recorded = [&](const std::vector<std::string>& how) {
     std::vector<std::string> words = {self, "record", "--heap", "-o", recording.path()};
     words.insert(words.end(), how.begin(), how.end());
@@ -159,7 +160,7 @@ costs measured(const analyse::cost_facts& today) {
       return costs();
     }
   };
-  // The pair itself is in what was measured; of 64 bytes, as there.
+  // The measurement includes the pair itself, of 64 bytes; this takes it off.
   const double plain = all.pair(analyse::server::alone, analyse::pattern::soon, format::size_bucket(64));
   const costs whole = recorded({"--full"}), sampled = recorded({});
   all.recorder_ns = std::max(whole.recorder_ns - plain, 0.0);
@@ -199,7 +200,7 @@ costs machine_costs(bool anew) {
         costs kept = analyse::costs_from(json::parse(from));
         if (kept.facts.same(today)) return kept;
       }
-    } catch (const json::exception&) {  // of another version, or damaged: measured again
+    } catch (const json::exception&) {  // of another version, or damaged: it is measured again
     }
   }
   costs all = measured(today);

@@ -1,4 +1,4 @@
-// Prices of this machine, measured when there are none yet.
+// Loads the cost model of this machine, and measures it if there is none yet.
 #pragma once
 
 #include <vector>
@@ -8,12 +8,12 @@
 
 namespace tarn::command {
 
-// From the file of an earlier run, $XDG_CACHE_HOME/tarn/costs.json, unless its facts are others than today's or `anew`;
-// else measured, which takes about a second, and written there. A file that cannot be read is measured anew, one that
-// cannot be written is done without. Throws a usage failure when nothing can be measured.
+// Reads the file of an earlier run, $XDG_CACHE_HOME/tarn/costs.json, unless its facts differ from today's or `anew`
+// is set. Otherwise it measures, which takes about a second, and writes the file. An unreadable file is measured
+// anew, an unwritable one is ignored. Throws a usage failure if nothing can be measured.
 analyse::costs machine_costs(bool anew);
 
-// The jobs, repeated in a process of their own on the C library's malloc; takes some tens of milliseconds each. Throws
+// Repeats the jobs in a process of their own, on the C library's malloc. Each takes some tens of milliseconds. Throws
 // a usage failure.
 std::vector<analyse::replayed> replays_of(const std::vector<analyse::replay_job>& jobs);
 

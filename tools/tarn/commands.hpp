@@ -1,5 +1,5 @@
-// The subcommands, a file each. Each function adds its subcommand, with a callback that does the work or throws
-// `failure`.
+// Declares the subcommands; each has a file of its own. Each function adds its subcommand with a callback that does
+// the work or throws `failure`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,8 +8,8 @@
 
 namespace tarn::command {
 
-// `after_dashes` are the words after the first "--" of the command line, which CLI11 never sees: they are PROGRAM's.
-// It must outlive `application`.
+// `after_dashes` holds the arguments after the first "--" of the command line, which CLI11 never sees: they belong to
+// PROGRAM. It must outlive `application`.
 void add_run(CLI::App& application, const std::vector<std::string>& after_dashes);
 
 void add_record(CLI::App& application, const std::vector<std::string>& after_dashes);
@@ -30,10 +30,10 @@ void add_options(CLI::App& application);
 
 void add_journal(CLI::App& application);
 
-// Hidden: `tarn report` starts it.
+// Adds a hidden subcommand that `tarn report` starts.
 void add_measure(CLI::App& application);
 
-// Add it last: it describes the others.
+// Must be added last, because it describes the others.
 void add_generate(CLI::App& application);
 
 }  // namespace tarn::command

@@ -1,4 +1,4 @@
-// How a subcommand ends early: with one line on standard error and an exit code.
+// Ends a subcommand early, with one line on standard error and an exit code.
 #pragma once
 
 #include <fmt/format.h>
@@ -9,15 +9,15 @@
 
 namespace tarn::command {
 
-// The exit codes of shells, env(1) and nohup(1) for the same cases.
+// The exit codes are those of shells, env(1) and nohup(1) for the same cases.
 enum class exit_code : int {
-  damaged = 1,       // what was to be checked is not as it should be
-  usage = 2,         // the command line is wrong, or what Tarn itself needs is missing
-  cannot_run = 126,  // PROGRAM is there but cannot be run, or not on Tarn
-  not_found = 127,   // there is no PROGRAM
+  damaged = 1,       // the checked thing is not as it should be
+  usage = 2,         // the command line is wrong, or something that Tarn itself needs is missing
+  cannot_run = 126,  // PROGRAM exists but cannot be run, or not on Tarn
+  not_found = 127,   // PROGRAM does not exist
 };
 
-// Caught in main, which prints "tarn: " and the message.
+// main catches it and prints "tarn: " and the message.
 class failure : public std::runtime_error {
  public:
   failure(exit_code code, const std::string& message) : std::runtime_error(message), code_(code) {}
@@ -32,7 +32,7 @@ template <class... Arguments>
   throw failure(code, fmt::format(words, std::forward<Arguments>(arguments)...));
 }
 
-// The system's words for an errno value: "No such file or directory".
+// Returns the system's text for an errno value, such as "No such file or directory".
 std::string system_words(int error_number);
 
 }  // namespace tarn::command

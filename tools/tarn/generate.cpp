@@ -1,5 +1,5 @@
-// `tarn generate man|completion`: what the build installs beside the command, made from the same definitions as its
-// help. Not listed in the help: users get the results.
+// `tarn generate man|completion`: prints the files that the build installs beside the command, made from the same
+// definitions as its help. The help does not list it, because users get the results.
 #include <fmt/format.h>
 #include <tarn/version.hpp>
 
@@ -11,7 +11,7 @@
 namespace tarn::command {
 namespace {
 
-// Text for roff: hyphens that can be copied, no line taken for a request.
+// Escapes text for roff: hyphens stay copyable, and no line is taken for a request.
 std::string roff(std::string_view text) {
   std::string escaped;
   for (const char letter : text) {
@@ -28,7 +28,7 @@ std::string roff(std::string_view text) {
   return escaped;
 }
 
-// --stats as the user writes it, with what follows it.
+// Returns the option as the user writes it, --stats included, with the type of its value.
 std::string flag_words(const CLI::Option& option) {
   if (option.check_name("--stats")) return "--stats[=text|json|openmetrics]";
   const std::string type = option.get_type_name();
@@ -72,7 +72,7 @@ std::string man_page(const CLI::App& application) {
   return page;
 }
 
-// What may stand after the `=` of an option, where that is a short list.
+// Returns the values that may follow the `=` of an option, where that is a short list.
 std::string completed_values(const base::option_info& option) {
   if (option.kind == base::option_kind::flag) return "0 1";
   std::string values;
@@ -139,7 +139,7 @@ complete -o default -F _tarn tarn
 
 void add_generate(CLI::App& application) {
   CLI::App* const command = application.add_subcommand("generate", "Print the man page or the bash completion.");
-  command->group("");  // not in the help
+  command->group("");  // hides it in the help
   command->require_subcommand(1);
   command->add_subcommand("man")->callback([&application] { fmt::print("{}", man_page(application)); });
   command->add_subcommand("completion")->callback([&application] { fmt::print("{}", completion(application)); });

@@ -1,4 +1,4 @@
-// Programs that this command asks for something: what is large, and only wanted now and then, is not linked.
+// Runs external helper programs: large ones that are only sometimes needed are not linked.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 namespace tarn::command {
 
 struct helper_result {
-  int code = 0;  // as a shell has it: 127 where there is no such program
+  int code = 0;  // as in a shell: 127 if there is no such program
   std::string output;
 };
 
-// Runs a program from PATH with `input` as its standard input and its errors on ours, or nowhere. Both ends of it are
-// files in memory, which it may open again as /dev/stdin and /dev/stdout, and seek in. Throws a usage failure where
-// there is no memory.
+// Runs a program from PATH with `input` as its standard input, and its errors on ours or discarded. Input and output
+// are files in memory, which it may reopen as /dev/stdin and /dev/stdout, and seek in. Throws a usage failure without
+// memory.
 helper_result run_helper(const std::vector<std::string>& words, std::string_view input, bool shows_errors);
 
 }  // namespace tarn::command

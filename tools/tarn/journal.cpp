@@ -1,4 +1,4 @@
-// `tarn journal cat|tail|check|append`: what is in a journal, also while a program appends to it.
+// `tarn journal cat|tail|check|append`: shows what is in a journal, also while a program appends to it.
 #include <fmt/format.h>
 #include <unistd.h>
 #include <tarn/io.hpp>
@@ -30,7 +30,7 @@ const char* reason(condition is) {
   return is == condition::torn ? "is torn: its append had not returned" : "is damaged: it is not what was appended";
 }
 
-// Lines from `first` on; those that cannot be shown are named on standard error, in their place among the others.
+// Prints the lines from `first` on. A line that cannot be shown is named on standard error, in order with the others.
 void show(const io::journal_reader& from, const journal_words& words, std::size_t first) {
   io::writer out = output();
   for (std::size_t at = first; at < from.lines().size(); ++at) {
@@ -79,7 +79,7 @@ void append(const journal_words& words) {
   while (const auto line = in.line()) {
     const std::uint64_t number = to.append(*line);
     io::print_line(out, "{}", number);
-    // Whoever waits for a number gets it before the next line is waited for.
+    // A caller that waits for a number gets it before this command waits for the next line.
     if (in.buffered().find('\n') == std::string_view::npos) out.flush();
   }
   out.close();
@@ -111,7 +111,7 @@ void add_journal(CLI::App& application) {
       add(*command, "append", "Append each line of standard input, and print its number once it cannot be lost.", words,
           append);
   more->add_option("--bytes", words->made.bytes, "size of a new journal: 1M, 64M")->transform(CLI::AsSizeValue(false));
-  words->made.prepare = 0;  // most of it is not touched by a few lines
+  words->made.prepare = 0;  // a few lines do not touch most of it
 }
 
 }  // namespace tarn::command

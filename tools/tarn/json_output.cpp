@@ -22,7 +22,7 @@ std::string json_text(const nlohmann::json& of, std::size_t depth) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
     made.append(text, at, end - at);
-    if (made.back() == '\n') made.append(depth, ' ');  // within a string it would be "\\n"
+    if (made.back() == '\n') made.append(depth, ' ');  // within a string it is "\\n"
     at = end;
   }
   return made;

@@ -8,22 +8,22 @@
 
 namespace tarn::command {
 
-// What `of` is as text with an indentation of one space, to stand `depth` spaces in: its first line is not indented.
-// Bytes that are no UTF-8 are replaced: names in a program's files may be any bytes.
+// Returns `of` as text with an indentation of one space, `depth` spaces in; its first line is not indented. Bytes
+// that are not UTF-8 are replaced, because names in a program's files may be any bytes.
 std::string json_text(const nlohmann::json& of, std::size_t depth);
 
-// JSON on standard output, a part at a time, as json_text() of the whole would be. Throws a failure where it cannot be
-// written.
+// Writes JSON to standard output, one part at a time, as json_text() would write the whole. Throws a failure if it
+// cannot be written.
 class json_output {
  public:
   void put(std::string_view text);
-  // An object `depth` spaces in. Of its member `large` the value is not looked at: `put_large` writes it.
+  // Begins an object, `depth` spaces in. `put_large` writes its member `large`, whose value is ignored.
   void object(const nlohmann::json& of, std::size_t depth, std::string_view large,
               const std::function<void()>& put_large);
-  // An array's element, `depth` spaces in, the array's `number`th from 0; and its end, after `count` of them.
+  // Writes an array's element `number` (from 0), `depth` spaces in; and ends the array after `count` of them.
   void begin_element(std::size_t number, std::size_t depth);
   void end_array(std::size_t count, std::size_t depth);
-  // What was put is written. Nothing else does it for the last part.
+  // Flushes. The last part needs this call.
   void flush();
 
  private:

@@ -11,7 +11,7 @@
 namespace tarn::command {
 namespace {
 
-// One form in one sweep: the ratios at its x values, and whether the quartiles of most of them lie apart.
+// Holds one form in one sweep: the ratios at its x values, and whether the quartiles of most of them do not overlap.
 struct pair_of_runs {
   std::vector<double> ratios;
   std::size_t apart = 0;
@@ -28,7 +28,7 @@ std::string machine_words(const lab::kept_run& before, const lab::kept_run& afte
   return words;
 }
 
-// Bold where it is slower, beyond the noise.
+// Prints the line in bold if the form is slower, beyond the noise.
 std::string line_of(const std::string& form, const pair_of_runs& of, const paint& colours) {
   const double mean = lab::geometric_mean(of.ratios);
   const auto [least, most] = std::minmax_element(of.ratios.begin(), of.ratios.end());

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t name_columns = 23, value_columns = 10, bar_columns = 16, most_values = 6;
 
-// Whole and eighths of a block, `share` of the width.
+// Draws `share` of the width in whole and eighths of a block.
 std::string bar(double share, std::size_t columns) {
   constexpr std::array eighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   const auto all =
@@ -77,7 +77,7 @@ class text_of {
     counts(at);
   }
 
-  // The first form that does this sweep.
+  // Returns the first form that does this sweep.
   std::string base_of(std::size_t at) const {
     for (const lab::form& each : of_.forms) {
       const bool is_there = std::any_of(of_.rows.begin(), of_.rows.end(),
@@ -109,7 +109,7 @@ class text_of {
     text_ += (of.is == lab::role::ours ? colours_.strong(line) : line) + "\n";
   }
 
-  // With ~ where the quartiles are more than 15 % apart.
+  // Adds ~ where the quartiles are more than 15 % apart.
   static std::string cell(const lab::row* of) {
     if (of == nullptr || of->ns.empty()) return fmt::format("{:>{}}", "–", value_columns);
     const lab::spread told = lab::spread_of(of->ns);
@@ -151,9 +151,9 @@ class text_of {
     text_ += colours_.faint(line) + "\n";
   }
 
-  // A small table for each x: counts of each form.
+  // Makes a small table for each x, with the counts of each form.
   void counts(std::size_t at) {
-    std::vector<std::string> names;  // those that somebody has
+    std::vector<std::string> names;  // those that some form has
     for (const std::string& each : of_.of->counts) {
       const bool has = std::any_of(of_.rows.begin(), of_.rows.end(),
                                    [&](const lab::row& in) { return in.sweep == at && in.counts.contains(each); });

@@ -1,4 +1,4 @@
-// One experiment of the lab as text for a terminal.
+// Formats one experiment of the lab as text for a terminal.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace tarn::command {
 
-// At most page_width columns, its last line ended.
+// Returns lines of at most page_width columns, with a line end after the last.
 std::string lab_text(const lab::result& of);
 
-// `text` in lines of at most `columns`, each after `indent`; its last line ended.
+// Returns `text` in lines of at most `columns`, each after `indent`, with a line end after the last.
 std::string wrapped(const std::string& text, const std::string& indent, std::size_t columns);
 
 }  // namespace tarn::command

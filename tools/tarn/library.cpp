@@ -23,7 +23,7 @@ std::string beside_this_executable(const std::string& library_name) {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   if (error) fail(exit_code::usage, "cannot find {} without /proc: name it with --lib", library_name);
-  // The installed tree, then the build tree. TARN_LIBRARY_FOLDER is the way from bin/ to lib/ of the former.
+  // The installed tree comes first, then the build tree. TARN_LIBRARY_FOLDER leads from bin/ to lib/ in the former.
   for (const char* const folder : {TARN_LIBRARY_FOLDER, "../lib"}) {
     const fs::path library = (self.parent_path() / folder / library_name).lexically_normal();
     if (fs::exists(library, error)) return library.string();

@@ -14,13 +14,13 @@ namespace {
 
 using tarn::command::exit_code;
 
-// Not by fmt, which throws when standard error is closed: the exit code must come out all the same.
+// Does not use fmt, which throws when standard error is closed: the exit code must be right even then.
 int report(exit_code code, const char* message) noexcept {
   std::fprintf(stderr, "tarn: %s\n", message);
   return static_cast<int>(code);
 }
 
-// CLI11's message (an English sentence) as one line that starts in lower case, like all others.
+// Turns CLI11's message (an English sentence) into one line that starts in lower case, like all others.
 std::string one_line(std::string message) {
   std::replace(message.begin(), message.end(), '\n', ' ');
   if (!message.empty() && message[0] >= 'A' && message[0] <= 'Z')
@@ -55,7 +55,7 @@ int run(std::vector<std::string> words) {
     application.parse(std::move(words));
   } catch (const CLI::Success& success) {  // --help and --version
     return application.exit(success);
-  } catch (const CLI::RuntimeError& ended) {  // by a subcommand that has said all
+  } catch (const CLI::RuntimeError& ended) {  // a subcommand ended and has printed its message
     return ended.get_exit_code();
   } catch (const CLI::ParseError& error) {
     const auto chosen = application.get_subcommands();

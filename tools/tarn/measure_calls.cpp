@@ -23,8 +23,8 @@ namespace {
 constexpr std::uint64_t calls_of_a_round = 1000;
 constexpr int rounds = 5;
 
-// The least of some rounds, each from another stack, so that a recording has each by itself. What else the machine did
-// meanwhile only ever adds.
+// Returns the least of some rounds, each from another stack, so that a recording has each by itself. Other work on
+// the machine can only add time.
 template <class Call>
 [[gnu::noinline]] double call_ns(const Call& call, int more = rounds - 1) {
   double best = more == 0 ? -1 : call_ns(call, more - 1);
@@ -32,7 +32,7 @@ template <class Call>
   for (std::uint64_t each = 0; each < calls_of_a_round; ++each) call();
   const double ns = (wall_ns() - begun) / static_cast<double>(calls_of_a_round);
   if (best < 0 || ns < best) best = ns;
-  asm volatile("" : : : "memory");  // no loop in the place of the recursion
+  asm volatile("" : : : "memory");  // prevents a loop in place of the recursion
   return best;
 }
 

@@ -1,4 +1,4 @@
-// What system calls cost, and what takes their place: a part of the calibration (tarn/calibrate.hpp).
+// Measures the costs of system calls and of their replacements: a part of the calibration (tarn/calibrate.hpp).
 #pragma once
 
 #include "analyse/costs.hpp"
@@ -6,12 +6,12 @@
 
 namespace tarn::command {
 
-// Prices of this process; `stretch` is left 0. The calls are made in such a way that stretch_of() finds them in a
-// recording of it. Ten milliseconds or so.
+// Measures the costs in this process; `stretch` stays 0. The calls are made so that stretch_of() finds them in a
+// recording of this process. Takes about ten milliseconds.
 analyse::call_costs measure_calls();
 
-// From a recording of a process that did measure_calls(): how much longer a call took there than in `plain`, the middle
-// of all kinds. 0 where the recording has none of them.
+// Returns how much longer a call took in the recording of a process that ran measure_calls() than in `plain`, as the
+// median of all kinds. Returns 0 if the recording has none of them.
 double stretch_of(const format::recording& in, const analyse::call_costs& plain);
 
 }  // namespace tarn::command

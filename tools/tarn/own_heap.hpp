@@ -1,4 +1,4 @@
-// Programs that have malloc or operator new of their own, which the recorder does not see.
+// Finds programs that contain malloc or operator new, which the recorder does not see.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace tarn::command {
 
-// Of the program that ran last: its file, or a library, that has; null where the recorder saw all. One with malloc
-// before one with the operators alone.
+// Returns the file of the last program, or its library, that contains them; null if the recorder saw everything. A
+// file with malloc comes before one with the operators alone.
 const format::module_facts* own_heap_in(const format::recording& in);
 
-// Whether the heap was recorded: it was asked for, and malloc was the recorder's.
+// Returns whether the heap was recorded: it was requested, and malloc was the recorder's.
 bool records_heap(const format::recording& in);
 
-// "server has a malloc of its own: its heap was not recorded"; of what own_heap_in() finds.
+// Returns "server has a malloc of its own: its heap was not recorded", for what own_heap_in() found.
 std::string own_heap_words(const format::module_facts& of);
 
 }  // namespace tarn::command

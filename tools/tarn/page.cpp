@@ -1,6 +1,6 @@
 #include "tarn/page.hpp"
 
-#define ZLIB_CONST  // it reads what it compresses, and says so
+#define ZLIB_CONST  // zlib's input pointers become const
 #include <zlib.h>
 
 #include <array>
@@ -11,13 +11,13 @@
 
 #include "tarn/failure.hpp"
 
-// By page_template.S; empty where the build had no npm.
+// Defined by page_template.S; empty if the build had no npm.
 extern "C" const char tarn_page_begin[], tarn_page_end[];
 
 namespace tarn::command {
 namespace {
 
-constexpr std::string_view mark = "@RECORDING@";  // stands in the page for the text
+constexpr std::string_view mark = "@RECORDING@";  // replaced by the text
 
 }  // namespace
 
@@ -51,7 +51,7 @@ page_file::~page_file() {
   remove();
 }
 
-// Not what was there before and is no file, as /dev/stdout.
+// Leaves a file alone that existed before and is no regular file, such as /dev/stdout.
 void page_file::remove() const {
   std::error_code ignored;
   if (std::filesystem::is_regular_file(path_, ignored)) std::filesystem::remove(path_, ignored);

@@ -1,4 +1,4 @@
-// The page that was built from web/, and a file made of it: the page with one text in it, compressed.
+// Makes the HTML report: the page that was built from web/ with one text in it, compressed.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace tarn::command {
 
-// The page of `tarn report`, and that of `tarn lab`; empty where the build had no npm.
+// The pages of `tarn report` and of `tarn lab`; empty if the build had no npm.
 std::string_view report_page();
 std::string_view lab_page();
 
-// Throws a failure with one line that says why where this build has no page: it was made without npm.
+// Throws a failure with a reason in one line if this build has no page, because it was made without npm.
 void require_page(std::string_view page = report_page());
 
-// The text is JSON, given in pieces; in the page it is a zlib stream in base64. One thread at a time. Each function
-// throws a failure where the file cannot be written; what there is of it then is removed.
+// The text is JSON, given in pieces; in the page it is a zlib stream in base64. Threads: one at a time. Each function
+// throws a failure if the file cannot be written, and then removes what was written.
 class page_file {
  public:
   explicit page_file(const std::string& path, std::string_view page = report_page());
@@ -39,7 +39,7 @@ class page_file {
   std::string_view page_;
   std::FILE* file_;
   std::unique_ptr<packer> packer_;
-  std::string rest_;  // at most two bytes, that wait for a third
+  std::string rest_;  // at most two bytes, which wait for a third
 };
 
 }  // namespace tarn::command

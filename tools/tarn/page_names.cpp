@@ -23,7 +23,7 @@ bool says_nothing(const json& of) {
   }
 }
 
-// Not the program itself, wherever it lies.
+// Excludes the program itself, wherever it lies.
 bool is_library(std::string_view module) {
   return (module.starts_with("/usr/") || module.starts_with("/lib")) && module.find(".so") != std::string_view::npos;
 }
@@ -36,7 +36,7 @@ std::vector<analyse::place> places_of(const json& stack) {
   return all;
 }
 
-// Not in the middle of a character.
+// Never cuts in the middle of a character.
 std::string cut_name(std::string text) {
   if (text.size() <= longest_page_name) return text;
   std::size_t end = longest_page_name;
@@ -60,14 +60,14 @@ std::string page_names::instead_of(const char* kind, std::map<std::string, std::
 }
 
 std::pair<std::string, std::string> page_names::instead_of_place(const std::string& function, const std::string& file) {
-  // A file with lines may hold templates of the program's own types: only a module is a library.
+  // A file with lines may hold templates of the program's own types, so only a module counts as a library.
   if (is_library(file)) return {function, file.substr(file.find_last_of('/') + 1)};
   return {instead_of("function", functions_, function), instead_of("file", files_, file)};
 }
 
 page_names::place_key page_names::place(const analyse::place& of) {
   std::string function = of.function, file = of.file, module = of.module;
-  // A place without a line says where it is in the module.
+  // A location without a line gives its offset in the module.
   const auto line = file.empty() ? static_cast<std::int64_t>(of.offset) : of.line;
   if (redacts_) {
     if (is_library(module)) {

@@ -1,4 +1,5 @@
-// The names of a page: each text, place and stack once, the rest refers to it by number.
+// Holds the names of the HTML report. Each text, location and stack stands there once; everything else refers to it
+// by number.
 #pragma once
 
 #include <cstddef>
@@ -16,26 +17,27 @@
 
 namespace tarn::command {
 
-// Longer names are cut there, and say so.
+// Longer names are cut here, and say so.
 constexpr std::size_t longest_page_name = 4096;
 
 class page_names {
  public:
-  // `redacts`: directories are left out, and names of functions and files that are of no installed library are
-  // replaced by numbers.
+  // With `redacts`, directories are left out, and names of functions and files that belong to no installed library
+  // are replaced by numbers.
   explicit page_names(bool redacts) : redacts_(redacts) {}
 
-  // The number of the stack's node, innermost place first.
+  // Returns the node number of a stack, whose innermost location comes first.
   std::uint32_t node(const std::vector<analyse::place>& stack);
 
-  // What stands for a function and its file where names are replaced; these themselves where they are a library's.
+  // Returns the replacements for a function and its file, or the names themselves if they belong to a library.
   std::pair<std::string, std::string> instead_of_place(const std::string& function, const std::string& file);
 
-  // Replaces each array `stack` in `of`, however deep, by the number of its node; and leaves out members that are 0,
+  // Replaces each array `stack` in `of`, at any depth, by the number of its node, and leaves out members that are 0,
   // false, null or empty.
   void compact(nlohmann::json& of);
 
-  // `strings`, `places` and `nodes`, with all that compact() has seen. docs/report-page.md has the schema.
+  // Writes `strings`, `places` and `nodes`, with everything that compact() has seen. docs/reference/page-data.md has
+  // the schema.
   nlohmann::json tables() const;
 
  private:
@@ -50,9 +52,9 @@ class page_names {
   std::unordered_map<std::string, std::uint32_t> known_strings_{{"", 0}};
   std::vector<place_key> places_;
   std::map<place_key, std::uint32_t> known_places_;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> nodes_{{0, 0}};  // parent, place; node 0 is the root
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> nodes_{{0, 0}};  // parent, location; node 0 is the root
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known_nodes_;
-  std::map<std::string, std::size_t> functions_, files_, modules_;  // redacted ones
+  std::map<std::string, std::size_t> functions_, files_, modules_;  // redacted names
 };
 
 }  // namespace tarn::command

@@ -1,4 +1,4 @@
-// What a page has and the JSON of a report has not: each call stack with its own counts, by thread.
+// Collects data that only the HTML report contains: the counts of each call stack, by thread.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +20,18 @@ class page_stacks {
   // Both must outlive it.
   page_stacks(analyse::analysis& of, page_names& names);
 
-  // To an element of `sites`, whose `stack` is a node: `weights`, triples of node, blocks and bytes, and `by_thread`,
-  // pairs of thread and blocks. Takes `callers` out, which the stacks tell.
+  // Adds to an element of `sites`, whose `stack` is a node: `weights`, triples of node, blocks and bytes, and
+  // `by_thread`, pairs of thread and blocks. Removes `callers`, which the stacks imply.
   void add_to_site(nlohmann::json& site, const analyse::site& facts);
-  // Of a heap site of the recording that is in such an element: its place among them, and its node.
+  // Returns the index among the elements, and the node, of a heap site of the recording.
   std::optional<std::pair<std::uint32_t, std::uint32_t>> site_of(std::uint32_t site) const;
-  // To the elements of `syscalls` and `locks`, which stand as in `found`: `weights`, of node, how often, ns, and
+  // Adds to the elements of `syscalls` and `locks`, in the order of `found`: `weights`, of node, count, ns and
   // thread.
   void add_to_calls(nlohmann::json& calls, const analyse::call_findings& found);
   void add_to_locks(nlohmann::json& locks, const analyse::lock_findings& found);
-  // Triples of the thread that allocated, the one that freed, and blocks.
+  // Returns triples of the allocating thread, the freeing thread, and blocks.
   nlohmann::json crossings() const;
-  // The node of a site that calls or locks.
+  // Returns the node of a site that calls or locks.
   std::uint32_t node(std::uint32_t site);
 
  private:
@@ -39,11 +39,11 @@ class page_stacks {
   const format::recording& in_;
   page_names& names_;
   analyse::symbols symbols_;
-  std::map<std::uint32_t, std::map<std::uint32_t, std::uint64_t>> blocks_;             // by site and thread
-  std::unordered_map<std::uint32_t, const analyse::site*> heap_;                       // by number
-  std::unordered_map<std::uint32_t, std::uint32_t> nodes_;                             // of calls and locks, by site
-  std::unordered_map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> places_;  // of heap sites: site_of()
-  std::uint32_t sites_ = 0;                                                            // elements so far
+  std::map<std::uint32_t, std::map<std::uint32_t, std::uint64_t>> blocks_;  // by site and thread
+  std::unordered_map<std::uint32_t, const analyse::site*> heap_;            // by number
+  std::unordered_map<std::uint32_t, std::uint32_t> nodes_;                  // nodes of calls and locks, by site
+  std::unordered_map<std::uint32_t, std::pair<std::uint32_t, std::uint32_t>> places_;  // heap sites: site_of()
+  std::uint32_t sites_ = 0;                                                            // number of elements so far
 };
 
 }  // namespace tarn::command

@@ -11,7 +11,8 @@ using nlohmann::json;
 constexpr std::size_t most_page_intervals = 96, least_page_intervals = 12;
 constexpr std::size_t most_points = 300'000;
 
-// Columns: of each cell its key and how many points it has; of each point, cell by cell, its interval and its numbers.
+// Holds the columns: for each cell its key and its number of points; for each point, cell by cell, its interval and
+// its numbers.
 class columns {
  public:
   explicit columns(std::initializer_list<const char*> names) {
@@ -50,7 +51,7 @@ std::vector<analyse::point<Counters>> in_nanoseconds(const format::recording& in
 }  // namespace
 
 analyse::history page_history(const format::recording& of, std::string_view bytes) {
-  if (bytes.empty()) return {};  // of a part
+  if (bytes.empty()) return {};  // only a part of the run
   for (std::size_t most = most_page_intervals;; most /= 2) {
     analyse::history made = analyse::history_of(of, bytes, most);
     if (made.points() <= most_points || most <= least_page_intervals) return made;
@@ -70,7 +71,7 @@ json page_timeline(const analyse::history& of, const format::recording& in, page
       waits({"lock", "place", "wait"}), called({"call", "node", "thread"});
   for (const auto& [key, points] : of.heap) {
     const auto site = stacks.site_of(key.site);
-    if (!site) continue;  // not of the page
+    if (!site) continue;  // not in the page
     heap.add({{"site", site->first}, {"node", site->second}, {"owner", key.owner}, {"actor", key.actor}}, points,
              std::array{"blocks", "bytes", "frees"});
   }

@@ -1,6 +1,6 @@
-// An allocation with its free, timed: the loops that `tarn measure` runs on each server of blocks.
+// Times pairs of an allocation and its free: the loops that `tarn measure` runs on each allocator under test.
 //
-// A server has get(), put(block), and lap(), called when nothing it gave is in use.
+// An allocator under test has get(), put(block), and lap(), which is called when no block is in use.
 #pragma once
 
 #include <sched.h>
@@ -21,14 +21,14 @@
 
 namespace tarn::command {
 
-// Of the calling thread: what else runs on the machine is not in it.
+// Returns the thread's time, without other work on the machine.
 inline double thread_ns() {
   timespec now{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
-// Cheaper to ask than the thread's, and cheap just after a switch of threads.
+// It is cheaper to read than the thread's time, also just after a switch of threads.
 inline double wall_ns() {
   return static_cast<double>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
 }
@@ -38,12 +38,12 @@ inline double wall_ns() {
   asm volatile("" : : "r"(block) : "memory");
 }
 
-// The least of some rounds. `run(n)` does n batches and returns their pairs.
+// Returns the least of some rounds. `run(n)` does n batches and returns their pairs.
 template <class Run>
 double least_ns(Run&& run) {
   constexpr double round_ns = 60'000;
   constexpr int rounds = 5;
-  run(1);  // what the first use costs is not of the pair
+  run(1);  // leaves out the cost of the first use
   std::size_t batches = 1;
   double best = 0;
   for (int round = 0; round < rounds;) {
@@ -78,7 +78,8 @@ double soon_ns(Server& by) {
   });
 }
 
-// Reads as much as the nearest cache holds, and ends only when all before it has: what comes next stands alone.
+// Reads as much as the first-level cache holds, and ends only when everything before it has, so that the next step
+// does not overlap.
 [[gnu::noinline]] inline void displace() {
   constexpr std::size_t line = 64, bytes = 32 * 1024;
   static std::vector<char> other(bytes, 1);
@@ -94,7 +95,7 @@ inline void wait_for_all_before() {
 #endif
 }
 
-// Between other work, with which it does not overlap; the time of that alone taken off.
+// Times pairs between other work that they do not overlap with; the time of that work alone is taken off.
 template <class Server>
 double busy_ns(Server& by) {
   const double with = least_ns([&](std::size_t batches) {
@@ -122,8 +123,8 @@ double busy_ns(Server& by) {
   return std::max(with - without, 0.0);
 }
 
-// Holds the end of the C library's heap, which would give its memory back to the system with each batch: the heap of a
-// program has others of its blocks there.
+// Holds the end of the C library's heap, which would otherwise return its memory with each batch. The heap of a real
+// program has other blocks there.
 template <class Server>
 class pin {
  public:
@@ -158,8 +159,8 @@ double batch_ns(Server& by, const std::vector<std::size_t>& order) {
   });
 }
 
-// Bursts of 1 to 127 blocks, freed forwards or backwards: a processor learns what is always the same, and no program
-// is.
+// Times bursts of 1 to 127 blocks, freed forwards or backwards. A processor learns a pattern that never varies, and
+// no real program has one.
 template <class Server>
 double burst_ns(Server& by, std::size_t most) {
   constexpr std::size_t bursts = 256;
@@ -185,7 +186,7 @@ double burst_ns(Server& by, std::size_t most) {
   });
 }
 
-// Blocks of one batch, so that it is a few megabytes at most.
+// Returns the number of blocks of one batch, limited to a few megabytes.
 constexpr std::size_t batch_blocks(std::size_t most, std::size_t bytes) {
   constexpr std::size_t megabytes = std::size_t{4} << 20;
   return std::clamp(megabytes / bytes, std::size_t{8}, most);
@@ -200,7 +201,7 @@ inline std::vector<std::size_t> shuffled(std::size_t blocks) {
   return order;
 }
 
-// Keeps the calling thread on the first or the last of the processors that it may use, as long as this lives.
+// Pins the calling thread to the first or the last processor that it may use, as long as this object lives.
 class on_processor {
  public:
   explicit on_processor(bool last) {
@@ -225,8 +226,8 @@ class on_processor {
   cpu_set_t before_;
 };
 
-// Two threads that take turns. On one processor a waiting thread sleeps, so that the other one runs; on two it spins,
-// as a processor that sleeps loses its pace.
+// Makes two threads take turns. On one processor a waiting thread sleeps, so that the other can run. On two it
+// spins, because a sleeping processor slows down.
 class turns {
  public:
   explicit turns(bool spins) : spins_(spins) {}
@@ -236,7 +237,7 @@ class turns {
         const int seen = now_.load();
         if (seen != wanted) now_.wait(seen);
       } else if (tries > 2000) {
-        ::sched_yield();  // the other one may need this processor
+        ::sched_yield();  // the other thread may need this processor
       }
     }
   }
@@ -250,12 +251,13 @@ class turns {
   std::atomic<int> now_ = 0;
 };
 
-// One thread allocates a batch, another one frees it, in turns, on one processor or on two. Both threads' time, in the
-// middle one of the rounds. Not at the same time: how often they meet at a lock is the program's, not the machine's.
+// One thread allocates a batch and another frees it, in turns, on one processor or on two. Returns both threads' time
+// in the median round. They do not run simultaneously: how often they meet at a lock depends on the program, not on
+// the machine.
 template <class Server>
 double handed_ns(Server& by, std::size_t blocks, bool on_two) {
   constexpr int warm = 8, most_rounds = 24;
-  constexpr double enough_ns = 2e6;  // on a machine that has other things to do, fewer rounds must be enough
+  constexpr double enough_ns = 2e6;  // fewer rounds must suffice on a busy machine
   std::vector<void*> made(blocks);
   std::vector<double> allocating, freeing;
   const pin hold(by, made);
@@ -293,7 +295,7 @@ double handed_ns(Server& by, std::size_t blocks, bool on_two) {
   return (middle(allocating) + middle(freeing)) / static_cast<double>(blocks);
 }
 
-// All patterns of one server for blocks of one size.
+// Measures all lifetime patterns of one allocator under test, for blocks of one size.
 template <class Server>
 void measure_pairs(analyse::costs& to, analyse::server what, std::size_t bucket, Server&& by, bool other_threads) {
   using analyse::pattern;

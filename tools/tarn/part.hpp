@@ -1,4 +1,4 @@
-// What part of a recording is asked for: --from and --to.
+// Holds the part of a recording that --from and --to ask for.
 #pragma once
 
 #include <string>
@@ -12,13 +12,14 @@ class App;
 namespace tarn::command {
 
 struct part_request {
-  std::string from, to;  // "2s", "500ms", "1.5min", "20%"; empty: the start, the end
+  std::string from, to;  // "2s", "500ms", "1.5min", "20%"; empty: the start or the end of the recording
   bool is_asked() const { return !from.empty() || !to.empty(); }
 };
 
 void add_part(CLI::App& to, part_request& into);
 
-// Widened to moments of the recording. Throws a usage failure where it has none, or the words mean no part of it.
+// Returns the requested part, widened to snapshots of the recording. Throws a usage failure where the recording has
+// no snapshot, or where the times name no part of it.
 format::interval part_of(const format::recording& whole, const part_request& request);
 
 }  // namespace tarn::command

@@ -23,7 +23,7 @@ std::optional<process_state> state_of(std::uint64_t process) {
   found.resident_bytes = pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   std::ifstream file(fmt::format("/proc/{}/stat", process));
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  // The name in parentheses may have anything in it; of the words after it, the thirteenth.
+  // The name in parentheses may hold any character. The system time is the thirteenth field after it.
   std::uint64_t system = 0;
   if (const std::size_t name_end = text.rfind(')'); name_end != std::string::npos) {
     std::size_t at = name_end + 1;

@@ -1,4 +1,4 @@
-// What the system says of a process that runs.
+// Reads what the system reports about a running process.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@ namespace tarn::command {
 
 struct process_state {
   std::uint64_t resident_bytes = 0;
-  std::uint64_t user_us = 0, system_us = 0;  // their sum to the microsecond, each to a clock tick
+  std::uint64_t user_us = 0, system_us = 0;  // their sum is exact to the microsecond, each alone to a clock tick
 };
 
-// Nothing of one that has ended.
+// Returns nothing for a process that has ended.
 std::optional<process_state> state_of(std::uint64_t process);
 
 }  // namespace tarn::command

@@ -53,7 +53,7 @@ void processor_counts::turn() {
 
 std::uint64_t processor_counts::count(std::size_t which, std::uint64_t processor_ns) const {
   struct {
-    std::uint64_t value, enabled, running;  // ns of all threads; it counts less than it is on where others count, too
+    std::uint64_t value, enabled, running;  // ns of all threads; it runs less than it is enabled if others count, too
   } now{};
   if (files_[which] < 0 || ::read(files_[which], &now, sizeof now) != static_cast<ssize_t>(sizeof now)) return 0;
   if (now.running == 0) return 0;

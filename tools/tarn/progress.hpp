@@ -1,4 +1,4 @@
-// A line on a terminal that says how far something is, where it takes long.
+// Shows a progress line on a terminal, for work that takes long.
 #pragma once
 
 #include <chrono>
@@ -9,15 +9,15 @@ namespace tarn::command {
 
 class progress {
  public:
-  // Shows nothing before `patience` has passed, nor where `to` is no terminal.
+  // Shows nothing before `patience` has passed, and nothing if `to` is no terminal.
   explicit progress(const char* what, std::FILE* to = stderr,
                     std::chrono::milliseconds patience = std::chrono::milliseconds(1000));
   progress(const progress&) = delete;
   progress& operator=(const progress&) = delete;
-  // Takes the line away.
+  // Removes the line.
   ~progress();
 
-  // So many are done of all. A look at the clock.
+  // Says how many of all are done. Costs one reading of the clock.
   void at(std::size_t done, std::size_t all);
 
  private:

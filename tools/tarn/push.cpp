@@ -12,7 +12,7 @@
 namespace tarn::command {
 namespace {
 
-// For the query of an address.
+// Escapes a value for the query of a URL.
 std::string encoded(const std::string& text) {
   std::string made;
   for (const char each : text) {
@@ -24,7 +24,7 @@ std::string encoded(const std::string& text) {
   return made;
 }
 
-// Without it the server takes only the types that it knows.
+// Describes the types of the profile; without this the server accepts only the types that it knows.
 std::string types_of(const exports::profile& of) {
   nlohmann::json all;
   for (const exports::measure each : of.used()) {

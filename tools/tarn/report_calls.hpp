@@ -1,4 +1,4 @@
-// What `tarn report` says of system calls.
+// Prints what `tarn report` says about system calls.
 #pragma once
 
 #include <cstddef>
@@ -8,16 +8,16 @@
 
 namespace tarn::command {
 
-// Whether any remedy is named.
+// Returns whether any remedy is named.
 bool calls_gain(const format::recording& in);
 
-// In a line or two; nothing where none were recorded.
+// Prints a line or two; prints nothing where no system call was recorded.
 void print_calls_summary(const format::recording& in);
 
-// As text, at most `top` sites with a remedy.
+// Prints at most `top` sites with a remedy, as text.
 void print_calls(const analyse::analysis& of, std::size_t top);
 
-// The array `syscalls`.
+// Returns the array `syscalls`.
 nlohmann::json json_of_calls(const analyse::analysis& of, std::size_t top);
 
 }  // namespace tarn::command

@@ -16,7 +16,7 @@ using analyse::lock_group;
 using analyse::lock_site;
 using nlohmann::json;
 
-constexpr std::size_t shown_sites = 3;  // of a lock in the text; the JSON has all
+constexpr std::size_t shown_sites = 3;  // per lock in the text; the JSON has all
 
 double in_seconds(std::uint64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
 double mean_us(std::uint64_t nanoseconds, std::uint64_t count) {

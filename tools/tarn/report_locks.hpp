@@ -1,4 +1,4 @@
-// What `tarn report` says of locks.
+// Prints what `tarn report` says about locks.
 #pragma once
 
 #include <cstddef>
@@ -8,16 +8,16 @@
 
 namespace tarn::command {
 
-// Whether any remedy is named.
+// Returns whether any remedy is named.
 bool locks_gain(const format::recording& in);
 
-// In a line or two; nothing where none were recorded.
+// Prints a line or two; prints nothing where no lock was recorded.
 void print_locks_summary(const format::recording& in);
 
-// As text, at most `top` of those with a remedy.
+// Prints at most `top` locks with a remedy, as text.
 void print_locks(const format::recording& in, std::size_t top);
 
-// The array `locks`.
+// Returns the array `locks`.
 nlohmann::json json_of_locks(const format::recording& in, std::size_t top);
 
 }  // namespace tarn::command

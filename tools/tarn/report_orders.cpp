@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-// "mutex A": the letters tell them apart where one is named twice.
+// Returns a text like "mutex A"; the letters tell locks of one type apart.
 std::string lock_words(const format::recording& in, std::uint32_t lock, std::size_t place) {
   return fmt::format("{} {}", analyse::name(in.locks[lock].type),
                      place < 26 ? std::string(1, static_cast<char>('A' + place)) : std::to_string(place + 1));

@@ -1,4 +1,4 @@
-// What `tarn report` says of the order in which locks are taken.
+// Prints what `tarn report` says about the order in which locks are taken.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,13 @@
 
 namespace tarn::command {
 
-// In a line; nothing where there is no inversion.
+// Prints one line; prints nothing where there is no inversion.
 void print_orders_summary(const format::recording& in);
 
-// As text: at most `top` inversions, and as many wait chains.
+// Prints at most `top` inversions and at most `top` wait chains, as text.
 void print_orders(const format::recording& in, std::size_t top);
 
-// The object `lock_orders`.
+// Returns the object `lock_orders`.
 nlohmann::json json_of_orders(const format::recording& in, std::size_t top);
 
 }  // namespace tarn::command

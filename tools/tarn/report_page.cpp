@@ -1,4 +1,5 @@
-// A report as a page: the JSON of docs/report.md, compacted, with what only the page shows (docs/report-page.md).
+// Writes the HTML report: the JSON of docs/reference/report-json.md, compacted, with data that only the HTML report
+// shows (docs/reference/page-data.md).
 #include <initializer_list>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -29,7 +30,7 @@ void leave_out(json& of, std::initializer_list<const char*> members) {
   for (const char* each : members) of.erase(each);
 }
 
-// Paths, arguments and names outside of stacks; those in stacks are page_names'.
+// Redacts paths, arguments and names outside of stacks; page_names redacts those in stacks.
 void redact_whole(json& all) {
   const std::string program = all["program"]["words"].empty() ? "" : all["program"]["words"][0].get<std::string>();
   all["program"]["words"] = {program.empty() ? "" : "program"};
@@ -86,7 +87,7 @@ void write_page(analyse::analysis& of, std::string_view bytes, const analyse::co
     shown.at(done++, request.sites(of).size());
     if (!request.wants(each)) continue;
     analyse::site_view view = of.view(each);
-    // Not as JSON first: of a large recording it would be most of the work.
+    // The stack goes into the table directly: as JSON it would be most of the work for a large recording.
     const std::uint32_t node = names.node(std::exchange(view.stack, {}));
     json site = json_of_site(of, view);
     site["stack"] = node;

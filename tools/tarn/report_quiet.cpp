@@ -19,7 +19,7 @@ namespace {
 using analyse::quiet_view;
 using nlohmann::json;
 
-// "3 heap calls, 1 lock wait"
+// Returns a text like "3 heap calls, 1 lock wait".
 std::string words_of(const format::noise_counts& of) {
   constexpr std::array names = {"heap call", "system call", "lock wait"};
   static_assert(names.size() == format::noise_counter_count);

@@ -1,4 +1,4 @@
-// What `tarn report` says of regions that were to be quiet (tarn::quiet_region).
+// Prints what `tarn report` says about regions that were to be quiet (tarn::quiet_region).
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,13 @@
 
 namespace tarn::command {
 
-// In a line; nothing where no region was entered.
+// Prints one line; prints nothing where no region was entered.
 void print_quiet_summary(const format::recording& in);
 
-// Those that were not quiet, with at most `top` call stacks each.
+// Prints the regions with violations, with at most `top` call stacks each.
 void print_quiet_regions(const format::recording& in, std::size_t top);
 
-// The array `quiet_regions`.
+// Returns the array `quiet_regions`.
 nlohmann::json json_of_quiet_regions(const format::recording& in, std::size_t top);
 
 }  // namespace tarn::command

@@ -1,4 +1,4 @@
-// The course of a run, for programs: docs/report.md has the schema.
+// Makes the timeline of a run, for programs; docs/reference/report-json.md has the schema.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,10 +8,10 @@
 
 namespace tarn::command {
 
-// Intervals of which the JSON of a report has a number each, at most.
+// The largest number of intervals in the JSON of a report.
 constexpr std::size_t most_intervals = 128;
 
-// Null where the recording has no moments.
+// Returns null if the recording has no snapshots.
 nlohmann::json json_of_timeline(const analyse::analysis& of, const analyse::history& course);
 
 }  // namespace tarn::command

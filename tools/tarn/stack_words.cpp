@@ -12,7 +12,7 @@
 namespace tarn::command {
 namespace {
 
-constexpr std::size_t shown_frames = 4;  // from the first that is not the C library's
+constexpr std::size_t shown_frames = 4;  // counted from the first that is not the C library's
 
 }  // namespace
 

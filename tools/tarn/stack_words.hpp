@@ -1,4 +1,4 @@
-// A call stack in a report.
+// Prints a call stack in a report.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,7 +8,7 @@
 
 namespace tarn::command {
 
-// Its innermost lines, as text on standard output.
+// Writes its innermost lines to standard output.
 void print_stack(const std::vector<analyse::place>& stack);
 
 nlohmann::json json_of_stack(const std::vector<analyse::place>& stack);

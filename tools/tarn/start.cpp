@@ -14,7 +14,7 @@ std::vector<std::string> program_words(const CLI::App& command, const std::vecto
   if (!words.empty() && words.front().starts_with('-')) {
     fail(exit_code::usage, "unknown argument {}; see tarn {} --help", words.front(), command.get_name());
   }
-  const std::size_t skipped = words.empty() && !after_dashes.empty() ? 1 : 0;  // a later "--" is the program's own
+  const std::size_t skipped = words.empty() && !after_dashes.empty() ? 1 : 0;  // a later "--" belongs to the program
   words.insert(words.end(), after_dashes.begin() + static_cast<std::ptrdiff_t>(skipped), after_dashes.end());
   if (words.empty()) {
     fail(exit_code::usage, "no program to run; write tarn {} [OPTIONS] -- PROGRAM [ARGS...]", command.get_name());

@@ -1,4 +1,4 @@
-// How a program is started with a library of ours preloaded: what `tarn run` and `tarn record` have in common.
+// Starts a program with a library of ours preloaded, for `tarn run` and `tarn record`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,17 +10,17 @@
 
 namespace tarn::command {
 
-// PROGRAM and its arguments: from the first word that is no option of `command`, else what follows the "--". Throws
-// a usage failure for an option that is not known.
+// Returns PROGRAM and its arguments: from the first argument that is no option of `command`, else what follows the
+// "--". Throws a usage failure for an unknown option.
 std::vector<std::string> program_words(const CLI::App& command, const std::vector<std::string>& after_dashes);
 
-// Throws a usage failure when there is no memory for it.
+// Throws a usage failure when there is no memory for the variable.
 void set_environment(const std::string& name, const std::string& value);
 
-// Puts `library` before what LD_PRELOAD already names.
+// Puts `library` in front of the libraries that LD_PRELOAD already names.
 void preload(const std::string& library);
 
-// Becomes the program. Throws cannot_run.
+// Replaces this process by the program. Throws cannot_run.
 [[noreturn]] void execute(const std::vector<std::string>& words, const std::string& program, start how);
 
 }  // namespace tarn::command

@@ -7,11 +7,11 @@
 
 namespace tarn::command {
 
-// What the kernel has for a thread of a process; empty where there is none.
+// Returns the kernel's name of a thread of a process, or nothing if there is none.
 std::string thread_name(std::uint64_t process, std::uint32_t thread);
 
-// Gives the threads that still run the names that the kernel has for them; the others keep theirs. One small file is
-// read for each.
+// Sets the names of the threads that still run to those of the kernel; the others keep theirs. Reads one small file
+// per thread.
 void name_threads(format::recording& of);
 
 }  // namespace tarn::command

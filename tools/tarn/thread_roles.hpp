@@ -1,4 +1,4 @@
-// What a thread is called: a recording has numbers only.
+// Finds names for threads, because a recording has numbers only.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace tarn::command {
 
-// Of each thread the function it runs, without arguments: the outermost on most of its stacks that is not of the
-// C or C++ library. Empty where none is known. Resolves a few stacks of each thread.
+// Returns the function that each thread runs, without arguments: the outermost one on most of its stacks that is not
+// in the C or C++ library. It is empty if unknown. Resolves a few stacks of each thread.
 std::vector<std::string> thread_roles(const format::recording& in);
 
 }  // namespace tarn::command

@@ -1,4 +1,4 @@
-// `tarn top`: what a recorded program does now, on a terminal.
+// `tarn top`: shows on a terminal what a recorded program does at present.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
@@ -40,7 +40,7 @@ struct top_request {
 volatile std::sig_atomic_t stopped = 0;
 void stop(int) { stopped = 1; }
 
-// A `tarn record` of our own. Its program ends with us.
+// Runs our own `tarn record`. Its program ends with us.
 class own_recorder {
  public:
   own_recorder(const top_request& request, const std::vector<std::string>& words) {
@@ -55,7 +55,7 @@ class own_recorder {
     posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, request.log.c_str(),
                                      O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0666);
     posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
-    // Not of the terminal's own group: its keys are for us.
+    // It leaves the terminal's process group: the keys are for us.
     posix_spawnattr_t how;
     posix_spawnattr_init(&how);
     posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP);
@@ -68,7 +68,7 @@ class own_recorder {
   own_recorder& operator=(const own_recorder&) = delete;
   ~own_recorder() {
     if (has_ended()) return;
-    ::kill(process_, SIGTERM);  // which it hands on
+    ::kill(process_, SIGTERM);  // forwarded to the program
     for (int left = 200; left > 0 && !has_ended(); --left) std::this_thread::sleep_for(milliseconds(10));
   }
 
@@ -85,13 +85,13 @@ class own_recorder {
   bool ended_ = false;
 };
 
-// Until the program has its first thread. Throws where it ended before.
+// Waits until the program has its first thread. Throws if it ended before.
 recorded_process wait_for_program(own_recorder& recorder, const std::string& name) {
   for (;;) {
     recorded_process found;
     try {
       found = find_recorded_by(recorder.process());
-    } catch (const failure&) {  // of a recorder that ends just now
+    } catch (const failure&) {  // the recorder is just ending
     }
     if (!found.region.empty()) return found;
     if (recorder.has_ended())
@@ -108,16 +108,16 @@ void show(const top_request& request, pid_t process, const std::string& title, s
   const auto pause = std::chrono::duration_cast<steady::duration>(std::chrono::duration<double>(request.interval));
   auto last = steady::now(), due = last;
   bool is_first = true;
-  bool ended = false;  // and looked at for the last time
+  bool ended = false;  // the last refresh after the end is done
   while (!state.wants_to_quit() && stopped == 0) {
     if (steady::now() >= due && !ended) {
       const auto begun = steady::now();
       const process_facts facts = facts_of(process);
       state.look(std::chrono::duration<double>(begun - last).count(), facts);
       if (!state.is_paused()) last = begun;
-      if (recorder != nullptr) recorder->has_ended();  // so that no process waits to be asked for
+      if (recorder != nullptr) recorder->has_ended();  // so that no process waits to be reaped
       ended = !facts.runs && !state.is_paused();
-      // A large recording takes a while to look at: at most a tenth of a processor goes into it.
+      // A large recording takes a while to read: at most a tenth of a processor goes into it.
       due = begun +
             std::max(std::exchange(is_first, false) ? std::min<steady::duration>(pause, milliseconds(500)) : pause,
                      10 * (steady::now() - begun));
@@ -134,7 +134,7 @@ void show(const top_request& request, const recorded_process& of, own_recorder* 
   show(request, of.process, title, std::move(source), recorder);
 }
 
-// What is recorded, or else what is on heaps of Tarn.
+// Shows what is recorded, or else the heaps of Tarn.
 void show_running(const top_request& request) {
   if (const recorded_process found = find_recorded(request.process); !found.region.empty()) {
     return show(request, found, nullptr);

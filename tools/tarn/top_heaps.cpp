@@ -40,7 +40,7 @@ std::string top_heaps::title() const {
 void top_heaps::look(double seconds) {
   std::vector<heap_facts> now = heaps_.look();
   std::erase_if(now, [](const heap_facts& each) { return !each.was_used; });
-  if (now.empty() && !now_.empty()) return;  // it has ended: what was seen last stays
+  if (now.empty() && !now_.empty()) return;  // it has ended: keep the last state
   seconds_ = now_.empty() ? 0 : std::max(seconds, 1e-3);
   before_.clear();
   for (const heap_facts& each : now_) before_[each.address] = each.statistics;

@@ -1,4 +1,4 @@
-// A program on Tarn's heaps that is not recorded, as `tarn top` shows it.
+// Shows the heaps in `tarn top` for a program on Tarn's heaps that is not recorded.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ namespace tarn::command {
 class top_heaps : public top_source {
  public:
   top_heaps(pid_t process, const process_heaps& of) : process_(process), heaps_(of) {}
-  // Its command line.
+  // Returns its command line.
   std::string title() const;
 
   void look(double seconds) override;
@@ -32,8 +32,8 @@ class top_heaps : public top_source {
   process_heaps heaps_;
   std::vector<heap_facts> now_;
   std::map<std::uint64_t, heap_statistics> before_;  // by address
-  double seconds_ = 0;                               // 0: there was one look
-  std::map<std::uint32_t, std::string> names_;       // of threads, the last that were seen
+  double seconds_ = 0;                               // 0: there was one snapshot only
+  std::map<std::uint32_t, std::string> names_;       // names of threads, as last seen
 };
 
 }  // namespace tarn::command

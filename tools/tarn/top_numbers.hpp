@@ -1,4 +1,4 @@
-// Numbers and names in the columns of `tarn top`.
+// Formats numbers and names for the columns of `tarn top`.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace tarn::command {
 
-// At most eight columns: 0, 12.3, 1,234, 56.7k, 8.9M
+// Uses at most eight columns: 0, 12.3, 1,234, 56.7k, 8.9M
 std::string short_number(double value);
 std::string short_bytes(double value);
-// "-" where it is not a number.
+// Returns "-" for a NaN.
 std::string number_words(double value, const analyse::live_column& in);
-// What may stand on a terminal: a name may have any bytes.
+// Makes a name safe for a terminal: it may have any bytes.
 std::string printable(const std::string& text);
 
 }  // namespace tarn::command

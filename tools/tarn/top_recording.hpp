@@ -1,4 +1,4 @@
-// A recorded program, as `tarn top` shows it.
+// The view of `tarn top` for a recorded program.
 #pragma once
 
 #include <map>
@@ -15,9 +15,9 @@ namespace tarn::command {
 
 class top_recording : public top_source {
  public:
-  // Throws a usage failure where the region cannot be read.
+  // Throws a usage failure if the region cannot be read.
   explicit top_recording(const recorded_process& of);
-  // Its command line.
+  // Returns its command line.
   std::string title() const;
 
   void look(double seconds) override;
@@ -36,9 +36,9 @@ class top_recording : public top_source {
   region_file region_;
   format::recording now_, before_;
   double seconds_ = 1;
-  std::unique_ptr<analyse::symbols> symbols_;  // of now_, until there is a new module
+  std::unique_ptr<analyse::symbols> symbols_;  // for now_, until a module is added
   std::size_t modules_ = 0;
-  std::map<std::uint32_t, std::string> names_;  // of sites
+  std::map<std::uint32_t, std::string> names_;  // names of sites
 };
 
 }  // namespace tarn::command

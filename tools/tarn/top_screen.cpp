@@ -7,7 +7,7 @@
 
 #include "tarn/failure.hpp"
 
-// After all others: it defines macros of common words.
+// This comes last, because it defines macros of common words.
 #define NCURSES_NOMACROS 1
 #define NCURSES_WIDECHAR 1
 #include <curses.h>
@@ -15,7 +15,7 @@
 namespace tarn::command {
 namespace {
 
-constexpr int head_lines = 5;  // four and the titles
+constexpr int head_lines = 5;  // four lines and the titles
 
 void put(int line, const std::string& text, attr_t how) {
   ::attrset(static_cast<int>(how));

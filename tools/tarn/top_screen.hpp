@@ -1,4 +1,4 @@
-// The terminal of `tarn top`: curses, and nothing of what is shown.
+// The terminal of `tarn top`: curses, without knowledge of what is shown.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@ namespace tarn::command {
 
 class top_screen {
  public:
-  // Throws a usage failure where there is no terminal, or one that cannot be addressed.
+  // Throws a usage failure if there is no terminal, or one that cannot be addressed.
   top_screen();
   top_screen(const top_screen&) = delete;
   top_screen& operator=(const top_screen&) = delete;
-  ~top_screen();  // gives the terminal back as it was
+  ~top_screen();  // restores the terminal
 
   void draw(top_state& what);
-  // Waits for a key for so long, hands it on; whether there was one, or another size.
+  // Waits for a key for this long and passes it on. Returns whether there was a key, or a new size.
   bool wait(top_state& what, int milliseconds);
 
  private:

@@ -1,4 +1,4 @@
-// What `tarn top` shows, and what its keys change; without a terminal.
+// What `tarn top` shows, and what its keys change, without a terminal.
 #pragma once
 
 #include <sys/types.h>
@@ -25,16 +25,17 @@ class top_state {
   top_state(std::string title, std::unique_ptr<top_source> source)
       : title_(std::move(title)), source_(std::move(source)), view_(source_->first_view()) {}
 
-  // Another look, `seconds` after the one before. Paused, only of the process. Once that has ended it shows totals.
+  // Takes another snapshot, `seconds` after the previous one; while paused, of the process only. Shows totals once
+  // the process has ended.
   void look(double seconds, const process_facts& process);
 
-  // A character, or one of those below. False: it means nothing here.
+  // Handles a character, or one of the keys below. Returns false if it has no meaning here.
   enum key : int { up = 0x110000, down, page_up, page_down, left, right, enter, escape, erase };
   bool press(int pressed, int page);
   bool wants_to_quit() const { return quits_; }
   bool is_paused() const { return paused_; }
 
-  // The lines above the table, the table's own, and the last one; each at most `columns` wide.
+  // Return the lines above the table, the table's lines, and the last line; each has at most `columns` columns.
   std::vector<std::string> head(int columns) const;
   std::string titles(int columns) const;
   std::vector<std::string> table(int lines, int columns);

@@ -1,4 +1,4 @@
-// All sites of a recording with their names.
+// Makes the list of all sites of a recording, with their names.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace tarn::command {
 
-// Shows on a terminal how far it is when that takes more than a second.
+// Shows its progress on a terminal if it takes more than a second.
 std::vector<analyse::site_view> all_views(analyse::analysis& of);
 
 }  // namespace tarn::command

@@ -8,9 +8,9 @@
 namespace tarn::command {
 namespace {
 
-// Of the kernel's <linux/pidfd.h>, which Debian 12 has from before there was this.
+// Copies the structure of the kernel's <linux/pidfd.h>, because Debian 12 has an older version of that header.
 struct pidfd_info {
-  std::uint64_t mask;  // what is wanted; then what is there
+  std::uint64_t mask;  // the wanted fields; after the call the filled ones
   std::uint64_t cgroup;
   std::uint32_t pid, tgid, ppid, ruid, rgid, euid, egid, suid, sgid, fsuid, fsgid;
   std::int32_t exit_code;

@@ -1,4 +1,4 @@
-// A process that is not our child, watched until it ends and after.
+// Watches a process that is not our child until it ends, and reads its exit status afterwards.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,19 @@ namespace tarn::command {
 
 class watched_process {
  public:
-  // One that is gone already counts as ended.
+  // A process that is gone already counts as ended, as does 0.
   explicit watched_process(std::uint32_t process);
   watched_process(const watched_process&) = delete;
   watched_process& operator=(const watched_process&) = delete;
   ~watched_process();
 
-  // A process that has ended, and whose parent has not asked yet, has.
+  // Returns true also for a process that has ended and whose parent has not asked for its status yet.
   bool has_ended() const;
-  // How it ended, as wait(2) says it: once its parent has asked. Nothing before Linux 6.15.
+  // Returns the exit status as wait(2) reports it, once the parent has asked for it. Returns nothing before Linux
+  // 6.15.
   std::optional<int> status() const;
-  // For poll(2), which finds it readable once the process has ended. Negative for one that was gone already.
+  // Returns a descriptor for poll(2), which becomes readable once the process has ended; negative for a process that
+  // was gone already.
   int descriptor() const { return descriptor_; }
 
  private:

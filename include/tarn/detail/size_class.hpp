@@ -1,11 +1,11 @@
-// Size classes: the block sizes that heaps hand out, as arithmetic that the
-// compiler can do when the size is a constant.
+// Size classes: the block sizes that heaps hand out, computed so that the compiler can do it when the size is
+// constant.
 //
 //   1 … 256 bytes     steps of 16                      classes  0 … 15
 //   up to 256 KiB     8 steps for each power of two    classes 16 … 95
 //
-// so that above 128 bytes at most one ninth of a block is rounding. Larger
-// blocks are runs of whole units (pages/space.hpp).
+// Above 128 bytes, at most one ninth of a block is therefore rounding. Larger blocks are runs of whole units
+// (pages/space.hpp).
 #pragma once
 
 #include <bit>
@@ -24,8 +24,8 @@ inline constexpr size_class doublings = 10;
 inline constexpr size_class class_count = linear_classes + steps_per_doubling * doublings;
 inline constexpr std::size_t largest_class_size = linear_limit << doublings;
 
-/// The smallest class whose blocks hold `bytes` (0 counts as 1).
-/// Requires bytes <= largest_class_size. A few instructions; nothing is read.
+/// Returns the smallest class whose blocks hold `bytes` (0 counts as 1). Requires bytes <= largest_class_size. Cost:
+/// a few instructions, no memory access.
 constexpr size_class class_of(std::size_t bytes) noexcept {
   if (bytes <= linear_limit) {
     return bytes == 0 ? 0 : static_cast<size_class>((bytes - 1) / block_alignment);
@@ -35,7 +35,7 @@ constexpr size_class class_of(std::size_t bytes) noexcept {
   return linear_classes + (width - 9) * steps_per_doubling + (step - steps_per_doubling);
 }
 
-/// Bytes in every block of `index`.
+/// Returns the bytes in every block of `index`.
 constexpr std::size_t size_of(size_class index) noexcept {
   if (index < linear_classes) {
     return (index + 1) * block_alignment;
@@ -45,11 +45,11 @@ constexpr std::size_t size_of(size_class index) noexcept {
   return base + (beyond % steps_per_doubling + 1) * (base / steps_per_doubling);
 }
 
-/// The smallest class that holds `bytes` and whose size is a multiple of
-/// `alignment` (a power of two; both up to largest_class_size), so that its blocks
-/// have that alignment in a slab that starts on it. class_count when none does.
+/// Returns the smallest class that holds `bytes` and whose size is a multiple of `alignment` (a power of two; both up
+/// to largest_class_size), so that its blocks have that alignment in a slab that starts on it. Returns class_count
+/// when there is none.
 constexpr size_class class_of(std::size_t bytes, std::size_t alignment) noexcept {
-  // Rounded up first, the first class tried is nearly always the one.
+  // The size is rounded up first, so the first class tried is nearly always the right one.
   size_class index = class_of(bytes == 0 ? alignment : (bytes + alignment - 1) & ~(alignment - 1));
   while (index < class_count && (size_of(index) & (alignment - 1)) != 0) {
     ++index;

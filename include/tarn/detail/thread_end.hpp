@@ -1,18 +1,18 @@
-// What a thread still has to do when it ends, arranged from a slow path, so that no fast path meets a thread-local
-// object with a destructor.
+// Tasks that a thread runs when it ends. A slow path arranges them, so that no fast path uses a thread-local object
+// with a destructor.
 #pragma once
 
 namespace tarn::detail {
 
-/// Something to be run once, by the thread that asked for it. Part of what it is about.
+/// A task to run once, in the thread that asked for it. It is embedded in the object that it concerns.
 struct thread_end_task {
   thread_end_task* next;
   void (*run)(thread_end_task*) noexcept;
 };
 
-/// Runs `task` when the calling thread ends, among its thread_local destructors, before those of objects that were
-/// there already when the thread first asked; in the main thread, on return from main() or exit(). False, and nothing
-/// arranged, when the thread is past that point: whatever needs an end must then be ended by the caller at once.
+/// Runs `task` when the calling thread ends, among its thread_local destructors, before those of objects that already
+/// existed when the thread first called this; in the main thread, on return from main() or exit(). Returns false, and
+/// arranges nothing, when the thread is past that point: the caller must then clean up at once.
 [[nodiscard]] bool at_thread_end(thread_end_task& task) noexcept;
 
 }  // namespace tarn::detail

@@ -1,4 +1,4 @@
-// Clang's thread-safety attributes, by names of ours; nothing for other compilers.
+// Names for Clang's thread-safety attributes; they expand to nothing for other compilers.
 #pragma once
 
 #if defined(__clang__)

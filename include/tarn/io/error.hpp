@@ -1,4 +1,4 @@
-// What goes wrong with a file, in one line.
+// The exception of tarn::io: everything that went wrong with a file, in one line.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,21 @@
 
 namespace tarn::io {
 
-/// Thrown by everything in tarn::io that asks the system for something. what() has the path, what could not be done,
-/// where, and the system's words: "orders.log: cannot be written at offset 65536: No space left on device".
+/// Thrown by everything in tarn::io that calls the system. what() has the path, what failed, where, and the system's
+/// reason: "orders.log: cannot be written at offset 65536: No space left on device".
 class error : public std::system_error {
  public:
   static constexpr std::uint64_t nowhere = ~std::uint64_t{0};
 
-  /// `number` is an errno value; `failed` says what could not be done.
+  /// Makes an error. `number` is an errno value; `failed` says what could not be done.
   error(int number, std::string path, std::string_view failed, std::uint64_t offset = nowhere);
 
   const std::string& path() const noexcept { return *path_; }
-  /// Bytes from the start of the file or stream; `nowhere` for what has no place, such as opening.
+  /// Returns the offset in the file or stream, in bytes, or `nowhere` where there is none, as when opening fails.
   std::uint64_t offset() const noexcept { return offset_; }
 
  private:
-  std::shared_ptr<const std::string> path_;  // shared: a copy of an exception must not throw
+  std::shared_ptr<const std::string> path_;  // shared, because copying an exception must not throw
   std::uint64_t offset_;
 };
 

@@ -1,4 +1,4 @@
-// An open file or any other descriptor, with the name that its errors carry.
+// An open file or another descriptor, with the name that its errors show.
 #pragma once
 
 #include <tarn/io/error.hpp>
@@ -12,49 +12,50 @@
 
 namespace tarn::io {
 
-/// What opening a file to write does with one that is there.
+/// Says what opening a file for writing does with an existing one.
 enum class creation {
   replace,  ///< empties it
-  append,   ///< every write goes to its end, wherever that is by then
+  append,   ///< appends: every write goes to the end that the file has by then
   refuse,   ///< fails: "File exists"
 };
 
-/// Owns or borrows a descriptor. One thread at a time. Calls are repeated after an interruption by a signal (EINTR) and
-/// wait where a descriptor that does not block would block (EAGAIN). Everything that fails throws io::error.
+/// Owns or borrows a descriptor. Threads: one at a time. Calls are repeated after an interruption by a signal
+/// (EINTR), and wait when a non-blocking descriptor would block (EAGAIN). Every failure throws io::error.
 class file {
  public:
   file() noexcept = default;
   static file open_to_read(std::string path);
   static file open_to_write(std::string path, creation how = creation::replace, unsigned mode = 0666);
-  /// To read and to write, made if it is not there.
+  /// Opens a file for reading and writing, and creates it if there is none.
   static file open_to_update(std::string path, unsigned mode = 0666);
-  /// A descriptor that somebody opened; `name` is what errors call it. adopt() closes it, borrow() does not.
+  /// Wraps a descriptor that is already open. Errors show `name`. adopt() closes the descriptor at the end, borrow()
+  /// does not.
   static file adopt(int descriptor, std::string name);
   static file borrow(int descriptor, std::string name);
 
   file(file&& other) noexcept;
   file& operator=(file&& other) noexcept;
-  /// Closes. What close(2) then reports is lost; close() throws it.
+  /// Closes the file. An error of close(2) is lost here; close() throws it.
   ~file();
 
   bool is_open() const noexcept { return descriptor_ >= 0; }
   int descriptor() const noexcept { return descriptor_; }
   const std::string& name() const noexcept { return name_; }
 
-  /// Bytes from where this file stood when it was opened, for errors' offsets: those that it has read and written,
-  /// added to where a descriptor that can seek stood at the beginning.
+  /// Returns the offset that errors report: the bytes read and written through this object, plus the position that a
+  /// seekable descriptor had when it was opened.
   std::uint64_t offset() const noexcept { return offset_; }
 
-  /// Reads between 1 and `bytes` bytes; 0 at the end, and for `bytes` of 0. One system call as a rule.
+  /// Reads between 1 and `bytes` bytes, mostly in one system call. Returns 0 at the end, and when `bytes` is 0.
   std::size_t read_some(void* place, std::size_t bytes);
 
-  /// Writes parts in order with as few calls as it takes, and returns how many bytes; all of them, unless an error
-  /// came after a part had been written. Then the next call reports it.
+  /// Writes the parts in order, with as few calls as possible, and returns the number of bytes: all of them, unless
+  /// an error follows a part that was already written. The next call then reports that error.
   std::size_t write_some(std::span<const std::string_view> parts);
 
-  /// Waits until the data is on the disk. What cannot be on a disk, such as a pipe, is left alone.
+  /// Waits until the data is on the disk. Does nothing for what has no disk, such as a pipe.
   void sync();
-  /// Closes what is owned; throws what close(2) reports. The file is closed in any case.
+  /// Closes an owned descriptor and throws what close(2) reports. The file is closed in any case.
   void close();
 
   /// Throws an error of this file, with its name and offset.

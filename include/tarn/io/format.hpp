@@ -1,4 +1,4 @@
-// Formatting by {fmt} straight into a writer's buffer or a journal's line. Only this header needs {fmt}: link fmt::fmt
+// Formats by {fmt} straight into a writer's buffer or a journal's line. Only this header needs {fmt}: link fmt::fmt
 // beside tarn::io.
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace tarn::io {
 
-/// Formats into the buffer; a text that does not fit is formatted once more, after a flush. Throws io::error, and
-/// fmt::format_error for a format that is not known until run time; nothing is taken then.
+/// Formats into the buffer. A text that does not fit is formatted again after a flush. Throws io::error, and
+/// fmt::format_error for an invalid format that is only known at run time; the writer then takes nothing.
 template <class... Arguments>
 void print(writer& to, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
   const std::size_t room = to.room();
@@ -26,14 +26,14 @@ void print(writer& to, fmt::format_string<Arguments...> format, Arguments&&... a
   to.commit(size);
 }
 
-/// The same, and a '\n'.
+/// Does the same, and adds a '\n'.
 template <class... Arguments>
 void print_line(writer& to, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
   print<Arguments...>(to, format, std::forward<Arguments>(arguments)...);
   to.write('\n');
 }
 
-/// Appends a line that is formatted in its place; its number. See journal::append.
+/// Appends a line that is formatted directly into the journal; returns its number. See journal::append.
 template <class... Arguments>
 std::uint64_t print_line(journal& to, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
   return to.append_with([&](char* place, std::size_t room) {

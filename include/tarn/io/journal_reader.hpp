@@ -1,4 +1,4 @@
-// Reads a journal: every line whose append returned, and which ones were cut off or damaged.
+// Reads a journal: every line whose append returned, and the numbers of lines that were cut off or damaged.
 #pragma once
 
 #include <tarn/io/file.hpp>
@@ -14,28 +14,29 @@ namespace tarn::io {
 struct journal_line {
   enum class condition : std::uint8_t {
     whole,
-    torn,     ///< its append had not returned when the process died, or has not yet; without text
-    damaged,  ///< whole once, and changed since; without text
+    torn,     ///< its append had not returned when the process died, or has not returned yet; without text
+    damaged,  ///< changed after it was complete; without text
   };
-  std::uint64_t number;  ///< as append() returned it; what it would have been for a line that is torn
+  std::uint64_t number;  ///< the number that append() returned, or would have returned for a torn line
   condition is;
   std::string_view text;
 };
 
-/// A copy of what is in a journal now. Reads only, and never waits for who appends: what is appended meanwhile may or
-/// may not be seen, and the lines that are overwritten meanwhile are not. Whatever is in the file, it ends and gives no
-/// line that was not appended. One thread at a time.
+/// Copies the present content of a journal. It only reads, and never waits for threads that append: it may or may not
+/// see lines that are appended meanwhile, and does not see lines that are overwritten meanwhile. Whatever the file
+/// contains, reading terminates and yields no line that was not appended. One thread at a time.
 class journal_reader {
  public:
-  /// Throws io::error when it cannot be read or is not a journal.
+  /// Throws io::error when the file cannot be read or is not a journal.
   explicit journal_reader(std::string path);
 
-  /// In the order in which they were appended. Views of this object.
+  /// Returns the lines in the order in which they were appended. They are views into this object.
   const std::vector<journal_line>& lines() const noexcept { return lines_; }
 
   std::size_t torn() const noexcept { return torn_; }
   std::size_t damaged() const noexcept { return damaged_; }
-  /// Chunks that are no chunks of this journal any more, and pieces of chunks behind which nothing can be found.
+  /// Returns the number of chunks that no longer belong to this journal, and of pieces of chunks after which nothing
+  /// can be found.
   std::size_t lost_pieces() const noexcept { return lost_pieces_; }
 
  private:

@@ -1,4 +1,5 @@
-// for (std::string_view line : tarn::io::lines(source)): lines of memory, of a mapped file, of a reader.
+// Iterates over the lines of memory, of a mapped file or of a reader: for (std::string_view line :
+// tarn::io::lines(source)).
 #pragma once
 
 #include <tarn/io/mapped_file.hpp>
@@ -14,8 +15,8 @@ namespace tarn::io {
 
 namespace detail {
 
-/// Complete lines of a piece of memory. Finds the ends of 4 KiB at a time, a bit for each byte, so that a short line
-/// costs a few instructions instead of a call of memchr.
+/// Finds the complete lines of a piece of memory. It finds the line ends in 4 KiB at a time, one bit for each byte,
+/// so that a short line costs a few instructions instead of a call of memchr.
 class line_ends {
  public:
   void start(std::string_view bytes) noexcept {
@@ -25,7 +26,7 @@ class line_ends {
     word_ = words_ = 0;
     bits_ = 0;
   }
-  /// False when no end of a line is left; rest() is then what follows the last one.
+  /// Returns false when no line end is left; rest() is then the text behind the last one.
   bool next(std::string_view& line) noexcept {
     while (bits_ == 0) {
       if (word_ == words_) {
@@ -41,18 +42,18 @@ class line_ends {
     line_ = stop + 1;
     return true;
   }
-  /// There is more memory behind the end.
+  /// Tells that more memory follows the end.
   void extend(std::size_t bytes) noexcept { end_ += bytes; }
   std::string_view rest() const noexcept { return {line_, static_cast<std::size_t>(end_ - line_)}; }
 
  private:
-  bool scan() noexcept;  // the next masks; false at the end
+  bool scan() noexcept;  // computes the next masks; returns false at the end
 
-  const char* line_ = nullptr;     // where the next line begins
-  const char* word_at_ = nullptr;  // of bit 0 of bits_
-  const char* scanned_ = nullptr;  // up to here there are masks
+  const char* line_ = nullptr;     // the start of the next line
+  const char* word_at_ = nullptr;  // the address that bit 0 of bits_ stands for
+  const char* scanned_ = nullptr;  // the end of the memory that has masks
   const char* end_ = nullptr;
-  std::uint64_t bits_ = 0;  // ends of lines that were not given yet
+  std::uint64_t bits_ = 0;  // line ends that were not returned yet
   unsigned word_ = 0, words_ = 0;
   std::array<std::uint64_t, 64> masks_;
 };
@@ -81,16 +82,17 @@ class line_iterator {
 
 }  // namespace detail
 
-/// Lines without their '\n', each once, in order: an input range. What follows the last '\n' is a line if there is
-/// anything. One thread at a time. The source must live as long; views of memory and of a mapped file are valid as long
-/// as that, views of a reader's lines until the next one.
+/// The lines of a source without their '\n', in order: an input range. Text behind the last '\n' counts as a line.
+/// Threads: one at a time. The source must outlive this object. Views of memory and of a mapped
+/// file stay valid as long as their source, views of a reader's lines until the next line.
 class lines {
  public:
   explicit lines(std::string_view bytes) noexcept { ends_.start(bytes); }
-  /// At the end it throws what mapped_file::check() throws: lines before it may have been zeros then.
+  /// Throws at the end what mapped_file::check() throws, because earlier lines may have read as zeros then.
   explicit lines(const mapped_file& in) noexcept;
   explicit lines(mapped_file&&) = delete;
-  /// From here on. Nothing else may use the reader until this ends; it then stands behind the last line that was given.
+  /// Starts at the reader's position. Nothing else may use the reader until this object ends. The reader then stands
+  /// behind the last line that was returned.
   explicit lines(reader& in) noexcept : reader_(&in), begin_(in.buffered().data()) { ends_.start(in.buffered()); }
   lines(const lines&) = delete;
   lines& operator=(const lines&) = delete;
@@ -99,18 +101,18 @@ class lines {
   detail::line_iterator<lines> begin() { return detail::line_iterator<lines>(this); }
   std::default_sentinel_t end() const noexcept { return {}; }
 
-  /// The same without a for loop: false at the end.
+  /// Does the same without a for loop; returns false at the end.
   bool next(std::string_view& line) { return ends_.next(line) || more(line); }
 
  private:
-  bool more(std::string_view& line);  // the line across a border; false at the end
-  void leave_buffer() noexcept;       // takes from the reader what was given
+  bool more(std::string_view& line);  // finds the line across a buffer's border; returns false at the end
+  void leave_buffer() noexcept;       // consumes in the reader what was returned
 
   detail::line_ends ends_;
   reader* reader_ = nullptr;
-  const char* begin_ = nullptr;  // of the reader's buffer as ends_ has it
+  const char* begin_ = nullptr;  // the reader's buffer as ends_ knows it
   const mapped_file* file_ = nullptr;
-  std::size_t prepared_ = 0;  // of file_, up to here
+  std::size_t prepared_ = 0;  // the prefetched part of file_, in bytes
 };
 
 }  // namespace tarn::io

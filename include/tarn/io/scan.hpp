@@ -1,4 +1,4 @@
-// Counting and finding bytes at the speed of memory: in memory, in a mapped file, in whatever a reader reads.
+// Counts and finds bytes at memory speed: in memory, in a mapped file, or in what a reader reads.
 #pragma once
 
 #include <tarn/io/mapped_file.hpp>
@@ -11,19 +11,19 @@
 
 namespace tarn::io {
 
-/// How often a byte occurs. Instructions are chosen when the program runs (AVX2 where the processor has it).
+/// Counts a byte. The instructions are chosen at run time (AVX2 where the processor has it).
 std::size_t count(std::string_view bytes, char wanted) noexcept;
-/// In a whole file. Throws what mapped_file::check() throws.
+/// Counts in a whole file. Throws what mapped_file::check() throws.
 std::uint64_t count(const mapped_file& in, char wanted);
-/// From here to the end.
+/// Counts from the reader's position to the end.
 std::uint64_t count(reader& in, char wanted);
 
-/// Where the first `wanted` begins, from `from` on; std::string_view::npos when there is none. An empty text is found
-/// at once. Never more than a small multiple of bytes.size() steps, whatever the texts are.
+/// Returns the position of the first `wanted` from `from` on, or std::string_view::npos. An empty `wanted` is found
+/// at once. The cost is at most a small multiple of bytes.size() steps, whatever the texts are.
 std::size_t find(std::string_view bytes, std::string_view wanted, std::size_t from = 0) noexcept;
 std::optional<std::uint64_t> find(const mapped_file& in, std::string_view wanted, std::uint64_t from = 0);
-/// The offset in the stream; the reader then stands behind what was found, or at the end. What lies across two
-/// buffers is found too.
+/// Returns the offset in the stream, also of a text that lies across two buffers. The reader then stands behind the
+/// text, or at the end when there is none.
 std::optional<std::uint64_t> find(reader& in, std::string_view wanted);
 
 }  // namespace tarn::io

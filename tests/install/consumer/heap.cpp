@@ -1,4 +1,4 @@
-// The public C++ face, as the README shows it: prints "ok" when each part used the heap it names.
+// Uses the public C++ interface as the README shows it: prints "ok" when each part used the heap it names.
 #include <cstdio>
 #include <cstdlib>
 #include <memory_resource>

@@ -1,4 +1,4 @@
-// tarn::io as a stranger uses it.
+// Uses tarn::io as an outside project does.
 #include <tarn/io.hpp>
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// The locking categories, as an installed library: prints "ok".
+// Uses the locking categories of an installed library: prints "ok".
 #include <cstdio>
 #include <string>
 

@@ -1,4 +1,4 @@
-// From every size to every other: what fits is kept.
+// realloc between all pairs of sizes keeps the contents that fit.
 //@ broken-by realloc_drops realloc_moves_wrong
 #include "../check.h"
 
@@ -13,7 +13,7 @@ int main(void) {
   for (int from = 0; from < count; ++from) {
     for (int to = 0; to < count; ++to) {
       size_t kept = sizes[from] < sizes[to] ? sizes[from] : sizes[to];
-      size_t shown = kept > 70000 ? 5000 : kept;  // head and tail of the big ones: enough, and quick
+      size_t shown = kept > 70000 ? 5000 : kept;  // head and tail of big blocks are enough
       char* p = malloc(sizes[from]);
       CHECK(p != NULL);
       fill(p, shown, (unsigned)from);

@@ -1,4 +1,4 @@
-// The same block freed twice in a row.
+// A block is freed twice in a row.
 //@ tarn-only
 //@ signal ABRT
 //@ stderr tarn: free({p}): double free of a block of 64 bytes

@@ -1,4 +1,4 @@
-// A block freed twice: who did it first is named.
+// A block is freed twice: the report names the first free.
 //@ tarn-only
 //@ env TARN_GUARD=1
 //@ broken-by nothing TARN_GUARD=0

@@ -1,4 +1,4 @@
-// A block that the C library allocated: the site is there.
+// The C library allocated the block: the site is in the library.
 //@ tarn-only
 //@ env TARN_GUARD=1
 //@ broken-by nothing TARN_GUARD=0

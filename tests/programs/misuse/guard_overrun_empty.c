@@ -1,4 +1,4 @@
-// A byte of a block of none.
+// The program writes a byte into an empty block.
 //@ tarn-only
 //@ env TARN_GUARD=1
 //@ broken-by nothing TARN_GUARD=0

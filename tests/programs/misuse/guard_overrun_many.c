@@ -1,4 +1,4 @@
-// More is written behind the block than the guard looks at.
+// The program writes more behind the block than the guard checks.
 //@ tarn-only
 //@ env TARN_GUARD=1
 //@ broken-by nothing TARN_GUARD=0

@@ -1,4 +1,4 @@
-// The sites of a report are those calls of malloc and free, to the byte.
+// The sites of a report are the calls of malloc and free, to the byte.
 //@ tarn-only
 //@ env TARN_GUARD=1
 //@ broken-by nothing TARN_GUARD=0
@@ -7,7 +7,7 @@
 #include <link.h>
 #include <sys/wait.h>
 
-// Code in sections of their own: their bounds are known.
+// Puts code into sections of its own, whose bounds are known.
 #define PLACE(name) __attribute__((noinline, section(#name)))
 extern char __start_make_here[], __stop_make_here[], __start_free_here[], __stop_free_here[];
 
@@ -40,7 +40,7 @@ static int base_of(struct dl_phdr_info* info, size_t size, void* base) {
   return size != 0;  // the first is the program
 }
 
-// The site that stands behind `words`, as an address.
+// Returns the site behind `words` as an address.
 static uintptr_t site(const char* text, const char* words) {
   char path[4096] = "";
   uintptr_t base = 0;

@@ -1,4 +1,4 @@
-// The usable size is what was asked for, so that nobody is told to overrun.
+// The usable size is the requested size, so nobody is invited to overrun.
 //@ tarn-only
 //@ env TARN_GUARD=1
 //@ broken-by nothing TARN_GUARD=0

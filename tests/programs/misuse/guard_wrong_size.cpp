@@ -1,4 +1,4 @@
-// Sized delete with a size that the same size class has.
+// Sized delete with a different size of the same size class.
 //@ tarn-only
 //@ env TARN_GUARD=1
 //@ broken-by nothing TARN_GUARD=0

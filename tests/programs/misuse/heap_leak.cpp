@@ -26,7 +26,7 @@ int main() {
   note_guarded(nullptr);
   note_pointer("q", &lane);
   static_cast<void>(lane.allocate(1000));
-  lane.release();  // what was noted before is gone with it
+  lane.release();  // drops the earlier notes as well
   {
     const tarn::scoped_current use(lane);
     static_cast<void>(hidden(new order));

@@ -1,4 +1,4 @@
-// The same with a large block, and a name that has to be escaped.
+// A large block of a strict heap is freed by another thread; the heap's name has to be escaped.
 //@ tarn-only
 //@ no-preload
 //@ broken-by text

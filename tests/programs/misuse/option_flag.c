@@ -1,7 +1,7 @@
 // A flag that is neither 0 nor 1.
 //@ tarn-only
 //@ env TARN_BACKGROUND_PURGE=maybe
-//@ stderr tarn: option TARN_BACKGROUND_PURGE=maybe: not one of 0, 1, off, on; 0 is used
+//@ stderr tarn: option TARN_BACKGROUND_PURGE=maybe: not one of 0, 1, off, on; 1 is used
 #include "../check.h"
 
 int main(void) {

@@ -1,7 +1,7 @@
 // A malformed option is named once, not once a thread and not again in a child.
 //@ tarn-only
 //@ env TARN_BACKGROUND_PURGE=x
-//@ stderr tarn: option TARN_BACKGROUND_PURGE=x: not one of 0, 1, off, on; 0 is used
+//@ stderr tarn: option TARN_BACKGROUND_PURGE=x: not one of 0, 1, off, on; 1 is used
 #include <pthread.h>
 #include <sys/wait.h>
 #include "../check.h"

@@ -1,4 +1,4 @@
-// A number with a unit that there is not.
+// A number with an unknown unit.
 //@ tarn-only
 //@ env TARN_LIMIT=12Q
 //@ stderr tarn: option TARN_LIMIT=12Q: not a number of bytes from 0 to 140737488355328 (K, M, G, KiB, MiB, GiB may

@@ -1,4 +1,4 @@
-// A block of a guarded pool freed twice: who did it first is named.
+// A block of a guarded pool is freed twice: the report names the first free.
 //@ tarn-only
 //@ no-preload
 //@ broken-by text

@@ -1,4 +1,4 @@
-// From C: the site of an overrun in a guarded pool is the program's call.
+// A C program overruns a block of a guarded pool: the site is the program's call.
 //@ tarn-only
 //@ no-preload
 //@ broken-by text

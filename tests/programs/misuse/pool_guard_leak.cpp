@@ -1,4 +1,5 @@
-// Blocks in use when a guarded pool ends: how many, and where they were allocated. Who clears the pool is not told.
+// Blocks are in use when a guarded pool ends: the report counts them and names their sites. A program that clears the
+// pool gets no report.
 //@ tarn-only
 //@ no-preload
 //@ broken-by text

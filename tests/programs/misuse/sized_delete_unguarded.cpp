@@ -1,4 +1,4 @@
-// Without TARN_GUARD=1 the size that a sized delete names is not looked at: the block is freed, whole.
+// Without TARN_GUARD=1 the size of a sized delete is not checked: the whole block is freed.
 //@ tarn-only
 //@ env TARN_GUARD=0
 //@ broken-by free_leaks

@@ -1,4 +1,4 @@
-// What the child frees and writes does not reach the parent, and the reverse.
+// Frees and writes of the child do not reach the parent, and vice versa.
 //@ broken-by shared_memory
 #include <sys/wait.h>
 #include "../check.h"

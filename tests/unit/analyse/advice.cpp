@@ -1,4 +1,4 @@
-// What is read from the names on a stack, and the line that is written from it.
+// Tests the facts that advice reads from the names on a stack, and the line that it writes.
 #include "analyse/advice.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What the remedy for system calls saves, reckoned by hand.
+// Tests the savings by the remedy for system calls against values computed by hand.
 #include "analyse/call_savings.hpp"
 
 #include <gtest/gtest.h>

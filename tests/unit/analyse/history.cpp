@@ -1,4 +1,4 @@
-// What each interval added, in as many intervals as are wanted; and the course by category that comes of it.
+// Tests the additions of each interval, for any number of intervals, and the course by category that follows.
 #include "analyse/history.hpp"
 
 #include <gtest/gtest.h>
@@ -15,14 +15,14 @@
 namespace tarn::analyse {
 namespace {
 
-// A look each 100 ns; 40 of them. A site that keeps a block of 100 bytes of each two, one whose blocks are all freed by
-// another thread, from the 20th look on, and that only reallocates before; one whose frees are seen before its blocks;
-// a lock that is waited for in the last ten, and five calls in each.
+// Takes 40 snapshots, one each 100 ns, of a site that keeps one of every two blocks of 100 bytes; a site that only
+// reallocates until the 20th snapshot, and then allocates blocks that another thread frees; a site whose frees are
+// seen before its blocks; a lock that is waited for in the last ten snapshots; and five calls in each.
 class forty_looks : public testing::Test {
  protected:
   forty_looks() { look(100, 0); }
 
-  // `after`: calls that come after the last look.
+  // `after`: the calls after the last snapshot.
   void look(std::uint64_t every_ns, std::uint64_t after) {
     const format::file_at_test file;
     format::writer to(file.path());

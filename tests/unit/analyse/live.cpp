@@ -1,4 +1,4 @@
-// Rates, from two looks at one recording.
+// Computes rates from two snapshots of one recording.
 #include "analyse/live.hpp"
 
 #include <gtest/gtest.h>

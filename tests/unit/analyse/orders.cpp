@@ -1,4 +1,4 @@
-// Which orders of locks could deadlock, and which chains of waits there were, of recordings made by hand.
+// Tests which lock orders could deadlock, and which chains of waits there were, on recordings made by hand.
 #include "analyse/orders.hpp"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace tarn::analyse {
 namespace {
 
-// Ten locks, each first used at the site of its number, and sites beyond.
+// Has ten locks, each first used at the site of its number, and more sites.
 format::recording ten_locks() {
   format::recording made;
   made.images = 1;
@@ -24,7 +24,7 @@ struct taken {
   std::uint64_t times = 1, ticks = 0;
   std::uint32_t gate = 0;
 };
-// Held from the site 10 + the lock's number, taken at 20 + it.
+// The lock is held from site 10 + its number and taken at site 20 + its number.
 void take(format::recording& in, const taken& of) {
   in.orders[{20 + of.lock, of.thread, of.lock, 10 + of.held, of.held, of.gate}] = {of.times, of.ticks == 0 ? 0U : 1U,
                                                                                    of.ticks};
@@ -61,8 +61,8 @@ TEST(orders, one_order_is_none_however_long) {
 TEST(orders, a_circle_of_several_is_one_inversion) {
   format::recording in = ten_locks();
   for (std::uint32_t lock = 1; lock <= 4; ++lock) take(in, {.thread = lock, .held = lock, .lock = lock % 4 + 1});
-  take(in, {.thread = 0, .held = 7, .lock = 1});  // leads in
-  take(in, {.thread = 0, .held = 1, .lock = 8});  // and out
+  take(in, {.thread = 0, .held = 7, .lock = 1});  // leads into the circle
+  take(in, {.thread = 0, .held = 1, .lock = 8});  // leads out of it
   const order_findings found = find_orders(in);
   ASSERT_EQ(found.inversions.size(), 1U);
   ASSERT_EQ(found.inversions[0].steps.size(), 4U);
@@ -99,7 +99,7 @@ TEST(orders, locks_that_are_only_read_wait_for_nobody) {
   in.lockings[{1, 0, 1}][format::acquisitions] = 2;
   in.lockings[{1, 0, 1}][format::shared_ones] = 2;
   EXPECT_TRUE(find_orders(in).inversions.empty());
-  in.lockings[{2, 3, 1}][format::acquisitions] = 1;  // somebody writes
+  in.lockings[{2, 3, 1}][format::acquisitions] = 1;  // one write
   EXPECT_EQ(find_orders(in).inversions.size(), 1U);
 }
 
@@ -126,12 +126,12 @@ TEST(orders, beyond_the_limit_they_are_counted) {
 TEST(orders, a_chain_of_waits_goes_on_as_far_as_it_does) {
   format::recording in = ten_locks();
   in.waits[{21, 0, 1, 11, 1}] = {4, 400};
-  in.waits[{21, 3, 1, 11, 1}] = {1, 50};  // another one there
+  in.waits[{21, 3, 1, 11, 1}] = {1, 50};  // another thread waits there
   take(in, {.thread = 1, .held = 1, .lock = 2, .ticks = 300});
   in.waits[{22, 1, 2, 12, 2}] = {3, 310};
   take(in, {.thread = 2, .held = 2, .lock = 3, .ticks = 500});
   in.waits[{23, 2, 3, 13, 4}] = {1, 500};
-  in.waits[{24, 3, 4, 14, 4}] = {1, 9000};  // whose holder does not wait
+  in.waits[{24, 3, 4, 14, 4}] = {1, 9000};  // its holder does not wait
   const order_findings found = find_orders(in);
   ASSERT_EQ(found.chains.size(), 2U) << "the end of a chain is one as well";
   const wait_chain& first = found.chains[0];

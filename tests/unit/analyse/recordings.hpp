@@ -1,4 +1,4 @@
-// Recordings made by hand, a site at a time, and prices that are easy to reckon with.
+// Recordings made by hand, a site at a time, and a cost model that is easy to calculate with.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@ namespace tarn::analyse {
 
 struct made_site {
   std::uint64_t blocks = 0;
-  std::uint64_t size = 100;       // of each
-  std::uint64_t own_frees = 0;    // by the thread that allocated
+  std::uint64_t size = 100;       // of each block
+  std::uint64_t own_frees = 0;    // frees by the thread that allocated
   std::uint64_t between = 0;      // allocations between a block and its own free
-  std::uint64_t other_frees = 0;  // by the second thread
+  std::uint64_t other_frees = 0;  // frees by the second thread
   std::uint64_t early = 0, early_gone = 0, early_busy = 0;
 };
 
-// Of one image with `threads` threads, a second long, half of that on processors.
+// Returns a recording of one image with `threads` threads that lasts a second, half of it on processors.
 inline format::recording recording_of(std::initializer_list<made_site> sites, unsigned threads = 2) {
   format::recording made;
   made.program = {1, 1'700'000'000, "a machine", "full", {"heap"}, {"./program"}};
@@ -48,8 +48,8 @@ inline format::recording recording_of(std::initializer_list<made_site> sites, un
   return made;
 }
 
-// Of each server, in ns, whatever the size: soon 10, 20, 30 … by the server's place; busy, burst, cold, handed and met
-// each 1 more than the one before.
+// Returns ns for each allocator, whatever the size: for the pattern soon 10, 20, 30 … by the allocator's position;
+// busy, burst, cold, handed and met each cost 1 more than the pattern before.
 inline costs simple_prices() {
   costs made;
   for (std::size_t by = 0; by < server_count; ++by) {
@@ -66,7 +66,7 @@ inline costs simple_prices() {
   return made;
 }
 
-// As simple_prices, but each server a tenth of malloc's price.
+// Like simple_prices, but each allocator costs a tenth of malloc.
 inline costs cheap_remedies() {
   costs made = simple_prices();
   for (std::size_t by = 0; by < server_count; ++by) {

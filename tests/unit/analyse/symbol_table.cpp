@@ -1,4 +1,4 @@
-// What has an address is said as elfutils says it, of the libraries that this test itself has loaded.
+// Compares the symbols of addresses with those of elfutils, in the libraries that this test itself has loaded.
 #include "analyse/symbol_table.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Locks and system calls of two recordings, function by function.
+// Compares locks and system calls of two recordings, function by function.
 #include "analyse/uses.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Which function of a stack decides, and which sites are one.
+// Tests which function of a stack decides, and which sites count as one.
 #include "analyse/wrappers.hpp"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST(wrappers, the_language_passes_on) {
   EXPECT_TRUE(passes("basic_json::basic_json(int)", "/home/program", "/usr/include/nlohmann/json.hpp"));
 }
 
-// Sites without a name: their functions decide, but where many callers come together.
+// Sites without a name: their functions decide, except where many callers come together.
 TEST(wrappers, a_nameless_function_of_many_callers_is_passed) {
   format::recording in = recording_of({{.blocks = 10}, {.blocks = 10}, {.blocks = 10}});
   for (std::uint64_t number = 1; number <= 3; ++number) in.sites[number].frames = {0x1000, 0x2000 + number, 0x3000};

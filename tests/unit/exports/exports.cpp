@@ -1,4 +1,4 @@
-// What each format says of one recording, whose names are as bad as they get.
+// Tests each export format on one recording, whose names are as difficult as possible.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,8 +22,8 @@ using testing::Not;
 
 constexpr const char* bad_name = "a;b\n<i>\"\x7f\xff\xe2\x80\xae";
 
-// Two sites of the heap, of which one hands blocks on; one lock, waited for; one system call; the site beyond the
-// limit.
+// Has two sites of the heap, one of which hands blocks to another thread; one lock that is waited for; one system
+// call; and the site beyond the limit.
 format::recording recording() {
   format::recording made = analyse::recording_of(
       {{.blocks = 10, .size = 20, .own_frees = 10}, {.blocks = 7, .size = 3, .own_frees = 1, .other_frees = 4}});
@@ -120,7 +120,7 @@ TEST(exports, firefox_tables_fit_together) {
   EXPECT_EQ(file["libs"][0]["breakpadId"], "67452301AB89EFCD0123456789ABCDEF0");
 }
 
-// Of a message, what `field` holds, each time.
+// Returns each value of `field` in a message.
 std::vector<std::string> fields(const std::string& of, protozero::pbf_tag_type field) {
   std::vector<std::string> found;
   for (protozero::pbf_reader from(of); from.next();) {
@@ -176,7 +176,7 @@ TEST(exports, text_is_made_well_formed) {
   EXPECT_EQ(well_formed(good), good);
   const std::string mark = "\xef\xbf\xbd";
   EXPECT_EQ(well_formed("\xff"), mark);
-  EXPECT_EQ(well_formed("\xc0\x80"), mark + mark);             // longer than it need be
+  EXPECT_EQ(well_formed("\xc0\x80"), mark + mark);             // longer than necessary
   EXPECT_EQ(well_formed("\xed\xa0\x80"), mark + mark + mark);  // a surrogate
   EXPECT_EQ(well_formed("\xf4\x90\x80\x80x"), mark + mark + mark + mark + "x");
   EXPECT_EQ(well_formed("a\xe2\x82"), "a" + mark + mark);  // cut off

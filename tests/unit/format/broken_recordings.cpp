@@ -1,4 +1,4 @@
-// Recordings with errors: the reader says so and touches no memory but its own (the sanitizers watch).
+// Reads recordings with errors: the reader reports them and stays inside its memory (the sanitizers watch).
 #include <gtest/gtest.h>
 #include <zstd.h>
 
@@ -32,7 +32,7 @@ std::vector<plain_block> blocks_of(std::string_view file) {
   return found;
 }
 
-// With right checksums, so that what is wrong inside reaches the decoders.
+// The checksums are corrected, so that errors inside reach the decoders.
 std::string file_with(const std::vector<plain_block>& all, std::uint32_t said_more = 0) {
   const file_header first{recording_magic, recording_version, 0};
   std::string file(reinterpret_cast<const char*>(&first), sizeof first);
@@ -47,7 +47,7 @@ std::string file_with(const std::vector<plain_block>& all, std::uint32_t said_mo
   return file;
 }
 
-// Their parts as blocks, so that changes reach each.
+// The parts are separate blocks, so that changes reach each of them.
 std::vector<plain_block> without_looks(const std::vector<plain_block>& all) {
   std::vector<plain_block> made;
   for (const plain_block& each : all) {

@@ -1,4 +1,4 @@
-// A small recording with something of everything, and its file.
+// A small recording with an entry of each kind, and its file.
 #pragma once
 
 #include <gtest/gtest.h>

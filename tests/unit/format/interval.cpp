@@ -1,4 +1,4 @@
-// What happened between two moments of a recording, and nothing else.
+// Tests that an interval has the events between two timestamps of a recording, and no others.
 #include "format/interval.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace tarn::format {
 namespace {
 
-// At 10, 20 and 30: each time so much more. The lock is waited for longest in the second look.
+// Takes snapshots at 10, 20 and 30 with growing counts. The longest wait for the lock is in the second one.
 class three_looks : public testing::Test {
  protected:
   three_looks() : to_(file_.path()) {

@@ -1,4 +1,4 @@
-// What is written is read: at once, in steps, and up to where a file was cut off.
+// Tests that the reader returns what was written: at once, in steps, and up to where a file was cut off.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -87,7 +87,7 @@ TEST(recording, of_many_sites_spans_blocks) {
   expect_same(parse(file_of(made)), made);
 }
 
-// What a file cut at `size` may lack is only what comes after.
+// A file that is cut at `size` may lack only the content behind it.
 TEST(recording, is_read_up_to_the_last_whole_block_wherever_it_is_cut) {
   const recording made = example_recording();
   const std::string file = file_of(made);
@@ -99,7 +99,7 @@ TEST(recording, is_read_up_to_the_last_whole_block_wherever_it_is_cut) {
     EXPECT_EQ(read.cells.empty(), read.moments.empty()) << "a look is there as a whole or not at all";
     EXPECT_TRUE(read.sites.empty() || read.sites == made.sites);
     cells += read.cells.empty() ? 0 : 1;
-    undamaged += read.damage.empty() ? 1 : 0;  // a cut between two blocks cannot be told from a program that still runs
+    undamaged += read.damage.empty() ? 1 : 0;  // a cut between two blocks looks like a program that still runs
   }
   EXPECT_GE(cells, sizeof(block_header)) << "the counts are lost with the block after them";
   EXPECT_EQ(undamaged, 3U) << "a cut after the header, the program and the look is no damage";

@@ -42,7 +42,7 @@ TEST(advice, the_largest_heap_gets_there_in_four_steps) {
   EXPECT_LT(made.initial + 4 * made.increment, 101_MiB + 4_MiB);
 }
 
-// Whatever the peaks, the advice covers as many heaps as it says.
+// The advice covers as many heaps as it says, whatever the peaks are.
 TEST(advice, initial_covers_three_quarters) {
   EXPECT_EQ(of({1_MiB, 1_MiB, 101_MiB, 101_MiB}).initial, 101_MiB);
   for (std::uint64_t heaps = 1; heaps < 40; ++heaps) {

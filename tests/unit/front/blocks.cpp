@@ -1,4 +1,4 @@
-// realloc, calloc, usable sizes, trim: what the drop-in and the C interface share.
+// Tests realloc, calloc, usable sizes and trim, which the drop-in and the C interface share.
 #include "front/blocks.hpp"
 
 #include <map>
@@ -47,7 +47,7 @@ TEST_F(blocks, zeroed_whatever_was_there) {
       give(block);
     }
     if (round == 2) {
-      trim();  // now it is the system that zeroes
+      trim();  // the system zeroes it from now on
     }
   }
 }
@@ -59,7 +59,7 @@ TEST_F(blocks, a_product_that_overflows_is_refused) {
   give(allocate_zeroed(tarn::detail::local, 0, ~std::size_t{0}));
 }
 
-// Random sizes, often around each other, against a copy that the C++ library keeps.
+// Random sizes, often close to each other, are compared with a copy that the C++ library keeps.
 TEST_F(blocks, random_reallocations_keep_the_contents) {
   std::mt19937 random(9);
   for (int round = 0; round < 60; ++round) {
@@ -135,7 +135,7 @@ TEST_F(blocks, a_very_large_block_grows_without_copying) {
   const std::size_t resident_writes = 64_MiB;
   for (std::size_t bytes = 65_MiB; bytes < 300_MiB; bytes += 7_MiB) {
     if (bytes > 100_MiB) {
-      fake::refuse_growth(true);  // so that it has to move
+      fake::refuse_growth(true);  // forces it to move
     }
     block = grow(block, bytes);
     ASSERT_NE(block, nullptr);
@@ -168,7 +168,7 @@ TEST_F(blocks, what_cannot_shrink_stays_as_it_was) {
   char* const block = static_cast<char*>(take(100'000));
   std::memset(block, 8, 100'000);
   fake::fail_requests_from(1);
-  char* const same = grow(block, 3'000);  // its class has no slab yet
+  char* const same = grow(block, 3'000);  // no slab of its class exists yet
   fake::fail_requests_from(0);
   EXPECT_NE(same, nullptr);
   EXPECT_TRUE(is_filled(same, 3'000, 8));

@@ -1,4 +1,4 @@
-// current(), scoped_current, global(), owner_of().
+// Tests current(), scoped_current, global() and owner_of().
 #include <tarn/heap.hpp>
 
 #include "front_fixture.hpp"
@@ -49,7 +49,7 @@ TEST_F(current_heap, a_scope_puts_another_in_its_place) {
       const scoped_current use_inner(inner);
       EXPECT_EQ(&tarn::current(), &inner);
       blocks[2] = tarn::current().allocate(100);
-      tarn::current().deallocate(blocks[0]);  // of another heap
+      tarn::current().deallocate(blocks[0]);  // it belongs to another heap
     }
     blocks[3] = tarn::current().allocate(100);
   }
@@ -97,7 +97,7 @@ TEST_F(current_heap, a_heap_that_ends_while_current_is_no_longer) {
   {
     heap lane;
     alignas(scoped_current) unsigned char storage[sizeof(scoped_current)];
-    ::new (storage) scoped_current(lane);  // and no end
+    ::new (storage) scoped_current(lane);  // never destroyed
     EXPECT_EQ(&tarn::current(), &lane);
   }
   EXPECT_EQ(&tarn::current(), mine);
@@ -181,7 +181,7 @@ TEST_F(current_heap, owner_of_a_threads_block_outlives_the_thread) {
   tarn::current().deallocate(block);
 }
 
-// Nobody asked for current() yet: the public side of that heap is made by whoever asks first, of several at once.
+// Nobody has called current() yet: of several concurrent callers the first makes the public side of that heap.
 TEST_F(current_heap, owner_of_from_many_threads_at_once) {
   for (int round = 0; round < 20; ++round) {
     worker owner;

@@ -1,4 +1,4 @@
-// The engine at rest before and after each test: nothing in use, nothing on its way.
+// Leaves the engine at rest before and after each test: nothing in use, no remote frees pending.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,10 +24,10 @@ namespace fake = tarn::platform::fake;
 namespace platform = tarn::platform;
 using support::worker;
 
-/// Brings back everything that the calling thread and the process heap hold for later.
+/// Returns everything that the calling thread and the process heap have cached.
 inline void settle() {
   tarn::heaps::heap& process = *tarn::threads::process_heap();
-  for (int round = 0; round < 2; ++round) {  // what one sends the other collects
+  for (int round = 0; round < 2; ++round) {  // each round collects what the other side sent
     tarn::front::trim();
     const platform::locked hold(process.mutex);
     process.send_all();

@@ -1,4 +1,4 @@
-// Strings and containers that keep to one heap: what a request does to a shared object must not end with the request.
+// Strings and containers that keep to one heap: a request's changes to a shared object must not end with the request.
 #include <tarn/owned.hpp>
 
 #include <memory>
@@ -20,7 +20,7 @@ tarn::heap* home_of(const owned_string& text) { return &text.get_allocator().hom
 class owned : public front_test {
  protected:
   void TearDown() override {
-    made_.reset();  // with what it was to send to other heaps
+    made_.reset();  // including its pending remote frees
     front_test::TearDown();
   }
 
@@ -46,7 +46,7 @@ struct session {
   owned_vector<owned_string> items{tarn::global()};
 };
 
-// The case that this is for.
+// The main use of owned types.
 TEST_F(owned, a_shared_object_survives_the_request) {
   session shared;
   {
@@ -94,7 +94,7 @@ TEST_F(owned, copies_and_moves) {
   EXPECT_EQ(tarn::owner_of(target.data()), &lane);
 }
 
-// Over the current heap another stands: what belongs to the thread still comes from the thread's own.
+// Another heap is current: data of the thread still comes from the thread's own heap.
 TEST_F(owned, the_threads_own_heap_under_another) {
   owned_string mine("x");
   const tarn::heap* const own = &tarn::current();

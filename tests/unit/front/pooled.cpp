@@ -1,4 +1,4 @@
-// Classes and plain values in the current heap: every form of new and delete.
+// Tests classes and plain values in the current heap: every form of new and delete.
 #include <tarn/pooled.hpp>
 
 #include <memory>
@@ -47,7 +47,7 @@ struct throwing : tarn::pooled<throwing> {
   char bytes[200] = {};
 };
 
-/// Blocks that a counting heap has: what of the class is not given back shows.
+/// Returns the bytes in use in a counting heap, which shows blocks of the class that were not given back.
 class pooled_test : public front_test {
  protected:
   void SetUp() override {
@@ -154,7 +154,7 @@ TEST_F(pooled_test, placement_uses_the_place) {
   auto* const one = new (place) order;
   EXPECT_EQ(static_cast<void*>(one), place);
   one->~order();
-  alignas(order) unsigned char room[4 * sizeof(order) + 16];  // the compiler may note the count before the first
+  alignas(order) unsigned char room[4 * sizeof(order) + 16];  // the compiler may store the count before the first
   auto* const some = new (room) order[4];
   EXPECT_GE(reinterpret_cast<unsigned char*>(some), room);
   EXPECT_LE(reinterpret_cast<unsigned char*>(some + 4), room + sizeof room);
@@ -196,7 +196,7 @@ TEST_F(pooled_test, any_thread_may_delete) {
     for (base* each : all) {
       delete each;
     }
-    delete new order;  // of its own
+    delete new order;  // its own order
     tarn::front::trim();
   }).join();
   static_cast<void>(lane.statistics());

@@ -1,4 +1,4 @@
-// The figures of the process.
+// Tests the statistics of the process.
 #include "front/statistics.hpp"
 
 #include "front_fixture.hpp"

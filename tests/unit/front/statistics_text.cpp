@@ -28,7 +28,7 @@ using tarn::base::stats_mode;
 using tarn::base::text;
 using namespace tarn::front;
 
-// Every number different, so that a field printed in another's place shows.
+// Every number is different, so that a field printed in another's place shows.
 heap_statistics numbered_heap(std::uint64_t first) {
   return {.allocated_blocks = first + 100,
           .freed_blocks = first + 1,
@@ -170,8 +170,8 @@ TEST(statistics_text, advice_is_written_as_the_options_take_it) {
   EXPECT_EQ(read.increment, some_advice.increment);
 }
 
-// The rules of the format that a reader trips over: type before samples, all samples of a family together, _total
-// for counters, no two samples alike, # EOF at the end.
+// Checks the rules of the format that readers depend on: type before samples, all samples of a family together,
+// _total for counters, no two samples alike, # EOF at the end.
 TEST(statistics_text, openmetrics_keeps_the_rules_of_the_format) {
   const heap_row heaps[] = {
       {"main", 77, numbered_heap(1'000)}, {"\"\\\n\xff", 0, numbered_heap(2'000)}, {"main", 77, numbered_heap(3'000)}};
@@ -266,12 +266,12 @@ TEST(statistics_text, the_longest_report_fits) {
   table(process, heaps, name);
   advice next;
   std::fill_n(reinterpret_cast<std::uint64_t*>(&next), sizeof next / 8, ~std::uint64_t{0});
-  json_line(process, heaps, name, next);  // all check that nothing was cut off
+  json_line(process, heaps, name, next);  // each checks that nothing was cut off
   table(process, heaps, name, next);
   exposition(process, heaps, name, next);
 }
 
-// What a child process that runs `body` wrote to its standard error.
+// Returns the standard error of a child process that runs `body`.
 template <class Body>
 std::string standard_error_of(Body body) {
   int ends[2];

@@ -1,4 +1,4 @@
-// The steady state: once warm, a load that stays the same asks the system for nothing.
+// The steady state: a constant load asks the system for nothing once it is warm.
 #include <algorithm>
 #include <random>
 
@@ -13,7 +13,7 @@ using support::take;
 
 class steady : public front_test {
  protected:
-  /// Sizes as servers have them: mostly small, some buffers.
+  /// Returns sizes like those of servers: mostly small, some buffers.
   static std::size_t size(std::mt19937& random) {
     return random() % 10 < 9 ? 16 + random() % 500 : 1'000 + random() % 15'000;
   }
@@ -39,7 +39,7 @@ TEST_F(steady, one_thread_a_million_operations) {
   std::ranges::for_each(slots, give);
 }
 
-// Memory for large blocks that is free for a while is purged, so here the clock stands.
+// Large free blocks are purged after a while, so the clock stands still here.
 TEST_F(steady, large_blocks) {
   std::mt19937 random(4);
   std::vector<void*> slots(50);
@@ -74,7 +74,7 @@ TEST_F(steady, bursts) {
   EXPECT_EQ(fake::kernel_calls() - calls, 0u);
 }
 
-// A buffer that is filled by appends, sent, and dropped.
+// A buffer is filled by appends, sent, and dropped.
 TEST_F(steady, replies) {
   const auto operate = [](int rounds) {
     for (int round = 0; round < rounds; ++round) {
@@ -92,8 +92,7 @@ TEST_F(steady, replies) {
   EXPECT_EQ(fake::kernel_calls() - calls, 0u);
 }
 
-// Threads that hand blocks to each other: the server-like mix, one command at a time so that no lock is ever waited
-// for.
+// Threads hand blocks to each other: the server-like mix, one command at a time so that no lock is ever waited for.
 TEST_F(steady, three_threads_a_million_operations) {
   std::mt19937 random(3);
   std::vector<void*> slots(3'000);

@@ -1,4 +1,4 @@
-// Heaps as threads have them: over the central space, which must be empty in the end.
+// Heaps of threads: they use the central space, which must be empty at the end.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace heap_tests {
 using heaps::ownership;
 using heaps::registry;
 
-/// Heaps over the space that threads share.
+/// Makes heaps over the space that threads share.
 class central_heap_test : public heap_test {
  protected:
   void SetUp() override {

@@ -1,4 +1,4 @@
-// A heap that gets no more memory.
+// Tests a heap that gets no more memory.
 #include "heap_fixture.hpp"
 
 namespace heap_tests {
@@ -24,7 +24,7 @@ TEST_F(heap_test, says_null_at_the_limit_and_goes_on_after_a_free) {
       give(tested, live.remove(0));
     }
     EXPECT_TRUE(tested.is_valid());
-    // What the freed blocks of this class hold serves the next class, and a large block, too.
+    // The memory of the freed blocks of this class serves the next class, and a large block, too.
     void* const large = tested.allocate_large(2_MiB, 16, nullptr);
     EXPECT_NE(large, nullptr) << bytes;
     give(tested, large);
@@ -49,7 +49,7 @@ TEST_F(heap_test, what_waits_in_the_inbox_serves_before_memory_is_refused) {
   EXPECT_TRUE(owner.is_valid());
 }
 
-// No memory for magazines: blocks go to their slabs one by one, and nothing is lost.
+// Without memory for magazines, blocks go to their slabs one by one, and nothing is lost.
 TEST_F(heap_test, frees_without_memory_for_a_magazine) {
   heap& tested = make();
   const size_class index = class_of(48);

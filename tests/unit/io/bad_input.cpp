@@ -1,4 +1,4 @@
-// What everything in tarn::io says of files that are none, by the same words: path, what could not be done, why.
+// Everything in tarn::io reports unusable files with the same text: path, failed operation, reason.
 #include <tarn/io.hpp>
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ using namespace tarn::io;
 
 std::string words_of(const std::function<void()>& body) { return io_test::thrown<error>(body); }
 
-/// What each component says of a path; one line for each, empty where it is fine.
+/// Returns each component's message for a path; empty where the component accepts it.
 std::map<std::string, std::string> words_on(const std::string& path) {
   std::map<std::string, std::string> said;
   said["reader"] = words_of([&] { reader(path).block(); });

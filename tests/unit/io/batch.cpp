@@ -38,7 +38,7 @@ bool has_ring() { return tarn::platform::files::ring_calls(1) != nullptr; }
 
 std::string words_of(const batch_result& result) { return result ? "" : result.error().what(); }
 
-/// What a batch must give, by one call after the other.
+/// The expected result of a batch, computed by one call after the other.
 struct expected {
   std::string text, words;
 };
@@ -68,7 +68,7 @@ struct some_files {
     std::filesystem::create_symlink("nowhere", here.path("broken"));
     paths.push_back(here.path("link"));
     paths.push_back(here.path("broken"));
-    paths.push_back("/proc/cpuinfo");  // said to have no bytes, and read in short pieces
+    paths.push_back("/proc/cpuinfo");  // reports a size of 0 and is read in short pieces
   }
 };
 
@@ -79,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(ways, batches,
                                          batch_options{.at_once = 3}, batch_options{.threads = 3},
                                          batch_options{.threads = 3, .way = batch_way::plain}));
 
-class steered_batches : public batches {};  // by a hook, which is of one thread
+class steered_batches : public batches {};  // steered by a hook of one thread
 
 INSTANTIATE_TEST_SUITE_P(ways, steered_batches,
                          testing::Values(batch_options{}, batch_options{.way = batch_way::plain},
@@ -280,7 +280,7 @@ TEST_P(batches, show_results_as_they_come) {
       EXPECT_EQ(text.take(), right);
     }
     EXPECT_TRUE(seen.insert(&text).second);
-    if (++texts % 10 == 0 && texts <= 1000) all.read_file(some.paths[1]);  // more, in the same run
+    if (++texts % 10 == 0 && texts <= 1000) all.read_file(some.paths[1]);  // adds more in the same run
   });
   EXPECT_EQ(texts, 1100u);
   EXPECT_THROW(static_cast<void>(all.contents()[0].text()), std::logic_error) << "shown, and gone";
@@ -324,7 +324,7 @@ TEST_P(steered_batches, any_call_may_fail_and_nothing_stays_open) {
       }
       const scoped_hook hook([&](const call& of) {
         if (of.number != failing) return verdict{};
-        if (of.kind == io_test::fake::kind::close && of.descriptor >= 0) close(of.descriptor);  // as Linux does
+        if (of.kind == io_test::fake::kind::close && of.descriptor >= 0) close(of.descriptor);  // Linux closes it, too
         return verdict{.error = EIO};
       });
       all.run();
@@ -372,7 +372,7 @@ TEST(batch, uses_a_ring_where_there_is_one) {
   EXPECT_EQ(all.way(), batch_way::plain) << "for one file a ring costs more than it gives";
 }
 
-/// From now on this system call fails with EPERM, as in many containers.
+/// Makes this system call fail with EPERM from now on, as in many containers.
 void forbid(unsigned number) {
   sock_filter rules[] = {
       {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},

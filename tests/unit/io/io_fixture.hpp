@@ -1,4 +1,4 @@
-// A folder that goes away with the test, files in it, and hooks for the fake files.
+// A folder that is removed with the test, files in it, and hooks for the fake files.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ inline std::string content(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// The same numbers on every machine.
+/// Draws the same numbers on every machine.
 class numbers {
  public:
   explicit numbers(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 1) {}
@@ -58,7 +58,7 @@ class numbers {
   std::uint64_t state_;
 };
 
-/// Lines of 0 to `longest` bytes of lower-case letters, `bytes` altogether or a little more; the last has no end.
+/// Returns lines of 0 to `longest` lower-case letters, `bytes` in all or a little more; the last has no newline.
 inline std::string text(std::uint64_t seed, std::size_t bytes, std::size_t longest) {
   numbers random(seed);
   std::string all;
@@ -71,7 +71,7 @@ inline std::string text(std::uint64_t seed, std::size_t bytes, std::size_t longe
   return all + "end";
 }
 
-/// Every transfer is cut short at random, and some calls are interrupted first.
+/// Cuts every transfer short at random, and interrupts some calls first.
 inline fake::verdict short_and_interrupted(numbers& random, const fake::call& call) {
   if (call.kind == fake::kind::read || call.kind == fake::kind::write || call.kind == fake::kind::read_at) {
     if (random.below(4) == 0) return {.error = EINTR};
@@ -81,7 +81,7 @@ inline fake::verdict short_and_interrupted(numbers& random, const fake::call& ca
   return {};
 }
 
-/// What() of the error that `body` throws; empty when it throws none.
+/// Returns what() of the error that `body` throws; empty when it throws none.
 template <class Error, class Body>
 std::string thrown(Body body) {
   try {

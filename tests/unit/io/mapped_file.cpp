@@ -88,7 +88,7 @@ TEST(mapped_file, a_page_that_was_lost_is_remembered) {
   const mapped_file file(path);
   std::filesystem::resize_file(path, 0);
   EXPECT_EQ(file.view()[50'000], '\0');
-  std::filesystem::resize_file(path, 100'000);  // as long as it was, and not what it was
+  std::filesystem::resize_file(path, 100'000);  // has its former length, but not its content
   EXPECT_EQ(io_test::thrown<error>([&] { file.check(); }),
             path + ": could not be read through its mapping: Input/output error");
   EXPECT_NO_THROW(mapped_file(path).check()) << "a new one knows nothing of it";
@@ -103,7 +103,7 @@ TEST(mapped_file, a_file_that_grows_stays_as_long_as_it_was) {
   EXPECT_NO_THROW(file.check());
 }
 
-/// A page of a file that has none, outside of any mapped_file.
+/// A page outside any mapped_file that has no backing in its file.
 const volatile char* strange_page() {
   char name[] = "/tmp/tarn-strange-XXXXXX";
   const int descriptor = mkstemp(name);
@@ -111,7 +111,7 @@ const volatile char* strange_page() {
   return static_cast<const volatile char*>(mmap(nullptr, 4096, PROT_READ, MAP_SHARED, descriptor, 0));
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which have a handler of their own
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these have their own handlers
 TEST(mapped_file, other_bus_errors_end_as_they_did) {
   const io_test::folder here;
   const std::string path = here.file("text", "text");

@@ -145,7 +145,7 @@ TEST(memo, other_keys_do_not_wait) {
   memo<int, int> answers(
       [&](const int& key) {
         if (key == 0) {
-          int other = 0;  // asks by another thread, and in the same shard, while this question is open
+          int other = 0;  // another thread asks in the same shard while this question is open
           std::thread([&] { other = *answers.get(1); }).join();
           return other;
         }
@@ -209,7 +209,7 @@ TEST(memo, values_that_cannot_be_assigned_and_memos_within_memos) {
 }
 
 TEST(memo, threads_read_while_others_replace_and_evict) {
-  // Values that are freed under a reader would show here, and to the sanitizers.
+  // Values that are freed under a reader would show here, and in the sanitizers.
   memo<int, std::string> answers([](const int& key) { return answer_to(key); }, {.entries = 32, .shards = 2});
   std::vector<std::thread> threads;
   std::atomic<std::uint64_t> asked{0};

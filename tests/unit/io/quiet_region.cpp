@@ -37,7 +37,7 @@ using tarn::quiet_region;
 
 #if !TARN_CHECKS
 
-// A release build: two tests of whether there is a recorder.
+// A release build only tests twice whether there is a recorder.
 static_assert(std::is_empty_v<quiet_region>);
 
 TEST(quiet_region, is_nothing_without_checks) {
@@ -52,7 +52,7 @@ TEST(quiet_region, is_nothing_without_checks) {
 
 #else
 
-/// What `body` is heard to do, in words: "system call write, heap call malloc".
+/// Returns the violations of `body` as text: "system call write, heap call malloc".
 template <class Body>
 std::string heard_in(Body body) {
   noise_log log;
@@ -249,7 +249,7 @@ TEST_F(quiet_regions, ends_with_an_exception) {
   } catch (int) {
     is_caught = true;
   }
-  const std::size_t before = heard.count();  // of the exception's memory
+  const std::size_t before = heard.count();  // the exception's memory
   static_cast<void>(getppid());
   EXPECT_TRUE(is_caught);
   EXPECT_EQ(heard.count(), before);
@@ -275,13 +275,13 @@ TEST_F(quiet_regions, lets_signals_wait_and_keeps_the_mask) {
 
   handled = 0;
   EXPECT_EQ(heard_in([] {
-              for (int each = 0; each < 3; ++each) raise(SIGUSR1);  // a call: handled in it
+              for (int each = 0; each < 3; ++each) raise(SIGUSR1);  // handled inside this call
             }),
             "call gettid, call getpid, call tgkill, call gettid, call getpid, call tgkill, call gettid, call getpid, "
             "call tgkill");
   EXPECT_EQ(handled, 3);
 
-  // From outside, in the middle of nothing: handled when the region ends.
+  // An outside signal arrives in the middle of nothing and is handled when the region ends.
   handled = 0;
   std::atomic<int> step{0};
   const pthread_t self = pthread_self();
@@ -303,7 +303,7 @@ TEST_F(quiet_regions, lets_signals_wait_and_keeps_the_mask) {
   EXPECT_EQ(handled, 1);
   other.join();
 
-  // What the program does to its mask is done, and outlives the region.
+  // Changes of the program's signal mask take effect and outlive the region.
   sigset_t some, seen;
   sigemptyset(&some);
   sigaddset(&some, SIGUSR2);
@@ -327,7 +327,7 @@ TEST_F(quiet_regions, a_call_that_waits_is_interrupted_as_ever) {
   sigaction(SIGALRM, &action, nullptr);
   handled = 0;
   int result = 0, number = 0;
-  const itimerval soon{{0, 20'000}, {0, 20'000}}, never{};  // again, should the first come before the wait
+  const itimerval soon{{0, 20'000}, {0, 20'000}}, never{};  // repeats in case the first comes before the wait
   EXPECT_EQ(heard_in([&] {
               setitimer(ITIMER_REAL, &soon, nullptr);
               result = pause();

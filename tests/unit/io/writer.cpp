@@ -21,7 +21,7 @@ using io_test::fake::call;
 using io_test::fake::kind;
 using io_test::fake::verdict;
 
-/// Writes by every function there is, `bytes` altogether or a little more; what should then be in the file.
+/// Writes with every function, `bytes` in all or a little more; returns the expected content of the file.
 std::string write_everything(writer& to, io_test::numbers& random, std::size_t bytes) {
   std::string expected;
   while (expected.size() < bytes) {
@@ -86,7 +86,7 @@ TEST(writer, small_lines_are_few_calls_and_large_ones_are_not_copied) {
 
 TEST(writer, a_call_that_throws_has_taken_nothing_and_a_flush_goes_on) {
   const io_test::folder here;
-  // A disk that is full after `room` bytes, and has room again later.
+  // The disk is full after `room` bytes, and has room again later.
   for (std::size_t room = 0; room < 400; room += 7) {
     std::size_t left = room;
     const io_test::fake::scoped_hook hook([&](const call& of) {

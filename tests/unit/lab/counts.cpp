@@ -1,4 +1,4 @@
-// What other tools print of their counts.
+// Tests the counts in the output of other tools.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Runs that are kept.
+// Tests the runs that are kept.
 #include "lab/record.hpp"
 
 #include <gmock/gmock.h>

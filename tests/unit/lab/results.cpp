@@ -1,4 +1,4 @@
-// What is computed of measurements.
+// Tests the values that are computed from measurements.
 #include "lab/result.hpp"
 
 #include <gmock/gmock.h>
@@ -55,7 +55,7 @@ TEST(LabResult, RatioIsTakenRoundByRound) {
   EXPECT_EQ(all.ratio(0, "old", "new", 1), 2.5);  // of 1 and 4
 }
 
-// Less than nothing is left of a time from which what its measuring takes was taken off.
+// A time can fall below zero when the cost of measuring is subtracted.
 TEST(LabResult, MeanLeavesOutWhatWasTooShort) {
   EXPECT_DOUBLE_EQ(geometric_mean({2, -1, 8, 0}), 4);
   EXPECT_EQ(geometric_mean({-1}), 0);

@@ -1,4 +1,4 @@
-// How experiments are run: on a program that is a script, so that it can do what ours never should.
+// Tests how experiments run, on a script as the program, which can do things that our programs never should.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ class LabRun : public testing::Test {
   }
   ~LabRun() override { std::filesystem::remove_all(folder_); }
 
-  // `body` is what it does for a form, which is $1; the keys follow.
+  // `body` is the script's work for a form, which is $1; the keys follow.
   void program_does(const std::string& body) const {
     const std::string path = folder_ + "/lab-script";
     std::ofstream(path) << "#!/bin/sh\n[ \"$1\" != --forms ] || { printf 'old\\nnew\\n'; exit; }\n" << body << "\n";
@@ -49,7 +49,7 @@ class LabRun : public testing::Test {
     return run_it(wanted);
   }
 
-  // What the program was told, call by call.
+  // Returns the arguments of each call of the program.
   void program_notes_its_words() const {
     program_does("echo \"$@\" >> \"$(dirname \"$0\")/told\"; " + std::string(answer));
   }
@@ -225,7 +225,7 @@ TEST_F(LabRun, NobodyIsThere) {
   EXPECT_EQ(run_it().failure, "no form of it is there");
 }
 
-// The table itself: what each experiment says of itself must be whole.
+// The table of experiments: the description of each must be complete.
 TEST(LabTable, EachExperimentIsWhole) {
   for (const experiment& each : experiments()) {
     SCOPED_TRACE(each.name);
@@ -246,7 +246,7 @@ TEST(LabTable, EachExperimentIsWhole) {
       EXPECT_THAT(in.usual, testing::Each(testing::AllOf(testing::Ge(in.least), testing::Le(in.most))));
       EXPECT_THAT(in.quick, testing::Each(testing::AllOf(testing::Ge(in.least), testing::Le(in.most))));
     }
-    result nothing;  // no judge may take something for granted
+    result nothing;  // no judge may assume that a value exists
     nothing.of = &each;
     for (const sweep& in : each.sweeps) nothing.axes.push_back(in.axis.usual);
     EXPECT_EQ(each.judge(nothing).whether, holds::unknown);

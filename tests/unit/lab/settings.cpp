@@ -1,4 +1,4 @@
-// What a command line may set.
+// Tests the settings on a command line.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -14,7 +14,7 @@
 #include "tarn/failure.hpp"
 #include "tarn/page.hpp"
 
-// The page that the command has in its place from web/.
+// Takes the place of the page that the command embeds from web/.
 asm(R"(
   .pushsection .rodata
   .global tarn_page_begin
@@ -68,7 +68,7 @@ class PageFile : public testing::Test {
 TEST_F(PageFile, HasTheTextInItsPlace) {
   for (const std::size_t size : {0, 1, 2, 3, 100, 300'000}) {
     std::string text;
-    unsigned seed = 1;  // not to be compressed to nothing
+    unsigned seed = 1;  // hardly compressible
     while (text.size() < size) text += static_cast<char>('a' + ((seed = seed * 1664525 + 1013904223) >> 24) % 26);
     page_file page(path);
     for (std::size_t at = 0; at < text.size(); at += 77) page.add(text.substr(at, 77));
@@ -89,7 +89,7 @@ TEST_F(PageFile, IsNotLeftHalfWritten) {
 
 TEST_F(PageFile, ThatCannotBeWrittenIsSaid) { EXPECT_THROW(page_file(path + "/no/such/folder"), failure); }
 
-// A disk that is full, as a limit of the process: in a process of its own.
+// The disk is full: a limit of the process, which therefore is a process of its own.
 TEST_F(PageFile, IsTakenAwayWhereTheDiskIsFull) {
   const auto fill = [&] {
     ::signal(SIGXFSZ, SIG_IGN);

@@ -66,8 +66,8 @@ TEST(PageNames, ALongNameIsCutBetweenCharacters) {
   const std::string kept = name_of(tables, node, "function");
   EXPECT_LT(kept.size(), longest_page_name + 40);
   EXPECT_EQ(kept.substr(0, longest_page_name + 2), std::string(longest_page_name - 1, 'x') + "\u2026");
-  EXPECT_NO_THROW(tables.dump());  // which refuses half of a character
-  // Bytes that are no text, however many.
+  EXPECT_NO_THROW(tables.dump());  // dump() refuses half of a character
+  // Bytes that are no text, in any number.
   page_names others(false);
   EXPECT_EQ(others.node({{std::string(1 << 20, '\x80'), "", 0, "", 0}}), 1U);
 }

@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// What comes out of a terminal.
+// Returns the text that a terminal shows.
 class terminal {
  public:
   terminal() : own_(::posix_openpt(O_RDWR | O_NOCTTY)) {
@@ -29,7 +29,7 @@ class terminal {
   }
   std::FILE* file() { return file_; }
   std::string text() {
-    std::fputc('.', file_);  // its end: the kernel may hand on what was written in parts
+    std::fputc('.', file_);  // marks the end: the kernel may deliver a text in parts
     std::fflush(file_);
     std::string got;
     for (char each = 0; each != '.' && ::read(own_, &each, 1) == 1;) got += each;

@@ -68,7 +68,7 @@ TEST_F(metadata_test, says_null_without_memory_and_recovers) {
   fake::fail_requests_from(1);
   int had = 0;
   while (metadata::allocate(4'096, 16) != nullptr) {
-    ASSERT_LT(++had, 65);  // what the last chunk still had
+    ASSERT_LT(++had, 65);  // the rest of the last chunk
   }
   EXPECT_EQ(metadata::allocate(4'096, 16), nullptr);
   fake::fail_requests_from(0);

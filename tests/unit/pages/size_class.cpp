@@ -1,4 +1,4 @@
-// Size classes, all sizes and all alignments: there are few enough to try each.
+// Tests size classes with all sizes and all alignments, which are few enough to try each.
 #include <tarn/detail/size_class.hpp>
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ TEST(size_class, the_compiler_can_compute_it) {
   SUCCEED();
 }
 
-// Slabs follow from classes: what is left behind the last block is waste, too.
+// Slabs follow from classes: the rest behind the last block is waste, too.
 TEST(size_class, slabs_have_enough_blocks_and_little_rest) {
   for (size_class index = 0; index < class_count; ++index) {
     const auto& shape = tarn::pages::shapes.of[index];

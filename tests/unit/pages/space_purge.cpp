@@ -1,4 +1,4 @@
-// What is free goes back to the system: after a delay by the clock, or at once.
+// Tests that free memory goes back to the system: after a delay by the clock, or at once.
 #include <cstring>
 
 #include "space_fixture.hpp"
@@ -23,7 +23,7 @@ class purge_test : public space_test {
     return block;
   }
 
-  /// Time passes in steps, and somebody comes by at each.
+  /// Lets time pass in steps, with a visit at each.
   std::size_t purged_after(std::uint64_t ms) {
     const std::size_t start = platform::purged().bytes;
     for (std::uint64_t step = 0; step < ms; step += 25) {
@@ -37,12 +37,13 @@ class purge_test : public space_test {
   slab* keeper = nullptr;
 };
 
-// Two generations of half the delay each: gone between half the delay and the whole of it, and a visit.
+// Two generations of half the delay each: memory is purged after half the delay at the earliest, and after the whole
+// of it and a visit at the latest.
 TEST_F(purge_test, free_memory_goes_back_after_the_delay_and_not_at_once) {
   tested.deallocate(make(3_MiB));
   EXPECT_EQ(purged_after(delay_ms / 2 - 25), 0u);
   EXPECT_EQ(purged_after(delay_ms / 2 + 50), 3_MiB);
-  EXPECT_EQ(purged_after(10 * delay_ms), 0u);  // once
+  EXPECT_EQ(purged_after(10 * delay_ms), 0u);  // only once
   EXPECT_EQ(tested.used_bytes(), unit_bytes);
 }
 
@@ -51,7 +52,7 @@ TEST_F(purge_test, what_was_freed_later_goes_later) {
   slab* const second = make(5_MiB);
   tested.deallocate(first);
   EXPECT_EQ(purged_after(delay_ms / 2), 0u);
-  tested.deallocate(second);  // a generation younger
+  tested.deallocate(second);  // one generation younger
   EXPECT_EQ(purged_after(delay_ms / 2), 2_MiB);
   EXPECT_EQ(purged_after(delay_ms / 2), 5_MiB);
 }
@@ -85,7 +86,7 @@ TEST_F(purge_test, no_delay_means_the_next_visit) {
 
 TEST_F(purge_test, one_visit_purges_a_bounded_amount) {
   std::vector<slab*> used;
-  for (int round = 0; round < 200; ++round) {  // so much in use that 300 MiB more or less are nothing
+  for (int round = 0; round < 200; ++round) {  // uses so much that 300 MiB more or less make no difference
     used.push_back(tested.allocate_large(10_MiB, unit_bytes, owner));
   }
   const std::size_t at_first = platform::purged().bytes;
@@ -106,7 +107,7 @@ TEST_F(purge_test, one_visit_purges_a_bounded_amount) {
   EXPECT_EQ(sum, 300_MiB);
 }
 
-// Nobody may come by after a program has freed what it had.
+// After a program has freed its memory there may be no further visit.
 TEST_F(purge_test, what_is_freed_in_bulk_goes_back_without_a_visit) {
   std::vector<slab*> all;
   for (int round = 0; round < 30; ++round) {
@@ -188,7 +189,7 @@ TEST_F(purge_test, purge_all_keeps_the_reserve_mapped) {
 }
 
 TEST_F(purge_test, what_the_system_refuses_to_take_stays_dirty) {
-  fake::refuse_purges(true);  // locked memory
+  fake::refuse_purges(true);  // as for locked memory
   slab* const block = make(1_MiB);
   tested.deallocate(block);
   EXPECT_EQ(tested.purge_all(), 0u);

@@ -35,7 +35,7 @@ TEST(mutex, who_forks_may_lock_again) {
     const locked again(door);
     const locked and_again(door);
   }
-  std::thread([&] { EXPECT_FALSE(door.try_lock()); }).join();  // held through all of that
+  std::thread([&] { EXPECT_FALSE(door.try_lock()); }).join();  // held all the time
   std::atomic<bool> inside{false};
   std::thread waiter([&] {
     const locked hold(door);
@@ -46,7 +46,7 @@ TEST(mutex, who_forks_may_lock_again) {
   door.unlock_after_fork();
   waiter.join();
   EXPECT_TRUE(door.try_lock());
-  door.unlock_after_fork();  // one that no fork holds stays as it is
+  door.unlock_after_fork();  // a mutex that no fork holds stays as it is
   EXPECT_FALSE(door.try_lock());
   door.unlock();
 }
@@ -83,7 +83,7 @@ TEST(mutex, costs_no_system_call_without_contention) {
 
 TEST(mutex, guards_what_threads_change) {
   mutex door(tarn::platform::lock_rank::alone);
-  std::uint64_t count = 0;  // not atomic: the lock is what orders
+  std::uint64_t count = 0;  // not atomic: the lock orders it
   std::vector<std::thread> threads;
   for (int thread = 0; thread < 4; ++thread) {
     threads.emplace_back([&] {
@@ -104,7 +104,7 @@ TEST(mutex, a_waiter_sleeps_and_is_woken) {
   fake::reset();
   door.lock();
   std::thread waiter([&] { const locked hold(door); });
-  while (fake::kernel_calls() == 0) {  // it has gone to sleep, or is about to
+  while (fake::kernel_calls() == 0) {  // it sleeps, or is about to
     std::this_thread::yield();
   }
   door.unlock();
@@ -149,7 +149,7 @@ TEST(lock_rank, rises_around_a_fork_too) {
   space.lock_for_fork();
   other_space.lock_for_fork();
   alone.lock_for_fork();
-  { const locked fresh(late); }  // meets nobody
+  { const locked fresh(late); }  // meets no other thread
   EXPECT_DEATH(heap.lock_for_fork(), "around a fork, too, locks are taken by rising rank");
   alone.unlock_after_fork();
   other_space.unlock_after_fork();

@@ -72,7 +72,7 @@ TEST(arena, no_bytes_have_an_address) {
   EXPECT_TRUE(request.is_valid());
 }
 
-// Sizes and alignments whose sum overflows, at every place of the arithmetic.
+// Tries sizes and alignments whose sum overflows, at every step of the arithmetic.
 TEST(arena, absurd_sizes_are_refused) {
   arena empty;
   arena used;
@@ -176,7 +176,7 @@ TEST(arena, the_newest_block_can_be_taken_back) {
   void* const second = request.allocate(50);
   request.deallocate(second, 50);
   EXPECT_EQ(request.allocate(70), second);
-  request.deallocate(first, 100);  // not the newest: stays
+  request.deallocate(first, 100);  // it is not the newest and stays
   EXPECT_GT(request.allocate(1), second);
 }
 
@@ -241,7 +241,7 @@ TEST(arena, reset_keeps_no_more_than_told) {
 
 TEST(arena, keeps_nothing_when_told_so) {
   support::upstream up;
-  arena request({.upstream = &up, .keep = 1});  // no chunk is as small
+  arena request({.upstream = &up, .keep = 1});  // every chunk is larger
   for (int round = 0; round < 5; ++round) {
     static_cast<void>(request.allocate(100));
     request.reset();
@@ -308,7 +308,7 @@ TEST(arena, limit_names_the_numbers) {
   }
 }
 
-// When the system is the reason, the text of the limit would mislead.
+// The text of the limit would mislead when the system is the reason.
 TEST(arena, no_memory_is_not_the_limit) {
   support::upstream up;
   arena request({.upstream = &up, .limit = 1 << 20});
@@ -338,7 +338,7 @@ TEST(arena, extends_the_newest_block_in_place) {
   std::memset(block, 7, 16);
   EXPECT_TRUE(request.extend(block, 16, 3000));
   std::memset(block + 16, 7, 2984);
-  EXPECT_TRUE(request.extend(block, 3000, 20));  // and smaller again
+  EXPECT_TRUE(request.extend(block, 3000, 20));  // becomes smaller again
   EXPECT_TRUE(request.extend(block, 20, 0));
   EXPECT_TRUE(request.extend(block, 0, 20));
   EXPECT_FALSE(request.extend(block, 20, 5000)) << "more than the chunk has";
@@ -418,7 +418,7 @@ TEST(arena, chunks_come_from_the_heap_that_is_current) {
   EXPECT_EQ(tarn::owner_of(told.allocate(100)), &lane);
 }
 
-// One thread at a time: an arena may be handed on, and end elsewhere.
+// An arena is for one thread at a time: another thread may take it over and end it.
 TEST(arena, may_be_handed_to_another_thread) {
   auto request = std::make_unique<arena>();
   static_cast<void>(request->allocate(10'000));

@@ -1,4 +1,4 @@
-// The n-th request upstream fails, for every n: nothing is lost, nothing is half done, and afterwards all works.
+// The n-th request to upstream fails, for every n: nothing is lost, nothing is half done, and afterwards all works.
 #include <gtest/gtest.h>
 
 #include <memory_resource>
@@ -19,7 +19,7 @@ struct counted {
   static inline int alive = 0;
 };
 
-/// Uses everything there is; returns how many steps got no memory.
+/// Uses every operation; returns the number of steps that got no memory.
 int scene(arena& request) {
   int refused = 0;
   const auto attempt = [&](auto step) {

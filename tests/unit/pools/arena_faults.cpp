@@ -1,4 +1,4 @@
-// What a caller can get wrong with marks, and the line that says so.
+// Tests the misuses of marks, and the line that reports each.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -56,7 +56,7 @@ TEST(arena_faults, scopes_in_the_wrong_order) {
                   ": rewind to mark 2, which has ended: marks end newest first; none is left of 2 set"));
 }
 
-// New marks at the very same place must not bring an ended one back to life.
+// New marks at exactly the same position must not revive one that has ended.
 TEST(arena_faults, an_ended_mark_whose_place_is_used_again) {
   arena request({.name = "request"});
   EXPECT_EQ(in_child([&] {

@@ -1,4 +1,4 @@
-// Marks and scopes: what came after is gone, what came before is untouched.
+// Marks and scopes: a rewind frees all later blocks and leaves all earlier ones untouched.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -113,7 +113,7 @@ TEST(arena_marks, at_every_place_of_a_chunk) {
   }
 }
 
-// Upstream has just enough for the record: it must still be where the arena goes on.
+// Upstream has just enough for the record, which must still be where the arena continues.
 TEST(arena_marks, in_a_chunk_without_other_room) {
   support::upstream up;
   arena request({.upstream = &up, .first_chunk = 256});

@@ -1,4 +1,4 @@
-// Objects in an arena: their destructors run when their memory goes, newest first.
+// Objects in an arena: their destructors run when their memory is freed, newest first.
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -24,7 +24,7 @@ struct alignas(128) wide {
   std::string text = "a text that is too long for the small buffer of a string";
 };
 
-/// The third one cannot be made.
+/// The constructor of the third object throws.
 struct third_fails {
   third_fails() {
     if (alive == 2) throw std::runtime_error("no");

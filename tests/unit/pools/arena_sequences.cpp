@@ -1,6 +1,6 @@
-// Random operations on an arena against the plainest oracle: a list of blocks in order of allocation, cut off where the
-// arena is rewound. Every live block keeps its bytes, lies apart from all others, and is aligned; every live object is
-// destroyed once, in order.
+// Compares random operations on an arena with a simple oracle: a list of blocks in order of allocation, truncated
+// when the arena is rewound. Every live block keeps its bytes, overlaps no other, and is aligned; every live object
+// is destroyed once, in order.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -113,7 +113,7 @@ class sequence {
     arena_.create<object>(*this, next_object_++);
   }
 
-  // The newest block, or one that may not be it and must then stay as it is.
+  // Picks the newest block, or one that may not be the newest and must then stay as it is.
   void extend() {
     if (order_.empty()) return;
     const std::size_t which = random_() % 3 == 0 ? random_() % order_.size() : order_.size() - 1;
@@ -167,7 +167,7 @@ class sequence {
   std::vector<place> marks_;
   std::vector<std::size_t> objects_;
   std::size_t next_object_ = 0;
-  tarn::arena arena_;  // last: its end destroys objects that look at the others
+  tarn::arena arena_;  // last, because destroying it destroys objects that use the others
 };
 
 class arena_sequences : public testing::TestWithParam<std::uint32_t> {};

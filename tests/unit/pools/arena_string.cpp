@@ -101,7 +101,7 @@ TEST(arena_string, moves) {
   arena_string page(request, "text");
   arena_string moved(std::move(page));
   EXPECT_EQ(moved.view(), "text");
-  EXPECT_EQ(page.view(), "");  // NOLINT: empty is what is promised
+  EXPECT_EQ(page.view(), "");  // NOLINT: the promise is an empty string
   page += "new";
   EXPECT_EQ(page.view(), "new");
 }

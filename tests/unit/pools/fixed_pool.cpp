@@ -1,4 +1,4 @@
-// Pools of blocks: growth, limits, statistics, live blocks.
+// Tests pools of blocks: growth, limits, statistics, live blocks.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -191,7 +191,7 @@ TEST(fixed_pool, live_blocks_are_found_in_order_and_the_pool_goes_on) {
   }
 }
 
-// The n-th request upstream fails, for every n.
+// The n-th request to upstream fails, for every n.
 TEST(fixed_pool, a_request_that_fails_loses_nothing) {
   bool failed = true;
   for (std::size_t n = 1; failed; ++n) {
@@ -233,7 +233,7 @@ TEST(fixed_pool, steady_state_asks_for_nothing) {
   EXPECT_EQ(memory.requests(), requests);
 }
 
-#if !TARN_ADDRESS_SANITIZER  // which sees the block first
+#if !TARN_ADDRESS_SANITIZER  // it detects the block first
 using fixed_pool_death = testing::Test;
 
 TEST(fixed_pool_death, blocks_freed_twice_are_named) {
@@ -274,7 +274,7 @@ TEST(fixed_pool_death, a_pool_without_memory_takes_no_block) {
                "of this pool\n");
 }
 
-#if !TARN_CHECKS  // where the block itself is named before
+#if !TARN_CHECKS  // the block itself is reported before
 TEST(fixed_pool_death, more_free_blocks_than_there_are) {
   fixed_pool blocks(32, 16, {.name = "frames", .first_chunk = 10});
   give(blocks, many(blocks, 10));

@@ -1,5 +1,5 @@
-// Pools whose blocks are guarded one by one: they keep what the pools promise. What they find is in
-// tests/programs/misuse.
+// Pools whose blocks are guarded one by one keep the contract of the pools. tests/programs/misuse tests the faults
+// that they find.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -124,7 +124,7 @@ void expect_poisoned_when_free(const tarn::pool_options& options) {
   const auto is_poisoned = [](const void* at) { return __asan_address_is_poisoned(at) != 0; };
   Pool all(options);
   std::vector<char*> blocks;
-  for (int at = 0; at < 600; ++at) {  // through magazine, carriers and depot
+  for (int at = 0; at < 600; ++at) {  // passes through magazine, carriers and depot
     blocks.push_back(static_cast<char*>(all.allocate()));
     EXPECT_FALSE(is_poisoned(blocks.back())) << at;
     EXPECT_FALSE(is_poisoned(blocks.back() + sizeof(wide) - 1)) << at;

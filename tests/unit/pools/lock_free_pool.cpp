@@ -1,4 +1,4 @@
-// Pools without a lock: growth by many threads at once, blocks that travel, and that no block is with two.
+// Pools without a lock: many threads grow them at once, blocks travel, and no block has two holders.
 #include <tarn/lock_free_pool.hpp>
 
 #include <gtest/gtest.h>
@@ -110,10 +110,10 @@ TEST(lock_free_pool, reserve_and_failing_requests) {
   }
 }
 
-// Every block bears its holder's name while it is held: were one given to two, a name would be wrong. One thread
-// frees, all others take from what it freed, so that they meet on one stack; there are more of them than processors, so
-// that they are interrupted anywhere; in builds with TARN_SMALL always where it is worst. With the tag taken out of
-// with_next_tag this fails there.
+// Every block bears its holder's name while it is held: if it were given to two, a name would be wrong. One thread
+// frees, all others take from its frees, so that they meet on one stack. There are more of them than processors, so
+// that they are interrupted anywhere; in builds with TARN_SMALL always at the worst point. Without the tag of
+// with_next_tag this test fails.
 TEST(lock_free_pool, no_block_is_with_two_threads) {
   struct item {
     std::atomic<std::uint64_t> holder{0};
@@ -123,7 +123,7 @@ TEST(lock_free_pool, no_block_is_with_two_threads) {
   constexpr std::uint64_t takers = 6;
   std::atomic<int> wrong{0};
   std::atomic<bool> stop{false};
-  std::atomic<item*> returned{nullptr};  // a stack that is only ever emptied whole
+  std::atomic<item*> returned{nullptr};  // a stack that is only ever emptied as a whole
   std::vector<std::thread> running;
   for (std::uint64_t id = 1; id <= takers; ++id) {
     running.emplace_back([&, id] {
@@ -148,7 +148,7 @@ TEST(lock_free_pool, no_block_is_with_two_threads) {
     if (next == nullptr) {
       std::this_thread::yield();
     }
-    for (int most = 100; next != nullptr && most != 0; --most) {  // without the tag it may have become a circle
+    for (int most = 100; next != nullptr && most != 0; --most) {  // without the tag it may have become circular
       item* const each = next;
       next = each->next.load(std::memory_order_relaxed);
       all.deallocate(each);

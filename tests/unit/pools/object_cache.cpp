@@ -147,7 +147,7 @@ TEST(object_cache, handles_move) {
     auto one = cache.take();
     counted_object* const object = one.get();
     auto two = std::move(one);
-    EXPECT_FALSE(one);  // NOLINT: empty is what is promised
+    EXPECT_FALSE(one);  // NOLINT: the promise is an empty handle
     EXPECT_EQ(two.get(), object);
     auto three = cache.take();
     three = std::move(two);

@@ -1,4 +1,4 @@
-// Pools of objects: construction, destruction, locks; and operation sequences against an oracle.
+// Tests pools of objects: construction, destruction, locks; and operation sequences against an oracle.
 #include <tarn/pool.hpp>
 
 #include <gtest/gtest.h>
@@ -108,7 +108,7 @@ TEST(pool, a_small_type_is_no_larger_than_a_pointer) {
   EXPECT_EQ(all.statistics().chunks, 1u);
 }
 
-// Random operations; what is in the pool and what the pool says are compared after each.
+// Random operations: the content of the pool and its statistics are compared after each.
 TEST(pool, sequences_agree_with_an_oracle) {
   for (unsigned seed = 0; seed < 20; ++seed) {
     std::minstd_rand random(seed);
@@ -180,7 +180,7 @@ TYPED_TEST(pool_with_lock, serves_many_threads) {
   EXPECT_TRUE(shared.is_valid());
 }
 
-// More threads than processors, and all of them want it: everybody gets there.
+// More threads than processors all want it, and each gets its turn.
 TEST(spin_mutex, does_not_collapse_when_threads_outnumber_cores) {
   tarn::spin_mutex lock;
   int count = 0;

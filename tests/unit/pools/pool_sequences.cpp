@@ -1,4 +1,5 @@
-// Operation sequences on every pool against an oracle: three threads in turn, an upstream that fails, guarded and not.
+// Runs operation sequences on every pool against an oracle: three threads in turn, an upstream that fails, guarded
+// and not.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +31,7 @@ using pools = testing::Types<tarn::pool<block>, tarn::pool<block, std::mutex>, t
                              tarn::shared_pool<block>, tarn::lock_free_pool<block>>;
 TYPED_TEST_SUITE(pool_sequences, pools);
 
-/// What the program has: each block with the number that fills it.
+/// Tracks the program's blocks, each with the number that fills it.
 class oracle {
  public:
   void took(block* taken, std::uint64_t number) {
@@ -94,7 +95,7 @@ void play(unsigned seed, bool guard) {
         by->run([&] { tested.deallocate(freed); });
       }
     } else if (!one_thread) {
-      by = std::make_unique<support::worker>();  // the end of a thread, and another
+      by = std::make_unique<support::worker>();  // ends the thread and starts another
     }
     ASSERT_LE(known.size(), limit);
     if (testing::Test::HasFatalFailure()) {
@@ -104,7 +105,7 @@ void play(unsigned seed, bool guard) {
   while (!known.is_empty()) {
     tested.deallocate(known.chosen(random()));
   }
-  // All of it can be had once more.
+  // The whole capacity is available once more.
   workers.clear();
   for (std::uint64_t number = 0; number < limit; ++number) {
     auto* const taken = static_cast<block*>(tested.try_allocate());

@@ -1,4 +1,4 @@
-// The thread's own caches: what is kept, where it goes when handles travel, and how it all ends.
+// Tests a thread's own caches: the objects they keep, the return of handles that travel, and the end of it all.
 #include <tarn/recycle.hpp>
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace {
 
 using support::worker;
 
-// A type of its own for each test: each has a cache of its own.
+// Each test has its own type, because each type has its own cache.
 template <int Test>
 struct counted {
   counted() { ++alive, ++made; }
@@ -97,12 +97,12 @@ TEST(recycle, a_handle_that_travels_ends_where_it_is) {
   other.run([&] { its.emplace(tarn::recycle<object>()); });
   other.end();
   EXPECT_EQ(object::alive, 1);
-  its.reset();  // the thread that it came from is gone
+  its.reset();  // the thread that it came from has ended
   EXPECT_EQ(tarn::recycler<object>::size(), 1u);
   EXPECT_EQ(object::made, 1);
 }
 
-// What is taken in a scope of another heap must not die with it.
+// An object that is taken in a scope of another heap must not die with that heap.
 TEST(recycle, objects_do_not_live_in_the_current_heap) {
   struct piece : tarn::pooled<piece> {
     long number = 7;
@@ -118,7 +118,7 @@ TEST(recycle, objects_do_not_live_in_the_current_heap) {
   EXPECT_EQ(tarn::recycle<piece>()->number, 8);
 }
 
-// thread_local objects that end before and after the cache, and use it while they do.
+// thread_local objects that end before and after the cache use it while they do.
 template <int Test>
 struct at_end {
   using object = counted<Test>;
@@ -147,7 +147,7 @@ TEST(recycle, thread_local_destructors_in_any_order) {
   EXPECT_EQ(object::alive, 0);
 }
 
-// The first use of all is in such a destructor.
+// The very first use is in such a destructor.
 TEST(recycle, first_use_in_a_thread_local_destructor) {
   using object = counted<5>;
   std::vector<std::size_t> kept;
@@ -159,7 +159,7 @@ TEST(recycle, first_use_in_a_thread_local_destructor) {
   EXPECT_EQ(object::alive, 0);
 }
 
-// A handle in a thread_local: given back after the cache ended.
+// A thread_local handle is given back after the cache ended.
 TEST(recycle, handles_that_outlive_the_cache) {
   using object = counted<6>;
   std::thread([] {
@@ -170,7 +170,7 @@ TEST(recycle, handles_that_outlive_the_cache) {
   EXPECT_EQ(object::alive, 0);
 }
 
-// Objects that themselves hold recycled ones, of the same type and of others.
+// Objects hold recycled ones themselves, of the same type and of others.
 struct tree {
   std::vector<tarn::recycled<tree>> children;
   std::optional<tarn::recycled<counted<7>>> leaf;
@@ -204,7 +204,7 @@ TEST(recycle, objects_that_hold_recycled_ones) {
   EXPECT_EQ(counted<7>::alive, 0);
 }
 
-// An object that is destroyed at the end of the thread and gives others, to a cache that has ended or not begun.
+// An object that is destroyed at the end of the thread gives others to a cache that has ended or not begun.
 struct messy {
   bool used = false;
   void clear() { used = true; }

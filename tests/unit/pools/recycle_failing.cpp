@@ -1,4 +1,4 @@
-// The n-th call of operator new fails, for every n: a cache may not come to be, but no object is lost or half made.
+// The n-th call of operator new fails, for every n: a cache may be missing, but no object is lost or half made.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -77,7 +77,7 @@ TEST(recycle_failing, each_call_in_turn) {
       tarn::recycler<std::vector<std::string_view>>::clear();
       left = live - before;
     }).join();
-    // The two caches themselves, until the thread ends.
+    // The two caches themselves live until the thread ends.
     EXPECT_LE(left, 2) << n;
     if (!hit) {
       break;

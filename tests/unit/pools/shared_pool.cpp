@@ -1,4 +1,4 @@
-// Pools that threads share: seats, exchange with the depot, ends of threads and pools, forks.
+// Tests pools that threads share: slots, exchange with the depot, ends of threads and pools, forks.
 #include <tarn/shared_pool.hpp>
 
 #include <gtest/gtest.h>
@@ -68,7 +68,7 @@ TEST(shared_pool, each_pool_has_its_own_blocks) {
   }
 }
 
-// The number of a pool that ended is used again; what threads kept of the old one must not come up in the new one.
+// The number of a pool that ended is reused; blocks that threads kept of the old pool must not appear in the new one.
 TEST(shared_pool, a_pool_may_end_while_threads_that_used_it_live) {
   worker other;
   for (int round = 0; round < 20; ++round) {
@@ -107,7 +107,7 @@ TEST(shared_pool, the_end_of_a_thread_returns_what_it_kept) {
   EXPECT_EQ(all.statistics().capacity, slots);
 }
 
-// Some destructors of thread_local objects run after the seats are gone.
+// Some destructors of thread_local objects run after the slots are gone.
 struct late_user {
   shared_pool<counted>* pool = nullptr;
   counted* object = nullptr;
@@ -183,7 +183,7 @@ TEST(shared_pool, steady_state_asks_for_nothing) {
   }
 }
 
-// Blocks go round: each thread frees what the one before it made, and looks at the contents.
+// Blocks circulate: each thread frees the blocks that the one before it made, and checks the contents.
 TEST(shared_pool, blocks_travel_between_threads) {
   struct item {
     std::uint64_t maker;
@@ -235,7 +235,7 @@ TEST(shared_pool, blocks_travel_between_threads) {
   EXPECT_TRUE(all.is_valid());
 }
 
-// Pools come and go while threads come and go.
+// Pools are made and destroyed while threads start and end.
 TEST(shared_pool, ends_of_threads_and_pools_meet) {
   std::atomic<bool> stop{false};
   std::mutex lock;
@@ -258,7 +258,7 @@ TEST(shared_pool, ends_of_threads_and_pools_meet) {
             pool->destroy(pool->create(2u));
             pool->destroy(one);
           }
-        }).join();  // its seats end outside of the lock
+        }).join();  // its slots end outside of the lock
       }
     });
   }
@@ -268,7 +268,7 @@ TEST(shared_pool, ends_of_threads_and_pools_meet) {
   }
 }
 
-#if !defined(__SANITIZE_THREAD__)  // whose runtime does not follow a fork with threads
+#if !defined(__SANITIZE_THREAD__)  // its runtime does not follow a fork with threads
 TEST(shared_pool, works_in_a_forked_child) {
   shared_pool<counted> all;
   std::atomic<bool> stop{false};

@@ -1,4 +1,4 @@
-// The mathematics of sampling, beside the C library's; and that a sampled count is right in the mean.
+// Compares the mathematics of sampling with the C library's, and checks that a sampled count is right in the mean.
 #include "record/chance.hpp"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ TEST(chance, distances_have_the_mean_and_the_spread_that_was_asked_for) {
   EXPECT_NEAR(std::sqrt(squares / rounds - mean * mean), 100'000, 2000);
 }
 
-// Allocates as the recorder does, and counts by weights: whatever the sizes are, and in whatever order they come.
+// Allocates as the recorder does, and counts by weights, for any sizes in any order.
 TEST(chance, weights_of_the_sampled_add_up_to_all) {
   chance points{};
   points.set_up(8192, 7);

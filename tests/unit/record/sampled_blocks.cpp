@@ -1,4 +1,4 @@
-// The table of sampled blocks beside a std::map, and the filter before it.
+// Compares the table of sampled blocks with a std::map, and tests the filter before it.
 #include "record/sampled_blocks.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include "record/filter.hpp"
 
 #if defined(__x86_64__)
-// Instead of record/exempt.S, which belongs to a recorded program.
+// Replaces record/exempt.S, which belongs to a recorded program.
 extern "C" long tarn_raw_call(long number, long a, long b, long c, long d, long e, long f) noexcept {
   const long result = ::syscall(number, a, b, c, d, e, f);
   return result == -1 ? -errno : result;
@@ -65,7 +65,7 @@ TEST(sampled_blocks, the_filter_lets_pass_what_went) {
   }
   int known = 0;
   for (std::uintptr_t number = 0; number < 200; ++number) known += may_be_known(block_at(number)) ? 1 : 0;
-  EXPECT_LE(known, 1);  // of the same place as null
+  EXPECT_LE(known, 1);  // one that shares the slot of null
 }
 
 TEST(sampled_blocks, null_is_always_asked_for) {

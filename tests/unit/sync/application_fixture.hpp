@@ -1,4 +1,4 @@
-// What the tests of an application do and expect.
+// The actions and expectations that the tests of an application share.
 #pragma once
 
 #include <poll.h>

@@ -1,4 +1,4 @@
-// What is built once and then const, as deep as it goes.
+// Tests objects that are built once and then deeply const.
 #include <tarn/read_only.hpp>
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Versions that are replaced while they are read: what is seen, when it is freed, what is reported.
+// Versions are replaced while they are read: tests which one a reader sees, when it is freed, and the statistics.
 #include <tarn/reloadable.hpp>
 
 #include <gtest/gtest.h>
@@ -163,7 +163,7 @@ TEST(reloadable, any_number_of_snapshots_of_any_number_of_objects) {
     EXPECT_EQ(held[at]->value, static_cast<int>(at / 2));
     EXPECT_EQ(held[at + 1]->value, static_cast<int>(at / 2));
   }
-  held.erase(held.begin(), held.begin() + 50);  // in another order than they were taken
+  held.erase(held.begin(), held.begin() + 50);  // the order differs from that of the snapshots
   for (auto& each : many) {
     each->collect();
   }
@@ -196,7 +196,7 @@ TEST(reloadable, a_snapshot_may_outlive_its_thread) {
   std::vector<tarn::snapshot<counted>> held;
   std::thread([&] { held.push_back(number.snapshot()); }).join();
   number.publish(2);
-  for (int round = 0; round < 10; ++round) {  // whoever gets the block must not get that place
+  for (int round = 0; round < 10; ++round) {  // the next user of the block must not get this slot
     std::thread([&] { EXPECT_EQ(value_of(number), 2); }).join();
   }
   EXPECT_EQ(held[0]->value, 1);
@@ -243,7 +243,7 @@ TEST(reloadable, ends_with_a_fault_while_it_is_read) {
   delete number;
 }
 
-// The readers of a parent are not in its child, and hold up nothing there; those of the thread that forks are.
+// The readers of a parent do not exist in its child and delay nothing there; those of the forking thread do exist.
 TEST(reloadable, fork) {
   reloadable<counted> number(1);
   support::worker other;

@@ -1,4 +1,4 @@
-// Reading without memory: over the platform that fails when it is told to.
+// Reads without memory, over the platform that fails on request.
 #include <gtest/gtest.h>
 
 #include <new>
@@ -14,7 +14,7 @@ namespace {
 namespace fake = tarn::platform::fake;
 using tarn::reloadable;
 
-// The first read of a process asks for a page, and so does one that needs more places than there are.
+// The first read of a process requests a page, and so does a read that needs more slots than there are.
 TEST(reloadable_failing, a_read_throws_and_the_next_one_is_good) {
   reloadable<int> number(7);
   std::thread([&] {
@@ -31,7 +31,7 @@ TEST(reloadable_failing, places_run_out) {
   reloadable<int> number(7);
   std::vector<tarn::snapshot<int>> held;
   held.reserve(10'000);
-  held.push_back(number.snapshot());  // the thread has its places
+  held.push_back(number.snapshot());  // the thread has its slots
   fake::fail_requests_from(1);
   try {
     for (;;) {

@@ -1,4 +1,4 @@
-// Objects and handles of one thread: another that uses them is named.
+// Objects and handles of one thread: the report names another thread that uses them.
 #include <tarn/transient.hpp>
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ TEST(thread_checked, is_the_pointer) {
 
 #if TARN_CHECKS
 
-/// Both threads stand in the message; what follows `is used by` is the child's.
+/// Both threads are in the message; the one after `is used by` is the child's.
 void expect_foreign(const support::ending& seen, const std::string& what) {
   EXPECT_EQ(seen.signal, SIGABRT);
   EXPECT_EQ(seen.error.substr(0, what.size()), what) << seen;

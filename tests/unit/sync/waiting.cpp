@@ -1,4 +1,4 @@
-// Waiting for a condition: woken by whoever makes it true, and by nobody else.
+// Waits for a condition: only the thread that makes it true wakes the waiter.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -20,7 +20,7 @@ class waiting : public testing::Test {};
 using mutexes = testing::Types<std::mutex, tarn::spin_mutex, std::shared_mutex>;
 TYPED_TEST_SUITE(waiting, mutexes);
 
-// A queue of bounded length between four threads: were a wake-up lost, it would stand still.
+// Four threads share a queue of bounded length: it would stop if a wake-up were lost.
 TYPED_TEST(waiting, nothing_is_lost_between_producers_and_consumers) {
   tarn::shared<std::deque<int>, TypeParam> queue;
   constexpr int each = 2000;

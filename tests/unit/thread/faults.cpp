@@ -1,4 +1,4 @@
-// What a caller can get wrong with a pointer, and the line it gets for it.
+// Tests the misuses of a pointer, and the line that reports each.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -38,7 +38,7 @@ ending misaligned(const void* at, std::size_t into, const void* block, std::size
 
 class faults : public testing::Test {
  protected:
-  void SetUp() override { kept = take(1); }  // so that its segment stays, and explains late frees
+  void SetUp() override { kept = take(1); }  // keeps its segment, which explains late frees
   void TearDown() override { give(kept); }
   void* kept = nullptr;
 };
@@ -89,7 +89,7 @@ TEST_F(faults, a_pointer_into_a_large_block) {
   }
 }
 
-// A small block that is free already is seen when it reaches its slab.
+// A small block that is free already is detected when it reaches its slab.
 TEST_F(faults, a_small_block_freed_twice) {
   for (const std::size_t bytes : {16, 64, 500, 3'000, 100'000}) {
     void* const block = take(bytes);

@@ -1,4 +1,4 @@
-// The start of the engine, which happens once in a process: each case is this program, run anew.
+// Tests the start of the engine, which happens once in a process: each case runs this program again.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -26,7 +26,7 @@ using support::give;
 using support::take;
 namespace fake = platform::fake;
 
-/// This program again, with more in its environment; it runs the test `scene` alone.
+/// Runs this program again with more in its environment, where it runs only the test `scene`.
 ending again(const std::string& scene, const std::vector<std::pair<std::string, std::string>>& environment) {
   return support::in_child([&] {
     for (const auto& [name, value] : environment) {
@@ -136,7 +136,7 @@ TEST(start, a_malformed_option_is_reported_once) {
                              "500 is used\n"}));
 }
 
-// Without address space for its tables the engine refuses everything, and says so in the way of each function.
+// Without address space for its tables the engine refuses everything, and reports it in the way of each function.
 TEST(start, fails_in_order_whichever_request_fails) {
   int failed = 0;
   for (int n = 1; n <= 4; ++n) {

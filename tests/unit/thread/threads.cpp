@@ -1,4 +1,4 @@
-// Which heap a thread has, from its first allocation to after its end.
+// Tests the heap of a thread, from its first allocation until after its end.
 #include "thread/threads.hpp"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ class threads_test : public testing::Test {
   void SetUp() override {
     fake::reset();
     ASSERT_TRUE(threads::initialise());
-    give(take(1));  // the main thread has a heap
+    give(take(1));  // gives the main thread a heap
     front::trim();
     ASSERT_EQ(heaps::central().used_bytes(), 0u);
   }
@@ -75,7 +75,7 @@ TEST_F(threads_test, a_thread_has_no_heap_until_it_needs_one) {
   EXPECT_EQ(registry::count().started, before.started + 1);
 }
 
-// Whatever a thread does first, it gets one heap.
+// Any first operation of a thread gives it one heap.
 TEST_F(threads_test, the_first_call_may_be_any) {
   const std::vector<std::function<void(void*)>> firsts = {
       [](void* block) { give(block), give(take(8)); },
@@ -185,7 +185,7 @@ TEST_F(threads_test, own_heap_stays_while_another_is_current) {
   EXPECT_EQ(owner(block), threads::process_heap());
   detail::local = own;
   give(block);
-  front::trim();  // sends it
+  front::trim();  // sends the frees
 }
 
 // --------------------------------------------------------------- at the end of a thread
@@ -213,7 +213,7 @@ TEST_F(threads_test, a_thread_local_destructor_still_has_the_heap) {
 
 pthread_key_t late_key;
 void* late_block = nullptr;
-void run_late(void* block) {  // after Tarn's own key: the heap is gone
+void run_late(void* block) {  // runs after Tarn's own key: the heap is gone
   give(block);
   EXPECT_EQ(current(), threads::process_heap());
   give(take(40));
@@ -243,7 +243,7 @@ TEST_F(threads_test, a_thread_without_a_heap_shares_the_one_of_the_process) {
     all.back()->run([] { give(take(1)); });
   }
   detail::local = threads::process_heap();
-  void* const primer = take(64);  // it has blocks of this class
+  void* const primer = take(64);  // gives that heap blocks of this class
   detail::local = threads::own_heap();
   fake::fail_requests_from(1);
   while (pages::metadata::allocate(64, 64) != nullptr) {
@@ -287,7 +287,7 @@ TEST_F(threads_test, a_failed_allocation_leaves_the_thread_usable) {
   }
 }
 
-// The heap of the process is used by many threads at once, under its lock.
+// Many threads use the process heap at once, under its lock.
 TEST_F(threads_test, many_threads_share_one_heap) {
   std::vector<std::thread> all;
   for (int thread = 0; thread < 3; ++thread) {
