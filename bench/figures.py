@@ -1,4 +1,4 @@
-"""README's table of the bench, made from the newest results in bench/results."""
+"""The tables of the bench, generated from the newest results in bench/results."""
 
 import json
 import pathlib
@@ -23,6 +23,11 @@ LINES = [
     ("realloc-chain", "realloc, 16 bytes doubled to 64 KiB"),
     ("request-200", "a request of 200 blocks, freed at its end"),
 ]
+SUMMARY_LINES = {
+    "pair-64": "allocate and free 64 bytes",
+    "slots-random": "replace random blocks of random sizes",
+    "server-2t": "two threads, a quarter freed by the other one",
+}
 WORST = 1.1  # a row in which Tarn takes more than this of the best is named
 
 
@@ -56,7 +61,7 @@ def line(words, values, last):
 
 
 def inline(rows, by_name):
-    """What the forms of the library do, the slowest of the three for each kind of row."""
+    """What the forms of the library do; of each kind of row, the slowest of the three forms."""
     least = {}
     for goal in summary.goals(rows, COLUMNS):
         if goal.text.startswith("inline"):
@@ -65,35 +70,67 @@ def inline(rows, by_name):
     pair = by_name["pair-64"].results
     ns = sorted({f"{pair[form].value:.1f}" for form in ("pooled", "allocator", "heap")}, key=float)
     gains = ", ".join(f"{gain:.1f} times as fast for {kind}" for kind, gain in least.items())
-    return [f"Inline through `pooled<T>`, `allocator<T>` or a `heap` a pair of 64 bytes takes {' to '.join(ns[::len(ns) - 1] if len(ns) > 1 else ns)} ns; beside the fastest malloc the slowest",
-            f"of the three is {gains}."]
+    return ["Inline, through `pooled<T>`, `allocator<T>` or a `heap`, a pair of 64 bytes takes "
+            f"{' to '.join(ns[::len(ns) - 1] if len(ns) > 1 else ns)} ns.",
+            "Compared with the fastest malloc, the slowest of the three forms is:",
+            *(f"- {gain}" for gain in gains.split(", "))]
+
+
+def lines_of_rows(rows, names):
+    """A line for each of some rows: ns by allocator, and Tarn's ratio to the best of the others."""
+    by_name = {row.name: row for row in rows}
+    net = summary.handoff_without_queue(rows)
+    for name, words in names:
+        if name in net:
+            best = min(net[name][column] for column in COLUMNS if column != "tarn")
+            values = {column: max(net[name][column], 0.1) for column in COLUMNS}
+            yield line(words, values, f"{max(net[name]['tarn'], 0.1) / best:.2f}")
+        else:
+            row = by_name[name]
+            values = {column: row.results[column].value for column in COLUMNS}
+            yield line(words, values, f"{summary.ratio_to_best(row):.2f}")
+
+
+def lines_of_means(rows):
+    """A line for time and one for peak memory: the geometric means over glibc's."""
+    counted = sum(not row.baseline for row in rows)
+    for words, ratio in (("time", lambda mine, other: mine.over(other)),
+                         ("peak memory", lambda mine, other: mine.peak_over(other))):
+        means = {"glibc": 1.0} | summary.means_over_glibc(rows, COLUMNS, ratio)
+        best = min(means.values())
+        cells = [f"**{means[name]:.2f}**" if means[name] == best else f"{means[name]:.2f}" for name in COLUMNS]
+        yield f"| {words}: geometric mean of {counted} rows, glibc = 1 | {' | '.join(cells)} | |"
+
+
+def header():
+    return [f"| ns through malloc | {' | '.join(COLUMNS[:-1])} | **Tarn** | Tarn / best peer |",
+            f"|---|{'--:|' * (len(COLUMNS) + 1)}"]
+
+
+def short_table():
+    """The five lines that the README shows."""
+    _, made = newest()
+    rows = read(made)
+    return "\n".join([*header(), *lines_of_rows(rows, SUMMARY_LINES.items()), *lines_of_means(rows)])
 
 
 def table():
     path, made = newest()
     facts, rows = made["machine"], read(made)
     by_name = {row.name: row for row in rows}
-    net = summary.handoff_without_queue(rows)
-    lines = [f"`./dev bench`, {facts['date'][:10]}: ns, medians of the wall times of {made['rounds']} interleaved rounds, on {facts['cores']} cores of an {facts['cpu'].split(' x86')[0]}, "
-             f"{facts['libc']}, {facts['compiler']},",
-             f"Debian's packages of the peers; all of it is in [bench/results/{path.name}](bench/results/{path.name}), what each row does in",
-             "[bench/README.md](bench/README.md). Ratios are medians of those of each round, as both of a round meet the same machine.", "",
-             f"| through malloc | {' | '.join(COLUMNS[:-1])} | **Tarn** | Tarn over the best |", f"|---|{'--:|' * (len(COLUMNS) + 1)}"]
-    for name, words in LINES:
-        if name in net:
-            others = min(net[name][each] for each in COLUMNS if each != "tarn")
-            lines.append(line(words, {each: max(net[name][each], 0.1) for each in COLUMNS}, f"{max(net[name]['tarn'], 0.1) / others:.2f}"))
-        else:
-            row = by_name[name]
-            lines.append(line(words, {each: row.results[each].value for each in COLUMNS}, f"{summary.ratio_to_best(row):.2f}"))
-    for words, ratio in (("time", lambda mine, other: mine.over(other)), ("peak memory", lambda mine, other: mine.peak_over(other))):
-        means = {"glibc": 1.0} | summary.means_over_glibc(rows, COLUMNS, ratio)
-        best = min(means.values())
-        cells = [f"**{means[name]:.2f}**" if means[name] == best else f"{means[name]:.2f}" for name in COLUMNS]
-        counted = sum(not row.baseline for row in rows)
-        lines.append(f"| {words} over glibc's, geometric mean of {counted} rows | {' | '.join(cells)} | |")
-    worse = {row.name: summary.ratio_to_best(row) for row in rows if not row.baseline and "tarn" in row.results and summary.others(row)}
-    worse = {name: ratio for name, ratio in sorted(worse.items(), key=lambda each: -each[1]) if ratio > WORST}
-    lines += ["", *inline(rows, by_name), "", f"Of {counted} rows Tarn is more than {WORST} times the best in {len(worse)}: " +
-              ", ".join(f"`{name}` {ratio:.2f} ({summary.best_other(by_name[name])[0]})" for name, ratio in worse.items()) + "."]
+    results = f"../../bench/results/{path.name}"
+    lines = [f"`./dev bench` on {facts['date'][:10]}: {facts['cores']} cores of an {facts['cpu'].split(' x86')[0]}, {facts['libc']}, "
+             f"{facts['compiler']},",
+             "with Debian's packages of the peers.",
+             f"Times are ns, the medians of the wall times of {made['rounds']} interleaved rounds.",
+             "Ratios are medians of the ratios of each round, because both sides of a round meet the same machine.",
+             f"All figures are in [{path.name}]({results}).",
+             "[bench/README.md](../../bench/README.md) describes each row.", "",
+             *header(), *lines_of_rows(rows, LINES), *lines_of_means(rows)]
+    worse = {row.name: summary.ratio_to_best(row) for row in rows
+             if not row.baseline and "tarn" in row.results and summary.others(row)}
+    worse = {name: ratio for name, ratio in sorted(worse.items(), key=lambda pair: -pair[1]) if ratio > WORST}
+    counted = sum(not row.baseline for row in rows)
+    lines += ["", *inline(rows, by_name), "", f"In {len(worse)} of {counted} rows Tarn takes more than {WORST} times the best peer's time:",
+              *(f"- `{name}`: {ratio:.2f} times {summary.best_other(by_name[name])[0]}" for name, ratio in worse.items())]
     return "\n".join(lines)

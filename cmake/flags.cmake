@@ -53,20 +53,27 @@ function(tarn_target target)
   target_link_options(${target} PRIVATE ${tarn_sanitizers})
 endfunction()
 
-# The build's switches, always defined as 0 or 1 so that -Wundef finds a misspelt one. PUBLIC: the inline paths of
-# the headers must agree with the library they are used with.
-function(tarn_switches target scope)
-  foreach(switch IN ITEMS TARN_CHECKS TARN_SMALL TARN_GUARD)
-    if(${switch})
-      target_compile_definitions(${target} ${scope} ${switch}=1)
-    else()
-      target_compile_definitions(${target} ${scope} ${switch}=0)
-    endif()
-  endforeach()
-  # Free blocks are poisoned; who includes the headers must agree.
-  if(TARN_SANITIZE STREQUAL "address")
-    target_compile_definitions(${target} ${scope} TARN_ADDRESS_SANITIZER=1)
+# The build's switches, always defined as 0 or 1 in this project, so that -Wundef finds a misspelt one. The headers read
+# them, too (include/tarn/detail/config.hpp), so they are PUBLIC. Installed, a target passes on those that are 1: the
+# others have that default.
+set(tarn_switches_on "")
+foreach(switch IN ITEMS TARN_CHECKS TARN_SMALL)
+  if(${switch})
+    list(APPEND tarn_switches_on ${switch}=1)
   endif()
+endforeach()
+if(TARN_SANITIZE STREQUAL "address")  # free blocks are poisoned
+  list(APPEND tarn_switches_on TARN_ADDRESS_SANITIZER=1)
+endif()
+function(tarn_switches target)
+  foreach(switch IN ITEMS TARN_CHECKS TARN_SMALL)
+    target_compile_definitions(${target} PUBLIC $<BUILD_INTERFACE:${switch}=$<BOOL:${${switch}}>>)
+  endforeach()
+  if(TARN_SANITIZE STREQUAL "address")
+    target_compile_definitions(${target} PUBLIC $<BUILD_INTERFACE:TARN_ADDRESS_SANITIZER=1>)
+  endif()
+  target_compile_definitions(${target}
+    PUBLIC "$<INSTALL_INTERFACE:${tarn_switches_on}>" PRIVATE TARN_GUARD=$<BOOL:${TARN_GUARD}>)
 endfunction()
 
 # The engine: position independent without a jump through the PLT, the thread-local pointer in the static TLS block,

@@ -1,42 +1,124 @@
 # install, find_package(Tarn) and pkg-config.
+#
+# Builds with different switches are flavours that may stand side by side under one prefix: release, checks and so on.
+# They share headers and the package's configuration. The release has the usual places; another flavour has its libraries
+# in lib/tarn/FLAVOUR, and its name at the end of each .pc file's name.
 include(CMakePackageConfigHelpers)
 
-set(tarn_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tarn")
+set(tarn_flavour "")
+foreach(part IN ITEMS CHECKS SMALL SANITIZE)
+  if(TARN_${part})
+    string(REGEX REPLACE "^(ON|1|TRUE|YES)$" "${part}" word "${TARN_${part}}")
+    list(APPEND tarn_flavour ${word})
+  endif()
+endforeach()
+list(JOIN tarn_flavour "-" tarn_flavour)
+string(TOLOWER "${tarn_flavour}" tarn_flavour)
+set(tarn_library_dir "${CMAKE_INSTALL_LIBDIR}/tarn/${tarn_flavour}")
+if(NOT tarn_flavour)
+  set(tarn_flavour release)
+  set(tarn_library_dir "${CMAKE_INSTALL_LIBDIR}")
+endif()
+
 set(tarn_installed tarn_engine tarn_io tarn_quiet tarn_sync)
 if(TARN_BUILD_MALLOC)
   list(APPEND tarn_installed tarn_malloc)
 endif()
 
-# Builds what is installed, and nothing else.
-add_custom_target(installed DEPENDS ${tarn_installed})
-if(TARGET tarn_command)
-  add_dependencies(installed tarn_command tarn_record tarn_share)
+# Builds what is installed, and nothing else. Names without a prefix are for this project's own build only.
+if(PROJECT_IS_TOP_LEVEL)
+  add_custom_target(installed DEPENDS ${tarn_installed})
+  if(TARGET tarn_command)
+    add_dependencies(installed tarn_command tarn_record tarn_share)
+  endif()
+  if(lab_programs)
+    add_dependencies(installed ${lab_programs})
+  endif()
+  # And the server of examples/, which only `./dev install` builds.
+  add_custom_target(installed_with_server DEPENDS installed)
+  if(TARGET appserver)
+    add_dependencies(installed_with_server appserver)
+  endif()
 endif()
-if(lab_programs)
-  add_dependencies(installed ${lab_programs})
-endif()
-# And the server of examples/, which only `./dev install` builds.
-add_custom_target(installed_with_server DEPENDS installed)
 if(TARGET appserver)
-  add_dependencies(installed_with_server appserver)
-  install(TARGETS appserver RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  install(TARGETS appserver OPTIONAL RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")  # the target `installed` does not build it
   install(FILES examples/appserver/appserver.toml DESTINATION "${CMAKE_INSTALL_DATADIR}/tarn")
 endif()
 
 install(TARGETS ${tarn_installed} EXPORT tarn-targets
-  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  ARCHIVE DESTINATION "${tarn_library_dir}" LIBRARY DESTINATION "${tarn_library_dir}")
 if(TARGET tarn_command)
   install(TARGETS tarn_command RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
   install(TARGETS tarn_record LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  if(NOT tarn_flavour STREQUAL "release")  # the command looks for what it preloads where the release has it
+    install(FILES $<TARGET_FILE:tarn_malloc> DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  endif()
+  # For a gdb that trusts the library's folder, and for one of the same prefix (docs/guide/debugger.md).
+  foreach(folder IN ITEMS "${CMAKE_INSTALL_LIBDIR}" "${CMAKE_INSTALL_DATADIR}/gdb/auto-load${CMAKE_INSTALL_FULL_LIBDIR}")
+    install(FILES tools/record/libtarn-record.so-gdb.gdb DESTINATION "${folder}")
+  endforeach()
 endif()
 install(DIRECTORY include/tarn DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
-install(EXPORT tarn-targets NAMESPACE tarn:: DESTINATION "${tarn_package_dir}")
 
-# tarn-config.cmake is found as find_package(Tarn) and as find_package(tarn).
+# tarn-config.cmake is found as find_package(Tarn) and as find_package(tarn). It is the same for each flavour.
+set(tarn_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tarn")
+install(EXPORT tarn-targets NAMESPACE tarn:: DESTINATION "${tarn_package_dir}/${tarn_flavour}")
 configure_package_config_file(cmake/tarn-config.cmake.in "${PROJECT_BINARY_DIR}/tarn-config.cmake"
   INSTALL_DESTINATION "${tarn_package_dir}")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/tarn-config-version.cmake" COMPATIBILITY SameMinorVersion)
-configure_file(cmake/tarn.pc.in "${PROJECT_BINARY_DIR}/tarn.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/tarn-config.cmake" "${PROJECT_BINARY_DIR}/tarn-config-version.cmake"
   DESTINATION "${tarn_package_dir}")
-install(FILES "${PROJECT_BINARY_DIR}/tarn.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+
+# The .pc files find their prefix from where they are, so that the tree may be moved.
+cmake_path(IS_ABSOLUTE CMAKE_INSTALL_LIBDIR libdir_is_absolute)
+if(libdir_is_absolute)
+  set(tarn_pc_prefix "${CMAKE_INSTALL_PREFIX}")
+else()
+  file(RELATIVE_PATH up "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+  string(REGEX REPLACE "/$" "" up "${up}")
+  set(tarn_pc_prefix "\${pcfiledir}/${up}")
+endif()
+foreach(place IN ITEMS includedir librarydir)
+  set(path "${CMAKE_INSTALL_INCLUDEDIR}")
+  if(place STREQUAL "librarydir")
+    set(path "${tarn_library_dir}")
+  endif()
+  cmake_path(IS_ABSOLUTE path is_absolute)
+  if(is_absolute)
+    set(tarn_pc_${place} "${path}")
+  else()
+    set(tarn_pc_${place} "\${prefix}/${path}")
+  endif()
+endforeach()
+list(TRANSFORM tarn_switches_on PREPEND " -D" OUTPUT_VARIABLE tarn_pc_definitions)
+list(JOIN tarn_pc_definitions "" tarn_pc_definitions)
+set(tarn_pc_suffix "")
+if(NOT tarn_flavour STREQUAL "release")
+  set(tarn_pc_suffix "-${tarn_flavour}")
+endif()
+
+# tarn_pkg_config(NAME "description" [REQUIRES name] [LIBS word...]): NAME.pc, NAME-FLAVOUR.pc.
+function(tarn_pkg_config name description)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "REQUIRES" "LIBS")
+  list(JOIN arg_LIBS " " libs)
+  set(requires "")
+  if(arg_REQUIRES)
+    set(requires "${arg_REQUIRES}${tarn_pc_suffix}")
+  endif()
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/tarn.pc.in" "${PROJECT_BINARY_DIR}/${name}${tarn_pc_suffix}.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/${name}${tarn_pc_suffix}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endfunction()
+set(dl "")
+if(CMAKE_DL_LIBS)
+  set(dl -l${CMAKE_DL_LIBS})
+endif()
+tarn_pkg_config(tarn "${PROJECT_DESCRIPTION}" LIBS -Wl,-z,nodelete -ltarn -lstdc++ -pthread)
+tarn_pkg_config(tarn-heap "Heaps and pools of Tarn: another name of tarn" REQUIRES tarn)
+tarn_pkg_config(tarn-sync "Locking categories of Tarn, in the library of tarn" REQUIRES tarn)
+tarn_pkg_config(tarn-io "Files and journals with few system calls" REQUIRES tarn LIBS -ltarn-io ${dl})
+tarn_pkg_config(tarn-quiet "Proof that a path allocates, locks and calls nothing, for tests" REQUIRES tarn
+  LIBS -ltarn-quiet ${dl})
+if(TARN_BUILD_MALLOC)
+  tarn_pkg_config(tarn-malloc "malloc and operator new by Tarn, for programs that are linked with it"
+    LIBS -Wl,--push-state,--no-as-needed -ltarn-malloc -Wl,--pop-state)
+endif()

@@ -1,7 +1,8 @@
 # What a build can be asked for. The presets set these; nothing else needs to.
 include(CMakeDependentOption)
 
-if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+# Inside another project the build type is that project's to choose.
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release or RelWithDebInfo" FORCE)
 endif()
 
@@ -19,8 +20,9 @@ endif()
 
 # A sanitizer brings its own malloc, so there is no drop-in beside it.
 cmake_dependent_option(TARN_BUILD_MALLOC "libtarn-malloc.so, the drop-in" ON "TARN_SANITIZE STREQUAL \"\"" OFF)
-cmake_dependent_option(TARN_BUILD_TOOLS "The tarn command" ON "TARN_BUILD_MALLOC" OFF)
+cmake_dependent_option(TARN_BUILD_TOOLS "The tarn command" ${PROJECT_IS_TOP_LEVEL} "TARN_BUILD_MALLOC" OFF)
 option(TARN_BUILD_TESTS "The tests" ${PROJECT_IS_TOP_LEVEL})
+option(TARN_INSTALL "Installation rules for Tarn" ${PROJECT_IS_TOP_LEVEL})
 set(TARN_TEST_LABELS "" CACHE STRING "Only the tests with one of these labels; empty: all of them")
 set(TARN_TEST_PREFIX "" CACHE STRING "Begins the name of each test, to tell builds apart that are tested together")
 option(TARN_BUILD_BENCH "The bench programs" ${PROJECT_IS_TOP_LEVEL})

@@ -1,4 +1,4 @@
-"""README's table of the lab, made from the newest full run in lab/record."""
+"""The table of the lab, made from the newest full run in lab/record."""
 
 import csv
 import math
@@ -77,9 +77,11 @@ def table():
     run = Run(folder)
     place = folder.relative_to(ROOT) if folder.is_relative_to(ROOT) else folder
     load = facts["load average at start"].split()[0]
-    lines = [f"The newest full run is in [{place}]({place}): {facts['cpu']}, {facts['cores']} cores, {facts['libc']}; load average {load}, that of",
-             "other work. In times, least to most over the values of each; the last column is the time of Tarn's form over that of the fastest",
-             "other, as a geometric mean.", "",
+    lines = ["The newest full run is in",
+             f"[{place}](../../{place}).",
+             f"Machine: {facts['cpu']}, {facts['cores']} cores, {facts['libc']}; load average {load}, from other work.",
+             "Columns show ratios, from the least to the most over the values of each sweep.",
+             "The last column is the time of Tarn's form over that of the fastest other form, as a geometric mean.", "",
              "| experiment | what is compared | the original | here | the claim | Tarn over the best |", "|---|---|--:|--:|---|--:|"]
     for experiment, words, sweep, over, under, measure, original, ours in LINES:
         if experiment not in run.verdicts:

@@ -1,6 +1,6 @@
-// The server of examples/appserver with two more pages, which stand beside its own in `./dev bench appserver`:
-//   /bare?rows=N             the same page without a text of its own for any part, in a reply that is large enough at
-//   once /read?rows=N&by=WAY      the same page, which reads the configuration in each row, in one of the ways below
+// The server of examples/appserver with two more pages, which `./dev bench appserver` compares with its own:
+//   /bare?rows=N             the same page without a separate text for each part, in a reply reserved at once
+//   /read?rows=N&by=WAY      the same page, which reads the configuration in each row, in one of the ways below
 // bench-appserver PORT tarn|global: the sample configuration, two workers, until SIGTERM.
 #include <atomic>
 #include <charconv>
@@ -24,7 +24,7 @@ struct words {
   std::string currency = "in cents";
 };
 
-/// One configuration, in each way to share it.
+/// Holds one configuration for each way to share it.
 struct shared_words {
   const words plain;
   std::mutex mutex;
@@ -145,6 +145,7 @@ int serve(std::uint16_t port, appserver::allocator_kind allocator) {
     all_words().read_only.build(words{});
     all.settings.build(settings);
     all.metrics.emplace(settings.all_workers());
+    all.budget.emplace(settings.memory);
     sockets.open(*all.settings);
     std::printf("appserver: http://127.0.0.1:%u/\n", sockets.port());
     std::fflush(stdout);

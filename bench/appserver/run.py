@@ -136,7 +136,7 @@ def compare(options):
     table("control", found, ["small, tarn", "small, glibc"], "small, glibc", options.busy)
     table("control", found, ["bare, tarn", "bare, glibc", "tarn", "glibc"], "bare, glibc", options.busy)
     table("256 reads of the configuration", found, WAYS, "const", options.busy)
-    table("steps of docs/server-steps.md", found, [name for name, _, _ in steps], "1 naive", options.busy)
+    table("steps of docs/guide/server-steps.md", found, [name for name, _, _ in steps], "1 naive", options.busy)
     return found
 
 

@@ -21,13 +21,13 @@ SITE = '[site]\ntitle = "one"\nfooter = "one"\n'
 class Server:
     """A running server, its configuration and what it says."""
 
-    def __init__(self, server="", site=SITE, words=(), under=()):
+    def __init__(self, server="", site=SITE, words=(), under=(), passed=()):
         self.folder = tempfile.TemporaryDirectory()
         self.file = pathlib.Path(self.folder.name) / "app.toml"
         self.file.write_text(f"[server]\nport = 0\n{server}\n{site}", encoding="utf-8")
         self.errors = open(pathlib.Path(self.folder.name) / "errors", "w+", encoding="utf-8")
         self.process = subprocess.Popen([*under, PROGRAM, "--config", str(self.file), *words], stdout=subprocess.PIPE,
-                                        stderr=self.errors, text=True)
+                                        stderr=self.errors, text=True, pass_fds=passed)
         found = re.search(r":(\d+)/", self.process.stdout.readline())
         self.port = int(found[1]) if found else None
 

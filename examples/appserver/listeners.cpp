@@ -1,4 +1,5 @@
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -15,7 +16,7 @@ namespace appserver {
 
 namespace {
 
-/// A socket bound to the address, whose port is filled in. `alone`: not where another one listens.
+/// Returns a socket bound to the address and fills in its port. `alone`: fails where another socket listens.
 int bound(sockaddr_in& address, bool alone) {
   const int made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   const int on = 1;
@@ -44,13 +45,17 @@ listeners::~listeners() {
 }
 
 void listeners::open(const server_settings& settings) {
+  if (const std::vector<tarn::service_socket> passed = tarn::take_service_sockets(); !passed.empty()) {
+    share(passed, settings.all_workers());
+    return;
+  }
   sockaddr_in address = {};
   address.sin_family = AF_INET;
   address.sin_port = htons(settings.port);
   if (inet_pton(AF_INET, settings.address.c_str(), &address.sin_addr) != 1) {
     throw std::runtime_error("server.address is " + settings.address + ", not an IPv4 address");
   }
-  // Sockets that share a port would share it with another server of this user, too, who would then lose requests.
+  // Sockets that share a port would also share it with another server of this user, which would then lose requests.
   close(bound(address, true));
   for (unsigned worker = 0; worker < settings.all_workers(); ++worker) {
     sockets_.push_back(bound(address, false));
@@ -61,7 +66,28 @@ void listeners::open(const server_settings& settings) {
   port_ = ntohs(address.sin_port);
 }
 
-// One that listens listens on; one whose process was stopped alone does again.
+// The service manager has opened the port. If it passed one socket, the workers share it; if it passed one for each
+// (ReusePort=yes and as many ListenStream= lines), each worker has its own.
+void listeners::share(const std::vector<tarn::service_socket>& passed, unsigned workers) {
+  for (unsigned worker = 0; worker < workers; ++worker) {
+    const int made = fcntl(passed[worker % passed.size()].descriptor, F_DUPFD_CLOEXEC, 0);
+    if (made < 0) {
+      throw std::runtime_error(std::string("a socket of the service manager: ") + std::strerror(errno));
+    }
+    sockets_.push_back(made);
+    fcntl(made, F_SETFL, fcntl(made, F_GETFL) | O_NONBLOCK);
+  }
+  sockaddr_in address = {};
+  socklen_t size = sizeof address;
+  if (getsockname(sockets_.front(), reinterpret_cast<sockaddr*>(&address), &size) == 0) {
+    port_ = ntohs(address.sin_port);
+  }
+  for (const tarn::service_socket& each : passed) {
+    close(each.descriptor);
+  }
+}
+
+// A socket that already listens stays as it is; one whose process was stopped alone listens again.
 int listeners::take(unsigned worker) noexcept {
   listen(sockets_[worker], SOMAXCONN);
   return std::exchange(sockets_[worker], -1);

@@ -224,5 +224,46 @@ class Log(unittest.TestCase):
                                           f"{log}: has no room for a journal of 67108864 bytes: No space left on device\n")
 
 
+class Flood(unittest.TestCase):
+    """Clients that ask for large pages and do not read them."""
+
+    BUDGET = 64  # MiB
+    CLIENTS = 30
+
+    def resident(self, server, line="VmRSS"):
+        status = pathlib.Path(f"/proc/{server.process.pid}/status").read_text(encoding="ascii")
+        return int(re.search(rf"{line}:\s+(\d+) kB", status)[1]) / 1024
+
+    def wave(self, server):
+        with contextlib.ExitStack() as stack:
+            lines = [stack.enter_context(server.connect()) for _ in range(self.CLIENTS)]
+            for line in lines:
+                line.sendall(get("/page?rows=100000"))
+            for _ in range(3):  # a client that means well is served meanwhile
+                self.assertEqual(server.ask("GET", "/small").status, 200)
+
+    def test_memory_stays_within_the_budget_and_goes_back(self):
+        with Server(f"memory_bytes = {self.BUDGET << 20}\nheap_bytes = 0") as server:
+            self.assertEqual(server.ask("GET", "/small").status, 200)
+            first = self.resident(server)
+            for _ in range(3):
+                self.wave(server)
+            # Free memory that may stay for a moment comes on top: 16 MiB of each worker, and a quarter of what is in use.
+            self.assertLess(self.resident(server, "VmHWM") - first, 2 * self.BUDGET)
+            until = time.monotonic() + PATIENCE
+            while self.resident(server) - first > self.BUDGET / 2 and time.monotonic() < until:
+                time.sleep(0.1)
+            self.assertLess(self.resident(server) - first, self.BUDGET / 2)
+            self.assertEqual(server.ask("GET", "/page?rows=1000").status, 200)
+            self.assertEqual((server.end(), server.said()), (0, ""))
+
+    def test_what_does_not_fit_is_refused_for_the_moment(self):
+        with Server("memory_bytes = 1048576\nworkers = 1") as server:
+            reply = server.ask("GET", "/page?rows=100000")
+            self.assertEqual((reply.status, reply.headers["Retry-After"]), (503, "1"))
+            self.assertEqual(server.ask("GET", "/page?rows=100").status, 200)
+            self.assertEqual((server.end(), server.said()), (0, ""))
+
+
 if __name__ == "__main__":
     unittest.main()

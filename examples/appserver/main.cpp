@@ -48,6 +48,7 @@ int serve(const command& given) {
   server.on_initialise([&] {  // one thread: what is read-only, and all that may fail
     all.settings.build(first.server);
     all.metrics.emplace(first.server.all_workers());
+    all.budget.emplace(first.server.memory);
     sockets.open(*all.settings);
     if (first.server.processes == 0) {
       open_access_log(all);

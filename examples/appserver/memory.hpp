@@ -1,6 +1,7 @@
-// The memory of a request: an arena that is empty again when the reply is out. Or the process heap, to compare.
+// The memory of a request: an arena that is empty again when the reply is sent, or the process heap for comparison.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <memory_resource>
@@ -13,17 +14,73 @@ namespace appserver {
 
 enum class allocator_kind { tarn, global };
 
-/// The warm arenas of one worker: as many as it had requests in flight at once. A connection that is idle has none. For
-/// the worker's thread.
+/// Limits the memory of all requests of the process beyond the first chunk of each arena. Any thread may call it.
+class memory_budget {
+ public:
+  explicit memory_budget(std::size_t most) : most_(most) {}
+
+  /// Returns false, and takes nothing, when the budget has no room.
+  bool take(std::size_t bytes) noexcept {
+    if (taken_.fetch_add(bytes, std::memory_order_relaxed) + bytes > most_) {
+      give(bytes);
+      return false;
+    }
+    return true;
+  }
+  void give(std::size_t bytes) noexcept { taken_.fetch_sub(bytes, std::memory_order_relaxed); }
+  /// Returns true when less than a quarter is left.
+  bool is_short() const noexcept { return taken_.load(std::memory_order_relaxed) > most_ - most_ / 4; }
+
+ private:
+  const std::size_t most_;
+  std::atomic<std::size_t> taken_ = 0;
+};
+
+/// Takes memory from another resource within a budget: allocations above `exempt` bytes count, and throw
+/// std::bad_alloc when the budget has no room for them.
+class budgeted_resource final : public std::pmr::memory_resource {
+ public:
+  budgeted_resource(std::pmr::memory_resource& from, memory_budget& within, std::size_t exempt)
+      : from_(from), within_(within), exempt_(exempt) {}
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+    if (bytes > exempt_ && !within_.take(bytes)) {
+      throw std::bad_alloc();
+    }
+    try {
+      return from_.allocate(bytes, alignment);
+    } catch (...) {
+      give(bytes);
+      throw;
+    }
+  }
+  void do_deallocate(void* block, std::size_t bytes, std::size_t alignment) override {
+    from_.deallocate(block, bytes, alignment);
+    give(bytes);
+  }
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+  void give(std::size_t bytes) noexcept {
+    if (bytes > exempt_) {
+      within_.give(bytes);
+    }
+  }
+
+  std::pmr::memory_resource& from_;
+  memory_budget& within_;
+  std::size_t exempt_;
+};
+
+/// Holds the warm arenas of one worker, as many as it had requests in flight at once. An idle connection has none.
+/// Only the worker's thread may call it.
 class request_memories {
  public:
-  /// An arena for as long as the lease lives, which is no longer than what was made in it.
+  /// Lends an arena for the lifetime of the lease. Everything made in it must end first.
   class lease {
    public:
     ~lease() {
       if (arena_) {
-        arena_->reset();
-        of_.spare_.push_back(std::move(arena_));
+        of_.take_back(std::move(arena_));
       }
     }
     lease(const lease&) = delete;
@@ -41,16 +98,18 @@ class request_memories {
     std::unique_ptr<tarn::arena> arena_;
   };
 
-  request_memories(allocator_kind kind, std::size_t first_chunk) : kind_(kind), first_chunk_(first_chunk) {}
+  request_memories(allocator_kind kind, std::size_t first_chunk, std::pmr::memory_resource& from, memory_budget& within)
+      : kind_(kind), first_chunk_(first_chunk), within_(within), chunks_(from, within, first_chunk + overhead) {
+    spare_.reserve(most_spare);  // so that the end of a lease throws nothing
+  }
 
   lease take() {
     if (kind_ == allocator_kind::global) {
       return {*this, nullptr};
     }
     if (spare_.empty()) {
-      spare_.reserve(++made_);  // so that the end of a lease throws nothing
-      return {*this,
-              std::make_unique<tarn::arena>(tarn::arena_options{.first_chunk = first_chunk_, .keep = most_kept})};
+      return {*this, std::make_unique<tarn::arena>(
+                         tarn::arena_options{.upstream = &chunks_, .first_chunk = first_chunk_, .keep = most_kept})};
     }
     auto arena = std::move(spare_.back());
     spare_.pop_back();
@@ -58,11 +117,27 @@ class request_memories {
   }
 
  private:
-  static constexpr std::size_t most_kept = 1 << 20;  ///< one huge reply does not hold its memory for ever
+  static constexpr std::size_t overhead = 256;       ///< the most bytes that a chunk takes besides its content
+  static constexpr std::size_t most_kept = 1 << 20;  ///< bytes; one huge reply does not keep its memory for ever
+  static constexpr std::size_t most_warm = 8;        ///< spare arenas that keep their memory after a burst of requests
+  static constexpr std::size_t most_spare = 64;
+
+  /// Memory that an arena does not keep goes back to the worker's heap, and from there to the system.
+  void take_back(std::unique_ptr<tarn::arena> arena) {
+    if (spare_.size() < most_warm && !within_.is_short()) {
+      arena->reset();
+    } else {
+      arena->release();
+    }
+    if (spare_.size() < most_spare) {
+      spare_.push_back(std::move(arena));
+    }
+  }
 
   allocator_kind kind_;
   std::size_t first_chunk_;
-  std::size_t made_ = 0;
+  memory_budget& within_;
+  budgeted_resource chunks_;
   std::vector<std::unique_ptr<tarn::arena>> spare_;
 };
 

@@ -1,4 +1,4 @@
-// What the workers share, each in its category.
+// The objects that the workers share, each in its category.
 #pragma once
 
 #include <optional>
@@ -6,6 +6,7 @@
 #include <tarn/io.hpp>
 #include <tarn/tarn.hpp>
 
+#include "memory.hpp"
 #include "metrics.hpp"
 #include "sessions.hpp"
 #include "settings.hpp"
@@ -19,7 +20,8 @@ struct objects {
   tarn::reloadable<site_settings> site;
   session_manager sessions;
   std::optional<tarn::io::journal> access_log;  ///< any thread appends, without a lock
-  std::optional<metrics_table> metrics;         ///< one for each worker, who alone writes it
+  std::optional<memory_budget> budget;          ///< one for each process
+  std::optional<metrics_table> metrics;         ///< one entry for each worker, which alone writes it
 };
 
 }  // namespace appserver

@@ -13,7 +13,7 @@ namespace appserver {
 
 namespace {
 
-/// One table of the file; whoever reads it names each key that there may be.
+/// One table of the file; its reader names each key that the table may have.
 class section {
  public:
   section(const std::string& file, const toml::table& all, std::string_view name)
@@ -51,7 +51,7 @@ class section {
     number(key, count, least, most);
     into = std::chrono::duration<Rep, Period>(count);
   }
-  /// After the last key: there is no other.
+  /// Called after the last key: throws if the table has another one.
   void end() const {
     if (table_ != nullptr) {
       for (const auto& [key, value] : *table_) {
@@ -114,6 +114,7 @@ configuration load(const std::string& file) {
   server.number("body_bytes", made.server.body, 0, much);
   server.number("heap_bytes", made.server.heap, 0, much);
   server.number("arena_bytes", made.server.arena, 1'024, much);
+  server.number("memory_bytes", made.server.memory, 0, std::int64_t{1} << 40);
   server.text("access_log", made.server.access_log);
   server.number("access_log_bytes", made.server.access_log_size, 1 << 20, std::int64_t{1} << 36);
   server.end();

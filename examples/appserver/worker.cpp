@@ -1,5 +1,5 @@
-// One worker: an io_context, an acceptor, and a coroutine for each connection. All of it is of one thread, so that
-// nothing in it is locked.
+// One worker: an io_context, an acceptor, and a coroutine for each connection. All of it runs in one thread, so
+// nothing is locked.
 #include <arpa/inet.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -40,19 +40,20 @@ using boost::system::error_code;
 using net::ip::tcp;
 using clock = std::chrono::steady_clock;
 
-// Asio's types for an io_context and no other executor: no call through a pointer.
+// Asio's types for an io_context and no other executor, which spares a call through a pointer.
 using executor = net::io_context::executor_type;
 using tcp_socket = net::basic_stream_socket<tcp, executor>;
 using tcp_acceptor = net::basic_socket_acceptor<tcp, executor>;
 using timer = net::basic_waitable_timer<clock, net::wait_traits<clock>, executor>;
 using descriptor = net::posix::basic_stream_descriptor<executor>;
 
-constexpr std::size_t first_bytes = 1'024;  ///< of a request: most come whole
-constexpr std::size_t read_ahead = 4'096;   ///< of the requests that follow in the same packets
-constexpr std::size_t most_logged = 1'024;  ///< of a target
+constexpr std::size_t first_bytes = 1'024;  ///< the first read of a request: most fit
+constexpr std::size_t read_ahead = 4'096;   ///< room for the requests that follow in the same packets
+constexpr std::size_t most_logged = 1'024;  ///< bytes of a target in the log
 constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr std::chrono::milliseconds tick{100};
-constexpr std::chrono::milliseconds last_words{1'000};  ///< how long a client may take to hear an error out
+constexpr std::chrono::milliseconds last_words{1'000};  ///< the time that a client has to receive an error
+constexpr int most_patience = 10;                       ///< ticks that a request waits while memory is short
 
 enum class phase : unsigned char { idle, reading, writing, ending };
 
@@ -67,16 +68,16 @@ struct connection {
 
   tcp_socket socket;
   tarn::watched_socket watched;
-  char address[INET_ADDRSTRLEN] = "-";  ///< of the client
+  char address[INET_ADDRSTRLEN] = "-";  ///< the client's
   read_buffer unread;
   phase now = phase::idle;
   bool late = false;
-  clock::time_point until = clock::time_point::max();  ///< then what it waits for is cancelled
+  clock::time_point until = clock::time_point::max();  ///< its wait is cancelled then
 };
 
 class worker {
  public:
-  worker(tarn::worker& me, int listening, objects& all, allocator_kind kind, answering& pages)
+  worker(tarn::worker& me, int listening, objects& all, allocator_kind kind, answering& pages, memory_budget& budget)
       : me_(me),
         all_(all),
         settings_(*all.settings),
@@ -84,7 +85,8 @@ class worker {
         kind_(kind),
         pages_(pages),
         memory_(kind == allocator_kind::tarn ? tarn::current() : *std::pmr::new_delete_resource()),
-        memories_(kind, settings_.arena),
+        budget_(budget),
+        memories_(kind, settings_.arena, memory_, budget),
         most_((settings_.connections + settings_.all_workers() - 1) / settings_.all_workers()),
         acceptor_(io_, tcp::v4(), listening),
         stop_(io_, dup(me.stop_descriptor())),
@@ -92,7 +94,7 @@ class worker {
         connections_(&memory_) {}
 
   void run() {
-    counted_.connections.set(0);  // a worker of this number may have died with some
+    counted_.connections.set(0);  // a dead worker of this number may have left some
     look_around();
     accept();
     watch_time();
@@ -100,7 +102,7 @@ class worker {
     io_.run();
   }
 
-  std::pmr::memory_resource& memory() noexcept { return memory_; }  ///< of coroutines and what they wait for
+  std::pmr::memory_resource& memory() noexcept { return memory_; }  ///< for coroutines and their waits
 
  private:
   template <class Start>
@@ -115,7 +117,7 @@ class worker {
       const error_code error = co_await wait([&](auto then) { acceptor_.async_accept(socket, peer, std::move(then)); });
       if (!error) {
         admit(std::move(socket), peer);
-      } else if (acceptor_.is_open()) {  // no descriptors left, say: what is open goes on meanwhile
+      } else if (acceptor_.is_open()) {  // no descriptors left, say: open connections continue
         timer later(io_, tick);
         co_await wait([&](auto then) { later.async_wait(std::move(then)); });
       }
@@ -132,7 +134,7 @@ class worker {
       char unread[read_ahead];
       socket.write_some(net::buffer(full), ignored);
       socket.shutdown(tcp_socket::shutdown_send, ignored);
-      while (socket.read_some(net::buffer(unread), ignored) != 0) {  // else the end would take the reply with it
+      while (socket.read_some(net::buffer(unread), ignored) != 0) {  // closing earlier would discard the reply
       }
       counted_.replied(503, {});
       return;
@@ -141,7 +143,7 @@ class worker {
     try {
       connections_.emplace_back(me_, std::move(socket), peer, settings_.header + read_ahead, memory_);
       serve(std::prev(connections_.end()));
-    } catch (const std::bad_alloc&) {  // this client is gone, the others notice nothing
+    } catch (const std::bad_alloc&) {  // drops this client; the others notice nothing
       if (connections_.size() != before) {
         connections_.pop_back();
       }
@@ -151,20 +153,23 @@ class worker {
 
   background serve(std::pmr::list<connection>::iterator at) {
     connection& with = *at;
-    bool answered = false;  // and no other request may follow
+    bool answered = false;  // the connection ends after this reply
     try {
       while (!answered) {
-        // A statement each: GCC 12 waits for the second operand of && even where the first one is false.
+        // One statement each: GCC 12 waits for the second operand of && even where the first one is false.
         const bool more = co_await begins(with);
         if (!more) {
           break;
+        }
+        if (budget_.is_short()) {
+          co_await room();
         }
         answered = !co_await exchange(with);
       }
       if (answered) {
         co_await end(with);
       }
-    } catch (const std::exception&) {  // no memory, say: this client is done, the others notice nothing
+    } catch (const std::exception&) {  // no memory, say: drops this client; the others notice nothing
     }
     connections_.erase(at);
     counted_.connections.set(connections_.size());
@@ -173,8 +178,8 @@ class worker {
     }
   }
 
-  /// Whether a request begins. Until then the connection holds no memory for one but what its first bytes go into:
-  /// to be told first, and to read then, would take one more call of the system.
+  /// Returns true when a request begins. Until then the connection holds memory only for its first bytes: waiting for
+  /// readability first and reading then would cost one more system call.
   step begins(connection& with) {
     if (with.unread.size() != 0) {  // pipelined
       co_return true;
@@ -191,7 +196,17 @@ class worker {
     co_return with.unread.size() != 0 || (me_.stopping() && !with.late && with.socket.available(unknown) != 0);
   }
 
-  /// One request and its reply, in memory that is free again after it. Whether another one may follow.
+  /// Back-pressure: while the requests in flight leave little of the memory budget, new ones stay unread for up to a
+  /// second. Then they are served if they need little, and answered with 503 if they do not.
+  step room() {
+    for (int patience = most_patience; patience != 0 && budget_.is_short() && !me_.stopping(); --patience) {
+      timer later(io_, tick);
+      co_await wait([&](auto then) { later.async_wait(std::move(then)); });
+    }
+    co_return true;
+  }
+
+  /// Serves one request from memory that is free again afterwards. Returns true when another request may follow.
   step exchange(connection& with) {
     const auto memory = memories_.take();  // an arena
     const clock::time_point began = clock::now();
@@ -210,11 +225,11 @@ class worker {
 
     tarn::transient<reply> made(*memory);
     const incoming::message& asked = came.get();
-    bool whole = false;  // and understood: where it ends is known
+    bool whole = false;  // the request's end is known
     if (with.late) {
       refuse(408, "the request took too long to come in", *made);
     } else if (!there) {
-      co_return false;  // the client is gone
+      co_return false;  // the client has disconnected
     } else if (came.refused()) {
       refuse(came.why().status, came.why().why, *made);
     } else {
@@ -233,7 +248,7 @@ class worker {
     co_return (sent && keep);
   }
 
-  /// The rest of a request. False: nothing of it will come.
+  /// Reads the rest of a request. Returns false when it will not come.
   step receive(connection& with, incoming& into, incoming::part wanted) {
     while (!into.take(with.unread, wanted)) {
       const auto room = with.unread.prepare(read_ahead);
@@ -258,7 +273,7 @@ class worker {
     enter(with, phase::writing, settings_.request);
     with.late = false;
     error_code error;
-    std::size_t sent = with.socket.write_some(unsent, error);  // mostly all of it
+    std::size_t sent = with.socket.write_some(unsent, error);  // usually writes everything
     if (error == net::error::would_block) {
       error.clear();
     }
@@ -273,11 +288,11 @@ class worker {
     co_return !error;
   }
 
-  /// A line as other servers write it, and the microseconds.
+  /// Logs a line in the format of other servers, followed by the microseconds.
   void log(const connection& with, const incoming::message& asked, unsigned status, std::size_t size,
            clock::duration took) {
     if (all_.access_log) {
-      const auto printable = [](std::string_view text, char* to) {  // nobody writes two lines, or ends a quoted part
+      const auto printable = [](std::string_view text, char* to) {  // nobody forges lines or ends a quoted part
         const std::size_t most = std::min(text.size(), most_logged);
         std::transform(text.begin(), text.begin() + most, to,
                        [](char c) { return c > ' ' && c <= '~' && c != '"' ? c : '?'; });
@@ -292,7 +307,8 @@ class worker {
     }
   }
 
-  /// Says that nothing more comes, and hears what the client still sends: closing on that would take back the reply.
+  /// Shuts down the sending side and reads what the client still sends: closing with unread bytes would discard the
+  /// reply.
   step end(connection& with) {
     error_code error;
     with.socket.shutdown(tcp_socket::shutdown_send, error);
@@ -310,7 +326,7 @@ class worker {
     with.until = now_ + tick + most;
   }
 
-  /// One timer for all connections: what takes too long is cancelled.
+  /// Runs one timer for all connections and cancels those that take too long.
   background watch_time() {
     while (!me_.stopping() || !connections_.empty()) {
       timer_.expires_after(tick);
@@ -326,7 +342,7 @@ class worker {
     }
   }
 
-  /// What need not be newer than a tick.
+  /// Updates the values that may be as old as one tick.
   void look_around() {
     now_ = clock::now();
     char text[40];
@@ -341,11 +357,11 @@ class worker {
     }
   }
 
-  /// At the stop: nobody else comes in, and who is idle goes. Requests in flight are answered.
+  /// Stops the worker: it accepts nobody else and closes idle connections. Requests in flight are answered.
   background wait_for_stop() {
     error_code error = co_await wait([&](auto then) { stop_.async_wait(descriptor::wait_read, std::move(then)); });
     acceptor_.non_blocking(true, error);
-    while (!error) {  // those whom the kernel has let in already
+    while (!error) {  // connections that the kernel has accepted already
       tcp_socket socket(io_);
       tcp::endpoint peer;
       acceptor_.accept(socket, peer, error);
@@ -353,7 +369,7 @@ class worker {
         admit(std::move(socket), peer);
       }
     }
-    shutdown(acceptor_.native_handle(), SHUT_RD);  // closed here, the socket is open in the parent of processes
+    shutdown(acceptor_.native_handle(), SHUT_RD);  // close() alone would leave it open in the parent process
     acceptor_.close(error);
     for (connection& each : connections_) {
       if (each.now == phase::idle) {
@@ -372,6 +388,7 @@ class worker {
   allocator_kind kind_;
   answering& pages_;
   std::pmr::memory_resource& memory_;
+  memory_budget& budget_;
   request_memories memories_;
   std::size_t most_;
   clock::time_point now_;
@@ -388,7 +405,7 @@ class worker {
 
 void work(tarn::worker& me, listeners& from, objects& all, allocator_kind kind, answering& pages) {
   me.now_doing("requests");
-  worker(me, from.take(me.number()), all, kind, pages).run();
+  worker(me, from.take(me.number()), all, kind, pages, *all.budget).run();
 }
 
 }  // namespace appserver

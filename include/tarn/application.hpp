@@ -2,31 +2,33 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <memory>
 
+#include <tarn/detail/synchronous.hpp>
 #include <tarn/heap.hpp>
 #include <tarn/worker.hpp>
 
 namespace tarn {
 
 struct application_options {
-  const char* name = "application";  ///< for messages and, with a number, for threads
-  unsigned workers = 1;              ///< of each process
-  unsigned processes = 0;            ///< forked when the initialiser is through; 0: workers are threads of this one
-  unsigned restarts = 0;             ///< of each worker that throws; then its process stops
-  std::chrono::milliseconds stop_after{10'000};  ///< a stop began: until then workers end by themselves
-  std::chrono::milliseconds end_after{2'000};    ///< later: their sockets are shut down, and then it ends without them
-  bool own_heaps = false;                        ///< each worker's own heap is current for it, with the options `heap`
-  heap_options heap = {};                        ///< `initial` is there, and touched, before any worker runs
+  const char* name = "application";  ///< for messages and, with a number added, for thread names
+  unsigned workers = 1;              ///< number in each process
+  unsigned processes = 0;            ///< forked after the initialiser; 0: the workers are threads of this process
+  unsigned restarts = 0;             ///< restarts of each worker that throws; after them its process stops
+  std::chrono::milliseconds stop_after{10'000};  ///< time that workers have to end by themselves after a stop began
+  std::chrono::milliseconds end_after{2'000};    ///< extra time with their sockets shut down; then it ends without them
+  bool bind_workers = false;  ///< binds each worker to one of the processors that the process may use, by its number
+  bool own_heaps = false;     ///< makes a separate heap current for each worker, with the options `heap`
+  heap_options heap = {};     ///< `initial` is mapped and touched before any worker runs
 };
 
-/// What run() returns, or the process ends with.
+/// The value that run() returns, or the exit status of the process.
 enum class application_end : int {
   stopped = 0,         ///< every worker returned
-  not_started = 1,     ///< the initialiser threw, or a worker or process could not be started
+  not_started = 1,     ///< the initialiser threw, a worker or process could not be started, or no work was set
   worker_failed = 2,   ///< a worker threw, and the others were stopped; or a process died during the stop
-  without_workers = 3  ///< at the last deadline; by _exit, as what they use must not be destroyed. Processes: killed
+  without_workers = 3  ///< the last deadline passed while workers or a callback still ran; ended by _exit,
+                       ///< because the data they use must not be destroyed. Processes are killed
 };
 
 /// tarn::application server({.name = "server", .workers = 4});        // the first thing in main()
@@ -35,28 +37,36 @@ enum class application_end : int {
 /// server.on_reload([] { table.publish(load_routes()); });            // SIGHUP
 /// return server.run();                                               // until SIGTERM or SIGINT
 ///
-/// - The constructor blocks these signals in the calling thread, for all threads that come after it, and ignores
-///   SIGPIPE; the destructor has it as before. Make it before any other thread.
-/// - The initialiser runs in the thread that called run(), alone. If it throws, that is reported in one line, and all.
-/// - Workers start together or not at all: threads, heaps and all. Until they end, building what is read-only is a
+/// - The constructor blocks these signals in the calling thread, and so in all threads started after it, and ignores
+///   SIGPIPE; the destructor restores both. Construct it before any other thread starts.
+/// - The initialiser runs alone, in the thread that called run(). If it throws, that is reported in one line.
+/// - All workers start, with their threads and heaps, or none does. Until they end, building a read_only object is a
 ///   fault.
-/// - A reload runs in the thread of run(), while workers work. What it throws is reported, and changes nothing else.
-///   Requests that come while one runs are one more, after it. During a stop they are reported and dropped.
-/// - A worker that returns has done its work; when all have, run() returns. One that throws is reported, is started
-///   again as often as `restarts` says, later each time, and then stops the application.
-/// - A stop: on_stop runs, stopping() is true, stop_descriptor() readable, sockets of wake::at_stop are shut down.
-///   After `stop_after`, or at a second signal, those of wake::at_deadline are. After `end_after` more, each worker
-///   that is left is reported, with what it is doing, and the process ends without it, and without destructors.
+/// - A reload runs in the thread of run(), while workers work. An exception is reported and changes nothing else. All
+///   requests that arrive during a reload cause one more, after it. During a stop they are reported and dropped.
+/// - A worker that returns has done its work; when all have returned, run() returns. A worker that throws is reported
+///   and started again up to `restarts` times, with growing delays; after that it stops the application.
+/// - A stop: on_stop runs, stopping() becomes true, stop_descriptor() readable, and sockets of wake::at_stop are shut
+///   down. After `stop_after`, or at a second signal, those of wake::at_deadline are. After `end_after` more, each
+///   remaining worker is reported, with what it is doing, and the process ends without it, and without destructors.
+/// - The deadlines apply to the callbacks, too: while one runs, a thread watches it. A stop requested meanwhile
+///   begins at once (on_stop runs when the callback has returned). A callback that has not returned at the last
+///   deadline is named, and the process ends without it.
 ///
-/// With `processes`, all of that but the initialiser happens in each of them:
-/// - They are forked by the thread of run(), so no other thread may have been started. What the initialiser built is
-///   there without a copy until somebody writes to it; what is shared or reloadable is each process's own.
-/// - They start together or not at all. One that dies later, whoever kills it, is reported and replaced, after 10 ms,
-///   then 20 and so on up to 10 s if it dies within 10 s of its birth. One whose workers have all returned is not.
-/// - A reload runs in the parent first, then in each process; one that fails in the parent is asked of nobody.
-/// - A stop is passed on; a process that is left a second after its own deadline is killed, and said so. If the parent
-///   dies, the processes stop. SIGTERM to one of them stops that one, which is then replaced.
-/// - run() returns in the parent alone. A process ends by _exit, after its output to stdio is written.
+/// - Under a service manager (NOTIFY_SOCKET; systemd, Type=notify) it sends READY=1 when all workers run, RELOADING=1
+///   and READY=1 around a reload, STOPPING=1, and WATCHDOG=1 from the thread of run() at half the manager's interval:
+///   while a callback hangs, no WATCHDOG=1 is sent.
+///
+/// With `processes`, each of them does all of this except for the initialiser:
+/// - The thread of run() forks them, so no other thread may have been started. They share what the initialiser built
+///   without a copy until somebody writes to it; each process has its own copy of shared and reloadable objects.
+/// - They start together or not at all. A process that dies later, for whatever reason, is reported and replaced
+///   after 10 ms, then 20 and so on up to 10 s if it dies within 10 s of its start. One whose workers have all
+///   returned is not.
+/// - A reload runs in the parent first, then in each process; if it fails in the parent, no process reloads.
+/// - A stop is passed on; a process that remains a second after its own deadline is killed, which is reported. If the
+///   parent dies, the processes stop. SIGTERM to one of them stops that one, which is then replaced.
+/// - run() returns in the parent alone. A process ends by _exit, after it has written its buffered stdio output.
 class application {
  public:
   /// Throws std::system_error when the system has no descriptors left.
@@ -65,19 +75,21 @@ class application {
   application(const application&) = delete;
   application& operator=(const application&) = delete;
 
-  /// Before run().
-  application& on_initialise(std::function<void()> what);
-  application& on_work(std::function<void(worker&)> what);
-  application& on_reload(std::function<void()> what);
-  application& on_stop(std::function<void()> what);
-  /// In each process, with its number from 0 on, before its workers start: for what they are not to share. What it
-  /// throws ends the process.
-  application& on_process(std::function<void(unsigned)> what);
+  /// Sets the initialiser. These setters are for the time before run(). Each accepts what a std::function of that
+  /// signature accepts, but no coroutine.
+  application& on_initialise(detail::callback<void()> what);
+  /// Sets the function of the workers. Without it, run() returns not_started.
+  application& on_work(detail::callback<void(worker&)> what);
+  application& on_reload(detail::callback<void()> what);
+  application& on_stop(detail::callback<void()> what);
+  /// Sets a function that runs in each process, with its number from 0 on, before its workers start: for resources
+  /// that the processes must not share. If it throws, the process ends.
+  application& on_process(detail::callback<void(unsigned)> what);
 
-  /// Once. A value of application_end.
+  /// Runs the application, once. Returns a value of application_end.
   [[nodiscard]] int run();
 
-  /// As the signals do; by any thread, at any time, in a signal handler, too.
+  /// Requests a stop, as the signals do. Any thread may call it and reload() at any time, also in a signal handler.
   void stop() noexcept;
   void reload() noexcept;
 

@@ -4,9 +4,8 @@
 //   carriers   free blocks that hold the addresses of other free ones
 //   fresh      the ends of chunks, never used and never touched
 //
-// An array of addresses beats a linked list because popping does not touch the block; what
-// does not fit is carried by free blocks themselves, so that no block has any overhead.
-// (docs/design/pools.md)
+// An array of addresses beats a linked list because popping does not touch the block. Free blocks
+// carry the addresses that do not fit, so that no block has any overhead (docs/design/pools.md).
 #pragma once
 
 #include <cstddef>
@@ -14,39 +13,35 @@
 #include <memory_resource>
 #include <new>
 
+#include <tarn/detail/config.hpp>
 #include <tarn/detail/fast_path.hpp>
-
-// 1 in a build of the library with internal assertions: pools then check each block they get.
-#ifndef TARN_CHECKS
-#define TARN_CHECKS 0
-#endif
 
 namespace tarn {
 
-/// How a pool grows, in blocks.
+/// Says how a pool grows, in blocks.
 struct pool_options {
-  const char* name = "";  ///< for messages; not copied
-  /// Gives the chunks. Null: the heap that is current where a chunk is needed.
+  const char* name = "";  ///< appears in messages; the pool keeps the pointer, not a copy
+  /// Provides the chunks. Null selects the heap that is current when a chunk is needed.
   std::pmr::memory_resource* upstream = nullptr;
-  std::size_t first_chunk = 0;  ///< 0: what fits in 4 KiB, at least 8
-  std::size_t step = 0;         ///< each later chunk; 0: as many as the pool has by then, up to 1 MiB
-  std::size_t limit = 0;        ///< most blocks at one time; 0: none
-  /// Each block between fences, filled, with its sites, in quarantine when it is free; what is in use when the pool
-  /// ends is reported. Blocks then come from the current heap, one by one. Slow. docs/guard.md
+  std::size_t first_chunk = 0;  ///< blocks in the first chunk; 0: as many as fit in 4 KiB, at least 8
+  std::size_t step = 0;         ///< blocks in each later chunk; 0: doubles the pool, up to 1 MiB at a time
+  std::size_t limit = 0;        ///< the most blocks at any time; 0: no limit
+  /// Surrounds each block with fences, fills it, notes its sites and quarantines it after its free. Reports blocks in
+  /// use at the end of the pool. Blocks then come from the current heap, one by one, which is slow (docs/guard.md).
   bool guard = false;
 };
 
-/// Plain numbers, copied out.
+/// A copy of a pool's counters. They describe the present unless they say otherwise.
 struct pool_statistics {
-  std::size_t in_use = 0;          ///< blocks with the program, now
-  std::size_t peak_in_use = 0;     ///< most of in_use so far; up to a magazine (255 blocks) too few
-  std::size_t capacity = 0;        ///< blocks in all chunks, now
-  std::size_t chunks = 0;          ///< now
-  std::size_t chunk_bytes = 0;     ///< now, the magazine included
-  std::size_t upstream_calls = 0;  ///< requests ever made upstream: no more in a steady state
+  std::size_t in_use = 0;          ///< blocks that the program holds
+  std::size_t peak_in_use = 0;     ///< the highest in_use so far; may be up to 255 (a magazine) too low
+  std::size_t capacity = 0;        ///< blocks in all chunks
+  std::size_t chunks = 0;          ///< the number of chunks
+  std::size_t chunk_bytes = 0;     ///< bytes in chunks, and in the magazine
+  std::size_t upstream_calls = 0;  ///< all requests to the upstream; constant in a steady state
 };
 
-/// What allocate throws at the limit; what() has the numbers.
+/// Thrown by allocate at the limit; what() has the numbers.
 class pool_limit_reached : public std::bad_alloc {
  public:
   pool_limit_reached(const char* name, std::size_t block_bytes, std::size_t limit) noexcept;
@@ -60,8 +55,8 @@ namespace detail {
 
 inline constexpr std::size_t pool_slots = TARN_SMALL ? 16 : 256;
 
-/// Addresses of free blocks; the first entry is null, so that "empty" is seen by the load that
-/// takes a block, and the array ends on a multiple of its size, so that "full" is seen in the pointer.
+/// Holds the addresses of free blocks. The first entry is null, so that the load that takes a block also detects
+/// "empty". The array ends on a multiple of its size, so that the pointer itself shows "full".
 struct alignas(pool_slots * sizeof(void*)) pool_magazine {
   void* slots[pool_slots];
 
@@ -69,7 +64,7 @@ struct alignas(pool_slots * sizeof(void*)) pool_magazine {
   constexpr void** end() noexcept { return slots + pool_slots; }
 };
 
-/// What a pool without a magazine has: empty and full at once. Never written.
+/// Stands in for the magazine of a pool that has none: it is empty and full at the same time, and never written.
 extern constinit pool_magazine shut_pool_magazine;
 
 struct pool_chunk;
@@ -81,21 +76,23 @@ struct pool_c_api;
 
 }  // namespace detail
 
-/// tarn::fixed_pool frames(1500, 64);
-/// void* frame = frames.allocate();
-/// frames.deallocate(frame);
+/// Hands out blocks of one size.
+///
+///   tarn::fixed_pool frames(1500, 64);
+///   void* frame = frames.allocate();
+///   frames.deallocate(frame);
 ///
 /// Threads: one at a time (tarn::pool<T, Mutex> has a lock). Errors: allocate throws std::bad_alloc
-/// (pool_limit_reached at the limit), try_allocate gives null. A block that is not of this pool, or free
-/// already, is a fault that builds with TARN_CHECKS report at once; otherwise it is reported when the numbers
-/// do not add up, or by for_each_live and is_valid. Under AddressSanitizer free blocks are poisoned.
-/// Cost: allocate and deallocate are inline, 6 and 7 instructions; no byte is added to a block.
+/// (pool_limit_reached at the limit); try_allocate returns null. A free of a block of another pool, and a double free,
+/// are faults. Builds with TARN_CHECKS report them at once; other builds report them when the numbers do not add up,
+/// or in for_each_live and is_valid. AddressSanitizer builds poison free blocks.
+/// Cost: allocate and deallocate are inline, 6 and 7 instructions; a block has no overhead.
 class fixed_pool {
  public:
-  /// Blocks of `bytes` at multiples of `alignment`, a power of two. Takes no memory yet.
+  /// Makes a pool of blocks of `bytes` bytes at multiples of `alignment`, a power of two. Takes no memory yet.
   explicit fixed_pool(std::size_t bytes, std::size_t alignment = detail::block_alignment,
                       const pool_options& options = {}) noexcept;
-  /// Gives all memory back at once, whatever is still in use.
+  /// Returns all memory at once, also that of blocks in use.
   ~fixed_pool();
   fixed_pool(const fixed_pool&) = delete;
   fixed_pool& operator=(const fixed_pool&) = delete;
@@ -103,11 +100,11 @@ class fixed_pool {
   [[nodiscard, gnu::always_inline]] void* allocate() {
     return take([this]() __attribute__((always_inline)) { return allocate_slow(); });
   }
-  /// As allocate, but null instead of an exception.
+  /// Like allocate, but returns null instead of throwing.
   [[nodiscard, gnu::always_inline]] void* try_allocate() noexcept {
     return take([this]() __attribute__((always_inline)) { return try_allocate_slow(); });
   }
-  /// Not null.
+  /// Frees a block, which must not be null.
   [[gnu::always_inline]] void deallocate(void* block) noexcept {
     if constexpr (TARN_CHECKS) {
       check_returned(block);
@@ -122,15 +119,15 @@ class fixed_pool {
     detail::mark_free(block, block_bytes_);
   }
 
-  /// Takes memory for `blocks` in all, used or not. Throws as allocate.
+  /// Takes memory for `blocks` blocks in total, used or not. Throws like allocate.
   void reserve(std::size_t blocks);
-  /// Frees all blocks at once; the memory stays. Does not look at the blocks.
+  /// Frees all blocks at once without touching them, and keeps the memory.
   void clear() noexcept;
-  /// clear(), and the memory goes back upstream.
+  /// Like clear(), and returns the memory to the upstream.
   void release() noexcept;
 
-  /// Calls `each(void*)` for every block in use, by address. `each` must not use the pool. Sorts the free ones
-  /// first: n log n. Finds blocks that were freed twice or are not the pool's, and reports the fault.
+  /// Calls `each(void*)` for every block in use, in the order of addresses. `each` must not use the pool. Sorts the
+  /// free blocks first, in O(n log n). Reports double frees and blocks of other pools as faults.
   template <class Each>
   void for_each_live(Each each) {
     for_each_live([](void* block, void* call) { (*static_cast<Each*>(call))(block); }, &each);
@@ -139,7 +136,7 @@ class fixed_pool {
   std::size_t block_bytes() const noexcept { return block_bytes_; }
   const char* name() const noexcept { return options_.name; }
   pool_statistics statistics() const noexcept;
-  /// Whether the pool's inner structures agree with each other. Slow; for tests.
+  /// Returns whether the pool's internal structures are consistent. It is slow and meant for tests.
   bool is_valid() const noexcept;
 
  private:
@@ -166,7 +163,8 @@ class fixed_pool {
   void* try_allocate_slow() noexcept;
   void spill(void* block) noexcept;
   bool refill() noexcept;
-  /// Up to `most` free blocks at once, as many as one refill gives; 0: no memory. Not marked, not noted.
+  /// Takes up to `most` free blocks at once, as many as one refill provides; returns 0 without memory. The blocks are
+  /// neither marked nor counted as in use.
   std::size_t take_many(void** to, std::size_t most, const void* site) noexcept;
   void give_many(void* const* blocks, std::size_t count, const void* site) noexcept;
   void* try_allocate_slow(const void* site) noexcept;
@@ -187,10 +185,10 @@ class fixed_pool {
   std::size_t block_bytes_;
   detail::pool_magazine* magazine_ = nullptr;
   detail::pool_carrier* carriers_ = nullptr;  ///< newest first
-  std::size_t carried_ = 0;                   ///< blocks in carriers, the carriers included
-  std::size_t carrier_blocks_;                ///< in each carrier
+  std::size_t carried_ = 0;                   ///< blocks in carriers, with the carriers themselves
+  std::size_t carrier_blocks_;                ///< addresses that a carrier holds
   detail::pool_chunk* chunks_ = nullptr;      ///< newest first
-  detail::pool_chunk* fresh_ = nullptr;       ///< those with blocks never used, oldest first
+  detail::pool_chunk* fresh_ = nullptr;       ///< chunks with blocks that were never used, oldest first
   std::size_t capacity_ = 0;
   std::size_t chunk_count_ = 0;
   std::size_t chunk_bytes_ = 0;

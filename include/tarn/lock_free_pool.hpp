@@ -1,4 +1,4 @@
-// A pool that any number of threads use without a lock: a thread that stops at any point holds up no other.
+// A pool that any number of threads use without a lock: a thread that stops at any point blocks no other.
 #pragma once
 
 #include <algorithm>
@@ -11,20 +11,22 @@
 #include <type_traits>
 #include <utility>
 
+#include <tarn/detail/config.hpp>
 #include <tarn/detail/fast_path.hpp>
 #include <tarn/fixed_pool.hpp>
 
 namespace tarn {
 namespace detail {
 
-/// A stack of free block numbers. Number and tag stand in one word: the tag counts pops, so that a thread
-/// that was interrupted between reading the top and replacing it sees that the same block is not the same top
-/// (the ABA problem; the remedy is that of IBM's System/370 manual, 1983). 2^32 pops would have to pass meanwhile.
+/// A stack of free block numbers. Number and tag share one word. The tag counts pops, so that a thread that was
+/// interrupted between reading the top and replacing it notices that the same block is no longer the same top (the
+/// ABA problem; the remedy is that of IBM's System/370 manual, 1983). It would fail only if 2^32 pops passed
+/// meanwhile.
 struct alignas(128) free_stack {
   std::atomic<std::uint64_t> top{0};  ///< tag << 32 | number + 1; 0 in the lower half: empty
 };
 
-/// The memory of a lock-free pool: chunk k has first << k blocks, so that a number tells the chunk.
+/// The memory of a lock-free pool. Chunk k has first << k blocks, so that a block's number determines its chunk.
 class lock_free_store {
  public:
   static constexpr std::size_t most_chunks = 26;
@@ -35,37 +37,38 @@ class lock_free_store {
   lock_free_store(const lock_free_store&) = delete;
   lock_free_store& operator=(const lock_free_store&) = delete;
 
-  /// A chunk: the blocks, and behind them the links of their stacks. Not in the blocks: a thread may read the link
-  /// of a block that another has been given meanwhile.
+  /// A chunk holds the blocks, followed by the links of their stacks. The links are not in the blocks, because a
+  /// thread may read the link of a block that another thread has been given meanwhile.
   struct chunk {
     std::atomic<char*> begin{nullptr};
     std::atomic<std::uint32_t>* links = nullptr;
   };
 
-  /// Another chunk, or somebody else has made it. False: no memory, or the limit.
+  /// Adds a chunk, unless another thread has added one. Returns false without memory, or at the limit.
   bool grow(std::uint32_t seen_chunks) noexcept;
   [[noreturn]] void refuse() const;
   [[noreturn]] void report_foreign(const void* block, const void* start) const noexcept;
-  /// What is left to try when the pool cannot grow, and when a block is in no chunk: guarded blocks, if it has such.
+  [[noreturn]] void report_double_free(const void* block) const noexcept;
+  /// These use guarded blocks, if the pool has them: when the pool cannot grow, and when a block is in no chunk.
   void* take_elsewhere() noexcept;
   void give_elsewhere(void* block) noexcept;
   bool has_elsewhere(std::size_t blocks) const noexcept;
 
-  /// Blocks in the first `count` chunks that the limit allows.
+  /// Returns the number of blocks in the first `count` chunks that the limit allows.
   std::uint64_t blocks_in(std::uint32_t count) const noexcept {
     const std::uint64_t all = (std::uint64_t{1} << (first_shift + count)) - (std::uint64_t{1} << first_shift);
     return options.limit != 0 ? std::min<std::uint64_t>(all, options.limit) : all;
   }
 
   chunk chunks[most_chunks];
-  std::atomic<std::uint32_t> chunk_count{0};  ///< those that are whole
-  std::atomic<std::uint64_t> fresh{0};        ///< blocks that were handed out once, at least
+  std::atomic<std::uint32_t> chunk_count{0};  ///< complete chunks
+  std::atomic<std::uint64_t> fresh{0};        ///< blocks that were handed out at least once
   free_stack free[stacks];
   std::uint32_t first_shift;  ///< the first chunk has 1 << first_shift blocks
   std::size_t block_bytes;
   std::size_t alignment;
   pool_options options;
-  guarded_blocks* guarded;  ///< instead of all chunks, or null
+  guarded_blocks* guarded;  ///< used instead of all chunks, or null
   std::size_t chunk_bytes(std::uint32_t number) const noexcept;
 };
 
@@ -75,13 +78,14 @@ class lock_free_store {
 /// node* one = nodes.create(7);
 /// nodes.destroy(one);                  // by any thread
 ///
-/// Threads: any, at any time, but for construction and destruction. Lock-free: some thread always gets on, whatever the
-/// others do; only growing asks upstream, which may lock. Memory goes back when the pool ends, not before, and objects
-/// that live then are gone without their destructor. For plain speed take tarn::shared_pool, which is 8 times as fast.
-/// Errors: allocate throws std::bad_alloc (pool_limit_reached at the limit), try_allocate gives null. A foreign block
-/// is a fault. Options: `first_chunk` is rounded up to a power of two, later chunks double, `step` is ignored. A null
-/// upstream is the heap that is current where a chunk is needed; any other must serve any thread.
-/// Cost: one compare-and-swap for allocate and one for deallocate; 4 bytes a block.
+/// Threads: any number, at any time, but construction and destruction belong to one thread. Lock-free: some thread
+/// always makes progress, whatever the others do; only growth calls the upstream, which may lock. Memory goes back
+/// when the pool is destroyed, not before; objects still alive then vanish without running their destructors. If you
+/// only need speed, use tarn::shared_pool, which is 8 times as fast. Errors: allocate throws std::bad_alloc
+/// (pool_limit_reached at the limit), try_allocate returns null. Freeing a foreign block is a fault, and so is
+/// freeing a block twice. Options: `first_chunk` is rounded up to a power of two, later chunks double, `step` is
+/// ignored. A null upstream is the heap that is current when a chunk is needed; any other must serve any thread.
+/// Cost: one compare-and-swap for allocate and one for deallocate; 4 bytes for each block.
 template <class T>
 class lock_free_pool {
   static constexpr std::size_t alignment = std::max(alignof(T), std::size_t{8});
@@ -90,7 +94,7 @@ class lock_free_pool {
  public:
   using value_type = T;
 
-  /// Destroys, and gives the block back to the pool that it remembers.
+  /// Destroys the object and returns its block to the pool that it remembers.
   class deleter {
    public:
     deleter() noexcept = default;
@@ -105,7 +109,7 @@ class lock_free_pool {
   lock_free_pool() noexcept : lock_free_pool(pool_options{}) {}
   explicit lock_free_pool(const pool_options& options) noexcept : store_(block_bytes, alignment, options) {}
 
-  /// A new T. Throws what its constructor throws (the block is free again then), or std::bad_alloc.
+  /// Constructs a new T. Throws what its constructor throws (the block is then free again), or std::bad_alloc.
   template <class... Arguments>
   [[nodiscard]] T* create(Arguments&&... arguments) {
     std::unique_ptr<void, giving_back> block(allocate(), giving_back{this});
@@ -113,7 +117,7 @@ class lock_free_pool {
     static_cast<void>(block.release());
     return made;
   }
-  /// Ends a T of this pool. Null is allowed.
+  /// Destroys a T of this pool and frees its block. Null is allowed.
   void destroy(T* object) noexcept {
     if (object != nullptr) {
       std::destroy_at(object);
@@ -125,7 +129,7 @@ class lock_free_pool {
     return unique(create(std::forward<Arguments>(arguments)...), deleter(*this));
   }
 
-  /// Memory for a T, without one in it.
+  /// Returns memory for a T, without constructing one.
   [[nodiscard]] void* allocate() {
     void* const block = try_allocate();
     if (block == nullptr) [[unlikely]] {
@@ -136,16 +140,18 @@ class lock_free_pool {
   [[nodiscard]] void* try_allocate() noexcept {
     const std::size_t own = own_stack();
     for (;;) {
-      // The own stack first, so that threads rarely meet; then blocks that nobody had; then the others'.
+      // Tries the own stack first, so that threads rarely meet; then unused blocks; then the other stacks.
       if (void* const block = pop(store_.free[own])) [[likely]] {
         return block;
       }
-      // acquire: the chunks that are counted are seen whole.
+      // acquire: the counted chunks are seen complete.
       const std::uint32_t chunks = store_.chunk_count.load(std::memory_order_acquire);
       const std::uint64_t capacity = store_.blocks_in(chunks);
       for (std::uint64_t number = store_.fresh.load(std::memory_order_relaxed); number < capacity;) {
         if (store_.fresh.compare_exchange_weak(number, number + 1, std::memory_order_relaxed)) {
-          return block_at(place_of(static_cast<std::uint32_t>(number)));
+          const place where = place_of(static_cast<std::uint32_t>(number));
+          link_of(where).store(in_use, std::memory_order_relaxed);
+          return block_at(where);
         }
       }
       for (std::size_t other = 1; other < detail::lock_free_store::stacks; ++other) {
@@ -163,12 +169,13 @@ class lock_free_pool {
     if (where.chunk == nowhere) [[unlikely]] {
       store_.give_elsewhere(block);
     } else {
+      note_free(where);
       detail::mark_free(block, block_bytes);
       push(store_.free[own_stack()], where);
     }
   }
 
-  /// Takes memory for `objects` in all, used or not. Throws as allocate.
+  /// Takes memory for `objects` in total, used or not. Throws what allocate throws.
   void reserve(std::size_t objects) {
     while (capacity() < objects) {
       if (!store_.grow(store_.chunk_count.load(std::memory_order_acquire))) {
@@ -179,7 +186,7 @@ class lock_free_pool {
       }
     }
   }
-  /// Blocks in all chunks.
+  /// Returns the number of blocks in all chunks.
   std::size_t capacity() const noexcept { return store_.blocks_in(store_.chunk_count.load(std::memory_order_relaxed)); }
   const char* name() const noexcept { return store_.options.name; }
 
@@ -189,13 +196,13 @@ class lock_free_pool {
     void operator()(void* block) const noexcept { to->deallocate(block); }
   };
 
-  /// Threads are told apart by where their thread-locals are: beside their stacks, which are usually an odd number of
-  /// pages apart.
+  /// Distinguishes threads by the addresses of their thread-locals, which lie beside their stacks. Stacks are usually
+  /// an odd number of pages apart.
   static std::size_t own_stack() noexcept {
     return (reinterpret_cast<std::uintptr_t>(&detail::local) >> 12) % detail::lock_free_store::stacks;
   }
 
-  /// Where a block stands: it is number `at` in its chunk.
+  /// The location of a block: number `at` in its chunk.
   static constexpr std::uint32_t nowhere = detail::lock_free_store::most_chunks;
   struct place {
     std::uint32_t chunk;
@@ -216,7 +223,7 @@ class lock_free_pool {
     return block;
   }
   std::atomic<std::uint32_t>& link_of(place where) const noexcept { return store_.chunks[where.chunk].links[where.at]; }
-  /// The newest chunk has half of all blocks, so it is tried first.
+  /// Tries the newest chunk first, because it has half of all blocks.
   place place_of(const void* block) const noexcept {
     for (std::uint32_t chunk = store_.chunk_count.load(std::memory_order_acquire); chunk-- != 0;) {
       const char* const begin = store_.chunks[chunk].begin.load(std::memory_order_relaxed);
@@ -232,12 +239,26 @@ class lock_free_pool {
     return {nowhere, 0};
   }
 
+  /// The link of a block that the program has. A thread that started to read the link while the block was in a stack
+  /// may read this value instead; its exchange then fails, because the tag has changed.
+  static constexpr std::uint32_t in_use = ~std::uint32_t{0};
+
+  /// Reports a second free of a block. Builds with checks also detect one by two threads at the same time.
+  void note_free(place where) noexcept {
+    std::atomic<std::uint32_t>& link = link_of(where);
+    const std::uint32_t was =
+        detail::checks_frees ? link.exchange(0, std::memory_order_relaxed) : link.load(std::memory_order_relaxed);
+    if (was != in_use) [[unlikely]] {
+      store_.report_double_free(block_at(where));
+    }
+  }
+
   static std::uint64_t with_next_tag(std::uint64_t top, std::uint32_t number_and_one) noexcept {
     return ((top >> 32) + 1) << 32 | number_and_one;
   }
 
   void* pop(detail::free_stack& from) noexcept {
-    // acquire: the link that the pusher wrote is seen.
+    // acquire: makes the link that the pusher wrote visible.
     std::uint64_t top = from.top.load(std::memory_order_acquire);
     for (unsigned failures = 0;; back_off(failures)) {
       const auto number_and_one = static_cast<std::uint32_t>(top);
@@ -245,14 +266,15 @@ class lock_free_pool {
         return nullptr;
       }
       const place where = place_of(number_and_one - 1);
-      // The block may be another's by now, and its link old: then the exchange below fails.
+      // Another thread may have the block by now, and the link may be old: then the exchange below fails.
       const std::uint32_t next = link_of(where).load(std::memory_order_relaxed);
       if constexpr (TARN_SMALL) {
-        std::this_thread::yield();  // where an interruption is worst, so that builds that hunt for errors have many
+        std::this_thread::yield();  // an interruption is worst here, so builds that hunt for errors cause many
       }
-      // acquire: what the last user wrote into the block came before its push.
+      // acquire: everything that the last user wrote into the block came before its push.
       if (from.top.compare_exchange_weak(top, with_next_tag(top, next), std::memory_order_acquire,
                                          std::memory_order_acquire)) [[likely]] {
+        link_of(where).store(in_use, std::memory_order_relaxed);
         return block_at(where);
       }
     }
@@ -264,7 +286,7 @@ class lock_free_pool {
     std::uint64_t top = to.top.load(std::memory_order_relaxed);
     for (unsigned failures = 0;; back_off(failures)) {
       link.store(static_cast<std::uint32_t>(top), std::memory_order_relaxed);
-      // release: the link, and what this user did with the block, are seen by who pops it.
+      // release: the thread that pops the block sees the link and everything that this user did with the block.
       if (to.top.compare_exchange_weak(top, (top >> 32) << 32 | number_and_one, std::memory_order_release,
                                        std::memory_order_relaxed)) [[likely]] {
         return;
@@ -272,7 +294,8 @@ class lock_free_pool {
     }
   }
 
-  /// Who failed waits, longer each time, so that somebody finishes: a bare loop is slower than a lock.
+  /// Makes a thread wait after a failure, longer each time, so that some thread finishes: a bare loop is slower than
+  /// a lock.
   static void back_off(unsigned& failures) noexcept {
     constexpr unsigned longest = 8;
     for (unsigned spin = 1u << std::min(failures++, longest); spin != 0; --spin) {

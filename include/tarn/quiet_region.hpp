@@ -1,5 +1,5 @@
-// A scope in which nothing may be asked of the kernel or of the global heap: proved in builds with checks and under
-// `tarn record`, next to free elsewhere.
+// Marks a scope that must not use the kernel or the global heap. Builds with checks and `tarn record` verify it; in
+// other builds it costs next to nothing.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,10 @@
 #include <span>
 #include <string>
 
-// Of the recorder, which is loaded before the program under `tarn record`; else null. Visible in every build, so that
-// they stay for the loader to find.
+#include <tarn/detail/config.hpp>
+
+// The recorder, which `tarn record` loads before the program, defines these; otherwise they are null. They are
+// visible in every build, so that the loader can find them.
 extern "C" {
 [[gnu::weak, gnu::visibility("default")]] void tarn_recorder_quiet_begin(const char* name) noexcept;
 [[gnu::weak, gnu::visibility("default")]] void tarn_recorder_quiet_end() noexcept;
@@ -29,11 +31,11 @@ inline void tell_recorder_of_end() noexcept {
 
 enum class noise_kind : std::uint8_t {
   system_call,
-  lock_wait,  ///< futex(2), as every mutex and condition variable waits
-  heap,       ///< malloc, free, new, delete and their kin
+  lock_wait,  ///< futex(2), in which every mutex and condition variable waits
+  heap,       ///< malloc, free, new, delete and related functions
 };
 
-/// One disturbance. `stack` has return addresses, the innermost first, as `addr2line` takes them.
+/// One violation. `stack` returns return addresses, innermost first, in the form that `addr2line` takes.
 struct noise {
   static constexpr std::size_t deepest = 24;
   noise_kind kind;
@@ -44,17 +46,17 @@ struct noise {
   std::span<const void* const> stack() const noexcept { return {frames, depth}; }
 };
 
-/// What a test asks for instead of words on standard error.
+/// Collects violations for a test, instead of text on standard error.
 class noise_log {
  public:
   static constexpr std::size_t most_kept = 16;
 
 #if TARN_CHECKS
-  /// All noises, also those that were not kept.
+  /// Returns the number of all violations, including those that were not kept.
   std::size_t count() const noexcept { return count_; }
-  /// The first ones.
+  /// Returns the first violations.
   std::span<const noise> kept() const noexcept { return {kept_, count_ < most_kept ? count_ : most_kept}; }
-  /// A line for each that was kept, with its stack below it; empty when it was quiet. Allocates.
+  /// Returns one line for each kept violation, with its stack below it; empty when there was none. Allocates.
   std::string text() const;
 
  private:
@@ -69,37 +71,38 @@ class noise_log {
 };
 
 enum class on_noise : std::uint8_t {
-  report,  ///< with its stack, on standard error; the first few of a region
-  abort,   ///< the same, and the end of the process
+  report,  ///< reports the first few violations of a region, with their stacks, on standard error
+  abort,   ///< reports the violation likewise, and ends the process
 };
 
 #if TARN_CHECKS
 
-/// From here to the end of the scope the calling thread is listened to: each system call, each wait for a lock and each
-/// call of the global heap is reported, and then done as ever. What needs none of them is not slowed. Regions lie in
-/// each other as scopes do; an outer one hears what an inner one hears. Other threads are not listened to, and nothing
-/// that a region does throws.
+/// Watches the calling thread from here to the end of the scope: each system call, each wait for a lock and each call
+/// of the global heap is reported and then executed as usual. Other code is not slowed down. Regions nest as scopes
+/// do, and an outer region also sees the violations of an inner one. Other threads are not watched, and a region
+/// throws nothing.
 ///
-/// Cost: five system calls to enter and leave the outermost region; some microseconds for each noise.
+/// Cost: five system calls to enter and leave the outermost region; some microseconds for each violation.
 ///
-/// Not heard: a lock that is free, as it is taken without the kernel; calls that the kernel answers in user space, such
-/// as clock_gettime; memory of Tarn's own heaps, pools and arenas as long as they have some; all that comes after a
-/// fork, or after a thread was started, until the region ends.
+/// It does not detect: taking a lock that is free, because that does not use the kernel; calls that the kernel
+/// answers in user space, such as clock_gettime; memory of Tarn's own heaps, pools and arenas as long as they have
+/// some; everything after a fork, or after a thread was started, until the region ends.
 ///
-/// Signals from outside wait until the region ends or makes a call. SIGSYS is the region's: a program that handles it
-/// gets those that are not. While a handler of a fault blocks SIGSYS (sigfillset does), it must make no call in a
-/// region: the kernel would end the process. A region must not be left by longjmp.
+/// Signals from outside wait until the region ends or makes a call. The region uses SIGSYS: a program that handles
+/// SIGSYS receives only the signals that are not the region's. A fault handler that blocks SIGSYS (sigfillset does)
+/// must make no call in a region: the kernel would end the process. A region must not be left by longjmp.
 class quiet_region {
  public:
-  /// `name` appears in reports, and must live as long as the region.
+  /// `name` appears in reports and must live as long as the region.
   explicit quiet_region(const char* name, on_noise policy = on_noise::report) noexcept;
   quiet_region(const char* name, noise_log& log) noexcept;
   ~quiet_region();
   quiet_region(const quiet_region&) = delete;
   quiet_region& operator=(const quiet_region&) = delete;
 
-  /// Whether system calls and waits are heard: on x86-64 with Linux 5.11 or later. Heap calls are heard by every build
-  /// with checks in which the program does not bring a malloc of its own, linked into it.
+  /// hears_calls() returns true when system calls and waits are detected: on x86-64 with Linux 5.11 or later.
+  /// hears_heap() returns true when heap calls are detected: in every build with checks, unless the program links a
+  /// malloc of its own.
   static bool hears_calls() noexcept;
   static bool hears_heap() noexcept;
 
@@ -117,7 +120,7 @@ class quiet_region {
 
 #else
 
-/// Heard by `tarn record` alone. Cost elsewhere: two tests.
+/// Only `tarn record` detects violations here. Cost otherwise: two tests.
 class quiet_region {
  public:
   explicit quiet_region(const char* name, on_noise = on_noise::report) noexcept {

@@ -1,4 +1,5 @@
-// The locking category "read-only shared": made by the initialiser, never changed after, read by all without a thought.
+// The locking category "read-only shared": the initialiser builds the object once, and all threads read it without
+// locks.
 #pragma once
 
 #include <concepts>
@@ -9,17 +10,18 @@
 #include <utility>
 
 #include <tarn/deeply_const.hpp>
+#include <tarn/detail/synchronous.hpp>
 #include <tarn/working.hpp>
 
 namespace tarn {
 
 namespace detail {
 
-/// Whether a read-only object was built, and where.
+/// Records whether a read-only object was built, and where.
 class built_mark {
  public:
   bool is_built() const noexcept { return built_; }
-  /// Does not return when it was built before, or workers run.
+  /// Reports a fault and does not return when the object was built before, or when workers run.
   void before_build(const void* object, const std::source_location& where) const noexcept;
   void built(const std::source_location& where) noexcept { built_ = true, where_ = where; }
   void check(const void* object) const noexcept {
@@ -42,11 +44,11 @@ class built_mark {
 /// const tarn::working from_here_on;                       // and now the workers
 /// settings->timeout;                                      // by anybody
 ///
-/// T must be deeply const (<tarn/deeply_const.hpp>): what it reaches through pointers and containers is const as well;
-/// that is checked when it compiles. Threads: build() by the one thread of the initialiser; everything else by any.
-/// Errors: building it twice, or while workers run, or reading it before, is a named fault; what T's constructor throws
-/// is passed on, and it is not built then. Cost of a read: that of a const reference, and a branch. Nothing is counted,
-/// so that forked workers share its pages for ever.
+/// T must be deeply const (<tarn/deeply_const.hpp>): everything that it reaches through pointers and containers is
+/// const as well; the compiler checks that. Threads: only the initialiser's thread calls build(); any thread may call
+/// everything else. Errors: building it twice, building it while workers run, and reading it before it is built are
+/// named faults; an exception of T's constructor is passed on, and the object is then not built. Cost: a read costs a
+/// const reference and a branch. Nothing is counted, so that forked workers keep sharing its pages.
 template <class T>
 class read_only {
   static_assert(std::is_object_v<T> && !std::is_const_v<T>, "read_only<T> adds the const itself");
@@ -67,16 +69,17 @@ class read_only {
   read_only(const read_only&) = delete;
   read_only& operator=(const read_only&) = delete;
 
-  /// The arguments are those of T.
+  /// Builds the object from `value`.
   void build(T value, std::source_location where = std::source_location::current()) {
     mark_.before_build(this, where);
     std::construct_at(&value_, std::move(value));
     mark_.built(where);
   }
-  /// A default T, which `fill(value)` completes.
+  /// Builds the object from a default T that `fill(value)` completes.
   template <std::invocable<T&> Fill>
     requires std::default_initializable<T>
   void build_with(Fill&& fill, std::source_location where = std::source_location::current()) {
+    detail::runs_before_it_returns<Fill, T&>();
     T value{};
     std::invoke(std::forward<Fill>(fill), value);
     build(std::move(value), where);

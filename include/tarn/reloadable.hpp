@@ -1,4 +1,4 @@
-// The locking category "reloadable": data that is read at every moment and replaced while it is.
+// The locking category "reloadable": data that threads read while another thread replaces it.
 #pragma once
 
 #include <chrono>
@@ -22,18 +22,19 @@ class reloadable;
 
 struct reload_options {
   const char* name = "";          ///< for messages; must outlive the object
-  std::size_t most_retired = 16;  ///< replaced versions that are still read, before a publish() is refused
+  std::size_t most_retired = 16;  ///< most replaced versions that are still read; beyond it publish() is refused
 };
 
-/// As many versions as may be are still read. The text names the reader of the oldest.
+/// Thrown when the maximum number of replaced versions is still being read. The text names the reader of the oldest.
 class publish_refused : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// One version of a reloadable, for as long as this lives: all of a request sees the same. A thread may have any number
-/// of them, of one object, too (up to 16 at a time without a lock); it may end in another thread, after its own. Holds
-/// up nobody: a version that is read for long is memory in use, and bounded.
+/// Keeps one version of a reloadable while it lives, so that a whole request sees the same data. A thread may have
+/// any number of snapshots, also of one object (up to 16 at a time without a lock). A snapshot may be destroyed in
+/// another thread, also after its own thread has ended. It blocks nobody: a version that is read for long only
+/// occupies memory, and the number of such versions is bounded.
 template <class T>
 class [[nodiscard("the version may end with the snapshot: give it a name")]] snapshot {
  public:
@@ -42,7 +43,7 @@ class [[nodiscard("the version may end with the snapshot: give it a name")]] sna
       detail::unpin(place_);
     }
   }
-  /// The other one is then good for nothing but its end.
+  /// Leaves the other one fit only for destruction.
   snapshot(snapshot&& other) noexcept
       : version_(other.version_), value_(other.value_), place_(std::exchange(other.place_, nullptr)) {}
   snapshot& operator=(snapshot&& other) noexcept {
@@ -68,7 +69,7 @@ class [[nodiscard("the version may end with the snapshot: give it a name")]] sna
                   "it.snapshot();) or use it.with(function)");
     return value_;
   }
-  /// 1 for the first version of an object, 2 for the one after it.
+  /// Returns 1 for the first version of an object, 2 for the next one, and so on.
   std::uint64_t version() const noexcept { return version_->number; }
 
  private:
@@ -85,14 +86,15 @@ class [[nodiscard("the version may end with the snapshot: give it a name")]] sna
 /// table.with([](const routes& r) { return r.size(); });
 /// table.publish(load_routes());                         // readers never wait, and never see half of it
 ///
-/// Threads: any number read and publish at once; construction and destruction are one thread's. publish() and collect()
-/// destroy the versions that nobody reads any more, in the thread that calls them, without a lock: readers never pay
-/// for that. A version that is still read then stays until the next of these calls, or the end. At the end nobody may
-/// read: that is a named fault. Fork: in the child the snapshots of other threads are gone, and it may publish. Errors:
-/// a publish whose T throws, or that is refused because too many old versions are still read, leaves everything as it
-/// is. Reading throws std::bad_alloc when there is no memory for a thread's first snapshot, or for its 17th. Cost: a
-/// snapshot is below 1 ns on x86-64, without a fence and without a write that another core waits for; a publish some
-/// microseconds and a system call. Where membarrier(2) is refused, a snapshot takes about 7 ns.
+/// Threads: any number read and publish at once; construction and destruction belong to one thread. publish() and
+/// collect() destroy the versions that nobody reads any more, in the thread that calls them, without a lock: readers
+/// never pay for that. A version that is still read at that time stays until the next of these calls, or until the
+/// object is destroyed. Nobody may read at destruction: that is a named fault. Fork: in the child the snapshots of
+/// other threads are gone, and the child may publish. Errors: a publish whose T throws, or that is refused because
+/// too many old versions are still read, changes nothing. Reading throws std::bad_alloc when there is no memory for a
+/// thread's first snapshot, or for its 17th. Cost: a snapshot takes less than 1 ns on x86-64, without a fence and
+/// without a write that another core waits for; a publish takes some microseconds and a system call. Where
+/// membarrier(2) is refused, a snapshot takes about 7 ns.
 template <class T>
 class reloadable {
   static_assert(std::is_object_v<T> && !std::is_const_v<T>,
@@ -101,7 +103,7 @@ class reloadable {
  public:
   using value_type = T;
 
-  /// The arguments are those of the first version.
+  /// Constructs the first version from these arguments.
   template <class... Arguments>
     requires std::constructible_from<T, Arguments...>
   explicit(sizeof...(Arguments) == 1) reloadable(Arguments&&... arguments)
@@ -111,11 +113,12 @@ class reloadable {
   explicit reloadable(const reload_options& options, Arguments&&... arguments)
       : versions_(options.name, options.most_retired, new version(std::forward<Arguments>(arguments)...)) {}
 
-  /// The current version.
+  /// Returns a snapshot of the current version.
   [[gnu::always_inline]] tarn::snapshot<T> snapshot() const {
     return tarn::snapshot<T>(detail::pin(versions_.current()));
   }
-  /// Calls `function(value)` with it, a const T&, and gives what it returns; under the same rules as shared::with.
+  /// Calls `function(value)`, with a const T& of the current version, and returns its result, under the same rules as
+  /// shared::with.
   template <class Function>
   [[gnu::always_inline]] decltype(auto) with(Function&& function) const {
     detail::result_stays_inside<Function, const T&>();
@@ -123,7 +126,7 @@ class reloadable {
     return std::invoke(std::forward<Function>(function), *now);
   }
 
-  /// A new T of these arguments is the current version when this returns. Throws what T's constructor throws, or
+  /// Makes a new T of these arguments the current version before it returns. Throws what T's constructor throws, or
   /// publish_refused.
   template <class... Arguments>
     requires std::constructible_from<T, Arguments...>
@@ -132,25 +135,47 @@ class reloadable {
       versions_.refuse();
     }
   }
-  /// The same; false when it is refused.
+  /// Does the same, but returns false when the publish is refused.
   template <class... Arguments>
     requires std::constructible_from<T, Arguments...>
   [[nodiscard]] bool try_publish(Arguments&&... arguments) {
     auto next = std::make_unique<version>(std::forward<Arguments>(arguments)...);
-    return versions_.publish(next.get()) && (static_cast<void>(next.release()), true);
+    const bool is_done = versions_.publish(next.get()) == detail::versions::outcome::published;
+    return is_done && (static_cast<void>(next.release()), true);
+  }
+  /// Copies the current value, calls `change(copy)`, with a T&, and publishes the copy. The published version is
+  /// always the changed copy of the version directly before it, whatever other writers do: when another version was
+  /// published meanwhile, it begins again with that one, so that no change is lost. `change` may therefore be called
+  /// several times. Returns the number of the new version. Throws what T and `change` throw, or publish_refused;
+  /// nothing is published then.
+  template <std::invocable<T&> Change>
+    requires std::copy_constructible<T>
+  std::uint64_t update(Change&& change) {
+    detail::runs_before_it_returns<Change&, T&>();
+    for (;;) {
+      auto [next, before] = copy();
+      std::invoke(change, next);
+      auto made = std::make_unique<version>(std::move(next));
+      switch (versions_.publish(made.get(), before)) {
+        case detail::versions::outcome::published: static_cast<void>(made.release()); return before + 1;
+        case detail::versions::outcome::refused: versions_.refuse();
+        case detail::versions::outcome::changed: break;
+      }
+    }
   }
 
-  /// The number of the current version.
+  /// Returns the number of the current version.
   std::uint64_t version_number() const noexcept { return versions_.number(); }
-  /// Destroys the versions that nobody reads; how many are left.
+  /// Destroys the versions that nobody reads; returns how many replaced versions are left.
   std::size_t collect() noexcept { return versions_.collect(); }
-  /// Returns when nobody reads a version that was replaced; false when somebody still does after that time.
+  /// Waits until nobody reads a replaced version and returns true; returns false when somebody still does after
+  /// `most`.
   template <class Rep, class Period>
   [[nodiscard]] bool wait_for_readers(std::chrono::duration<Rep, Period> most) noexcept {
     return versions_.wait_for_readers(std::chrono::steady_clock::now() +
                                       std::chrono::ceil<std::chrono::steady_clock::duration>(most));
   }
-  /// Who reads versions that were replaced, oldest first. Takes the lock of all writers, for as long as it looks.
+  /// Returns the threads that read replaced versions, oldest version first. Holds the lock of all writers meanwhile.
   std::vector<parked_reader> parked() const { return versions_.parked(); }
 
  private:
@@ -163,6 +188,12 @@ class reloadable {
     }
     const T value;
   };
+
+  // Returns the copy without the snapshot: the version may be destroyed as soon as it is replaced.
+  std::pair<T, std::uint64_t> copy() const {
+    const tarn::snapshot<T> now = snapshot();
+    return {*now, now.version()};
+  }
 
   detail::versions versions_;
 };

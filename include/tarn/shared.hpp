@@ -26,15 +26,15 @@ struct shared_access;  // <tarn/with.hpp>
 /// held.wait([](const auto& all) { return !all.empty(); });     // woken by whoever makes it true
 /// tarn::with(sessions, log, [](auto& all, auto& lines) { … }); // <tarn/with.hpp>
 ///
-/// Threads: any, at any time, but for construction and destruction. A `const` shared gives `const` access, under the
-/// lock of readers where the Mutex has one (std::shared_mutex; glibc's lets readers starve a writer for seconds).
-/// What a function returns out of with() may not be a reference, pointer, view or iterator, and a handle must have a
-/// name: both fail to compile. A pointer that the function stores elsewhere is out of the compiler's sight.
-/// Errors: an exception opens the lock and is passed on; nothing is poisoned. With TARN_CHECKS, locks taken in an order
-/// that can deadlock are a fault the first time that the orders differ; a lock taken twice by its holder, too.
-/// Clang's -Wthread-safety knows it as a capability: a second lock() in one function is a warning.
-/// Cost: that of the Mutex, and one load where the lock is opened after a change; with std::mutex 8 bytes more than
-/// both.
+/// Threads: any number use it at any time, but construction and destruction belong to one thread. A `const` shared
+/// gives `const` access, under the readers' lock where the Mutex has one (std::shared_mutex; glibc's lets readers
+/// starve a writer for seconds). A function may not return a reference, pointer, view or iterator out of with(), and
+/// a handle must have a name: violations of both fail to compile. The compiler cannot see a pointer that the function
+/// stores elsewhere. Errors: an exception releases the lock and is passed on; the value is not marked as poisoned.
+/// With TARN_CHECKS, locks taken in an order that can deadlock are a fault the first time that the orders differ; so
+/// is a lock that its holder takes again. Clang's -Wthread-safety treats it as a capability: a second lock() in one
+/// function is a warning. Cost: that of the Mutex, and one load when the lock is released after a change; with
+/// std::mutex, 8 bytes more than the mutex and the value together.
 template <class T, class Mutex = std::mutex>
 class TARN_CAPABILITY("shared") shared {
   static_assert(detail::lockable<Mutex>,
@@ -50,7 +50,7 @@ class TARN_CAPABILITY("shared") shared {
   using maybe_handle = detail::maybe_handle<shared>;
   using maybe_reader = detail::maybe_handle<const shared>;
 
-  /// The arguments are those of T.
+  /// Constructs the value from these arguments.
   template <class... Arguments>
     requires std::constructible_from<T, Arguments...>
   explicit(sizeof...(Arguments) == 1) shared(Arguments&&... arguments)
@@ -62,7 +62,8 @@ class TARN_CAPABILITY("shared") shared {
   shared(const shared&) = delete;
   shared& operator=(const shared&) = delete;
 
-  /// Calls `function(value)` under the lock and gives what it returns. The value is a T&; a const T& of a const shared.
+  /// Calls `function(value)` under the lock and returns its result. The value is a T&; for a const shared, a const
+  /// T&.
   template <class Function>
   decltype(auto) with(Function&& function, std::source_location where = std::source_location::current())
       TARN_EXCLUDES(this) {
@@ -75,7 +76,7 @@ class TARN_CAPABILITY("shared") shared {
       TARN_EXCLUDES(this) {
     return read(std::forward<Function>(function), where);
   }
-  /// Calls `function(value)`, a const T&, under the lock of readers where there is one.
+  /// Calls `function(value)`, with a const T&, under the readers' lock where there is one.
   template <class Function>
   decltype(auto) read(Function&& function, std::source_location where = std::source_location::current()) const
       TARN_EXCLUDES(this) {
@@ -83,7 +84,19 @@ class TARN_CAPABILITY("shared") shared {
     const reader held(*this, where);
     return std::invoke(std::forward<Function>(function), value_);
   }
-  /// Waits until `holds(value)`, then calls `function(value)` without opening the lock in between.
+  /// Returns a copy of the value, made under the readers' lock where there is one.
+  template <std::copy_constructible Value = T>
+  Value copy(std::source_location where = std::source_location::current()) const TARN_EXCLUDES(this) {
+    const reader held(*this, where);
+    return value_;
+  }
+  /// Exchanges the value with `other` under the lock, for example to take all gathered data and process it outside.
+  template <std::swappable Value = T>
+  void swap(Value& other, std::source_location where = std::source_location::current()) TARN_EXCLUDES(this) {
+    const handle held(*this, where);
+    std::ranges::swap(value_, other);
+  }
+  /// Waits until `holds(value)`, then calls `function(value)` without releasing the lock in between.
   template <std::predicate<const T&> Predicate, class Function>
   decltype(auto) with_when(Predicate&& holds, Function&& function,
                            std::source_location where = std::source_location::current()) TARN_EXCLUDES(this) {
@@ -93,19 +106,19 @@ class TARN_CAPABILITY("shared") shared {
     return std::invoke(std::forward<Function>(function), value_);
   }
 
-  /// The lock for as long as the handle lives.
+  /// Holds the lock for as long as the handle lives.
   handle lock(std::source_location where = std::source_location::current())
       TARN_ACQUIRE(this) TARN_NO_THREAD_SAFETY_ANALYSIS {
     return handle(*this, where);
   }
-  /// The same for reading; readers do not keep each other out.
+  /// Locks for reading; readers do not exclude each other.
   template <class Readers = Mutex>
     requires detail::shared_lockable<Readers>
   reader lock_shared(std::source_location where = std::source_location::current()) const
       TARN_ACQUIRE_SHARED(this) TARN_NO_THREAD_SAFETY_ANALYSIS {
     return reader(*this, where);
   }
-  /// A handle that holds nothing where the lock was not open, or not within that time.
+  /// Returns a handle that holds nothing when the lock was not free, or did not become free within that time.
   maybe_handle try_lock(std::source_location where = std::source_location::current()) TARN_NO_THREAD_SAFETY_ANALYSIS {
     return maybe_handle(mutex_.try_lock() ? seen(this, where) : nullptr);
   }
@@ -122,8 +135,8 @@ class TARN_CAPABILITY("shared") shared {
     return maybe_reader(mutex_.try_lock_shared() ? seen(this, where) : nullptr);
   }
 
-  /// The value without the lock, for moments at which one thread alone can reach it: before others start, after they
-  /// ended.
+  /// Returns the value without taking the lock. Use it only when a single thread can reach the object: before the
+  /// others start, or after they have ended.
   T& unsafe_unlocked() noexcept { return value_; }
 
  private:
@@ -174,7 +187,7 @@ class TARN_CAPABILITY("shared") shared {
     if (holds(std::as_const(value_))) {
       return true;
     }
-    waiters_.wake(value_);  // what was changed so far is seen by others from here on
+    waiters_.wake(value_);  // other threads see the changes so far from here on
     watch_.released(this);
     watch_.before(this, where);
     const retaken keep{*this, where};

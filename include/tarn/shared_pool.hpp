@@ -1,5 +1,5 @@
-// A pool that any number of threads use at once: each has a magazine of its own, and half a magazine
-// at a time is exchanged with the pool's depot.
+// A pool for any number of threads at once. Each thread has a magazine of its own, and exchanges half a
+// magazine at a time with the pool's depot.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <tarn/detail/config.hpp>
 #include <tarn/detail/fast_path.hpp>
 #include <tarn/fixed_pool.hpp>
 #include <tarn/spin_mutex.hpp>
@@ -15,22 +16,22 @@
 namespace tarn {
 namespace detail {
 
-/// Where a thread's magazine of one pool stands. `pool` is a number that no other pool ever has, so that a seat
-/// of a pool that is gone fits none; 0 fits no pool.
+/// Refers to a thread's magazine of one pool. `pool` is a number that is never reused, so that the seat of a destroyed
+/// pool matches no other pool; 0 matches none.
 struct pool_seat {
   std::uint64_t pool = 0;
   void** top = nullptr;
 };
 
-/// Pools at one time that have a seat with each thread; further ones take a lock for each call. A table without a
-/// bound to check is worth it: 1.3 → 1.0 ns a pair.
+/// The number of pools that have seats at any time; calls on further pools take a lock. A table of fixed size needs no
+/// bounds check, which saves 0.3 of 1.3 ns per pair.
 inline constexpr std::size_t pool_seats = TARN_SMALL ? 8 : 256;
 
-/// The calling thread's seats, one for each pool; all empty until it needs one. Constant-initialised and trivially
-/// destructible, so that a read costs one load at any time in a thread's life.
+/// Points to the calling thread's seats, one for each pool; all are empty until the thread needs one. It is
+/// constant-initialised and trivially destructible, so that a read costs one load at any time in a thread's life.
 extern constinit thread_local pool_seat* own_pool_seats [[gnu::tls_model("initial-exec")]];
 
-/// The blocks of a shared pool, whatever is in them.
+/// Manages the blocks of a shared pool, without regard to their type.
 class shared_blocks {
  public:
   shared_blocks(std::size_t bytes, std::size_t alignment, const pool_options& options);
@@ -100,34 +101,36 @@ class shared_blocks {
   void check_returned(void* block) noexcept;
 
   std::uint64_t id_;
-  std::size_t seat_ = 0;           ///< its number among the pools that there are; the last one seats nobody
-  shared_blocks* next_ = nullptr;  ///< of those, by number
-  bool is_guarded_ = false;        ///< no thread has a seat: every call goes to the depot
+  std::size_t seat_ = 0;           ///< the index of this pool's seats; the last index has none
+  shared_blocks* next_ = nullptr;  ///< the next pool, in the order of seat_
+  bool is_guarded_ = false;        ///< guarded pools have no seats: every call goes to the depot
   fixed_pool depot_;
-  spin_mutex lock_;  ///< of the depot
+  spin_mutex lock_;  ///< protects the depot
 };
 
 }  // namespace detail
 
-/// tarn::shared_pool<node> nodes;             // one for all threads
-/// node* one = nodes.create(7);                // no lock, no atomic operation, mostly
-/// nodes.destroy(one);                         // by any thread
+/// Creates and destroys objects of one type in any thread.
 ///
-/// Threads: any, at any time, but for construction and destruction. A block that a thread frees is the first that it
-/// gets again, whoever had it before. A thread keeps up to 255 free blocks, a full magazine, for each pool it uses, and
-/// returns them when it ends, among its thread_local destructors; it may use the pool after that, too, then with a
-/// lock. A pool may end while threads that used it live: what they kept of it is void. Blocks in use are gone without
-/// their destructors. Fork: the child may use the pool; what other threads of the parent kept is not handed out there.
-/// Errors: allocate throws std::bad_alloc (pool_limit_reached at the limit), try_allocate gives null. For the limit and
-/// the statistics a block that a thread keeps is in use. Faults as for fixed_pool.
-/// Cost: inline, 12 and 14 instructions; a lock for every 127 blocks that travel one way.
-/// (J. Bonwick, J. Adams, "Magazines and Vmem", 2001.)
+///   tarn::shared_pool<node> nodes;             // one pool for all threads
+///   node* one = nodes.create(7);                // mostly without a lock or an atomic operation
+///   nodes.destroy(one);                         // in any thread
+///
+/// Threads: any thread at any time, except during construction and destruction. A thread gets the block that it freed
+/// last, whoever allocated it. It keeps up to 255 free blocks (a full magazine) of each pool that it uses, and returns
+/// them when it ends, among its thread_local destructors. Later calls of that thread take a lock. A pool may end while
+/// threads that used it live; the blocks that they keep become void. Live objects end without their destructors.
+/// Fork: the child may use the pool; blocks that other threads of the parent kept are not handed out there.
+/// Errors: allocate throws std::bad_alloc (pool_limit_reached at the limit); try_allocate returns null. Blocks that
+/// threads keep count as in use for the limit and the statistics. Faults are those of fixed_pool.
+/// Cost: inline, 12 and 14 instructions; one lock for every 127 blocks that travel in one direction.
+/// Source: J. Bonwick, J. Adams, "Magazines and Vmem", 2001.
 template <class T>
 class shared_pool {
  public:
   using value_type = T;
 
-  /// Destroys, and gives the block back to the pool that it remembers.
+  /// Destroys the object, and returns its block to the pool that the deleter remembers.
   class deleter {
    public:
     deleter() noexcept = default;
@@ -140,10 +143,11 @@ class shared_pool {
   using unique = std::unique_ptr<T, deleter>;
 
   shared_pool() : shared_pool(pool_options{}) {}
-  /// A null upstream is the process's heap here. Any other must serve any thread. Throws std::bad_alloc.
+  /// A null upstream selects the process's heap. Any other upstream must be usable by all threads. Throws
+  /// std::bad_alloc.
   explicit shared_pool(const pool_options& options) : blocks_(sizeof(T), alignof(T), options) {}
 
-  /// A new T. Throws what its constructor throws (the block is free again then), or std::bad_alloc.
+  /// Creates a T. Passes on what its constructor throws, and frees the block then. Throws std::bad_alloc.
   template <class... Arguments>
   [[nodiscard, gnu::always_inline]] T* create(Arguments&&... arguments) {
     void* const block = allocate();
@@ -156,7 +160,7 @@ class shared_pool {
       return made;
     }
   }
-  /// Ends a T of this pool. Null is allowed.
+  /// Destroys a T of this pool. Null is allowed.
   [[gnu::always_inline]] void destroy(T* object) noexcept {
     if (object != nullptr) {
       std::destroy_at(object);
@@ -168,12 +172,12 @@ class shared_pool {
     return unique(create(std::forward<Arguments>(arguments)...), deleter(*this));
   }
 
-  /// Memory for a T, without one in it.
+  /// Allocates memory for a T without creating one.
   [[nodiscard, gnu::always_inline]] void* allocate() { return blocks_.allocate(); }
   [[nodiscard, gnu::always_inline]] void* try_allocate() noexcept { return blocks_.try_allocate(); }
   [[gnu::always_inline]] void deallocate(void* block) noexcept { blocks_.deallocate(block); }
 
-  /// Takes memory for `objects` in all, used or not. Throws as allocate.
+  /// Takes memory for `objects` objects in total, used or not. Throws like allocate.
   void reserve(std::size_t objects) { blocks_.reserve(objects); }
   pool_statistics statistics() noexcept { return blocks_.statistics(); }
   bool is_valid() noexcept { return blocks_.is_valid(); }

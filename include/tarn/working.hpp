@@ -1,14 +1,16 @@
-// Since when workers run: the end of the initialiser's time.
+// Marks the end of single-threaded initialisation: while a `working` exists, workers run.
 #pragma once
 
 #include <source_location>
+
+#include <tarn/detail/config.hpp>
 
 namespace tarn {
 
 /// const tarn::working from_here_on;   // the threads start after this
 ///
-/// While one exists, what is read-only may not be built: a named fault. One at a time, by the thread that starts the
-/// workers; it ends after they do.
+/// While one exists, building a read_only object is a named fault. Only one may exist at a time. The thread that
+/// starts the workers constructs it before them and destroys it after they have ended.
 class working {
  public:
   explicit working(std::source_location since = std::source_location::current()) noexcept;
@@ -16,7 +18,7 @@ class working {
   working(const working&) = delete;
   working& operator=(const working&) = delete;
 
-  /// Whether workers run.
+  /// Returns true while a `working` exists.
   static bool now() noexcept;
 };
 

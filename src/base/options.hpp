@@ -1,7 +1,7 @@
-// The options of Tarn, each defined once: option_table gives the parser, the environment names, `tarn run --help`,
-// the shell completion and docs/options.md.
+// The options of Tarn. Each is defined once: option_table yields the parser, the environment names, `tarn run
+// --help`, the shell completion and docs/options.md.
 //
-// Everything here may run inside the first malloc of a process, before main: nothing allocates, locks, throws,
+// Everything here may run inside the first malloc of a process, before main. So nothing allocates, locks, throws,
 // uses stdio or needs libstdc++ at run time.
 #pragma once
 
@@ -33,17 +33,17 @@ struct option_info {
   option_id id;
   std::string_view name;  // purge_delay_ms; TARN_PURGE_DELAY_MS in the environment
   option_kind kind;
-  std::string_view default_text;  // as a user would write it; empty: none
+  std::string_view default_text;  // as a user writes it; empty: none
   std::uint64_t minimum;
   std::uint64_t maximum;
-  std::string_view choices;  // of a choice, in the order of its enum: "off|text|json"
+  std::string_view choices;  // for a choice, in the order of its enum: "off|text|json"
   std::string_view help;     // one line
 };
 
 enum class stats_mode : std::uint8_t { off, text, json, openmetrics };
 enum class thp_mode : std::uint8_t { automatic, on, off };
 
-// True in a build of the guard preset, where the checks of `guard` are on unless switched off.
+// True in builds of the guard preset, where the checks of `guard` are on unless switched off.
 inline constexpr bool guard_by_default = TARN_GUARD != 0;
 
 inline constexpr std::uint64_t most_milliseconds = 3'600'000;        // an hour
@@ -64,31 +64,31 @@ inline constexpr option_info option_table[] = {
     {option_id::limit, "limit", option_kind::bytes, "0", 0, most_bytes, "",
      "Most bytes that all heaps of the process together may hold; 0: no limit."},
     {option_id::initial, "initial", option_kind::bytes, "0", 0, most_bytes, "",
-     "Bytes that each thread's heap takes from the system when it starts."},
+     "Bytes taken from the system, and touched, whenever a thread gets a new heap; all threads share them."},
     {option_id::increment, "increment", option_kind::bytes, "0", 0, most_bytes, "",
-     "Least bytes that a thread's heap takes each time it grows; 0: as needed."},
-    {option_id::background_purge, "background_purge", option_kind::flag, "0", 0, 1, "",
-     "A thread of Tarn's own gives empty memory back while the program is idle. Not in forked children."},
+     "Bytes taken from the system at a time when the heaps of all threads need more, 2M to 64M; 0: 64M."},
+    {option_id::background_purge, "background_purge", option_kind::flag, "1", 0, 1, "",
+     "Gives empty memory back while the program is idle too, by a thread that lives only while there is some."},
 };
 inline constexpr std::size_t option_count = sizeof option_table / sizeof option_table[0];
 
 constexpr const option_info& info(option_id id) noexcept { return option_table[static_cast<std::size_t>(id)]; }
 
-// The values that the engine reads. A default-constructed one has the defaults of the table.
+// The values that the engine reads. A default-constructed object has the table's defaults.
 struct options {
   std::uint32_t purge_delay_ms = 500;
   stats_mode stats = stats_mode::off;
   thp_mode thp = thp_mode::automatic;
   bool guard = guard_by_default;
-  bool background_purge = false;
-  std::uint64_t limit = 0;      // bytes, 0: none
+  bool background_purge = true;
+  std::uint64_t limit = 0;      // bytes; 0: no limit
   std::uint64_t initial = 0;    // bytes
-  std::uint64_t increment = 0;  // bytes, 0: as needed
-  // Empty: standard error. A copy, because a program may overwrite its environment (setproctitle does).
+  std::uint64_t increment = 0;  // bytes; 0: as needed
+  // Empty: standard error. This is a copy, because a program may overwrite its environment (setproctitle does).
   char stats_file[most_path_bytes + 1] = {};
 };
 
-// TARN_ and the upper-case name. Cheap enough to compute where it is needed.
+// Returns TARN_ and the upper-case name. It is cheap enough to compute where it is needed.
 struct environment_name {
   char bytes[40] = {};
   std::size_t size = 0;
@@ -102,30 +102,30 @@ struct environment_name {
   constexpr std::string_view view() const noexcept { return {bytes, size}; }
 };
 
-// The option called `name` (lower case, no prefix), or none.
+// Returns the option called `name` (lower case, no prefix), or none.
 std::optional<option_id> find_option(std::string_view name) noexcept;
 
-// The option whose name is most like `name`, or none when no name is close enough to be a likely slip.
+// Returns the option whose name is most similar to `name`, or none when no name is close enough for a likely slip.
 std::optional<option_id> nearest_option(std::string_view name) noexcept;
 
-// Sets the field of `id` in `target` from `value` and returns true. On a malformed value `target` is unchanged,
-// `reason` gets the words for it ("not a number of milliseconds from 0 to 3600000"), and the result is false.
+// Sets the field of `id` in `target` from `value` and returns true. For a malformed value it returns false, leaves
+// `target` unchanged, and sets `reason` ("not a number of milliseconds from 0 to 3600000").
 [[nodiscard]] bool parse_option(options& target, option_id id, std::string_view value, text& reason) noexcept;
 
-// Appends `value`, as one would write it, of the option `id` in `source`.
+// Appends the value of the option `id` in `source`, as a user writes it.
 void append_value(text& line, const options& source, option_id id) noexcept;
 
-// Called with each complaint: one line, newline included.
+// Called with each complaint: one line with its newline.
 using report_function = void (*)(std::string_view line) noexcept;
 
-// Sets `target` from the TARN_* entries of `environment` (as `environ`: "NAME=value" pointers, null at the end; may
-// itself be null). A malformed value or an unknown name is reported and changes nothing; of two entries with one
-// name the first counts, as with getenv. Does nothing in a set-uid or set-gid program (AT_SECURE), whose
+// Sets `target` from the TARN_* entries of `environment` (like `environ`: "NAME=value" pointers with a null at the
+// end; may itself be null). A malformed value or an unknown name is reported and changes nothing. Of two entries with
+// one name the first counts, as with getenv. Does nothing in a set-uid or set-gid program (AT_SECURE), whose
 // environment belongs to a stranger.
 void load_from_environment(options& target, const char* const* environment, report_function report) noexcept;
 
-// The options of this process: the defaults until load_from_environment was called on them. They are written while
-// the process has one thread and only read afterwards.
+// The options of this process. They are defaults until load_from_environment was called on them. They are written
+// while the process has one thread, and only read afterwards.
 extern constinit options process_options;
 inline options& current_options() noexcept { return process_options; }
 

@@ -12,11 +12,10 @@ namespace {
 
 using detail::largest_class_size;
 
-// A block that grew a moment ago and grows again is a buffer being filled: it gets
-// room for what is likely to come, so that a buffer built by appends is copied a few
-// times and not at every step. Only where the room costs little: not for small
-// blocks, of which there may be many, and most where pages that nobody touches yet
-// cost nothing. (docs/design/realloc.md)
+// A block that grew recently and grows again is a buffer being filled. It gets room for the likely growth, so that a
+// buffer built by appends is copied a few times and not at every step. It gets that room only where the room costs
+// little: none for small blocks, of which there may be many, and most where untouched pages cost nothing.
+// (docs/design/realloc.md)
 std::size_t with_room(std::size_t bytes) noexcept {
   using namespace base::units;
   if (bytes < 1_KiB || bytes > front::largest_request / 2) {
@@ -57,7 +56,7 @@ void* reallocate(detail::heap_front* at, void* block, std::size_t bytes, give_ba
   }
   const heaps::found_block found = heaps::find_block("realloc", block);
   const std::size_t before = found.bytes;
-  // A block that shrinks a little stays: what it could give back is not worth a copy.
+  // A block that shrinks a little stays: the bytes that it would free are not worth a copy.
   if (bytes <= before && bytes >= (found.large() ? before - pages::unit_bytes + 1 : before / 2)) {
     return block;
   }
@@ -69,7 +68,7 @@ void* reallocate(detail::heap_front* at, void* block, std::size_t bytes, give_ba
     return nullptr;
   }
   const bool filling = self->grown.contains(block);
-  // A buffer that is being filled may have room for eight times as much.
+  // A buffer that is being filled may have room for eight times its bytes.
   if (filling && bytes <= before && bytes >= before / 8) {
     return block;
   }
@@ -90,7 +89,7 @@ void* reallocate(detail::heap_front* at, void* block, std::size_t bytes, give_ba
   if (made == nullptr) {
     return grows ? nullptr : block;
   }
-  // Never less than the smallest block: the drop-in keeps a mark in the second word.
+  // The copy has at least the smallest block's size: the drop-in keeps a mark in the second word.
   std::memcpy(made, block, grows ? before : bytes < 16 ? 16 : bytes);
   give_back(self, block);
   if (grows) {
@@ -100,12 +99,27 @@ void* reallocate(detail::heap_front* at, void* block, std::size_t bytes, give_ba
 }
 
 bool trim() noexcept {
-  if (heaps::heap* const self = threads::initialise() ? threads::own_heap() : nullptr) {
-    self->send_all();
-    self->collect();
-    self->flush_all();
+  if (!threads::initialise()) {
+    return false;
   }
-  return heaps::central().purge_all() != 0;
+  const auto trim_one = [](heaps::heap& each) {
+    each.send_all();
+    each.collect();
+    each.flush_all();
+    return each.purge_slabs();
+  };
+  std::size_t purged = 0;
+  if (heaps::heap* const own = threads::own_heap()) {
+    purged += trim_one(*own);
+  }
+  {
+    heaps::heap& process = *threads::process_heap();
+    const platform::locked hold(process.mutex);
+    purged += trim_one(process);
+  }
+  // These are slabs that their owners would return if they looked.
+  heaps::registry::for_all([](heaps::heap& each) { each.reclaim_for_owner(); });
+  return purged + heaps::central().purge_all() != 0;
 }
 
 }  // namespace tarn::front

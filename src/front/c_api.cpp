@@ -1,4 +1,4 @@
-// tarn.h over the C++ interface. No exception leaves this file.
+// Implements tarn.h on the C++ interface. No exception leaves this file.
 #include <tarn/tarn.h>
 
 #include <bit>
@@ -44,7 +44,7 @@ tarn_heap* face(Get get) noexcept {
   }
 }
 
-// A block of `at`, as the program gets it: `site` is what its call returns to.
+// Returns a block of `at` as the program gets it; `site` is the address that the program's call returns to.
 void* given(detail::heap_front* at, void* block, std::size_t bytes, const void* site) noexcept {
   threads::correct_site(at, block, bytes, site);
   return or_no_memory(block);
@@ -87,11 +87,12 @@ tarn_heap* tarn_heap_create(const tarn_heap_options* options) {
               .initial = options->initial,
               .increment = options->increment,
               .limit = options->limit,
+              .keep = options->keep,
               .strict = options->strict,
               .statistics = options->statistics,
               .sites = options->sites};
   }
-  // From the process's heap: the current one may be released while this one lives.
+  // Comes from the process's heap: the current one may be released while this one lives.
   heaps::heap* const process = threads::process_heap();
   void* const memory = process == nullptr ? nullptr : tarn::detail::allocate(process, sizeof(heap), alignof(heap));
   if (memory == nullptr) {
@@ -113,6 +114,7 @@ void tarn_heap_destroy(tarn_heap* of) {
 }
 
 void tarn_heap_release(tarn_heap* of) { to_heap(of)->release(); }
+size_t tarn_heap_trim(tarn_heap* of) { return to_heap(of)->trim(); }
 
 tarn_heap_statistics tarn_heap_get_statistics(const tarn_heap* of) {
   const heap_statistics now = reinterpret_cast<const heap*>(of)->statistics();

@@ -1,16 +1,18 @@
-// The public heap: a face on heaps::heap. The only file that throws.
+// Implements the public heap, a wrapper of heaps::heap. This is the only file that throws.
 #include <tarn/heap.hpp>
 
 #include <exception>
 #include <new>
 
 #include "base/fault.hpp"
+#include "base/options.hpp"
 #include "front/heap_access.hpp"
 #include "heap/lookup.hpp"
 #include "heap/registry.hpp"
 #include "heap/spaces.hpp"
 #include "pages/metadata.hpp"
 #include "platform/platform.hpp"
+#include "platform/race_detector.hpp"
 #include "thread/sites.hpp"
 #include "thread/threads.hpp"
 
@@ -27,10 +29,13 @@ pages::space* make_space(const heap_options& options) noexcept {
   std::size_t segment = options.increment != 0 ? options.increment : default_segment_bytes;
   segment = segment < 1_MiB ? 1_MiB : segment;
   const std::size_t units = base::divide_up(segment, pages::unit_bytes);
+  const bool at_once = base::current_options().purge_delay_ms == 0;
   return heaps::spaces::create({.segment_units = units < pages::most_units ? units : pages::most_units,
                                 .alignment = pages::unit_bytes,
                                 .limit = options.limit,
-                                .purge = pages::purging::never});
+                                .purge = options.keep ? pages::purging::never
+                                         : at_once    ? pages::purging::at_once
+                                                      : pages::purging::after_delay});
 }
 
 }  // namespace
@@ -38,6 +43,7 @@ pages::space* make_space(const heap_options& options) noexcept {
 heap* heap_access::face_of(detail::heap_front* front) noexcept {
   heap* known = __atomic_load_n(&front->resource, __ATOMIC_ACQUIRE);
   if (known != nullptr) {
+    platform::note_acquire(&front->resource);
     return known;
   }
   void* const memory = pages::metadata::allocate(sizeof(heap), alignof(heap));
@@ -45,8 +51,9 @@ heap* heap_access::face_of(detail::heap_front* front) noexcept {
     return nullptr;
   }
   heap* const made = ::new (memory) heap(heap::face{}, front);
-  // Of two threads that ask at once (owner_of) one wins; the other's is not used.
-  // release: who sees the pointer sees the object.
+  // If two threads ask at once (owner_of), one wins, and the other's object is not used. release: a thread that sees
+  // the pointer sees the object.
+  platform::note_release(&front->resource);
   if (!__atomic_compare_exchange_n(&front->resource, &known, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
     return known;
   }
@@ -65,11 +72,14 @@ heap::heap(const heap_options& options) : front_(nullptr) {
     heaps::spaces::destroy(space);
     detail::throw_bad_alloc();
   }
-  made->strict = options.strict;
-  made->counting = options.statistics;
-  made->prompt = options.sites && threads::note_sites(*made);
-  if (options.statistics || options.sites) {
-    made->close();
+  if (options.strict) {
+    made->add_trait(heaps::heap_trait::strict);
+  }
+  if (options.statistics) {
+    made->add_trait(heaps::heap_trait::counting);
+  }
+  if (options.sites && threads::note_sites(*made)) {
+    made->add_trait(heaps::heap_trait::noting_sites);
   }
   made->eager_bytes = options.initial != 0 ? options.initial : default_segment_bytes;
   made->owner_thread.store(platform::thread_number(), std::memory_order_relaxed);
@@ -82,7 +92,7 @@ heap::~heap() {
   if (own->space == &heaps::central()) {
     base::fault_not_destroyable();
   }
-  if (detail::local == front_) {  // a scoped_current that outlives its heap
+  if (detail::local == front_) {  // a scoped_current outlives its heap
     heaps::heap* const thread = threads::own_heap();
     detail::local = thread != nullptr ? static_cast<detail::heap_front*>(thread) : &heaps::nobody;
   }
@@ -105,7 +115,16 @@ void heap::release() noexcept {
   }
 }
 
-// What a memory resource is asked for is mostly small. Straight to the table of classes then, the rest in a function of
+std::size_t heap::trim() noexcept {
+  heaps::heap* const own = inner(front_);
+  if (!own->policy.shared()) {
+    return own->reclaim() + own->purge_slabs();
+  }
+  const platform::locked hold(own->mutex);
+  return own->reclaim() + own->purge_slabs();
+}
+
+// Most requests to a memory resource are small. They go straight to the table of classes; the rest is in functions of
 // its own, so that nothing is saved on the stack here.
 
 namespace {
@@ -136,6 +155,7 @@ void* heap::do_allocate(std::size_t bytes, std::size_t alignment) {
   }
   front_->top[index] = top - 1;
   detail::mark_allocated(block, detail::size_of(index));
+  detail::note_allocated(block);
   return block;
 }
 
@@ -164,9 +184,13 @@ heap& global() {
 }
 
 heap* owner_of(const void* block) {
-  const std::uintptr_t key = detail::key_of(block);
+  std::uintptr_t key = detail::key_of(block);
   if (key == 0) {
-    return nullptr;
+    const pages::slab* const large = pages::page_map::large_around(block);
+    if (large == nullptr) {
+      return nullptr;
+    }
+    key = detail::key_of(large->start);
   }
   heap* const face = heap_access::face_of(heaps::owner_in(key));
   if (face == nullptr) {

@@ -12,7 +12,7 @@
 namespace tarn::front {
 namespace {
 
-/// The busiest heaps of a report, by bytes allocated; of equals the older first.
+/// Holds the busiest heaps of a report, by bytes allocated; of equal ones the older comes first.
 class busiest_heaps {
  public:
   void offer(const heap_row& row) noexcept {
@@ -28,7 +28,7 @@ class busiest_heaps {
     }
     rows_[at] = row;
   }
-  /// Heaps may be renamed when the registry's lock is open again: copies the names.
+  /// Copies the names, because heaps may be renamed once the registry's lock is released.
   void keep_names() noexcept {
     for (std::size_t at = 0; at < count_; ++at) {
       const std::string_view name = rows_[at].name;
@@ -71,19 +71,19 @@ void print_now() noexcept {
   heap_peaks peaks(base::current_options().initial);
   const process_statistics now = process_now();
   {
-    const platform::locked hold(heaps::registry::lock());  // names change under it
+    const platform::locked hold(heaps::registry::lock());  // names change under this lock
     heaps::registry::for_all([&](const heaps::heap& each) {
       const bool owned = each.state.load(std::memory_order_relaxed) == heaps::ownership::owned;
       busiest.offer({.name = each.name,
                      .thread = owned ? each.owner_thread.load(std::memory_order_relaxed) : 0,
                      .statistics = each.statistics()});
-      if (each.space == &heaps::central() && !each.shared) {
+      if (each.space == &heaps::central() && !each.policy.shared()) {
         peaks.add(each.run_peak_bytes.load(std::memory_order_relaxed));
       }
     });
     busiest.keep_names();
   }
-  // Not under the lock: whoever reads the report may be slow, or need memory first.
+  // The lock is not held here: the reader of the report may be slow, or need memory first.
   print_statistics(base::current_options(), now, busiest.rows(), peaks.result(now.peak_footprint_bytes));
 }
 

@@ -4,12 +4,12 @@
 #include <bit>
 #include <cstring>
 
-#include <sys/auxv.h>
+#include "platform/random.hpp"
 
 namespace tarn::guard::canary {
 namespace {
 
-// Atomic because the first threads may draw at once; they all draw the same.
+// 0 means that it is not drawn yet. It is atomic because the first threads may draw at once; the first number stays.
 constinit std::atomic<std::uint64_t> key{0};
 
 constexpr std::uint64_t mixed(std::uint64_t number) noexcept {  // MurmurHash3's finaliser
@@ -21,14 +21,14 @@ constexpr std::uint64_t mixed(std::uint64_t number) noexcept {  // MurmurHash3's
 }
 std::uint64_t the_key() noexcept { return key.load(std::memory_order_relaxed); }
 
-/// Eight bytes of the canary, from a multiple of eight on.
+/// Returns eight bytes of the canary, from a multiple of eight on.
 std::uint64_t pattern() noexcept { return mixed(the_key()) | 0x8080808080808080; }
 char byte_at(const char* at, std::uint64_t word) noexcept {
   static_assert(std::endian::native == std::endian::little);
   return static_cast<char>(word >> (reinterpret_cast<std::uintptr_t>(at) % 8 * 8));
 }
 
-/// Skips what is equal to `word`, repeated, in [from, to).
+/// Skips the bytes in [from, to) that repeat `word`.
 char* skip(char* from, char* to, std::uint64_t word) noexcept {
   for (; from != to; ++from) {
     if (reinterpret_cast<std::uintptr_t>(from) % sizeof word == 0) {
@@ -51,12 +51,8 @@ char* skip(char* from, char* to, std::uint64_t word) noexcept {
 }  // namespace
 
 void draw() noexcept {
-  std::uint64_t drawn[2] = {0x243f6a8885a308d3, 0x13198a2e03707344};
-  if (const auto* const random = reinterpret_cast<const void*>(getauxval(AT_RANDOM))) {
-    std::memcpy(drawn, random, sizeof drawn);
-  }
-  // Mixed: the bytes themselves are the key of glibc's own checks.
-  key.store(mixed(drawn[0] ^ mixed(drawn[1])), std::memory_order_relaxed);
+  std::uint64_t none = 0;
+  key.compare_exchange_strong(none, platform::random_number() | 1, std::memory_order_relaxed);
 }
 
 std::uint64_t word_for(const void* address, std::uint64_t number) noexcept {

@@ -13,6 +13,7 @@
 #include "guard/memcheck.hpp"
 #include "guard/quarantine.hpp"
 #include "heap/lookup.hpp"
+#include "platform/fork_section.hpp"
 #include "platform/platform.hpp"
 #include "thread/threads.hpp"
 
@@ -21,28 +22,28 @@ namespace {
 
 constinit quarantine waiting;
 
-/// As pointers neither is an address; as numbers both are large and not round.
+/// Neither pattern is a valid address, and as numbers both are large and not round.
 constexpr unsigned char fresh_byte = 0xcd;
 constexpr unsigned char freed_byte = 0xdf;
 
-/// The calling thread's heap, closed where all blocks are guarded. Null: no memory.
+/// Returns the calling thread's heap, closed where all blocks are guarded. Returns null when there is no memory.
 heaps::heap* this_heap() noexcept {
   heaps::heap* const own = threads::ready(detail::local);
-  if (own != nullptr && !own->closed && current_mode.load(std::memory_order_relaxed) == mode::on) {
-    own->close();  // nothing has been in it yet: every call comes by here
+  if (own != nullptr && !own->policy.closed() && current_mode.load(std::memory_order_relaxed) == mode::on) {
+    own->add_trait(heaps::heap_trait::guarded);  // it has had no block yet, because every call comes through here
   }
   return own;
 }
 
-// The system knows the thread's number, too, but has to be called for it.
+// The system knows the thread's number, too, but asking it costs a system call.
 std::uint32_t thread_of(const heaps::heap& own) noexcept {
-  return own.shared ? platform::thread_number() : own.owner_thread.load(std::memory_order_relaxed);
+  return own.policy.shared() ? platform::thread_number() : own.owner_thread.load(std::memory_order_relaxed);
 }
 
 // ----------------------------------------------------------------- finding
 
-/// What there is to say about an address that is no block now. Does not return if the
-/// block that was there is remembered.
+/// Reports a fault about an address that is no block now, and does not return, if a block that was there is
+/// remembered.
 void fault_if_remembered(const char* entry, const void* pointer) noexcept {
   if (freed_block past; waiting.recall(pointer, past)) {
     base::fault_double_free(entry, past.record);
@@ -53,7 +54,7 @@ struct extent {
   char* first;
   char* last;
 };
-/// Changed bytes of the canary in [from, to).
+/// Returns the range of changed bytes of the canary in [from, to).
 extent damage(char* from, char* to) noexcept {
   return {canary::first_changed(from, to), canary::last_changed(from, to)};
 }
@@ -67,8 +68,8 @@ void fault_if_overrun(const char* entry, const void* pointer, const guarded& blo
                       static_cast<std::size_t>(bad.last - block.user), bad.last == block.slack_end());
 }
 
-/// The block before one whose header is gone is the first suspect. It may be another
-/// thread's and change while it is read; but the process is about to end.
+/// The block before one whose header is gone is the first suspect. It may be another thread's and change while it is
+/// read, but the process is about to end.
 void fault_if_neighbour_overran(const char* entry, const void* pointer, const pages::slab& home, char* start) noexcept {
   if (home.index >= detail::class_count || start == home.start) {
     return;
@@ -79,18 +80,22 @@ void fault_if_neighbour_overran(const char* entry, const void* pointer, const pa
   }
 }
 
-/// The guarded block at `pointer`, whatever its state. Any other address is a fault.
+/// Returns the guarded block at `pointer`, in any state. Any other address is a fault.
 guarded find(const char* entry, const void* pointer) noexcept {
   const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(pointer);  // as in heaps::find_block
-  const pages::slab* const home = pages::page_map::slab_of(pointer);
-  if (key == 0) {
+  const pages::slab* home = pages::page_map::slab_of(pointer);
+  // With a large alignment the program's block may start beyond the first unit.
+  const pages::slab* const around = key == 0 ? pages::page_map::large_around(pointer) : nullptr;
+  if (around != nullptr) {
+    home = around;
+  } else if (key == 0) {
     fault_if_remembered(entry, pointer);
     if (home != nullptr) {
       base::fault_late_double_free(entry, pointer);
     }
     base::fault_foreign_pointer(entry, pointer);
   }
-  const bool large = heaps::class_in(key) >= pages::large_mark;
+  const bool large = around != nullptr || heaps::class_in(key) == pages::large_mark;
   const std::size_t number = large ? 0 : home->number_of(pointer);
   if (!large && number >= home->capacity) {
     base::fault_foreign_pointer(entry, pointer);
@@ -115,8 +120,8 @@ guarded find(const char* entry, const void* pointer) noexcept {
 
 [[noreturn]] void fault_not_live(const char* entry, const guarded& block) noexcept {
   state_word now = __atomic_load_n(block.state(), __ATOMIC_ACQUIRE);
-  // Another thread is freeing it at this moment. It will say where in a moment, unless it
-  // was lost in a fork.
+  // Another thread is freeing the block at this moment. It will record where in a moment, unless it was lost in a
+  // fork.
   for (int round = 0; now == block.word_for(block_state::leaving) && round < 1000; ++round) {
     sched_yield();
     now = __atomic_load_n(block.state(), __ATOMIC_ACQUIRE);
@@ -147,7 +152,7 @@ void check_canaries(const char* entry, const guarded& block) noexcept {
   fault_if_overrun(entry, block.user, block);
 }
 
-/// The block at `pointer`, which the program has.
+/// Returns the block at `pointer`, which must be live.
 guarded find_live(const char* entry, const void* pointer) noexcept {
   const guarded block = find(entry, pointer);
   if (__atomic_load_n(block.state(), __ATOMIC_ACQUIRE) != block.word_for(block_state::live)) {
@@ -163,8 +168,8 @@ guarded block_of(const freed_block& freed) noexcept {
           freed.start + freed.held_bytes};
 }
 
-/// The first byte that changed since the block was freed; null: none. What the header
-/// should be is known from the quarantine: it may have been hit, too.
+/// Returns the first byte that changed since the block was freed; null if there is none. The expected header comes
+/// from the quarantine, because the header may have been overwritten, too.
 char* first_changed(const freed_block& freed) noexcept {
   const guarded block = block_of(freed);
   if (block.head->check != block.sum() || block.bytes() != freed.record.bytes) {
@@ -209,11 +214,25 @@ void release_all() noexcept {
 
 // ------------------------------------------------------------------ set-up
 
-// The lock of the quarantine is held around a fork, like those of the engine
-// (thread/fork.cpp). Under it no other lock is taken, so its place among them is free.
-void before_fork() noexcept { waiting.lock().lock_for_fork(); }
-void after_in_parent() noexcept { waiting.lock().unlock_after_fork(); }
-void after_in_child() noexcept { waiting.lock().reset(); }
+// The lock of the quarantine is held around a fork, like those of the engine (thread/fork.cpp). No other lock is
+// taken while it is held, so its rank among them is free.
+constinit platform::fork_section forking;
+void before_fork() noexcept {
+  if (forking.enter()) {
+    waiting.lock().lock_for_fork();
+    forking.taken();
+  }
+}
+void after_in_parent() noexcept {
+  if (forking.leave()) {
+    waiting.lock().unlock_after_fork();
+  }
+}
+void after_in_child() noexcept {
+  if (forking.leave_in_child()) {
+    waiting.lock().reset();
+  }
+}
 constinit std::atomic<bool> forks_handled{false};
 void handle_forks() noexcept {
   if (!forks_handled.exchange(true, std::memory_order_relaxed)) {
@@ -228,7 +247,7 @@ void handle_forks() noexcept {
 constinit std::atomic<mode> current_mode{mode::unknown};
 
 bool find_mode() noexcept {
-  if (current_mode.load(std::memory_order_acquire) == mode::on) {  // and its key
+  if (current_mode.load(std::memory_order_acquire) == mode::on) {  // acquire: the canary's key is seen, too
     return true;
   }
   if (!threads::initialise()) {
@@ -237,12 +256,12 @@ bool find_mode() noexcept {
   const bool on = base::current_options().guard;
   if (on) {
     prepare();
-    // All is checked here, so each thread may have a heap of its own (threads::ready).
-    if (heaps::heap* const process = threads::process_heap(); process->exact) {
-      process->exact = false;
+    // Every block is checked here, so each thread may have a heap of its own (threads::ready).
+    if (heaps::heap* const process = threads::process_heap(); process->policy.exact()) {
+      process->policy.remove(heaps::heap_trait::exact);
     }
   }
-  // release: who sees it sees the canary's key.
+  // release: a thread that sees the mode sees the canary's key.
   current_mode.store(on ? mode::on : mode::off, std::memory_order_release);
   if (on) {
     handle_forks();
@@ -254,7 +273,7 @@ bool prepare() noexcept {
   if (!threads::initialise()) {
     return false;
   }
-  canary::draw();  // the same key each time
+  canary::draw();  // later calls keep the key
   if (current_mode.load(std::memory_order_relaxed) == mode::off) {
     handle_forks();
   }
@@ -330,13 +349,13 @@ void* make(std::size_t bytes, std::size_t alignment, const void* site, contents 
   return block.user;
 }
 
-// To the quarantine with a block that was live and is whole.
+// Puts a block that was live and is whole into the quarantine.
 void retire(const guarded& block, const void* site) noexcept {
   block.head->freed_at = site;
   block.head->freed_by = thread_of(*this_heap());
   std::memset(block.user, freed_byte, block.filled());
   memcheck::freed(block.user);
-  // release: who finds the block freed finds by whom.
+  // release: a thread that finds the block freed also finds by whom.
   __atomic_store_n(block.state(), block.word_for(block_state::freed), __ATOMIC_RELEASE);
   freed_block gone = {.record = block.record(),
                       .start = block.start(),
@@ -371,7 +390,7 @@ void* allocate_zeroed(std::size_t count, std::size_t each, const void* site) noe
 void deallocate(const char* entry, void* pointer, std::size_t said_bytes, const void* site) noexcept {
   const guarded block = find(entry, pointer);
   state_word expected = block.word_for(block_state::live);
-  // Of two threads that free a block at once, one gets it, and the other is told.
+  // If two threads free a block at once, one gets it, and the other reports the fault.
   if (!__atomic_compare_exchange_n(block.state(), &expected, block.word_for(block_state::leaving), false,
                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
     fault_not_live(entry, block);
@@ -411,7 +430,7 @@ base::block_record record_of(const void* block) noexcept { return find_live("rec
 
 namespace {
 
-// Blocks in quarantine when the program ends: after its own destructors.
+// Checks the blocks in quarantine when the program ends, after its own destructors.
 [[gnu::destructor]] void verify() noexcept {
   freed_block found;
   const auto changed = [](const freed_block& each) {
@@ -420,7 +439,7 @@ namespace {
     return first_changed(each) != nullptr;
   };
   if (waiting.find_waiting(found, changed)) {
-    fault_changed(found, first_changed(found));  // not under the lock: a handler of SIGABRT may free
+    fault_changed(found, first_changed(found));  // without the lock, as a handler of SIGABRT may free
   }
 }
 

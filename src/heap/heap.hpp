@@ -3,16 +3,16 @@
 //   front      top[class] → magazine          owner, inline (tarn/detail)
 //   depot      full magazines by class        owner
 //   slabs      by class, those with free blocks
-//   outbox     blocks of other heaps that this heap's thread freed
-//   inbox      blocks of this heap that other threads freed
+//   batch      blocks of other heaps that this heap's thread freed
+//   inbox      slabs of this heap with blocks that other threads freed
 //
 // Invariant: each block of each slab of the heap is in exactly one place: with
-// the program, in a magazine (front or depot), in a parcel (some outbox or the
-// inbox), or free in its slab.
+// the program, in a magazine (front or depot), in the remote batch of some heap, among
+// the remote frees of its slab, or free in its slab.
 //
-// Only the owner (the thread whose heap it is, or who set `state` to tending) touches
-// anything but the inbox, the atomics, and large blocks, which the space guards.
-// Links: the registry's list of heaps without owner.
+// Only the owner touches anything but the inbox, the atomics, and large blocks, which the lock of the space guards.
+// The owner is the heap's thread, or the thread that has set `state` to tending.
+// List links: they belong to the registry's list of heaps without an owner.
 #pragma once
 
 #include <atomic>
@@ -25,11 +25,13 @@
 #include "base/list.hpp"
 #include "heap/inbox.hpp"
 #include "heap/magazine.hpp"
+#include "heap/policy.hpp"
+#include "heap/remote_batch.hpp"
 #include "pages/space.hpp"
 
 namespace tarn::heaps {
 
-/// A count that one thread writes and any reads: no read-modify-write needed.
+/// A single-writer, multi-reader counter: it needs no read-modify-write.
 class owner_counter {
  public:
   constexpr owner_counter() noexcept = default;
@@ -47,9 +49,8 @@ class owner_counter {
   std::atomic<std::uint64_t> count_{0};
 };
 
-/// The last few blocks that realloc had to move to make them larger. Addresses only:
-/// an entry may be stale, and then costs a little memory at worst. Relaxed atomics,
-/// because a shared heap has it too.
+/// Remembers the last few blocks that realloc had to move to make them larger. It holds addresses only: a stale entry
+/// costs a little memory at worst. The entries are relaxed atomics, because several threads use a shared heap.
 class recent_blocks {
  public:
   bool contains(const void* block) const noexcept {
@@ -72,7 +73,7 @@ class recent_blocks {
   std::atomic<const void*> blocks_[count] = {};
 };
 
-/// A heap with less in use is not worth a look at how much of it is still needed.
+/// Heaps whose use has peaked below this are never shrunk.
 inline constexpr std::uint64_t least_shrunk_bytes = std::uint64_t{32} << 20;
 
 /// A set of size classes, walked in ascending order.
@@ -96,112 +97,126 @@ class class_set {
 };
 static_assert(detail::class_count <= 128);
 
-/// What may wait in an inbox until it is set aside. Doubled when the owner comes after all.
-inline constexpr std::uint64_t first_most_sent_bytes = std::uint64_t{TARN_SMALL ? 32 : 2048} << 10;
-inline constexpr std::uint64_t last_most_sent_bytes = std::uint64_t{256} << 20;
+/// Others check whether the owner sleeps once they have filled words whose blocks have this many bytes.
+inline constexpr std::uint64_t first_reclaim_bytes = std::uint64_t{TARN_SMALL ? 16 : 1024} << 10;
 
-/// The slow side of one size class.
+/// Holds what the slow paths of one size class need.
 struct class_state {
-  magazine* front = nullptr;    ///< the array that `top` points into; null: none yet
+  magazine* front = nullptr;    ///< the array that `top` points into; null: there is none yet
   void** closed_top = nullptr;  ///< `top` of a closed heap, whose visible one stays shut
   depot behind;
   base::list<pages::slab> available;  ///< slabs with free blocks
-  void* const* seen_top = nullptr;    ///< at the last decay: equal now means unused since
-  std::uint8_t fills = 0;             ///< of the front from slabs lately, counted up to fills_to_full
-  owner_counter allocated, freed;     ///< calls; kept by counting heaps only
+  void* const* seen_top = nullptr;    ///< `top` at the last decay; still equal: unused since then
+  std::uint8_t fills = 0;             ///< recent fills of the front from slabs, counted up to fills_to_full
+  owner_counter allocated, freed;     ///< calls; only counting heaps keep them
 };
 
 enum class ownership : std::uint32_t {
-  owned,    ///< by a thread, or by a heap object
-  idle,     ///< the thread has ended; waits to be adopted
+  owned,    ///< a thread or a heap object owns it
+  idle,     ///< the thread has ended; another thread can adopt the heap
   tending,  ///< idle, and some thread acts for it for a moment
-  frozen,   ///< the owner was lost in a fork; frees are accepted, nothing else
 };
 
 struct site_table;
 
+/// Names blocks of one word of one slab that a thread other than the owner has freed.
+struct freed_blocks {
+  pages::slab* home;
+  std::uintptr_t key;   ///< page map key when the sender read it
+  std::size_t word;     ///< index of the word in the slab
+  std::uint64_t freed;  ///< one bit for each freed block
+  char* start;          ///< address of the word's first block
+};
+
 struct heap : detail::heap_front, base::list_links<heap> {
   // -- owner ---------------------------------------------------------------
   class_state classes[detail::class_count];
-  class_set used;  ///< those with a magazine or a slab, now or before
+  class_set used;  ///< classes that have, or once had, a magazine or a slab
   pages::space* space;
   magazine_stock stock;
-  outbox out;
+  remote_batch out;
   recent_blocks grown;
   std::size_t depot_arrays = 0;  ///< batches in all depots
-  std::uint32_t slow_calls = 0;
-  std::uint64_t most_in_use = 0;                   ///< bytes, since the last shrink
-  std::uint64_t shrunk_from = 0;                   ///< most_in_use before that
-  std::uint64_t shrink_from = least_shrunk_bytes;  ///< least most_in_use to shrink at
+  owner_counter slow_calls;
+  std::uint64_t most_in_use = 0;                   ///< peak bytes since the last shrink
+  std::uint64_t shrunk_from = 0;                   ///< most_in_use before the last shrink
+  std::uint64_t shrink_from = least_shrunk_bytes;  ///< a shrink needs at least this most_in_use
+  std::uint64_t shrink_noted_ms = 0;               ///< last shrink, regret, or halving of shrink_from
   std::uint64_t next_decay_ms = 0;
-  bool closed = false;                ///< every call takes the slow path
-  bool shared = false;                ///< closed, and used by many threads under `mutex`
-  bool exact = false;                 ///< closed, and without magazines: each free is checked by its slab
-  std::atomic<bool> counting{false};  ///< closed, and calls are counted
-  site_table* sites = nullptr;        ///< closed, and allocations are noted: thread/sites.hpp
-  std::size_t eager_bytes = 0;        ///< kept by release()
+  site_table* sites = nullptr;  ///< call sites of a heap that is noting_sites: thread/sites.hpp
+  std::size_t eager_bytes = 0;  ///< bytes that release() keeps
   char name[24] = {};
 
-  // -- read by all, seldom written -----------------------------------------
-  alignas(64) bool strict = false;  ///< no other thread may free its blocks
-  bool prompt = false;              ///< its blocks that others free are sent one by one
+  // -- read by all threads, seldom written ---------------------------------
+  alignas(64) heap_policy policy;
   std::atomic<ownership> state{ownership::owned};
-  std::atomic<std::uint32_t> generation{0};  ///< of release(): older parcels are void
+  bool frees_may_wait = true;  ///< in other threads' batches; false where release() may end the blocks meanwhile
   std::atomic<std::uint32_t> owner_thread{0};
   std::uint32_t number;
-  heap* next_heap = nullptr;  ///< registry: all heaps there ever were
+  heap* next_heap = nullptr;    ///< registry: the next of all heaps ever made
+  heap* next_object = nullptr;  ///< registry: the next heap object
 
-  // -- written by the owner, read by all -----------------------------------
+  // -- written by the owner, read by all threads ---------------------------
   alignas(64) owner_counter remote_frees, slabs, slab_bytes, refills, flushes;
-  owner_counter taken_bytes;                                   ///< of blocks that are not free in their slabs
-  owner_counter depot_bytes;                                   ///< of those, the ones in depots
-  std::atomic<std::uint64_t> large_blocks{0}, large_bytes{0};  ///< now
+  owner_counter taken_bytes;                                   ///< bytes of blocks that are not free in their slabs
+  owner_counter depot_bytes;                                   ///< the part of taken_bytes that lies in depots
+  std::atomic<std::uint64_t> large_blocks{0}, large_bytes{0};  ///< in use now
   std::atomic<std::uint64_t> large_allocated{0}, large_allocated_bytes{0};
   std::atomic<std::uint64_t> peak_bytes{0};
-  std::atomic<std::uint64_t> run_bytes{0};       ///< of large_bytes, what lies in segments
-  std::atomic<std::uint64_t> run_peak_bytes{0};  ///< most of slab_bytes + run_bytes: what `initial` could have held
+  std::atomic<std::uint64_t> run_bytes{0};       ///< the part of large_bytes that lies in segments
+  std::atomic<std::uint64_t> run_peak_bytes{0};  ///< peak of slab_bytes + run_bytes: `initial` could have held it
 
-  // -- written by all ------------------------------------------------------
+  // -- written by all threads ----------------------------------------------
   alignas(64) inbox in;
-  inbox aside;                                                        ///< parcels that waited long: heap/set_aside.cpp
-  std::atomic<std::uint64_t> sent_bytes{0};                           ///< in the inbox, about
-  std::atomic<std::uint64_t> most_sent_bytes{first_most_sent_bytes};  ///< then they are set aside
-  platform::mutex mutex{platform::lock_rank::heap};                   ///< of a shared heap
+  std::atomic<std::uint64_t> sent_bytes{0};  ///< approximate bytes in words whose blocks have all been freed
+  std::atomic<std::uint64_t> reclaim_bytes{first_reclaim_bytes};  ///< sent_bytes at which others check the owner
+  std::atomic<std::uint64_t> slow_calls_seen{0};                  ///< slow_calls at the last such check
+  struct {
+    std::atomic<std::uint64_t> slabs{0}, slab_bytes{0}, blocks{0}, block_bytes{0};
+  } reclaimed;  ///< freed by others on the owner's behalf, not yet subtracted by the owner
+  platform::mutex mutex{platform::lock_rank::heap};  ///< guards a shared heap
 
   heap(pages::space& from, std::uint32_t number_) noexcept;
 
-  /// Shuts the visible magazines, so that each call comes here. Before any use.
-  void close() noexcept;
+  /// Adds a trait, and shuts the visible magazines if the heap's traits send every call to the slow path. Callers add
+  /// traits before the first use.
+  void add_trait(heap_trait added) noexcept;
 
-  // Small blocks, owner only.
+  // Only the owner calls these two, for small blocks.
   void* allocate(size_class index) noexcept;                ///< null: no memory
   void deallocate(void* block, size_class index) noexcept;  ///< a block of this heap
 
-  // Large blocks: allocated by the owner, else by any thread.
+  // The owner allocates large blocks; any thread may free or resize them.
   void* allocate_large(std::size_t bytes, std::size_t alignment, bool* zeroed) noexcept;
   void deallocate_large(pages::slab* block) noexcept;
   [[nodiscard]] bool resize_large(pages::slab* block, std::size_t bytes) noexcept;
 
-  /// The calling thread owns *this and frees a block of another heap.
+  /// Frees a block of another heap. The calling thread owns *this.
   void deallocate_remote(void* block, std::uintptr_t key) noexcept;
-  /// Sends what the outbox holds. Owner.
+  /// Sends the blocks of the batch to their owners. Owner only.
   void send_all() noexcept;
-  /// Takes in what the inbox holds. Owner.
+  /// Takes the blocks in the inbox back. Owner only.
   void collect() noexcept;
 
-  /// Before an allocation fails: all that is free goes where it can serve. Owner.
-  void reclaim() noexcept;
-  /// All magazines into the slabs, empty slabs back to the space. Owner.
+  /// Returns everything free to the slabs, empty slabs to the space, and their pages to the system. It runs before an
+  /// allocation fails, and for trim(). Returns the bytes that went to the system. Owner only.
+  std::size_t reclaim() noexcept;
+  /// Gives back the pages of slabs in which only free blocks lie; returns their bytes. Callers run flush_all first,
+  /// which brings the free blocks to their slabs. Owner only.
+  std::size_t purge_slabs() noexcept;
+  /// Empties all magazines into the slabs and returns empty slabs to the space. Owner only.
   void flush_all() noexcept;
-  /// flush_all, and the whole inbox and outbox: after this a valid idle heap holds
-  /// only slabs in which the program has blocks. Owner; then nobody is.
+  /// Runs flush_all and empties the inbox and the batch: afterwards a valid idle heap holds only slabs in which the
+  /// program has blocks. The owner calls it; then the heap has no owner.
   void retire() noexcept;
-  /// If the heap is idle, takes in its inbox for it. Any thread.
+  /// Takes the inbox in if the heap is idle. Any thread.
   void tend() noexcept;
-  /// Gives up all blocks at once. Owner of a heap with a space of its own.
+  /// Gives slabs back to the space if other threads have freed all of their blocks. Any thread may call it; it pays
+  /// most while the owner sleeps.
+  void reclaim_for_owner() noexcept;
+  /// Ends all blocks at once. Only the owner of a heap with a space of its own may call it.
   void release() noexcept;
-  /// Undoes everything but the inbox and the generation, so that the record can serve
-  /// another owner. After release.
+  /// Undoes everything, so that the record can serve another owner. Callers run release() first.
   void reset() noexcept;
 
   std::uintptr_t address() const noexcept { return reinterpret_cast<std::uintptr_t>(this); }
@@ -209,7 +224,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   bool is_valid() noexcept;
 
  private:
-  void**& top_of(size_class index) noexcept { return closed ? classes[index].closed_top : top[index]; }
+  void**& top_of(size_class index) noexcept { return policy.closed() ? classes[index].closed_top : top[index]; }
   bool refill(size_class index) noexcept;
   void* take_exactly(size_class index) noexcept;
   bool fill_from_slabs(size_class index) noexcept;
@@ -219,24 +234,30 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void note_peak() noexcept;
   void spill(size_class index) noexcept;
   bool set_front(size_class index) noexcept;
-  void give_to_slab(void* block, size_class index, bool keep_one) noexcept;
-  void give_to_slabs(void** blocks, std::size_t count, size_class index) noexcept;
-  void collect_into_slabs() noexcept;
-  template <class Own, class Moved>
-  void take_in(Own own, Moved moved) noexcept;
-  void start_parcel(outbox::place& place, heap& owner, void* block, std::uintptr_t key) noexcept;
-  void send(outbox::place& from) noexcept;
-  void set_aside(magazine_stock& spare) noexcept;
-  parcel* take_set_aside() noexcept;
-  bool anything_sent() const noexcept { return !in.empty() || !aside.empty(); }
+  void give_to_slab(void* block, bool keep_one) noexcept;
+  void give_to_slabs(void** blocks, std::size_t count) noexcept;
+  void settle(pages::slab& home, std::size_t count, bool was_full, bool keep_one) noexcept;
+
+  void deallocate_remote_slow(void* block, std::uintptr_t key) noexcept;
+  void send_full() noexcept;
+  static void send_group(void** blocks, std::size_t count) noexcept;
+  void receive(const freed_blocks& some) noexcept;
+  bool give_directly(const freed_blocks& some) noexcept;
+  void take_in(bool owned) noexcept;
+  void took_back(pages::slab& home, std::size_t count, bool was_full, bool keep_one) noexcept;
+  void discard_inbox() noexcept;
+  static void check_marks(const pages::slab& home, std::size_t word, std::uint64_t freed, bool set) noexcept;
+  void note_full_word(std::size_t bytes) noexcept;
+  void reclaim_slab(pages::slab& home) noexcept;
+  void subtract_reclaimed() noexcept;
+  bool start_tending() noexcept;
   void tend_if_idle() noexcept {
-    // seq_cst: see retire().
+    // seq_cst: retire() says why.
     if (state.load(std::memory_order_seq_cst) == ownership::idle) {
       tend();
     }
   }
   void drop_front(size_class index) noexcept;
-  static void bounce(void* block, std::uintptr_t key) noexcept;
   void tick() noexcept;
   bool decay() noexcept;
   void shrink() noexcept;
@@ -244,11 +265,11 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void empty_depots() noexcept;
 };
 
-/// The entries that a shut magazine shows: null below its end, and full there.
+/// Holds the entries that a shut magazine shows: null below its end, so that it looks empty and full at once.
 extern constinit magazine shut;
 inline void** shut_top() noexcept { return shut.slots + magazine_slots; }
 
-/// What detail::local points to before a thread has a heap: all magazines shut.
+/// detail::local points here before a thread has a heap: all its magazines are shut.
 struct nobody_front : detail::heap_front {
   consteval nobody_front() noexcept : heap_front{} {
     for (void**& each : top) {

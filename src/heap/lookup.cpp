@@ -6,9 +6,12 @@
 namespace tarn::heaps {
 
 found_block find_block(const char* entry, const void* address) noexcept {
-  const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(address);  // see page_map::set
+  const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(address);  // acquire: page_map::set says why
   pages::slab* const home = pages::page_map::slab_of(address);
   if (key == 0) [[unlikely]] {
+    if (const pages::slab* const large = pages::page_map::large_around(address)) {
+      base::fault_misaligned(entry, address, large->start, large->bytes);
+    }
     if (home != nullptr) {
       base::fault_double_free(entry, address, home->bytes);
     }
@@ -21,13 +24,13 @@ found_block find_block(const char* entry, const void* address) noexcept {
     }
     return {owner_in(key), home, detail::class_count, home->bytes};
   }
-  // In a slab of one unit the offset tells all; the slab's description, which its owner
-  // writes, is read only where it must be.
+  // In a slab of one unit the offset alone is enough. The slab's description is read only where that is unavoidable,
+  // because its owner writes it.
   const pages::class_shape& shape = pages::shapes.of[index];
   if (shape.units != 1 || !pages::may_start_at(address, index)) {
     const std::size_t number = home->number_of(address);
     if (number >= home->capacity) [[unlikely]] {
-      base::fault_foreign_pointer(entry, address);  // in the rest behind the last block
+      base::fault_foreign_pointer(entry, address);  // it lies in the rest behind the last block
     }
     const char* const first = home->block(number);
     if (first != address) [[unlikely]] {

@@ -1,4 +1,4 @@
-// What stands at an address: the one place that tells blocks from everything else.
+// Finds the block at an address; only this file tells blocks from all other addresses.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 
 namespace tarn::heaps {
 
-/// The two halves of a page map key.
+/// Split a page map key into its two parts.
 inline heap* owner_in(std::uintptr_t key) noexcept { return reinterpret_cast<heap*>(key & ~pages::mark_mask); }
 inline size_class class_in(std::uintptr_t key) noexcept { return static_cast<size_class>(key & pages::mark_mask); }
 
-/// A block that the program may have.
+/// Describes a block that the program may have.
 struct found_block {
   heap* owner;
   pages::slab* home;
@@ -21,15 +21,14 @@ struct found_block {
   bool large() const noexcept { return index == detail::class_count; }
 };
 
-/// The block that starts at `address`. An address where none does is the caller's
-/// fault: foreign, free already, or in the middle of a block; it is reported in the
-/// name of `entry`. Whether a small block is free already is not looked at.
+/// Returns the block that starts at `address`. If none starts there, it reports a fault in the name of `entry`: the
+/// address is foreign, already free, or inside a block. It does not check whether a small block is already free.
 found_block find_block(const char* entry, const void* address) noexcept;
 
 /// Reports a fault if `owner` is strict and belongs to another thread.
 void check_strict_slow(const heap& owner, const void* block) noexcept;
 inline void check_strict(const heap& owner, const void* block) noexcept {
-  if (owner.strict) [[unlikely]] {
+  if (owner.policy.strict()) [[unlikely]] {
     check_strict_slow(owner, block);
   }
 }

@@ -17,6 +17,7 @@ pages::space& central() noexcept { return shared_space; }
 
 constinit platform::mutex registry::mutex_{platform::lock_rank::registry};
 constinit std::atomic<heap*> registry::all_{nullptr};
+constinit std::atomic<heap*> registry::objects_{nullptr};
 constinit base::list<heap> registry::idle_;
 constinit base::list<heap> registry::spare_;
 constinit heap_statistics registry::past_;
@@ -30,7 +31,7 @@ heap* registry::make(pages::space& from) noexcept {
   }
   heap* const made = ::new (memory) heap(from, static_cast<std::uint32_t>(++counts_.heaps));
   made->next_heap = all_.load(std::memory_order_relaxed);
-  // release: who walks the list sees a constructed heap.
+  // release: a thread that walks the list sees a constructed heap.
   all_.store(made, std::memory_order_release);
   return made;
 }
@@ -40,8 +41,9 @@ heap* registry::acquire() noexcept {
   ++counts_.started;
   for (heap* found = idle_.front(); found != nullptr; found = found->next) {
     ownership expected = ownership::idle;
-    // A heap that somebody tends at this moment is passed over.
+    // Passes over a heap for which another thread is acting.
     if (found->state.compare_exchange_strong(expected, ownership::owned, std::memory_order_seq_cst)) {
+      platform::note_acquire(&found->state);
       idle_.remove(found);
       idle_count_.fetch_sub(1, std::memory_order_relaxed);
       ++counts_.adopted;
@@ -49,6 +51,25 @@ heap* registry::acquire() noexcept {
     }
   }
   return make(central());
+}
+
+heap* registry::tend_next_idle() noexcept {
+  const hold guard(mutex_);
+  const heap* const last = idle_.back();
+  for (int left = most_looked_at; left != 0 && !idle_.empty(); --left) {
+    heap* const at = idle_.front();
+    idle_.remove(at);
+    idle_.push_back(at);
+    ownership expected = ownership::idle;
+    if (at->state.compare_exchange_strong(expected, ownership::tending, std::memory_order_seq_cst)) {
+      platform::note_acquire(&at->state);
+      return at;
+    }
+    if (at == last) {
+      break;
+    }
+  }
+  return nullptr;
 }
 
 void registry::give_idle(heap* retired) noexcept {
@@ -66,10 +87,13 @@ heap* registry::create(pages::space& from, const char* name) noexcept {
     if (found == nullptr) {
       return nullptr;
     }
+    found->next_object = objects_.load(std::memory_order_relaxed);
+    objects_.store(found, std::memory_order_release);  // a signal handler may fork here, and walk the list in the child
   } else {
     spare_.remove(found);
     found->space = &from;
   }
+  found->frees_may_wait = &from == &central();
   std::strncpy(found->name, name, sizeof found->name - 1);
   return found;
 }
@@ -91,28 +115,16 @@ heap_statistics registry::past() noexcept {
   return past_;
 }
 
-void registry::freeze_others(const heap* mine, std::uint32_t old_thread) noexcept {
-  for_all([=](heap& each) {
-    if (each.owner_thread.load(std::memory_order_relaxed) == old_thread) {
-      each.owner_thread.store(platform::thread_number(), std::memory_order_relaxed);
+void registry::renumber_objects(std::uint32_t old_thread, std::uint32_t new_thread) noexcept {
+  for (heap* at = objects_.load(std::memory_order_relaxed); at != nullptr; at = at->next_object) {
+    if (at->owner_thread.load(std::memory_order_relaxed) == old_thread) {
+      at->owner_thread.store(new_thread, std::memory_order_relaxed);
     }
-    const ownership state = each.state.load(std::memory_order_relaxed);
-    const bool of_thread = each.space == &central() && !each.shared;
-    if (of_thread && &each != mine && (state == ownership::owned || state == ownership::tending)) {
-      each.state.store(ownership::frozen, std::memory_order_relaxed);
-      for (heap* at = idle_.front(); at != nullptr; at = at->next) {
-        if (at == &each) {  // a tended heap may not be listed yet
-          idle_.remove(at);
-          idle_count_.fetch_sub(1, std::memory_order_relaxed);
-          break;
-        }
-      }
-    }
-  });
+  }
 }
 
 }  // namespace tarn::heaps
 
-// Nothing here refers to it: it is kept for who reads it.
+// Nothing in the program refers to it: it is kept for other processes that read it.
 extern "C"
     [[gnu::used]] constinit const tarn::heaps::watch_root tarn_watch_root = {.heaps = tarn::heaps::registry::watched()};

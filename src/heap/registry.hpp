@@ -1,4 +1,4 @@
-// All heaps of the process, and those that wait for an owner.
+// Lists all heaps of the process, and those without an owner.
 #pragma once
 
 #include <atomic>
@@ -8,41 +8,30 @@
 
 namespace tarn::heaps {
 
-/// The space that all threads' heaps share.
+/// Returns the space that all threads' heaps share.
 pages::space& central() noexcept;
 
 class registry {
  public:
-  /// A heap for a thread: one whose thread has ended, or a new one over central().
-  /// Its state is owned. Null when there is no memory. Any thread.
+  /// Returns a heap for a thread: one whose thread has ended, or a new one over central(). Its state is owned. Null:
+  /// no memory. Any thread.
   static heap* acquire() noexcept;
-  /// Takes a retired heap (heap::retire) back.
+  /// Takes back a heap that heap::retire has emptied.
   static void give_idle(heap* retired) noexcept;
 
-  /// A heap with a space of its own, for a heap object. Null: no memory.
+  /// Returns a heap over `from`, for a heap object. Null: no memory.
   static heap* create(pages::space& from, const char* name) noexcept;
-  /// Takes back an empty one that create made. Its memory stays a heap for ever:
-  /// late parcels may still arrive.
+  /// Takes back an empty heap that create() made. Its memory stays a heap for ever.
   static void destroy(heap* empty) noexcept;
 
   static bool any_idle() noexcept { return idle_count_.load(std::memory_order_relaxed) != 0; }
 
-  /// Calls `each(heap&)` for idle heaps, a few at most, until it returns false. The
-  /// next call goes on with others.
-  template <class Each>
-  static void for_idle(Each each) noexcept {
-    const platform::locked hold(lock());
-    const heap* const last = idle_.back();
-    for (int left = most_looked_at; left != 0 && !idle_.empty(); --left) {
-      heap* const at = idle_.front();
-      idle_.remove(at);
-      idle_.push_back(at);
-      if (!each(*at) || at == last) {
-        return;
-      }
-    }
-  }
-  /// Calls `each(heap&)` for all heaps there ever were. They are never freed.
+  /// One search for a slab checks at most this many idle heaps.
+  static constexpr int most_looked_at = 8;
+  /// Returns an idle heap whose state it has set to tending. The heap is the caller's, without the lock, until the
+  /// caller sets the state back. The next call returns another heap. Null: it found none.
+  static heap* tend_next_idle() noexcept;
+  /// Calls `each(heap&)` for all heaps ever made. They are never freed.
   template <class Each>
   static void for_all(Each each) noexcept {
     for (heap* at = all_.load(std::memory_order_acquire); at != nullptr; at = at->next_heap) {
@@ -54,24 +43,23 @@ class registry {
     std::uint64_t heaps, started, abandoned, adopted;
   };
   static counts count() noexcept;
-  /// The figures of heap objects that are no more.
+  /// Returns the sum of the statistics of destroyed heap objects.
   static heap_statistics past() noexcept;
-  /// In a forked child: what other threads were using is never used again. `mine` is
-  /// the calling thread's own heap or null, `old_thread` its number in the parent.
-  static void freeze_others(const heap* mine, std::uint32_t old_thread) noexcept;
+  /// Runs in a forked child: heap objects whose owner was `old_thread` in the parent belong to `new_thread` here.
+  static void renumber_objects(std::uint32_t old_thread, std::uint32_t new_thread) noexcept;
 
-  /// What tarn_watch_root points to.
+  /// Returns the list head that tarn_watch_root points to.
   static constexpr const std::atomic<heap*>* watched() noexcept { return &all_; }
 
-  /// Held around a fork.
+  /// Returns the lock, which is held around a fork.
   static platform::mutex& lock() noexcept { return mutex_; }
 
  private:
-  static constexpr int most_looked_at = 8;
   static heap* make(pages::space& from) noexcept;
 
   static platform::mutex mutex_;
   static std::atomic<heap*> all_;
+  static std::atomic<heap*> objects_;  ///< the heaps of all_ that create() made
   static base::list<heap> idle_;
   static base::list<heap> spare_;
   static heap_statistics past_;

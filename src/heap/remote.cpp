@@ -1,244 +1,211 @@
-// Remote frees, and the life of a heap without an owner.
-#include <cstring>
-#include <initializer_list>
-#include <new>
-
+// Remote frees: a thread gathers the blocks of other heaps that it frees, and sets the bits of those blocks in their
+// slabs; the owner takes the bits back.
 #include "base/fault.hpp"
 #include "heap/free_mark.hpp"
 #include "heap/heap.hpp"
 #include "heap/lookup.hpp"
-#include "heap/registry.hpp"
 #include "platform/platform.hpp"
 
 namespace tarn::heaps {
 namespace {
 
-/// Blocks whose cache lines are asked for before they are marked.
-constexpr std::uint32_t ahead = 16;
+/// Blocks that are sent together. They are enough that cold cache lines of many owners arrive at the same time, and
+/// few enough for small stacks.
+constexpr std::size_t group = 32;
 
-/// Calls `each` for every block of `sent`. A parcel that counts no blocks is a
-/// block itself: see bounce.
-template <class Each>
-void for_blocks(parcel* sent, Each each) {
-  if (sent->count == 0) {
-    each(sent);
-    return;
-  }
-  for (std::uint32_t at = 0; at < sent->count; ++at) {
-    if (marks_blocks && at + ahead < sent->count) {
-      __builtin_prefetch(static_cast<char*>(sent->blocks[at + ahead]) + sizeof(void*), 1);
+/// Finds the slabs of blocks. It is fastest when a block lies in the same unit as the one before.
+class block_finder {
+ public:
+  freed_blocks find(void* block) noexcept {
+    const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(block);
+    if (address >> detail::unit_shift != unit_) [[unlikely]] {
+      unit_ = address >> detail::unit_shift;
+      key_ = detail::key_of<__ATOMIC_ACQUIRE>(block);  // acquire: page_map::set says why
+      home_ = pages::page_map::slab_of(block);
+      shape_ = &pages::shapes.of[class_in(key_)];
+      // A slab of one unit starts where the unit does. The description is not read, because its owner writes it.
+      start_ = shape_->units == 1 ? unit_ << detail::unit_shift : reinterpret_cast<std::uintptr_t>(home_->start);
     }
-    each(sent->blocks[at]);
+    const std::uint64_t offset = address - start_;
+    const std::uint64_t number = (offset * shape_->inverse) >> 40;
+    if (shape_->units != 1 && (number >= shape_->capacity || number * shape_->block_bytes != offset)) [[unlikely]] {
+      home_->give(block);  // reports the fault
+    }
+    return {home_, key_, number / 64, std::uint64_t{1} << (number % 64),
+            static_cast<char*>(block) - number % 64 * shape_->block_bytes};
   }
-}
+
+ private:
+  std::uintptr_t unit_ = 0;
+  std::uintptr_t key_ = 0;
+  pages::slab* home_ = nullptr;
+  const pages::class_shape* shape_ = nullptr;
+  std::uintptr_t start_ = 0;
+};
 
 }  // namespace
 
 // ---------------------------------------------------------------- sending
 
 void heap::deallocate_remote(void* block, std::uintptr_t key) noexcept {
-  heap* const owner = owner_in(key);
-  check_strict(*owner, block);
   const std::size_t block_bytes = pages::shapes.of[class_in(key)].block_bytes;
   detail::mark_free(block, block_bytes);
-  outbox::place& place = out.place_for(owner->number);
-  parcel* const filling = place.filling;
-  // relaxed: a release() that would void this block is ordered with this free by
-  // the program, or the program is wrong.
-  if (filling == nullptr || place.owner != owner ||
-      filling->generation != owner->generation.load(std::memory_order_relaxed)) [[unlikely]] {
-    start_parcel(place, *owner, block, key);
-    return;
-  }
-  filling->blocks[filling->count++] = block;
-  place.bytes += block_bytes;
-  if (filling->count == parcel::capacity || place.bytes >= parcel_bytes_limit) [[unlikely]] {
-    send(place);
-    tick();
+  if (!owner_in(key)->frees_may_wait || !out.add(block, block_bytes)) [[unlikely]] {
+    deallocate_remote_slow(block, key);
+  } else if (out.full()) [[unlikely]] {
+    send_full();
   }
 }
 
-// What `place` holds goes to its owner; `block` is the first of the next parcel.
-void heap::start_parcel(outbox::place& place, heap& owner, void* block, std::uintptr_t key) noexcept {
-  if (place.filling != nullptr) {
-    send(place);
-  }
-  auto* const fresh = reinterpret_cast<parcel*>(stock.take_any());
-  if (fresh == nullptr) {
-    bounce(block, key);
+void heap::deallocate_remote_slow(void* block, std::uintptr_t key) noexcept {
+  heap& owner = *owner_in(key);
+  check_strict(owner, block);
+  // A block in the batch of a shared heap would wait for a thread that may never call again.
+  if (!owner.frees_may_wait || policy.shared() || !out.open(stock)) {
+    owner.receive(block_finder{}.find(block));
     return;
   }
-  fresh->generation = owner.generation.load(std::memory_order_relaxed);
-  fresh->count = 1;
-  fresh->blocks[0] = block;
-  place = {.owner = &owner, .filling = fresh, .bytes = pages::shapes.of[class_in(key)].block_bytes};
-  if (place.bytes >= parcel_bytes_limit || owner.prompt) {
-    send(place);
-    tick();
+  out.add(block, pages::shapes.of[class_in(key)].block_bytes);
+  if (out.full()) {
+    send_full();
   }
 }
 
-void heap::send(outbox::place& from) noexcept {
-  heap* const owner = from.owner;
-  const std::uint64_t bytes = from.bytes;
-  owner->in.post(from.filling);
-  from = {};
-  owner->tend_if_idle();
-  // relaxed: only a measure of when it is worth a look.
-  if (owner->sent_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes >
-      owner->most_sent_bytes.load(std::memory_order_relaxed)) [[unlikely]] {
-    owner->set_aside(stock);
-  }
+void heap::send_full() noexcept {
+  send_all();
+  tick();
 }
 
 void heap::send_all() noexcept {
-  for (outbox::place& place : out) {
-    if (place.filling != nullptr) {
-      send(place);
+  for (void** at = out.begin(); at != out.end();) {
+    const std::size_t left = static_cast<std::size_t>(out.end() - at);
+    const std::size_t count = left < group ? left : group;
+    send_group(at, count);
+    at += count;
+  }
+  out.clear();
+}
+
+// Sends neighbours in one word together. Each loop prefetches the cache lines that the next one needs.
+void heap::send_group(void** blocks, std::size_t count) noexcept {
+  std::uintptr_t unit = 0;
+  for (std::size_t at = 0; at < count; ++at) {
+    const std::uintptr_t its = reinterpret_cast<std::uintptr_t>(blocks[at]) >> detail::unit_shift;
+    if (its != unit) {
+      unit = its;
+      __builtin_prefetch(static_cast<pages::remote_frees*>(pages::page_map::slab_of(blocks[at])), 1);
+      __builtin_prefetch(&owner_in(detail::key_of(blocks[at]))->state);
     }
+  }
+  freed_blocks words[group];
+  std::size_t used = 0;
+  block_finder finder;
+  for (std::size_t at = 0; at < count; ++at) {
+    const freed_blocks one = finder.find(blocks[at]);
+    if (used != 0 && words[used - 1].home == one.home && words[used - 1].word == one.word) {
+      if ((words[used - 1].freed & one.freed) != 0) [[unlikely]] {
+        base::fault_double_free("free", blocks[at], detail::size_of(class_in(one.key)));
+      }
+      words[used - 1].freed |= one.freed;
+    } else {
+      __builtin_prefetch(&one.home->remote_words[one.word], 1);
+      words[used++] = one;
+    }
+  }
+  for (std::size_t at = 0; at < used; ++at) {
+    owner_in(words[at].key)->receive(words[at]);
   }
 }
 
-// Sends one block without needing memory: the block is its own parcel. Also used
-// for blocks whose slab has changed hands while they were on their way.
-void heap::bounce(void* block, std::uintptr_t key) noexcept {
-  heap* const owner = owner_in(key);
-  detail::mark_allocated(block, sizeof(void*) * 2);
-  auto* const header = static_cast<parcel*>(block);
-  header->count = 0;
-  header->generation = owner->generation.load(std::memory_order_relaxed);
-  owner->in.post(header);
-  owner->tend_if_idle();  // not deep: a heap that is being tended is not idle
+// Runs on the thread that freed the blocks. The slab may have changed hands since the caller read its key: then the
+// collector of this heap sends it on.
+void heap::receive(const freed_blocks& some) noexcept {
+  // relaxed: it is only a hint; give_directly checks again.
+  if (state.load(std::memory_order_relaxed) == ownership::idle && give_directly(some)) {
+    return;
+  }
+  const pages::remote_frees::sent sent = some.home->free_remotely(some.word, some.freed);
+  if (sent.post) {
+    in.post(*some.home);
+    tend_if_idle();
+  }
+  const size_class index = class_in(some.key);
+  const std::size_t block_bytes = detail::size_of(index);
+  if (const std::uint64_t again = sent.before & some.freed; again != 0) [[unlikely]] {
+    base::fault_double_free("free", some.start + static_cast<std::size_t>(std::countr_zero(again)) * block_bytes,
+                            block_bytes);
+  }
+  if ((sent.before | some.freed) == pages::full_word(index, some.word)) {
+    note_full_word(static_cast<std::size_t>(std::popcount(sent.before | some.freed)) * block_bytes);
+  }
 }
-static_assert(offsetof(parcel, blocks) <= detail::block_alignment);
 
 // -------------------------------------------------------------- collecting
 
-// Empties both inboxes: `own` gets each block of this heap, `moved` those whose slab has
-// gone to another one meanwhile.
-template <class Own, class Moved>
-void heap::take_in(Own own, Moved moved) noexcept {
+// A marked block lies in a magazine of its owner: it was freed twice. With `set` this marks the other blocks, so that
+// the owner's next free notices a mistake.
+void heap::check_marks(const pages::slab& home, std::size_t word, std::uint64_t freed, bool set) noexcept {
+  const std::size_t block_bytes = detail::size_of(home.index);
+  char* const first = home.start + word * 64 * block_bytes;
+  for (std::uint64_t left = freed; left != 0; left &= left - 1) {
+    __builtin_prefetch(first + static_cast<std::size_t>(std::countr_zero(left)) * block_bytes + sizeof(void*), 1);
+  }
+  for (std::uint64_t left = freed; left != 0; left &= left - 1) {
+    char* const block = first + static_cast<std::size_t>(std::countr_zero(left)) * block_bytes;
+    if (is_marked(block)) [[unlikely]] {
+      base::fault_double_free("free", block, block_bytes);
+    }
+    if (set) {
+      mark(block);
+    }
+  }
+}
+
+// `owned` is true for the owner. Otherwise the caller acts for a heap without a thread, where no block is in a
+// magazine and no empty slab is kept.
+void heap::take_in(bool owned) noexcept {
   sent_bytes.store(0, std::memory_order_relaxed);
-  for (parcel* others : {in.take_all(), take_set_aside()}) {
-    while (others != nullptr) {
-      parcel* const sent = others;
-      others = sent->next;
-      const bool alone = sent->count == 0;
-      if (sent->generation == generation.load(std::memory_order_relaxed)) {
-        std::uint64_t owned = 0;
-        for_blocks(sent, [&](void* block) {
-          const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(block);  // see page_map::set
-          if (const std::uintptr_t index = key ^ address(); index < detail::class_count) [[likely]] {
-            own(block, static_cast<size_class>(index));
-            ++owned;
-          } else {
-            moved(block, key);
-          }
-        });
-        remote_frees.add(owned);
+  subtract_reclaimed();
+  for (inbox::node *at = in.take_all(), *following = nullptr; at != nullptr; at = following) {
+    following = at->next_sent;
+    __builtin_prefetch(following, 1);
+    pages::slab& home = *static_cast<pages::slab*>(at);
+    const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(home.start);  // acquire: page_map::set says why
+    if (heap* const owner = owner_in(key); owner != this) {  // the slab was adopted after a sender had read its key
+      owner->in.post(home);
+      owner->tend_if_idle();
+      continue;
+    }
+    const bool was_full = home.full();
+    std::size_t taken = 0;
+    home.take_remote([&](std::size_t word, std::uint64_t freed) {
+      if (owned && marks_blocks) {
+        check_marks(home, word, freed, true);
       }
-      if (!alone) {
-        stock.give(reinterpret_cast<magazine*>(sent));
-      }
-    }
+      home.give_word(word, freed);
+      taken += static_cast<std::size_t>(std::popcount(freed));
+    });
+    took_back(home, taken, was_full, owned);
   }
 }
 
-void heap::collect() noexcept {
-  take_in(
-      [this](void* block, size_class index) {
-        if (marks_blocks) {
-          if (is_marked(block)) [[unlikely]] {
-            base::fault_double_free("free", block, detail::size_of(index));
-          }
-          mark(block);
-        }
-        void** const at = top[index];
-        if (!is_full(at)) [[likely]] {  // always full in a closed heap
-          *at = block;
-          top[index] = at + 1;
-        } else {
-          deallocate(block, index);
-        }
-      },
-      [this](void* block, std::uintptr_t key) { deallocate_remote(block, key); });
-}
-
-// As collect, by somebody who must not fill magazines: the heap has no thread.
-void heap::collect_into_slabs() noexcept {
-  take_in(
-      [this](void* block, size_class index) {
-        if (counting) {
-          classes[index].freed.add(1);
-        }
-        give_to_slab(block, index, false);
-      },
-      [](void* block, std::uintptr_t key) { bounce(block, key); });
-}
-
-// ------------------------------------------------------- without an owner
-
-// The owner leaves. A block must not be stranded in the inbox of an idle heap:
-//
-//   owner                        sender
-//   1 collects the inbox
-//                                2 posts a parcel
-//   3 state = idle
-//   4 looks into the inbox       5 looks at the state
-//
-// 2, 3, 4 and 5 are sequentially consistent. If 2 comes before 4, the owner sees
-// the parcel in 4 and tends. Otherwise 3 is before 4 is before 2 is before 5, and
-// the sender sees `idle` in 5 and tends. With anything weaker both may look before
-// either has written. The same holds between a tender's last look and a sender.
-void heap::retire() noexcept {
-  send_all();
-  collect();
-  flush_all();
-  send_all();  // what collect found to be another heap's
-  stock.clear();
-  most_sent_bytes.store(first_most_sent_bytes, std::memory_order_relaxed);  // of the next owner nothing is known
-  state.store(ownership::idle, std::memory_order_seq_cst);
-  tend();
-}
-
-void heap::tend() noexcept {
-  while (anything_sent()) {
-    ownership expected = ownership::idle;
-    if (!state.compare_exchange_strong(expected, ownership::tending, std::memory_order_seq_cst)) {
-      return;  // an owner, or another tender, who will look again
-    }
-    collect_into_slabs();
-    state.store(ownership::idle, std::memory_order_seq_cst);
+void heap::took_back(pages::slab& home, std::size_t count, bool was_full, bool keep_one) noexcept {
+  remote_frees.add(count);
+  if (policy.counting()) {
+    classes[home.index].freed.add(count);
   }
+  settle(home, count, was_full, keep_one);
 }
 
-// A slab of a heap without owner, rather than new memory.
-pages::slab* heap::adopt_slab(size_class index) noexcept {
-  if (space != &central() || !registry::any_idle()) {
-    return nullptr;
+void heap::collect() noexcept { take_in(true); }
+
+// Drops the whole inbox: its blocks have ended.
+void heap::discard_inbox() noexcept {
+  sent_bytes.store(0, std::memory_order_relaxed);
+  for (inbox::node *at = in.take_all(), *following = nullptr; at != nullptr; at = following) {
+    following = at->next_sent;
+    at->take_remote([](std::size_t, std::uint64_t) {});
   }
-  pages::slab* found = nullptr;
-  registry::for_idle([&](heap& other) {
-    ownership expected = ownership::idle;
-    if (!other.state.compare_exchange_strong(expected, ownership::tending, std::memory_order_seq_cst)) {
-      return true;
-    }
-    other.collect_into_slabs();
-    found = other.classes[index].available.front();
-    if (found != nullptr) {
-      const std::size_t in_use = static_cast<std::size_t>(found->capacity - found->free_blocks);
-      other.lose(found, false);
-      other.taken_bytes.subtract(in_use * detail::size_of(index));
-      taken_bytes.add(in_use * detail::size_of(index));
-      // Threads that free a block meanwhile may still send it to `other`, who
-      // will find the new key and send it on.
-      pages::page_map::set(found->start, found->units, address() | index, found);
-    }
-    other.state.store(ownership::idle, std::memory_order_seq_cst);
-    other.tend();
-    return found == nullptr;
-  });
-  return found;
 }
 
 }  // namespace tarn::heaps

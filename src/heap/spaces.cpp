@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "heap/registry.hpp"
 #include "pages/metadata.hpp"
 
 namespace tarn::heaps {
@@ -17,7 +18,7 @@ using hold = platform::locked<platform::mutex>;
 template <class Each>
 void for_used(Each each) noexcept {
   for (record* at = used.front(); at != nullptr; at = at->next) {
-    each(at->lock());
+    each(*at);
   }
 }
 
@@ -49,16 +50,24 @@ void spaces::destroy(pages::space* gone) noexcept {
   spare.push_front(ended);
 }
 
+void spaces::for_each(void* with, void (*visit)(void* with, pages::space&) noexcept) noexcept {
+  const hold guard(mutex);
+  visit(with, central());
+  for (record* at = used.front(); at != nullptr; at = at->next) {
+    visit(with, *at);
+  }
+}
+
 void spaces::lock_all() noexcept {
   mutex.lock_for_fork();
-  for_used([](platform::mutex& each) { each.lock_for_fork(); });
+  for_used([](pages::space& each) { each.lock().lock_for_fork(); });
 }
 void spaces::unlock_all() noexcept {
-  for_used([](platform::mutex& each) { each.unlock_after_fork(); });
+  for_used([](pages::space& each) { each.lock().unlock_after_fork(); });
   mutex.unlock_after_fork();
 }
 void spaces::reset_all() noexcept {
-  for_used([](platform::mutex& each) { each.reset(); });
+  for_used([](pages::space& each) { each.reset_after_fork(); });
   mutex.reset();
 }
 

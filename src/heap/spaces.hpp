@@ -1,4 +1,4 @@
-// The spaces of heap objects.
+// Lists the spaces of heap objects.
 #pragma once
 
 #include "pages/space.hpp"
@@ -7,15 +7,24 @@ namespace tarn::heaps {
 
 class spaces {
  public:
-  /// Null when there is no memory. Any thread.
+  /// Returns a new space; null: no memory. Any thread.
   static pages::space* create(const pages::space_options& options) noexcept;
-  /// Gives all its memory back first.
+  /// Gives all memory of a space back and takes the space out of the list.
   static void destroy(pages::space* gone) noexcept;
 
-  /// Around a fork: the lock of this list and of each space in it.
+  /// Calls `visit(space&)` for central() and every space of a heap object, under the lock of this list. Any thread.
+  template <class Visit>
+  static void for_all(Visit visit) noexcept {
+    for_each(&visit, [](void* with, pages::space& each) noexcept { (*static_cast<Visit*>(with))(each); });
+  }
+
+  /// These three handle the lock of this list and of each space in it around a fork.
   static void lock_all() noexcept;
   static void unlock_all() noexcept;
   static void reset_all() noexcept;
+
+ private:
+  static void for_each(void* with, void (*visit)(void* with, pages::space&) noexcept) noexcept;
 };
 
 }  // namespace tarn::heaps

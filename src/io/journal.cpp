@@ -2,9 +2,7 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <sys/mman.h>
-#include <sys/random.h>
-#include <unistd.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <atomic>
@@ -19,11 +17,10 @@
 #endif
 
 #include "base/check.hpp"
+#include "io/journal_file.hpp"
 #include "io/journal_format.hpp"
-#include "platform/files.hpp"
 
 namespace tarn::io {
-namespace files = platform::files;
 using namespace journal_format;
 
 namespace {
@@ -39,12 +36,6 @@ std::uint64_t now_ticks() noexcept {
 #endif
 }
 
-// For signal handlers and the dead, not for other threads: the compiler keeps the order of the stores around it. A
-// reader in another process needs no more than that either, as it believes checksums, but release costs nothing here.
-void store(char* at, std::uint64_t word) noexcept {
-  std::atomic_ref(*reinterpret_cast<std::uint64_t*>(at)).store(word, std::memory_order_release);
-}
-
 // How often this process and its ancestors were forked.
 std::atomic<unsigned> forks{0};
 
@@ -54,192 +45,111 @@ void count_forks() {
   static_cast<void>(registered);
 }
 
-std::uint64_t random_key() noexcept {
-  std::uint64_t key = now_ticks();
-  static_cast<void>(::getrandom(&key, sizeof key, GRND_NONBLOCK));
-  return key;
-}
-
 // Which lane a thread tries first. Threads are spread one after the other.
 unsigned own_lane() noexcept {
   static std::atomic<unsigned> threads{0};
   thread_local unsigned own = 0;
-  if (own == 0) own = threads.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (own == 0) {
+    own = threads.fetch_add(1, std::memory_order_relaxed) + 1;
+    // A SIGBUS that is blocked ends the process, whatever handler it has: a truncated file must not.
+    sigset_t bus;
+    ::sigemptyset(&bus);
+    ::sigaddset(&bus, SIGBUS);
+    ::pthread_sigmask(SIG_UNBLOCK, &bus, nullptr);
+  }
   return own - 1;
 }
 
 }  // namespace
 
-// Written by the thread that has `busy`, and by no other.
+// Written by the thread that has `busy`, and by no other. `at` is null in a lane that has no chunk; the file of a lane
+// that has one stays, as reopen() passes through all lanes before it destroys a file.
 struct alignas(128) journal::lane {
   std::atomic<bool> busy{false};
   char* at = nullptr;   // where the next line begins; there is a mark of 0, if there is room for one
   char* end = nullptr;  // of the chunk
+  char* begin = nullptr;
+  journal_file* file = nullptr;
   std::uint64_t slot = 0;
+  std::uint64_t number = 0;    // of the chunk: the word at `begin`, unless the file was truncated
+  unsigned restorations = 0;   // of the file, before the chunk was begun
   std::uint64_t next = 0;      // number of the next line
   std::uint64_t reserved = 0;  // numbers below are this lane's
+
+  void begin_chunk(journal_file& in, std::uint64_t of_slot, std::uint64_t chunk_number) noexcept {
+    file = &in;
+    slot = of_slot;
+    number = chunk_number;
+    begin = in.chunk_at(slot);
+    at = begin + sizeof(chunk_header);
+    end = begin + in.chunk_bytes();
+  }
+  void leave_chunk() noexcept {
+    if (at != nullptr) file->leave_chunk(slot);
+    at = nullptr;
+  }
 };
 
 struct journal::state {
-  file target;
-  char* start = nullptr;
-  std::size_t bytes = 0;
-  std::uint32_t chunk_bytes = 0;
-  std::uint64_t chunks = 0;
-  std::uint64_t key = 0;
-  std::uint32_t session = 1;
+  std::string path;
+  journal_options options;
   unsigned forks_then = 0;
+  std::unique_ptr<journal_file> owned;
+  std::atomic<journal_file*> file;  // `owned`, for threads that have a lane
+  std::atomic<std::uint32_t> chunk_bytes;
   std::vector<lane> lanes;
-  std::vector<std::atomic<bool>> held;  // slots that a lane writes into
-  alignas(128) std::atomic<std::uint64_t> next_chunk{1};
-  std::atomic<std::uint64_t> next_line{1};
+  alignas(128) std::atomic<std::uint64_t> next_line{1};
 
-  explicit state(std::string path, const journal_options& options);
-  ~state() {
-    if (start != nullptr) files::unmap(start, bytes);
-  }
-  state(const state&) = delete;
-  state& operator=(const state&) = delete;
+  state(std::string path, const journal_options& options);
 
-  bool is_all_zeros(const header& first);
-  header make(const journal_options& options);
-  void recover();
-  char* chunk_at(std::uint64_t slot) const noexcept { return start + header_bytes + slot * chunk_bytes; }
-  std::size_t longest_line() const noexcept { return chunk_bytes - sizeof(chunk_header) - sizeof(line_header); }
+  /// Stays as long as the calling thread has a lane.
+  journal_file& current() const noexcept { return *file.load(std::memory_order_acquire); }
+  void check_process() const;
+  void skip_lines(std::uint64_t below) noexcept;
   lane& enter();
-  void turn(lane& mine) noexcept;
+  void turn(lane& mine, journal_file& in) noexcept;
+  std::size_t longest_line() const noexcept {
+    return chunk_bytes.load(std::memory_order_relaxed) - sizeof(chunk_header) - sizeof(line_header);
+  }
   [[noreturn]] void fail_long(std::size_t size) const;
 };
 
-journal::state::state(std::string path, const journal_options& options)
-    : target(file::open_to_update(std::move(path), options.mode)) {
+journal::state::state(std::string path_, const journal_options& options_)
+    : path(std::move(path_)), options(options_), owned(std::make_unique<journal_file>(path, options)) {
   count_forks();
   forks_then = forks.load(std::memory_order_relaxed);
-  if (const files::outcome locked = files::lock(target.descriptor()); locked < 0) {
-    throw error(static_cast<int>(-locked), target.name(), "cannot be locked: somebody appends to this journal");
-  }
-  struct stat status;
-  if (const files::outcome known = files::status(target.descriptor(), &status); known < 0) {
-    throw error(static_cast<int>(-known), target.name(), "has no status");
-  }
-  header first{};
-  char* const to = reinterpret_cast<char*>(&first);
-  std::size_t got = 0;
-  for (std::size_t now; got < sizeof first && (now = target.read_some(to + got, sizeof first - got)) != 0;) got += now;
-  const char* const wrong = wrong_with(first);
-  if (wrong != nullptr && S_ISREG(status.st_mode) && is_all_zeros(first)) {
-    first = make(options);
-  } else if (wrong != nullptr) {
-    throw error(EINVAL, target.name(), wrong);
-  }
-  chunk_bytes = first.chunk_bytes;
-  chunks = first.chunks;
-  key = first.key;
-  bytes = header_bytes + chunks * chunk_bytes;
-  if (wrong == nullptr && static_cast<std::uint64_t>(status.st_size) < bytes) {
-    throw error(EINVAL, target.name(), "is a journal of " + std::to_string(bytes) + " bytes that was cut off",
-                static_cast<std::uint64_t>(status.st_size));
-  }
-  const files::outcome mapped = files::map(target.descriptor(), 0, bytes, true);
-  if (mapped < 0) {
-    throw error(static_cast<int>(-mapped), target.name(), "cannot be mapped (" + std::to_string(bytes) + " bytes)");
-  }
-  start = reinterpret_cast<char*>(mapped);
-  held = std::vector<std::atomic<bool>>(chunks);
   // A power of two, so that a thread finds its own by a mask.
-  lanes = std::vector<lane>(std::bit_floor(std::clamp<std::uint64_t>(options.lanes, 1, chunks / 2)));
-  recover();
-  if (options.prepare != 0) {
-    constexpr int populate_write = 23;  // MADV_POPULATE_WRITE of Linux 5.14; advice, so it may fail
-    files::advise(start, std::min<std::uint64_t>(bytes, options.prepare), populate_write);
-  }
-}
-
-// An empty file, or one of somebody who died before he had written the header. A stranger's file may begin with zeros,
-// too: it is looked through to its end.
-bool journal::state::is_all_zeros(const header& first) {
-  constexpr header nothing{};
-  if (std::memcmp(&first, &nothing, sizeof first) != 0) return false;
-  std::string block(64 * 1024, '\0');
-  for (std::size_t got; (got = target.read_some(block.data(), block.size())) != 0;) {
-    if (std::any_of(block.begin(), block.begin() + static_cast<std::ptrdiff_t>(got),
-                    [](char byte) { return byte != 0; })) {
-      return false;
-    }
-  }
-  return true;
-}
-
-header journal::state::make(const journal_options& options) {
-  if (!std::has_single_bit(options.chunk) || options.chunk < least_chunk || options.chunk > largest_chunk) {
-    throw std::invalid_argument("a journal's chunk of " + std::to_string(options.chunk) +
-                                " bytes: not a power of two from 1024 to 2^30");
-  }
-  header made{};
-  std::memcpy(made.magic, magic, sizeof magic);
-  made.version = version;
-  made.chunk_bytes = options.chunk;
-  made.chunks = std::clamp<std::uint64_t>(options.bytes / options.chunk, least_chunks, most_chunks);
-  made.key = random_key();
-  made.check = check_of(made);
-  // Every page has its place on the disk from the start: a full disk is an error here, and no SIGBUS later.
-  const files::outcome room = files::allocate(target.descriptor(), header_bytes + made.chunks * made.chunk_bytes);
-  if (room < 0) {
-    files::cut(target.descriptor(), 0);  // what there was of it; the file had no lines
-    throw error(static_cast<int>(-room), target.name(),
-                "has no room for a journal of " + std::to_string(made.chunks * made.chunk_bytes) + " bytes");
-  }
-  // In one call: nobody dies in the middle of it.
-  const std::string_view bytes_of_header(reinterpret_cast<const char*>(&made), sizeof made);
-  if (const files::outcome at = files::seek(target.descriptor(), 0, SEEK_SET); at != 0) {
-    throw error(static_cast<int>(-at), target.name(), "cannot be written at its start");
-  }
-  target.write_some({&bytes_of_header, 1});
-  return made;
-}
-
-// Goes on where the journal ends. The chunk with the highest first line has the highest lines of all (numbers are
-// reserved in the order in which chunks are taken), so only that one is walked. If it ends well it is written on.
-void journal::state::recover() {
-  std::uint64_t newest_slot = 0, newest_first = 0, highest = 0, last_session = 0;
-  for (std::uint64_t slot = 0; slot < chunks; ++slot) {
-    chunk_header found;
-    std::memcpy(&found, chunk_at(slot), sizeof found);
-    if (!is_chunk_of(found, slot, chunks, key)) continue;
-    highest = std::max(highest, found.number);
-    last_session = std::max(last_session, found.session);
-    if (found.first > newest_first) newest_first = found.first, newest_slot = slot;
-  }
-  next_chunk.store(highest + 1, std::memory_order_relaxed);
-  session = static_cast<std::uint32_t>(last_session + 1);
-  if (newest_first == 0) return;
-
-  std::uint64_t number = newest_first;
-  chunk_walk walk(chunk_at(newest_slot), chunk_bytes);
-  while (walk.next()) {
-    last_session = std::max<std::uint64_t>(last_session, session_of(walk.line().mark));
-    ++number;
-  }
-  session = static_cast<std::uint32_t>(last_session + 1);
-  const std::uint64_t reserved = newest_first + most_lines(chunk_bytes);
-  if (!walk.is_torn() && !walk.is_lost()) {
+  lanes = std::vector<lane>(std::bit_floor(std::clamp<std::uint64_t>(options.lanes, 1, owned->chunks() / 2)));
+  skip_lines(owned->continues().next_line);
+  // The first lane writes on where the file ends.
+  if (const journal_file::continuation& from = owned->continues(); from.slot_number != 0) {
     lane& first = lanes.front();
-    first.at = chunk_at(newest_slot) + walk.offset();
-    first.end = chunk_at(newest_slot) + chunk_bytes;
-    first.slot = newest_slot;
-    first.next = number;
-    first.reserved = reserved;
-    held[newest_slot].store(true, std::memory_order_relaxed);
+    first.begin_chunk(*owned, from.slot, from.slot_number);
+    first.at = first.begin + from.offset;
+    first.next = from.next;
+    first.reserved = from.reserved;
+    first.restorations = owned->settled_restorations();
   }
-  // Where it does not end well there may be more lines than were seen: none of their numbers comes again.
-  next_line.store(walk.is_torn() ? number : reserved, std::memory_order_relaxed);
+  chunk_bytes.store(owned->chunk_bytes(), std::memory_order_relaxed);
+  file.store(owned.get(), std::memory_order_release);
+}
+
+// No line number below this one is given out.
+void journal::state::skip_lines(std::uint64_t below) noexcept {
+  std::uint64_t next = next_line.load(std::memory_order_relaxed);
+  while (next < below && !next_line.compare_exchange_weak(next, below, std::memory_order_relaxed)) {
+  }
+}
+
+void journal::state::check_process() const {
+  if (forks.load(std::memory_order_relaxed) != forks_then) {
+    throw std::logic_error(path + ": a journal of the parent process; a forked child must open its own");
+  }
 }
 
 // Everybody who is inside has a lane of his own, so a thread that is stopped in the middle keeps nobody from appending.
 journal::lane& journal::state::enter() {
-  if (forks.load(std::memory_order_relaxed) != forks_then) {
-    throw std::logic_error(target.name() + ": a journal of the parent process; a forked child must open its own");
-  }
+  check_process();
   const std::size_t mask = lanes.size() - 1, first = own_lane();
   for (;;) {
     for (std::size_t turn = 0; turn <= mask; ++turn) {
@@ -253,36 +163,32 @@ journal::lane& journal::state::enter() {
   }
 }
 
-// The next chunk for a lane that has none, or whose chunk is full.
-void journal::state::turn(lane& mine) noexcept {
-  if (mine.at != nullptr) {
+// The next chunk for a lane that has none, or whose chunk is full or was lost.
+void journal::state::turn(lane& mine, journal_file& in) noexcept {
+  if (mine.reserved != 0) {
     // Numbers that nobody used, if nobody has reserved more: so one thread's numbers have no gaps.
     std::uint64_t expected = mine.reserved;
     next_line.compare_exchange_strong(expected, mine.next, std::memory_order_relaxed);
-    // release: the next one who takes this slot writes after all that was written here.
-    held[mine.slot].store(false, std::memory_order_release);
   }
-  std::uint64_t number;
-  do {  // ends: the lanes hold at most half of the slots
-    number = next_chunk.fetch_add(1, std::memory_order_relaxed);
-    mine.slot = (number - 1) % chunks;
-  } while (held[mine.slot].exchange(true, std::memory_order_acquire));
-  mine.next = next_line.fetch_add(most_lines(chunk_bytes), std::memory_order_relaxed);
-  mine.reserved = mine.next + most_lines(chunk_bytes);
+  mine.leave_chunk();
+  // First: a truncation in the middle of this is then seen by the line that comes.
+  mine.restorations = in.settled_restorations();
+  std::uint64_t slot;
+  const std::uint64_t number = in.take_chunk(slot);
+  mine.next = next_line.fetch_add(most_lines(in.chunk_bytes()), std::memory_order_relaxed);
+  mine.reserved = mine.next + most_lines(in.chunk_bytes());
+  mine.begin_chunk(in, slot, number);
 
-  char* const begin = chunk_at(mine.slot);
-  chunk_header made{number, mine.next, session, 0};
-  made.check = check_of(made, key);
-  store(begin, 0);                // 1. no chunk: its lines, the oldest, are gone
-  store(begin + sizeof made, 0);  // 2. the end, before anybody can take old bytes for a line
-  std::memcpy(begin + sizeof number, reinterpret_cast<char*>(&made) + sizeof number, sizeof made - sizeof number);
-  store(begin, number);  // 3. a chunk without a line
-  mine.at = begin + sizeof made;
-  mine.end = begin + chunk_bytes;
+  chunk_header head{number, mine.next, in.session(), 0};
+  head.check = check_of(head, in.key());
+  store_word(mine.begin, 0);  // 1. no chunk: its lines, the oldest, are gone
+  store_word(mine.at, 0);     // 2. the end, before anybody can take old bytes for a line
+  std::memcpy(mine.begin + sizeof number, reinterpret_cast<char*>(&head) + sizeof number, sizeof head - sizeof number);
+  store_word(mine.begin, number);  // 3. a chunk without a line
 }
 
 void journal::state::fail_long(std::size_t size) const {
-  throw std::length_error(target.name() + ": a line of " + std::to_string(size) + " bytes; the longest is " +
+  throw std::length_error(path + ": a line of " + std::to_string(size) + " bytes; the longest is " +
                           std::to_string(longest_line()));
 }
 
@@ -294,61 +200,106 @@ journal::~journal() = default;
 std::uint64_t journal::append(std::string_view text) {
   if (text.size() > state_->longest_line()) state_->fail_long(text.size());
   entry line(*this);
-  if (text.size() > line.room) line.turn(text.size());
-  std::memcpy(line.place, text.data(), text.size());
-  return line.commit(text.size());
+  for (;;) {
+    if (text.size() > line.room) line.turn(text.size());
+    std::memcpy(line.place, text.data(), text.size());
+    if (const std::uint64_t number = line.commit(text.size()); number != 0) [[likely]] {
+      return number;
+    }
+  }
 }
 
 journal::entry::entry(journal& of) : all(*of.state_), mine(all.enter()) {
-  if (mine.at == nullptr || static_cast<std::size_t>(mine.end - mine.at) < sizeof(line_header)) all.turn(mine);
-  store(mine.at, mark_of(part, all.session, 0));
-  place = mine.at + sizeof(line_header);
-  room = static_cast<std::size_t>(mine.end - place);
+  journal_file& in = all.current();
+  if (mine.at == nullptr || mine.file != &in || static_cast<std::size_t>(mine.end - mine.at) < sizeof(line_header)) {
+    all.turn(mine, in);
+  }
+  begin();
 }
 
 journal::entry::~entry() {
-  if (place != nullptr) store(mine.at, 0);
+  if (place != nullptr) store_word(mine.at, 0);
   // release: pairs with the acquire of who enters this lane next.
   mine.busy.store(false, std::memory_order_release);
 }
 
-void journal::entry::turn(std::size_t size) {
-  if (size > all.longest_line()) all.fail_long(size);
-  store(mine.at, 0);
-  all.turn(mine);
-  store(mine.at, mark_of(part, all.session, 0));
+void journal::entry::begin() noexcept {
+  store_word(mine.at, mark_of(part, mine.file->session(), 0));
   place = mine.at + sizeof(line_header);
   room = static_cast<std::size_t>(mine.end - place);
 }
 
+void journal::entry::turn(std::size_t size) {
+  if (size > all.longest_line()) all.fail_long(size);
+  store_word(mine.at, 0);
+  all.turn(mine, all.current());
+  begin();
+}
+
 std::uint64_t journal::entry::commit(std::size_t size) noexcept {
   TARN_CHECK(size <= room);
+  journal_file& in = *mine.file;
   const std::uint64_t number = mine.next;
-  line_header line{mark_of(whole, all.session, size), now_ticks(), 0};
-  line.check = check_of(place, size, line.mark, line.tick, number, all.key);
+  line_header line{mark_of(whole, in.session(), size), now_ticks(), 0};
+  line.check = check_of(place, size, line.mark, line.tick, number, in.key());
   std::memcpy(mine.at + sizeof line.mark, reinterpret_cast<char*>(&line) + sizeof line.mark,
               sizeof line - sizeof line.mark);
   char* const behind = mine.at + step(size);
-  if (behind != mine.end) store(behind, 0);
-  store(mine.at, line.mark);
+  if (behind != mine.end) store_word(behind, 0);
+  store_word(mine.at, line.mark);
+  // Was the file truncated? After all stores: each of them may have been the one that met it. The number is gone
+  // although nothing has faulted where somebody made the file as long again as it was.
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  const bool is_counted = in.restorations() != mine.restorations;
+  if (is_counted || load_word(mine.begin) != mine.number) [[unlikely]] {
+    if (!is_counted) in.restore();
+    store_word(mine.at, 0);  // it may be in a part of the file that is left, and must not be there twice
+    all.turn(mine, in);
+    begin();
+    return 0;
+  }
   mine.at = behind;
   ++mine.next;
   place = nullptr;
   return number;
 }
 
+bool journal::reopen() {
+  state& all = *state_;
+  all.check_process();
+  journal_file& before = *all.owned;
+  const bool same = before.has_its_path();
+  if (same && before.detached() == 0) return false;
+  if (same) before.unlock();
+  auto next = std::make_unique<journal_file>(
+      all.path, all.options, same ? journal_file::cut_off_file::is_extended : journal_file::cut_off_file::is_refused);
+  if (next->chunks() / 2 < all.lanes.size()) {
+    throw error(EINVAL, all.path,
+                "is a journal of " + std::to_string(next->chunks()) + " chunks, too few for " +
+                    std::to_string(all.lanes.size()) + " lanes");
+  }
+  all.skip_lines(next->continues().next_line);
+  if (next->continues().slot_number != 0) next->leave_chunk(next->continues().slot);
+  all.chunk_bytes.store(next->chunk_bytes(), std::memory_order_relaxed);
+  // release: who sees the file sees what is in it.
+  all.file.store(next.get(), std::memory_order_release);
+  for (lane& each : all.lanes) {
+    // Who entered before has left when this one has the lane; who enters after it sees the new file, as the exchanges
+    // of one lane follow each other. A lane that is idle forgets the old file here.
+    while (each.busy.exchange(true, std::memory_order_acquire)) ::sched_yield();
+    if (each.file == &before) each.leave_chunk();
+    each.busy.store(false, std::memory_order_release);
+  }
+  all.owned = std::move(next);  // nobody is in the old one
+  return true;
+}
+
 std::size_t journal::longest_line() const noexcept { return state_->longest_line(); }
 
-const std::string& journal::path() const noexcept { return state_->target.name(); }
+const std::string& journal::path() const noexcept { return state_->path; }
 
-void journal::sync() {
-  files::outcome done;
-  do {
-    done = files::sync_map(state_->start, state_->bytes);
-  } while (done == -EINTR);
-  if (done < 0) {
-    throw error(static_cast<int>(-done), state_->target.name(), "may not be on the disk: sync failed");
-  }
-}
+std::uint64_t journal::truncations() const noexcept { return state_->owned->settled_restorations() / 2; }
+
+void journal::sync() { state_->owned->sync(); }
 
 }  // namespace tarn::io

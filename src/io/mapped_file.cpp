@@ -1,79 +1,28 @@
 #include <tarn/io/mapped_file.hpp>
 
-#include <signal.h>
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <utility>
 
+#include "io/watched_mapping.hpp"
 #include "platform/files.hpp"
 #include "platform/platform.hpp"
 
 namespace tarn::io {
 namespace files = platform::files;
 
-// What the handler reads. Records are used again and never freed, so that it can walk them at any time.
-struct mapped_file::watched {
-  std::atomic<std::uintptr_t> start{0};  // 0: of no mapping
-  std::atomic<std::uintptr_t> end{0};
-  std::atomic<bool> lost{false};
-  std::atomic<bool> taken{false};
-  watched* next = nullptr;
+namespace {
 
-  static inline std::atomic<watched*> all{nullptr};
-  static inline struct sigaction before {};
+// Zeros instead of everything from the page that was touched on: nothing behind the first lost page is there.
+bool read_as_zeros(watched_mapping& mapping, void*, std::uintptr_t address) {
+  const std::uintptr_t page = address & ~(platform::page_bytes() - 1);
+  return ::mmap(reinterpret_cast<void*>(page), mapping.end() - page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+                -1, 0) != MAP_FAILED;
+}
 
-  static watched* take() {
-    for (watched* each = all.load(std::memory_order_acquire); each != nullptr; each = each->next) {
-      if (!each->taken.exchange(true, std::memory_order_acquire)) return each;
-    }
-    auto* const made = new watched;
-    made->taken.store(true, std::memory_order_relaxed);
-    made->next = all.load(std::memory_order_relaxed);
-    // release: who finds the record finds its `next`.
-    while (!all.compare_exchange_weak(made->next, made, std::memory_order_release, std::memory_order_relaxed)) {
-    }
-    return made;
-  }
-
-  // Zeros instead of everything from the page that was touched on: nothing behind the first lost page is there.
-  static bool replace(std::uintptr_t address) noexcept {
-    for (watched* each = all.load(std::memory_order_acquire); each != nullptr; each = each->next) {
-      const std::uintptr_t start = each->start.load(std::memory_order_acquire);
-      const std::uintptr_t end = each->end.load(std::memory_order_relaxed);
-      if (start == 0 || address < start || address >= end) continue;
-      const std::uintptr_t page = address & ~(platform::page_bytes() - 1);
-      each->lost.store(true, std::memory_order_relaxed);  // the same thread reads it, after the access that got here
-      return ::mmap(reinterpret_cast<void*>(page), end - page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-                    0) != MAP_FAILED;
-    }
-    return false;
-  }
-
-  static void handle(int signal, siginfo_t* info, void* context) {
-    const int kept = errno;
-    const bool replaced = replace(reinterpret_cast<std::uintptr_t>(info->si_addr));
-    errno = kept;
-    if (replaced) return;
-    if ((before.sa_flags & SA_SIGINFO) != 0) {
-      before.sa_sigaction(signal, info, context);
-    } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
-      before.sa_handler(signal);
-    } else {
-      ::sigaction(SIGBUS, &before, nullptr);  // and the access comes again, with the ending that it always had
-    }
-  }
-
-  static void install() {
-    struct sigaction ours {};
-    ours.sa_sigaction = handle;
-    ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
-    ::sigemptyset(&ours.sa_mask);
-    ::sigaction(SIGBUS, &ours, &before);
-  }
-};
+}  // namespace
 
 mapped_file::mapped_file(std::string path) : mapped_file(file::open_to_read(std::move(path))) {}
 
@@ -110,28 +59,21 @@ mapped_file::~mapped_file() { drop(); }
 
 void mapped_file::drop() noexcept {
   if (mapping_ == nullptr) return;
-  // First out of the handler's sight: after the unmap the addresses are somebody else's.
-  mapping_->start.store(0, std::memory_order_release);
-  mapping_->taken.store(false, std::memory_order_release);
+  mapping_->forget();
   mapping_ = nullptr;
   files::unmap(const_cast<char*>(start_), bytes_);
 }
 
 void mapped_file::map(std::size_t bytes) {
-  static const bool installed = (watched::install(), true);
-  static_cast<void>(installed);
-  watched* const range = watched::take();
+  watched_mapping& range = watched_mapping::take();
   const files::outcome got = files::map(source_.descriptor(), 0, bytes, false);
   if (got < 0) {
-    range->taken.store(false, std::memory_order_release);
+    range.forget();
     if (got == -ENODEV || got == -EINVAL) return;  // not every file system has mappings
     source_.fail(static_cast<int>(-got), "cannot be mapped (" + std::to_string(bytes) + " bytes)");
   }
-  range->lost.store(false, std::memory_order_relaxed);
-  range->end.store(static_cast<std::uintptr_t>(got) + bytes, std::memory_order_relaxed);
-  // release: who sees the start sees the end that belongs to it.
-  range->start.store(static_cast<std::uintptr_t>(got), std::memory_order_release);
-  mapping_ = range;
+  range.watch(reinterpret_cast<const void*>(got), bytes, read_as_zeros, nullptr);
+  mapping_ = &range;
   start_ = reinterpret_cast<const char*>(got);
   bytes_ = bytes;
 }
@@ -159,7 +101,7 @@ void mapped_file::check() const {
     throw error(EIO, source_.name(),
                 "shrank from " + std::to_string(bytes_) + " bytes while it was mapped; nothing is there", now);
   }
-  if (mapping_->lost.load(std::memory_order_relaxed)) {
+  if (mapping_->has_faulted()) {
     throw error(EIO, source_.name(), "could not be read through its mapping");
   }
 }

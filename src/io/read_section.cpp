@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "platform/platform.hpp"
+#include "platform/race_detector.hpp"
 
 namespace tarn::detail {
 namespace {
@@ -16,19 +17,20 @@ long membarrier(int command) noexcept { return ::syscall(SYS_membarrier, command
 
 bool has_barrier() noexcept {
 #if TARN_SMALL
-  return false;  // the other way gets its tests, too
+  return false;  // so that tests cover the other way, too
 #else
   return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
 #endif
 }
 
-// Gives the place back when the thread ends.
+// Returns the slot when the thread ends.
 struct owner {
   reader_of_nodes* place = nullptr;
   ~owner() {
     if (place == nullptr) return;
-    own_reader_of_nodes = nullptr;  // destructors that come later take a place again
-    // release: the next owner finds its counters as this one left them.
+    own_reader_of_nodes = nullptr;  // later destructors take a slot again
+    // release: the next owner finds the counters as this one left them.
+    platform::note_release(&place->taken);
     place->taken.store(false, std::memory_order_release);
   }
 };
@@ -47,7 +49,7 @@ reader_of_nodes& new_reader_of_nodes() {
     place = place->next;
   }
   if (place == nullptr) {
-    place = new reader_of_nodes;  // kept for ever: a writer may look at it at any time
+    place = new reader_of_nodes;  // never freed: a writer may read it at any time
     place->taken.store(true, std::memory_order_relaxed);
     place->index = readers_made.fetch_add(1, std::memory_order_relaxed);
     place->next = all_readers.load(std::memory_order_relaxed);
@@ -55,16 +57,19 @@ reader_of_nodes& new_reader_of_nodes() {
         !all_readers.compare_exchange_weak(place->next, place, std::memory_order_seq_cst, std::memory_order_relaxed)) {
     }
   }
+  platform::note_acquire(&place->taken);
   this_thread.place = place;
   own_reader_of_nodes = place;
   return *place;
 }
 
 std::uint64_t end_node_epoch() noexcept {
+  platform::note_release(&node_epoch);
   const std::uint64_t ended = node_epoch.fetch_add(1, std::memory_order_seq_cst) + 1;
   if (node_barrier.load(std::memory_order_relaxed) && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0) {
-    // Registered, it cannot fail; but a sandbox that came later can forbid it. Nothing is freed now. When the next
-    // epoch ends, what readers stored without a fence until now is long visible, and those to come have a fence.
+    // After registration this cannot fail, but a sandbox that came later can forbid it. Nothing is freed this time.
+    // When the next epoch ends, everything that readers stored without a fence has long been visible, and later
+    // stores have a fence.
     node_barrier.store(false, std::memory_order_seq_cst);
     return 0;
   }
@@ -74,6 +79,7 @@ std::uint64_t end_node_epoch() noexcept {
 bool nobody_reads_before(std::uint64_t epoch) noexcept {
   for (reader_of_nodes* each = all_readers.load(std::memory_order_seq_cst); each != nullptr; each = each->next) {
     const std::uint64_t reads = each->epoch.load(std::memory_order_seq_cst);
+    platform::note_acquire(&each->epoch);
     if (reads != 0 && reads < epoch) return false;
   }
   return true;

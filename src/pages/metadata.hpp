@@ -1,5 +1,9 @@
-// Memory for our own records (heaps, magazines, descriptors of mappings). It is
-// never given back, so a stale pointer to a record always meets a record.
+// Allocates memory for the allocator's own records (heaps, magazines, segments, leaves of the page map). The memory
+// is never given back, so a stale pointer to a record always meets a record.
+//
+// The records lie in regions of their own, apart from everything that a program writes. A region is inaccessible
+// address space between guards, at a random distance from all else; it becomes writable upwards as it is needed. The
+// address of a block does not reveal where a region is.
 #pragma once
 
 #include <cstddef>
@@ -10,21 +14,27 @@ namespace tarn::pages {
 
 class metadata {
  public:
-  /// Zeroed memory at a multiple of `alignment` (a power of two up to a page);
-  /// null when the system has none. Any thread.
+  /// The largest record has this many bytes.
+  static constexpr std::size_t most_bytes = std::size_t{2} << 20;
+
+  /// Returns zeroed memory at a multiple of `alignment` (a power of two up to a page); null: the system has none. Any
+  /// thread.
   static void* allocate(std::size_t bytes, std::size_t alignment) noexcept;
 
-  /// Held around a fork.
+  /// Returns the bytes that are writable in all regions. They only grow, in steps. For tests.
+  static std::size_t committed_bytes() noexcept;
+
+  /// Returns the lock, which is held around a fork.
   static platform::mutex& lock() noexcept;
 };
 
-/// Records of one type, reused through a list of free ones. Any thread.
+/// Keeps records of one type, and reuses them through a list of free ones. Any thread.
 template <class Record>
 class record_pool {
  public:
   constexpr explicit record_pool(platform::lock_rank rank) noexcept : mutex_(rank) {}
 
-  /// Memory for a Record, not constructed; null when the system has none.
+  /// Returns memory for a Record, not constructed; null: the system has none.
   void* allocate() noexcept {
     {
       const platform::locked hold(mutex_);

@@ -1,113 +1,73 @@
 #include "pages/page_map.hpp"
 
-#include <atomic>
-
+#include "pages/metadata.hpp"
+#include "pages/slab.hpp"
 #include "platform/platform.hpp"
 
 namespace tarn::detail {
-constinit page_map_view page_map{nullptr, 0, 0};
+constinit page_leaf* page_map[page_leaf_count] = {};
 }
 
 namespace tarn::pages {
 namespace {
 
-using namespace base::units;
+using detail::page_leaf;
 
-// One bit for each piece of the tables that is writable.
-constexpr std::size_t piece_bytes = 128_KiB;
-constexpr std::size_t most_pieces = 8192;
-constinit std::uint64_t writable[most_pieces / 64] = {};
-constinit platform::mutex writable_lock{platform::lock_rank::page_map};
+static_assert(sizeof(page_leaf) <= metadata::most_bytes);
 
-constexpr std::size_t entry_bytes = sizeof(std::uintptr_t);
-static_assert(sizeof(slab*) == entry_bytes);
-constexpr std::size_t most_table_bytes = piece_bytes * most_pieces / 2;
+constinit platform::mutex growth_lock{platform::lock_rank::page_map};
 
-std::size_t wanted_window() noexcept {
-  // Twice over, because the window reaches to both sides of the probe.
-  const std::size_t limit = platform::address_space_limit();
-  const std::size_t wanted = limit != 0 ? limit * 4 : platform::physical_memory() * 64;
-  const std::size_t least = limit != 0 ? 1_GiB : 1024_GiB;
-  const std::size_t most = most_table_bytes / entry_bytes * unit_bytes;
-  return wanted < least ? least : wanted > most ? most : wanted;
+std::uintptr_t number_of(const void* address) noexcept {
+  return reinterpret_cast<std::uintptr_t>(address) >> detail::leaf_shift;
 }
 
-// Under the lock. False: the system refuses.
-bool open_piece(std::size_t piece) noexcept {
-  const std::uint64_t bit = std::uint64_t{1} << (piece % 64);
-  if ((writable[piece / 64] & bit) == 0) {
-    if (!platform::make_writable(reinterpret_cast<char*>(detail::page_map.keys) + piece * piece_bytes, piece_bytes)) {
+// A leaf is all zero before it is published, and stays. A thread that frees a block reads the root relaxed and finds
+// the leaf: the block was handed out after the leaf was published, and the program orders the free after that. A
+// thread that asks for any other address may see the leaf or not, and finds zero either way.
+// (tests/models/page_map_growth.cpp)
+bool make_leaf(std::uintptr_t number) noexcept {
+  page_leaf*& leaf = detail::page_map[number];
+  if (leaf == nullptr) {
+    auto* const made = static_cast<page_leaf*>(metadata::allocate(sizeof(page_leaf), platform::page_bytes()));
+    if (made == nullptr) {
       return false;
     }
-    writable[piece / 64] |= bit;
+    __atomic_store_n(&leaf, made, __ATOMIC_RELEASE);
   }
   return true;
+}
+
+// Calls `change` with the leaf and the number of each unit in it.
+template <class Change>
+void for_units(const void* start, std::size_t units, Change change) noexcept {
+  const char* at = static_cast<const char*>(start);
+  for (; units != 0; --units, at += unit_bytes) {
+    change(*detail::leaf_of(at), detail::unit_in_leaf(at));
+  }
 }
 
 }  // namespace
 
-bool page_map::initialise() noexcept {
-  const std::size_t window = base::align_up(wanted_window(), unit_bytes * piece_bytes / entry_bytes);
-  const std::uintptr_t units = window / unit_bytes;
-  // Where the kernel puts the tables is where it will put what follows.
-  void* const tables = platform::map_read_only(2 * units * entry_bytes);
-  if (tables == nullptr) {
-    return false;
-  }
-  const std::uintptr_t here = reinterpret_cast<std::uintptr_t>(tables) >> detail::unit_shift;
-  detail::page_map.keys = static_cast<std::uintptr_t*>(tables);
-  detail::page_map.first = here > units / 2 ? here - units / 2 : 0;
-  detail::page_map.count = units;
-  return true;
-}
-
-void* page_map::map(std::size_t bytes, std::size_t alignment) noexcept {
-  const std::uintptr_t window = detail::page_map.count;
-  const std::uintptr_t units = base::divide_up(bytes, unit_bytes);
-  if (units > window) {
-    return nullptr;  // nowhere, then
-  }
-  void* start = platform::map(bytes, alignment);
-  if (start == nullptr || cover(start, bytes)) {
-    return start;
-  }
-  platform::unmap(start, bytes);
-  // The program has reserved what was free around the window's middle. Ask for
-  // places further down, and from the top again, wherever the last one was found. What
-  // is large has few places to be.
-  static constinit std::atomic<std::uintptr_t> asked{0};
-  constexpr std::uintptr_t most_wishes = 64;
-  const std::uintptr_t step = units > window / most_wishes ? units : window / most_wishes;
-  for (std::uintptr_t wish = 0; wish < window / step; ++wish) {
-    const std::uintptr_t unit = (asked.load(std::memory_order_relaxed) + window / 2) % window;
-    const std::uintptr_t at = (detail::page_map.first + unit) << detail::unit_shift;
-    start = platform::map(bytes, alignment, reinterpret_cast<void*>(at));
-    if (start == nullptr) {
-      return nullptr;
-    }
-    if (cover(start, bytes)) {
-      asked.fetch_add(units, std::memory_order_relaxed);
-      return start;
-    }
+void* page_map::map(std::size_t bytes, std::size_t alignment, std::size_t covered) noexcept {
+  void* const start = platform::map(bytes, alignment);
+  if (start != nullptr && !cover(start, covered)) {
     platform::unmap(start, bytes);
-    asked.fetch_add(step, std::memory_order_relaxed);
+    return nullptr;
   }
-  return nullptr;
+  return start;
 }
 
-platform::mutex& page_map::lock() noexcept { return writable_lock; }
+platform::mutex& page_map::lock() noexcept { return growth_lock; }
 
 bool page_map::cover(const void* start, std::size_t bytes) noexcept {
-  const std::uintptr_t unit = unit_of(start);
-  const std::size_t units = base::divide_up(bytes, unit_bytes);
-  if (unit >= detail::page_map.count || units > detail::page_map.count - unit) {
+  const std::uintptr_t first = number_of(start);
+  const std::uintptr_t last = number_of(static_cast<const char*>(start) + bytes - 1);
+  if (first > last || last >= detail::page_leaf_count) {
     return false;
   }
-  const platform::locked hold(writable_lock);
-  const std::size_t of_table = detail::page_map.count * entry_bytes / piece_bytes;
-  const std::size_t last = (unit + units - 1) * entry_bytes / piece_bytes;
-  for (std::size_t piece = unit * entry_bytes / piece_bytes; piece <= last; ++piece) {
-    if (!open_piece(piece) || !open_piece(of_table + piece)) {
+  const platform::locked hold(growth_lock);
+  for (std::uintptr_t number = first; number <= last; ++number) {
+    if (!make_leaf(number)) {
       return false;
     }
   }
@@ -115,22 +75,36 @@ bool page_map::cover(const void* start, std::size_t bytes) noexcept {
 }
 
 void page_map::set(const void* start, std::size_t units, std::uintptr_t key, slab* s) noexcept {
-  const std::uintptr_t first = unit_of(start);
-  for (std::uintptr_t unit = first; unit < first + units; ++unit) {
-    __atomic_store_n(&slabs()[unit], s, __ATOMIC_RELAXED);
-    __atomic_store_n(&detail::page_map.keys[unit], key, __ATOMIC_RELEASE);
-  }
-}
-
-void page_map::set_large(const void* start, std::size_t units, std::uintptr_t owner, slab* s) noexcept {
-  set(start, units, owner | interior_mark, s);
-  set(start, 1, owner | large_mark, s);
+  for_units(start, units, [=](page_leaf& leaf, std::size_t unit) {
+    __atomic_store_n(&leaf.slabs[unit], s, __ATOMIC_RELAXED);
+    __atomic_store_n(&leaf.keys[unit], key, __ATOMIC_RELEASE);
+  });
 }
 
 void page_map::retire(const void* start, std::size_t units) noexcept {
-  const std::uintptr_t first = unit_of(start);
-  for (std::uintptr_t unit = first; unit < first + units; ++unit) {
-    __atomic_store_n(&detail::page_map.keys[unit], 0, __ATOMIC_RELAXED);
+  for_units(start, units,
+            [](page_leaf& leaf, std::size_t unit) { __atomic_store_n(&leaf.keys[unit], 0, __ATOMIC_RELAXED); });
+}
+
+slab* page_map::large_around(const void* address) noexcept {
+  std::uintptr_t number = number_of(address);
+  if (number >= detail::page_leaf_count) {
+    return nullptr;
+  }
+  std::size_t unit = detail::unit_in_leaf(address);
+  for (;; --number, unit = detail::leaf_units - 1) {
+    const page_leaf* const leaf = __atomic_load_n(&detail::page_map[number], __ATOMIC_RELAXED);
+    for (std::size_t below = leaf == nullptr ? 0 : unit + 1; below != 0; --below) {
+      const std::uintptr_t key = __atomic_load_n(&leaf->keys[below - 1], __ATOMIC_ACQUIRE);
+      if (key != 0) {
+        auto* const found = static_cast<slab*>(__atomic_load_n(&leaf->slabs[below - 1], __ATOMIC_RELAXED));
+        const bool large = (key & mark_mask) == large_mark;
+        return large && address < found->start + found->bytes ? found : nullptr;
+      }
+    }
+    if (number == 0) {
+      return nullptr;
+    }
   }
 }
 

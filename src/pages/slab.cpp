@@ -1,5 +1,7 @@
 #include "pages/slab.hpp"
 
+#include "platform/platform.hpp"
+
 namespace tarn::pages {
 
 void slab::cut(detail::size_class index_) noexcept {
@@ -7,7 +9,7 @@ void slab::cut(detail::size_class index_) noexcept {
   capacity = shapes.of[index_].capacity;
   free_blocks = capacity;
   hint = 0;
-  set_aside = 0;
+  purged_at = 0;
   bytes = shapes.of[index_].block_bytes;
   std::size_t left = capacity;
   for (std::size_t word = 0; left != 0; ++word) {
@@ -41,15 +43,56 @@ std::size_t slab::take(void** end, std::size_t most) noexcept {
   return taken;
 }
 
+template <std::uint64_t Flip>
+std::size_t slab::find(std::size_t number) const noexcept {
+  while (number < capacity) {
+    const std::uint64_t bits = (free[number / 64] ^ Flip) >> (number % 64);
+    if (bits != 0) {
+      const std::size_t found = number + static_cast<std::size_t>(std::countr_zero(bits));
+      return found < capacity ? found : capacity;
+    }
+    number = (number / 64 + 1) * 64;
+  }
+  return capacity;
+}
+
+std::size_t slab::purge_free_pages() noexcept {
+  if (free_blocks == purged_at) {
+    return 0;
+  }
+  const std::size_t page = platform::page_bytes();
+  std::size_t purged = 0;
+  std::size_t end = 0;
+  for (std::size_t first = next_free(0); first < capacity; first = next_free(end)) {
+    end = next_used(first);
+    const std::size_t from = base::align_up(first * bytes, page);
+    // The rest behind the last block holds nothing.
+    const std::size_t to = end < capacity ? base::align_down(end * bytes, page) : units * unit_bytes;
+    if (from >= to) {
+      continue;
+    }
+    if (!platform::purge(start + from, to - from)) {
+      return purged;  // the memory is locked
+    }
+    purged += to - from;
+  }
+  purged_at = free_blocks;
+  return purged;
+}
+
 void slab::report_bad_give(void* block_) const noexcept {
   const std::size_t number = number_of(block_);
   if (number >= capacity) {
-    base::fault_foreign_pointer("free", block_);  // in the rest behind the last block
+    base::fault_foreign_pointer("free", block_);  // it lies in the rest behind the last block
   }
   if (block(number) != block_) {
     base::fault_misaligned("free", block_, block(number), bytes);
   }
   base::fault_double_free("free", block_, bytes);
+}
+
+void slab::report_free_already(std::size_t word, std::uint64_t which) const noexcept {
+  base::fault_double_free("free", block(word * 64 + static_cast<std::size_t>(std::countr_zero(which))), bytes);
 }
 
 bool slab::is_valid() const noexcept {

@@ -11,23 +11,22 @@ namespace {
 using namespace base::units;
 using hold = platform::locked<platform::mutex>;
 
-/// Larger blocks are mappings of their own.
+/// Larger blocks have mappings of their own.
 constexpr std::size_t most_run_units = most_units / 2;
-/// In one call of purge, so that the caller is not held up for long.
-constexpr std::size_t most_purged_at_once = 64_MiB;
-/// In one system call, while the units are nobody's.
-constexpr std::size_t most_purged_units = 64;
-/// In one deallocation.
-constexpr std::size_t most_purged_in_excess = 16_MiB;
-/// New memory so soon after an excess was purged means that too much was.
-constexpr std::uint64_t regret_ms = 1000;
 
 constinit record_pool<slab> single_slabs{platform::lock_rank::records};
 
+/// More free memory than this is worth the start of a helper.
+constexpr std::size_t much_retained = 4_MiB;
+using retaining_function = void (*)() noexcept;
+constinit retaining_function when_retaining = nullptr;
+
 constinit std::size_t process_limit = 0;
-constinit std::atomic<std::size_t> process_used{0};  // kept only where there is a limit
+constinit std::atomic<std::size_t> process_used{0};  // only kept if there is a limit
 
 }  // namespace
+
+void space::call_when_retaining(void (*function)() noexcept) noexcept { when_retaining = function; }
 
 void space::limit_process(std::size_t bytes) noexcept { process_limit = bytes; }
 
@@ -62,16 +61,10 @@ void space::note_peak() noexcept {
 }
 
 segment* space::add_segment(std::size_t least_units, std::size_t wanted_units) noexcept {
-  std::size_t units = least_units + segment::record_units(most_units);
-  if (units < wanted_units) {
-    units = wanted_units;
-  }
-  if (units > most_units) {
-    units = most_units;
-  }
+  std::size_t units = least_units < wanted_units ? wanted_units : least_units;
   segment* made = segment::create(units, options_.alignment);
-  // Address space may be short (ulimit -v): then a smaller one.
-  while (made == nullptr && units / 2 > least_units + segment::record_units(units / 2)) {
+  // Address space may be short (ulimit -v): then try a smaller segment.
+  while (made == nullptr && units / 2 >= least_units) {
     units /= 2;
     made = segment::create(units, unit_bytes);
   }
@@ -79,26 +72,27 @@ segment* space::add_segment(std::size_t least_units, std::size_t wanted_units) n
     if (options_.huge_wanted || options_.huge_refused) {
       platform::advise_huge(made->start, made->bytes(), options_.huge_wanted);
     }
-    segments_.push_back(made);
+    runs_.insert(*made);
   }
   return made;
 }
 
 slab* space::take_run(std::size_t units, std::size_t alignment) noexcept {
-  for (segment* at = segments_.front(); at != nullptr; at = at->next) {
-    if (slab* const run = at->take(units, alignment)) {
-      if (run->zeroed && excess_purged_ms_ != 0) {
-        if (platform::now_ms() - excess_purged_ms_ < regret_ms) {
-          kept_dirty_ *= 2;
-        }
-        excess_purged_ms_ = 0;
-      }
-      return run;
+  // Any run of this length has an aligned part that is long enough.
+  const std::size_t slack = alignment > unit_bytes ? alignment / unit_bytes - 1 : 0;
+  segment* source = runs_.find(units + slack);
+  if (source == nullptr) {
+    source = add_segment(units + slack, options_.segment_units);
+    if (source == nullptr) {
+      return nullptr;
     }
   }
-  const std::size_t slack = alignment > unit_bytes ? alignment / unit_bytes : 0;
-  segment* const made = add_segment(units + slack, options_.segment_units);
-  return made == nullptr ? nullptr : made->take(units, alignment);
+  slab* const run = source->take(units, alignment);
+  runs_.update(*source);
+  if (run != nullptr && run->zeroed) {
+    policy_.note_new_memory();
+  }
+  return run;
 }
 
 bool space::reserve(std::size_t bytes) noexcept {
@@ -108,15 +102,14 @@ bool space::reserve(std::size_t bytes) noexcept {
   const hold guard(mutex_);
   std::size_t units = base::divide_up(bytes, unit_bytes);
   while (units != 0) {
-    const std::size_t here = units < most_run_units ? units : most_run_units;
+    const std::size_t here = units < most_units ? units : most_units;
     segment* const made = add_segment(here, 0);
     if (made == nullptr) {
       return false;
     }
     made->kept = true;
-    const std::size_t usable = made->units - made->first_unit;
-    const std::size_t touched = usable < units ? usable : units;
-    if (!platform::prefault(made->address(made->first_unit), touched * unit_bytes)) {
+    const std::size_t touched = made->units < units ? made->units : units;
+    if (!platform::prefault(made->start, touched * unit_bytes)) {
       return false;
     }
     units -= touched;
@@ -156,7 +149,7 @@ slab* space::allocate_large(std::size_t bytes, std::size_t alignment, std::uintp
   if (units + slack <= most_run_units) {
     made = take_run(units, alignment);
     if (made != nullptr) {
-      page_map::set_large(made->start, made->units, owner, made);
+      page_map::set_large(made->start, owner, made);
     }
   }
   if (made == nullptr) {
@@ -180,7 +173,7 @@ slab* space::map_single(std::size_t units, std::size_t alignment, std::uintptr_t
     return nullptr;
   }
   const std::size_t bytes = units * unit_bytes;
-  void* const start = page_map::map(bytes, alignment < unit_bytes ? unit_bytes : alignment);
+  void* const start = page_map::map(bytes, alignment < unit_bytes ? unit_bytes : alignment, unit_bytes);
   if (start == nullptr) {
     single_slabs.deallocate(record);
     return nullptr;
@@ -193,29 +186,34 @@ slab* space::map_single(std::size_t units, std::size_t alignment, std::uintptr_t
   made->units = static_cast<std::uint32_t>(units);
   made->zeroed = true;
   singles_.push_back(made);
-  page_map::set_large(start, units, owner, made);
+  page_map::set_large(start, owner, made);
   return made;
 }
 
-bool space::resize_single(slab& block, std::size_t units) noexcept {
+bool space::resize_single(slab& block, std::size_t units, std::uintptr_t owner) noexcept {
   const std::size_t old_bytes = block.units * unit_bytes;
   const std::size_t new_bytes = units * unit_bytes;
-  if (units < block.units) {
-    page_map::clear(block.start + new_bytes, block.units - units);
-    platform::unmap(block.start + new_bytes, old_bytes - new_bytes);
-  } else if (!page_map::cover(block.start, new_bytes) || !platform::resize(block.start, old_bytes, new_bytes)) {
-    // The pages move to a new place, which is chosen (and in the window) before
-    // the old one is given up.
-    char* const place = static_cast<char*>(page_map::map(new_bytes, unit_bytes));
+  // Pages that came from elsewhere do not merge with those behind them into one mapping, and the kernel moves one
+  // mapping at a time.
+  const bool may_grow = !block.moved;
+  if ((units > block.units && !may_grow) || !platform::resize(block.start, old_bytes, new_bytes)) {
+    if (units < block.units) {
+      return false;
+    }
+    // The pages move to a new place. It is chosen, and covered in the page map, before the old one is given up.
+    char* const place = static_cast<char*>(page_map::map(new_bytes, unit_bytes, unit_bytes));
     if (place == nullptr) {
       return false;
     }
-    // Cleared first: the old place may belong to somebody else at once.
-    page_map::clear(block.start, block.units);
+    // The old entry is cleared first, because the old place may belong to another thread at once.
+    page_map::clear(block.start, 1);
     if (!platform::move(block.start, old_bytes, place, new_bytes)) {
-      return false;  // the caller enters the block in the page map again
+      page_map::set_large(block.start, owner, &block);
+      return false;
     }
     block.start = place;
+    block.moved = true;
+    page_map::set_large(place, owner, &block);
   }
   block.units = static_cast<std::uint32_t>(units);
   return true;
@@ -238,18 +236,19 @@ bool space::resize_large(slab* block, std::size_t bytes, std::uintptr_t owner) n
   if (block->home != nullptr) {
     if (units < before) {
       block->home->give(*block, units);
-      purge_pending_.store(true, std::memory_order_relaxed);
+      runs_.update(*block->home);
+      policy_.note_dirty();
     } else if (!block->home->extend(*block, units - before)) {
       credit(more);
       return false;
+    } else {
+      runs_.update(*block->home);
     }
-  } else if (!resize_single(*block, units)) {
-    page_map::set_large(block->start, before, owner, block);
+  } else if (!resize_single(*block, units, owner)) {
     credit(more);
     return false;
   }
   note_peak();
-  page_map::set_large(block->start, block->units, owner, block);
   block->bytes = block->units * unit_bytes;
   block->zeroed = false;
   if (units < before) {
@@ -263,165 +262,67 @@ void space::deallocate(slab* run) noexcept {
   if (run->home != nullptr && options_.purge == purging::at_once) {
     clean = platform::purge(run->start, run->units * unit_bytes);
   }
-  const hold guard(mutex_);
-  credit(run->units * unit_bytes);
   if (run->home != nullptr) {
-    run->home->give(*run, 0, clean);
-    purge_pending_.store(true, std::memory_order_relaxed);
-    purge_excess();
+    bool much = false;
+    {
+      const hold guard(mutex_);
+      const std::size_t freed = run->units * unit_bytes;  // `give` leaves the run without units
+      credit(freed);
+      segment& home = *run->home;
+      home.give(*run, 0, clean);
+      runs_.update(home);
+      policy_.note_dirty();
+      purge_excess(freed);
+      much = retains(much_retained);
+    }
+    if (much && when_retaining != nullptr) {
+      when_retaining();
+    }
     return;
   }
-  page_map::retire(run->start, run->units);
+  const hold guard(mutex_);
+  credit(run->units * unit_bytes);
+  page_map::retire(run->start, 1);
   singles_.remove(run);
   platform::unmap(run->start, run->units * unit_bytes);
   single_slabs.deallocate(run);
 }
 
-// Memory that is freed in bulk goes back without waiting for somebody to come by
-// later: nobody may. What a program with so much in use is likely to need again is
-// kept; where that guess was wrong (take_run had to touch new memory soon after), the
-// next guess is twice as large.
-void space::purge_excess() noexcept {
-  if (options_.purge == purging::never || purge_running_) {
-    return;
-  }
-  const std::size_t keep = kept_dirty_ + used_.load(std::memory_order_relaxed) / 4;
-  std::size_t dirty = 0;
-  for (segment* at = segments_.front(); at != nullptr; at = at->next) {
-    dirty += at->dirty_units * unit_bytes;
-  }
-  if (dirty <= keep) {
-    return;
-  }
-  purge_running_ = true;
-  // More than the excess, so that the next run given back does not come here again.
-  std::size_t left = dirty - keep + keep / 4;
-  left = left < most_purged_in_excess ? left : most_purged_in_excess;
-  for (segment* at = segments_.back(); at != nullptr && left != 0; at = at->previous) {
-    for (unit_set segment::*which : {&segment::stale, &segment::fresh}) {
-      const std::size_t gone = purge_set(*at, which, left);
-      left -= gone < left ? gone : left;
-    }
-  }
-  purge_running_ = false;
-  excess_purged_ms_ = platform::now_ms();
-}
-
-// Runs under the lock, and opens it for each system call: the units are out of the
-// free set meanwhile, a few at a time, so that others find the rest.
-std::size_t space::purge_set(segment& of, unit_set segment::*which, std::size_t most) noexcept {
-  std::size_t bytes = 0;
-  unit_set& set = of.*which;
-  std::size_t unit = set.next_member(0);
-  while (unit < most_units && bytes < most && options_.purge != purging::never) {
-    std::size_t count = set.next_gap(unit) - unit;
-    count = count < most_purged_units ? count : most_purged_units;
-    set.erase(unit, count);
-    of.dirty_units -= count;
-    of.free.erase(unit, count);
-    of.free_units -= count;
-    mutex_.unlock();
-    const bool gone = platform::purge(of.address(unit), count * unit_bytes);
-    mutex_.lock();
-    of.free.insert(unit, count);
-    of.free_units += count;
-    if (gone) {
-      bytes += count * unit_bytes;
-    } else {
-      of.fresh.insert(unit, count);
-      of.dirty_units += count;
-      options_.purge = purging::never;  // locked memory; asking again would not help
-    }
-    unit = set.next_member(unit + count);
-  }
-  return bytes;
-}
-
-void space::purge(std::uint64_t now_ms, std::uint32_t delay_ms) noexcept {
-  if (!purge_pending_.load(std::memory_order_relaxed) || now_ms < next_purge_ms_.load(std::memory_order_relaxed)) {
-    return;
-  }
-  if (!mutex_.try_lock()) {
-    return;  // somebody is busy here and will come by again
-  }
-  if (purge_running_ || options_.purge == purging::never) {
-    mutex_.unlock();
-    return;
-  }
-  purge_running_ = true;
-  std::size_t purged = 0;
-  for (segment* at = segments_.front(); at != nullptr && purged < most_purged_at_once; at = at->next) {
-    purged += purge_set(*at, &segment::stale, most_purged_at_once - purged);
-  }
-  if (purged < most_purged_at_once) {
-    // All that was stale is gone; what is fresh ages. Twice half the delay.
-    bool any = false;
-    for (segment* at = segments_.front(); at != nullptr; at = at->next) {
-      any = any || at->fresh.next_member(0) < most_units;
-      at->stale |= at->fresh;
-      at->fresh.clear();
-    }
-    purge_pending_.store(any, std::memory_order_relaxed);
-    next_purge_ms_.store(now_ms + delay_ms / 2, std::memory_order_relaxed);
-  }
-  purge_running_ = false;
-  mutex_.unlock();
-}
-
-std::size_t space::purge_all() noexcept {
-  const hold guard(mutex_);
-  std::size_t bytes = 0;
-  for (segment* at = segments_.front(); at != nullptr; at = at->next) {
-    bytes += purge_set(*at, &segment::stale, ~std::size_t{0});
-    bytes += purge_set(*at, &segment::fresh, ~std::size_t{0});
-  }
-  segment* at = segments_.front();
-  while (at != nullptr) {  // address space can be short, too
-    segment* const next = at->next;
-    if (!at->kept && at->free_units == at->units - at->first_unit) {
-      segments_.remove(at);
-      at->destroy();
-    }
-    at = next;
-  }
-  return bytes;
-}
-
 void space::release_all(std::size_t kept_bytes) noexcept {
   const hold guard(mutex_);
+  wait_for_purge();  // its units may belong to anybody once they are unmapped
   while (slab* const single = singles_.front()) {
-    page_map::clear(single->start, single->units);
+    page_map::clear(single->start, 1);
     singles_.remove(single);
     platform::unmap(single->start, single->units * unit_bytes);
     single_slabs.deallocate(single);
   }
-  segment* at = segments_.front();
-  while (at != nullptr) {
-    segment* const next = at->next;
-    if (at->kept ? kept_bytes != 0 : at->bytes() <= kept_bytes) {
-      // Reserved ones come first, and may be a little more than was asked for.
-      kept_bytes -= at->bytes() < kept_bytes ? at->bytes() : kept_bytes;
-      at->reset();
-    } else {
-      segments_.remove(at);
-      at->destroy();
-    }
-    at = next;
+  base::list<segment> survivors;
+  for (const bool reserved : {true, false}) {  // a reserved segment may be a little larger than requested
+    runs_.for_each([&](segment& each) {
+      if (each.kept != reserved) {
+        return;
+      }
+      runs_.remove(each);
+      if (reserved ? kept_bytes != 0 : each.bytes() <= kept_bytes) {
+        kept_bytes -= each.bytes() < kept_bytes ? each.bytes() : kept_bytes;
+        survivors.push_back(&each);
+      } else {
+        each.destroy();
+      }
+    });
+  }
+  while (segment* const survivor = survivors.front()) {
+    survivors.remove(survivor);
+    survivor->reset();
+    runs_.insert(*survivor);
   }
   credit(used_.load(std::memory_order_relaxed));
 }
 
 bool space::is_valid() noexcept {
   const hold guard(mutex_);
-  if (!segments_.is_valid() || !singles_.is_valid()) {
-    return false;
-  }
-  for (const segment* at = segments_.front(); at != nullptr; at = at->next) {
-    if (!at->is_valid()) {
-      return false;
-    }
-  }
-  return true;
+  return runs_.is_valid() && singles_.is_valid();
 }
 
 }  // namespace tarn::pages

@@ -1,4 +1,4 @@
-// A set of units of one segment, as bits.
+// Represents a set of units of one segment as bits.
 #pragma once
 
 #include <bit>
@@ -7,7 +7,7 @@
 
 namespace tarn::pages {
 
-inline constexpr std::size_t most_units = 1024;  ///< in a segment
+inline constexpr std::size_t most_units = 1024;  ///< units in a segment
 
 class unit_set {
  public:
@@ -48,10 +48,33 @@ class unit_set {
     return count;
   }
 
-  /// The first member at or after `from`; most_units when there is none.
+  /// Returns the first member at or after `from`; most_units if there is none.
   std::size_t next_member(std::size_t from) const noexcept { return next<0>(from); }
-  /// The first unit at or after `from` that is not a member; most_units when there is none.
+  /// Returns the first unit at or after `from` that is not a member; most_units if there is none.
   std::size_t next_gap(std::size_t from) const noexcept { return next<~std::uint64_t{0}>(from); }
+
+  /// Returns the start of the run of members that ends at `unit`, which is a member.
+  std::size_t run_start(std::size_t unit) const noexcept {
+    std::size_t word = unit / 64;
+    std::uint64_t gaps = ~words_[word] & (~std::uint64_t{0} >> (63 - unit % 64));
+    while (gaps == 0) {
+      if (word == 0) {
+        return 0;
+      }
+      gaps = ~words_[--word];
+    }
+    return word * 64 + static_cast<std::size_t>(std::bit_width(gaps));
+  }
+  /// Returns the length of the longest run of members.
+  std::size_t longest_run() const noexcept {
+    std::size_t longest = 0;
+    for (std::size_t unit = next_member(0); unit < most_units;) {
+      const std::size_t gap = next_gap(unit);
+      longest = gap - unit > longest ? gap - unit : longest;
+      unit = next_member(gap);
+    }
+    return longest;
+  }
 
   unit_set& operator|=(const unit_set& other) noexcept {
     for (std::size_t word = 0; word < word_count; ++word) {

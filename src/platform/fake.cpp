@@ -1,8 +1,8 @@
-// The contract of platform.hpp, kept for tests: real memory underneath, a clock that stands still, a record of what is
-// mapped, and failures on request. It is stricter than the kernel: a call that the contract does not allow ends the
-// program and says why.
+// Implements platform.hpp for tests: with real memory underneath, a clock that stands still, a record of all
+// mappings, and failures on request. It is stricter than the kernel: a call that the contract does not allow ends the
+// program with a reason.
 //
-// Uses the C++ library, whose memory is not Tarn's.
+// It uses the C++ library, whose memory is not Tarn's.
 #include "platform/fake.hpp"
 
 #include <linux/futex.h>
@@ -19,28 +19,28 @@
 
 #include "base/bits.hpp"
 #include "platform/counters.hpp"
+#include "platform/helper.hpp"
+#include "platform/mapping.hpp"
 #include "platform/platform.hpp"
 
 namespace tarn::platform {
 namespace {
 
-using namespace base::units;
-
 constexpr std::uint64_t start_of_time_ms = 1'000'000;
-constexpr std::size_t usual_memory = 16_GiB;
 
 constinit call_counters counters;
 constinit std::atomic<std::uint64_t> kernel_calls{0}, prefaulted{0}, huge_wanted{0}, huge_refused{0};
 constinit std::atomic<std::uint64_t> clock_ms{start_of_time_ms};
-constinit std::atomic<std::size_t> address_space{0}, memory{usual_memory};
 constinit std::atomic<bool> growth_refused{false}, purges_refused{false};
+constinit std::atomic<void (*)()> at_each_purge{nullptr};
+constinit std::atomic<void (*)() noexcept> helper{nullptr};
 
 [[noreturn]] void violated(const char* call, const void* start, std::size_t bytes, const char* what) {
   std::fprintf(stderr, "fake platform: %s(%p, %zu): %s\n", call, start, bytes, what);
   std::abort();
 }
 
-// Which page requests fail.
+// Selects the page requests that fail.
 class failing {
  public:
   bool next() noexcept {
@@ -82,23 +82,22 @@ class failing {
   bool onwards_ = false;
 };
 
-// What is mapped: pieces that do not overlap, by address. The caller holds `mutex`.
+// The mappings: pieces that do not overlap, by address. The caller holds `mutex`.
 class ledger {
  public:
   std::mutex mutex;
   std::size_t budget = 0;
   char* next_place = nullptr;
   char* near_place = nullptr;
-  bool always_near = false;
 
-  enum class kind { mapped, read_only, made_writable };
+  enum class kind { mapped, reserved, made_writable };
 
   void add(void* start, std::size_t bytes, kind of) {
     pieces_.emplace(static_cast<char*>(start), piece{bytes, of});
     total_ += bytes;
   }
 
-  // Takes [start, start + bytes) out of the pieces that hold it; false when a byte of it is in none.
+  // Removes [start, start + bytes) from the pieces that hold it. Returns false when a byte of it is in none.
   bool remove(void* start_, std::size_t bytes) {
     char* const start = static_cast<char*>(start_);
     if (!holds(start, bytes)) {
@@ -111,21 +110,14 @@ class ledger {
     return true;
   }
 
-  // The pieces that hold [start, start + bytes) have no gap, and all are `writable` or not.
+  // Returns whether the pieces that hold [start, start + bytes) have no gap, and are all `writable` or all not.
   bool is(void* start, std::size_t bytes, bool writable) const {
     bool all = true;
     const bool whole = for_range(static_cast<char*>(start), bytes,
-                                 [&](const piece& each) { all = all && (each.of != kind::read_only) == writable; });
+                                 [&](const piece& each) { all = all && (each.of != kind::reserved) == writable; });
     return whole && all;
   }
 
-  // [start, start + bytes) is one piece, or an end of one.
-  bool is_end(void* start_, std::size_t bytes) const {
-    char* const start = static_cast<char*>(start_);
-    const auto found = around(start);
-    return found != pieces_.end() && start + bytes <= found->first + found->second.bytes &&
-           (start == found->first || start + bytes == found->first + found->second.bytes);
-  }
   bool is_whole(void* start, std::size_t bytes) const {
     const auto found = pieces_.find(static_cast<char*>(start));
     return found != pieces_.end() && found->second.bytes == bytes;
@@ -192,11 +184,11 @@ class ledger {
   std::size_t total_ = 0;
 };
 
-// Never destroyed: the engine maps and unmaps until the process is gone.
+// It is never destroyed, because the engine maps and unmaps until the process is gone.
 failing& failures() {
   static auto* const only = [] {
     auto* const made = new failing;
-    // For what happens before main, and so before a test can ask.
+    // The environment can ask for failures before main, which a test cannot.
     if (const char* const n = std::getenv("FAKE_FAIL_REQUEST")) {
       made->plan(std::strtoull(n, nullptr, 10), false);
     }
@@ -208,7 +200,7 @@ ledger& mapped() {
   static auto* const only = [] {
     auto* const made = new ledger;
     failures();
-    // A child of fork must not find these locked by a thread that it has not.
+    // A child of fork must not find these locked by a thread that it does not have.
     pthread_atfork([] { mapped().mutex.lock(), failures().lock().lock(); },
                    [] { failures().lock().unlock(), mapped().mutex.unlock(); },
                    [] { failures().lock().unlock(), mapped().mutex.unlock(); });
@@ -235,41 +227,16 @@ void enter(std::atomic<std::uint64_t>& kind) noexcept {
 
 bool is_pages(std::size_t bytes) noexcept { return bytes != 0 && bytes % page_bytes() == 0; }
 
-void* map_somewhere(void* wish, std::size_t bytes, int protection) noexcept {
-  void* const start = ::mmap(wish, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return start == MAP_FAILED ? nullptr : start;
-}
-
 void* map_exactly(char* place, std::size_t bytes, std::size_t alignment) noexcept {
   if (!base::is_aligned(place, alignment)) {
     return nullptr;
   }
-  void* const start = map_somewhere(place, bytes, PROT_READ | PROT_WRITE);
+  void* const start = mapping::make(counters, bytes, alignment, place - guard_bytes);
   if (start != nullptr && start != place) {
-    ::munmap(start, bytes);
+    mapping::destroy(counters, start, bytes);
     return nullptr;
   }
   return start;
-}
-
-// The aligned middle of a larger mapping.
-void* map_aligned(void* wish, std::size_t bytes, std::size_t alignment) noexcept {
-  const std::size_t slack = alignment - page_bytes();
-  if (bytes > SIZE_MAX - slack) {
-    return nullptr;
-  }
-  char* const first = static_cast<char*>(map_somewhere(wish, bytes + slack, PROT_READ | PROT_WRITE));
-  if (first == nullptr) {
-    return nullptr;
-  }
-  char* const kept = base::align_up(first, alignment);
-  if (kept != first) {
-    ::munmap(first, static_cast<std::size_t>(kept - first));
-  }
-  if (char* const end = first + bytes + slack; end != kept + bytes) {
-    ::munmap(kept + bytes, static_cast<std::size_t>(end - (kept + bytes)));
-  }
-  return kept;
 }
 
 }  // namespace
@@ -279,12 +246,12 @@ std::size_t page_bytes() noexcept {
   return bytes;
 }
 
-void* map(std::size_t bytes, std::size_t alignment, void* wish) noexcept {
+void* map(std::size_t bytes, std::size_t alignment) noexcept {
   if (!is_pages(bytes) || !base::is_power_of_two(alignment) || alignment < page_bytes()) {
     violated("map", nullptr, bytes, "not whole pages, or no alignment");
   }
   const errno_kept keep;
-  enter(counters.mmap);
+  call_counters::count(kernel_calls);
   ledger& all = mapped();
   const std::lock_guard hold(all.mutex);
   if (failures().next()) {
@@ -296,10 +263,9 @@ void* map(std::size_t bytes, std::size_t alignment, void* wish) noexcept {
     failures().count_refusal();
     return nullptr;
   }
-  if (all.near_place != nullptr && (wish == nullptr || all.always_near)) {
-    wish = all.near_place;
-  }
-  void* const start = place == nullptr ? map_aligned(wish, bytes, alignment) : map_exactly(place, bytes, alignment);
+  char* const wish = all.near_place == nullptr ? nullptr : all.near_place - guard_bytes;
+  void* const start =
+      place == nullptr ? mapping::make(counters, bytes, alignment, wish) : map_exactly(place, bytes, alignment);
   if (start != nullptr) {
     all.add(start, bytes, ledger::kind::mapped);
     counters.mapped(bytes);
@@ -307,31 +273,31 @@ void* map(std::size_t bytes, std::size_t alignment, void* wish) noexcept {
   return start;
 }
 
-void* map_read_only(std::size_t bytes) noexcept {
+void* reserve(std::size_t bytes) noexcept {
   if (!is_pages(bytes)) {
-    violated("map_read_only", nullptr, bytes, "not whole pages");
+    violated("reserve", nullptr, bytes, "not whole pages");
   }
   const errno_kept keep;
-  enter(counters.mmap);
+  call_counters::count(kernel_calls);
   ledger& all = mapped();
   const std::lock_guard hold(all.mutex);
   if (failures().next()) {
     return nullptr;
   }
-  void* const start = map_somewhere(nullptr, bytes, PROT_READ);
+  void* const start = mapping::reserve(counters, bytes);
   if (start != nullptr) {
-    all.add(start, bytes, ledger::kind::read_only);
+    all.add(start, bytes, ledger::kind::reserved);
   }
   return start;
 }
 
 bool make_writable(void* start, std::size_t bytes) noexcept {
   const errno_kept keep;
-  enter(counters.mprotect);
+  call_counters::count(kernel_calls);
   ledger& all = mapped();
   const std::lock_guard hold(all.mutex);
   if (!is_pages(bytes) || !all.is(start, bytes, false)) {
-    violated("make_writable", start, bytes, "no part of map_read_only's memory, or writable already");
+    violated("make_writable", start, bytes, "no part of reserve's address space, or writable already");
   }
   if (failures().next()) {
     return false;
@@ -340,7 +306,7 @@ bool make_writable(void* start, std::size_t bytes) noexcept {
     failures().count_refusal();
     return false;
   }
-  if (::mprotect(start, bytes, PROT_READ | PROT_WRITE) != 0) {
+  if (!mapping::open(counters, start, bytes)) {
     return false;
   }
   all.remove(start, bytes);
@@ -351,20 +317,20 @@ bool make_writable(void* start, std::size_t bytes) noexcept {
 
 void unmap(void* start, std::size_t bytes) noexcept {
   const errno_kept keep;
-  enter(counters.munmap);
+  call_counters::count(kernel_calls);
   ledger& all = mapped();
   const std::lock_guard hold(all.mutex);
-  if (!is_pages(bytes) || !all.is(start, bytes, true) || !all.is_end(start, bytes)) {
-    violated("unmap", start, bytes, "neither a mapping nor an end of one");
+  if (!is_pages(bytes) || !all.is(start, bytes, true) || !all.is_whole(start, bytes)) {
+    violated("unmap", start, bytes, "no whole mapping");
   }
   all.remove(start, bytes);
-  ::munmap(start, bytes);
+  mapping::destroy(counters, start, bytes);
   counters.unmapped(bytes);
 }
 
 bool resize(void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept {
   const errno_kept keep;
-  enter(counters.mremap);
+  call_counters::count(kernel_calls);
   ledger& all = mapped();
   const std::lock_guard hold(all.mutex);
   if (!is_pages(new_bytes) || !all.is(start, old_bytes, true) || !all.is_whole(start, old_bytes)) {
@@ -379,7 +345,7 @@ bool resize(void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept 
       return false;
     }
   }
-  if (::mremap(start, old_bytes, new_bytes, 0) == MAP_FAILED) {
+  if (!mapping::resize(counters, start, old_bytes, new_bytes)) {
     return false;
   }
   all.remove(start, old_bytes);
@@ -391,23 +357,23 @@ bool resize(void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept 
 
 bool move(void* start, std::size_t bytes, void* place, std::size_t place_bytes) noexcept {
   const errno_kept keep;
-  enter(counters.mremap);
+  call_counters::count(kernel_calls);
   ledger& all = mapped();
   const std::lock_guard hold(all.mutex);
   if (!all.is(start, bytes, true) || !all.is_whole(start, bytes) || !all.is(place, place_bytes, true) ||
       !all.is_whole(place, place_bytes) || bytes > place_bytes) {
     violated("move", start, bytes, "not from one whole mapping to a larger one");
   }
-  // The kernel takes the place's own pages away before it can fail.
-  if (failures().next() || ::mremap(start, bytes, place_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) == MAP_FAILED) {
-    ::munmap(place, place_bytes);
-    all.remove(place, place_bytes);
-    counters.unmapped(place_bytes);
-    return false;
+  if (failures().next()) {
+    mapping::destroy(counters, place, place_bytes);
+  } else if (mapping::move(counters, start, bytes, place, place_bytes)) {
+    all.remove(start, bytes);
+    counters.unmapped(bytes);
+    return true;
   }
-  all.remove(start, bytes);
-  counters.unmapped(bytes);
-  return true;
+  all.remove(place, place_bytes);
+  counters.unmapped(place_bytes);
+  return false;
 }
 
 bool purge(void* start, std::size_t bytes) noexcept {
@@ -419,6 +385,9 @@ bool purge(void* start, std::size_t bytes) noexcept {
     if (!is_pages(bytes) || !all.is(start, bytes, true)) {
       violated("purge", start, bytes, "no part of a mapping");
     }
+  }
+  if (void (*const call)() = at_each_purge.load()) {
+    call();
   }
   if (purges_refused.load() || ::madvise(start, bytes, MADV_DONTNEED) != 0) {
     return false;
@@ -458,9 +427,9 @@ void advise_huge(void* start, std::size_t bytes, bool wanted) noexcept {
 
 std::uint64_t now_ms() noexcept { return clock_ms.load(std::memory_order_relaxed); }
 void sleep_ms(std::uint32_t wanted) noexcept { clock_ms += wanted; }
+std::size_t address_space_limit() noexcept { return 0; }
+
 std::uint32_t thread_number() noexcept { return static_cast<std::uint32_t>(gettid()); }
-std::size_t address_space_limit() noexcept { return address_space.load(std::memory_order_relaxed); }
-std::size_t physical_memory() noexcept { return memory.load(std::memory_order_relaxed); }
 
 std::uintptr_t thread_token() noexcept { return static_cast<std::uintptr_t>(pthread_self()); }
 
@@ -481,16 +450,18 @@ purge_counts purged() noexcept { return counters.purges(); }
 std::size_t mapped_bytes() noexcept { return counters.mapped_now(); }
 std::size_t peak_mapped_bytes() noexcept { return counters.mapped_peak(); }
 
+bool start_helper(void (*work)() noexcept) noexcept { return helper.exchange(work) == nullptr; }
+void forget_helper() noexcept { helper = nullptr; }
+
 namespace fake {
 
 void reset() noexcept {
   failures().reset();
   set_budget(0);
   map_next_at(nullptr);
-  map_near(nullptr, false);
+  map_near(nullptr);
   growth_refused = purges_refused = false;
-  address_space = 0;
-  memory = usual_memory;
+  at_each_purge = nullptr;
   platform::kernel_calls = prefaulted = huge_wanted = huge_refused = 0;
 }
 
@@ -507,13 +478,13 @@ void map_next_at(void* place) noexcept {
   const std::lock_guard hold(mapped().mutex);
   mapped().next_place = static_cast<char*>(place);
 }
-void map_near(void* place, bool always) noexcept {
+void map_near(void* place) noexcept {
   const std::lock_guard hold(mapped().mutex);
   mapped().near_place = static_cast<char*>(place);
-  mapped().always_near = always;
 }
 void refuse_growth(bool refused) noexcept { growth_refused = refused; }
 void refuse_purges(bool refused) noexcept { purges_refused = refused; }
+void call_at_purge(void (*call)()) noexcept { at_each_purge = call; }
 
 std::vector<mapping> mappings() {
   const std::lock_guard hold(mapped().mutex);
@@ -528,11 +499,16 @@ std::uint64_t kernel_calls() noexcept { return platform::kernel_calls.load(); }
 std::uint64_t prefaulted_bytes() noexcept { return prefaulted.load(); }
 std::uint64_t huge_advices(bool wanted) noexcept { return (wanted ? huge_wanted : huge_refused).load(); }
 
+bool run_helper() noexcept {
+  void (*const work)() noexcept = helper.exchange(nullptr);
+  if (work != nullptr) {
+    work();
+  }
+  return work != nullptr;
+}
+
 void set_now_ms(std::uint64_t now) noexcept { clock_ms = now; }
 void advance_ms(std::uint64_t by) noexcept { clock_ms += by; }
-
-void set_address_space_limit(std::size_t bytes) noexcept { address_space = bytes; }
-void set_physical_memory(std::size_t bytes) noexcept { memory = bytes; }
 
 }  // namespace fake
 }  // namespace tarn::platform

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 
+#include "platform/file_limit.hpp"
 #include "platform/many_calls.hpp"
 
 namespace tarn::platform::files {
@@ -55,12 +56,21 @@ outcome wait(int descriptor, short events) noexcept {
 }
 
 outcome allocate(int descriptor, std::uint64_t bytes) noexcept {
+  if (exceeds_limit(bytes)) return -EFBIG;
   return -::posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
+}
+
+outcome extend(int descriptor, std::uint64_t bytes) noexcept {
+  if (exceeds_limit(bytes)) return -EFBIG;
+  const outcome room = of(::fallocate(descriptor, 0, 0, static_cast<off_t>(bytes)));
+  return room == -EOPNOTSUPP ? of(::ftruncate(descriptor, static_cast<off_t>(bytes))) : room;
 }
 
 outcome cut(int descriptor, std::uint64_t bytes) noexcept {
   return of(::ftruncate(descriptor, static_cast<off_t>(bytes)));
 }
+
+outcome remove(const char* path) noexcept { return of(::unlink(path)); }
 
 outcome lock(int descriptor) noexcept { return of(::flock(descriptor, LOCK_EX | LOCK_NB)); }
 

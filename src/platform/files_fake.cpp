@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "platform/file_limit.hpp"
 #include "platform/files.hpp"
 #include "platform/many_calls.hpp"
 
@@ -22,7 +23,7 @@ using fake::kind;
 std::function<fake::verdict(const fake::call&)> hook;
 std::uint64_t asked = 0;
 
-/// Makes the call `real(bytes)` with as many bytes as the test allows, unless it wants an error.
+/// Makes the call `real(bytes)` with as many bytes as the test allows, unless the test wants an error.
 template <class Call>
 outcome through(kind of, int descriptor, std::size_t bytes, Call real) noexcept {
   std::size_t most = bytes;
@@ -73,7 +74,7 @@ outcome write(int descriptor, const iovec* parts, int count) noexcept {
   std::size_t bytes = 0;
   for (int part = 0; part < count; ++part) bytes += parts[part].iov_len;
   return through(kind::write, descriptor, bytes, [=](std::size_t most) {
-    std::vector<iovec> cut(parts, parts + count);  // in the middle of any part
+    std::vector<iovec> cut(parts, parts + count);  // may cut any part in the middle
     for (iovec& part : cut) {
       part.iov_len = std::min(part.iov_len, most);
       most -= part.iov_len;
@@ -112,16 +113,27 @@ outcome wait(int descriptor, short events) noexcept {
 }
 
 outcome allocate(int descriptor, std::uint64_t bytes) noexcept {
+  if (exceeds_limit(bytes)) return -EFBIG;
   return through(kind::allocate, descriptor, bytes, [=](std::size_t most) {
     errno = ::posix_fallocate(descriptor, 0, static_cast<off_t>(most));
-    if (errno == 0 && most < bytes) errno = ENOSPC;  // as a disk that becomes full on the way
+    if (errno == 0 && most < bytes) errno = ENOSPC;  // like a disk that becomes full halfway
     return errno == 0 ? 0 : -1;
   });
+}
+
+outcome extend(int descriptor, std::uint64_t bytes) noexcept {
+  if (exceeds_limit(bytes)) return -EFBIG;
+  return through(kind::extend, descriptor, bytes,
+                 [=](std::size_t most) { return ::fallocate(descriptor, 0, 0, static_cast<off_t>(most)); });
 }
 
 outcome cut(int descriptor, std::uint64_t bytes) noexcept {
   return through(kind::cut, descriptor, 0,
                  [=](std::size_t) { return ::ftruncate(descriptor, static_cast<off_t>(bytes)); });
+}
+
+outcome remove(const char* path) noexcept {
+  return through(kind::remove, -1, 0, [=](std::size_t) { return ::unlink(path); });
 }
 
 outcome lock(int descriptor) noexcept {
@@ -150,7 +162,7 @@ outcome sync_map(void* start, std::size_t bytes) noexcept {
 
 namespace {
 
-// A ring whose calls are cut short and failed before it has them.
+// A ring whose calls are shortened and failed before they reach the real one.
 class steered_ring final : public many_calls {
  public:
   explicit steered_ring(std::unique_ptr<many_calls> real) : real_(std::move(real)) {}

@@ -1,4 +1,4 @@
-// What a test can ask of the fake files (files_fake.cpp): to fail a call, to cut it short, to say what was called.
+// What a test can request of the fake files (files_fake.cpp): to fail a call, to shorten it, to list the calls.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,9 @@ enum class kind : unsigned {
   sync,
   wait,
   allocate,
+  extend,
   cut,
+  remove,
   lock,
   map,
   unmap,
@@ -32,24 +34,24 @@ enum class kind : unsigned {
 struct call {
   fake::kind kind;
   int descriptor;        ///< -1 where there is none
-  std::size_t bytes;     ///< asked for; 0 where there is no size
-  std::uint64_t number;  ///< of all calls since the hook was set, from 1
+  std::size_t bytes;     ///< the requested bytes; 0 where there is no size
+  std::uint64_t number;  ///< the call's number since the hook was set, from 1
 };
 
-/// What is done instead: nothing else (the default), an error, or a transfer of at most so many bytes.
+/// What to do instead: nothing (the default), an error, or a transfer of at most this many bytes.
 struct verdict {
   int error = 0;  ///< an errno value; the call is not made
   std::size_t most = ~std::size_t{0};
 };
 
-/// Asked before every call from now on; null: no more. One thread at a time. Calls of a ring are asked about when they
-/// are started, and are of the kinds that they would be without one.
+/// Sets the hook that is asked before every call from now on; null removes it. Threads: one at a time. A ring's calls
+/// are asked about when they start, with the kinds that they would have without a ring.
 void set_hook(std::function<verdict(const call&)> hook);
 
-/// Calls since the hook was set, made or not.
+/// Returns the number of calls since the hook was set, made or not.
 std::uint64_t calls() noexcept;
 
-/// A hook for the life of this object.
+/// Sets a hook for the life of this object.
 class scoped_hook {
  public:
   explicit scoped_hook(std::function<verdict(const call&)> hook) { set_hook(std::move(hook)); }

@@ -1,7 +1,7 @@
-// The contract of platform.hpp, kept by Linux.
+// Implements platform.hpp on Linux.
 //
-// errno is the caller's: free() must leave it alone, and a malloc that fails
-// sets it once, in front/. So every call here restores it.
+// errno belongs to the caller: free() must not change it, and a failing malloc sets it once, in front/. So every call
+// here restores it.
 #include "platform/platform.hpp"
 
 #include <pthread.h>
@@ -12,12 +12,12 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/sysinfo.h>
 #include <unistd.h>
 #include <ctime>
 
 #include "base/bits.hpp"
 #include "platform/counters.hpp"
+#include "platform/mapping.hpp"
 
 namespace tarn::platform {
 namespace {
@@ -35,49 +35,10 @@ class errno_kept {
   int saved_;
 };
 
-void* map_somewhere(std::size_t bytes, int protection, void* wish) noexcept {
-  call_counters::count(counters.mmap);
-  void* const start = mmap(wish, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return start == MAP_FAILED ? nullptr : start;
-}
-
-void unmap_uncounted(void* start, std::size_t bytes) noexcept {
-  call_counters::count(counters.munmap);
-  munmap(start, bytes);
-}
-
-// Cuts the aligned middle out of a larger mapping.
-void* trim(void* start, std::size_t mapped, std::size_t bytes, std::size_t alignment) noexcept {
-  char* const first = static_cast<char*>(start);
-  char* const kept = base::align_up(first, alignment);
-  const auto before = static_cast<std::size_t>(kept - first);
-  if (before != 0) {
-    unmap_uncounted(first, before);
-  }
-  if (const std::size_t after = mapped - before - bytes; after != 0) {
-    unmap_uncounted(kept + bytes, after);
-  }
-  return kept;
-}
-
-void* map_aligned(std::size_t bytes, std::size_t alignment, void* wish) noexcept {
-  void* const start = map_somewhere(bytes, PROT_READ | PROT_WRITE, wish);
-  if (start == nullptr || base::is_aligned(start, alignment)) {
-    return start;
-  }
-  unmap_uncounted(start, bytes);
-  const std::size_t slack = alignment - page_bytes();
-  if (bytes > SIZE_MAX - slack) {
-    return nullptr;
-  }
-  void* const larger = map_somewhere(bytes + slack, PROT_READ | PROT_WRITE, wish);
-  return larger == nullptr ? nullptr : trim(larger, bytes + slack, bytes, alignment);
-}
-
 }  // namespace
 
 std::size_t page_bytes() noexcept {
-  // Not a static with a guard: that would need the C++ runtime.
+  // This is not a guarded static, which would need the C++ runtime.
   static constinit std::atomic<std::size_t> known{0};
   std::size_t bytes = known.load(std::memory_order_relaxed);
   if (bytes == 0) {
@@ -87,40 +48,24 @@ std::size_t page_bytes() noexcept {
   return bytes;
 }
 
-void* map(std::size_t bytes, std::size_t alignment, void* wish) noexcept {
+void* map(std::size_t bytes, std::size_t alignment) noexcept {
   const errno_kept keep;
-  void* const start = map_aligned(bytes, alignment, wish);
+  void* const start = mapping::make(counters, bytes, alignment, nullptr);
   if (start != nullptr) {
     counters.mapped(bytes);
   }
   return start;
 }
 
-void* map_read_only(std::size_t bytes) noexcept {
-  const errno_kept keep;
-  return map_somewhere(bytes, PROT_READ, nullptr);
-}
-
-bool make_writable(void* start, std::size_t bytes) noexcept {
-  const errno_kept keep;
-  call_counters::count(counters.mprotect);
-  if (mprotect(start, bytes, PROT_READ | PROT_WRITE) != 0) {
-    return false;
-  }
-  counters.mapped(bytes);
-  return true;
-}
-
 void unmap(void* start, std::size_t bytes) noexcept {
   const errno_kept keep;
-  unmap_uncounted(start, bytes);
+  mapping::destroy(counters, start, bytes);
   counters.unmapped(bytes);
 }
 
 bool resize(void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept {
   const errno_kept keep;
-  call_counters::count(counters.mremap);
-  if (mremap(start, old_bytes, new_bytes, 0) == MAP_FAILED) {
+  if (!mapping::resize(counters, start, old_bytes, new_bytes)) {
     return false;
   }
   counters.mapped(new_bytes);
@@ -130,19 +75,32 @@ bool resize(void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept 
 
 bool move(void* start, std::size_t bytes, void* place, std::size_t place_bytes) noexcept {
   const errno_kept keep;
-  call_counters::count(counters.mremap);
-  if (mremap(start, bytes, place_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) == MAP_FAILED) {
+  if (!mapping::move(counters, start, bytes, place, place_bytes)) {
     return false;
   }
   counters.unmapped(bytes);
   return true;
 }
 
+void* reserve(std::size_t bytes) noexcept {
+  const errno_kept keep;
+  return mapping::reserve(counters, bytes);
+}
+
+bool make_writable(void* start, std::size_t bytes) noexcept {
+  const errno_kept keep;
+  if (!mapping::open(counters, start, bytes)) {
+    return false;
+  }
+  counters.mapped(bytes);
+  return true;
+}
+
 bool purge(void* start, std::size_t bytes) noexcept {
   const errno_kept keep;
   call_counters::count(counters.madvise);
-  // Not MADV_FREE: its pages stay in the resident set until the machine is
-  // short of memory, and people read the resident set.
+  // MADV_FREE is not used: its pages stay in the resident set until the machine is short of memory, and people read
+  // the resident set.
   if (madvise(start, bytes, MADV_DONTNEED) != 0) {
     return false;  // locked memory (mlockall) cannot be given back
   }
@@ -162,7 +120,7 @@ bool prefault(void* start, std::size_t bytes) noexcept {
     return false;
   }
 #endif
-  // A kernel before 5.14. Writing what is read keeps the contents.
+  // Kernels before 5.14 come here. Writing back what was read keeps the contents.
   volatile char* const bytes_of = static_cast<volatile char*>(start);
   for (std::size_t at = 0; at < bytes; at += page_bytes()) {
     bytes_of[at] = bytes_of[at];
@@ -182,25 +140,15 @@ std::uint64_t now_ms() noexcept {
   return static_cast<std::uint64_t>(now.tv_sec) * 1000 + static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
 }
 
+std::size_t address_space_limit() noexcept {
+  const errno_kept keep;
+  rlimit limit{};
+  return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : 0;
+}
+
 std::uint32_t thread_number() noexcept { return static_cast<std::uint32_t>(gettid()); }
 
 std::uintptr_t thread_token() noexcept { return static_cast<std::uintptr_t>(pthread_self()); }
-
-std::size_t address_space_limit() noexcept {
-  rlimit limit;
-  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
-    return 0;
-  }
-  return limit.rlim_cur;
-}
-
-std::size_t physical_memory() noexcept {
-  struct sysinfo machine;
-  if (sysinfo(&machine) != 0) {
-    return std::size_t{1} << 34;
-  }
-  return static_cast<std::size_t>(machine.totalram) * machine.mem_unit;
-}
 
 void wait(const std::uint32_t* word, std::uint32_t expected) noexcept {
   const errno_kept keep;

@@ -1,8 +1,8 @@
-// The one order in which a thread takes the engine's locks.
+// The order in which a thread takes the engine's locks.
 //
-// Two threads that take two locks in different orders wait for each other for ever, once in a million runs; around a
-// fork, where all are taken, sooner. So each lock has a rank, a thread takes them by rising rank only, and a build with
-// TARN_CHECKS sees to it at each lock.
+// Two threads that take two locks in different orders wait for each other for ever, once in a million runs, and
+// sooner around a fork, where all locks are taken. So each lock has a rank, and a thread takes locks by rising rank
+// only. Builds with TARN_CHECKS verify this at each lock.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +11,27 @@
 
 namespace tarn::platform {
 
-/// From the first that may be taken to the last.
+/// The ranks, from the first lock that a thread may take to the last.
 enum class lock_rank : std::uint8_t {
-  alone,     ///< with no other: neither is one taken under it, nor it under one. Around a fork it has any place
-  user,      ///< under it the program's allocator may be called
-  heap,      ///< a shared heap, the process's too
-  registry,  ///< of heaps
-  spaces,    ///< the list of them
-  space,     ///< around a fork all of them
+  alone,     ///< no other lock is taken under it, nor it under another; around a fork it may have any position
+  user,      ///< the program's allocator may be called under it
+  heap,      ///< a shared heap, also the process's
+  registry,  ///< the registry of heaps
+  spaces,    ///< the list of segment allocators
+  space,     ///< one segment allocator; around a fork all of them
   page_map,
-  records,  ///< of single slabs
+  records,  ///< the records of large blocks
   magazines,
   metadata,
-  set_aside,
 };
 
-/// What the calling thread holds. Empty functions but for builds with TARN_CHECKS.
+/// The locks that the calling thread holds. The functions are empty except in builds with TARN_CHECKS.
 class held_locks {
  public:
 #if TARN_CHECKS
   static void taken(lock_rank rank) noexcept {
     if (held_for_fork_ != 0) {
-      return;  // whoever holds them all meets nobody
+      return;  // a thread that holds all of them meets nobody
     }
     const std::uint32_t bit = std::uint32_t{1} << static_cast<unsigned>(rank);
     TARN_CHECK(held_ < bit && "locks are taken by rising rank");
@@ -57,9 +56,11 @@ class held_locks {
       last_for_fork_ = lock_rank::alone;
     }
   }
+  /// The calling thread's, for platform/helper.cpp; null where there is none.
+  static const void* storage() noexcept { return &held_; }
 
  private:
-  static inline constinit thread_local std::uint32_t held_ = 0;  ///< a bit a rank
+  static inline constinit thread_local std::uint32_t held_ = 0;  ///< one bit for each rank
   static inline constinit thread_local std::uint32_t held_for_fork_ = 0;
   static inline constinit thread_local lock_rank last_for_fork_ = lock_rank::alone;
 #else
@@ -67,6 +68,7 @@ class held_locks {
   static void left(lock_rank) noexcept {}
   static void taken_for_fork(lock_rank) noexcept {}
   static void left_after_fork() noexcept {}
+  static const void* storage() noexcept { return nullptr; }
 #endif
 };
 

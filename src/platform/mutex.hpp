@@ -1,55 +1,59 @@
-// The lock of the engine, and how it is held.
+// The engine's lock, and its guard.
 #pragma once
 
 #include <tarn/spin_mutex.hpp>
 
 #include "platform/lock_rank.hpp"
 #include "platform/platform.hpp"
+#include "platform/race_detector.hpp"
 
 namespace tarn::platform {
 
-/// Usable before main, and ready for fork. Builds with TARN_CHECKS end the process at the first lock that is taken
-/// against the order of ranks, whether or not two threads met.
+/// A mutex that works before main and around fork. Builds with TARN_CHECKS end the process at the first lock that is
+/// taken against the order of ranks, whether or not two threads met.
 class mutex : public spin_mutex {
  public:
   constexpr explicit mutex(lock_rank rank) noexcept : rank_(rank) {}
 
   void lock() noexcept {
-    // relaxed: the word is written by the holder only, so only its own thread finds itself.
+    // relaxed: only the holder writes the word, so only its own thread can find itself.
     if (spin_mutex::try_lock()) {
       held_locks::taken(rank_);
     } else if (forking_.load(std::memory_order_relaxed) != thread_token()) {
       held_locks::taken(rank_);
       spin_mutex::lock();
     }
+    note_acquire(this);
   }
 
   bool try_lock() noexcept {
     const bool got = spin_mutex::try_lock();
     if (got) {
       held_locks::taken(rank_);
+      note_acquire(this);
     }
     return got;
   }
 
   void unlock() noexcept {
-    if (forking_.load(std::memory_order_relaxed) == 0) {  // else of a second lock, by the thread that forks
+    if (forking_.load(std::memory_order_relaxed) == 0) {  // otherwise a second lock by the forking thread
       held_locks::left(rank_);
+      note_release(this);
       spin_mutex::unlock();
     }
   }
 
-  /// As lock, but this thread may then lock again, and unlock as often: fork handlers of
-  /// others run while it is held, and may allocate (thread/fork.cpp).
+  /// Locks, and lets this thread lock again and unlock as often: other fork handlers run while it is held, and may
+  /// allocate (thread/fork.cpp).
   void lock_for_fork() noexcept {
     if (forking_.load(std::memory_order_relaxed) == thread_token()) {
-      return;  // a handler of a fork forks
+      return;  // a fork handler forks
     }
     held_locks::taken_for_fork(rank_);
     spin_mutex::lock();
     forking_.store(thread_token(), std::memory_order_relaxed);
   }
-  /// In the parent. Nothing, if the lock came into being after lock_for_fork.
+  /// Unlocks in the parent. Does nothing if the lock was created after lock_for_fork.
   void unlock_after_fork() noexcept {
     if (forking_.load(std::memory_order_relaxed) != 0) {
       forking_.store(0, std::memory_order_relaxed);
@@ -57,7 +61,7 @@ class mutex : public spin_mutex {
       spin_mutex::unlock();
     }
   }
-  /// In the child, where no other thread lives.
+  /// Resets in the child, where no other thread lives.
   void reset() noexcept {
     if (forking_.exchange(0, std::memory_order_relaxed) != 0) {
       held_locks::left_after_fork();
@@ -67,10 +71,10 @@ class mutex : public spin_mutex {
 
  private:
   lock_rank rank_;
-  std::atomic<std::uintptr_t> forking_{0};  ///< thread_token of a holder who forks
+  std::atomic<std::uintptr_t> forking_{0};  ///< thread_token of a holder that forks
 };
 
-/// Holds a lock for a scope; std::lock_guard without <mutex>'s weight.
+/// Holds a lock for a scope, like std::lock_guard without the weight of <mutex>.
 template <class Mutex>
 class [[nodiscard]] locked {
  public:

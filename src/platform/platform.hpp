@@ -1,6 +1,5 @@
-// The operating system as Tarn sees it: a small contract, and the only place
-// that asks for memory, time or sleep. linux.cpp keeps it; fake.cpp keeps it
-// for tests, counts, and fails on request.
+// The operating system as Tarn sees it: a small contract, and the only place that asks for memory, time or sleep.
+// linux.cpp implements it; fake.cpp implements it for tests, counts, and fails on request.
 #pragma once
 
 #include <cstddef>
@@ -10,68 +9,66 @@
 
 namespace tarn::platform {
 
-/// Bytes in a page. A power of two; the same for the life of the process.
+/// Returns the bytes in a page: a power of two, constant for the life of the process.
 std::size_t page_bytes() noexcept;
 
-/// Maps `bytes` of zeroed, readable and writable memory at a multiple of
-/// `alignment` (a power of two, at least a page). Null when the system has none.
-/// Requires bytes % page_bytes() == 0. No memory is used until it is touched.
-/// With `wish`, at that address if nothing is there; elsewhere otherwise.
-void* map(std::size_t bytes, std::size_t alignment, void* wish = nullptr) noexcept;
+/// The inaccessible bytes on both sides of each mapping: whatever runs over its end faults.
+inline constexpr std::size_t guard_bytes = std::size_t{64} << 10;
 
-/// As map, but memory that only reads as zero until `make_writable`: it counts
-/// as address space, never as a promise of memory.
-void* map_read_only(std::size_t bytes) noexcept;
+/// Maps `bytes` of zeroed, readable and writable memory at a multiple of `alignment` (a power of two, at least a
+/// page), between guards. Returns null when the system has none. Requires bytes % page_bytes() == 0. The memory is not
+/// used until it is touched.
+void* map(std::size_t bytes, std::size_t alignment) noexcept;
 
-/// Makes part of map_read_only's memory writable. False when the system refuses.
-[[nodiscard]] bool make_writable(void* start, std::size_t bytes) noexcept;
-
-/// Takes back what `map` gave, the whole or an end of it.
+/// Unmaps a mapping of `map`, the whole of it.
 void unmap(void* start, std::size_t bytes) noexcept;
 
-/// Grows or shrinks a mapping at its end, in place. False (and nothing changed)
-/// when something else is in the way.
+/// Grows or shrinks a mapping in place, at its end. Returns false, and changes nothing, when something is in the way.
 [[nodiscard]] bool resize(void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept;
 
-/// Moves the pages of a mapping onto the first bytes of `place`, a mapping of
-/// `place_bytes`, without copying. False: the old mapping is unchanged, and `place`
-/// must not be used again.
+/// Moves the pages of a mapping onto the first bytes of `place`, a mapping of `place_bytes`, without copying. When it
+/// returns false, the old mapping is unchanged, and `place` must not be used again. A mapping that was moved and then
+/// grown cannot be moved again.
 [[nodiscard]] bool move(void* start, std::size_t bytes, void* place, std::size_t place_bytes) noexcept;
 
-/// Gives the pages of a mapping back; they read as zero afterwards. False when
-/// the system did not do it (they then keep their contents).
+/// Returns inaccessible address space, for good, at a random distance from all else; null when there is none. It
+/// counts as address space, never as committed memory.
+void* reserve(std::size_t bytes) noexcept;
+
+/// Makes a part of reserve's address space readable and writable. Returns false when the system refuses.
+[[nodiscard]] bool make_writable(void* start, std::size_t bytes) noexcept;
+
+/// Returns the pages of a mapping to the system; they read as zero afterwards. Returns false when the system did not
+/// do it; the pages then keep their contents.
 bool purge(void* start, std::size_t bytes) noexcept;
 
-/// Touches the pages, so that later use causes no fault. False: not enough memory.
+/// Touches the pages, so that later use causes no fault. Returns false when memory does not suffice.
 bool prefault(void* start, std::size_t bytes) noexcept;
 
-/// Asks for huge pages, or for none, in a mapping. Advice: no result.
+/// Asks for huge pages, or for none, in a mapping. This is advice and has no result.
 void advise_huge(void* start, std::size_t bytes, bool wanted) noexcept;
 
-/// Milliseconds of a clock that only grows; a few nanoseconds, a resolution of
-/// a few milliseconds.
+/// Returns milliseconds of a monotonic clock, with a resolution of a few milliseconds. Costs a few nanoseconds.
 std::uint64_t now_ms() noexcept;
 
-/// The kernel's number of the calling thread, as tools show it.
+/// Returns the kernel's number of the calling thread, as tools show it.
 std::uint32_t thread_number() noexcept;
 
-/// Not 0, not the same for two threads at a time, and the same in a forked child; costs
-/// no system call.
+/// Returns a nonzero number that no other living thread has, and that stays the same in a forked child. Makes no
+/// system call.
 std::uintptr_t thread_token() noexcept;
 
-/// Limit of the process's address space in bytes; 0 when there is none.
+/// Returns the limit of the process's address space (RLIMIT_AS) in bytes, or 0 if there is none. One system call.
 std::size_t address_space_limit() noexcept;
-/// Bytes of memory in this machine.
-std::size_t physical_memory() noexcept;
 
 /// Sleeps while *word == expected, at most until woken. May return early.
 void wait(const std::uint32_t* word, std::uint32_t expected) noexcept;
 void wake_one(const std::uint32_t* word) noexcept;
 
-/// At least so long, unless a signal comes.
+/// Sleeps at least this long, unless a signal comes.
 void sleep_ms(std::uint32_t wanted) noexcept;
 
-/// System calls that this file made for memory, by kind; purges that worked.
+/// Counts the system calls for memory by kind, and the purges that worked.
 system_call_counts system_calls() noexcept;
 struct purge_counts {
   std::uint64_t runs;
@@ -79,7 +76,7 @@ struct purge_counts {
 };
 purge_counts purged() noexcept;
 
-/// Bytes mapped writable now, and the most there were.
+/// Bytes mapped writable now, and the most so far.
 std::size_t mapped_bytes() noexcept;
 std::size_t peak_mapped_bytes() noexcept;
 

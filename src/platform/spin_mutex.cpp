@@ -1,6 +1,7 @@
 #include <tarn/spin_mutex.hpp>
 
 #include "platform/platform.hpp"
+#include "platform/race_detector.hpp"
 
 namespace tarn {
 namespace {
@@ -25,14 +26,16 @@ const std::uint32_t* word(const std::atomic<std::uint32_t>& state) noexcept {
 void spin_mutex::lock_contended() noexcept {
   for (int round = 0; round < spins; ++round) {
     if (state_.load(std::memory_order_relaxed) == open && try_lock()) {
+      platform::note_acquire(&state_);  // the last holder's unlock was inline, in the program
       return;
     }
     pause();
   }
-  // From here on the word says that somebody may sleep, so unlock wakes.
+  // From here on the word says that a thread may sleep, so that unlock wakes it.
   while (state_.exchange(contended, std::memory_order_acquire) != open) {
     platform::wait(word(state_), contended);
   }
+  platform::note_acquire(&state_);
 }
 
 void spin_mutex::wake_one() noexcept { platform::wake_one(word(state_)); }

@@ -4,6 +4,9 @@
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#endif
 #include <atomic>
 #include <cerrno>
 
@@ -31,6 +34,14 @@ bool thread_name(std::uint32_t number, char (&name)[thread_name_bytes]) noexcept
   return got > 0;
 }
 
+bool is_only_thread() noexcept {
+#if __has_include(<sys/single_threaded.h>)  // glibc 2.32
+  return __libc_single_threaded != 0;
+#else
+  return false;
+#endif
+}
+
 bool prepare_barriers() noexcept {
   const int saved = errno;
   const bool works = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
@@ -40,7 +51,7 @@ bool prepare_barriers() noexcept {
 
 void barrier_in_all_threads() noexcept {
   const int saved = errno;
-  // A child of fork may have to say again that it wants them.
+  // A child of fork may have to register again.
   while (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0 && prepare_barriers()) {
   }
   errno = saved;

@@ -1,4 +1,4 @@
-// The memory of lock-free pools.
+// Manages the memory of lock-free pools.
 #include <tarn/lock_free_pool.hpp>
 
 #include <sched.h>
@@ -7,6 +7,7 @@
 
 #include "base/bits.hpp"
 #include "base/fault.hpp"
+#include "platform/race_detector.hpp"
 #include "pools/guarded_blocks.hpp"
 #include "pools/upstream.hpp"
 
@@ -46,7 +47,7 @@ std::size_t lock_free_store::chunk_bytes(std::uint32_t number) const noexcept {
   return blocks * (block_bytes + sizeof(std::atomic<std::uint32_t>));
 }
 
-// Any number of threads may come here at once; each asks upstream, one wins, the others give theirs back.
+// Any number of threads may come here at once. Each asks the upstream, one wins, and the others return their chunks.
 bool lock_free_store::grow(std::uint32_t seen_chunks) noexcept {
   if (guarded != nullptr) {
     return false;
@@ -70,7 +71,7 @@ bool lock_free_store::grow(std::uint32_t seen_chunks) noexcept {
   char* nothing = nullptr;
   if (!made.begin.compare_exchange_strong(nothing, begin, std::memory_order_acq_rel)) {
     pools::give_upstream(options.upstream, memory, chunk_bytes(seen_chunks), alignment);
-    // Who won counts it in a moment.
+    // The winner counts the chunk in a moment.
     while (chunk_count.load(std::memory_order_acquire) == seen_chunks) {
       sched_yield();
     }
@@ -78,7 +79,8 @@ bool lock_free_store::grow(std::uint32_t seen_chunks) noexcept {
   }
   made.links = links;
   mark_free(begin, blocks * block_bytes);
-  // release: the chunk is seen whole by who sees the count.
+  // release: a thread that sees the count sees the whole chunk.
+  platform::note_release(&chunk_count);
   chunk_count.store(seen_chunks + 1, std::memory_order_release);
   return true;
 }
@@ -113,6 +115,10 @@ bool lock_free_store::has_elsewhere(std::size_t blocks) const noexcept {
 
 void lock_free_store::report_foreign(const void* block, const void* start) const noexcept {
   base::fault_foreign_to_pool(options.name, this, block, start, block_bytes);
+}
+
+void lock_free_store::report_double_free(const void* block) const noexcept {
+  base::fault_pool_double_free(options.name, this, block, block_bytes);
 }
 
 }  // namespace tarn::detail

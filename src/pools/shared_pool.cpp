@@ -1,36 +1,55 @@
-// Shared pools: who there are, what each thread has of them, and the exchange between.
+// Shared pools: the list of pools, the seats of each thread, and the exchange between the two.
 //
-// Locks, in this order: the list of pools → a pool's own → whatever its upstream takes. A thread's
-// seats are its own; they hold no pointer to a pool, only its id, so that a pool can end without
-// asking the threads. At a thread's end the list is searched for the id: what is not found is gone.
+// Locks are taken in this order: the list of pools, a pool's own lock, whatever its upstream takes. A thread's seats
+// are its own. They hold no pointer to a pool, only its id, so that a pool can end without asking the threads. At a
+// thread's end the list is searched for each id; a pool that is not found is gone.
 #include <tarn/shared_pool.hpp>
 
 #include <pthread.h>
 
 #include <algorithm>
-#include <mutex>
 #include <new>
 
 #include <tarn/detail/thread_end.hpp>
 #include <tarn/heap.hpp>
+
+#include "platform/race_detector.hpp"
+
+#include "platform/fork_section.hpp"
 
 namespace tarn::detail {
 namespace {
 
 constexpr std::size_t half = pool_slots / 2;
 constexpr std::uint8_t first_batch = 4;
-constexpr std::size_t last_seat = pool_seats - 1;  ///< shared by all pools that find no other; never taken
+constexpr std::size_t last_seat = pool_seats - 1;  ///< shared by all pools that find no other seat; never taken
 
-using hold = std::lock_guard<spin_mutex>;
+/// Holds a lock that only this file takes, and so not the program's inline code.
+class [[nodiscard]] hold {
+ public:
+  explicit hold(spin_mutex& mutex) noexcept : mutex_(mutex) {
+    mutex_.lock();
+    platform::note_acquire(&mutex_);
+  }
+  ~hold() {
+    platform::note_release(&mutex_);
+    mutex_.unlock();
+  }
+  hold(const hold&) = delete;
+  hold& operator=(const hold&) = delete;
 
-/// What all threads have that have no seats: never written.
+ private:
+  spin_mutex& mutex_;
+};
+
+/// The seats of all threads that have none. They are never written.
 constinit pool_seat nobodys_seats[pool_seats] = {};
 
 /// A thread's seats, and what belongs to them.
 struct seated_thread : thread_end_task {
   pool_seat seats[pool_seats] = {};
   pool_magazine* magazines[pool_seats] = {};
-  std::uint8_t batches[pool_seats] = {};  ///< blocks of the next refill
+  std::uint8_t batches[pool_seats] = {};  ///< blocks that the next refill takes
 };
 constinit thread_local seated_thread* self = nullptr;
 constinit thread_local bool is_over = false;
@@ -39,14 +58,15 @@ constinit thread_local bool is_over = false;
 
 constinit thread_local pool_seat* own_pool_seats = nobodys_seats;
 
-/// The pools that there are, by number.
+/// The existing pools, by number.
 struct shared_pools {
   static inline constinit spin_mutex lock;
+  static inline constinit platform::fork_section forking;
   static inline constinit shared_blocks* first = nullptr;
   static inline constinit std::uint64_t last_id = 0;
 
   static void add(shared_blocks& made) {
-    static const bool handled = pthread_atfork(before_fork, after_fork, after_fork) == 0;
+    static const bool handled = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
     static_cast<void>(handled);
     const hold guard(lock);
     made.id_ = ++last_id;
@@ -67,22 +87,36 @@ struct shared_pools {
     *link = gone.next_;
   }
 
-  // So that no lock is held by a thread that the child has not. Handlers run in reverse order of their
+  // No lock may be held by a thread that the child does not have. Handlers run in the reverse order of their
   // registration, so these take their locks before the engine's do.
   static void before_fork() noexcept {
+    if (!forking.enter()) {
+      return;
+    }
     lock.lock();
     for (shared_blocks* each = first; each != nullptr; each = each->next_) {
       each->lock_.lock();
     }
+    forking.taken();
   }
-  static void after_fork() noexcept {
+  static void after_fork_in_parent() noexcept {
+    if (forking.leave()) {
+      unlock_all();
+    }
+  }
+  static void after_fork_in_child() noexcept {
+    if (forking.leave_in_child()) {
+      unlock_all();
+    }
+  }
+  static void unlock_all() noexcept {
     for (shared_blocks* each = first; each != nullptr; each = each->next_) {
       each->lock_.unlock();
     }
     lock.unlock();
   }
 
-  /// The blocks of a magazine go back to their pool, if that still is.
+  /// Returns the blocks of a magazine to their pool, if that still exists.
   static void give_back(std::uint64_t id, void** blocks, std::size_t count) noexcept {
     const hold guard(lock);
     for (shared_blocks* each = first; each != nullptr; each = each->next_) {
@@ -108,7 +142,7 @@ struct shared_pools {
     global().deallocate(ended, sizeof(seated_thread), alignof(seated_thread));
   }
 
-  /// False: no memory, or the thread is ending.
+  /// Returns false without memory, or when the thread is ending.
   static bool sit_down() noexcept {
     void* const memory = is_over ? nullptr : global().try_allocate(sizeof(seated_thread), alignof(seated_thread));
     if (memory == nullptr) {
@@ -126,7 +160,7 @@ struct shared_pools {
     return true;
   }
 
-  /// The calling thread's place in a pool; null when it can have none.
+  /// Returns the calling thread's seat in a pool, or null when it can have none.
   struct place {
     pool_seat* seat = nullptr;
     pool_magazine* magazine = nullptr;
@@ -147,7 +181,7 @@ struct shared_pools {
       magazine->slots[0] = nullptr;
     }
     pool_seat& seat = self->seats[at];
-    if (seat.pool != pool.id_) {  // of a pool that is gone, or of none
+    if (seat.pool != pool.id_) {  // the seat belongs to a destroyed pool, or to none
       seat = {.pool = pool.id_, .top = magazine->bottom()};
       self->batches[at] = first_batch;
     }

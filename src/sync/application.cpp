@@ -1,29 +1,59 @@
 #include "sync/application_inside.hpp"
 
 #include <poll.h>
+#include <sched.h>
 #include <stdexcept>
 #include <utility>
 
+#include <tarn/service.hpp>
 #include <tarn/working.hpp>
 
 #include "platform/platform.hpp"
 
 namespace tarn::detail {
+namespace {
+
+// Binds the calling thread to one of the processors that it may use; `number` counts these and wraps around. Where
+// the kernel refuses, the thread keeps all of them.
+void bind_to_processor(unsigned number) noexcept {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) == 0) {
+    return;
+  }
+  unsigned before = number % static_cast<unsigned>(CPU_COUNT(&allowed));
+  for (unsigned processor = 0; processor < CPU_SETSIZE; ++processor) {
+    if (CPU_ISSET(processor, &allowed) && before-- == 0) {
+      cpu_set_t only;
+      CPU_ZERO(&only);
+      CPU_SET(processor, &only);
+      sched_setaffinity(0, sizeof only, &only);
+      return;
+    }
+  }
+}
+
+}  // namespace
 
 int application_inside::run() {
   if (std::exchange(has_run_, true)) {
     throw std::logic_error("tarn::application: run() is for once");
   }
+  if (!work || options_.workers == 0) {
+    say(work ? "not started: application_options::workers is 0, and there would be nobody to work"
+             : "not started: on_work() was not called, and there would be nothing to do");
+    return static_cast<int>(application_end::not_started);
+  }
   if (initialise) {
-    if (const auto reason = what_it_throws(initialise)) {
+    if (const auto reason = run_watched("on_initialise", initialise)) {
       say("not started: the initialiser threw: ", *reason);
       return static_cast<int>(application_end::not_started);
     }
   }
   take_requests(0);
-  if (stop_asked_.load(std::memory_order_relaxed) != 0) {
+  if (stop_asked_.load(std::memory_order_relaxed) != 0 || stage() != stop_stage::working) {
     return static_cast<int>(application_end::stopped);
   }
+  beat_every_ = service_watchdog() / 2;
   const working from_here_on;
   return options_.processes == 0 ? run_workers() : run_processes();
 }
@@ -32,19 +62,23 @@ int application_inside::run_workers() {
   if (!start()) {
     return static_cast<int>(application_end::not_started);
   }
+  tell_manager("READY=1");
   for (;;) {
-    const bool is_late = stage() != stop_stage::working && clock::now() >= deadline_;
-    if (stop_asked_.exchange(0, std::memory_order_relaxed) != 0 || is_late ||
-        (any_failed() && stage() == stop_stage::working)) {
-      next_stage();
+    advance();
+    if (std::exchange(on_stop_is_due_, false) && on_stop) {
+      if (const auto reason = run_watched("on_stop", on_stop)) {
+        say("on_stop threw: ", *reason);
+      }
+      continue;  // requests during the callback woke only the watchdog, so check again
     }
     if (reload_asked_.exchange(false, std::memory_order_relaxed)) {
       do_reload();
+      continue;
     }
     if (all_ended()) {
       break;
     }
-    take_requests(ms_to_deadline());
+    take_requests(beat(ms_to_deadline()));
   }
   for (const auto& each : workers_) {
     each->thread.join();
@@ -52,7 +86,22 @@ int application_inside::run_workers() {
   return static_cast<int>(any_failed() ? application_end::worker_failed : application_end::stopped);
 }
 
-// As poll wants it: -1 for ever.
+// Begins the stop, or enters its next stage, when that was requested or its deadline has passed.
+void application_inside::advance() {
+  const bool is_working = stage() == stop_stage::working;
+  const bool is_late = !is_working && clock::now() >= deadline_;
+  const bool has_failed = is_parent() ? start_failed_ : any_failed();
+  if (stop_asked_.exchange(0, std::memory_order_relaxed) == 0 && !is_late && !(has_failed && is_working)) {
+    return;
+  }
+  if (is_parent()) {
+    next_stage_of_processes();
+  } else {
+    next_stage();
+  }
+}
+
+// Returns the time in the form that poll expects; -1: no deadline.
 int application_inside::ms_to_deadline() const noexcept {
   return stage() == stop_stage::working ? -1 : ms_to(deadline_);
 }
@@ -62,9 +111,9 @@ int application_inside::ms_to(clock::time_point then) const noexcept {
 }
 
 void application_inside::take_requests(int timeout_ms) {
-  std::vector<pollfd> all{{signals_.number(), POLLIN, 0}, {wake_.number(), POLLIN, 0}};
-  add_channels(all);
-  poll(all.data(), all.size(), timeout_ms);  // interrupted or not: what there is, is looked at
+  polled_.assign({{signals_.number(), POLLIN, 0}, {wake_.number(), POLLIN, 0}});
+  add_channels(polled_);
+  poll(polled_.data(), polled_.size(), timeout_ms);  // the requests are checked even if it was interrupted
   wake_.drain();
   signalfd_siginfo seen;
   while (read(signals_.number(), &seen, sizeof seen) == sizeof seen) {
@@ -72,7 +121,7 @@ void application_inside::take_requests(int timeout_ms) {
       take_signal_of_child(static_cast<int>(seen.ssi_signo));
     } else if (seen.ssi_signo == SIGHUP) {
       reload_asked_.store(true, std::memory_order_relaxed);
-    } else if (seen.ssi_signo != SIGCHLD) {  // that wakes, and is all
+    } else if (seen.ssi_signo != SIGCHLD) {  // SIGCHLD only wakes the thread
       stop_asked_.fetch_add(1, std::memory_order_relaxed);
     }
   }
@@ -81,14 +130,19 @@ void application_inside::take_requests(int timeout_ms) {
   }
 }
 
-// False when it failed.
+// Returns false when the reload failed.
 bool application_inside::do_reload() {
   if (stage() != stop_stage::working) {
     say("no reload: it is stopping");
     return false;
   }
   if (reload) {
-    if (const auto reason = what_it_throws(reload)) {
+    tell_manager_of_reload();
+    const auto reason = run_watched("on_reload", reload);
+    if (stage() == stop_stage::working) {
+      tell_manager("READY=1");
+    }
+    if (reason) {
       say("reload failed, all stays as it was: ", *reason);
       return false;
     }
@@ -98,29 +152,33 @@ bool application_inside::do_reload() {
 
 void application_inside::next_stage() {
   if (stage() == stop_stage::hurrying) {
-    if (clock::now() >= deadline_ && !all_ended()) {
+    if (clock::now() >= deadline_ && (callback_ != nullptr || !all_ended())) {
       leave_without_workers();
     }
-    return;  // one signal more hurries nobody
+    return;  // a further signal has no effect
   }
   const bool is_first = stage() == stop_stage::working;
-  // release: what led to the stop is seen by workers that see it.
+  if (is_first) {
+    tell_manager("STOPPING=1");
+  }
+  // release: workers that see the new stage also see everything that led to the stop.
   stage_.store(is_first ? stop_stage::stopping : stop_stage::hurrying, std::memory_order_release);
   deadline_ = clock::now() + (is_first ? options_.stop_after : options_.end_after);
   stop_.signal();
   for (const auto& each : workers_) {
     each->shut_down_sockets();
   }
-  if (is_first && on_stop) {
-    if (const auto reason = what_it_throws(on_stop)) {
-      say("on_stop threw: ", *reason);
-    }
-  }
+  on_stop_is_due_ = on_stop_is_due_ || is_first;
 }
 
 void application_inside::leave_without_workers() {
+  if (callback_ != nullptr) {
+    say(callback_, " did not return");
+  }
   for (const auto& each : workers_) {
-    if (!each->has_ended.load(std::memory_order_acquire)) {
+    if (each->has_ended.load(std::memory_order_acquire)) {
+      each->thread.detach();  // joining could wait for a destructor of its thread
+    } else {
       line message;
       begin(message).append("worker ").decimal(each->number).append(", thread ");
       message.decimal(each->thread_number.load(std::memory_order_relaxed)).append(", did not stop");
@@ -133,7 +191,7 @@ void application_inside::leave_without_workers() {
   _exit(static_cast<int>(application_end::without_workers));
 }
 
-// All or none: each thread says that it is ready, heap and all, and waits for the others.
+// Starts all workers or none: each thread reports that it is ready, with its heap, and waits for the others.
 bool application_inside::start() {
   std::string reason;
   unsigned failed_number = 0;
@@ -155,7 +213,7 @@ bool application_inside::start() {
       failed_number = who_not_;
     }
     if (reason.empty() && is_child()) {
-      tell(parent_, workers_run);  // before they do: one that ends its process at once was started
+      tell(parent_, workers_run);  // comes first: a worker that ends its process at once counts as started
     }
     gate_ = reason.empty() ? gate::open : gate::off;
   }
@@ -184,6 +242,10 @@ void application_inside::body(worker_inside& me) {
   name.append(whole.substr(0, 15 - number.view().size())).append(number.view()).append('\0');
   pthread_setname_np(pthread_self(), name.view().data());
   me.thread_number.store(platform::thread_number(), std::memory_order_relaxed);
+
+  if (options_.bind_workers) {
+    bind_to_processor(me.number);
+  }
 
   std::optional<tarn::heap> heap;
   std::optional<scoped_current> current;
@@ -222,14 +284,14 @@ void application_inside::body(worker_inside& me) {
   }
   last.failed = !work_until_the_end(me);
   current.reset();
-  heap.reset();  // before it is said to have ended
+  heap.reset();  // must precede the report that the worker has ended
 }
 
-// False when it threw once too often.
+// Returns false when the worker threw more often than `restarts` allows.
 bool application_inside::work_until_the_end(worker_inside& me) {
   worker handle(me);
   for (unsigned restarts = 0;; ++restarts) {
-    const auto reason = what_it_throws([&] { work ? work(handle) : void(); });
+    const auto reason = what_it_throws([&] { work(handle); });
     if (!reason) {
       return true;
     }
@@ -244,7 +306,7 @@ bool application_inside::work_until_the_end(worker_inside& me) {
     pollfd stop{me.stop_descriptor, POLLIN, 0};
     poll(&stop, 1, static_cast<int>(10u << std::min(restarts, 7u)));  // 10 ms, 20 ms … 1.28 s
     if (handle.stopping()) {
-      return true;  // what it threw was said
+      return true;  // its exception was already reported
     }
   }
 }
@@ -257,24 +319,24 @@ application::application(const application_options& options)
     : inside_(std::make_unique<detail::application_inside>(options)) {}
 application::~application() = default;
 
-application& application::on_initialise(std::function<void()> what) {
-  inside_->initialise = std::move(what);
+application& application::on_initialise(detail::callback<void()> what) {
+  inside_->initialise = std::move(what).take();
   return *this;
 }
-application& application::on_work(std::function<void(worker&)> what) {
-  inside_->work = std::move(what);
+application& application::on_work(detail::callback<void(worker&)> what) {
+  inside_->work = std::move(what).take();
   return *this;
 }
-application& application::on_reload(std::function<void()> what) {
-  inside_->reload = std::move(what);
+application& application::on_reload(detail::callback<void()> what) {
+  inside_->reload = std::move(what).take();
   return *this;
 }
-application& application::on_process(std::function<void(unsigned)> what) {
-  inside_->on_process = std::move(what);
+application& application::on_process(detail::callback<void(unsigned)> what) {
+  inside_->on_process = std::move(what).take();
   return *this;
 }
-application& application::on_stop(std::function<void()> what) {
-  inside_->on_stop = std::move(what);
+application& application::on_stop(detail::callback<void()> what) {
+  inside_->on_stop = std::move(what).take();
   return *this;
 }
 

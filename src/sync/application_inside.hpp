@@ -1,4 +1,4 @@
-// An application as it is inside: what both kinds of workers, threads and processes, share.
+// The implementation of an application: the parts that both kinds of workers, threads and processes, share.
 #pragma once
 
 #include <cxxabi.h>
@@ -34,7 +34,7 @@ namespace tarn::detail {
 
 using clock = std::chrono::steady_clock;
 
-/// A descriptor that is closed.
+/// Owns a descriptor and closes it.
 class owned_descriptor {
  public:
   explicit owned_descriptor(int opened) : number_(checked(opened)) {}
@@ -47,7 +47,7 @@ class owned_descriptor {
     close(std::exchange(number_, made));
   }
 
-  /// Of an eventfd. Cannot fail but for a count that is full, and then it is readable anyway.
+  /// Signals an eventfd. It fails only when the count is full, and then the eventfd is readable anyway.
   void signal() const noexcept {
     const int saved = errno;
     const std::uint64_t one = 1;
@@ -70,10 +70,10 @@ class owned_descriptor {
   int number_;
 };
 
-/// Blocks the signals of an application and ignores SIGPIPE, until the end.
+/// Blocks the signals of an application and ignores SIGPIPE, until it is destroyed.
 class signals_taken {
  public:
-  /// `children`: SIGCHLD, too.
+  /// `children`: also blocks SIGCHLD.
   explicit signals_taken(bool children) {
     sigemptyset(&which_);
     for (const int each : {SIGHUP, SIGINT, SIGTERM}) {
@@ -85,7 +85,7 @@ class signals_taken {
     if (children) {
       sigaddset(&which_, SIGCHLD);
       struct sigaction as_usual = {};
-      as_usual.sa_handler = SIG_DFL;  // ignored, they would vanish, and how they ended
+      as_usual.sa_handler = SIG_DFL;  // while ignored, children would vanish with their exit status
       sigaction(SIGCHLD, &as_usual, &child_before_.emplace());
     }
     pthread_sigmask(SIG_BLOCK, &which_, &mask_before_);
@@ -100,7 +100,7 @@ class signals_taken {
 
   const sigset_t& which() const noexcept { return which_; }
 
-  /// SIGCHLD is as it was before.
+  /// Restores the previous handling of SIGCHLD.
   void give_back_children() noexcept {
     if (child_before_) {
       sigaction(SIGCHLD, &*child_before_, nullptr);
@@ -120,10 +120,11 @@ class signals_taken {
   std::optional<struct sigaction> child_before_;
 };
 
-/// Of this process; 0: nobody can tell.
+/// Returns the number of threads of this process; 0: unknown.
 unsigned number_of_threads() noexcept;
 
-/// What an exception says. One that a cancelled thread unwinds with goes on.
+/// Returns the text of an exception that `function` throws. Passes on the exception with which a cancelled thread
+/// unwinds.
 template <class Function>
 std::optional<std::string> what_it_throws(Function&& function) {
   try {
@@ -165,7 +166,7 @@ class application_inside {
   enum class gate : std::uint8_t { shut, open, off };
   using line = base::text_buffer<1024>;
 
-  // Everything that is said is one line on standard error.
+  // Each message is one line on standard error.
   line& begin(line& message) const noexcept {
     message.append("tarn: application \"").escaped(options_.name).append("\": ");
     if (own_number_) {
@@ -182,6 +183,21 @@ class application_inside {
 
   static int new_event() noexcept { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }
 
+  // -- callbacks (watchdog.cpp)
+  /// Returns the text of the callback's exception. A thread watches the callback: a stop requested meanwhile begins
+  /// at once, and at the stop's last deadline the thread ends the process and names the callback.
+  std::optional<std::string> run_watched(const char* callback, const std::function<void()>& function);
+  void watch();
+  class watchdog;
+  bool is_parent() const noexcept { return options_.processes != 0 && !is_child(); }
+
+  // -- the service manager (manager.cpp); a child sends it nothing
+  void tell_manager(std::string_view lines) const noexcept;
+  void tell_manager_of_reload() const noexcept;
+  /// Sends a sign of life when half of the manager's interval is over. Returns how long poll may wait, at most
+  /// `timeout_ms`. Only the thread of run() calls it: when it hangs in a callback, it sends no sign.
+  int beat(int timeout_ms) noexcept;
+
   // -- workers, in one process (application.cpp)
   int run_workers();
   bool start();
@@ -189,8 +205,8 @@ class application_inside {
   bool work_until_the_end(worker_inside& me);
   void take_requests(int timeout_ms);
   bool do_reload();
+  void advance();
   void next_stage();
-  void new_deadline(bool is_first) noexcept;
   [[noreturn]] void leave_without_workers();
   int ms_to_deadline() const noexcept;
   int ms_to(clock::time_point then) const noexcept;
@@ -207,11 +223,11 @@ class application_inside {
   // -- processes (processes.cpp)
   struct process {
     unsigned number = 0;
-    pid_t id = 0;            ///< 0: there is none now
-    int channel = -1;        ///< our end; a child has them of nobody
-    bool has_begun = false;  ///< its workers run, or those of one before it
+    pid_t id = 0;            ///< 0: no process at present
+    int channel = -1;        ///< the parent's end; a child has no channels to its siblings
+    bool has_begun = false;  ///< its workers have started, or those of a predecessor have
     bool has_done = false;   ///< it has returned
-    unsigned deaths = 0;     ///< in a row, each soon after the birth
+    unsigned deaths = 0;     ///< in a row, each soon after the fork
     clock::time_point born, again;
   };
   static constexpr char please_reload = 'r', please_stop = 's', please_hurry = 'h', workers_run = 'w';
@@ -242,27 +258,37 @@ class application_inside {
   std::atomic<stop_stage> stage_{stop_stage::working};
   clock::time_point deadline_;
   bool has_run_ = false;
+  bool on_stop_is_due_ = false;  ///< a stop has begun, and the callback has not been called yet
+  std::vector<pollfd> polled_;
+  std::chrono::microseconds beat_every_{0};  ///< 0: the manager expects no sign of life
+  clock::time_point next_beat_;
 
-  std::mutex mutex_;  // of the next five
+  // While a callback runs, only its watchdog accesses the members here that are not atomic; the thread of run() does
+  // not.
+  const char* callback_ = nullptr;
+  std::atomic<bool> callback_has_returned_{false};
+  std::uint32_t watchdog_number_ = 0;
+
+  std::mutex mutex_;  // protects the next five members
   std::condition_variable changed_;
   gate gate_ = gate::shut;
   unsigned ready_ = 0;
-  std::string why_not_;  // a worker could not start: its reason and number
+  std::string why_not_;  // the reason why a worker could not start; its number follows
   unsigned who_not_ = 0;
 
   std::vector<std::unique_ptr<worker_inside>> workers_;
 
-  // In the parent of processes:
+  // These members are used in the parent of processes:
   std::vector<process> processes_;
   bool start_failed_ = false;
-  bool process_failed_ = false;  ///< one ended badly during the stop
+  bool process_failed_ = false;  ///< a process failed during the stop
   bool process_killed_ = false;
   unsigned threads_before_ = number_of_threads();
-  // In one of them:
+  // These members are used in a child process:
   std::optional<unsigned> own_number_;
   int parent_ = -1;  ///< the channel; -1: the parent is gone
   bool parent_stops_ = false;
-  unsigned first_worker_ = 0;  ///< of all processes' workers
+  unsigned first_worker_ = 0;  ///< number in the count over all processes
 };
 
 }  // namespace tarn::detail

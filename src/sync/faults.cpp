@@ -19,7 +19,7 @@ using line = base::text_buffer<1024>;
   std::abort();
 }
 
-// The file without its folders: a line has to hold four of them.
+// Appends the file name without its folders, because a line must have room for four locations.
 void append_place(base::text& message, const std::source_location& where) noexcept {
   const std::string_view path = where.file_name();
   message.escaped(path.substr(path.rfind('/') + 1)).append(':').decimal(where.line());
@@ -91,7 +91,31 @@ void fault_not_the_holder(const void* object, const char* name) noexcept {
   line message;
   append_shared(message.append("tarn: "), object, name);
   append_thread(message.append(" is opened by "), platform::thread_number());
-  message.append(", which does not hold it: a handle stays with its thread");
+  message.append(", which does not hold it: a handle stays with its thread, and is not kept over a co_await");
+  die(message);
+}
+
+void fault_destroyed_while_held(const void* object, const char* name) noexcept {
+  line message;
+  append_shared(message.append("tarn: "), object, name);
+  append_thread(message.append(" is destroyed by "), platform::thread_number());
+  message.append(" while it is locked: end all handles before the object");
+  die(message);
+}
+
+void fault_suspended_while_held(const lock_site& held, const void* wanted, const std::source_location& where) noexcept {
+  line message;
+  append_place(message.append("tarn: async_shared at ").pointer(wanted).append(" is waited for at "), where);
+  append_shared(message.append(" while "), held.object, held.name);
+  append_place(message.append(" is held, since "), held.where);
+  message.append(": it would stay locked while the coroutine is suspended; end the handle before co_await");
+  die(message);
+}
+
+void fault_async_destroyed(const void* object) noexcept {
+  line message;
+  message.append("tarn: async_shared at ").pointer(object);
+  message.append(" is destroyed while it is locked: end all handles before the object");
   die(message);
 }
 

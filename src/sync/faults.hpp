@@ -1,4 +1,4 @@
-// What a user of the locking categories can get wrong: each is one function with a name, as in base/fault.hpp.
+// The faults that a user of the locking categories can cause: each is a named function, as in base/fault.hpp.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace tarn::sync {
 
-/// A lock, and where a thread took it or wants to.
+/// A lock and the source location where a thread took it or tries to take it.
 struct lock_site {
   const void* object = nullptr;
   const char* name = "";
@@ -15,31 +15,38 @@ struct lock_site {
   std::source_location where;
 };
 
-/// `second` was taken, or wanted, by a thread that held `first`.
+/// A thread that held `first` took `second`, or tried to.
 struct lock_pair {
   lock_site first;
   lock_site second;
 };
 
-/// `now` closes a circle with the pairs that were seen `before`, of which the first begins with now.second.
+/// `now` closes a cycle with the pairs seen `before`, the first of which begins with now.second.
 [[noreturn]] void fault_lock_order(const lock_pair& now, const lock_pair* before, std::size_t count) noexcept;
 /// The level of now.second is not above that of now.first.
 [[noreturn]] void fault_lock_rank(const lock_pair& now) noexcept;
-/// The holder of a lock wants it again.
+/// The holder of a lock takes it again.
 [[noreturn]] void fault_lock_twice(const lock_pair& now) noexcept;
-/// A thread ends and holds a lock.
+/// A thread ends while it holds a lock.
 [[noreturn]] void fault_held_for_ever(const lock_site& held) noexcept;
-/// A lock is opened by a thread that does not hold it.
+/// A thread releases a lock that it does not hold.
 [[noreturn]] void fault_not_the_holder(const void* object, const char* name) noexcept;
+/// A shared is destroyed while a handle of it lives.
+[[noreturn]] void fault_destroyed_while_held(const void* object, const char* name) noexcept;
+/// A coroutine may suspend for an async_shared in a thread that holds a lock.
+[[noreturn]] void fault_suspended_while_held(const lock_site& held, const void* wanted,
+                                             const std::source_location& where) noexcept;
+/// An async_shared is destroyed while a handle of it lives.
+[[noreturn]] void fault_async_destroyed(const void* object) noexcept;
 
-/// What belongs to one thread was used in another, the calling one.
+/// The calling thread used an object that belongs to another thread.
 [[noreturn]] void fault_foreign_thread(const char* category, const void* object, std::uint32_t owner,
                                        const char* owner_name) noexcept;
-/// A reloadable ends while a thread reads it.
+/// A reloadable is destroyed while a thread reads it.
 [[noreturn]] void fault_still_read(const void* object, const char* name, std::uint64_t version,
                                    std::uint32_t thread) noexcept;
 
-/// A read-only object is built again; or while workers run; or read, and was never built.
+/// A read-only object is built a second time, is built while workers run, or is read before it was built.
 [[noreturn]] void fault_built_twice(const void* object, const std::source_location& where,
                                     const std::source_location& before) noexcept;
 [[noreturn]] void fault_built_late(const void* object, const std::source_location& where,

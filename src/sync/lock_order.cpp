@@ -1,6 +1,7 @@
-// The orders in which threads took locks, as a graph: an edge from A to B says that a thread wanted B while it held A.
-// A new edge that closes a circle is a deadlock that waits for its moment; it is reported when the edge is made, before
-// anybody waits.
+// The orders in which threads took locks, as a graph: an edge from A to B says that a thread tried to take B while it
+// held A. A new edge that closes a cycle is a potential deadlock. It is reported when the edge is made, before any
+// thread waits.
+#include <tarn/detail/async_lock.hpp>
 #include <tarn/detail/lock_watch.hpp>
 #include <tarn/detail/thread_end.hpp>
 
@@ -19,6 +20,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "platform/fork_section.hpp"
 #include "platform/mutex.hpp"
 #include "platform/platform.hpp"
 
@@ -34,19 +36,20 @@ struct held_lock {
   lock_site site;
 };
 
-/// The locks that a thread holds, oldest first. Those beyond the array are not watched.
+/// The locks that a thread holds, oldest first. Locks beyond the array are not checked.
 struct held_locks {
   static constexpr std::size_t most = 64;
   std::size_t count = 0;
   std::size_t unseen = 0;
-  bool busy = false;  ///< the watch itself is at work; locks that its allocations take are not watched
+  bool busy = false;  ///< the checker itself is running; locks that its allocations take are not checked
   held_lock all[most] = {};
 };
 constinit thread_local held_locks own;  // no constructor, no destructor: handles may live in thread_local objects
 static_assert(std::is_trivially_destructible_v<held_locks>);
 
-/// At the end of a thread: a lock that it holds, nobody opens any more. Handles in thread_local objects have ended by
-/// then, since the thread asked for this while the first of them was made. In the main thread static ones have not.
+/// Runs at the end of a thread: nobody can release a lock that the thread still holds. Handles in thread_local
+/// objects have been destroyed by then, because the thread arranged this task while it made the first of them. In the
+/// main thread, static handles have not.
 struct leaving : thread_end_task {
   static void look(thread_end_task*) noexcept {
     if (own.count != 0 && platform::thread_number() != static_cast<std::uint32_t>(getpid())) {
@@ -59,11 +62,11 @@ constinit thread_local leaving last_look{{nullptr, leaving::look}, false};
 
 }  // namespace
 
-/// The graph. Ids are never used again, so an edge to a lock that is gone leads nowhere.
+/// The graph. Ids are never reused, so an edge to a destroyed lock leads nowhere.
 class lock_order {
  public:
   static lock_order& the() {
-    static lock_order* const one = new lock_order;  // never destroyed: locks may be static, too
+    static lock_order* const one = new lock_order;  // never destroyed, because locks may be static, too
     return *one;
   }
 
@@ -98,8 +101,25 @@ class lock_order {
   };
 
   lock_order() {
-    pthread_atfork([] { the().mutex_.lock_for_fork(); }, [] { the().mutex_.unlock_after_fork(); },
-                   [] { the().mutex_.reset(); });
+    pthread_atfork([] { the().before_fork(); }, [] { the().after_fork_in_parent(); },
+                   [] { the().after_fork_in_child(); });
+  }
+
+  void before_fork() noexcept {
+    if (forking_.enter()) {
+      mutex_.lock_for_fork();
+      forking_.taken();
+    }
+  }
+  void after_fork_in_parent() noexcept {
+    if (forking_.leave()) {
+      mutex_.unlock_after_fork();
+    }
+  }
+  void after_fork_in_child() noexcept {
+    if (forking_.leave_in_child()) {
+      mutex_.reset();
+    }
   }
 
   std::uint64_t id_of(lock_watch& watch) {
@@ -109,7 +129,7 @@ class lock_order {
     return watch.id_;
   }
 
-  /// The shortest way from one lock to another along edges; empty when there is none.
+  /// Returns the shortest path from one lock to another along edges; empty when there is none.
   std::vector<lock_pair> path(std::uint64_t from, std::uint64_t to) {
     std::unordered_map<std::uint64_t, std::uint64_t> came_from{{from, 0}};
     std::deque<std::uint64_t> open{from};
@@ -133,11 +153,15 @@ class lock_order {
   }
 
   platform::mutex mutex_{platform::lock_rank::user};
+  platform::fork_section forking_;
   std::uint64_t last_ = 0;
   std::unordered_map<std::uint64_t, node> nodes_;
 };
 
 lock_watch::~lock_watch() {
+  if (holders_.load(std::memory_order_relaxed) != 0) {
+    sync::fault_destroyed_while_held(object_.load(std::memory_order_relaxed), name_);
+  }
   if (id_ != 0) {
     own.busy = true;
     lock_order::the().forget(*this);
@@ -164,12 +188,14 @@ void lock_watch::before(const void* object, const std::source_location& where) {
     for (std::size_t at = 0; at < own.count; ++at) {
       lock_order::the().note(own.all[at], *this, wanted);
     }
-  } catch (const std::bad_alloc&) {  // an order that is not known: no reason to fail
+  } catch (const std::bad_alloc&) {  // an unknown order is no reason to fail
   }
   own.busy = false;
 }
 
 void lock_watch::taken(const void* object, const std::source_location& where) noexcept {
+  holders_.fetch_add(1, std::memory_order_relaxed);
+  object_.store(object, std::memory_order_relaxed);
   if (own.busy) {
     return;
   }
@@ -184,6 +210,7 @@ void lock_watch::taken(const void* object, const std::source_location& where) no
 }
 
 void lock_watch::released(const void* object) noexcept {
+  holders_.fetch_sub(1, std::memory_order_relaxed);
   if (own.busy) {
     return;
   }
@@ -199,6 +226,13 @@ void lock_watch::released(const void* object) noexcept {
   }
   --own.unseen;
 }
+
+void check_nothing_is_held(const void* wanted, const std::source_location& where) noexcept {
+  if (own.count != 0) {
+    sync::fault_suspended_while_held(own.all[0].site, wanted, where);
+  }
+}
+void fault_async_destroyed(const void* object) noexcept { sync::fault_async_destroyed(object); }
 
 }  // namespace tarn::detail
 

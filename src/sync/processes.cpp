@@ -1,9 +1,10 @@
-// Processes of an application: forked by the one that ran the initialiser, so that what is read-only is theirs without
-// a copy; each has workers of its own, and one that dies is replaced.
+// The processes of an application. The process that ran the initialiser forks them, so that they share read-only data
+// without a copy. Each has its own workers, and one that dies is replaced.
 //
-// Parent and child talk over a pair of sockets, a byte a word. The parent says reload, stop, hurry; the child says that
-// its workers run; the end of the channel says that the parent is gone, which is a stop, too. Signals would not do:
-// those of a terminal or a service manager reach the whole group at once, and a stop that came twice is another word.
+// Parent and child communicate over a pair of sockets, with one byte for each message. The parent sends reload, stop
+// and hurry; the child reports that its workers run. When the channel closes, the parent is gone, which also means a
+// stop. Signals are not suitable: those of a terminal or a service manager reach the whole group at once, and a
+// second stop signal has another meaning.
 #include "sync/application_inside.hpp"
 
 #include <sys/socket.h>
@@ -18,11 +19,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int stopped_alone = 64;  // exit status of a child that somebody else stopped: it is replaced
-constexpr auto grace = 1s;         // a child ends by itself, at its own deadline; the parent's is later
-constexpr auto soon = 10s;         // who lived longer did not die of its start
+constexpr int stopped_alone = 64;  // exit status of a child that was stopped on its own: it is replaced
+constexpr auto grace = 1s;         // a child ends at its own deadline; the parent's is later
+constexpr auto soon = 10s;         // a process that lived longer did not die because of its start
 constexpr auto first_pause = 10ms;
 constexpr unsigned most_doublings = 10;
+#if defined(__SANITIZE_THREAD__)
+constexpr unsigned threads_of_a_sanitizer = 1;  // it starts with the first thread, and a callback has a watchdog
+#else
+constexpr unsigned threads_of_a_sanitizer = 0;
+#endif
 
 void close_channel(int& channel) noexcept {
   if (channel >= 0) {
@@ -46,7 +52,7 @@ unsigned number_of_threads() noexcept {
 // --- The parent -----------------------------------------------------------------------------------------------------
 
 int application_inside::run_processes() {
-  if (number_of_threads() > threads_before_) {
+  if (number_of_threads() > threads_before_ + threads_of_a_sanitizer) {
     say("not started: another thread runs already, and a process is forked from one thread alone");
     return static_cast<int>(application_end::not_started);
   }
@@ -54,23 +60,28 @@ int application_inside::run_processes() {
   for (unsigned number = 0; number < options_.processes; ++number) {
     processes_[number].number = number;
   }
+  bool is_ready = false;
   for (;;) {
     for (process& each : processes_) {
       look_after(each);
     }
-    const bool is_late = stage() != stop_stage::working && clock::now() >= deadline_;
-    if (stop_asked_.exchange(0, std::memory_order_relaxed) != 0 || is_late ||
-        (start_failed_ && stage() == stop_stage::working)) {
-      next_stage_of_processes();
+    if (!is_ready &&
+        std::all_of(processes_.begin(), processes_.end(), [](const process& each) { return each.has_begun; })) {
+      is_ready = true;
+      tell_manager("READY=1");
     }
-    // Here first: who is born later has it from here, and what fails here is asked of nobody.
-    if (reload_asked_.exchange(false, std::memory_order_relaxed) && do_reload()) {
-      tell_all(please_reload);
+    advance();
+    // The parent reloads first: later children inherit its result, and a failed reload is not passed on.
+    if (reload_asked_.exchange(false, std::memory_order_relaxed)) {
+      if (do_reload()) {
+        tell_all(please_reload);
+      }
+      continue;  // requests during the callback woke only the watchdog, so check again
     }
     if (!any_process_left()) {
       break;
     }
-    take_requests(stage() == stop_stage::working ? ms_to_birth() : ms_to_deadline());
+    take_requests(beat(stage() == stop_stage::working ? ms_to_birth() : ms_to_deadline()));
   }
   return static_cast<int>(start_failed_     ? application_end::not_started
                           : process_killed_ ? application_end::without_workers
@@ -88,7 +99,7 @@ void application_inside::look_after(process& child) {
   if (child.id != 0) {
     hear_child(child);
     int how = 0;
-    if (waitpid(child.id, &how, WNOHANG) != 0) {  // an error: somebody else has waited for it
+    if (waitpid(child.id, &how, WNOHANG) != 0) {  // on an error, somebody else has waited for it
       bury(child, how);
     }
   }
@@ -107,7 +118,7 @@ bool application_inside::give_birth(process& child) {
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0) {
     return false;
   }
-  std::fflush(nullptr);  // or the child would write it once more
+  std::fflush(nullptr);  // otherwise the child would write it again
   const pid_t id = fork();
   if (id == 0) {
     close(ends[0]);
@@ -131,14 +142,14 @@ void application_inside::hear_child(process& child) {
   const ssize_t got = child.channel >= 0 ? recv(child.channel, &word, 1, 0) : -1;
   if (got == 1 && word == workers_run) {
     child.has_begun = true;
-  } else if (got == 0) {  // it ends; the signal says when
+  } else if (got == 0) {  // the child is ending; the signal says when
     close_channel(child.channel);
   }
 }
 
 void application_inside::bury(process& child, int how) {
   const pid_t id = std::exchange(child.id, 0);
-  hear_child(child);  // its last words may be its first
+  hear_child(child);  // its last message may be the first one read
   close_channel(child.channel);
   if (WIFEXITED(how) && WEXITSTATUS(how) == static_cast<int>(application_end::stopped)) {
     child.has_done = true;
@@ -177,10 +188,16 @@ void application_inside::next_stage_of_processes() {
   if (stage() == stop_stage::hurrying) {
     if (clock::now() >= deadline_) {
       kill_processes();
+      if (callback_ != nullptr) {
+        leave_without_workers();
+      }
     }
-    return;  // one signal more hurries nobody
+    return;  // a further signal has no effect
   }
   const bool is_first = stage() == stop_stage::working;
+  if (is_first) {
+    tell_manager("STOPPING=1");
+  }
   stage_.store(is_first ? stop_stage::stopping : stop_stage::hurrying, std::memory_order_relaxed);
   deadline_ = clock::now() + options_.end_after + grace + (is_first ? options_.stop_after : 0ms);
   tell_all(is_first ? please_stop : please_hurry);
@@ -200,7 +217,7 @@ void application_inside::kill_processes() {
   deadline_ = clock::time_point::max();
 }
 
-// Until the next one is to be born; -1: there is none.
+// Returns the time until the next process is due to start; -1: none.
 int application_inside::ms_to_birth() const noexcept {
   clock::time_point next = clock::time_point::max();
   for (const process& each : processes_) {
@@ -216,7 +233,7 @@ application_inside::line& application_inside::begin(line& message, const process
   return message;
 }
 
-// A channel that is full holds more words than anybody has waited for.
+// Ignores failures: a full channel already holds more messages than anybody needs.
 void application_inside::tell(int channel, char words) noexcept {
   static_cast<void>(send(channel, &words, 1, MSG_NOSIGNAL));
 }
@@ -242,10 +259,10 @@ void application_inside::add_channels(std::vector<pollfd>& to) const {
 
 // --- The child ------------------------------------------------------------------------------------------------------
 
-// Does not return to main(): what is there is the parent's to destroy.
+// Does not return to main(), because the parent must destroy the objects there.
 void application_inside::live_as(unsigned number, int channel) {
   for (process& each : processes_) {
-    close_channel(each.channel);  // or a brother would not hear the parent's end
+    close_channel(each.channel);  // otherwise a sibling would not notice the parent's end
   }
   processes_.clear();
   own_number_ = number;
@@ -257,7 +274,9 @@ void application_inside::live_as(unsigned number, int channel) {
     wake_.replace(new_event());
     stop_.replace(new_event());
     if (on_process) {
-      on_process(number);
+      if (const auto thrown = run_watched("on_process", [&] { on_process(number); })) {
+        throw std::runtime_error(*thrown);
+      }
     }
   });
   int result = static_cast<int>(application_end::not_started);
@@ -271,7 +290,7 @@ void application_inside::live_as(unsigned number, int channel) {
   _exit(is_alone && !parent_stops_ ? stopped_alone : result);
 }
 
-// Of the group's: only a stop means this process, and only once.
+// Handles signals that reach the whole group: only a stop applies to this process, and only once.
 void application_inside::take_signal_of_child(int which) {
   if (which == SIGTERM && stage() == stop_stage::working) {
     stop_asked_.fetch_add(1, std::memory_order_relaxed);

@@ -5,12 +5,13 @@
 
 #include <tarn/detail/thread_end.hpp>
 
+#include "platform/fork_section.hpp"
 #include "platform/platform.hpp"
 #include "platform/threads.hpp"
 
 namespace tarn::detail {
 namespace {
-// Not a version: what a place names that must not be used.
+// This is not a version: slots that must not be used name it.
 constinit version_base nothing;
 constinit reader_place nobodys[1] = {&nothing};
 }  // namespace
@@ -25,20 +26,28 @@ using detail::reader_place;
 
 constinit platform::mutex lock{platform::lock_rank::alone};
 constinit std::atomic<reader_block*> newest{nullptr};
-constinit reader_block* unused = nullptr;  // of the newest page: fresh blocks
+constinit reader_block* unused = nullptr;  // fresh blocks in the newest page
 constinit std::size_t unused_count = 0;
+constinit platform::fork_section forking;
 constinit std::uint32_t forking_thread = 0;
 
 enum class barrier : int { unknown, works, refused };
-constinit barrier kind = barrier::unknown;  // under the lock until it is known, which is before the first read
+constinit barrier kind = barrier::unknown;  // protected by the lock until it is known, which is before the first read
 
 void before_fork() noexcept {
-  lock.lock_for_fork();
+  if (forking.enter()) {
+    lock.lock_for_fork();
+    forking.taken();
+  }
   forking_thread = platform::thread_number();
 }
-void after_fork_in_parent() noexcept { lock.unlock_after_fork(); }
+void after_fork_in_parent() noexcept {
+  if (forking.leave()) {
+    lock.unlock_after_fork();
+  }
+}
 
-// The readers of the parent are not there, but for the thread that forked, which has another number now.
+// The child does not have the parent's readers, except for the forking thread, which has a new number.
 void after_fork_in_child() noexcept {
   for (reader_block* each = newest.load(std::memory_order_relaxed); each != nullptr; each = each->next) {
     if (each->thread.load(std::memory_order_relaxed) == forking_thread) {
@@ -50,7 +59,10 @@ void after_fork_in_child() noexcept {
     }
     each->state.store(block_state::free, std::memory_order_relaxed);
   }
-  lock.reset();
+  forking_thread = platform::thread_number();  // for the rest of an outer fork
+  if (forking.leave_in_child()) {
+    lock.reset();
+  }
 }
 
 void learn_barrier() noexcept {
@@ -72,7 +84,7 @@ reader_block* fresh_block() noexcept {
   --unused_count;
   reader_block* const made = new (unused++) reader_block;
   made->next = newest.load(std::memory_order_relaxed);
-  // release: who finds the block sees it whole.
+  // release: a thread that finds the block sees it complete.
   newest.store(made, std::memory_order_release);
   return made;
 }
@@ -83,7 +95,7 @@ reader_block& take_block(block_state as) {
   learn_barrier();
   reader_block* found = newest.load(std::memory_order_relaxed);
   while (found != nullptr) {
-    // acquire: the last owner is done with it.
+    // acquire: the last owner no longer uses it.
     const block_state state = found->state.load(std::memory_order_acquire);
     if (state == block_state::free || (state == block_state::left && found->names_nothing())) {
       break;
@@ -96,31 +108,34 @@ reader_block& take_block(block_state as) {
   if (found == nullptr) {
     throw std::bad_alloc();
   }
-  if (as == block_state::left) {  // it is anybody's when it names nothing
+  if (as == block_state::left) {  // any thread may take the block when its slots are empty
     found->places[0].store(&detail::nothing, std::memory_order_relaxed);
   }
   found->thread.store(platform::thread_number(), std::memory_order_relaxed);
+  platform::note_acquire(&found->state);
   found->state.store(as, std::memory_order_relaxed);
   return *found;
 }
 
-// The thread's block, whether or not `own_places` leads there.
+// The thread's block, even when `own_places` does not point to it.
 constinit thread_local reader_block* own_block = nullptr;
 
 struct ending : detail::thread_end_task {
-  // What is read still, by snapshots that end later, keeps the block from being used again.
+  // Slots that are still in use, by snapshots that end later, keep the block from being reused.
   static void end(detail::thread_end_task*) noexcept {
     own_places = detail::nobodys;
+    platform::note_release(&own_block->state);
     own_block->state.store(block_state::left, std::memory_order_release);
     own_block = nullptr;
   }
 };
 constinit thread_local ending duty{{nullptr, ending::end}};
 
-/// Gives the thread its block, if it may still have one. Throws std::bad_alloc.
+/// Gives the thread a block, unless the thread is already past its end tasks. Throws std::bad_alloc.
 void sit_down() {
   own_block = &take_block(block_state::owned);
   if (!detail::at_thread_end(duty)) {
+    platform::note_release(&own_block->state);
     own_block->state.store(block_state::left, std::memory_order_release);
     own_block = nullptr;
   } else if (kind == barrier::works) {
@@ -128,7 +143,7 @@ void sit_down() {
   }
 }
 
-/// An empty place of the calling thread.
+/// Returns an empty slot of the calling thread.
 reader_place& empty_place() {
   if (own_block != nullptr) {
     for (reader_place& place : own_block->places) {
@@ -144,10 +159,11 @@ reader_place& empty_place() {
 
 bool reader_block::names_nothing() const noexcept {
   for (const reader_place& place : places) {
-    // acquire: whoever emptied it is done with what it read.
+    // acquire: the thread that emptied the slot no longer uses the version that it read.
     if (place.load(std::memory_order_acquire) != nullptr) {
       return false;
     }
+    platform::note_acquire(&place);
   }
   return true;
 }
@@ -170,8 +186,12 @@ void refuse_membarrier() noexcept {
 
 namespace tarn::detail {
 
+// Does what pin_at does, compiled in this library, which ThreadSanitizer does not instrument.
 pinned_version pin_again(reader_place& place, const current_version& current) noexcept {
-  return pin_at(place, current);
+  platform::note_release(&place);
+  const pinned_version pinned = pin_at(place, current);
+  platform::note_acquire(&current);
+  return pinned;
 }
 
 pinned_version pin_slow(const current_version& current) {
@@ -180,15 +200,17 @@ pinned_version pin_slow(const current_version& current) {
   }
   reader_place& place = sync::empty_place();
   if (sync::kind == sync::barrier::works) {
-    return pin_at(place, current);
+    return pin_again(place, current);
   }
+  platform::note_release(&place);
   const version_base* seen = current.load(std::memory_order_relaxed);
   for (;;) {
-    // seq_cst, here and at the writer's exchange and look: one of the two comes first for everybody, as the barrier has
-    // it elsewhere.
+    // seq_cst, here and at the writer's exchange and its read of the slots: all threads see one of the two first,
+    // which the barrier ensures elsewhere.
     place.store(seen, std::memory_order_seq_cst);
     const version_base* const still = current.load(std::memory_order_seq_cst);
     if (still == seen) {
+      platform::note_acquire(&current);
       return {seen, &place};
     }
     seen = still;

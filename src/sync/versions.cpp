@@ -25,8 +25,10 @@ template <class Each>
 void for_each_read(Each each) {
   for (const sync::reader_block* block = sync::all_blocks(); block != nullptr; block = block->next) {
     for (const reader_place& place : block->places) {
-      // seq_cst: see pin_slow. It is an acquire as well: what a reader did before it emptied the place is done.
-      if (const version_base* const read = place.load(std::memory_order_seq_cst); read != nullptr) {
+      // seq_cst: see pin_slow. It also acquires: everything that a reader did before it emptied the slot is complete.
+      const version_base* const read = place.load(std::memory_order_seq_cst);
+      platform::note_acquire(&place);
+      if (read != nullptr) {
         each(read, *block);
       }
     }
@@ -58,7 +60,7 @@ versions::~versions() {
   destroy_all(unread);
 }
 
-// Called with the lock held; what it gives is destroyed without it, since T's destructor may do anything.
+// The caller holds the lock. It destroys the result after releasing it, because T's destructor may do anything.
 version_base* versions::take_unread() noexcept {
   if (retired_ == nullptr) {
     return nullptr;
@@ -87,17 +89,21 @@ version_base* versions::take_unread() noexcept {
   return unread;
 }
 
-bool versions::publish(version_base* next) noexcept {
+versions::outcome versions::publish(version_base* next, std::uint64_t expected) noexcept {
   version_base* unread = nullptr;
-  bool done = false;
+  outcome result = outcome::refused;
   {
     const platform::locked hold(sync::writers_lock());
+    if (expected != 0 && expected != number_.load(std::memory_order_relaxed)) {
+      return outcome::changed;
+    }
     if (retired_count_ >= most_retired_) {
       unread = take_unread();
     }
     if (retired_count_ < most_retired_) {
       next->number = number_.load(std::memory_order_relaxed) + 1;
-      // seq_cst: see pin_slow. It is a release as well: who finds the version sees it whole.
+      // seq_cst: see pin_slow. It also releases: a thread that finds the version sees it complete.
+      platform::note_release(&current_);
       version_base* const old = current_.exchange(next, std::memory_order_seq_cst);
       number_.store(next->number, std::memory_order_release);
       old->retired_ms = platform::now_ms();
@@ -110,11 +116,11 @@ bool versions::publish(version_base* next) noexcept {
         end = &(*end)->next;
       }
       *end = more;
-      done = true;
+      result = outcome::published;
     }
   }
   destroy_all(unread);
-  return done;
+  return result;
 }
 
 std::size_t versions::collect() noexcept {

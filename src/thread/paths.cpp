@@ -1,8 +1,9 @@
-// The slow paths behind the inline ones: find the calling thread's heap, give it one
-// if it has none, lock it if it is shared, and pass the call on.
+// Implements the slow paths behind the inline ones: they find the calling thread's heap, give the thread one if it
+// has none, lock the heap if it is shared, and pass the call on.
 #include <tarn/detail/fast_path.hpp>
 
 #include "base/fault.hpp"
+#include "heap/free_mark.hpp"
 #include "heap/lookup.hpp"
 #include "thread/sites.hpp"
 #include "thread/threads.hpp"
@@ -12,10 +13,10 @@ namespace {
 
 using heaps::heap;
 
-// A shared heap's owner is whoever holds its lock.
+// Makes the calling thread the owner: the owner of a shared heap is the thread that holds its lock.
 class owning {
  public:
-  explicit owning(heap* self) noexcept : shared_(self->shared ? self : nullptr) {
+  explicit owning(heap* self) noexcept : shared_(self->policy.shared() ? self : nullptr) {
     if (shared_ != nullptr) {
       shared_->mutex.lock();
     }
@@ -32,7 +33,7 @@ class owning {
   heap* shared_;
 };
 
-// What `self` has just allocated, noted if it wants that.
+// Notes the block that `self` has just allocated, if `self` notes call sites.
 void* noted(heap& self, void* block, std::size_t bytes, const void* site) noexcept {
   if (self.sites != nullptr && block != nullptr) [[unlikely]] {
     threads::note_site(self, block, bytes, site);
@@ -40,26 +41,13 @@ void* noted(heap& self, void* block, std::size_t bytes, const void* site) noexce
   return block;
 }
 
-// Calls `attempt` on the calling thread's heap. Where a heap object is current and has
-// no memory, its blocks that this thread freed may still lie in the outbox of the
-// thread's own heap; they are sent, and it is tried once more.
+// Calls `attempt` on the calling thread's heap.
 template <class Attempt>
 void* with_heap(heap_front* at, Attempt attempt) noexcept {
   heap* const self = threads::ready(at);
   if (self == nullptr) {
     return nullptr;
   }
-  {
-    const owning hold(self);
-    if (void* const block = attempt(*self)) {
-      return block;
-    }
-  }
-  heap* const own = threads::own_heap();
-  if (own == nullptr || own == self) {
-    return nullptr;
-  }
-  own->send_all();
   const owning hold(self);
   return attempt(*self);
 }
@@ -85,7 +73,7 @@ void* allocate_large(heap_front* at, std::size_t bytes, std::size_t alignment, b
 }
 
 void* allocate_any(heap_front* at, std::size_t bytes, std::size_t alignment) noexcept {
-  // A slab starts on a unit, so that is the most its blocks can be aligned to.
+  // A slab starts on a unit, so its blocks cannot have a larger alignment than a unit.
   if (alignment <= pages::unit_bytes && bytes <= largest_class_size) {
     const size_class index = alignment <= block_alignment ? class_of(bytes) : class_of(bytes, alignment);
     if (index < class_count) {
@@ -94,6 +82,7 @@ void* allocate_any(heap_front* at, std::size_t bytes, std::size_t alignment) noe
       }
       void* const block = take(at, index, __builtin_return_address(0));
       mark_allocated(block, size_of(index));
+      note_allocated(block);
       return block;
     }
   }
@@ -102,8 +91,8 @@ void* allocate_any(heap_front* at, std::size_t bytes, std::size_t alignment) noe
 
 namespace {
 
-// A block of a size class, on a heap that need not be ready.
-[[gnu::noinline]] void give_small(heap_front* at, void* block, std::uintptr_t key) noexcept {
+// Frees a block of a size class. The heap need not be ready.
+[[gnu::noinline]] void give_small(heap_front* at, void* block, std::uintptr_t key, const void* site) noexcept {
   heap* const self = threads::ready(at);
   if (self == nullptr) {
     return;  // a block exists, so this thread could not even share the process's heap
@@ -111,13 +100,16 @@ namespace {
   const size_class index = heaps::class_in(key);
   const owning hold(self);
   if ((key ^ self->address()) == index) {
+    if (self->sites != nullptr) [[unlikely]] {
+      threads::note_free(*self, block, site);
+    }
     self->deallocate(block, index);
   } else {
     self->deallocate_remote(block, key);
   }
 }
 
-// Anything else. `said`: the class that the caller expects; class_count: any.
+// Handles all other frees. `said` is the class that the caller expects; class_count: any.
 [[gnu::noinline]] void give_rare(void* block, size_class said) noexcept {
   if (block == nullptr) {
     return;
@@ -132,20 +124,25 @@ namespace {
   }
 }
 
-// The usual remote free goes through without a register saved; the rest is apart.
-[[gnu::always_inline]] inline void give_back(heap_front* at, void* block, size_class said) noexcept {
-  const std::uintptr_t key = key_of<__ATOMIC_ACQUIRE>(block);  // see page_map::set
+// The usual remote free saves no register on its way; rare cases lie in functions of their own.
+[[gnu::always_inline]] inline void give_back(heap_front* at, void* block, size_class said, const void* site) noexcept {
+  const std::uintptr_t key = key_of<__ATOMIC_ACQUIRE>(block);  // acquire: page_map::set says why
   const size_class index = heaps::class_in(key);
-  // The usual case is told from the key alone: the slab's description is the owner's
-  // to write, and reading it here would cost both a cache miss.
+  // The key alone identifies the usual case. The slab's description is not read: its owner writes it, so a read here
+  // would cost both threads a cache miss.
   if (key == 0 || index >= class_count || (said != class_count && said != index) || !pages::may_start_at(block, index))
       [[unlikely]] {
     give_rare(block, said);
     return;
   }
+  if constexpr (checks_frees) {
+    if (!heaps::marks_blocks) {  // otherwise the drop-in has already checked the block
+      note_free(block);
+    }
+  }
   auto* const self = static_cast<heap*>(at);
-  if (at == &heaps::nobody || self->shared || (key ^ self->address()) == index) {
-    give_small(at, block, key);
+  if (at == &heaps::nobody || self->policy.shared() || (key ^ self->address()) == index) {
+    give_small(at, block, key, site);
   } else {
     self->deallocate_remote(block, key);
   }
@@ -153,7 +150,21 @@ namespace {
 
 }  // namespace
 
-void deallocate_slow(heap_front* at, void* block, size_class index) noexcept { give_back(at, block, index); }
-void deallocate_slow(heap_front* at, void* block) noexcept { give_back(at, block, class_count); }
+void deallocate_slow(heap_front* at, void* block, size_class index) noexcept {
+  give_back(at, block, index, __builtin_return_address(0));
+}
+void deallocate_slow(heap_front* at, void* block) noexcept {
+  give_back(at, block, class_count, __builtin_return_address(0));
+}
+
+void report_double_free(const void* block) noexcept {
+  const std::uintptr_t key = key_of<__ATOMIC_ACQUIRE>(block);
+  const heap& owner = *heaps::owner_in(key);
+  base::block_record known;
+  if (owner.sites != nullptr && threads::find_free(owner, block, known)) {
+    base::fault_double_free("free", known);
+  }
+  base::fault_double_free("free", block, size_of(heaps::class_in(key)));
+}
 
 }  // namespace tarn::detail

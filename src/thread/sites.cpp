@@ -10,14 +10,16 @@
 
 namespace tarn::heaps {
 
-/// An open hash table from addresses to calls. Invariant: count <= 3/4 of room, a power of two; an entry stands at or
-/// behind the place of its hash, with no empty one between.
+/// An open hash table from addresses to calls. Invariant: count <= 3/4 of room, a power of two; an entry lies at or
+/// behind the slot of its hash, with no empty slot between.
 struct site_table {
   struct entry {
     const void* block;
     const void* site;
     std::size_t bytes;
     std::uint32_t thread;
+    std::uint32_t freed_by;
+    const void* freed_at;  ///< null: in use, or freed by another thread
   };
   entry* entries;
   std::size_t room;
@@ -41,7 +43,7 @@ using heaps::site_table;
 
 constexpr std::size_t first_room = 1024;
 
-// From the process's heap: the noted one may be full, or released.
+// Allocates from the process's heap, because the noted heap may be full, or released.
 void* take(std::size_t bytes) noexcept {
   heaps::heap* const process = process_heap();
   void* const memory = process == nullptr ? nullptr : detail::allocate_any(process, bytes, detail::block_alignment);
@@ -71,7 +73,7 @@ bool grow(site_table& table) noexcept {
   return true;
 }
 
-// After all that is free lies in the slabs.
+// Returns true if the program has `block`. All free blocks must lie in the slabs when it is called.
 bool is_in_use(const heaps::heap& of, const void* block) noexcept {
   const std::uintptr_t key = detail::key_of(block);
   if (key == 0 || heaps::owner_in(key) != &of) {
@@ -103,7 +105,37 @@ void note_site(heaps::heap& of, const void* block, std::size_t bytes, const void
   }
   site_table::entry& at = table.place_of(block);
   table.count += at.block == nullptr ? 1 : 0;
-  at = {.block = block, .site = site, .bytes = bytes, .thread = platform::thread_number()};
+  at = {.block = block,
+        .site = site,
+        .bytes = bytes,
+        .thread = platform::thread_number(),
+        .freed_by = 0,
+        .freed_at = nullptr};
+}
+
+bool find_free(const heaps::heap& of, const void* block, base::block_record& known) noexcept {
+  const site_table::entry& at = of.sites->place_of(block);
+  if (at.block == nullptr || at.freed_at == nullptr) {
+    return false;
+  }
+  known = {.block = block,
+           .bytes = at.bytes,
+           .allocated_at = at.site,
+           .allocated_by = at.thread,
+           .freed_by = at.freed_by,
+           .freed_at = at.freed_at};
+  return true;
+}
+
+void note_free(heaps::heap& of, const void* block, const void* site) noexcept {
+  if (base::block_record known; find_free(of, block, known)) {
+    base::fault_double_free("free", known);
+  }
+  site_table::entry& at = of.sites->place_of(block);
+  if (at.block != nullptr) {
+    at.freed_by = platform::thread_number();
+    at.freed_at = site;
+  }
 }
 
 void forget_sites(heaps::heap& of) noexcept {

@@ -12,6 +12,7 @@
 #include "heap/registry.hpp"
 #include "platform/platform.hpp"
 #include "thread/fork.hpp"
+#include "thread/idle_purge.hpp"
 
 namespace tarn::detail {
 constinit thread_local heap_front* local = &heaps::nobody;
@@ -24,9 +25,8 @@ using heaps::registry;
 
 constinit char** environment = nullptr;
 
-// As early as the loader lets it be: before other constructors start threads or install
-// fork handlers (thread/fork.cpp). The drop-in comes before the C library's own
-// constructor, which sets `environ`.
+// Runs as early as the loader allows: before other constructors start threads or install fork handlers
+// (thread/fork.cpp). The drop-in runs before the C library's own constructor, which sets `environ`.
 [[gnu::constructor(101)]] void early(int, char**, char** given) noexcept {
   environment = given;
   initialise();
@@ -42,9 +42,8 @@ void report(std::string_view line) noexcept {
   out.append(line).write_to(2);
 }
 
-// Runs when a thread with a heap ends, after its C++ thread_local destructors.
-// Destructors of other keys may run later and allocate or free: they find the
-// process's heap, so nothing has to be armed again.
+// Runs when a thread with a heap ends, after its C++ thread_local destructors. Destructors of other keys may run
+// later and allocate or free: they find the process's heap, so nothing needs to be registered again.
 void leave(void* of) noexcept {
   auto* const own = static_cast<heaps::heap*>(of);
   detail::local = process;
@@ -55,9 +54,6 @@ void leave(void* of) noexcept {
 bool set_up() noexcept {
   base::options& options = base::process_options;
   base::load_from_environment(options, environ != nullptr ? environ : environment, report);
-  if (!pages::page_map::initialise()) {
-    return false;
-  }
   pages::space_options wanted;
   pages::space::limit_process(options.limit);
   if (options.purge_delay_ms == 0) {
@@ -74,18 +70,21 @@ bool set_up() noexcept {
   if (process == nullptr || pthread_key_create(&exit_key, leave) != 0) {
     return false;
   }
-  process->shared = true;
   std::memcpy(process->name, "process", sizeof "process");
-  process->counting = options.stats != base::stats_mode::off;
-  process->exact = options.guard;
-  process->close();
+  process->add_trait(heaps::heap_trait::shared);
+  if (options.stats != base::stats_mode::off) {
+    process->add_trait(heaps::heap_trait::counting);
+  }
+  if (options.guard) {
+    process->add_trait(heaps::heap_trait::exact);
+  }
   return true;
 }
 
-// A plugin with this library inside should be linked with -z nodelete, as the package's
-// link options have it. One that is not may be unloaded while threads go on: their ends
-// must not call what is gone. The key may be another library's from here on, and what is
-// destroyed later still allocates: with the process's heap.
+// A plugin with this library inside should be linked with -z nodelete, as the package's link options specify. A
+// plugin without it may be unloaded while threads go on: when they end, they must not call code that is gone. From
+// here on the key may belong to another library, and objects that are destroyed later still allocate: from the
+// process's heap.
 constinit std::atomic<bool> unloaded{false};
 [[gnu::destructor]] void unload() noexcept {
   if (progress.load(std::memory_order_acquire) == stage::ready && !unloaded.exchange(true)) {
@@ -102,10 +101,11 @@ bool initialise() noexcept {
   }
   if (now == stage::nothing && progress.compare_exchange_strong(now, stage::started, std::memory_order_acq_rel)) {
     now = set_up() ? stage::ready : stage::failed;
-    // release: who sees `ready` sees all of the above.
+    // release: a thread that sees `ready` sees all of the above.
     progress.store(now, std::memory_order_release);
     if (now == stage::ready) {
-      install_fork_handlers();  // may allocate, so it comes after
+      install_fork_handlers();  // it may allocate, so it comes after the store
+      install_idle_purge();
     }
     return now == stage::ready;
   }
@@ -118,7 +118,7 @@ bool initialise() noexcept {
 heaps::heap* process_heap() noexcept { return initialise() ? process : nullptr; }
 
 heaps::heap* start() noexcept {
-  if (detail::local != &heaps::nobody) {  // the caller may have looked before this thread had a heap
+  if (detail::local != &heaps::nobody) {  // the caller may have read `local` before this thread had a heap
     return static_cast<heaps::heap*>(detail::local);
   }
   if (!initialise()) {
@@ -127,8 +127,8 @@ heaps::heap* start() noexcept {
   if (unloaded.load(std::memory_order_relaxed)) {
     return process;
   }
-  if (process->exact) {
-    detail::local = process;  // one heap for all, so that no free has to wait to be checked
+  if (process->policy.exact()) {
+    detail::local = process;  // all threads share one heap, so that every free is checked at once
     return process;
   }
   heaps::heap* const own = registry::acquire();
@@ -137,20 +137,19 @@ heaps::heap* start() noexcept {
   }
   const base::options& options = base::current_options();
   own->owner_thread.store(platform::thread_number(), std::memory_order_relaxed);
-  if (options.stats != base::stats_mode::off && !own->counting) {
-    own->counting = true;
-    own->close();
+  if (options.stats != base::stats_mode::off && !own->policy.counting()) {
+    own->add_trait(heaps::heap_trait::counting);
   }
-  detail::local = own;  // before the key: setting it may allocate
+  detail::local = own;  // this precedes the key, because setting it may allocate
   if (pthread_setspecific(exit_key, own) != 0) {
     detail::local = process;
     own->retire();
     registry::give_idle(own);
     return process;
   }
-  if (options.initial > own->eager_bytes) {  // else adopted, with what it reserved
+  if (options.initial > own->eager_bytes) {  // otherwise the heap was adopted, with the memory that it had reserved
     own->eager_bytes = options.initial;
-    // Not enough memory for an eager start is no reason to fail this allocation.
+    // A lack of memory for the reservation is no reason to fail this allocation.
     (void)own->space->reserve(options.initial);
   }
   return own;

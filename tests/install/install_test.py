@@ -5,6 +5,7 @@ Everything happens in a folder whose name has a space, and the installed tree is
 path of the build or of the first prefix left in it shows.
 """
 
+import json
 import os
 import pathlib
 import shlex
@@ -15,6 +16,7 @@ import tempfile
 import unittest
 
 CONSUMER = pathlib.Path(__file__).resolve().parent / "consumer"
+TAG = "tarn_headers_with_TARN_CHECKS_{}_TARN_SMALL_0_TARN_ADDRESS_SANITIZER_0_need_a_matching_libtarn"
 BUILD = None
 
 
@@ -36,9 +38,12 @@ class Install(unittest.TestCase):
         run("cmake", "--install", BUILD, "--prefix", cls.folder / "first")
         cls.prefix = cls.folder / "moved"
         (cls.folder / "first").rename(cls.prefix)
+        cls.flavour = next((cls.prefix / "lib/cmake/tarn").glob("*/tarn-targets.cmake")).parent.name
+        cls.libraries = "lib" if cls.flavour == "release" else f"lib/tarn/{cls.flavour}"
+        cls.suffix = "" if cls.flavour == "release" else f"-{cls.flavour}"
 
-    def pkg_config(self, *words):
-        return run("pkg-config", *words, "tarn",
+    def pkg_config(self, *words, package="tarn"):
+        return run("pkg-config", *words, package + self.suffix,
                    environment={"PKG_CONFIG_PATH": str(self.prefix / "lib/pkgconfig")})
 
     def configure(self, name, *options, expect=0):
@@ -55,12 +60,15 @@ class Install(unittest.TestCase):
 
     def test_tree_has_what_is_promised(self):
         installed = {str(path.relative_to(self.prefix)) for path in self.prefix.rglob("*") if path.is_file()}
-        for name in ["bin/tarn", "lib/libtarn.a", "lib/libtarn-io.a", "lib/libtarn-quiet.a", "lib/libtarn-malloc.so", "lib/pkgconfig/tarn.pc",
+        for name in ["bin/tarn", "lib/libtarn-malloc.so", "lib/libtarn-record.so", "lib/libtarn-record.so-gdb.gdb",
+                     *(f"{self.libraries}/libtarn{name}" for name in [".a", "-io.a", "-quiet.a", "-malloc.so"]),
+                     *(f"lib/pkgconfig/tarn{name}{self.suffix}.pc" for name in ["", "-heap", "-io", "-malloc", "-quiet", "-sync"]),
                      "lib/cmake/tarn/tarn-config.cmake", "lib/cmake/tarn/tarn-config-version.cmake",
                      "include/tarn/tarn.hpp", "include/tarn/tarn.h", "include/tarn/version.hpp", "libexec/tarn/lab-list"]:
             self.assertIn(name, installed)
         strangers = [name for name in installed if not name.startswith(
-            ("bin/tarn", "lib/libtarn", "lib/cmake/tarn/", "lib/pkgconfig/tarn.pc", "include/tarn/", "libexec/tarn/lab-", "share/"))]
+            ("bin/tarn", "lib/libtarn", "lib/tarn/", "lib/cmake/tarn/", "lib/pkgconfig/tarn", "include/tarn/",
+             "libexec/tarn/lab-", "share/"))]
         self.assertEqual(strangers, [])
 
     def test_server_comes_with_its_sample_configuration(self):
@@ -87,6 +95,52 @@ class Install(unittest.TestCase):
         self.assertNotIn(" W malloc", run("nm", build / "io"))  # that is in libtarn-quiet.a only
         self.assertEqual(run(build / "drop_in"), "libtarn-malloc.so\nlibtarn-malloc.so\n")
 
+    def test_pkg_config_gives_the_compiler_what_find_package_gives(self):
+        build, _ = self.configure("flags", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+        commands = json.loads((build / "compile_commands.json").read_text(encoding="utf-8"))
+        for entry in commands:
+            name = pathlib.Path(entry["file"]).stem
+            if name != "drop_in":  # which includes nothing of Tarn
+                own = [word for word in shlex.split(entry["command"]) if word.startswith(("-I", "-D"))]
+                found = shlex.split(self.pkg_config("--cflags", package="tarn-io" if name == "io" else "tarn"))
+                found = [os.path.normpath(word) for word in found]
+                self.assertEqual(sorted(own), sorted(found), entry["file"])
+
+    def test_components_are_the_libraries(self):
+        self.configure("components", "-DPARTS=heap;io;sync;quiet;malloc")
+        _, output = self.configure("component", "-DPARTS=queue", expect=1)
+        self.assertIn("There is no component queue", output)
+
+    def test_find_package_picks_the_flavour(self):
+        prefix = self.folder / "flavours"
+        shutil.copytree(self.prefix / "lib/cmake", prefix / "lib/cmake")
+        package = prefix / "lib/cmake/tarn"
+        shutil.rmtree(package / self.flavour)
+        for flavour in ["checks", "release", "thread"]:
+            (package / flavour).mkdir()
+            (package / flavour / "tarn-targets.cmake").write_text(
+                f"add_library(tarn::heap INTERFACE IMPORTED)\nmessage(STATUS picked={flavour})\n", encoding="utf-8")
+        for options, picked in [([], "release"), (["-DCMAKE_BUILD_TYPE=Debug"], "checks"),
+                                (["-DCMAKE_BUILD_TYPE=RelWithDebInfo"], "release"), (["-DTARN_FLAVOUR=checks"], "checks"),
+                                (["-DCMAKE_BUILD_TYPE=Debug", "-DTARN_FLAVOUR=release"], "release"),
+                                (["-DTARN_FLAVOUR=thread"], "thread")]:
+            _, output = self.configure("picked " + picked, f"-DCMAKE_PREFIX_PATH={prefix}", "-DONLY_FIND=ON", *options)
+            self.assertIn(f"picked={picked}\n", output, options)
+        _, output = self.configure("unknown", f"-DCMAKE_PREFIX_PATH={prefix}", "-DTARN_FLAVOUR=fast", expect=1)
+        self.assertIn("TARN_FLAVOUR=fast is not installed", output)
+        self.assertIn("it has checks, release, thread", " ".join(output.split()).replace("thread, release, checks", "checks, release, thread"))
+        shutil.rmtree(package / "checks")
+        _, output = self.configure("only release", f"-DCMAKE_PREFIX_PATH={prefix}", "-DONLY_FIND=ON", "-DCMAKE_BUILD_TYPE=Debug")
+        self.assertIn("picked=release\n", output)
+
+    def test_headers_and_library_of_different_flavours_are_not_linked(self):
+        other = 0 if "checks" in self.flavour else 1
+        flags = shlex.split(self.pkg_config("--cflags", "--libs"))
+        for more in [[], ["-O2", "-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections"]]:
+            words = ["c++", "-std=c++20", CONSUMER / "heap.cpp", "-o", self.folder / "mismatch", *flags, *more]
+            run(*words)
+            self.assertIn(TAG.format(other), run(*words, "-UTARN_CHECKS", f"-DTARN_CHECKS={other}", expect=1))
+
     def test_find_package_in_lower_case_with_a_version(self):
         version = self.pkg_config("--modversion").strip()
         self.configure("lower", "-DSPELLING=tarn", f"-DWANTED={version}")
@@ -99,6 +153,24 @@ class Install(unittest.TestCase):
     def test_pkg_config(self):
         flags = shlex.split(self.pkg_config("--cflags", "--libs"))
         self.assertEqual(run(self.compile_c("heap.c", "by_pkg_config", *flags)), "ok\n")
+
+    def test_pkg_config_of_each_library(self):
+        for name, source in [("heap", "heap"), ("sync", "sync"), ("io", "io"), ("quiet", "heap"), ("malloc", "drop_in")]:
+            flags = shlex.split(self.pkg_config("--cflags", "--libs", package=f"tarn-{name}"))
+            program = self.folder / f"pkg_config_{name}"
+            run("c++", "-std=c++20", "-O1", CONSUMER / f"{source}.cpp", "-o", program, *flags)
+            said = run(program, environment={"LD_LIBRARY_PATH": str(self.prefix / self.libraries)})
+            self.assertEqual(said, "libtarn-malloc.so\nlibtarn-malloc.so\n" if name == "malloc" else "ok\n")
+
+    def test_thread_sanitizer_reports_the_programs_races_alone(self):
+        flags = shlex.split(self.pkg_config("--cflags", "--libs", package="tarn-io"))
+        program = self.folder / "threads"
+        run("c++", "-std=c++20", "-O1", "-g", "-fsanitize=thread", CONSUMER / "threads.cpp", "-o", program, *flags)
+        for _ in range(3):
+            self.assertEqual(run(program), "ok\n")
+        said = run(program, "race", expect=66)  # the sanitizer's exit code
+        self.assertEqual(said.count("WARNING: ThreadSanitizer: data race"), said.count("WARNING"), said)
+        self.assertIn("race()::<lambda", said)
 
     def test_drop_in_brings_no_cxx_runtime_into_a_c_program(self):
         library = self.copy_without_spaces() / "lib/libtarn-malloc.so"

@@ -1,15 +1,15 @@
 /* A slab changes hands while other threads free blocks of it, some of them by the key of before.
- * Claims: each block ends in its slab, once, put there by the heap that owns the slab at that moment; nothing waits
- * in the inbox of an idle heap.
+ * Claims: each block ends in its slab, once, put there by whoever acts for the heap that owns the slab at that moment;
+ * the slab is in one inbox at most; it is not left in the inbox of an idle heap.
  *
- * Stands for heap::adopt_slab, heap::collect, heap::collect_into_slabs, heap::bounce, heap::deallocate_remote,
- * heap::tend and heap::retire (src/heap/remote.cpp), page_map::set (src/pages/page_map.cpp, one unit after the other),
- * and for the look-up of the key in deallocate_slow (src/thread/paths.cpp).
+ * Stands for heap::adopt_slab, heap::give_directly, heap::tend and heap::retire (src/heap/without_owner.cpp),
+ * heap::receive and heap::take_in (src/heap/remote.cpp), page_map::set (src/pages/page_map.cpp, one unit after the
+ * other), and for the look-up of the key in deallocate_slow (src/thread/paths.cpp).
  * Each of the two blocks lies in a unit of its own, so that both keys may be seen at once.
  *
- * Mutants: BOUNCE_BLIND passes a block on without a look at the state of its new owner; KEY_TRUSTED puts what
- * arrives into its slab without reading the key again; ADOPT_UNASKED takes a slab from a heap without claiming it;
- * ADOPTER_BLIND gives the robbed heap back without a look into its inbox. */
+ * Mutants: FORWARD_BLIND sends a slab on without a look at the state of its owner; KEY_TRUSTED takes the bits of
+ * whatever slab arrives; DIRECT_TRUSTED gives a block directly without reading the key again; ADOPT_UNASKED takes a
+ * slab from a heap without claiming it; ADOPTER_BLIND gives the robbed heap back without a look into its inbox. */
 
 #define HEAPS 2
 #define BLOCKS 2
@@ -18,16 +18,19 @@
 #define TENDING 2
 
 byte state[HEAPS];
-byte waiting[HEAPS];          /* inboxes, a bit for each block */
+bool waiting[HEAPS];          /* inboxes: whether the slab is in it */
 byte acting[HEAPS];           /* threads that may touch a heap's inside */
 bool listed[HEAPS];
 bool locked = false;          /* the registry's lock */
 
 byte slab_owner = 0;          /* in whose list the slab stands */
-byte key[BLOCKS];             /* the page map: the owner by the unit of each block */
+byte key[BLOCKS];             /* the page map: the owner by the unit of each block; key[0] is the slab's */
+byte bits = 0;                /* remote frees of the slab */
 byte in_slab = 0;             /* blocks that are free in the slab */
 
-inline post(to, block) { waiting[to] = waiting[to] | (1 << block) }
+inline post(to) {
+  atomic { assert(!waiting[0] && !waiting[1]); waiting[to] = true }
+}
 
 inline claim(whose, wanted) {
   atomic {
@@ -47,160 +50,132 @@ inline lock_registry() {
   atomic { !locked -> locked = true }
 }
 
-/* give_to_slab, by whoever acts for `whose`. */
-inline give(whose, block) {
+/* give_word, by whoever acts for `whose`. */
+inline give(whose, some) {
   atomic {
     assert(acting[whose] == 1);
     assert(slab_owner == whose);
-    assert((in_slab & (1 << block)) == 0);
-    in_slab = in_slab | (1 << block)
+    assert((in_slab & some) == 0);
+    in_slab = in_slab | some;
+    some = 0
   }
 }
 
-/* collect_into_slabs, bounce and tend call each other. With two heaps that ends at the second: a third would act for
- * a heap that is claimed already (asserted). So there are two copies, `inner` for the second. */
-inline collect_inner(whose) {
-  atomic { batch2 = waiting[whose]; waiting[whose] = 0; block2 = 0 };
-  do
-  :: atomic { block2 < BLOCKS && (batch2 & (1 << block2)) -> owner2 = key[block2] };
+/* take_in and tend call each other. With two heaps that ends at the second: a third would act for a heap that is
+ * claimed already (asserted). So there are two copies, `inner` for the second. */
+inline take_in_inner(whose) {
+  atomic { taken2 = waiting[whose]; waiting[whose] = false };
+  if
+  :: taken2 ->
+     owner2 = key[0];
 #ifdef KEY_TRUSTED
      owner2 = whose;
 #endif
      if
-     :: owner2 == whose -> give(whose, block2)
+     :: owner2 == whose ->
+        atomic { batch2 = bits; bits = 0 };
+        give(whose, batch2)
      :: else ->
-        post(owner2, block2);
+        post(owner2);
         assert(state[owner2] != IDLE)
-     fi;
-     block2++
-  :: block2 < BLOCKS && !(batch2 & (1 << block2)) -> block2++
-  :: block2 == BLOCKS -> break
-  od;
-  atomic { batch2 = 0; block2 = 0; owner2 = 0 }
+     fi
+  :: else -> skip
+  fi;
+  atomic { taken2 = false; owner2 = 0 }
 }
 
 inline tend_inner(whose) {
   do
-  :: waiting[whose] == 0 -> break
+  :: !waiting[whose] -> break
   :: else ->
      claim(whose, TENDING);
      if
      :: !got -> break
-     :: else -> collect_inner(whose); leave(whose)
+     :: else -> take_in_inner(whose); leave(whose)
      fi
   od
 }
 
-inline collect_into_slabs(whose) {
-  atomic { batch = waiting[whose]; waiting[whose] = 0; block = 0 };
-  do
-  :: atomic { block < BLOCKS && (batch & (1 << block)) -> owner = key[block] };
+inline take_in(whose) {
+  atomic { taken = waiting[whose]; waiting[whose] = false };
+  if
+  :: taken ->
+     owner = key[0];
 #ifdef KEY_TRUSTED
      owner = whose;
 #endif
      if
-     :: owner == whose -> give(whose, block)
+     :: owner == whose ->
+        atomic { batch = bits; bits = 0 };
+        give(whose, batch)
      :: else ->
-        post(owner, block);
-#ifndef BOUNCE_BLIND
+        post(owner);
+#ifndef FORWARD_BLIND
         if
         :: state[owner] == IDLE -> tend_inner(owner)
         :: else -> skip
         fi
 #endif
-     fi;
-     block++
-  :: block < BLOCKS && !(batch & (1 << block)) -> block++
-  :: block == BLOCKS -> break
-  od;
-  atomic { batch = 0; block = 0; owner = 0 }
+     fi
+  :: else -> skip
+  fi;
+  atomic { taken = false; owner = 0 }
 }
 
 inline tend(whose) {
   do
-  :: waiting[whose] == 0 -> break
+  :: !waiting[whose] -> break
   :: else ->
      claim(whose, TENDING);
      if
      :: !got -> break
-     :: else -> collect_into_slabs(whose); leave(whose)
+     :: else -> take_in(whose); leave(whose)
      fi
   od
 }
 
-/* The owner's collect: blocks of others go out through the outbox, which is sent before the owner leaves. */
-inline collect(whose) {
-  atomic { batch = waiting[whose]; waiting[whose] = 0; block = 0 };
-  do
-  :: atomic { block < BLOCKS && (batch & (1 << block)) -> owner = key[block] };
-     if
-     :: owner == whose -> give(whose, block)
-     :: else -> outbox[owner] = outbox[owner] | (1 << block)
-     fi;
-     block++
-  :: block < BLOCKS && !(batch & (1 << block)) -> block++
-  :: block == BLOCKS -> break
-  od;
-  atomic { batch = 0; block = 0; owner = 0 }
-}
-
-inline send_all(whose) {
-  if
-  :: outbox[1 - whose] != 0 ->
-     atomic {
-       waiting[1 - whose] = waiting[1 - whose] | outbox[1 - whose];
-       outbox[1 - whose] = 0
-     };
-     if
-     :: state[1 - whose] == IDLE -> tend(1 - whose)
-     :: else -> skip
-     fi
-  :: else -> skip
-  fi
-}
-
 inline retire(whose) {
-  collect(whose);
-  send_all(whose);
+  take_in(whose);
   leave(whose);
   tend(whose);
   atomic { !locked -> listed[whose] = true }
 }
 
 inline adopt_slab(mine, from) {
+  got = false;
   lock_registry();
   if
   :: listed[from] ->
 #ifdef ADOPT_UNASKED
-     acting[from]++; got = true;
+     acting[from]++; got = true
 #else
-     claim(from, TENDING);
+     claim(from, TENDING)
 #endif
-     if
-     :: got ->
-        collect_into_slabs(from);
-        if
-        :: atomic { slab_owner == from ->      /* it has free blocks beside these two */
-             slab_owner = mine;
-             key[0] = mine
-           };
-           key[1] = mine
-        :: else -> skip
-        fi;
-        leave(from);
-#ifndef ADOPTER_BLIND
-        tend(from)
-#endif
-     :: else -> skip
-     fi
   :: else -> skip
   fi;
-  locked = false
+  locked = false;
+  if
+  :: got ->
+     take_in(from);
+     if
+     :: atomic { slab_owner == from ->      /* it has free blocks beside these two */
+          slab_owner = mine;
+          key[0] = mine
+        };
+        key[1] = mine
+     :: else -> skip
+     fi;
+     leave(from);
+#ifndef ADOPTER_BLIND
+     tend(from)
+#endif
+  :: else -> skip
+  fi
 }
 
 /* A thread: starts with heap `mine`, or (HEAPS) takes an idle one if it can; looks for a slab; ends. */
 proctype thread(byte mine; bool looks) {
-  byte batch, block, owner, batch2, block2, owner2, outbox[HEAPS]; bool got;
+  byte batch, owner, batch2, owner2; bool got, taken, taken2;
   if
   :: mine == HEAPS ->
      atomic {
@@ -234,12 +209,41 @@ proctype thread(byte mine; bool looks) {
 }
 
 proctype sender(byte freed) {
-  byte to, batch, block, owner, batch2, block2, owner2; bool got;
+  byte to, before, some, batch, owner, batch2, owner2; bool got, done, taken, taken2;
   to = key[freed];
-  post(to, freed);
+  some = 1 << freed;
   if
-  :: state[to] == IDLE -> tend(to)
+  :: state[to] == IDLE ->
+     claim(to, TENDING);
+     if
+     :: got ->
+        if
+#ifdef DIRECT_TRUSTED
+        :: true -> give(to, some); done = true
+#else
+        :: key[0] == to -> give(to, some); done = true
+        :: else -> skip
+#endif
+        fi;
+        leave(to);
+        tend(to)
+     :: else -> skip
+     fi
   :: else -> skip
+  fi;
+  if
+  :: done -> skip
+  :: else ->
+     atomic { before = bits; assert((before & some) == 0); bits = before | some };
+     if
+     :: before == 0 ->
+        post(to);
+        if
+        :: state[to] == IDLE -> tend(to)
+        :: else -> skip
+        fi
+     :: else -> skip
+     fi
   fi
 }
 
@@ -258,7 +262,7 @@ init {
 #endif
   }
   (_nr_pr == 1);
-  assert(waiting[0] == 0 && waiting[1] == 0);
+  assert(!waiting[0] && !waiting[1] && bits == 0);
   assert(in_slab == (1 << BLOCKS) - 1);
   assert(state[0] == IDLE && state[1] == IDLE && listed[0] && listed[1])
 }

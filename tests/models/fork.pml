@@ -9,7 +9,10 @@
  * A forker may have a fork handler from before the engine's: it runs while all locks are held, and may take any of
  * them again (platform::mutex::lock_for_fork).
  *
- * Mutants: HELD_ONCE does not let it; SPACES_OPEN does not hold the lock of the list of spaces; PROCESS_LATE takes the process heap after the
+ * The C library's streams: fork() takes the lock of their list after all handlers, a flush of all streams waits for a
+ * stream under it, and a stream's lock is held while getline allocates.
+ *
+ * Mutants: LIST_LATE leaves the lock of the list to the C library; HELD_ONCE does not let it lock again; SPACES_OPEN does not hold the lock of the list of spaces; PROCESS_LATE takes the process heap after the
  * registry; PAGE_MAP_EARLY takes the page map before the spaces. */
 
 #define PROCESS 0             /* the shared heap's */
@@ -21,7 +24,9 @@
 #define SINGLES 6             /* records of single mappings */
 #define MAGAZINES 7
 #define METADATA 8
-#define LOCKS 9
+#define LIST 9                /* of the C library's streams; recursive */
+#define STREAM 10
+#define LOCKS 11
 
 byte holder[LOCKS];           /* 0: nobody */
 bool forking[LOCKS];          /* the holder forks */
@@ -86,7 +91,7 @@ inline use_object() {
   if
   :: true -> lock(SPACES); touch(METADATA); unlock(SPACES)       /* a new one */
   :: true -> use_space(OBJECT); touch(MAGAZINES)
-  :: true -> lock(REGISTRY); use_space(CENTRAL); touch(MAGAZINES); unlock(REGISTRY)  /* destroyed: sends its outbox */
+  :: true -> lock(REGISTRY); use_space(CENTRAL); touch(MAGAZINES); unlock(REGISTRY)  /* destroyed: sends its batch */
   fi
 }
 
@@ -95,11 +100,16 @@ proctype worker() {
   :: true -> lock(PROCESS); use_heap(); unlock(PROCESS)
   :: true -> use_heap()
   :: true -> use_object()
+  :: true -> lock(STREAM); use_heap(); unlock(STREAM)             /* getline */
+  :: true -> lock(LIST); touch(STREAM); unlock(LIST)              /* fflush(NULL) */
   fi
 }
 
 proctype forker() {
   byte which;
+#ifndef LIST_LATE
+  lock_for_fork(LIST);
+#endif
 #ifdef PROCESS_LATE
   lock_for_fork(REGISTRY);
   lock_for_fork(PROCESS);
@@ -125,9 +135,10 @@ proctype forker() {
   :: true -> use_object()
   :: skip
   fi;
+  lock_for_fork(LIST);        /* the C library's own */
   atomic {                    /* fork() */
     do
-    :: which < LOCKS -> assert(holder[which] == 0 || holder[which] == _pid); which++
+    :: which < STREAM -> assert(holder[which] == 0 || holder[which] == _pid); which++
     :: else -> break
     od
   };
@@ -140,7 +151,8 @@ proctype forker() {
   unlock_after_fork(SPACES);
 #endif
   unlock_after_fork(REGISTRY);
-  unlock_after_fork(PROCESS)
+  unlock_after_fork(PROCESS);
+  unlock_after_fork(LIST)
 }
 
 init {

@@ -2,13 +2,15 @@
  * Claims: never do two threads act for the heap at once; when all is quiet, nothing waits in the inbox of an idle
  * heap; each block arrived once; the heap stands in the list of idle ones.
  *
- * Stands for heap::retire, heap::tend, heap::send and the states in heap::adopt_slab (src/heap/remote.cpp),
- * heap::set_aside (src/heap/set_aside.cpp), registry::acquire and registry::give_idle (src/heap/registry.cpp). Each statement is one atomic operation, in
- * sequentially consistent order; idle_weak.cpp asks what is left of that under the memory model of C++.
+ * Stands for heap::receive (src/heap/remote.cpp), heap::retire, heap::tend, heap::give_directly,
+ * heap::reclaim_for_owner and the states in heap::adopt_slab (src/heap/without_owner.cpp), registry::acquire,
+ * registry::give_idle and registry::tend_next_idle (src/heap/registry.cpp). Each statement is one atomic operation,
+ * in sequentially consistent order; idle_weak.cpp asks what is left of that under the memory model of C++.
  *
- * Mutants: SENDER_BLIND does not look at the state after posting, SETTER_BLIND after setting aside; OWNER_BLIND does not look into the inbox after
- * going idle; TENDER_ONCE does not look again; TEND_UNASKED and ACQUIRE_UNASKED store where a compare-exchange stands;
- * ADOPTER_BLIND gives the heap back without a look. */
+ * Mutants: SENDER_BLIND does not look at the state after posting, RECLAIMER_BLIND after posting what it keeps;
+ * DIRECT_BLIND gives a block directly and does not look into the inbox afterwards; OWNER_BLIND does not look after
+ * going idle; TENDER_ONCE does not look again; TEND_UNASKED and ACQUIRE_UNASKED store where a compare-exchange
+ * stands; ADOPTER_BLIND gives the heap back without a look. */
 
 #define BLOCKS 2
 #define OWNED 0
@@ -16,8 +18,7 @@
 #define TENDING 2
 
 byte state = OWNED;
-byte waiting = 0;             /* the inbox, a bit for each block; inbox.pml has its inside */
-byte aside = 0;               /* the second inbox */
+byte waiting = 0;             /* the inbox, a bit for each block; remote_frees.pml has its inside */
 byte arrived = 0;             /* the same for blocks that the heap took in */
 byte acting = 1;              /* threads that may touch the heap's inside */
 bool listed = false;
@@ -25,7 +26,6 @@ bool locked = false;          /* the registry's lock */
 
 inline collect() {
   atomic { batch = waiting; waiting = 0 };
-  atomic { assert((batch & aside) == 0); batch = batch | aside; aside = 0 };
   assert(acting == 1);
   atomic {
     assert((arrived & batch) == 0);
@@ -51,12 +51,8 @@ inline leave() {
 
 inline tend() {
   do
-  :: atomic { waiting == 0 -> got = false };
-     if
-     :: aside == 0 -> break
-     :: else -> skip
-     fi
-  :: waiting != 0 || aside != 0 ->
+  :: atomic { waiting == 0 -> got = false; break }
+  :: waiting != 0 ->
 #ifdef TEND_UNASKED
      atomic { state = TENDING; acting++; got = true };
 #else
@@ -91,23 +87,40 @@ proctype first_owner() {
 
 proctype sender(byte block) {
   byte batch; bool got;
+  if
+  :: state == IDLE ->             /* gives it directly */
+     claim(TENDING);
+     if
+     :: got ->
+        atomic { assert(acting == 1); assert((arrived & (1 << block)) == 0); arrived = arrived | (1 << block) };
+        leave();
+#ifndef DIRECT_BLIND
+        tend();
+#endif
+        goto sent
+     :: else -> skip
+     fi
+  :: else -> skip
+  fi;
   waiting = waiting | (1 << block);
 #ifndef SENDER_BLIND
   if
   :: state == IDLE -> tend()
   :: else -> skip
-  fi
+  fi;
 #endif
+sent:
+  skip
 }
 
-/* A sender who finds that much waits, and sets it aside. */
-proctype setter() {
+/* A sender who finds that much waits: takes it out, and posts what it keeps. */
+proctype reclaimer() {
   byte batch; byte taken; bool got;
   atomic { taken = waiting; waiting = 0 };
-  aside = aside | taken;
-#ifndef SETTER_BLIND
+  waiting = waiting | taken;
+#ifndef RECLAIMER_BLIND
   if
-  :: state == IDLE -> tend()
+  :: taken != 0 && state == IDLE -> tend()
   :: else -> skip
   fi
 #endif
@@ -142,20 +155,19 @@ proctype adopter() {
   byte batch; bool got;
   atomic { !locked -> locked = true };
   if
-  :: listed ->
-     claim(TENDING);
-     if
-     :: got ->
-        collect();
-        leave();
-#ifndef ADOPTER_BLIND
-        tend()
-#endif
-     :: else -> skip
-     fi
+  :: listed -> claim(TENDING)
   :: else -> skip
   fi;
-  locked = false
+  locked = false;
+  if
+  :: got ->
+     collect();
+     leave();
+#ifndef ADOPTER_BLIND
+     tend()
+#endif
+  :: else -> skip
+  fi
 }
 
 init {
@@ -164,7 +176,7 @@ init {
     run first_owner();
     run next_owner();
     run adopter();
-    run setter();
+    run reclaimer();
     do
     :: block < BLOCKS -> run sender(block); block++
     :: else -> break
@@ -172,7 +184,7 @@ init {
   }
   (_nr_pr == 1);
   assert(state == IDLE && acting == 0);
-  assert(waiting == 0 && aside == 0);
+  assert(waiting == 0);
   assert(arrived == (1 << BLOCKS) - 1);
   assert(listed)
 }

@@ -2,16 +2,16 @@
 // the memory model of C++: idle.pml again, with loads that may be old and stores that may be late. Relacy runs every
 // interleaving of the two threads, with every value that a load may give.
 //
-// inbox.hpp is compiled as it is, over Relacy's atomics, so a weaker order there fails here; heap::send, heap::retire
-// and heap::tend (src/heap/remote.cpp) are copied below, since a whole heap is too much for an exhaustive search.
+// remote_frees.hpp and inbox.hpp are compiled as they are, over Relacy's atomics, so a weaker order there fails here;
+// heap::receive (src/heap/remote.cpp), heap::retire and heap::tend (src/heap/without_owner.cpp) are copied below, since
+// a whole heap is too much for an exhaustive search.
 //
 // usage: models_idle_weak [MUTANT]; exits 1 when a block is stranded or two threads race. The mutants stand in main.
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-
-#include "heap/magazine.hpp"
 
 #include <relacy/relacy.hpp>
 
@@ -27,25 +27,27 @@ namespace {
 // What the code says, and what a mutant may change.
 struct memory_orders {
   rl::memory_order post = rl::mo_seq_cst;   // inbox::post
-  rl::memory_order take = rl::mo_acquire;   // inbox::take_all, where it says acquire
   rl::memory_order empty = rl::mo_seq_cst;  // inbox::empty
   rl::memory_order idle = rl::mo_seq_cst;   // state = idle, in retire and tend
   rl::memory_order look = rl::mo_seq_cst;   // the sender's look at the state
+  rl::memory_order set = rl::mo_acq_rel;    // remote_frees::free_remotely
+  rl::memory_order clear = rl::mo_acq_rel;  // remote_frees::take_remote
 } orders;
 
 }  // namespace
 
-// The std of inbox.hpp: Relacy's atomics under the names of the standard.
+// The std of those headers: Relacy's atomics under the names of the standard.
 namespace modelled {
 
+using std::countr_zero;
+using std::popcount;
 using std::size_t;
-using std::uint32_t;
-using std::uintptr_t;
+using std::uint64_t;
 
 inline constexpr rl::memory_order memory_order_relaxed = rl::mo_relaxed;
 inline constexpr rl::memory_order memory_order_acquire = rl::mo_acquire;
 inline constexpr rl::memory_order memory_order_release = rl::mo_release;
-inline constexpr rl::memory_order memory_order_acq_rel = rl::mo_acq_rel;
+enum both { memory_order_acq_rel };
 enum sequential { memory_order_seq_cst };
 
 template <class T>
@@ -55,9 +57,9 @@ class atomic {
 
   T load(rl::memory_order order) const { return value_.load(order, $); }
   T load(sequential) const { return value_.load(orders.empty, $); }
-  T exchange(T value, rl::memory_order order) {
-    return value_.exchange(value, order == rl::mo_acquire ? orders.take : order, $);
-  }
+  T exchange(T value, rl::memory_order order) { return value_.exchange(value, order, $); }
+  T exchange(T value, both) { return value_.exchange(value, orders.clear, $); }
+  T fetch_or(T value, both) { return value_.fetch_or(value, orders.set, $); }
   bool compare_exchange_weak(T& expected, T value, sequential, rl::memory_order failed) {
     return compare_exchange_weak(expected, value, orders.post, failed);
   }
@@ -79,29 +81,35 @@ class atomic {
 namespace {
 
 using tarn::heaps::inbox;
-using tarn::heaps::parcel;
+using tarn::pages::remote_frees;
 
 enum ownership : int { owned, idle, tending };
 
-// The second parcel meets the tender of the first. A second sender would multiply the executions to billions, and
-// add nothing that idle.pml has not.
-constexpr unsigned sent_parcels = 2;
+// The second block meets the tender of the first. A second sender would multiply the executions to billions, and
+// add nothing that idle.pml and remote_frees.pml have not.
+constexpr unsigned sent_blocks = 2;
 
 struct going_idle : rl::test_suite<going_idle, 2> {
   inbox in;
   rl::atomic<int> state;
   rl::var<int> arrived;  // the inside of the heap: whoever acts for it writes it
-  parcel parcels[sent_parcels];
-  rl::var<int> contents[sent_parcels];
+  modelled::atomic<std::uint64_t> word{0};
+  remote_frees slab;  // with one word
+  rl::var<int> contents[sent_blocks];
 
   void before() {
     state.store(owned, rl::mo_relaxed, $);
     arrived($) = 0;
+    slab.remote_words = &word;
   }
 
   void collect() {
-    for (parcel* sent = in.take_all(); sent != nullptr; sent = sent->next) {
-      arrived($) = arrived($) + contents[sent - parcels]($);
+    if (remote_frees* const sent = in.take_all(); sent != nullptr) {
+      sent->take_remote([this](std::size_t, std::uint64_t freed) {
+        for (; freed != 0; freed &= freed - 1) {
+          arrived($) = arrived($) + contents[std::countr_zero(freed)]($);
+        }
+      });
     }
   }
 
@@ -124,9 +132,11 @@ struct going_idle : rl::test_suite<going_idle, 2> {
 
   void send(unsigned number) {
     contents[number]($) = 1;
-    in.post(&parcels[number]);
-    if (state.load(orders.look, $) == idle) {
-      tend();
+    if (slab.free_remotely(0, std::uint64_t{1} << number).post) {
+      in.post(slab);
+      if (state.load(orders.look, $) == idle) {
+        tend();
+      }
     }
   }
 
@@ -135,7 +145,7 @@ struct going_idle : rl::test_suite<going_idle, 2> {
       retire();
       return;
     }
-    for (unsigned at = 0; at < sent_parcels; ++at) {
+    for (unsigned at = 0; at < sent_blocks; ++at) {
       send(at);
     }
   }
@@ -143,7 +153,7 @@ struct going_idle : rl::test_suite<going_idle, 2> {
   void after() {
     RL_ASSERT(state.load(rl::mo_relaxed, $) == idle);
     RL_ASSERT(in.empty());
-    RL_ASSERT(arrived($) == static_cast<int>(sent_parcels));
+    RL_ASSERT(arrived($) == static_cast<int>(sent_blocks));
   }
 };
 
@@ -155,7 +165,8 @@ struct mutant {
 constexpr mutant mutants[] = {
     {"WEAK_POST", &memory_orders::post, rl::mo_acq_rel},    {"WEAK_EMPTY", &memory_orders::empty, rl::mo_acquire},
     {"WEAK_IDLE", &memory_orders::idle, rl::mo_release},    {"WEAK_LOOK", &memory_orders::look, rl::mo_acquire},
-    {"RELAXED_POST", &memory_orders::post, rl::mo_relaxed}, {"RELAXED_TAKE", &memory_orders::take, rl::mo_relaxed},
+    {"RELAXED_SET", &memory_orders::set, rl::mo_relaxed},   {"RELAXED_CLEAR", &memory_orders::clear, rl::mo_relaxed},
+    {"RELAXED_POST", &memory_orders::post, rl::mo_relaxed},
 };
 
 }  // namespace

@@ -1,14 +1,14 @@
 /* The list of heaps without an owner: threads come and go, one looks at idle heaps for a slab, one sends a block.
  * Claims: a heap has one owner at most and nobody acts beside it; each heap that was made is at the end idle and in
- * the list once; heaps are used again: two threads and one tender need three at most.
+ * the list once; heaps are used again: two threads and two tenders need four at most.
  *
- * Stands for registry::acquire, registry::give_idle, registry::for_idle (src/heap/registry.*) together with the
- * states of heap::retire, heap::tend and heap::adopt_slab (src/heap/remote.cpp).
+ * Stands for registry::acquire, registry::give_idle, registry::tend_next_idle (src/heap/registry.cpp)
+ * together with the states of heap::retire, heap::tend and heap::adopt_slab (src/heap/without_owner.cpp).
  *
  * Mutants: NO_LOCK walks and changes the list without the registry's lock; ACQUIRE_UNASKED takes a heap without
  * compare-exchange; STILL_OWNED lists a heap that is not idle, so that nobody ever gets it. */
 
-#define MOST 3                /* one may be tended while both threads look for theirs */
+#define MOST 4                /* two may be tended while both threads look for theirs */
 #define OWNED 0
 #define IDLE 1
 #define TENDING 2
@@ -94,7 +94,7 @@ inline give_idle(whose) {
 proctype thread() {
   byte mine, at, round; bool got;
   do
-  :: round < 2 ->
+  :: round < 3 ->
      acquire(mine);
      assert(acting[mine] == 1);
 #ifdef STILL_OWNED
@@ -113,11 +113,12 @@ proctype thread() {
   od
 }
 
-/* adopt_slab: looks at the first, which goes to the end of the list. */
+/* adopt_slab: claims the first, which goes to the end of the list, and acts for it without the lock. */
 proctype adopter() {
   byte at, seen, round; bool got;
   do
   :: round < 2 ->
+     got = false;
      lock_registry();
      if
      :: listed > 0 ->
@@ -126,14 +127,14 @@ proctype adopter() {
         unlink(at);
         order[listed] = seen;
         listed++;
-        claim(seen, TENDING);
-        if
-        :: got -> leave(seen)
-        :: else -> skip
-        fi
+        claim(seen, TENDING)
      :: else -> skip
      fi;
      unlock_registry();
+     if
+     :: got -> leave(seen)
+     :: else -> skip
+     fi;
      round++
   :: else -> break
   od

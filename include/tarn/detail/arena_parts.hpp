@@ -1,4 +1,4 @@
-// What lies in an arena's memory beside the blocks: chunk headers, records of marks, and how to destroy an object.
+// The data in an arena's memory beside the blocks: chunk headers, records of marks, and how to destroy an object.
 #pragma once
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include <tarn/detail/config.hpp>
 #include <tarn/detail/fast_path.hpp>
 
 namespace tarn {
@@ -16,36 +17,36 @@ namespace tarn::detail {
 
 inline constexpr std::size_t default_first_chunk = TARN_SMALL ? 256 : 4096;
 
-/// Under AddressSanitizer blocks lie apart, so that an overrun is seen.
+/// Separates blocks under AddressSanitizer, so that an overrun is detected.
 inline constexpr std::size_t arena_gap = TARN_ADDRESS_SANITIZER ? block_alignment : 0;
 
-/// What a block takes of its chunk: a multiple of 16, so that the next one is aligned without a look. (Rounding the
-/// address instead would stand between one block's address and the next: 13 % of the time of a request.)
-/// Requires bytes <= PTRDIFF_MAX.
+/// Returns the bytes that a block takes of its chunk: a multiple of 16, so that the next block is aligned without a
+/// check. (Rounding the address instead would delay the computation of the next block's address: 13 % of the time of
+/// a request.) Requires bytes <= PTRDIFF_MAX.
 constexpr std::size_t arena_bytes_of(std::size_t bytes) noexcept {
   return ((bytes + (block_alignment - 1)) & ~(block_alignment - 1)) + arena_gap;
 }
 
-/// Where an arena without memory stands: no room, but an address.
+/// The position of an arena without memory: it has an address, but no room.
 alignas(block_alignment) inline constinit std::byte arena_nothing[block_alignment] = {};
 
-/// At the start of each chunk; the blocks follow.
+/// Header at the start of each chunk; the blocks follow.
 struct alignas(block_alignment) arena_chunk {
-  arena_chunk* older;  ///< in its list; among the spare ones: the next sibling
-  arena_chunk* child;  ///< among the spare ones only: the first of those no larger than this
-  std::size_t bytes;   ///< of the chunk, this header included; a multiple of 16
+  arena_chunk* older;  ///< in its list; in the spare chunks: the next sibling
+  arena_chunk* child;  ///< only in the spare chunks: the first of those no larger than this
+  std::size_t bytes;   ///< size of the chunk with this header; a multiple of 16
 
   char* begin() noexcept { return reinterpret_cast<char*>(this + 1); }
   char* end() noexcept { return reinterpret_cast<char*>(this) + bytes; }
 };
 
-/// What has to be done before the memory behind it can be used again. The object follows.
+/// A function to run before the memory after it can be used again. The object follows.
 struct arena_finaliser {
   arena_finaliser* older;
   void (*run)(arena_finaliser*) noexcept;
 };
 
-/// A mark: where the arena stood. The memory from the record's own address on is what goes.
+/// A mark: the position of the arena when it was set. Rewinding frees the memory from the record's own address on.
 struct arena_record {
   arena_record* older;
   std::uint64_t number;
@@ -56,7 +57,7 @@ struct arena_record {
 };
 static_assert(sizeof(arena_record) == 48 && sizeof(arena_record) % block_alignment == 0);
 
-/// An object behind its finaliser, in one block.
+/// An object after its finaliser, in one block.
 template <class T>
 struct arena_object {
   static constexpr std::size_t alignment = std::max(alignof(T), alignof(arena_finaliser));
@@ -67,7 +68,7 @@ struct arena_object {
   static void finish(arena_finaliser* own) noexcept { std::destroy_at(static_cast<T*>(object(own))); }
 };
 
-/// The same for an array; destroyed from the last to the first.
+/// An array after its finaliser; it is destroyed from the last element to the first.
 template <class T>
 struct arena_array : arena_finaliser {
   std::size_t count;
@@ -84,14 +85,14 @@ struct arena_array : arena_finaliser {
   }
 };
 
-/// A base before `arena`, so that the bytes are there when the arena starts.
+/// A base class before `arena`, so that the bytes exist when the arena is constructed.
 template <std::size_t Bytes>
 struct arena_bytes {
   arena_bytes() noexcept {}  // not zeroed
   alignas(block_alignment) std::byte bytes[Bytes];
 };
 
-/// Gives a block back unless it is kept: for a constructor that throws.
+/// Gives a block back unless it is kept, for example when a constructor throws.
 template <class Arena>
 class arena_rollback {
  public:

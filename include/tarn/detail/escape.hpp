@@ -1,4 +1,4 @@
-// What a function may not return out of a lock's scope.
+// Rejects results that a function must not return out of a lock's scope.
 #pragma once
 
 #include <functional>
@@ -6,11 +6,13 @@
 #include <string_view>
 #include <type_traits>
 
+#include <tarn/detail/synchronous.hpp>
+
 namespace tarn::detail {
 
-/// Whether a value of this type may refer into something else without owning it: references, pointers to objects,
-/// views, iterators, std::reference_wrapper, and templates over such types (std::optional<node*>, std::vector<node*>).
-/// What a class keeps in its members is out of a compiler's sight.
+/// True when a value of this type may refer to something that it does not own: references, pointers to objects,
+/// views, iterators, std::reference_wrapper, and templates over such types (std::optional<node*>,
+/// std::vector<node*>). The compiler cannot see the members of a class.
 template <class T>
 struct may_refer
     : std::bool_constant<
@@ -30,16 +32,17 @@ struct may_refer<Template<Arguments...>>
 template <>
 struct may_refer<void> : std::false_type {};
 
-/// For a static_assert that fails only where it is used.
+/// Makes a static_assert fail only where it is instantiated.
 template <class...>
 inline constexpr bool never = false;
 
-/// Fails to compile, with the cure, when what the function returns would outlive what protects its argument.
+/// Fails to compile, with advice, when the result of the function could outlive the protection of its argument.
 template <class Function, class... Arguments>
 constexpr void result_stays_inside() {
   static_assert(std::is_invocable_v<Function, Arguments...>,
                 "the function must take the values as they are given: T&, or const T& where they are only read");
-  if constexpr (std::is_invocable_v<Function, Arguments...>) {
+  runs_before_it_returns<Function, Arguments...>();
+  if constexpr (std::is_invocable_v<Function, Arguments...> && !is_coroutine<Function, Arguments...>) {
     static_assert(!may_refer<std::invoke_result_t<Function, Arguments...>>::value,
                   "the function returns a reference, pointer, view or iterator, which would outlive the lock or "
                   "snapshot: return a value (a copy, a std::shared_ptr), or do the work inside");

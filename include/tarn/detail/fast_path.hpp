@@ -1,35 +1,26 @@
-// The owner's path, inline: take a block from the calling thread's heap, give
-// one back. No call, no lock, no atomic read-modify-write, no system call.
+// The owner's path, inline: takes a block from the calling thread's heap or gives one back. It makes no call and no
+// system call, and has no lock and no atomic read-modify-write.
 //
 //   allocate    load local, load top, load top[-1], test, store top
 //   deallocate  load the page map entry, compare with local ⊕ class,
 //               load top, test, store the block, store top
 //
-// A *magazine* is an array of block addresses. `top` points one past the last
-// address; the entry below the first is null, so that "empty" is seen by the
-// load that takes a block; the array ends on a multiple of its own size, so
-// that "full" is seen in the pointer. A heap that must see every call (no heap
-// yet, a shared heap, a heap that counts) has *closed* magazines, which look
-// empty and full at once: then each call takes the slow path, and the fast
+// A *magazine* is an array of block addresses. `top` points one past the last address. The entry below the first is
+// null, so that the load that takes a block also detects "empty". The array ends on a multiple of its own size, so
+// that the pointer itself shows "full". A heap that must see every call (no heap yet, a shared heap, a heap that
+// counts) has *closed* magazines, which look empty and full at once: each call then takes the slow path, and the fast
 // path needs no further test.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include <tarn/detail/config.hpp>
+#include <tarn/detail/free_check.hpp>
 #include <tarn/detail/size_class.hpp>
 
-// 1 in a build of the library for AddressSanitizer: free blocks are poisoned then. The
-// inline paths and the library must agree, so it is the library's build that decides.
-#ifndef TARN_ADDRESS_SANITIZER
-#define TARN_ADDRESS_SANITIZER 0
-#endif
 #if TARN_ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>
-#endif
-
-#ifndef TARN_SMALL
-#define TARN_SMALL 0
 #endif
 
 namespace tarn {
@@ -38,46 +29,61 @@ class heap;
 
 namespace tarn::detail {
 
-/// Addresses in one magazine's array, the null entry included. Fewer in the
-/// builds that hunt for errors: rare paths are common there.
+/// Addresses in one magazine's array, including the null entry. Builds that hunt for errors have fewer, so that rare
+/// paths become common.
 inline constexpr std::size_t magazine_slots = TARN_SMALL ? 8 : 256;
 inline constexpr std::size_t magazine_bytes = magazine_slots * sizeof(void*);
 
-/// What the fast path sees of a heap. The rest follows in heap/heap.hpp.
-/// Aligned so that a heap's address and a class fit into one word.
+/// The part of a heap that the fast path sees. The rest follows in heap/heap.hpp. It is aligned so that a heap's
+/// address and a class fit into one word.
 struct alignas(128) heap_front {
-  void** top[class_count];  ///< owner only
-  tarn::heap* resource;     ///< the public face of this heap; null until asked for
+  void** top[class_count];  ///< only the owner uses them
+  tarn::heap* resource;     ///< the public interface of this heap; null until first requested
 };
 
-/// Address space is mapped in units; each has one key:
-/// address of the owning heap | size class, 0 where no block can be.
-/// Written by the owner of the unit, read by any thread that holds a block.
+/// Address space is mapped in units. Each unit has one key: address of the owning heap | size class, or 0 where no
+/// block can be. The owner of the unit writes the key; any thread that holds a block reads it.
 inline constexpr unsigned unit_shift = 16;
 
-/// The page map: keys of the units [first, first + count).
-struct page_map_view {
-  std::uintptr_t* keys;
-  std::uintptr_t first;
-  std::uintptr_t count;
+/// The page map is a root of leaves, each for 4 GiB of a 48-bit address space, with two entries for each unit. A leaf
+/// is null where Tarn never mapped anything, and is never removed. The slabs belong to pages/slab.hpp; they are
+/// separate from the keys, so that twice as many keys, which free reads, fit in a cache line.
+inline constexpr unsigned leaf_shift = 32;
+inline constexpr std::uintptr_t page_leaf_count = std::uintptr_t{1} << (48 - leaf_shift);
+inline constexpr std::size_t leaf_units = std::size_t{1} << (leaf_shift - unit_shift);
+struct page_leaf {
+  std::uintptr_t keys[leaf_units];
+  void* slabs[leaf_units];
 };
 
-extern constinit page_map_view page_map;
+extern constinit page_leaf* page_map[page_leaf_count];
 
-/// The calling thread's heap: never null, a static empty heap until the thread
-/// first allocates. Constant-initialised and trivially destructible, so that a
-/// read costs one load and works at any time in a thread's life.
+/// Returns the leaf of an address; null where there is none. Relaxed: pages/page_map.cpp says why.
+[[gnu::always_inline]] inline page_leaf* leaf_of(const void* address) noexcept {
+  const std::uintptr_t number = reinterpret_cast<std::uintptr_t>(address) >> leaf_shift;
+  if (number >= page_leaf_count) [[unlikely]] {
+    return nullptr;
+  }
+  return __atomic_load_n(&page_map[number], __ATOMIC_RELAXED);
+}
+[[gnu::always_inline]] inline std::size_t unit_in_leaf(const void* address) noexcept {
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(address)) >> unit_shift;
+}
+
+/// The calling thread's heap. It is never null: it is a static empty heap until the thread first allocates. It is
+/// constant-initialised and trivially destructible, so that a read costs one load and works at any time in a thread's
+/// life.
 extern constinit thread_local heap_front* local [[gnu::tls_model("initial-exec")]];
 
-/// The paths that are not inline. `at` is the heap that the caller found in
-/// `local`. Null when no memory is left.
+/// The paths that are not inline. `at` is the heap that the caller found in `local`. They return null when no memory
+/// is left.
 void* allocate_slow(heap_front* at, size_class index) noexcept;
 void deallocate_slow(heap_front* at, void* block) noexcept;
-/// A block for any size and alignment; null when no memory is left.
+/// Returns a block for any size and alignment; null when no memory is left.
 void* allocate_any(heap_front* at, std::size_t bytes, std::size_t alignment) noexcept;
-/// A block of whole units; `zeroed`, if not null, learns whether its bytes are zero.
+/// Returns a block of whole units; sets `zeroed`, if not null, to whether its bytes are zero.
 void* allocate_large(heap_front* at, std::size_t bytes, std::size_t alignment, bool* zeroed) noexcept;
-/// Gives back a block that should have `index`; reports a fault if it has not. Null is allowed.
+/// Gives back a block that should have `index`; reports a fault if it has another class. Null is allowed.
 void deallocate_slow(heap_front* at, void* block, size_class index) noexcept;
 
 inline void mark_allocated([[maybe_unused]] void* block, [[maybe_unused]] std::size_t bytes) noexcept {
@@ -93,7 +99,7 @@ inline void mark_free([[maybe_unused]] void* block, [[maybe_unused]] std::size_t
 #endif
 }
 
-/// A block of class `index` from `at`; null when no memory is left.
+/// Returns a block of class `index` from `at`; null when no memory is left.
 [[gnu::always_inline]] inline void* allocate(heap_front* at, size_class index) noexcept {
   void** const top = at->top[index];
   void* block = top[-1];
@@ -103,19 +109,20 @@ inline void mark_free([[maybe_unused]] void* block, [[maybe_unused]] std::size_t
     block = allocate_slow(at, index);
   }
   mark_allocated(block, size_of(index));
+  note_allocated(block);
   return block;
 }
 
-/// The key of the unit in which `address` lies, 0 when there is none. Acquire for who goes
-/// on to the heap that it names: a thread that took the slab over, perhaps, and that the
-/// caller never met.
+/// Returns the key of the unit in which `address` lies; 0 when there is none. Acquire is for callers that go on to
+/// use the heap that the key names: its thread may have taken the slab over and never have synchronised with the
+/// caller.
 template <int Order = __ATOMIC_RELAXED>
 [[gnu::always_inline]] inline std::uintptr_t key_of(const void* address) noexcept {
-  const std::uintptr_t unit = (reinterpret_cast<std::uintptr_t>(address) >> unit_shift) - page_map.first;
-  if (unit >= page_map.count) [[unlikely]] {
+  const page_leaf* const leaf = leaf_of(address);
+  if (leaf == nullptr) [[unlikely]] {
     return 0;
   }
-  return __atomic_load_n(&page_map.keys[unit], Order);
+  return __atomic_load_n(&leaf->keys[unit_in_leaf(address)], Order);
 }
 
 /// Gives back a block of class `index` that any heap may own; null is allowed.
@@ -129,6 +136,7 @@ template <int Order = __ATOMIC_RELAXED>
     deallocate_slow(at, block, index);
     return;
   }
+  note_free(block);
   *top = block;
   at->top[index] = top + 1;
   mark_free(block, size_of(index));
@@ -146,13 +154,14 @@ template <int Order = __ATOMIC_RELAXED>
     deallocate_slow(at, block);
     return;
   }
+  note_free(block);
   *top = block;
   at->top[own] = top + 1;
   mark_free(block, size_of(static_cast<size_class>(own)));
 }
 
-/// class_of for sizes that are known at run time only: a table where most sizes are,
-/// because the steps of class_of there are branches that nobody can predict.
+/// Does what class_of does, for sizes that are known only at run time. It uses a table for the most common sizes,
+/// because class_of has branches there that are hard to predict.
 inline constexpr std::size_t tabled_bytes = 1024;
 struct class_table {
   std::uint8_t of[tabled_bytes / block_alignment + 1];
@@ -170,7 +179,7 @@ inline constexpr class_table classes;
   return classes.of[(bytes + block_alignment - 1) / block_alignment];
 }
 
-/// A block for `bytes` at `alignment`; null when no memory is left.
+/// Returns a block for `bytes` at `alignment`; null when no memory is left.
 [[gnu::always_inline]] inline void* allocate(heap_front* at, std::size_t bytes, std::size_t alignment) noexcept {
   if (bytes <= largest_class_size && alignment <= block_alignment) [[likely]] {
     return allocate(at, quick_class_of(bytes));
@@ -178,7 +187,7 @@ inline constexpr class_table classes;
   return allocate_any(at, bytes, alignment);
 }
 
-/// Gives back what allocate(at, bytes, alignment) gave; null is allowed.
+/// Gives back a block of allocate(at, bytes, alignment); null is allowed.
 [[gnu::always_inline]] inline void deallocate(heap_front* at, void* block, std::size_t bytes,
                                               std::size_t alignment) noexcept {
   if (bytes <= largest_class_size && alignment <= block_alignment) [[likely]] {

@@ -1,4 +1,4 @@
-// The ways to a value under a lock: each lives as long as the lock is held.
+// The handles of a value under a lock: each holds the lock as long as it lives.
 #pragma once
 
 #include <chrono>
@@ -6,6 +6,7 @@
 #include <source_location>
 #include <type_traits>
 
+#include <tarn/detail/config.hpp>
 #include <tarn/detail/escape.hpp>
 #include <tarn/detail/thread_safety.hpp>
 
@@ -26,10 +27,11 @@ concept shared_lockable = lockable<Mutex> && requires(Mutex& mutex) {
 template <class Mutex>
 concept timed_lockable = lockable<Mutex> && requires(Mutex& mutex) { mutex.try_lock_for(std::chrono::seconds(1)); };
 
-/// A handle that holds nothing was used.
+/// Reports the use of a handle that holds nothing.
 [[noreturn]] void fault_empty_handle(const char* name) noexcept;
 
-/// `Owner` is a tarn::shared, const for readers. Not copied, not moved: a handle stays with its scope and its thread.
+/// `Owner` is a tarn::shared, const for readers. A handle cannot be copied or moved: it stays in its scope and
+/// thread.
 template <class Owner>
 class handle_base {
  public:
@@ -75,20 +77,21 @@ class handle_base {
   Owner* of_;
 };
 
-/// The lock is held, exclusively.
+/// Holds the lock exclusively.
 template <class Owner>
 class TARN_SCOPED_CAPABILITY [[nodiscard("the lock ends with the handle: give it a name")]] handle
     : public handle_base<Owner> {
  public:
   ~handle() TARN_RELEASE() { this->of_->end_change(); }
 
-  /// Returns when `holds(value)`; the lock is open while the thread waits. `holds` is called under the lock, by this
-  /// thread or by the one that ends a change, and must only look. Throws what `holds` throws; the lock is held then.
+  /// Returns when `holds(value)`; the lock is released while the thread waits. `holds` is called under the lock, by
+  /// this thread or by the one that ends a change, and must not change anything. Throws what `holds` throws; the lock
+  /// is held then.
   template <std::predicate<const typename Owner::value_type&> Predicate>
   void wait(Predicate&& holds, std::source_location where = std::source_location::current()) {
     this->of_->wait(holds, nullptr, where);
   }
-  /// The same, for so long at most. Whether it holds.
+  /// Does the same for at most this time. Returns true when the condition holds.
   template <class Rep, class Period, std::predicate<const typename Owner::value_type&> Predicate>
   [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> most, Predicate&& holds,
                               std::source_location where = std::source_location::current()) {
@@ -104,7 +107,7 @@ class TARN_SCOPED_CAPABILITY [[nodiscard("the lock ends with the handle: give it
   }
 };
 
-/// The lock is held, by one reader of several where the mutex knows readers.
+/// Holds the lock for reading; where the mutex supports readers, several may hold it at once.
 template <class Owner>
 class TARN_SCOPED_CAPABILITY [[nodiscard("the lock ends with the handle: give it a name")]] reader
     : public handle_base<const Owner> {
@@ -118,7 +121,7 @@ class TARN_SCOPED_CAPABILITY [[nodiscard("the lock ends with the handle: give it
   }
 };
 
-/// Perhaps the lock is held: look before use. Without a look it is a named fault in builds with TARN_CHECKS.
+/// May hold the lock: test it before use. Use of an empty one is a named fault in builds with TARN_CHECKS.
 template <class Owner>
 class [[nodiscard("whether the lock is held is the answer")]] maybe_handle : public handle_base<Owner> {
  public:

@@ -1,16 +1,19 @@
-// What a build with TARN_CHECKS knows of a lock; an empty class elsewhere.
+// The record that a build with TARN_CHECKS keeps of a lock; an empty class in other builds.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <source_location>
+
+#include <tarn/detail/config.hpp>
 
 namespace tarn::detail {
 
 #if TARN_CHECKS
 
-/// Part of a lock. Finds orders that can deadlock the first time that they differ, whether or not anybody waits: a
-/// level that does not rise, a lock taken twice by its holder, and A before B after B before A, by way of other locks,
-/// too. Any number of threads; a global lock for each acquisition while another lock is held.
+/// Part of a lock. It detects orders that can deadlock the first time that they differ, even when nobody waits: a
+/// level that does not rise, a lock that its holder takes again, and A before B after B before A, also through other
+/// locks. Any number of threads may use it. It takes a global lock for each acquisition while another lock is held.
 class lock_watch {
  public:
   lock_watch(int level, const char* name) noexcept : level_(level), name_(name) {}
@@ -18,16 +21,18 @@ class lock_watch {
   lock_watch(const lock_watch&) = delete;
   lock_watch& operator=(const lock_watch&) = delete;
 
-  /// Before the lock is waited for. Does not return when its order is wrong.
+  /// Called before the thread waits for the lock. Does not return when the order is wrong.
   void before(const void* object, const std::source_location& where);
   void taken(const void* object, const std::source_location& where) noexcept;
   void released(const void* object) noexcept;
 
  private:
   friend class lock_order;
-  int level_;  ///< of the declared hierarchy; 0: outside of it
+  int level_;  ///< level in the declared hierarchy; 0: outside of it
   const char* name_;
-  std::uint64_t id_ = 0;  ///< in the graph of orders; 0: not there
+  std::uint64_t id_ = 0;  ///< node in the graph of orders; 0: none
+  std::atomic<unsigned> holders_{0};
+  std::atomic<const void*> object_{nullptr};  ///< object of the newest holder
 };
 
 #else

@@ -1,17 +1,19 @@
-// Which thread something belongs to, in builds with TARN_CHECKS; an empty class elsewhere.
+// Records which thread an object belongs to, in builds with TARN_CHECKS; an empty class in other builds.
 #pragma once
 
 #include <cstdint>
+
+#include <tarn/detail/config.hpp>
 
 namespace tarn::detail {
 
 #if TARN_CHECKS
 
-/// Made by the thread that it names.
+/// The thread that it names constructs it.
 class thread_mark {
  public:
   thread_mark() noexcept;
-  /// Does not return in another thread: `category` and `object` say what it used.
+  /// Does not return in another thread: `category` and `object` describe the object that it used.
   void check(const char* category, const void* object) const noexcept {
     if (token_ != own_token()) [[unlikely]] {
       fault(category, object);
@@ -24,7 +26,7 @@ class thread_mark {
 
   std::uintptr_t token_;
   std::uint32_t number_;
-  char name_[16];  ///< of then: the thread may be gone when it is wanted
+  char name_[16];  ///< copied at construction: the thread may be gone when the name is needed
 };
 
 #else

@@ -1,4 +1,4 @@
-// The versions of one reloadable object, whatever is in them.
+// The versions of one reloadable object, independent of their content.
 #pragma once
 
 #include <chrono>
@@ -11,18 +11,18 @@
 
 namespace tarn {
 
-/// A thread that still reads a version which has been replaced.
+/// A thread that still reads a replaced version.
 struct parked_reader {
-  std::uint32_t thread;  ///< as tools show it
-  std::string name;      ///< of the thread
+  std::uint32_t thread;  ///< id as tools show it
+  std::string name;      ///< name of the thread
   std::uint64_t version;
-  std::chrono::milliseconds since;  ///< the version was replaced
+  std::chrono::milliseconds since;  ///< time since the version was replaced
 };
 
 namespace detail {
 
-/// Owns them, by version_base::destroy. Invariant: what is retired is neither current nor destroyed; `retired` counts
-/// it.
+/// Owns the versions and destroys them by version_base::destroy. Invariant: a retired version is neither current nor
+/// destroyed; `retired_count_` counts them.
 class alignas(64) versions {
  public:
   versions(const char* name, std::size_t most_retired, version_base* first) noexcept;
@@ -34,9 +34,14 @@ class alignas(64) versions {
   std::uint64_t number() const noexcept { return number_.load(std::memory_order_acquire); }
   const char* name() const noexcept { return name_; }
 
-  /// False, and `next` is the caller's still, when as many versions are retired as may be, and each is read.
-  [[nodiscard]] bool publish(version_base* next) noexcept;
-  /// Destroys what nobody reads; how many are left.
+  enum class outcome : std::uint8_t {
+    published,
+    refused,  ///< the maximum number of versions is retired, and each is still read
+    changed   ///< the current version is not the expected one
+  };
+  /// Unless the result is published, the caller still owns `next`. `expected` is the number of a version; 0: any.
+  [[nodiscard]] outcome publish(version_base* next, std::uint64_t expected = 0) noexcept;
+  /// Destroys versions that nobody reads; returns how many are left.
   std::size_t collect() noexcept;
   bool wait_for_readers(std::chrono::steady_clock::time_point deadline) noexcept;
   std::vector<parked_reader> parked() const;
@@ -47,7 +52,7 @@ class alignas(64) versions {
 
   current_version current_;
   std::atomic<std::uint64_t> number_{1};
-  // From here on under the lock of all writers, and not read by readers.
+  // The lock of all writers protects the members from here on; readers do not use them.
   alignas(64) version_base* retired_ = nullptr;
   std::size_t retired_count_ = 0;
   std::size_t most_retired_;

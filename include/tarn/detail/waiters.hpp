@@ -1,4 +1,4 @@
-// Threads that wait for a condition on what a lock protects.
+// Threads that wait for a condition on data that a lock protects.
 #pragma once
 
 #include <chrono>
@@ -6,29 +6,28 @@
 #include <mutex>
 #include <type_traits>
 
+#include <tarn/detail/exceptions.hpp>
+
 namespace tarn::detail {
 
-/// A list of waiting threads, each with its condition. Whoever ends a change evaluates the conditions, under the lock,
-/// and wakes exactly those whose condition holds: no notification can be forgotten, nobody wakes in vain. Everything
-/// here is called with the lock held.
+/// A list of waiting threads, each with its condition. The thread that ends a change evaluates the conditions, under
+/// the lock, and wakes exactly those whose condition holds: no notification can be forgotten, and no thread wakes in
+/// vain. The caller of every function here holds the lock.
 template <class T, class Mutex>
 class waiters {
  public:
   using clock = std::chrono::steady_clock;
 
-  /// Returns when `holds(value)`, then true, or at the deadline: then what it is at that moment. The lock is open while
-  /// the thread waits. Throws what `holds` throws.
+  /// Returns true as soon as `holds(value)`; at the deadline, returns whether it holds at that moment. The lock is
+  /// released while the thread waits. Throws what `holds` throws.
   template <class Predicate>
   bool wait(Mutex& mutex, const T& value, Predicate& holds, const clock::time_point* deadline) {
     std::unique_lock<Mutex> lock(mutex, std::adopt_lock);
     const still_held keep{lock};
     while (!holds(value)) {
       waiter mine{&holds, [](void* condition, const T& of) noexcept {
-                    try {
-                      return static_cast<bool>((*static_cast<Predicate*>(condition))(of));
-                    } catch (...) {
-                      return true;  // it throws again in the thread that waits
-                    }
+                    return call_or([&] { return static_cast<bool>((*static_cast<Predicate*>(condition))(of)); },
+                                   [] { return true; });  // the waiting thread calls it again, and it throws there
                   }};
       mine.next = first_;
       first_ = &mine;
@@ -43,7 +42,7 @@ class waiters {
     return true;
   }
 
-  /// At the end of a change, before the lock is opened. One load where nobody waits.
+  /// Called at the end of a change, before the lock is released. Costs one load when nobody waits.
   void wake(const T& value) noexcept {
     if (first_ != nullptr) [[unlikely]] {
       wake_some(value);
@@ -60,7 +59,7 @@ class waiters {
         changed{};
   };
 
-  /// The caller goes on holding what it held, however the wait ends.
+  /// The caller keeps holding the lock, however the wait ends.
   struct still_held {
     std::unique_lock<Mutex>& lock;
     ~still_held() { lock.release(); }
@@ -70,7 +69,7 @@ class waiters {
     for (waiter** at = &first_; *at != nullptr;) {
       waiter& each = **at;
       if (each.holds(each.condition, value)) {
-        *at = each.next;  // it leaves the list here, and its thread cannot go on before the lock is open
+        *at = each.next;  // it leaves the list here, and its thread cannot continue before the lock is released
         each.woken = true;
         each.changed.notify_one();
       } else {

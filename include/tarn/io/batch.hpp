@@ -1,6 +1,7 @@
-// Many files at once: what would be several system calls for each is a few for all of them.
+// Operates on many files at once: a few system calls for all files replace several for each.
 #pragma once
 
+#include <tarn/detail/synchronous.hpp>
 #include <tarn/io/file.hpp>
 
 #include <cstddef>
@@ -15,34 +16,35 @@
 
 namespace tarn::io {
 
-/// How a batch asks the system. All of them give the same results.
+/// The way in which a batch calls the system. The results are the same for each.
 enum class batch_way : std::uint8_t {
   best,   ///< ring where it is allowed, else plain
-  ring,   ///< io_uring: a system call for many operations, which wait for the disk side by side. Else plain, too
-  plain,  ///< a system call, or three, for each operation
+  ring,   ///< io_uring: one system call for many operations, which wait for the disk in parallel; else plain
+  plain,  ///< one to three system calls for each operation
 };
 
 struct batch_options {
-  /// Operations that the system is asked for at once, by each thread.
+  /// Operations that each thread has in progress at one time.
   unsigned at_once = 64;
-  /// Threads that make the calls, the caller's among them. More than one divides the processor's time that the calls
-  /// take; started by run() only where each has work enough, and gone when it returns.
+  /// Threads that make the calls, including the caller's. More than one divides the processor time of the calls.
+  /// run() starts them only when each has enough work, and ends them before it returns.
   unsigned threads = 1;
-  /// A file longer than this is an error (EMSGSIZE), not a text without a bound.
+  /// A file longer than this is an error (EMSGSIZE), so that memory use is bounded.
   std::size_t longest = std::size_t{1} << 30;
   batch_way way = batch_way::best;
 };
 
-/// What became of one operation. Made by a batch, and lies where it is until the batch is cleared.
+/// The result of one operation. A batch makes it, and its address stays the same until the batch is cleared.
 class batch_result {
  public:
   bool is_done() const noexcept { return is_done_; }
-  /// The errno value of what failed; 0 when nothing did.
+  /// Returns the errno value of the failure; 0 when nothing failed.
   int failed() const noexcept { return number_; }
-  /// Done, and nothing failed.
+  /// Returns true when the operation is done and nothing failed.
   explicit operator bool() const noexcept { return is_done_ && number_ == 0; }
   const std::string& path() const noexcept { return path_; }
-  /// What the accessors throw: path, what could not be done, offset, the system's words. Requires failed() != 0.
+  /// Returns the error that the accessors throw: path, failed action, offset, the system's message. Requires failed()
+  /// != 0.
   io::error error() const { return {number_, path_.c_str(), words_, offset_}; }
 
   batch_result(const batch_result&) = delete;
@@ -51,12 +53,12 @@ class batch_result {
  protected:
   enum class kind : std::uint8_t { read_file, read, write_file, write, open, status };
 
- public:  // for a batch only: nobody else can name a kind
+ public:  // for batch only: no other class can name a kind
   batch_result(kind of, std::string path) : path_(std::move(path)), kind_(of) {}
 
  protected:
   ~batch_result() = default;
-  /// Throws error() when it failed, std::logic_error when it is not done.
+  /// Throws error() when the operation failed, and std::logic_error when it is not done.
   void check() const;
 
  private:
@@ -64,22 +66,22 @@ class batch_result {
   friend class batch_work;
   std::string path_;
   const char* words_ = "";
-  std::uint64_t offset_ = io::error::nowhere;  // first where to begin, then where it failed
-  std::size_t bytes_ = 0;                      // to be read
-  int descriptor_ = -1;                        // of the caller's file
-  int flags_ = 0;                              // of the system's open and statx
+  std::uint64_t offset_ = io::error::nowhere;  // first the offset to begin at, then the offset of the failure
+  std::size_t bytes_ = 0;                      // number to be read
+  int descriptor_ = -1;                        // the caller's file
+  int flags_ = 0;                              // flags for the system's open and statx
   unsigned mode_ = 0;
   int number_ = 0;
   kind kind_;
   bool is_done_ = false;
 };
 
-/// Bytes that were read. The accessors throw io::error when they could not be.
+/// The bytes that were read. The accessors throw io::error when reading failed.
 class batch_content : public batch_result {
  public:
   using batch_result::batch_result;
   std::string_view text() const;
-  /// Once; then there is no text any more.
+  /// Moves the text out. Call it once; then there is no text any more.
   std::string take();
 
  private:
@@ -88,14 +90,14 @@ class batch_content : public batch_result {
   void forget() noexcept;
 
   std::string text_;
-  std::string_view view_;  // of text_, or while it is shown of where it was read; null: gone
+  std::string_view view_;  // points into text_, or during a visit into the read buffer; null: gone
 };
 
 /// A file that was opened.
 class batch_opened : public batch_result {
  public:
   using batch_result::batch_result;
-  /// Once; what nobody takes is closed with the batch.
+  /// Moves the file out. Call it once; a file that is not taken is closed with the batch.
   file take() { return check(), std::move(file_); }
 
  private:
@@ -103,7 +105,7 @@ class batch_opened : public batch_result {
   file file_;
 };
 
-/// All of it was written, or the accessor throws.
+/// Reports a write: everything was written, or the accessor throws.
 class batch_written : public batch_result {
  public:
   using batch_result::batch_result;
@@ -112,20 +114,20 @@ class batch_written : public batch_result {
  private:
   friend class batch;
   friend class batch_work;
-  std::string kept_;       // of write_file
-  std::string_view text_;  // what is to be written
+  std::string kept_;       // the text of write_file
+  std::string_view text_;  // the text to write
 };
 
 enum class file_kind : std::uint8_t { regular, folder, link, other };
 
-/// What stat(2) tells, in short.
+/// A short form of the results of stat(2).
 struct file_status {
   file_kind kind = file_kind::other;
   unsigned permissions = 0;  ///< 0755
   std::uint64_t bytes = 0;
   std::int64_t modified_ns = 0;  ///< nanoseconds since 1970
   std::uint64_t device = 0;
-  std::uint64_t number = 0;  ///< of the inode
+  std::uint64_t number = 0;  ///< inode number
 };
 
 class batch_status : public batch_result {
@@ -138,58 +140,62 @@ class batch_status : public batch_result {
   file_status status_;
 };
 
-/// First ask, then run(), then look. One thread at a time. The operations of a run are done in any order, each whether
-/// or not others fail; asking and running throw std::bad_alloc only.
+/// Add operations, then call run(), then read the results. One thread at a time uses a batch. The operations of a run
+/// are done in any order, and each is done even if others fail; adding and running throw only std::bad_alloc.
 ///
-/// Cost: on one thread what the system does for each file remains, so where everything is in page cache the gain is
-/// that of the calls alone; where the disk is waited for, it is waited for side by side. docs/io.md has figures.
+/// Cost: on one thread, the system's work for each file remains. When everything is in the page cache, the gain is
+/// only that of the saved calls; otherwise the waits for the disk overlap. docs/io.md has figures.
 class batch {
  public:
   explicit batch(batch_options options = {});
-  /// Must not be called by a visitor.
+  /// A visitor must not call it.
   ~batch();
   batch(const batch&) = delete;
   batch& operator=(const batch&) = delete;
 
-  /// All of a file, as cat(1) has it: also of pipes, and of files of /proc.
+  /// Reads a whole file, as cat(1) does: also pipes, and files of /proc.
   batch_content& read_file(std::string path);
-  /// `bytes` bytes at `offset`, fewer only at the end. The file must stay open until run() returns; where it is a pipe,
-  /// a socket or a terminal, which has no places, what comes next.
+  /// Reads `bytes` bytes at `offset`, fewer only at the end. The file must stay open until run() returns. From a
+  /// pipe, a socket or a terminal, which have no offsets, it reads the next bytes.
   batch_content& read(const file& from, std::uint64_t offset, std::size_t bytes);
   batch_written& write_file(std::string path, std::string text, creation how = creation::replace, unsigned mode = 0666);
-  /// `text` is not copied: both must be there until run() returns. The end of a file that is appended to, or of a pipe,
-  /// is written to whatever `offset` says.
+  /// Writes `text`, which is not copied: text and file must exist until run() returns. For a pipe and for a file
+  /// opened to append, it writes to the end, whatever `offset` is.
   batch_written& write(const file& to, std::uint64_t offset, std::string_view text);
   batch_opened& open_to_read(std::string path);
   batch_opened& open_to_write(std::string path, creation how = creation::replace, unsigned mode = 0666);
-  /// Of what a link names, or of the link itself.
+  /// Gets the status of a link's target, or of the link itself.
   batch_status& status(std::string path, bool follow = true);
 
-  /// Does everything that was asked for since the last run.
+  /// Does all operations that were added since the last run.
   void run() { run(nullptr, nullptr, false); }
 
-  /// The same, and calls `visit` with each result as it comes, in the calling thread; those of types that it does not
-  /// take are not shown. A text that is shown is not kept after that, so that ten thousand of them need the memory of a
-  /// few: take() it to keep it. `visit` may ask for more, which is done in the same run, and not run. What it throws
-  /// comes out of run(), after everything was done.
+  /// Does the same, and calls `visit` with each result when it is ready, in the calling thread; results of types that
+  /// it does not accept are not passed. A visited text is not kept afterwards, so that ten thousand texts need the
+  /// memory of a few: call take() to keep one. `visit` may add operations, which are done in the same run, but must
+  /// not call run(). An exception of `visit` leaves run() after all operations were done.
   template <class Visit>
     requires(!std::is_null_pointer_v<std::decay_t<Visit>>)
   void run(Visit&& visit) {
+    detail::runs_before_it_returns<Visit&, batch_content&>();
+    detail::runs_before_it_returns<Visit&, batch_written&>();
+    detail::runs_before_it_returns<Visit&, batch_opened&>();
+    detail::runs_before_it_returns<Visit&, batch_status&>();
     using type = std::remove_reference_t<Visit>;
     run([](batch_result& result, void* to) { show(result, *static_cast<type*>(to)); },
         const_cast<std::remove_const_t<type>*>(std::addressof(visit)), std::is_invocable_v<type&, batch_content&>);
   }
 
-  /// Results in the order in which they were asked for.
+  /// The results, in the order in which the operations were added.
   std::deque<batch_content>& contents() noexcept { return contents_; }
   std::deque<batch_written>& written() noexcept { return written_; }
   std::deque<batch_opened>& opened() noexcept { return opened_; }
   std::deque<batch_status>& statuses() noexcept { return statuses_; }
 
-  /// Forgets all results, and what was asked for and not run.
+  /// Drops all results, and the operations that were added and not run.
   void clear() noexcept;
 
-  /// How the last run asked the system: ring or plain.
+  /// Returns the way that the last run used: ring or plain.
   batch_way way() const noexcept { return used_; }
 
  private:
@@ -222,7 +228,7 @@ class batch {
   std::deque<batch_written> written_;
   std::deque<batch_opened> opened_;
   std::deque<batch_status> statuses_;
-  std::vector<batch_result*> asked_;  // and not yet run
+  std::vector<batch_result*> asked_;  // added and not yet run
 };
 
 }  // namespace tarn::io

@@ -12,72 +12,96 @@
 namespace tarn::io {
 
 struct journal_options {
-  /// Size of a new file, all of it allocated at once. When it is full, the oldest chunk is used again: a journal holds
-  /// the newest lines, about as many bytes. A file that is there keeps the size that it was made with.
+  /// Size of a new file, which is allocated at once. When the file is full, the oldest chunk is used again: a journal
+  /// holds the newest lines, about this many bytes. An existing file keeps the size that it was made with.
   std::uint64_t bytes = std::uint64_t{64} << 20;
-  /// What a thread takes for itself at a time, and a little more than the longest line. A power of two, from 1 KiB on.
+  /// Bytes that a thread reserves at a time; a little more than the longest line. A power of two, at least 1 KiB.
   std::uint32_t chunk = 64 * 1024;
-  /// Threads that can be inside append() at the same moment without one waiting for another; rounded down to a power of
-  /// two.
+  /// Threads that can be inside append() at the same moment without waiting for each other; rounded down to a power
+  /// of two.
   unsigned lanes = 16;
-  unsigned mode = 0644;  ///< of a new file, less the umask
-  /// Bytes whose pages are had at hand when the journal is opened. Lines beyond cost a page fault for each 4 KiB, the
-  /// first time around.
-  std::uint64_t prepare = std::uint64_t{64} << 20;
+  unsigned mode = 0644;  ///< mode of a new file, less the umask
+  /// Bytes to prefault when the journal is opened, at about 1 ms for each MiB of a new file. Lines beyond them cost
+  /// one page fault for each 4 KiB: 50 to 100 ns for a line of 100 bytes.
+  std::uint64_t prepare = std::uint64_t{2} << 20;
 };
 
-/// The file is mapped, and a line that is in it is the system's: it is there after SIGKILL, abort() or a fault,
-/// whatever instruction came last. It is not after a power failure; for that there is sync(). `journal_reader`, and
-/// `tarn journal`, read it, also while it is written.
+/// The file is mapped, so a written line belongs to the system: it survives SIGKILL, abort() and faults, whatever
+/// instruction came last. It does not survive a power failure; use sync() for that. `journal_reader` and `tarn
+/// journal` read the file, also while it is written.
 ///
-/// append() may be called by any number of threads, and by signal handlers; no other function by two at once. Threads
-/// write into chunks of their own, so that they do not slow each other. One process at a time opens a journal; a forked
-/// child must open one of its own, and append() throws std::logic_error there.
+/// **When somebody truncates the file**, its old lines are lost, and new lines are kept: the journal restores the
+/// length of the file, reports that once on standard error, and continues. When it cannot (the disk is full), it
+/// reports that, and lines go into memory until reopen() succeeds. For this purpose the first journal or mapped_file
+/// of a process installs a handler of SIGBUS, and the first append() of a thread unblocks that signal.
+///
+/// Any number of threads, and signal handlers, may call append(); all other functions are for one thread at a time.
+/// Threads write into chunks of their own, so that they do not slow each other down. Only one process at a time may
+/// have a journal open; a forked child must open a journal of its own, and append() throws std::logic_error there.
 class journal {
  public:
-  /// Opens the journal in `path`, or makes one. Throws io::error when another process has it open, when it is not a
-  /// journal (the file is then unchanged), when there is no room.
+  /// Opens the journal at `path`, or creates one. Throws io::error when another process has it open, when the file is
+  /// not a journal (it is then unchanged), and when there is no room; a file that was created for it is removed
+  /// again.
   explicit journal(std::string path, journal_options options = {});
   journal(const journal&) = delete;
   journal& operator=(const journal&) = delete;
   ~journal();
 
-  /// Once it has returned, the line will be read back, whole. Returns its number: unique in the journal, growing within
-  /// each thread; 1, 2, 3 … when one thread appends. Throws std::length_error for a line that is longer than
-  /// longest_line(), and has then done nothing. No system call, no allocation, no lock: a copy and a checksum of the
-  /// line, one uncontended atomic exchange. (Exactly: should more threads than `lanes` be inside at once, one yields.)
+  /// Appends a line: once it has returned, the complete line will be read back. Returns the line's number, which is
+  /// unique in the journal and grows within each thread; it is 1, 2, 3 … when one thread appends. Throws
+  /// std::length_error for a line that is longer than longest_line(), and then changes nothing. Makes no system call,
+  /// allocates nothing and takes no lock. Cost: a copy and a checksum of the line, and one uncontended atomic
+  /// exchange. (When more threads than `lanes` are inside at once, one yields.)
   std::uint64_t append(std::string_view line);
 
-  /// Makes the line in its place: `fill(char* place, std::size_t room)` writes up to `room` bytes and returns how many
-  /// the line has. If those are more, it is called once more with as much room. Throws what `fill` throws, too; there
-  /// is no line then. `fill` must not append to this journal.
+  /// Formats the line directly into the journal: `fill(char* place, std::size_t room)` writes up to `room` bytes and
+  /// returns the length of the line. If the length is more than `room`, it is called once more with that much room;
+  /// it is also called again when the file was truncated under the line. An exception of `fill` is passed on, and
+  /// there is then no line. `fill` must not append to this journal.
   template <class Fill>
   std::uint64_t append_with(Fill&& fill) {
     entry line(*this);
-    std::size_t size = fill(line.place, line.room);
-    if (size > line.room) {
-      line.turn(size);
-      size = fill(line.place, line.room);
+    for (;;) {
+      std::size_t size = fill(line.place, line.room);
+      if (size > line.room) {
+        line.turn(size);
+        size = fill(line.place, line.room);
+      }
+      const std::uint64_t number = line.commit(size < line.room ? size : line.room);
+      if (number != 0) return number;
     }
-    return line.commit(size < line.room ? size : line.room);
   }
 
+  /// Rotates the log: `mv log log.1`, then call this in a thread of the program (after a signal, for example).
+  /// Switches to the file that the path names now, which is created if necessary, and closes the old one. Lines of
+  /// appends that have returned are in the old file or in the new one; numbers continue. Returns false when the path
+  /// still names the file; nothing was done then. Throws what the constructor throws; appends then continue in the
+  /// old file. Waits for appends that have begun; others may append meanwhile. Do not call it from signal handlers or
+  /// from the `fill` of append_with.
+  bool reopen();
+
   std::size_t longest_line() const noexcept;
-  /// Waits until everything that was appended before is on the disk.
+  /// Waits until everything that was appended before is on the disk. Throws io::error, also when a truncated file
+  /// could not be restored.
   void sync();
   const std::string& path() const noexcept;
+  /// Returns how often the file was found truncated and was restored since it was opened.
+  std::uint64_t truncations() const noexcept;
 
  private:
   struct state;
   struct lane;
 
-  /// A line that is being written. Ends without one when it is not committed.
+  /// A line that is being written. No line remains unless it is committed.
   struct entry {
     explicit entry(journal& of);
     entry(const entry&) = delete;
     entry& operator=(const entry&) = delete;
     ~entry();
+    void begin() noexcept;
     void turn(std::size_t size);
+    /// Returns the line's number; 0: the file was truncated, and the line must be written once more.
     std::uint64_t commit(std::size_t size) noexcept;
 
     journal::state& all;

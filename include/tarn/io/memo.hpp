@@ -1,6 +1,9 @@
-// The cache in front of an expensive question: asked once however many threads want to know, and remembered.
+// A cache in front of an expensive question. However many threads ask, it is asked once, and its answer is
+// remembered.
 #pragma once
 
+#include <tarn/detail/config.hpp>
+#include <tarn/detail/exceptions.hpp>
 #include <tarn/detail/read_section.hpp>
 #include <tarn/spin_mutex.hpp>
 
@@ -24,41 +27,43 @@
 namespace tarn::io {
 
 struct memo_options {
-  /// Most answers that are remembered; the ones least used give way (the clock algorithm). Divided among the shards.
+  /// The most answers to remember; the least used ones are evicted (clock algorithm). They are divided among the
+  /// shards.
   std::size_t entries = 64 * 1024;
-  /// Most bytes, as far as they are known: of the entry itself and what `weigh` adds. 0: no limit but `entries`.
+  /// The most bytes to remember: entries themselves, and what `weigh` adds. 0: only `entries` limits.
   std::size_t bytes = 0;
-  /// How long an answer is good, in milliseconds of a clock that ticks every few. 0: for ever.
+  /// The time that an answer is valid, in milliseconds of a coarse clock. 0: forever.
   std::uint64_t live_ms = 0;
-  /// The same for "there is none". 0: as live_ms.
+  /// The time that "there is none" is valid, in milliseconds. 0: the same as live_ms.
   std::uint64_t negative_live_ms = 0;
-  /// Writers of different shards do not meet. A power of two.
+  /// The number of shards, a power of two. Writers of different shards do not contend.
   std::size_t shards = 16;
-  /// Another clock, for tests.
+  /// Replaces the clock, for tests.
   std::uint64_t (*now_ms)() noexcept = tarn::detail::memo_now_ms;
 };
 
 struct memo_statistics {
-  std::uint64_t hits = 0;           ///< answered from memory, negative answers included
-  std::uint64_t negative_hits = 0;  ///< of them: "there is none"
+  std::uint64_t hits = 0;           ///< answered from memory, with negative answers
+  std::uint64_t negative_hits = 0;  ///< the part of hits that said "there is none"
   std::uint64_t loads = 0;          ///< questions that were asked
-  std::uint64_t failures = 0;       ///< of them: those that threw
-  std::uint64_t shared_loads = 0;   ///< threads that waited for the question of another
-  std::uint64_t evictions = 0;      ///< answers that gave way to others
-  std::uint64_t expirations = 0;    ///< answers found too old
+  std::uint64_t failures = 0;       ///< the part of loads that threw
+  std::uint64_t shared_loads = 0;   ///< threads that waited for another thread's question
+  std::uint64_t evictions = 0;      ///< answers that were evicted
+  std::uint64_t expirations = 0;    ///< answers that were too old
   std::size_t entries = 0;
   std::size_t bytes = 0;
 };
 
-/// Any number of threads. A hit takes no lock and writes nothing that another thread reads: a hash, a look-up and a
-/// copy of the value. Let a large Value be a std::shared_ptr<const …>.
+/// Remembers answers by key. Threads: any number. A hit takes no lock and writes nothing that another thread reads;
+/// it costs a hash, a look-up and a copy of the value. Make a large Value a std::shared_ptr<const …>.
 template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std::equal_to<Key>>
 class memo {
  public:
-  /// The question. Nothing is an answer, too, and remembered. What it throws, everyone who waits for it gets, and
-  /// nothing is remembered. It may use the memo, but for its own key (std::logic_error).
+  /// Asks the question. An empty optional is an answer, too, and is remembered. When it throws, every waiting thread
+  /// gets the exception, and nothing is remembered. It may use the memo for any key except its own
+  /// (std::logic_error).
   using loader = std::function<std::optional<Value>(const Key&)>;
-  /// Bytes that a key and an answer hold beside their own sizeof.
+  /// Returns the bytes that a key and an answer hold in addition to their own sizeof.
   using weigher = std::function<std::size_t(const Key&, const std::optional<Value>&)>;
 
   explicit memo(loader load, memo_options options = {}, weigher weigh = {})
@@ -75,10 +80,10 @@ class memo {
   }
   memo(const memo&) = delete;
   memo& operator=(const memo&) = delete;
-  /// Nobody may use it any more.
+  /// No thread may use the memo any more when it is destroyed.
   ~memo() = default;
 
-  /// The answer, from memory or by asking. Throws what the loader throws.
+  /// Returns the answer, from memory or by asking. Throws what the loader throws.
   std::optional<Value> get(const Key& key) {
     const std::uint64_t hash = hash_of(key);
     if (tarn::detail::reader_of_nodes* const mine = tarn::detail::idle_reader_of_nodes()) [[likely]] {
@@ -91,7 +96,7 @@ class memo {
     return get_slowly(hash, key);
   }
 
-  /// The answer if it is remembered: the outer nothing says that it is not. Asks nobody, counts nothing.
+  /// Returns the answer if it is remembered; the outer optional is empty if not. Asks nothing and counts nothing.
   std::optional<std::optional<Value>> peek(const Key& key) {
     const std::uint64_t hash = hash_of(key);
     const tarn::detail::read_section reading;
@@ -100,13 +105,13 @@ class memo {
     return std::optional<std::optional<Value>>(std::in_place, found->value);
   }
 
-  /// Remembers an answer that came from elsewhere.
+  /// Remembers an answer from elsewhere.
   void put(const Key& key, std::optional<Value> answer) {
     const std::uint64_t hash = hash_of(key);
     remember(shard_of(hash), make_node(hash, key, std::move(answer)));
   }
 
-  /// Whether there was one to forget. A question that is being asked now is remembered all the same.
+  /// Forgets an answer, and returns whether there was one. An answer that is on its way is remembered all the same.
   bool forget(const Key& key) {
     const std::uint64_t hash = hash_of(key);
     shard& in = shard_of(hash);
@@ -146,25 +151,25 @@ class memo {
 
  private:
   struct node {
-    // What a hit reads stands together.
+    // The fields that a hit reads stand together.
     std::atomic<node*> next{nullptr};
     std::uint64_t hash;
     Key key;
     std::optional<Value> value;
-    std::uint64_t good_until_ms;    // 0: for ever
-    std::atomic<bool> used{false};  // since the hand of the clock came by
-    std::size_t place = 0;          // in the clock
+    std::uint64_t good_until_ms;    // 0: forever
+    std::atomic<bool> used{false};  // set by a hit since the clock's hand passed
+    std::size_t place = 0;          // index in the clock
     std::size_t bytes;
 
     node(std::uint64_t hash_, const Key& key_, std::optional<Value> value_)
         : hash(hash_), key(key_), value(std::move(value_)) {}
   };
 
-  // A question on its way.
+  // A question that is being asked.
   struct flight {
     explicit flight(const Key& of) : key(of) {}
 
-    const Key& key;  // of who asks, as long as this is in the shard's list
+    const Key& key;  // belongs to the asking thread, as long as this is in the shard's list
     const std::thread::id by = std::this_thread::get_id();
     std::mutex mutex;
     std::condition_variable landed;
@@ -173,7 +178,7 @@ class memo {
     std::exception_ptr failure;
   };
 
-  // All entries by their hash. Of a fixed size, as the number of entries is bounded.
+  // All entries by their hash. The table has a fixed size, because the number of entries is bounded.
   struct table {
     std::vector<std::atomic<node*>> buckets;
     std::size_t mask = 0;
@@ -181,7 +186,7 @@ class memo {
     std::atomic<node*>& bucket(std::uint64_t hash) noexcept { return buckets.data()[hash & mask]; }
 
     node* find(std::uint64_t hash, const Key& key) noexcept {
-      // seq_cst: see read_section.hpp, step 4; a plain load on x86. And it sees all of a node that it sees.
+      // seq_cst: see read_section.hpp, step 4; it is a plain load on x86. It also makes the node's content visible.
       node* at = bucket(hash).load(std::memory_order_seq_cst);
       while (at != nullptr && !(at->hash == hash && Equal()(at->key, key)))
         at = at->next.load(std::memory_order_seq_cst);
@@ -189,7 +194,7 @@ class memo {
     }
   };
 
-  // What changes a part of the buckets, those side by side, is under its mutex.
+  // A shard's mutex protects its part of the buckets, which are adjacent.
   struct alignas(128) shard {
     mutable spin_mutex mutex;
     table* all = nullptr;
@@ -211,7 +216,7 @@ class memo {
       unlinked.reserve(unlinked.size() + 1);
       std::atomic<node*>* link = &all->bucket(gone.hash);
       while (link->load(std::memory_order_relaxed) != &gone) link = &link->load(std::memory_order_relaxed)->next;
-      // The node keeps its own link: a reader that stands on it goes on from there.
+      // The node keeps its own link, so that a reader on it can continue.
       link->store(gone.next.load(std::memory_order_relaxed), std::memory_order_seq_cst);
       clock[gone.place] = clock.back();
       clock[gone.place]->place = gone.place;
@@ -220,7 +225,7 @@ class memo {
       unlinked.push_back(&gone);
     }
 
-    // The hand goes on to the first that was not used since it came by.
+    // Moves the hand to the first entry that was not used since the hand passed.
     void evict() {
       for (;; ++hand) {
         if (hand >= clock.size()) hand = 0;
@@ -231,7 +236,7 @@ class memo {
     }
   };
 
-  // Counters of threads with this index, modulo the number of stripes; the last one is for all the others.
+  // Counters by thread index, modulo the number of stripes. The last one is shared by all other threads.
   struct alignas(64) stripe {
     std::atomic<std::uint64_t> hits{0}, negative_hits{0};
   };
@@ -243,7 +248,7 @@ class memo {
 #endif
 
   std::uint64_t hash_of(const Key& key) const {
-    // std::hash of a number is the number: its bits are spread.
+    // std::hash of a number is the number itself; this spreads its bits.
     __extension__ using wide = unsigned __int128;
     const wide product =
         static_cast<wide>(static_cast<std::uint64_t>(Hash()(key)) ^ 0x2545f4914f6cdd1du) * 0x9e3779b97f4a7c15u;
@@ -254,11 +259,11 @@ class memo {
   bool is_old(const node& of) const noexcept { return of.good_until_ms != 0 && options_.now_ms() >= of.good_until_ms; }
 
   void count_hit(unsigned index, node& found) noexcept {
-    // Written once for each turn of the clock, or hits would take the line from each other.
+    // Written once per turn of the clock, so that hits do not contend for the cache line.
     if (!found.used.load(std::memory_order_relaxed)) found.used.store(true, std::memory_order_relaxed);
     if (index >= stripes - 1) [[unlikely]]
       return count_common_hit(found.value.has_value());
-    const auto add = [](std::atomic<std::uint64_t>& to) {  // this thread's alone
+    const auto add = [](std::atomic<std::uint64_t>& to) {  // only this thread writes it
       to.store(to.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     };
     add(hits_[index].hits);
@@ -271,7 +276,7 @@ class memo {
     if (!has_value) hits_[stripes - 1].negative_hits.fetch_add(1, std::memory_order_relaxed);
   }
 
-  // For a thread that is new here, that is inside of another read_section, or where there is no membarrier.
+  // Serves threads that are new here, that are inside another read_section, or that run without membarrier.
   [[gnu::noinline]] std::optional<Value> get_slowly(std::uint64_t hash, const Key& key) {
     {
       const tarn::detail::read_section reading;
@@ -311,7 +316,7 @@ class memo {
     free_unread(in, lock);
   }
 
-  // Frees what no reader can have any more. The destructors of keys and values run without the lock.
+  // Frees the nodes that no reader can reach. Destructors of keys and values run without the lock.
   void free_unread(shard& in, std::unique_lock<spin_mutex>& lock) {
     if (in.unlinked.size() < unlinked_at_once) return;
     std::vector<node*> gone;
@@ -330,7 +335,7 @@ class memo {
   std::optional<Value> ask(shard& in, std::uint64_t hash, const Key& key) {
     std::unique_lock lock(in.mutex);
     if (node* const found = table_.find(hash, key)) {
-      if (!is_old(*found)) {  // somebody was quicker
+      if (!is_old(*found)) {  // another thread was faster
         std::optional<Value> answer = found->value;
         lock.unlock();
         count_common_hit(answer.has_value());
@@ -353,12 +358,12 @@ class memo {
     lock.unlock();
 
     std::unique_ptr<node> made;
-    try {
-      mine->answer.emplace(load_(key));
-      made = make_node(hash, key, *mine->answer);
-    } catch (...) {
-      mine->failure = std::current_exception();
-    }
+    tarn::detail::call_or(
+        [&] {
+          mine->answer.emplace(load_(key));
+          made = make_node(hash, key, *mine->answer);
+        },
+        [&] { mine->failure = std::current_exception(); });
     lock.lock();
     std::erase(in.flights, mine);
     if (made != nullptr) {
@@ -377,7 +382,8 @@ class memo {
   }
 
   static std::optional<Value> wait_for(flight& other) {
-    if (other.by == std::this_thread::get_id()) throw std::logic_error("a memo's loader asks for its own key");
+    if (other.by == std::this_thread::get_id())
+      tarn::detail::raise<std::logic_error>("a memo's loader asks for its own key");
     std::unique_lock lock(other.mutex);
     other.landed.wait(lock, [&] { return other.is_over; });
     if (other.failure) std::rethrow_exception(other.failure);
@@ -389,7 +395,7 @@ class memo {
   weigher weigh_;
   memo_options options_;
   std::vector<shard> shards_;
-  unsigned shift_ = 0;  // from a bucket to its shard
+  unsigned shift_ = 0;  // the shift from a bucket to its shard
   std::array<stripe, stripes> hits_{};
 };
 

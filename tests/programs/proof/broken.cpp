@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -117,7 +118,7 @@ void* refuse() {
   return nullptr;
 }
 
-// The size that the C library is asked for, where the break is one of size.
+// Returns the size to ask the C library for, if the break changes sizes.
 size_t asked(size_t size) {
   if (is("malloc_short")) return size / 2;
   return size;
@@ -215,6 +216,9 @@ void free(void* p) {
   if (is("free_errno")) errno = EINVAL;
   if (is("memalign_weak") && (reinterpret_cast<uintptr_t>(p) & 31) == 16) return;
   __libc_free(unshifted(p));
+  if (is("tells_secret") && p != nullptr) {
+    memcpy(static_cast<char*>(p) + 8, reinterpret_cast<const void*>(getauxval(AT_RANDOM)), 8);
+  }
 }
 
 void* calloc(size_t count, size_t size) {
@@ -284,7 +288,7 @@ void* pvalloc(size_t size) {
 }
 }
 
-// What the C library answers is changed by these; the real function is found by its other name.
+// The following change the answers of the C library; they find the real function by its other name.
 #include <dlfcn.h>
 
 template <class Function>

@@ -72,7 +72,7 @@ TEST(options, every_option_can_be_set_and_sets_only_itself) {
       {option_id::limit, "1000"},
       {option_id::initial, "2000"},
       {option_id::increment, "3000"},
-      {option_id::background_purge, "1"},
+      {option_id::background_purge, "0"},
   };
   static_assert(sizeof changed / sizeof changed[0] == option_count);
   for (const auto& [id, value] : changed) {
@@ -233,7 +233,7 @@ TEST(options, environment_of_a_set_uid_program_is_ignored) {
     ASSERT_NE(::getauxval(AT_SECURE), 0U);
     EXPECT_EQ(load({"TARN_LIMIT=5", "TARN_FOO=1"}).limit, 0U);
     EXPECT_THAT(reported, IsEmpty());
-    // Not by exit: a search for leaks needs ptrace, which the kernel refuses in a set-uid program.
+    // Uses _exit: a search for leaks needs ptrace, which the kernel refuses in a set-uid program.
     ::_exit(HasFailure() ? 1 : 0);
   }
   struct statvfs mount;

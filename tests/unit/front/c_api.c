@@ -152,6 +152,9 @@ const char* scene_heaps(void) {
   }
   tarn_heap_release(heap);
   EXPECT(tarn_owner_of(third) == NULL);
+  tarn_free(tarn_heap_malloc(heap, 1000000));
+  EXPECT(tarn_heap_trim(heap) >= 1000000);
+  EXPECT(tarn_heap_trim(heap) == 0);
   EXPECT(tarn_heap_malloc(heap, 1000) != NULL);
   tarn_heap_destroy(heap);
   tarn_heap_destroy(other);
@@ -160,7 +163,7 @@ const char* scene_heaps(void) {
 }
 
 const char* scene_limit(void) {
-  tarn_heap_options options = {.limit = 1 << 20};
+  tarn_heap_options options = {.limit = 1 << 20, .keep = true};
   tarn_heap* const heap = tarn_heap_create(&options);
   EXPECT(heap != NULL);
   size_t had = 0;

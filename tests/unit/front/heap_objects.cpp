@@ -1,10 +1,11 @@
-// tarn::heap as an object.
+// Tests tarn::heap as an object.
 #include <tarn/heap.hpp>
 
 #include <list>
 #include <memory_resource>
 #include <string>
 
+#include "base/options.hpp"
 #include "front_fixture.hpp"
 
 namespace front_tests {
@@ -161,7 +162,7 @@ TEST_F(heap_object, any_thread_may_free) {
     }
     tarn::front::trim();
   }).join();
-  for (int round = 0; round < 2'000; ++round) {  // refills take the inbox in
+  for (int round = 0; round < 2'000; ++round) {  // refills drain the inbox
     static_cast<void>(lane.allocate(64));
   }
   EXPECT_GT(lane.statistics().remote_frees, 0u);
@@ -174,7 +175,7 @@ TEST_F(heap_object, its_destruction_does_not_wait_for_frees_on_their_way) {
   for (int round = 0; round < 3; ++round) {
     heap lane;
     void* const block = lane.allocate(100);
-    other.run([=] { tarn::current().deallocate(block); });  // waits in the outbox of that thread
+    other.run([=] { tarn::current().deallocate(block); });  // marked in the slab, which nobody checks
   }
   heap again;
   std::vector<void*> all;
@@ -183,7 +184,7 @@ TEST_F(heap_object, its_destruction_does_not_wait_for_frees_on_their_way) {
   }
   other.run([&] {
     tarn::current().deallocate(all[0]);
-    tarn::front::trim();  // now all of them arrive
+    tarn::front::trim();
   });
   for (int round = 0; round < 5'000; ++round) {
     static_cast<void>(again.allocate(100));
@@ -243,6 +244,88 @@ TEST_F(heap_object, is_a_memory_resource) {
   void* const block = first.allocate(64, 128);
   EXPECT_TRUE(tarn::base::is_aligned(block, 128));
   first.deallocate(block, 64, 128);
+}
+
+constexpr std::size_t freed_blocks = 40;
+void allocate_and_free(heap& lane, std::size_t bytes = 8_MiB) {
+  std::vector<void*> all;
+  for (std::size_t round = 0; round < freed_blocks; ++round) {
+    all.push_back(lane.allocate(bytes));
+  }
+  for (void* each : all) {
+    lane.deallocate(each);
+  }
+}
+// A pair of calls of the slow path now and then: somebody comes by.
+void wait_for_purges(heap& lane) {
+  for (int half_delay = 0; half_delay < 4; ++half_delay) {
+    fake::advance_ms(tarn::base::current_options().purge_delay_ms / 2);
+    lane.deallocate(lane.allocate(300'000));
+  }
+}
+
+TEST_F(heap_object, what_is_freed_in_bulk_goes_back_at_once) {
+  heap lane;
+  const std::uint64_t before = platform::purged().bytes;
+  allocate_and_free(lane);
+  EXPECT_GE(platform::purged().bytes - before, freed_blocks * 8_MiB - 24_MiB);
+  EXPECT_TRUE(lane.is_valid());
+}
+
+TEST_F(heap_object, what_is_freed_goes_back_after_the_delay) {
+  for (const std::size_t bytes : {100'000ul, 300'000ul}) {
+    heap lane;
+    const std::uint64_t before = platform::purged().bytes;
+    allocate_and_free(lane, bytes);
+    EXPECT_EQ(platform::purged().bytes, before) << "too little to go at once";
+    wait_for_purges(lane);
+    EXPECT_GE(platform::purged().bytes - before, freed_blocks * bytes * 3 / 4) << bytes;
+    EXPECT_TRUE(lane.is_valid());
+  }
+}
+
+TEST_F(heap_object, one_that_keeps_gives_nothing_back_until_it_is_trimmed) {
+  heap lane({.keep = true});
+  const std::uint64_t before = platform::purged().bytes;
+  allocate_and_free(lane);
+  wait_for_purges(lane);
+  EXPECT_EQ(platform::purged().bytes, before);
+  EXPECT_GE(lane.trim(), freed_blocks * 8_MiB);
+  EXPECT_GE(platform::purged().bytes - before, freed_blocks * 8_MiB);
+  allocate_and_free(lane);
+  EXPECT_TRUE(lane.is_valid());
+}
+
+TEST_F(heap_object, trim_gives_back_all_that_is_free) {
+  heap lane;
+  void* const kept = lane.allocate(100'000);
+  std::memset(kept, 7, 100'000);
+  allocate_and_free(lane, 100'000);
+  EXPECT_GE(lane.trim(), freed_blocks * 100'000 * 3 / 4) << "pages of slabs with blocks in use stay";
+  EXPECT_EQ(lane.trim(), 0u);
+  EXPECT_TRUE(is_filled(kept, 100'000, 7));
+  lane.deallocate(kept);
+  EXPECT_TRUE(lane.is_valid());
+}
+
+TEST_F(heap_object, initial_memory_stays_until_it_is_trimmed) {
+  heap lane({.initial = 8_MiB});
+  const std::uint64_t before = platform::purged().bytes;
+  for (int round = 0; round < 6; ++round) {
+    lane.deallocate(lane.allocate(6_MiB));
+    wait_for_purges(lane);
+  }
+  EXPECT_EQ(platform::purged().bytes, before);
+  EXPECT_GE(lane.trim(), 6_MiB);
+}
+
+TEST_F(heap_object, trim_of_a_threads_heap_and_of_the_global_one) {
+  const std::uint64_t before = platform::purged().bytes;
+  tarn::current().deallocate(tarn::current().allocate(5_MiB));
+  EXPECT_GE(tarn::current().trim(), 5_MiB);
+  tarn::global().deallocate(tarn::global().allocate(5_MiB));
+  EXPECT_GE(tarn::global().trim(), 5_MiB);
+  EXPECT_GE(platform::purged().bytes - before, 10_MiB);
 }
 
 TEST_F(heap_object, many_of_them) {

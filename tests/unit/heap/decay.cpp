@@ -1,4 +1,4 @@
-// What a heap keeps for itself, and when it lets go.
+// Tests the blocks that a heap caches, and when it releases them.
 #include "heap_fixture.hpp"
 
 namespace heap_tests {
@@ -59,7 +59,7 @@ TEST_F(decay_test, an_unused_class_gives_everything_back) {
   EXPECT_EQ(tested.classes[index].behind.count, 0u);
   EXPECT_EQ(tested.classes[index].front, nullptr);
   EXPECT_TRUE(tested.classes[index].available.empty());
-  EXPECT_EQ(tested.statistics().slabs, 1u);  // of the class that ticks
+  EXPECT_EQ(tested.statistics().slabs, 1u);  // the slab of the class that ticks
   burst(tested, index, 2'000);
   EXPECT_TRUE(tested.is_valid());
 }
@@ -105,6 +105,22 @@ TEST_F(decay_test, only_what_was_not_needed_goes) {
   }
   EXPECT_LT(tested.classes[index].behind.count, many);
   EXPECT_GE(tested.classes[index].behind.count, 2u);
+}
+
+TEST_F(decay_test, a_heap_shrinks_again_once_its_waves_are_over) {
+  heap& tested = make();
+  const size_class index = class_of(4'000);
+  const std::size_t count = 128_MiB / size_of(index);
+  const auto kept_after_a_wave = [&] {
+    burst(tested, index, count);
+    EXPECT_TRUE(tested.is_valid());
+    return tested.slab_bytes.get();
+  };
+  EXPECT_LT(kept_after_a_wave(), 64_MiB);
+  kept_after_a_wave();
+  EXPECT_GE(kept_after_a_wave(), 64_MiB) << "wave after wave";
+  fake::advance_ms(60'000);
+  EXPECT_LT(kept_after_a_wave(), 64_MiB) << "the regret has faded";
 }
 
 TEST_F(decay_test, a_class_in_use_keeps_its_last_slab) {

@@ -1,4 +1,4 @@
-// Heaps over spaces of their own, as heap objects have them, which must be empty in the end.
+// Heap objects: they have spaces of their own, which must be empty at the end.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,10 +26,10 @@ using detail::size_of;
 using heaps::heap;
 namespace fake = platform::fake;
 
-/// Calls of the slow path between two looks at the clock, and some.
+/// The number of slow-path calls between two reads of the clock, with a margin.
 inline constexpr int calls_for_a_tick = 64;
 
-/// The blocks that a program has, and that none of them overlap: each is filled with its own byte.
+/// Tracks the blocks of a program and checks that they do not overlap: each is marked with its own byte.
 class live_blocks {
  public:
   void add(void* block_, std::size_t bytes) {
@@ -43,7 +43,7 @@ class live_blocks {
     stamp(block, bytes);
     bytes_ += bytes;
   }
-  /// Takes one out, having looked at its contents.
+  /// Checks a block's contents and removes it.
   void* remove(std::size_t which) {
     auto at = blocks_.begin();
     std::advance(at, static_cast<std::ptrdiff_t>(which % blocks_.size()));
@@ -68,10 +68,6 @@ class live_blocks {
 
 class heap_test : public testing::Test {
  protected:
-  static void SetUpTestSuite() {
-    static const bool ready = detail::page_map.count != 0 || pages::page_map::initialise();
-    ASSERT_TRUE(ready);
-  }
   void SetUp() override { fake::reset(); }
   void TearDown() override {
     fake::reset();
@@ -84,13 +80,13 @@ class heap_test : public testing::Test {
       space.release_all(0);
     }
     made.clear();
-    // What is still there is metadata, which is never given back.
+    // The rest is metadata, which is never given back.
     for (const fake::mapping& each : fake::mappings()) {
       EXPECT_TRUE(each.bytes == 256_KiB || heaps::central().peak_used_bytes() != 0) << each.bytes;
     }
   }
 
-  /// A heap, and a space for it.
+  /// Makes a heap with a space of its own.
   heap& make(std::size_t limit = 0) {
     pages::space& space = spaces.emplace_back();
     space.configure(
@@ -103,10 +99,10 @@ class heap_test : public testing::Test {
   }
 
   static void* allocate(heap& from, size_class index) { return detail::allocate(&from, index); }
-  /// As `self`'s thread frees it, whoever owns the block.
+  /// Frees the block in the thread of `self`, whoever owns it.
   static void give(heap& self, void* block) { detail::deallocate(&self, block); }
 
-  /// Calls of the slow path that change nothing, until the clock was looked at.
+  /// Makes calls of the slow path that change nothing, until the clock has been read.
   static void tick(heap& of, size_class with = 0) {
     for (int call = 0; call < calls_for_a_tick; call += 2) {
       void* const block = of.allocate(with);
@@ -116,7 +112,7 @@ class heap_test : public testing::Test {
 
   static constexpr std::size_t magazine_count() { return heaps::capacity_of(class_of(64)); }
 
-  /// All that is free is in the slabs: what the heap then has in use is exactly what the program has.
+  /// Flushes all free blocks to the slabs, so that the heap has in use exactly what the program has.
   static void expect_in_use(heap& of, std::size_t bytes) {
     of.collect();
     of.flush_all();

@@ -1,4 +1,4 @@
-// Heaps whose thread has ended: retired, tended by whoever frees, adopted whole or slab by slab.
+// Heaps whose thread has ended: retired, drained by senders, adopted whole or slab by slab.
 #include "central_fixture.hpp"
 
 namespace heap_tests {
@@ -20,7 +20,7 @@ TEST_F(idle_test, a_retired_heap_keeps_only_what_the_program_has) {
   EXPECT_TRUE(leaving.is_valid());
   EXPECT_EQ(leaving.statistics().used_bytes, size_of(5) + size_of(30));
   EXPECT_EQ(leaving.statistics().slabs, 2u);
-  heap& other = start();  // the same one, most likely
+  heap& other = start();  // most likely the same heap
   for (void* each : kept) {
     give(other, each);
   }
@@ -53,7 +53,7 @@ TEST_F(idle_test, a_heap_that_is_being_tended_is_passed_over) {
 TEST_F(idle_test, a_free_for_an_idle_heap_is_taken_in_at_once) {
   heap& leaving = start();
   heap& other = start();
-  const std::size_t count = 4 * heaps::parcel::capacity + 3;
+  const std::size_t count = 4 * heaps::remote_batch::capacity + 3;
   const std::uint64_t freed = leaving.statistics().remote_frees;
   const auto all = many(leaving, class_of(64), count);
   end(leaving);
@@ -93,21 +93,19 @@ TEST_F(idle_test, a_leaving_heap_sends_what_it_freed_for_others) {
   expect_in_use(owner, 0);
 }
 
-TEST_F(idle_test, a_frozen_heap_accepts_frees_and_nothing_else) {
+TEST_F(idle_test, a_heap_whose_thread_is_lost_accepts_frees_and_nothing_else) {
   heap& lost = start();
   heap& other = start();
-  const auto all = many(lost, class_of(64), heaps::parcel::capacity);
+  const auto all = many(lost, class_of(64), heaps::remote_batch::capacity);
   const std::uint64_t freed = lost.statistics().remote_frees;
-  lost.state = ownership::frozen;  // as in the child of a fork
   for (void* each : all) {
     give(other, each);
   }
   EXPECT_FALSE(lost.in.empty());
   EXPECT_EQ(lost.statistics().remote_frees, freed);
-  lost.state = ownership::owned;  // for the rest of the test
 }
 
-// A slab of an idle heap rather than new memory.
+// A thread adopts a slab of an idle heap before it takes new memory.
 TEST_F(idle_test, slabs_are_adopted_one_by_one) {
   const size_class index = class_of(512);
   heap& leaving = start();
@@ -129,7 +127,7 @@ TEST_F(idle_test, slabs_are_adopted_one_by_one) {
   for (void* each : old) {
     EXPECT_EQ(detail::key_of(each), taking.address() | index);
     EXPECT_EQ(std::ranges::count(old, each), 1);
-    give(taking, each);  // a local free by now
+    give(taking, each);  // by now a local free
   }
   expect_in_use(taking, live.bytes());
   while (live.size() != 0) {
@@ -150,7 +148,7 @@ TEST_F(idle_test, a_heap_of_another_space_adopts_nothing) {
   }
 }
 
-// A block on its way to a heap whose slab has changed hands meanwhile is sent on.
+// A slab that is posted to its former heap is forwarded.
 TEST_F(idle_test, a_free_follows_its_slab) {
   for (const bool tended : {true, false}) {
     const size_class index = class_of(512);
@@ -158,27 +156,36 @@ TEST_F(idle_test, a_free_follows_its_slab) {
     heap& sender = start();
     heap& taking = start();
     const auto old = many(leaving, index, 20);
-    for (std::size_t at = 0; at < 5; ++at) {
-      give(sender, old[at]);  // in the outbox, for `leaving`
-    }
+    give(sender, old[0]);
     end(leaving);
     const std::uint64_t freed = taking.statistics().remote_frees;
     void* const mine = allocate(taking, index);
     ASSERT_EQ(detail::key_of(old[0]), taking.address() | index);
+    sender.send_all();
+    taking.collect();
+    EXPECT_EQ(taking.statistics().remote_frees, freed + 1);
     heap* resumed = nullptr;
     if (!tended) {  // the heap has a thread again
-      resumed = &start();
-      ASSERT_EQ(resumed, &leaving);
+      while (resumed != &leaving) {
+        ASSERT_LT(owned.size(), 1'000u);
+        resumed = &start();
+      }
     }
-    sender.send_all();
+    pages::slab& home = *pages::page_map::slab_of(old[1]);  // acts as a sender that saw the old key
+    const std::size_t number = home.number_of(old[1]);
+    ASSERT_TRUE(home.free_remotely(number / 64, std::uint64_t{1} << (number % 64)).post);
+    leaving.in.post(home);
     if (resumed != nullptr) {
       resumed->collect();
-      resumed->send_all();
+    } else {
+      leaving.tend();
     }
+    EXPECT_TRUE(leaving.in.empty());
+    EXPECT_FALSE(taking.in.empty());
     taking.collect();
-    EXPECT_EQ(taking.statistics().remote_frees, freed + 5);
+    EXPECT_EQ(taking.statistics().remote_frees, freed + 2);
     EXPECT_TRUE(leaving.is_valid());
-    for (std::size_t at = 5; at < old.size(); ++at) {
+    for (std::size_t at = 2; at < old.size(); ++at) {
       give(taking, old[at]);
     }
     give(taking, mine);
@@ -213,7 +220,7 @@ TEST_F(idle_test, the_registry_says_null_without_memory) {
   }
   pages::space space;
   std::vector<heap*> objects;
-  while (heap* const object = registry::create(space, "tested")) {  // records that waited
+  while (heap* const object = registry::create(space, "tested")) {  // uses the records that waited
     objects.push_back(object);
     ASSERT_LT(objects.size(), 1'000u);
   }

@@ -1,4 +1,4 @@
-// Large blocks through a heap.
+// Tests large blocks of a heap.
 #include "heap_fixture.hpp"
 
 namespace heap_tests {
@@ -53,8 +53,7 @@ TEST_F(heap_test, a_large_block_is_resized_in_the_books) {
 
 TEST_F(heap_test, a_counting_heap_counts_large_blocks) {
   heap& tested = make();
-  tested.counting = true;
-  tested.close();
+  tested.add_trait(heaps::heap_trait::counting);
   void* const first = tested.allocate_large(1_MiB, 16, nullptr);
   static_cast<void>(tested.allocate_large(2_MiB, 16, nullptr));
   static_cast<void>(allocate(tested, 0));

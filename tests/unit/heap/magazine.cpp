@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 #include <vector>
 
@@ -123,7 +124,7 @@ TEST(depot, gives_the_last_first_and_knows_the_least) {
   }
   EXPECT_EQ(behind.count, 5u);
   EXPECT_EQ(behind.low, 0u);
-  behind.low = behind.count;  // as decay does
+  behind.low = behind.count;  // acts as decay does
   EXPECT_EQ(behind.pop(), &arrays[4]);
   EXPECT_EQ(behind.pop(), &arrays[3]);
   EXPECT_EQ(behind.low, 3u);
@@ -139,17 +140,37 @@ TEST(inbox, gives_all_that_was_posted) {
   heaps::inbox in;
   EXPECT_TRUE(in.empty());
   EXPECT_EQ(in.take_all(), nullptr);
-  parcel sent[3] = {};
-  for (parcel& each : sent) {
-    in.post(&each);
+  heaps::inbox::node sent[5];
+  for (std::size_t at = 0; at < 3; ++at) {
+    in.post(sent[at]);
     EXPECT_FALSE(in.empty());
   }
-  std::set<parcel*> got;
-  for (parcel* each = in.take_all(); each != nullptr; each = each->next) {
+  sent[3].next_sent = &sent[4];
+  in.post(sent[3], sent[4]);
+  std::set<heaps::inbox::node*> got;
+  for (heaps::inbox::node* each = in.take_all(); each != nullptr; each = each->next_sent) {
     got.insert(each);
   }
-  EXPECT_EQ(got, (std::set<parcel*>{&sent[0], &sent[1], &sent[2]}));
+  EXPECT_EQ(got, (std::set<heaps::inbox::node*>{&sent[0], &sent[1], &sent[2], &sent[3], &sent[4]}));
   EXPECT_TRUE(in.empty());
+}
+
+TEST(remote_frees, are_announced_once_until_they_are_taken) {
+  std::atomic<std::uint64_t> words[3]{};
+  pages::remote_frees tested;
+  tested.remote_words = words;
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_TRUE(tested.free_remotely(2, 0b11).post);
+    EXPECT_FALSE(tested.free_remotely(0, 0b1).post);
+    const auto again = tested.free_remotely(2, 0b110);
+    EXPECT_FALSE(again.post);
+    EXPECT_EQ(again.before, 0b11u);
+    EXPECT_EQ(tested.remote_count(3), 4u);
+    std::map<std::size_t, std::uint64_t> got;
+    tested.take_remote([&](std::size_t number, std::uint64_t freed) { got[number] = freed; });
+    EXPECT_EQ(got, (std::map<std::size_t, std::uint64_t>{{0, 0b1}, {2, 0b111}}));
+    EXPECT_EQ(tested.remote_count(3), 0u);
+  }
 }
 
 }  // namespace

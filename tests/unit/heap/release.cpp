@@ -1,4 +1,4 @@
-// Everything at once: release(), and the second life of a heap's record.
+// Tests release(), which frees everything at once, and the reuse of a heap's record.
 #include "heap_fixture.hpp"
 
 namespace heap_tests {
@@ -67,8 +67,7 @@ TEST_F(release_test, a_flushed_heap_is_released_too) {
 
 TEST_F(release_test, a_counting_heap_counts_what_was_released) {
   heap& tested = make();
-  tested.counting = true;
-  tested.close();
+  tested.add_trait(heaps::heap_trait::counting);
   live_blocks live;
   ASSERT_NO_FATAL_FAILURE(fill(tested, live));
   give(tested, live.remove(7));
@@ -96,14 +95,14 @@ TEST_F(release_test, the_eager_part_stays_mapped) {
   EXPECT_EQ(fake::kernel_calls(), calls);
 }
 
-// Frees of before that arrive later are void: their blocks may belong to somebody else by now.
-TEST_F(release_test, parcels_of_before_are_void) {
+// Frees from before the release that arrive later are void: their blocks may belong to somebody else by now.
+TEST_F(release_test, frees_of_before_are_void) {
   heap& owner = make();
   heap& other = make();
   const size_class index = class_of(64);
   for (const bool sent_before : {true, false}) {
     std::vector<void*> old;
-    for (std::size_t round = 0; round < 5 * heaps::parcel::capacity / 2; ++round) {
+    for (std::size_t round = 0; round < 5 * heaps::remote_batch::capacity / 2; ++round) {
       old.push_back(allocate(owner, index));
     }
     for (void* each : old) {
@@ -117,7 +116,7 @@ TEST_F(release_test, parcels_of_before_are_void) {
     for (std::size_t round = 0; round < old.size(); ++round) {  // the same addresses again
       ASSERT_NO_FATAL_FAILURE(live.add(allocate(owner, index), 64));
     }
-    give(other, live.remove(0));  // of now, by a thread that has some of before at hand
+    give(other, live.remove(0));  // a new block, freed by a thread that holds earlier frees
     other.send_all();
     owner.collect();
     EXPECT_TRUE(owner.is_valid());
@@ -132,8 +131,8 @@ TEST_F(release_test, parcels_of_before_are_void) {
 TEST_F(release_test, a_record_in_its_second_life_knows_nothing_of_the_first) {
   pages::space space;
   heap* const first = heaps::registry::create(space, "a name that is longer than there is room for");
-  first->counting = first->strict = true;
-  first->close();
+  first->add_trait(heaps::heap_trait::counting);
+  first->add_trait(heaps::heap_trait::strict);
   live_blocks live;
   ASSERT_NO_FATAL_FAILURE(fill(*first, live));
   const heap_statistics past = heaps::registry::past();
@@ -146,7 +145,7 @@ TEST_F(release_test, a_record_in_its_second_life_knows_nothing_of_the_first) {
   heap& second = make();
   ASSERT_EQ(&second, first);
   EXPECT_STREQ(second.name, "tested");
-  EXPECT_FALSE(second.counting || second.strict || second.closed || second.shared);
+  EXPECT_FALSE(second.policy.closed() || second.policy.strict());
   EXPECT_EQ(second.resource, nullptr);
   const heap_statistics now = second.statistics();
   EXPECT_EQ(now.allocated_blocks, 0u);
@@ -156,8 +155,7 @@ TEST_F(release_test, a_record_in_its_second_life_knows_nothing_of_the_first) {
   EXPECT_EQ(now.refills, 0u);
   EXPECT_EQ(now.flushes, 0u);
   EXPECT_EQ(now.peak_footprint_bytes, 0u);
-  second.counting = true;
-  second.close();
+  second.add_trait(heaps::heap_trait::counting);
   EXPECT_EQ(second.statistics().allocated_blocks, 0u);
   EXPECT_EQ(second.statistics().allocated_bytes, 0u);
 }

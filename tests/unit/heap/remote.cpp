@@ -1,28 +1,19 @@
-// Blocks that another heap's thread frees: outbox, parcels, inbox. One thread plays all parts, so that the order is
-// known; tests/stress has many.
-#include "heap_fixture.hpp"
+// Blocks that another heap's thread frees: batch, bits, inbox. One thread plays all parts, so that the order is
+// known; tests/stress uses many threads.
+#include "central_fixture.hpp"
 
 #include <thread>
 
 namespace heap_tests {
 namespace {
 
-class remote_test : public heap_test {
- protected:
-  static std::vector<void*> many(heap& from, size_class index, std::size_t count) {
-    std::vector<void*> all;
-    for (std::size_t round = 0; round < count; ++round) {
-      all.push_back(allocate(from, index));
-      EXPECT_NE(all.back(), nullptr);
-    }
-    return all;
-  }
-};
+using remote_test = central_heap_test;
 
-TEST_F(remote_test, a_full_parcel_is_sent) {
-  heap& owner = make();
-  heap& other = make();
-  const std::size_t capacity = heaps::parcel::capacity;
+TEST_F(remote_test, a_full_batch_is_sent) {
+  heap& owner = start();
+  const std::uint64_t arrived = owner.statistics().remote_frees;
+  heap& other = start();
+  const std::size_t capacity = heaps::remote_batch::capacity;
   const auto all = many(owner, class_of(64), capacity);
   for (std::size_t at = 0; at + 1 < capacity; ++at) {
     give(other, all[at]);
@@ -33,41 +24,42 @@ TEST_F(remote_test, a_full_parcel_is_sent) {
   EXPECT_TRUE(other.is_valid());
   owner.collect();
   EXPECT_TRUE(owner.in.empty());
-  EXPECT_EQ(owner.statistics().remote_frees, capacity);
+  EXPECT_EQ(owner.statistics().remote_frees - arrived, capacity);
   expect_in_use(owner, 0);
   EXPECT_EQ(owner.space->used_bytes(), 0u);
 }
 
-TEST_F(remote_test, a_parcel_with_many_bytes_is_sent) {
+TEST_F(remote_test, a_batch_with_many_bytes_is_sent) {
   for (size_class index = 0; index < class_count; ++index) {
-    heap& owner = make();
-    heap& other = make();
+    heap& owner = start();
+    heap& other = start();
     std::size_t freed = 0;
     while (owner.in.empty()) {
       give(other, allocate(owner, index));
       freed += size_of(index);
-      ASSERT_LE(freed, heaps::parcel_bytes_limit + size_of(index)) << index;
+      ASSERT_LE(freed, heaps::remote_batch::bytes_limit + size_of(index)) << index;
     }
     expect_in_use(owner, 0);
   }
 }
 
 TEST_F(remote_test, send_all_sends_what_there_is) {
-  heap& owner = make();
-  heap& other = make();
+  heap& owner = start();
+  const std::uint64_t arrived = owner.statistics().remote_frees;
+  heap& other = start();
   give(other, allocate(owner, 3));
   EXPECT_TRUE(owner.in.empty());
   other.send_all();
   EXPECT_FALSE(owner.in.empty());
   expect_in_use(owner, 0);
-  EXPECT_EQ(owner.statistics().remote_frees, 1u);
-  other.send_all();  // nothing left
+  EXPECT_EQ(owner.statistics().remote_frees - arrived, 1u);
+  other.send_all();  // nothing is left
   EXPECT_TRUE(owner.in.empty());
 }
 
 TEST_F(remote_test, a_refill_takes_the_inbox_before_new_memory) {
-  heap& owner = make();
-  heap& other = make();
+  heap& owner = start();
+  heap& other = start();
   const size_class index = class_of(256);
   for (int round = 0; round < 20; ++round) {
     const auto all = many(owner, index, 600);
@@ -77,20 +69,24 @@ TEST_F(remote_test, a_refill_takes_the_inbox_before_new_memory) {
     ASSERT_TRUE(owner.is_valid());
   }
   other.send_all();
-  // What was in use at the most, and what may wait.
+  // The limit is the most that was in use, plus the most that may be pending.
   EXPECT_LE(owner.statistics().slab_bytes, 2 * 600 * 256 + 1_MiB + 256_KiB);
   expect_in_use(owner, 0);
 }
 
-TEST_F(remote_test, more_owners_than_an_outbox_has_places) {
+TEST_F(remote_test, many_owners) {
   std::mt19937 random(11);
-  heap& other = make();
+  heap& other = start();
   std::vector<heap*> owners;
   for (int round = 0; round < 20; ++round) {
-    owners.push_back(&make());
+    owners.push_back(&start());
   }
   live_blocks live;
   std::uint64_t freed = 0;
+  std::uint64_t arrived = 0;
+  for (const heap* each : owners) {
+    arrived += each->statistics().remote_frees;
+  }
   for (int round = 0; round < 5'000; ++round) {
     if (live.size() < 50 || random() % 2 == 0) {
       const size_class index = static_cast<size_class>(random() % 30);
@@ -110,15 +106,17 @@ TEST_F(remote_test, more_owners_than_an_outbox_has_places) {
     counted += each->statistics().remote_frees;
     in_use += each->statistics().used_bytes;
   }
-  EXPECT_EQ(counted, freed);
+  EXPECT_EQ(counted - arrived, freed);
   EXPECT_EQ(in_use, live.bytes());
+  while (live.size() != 0) {
+    give(other, live.remove(0));
+  }
 }
 
 TEST_F(remote_test, a_counting_owner_counts_remote_frees) {
   heap& owner = make();
-  owner.counting = true;
-  owner.close();
-  heap& other = make();
+  owner.add_trait(heaps::heap_trait::counting);
+  heap& other = start();
   for (void* each : many(owner, class_of(64), 100)) {
     give(other, each);
   }
@@ -129,10 +127,11 @@ TEST_F(remote_test, a_counting_owner_counts_remote_frees) {
   EXPECT_EQ(owner.statistics().remote_frees, 100u);
 }
 
-// Without memory for a parcel each block travels alone, in its own memory.
+// Without memory for a batch each block is sent alone.
 TEST_F(remote_test, travels_without_memory) {
-  heap& owner = make();
-  heap& other = make();
+  heap& owner = start();
+  const std::uint64_t arrived = owner.statistics().remote_frees;
+  heap& other = start();
   std::vector<void*> all;
   for (size_class index = 0; index < class_count; index += 3) {
     for (void* each : many(owner, index, 3)) {
@@ -156,31 +155,25 @@ TEST_F(remote_test, travels_without_memory) {
   fake::fail_requests_from(0);
   EXPECT_FALSE(owner.in.empty());
   owner.collect();
-  EXPECT_EQ(owner.statistics().remote_frees, all.size());
+  EXPECT_EQ(owner.statistics().remote_frees - arrived, all.size());
   expect_in_use(owner, 0);
 }
 
-TEST_F(remote_test, blocks_alone_are_void_after_release) {
+// Frees of a heap object's blocks are never batched in a thread, because release() may end the blocks meanwhile.
+TEST_F(remote_test, blocks_of_a_heap_object_are_sent_at_once) {
   heap& owner = make();
-  heap& other = make();
+  heap& other = start();
   const auto all = many(owner, class_of(64), 10);
-  other.stock.clear();
-  fake::fail_requests_from(1);
-  heaps::magazine_stock drain;
-  std::vector<heaps::magazine*> drained;
-  while (heaps::magazine* const array = drain.take_any()) {
-    drained.push_back(array);
+  give(other, all[0]);
+  EXPECT_FALSE(owner.in.empty());
+  owner.collect();
+  EXPECT_EQ(owner.statistics().remote_frees, 1u);
+  for (std::size_t at = 1; at < all.size(); ++at) {
+    give(other, all[at]);
   }
-  for (void* each : all) {
-    give(other, each);
-  }
-  for (heaps::magazine* each : drained) {
-    drain.give(each);
-  }
-  drain.clear();
-  fake::fail_requests_from(0);
   owner.release();
-  EXPECT_EQ(owner.statistics().remote_frees, 0u);
+  EXPECT_TRUE(owner.in.empty());
+  EXPECT_EQ(owner.statistics().remote_frees, 1u);
   EXPECT_TRUE(owner.is_valid());
   live_blocks live;
   for (void* each : many(owner, class_of(64), 1'000)) {
@@ -188,17 +181,50 @@ TEST_F(remote_test, blocks_alone_are_void_after_release) {
   }
 }
 
-// Many threads post, the owner collects meanwhile: each block comes back once.
-TEST_F(remote_test, parcels_from_many_threads) {
-  heap& owner = make();
+// Frees to a heap that many threads share are never held back: none of the threads may ever return.
+TEST_F(remote_test, a_shared_heap_sends_at_once) {
+  heap& owner = start();
+  heap& shared = make();
+  shared.add_trait(heaps::heap_trait::shared);
+  shared.deallocate_remote(allocate(owner, 7), owner.address() | 7);
+  EXPECT_FALSE(owner.in.empty());
+  expect_in_use(owner, 0);
+}
+
+TEST_F(remote_test, a_second_free_is_named) {
+  heap& owner = start();
+  heap& other = start();
+  heap& third = start();
+  const size_class index = class_of(64);
+  for (const bool same_batch : {true, false}) {
+    void* const block = allocate(owner, index);
+    give(other, block);
+    if (!same_batch) {
+      other.send_all();
+    }
+    EXPECT_DEATH(
+        {
+          give(same_batch ? other : third, block);
+          (same_batch ? other : third).send_all();
+        },
+        "double free");
+    other.send_all();
+  }
+  expect_in_use(owner, 0);
+}
+
+// Many threads post while the owner collects: each block comes back once.
+TEST_F(remote_test, batches_from_many_threads) {
+  heap& owner = start();
+  const std::uint64_t arrived = owner.statistics().remote_frees;
   constexpr int senders = 3;
   constexpr std::size_t rounds = 40;
   const size_class index = class_of(64);
   std::vector<heap*> others;
   std::vector<std::vector<void*>> shares(senders);
   for (int sender = 0; sender < senders; ++sender) {
-    others.push_back(&make());
-    shares[static_cast<std::size_t>(sender)] = many(owner, index, rounds * heaps::parcel::capacity);
+    others.push_back(&start());
+    shares[static_cast<std::size_t>(sender)] = many(owner, index, rounds * heaps::remote_batch::capacity);
   }
   std::vector<std::thread> threads;
   for (std::size_t sender = 0; sender < senders; ++sender) {
@@ -225,7 +251,7 @@ TEST_F(remote_test, parcels_from_many_threads) {
     give(owner, each);
   }
   owner.collect();
-  EXPECT_EQ(owner.statistics().remote_frees, senders * rounds * heaps::parcel::capacity);
+  EXPECT_EQ(owner.statistics().remote_frees - arrived, senders * rounds * heaps::remote_batch::capacity);
   expect_in_use(owner, 0);
 }
 

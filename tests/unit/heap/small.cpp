@@ -1,4 +1,4 @@
-// Small blocks of one owner: magazines, depots and slabs, against a map of what the program has.
+// Tests small blocks of one owner: magazines, depots and slabs, against a map of the program's blocks.
 #include <algorithm>
 
 #include "heap_fixture.hpp"
@@ -49,15 +49,15 @@ TEST_F(heap_test, a_steady_pair_takes_no_slow_path) {
   heap& tested = make();
   for (size_class index = 0; index < class_count; ++index) {
     give(tested, allocate(tested, index));
-    const std::uint32_t calls = tested.slow_calls;
+    const std::uint64_t calls = tested.slow_calls.get();
     for (int round = 0; round < 1'000; ++round) {
       give(tested, allocate(tested, index));
     }
-    EXPECT_EQ(tested.slow_calls, calls) << index;
+    EXPECT_EQ(tested.slow_calls.get(), calls) << index;
   }
 }
 
-// At the border of a magazine neither the next frees nor the next allocations meet the other end at once.
+// At the border of a magazine, neither further frees nor further allocations reach the other end at once.
 TEST_F(heap_test, a_border_is_not_crossed_back_and_forth) {
   heap& tested = make();
   const size_class index = class_of(64);
@@ -68,23 +68,22 @@ TEST_F(heap_test, a_border_is_not_crossed_back_and_forth) {
   for (std::size_t phase = 0; phase < magazine_count(); ++phase) {
     give(tested, all.back());
     all.pop_back();
-    const std::uint32_t calls = tested.slow_calls;
+    const std::uint64_t calls = tested.slow_calls.get();
     for (int round = 0; round < 100; ++round) {
       void* const first = allocate(tested, index);
       give(tested, first);
     }
-    EXPECT_LE(tested.slow_calls, calls + 2) << phase;
+    EXPECT_LE(tested.slow_calls.get(), calls + 2) << phase;
   }
 }
 
-// Random classes, frees in random order, bursts, time that passes; valid after each step.
+// Random classes, frees in random order, bursts, and passing time; the heap is valid after each step.
 TEST_F(heap_test, random_operations_never_overlap) {
   for (unsigned seed = 0; seed < 8; ++seed) {
     std::mt19937 random(seed);
     heap& tested = make();
     if (seed % 4 == 3) {
-      tested.counting = true;
-      tested.close();
+      tested.add_trait(heaps::heap_trait::counting);
     }
     live_blocks live;
     for (int round = 0; round < 800; ++round) {
@@ -129,8 +128,7 @@ TEST_F(heap_test, random_operations_never_overlap) {
 
 TEST_F(heap_test, a_closed_heap_counts_every_call) {
   heap& tested = make();
-  tested.counting = true;
-  tested.close();
+  tested.add_trait(heaps::heap_trait::counting);
   for (void** each : tested.top) {
     EXPECT_EQ(each, heaps::shut_top());
   }
@@ -237,7 +235,7 @@ TEST_F(heap_test, is_valid_sees_what_is_broken) {
   EXPECT_FALSE(broken.is_valid());
   other->free_blocks = free_blocks;
 
-  pages::page_map::set(other->start, other->units, 0x1000 | 50, other);  // somebody else's
+  pages::page_map::set(other->start, other->units, 0x1000 | 50, other);  // belongs to somebody else
   EXPECT_FALSE(broken.is_valid());
   pages::page_map::set(other->start, other->units, broken.address() | 50, other);
 

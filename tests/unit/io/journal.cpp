@@ -45,7 +45,7 @@ TEST(journal, gives_back_what_it_had_of_a_full_disk) {
     EXPECT_EQ(io_test::thrown<error>([&] { journal log(path, {.bytes = 1 << 20}); }),
               path + ": has no room for a journal of 1048576 bytes: No space left on device");
   }
-  EXPECT_EQ(std::filesystem::file_size(path), 0u);
+  EXPECT_FALSE(std::filesystem::exists(path)) << "a creation that failed leaves no file";
   EXPECT_EQ(journal(path, {.bytes = 1 << 20}).append("there is room again"), 1u);
 }
 
@@ -200,7 +200,7 @@ TEST(journal, one_lane_is_enough_for_many_threads) {
 TEST(journal, nobody_writes_into_a_chunk_that_a_stopped_thread_has) {
   const io_test::folder here;
   journal log(here.path("log"), small);
-  // Stopped in the middle of a line, as by a signal, while the others go around the file ten times.
+  // A thread stops in the middle of a line, as by a signal, while the others go around the file ten times.
   const std::uint64_t outer = log.append_with([&](char* place, std::size_t) {
     std::memcpy(place, "half of ", 8);
     for (int line = 0; line < 5000; ++line) log.append("a line of the others");
@@ -304,7 +304,7 @@ TEST(journal, every_call_can_fail) {
   }
 }
 
-/// The file as it would be had the process died after the first `changed` of the stores of an append.
+/// Copies the file in the middle of an append, as a process that dies there would leave it.
 TEST(journal, a_torn_line_is_marked_and_never_whole) {
   const io_test::folder here;
   const std::string path = here.path("log");
@@ -313,7 +313,7 @@ TEST(journal, a_torn_line_is_marked_and_never_whole) {
     log.append("one");
     EXPECT_THROW(log.append_with([&](char* place, std::size_t) -> std::size_t {
       std::memcpy(place, "half", 4);
-      std::filesystem::copy_file(path, here.path("torn"));  // what is there when it dies now
+      std::filesystem::copy_file(path, here.path("torn"));  // the content at the moment of death
       throw std::runtime_error("died");
     }),
                  std::runtime_error);
@@ -325,7 +325,7 @@ TEST(journal, a_torn_line_is_marked_and_never_whole) {
   EXPECT_EQ(texts_of(here.path("torn")), (std::vector<std::string>{"one", "(torn)", "three"}));
 }
 
-/// Kills a process at a random moment, with threads that append; every line whose append had returned must be there.
+/// Kills a process with appending threads at a random moment; every line whose append had returned must be there.
 void kill_and_look(const io_test::folder& here, std::uint64_t seed) {
   constexpr std::size_t threads = 3, most = 20'000;
   struct shared {
@@ -396,7 +396,7 @@ TEST(journal, what_is_appended_behind_a_chunk_that_was_moved_is_read) {
     for (int line = 0; line < 100; ++line) log.append("line " + std::to_string(line) + std::string(40, '.'));
   }
   std::string bytes = io_test::content(path);
-  // The newest chunk once more, in the first slot: a valid chunk where it does not belong.
+  // Puts the newest chunk into the first slot, too: a valid chunk where it does not belong.
   std::size_t newest = 0;
   std::uint64_t highest = 0;
   for (std::size_t at = 4096; at < bytes.size(); at += small.chunk) {
@@ -461,7 +461,7 @@ TEST(journal, a_changed_file_gives_no_line_that_was_not_appended) {
       ASSERT_TRUE(line.number >= 1 && line.number <= 100 && line.text == expected[line.number - 1])
           << "seed " << seed << ", line " << line.number << ": " << line.text;
     }
-    // And who goes on with it neither crashes nor gives a number again that is there.
+    // A process that continues it must neither crash nor reuse an existing number.
     try {
       journal log(path);
       const std::uint64_t number = log.append("more");

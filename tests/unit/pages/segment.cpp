@@ -1,4 +1,4 @@
-// segment against a naive one: an array with the state of each unit.
+// Compares segment with a naive one: an array with the state of each unit.
 #include "pages/segment.hpp"
 
 #include <gtest/gtest.h>
@@ -20,24 +20,17 @@ using pages::slab;
 using pages::unit_bytes;
 namespace fake = platform::fake;
 
-/// Where the kernel maps when asked to, and the page map has no entries.
-void* outside_of_the_window() {
-  return reinterpret_cast<void*>((detail::page_map.first << detail::unit_shift) - 16_GiB);
-}
-
 enum class state { used, clean, fresh, stale };
 constexpr std::uintptr_t key = 0x1000;
 
-/// A segment and what it should be.
+/// Holds a segment and its expected state.
 class pair {
  public:
   segment& real;
   std::vector<state> naive;
 
-  explicit pair(std::size_t usable_units, std::size_t alignment = unit_bytes)
-      : real(*segment::create(usable_units + 1, alignment)), naive(real.units, state::clean) {
-    std::fill_n(naive.begin(), real.first_unit, state::used);
-  }
+  explicit pair(std::size_t units, std::size_t alignment = unit_bytes)
+      : real(*segment::create(units, alignment)), naive(units, state::clean) {}
   ~pair() { real.destroy(); }
   pair(const pair&) = delete;
   pair& operator=(const pair&) = delete;
@@ -59,8 +52,10 @@ class pair {
     EXPECT_EQ(run->home, &real);
     EXPECT_EQ(run->previous, nullptr);
     EXPECT_EQ(run->next, nullptr);
-    // The description lies before the first unit that is handed out.
-    EXPECT_LE(reinterpret_cast<char*>(run + 1), real.address(real.first_unit));
+    // The description lies in the segment's record, apart from its units.
+    EXPECT_GE(reinterpret_cast<char*>(run), reinterpret_cast<char*>(&real + 1));
+    EXPECT_LT(reinterpret_cast<char*>(run), reinterpret_cast<char*>(&real + 1) + real.units * sizeof(slab));
+    EXPECT_TRUE(reinterpret_cast<char*>(run) < real.start || reinterpret_cast<char*>(run) >= real.start + real.bytes());
     pages::page_map::set(run->start, run->units, key, run);
     return run;
   }
@@ -88,7 +83,7 @@ class pair {
     EXPECT_EQ(run.units, from);
   }
 
-  // As space::purge does it.
+  // Acts as space::purge does.
   void age() {
     real.stale |= real.fresh;
     real.fresh.clear();
@@ -105,7 +100,7 @@ class pair {
 
   void reset() {
     real.reset();
-    for (std::size_t unit = real.first_unit; unit < naive.size(); ++unit) {
+    for (std::size_t unit = 0; unit < naive.size(); ++unit) {
       naive[unit] = naive[unit] == state::used ? state::fresh : naive[unit];
     }
   }
@@ -114,7 +109,7 @@ class pair {
     ASSERT_TRUE(real.is_valid());
     std::size_t free_units = 0;
     std::size_t dirty_units = 0;
-    for (std::size_t unit = real.first_unit; unit < naive.size(); ++unit) {
+    for (std::size_t unit = 0; unit < naive.size(); ++unit) {
       free_units += naive[unit] != state::used ? 1 : 0;
       dirty_units += naive[unit] == state::fresh || naive[unit] == state::stale ? 1 : 0;
       ASSERT_EQ(real.free.contains_any(unit, 1), naive[unit] != state::used) << unit;
@@ -128,7 +123,7 @@ class pair {
 
  private:
   std::size_t first_fit(std::size_t count, std::size_t alignment) const {
-    for (std::size_t unit = real.first_unit; unit + count <= naive.size(); ++unit) {
+    for (std::size_t unit = 0; unit + count <= naive.size(); ++unit) {
       bool fits = reinterpret_cast<std::uintptr_t>(real.address(unit)) % alignment == 0;
       for (std::size_t at = unit; fits && at < unit + count; ++at) {
         fits = naive[at] != state::used;
@@ -143,7 +138,11 @@ class pair {
 
 class segment_test : public testing::Test {
  protected:
-  static void SetUpTestSuite() { ASSERT_TRUE(pages::page_map::initialise()); }
+  static void SetUpTestSuite() {  // makes everything that is never unmapped: records, leaves of the page map
+    for (std::size_t units = 1; units <= pages::most_units; units *= 2) {
+      segment::create(units, unit_bytes)->destroy();
+    }
+  }
   void SetUp() override { fake::reset(); }
   void TearDown() override { fake::reset(); }
 };
@@ -151,17 +150,25 @@ class segment_test : public testing::Test {
 TEST_F(segment_test, starts_free_and_zero) {
   pair both(20);
   both.check();
-  EXPECT_EQ(both.real.first_unit, 1u);
   EXPECT_EQ(both.real.free_units, 20u);
-  EXPECT_EQ(both.real.bytes(), 21 * unit_bytes);
+  EXPECT_EQ(both.real.bytes(), 20 * unit_bytes);
   EXPECT_TRUE(base::is_aligned(both.real.start, unit_bytes));
 }
 
 TEST_F(segment_test, its_record_has_room_for_every_description) {
-  for (std::size_t units = 4; units <= pages::most_units; units += 51) {
-    const std::size_t record = segment::record_units(units);
-    EXPECT_GE(record * unit_bytes, sizeof(segment) + units * sizeof(slab));
-    EXPECT_LT((record - 1) * unit_bytes, sizeof(segment) + units * sizeof(slab));
+  for (std::size_t units = 1; units <= pages::most_units; units += 51) {
+    void* const record = pages::segment_records::allocate(units);
+    ASSERT_NE(record, nullptr);
+    std::memset(record, 0x55, sizeof(segment) + units * sizeof(slab));
+    void* const other = pages::segment_records::allocate(units);
+    std::memset(other, 0x66, sizeof(segment) + units * sizeof(slab));
+    const char* const bytes = static_cast<char*>(record);
+    EXPECT_EQ(bytes[0], 0x55);
+    EXPECT_EQ(bytes[sizeof(segment) + units * sizeof(slab) - 1], 0x55);
+    pages::segment_records::deallocate(record, units);
+    EXPECT_EQ(pages::segment_records::allocate(units), record) << "it is used again";
+    pages::segment_records::deallocate(other, units);
+    pages::segment_records::deallocate(record, units);
   }
 }
 
@@ -174,7 +181,7 @@ TEST_F(segment_test, starts_on_the_alignment_asked_for) {
   }
 }
 
-// Every set of free units among seven, every run, every alignment.
+// Tries every set of free units among seven, every run, every alignment.
 TEST_F(segment_test, takes_the_first_fit_from_every_small_set) {
   constexpr std::size_t usable = 7;
   for (unsigned free = 0; free < 1u << usable; ++free) {
@@ -197,7 +204,7 @@ TEST_F(segment_test, takes_the_first_fit_from_every_small_set) {
   }
 }
 
-// Every run, then every extension and every shortening of it, before every neighbour.
+// Tries every run, then every extension and every shortening of it, before every neighbour.
 TEST_F(segment_test, extends_and_shortens_every_small_run) {
   constexpr std::size_t usable = 6;
   for (std::size_t count = 1; count <= usable; ++count) {
@@ -331,22 +338,12 @@ TEST_F(segment_test, create_leaves_nothing_when_it_fails) {
   fake::fail_request(1);
   EXPECT_EQ(segment::create(8, unit_bytes), nullptr);
   EXPECT_EQ(fake::mappings(), before);
-  // Nothing but places outside of the page map's window.
-  fake::map_near(outside_of_the_window(), true);
-  EXPECT_EQ(segment::create(8, unit_bytes), nullptr);
-  EXPECT_EQ(fake::mappings(), before);
-}
-
-// As above, but the system listens to wishes.
-TEST_F(segment_test, finds_a_place_in_the_window) {
-  fake::map_near(outside_of_the_window(), false);
-  for (int round = 0; round < 3; ++round) {
-    pair both(7);
-    EXPECT_LT((reinterpret_cast<std::uintptr_t>(both.real.start) >> detail::unit_shift) - detail::page_map.first,
-              detail::page_map.count);
-    both.take(3, unit_bytes);
-    both.check();
-  }
+  void* const record = pages::segment_records::allocate(8);  // went back, too
+  segment* const made = segment::create(8, unit_bytes);
+  ASSERT_NE(made, nullptr);
+  EXPECT_NE(static_cast<void*>(made), record);
+  made->destroy();
+  pages::segment_records::deallocate(record, 8);
 }
 
 TEST_F(segment_test, is_valid_sees_what_is_broken) {
@@ -375,17 +372,15 @@ TEST_F(segment_test, is_valid_sees_what_is_broken) {
   EXPECT_FALSE(broken.is_valid());
   broken.stale.erase(used + 3, 1);
 
-  broken.free.insert(used, 1);  // free, and in the page map
+  broken.free.insert(used, 1);  // free and in the page map
   ++broken.free_units;
   EXPECT_FALSE(broken.is_valid());
   broken.free.erase(used, 1);
   --broken.free_units;
 
-  broken.free.insert(0, 1);  // its own record
-  broken.free.erase(broken.units - 1, 1);
+  ++broken.longest_run;
   EXPECT_FALSE(broken.is_valid());
-  broken.free.erase(0, 1);
-  broken.free.insert(broken.units - 1, 1);
+  --broken.longest_run;
 
   broken.free.insert(broken.units, 1);  // behind its end
   broken.free.erase(broken.units - 1, 1);

@@ -1,15 +1,17 @@
-// Slabs of every size class against a naive set of free blocks.
+// Compares slabs of every size class with a naive set of free blocks.
 #include "pages/slab.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <random>
 #include <set>
 #include <vector>
 
 #include "pages/segment.hpp"
 #include "platform/fake.hpp"
+#include "platform/platform.hpp"
 #include "support/child.hpp"
 
 namespace {
@@ -24,11 +26,10 @@ using support::fault;
 using support::in_child;
 using support::written;
 
-/// One slab at a time, from a segment of its own.
+/// Makes one slab at a time, from a segment of its own.
 class slab_test : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    ASSERT_TRUE(pages::page_map::initialise());
     home = segment::create(100, pages::unit_bytes);
     ASSERT_NE(home, nullptr);
   }
@@ -64,7 +65,7 @@ std::vector<void*> take(slab& from, std::set<std::size_t>& free, std::size_t mos
     EXPECT_EQ(magazine[at], nullptr);  // nothing is written below
   }
   magazine.erase(magazine.begin(), magazine.end() - static_cast<std::ptrdiff_t>(taken));
-  for (std::size_t at = taken; at-- != 0;) {  // a magazine hands out its last entry first... which is the lowest
+  for (std::size_t at = taken; at-- != 0;) {  // a magazine hands out its last entry first, which is the lowest block
     EXPECT_EQ(magazine[at], from.block(*free.begin()));
     free.erase(free.begin());
   }
@@ -130,7 +131,42 @@ TEST_F(slab_test, every_class_gives_out_each_block_once_and_takes_it_back) {
   }
 }
 
-// Every order of giving and taking in the smallest slab there is, by a walk over all its states.
+// Tries every order of giving and taking in the smallest slab, by a walk over all its states.
+TEST_F(slab_test, gives_the_pages_back_in_which_only_free_blocks_lie) {
+  std::mt19937 random(5);
+  const std::size_t page = platform::page_bytes();
+  for (size_class index = 0; index < class_count; ++index) {
+    slab& cut = make(index);
+    std::vector<void*> taken(cut.capacity);
+    ASSERT_EQ(cut.take(taken.data() + taken.size(), taken.size()), taken.size());
+    std::memset(cut.start, 7, cut.units * pages::unit_bytes);
+    EXPECT_EQ(cut.purge_free_pages(), 0u);
+    std::vector<void*> kept;
+    std::vector<bool> needed(cut.units * pages::unit_bytes / page);
+    for (void* each : taken) {
+      if (random() % (1 + cut.capacity / 8) == 0) {
+        kept.push_back(each);
+        const auto at = static_cast<std::size_t>(static_cast<char*>(each) - cut.start);
+        // The rest behind the last block was never handed out: it goes only with that block.
+        const bool last = cut.number_of(each) + 1 == cut.capacity;
+        const std::size_t end = last ? needed.size() : (at + cut.bytes - 1) / page + 1;
+        std::fill(needed.begin() + static_cast<std::ptrdiff_t>(at / page),
+                  needed.begin() + static_cast<std::ptrdiff_t>(end), true);
+      } else {
+        cut.give(each);
+      }
+    }
+    const auto unneeded = static_cast<std::size_t>(std::count(needed.begin(), needed.end(), false));
+    EXPECT_EQ(cut.purge_free_pages(), kept.size() == taken.size() ? 0 : unneeded * page) << index;
+    EXPECT_EQ(cut.purge_free_pages(), 0u) << "as the last time";
+    for (void* each : kept) {
+      EXPECT_EQ(static_cast<char*>(each)[0], 7);
+      EXPECT_EQ(static_cast<char*>(each)[cut.bytes - 1], 7);
+    }
+    EXPECT_TRUE(cut.is_valid());
+  }
+}
+
 TEST_F(slab_test, every_state_of_a_small_slab) {
   const size_class index = class_count - 1;
   const std::size_t capacity = pages::shapes.of[index].capacity;
@@ -171,7 +207,7 @@ TEST_F(slab_test, a_double_free_is_a_fault) {
     EXPECT_EQ(in_child([&] { cut.give(block[0]), cut.give(block[1]), cut.give(block[0]); }),
               fault("tarn: free(" + written(block[0]) + "): double free of a block of " +
                     std::to_string(size_of(index)) + " bytes"));
-    // One that was never handed out looks the same.
+    // A block that was never handed out looks the same.
     void* const unused = cut.block(cut.capacity - 1u);
     EXPECT_EQ(in_child([&] { cut.give(unused); }),
               fault("tarn: free(" + written(unused) + "): double free of a block of " + std::to_string(size_of(index)) +
@@ -236,7 +272,7 @@ TEST_F(slab_test, is_valid_sees_what_is_broken) {
     EXPECT_FALSE(broken.is_valid());
     broken.free[word] ^= std::uint64_t{1} << (broken.capacity - 1u) % 64;
 
-    if (broken.capacity % 64 != 0) {  // a block that there is not
+    if (broken.capacity % 64 != 0) {  // a block that does not exist
       broken.free[word] |= std::uint64_t{1} << broken.capacity % 64;
       ++broken.free_blocks;
       EXPECT_FALSE(broken.is_valid());
@@ -254,7 +290,7 @@ TEST_F(slab_test, is_valid_sees_what_is_broken) {
     EXPECT_FALSE(broken.is_valid());
     broken.index = known;
 
-    slab other = broken;
+    slab other{};
     const char* const end = broken.start + (broken.units - 1u) * pages::unit_bytes;
     pages::page_map::set(end, 1, 0x1000 | index, &other);
     EXPECT_FALSE(broken.is_valid());

@@ -1,4 +1,4 @@
-// A space that must leave nothing behind.
+// A space that must be empty after each test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,13 +22,8 @@ using pages::space_options;
 using pages::unit_bytes;
 namespace fake = platform::fake;
 
-/// The owner that the blocks have in the page map.
+/// The blocks' owner in the page map.
 inline constexpr std::uintptr_t owner = 0x10000;
-
-/// Where the kernel maps when asked to, and the page map has no entries.
-inline void* outside_of_the_window() {
-  return reinterpret_cast<void*>((detail::page_map.first << detail::unit_shift) - 16_GiB);
-}
 
 inline bool is_zero(const char* start, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; ++at) {
@@ -42,9 +37,7 @@ inline bool is_zero(const char* start, std::size_t bytes) {
 class space_test : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    static const bool ready = page_map::initialise();
-    ASSERT_TRUE(ready);
-    // What stays for ever is there before anything is compared: metadata, pieces of the page map.
+    // Makes everything that is never unmapped before anything is compared: metadata, leaves of the page map.
     space warm;
     for (const std::size_t bytes : {64_KiB, 100_MiB}) {
       slab* const block = warm.allocate_large(bytes, unit_bytes, owner);
@@ -67,7 +60,7 @@ class space_test : public testing::Test {
     }
   }
 
-  /// With what a heap object has: own segments, no purging.
+  /// Configures the space like that of a heap object: own segments, no purging.
   void configure_small(std::size_t limit = 0) {
     tested.configure({.segment_units = 64, .alignment = unit_bytes, .limit = limit, .purge = pages::purging::never});
   }

@@ -1,4 +1,4 @@
-// Large blocks: where they come from, how they are aligned, how they change their size.
+// Tests the source of large blocks, their alignment, and changes of their size.
 #include <cstring>
 
 #include "space_fixture.hpp"
@@ -6,7 +6,7 @@
 namespace space_tests {
 namespace {
 
-/// Larger than any run of a segment.
+/// A size larger than any run of a segment.
 constexpr std::size_t single_bytes = 40_MiB;
 
 void fill(slab& block) { std::memset(block.start, 0x3c, block.bytes); }
@@ -29,8 +29,8 @@ TEST_F(space_test, large_blocks_of_all_sizes) {
     EXPECT_TRUE(is_zero(block->start, std::min(block->bytes, 200_KiB)));
     EXPECT_EQ(detail::key_of(block->start), owner | pages::large_mark);
     for (std::size_t at = unit_bytes; at < block->bytes; at += unit_bytes) {
-      ASSERT_EQ(detail::key_of(block->start + at), owner | pages::interior_mark);
-      ASSERT_EQ(page_map::slab_of(block->start + at), block);
+      ASSERT_EQ(detail::key_of(block->start + at), 0u);
+      ASSERT_EQ(page_map::large_around(block->start + at), block);
     }
     EXPECT_EQ(tested.used_bytes(), block->bytes);
     EXPECT_TRUE(tested.is_valid());
@@ -91,7 +91,7 @@ TEST_F(space_test, grows_in_its_segment_when_the_units_behind_are_free) {
   EXPECT_FALSE(block->zeroed);
   expect_filled(*block, 2 * unit_bytes);
   EXPECT_EQ(detail::key_of(start), owner | pages::large_mark);
-  EXPECT_EQ(detail::key_of(start + 5 * unit_bytes), owner | pages::interior_mark);
+  EXPECT_EQ(page_map::large_around(start + 5 * unit_bytes), block);
   EXPECT_EQ(detail::key_of(start + 6 * unit_bytes), 0u);
 
   slab* const behind = tested.allocate_large(1, unit_bytes, owner);
@@ -107,7 +107,7 @@ TEST_F(space_test, shrinks_in_its_segment) {
   configure_small();
   slab* const block = tested.allocate_large(8 * unit_bytes, unit_bytes, owner);
   fill(*block);
-  ASSERT_TRUE(tested.resize_large(block, 8 * unit_bytes - 5, owner));  // the same units
+  ASSERT_TRUE(tested.resize_large(block, 8 * unit_bytes - 5, owner));  // the number of units does not change
   ASSERT_TRUE(tested.resize_large(block, 3 * unit_bytes - 5, owner));
   EXPECT_EQ(block->bytes, 3 * unit_bytes);
   EXPECT_EQ(tested.used_bytes(), 3 * unit_bytes);
@@ -126,15 +126,15 @@ TEST_F(space_test, a_single_shrinks_and_grows_in_its_place) {
   ASSERT_TRUE(tested.resize_large(block, single_bytes, owner));
   EXPECT_EQ(block->start, start);
   EXPECT_EQ(tested.used_bytes(), single_bytes);
-  EXPECT_EQ(page_map::slab_of(start + single_bytes), nullptr);
+  EXPECT_EQ(page_map::large_around(start + single_bytes), nullptr);
   expect_filled(*block, single_bytes);
 
-  ASSERT_TRUE(tested.resize_large(block, single_bytes + 10_MiB, owner));  // the hole it left is still there
+  ASSERT_TRUE(tested.resize_large(block, single_bytes + 10_MiB, owner));  // its old hole is still there
   EXPECT_EQ(block->start, start);
   EXPECT_EQ(block->bytes, single_bytes + 10_MiB);
   expect_filled(*block, single_bytes);
   EXPECT_TRUE(is_zero(start + single_bytes, 100_KiB));
-  EXPECT_EQ(detail::key_of(start + block->bytes - 1), owner | pages::interior_mark);
+  EXPECT_EQ(page_map::large_around(start + block->bytes - 1), block);
   EXPECT_TRUE(tested.is_valid());
 }
 
@@ -152,14 +152,14 @@ TEST_F(space_test, a_single_that_cannot_grow_in_place_moves_its_pages) {
   EXPECT_EQ(detail::key_of(start), 0u);
   EXPECT_EQ(page_map::slab_of(start), nullptr);
   EXPECT_EQ(detail::key_of(block->start), owner | pages::large_mark);
-  EXPECT_EQ(page_map::slab_of(block->start + 2 * single_bytes - 1), block);
+  EXPECT_EQ(page_map::large_around(block->start + 2 * single_bytes - 1), block);
   EXPECT_EQ(tested.used_bytes(), 2 * single_bytes);
   EXPECT_EQ(fake::mappings().size(), before.size() + 1);
   EXPECT_TRUE(tested.is_valid());
 }
 
 TEST_F(space_test, a_single_that_cannot_move_stays_whole) {
-  // What fails in turn: entries for the place behind, the attempt in place, the new place, its entries, the move.
+  // These fail in turn: the attempt in place, the new place, its leaf of the page map, the move.
   for (std::uint64_t n = 1, failed = 1; failed != 0; ++n) {
     slab* const block = tested.allocate_large(single_bytes, unit_bytes, owner);
     ASSERT_NE(block, nullptr);
@@ -177,26 +177,12 @@ TEST_F(space_test, a_single_that_cannot_move_stays_whole) {
     }
     failed = fake::refused_requests();
     EXPECT_EQ(detail::key_of(block->start), owner | pages::large_mark);
-    EXPECT_EQ(page_map::slab_of(block->start + single_bytes - 1), block);
+    EXPECT_EQ(page_map::large_around(block->start + single_bytes - 1), block);
     expect_filled(*block, single_bytes);
     EXPECT_TRUE(tested.is_valid());
     tested.deallocate(block);
     EXPECT_EQ(fake::mappings(), before) << n;
   }
-}
-
-TEST_F(space_test, a_single_does_not_move_out_of_the_page_map) {
-  slab* const block = tested.allocate_large(single_bytes, unit_bytes, owner);
-  fill(*block);
-  const auto mapped = fake::mappings();
-  char* const start = block->start;
-  fake::refuse_growth(true);
-  fake::map_near(outside_of_the_window(), true);
-  EXPECT_FALSE(tested.resize_large(block, 2 * single_bytes, owner));
-  EXPECT_EQ(block->start, start);
-  EXPECT_EQ(detail::key_of(start), owner | pages::large_mark);
-  EXPECT_EQ(fake::mappings(), mapped);
-  EXPECT_TRUE(tested.is_valid());
 }
 
 TEST_F(space_test, zeroed_is_said_of_untouched_and_of_purged_units_only) {
@@ -208,7 +194,7 @@ TEST_F(space_test, zeroed_is_said_of_untouched_and_of_purged_units_only) {
   EXPECT_EQ(second, first);
   EXPECT_FALSE(second->zeroed);
   fill(*second);
-  slab* const other = tested.allocate_slab(0, owner);  // so that the segment stays
+  slab* const other = tested.allocate_slab(0, owner);  // keeps the segment
   tested.deallocate(second);
   tested.purge_all();
   slab* const third = tested.allocate_large(1_MiB, unit_bytes, owner);

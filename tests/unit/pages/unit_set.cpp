@@ -1,4 +1,4 @@
-// unit_set against a naive one: an array of bools.
+// Compares unit_set with a naive one: an array of bools.
 #include "pages/unit_set.hpp"
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ TEST(unit_set, is_empty_at_first) {
   EXPECT_EQ(set.next_gap(most_units), most_units);
 }
 
-// Every run that begins and ends near a border of two words.
+// Tries every run that begins and ends near a border of two words.
 TEST(unit_set, every_run_across_word_borders) {
   for (std::size_t first = 60; first <= 130; ++first) {
     for (std::size_t count = 0; count <= 70; ++count) {
@@ -131,6 +131,15 @@ TEST(unit_set, random_runs_as_the_naive_set) {
     ASSERT_EQ(set.count(first, count), naive.count(first, count));
     if (round % 10 == 0) {
       expect_same(set, naive);
+      std::size_t longest = 0, run = 0;
+      for (std::size_t unit = 0; unit < most_units; ++unit) {
+        run = naive.members[unit] ? run + 1 : 0;
+        longest = std::max(longest, run);
+        if (run != 0) {
+          ASSERT_EQ(set.run_start(unit), unit + 1 - run);
+        }
+      }
+      ASSERT_EQ(set.longest_run(), longest);
     }
   }
 }

@@ -1,8 +1,9 @@
-// What platform.hpp promises, asked of linux.cpp and of fake.cpp alike.
+// Tests the contract of platform.hpp on linux.cpp and fake.cpp alike.
 #include "platform/platform.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -20,10 +21,18 @@ namespace platform = tarn::platform;
 
 const std::size_t page = platform::page_bytes();
 
-/// Whether the kernel has a mapping there.
+/// Returns true when the kernel has a mapping there.
 bool is_mapped(const void* start, std::size_t bytes) {
   std::vector<unsigned char> resident(bytes / page + 1);
   return mincore(const_cast<void*>(start), bytes, resident.data()) == 0;
+}
+
+/// Returns true when it can be read: a guard cannot.
+bool is_accessible(const void* start) {
+  char byte;
+  const iovec to{&byte, 1};
+  const iovec from{const_cast<void*>(start), 1};
+  return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 1;
 }
 
 bool is_resident(const void* start, std::size_t bytes) {
@@ -83,21 +92,23 @@ TEST(CONTRACT, map_leaves_nothing_beside_what_it_gives) {
   }
 }
 
-TEST(CONTRACT, map_takes_a_wish) {
-  char* const hole = static_cast<char*>(platform::map(8_MiB, 64_KiB));
-  ASSERT_NE(hole, nullptr);
-  platform::unmap(hole, 8_MiB);
-  char* const first = static_cast<char*>(platform::map(64_KiB, 64_KiB, hole + 1_MiB));
-  EXPECT_EQ(first, hole + 1_MiB);
-  char* const second = static_cast<char*>(platform::map(64_KiB, 64_KiB, hole + 1_MiB));  // something is there
-  ASSERT_NE(second, nullptr);
-  EXPECT_NE(second, first);
-  char* const third = static_cast<char*>(platform::map(64_KiB, 1_MiB, hole + 3_MiB));
-  ASSERT_NE(third, nullptr);
-  EXPECT_TRUE(tarn::base::is_aligned(third, 1_MiB));
-  *second = *third = 1;
-  for (char* each : {first, second, third}) {
-    platform::unmap(each, 64_KiB);
+TEST(CONTRACT, a_mapping_lies_between_guards) {
+  for (const std::size_t alignment : {page, 64_KiB, 2_MiB}) {
+    std::vector<char*> all;
+    for (int round = 0; round < 8; ++round) {
+      char* const start = static_cast<char*>(platform::map(3 * page, alignment));
+      ASSERT_NE(start, nullptr);
+      std::memset(start, 1, 3 * page);
+      for (std::size_t away = 1; away < platform::guard_bytes; away += page) {
+        EXPECT_FALSE(is_accessible(start - away)) << away;
+        EXPECT_FALSE(is_accessible(start + 3 * page - 1 + away)) << away;
+      }
+      all.push_back(start);
+    }
+    for (char* each : all) {
+      platform::unmap(each, 3 * page);
+      EXPECT_FALSE(is_mapped(each - platform::guard_bytes, 3 * page + 2 * platform::guard_bytes));
+    }
   }
 }
 
@@ -105,35 +116,36 @@ TEST(CONTRACT, map_says_null_to_the_absurd_and_leaves_errno_alone) {
   errno = 77;
   EXPECT_EQ(platform::map(std::size_t{1} << 62, page), nullptr);
   EXPECT_EQ(platform::map(~std::size_t{0} - page + 1, 1_GiB), nullptr);
-  EXPECT_EQ(platform::map_read_only(std::size_t{1} << 62), nullptr);
+  EXPECT_EQ(platform::reserve(std::size_t{1} << 62), nullptr);
   EXPECT_EQ(errno, 77);
 }
 
-TEST(CONTRACT, read_only_memory_is_no_promise_until_made_writable) {
+TEST(CONTRACT, reserved_address_space_is_no_promise_until_made_writable) {
   const std::size_t before = platform::mapped_bytes();
-  char* const table = static_cast<char*>(platform::map_read_only(64_MiB));
-  ASSERT_NE(table, nullptr);
+  char* const region = static_cast<char*>(platform::reserve(64_MiB));
+  ASSERT_NE(region, nullptr);
   EXPECT_EQ(platform::mapped_bytes(), before);
-  EXPECT_TRUE(is_zero(table, 64_KiB));
-  ASSERT_TRUE(platform::make_writable(table + 1_MiB, 256_KiB));
+  EXPECT_FALSE(is_accessible(region));
+  ASSERT_TRUE(platform::make_writable(region + 1_MiB, 256_KiB));
   EXPECT_EQ(platform::mapped_bytes(), before + 256_KiB);
-  std::memset(table + 1_MiB, 1, 256_KiB);
-  EXPECT_TRUE(is_zero(table, 1_MiB));
-  EXPECT_TRUE(is_zero(table + 1_MiB + 256_KiB, 1_MiB));
-  platform::unmap(table + 1_MiB, 256_KiB);
+  EXPECT_TRUE(is_zero(region + 1_MiB, 256_KiB));
+  std::memset(region + 1_MiB, 1, 256_KiB);
+  EXPECT_FALSE(is_accessible(region + 1_MiB - 1));
+  EXPECT_FALSE(is_accessible(region + 1_MiB + 256_KiB));
 }
 
-TEST(CONTRACT, unmap_takes_an_end) {
-  char* const start = static_cast<char*>(platform::map(8 * page, page));
-  ASSERT_NE(start, nullptr);
-  std::memset(start, 1, 8 * page);
-  platform::unmap(start + 6 * page, 2 * page);
-  EXPECT_FALSE(is_mapped(start + 6 * page, 2 * page));
-  platform::unmap(start, page);
-  EXPECT_FALSE(is_mapped(start, page));
-  EXPECT_EQ(start[page], 1);
-  EXPECT_EQ(start[6 * page - 1], 1);
-  platform::unmap(start + page, 5 * page);
+TEST(CONTRACT, what_is_reserved_lies_at_a_random_distance) {
+  std::vector<std::ptrdiff_t> distances;
+  for (int round = 0; round < 8; ++round) {
+    char* const beside = static_cast<char*>(platform::map(page, page));
+    char* const region = static_cast<char*>(platform::reserve(1_MiB));
+    ASSERT_TRUE(beside != nullptr && region != nullptr);
+    for (const std::ptrdiff_t earlier : distances) {
+      EXPECT_GT(std::abs(earlier - (beside - region)), static_cast<std::ptrdiff_t>(page)) << "once in millions";
+    }
+    distances.push_back(beside - region);
+    platform::unmap(beside, page);
+  }
 }
 
 TEST(CONTRACT, resize_shrinks_and_grows_in_place) {
@@ -142,7 +154,8 @@ TEST(CONTRACT, resize_shrinks_and_grows_in_place) {
   const std::size_t before = platform::mapped_bytes();
   ASSERT_TRUE(platform::resize(room, 16 * page, 4 * page));
   EXPECT_EQ(platform::mapped_bytes(), before - 12 * page);
-  EXPECT_FALSE(is_mapped(room + 4 * page, 12 * page));
+  EXPECT_FALSE(is_accessible(room + 4 * page));
+  EXPECT_FALSE(is_accessible(room + 15 * page));
   std::memset(room, 7, 4 * page);
   ASSERT_TRUE(platform::resize(room, 4 * page, 16 * page));
   EXPECT_EQ(platform::mapped_bytes(), before);
@@ -154,21 +167,37 @@ TEST(CONTRACT, resize_shrinks_and_grows_in_place) {
 TEST(CONTRACT, resize_says_false_when_something_is_in_the_way) {
   char* const first = static_cast<char*>(platform::map(8 * page, page));
   ASSERT_NE(first, nullptr);
-  platform::unmap(first, 4 * page);  // a hole, and what is behind it
-  ASSERT_EQ(mmap(first, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), first);
-  munmap(first, 2 * page);
   const std::size_t before = platform::mapped_bytes();
-  ASSERT_TRUE(platform::resize(first + 4 * page, 4 * page, 2 * page));
-  void* const block = mmap(first + 6 * page, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-  ASSERT_EQ(block, first + 6 * page);
-  first[4 * page] = 9;
+  ASSERT_TRUE(platform::resize(first, 8 * page, 2 * page));
+  char* const behind = first + 2 * page + platform::guard_bytes;
+  void* const block = mmap(behind, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  ASSERT_EQ(block, behind);
+  first[0] = 9;
   errno = 77;
-  EXPECT_FALSE(platform::resize(first + 4 * page, 2 * page, 4 * page));
+  EXPECT_FALSE(platform::resize(first, 2 * page, 4 * page));
   EXPECT_EQ(errno, 77);
-  EXPECT_EQ(first[4 * page], 9);
-  EXPECT_EQ(platform::mapped_bytes(), before - 2 * page);
+  EXPECT_EQ(first[0], 9);
+  EXPECT_FALSE(is_accessible(first + 2 * page));
+  EXPECT_EQ(platform::mapped_bytes(), before - 6 * page);
   munmap(block, page);
-  platform::unmap(first + 4 * page, 2 * page);
+  platform::unmap(first, 2 * page);
+}
+
+TEST(CONTRACT, what_was_resized_lies_between_guards) {
+  char* const start = static_cast<char*>(platform::map(40 * page, 64_KiB));
+  ASSERT_NE(start, nullptr);
+  std::size_t bytes = 40 * page;
+  for (const std::size_t wanted : {39 * page, 4 * page, 30 * page, page, 40 * page}) {
+    ASSERT_TRUE(platform::resize(start, bytes, wanted));
+    bytes = wanted;
+    std::memset(start, 1, bytes);
+    for (std::size_t away = 1; away < platform::guard_bytes; away += page) {
+      EXPECT_FALSE(is_accessible(start - away));
+      EXPECT_FALSE(is_accessible(start + bytes - 1 + away));
+    }
+  }
+  platform::unmap(start, bytes);
+  EXPECT_FALSE(is_mapped(start - platform::guard_bytes, bytes + 2 * platform::guard_bytes));
 }
 
 TEST(CONTRACT, move_carries_the_pages) {
@@ -179,8 +208,10 @@ TEST(CONTRACT, move_carries_the_pages) {
   std::memset(from, 3, 4 * page);
   ASSERT_TRUE(platform::move(from, 4 * page, to, 16 * page));
   EXPECT_EQ(platform::mapped_bytes(), before + 16 * page);
-  EXPECT_FALSE(is_mapped(from, 4 * page));
+  EXPECT_FALSE(is_mapped(from - platform::guard_bytes, 4 * page + 2 * platform::guard_bytes));
   EXPECT_EQ(to[0], 3);
+  EXPECT_FALSE(is_accessible(to - 1));
+  EXPECT_FALSE(is_accessible(to + 16 * page));
   EXPECT_EQ(to[4 * page - 1], 3);
   EXPECT_TRUE(is_zero(to + 4 * page, 12 * page));
   to[16 * page - 1] = 1;
@@ -238,15 +269,14 @@ TEST(CONTRACT, calls_are_counted_by_kind) {
   ASSERT_TRUE(platform::purge(start, page));
   ASSERT_TRUE(platform::resize(start, 2 * page, page));
   platform::unmap(start, page);
-  char* const table = static_cast<char*>(platform::map_read_only(page));
-  ASSERT_TRUE(platform::make_writable(table, page));
-  platform::unmap(table, page);
+  char* const region = static_cast<char*>(platform::reserve(page));
+  ASSERT_TRUE(platform::make_writable(region, page));
   const auto after = platform::system_calls();
-  EXPECT_EQ(after.mmap, before.mmap + 2);
-  EXPECT_EQ(after.munmap, before.munmap + 2);
-  EXPECT_EQ(after.mremap, before.mremap + 1);
+  EXPECT_EQ(after.mmap, before.mmap + 4);  // the mapping, the guard of what shrank, the region and its usual place
+  EXPECT_EQ(after.munmap, before.munmap + 3);
+  EXPECT_EQ(after.mremap, before.mremap);
   EXPECT_EQ(after.madvise, before.madvise + 2);
-  EXPECT_EQ(after.mprotect, before.mprotect + 1);
+  EXPECT_EQ(after.mprotect, before.mprotect + 2);
 }
 
 TEST(CONTRACT, a_thread_has_the_kernels_number) {

@@ -1,5 +1,5 @@
-// The life cycle of an application and its corner cases, one by one, each in a child process: what runs when, what is
-// said, and how the process ends.
+// Tests the life cycle of an application and its corner cases, each in a child process: the order of the callbacks,
+// the messages, and the end of the process.
 #include <tarn/application.hpp>
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ using tarn::watched_socket;
 using tarn::worker;
 
 void signal_myself(int which) { kill(getpid(), which); }
-// Nobody waits for a deadline but where one is the point: what should wake and does not is found by the test's own.
+// Nobody waits for a deadline except where it is the subject: a missing wake-up is found by the test's own deadline.
 application_options options(unsigned workers) { return {.name = "test", .workers = workers, .stop_after = 1h}; }
 
 TEST(application, runs_from_the_initialiser_to_the_stop) {
@@ -131,7 +131,8 @@ TEST(application, a_worker_without_a_thread) {
 
 TEST(application, runs_once) {
   EXPECT_EQ(in_child([] {
-              application app(options(0));
+              application app(options(1));
+              app.on_work([](worker&) {});
               const int first = app.run();
               try {
                 return app.run() + 100;
@@ -150,7 +151,7 @@ TEST(application, workers_that_return) {
               std::atomic<int> done{0};
               app.on_work([&](worker& me) {
                 if (me.number() == 1) {
-                  wait_until([&] { return done == 1; });  // the others go on
+                  wait_until([&] { return done == 1; });  // the others continue
                 }
                 ++done;
               });
@@ -225,7 +226,7 @@ TEST(application, reloads_while_workers_work) {
                 if (me.number() == 0) {
                   signal_myself(SIGHUP);
                   wait_until([&] { return version.version_number() == 2; });
-                  app.reload();  // the same without a signal
+                  app.reload();  // has the effect of the signal
                   wait_until([&] { return version.version_number() == 3; });
                   app.stop();
                 }
@@ -330,7 +331,7 @@ TEST(application, what_is_read_only_is_not_built_by_a_reload) {
 
 // --- Stop -----------------------------------------------------------------------------------------------------------
 
-/// Both ends of a connection; the worker reads from the first one, and nobody writes.
+/// Holds both ends of a connection; the worker reads from the first one, and nobody writes.
 struct connection {
   connection() { static_cast<void>(!socketpair(AF_UNIX, SOCK_STREAM, 0, ends)); }
   ~connection() { close(ends[0]), close(ends[1]); }
@@ -350,7 +351,7 @@ TEST(application, a_stop_ends_waits_on_sockets) {
                 const watched_socket watch(me, peer.ends[0], wake::at_stop);
                 if (me.number() == 0) {
                   app.stop();
-                  wait_for_the_stop(me);  // a stop that came before the wait is not missed
+                  wait_for_the_stop(me);  // a stop requested before the wait is still delivered
                 }
                 good += peer.wait() == 0;
               });

@@ -1,5 +1,5 @@
-// Everything that threads do with reloadable objects, at once: reads, reads inside of reads, publishes by several,
-// threads that come and go. A version that is freed too early, or seen by halves, fails.
+// Does all operations of threads with reloadable objects at once: reads, nested reads, publishes by several writers,
+// threads that start and end. A version that is freed too early or seen half written fails the test.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace {
 
-/// All its numbers are the same while it lives, and wrong after.
+/// All its numbers are the same while it lives, and wrong afterwards.
 struct whole {
   explicit whole(long number) { numbers.fill(number); }
   ~whole() { numbers.fill(-1); }
@@ -48,7 +48,7 @@ struct load {
     const auto b = objects[1].snapshot();
     for (unsigned at = 0; at < 3; ++at) {
       const auto inner = objects[at].snapshot();
-      wrong += inner.version() < seen[at];  // never back to an older one
+      wrong += inner.version() < seen[at];  // a reader never sees an older version again
       seen[at] = inner.version();
       wrong += !inner->is(inner->first());
     }
@@ -99,6 +99,40 @@ TEST(reloadable_threads, nor_without_membarrier) {
               return with_fence.run(std::chrono::milliseconds(200)) != 0 || with_fence.published == 0;
             }),
             support::ending());
+}
+
+// Each writer copies, changes and publishes: no writer may lose a change that another one made meanwhile.
+TEST(reloadable_threads, no_change_of_an_update_is_lost) {
+  constexpr int writers = 4, changes = 2'000;
+  std::atomic<int> ready{0};
+  tarn::reloadable<std::vector<int>> counts(std::vector<int>(writers + 1));
+  std::vector<std::thread> all;
+  for (std::size_t writer = 0; writer < writers; ++writer) {
+    all.emplace_back([&, writer] {
+      ++ready;
+      while (ready != writers) {
+        std::this_thread::yield();
+      }
+      for (int change = 0; change < changes; ++change) {
+        const std::uint64_t version = counts.update([&](std::vector<int>& now) {
+          ++now[writer];
+          ++now.back();
+          if (change % 8 == 0) {
+            std::this_thread::yield();  // another writer publishes in the middle
+          }
+        });
+        EXPECT_LE(version, counts.version_number());
+      }
+    });
+  }
+  for (std::thread& each : all) {
+    each.join();
+  }
+  std::vector<int> expected(writers, changes);
+  expected.push_back(writers * changes);
+  const auto now = counts.snapshot();
+  EXPECT_EQ(*now, expected);
+  EXPECT_EQ(counts.version_number(), std::uint64_t{1} + writers * changes);
 }
 
 }  // namespace

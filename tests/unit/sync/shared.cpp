@@ -1,4 +1,4 @@
-// Data under a lock: every way to it, what comes back, and that the lock is held and opened.
+// Tests data under a lock: every access, its result, and that the lock is held and opened.
 #include <tarn/shared.hpp>
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace {
 
 using tarn::shared;
 
-/// Says what was done with it, and fails on a mistake.
+/// Records its operations, and fails on a mistake.
 struct logged_mutex {
   void lock() { note('L'), held = true; }
   bool try_lock() { return note('t'), !refuse && (held = true); }
@@ -95,7 +95,7 @@ TEST(shared, tries_hold_nothing_when_they_fail) {
   EXPECT_EQ(logged_mutex::taken(), "ts");
 }
 
-/// As std::timed_mutex; ThreadSanitizer of GCC 12 does not know the call that one makes.
+/// Replaces std::timed_mutex: ThreadSanitizer of GCC 12 does not know the call that it makes.
 struct patient_mutex : std::mutex {
   template <class Duration>
   bool try_lock_for(Duration most) {
@@ -199,7 +199,7 @@ TEST(with_several, in_any_order_by_many_threads) {
   EXPECT_EQ(c.unsafe_unlocked(), 2500);
 }
 
-/// One whose lock is not open the first time that it is tried.
+/// A mutex whose first try_lock fails.
 struct busy_mutex : logged_mutex {
   bool try_lock() { return std::exchange(busy, false) ? (note('-'), false) : logged_mutex::try_lock(); }
   static inline bool busy = true;
@@ -216,7 +216,7 @@ TEST(with_several, the_same_twice_is_a_fault) {
   static shared<int> one;
   const support::ending seen = support::in_child([] { tarn::with(one, one, [](int&, int&) {}); });
   EXPECT_EQ(seen.signal, SIGABRT);
-  if constexpr (TARN_CHECKS == 0) {  // else the watch sees it first
+  if constexpr (TARN_CHECKS == 0) {  // with checks, the lock-order watch reports it first
     EXPECT_NE(seen.error.find("the object at " + support::written(&one) + " is given twice"), std::string::npos)
         << seen;
   }
@@ -233,5 +233,14 @@ TEST(shared, an_empty_handle_is_a_fault) {
             support::fault("tarn: a handle of tarn::shared that holds nothing was used: look at it first"));
 }
 #endif
+
+TEST(shared, copies_and_exchanges_its_value) {
+  tarn::shared<std::vector<int>> numbers(std::vector<int>{1, 2});
+  EXPECT_EQ(std::as_const(numbers).copy(), (std::vector<int>{1, 2}));
+  std::vector<int> taken;
+  numbers.swap(taken);
+  EXPECT_EQ(taken, (std::vector<int>{1, 2}));
+  EXPECT_TRUE(numbers.copy().empty());
+}
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "front/blocks.hpp"
@@ -27,7 +28,7 @@ using support::in_child;
 using support::take;
 using support::worker;
 
-// Handlers from before the engine's: they run while it holds its locks.
+// These handlers are registered before the engine's: they run while it holds its locks.
 void use_everything_once();
 bool handlers_are_on = false;
 void handler() {
@@ -36,7 +37,7 @@ void handler() {
   }
 }
 [[gnu::constructor(101)]] void install_first() {
-  static_cast<void>(platform::fake::outstanding_bytes());  // its handlers stand for the kernel: before all others
+  static_cast<void>(platform::fake::outstanding_bytes());  // its handlers represent the kernel and come first
   pthread_atfork(handler, handler, handler);
 }
 
@@ -65,7 +66,7 @@ TEST(fork, the_child_goes_on_with_its_heap) {
   give(block);
 }
 
-TEST(fork, heaps_of_other_threads_are_frozen_and_their_blocks_can_be_freed) {
+TEST(fork, heaps_of_other_threads_stay_theirs_and_their_blocks_can_be_freed) {
   give(take(1));
   worker other;
   std::vector<void*> blocks;
@@ -78,7 +79,7 @@ TEST(fork, heaps_of_other_threads_are_frozen_and_their_blocks_can_be_freed) {
     its = static_cast<heaps::heap*>(detail::local);
   });
   EXPECT_EQ(in_child([&] {
-              if (its->state.load() != ownership::frozen) {
+              if (its->state.load() != ownership::owned) {
                 return 1;
               }
               for (void* each : blocks) {
@@ -87,7 +88,7 @@ TEST(fork, heaps_of_other_threads_are_frozen_and_their_blocks_can_be_freed) {
               }
               front::trim();
               const std::uint64_t heaps_before = heaps::registry::count().heaps;
-              for (int thread = 0; thread < 3; ++thread) {  // nobody takes the frozen one over
+              for (int thread = 0; thread < 3; ++thread) {  // nobody adopts it
                 std::thread([&] {
                   for (int round = 0; round < 500; ++round) {
                     if (heaps::owner_in(detail::key_of(take(64))) == its) {
@@ -96,7 +97,10 @@ TEST(fork, heaps_of_other_threads_are_frozen_and_their_blocks_can_be_freed) {
                   }
                 }).join();
               }
-              return heaps::registry::count().heaps <= heaps_before + 1 && heaps::central().is_valid() ? 0 : 3;
+              if (heaps::registry::count().heaps > heaps_before + 1 || !heaps::central().is_valid()) {
+                return 3;
+              }
+              return its->state.load() == ownership::owned ? 0 : 4;
             }),
             ending{});
   EXPECT_EQ(its->state.load(), ownership::owned);
@@ -169,6 +173,106 @@ TEST(fork, handlers_from_before_may_allocate_while_all_locks_are_held) {
   EXPECT_TRUE(heaps::central().is_valid());
 }
 
+// Fork handlers fork themselves while all locks are held.
+bool handler_forks = false;
+void fork_in_handler() {
+  if (!std::exchange(handler_forks, false)) {
+    return;
+  }
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);  // this child continues the outer fork, and is the parent in it
+    return;
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+[[gnu::constructor(101)]] void install_forking_handler() { pthread_atfork(fork_in_handler, nullptr, nullptr); }
+
+TEST(fork, by_a_handler_of_a_fork_leaves_the_locks_of_the_outer_one_held) {
+#if TARN_ADDRESS_SANITIZER
+  GTEST_SKIP() << "the sanitizer's own allocator does not survive such a fork";
+#endif
+  const pid_t self = getpid();
+  std::atomic<bool> over{false};
+  std::thread busy([&] {
+    while (!over) {
+      use_everything_once();
+    }
+  });
+  for (int round = 0; round < 15; ++round) {
+    handler_forks = true;
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      use_everything_once();
+      auto* const own = static_cast<heaps::heap*>(detail::local);
+      _exit(heaps::central().is_valid() && own->owner_thread.load() == platform::thread_number() ? 0 : 1);
+    }
+    int status = -1;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    if (getpid() != self) {  // the child of the handler, in which the outer fork had a child, too
+      use_everything_once();
+      _exit(status == 0 && heaps::central().is_valid() ? 0 : 1);
+    }
+  }
+  over = true;
+  busy.join();
+}
+
+// The lock of a space is open while a thread gives memory back. That thread does not exist in the child.
+std::atomic<int> purges{0};
+std::atomic<bool> purge_goes_on{false};
+void wait_in_purge() {
+  ++purges;
+  while (!purge_goes_on) {
+    sched_yield();
+  }
+}
+
+TEST(fork, while_another_thread_gives_memory_back) {
+  constexpr std::size_t bytes = std::size_t{3} << 20;
+  front::trim();
+  void* const kept = take(bytes);  // keeps the segment
+  give(take(bytes));
+  const std::size_t mapped = platform::mapped_bytes();
+  platform::fake::call_at_purge(wait_in_purge);
+  std::thread purger([] {
+    for (int age = 0; age < 3; ++age) {
+      platform::fake::advance_ms(10'000);
+      heaps::central().purge(platform::now_ms(), 500);
+    }
+  });
+  while (purges == 0) {
+    sched_yield();
+  }
+  EXPECT_EQ(in_child([=] {
+              alarm(20);
+              platform::fake::call_at_purge(nullptr);
+              if (!heaps::central().is_valid()) {
+                return 1;
+              }
+              const std::uint64_t before = platform::purged().bytes;
+              for (int age = 0; age < 3; ++age) {
+                platform::fake::advance_ms(10'000);
+                heaps::central().purge(platform::now_ms(), 500);
+              }
+              if (platform::purged().bytes - before < bytes) {
+                return 2;  // memory on its way to the system is part of it
+              }
+              give(take(bytes));
+              return platform::mapped_bytes() == mapped ? 0 : 3;
+            }),
+            ending{});
+  purge_goes_on = true;
+  purger.join();
+  platform::fake::call_at_purge(nullptr);
+  EXPECT_TRUE(heaps::central().is_valid());
+  give(kept);
+}
+
 TEST(fork, a_child_of_a_child) {
   void* const block = take(64);
   EXPECT_EQ(in_child([=] {
@@ -183,7 +287,7 @@ TEST(fork, a_child_of_a_child) {
   give(block);
 }
 
-// Forks while other threads are in the middle of everything: a lock that somebody holds in the child is a child that
+// Forks while other threads are in the middle of everything: a lock that another thread holds would hang the child.
 // never ends.
 TEST(fork, while_other_threads_allocate) {
 #if TARN_ADDRESS_SANITIZER

@@ -1,0 +1,203 @@
+// The locking category "shared" for coroutines: waiting for the lock suspends the coroutine and blocks no thread.
+#pragma once
+
+#include <concepts>
+#include <coroutine>
+#include <functional>
+#include <optional>
+#include <source_location>
+#include <stop_token>
+#include <type_traits>
+#include <utility>
+
+#include <tarn/detail/async_lock.hpp>
+#include <tarn/detail/config.hpp>
+#include <tarn/detail/escape.hpp>
+#include <tarn/spin_mutex.hpp>
+
+namespace tarn {
+
+template <class T>
+class async_shared;
+
+/// Holds the lock as long as it lives, whatever coroutine and thread has it: it may be kept across a co_await, and
+/// moved. It is empty after a cancelled wait, a failed try_lock(), a move and unlock().
+template <class T>
+class [[nodiscard("the lock ends with the handle: give it a name")]] async_handle {
+ public:
+  async_handle() noexcept = default;
+  async_handle(async_handle&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+  async_handle& operator=(async_handle&& other) noexcept {
+    std::swap(of_, other.of_);
+    return *this;
+  }
+  ~async_handle() { unlock(); }
+
+  explicit operator bool() const noexcept { return of_ != nullptr; }
+  T& operator*() const noexcept { return of_->value_; }
+  T* operator->() const noexcept { return &of_->value_; }
+  /// Resumes the coroutine that has waited longest: in this call, unless an executor resumes it.
+  void unlock() noexcept {
+    if (auto* const of = std::exchange(of_, nullptr)) {
+      of->lock_.unlock();
+    }
+  }
+
+ private:
+  friend class async_shared<T>;
+  explicit async_handle(async_shared<T>* of) noexcept : of_(of) {}
+  async_shared<T>* of_ = nullptr;
+};
+
+/// tarn::async_shared<std::map<int, session>> sessions;
+/// auto held = co_await sessions.lock();                        // suspends while somebody else has it
+/// (*held)[7].last = co_await read(socket);                     // other threads work on meanwhile
+/// co_await sessions.with([](auto& all) { all.erase(7); });     // the lock for one function
+/// auto soon = co_await sessions.lock(stop);                    // a std::stop_token; empty when it was cancelled
+/// auto here = co_await sessions.lock(on);                      // on(coroutine_handle) schedules the resumption
+///
+/// Threads: any number; construction and destruction belong to one thread. First come, first served: the lock passes
+/// to the coroutine that has waited longest, and none overtakes. A coroutine is resumed in the thread that releases
+/// the lock, or cancels, inside that call; with `on`, it is resumed where `on` schedules it: `[=](auto next) {
+/// asio::post(executor, next); }`. It works in coroutines whose await_transform accepts any awaitable; those of Asio
+/// do not. Errors: locking allocates nothing and does not fail. In builds with TARN_CHECKS it is a fault to ask for
+/// the lock while the thread holds the lock of a `shared`, and to destroy the object while it is locked. A coroutine
+/// that waits for a lock that it holds itself waits forever. The orders of these locks are not checked, because
+/// nobody knows which coroutine a thread runs for. A coroutine may be destroyed while it waits, if nobody releases
+/// the lock at the same moment. Cost: two short spin locks to lock and unlock, and nothing that blocks.
+template <class T>
+class async_shared {
+  static_assert(std::is_object_v<T> && !std::is_const_v<T>, "async_shared<T> holds the data itself, and changes it");
+
+  /// Resumes in the thread that releases the lock.
+  struct at_once {
+    void operator()(std::coroutine_handle<> next) const { next.resume(); }
+  };
+
+  template <class Resume>
+  class waiting : detail::async_waiter {
+   public:
+    waiting(async_shared& of, std::stop_token stop, Resume on, const std::source_location& where)
+        : of_(of), stop_(std::move(stop)), on_(std::move(on)) {
+      if constexpr (TARN_CHECKS) {
+        detail::check_nothing_is_held(&of, where);
+      }
+    }
+    waiting(const waiting&) = delete;
+    waiting& operator=(const waiting&) = delete;
+    // Handles a coroutine that is destroyed while it waits, or before an executor has resumed it.
+    ~waiting() {
+      cancel_.reset();
+      if (by_ && !is_resumed_ && !of_.lock_.cancel(*this) && has_lock()) {
+        of_.lock_.unlock();
+      }
+    }
+
+    bool await_ready() noexcept { return has_at_once_ = !stop_.stop_requested() && of_.lock_.try_lock(); }
+    bool await_suspend(std::coroutine_handle<> by) {
+      by_ = by;
+      resume = [](detail::async_waiter* self) noexcept { static_cast<waiting*>(self)->go_on(); };
+      if (stop_.stop_possible()) {
+        // This comes before the wait, after which this object may be gone. A stop in between makes the wait return at
+        // once.
+        cancel_.emplace(stop_, canceller{this});
+      }
+      return of_.lock_.wait(*this);
+    }
+    async_handle<T> await_resume() noexcept {
+      is_resumed_ = true;
+      cancel_.reset();
+      return async_handle<T>(has_at_once_ || has_lock() ? &of_ : nullptr);
+    }
+
+   private:
+    struct canceller {
+      waiting* of;
+      void operator()() const noexcept {
+        if (of->of_.lock_.cancel(*of)) {
+          of->go_on();
+        }
+      }
+    };
+    // Resuming the coroutine may destroy this object, so nothing of it is used while the coroutine runs.
+    void go_on() noexcept {
+      const std::coroutine_handle<> by = by_;
+      Resume on = std::move(on_);
+      on(by);
+    }
+
+    async_shared& of_;
+    std::stop_token stop_;
+    Resume on_;
+    std::coroutine_handle<> by_;
+    std::optional<std::stop_callback<canceller>> cancel_;
+    bool has_at_once_ = false;
+    bool is_resumed_ = false;
+  };
+
+  template <class Function>
+  class calling : public waiting<at_once> {
+   public:
+    calling(async_shared& of, Function function, const std::source_location& where)
+        : waiting<at_once>(of, {}, {}, where), function_(std::forward<Function>(function)) {}
+    decltype(auto) await_resume() {
+      const async_handle<T> held = waiting<at_once>::await_resume();
+      return std::invoke(std::forward<Function>(function_), *held);
+    }
+
+   private:
+    Function function_;
+  };
+
+ public:
+  using value_type = T;
+  using handle = async_handle<T>;
+
+  /// Constructs the value from these arguments.
+  template <class... Arguments>
+    requires std::constructible_from<T, Arguments...>
+  explicit(sizeof...(Arguments) == 1) async_shared(Arguments&&... arguments)
+      : value_(std::forward<Arguments>(arguments)...) {}
+  ~async_shared() {
+    if constexpr (TARN_CHECKS) {
+      if (lock_.is_locked()) {
+        detail::fault_async_destroyed(this);
+      }
+    }
+  }
+  async_shared(const async_shared&) = delete;
+  async_shared& operator=(const async_shared&) = delete;
+
+  /// Returns an awaitable that gives a handle.
+  [[nodiscard("co_await it")]] auto lock(std::source_location where = std::source_location::current()) {
+    return waiting<at_once>(*this, {}, {}, where);
+  }
+  [[nodiscard("co_await it")]] auto lock(std::stop_token stop,
+                                         std::source_location where = std::source_location::current()) {
+    return waiting<at_once>(*this, std::move(stop), {}, where);
+  }
+  /// Calls `on(handle)` once when the coroutine can continue; `on` must make sure that handle.resume() is called.
+  template <std::invocable<std::coroutine_handle<>> Resume>
+  [[nodiscard("co_await it")]] auto lock(Resume on, std::stop_token stop = {},
+                                         std::source_location where = std::source_location::current()) {
+    return waiting<Resume>(*this, std::move(stop), std::move(on), where);
+  }
+  /// Returns an awaitable that calls `function(value)`, with a T&, under the lock and gives its result, under the
+  /// same rules as shared::with.
+  template <class Function>
+  [[nodiscard("co_await it")]] auto with(Function&& function,
+                                         std::source_location where = std::source_location::current()) {
+    detail::result_stays_inside<Function, T&>();
+    return calling<Function>(*this, std::forward<Function>(function), where);
+  }
+  /// Returns an empty handle when the lock was not free. Code outside of coroutines may call it, too.
+  handle try_lock() noexcept { return handle(lock_.try_lock() ? this : nullptr); }
+
+ private:
+  friend handle;
+
+  detail::async_lock<spin_mutex> lock_;
+  T value_;
+};
+
+}  // namespace tarn

@@ -1,0 +1,309 @@
+#include "io/journal_file.hpp"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <stdexcept>
+#include <utility>
+
+#include "base/text.hpp"
+#include "platform/files.hpp"
+
+namespace tarn::io {
+namespace files = platform::files;
+using namespace journal_format;
+
+namespace {
+
+// Faults in a file that looks complete: of threads that another one has served, or of a disk that fails. There are at
+// most as many of the first kind as lanes.
+constexpr unsigned most_vain = 1u << 12;
+
+std::uint64_t random_key() noexcept {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  std::uint64_t key = static_cast<std::uint64_t>(now.tv_sec) << 32 ^ static_cast<std::uint64_t>(now.tv_nsec);
+  static_cast<void>(::getrandom(&key, sizeof key, GRND_NONBLOCK));
+  return key;
+}
+
+// A new file, and `is_new`, or the one that is there.
+file open_or_create(std::string path, unsigned mode, bool& is_new) {
+  const bool is_a_path = path.find('\0') == std::string::npos;
+  const files::outcome made = is_a_path ? files::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL, mode) : -EINVAL;
+  is_new = made >= 0;
+  return is_new ? file::adopt(static_cast<int>(made), std::move(path)) : file::open_to_update(std::move(path), mode);
+}
+
+}  // namespace
+
+journal_file::journal_file(std::string path, const journal_options& options, cut_off_file cut) {
+  bool is_new = false;
+  target_ = open_or_create(std::move(path), options.mode, is_new);
+  try {
+    open(options, cut, is_new);
+  } catch (...) {
+    if (start_ != nullptr) {
+      mapping_->forget();
+      files::unmap(start_, bytes_);
+    }
+    if (is_new) files::remove(target_.name().c_str());  // nobody else has it: it is locked, or was never complete
+    throw;
+  }
+}
+
+journal_file::~journal_file() {
+  mapping_->forget();
+  files::unmap(start_, bytes_);
+}
+
+void journal_file::open(const journal_options& options, cut_off_file cut, bool is_new) {
+  if (const files::outcome locked = files::lock(target_.descriptor()); locked < 0) {
+    throw error(static_cast<int>(-locked), target_.name(), "cannot be locked: somebody appends to this journal");
+  }
+  struct stat status;
+  if (const files::outcome known = files::status(target_.descriptor(), &status); known < 0) {
+    throw error(static_cast<int>(-known), target_.name(), "has no status");
+  }
+  char* const to = reinterpret_cast<char*>(&header_);
+  std::size_t got = 0;
+  for (std::size_t now; got < sizeof header_ && (now = target_.read_some(to + got, sizeof header_ - got)) != 0;) {
+    got += now;
+  }
+  const char* const wrong = wrong_with(header_);
+  if (wrong != nullptr) {
+    if (!S_ISREG(status.st_mode) || !is_all_zeros()) throw error(EINVAL, target_.name(), wrong);
+    create(options);
+  }
+  chunk_bytes_ = header_.chunk_bytes;
+  chunks_ = header_.chunks;
+  key_ = header_.key;
+  bytes_ = header_bytes + chunks_ * chunk_bytes_;
+  if (wrong == nullptr && static_cast<std::uint64_t>(status.st_size) < bytes_) {
+    if (cut == cut_off_file::is_refused) {
+      throw error(EINVAL, target_.name(), "is a journal of " + std::to_string(bytes_) + " bytes that was cut off",
+                  static_cast<std::uint64_t>(status.st_size));
+    }
+    if (const files::outcome room = files::allocate(target_.descriptor(), bytes_); room < 0) {
+      throw error(static_cast<int>(-room), target_.name(), "was cut off, and has no room to be restored");
+    }
+  }
+  held_ = std::vector<std::atomic<bool>>(chunks_);
+  map(options);
+  // Nothing is in a new file, and to look for it would bring all of it into memory.
+  if (!is_new) recover();
+}
+
+// An empty file, or one of a process that died before it had written the header. Another program's file may begin with
+// zeros, too: it is looked through to its end.
+bool journal_file::is_all_zeros() {
+  constexpr header nothing{};
+  if (std::memcmp(&header_, &nothing, sizeof header_) != 0) return false;
+  std::string block(64 * 1024, '\0');
+  for (std::size_t got; (got = target_.read_some(block.data(), block.size())) != 0;) {
+    if (std::any_of(block.begin(), block.begin() + static_cast<std::ptrdiff_t>(got),
+                    [](char byte) { return byte != 0; })) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void journal_file::create(const journal_options& options) {
+  if (!std::has_single_bit(options.chunk) || options.chunk < least_chunk || options.chunk > largest_chunk) {
+    throw std::invalid_argument("a journal's chunk of " + std::to_string(options.chunk) +
+                                " bytes: not a power of two from 1024 to 2^30");
+  }
+  std::memcpy(header_.magic, magic, sizeof magic);
+  header_.version = version;
+  header_.chunk_bytes = options.chunk;
+  header_.chunks = std::clamp<std::uint64_t>(options.bytes / options.chunk, least_chunks, most_chunks);
+  header_.key = random_key();
+  header_.check = check_of(header_);
+  // Every page has its place on the disk from the start, so that a full disk is an error here.
+  const files::outcome room = files::allocate(target_.descriptor(), header_bytes + header_.chunks * options.chunk);
+  if (room < 0) {
+    files::cut(target_.descriptor(), 0);  // what there was of it; the file had no lines
+    throw error(static_cast<int>(-room), target_.name(),
+                "has no room for a journal of " + std::to_string(header_.chunks * options.chunk) + " bytes");
+  }
+  // In one call: no process dies in the middle of it.
+  const std::string_view bytes_of_header(reinterpret_cast<const char*>(&header_), sizeof header_);
+  if (const files::outcome at = files::seek(target_.descriptor(), 0, SEEK_SET); at != 0) {
+    throw error(static_cast<int>(-at), target_.name(), "cannot be written at its start");
+  }
+  target_.write_some({&bytes_of_header, 1});
+}
+
+void journal_file::map(const journal_options& options) {
+  watched_mapping& mapping = watched_mapping::take();
+  const files::outcome mapped = files::map(target_.descriptor(), 0, bytes_, true);
+  if (mapped < 0) {
+    mapping.forget();
+    throw error(static_cast<int>(-mapped), target_.name(), "cannot be mapped (" + std::to_string(bytes_) + " bytes)");
+  }
+  start_ = reinterpret_cast<char*>(mapped);
+  mapping_ = &mapping;
+  mapping.watch(start_, bytes_, repair, this);
+  if (options.prepare != 0) {
+    constexpr int populate_write = 23;  // MADV_POPULATE_WRITE of Linux 5.14; advice, so it may fail
+    files::advise(start_, std::min<std::uint64_t>(bytes_, options.prepare), populate_write);
+  }
+}
+
+// Goes on where the journal ends. The chunk with the highest first line has the highest lines of all (numbers are
+// reserved in the order in which chunks are taken), so only that one is walked. If it ends well it is written on.
+void journal_file::recover() {
+  // A page of each chunk is enough.
+  files::advise(start_, bytes_, MADV_RANDOM);
+  std::uint64_t newest_slot = 0, newest_first = 0, newest_number = 0, highest = 0, last_session = 0;
+  for (std::uint64_t slot = 0; slot < chunks_; ++slot) {
+    chunk_header found;
+    std::memcpy(&found, chunk_at(slot), sizeof found);
+    if (!is_chunk_of(found, slot, chunks_, key_)) continue;
+    highest = std::max(highest, found.number);
+    last_session = std::max(last_session, found.session);
+    if (found.first > newest_first) newest_first = found.first, newest_slot = slot, newest_number = found.number;
+  }
+  next_chunk_.store(highest + 1, std::memory_order_relaxed);
+  session_ = static_cast<std::uint32_t>(last_session + 1);
+  files::advise(start_, bytes_, MADV_NORMAL);
+  if (newest_first == 0) return;
+
+  std::uint64_t number = newest_first;
+  chunk_walk walk(chunk_at(newest_slot), chunk_bytes_);
+  while (walk.next()) {
+    last_session = std::max<std::uint64_t>(last_session, session_of(walk.line().mark));
+    ++number;
+  }
+  session_ = static_cast<std::uint32_t>(last_session + 1);
+  const std::uint64_t reserved = newest_first + most_lines(chunk_bytes_);
+  if (!walk.is_torn() && !walk.is_lost()) {
+    continues_ = {newest_slot, newest_number, walk.offset(), number, reserved, reserved};
+    held_[newest_slot].store(true, std::memory_order_relaxed);
+  } else {
+    // Where it does not end well there may be more lines than were seen: none of their numbers comes again.
+    continues_.next_line = walk.is_torn() ? number : reserved;
+  }
+}
+
+std::uint64_t journal_file::take_chunk(std::uint64_t& slot) noexcept {
+  std::uint64_t number;
+  do {  // ends: the lanes hold at most half of the slots
+    number = next_chunk_.fetch_add(1, std::memory_order_relaxed);
+    slot = (number - 1) % chunks_;
+  } while (held_[slot].exchange(true, std::memory_order_acquire));
+  return number;
+}
+
+void journal_file::leave_chunk(std::uint64_t slot) noexcept {
+  // release: the next lane that takes this slot writes after all that was written here.
+  held_[slot].store(false, std::memory_order_release);
+}
+
+bool journal_file::repair(watched_mapping&, void* owner, std::uintptr_t) {
+  static_cast<journal_file*>(owner)->restore();
+  return true;
+}
+
+void journal_file::restore() noexcept {
+  // A handler that appends in the middle of a restoration would wait for it in its own thread.
+  sigset_t every, before;
+  ::sigfillset(&every);
+  ::pthread_sigmask(SIG_BLOCK, &every, &before);
+  while (restoring_.exchange(true, std::memory_order_acquire)) ::sched_yield();
+  if (detached() == 0) {
+    if (const int failed = try_to_restore(); failed != 0) detach(failed);
+  }
+  if (restorations() % 2 != 0) restorations_.fetch_add(1, std::memory_order_seq_cst);
+  restoring_.store(false, std::memory_order_release);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+// Ends: a restoration has all signals blocked, so it is not of a thread that waits here.
+unsigned journal_file::settled_restorations() const noexcept {
+  for (;;) {
+    if (const unsigned now = restorations(); now % 2 == 0) return now;
+    ::sched_yield();
+  }
+}
+
+int journal_file::try_to_restore() noexcept {
+  struct stat status;
+  if (const files::outcome known = files::status(target_.descriptor(), &status); known < 0) {
+    return static_cast<int>(-known);
+  }
+  header found{};
+  static_cast<void>(files::read_at(target_.descriptor(), &found, sizeof found, 0));
+  const bool is_long_enough = static_cast<std::uint64_t>(status.st_size) >= bytes_;
+  const bool has_header = std::memcmp(&found, &header_, sizeof found) == 0;
+  const bool looks_complete = is_long_enough && has_header;
+  vain_ = looks_complete ? vain_ + 1 : 0;
+  if (vain_ > most_vain) return EIO;
+  // Before the file has pages again: who stores into a new page and looks then sees that there was a restoration.
+  if (!looks_complete) restorations_.fetch_add(1, std::memory_order_seq_cst);
+  // Also of a file that is long enough: it may have holes, and a full disk no page for them.
+  if (const files::outcome room = files::extend(target_.descriptor(), bytes_); room < 0) {
+    return static_cast<int>(-room);
+  }
+  if (!has_header) {
+    const files::outcome put = files::write_at(target_.descriptor(), &header_, sizeof header_, 0);
+    if (put < 0) return static_cast<int>(-put);
+  }
+  if (looks_complete || restorations() > 2) return 0;
+  base::text_buffer<1024> message;
+  message.append("tarn: journal ").escaped(target_.name(), 512);
+  message.append(": was truncated to ").decimal(static_cast<std::uint64_t>(status.st_size));
+  message.append(" bytes: older lines are gone, new ones are kept; to rotate, rename it and call journal::reopen()\n");
+  message.write_to(STDERR_FILENO);
+  return 0;
+}
+
+// Lines go on into memory of the process, so that it lives.
+void journal_file::detach(int reason) noexcept {
+  detached_.store(reason, std::memory_order_relaxed);
+  if (restorations() % 2 == 0) restorations_.fetch_add(1, std::memory_order_seq_cst);
+  const bool is_mapped = ::mmap(start_, bytes_, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
+  base::text_buffer<1024> message;
+  const char* const why = ::strerrordesc_np(reason);
+  message.append("tarn: journal ").escaped(target_.name(), 512).append(": was truncated and cannot be restored (");
+  message.append(why != nullptr ? why : "unknown error");
+  message.append("): new lines are in no file until journal::reopen() succeeds\n");
+  message.write_to(STDERR_FILENO);
+  if (!is_mapped) ::abort();  // the next store would fault again, for ever
+}
+
+bool journal_file::has_its_path() const noexcept {
+  struct stat own;
+  struct statx named;
+  if (files::status(target_.descriptor(), &own) < 0 ||
+      files::status_of(AT_FDCWD, target_.name().c_str(), 0, &named) < 0) {
+    return false;
+  }
+  return own.st_ino == named.stx_ino && own.st_dev == makedev(named.stx_dev_major, named.stx_dev_minor);
+}
+
+void journal_file::sync() {
+  files::outcome done;
+  do {
+    done = files::sync_map(start_, bytes_);
+  } while (done == -EINTR);
+  if (done >= 0 && detached() != 0) done = -detached();
+  if (done < 0) throw error(static_cast<int>(-done), target_.name(), "may not be on the disk: sync failed");
+}
+
+void journal_file::unlock() noexcept { target_ = file::borrow(-1, target_.name()); }
+
+}  // namespace tarn::io

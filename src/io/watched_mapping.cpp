@@ -1,0 +1,76 @@
+#include "io/watched_mapping.hpp"
+
+#include <cerrno>
+
+namespace tarn::io {
+namespace {
+
+std::atomic<watched_mapping*> all{nullptr};
+struct sigaction before {};
+
+}  // namespace
+
+watched_mapping& watched_mapping::take() {
+  static const bool installed = (install(), true);
+  static_cast<void>(installed);
+  for (watched_mapping* each = all.load(std::memory_order_acquire); each != nullptr; each = each->next_) {
+    if (!each->taken_.exchange(true, std::memory_order_acquire)) return *each;
+  }
+  auto* const record = new watched_mapping;
+  record->taken_.store(true, std::memory_order_relaxed);
+  record->next_ = all.load(std::memory_order_relaxed);
+  // release: a thread that finds the record finds its `next_`.
+  while (!all.compare_exchange_weak(record->next_, record, std::memory_order_release, std::memory_order_relaxed)) {
+  }
+  return *record;
+}
+
+void watched_mapping::watch(const void* start, std::size_t bytes, cure with, void* owner) noexcept {
+  const auto address = reinterpret_cast<std::uintptr_t>(start);
+  cure_ = with;
+  owner_ = owner;
+  faulted_.store(false, std::memory_order_relaxed);
+  end_.store(address + bytes, std::memory_order_relaxed);
+  // release: a handler that sees the start sees all that belongs to it.
+  start_.store(address, std::memory_order_release);
+}
+
+void watched_mapping::forget() noexcept {
+  start_.store(0, std::memory_order_release);
+  taken_.store(false, std::memory_order_release);
+}
+
+bool watched_mapping::repair(std::uintptr_t address) {
+  for (watched_mapping* each = all.load(std::memory_order_acquire); each != nullptr; each = each->next_) {
+    const std::uintptr_t start = each->start_.load(std::memory_order_acquire);
+    if (start == 0 || address < start || address >= each->end()) continue;
+    // relaxed: the same thread reads it, after the access that led here.
+    each->faulted_.store(true, std::memory_order_relaxed);
+    return each->cure_(*each, each->owner_, address);
+  }
+  return false;
+}
+
+void watched_mapping::handle(int signal, siginfo_t* info, void* context) {
+  const int kept = errno;
+  const bool repaired = repair(reinterpret_cast<std::uintptr_t>(info->si_addr));
+  errno = kept;
+  if (repaired) return;
+  if ((before.sa_flags & SA_SIGINFO) != 0) {
+    before.sa_sigaction(signal, info, context);
+  } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
+    before.sa_handler(signal);
+  } else {
+    ::sigaction(SIGBUS, &before, nullptr);  // and the access comes again, with the ending that it always had
+  }
+}
+
+void watched_mapping::install() noexcept {
+  struct sigaction ours {};
+  ours.sa_sigaction = handle;
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  ::sigemptyset(&ours.sa_mask);
+  ::sigaction(SIGBUS, &ours, &before);
+}
+
+}  // namespace tarn::io

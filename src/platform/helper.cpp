@@ -1,0 +1,121 @@
+#include "platform/helper.hpp"
+
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+
+#include "base/bits.hpp"
+#include "platform/lock_rank.hpp"
+#include "platform/platform.hpp"
+#include "platform/sanitizer.hpp"
+
+namespace tarn::platform {
+
+#if TARN_HAS_SANITIZER || !defined(__x86_64__)
+
+bool start_helper(void (*)() noexcept) noexcept { return false; }
+void forget_helper() noexcept {}
+
+#else
+
+namespace {
+
+using namespace base::units;
+
+constexpr std::size_t stack_bytes = 64_KiB;
+
+// What the compiler and the C library expect at the thread pointer of x86-64. Behind it lies
+// the C library's own record of the thread, which reads as zero here.
+struct control_block {
+  control_block* self;      // %fs:0, for addresses of thread-local variables
+  void* dynamic_variables;  // null: there are none
+  control_block* thread;    // %fs:0x10, pthread_self()
+  std::uintptr_t unused[2];
+  std::uintptr_t canary;  // %fs:0x28, the stack protector's
+  std::byte library_record[4_KiB];
+};
+static_assert(offsetof(control_block, canary) == 0x28);
+
+// The kernel writes the helper's number here, and 0 when the helper is gone and its stack free.
+constinit std::atomic<pid_t> number{0};
+static_assert(sizeof(number) == sizeof(pid_t));
+
+constinit char* memory = nullptr;  // guard page, stack, thread-local variables, control block
+using helper_task = void (*)() noexcept;
+constinit helper_task task = nullptr;
+
+// The calling thread's. Clang 16 has no __builtin_thread_pointer() for x86-64.
+const control_block* thread_pointer() noexcept {
+  const control_block* self;
+  asm("mov %%fs:0, %0" : "=r"(self));
+  return self;
+}
+
+// How far below the thread pointer a thread-local variable of the calling thread lies. Those
+// of programs and libraries that are there from the start have the same place in each thread.
+std::size_t depth_of(const void* variable) noexcept {
+  return static_cast<std::size_t>(reinterpret_cast<const char*>(thread_pointer()) - static_cast<const char*>(variable));
+}
+
+std::size_t variable_bytes() noexcept {
+  const std::size_t of_errno = depth_of(&errno);
+  const std::size_t of_locks = held_locks::storage() == nullptr ? 0 : depth_of(held_locks::storage());
+  return base::align_up((of_errno < of_locks ? of_locks : of_errno) + 64, page_bytes());
+}
+
+int run(void*) noexcept {
+  prctl(PR_SET_NAME, "tarn-purge");
+  task();
+  return 0;
+}
+
+}  // namespace
+
+bool start_helper(void (*work)() noexcept) noexcept {
+  // acquire: the kernel's store of 0 comes after all that the last helper did on its stack.
+  if (number.load(std::memory_order_acquire) != 0) {
+    return false;
+  }
+  const int saved = errno;
+  const std::size_t guard = page_bytes();
+  const std::size_t variables = variable_bytes();
+  const std::size_t bytes = guard + stack_bytes + variables + base::align_up(sizeof(control_block), guard);
+  if (memory == nullptr) {
+    memory = static_cast<char*>(map(bytes, guard));
+    if (memory == nullptr) {
+      return false;
+    }
+    mprotect(memory, guard, PROT_NONE);
+  }
+  char* const stack_end = memory + guard + stack_bytes;
+  auto* const block = reinterpret_cast<control_block*>(stack_end + variables);
+  block->self = block->thread = block;
+  block->canary = thread_pointer()->canary;
+  task = work;
+
+  // The helper starts with this thread's signal mask. Directly, because the C library's function
+  // leaves two of its own signals open.
+  std::uint64_t all = ~std::uint64_t{0};
+  std::uint64_t before = 0;
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
+  constexpr int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SYSVSEM | CLONE_SIGHAND | CLONE_THREAD |
+                        CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;  // as of every other thread
+  auto* const word = reinterpret_cast<pid_t*>(&number);
+  const int started = clone(run, stack_end, flags, nullptr, word, block, word);
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, sizeof before);
+  errno = saved;
+  return started != -1;
+}
+
+void forget_helper() noexcept { number.store(0, std::memory_order_relaxed); }
+
+#endif
+
+}  // namespace tarn::platform

@@ -1,0 +1,143 @@
+#include "platform/mapping.hpp"
+
+#include <cstdint>
+
+#include <sys/mman.h>
+
+#include "base/bits.hpp"
+#include "platform/platform.hpp"
+#include "platform/random.hpp"
+
+namespace tarn::platform::mapping {
+namespace {
+
+/// The kernel puts mappings next to each other; what is reserved lies somewhere below them.
+/// Not further, because sanitizers know only part of the address space.
+constexpr std::size_t most_distance = std::size_t{64} << 30;
+
+constexpr int anonymous = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+
+char* map_inaccessible(call_counters& counters, std::size_t bytes, void* wish) noexcept {
+  call_counters::count(counters.mmap);
+  void* const start = mmap(wish, bytes, PROT_NONE, anonymous, -1, 0);
+  return start == MAP_FAILED ? nullptr : static_cast<char*>(start);
+}
+
+void unmap_range(call_counters& counters, char* start, char* end) noexcept {
+  if (start != end) {
+    call_counters::count(counters.munmap);
+    munmap(start, static_cast<std::size_t>(end - start));
+  }
+}
+
+bool protect(call_counters& counters, void* start, std::size_t bytes) noexcept {
+  call_counters::count(counters.mprotect);
+  return mprotect(start, bytes, PROT_READ | PROT_WRITE) == 0;
+}
+
+// Inaccessible address space for `bytes` at `alignment` and its guards: the lower guard's start.
+char* map_with_guards(call_counters& counters, std::size_t bytes, std::size_t alignment, void* wish) noexcept {
+  const std::size_t slack = alignment - page_bytes();
+  if (bytes > SIZE_MAX / 2 || slack > SIZE_MAX / 4) {
+    return nullptr;
+  }
+  const std::size_t whole = bytes + 2 * guard_bytes;
+  if (alignment <= guard_bytes) {  // mappings of such sizes keep each other aligned
+    char* const start = map_inaccessible(counters, whole, wish);
+    if (start == nullptr || base::is_aligned(start + guard_bytes, alignment)) {
+      return start;
+    }
+    unmap_range(counters, start, start + whole);
+  }
+  char* const start = map_inaccessible(counters, whole + slack, wish);
+  if (start == nullptr) {
+    return nullptr;
+  }
+  char* const kept = base::align_up(start + guard_bytes, alignment) - guard_bytes;
+  unmap_range(counters, start, kept);
+  unmap_range(counters, kept + whole, start + whole + slack);
+  return kept;
+}
+
+}  // namespace
+
+void* make(call_counters& counters, std::size_t bytes, std::size_t alignment, void* wish) noexcept {
+  char* const outer = map_with_guards(counters, bytes, alignment, wish);
+  if (outer == nullptr) {
+    return nullptr;
+  }
+  // Where the process has as many mappings as the kernel allows, three cannot be made of one,
+  // but one without guards still can.
+  if (protect(counters, outer + guard_bytes, bytes) || protect(counters, outer, bytes + 2 * guard_bytes)) {
+    return outer + guard_bytes;
+  }
+  unmap_range(counters, outer, outer + bytes + 2 * guard_bytes);
+  return nullptr;
+}
+
+void destroy(call_counters& counters, void* start, std::size_t bytes) noexcept {
+  char* const first = static_cast<char*>(start);
+  unmap_range(counters, first - guard_bytes, first + bytes + guard_bytes);
+}
+
+bool resize(call_counters& counters, void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept {
+  char* const old_end = static_cast<char*>(start) + old_bytes;
+  char* const new_end = static_cast<char*>(start) + new_bytes;
+  if (new_bytes > old_bytes) {
+    // The guard grows, and its lower part becomes usable: at no time is there room that
+    // another thread's mapping could take.
+    call_counters::count(counters.mremap);
+    const std::size_t growth = new_bytes - old_bytes;
+    if (mremap(old_end, guard_bytes, guard_bytes + growth, 0) == MAP_FAILED) {
+      return false;
+    }
+    if (!protect(counters, old_end, growth)) {
+      unmap_range(counters, old_end + guard_bytes, new_end + guard_bytes);
+      return false;
+    }
+    return true;
+  }
+  // A new guard over the first bytes that go; it drops their pages, too.
+  call_counters::count(counters.mmap);
+  if (mmap(new_end, guard_bytes, PROT_NONE, anonymous | MAP_FIXED, -1, 0) == MAP_FAILED) {
+    return false;
+  }
+  if (new_end + guard_bytes < old_end + guard_bytes) {
+    unmap_range(counters, new_end + guard_bytes, old_end + guard_bytes);
+  }
+  return true;
+}
+
+bool move(call_counters& counters, void* start, std::size_t bytes, void* place, std::size_t place_bytes) noexcept {
+  call_counters::count(counters.mremap);
+  const bool moved = mremap(start, bytes, place_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) != MAP_FAILED;
+  // Between the guards that are left there is nothing now; so each goes apart. After a
+  // failure that is so at the new place, whose pages the kernel takes away first.
+  char* const gone = static_cast<char*>(moved ? start : place);
+  const std::size_t gone_bytes = moved ? bytes : place_bytes;
+  unmap_range(counters, gone - guard_bytes, gone);
+  unmap_range(counters, gone + gone_bytes, gone + gone_bytes + guard_bytes);
+  return moved;
+}
+
+void* reserve(call_counters& counters, std::size_t bytes) noexcept {
+  char* const usual = map_inaccessible(counters, bytes, nullptr);
+  if (usual == nullptr) {
+    return nullptr;
+  }
+  const std::uintptr_t distance = (1 + random_number() % (most_distance / page_bytes())) * page_bytes();
+  const auto place = reinterpret_cast<std::uintptr_t>(usual);
+  if (distance >= place) {
+    return usual;
+  }
+  char* const distant = map_inaccessible(counters, bytes, reinterpret_cast<void*>(place - distance));
+  if (distant == nullptr) {
+    return usual;  // a limit on address space
+  }
+  unmap_range(counters, usual, usual + bytes);
+  return distant;
+}
+
+bool open(call_counters& counters, void* start, std::size_t bytes) noexcept { return protect(counters, start, bytes); }
+
+}  // namespace tarn::platform::mapping

@@ -1,0 +1,42 @@
+// What ThreadSanitizer is told about the order that this library makes.
+//
+// A program is often compiled for ThreadSanitizer while libtarn.a is not. The sanitizer then sees the inline paths of
+// the headers, but none of the library's atomic operations. Without a word it would report each block that one thread
+// frees and another one gets as a data race. So every operation of the library that orders two threads' accesses also
+// notes it at the address on which the threads meet: with the address of an atomic, the note joins what the sanitizer
+// sees of that atomic in inline code.
+//
+// Outside of ThreadSanitizer the functions are absent, and a note is one load and a branch. A library that is itself
+// compiled for the sanitizer makes no notes: they would hide an order that is missing.
+#pragma once
+
+#include "platform/sanitizer.hpp"
+
+#if !TARN_HAS_SANITIZER
+extern "C" {
+[[gnu::weak]] void __tsan_acquire(void* address);
+[[gnu::weak]] void __tsan_release(void* address);
+}
+#endif
+
+namespace tarn::platform {
+
+/// What other threads did before they noted a release at `address` comes before what this thread does next.
+inline void note_acquire([[maybe_unused]] const volatile void* address) noexcept {
+#if !TARN_HAS_SANITIZER
+  if (__tsan_acquire != nullptr) [[unlikely]] {
+    __tsan_acquire(const_cast<void*>(address));
+  }
+#endif
+}
+
+/// What this thread did so far comes before what others do after an acquire at `address`.
+inline void note_release([[maybe_unused]] const volatile void* address) noexcept {
+#if !TARN_HAS_SANITIZER
+  if (__tsan_release != nullptr) [[unlikely]] {
+    __tsan_release(const_cast<void*>(address));
+  }
+#endif
+}
+
+}  // namespace tarn::platform

@@ -1,0 +1,84 @@
+#include <tarn/service.hpp>
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+
+namespace tarn {
+namespace {
+
+constexpr int first_descriptor = 3;  // SD_LISTEN_FDS_START
+constexpr long most_descriptors = 1 << 20;
+
+/// Returns the number in an environment variable, or -1.
+long number_in(const char* variable) noexcept {
+  const char* const text = std::getenv(variable);
+  long number = -1;
+  if (text != nullptr) {
+    const char* const end = text + std::strlen(text);
+    if (const auto read = std::from_chars(text, end, number); read.ec != std::errc() || read.ptr != end) {
+      number = -1;
+    }
+  }
+  return number;
+}
+
+}  // namespace
+
+bool notify_service(std::string_view lines) noexcept {
+  const char* const path = std::getenv("NOTIFY_SOCKET");
+  sockaddr_un address = {};
+  const std::size_t length = path != nullptr ? std::strlen(path) : 0;
+  if (length < 2 || length > sizeof address.sun_path - 1 || (path[0] != '/' && path[0] != '@')) {
+    return false;
+  }
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path, length);
+  const bool is_abstract = path[0] == '@';
+  if (is_abstract) {
+    address.sun_path[0] = '\0';
+  }
+  const int made = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (made < 0) {
+    return false;
+  }
+  const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length + (is_abstract ? 0 : 1));
+  const ssize_t sent =
+      sendto(made, lines.data(), lines.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&address), bytes);
+  close(made);
+  return sent == static_cast<ssize_t>(lines.size());
+}
+
+std::chrono::microseconds service_watchdog() noexcept {
+  const long owner = number_in("WATCHDOG_PID");
+  const long microseconds = number_in("WATCHDOG_USEC");
+  const bool is_ours = std::getenv("WATCHDOG_PID") == nullptr || owner == getpid();
+  return std::chrono::microseconds(is_ours && microseconds > 0 ? microseconds : 0);
+}
+
+std::vector<service_socket> take_service_sockets() {
+  std::vector<service_socket> taken;
+  const long count = number_in("LISTEN_FDS");
+  if (number_in("LISTEN_PID") == getpid() && count > 0 && count <= most_descriptors) {
+    const char* const listed = std::getenv("LISTEN_FDNAMES");
+    std::string_view names = listed != nullptr ? listed : "";
+    for (int at = first_descriptor; at < first_descriptor + count; ++at) {
+      const std::size_t end = names.find(':');
+      const std::string_view name = names.substr(0, end);
+      taken.push_back({at, name.empty() ? "unknown" : std::string(name)});
+      names.remove_prefix(end == std::string_view::npos ? names.size() : end + 1);
+      fcntl(at, F_SETFD, FD_CLOEXEC);
+    }
+  }
+  for (const char* const each : {"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"}) {
+    unsetenv(each);
+  }
+  return taken;
+}
+
+}  // namespace tarn

@@ -1,0 +1,70 @@
+// The deadlines of a stop also apply while a callback runs. The thread of run() is then inside the callback, so
+// another thread takes the requests and watches the time. That thread exists only as long as the callback, because a
+// process must have one thread when it forks.
+#include "sync/application_inside.hpp"
+
+#include <sched.h>
+#include <sys/syscall.h>
+#include <thread>
+
+#include "platform/platform.hpp"
+
+namespace tarn::detail {
+
+class application_inside::watchdog {
+ public:
+  watchdog(application_inside& of, const char* callback) : of_(of) {
+    of_.callback_ = callback;
+    of_.callback_has_returned_.store(false, std::memory_order_relaxed);
+    sigset_t every, before;
+    sigfillset(&every);
+    pthread_sigmask(SIG_SETMASK, &every, &before);  // handlers of the program do not run in the watchdog
+    try {
+      thread_ = std::thread([this] { of_.watch(); });
+    } catch (const std::system_error&) {
+      of_.say("no thread to watch over ", callback);  // the callback then has no deadline
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  ~watchdog() {
+    if (thread_.joinable()) {
+      of_.callback_has_returned_.store(true, std::memory_order_release);
+      of_.wake_.signal();
+      thread_.join();
+      // The kernel counts a joined thread for a moment longer, and a process must have one thread when it forks.
+      while (syscall(SYS_tgkill, getpid(), of_.watchdog_number_, 0) == 0) {
+        sched_yield();
+      }
+    }
+    of_.callback_ = nullptr;
+  }
+  watchdog(const watchdog&) = delete;
+  watchdog& operator=(const watchdog&) = delete;
+
+ private:
+  application_inside& of_;
+  std::thread thread_;
+};
+
+std::optional<std::string> application_inside::run_watched(const char* callback,
+                                                           const std::function<void()>& function) {
+  const watchdog over_it(*this, callback);
+  return what_it_throws(function);
+}
+
+// This thread owns the state of the application meanwhile: the start of the thread and the join hand it over.
+void application_inside::watch() {
+  pthread_setname_np(pthread_self(), "tarn-watchdog");
+  watchdog_number_ = platform::thread_number();
+  while (!callback_has_returned_.load(std::memory_order_acquire)) {
+    take_requests(ms_to_deadline());
+    if (is_parent() && stage() != stop_stage::working) {  // before the stop it would fork, which only run() does
+      for (process& each : processes_) {
+        look_after(each);
+      }
+    }
+    advance();
+  }
+}
+
+}  // namespace tarn::detail

@@ -1,0 +1,123 @@
+// A coroutine returns before its body has run, so functions that call one under a lock refuse it.
+#include <tarn/application.hpp>
+#include <tarn/async_shared.hpp>
+#include <tarn/io/batch.hpp>
+#include <tarn/read_only.hpp>
+#include <tarn/reloadable.hpp>
+#include <tarn/with.hpp>
+
+#include <coroutine>
+#include <string>
+
+struct task {
+  struct promise_type {
+    task get_return_object() { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() {}
+  };
+};
+// A foreign type, which is a coroutine's only because of its arguments.
+struct flag {};
+template <class... Arguments>
+struct std::coroutine_traits<flag, Arguments...> {
+  struct promise_type : task::promise_type {
+    flag get_return_object() { return {}; }
+  };
+};
+inline tarn::shared<int> number(1), other(2);
+inline tarn::reloadable<int> current(1);
+inline tarn::read_only<std::string> text;
+
+//- good
+int plain() {
+  return number.with([](int& n) { return n; }) + current.with([](const int& n) { return n; });
+}
+//- bad: is a coroutine
+void lambda() {
+  number.with([](int&) -> task { co_return; });
+}
+//- bad: is a coroutine
+task add(int& n) {
+  ++n;
+  co_return;
+}
+void function() { number.with(add); }
+//- bad: is a coroutine
+void made_one_by_its_arguments() {
+  number.with([](int&) -> flag { co_return; });
+}
+//- bad: is a coroutine
+void mutable_lambda() {
+  number.with([seen = 0](int& n) mutable -> task {
+    seen = n;
+    co_return;
+  });
+}
+//- bad: is a coroutine
+void reading() {
+  number.read([](const int&) -> task { co_return; });
+}
+//- bad: is a coroutine
+void when() {
+  number.with_when([](const int& n) { return n > 0; }, [](int&) -> task { co_return; });
+}
+//- bad: is a coroutine
+void two() {
+  tarn::with(number, other, [](int&, int&) -> task { co_return; });
+}
+//- bad: is a coroutine
+void version() {
+  current.with([](const int&) -> task { co_return; });
+}
+
+//- good
+void build() {
+  text.build_with([](std::string& to) { to = "built"; });
+}
+//- bad: is a coroutine
+void build() {
+  text.build_with([](std::string&) -> task { co_return; });
+}
+
+//- good
+void run(tarn::io::batch& files) {
+  files.run([](const tarn::io::batch_content&) {});
+}
+//- bad: is a coroutine
+void run(tarn::io::batch& files) {
+  files.run([](const tarn::io::batch_content&) -> task { co_return; });
+}
+
+//- good
+void begin(tarn::application& app) {
+  const std::function<void()> kept = [] {};
+  app.on_initialise(kept).on_stop([] {}).on_reload({}).on_work([](tarn::worker&) {}).on_process([](unsigned) {});
+}
+//- bad: is a coroutine
+void begin(tarn::application& app) {
+  app.on_work([](tarn::worker&) -> task { co_return; });
+}
+//- bad: is a coroutine
+void begin(tarn::application& app) {
+  app.on_reload([]() -> task { co_return; });
+}
+
+//- good
+task suspends(tarn::async_shared<int>& shared) {
+  auto held = co_await shared.lock();
+  ++*held;
+  co_await shared.with([](int& n) { ++n; });
+}
+//- bad: is a coroutine
+task suspends(tarn::async_shared<int>& shared) {
+  co_await shared.with([](int& n) -> task {
+    ++n;
+    co_return;
+  });
+}
+//- bad: would outlive the lock
+task suspends(tarn::async_shared<int>& shared) {
+  co_await shared.with([](int& n) { return &n; });
+}

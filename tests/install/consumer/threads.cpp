@@ -1,0 +1,208 @@
+// Hands memory and data between threads in all of Tarn's ways: prints "ok". Under ThreadSanitizer it must print
+// nothing else, although the installed library is not compiled for it.
+#include <atomic>
+#include <condition_variable>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <tarn/io/memo.hpp>
+#include <tarn/lock_free_pool.hpp>
+#include <tarn/reloadable.hpp>
+#include <tarn/shared.hpp>
+#include <tarn/shared_pool.hpp>
+#include <tarn/spin_mutex.hpp>
+#include <tarn/tarn.hpp>
+
+namespace {
+
+constexpr int threads = 4;
+constexpr int rounds = 200;
+
+struct order : tarn::pooled<order> {
+  long id = 0;
+  char text[40] = {};
+};
+
+/// Runs the function in some threads at once.
+template <class Function>
+void in_threads(Function work) {
+  std::vector<std::thread> all;
+  for (int number = 0; number < threads; ++number) {
+    all.emplace_back([&work, number] { work(number); });
+  }
+  for (std::thread& thread : all) {
+    thread.join();
+  }
+}
+
+/// One thread makes blocks and another frees them: they return to their owner, which writes into them again.
+void free_blocks_of_others() {
+  std::mutex mutex;
+  std::deque<order*> queue;
+  in_threads([&](int number) {
+    for (int round = 0; round < rounds; ++round) {
+      for (int each = 0; each < 50; ++each) {
+        auto* const made = new order;
+        made->id = round;
+        std::memset(made->text, number, sizeof made->text);
+        const std::lock_guard guard(mutex);
+        queue.push_back(made);
+      }
+      for (int each = 0; each < 50; ++each) {
+        order* taken = nullptr;
+        {
+          const std::lock_guard guard(mutex);
+          if (queue.empty()) break;
+          taken = queue.front();
+          queue.pop_front();
+        }
+        taken->id += taken->text[0];
+        delete taken;
+      }
+    }
+  });
+  for (order* const left : queue) {
+    delete left;
+  }
+}
+
+/// Threads that end leave their heaps, and the blocks in them, to later threads.
+void leave_heaps_to_later_threads() {
+  for (int round = 0; round < 20; ++round) {
+    in_threads([](int number) {
+      std::vector<int, tarn::allocator<int>> numbers;
+      std::vector<std::unique_ptr<order>> orders;
+      for (int each = 0; each < 500; ++each) {
+        numbers.push_back(number + each);
+        orders.push_back(std::make_unique<order>());
+        orders.back()->id = each;
+      }
+      auto kept = tarn::recycle<std::string>();
+      kept->assign(300, 'x');
+    });
+  }
+}
+
+/// Threads that wait for each other change data under a lock.
+void share_under_locks() {
+  tarn::shared<std::vector<int>> numbers;
+  tarn::spin_mutex spin;
+  long sum = 0;
+  in_threads([&](int number) {
+    for (int round = 0; round < rounds * 20; ++round) {
+      numbers.with([&](std::vector<int>& all) {
+        all.push_back(number);
+        if (all.size() > 1000) all.clear();
+      });
+      const std::lock_guard guard(spin);
+      sum += number;
+    }
+  });
+  if (sum != static_cast<long>(rounds) * 20 * (threads * (threads - 1) / 2)) std::puts("an increment is lost");
+}
+
+/// Readers without a lock run beside a writer that replaces their data.
+void replace_what_others_read() {
+  tarn::reloadable<std::vector<int>> versions(std::vector<int>(100, 0));
+  in_threads([&](int number) {
+    for (int round = 1; round <= rounds; ++round) {
+      if (number == 0) {
+        versions.publish(std::vector<int>(100, round));
+      } else {
+        const auto now = versions.snapshot();
+        if (now->front() != now->back()) std::puts("half of a version");
+      }
+    }
+  });
+}
+
+/// Threads use pools together.
+void share_pools() {
+  struct item {
+    long values[6];
+  };
+  tarn::shared_pool<item> pool;
+  tarn::lock_free_pool<item> lock_free;
+  std::mutex mutex;
+  std::deque<item*> queue;
+  in_threads([&](int number) {
+    for (int round = 0; round < rounds * 5; ++round) {
+      item* const one = pool.create();
+      item* const other = lock_free.create();
+      one->values[0] = other->values[5] = number;
+      lock_free.destroy(other);
+      item* taken = nullptr;
+      {
+        const std::lock_guard guard(mutex);
+        queue.push_back(one);
+        if (queue.size() > 10) {
+          taken = queue.front();
+          queue.pop_front();
+        }
+      }
+      if (taken != nullptr) pool.destroy(taken);
+    }
+  });
+  for (item* const left : queue) {
+    pool.destroy(left);
+  }
+}
+
+/// One thread evicts entries of a cache while others read them.
+void share_a_cache() {
+  tarn::io::memo<int, std::string> texts(
+      [](const int& key) { return std::optional(std::string(100, static_cast<char>('a' + key % 26))); },
+      {.entries = 50});
+  in_threads([&](int number) {
+    for (int round = 0; round < rounds * 5; ++round) {
+      const int key = (round * (number + 1)) % 200;
+      if (texts.get(key)->front() != 'a' + key % 26) std::puts("another key's text");
+    }
+  });
+}
+
+/// One thread makes heap objects and another one uses, ends and reads them.
+void hand_heaps_over() {
+  for (int round = 0; round < 20; ++round) {
+    auto lane = std::make_unique<tarn::heap>(tarn::heap_options{.name = "lane"});
+    std::thread([&] {
+      const tarn::scoped_current use(*lane);
+      for (int each = 0; each < 100; ++each) {
+        (new order)->id = each;
+      }
+      lane->release();
+    }).join();
+    std::thread([&] {
+      std::memset(lane->allocate(1000), 1, 1000);
+      lane.reset();
+    }).join();
+  }
+}
+
+/// A race of the program itself, on a block of Tarn: the sanitizer must still report it.
+void race() {
+  const auto shared_by_mistake = std::make_unique<order>();
+  in_threads([&](int number) { shared_by_mistake->id += number; });
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  if (count > 1 && std::strcmp(words[1], "race") == 0) race();
+  free_blocks_of_others();
+  leave_heaps_to_later_threads();
+  share_under_locks();
+  for (int again = 0; again < 2; ++again) {  // the second round uses what the threads of the first left
+    replace_what_others_read();
+    share_pools();
+    share_a_cache();
+  }
+  hand_heaps_over();
+  std::puts("ok");
+}

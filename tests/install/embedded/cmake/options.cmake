@@ -1,0 +1,2 @@
+# This project's module, with the name of one of Tarn's.
+set(embedding_options_read ON)

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Compiles the installed headers with the flags of pkg-config and nothing else: headers_test.py BUILD C++-COMPILER...
+
+Each header is compiled alone by the last compiler, beside the standard library's headers, which are precompiled:
+tests/house finds a missing one of those. What else a program may ask of its compiler is tried on all headers together,
+which takes one process each.
+"""
+
+import concurrent.futures
+import os
+import pathlib
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wundef", "-Wconversion", "-Werror"]
+BUILD = None
+COMPILERS = []
+
+
+def is_clang(compiler):
+    return "clang" in pathlib.Path(compiler).name
+
+
+def compile_text(compiler, text, *flags):
+    """What the compiler says about a text; empty when it compiles without a warning."""
+    warnings = [*WARNINGS, "-Wno-sign-conversion"] if is_clang(compiler) else WARNINGS
+    result = subprocess.run([compiler, "-x", "c++", "-std=c++20", *warnings, "-fsyntax-only", *flags, "-"], input=text,
+                            capture_output=True, text=True, check=False)
+    return result.stderr if result.returncode else ""
+
+
+class Headers(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn headers "))
+        cls.addClassCleanup(shutil.rmtree, folder)
+        subprocess.run(["cmake", "--install", BUILD, "--prefix", folder / "prefix"], check=True, capture_output=True)
+        (folder / "prefix").rename(folder / "moved")
+        packages = [path.stem for path in (folder / "moved/lib/pkgconfig").glob("*.pc")]
+        printed = subprocess.run(["pkg-config", "--cflags", *packages], check=True, capture_output=True, text=True,
+                                 env={**os.environ, "PKG_CONFIG_PATH": str(folder / "moved/lib/pkgconfig")}).stdout
+        cls.flags = shlex.split(printed)
+        cls.folder = folder
+        cls.include = folder / "moved/include"
+        cls.headers = sorted(str(path.relative_to(cls.include)) for path in cls.include.rglob("*")
+                             if path.suffix in {".h", ".hpp"})
+
+    def find_errors(self, jobs):
+        """Fails with the first message of each (compiler, text, flag...) that does not compile."""
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            for job, errors in zip(jobs, pool.map(lambda job: compile_text(*job), jobs)):
+                with self.subTest(compiler=job[0], flags=job[2:]):
+                    self.assertEqual(errors[:2000], "")
+
+    def all(self):
+        return "".join(f"#include <{header}>\n" for header in self.headers)
+
+    def test_flags_are_one_folder(self):
+        self.assertEqual([flag for flag in self.flags if not flag.startswith(("-I", "-DTARN_"))], [])
+
+    def test_each_header_alone(self):
+        self.assertGreater(len(self.headers), 40)
+        standard = self.folder / "standard.hpp"
+        names = {line for path in self.include.rglob("*.hpp") for line in path.read_text(encoding="utf-8").splitlines()
+                 if line.startswith("#include <") and "tarn/" not in line and "sanitizer/" not in line}
+        standard.write_text("\n".join(sorted(names)), encoding="utf-8")
+        subprocess.run([COMPILERS[-1], "-x", "c++-header", "-std=c++20", standard, "-o", f"{standard}.gch"], check=True)
+        self.find_errors([(COMPILERS[-1], f"#include <{header}>\n", *self.flags, "-include", str(standard))
+                          for header in self.headers])
+
+    def test_what_a_program_may_ask_of_its_compiler(self):
+        self.find_errors([(compiler, self.all(), *self.flags, *asked) for compiler in COMPILERS for asked in [
+            [], ["-std=c++2b", "-UTARN_CHECKS", "-DTARN_CHECKS=1"], ["-fno-exceptions", "-fno-rtti"], ["-fsanitize=thread"]]])
+
+    def test_c_header_in_c(self):
+        for standard in ["-std=c11", "-std=c99"]:
+            result = subprocess.run(["cc", "-x", "c", standard, *WARNINGS, "-fsyntax-only", *self.flags, "-"],
+                                    input="#include <tarn/tarn.h>\n", capture_output=True, text=True, check=False)
+            self.assertEqual(result.stderr, "")
+
+    def test_older_language_and_compilers_are_told(self):
+        for compiler in COMPILERS:
+            old = (["-U__clang_major__", "-D__clang_major__=14"] if is_clang(compiler) else ["-U__GNUC__", "-D__GNUC__=11"])
+            for header in ["tarn/tarn.hpp", "tarn/shared.hpp", "tarn/io.hpp"]:
+                told = compile_text(compiler, f"#include <{header}>\n", *self.flags, "-std=c++17")
+                self.assertIn("Tarn needs C++20: compile with -std=c++20", told)
+                told = compile_text(compiler, f"#include <{header}>\n", *self.flags, "-w", *old)
+                self.assertIn("Tarn needs Clang 16 or GCC 12, or newer", told)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    BUILD, *COMPILERS = sys.argv[1:]
+    unittest.main(argv=sys.argv[:1])

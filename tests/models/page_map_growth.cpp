@@ -1,0 +1,102 @@
+// The growth of the page map, which free reads without a lock, under the memory model of C++. Two threads map memory in
+// the same 4 GiB, one of which makes the leaf; a third frees a block of one of them, or asks for an
+// address that nobody handed out. Relacy runs the interleavings of up to five switches, with every value that a load may
+// give; without that bound there are too many.
+//
+// page_map::cover, page_map::set and detail::key_of (src/pages/page_map.cpp, include/tarn/detail/fast_path.hpp) are
+// copied below: the root's entry is an index here, and a leaf has two units.
+//
+// usage: models_page_map_growth [MUTANT]; exits 1 when a free misses its key. The mutants:
+//   UNLOCKED    two threads make the leaf at once
+//   UNORDERED   the program hands a block over without ordering the free after malloc
+#include <cstring>
+
+#include <relacy/relacy.hpp>
+
+namespace {
+
+bool locked = true;
+rl::memory_order handing = rl::mo_release;
+
+constexpr int none = 0;
+constexpr int units = 2;  // of the first mapper, of the second
+
+struct growth : rl::test_suite<growth, 3> {
+  rl::mutex lock;
+  rl::atomic<int> root;  ///< 0: none; else a leaf, counted from 1
+  rl::atomic<int> keys[3][units];
+  rl::atomic<bool> handed;
+  rl::atomic<int> leaves;
+
+  void before() {
+    root.store(none, rl::mo_relaxed, $);
+    leaves.store(0, rl::mo_relaxed, $);
+    for (auto& leaf : keys) {
+      for (auto& key : leaf) {
+        key.store(0, rl::mo_relaxed, $);  // as the kernel gives it
+      }
+    }
+    handed.store(false, rl::mo_relaxed, $);
+  }
+
+  void map(int self) {
+    if (locked) {
+      lock.lock($);
+    }
+    if (root.load(rl::mo_relaxed, $) == none) {
+      const int made = leaves.fetch_add(1, rl::mo_relaxed, $) + 1;
+      root.store(made, rl::mo_release, $);
+    }
+    if (locked) {
+      lock.unlock($);
+    }
+    keys[root.load(rl::mo_relaxed, $)][self].store(self + 1, rl::mo_release, $);
+    if (self == 0) {  // the two are alike
+      handed.store(true, handing, $);
+    }
+  }
+
+  int key_of(int unit) {
+    const int leaf = root.load(rl::mo_relaxed, $);
+    return leaf == none ? 0 : keys[leaf][unit].load(rl::mo_relaxed, $);
+  }
+
+  void thread(unsigned number) {
+    if (number < 2) {
+      map(static_cast<int>(number));
+      return;
+    }
+    if (handed.load(rl::mo_acquire, $)) {
+      RL_ASSERT(key_of(0) == 1);
+    } else {
+      RL_ASSERT(key_of(0) <= 1);  // an address that nobody handed out
+    }
+  }
+
+  void after() {
+    RL_ASSERT(key_of(0) == 1);
+    RL_ASSERT(key_of(1) == 2);
+  }
+};
+
+}  // namespace
+
+int main(int count, char** words) {
+  if (count > 1) {
+    if (std::strcmp(words[1], "UNLOCKED") == 0) {
+      locked = false;
+    } else if (std::strcmp(words[1], "UNORDERED") == 0) {
+      handing = rl::mo_relaxed;
+    } else {
+      std::cerr << words[1] << ": no such mutant\n";
+      return 2;
+    }
+  }
+  rl::test_params search;
+  search.search_type = rl::fair_context_bound_scheduler_type;
+  search.context_bound = 5;
+  search.iteration_count = 100'000'000;  // more than there are
+  const bool holds = rl::simulate<growth>(search);
+  std::cout << (holds ? "holds in all of " : "fails after ") << search.stop_iteration << " executions\n";
+  return holds ? 0 : 1;
+}

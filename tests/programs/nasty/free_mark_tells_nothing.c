@@ -1,0 +1,68 @@
+// A freed block reveals neither the stack protector's canary nor the random bytes from which the C library makes it;
+// this also holds where a filter of system calls refuses getrandom(2).
+//@ broken-by tells_secret
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include "../check.h"
+
+// Finds four bytes in a row that both hold; by accident this happens once in some 10^8 runs.
+static int have_a_part_in_common(const void* some, size_t some_bytes, const void* others, size_t other_bytes) {
+  for (size_t i = 0; i + 4 <= some_bytes; ++i) {
+    for (size_t j = 0; j + 4 <= other_bytes; ++j) {
+      if (memcmp((const char*)some + i, (const char*)others + j, 4) == 0) return 1;
+    }
+  }
+  return 0;
+}
+
+static void look_for_secrets(void) {
+  for (size_t bytes = 16; bytes < 20000; bytes *= 3) {
+    uintptr_t* block = (uintptr_t*)malloc(bytes);
+    memset(block, 0xff, bytes);
+    free(block);
+    block = (uintptr_t*)hidden(block);
+    for (int word = 0; word < 2; ++word) {
+      const uintptr_t found[2] = {block[word], block[word] ^ (uintptr_t)block};
+      for (int form = 0; form < 2; ++form) {
+        CHECK(!have_a_part_in_common(&found[form], sizeof found[form], (const void*)getauxval(AT_RANDOM), 16));
+#if defined(__x86_64__)
+        uintptr_t canary;
+        __asm__("mov %%fs:0x28, %0" : "=r"(canary));
+        CHECK(!have_a_part_in_common(&found[form], sizeof found[form], (char*)&canary + 1, sizeof canary - 1));
+#endif
+      }
+    }
+  }
+}
+
+// Programs that this process executes get ENOSYS from getrandom, as on a kernel before 3.17.
+static void refuse_getrandom(void) {
+  struct sock_filter steps[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getrandom, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const struct sock_fprog filter = {sizeof steps / sizeof *steps, steps};
+  CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+  CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0);
+}
+
+int main(int count, char** words) {
+  look_for_secrets();
+  if (count == 1) {
+    refuse_getrandom();
+    char again[] = "again";
+    char* const arguments[] = {words[0], again, NULL};
+    execv("/proc/self/exe", arguments);
+    return 1;
+  }
+  char byte;
+  CHECK(getrandom(&byte, 1, GRND_NONBLOCK) < 0 && errno == ENOSYS);
+  return 0;
+}

@@ -1,0 +1,38 @@
+// background_purge works in a program with 1 MiB of static thread-local storage, of which the C library takes each
+// thread's part from the thread's stack.
+//@ tarn-only
+//@ env TARN_BACKGROUND_PURGE=1
+//@ env TARN_PURGE_DELAY_MS=20
+//@ broken-by TARN_BACKGROUND_PURGE=0
+//@ timeout 60
+#include "../check.h"
+
+static __thread char storage[1 << 20] = "not zero, so that it is part of the file";
+
+static size_t resident_bytes(void) {
+  FILE* file = fopen("/proc/self/statm", "r");
+  size_t pages = 0;
+  CHECK(file != NULL && fscanf(file, "%*s %zu", &pages) == 1);
+  fclose(file);
+  return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+enum { count = 12, block_bytes = 1 << 20 };
+
+int main(void) {
+  if (guarded()) return 0;  // a quarantine keeps what was freed
+  storage[sizeof storage - 1] = 1;
+  void* blocks[count];
+  for (int i = 0; i < count; ++i) {
+    blocks[i] = malloc(block_bytes);
+    CHECK(blocks[i] != NULL);
+    memset(blocks[i], 1, block_bytes);
+  }
+  for (int i = 0; i < count; ++i) free(blocks[i]);
+  const size_t before = resident_bytes();
+  for (int wait_ms = 0; resident_bytes() + (size_t)count / 2 * block_bytes > before; wait_ms += 50) {
+    CHECK(wait_ms < 3000 * (int)hang_seconds());
+    usleep(50000);
+  }
+  return 0;
+}

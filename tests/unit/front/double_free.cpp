@@ -1,0 +1,161 @@
+// A small block that is freed twice through the inline paths is named at once, in builds with checks.
+#include <gtest/gtest.h>
+
+#include <memory_resource>
+#include <string>
+#include <thread>
+
+#include "support/child.hpp"
+#include "tarn/allocator.hpp"
+#include "tarn/heap.hpp"
+#include "tarn/pooled.hpp"
+#include "tarn/tarn.h"
+
+namespace {
+
+using support::fault;
+using support::in_child;
+using support::written;
+
+#if TARN_CHECKS || TARN_ADDRESS_SANITIZER
+
+std::string said(const void* block, int bytes) {
+  return "tarn: free(" + written(block) + "): double free of a block of " + std::to_string(bytes) + " bytes";
+}
+
+// Frees a block of `from` twice, and others between, so that the block is not the newest free one.
+template <class Heap>
+void expect_named(Heap& from, int bytes) {
+  const auto size = static_cast<std::size_t>(bytes);
+  void* const block = from.allocate(size);
+  void* const other = from.allocate(size);
+  EXPECT_EQ(in_child([&] {
+              from.deallocate(block);
+              from.deallocate(other);
+              from.deallocate(block);
+            }),
+            fault(said(block, bytes)));
+  EXPECT_EQ(in_child([&] {
+              from.deallocate(block, size);
+              static_cast<std::pmr::memory_resource&>(from).deallocate(block, size);
+            }),
+            fault(said(block, bytes)));
+  from.deallocate(other);
+  from.deallocate(block);
+}
+
+TEST(double_free, of_a_heap_object) {
+  tarn::heap lane;
+  expect_named(lane, 16);
+  expect_named(lane, 64);
+  expect_named(lane, 32768);
+}
+
+TEST(double_free, of_the_heap_of_the_process) { expect_named(tarn::global(), 64); }
+
+TEST(double_free, of_a_heap_that_counts) {
+  tarn::heap lane({.statistics = true});
+  expect_named(lane, 64);
+}
+
+TEST(double_free, of_a_block_that_was_moved_to_a_slab_meanwhile) {
+  tarn::heap lane;
+  void* blocks[2000];
+  for (void*& each : blocks) {
+    each = lane.allocate(64);
+  }
+  EXPECT_EQ(in_child([&] {
+              for (void* each : blocks) {
+                lane.deallocate(each);
+              }
+              lane.deallocate(blocks[5]);
+            }),
+            fault(said(blocks[5], 64)));
+}
+
+TEST(double_free, by_two_threads) {
+  tarn::heap lane;
+  void* const block = lane.allocate(64);
+  EXPECT_EQ(in_child([&] {
+              std::thread([&] { lane.deallocate(block); }).join();
+              lane.deallocate(block);
+            }),
+            fault(said(block, 64)));
+  EXPECT_EQ(in_child([&] {
+              lane.deallocate(block);
+              std::thread([&] { lane.deallocate(block); }).join();
+            }),
+            fault(said(block, 64)));
+  EXPECT_EQ(in_child([&] {
+              std::thread([&] { lane.deallocate(block); }).join();
+              std::thread([&] { lane.deallocate(block); }).join();
+            }),
+            fault(said(block, 64)));
+  lane.deallocate(block);
+}
+
+struct item : tarn::pooled<item> {
+  long values[6] = {};
+};
+
+TEST(double_free, of_a_pooled_object_an_allocator_and_the_interface_for_c) {
+  auto* const one = new item;
+  EXPECT_EQ(in_child([&] {
+              ::operator delete(nullptr);
+              item::operator delete(one, sizeof(item));
+              item::operator delete(one, sizeof(item));
+            }),
+            fault(said(one, 48)));
+  delete one;
+
+  tarn::allocator<long> longs;
+  long* const two = longs.allocate(4);
+  EXPECT_EQ(in_child([&] {
+              longs.deallocate(two, 4);
+              longs.deallocate(two, 4);
+            }),
+            fault(said(two, 32)));
+  longs.deallocate(two, 4);
+
+  void* const three = tarn_malloc(80);
+  EXPECT_EQ(in_child([&] {
+              tarn_free(three);
+              tarn_free(three);
+            }),
+            fault(said(three, 80)));
+  tarn_free(three);
+}
+
+TEST(double_free, is_none_after_the_block_was_allocated_again) {
+  tarn::heap lane;
+  for (int round = 0; round < 1000; ++round) {
+    void* const block = lane.allocate(static_cast<std::size_t>(round % 300 + 1));
+    lane.deallocate(block);
+    void* const aligned = lane.allocate(100, 64);
+    lane.deallocate(aligned, 100, 64);
+    void* const large = lane.allocate(1'000'000);
+    lane.deallocate(large);
+  }
+  lane.release();
+  lane.deallocate(lane.allocate(64));
+}
+
+#endif
+
+// A heap that notes sites knows both places, in every build.
+TEST(double_free, of_a_heap_with_sites_tells_both_places) {
+  tarn::heap lane({.name = "lane", .sites = true});
+  void* const block = lane.allocate(40);
+  const support::ending seen = in_child([&] {
+    lane.deallocate(block);
+    lane.deallocate(block);
+  });
+  EXPECT_EQ(seen.signal, SIGABRT);
+  EXPECT_EQ(seen.error.find("tarn: free(" + written(block) + "): double free of a block of 48 bytes; freed before at "),
+            0u)
+      << seen.error;
+  EXPECT_NE(seen.error.find("; allocated at "), std::string::npos) << seen.error;
+  lane.deallocate(block);
+}
+
+}  // namespace

@@ -1,0 +1,327 @@
+// Other processes change the file of an open journal: truncated, overwritten, renamed, on a full disk.
+#include <tarn/io/journal.hpp>
+#include <tarn/io/journal_reader.hpp>
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "support/child.hpp"
+#include "unit/io/io_fixture.hpp"
+
+namespace {
+
+using namespace tarn::io;
+using condition = journal_line::condition;
+
+constexpr journal_options small{.bytes = 64 * 1024, .chunk = 4096, .lanes = 4};
+
+std::vector<std::string> texts_of(const std::string& path) {
+  const journal_reader from(path);
+  std::vector<std::string> all;
+  for (const journal_line& line : from.lines()) {
+    all.emplace_back(line.is == condition::whole ? line.text : line.is == condition::torn ? "(torn)" : "(damaged)");
+  }
+  return all;
+}
+
+std::string restored(const std::string& path, const std::string& bytes) {
+  return "tarn: journal " + path + ": was truncated to " + bytes +
+         " bytes: older lines are gone, new ones are kept; to rotate, rename it and call journal::reopen()\n";
+}
+
+using lines = std::vector<std::string>;
+
+TEST(journal_truncated, keeps_what_comes_and_says_so_once) {
+  const io_test::folder here;
+  const std::string path = here.path("log");
+  const auto child = support::in_child([&] {
+    journal log(path, small);
+    log.append("before");
+    std::filesystem::resize_file(path, 0);
+    const bool first = log.append("after") == 2 && texts_of(path) == lines{"after"};
+    std::filesystem::resize_file(path, 0);
+    const bool second = log.append("after that") == 3 && texts_of(path) == lines{"after that"};
+    return first && second && log.truncations() == 2 ? 0 : 1;
+  });
+  EXPECT_EQ(child, (support::ending{.error = restored(path, "0")}));
+  journal log(path, small);
+  EXPECT_GT(log.append("the next process"), 3u);
+  EXPECT_EQ(texts_of(path), (lines{"after that", "the next process"}));
+}
+
+TEST(journal_truncated, in_the_middle_of_a_line_that_is_made_in_its_place) {
+  const io_test::folder here;
+  const std::string path = here.path("log");
+  const auto child = support::in_child([&] {
+    journal log(path, small);
+    log.append("before");
+    int calls = 0;
+    log.append_with([&](char* place, std::size_t) {
+      std::memcpy(place, "half of ", 8);
+      if (++calls == 1) std::filesystem::resize_file(path, 0);
+      std::memcpy(place + 8, "a line", 6);
+      return std::size_t{14};
+    });
+    return calls == 2 && texts_of(path) == lines{"half of a line"} ? 0 : 1;
+  });
+  EXPECT_EQ(child, (support::ending{.error = restored(path, "0")}));
+}
+
+TEST(journal_truncated, by_a_shell_that_writes_something_else_into_it) {
+  const io_test::folder here;
+  const std::string path = here.path("log");
+  const auto child = support::in_child([&] {
+    journal log(path, small);
+    log.append("before");
+    here.file("log", "somebody's own text\n");
+    log.append("after");
+    return texts_of(path) == lines{"after"} ? 0 : 1;
+  });
+  EXPECT_EQ(child, (support::ending{.error = restored(path, "20")}));
+}
+
+TEST(journal_truncated, and_made_as_long_as_it_was_is_no_signal_and_is_noticed) {
+  const io_test::folder here;
+  const std::string path = here.path("log");
+  const auto child = support::in_child([&] {
+    journal log(path, small);
+    log.append("before");
+    const auto bytes = std::filesystem::file_size(path);
+    std::filesystem::resize_file(path, 0);
+    std::filesystem::resize_file(path, bytes);
+    log.append("after");
+    return texts_of(path) == lines{"after"} ? 0 : 1;
+  });
+  EXPECT_EQ(child.status, 0);
+  EXPECT_EQ(child.signal, 0);
+}
+
+TEST(journal_truncated, only_behind_its_chunks_keeps_them) {
+  const io_test::folder here;
+  const std::string path = here.path("log");
+  const auto child = support::in_child([&] {
+    journal log(path, small);
+    lines expected;
+    for (int line = 0; line < 3; ++line) log.append(expected.emplace_back("line " + std::to_string(line)));
+    std::filesystem::resize_file(path, 4096 + 4096);  // the header and the first chunk
+    for (int line = 3; line < 300; ++line) log.append(expected.emplace_back("line " + std::to_string(line)));
+    return texts_of(path) == expected ? 0 : 1;
+  });
+  EXPECT_EQ(child, (support::ending{.error = restored(path, "8192")}));
+}
+
+// Each thread appends; a line whose append began after the last truncation must be there once.
+TEST(journal_truncated, again_and_again_while_threads_append) {
+  const io_test::folder here;
+  const std::string path = here.path("log");
+  const auto child = support::in_child([&] {
+    constexpr std::size_t threads = 4;
+    journal log(path, {.bytes = 8 << 20, .chunk = 4096, .lanes = 4, .prepare = 0});
+    constexpr std::uint64_t last_lines = 500;
+    std::atomic<std::uint64_t> progress[threads]{};
+    std::atomic<bool> was_last_truncation{false};
+    std::uint64_t first_safe[threads]{};  // begun after the last truncation
+    std::vector<std::thread> all;
+    for (std::size_t thread = 0; thread < threads; ++thread) {
+      all.emplace_back([&, thread] {
+        sigset_t every;
+        sigfillset(&every);
+        pthread_sigmask(SIG_BLOCK, &every, nullptr);  // threads of servers do so
+        bool is_last = false;
+        for (std::uint64_t line = 0; !is_last || line < first_safe[thread] + last_lines; ++line) {
+          if (!is_last && was_last_truncation) first_safe[thread] = line, is_last = true;
+          log.append(std::to_string(thread) + " " + std::to_string(line));
+          progress[thread] = line + 1;
+        }
+      });
+    }
+    for (unsigned round = 0; round < 50; ++round) {
+      std::filesystem::resize_file(path, round % 3 == 0 ? 4096 * round : 0);
+      for (std::size_t thread = 0; thread < threads; ++thread) {
+        const std::uint64_t now = progress[thread];
+        while (progress[thread] < now + 5) std::this_thread::yield();
+      }
+    }
+    std::filesystem::resize_file(path, 0);
+    was_last_truncation = true;
+    for (std::thread& thread : all) thread.join();
+    const journal_reader from(path);
+    std::map<std::string, int> found;
+    for (const journal_line& line : from.lines()) ++found[std::string(line.text)];
+    for (const auto& [text, count] : found) {
+      if (count != 1) return 1;
+    }
+    for (std::size_t thread = 0; thread < threads; ++thread) {
+      for (std::uint64_t line = first_safe[thread]; line < progress[thread]; ++line) {
+        if (found.count(std::to_string(thread) + " " + std::to_string(line)) == 0) return 2;
+      }
+    }
+    return from.torn() + from.damaged() == 0 ? 0 : 3;
+  });
+  EXPECT_EQ(child.signal, 0) << child;
+  EXPECT_EQ(child.status, 0) << child;
+}
+
+TEST(journal_truncated, on_a_full_disk_goes_on_in_memory_and_is_reopened) {
+  const io_test::folder here;
+  const std::string path = here.path("log");
+  const auto child = support::in_child([&] {
+    journal log(path, small);
+    log.append("before");
+    {
+      const io_test::fake::scoped_hook hook([](const io_test::fake::call& of) {
+        return of.kind == io_test::fake::kind::extend ? io_test::fake::verdict{.error = ENOSPC}
+                                                      : io_test::fake::verdict{};
+      });
+      std::filesystem::resize_file(path, 0);
+      for (int line = 0; line < 10'000; ++line) log.append("nowhere");
+    }
+    const std::string failed = io_test::thrown<error>([&] { log.sync(); });
+    if (failed != path + ": may not be on the disk: sync failed: No space left on device") return 1;
+    if (!log.reopen()) return 2;
+    log.append("there is room again");
+    return texts_of(path) == lines{"there is room again"} ? 0 : 3;
+  });
+  EXPECT_EQ(child, (support::ending{.error = "tarn: journal " + path +
+                                             ": was truncated and cannot be restored (No space left on device): new "
+                                             "lines are in no file until journal::reopen() succeeds\n"}));
+}
+
+// Other processes fill a file system of 1 MiB after the truncation. The test needs the right to mount.
+TEST(journal_truncated, on_a_file_system_that_is_full) {
+  const io_test::folder here;
+  const std::string disk = here.path("disk");
+  std::filesystem::create_directory(disk);
+  if (::mount("tarn", disk.c_str(), "tmpfs", 0, "size=1m") != 0) GTEST_SKIP() << "no right to mount";
+  const std::string path = disk + "/log";
+  const auto child = support::in_child([&] {
+    journal log(path, {.bytes = 512 * 1024, .chunk = 4096, .lanes = 4, .prepare = 0});
+    log.append("before");
+    std::filesystem::resize_file(path, 0);
+    std::ofstream(disk + "/other") << std::string(2 << 20, 'x');
+    for (int line = 0; line < 10'000; ++line) log.append("nowhere");
+    std::filesystem::remove(disk + "/other");
+    log.reopen();
+    log.append("there is room again");
+    return texts_of(path) == lines{"there is room again"} ? 0 : 1;
+  });
+  // A creation without room leaves nothing.
+  std::filesystem::remove(path);
+  EXPECT_THROW(journal(path, {.bytes = 4 << 20}), error);
+  EXPECT_FALSE(std::filesystem::exists(path));
+  ::umount2(disk.c_str(), MNT_DETACH);
+  EXPECT_EQ(child.signal, 0) << child;
+  EXPECT_EQ(child.status, 0) << child;
+}
+
+TEST(journal_truncated, a_limit_of_file_sizes_is_an_error_and_no_signal) {
+  const io_test::folder here;
+  const std::string path = here.path("log");
+  const auto child = support::in_child([&] {
+    journal log(path, small);
+    log.append("before");
+    const rlimit limit{4096, 4096};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    std::filesystem::resize_file(path, 0);
+    for (int line = 0; line < 10'000; ++line) log.append("nowhere");
+    const std::string made = io_test::thrown<error>([&] { journal other(here.path("other"), small); });
+    const bool is_told = made == here.path("other") + ": has no room for a journal of 65536 bytes: File too large";
+    return is_told && !std::filesystem::exists(here.path("other")) ? 0 : 1;
+  });
+  EXPECT_EQ(child, (support::ending{.error = "tarn: journal " + path +
+                                             ": was truncated and cannot be restored (File too large): new lines are "
+                                             "in no file until journal::reopen() succeeds\n"}));
+}
+
+TEST(journal_reopened, after_a_rename_goes_on_in_a_new_file) {
+  const io_test::folder here;
+  const std::string path = here.path("log");
+  journal log(path, small);
+  EXPECT_FALSE(log.reopen()) << "it is the same file";
+  log.append("one");
+  std::filesystem::rename(path, here.path("log.1"));
+  log.append("two");
+  EXPECT_TRUE(log.reopen());
+  EXPECT_EQ(log.append("three"), 3u);
+  EXPECT_EQ(texts_of(here.path("log.1")), (lines{"one", "two"}));
+  EXPECT_EQ(texts_of(path), (lines{"three"}));
+  std::filesystem::remove(path);
+  log.append("into a file without a name");
+  EXPECT_TRUE(log.reopen());
+  log.append("five");
+  EXPECT_EQ(texts_of(path), (lines{"five"}));
+  // The old file is gone, and another file may be in its place.
+  { EXPECT_EQ(journal(here.path("log.1")).append("more"), 3u); }
+  std::filesystem::rename(here.path("log.1"), path);
+  EXPECT_TRUE(log.reopen());
+  EXPECT_GT(log.append("six"), 5u);
+  EXPECT_EQ(texts_of(path), (lines{"one", "two", "more", "six"}));
+}
+
+TEST(journal_reopened, what_fails_changes_nothing) {
+  const io_test::folder here;
+  const std::string path = here.path("log");
+  journal log(path, small);
+  std::filesystem::rename(path, here.path("log.1"));
+  here.file("log", "not a journal");
+  EXPECT_EQ(io_test::thrown<error>([&] { log.reopen(); }), path + ": is not a journal: Invalid argument");
+  log.append("goes on in the old one");
+  EXPECT_EQ(texts_of(here.path("log.1")), (lines{"goes on in the old one"}));
+  std::filesystem::remove(path);
+  { journal tiny(path, {.bytes = 4096, .chunk = 1024, .lanes = 1}); }
+  EXPECT_EQ(io_test::thrown<error>([&] { log.reopen(); }),
+            path + ": is a journal of 4 chunks, too few for 4 lanes: Invalid argument");
+}
+
+TEST(journal_reopened, while_threads_append_loses_no_line) {
+  const io_test::folder here;
+  const std::string path = here.path("log");
+  constexpr std::size_t threads = 4, rotations = 50;
+  std::vector<std::uint64_t> appended(threads);
+  {
+    journal log(path, {.bytes = 4 << 20, .chunk = 4096, .lanes = 2, .prepare = 0});
+    std::vector<std::thread> all;
+    for (std::size_t thread = 0; thread < threads; ++thread) {
+      all.emplace_back([&, thread] {
+        for (; appended[thread] < 20'000; ++appended[thread]) {
+          log.append(std::to_string(thread) + " " + std::to_string(appended[thread]));
+        }
+      });
+    }
+    for (std::size_t rotation = 0; rotation < rotations; ++rotation) {
+      std::filesystem::rename(path, path + "." + std::to_string(rotation));
+      EXPECT_TRUE(log.reopen());
+    }
+    for (std::thread& thread : all) thread.join();
+  }
+  std::filesystem::rename(path, path + "." + std::to_string(rotations));
+  std::vector<std::uint64_t> next(threads);
+  for (std::size_t rotation = 0; rotation <= rotations; ++rotation) {
+    const journal_reader from(path + "." + std::to_string(rotation));
+    EXPECT_EQ(from.torn() + from.damaged() + from.lost_pieces(), 0u);
+    for (const journal_line& line : from.lines()) {
+      const std::size_t thread = static_cast<std::size_t>(line.text[0] - '0');
+      ASSERT_EQ(line.text, std::to_string(thread) + " " + std::to_string(next[thread]++));
+    }
+  }
+  EXPECT_EQ(next, appended);
+}
+
+TEST(journal_reopened, a_forked_child_must_open_its_own) {
+  const io_test::folder here;
+  journal log(here.path("log"), small);
+  const auto child =
+      support::in_child([&] { return io_test::thrown<std::logic_error>([&] { log.reopen(); }).empty() ? 1 : 0; });
+  EXPECT_EQ(child, support::ending{});
+}
+
+}  // namespace

@@ -1,0 +1,244 @@
+// Coroutines wait for a lock: tests their order, their cancellation, and the thread that resumes them.
+#include <tarn/async_shared.hpp>
+#include <tarn/shared.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <coroutine>
+#include <deque>
+#include <exception>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "support/child.hpp"
+
+namespace {
+
+using support::in_child;
+using tarn::async_handle;
+using tarn::async_shared;
+
+// Runs at once, and destroys itself at its end.
+struct detached {
+  struct promise_type {
+    detached get_return_object() noexcept { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() noexcept {}
+    void unhandled_exception() noexcept { std::terminate(); }
+  };
+};
+// Runs at once, with a frame that somebody else destroys.
+struct owned {
+  struct promise_type {
+    owned get_return_object() noexcept { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_always final_suspend() noexcept { return {}; }
+    void return_void() noexcept {}
+    void unhandled_exception() noexcept { std::terminate(); }
+  };
+  std::coroutine_handle<promise_type> frame;
+};
+
+detached append(async_shared<std::string>& to, char letter, async_handle<std::string>* keep = nullptr) {
+  auto held = co_await to.lock();
+  *held += letter;
+  if (keep != nullptr) *keep = std::move(held);
+}
+
+TEST(async_shared, hands_the_lock_on_in_the_order_of_arrival) {
+  async_shared<std::string> text;
+  async_handle<std::string> kept;
+  append(text, 'a', &kept);
+  EXPECT_TRUE(kept);
+  EXPECT_FALSE(text.try_lock());
+  for (const char letter : {'b', 'c', 'd'}) append(text, letter);
+  EXPECT_EQ(*kept, "a") << "they wait, and this thread goes on";
+  kept.unlock();
+  EXPECT_FALSE(kept);
+  EXPECT_EQ(*text.try_lock(), "abcd");
+}
+
+detached call(async_shared<int>& number, int& seen) {
+  seen = co_await number.with([](int& n) { return ++n; });
+  co_await number.with([](int& n) { ++n; });
+  try {
+    co_await number.with([](int&) -> int { throw std::runtime_error("no"); });
+  } catch (const std::runtime_error&) {
+    seen *= 10;
+  }
+}
+
+TEST(async_shared, calls_a_function_under_the_lock) {
+  async_shared<int> number(1);
+  int seen = 0;
+  call(number, seen);
+  EXPECT_EQ(seen, 20);
+  EXPECT_EQ(*number.try_lock(), 3) << "and an exception opens it";
+}
+
+detached wait(async_shared<int>& number, std::stop_token stop, int& result) {
+  const auto held = co_await number.lock(stop);
+  result = held ? 1 : 2;
+}
+
+TEST(async_shared, a_wait_is_cancelled) {
+  async_shared<int> number;
+  std::stop_source early, now, late;
+  int results[4] = {};
+  early.request_stop();
+  wait(number, early.get_token(), results[0]);
+  EXPECT_EQ(results[0], 2) << "before it began";
+  auto held = number.try_lock();
+  wait(number, now.get_token(), results[1]);
+  wait(number, late.get_token(), results[2]);
+  wait(number, now.get_token(), results[3]);
+  EXPECT_EQ(results[1], 0);
+  now.request_stop();
+  EXPECT_EQ(results[1], 2);
+  EXPECT_EQ(results[3], 2);
+  EXPECT_EQ(results[2], 0) << "the others wait on";
+  held.unlock();
+  EXPECT_EQ(results[2], 1);
+  late.request_stop();
+  EXPECT_EQ(results[2], 1);
+  EXPECT_TRUE(number.try_lock());
+}
+
+owned wait_owned(async_shared<int>& number, bool& has) {
+  const auto held = co_await number.lock();
+  has = true;
+}
+
+TEST(async_shared, a_coroutine_is_destroyed_while_it_waits) {
+  async_shared<int> number;
+  bool first = false, second = false;
+  auto held = number.try_lock();
+  const owned one = wait_owned(number, first), two = wait_owned(number, second);
+  one.frame.destroy();
+  held.unlock();
+  EXPECT_FALSE(first);
+  EXPECT_TRUE(second);
+  two.frame.destroy();
+  EXPECT_TRUE(number.try_lock());
+}
+
+detached count(async_shared<long>& number) { ++*co_await number.lock(); }
+
+TEST(async_shared, many_waiters_need_no_deep_stack) {
+  async_shared<long> number(0);
+  auto held = number.try_lock();
+  for (int waiter = 0; waiter < 100'000; ++waiter) count(number);
+  held.unlock();
+  EXPECT_EQ(*number.try_lock(), 100'000);
+}
+
+// An executor of one thread.
+class loop {
+ public:
+  void post(std::coroutine_handle<> next) {
+    const std::lock_guard hold(mutex_);
+    ready_.push_back(next);
+    changed_.notify_one();
+  }
+  void run() {
+    for (;;) {
+      std::unique_lock hold(mutex_);
+      changed_.wait(hold, [&] { return !ready_.empty(); });
+      const std::coroutine_handle<> next = ready_.front();
+      ready_.pop_front();
+      hold.unlock();
+      if (!next) return;
+      next.resume();
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::coroutine_handle<>> ready_;
+};
+struct hop {
+  loop& to;
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> by) const { to.post(by); }
+  void await_resume() const noexcept {}
+};
+
+struct shared_count {
+  long value = 0;
+  std::atomic<int> inside{0};
+};
+
+detached work(async_shared<shared_count>& count, loop& here, int rounds, std::atomic<int>& left, loop& ends) {
+  co_await hop{here};
+  const auto own_thread = std::this_thread::get_id();
+  for (int round = 0; round < rounds; ++round) {
+    std::stop_source stop;
+    std::thread canceller;
+    if (round % 64 == 0) canceller = std::thread([&] { stop.request_stop(); });
+    {
+      auto held = co_await count.lock([&](std::coroutine_handle<> next) { here.post(next); }, stop.get_token());
+      if (held) {
+        EXPECT_EQ(held->inside.fetch_add(1), 0);
+        if (round % 8 == 0) co_await hop{here};  // the lock is held over a suspension
+        ++held->value;
+        held->inside.fetch_sub(1);
+      } else {
+        --round;
+      }
+    }
+    if (round % 16 == 1) EXPECT_EQ(own_thread, std::this_thread::get_id());
+    co_await hop{here};
+    if (canceller.joinable()) canceller.join();
+  }
+  if (--left == 0) ends.post({});
+}
+
+TEST(async_shared, threads_share_it_and_each_coroutine_goes_on_in_its_own) {
+  constexpr int threads = 3, coroutines = 4, rounds = 300;
+  async_shared<shared_count> count;
+  loop loops[threads], main_loop;
+  std::atomic<int> left{threads * coroutines};
+  for (loop& each : loops) {
+    for (int coroutine = 0; coroutine < coroutines; ++coroutine) work(count, each, rounds, left, main_loop);
+  }
+  std::vector<std::thread> all;
+  for (loop& each : loops) all.emplace_back([&each] { each.run(); });
+  main_loop.run();
+  for (loop& each : loops) each.post({});
+  for (std::thread& each : all) each.join();
+  EXPECT_EQ(count.try_lock()->value, threads * coroutines * rounds);
+}
+
+#if TARN_CHECKS
+TEST(async_shared, is_not_waited_for_while_a_shared_is_locked) {
+  tarn::shared<int> plain(tarn::rank{0, "plain"});
+  async_shared<std::string> text;
+  const auto seen = in_child([&] {
+    const auto held = plain.lock();
+    append(text, 'a');
+  });
+  EXPECT_EQ(seen.signal, SIGABRT);
+  EXPECT_NE(seen.error.find(" is held, since async_shared.cpp:"), std::string::npos) << seen;
+  EXPECT_NE(seen.error.find("end the handle before co_await\n"), std::string::npos) << seen;
+}
+TEST(async_shared, is_not_destroyed_while_it_is_locked) {
+  const auto seen = in_child([] {
+    auto* const text = new async_shared<std::string>;
+    auto* const held = new async_handle<std::string>(text->try_lock());
+    delete text;
+    delete held;
+  });
+  EXPECT_EQ(seen.signal, SIGABRT);
+  EXPECT_NE(seen.error.find(" is destroyed while it is locked: end all handles before the object\n"), std::string::npos)
+      << seen;
+}
+#endif
+
+}  // namespace

@@ -1,0 +1,185 @@
+// Tests the messages between a service and its manager, with a stand-in for the manager's socket.
+#include <tarn/service.hpp>
+
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <tarn/application.hpp>
+
+#include "unit/sync/application_fixture.hpp"
+
+namespace {
+
+using namespace application_tests;
+using namespace std::chrono_literals;
+using support::in_child;
+using tarn::application;
+using tarn::worker;
+
+/// Is the manager's end of the notify socket, in the abstract namespace.
+class stand_in {
+ public:
+  stand_in() : socket_(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+    const std::string name = "@tarn-test-" + std::to_string(getpid());
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path + 1, name.data() + 1, name.size() - 1);
+    const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
+    if (bind(socket_, reinterpret_cast<const sockaddr*>(&address), bytes) != 0) std::abort();
+    setenv("NOTIFY_SOCKET", name.c_str(), 1);
+  }
+  ~stand_in() { close(socket_); }
+  /// Waits for the next message.
+  std::string next() const {
+    char text[256];
+    const ssize_t bytes = recv(socket_, text, sizeof text, 0);
+    return bytes < 0 ? "" : std::string(text, static_cast<std::size_t>(bytes));
+  }
+  /// Waits for the next message that is not a watchdog ping.
+  std::string next_but_beats() const {
+    std::string text = next();
+    while (text == "WATCHDOG=1") text = next();
+    return text;
+  }
+  bool is_empty() const {
+    char byte = 0;
+    return recv(socket_, &byte, 1, MSG_DONTWAIT) < 0;
+  }
+
+ private:
+  int socket_;
+};
+
+TEST(service, without_a_manager_nothing_is_sent) {
+  for (const char* const path : {"", "relative", "/", "/nowhere/at/all", "@nobody-listens-here"}) {
+    setenv("NOTIFY_SOCKET", path, 1);
+    EXPECT_FALSE(tarn::notify_service("READY=1")) << path;
+  }
+  setenv("NOTIFY_SOCKET", ("/" + std::string(200, 'x')).c_str(), 1);
+  EXPECT_FALSE(tarn::notify_service("READY=1"));
+  unsetenv("NOTIFY_SOCKET");
+  EXPECT_FALSE(tarn::notify_service("READY=1"));
+}
+
+TEST(service, sends_to_the_manager) {
+  const stand_in manager;
+  EXPECT_TRUE(tarn::notify_service("READY=1\nSTATUS=well"));
+  EXPECT_EQ(manager.next(), "READY=1\nSTATUS=well");
+  unsetenv("NOTIFY_SOCKET");
+}
+
+TEST(service, watchdog_of_this_process_only) {
+  setenv("WATCHDOG_USEC", "30000000", 1);
+  EXPECT_EQ(tarn::service_watchdog(), 30s);
+  setenv("WATCHDOG_PID", std::to_string(getpid()).c_str(), 1);
+  EXPECT_EQ(tarn::service_watchdog(), 30s);
+  setenv("WATCHDOG_PID", "1", 1);
+  EXPECT_EQ(tarn::service_watchdog(), 0s);
+  unsetenv("WATCHDOG_PID");
+  for (const char* const wrong : {"", "0", "-5", "12 ", "99999999999999999999"}) {
+    setenv("WATCHDOG_USEC", wrong, 1);
+    EXPECT_EQ(tarn::service_watchdog(), 0s) << wrong;
+  }
+  unsetenv("WATCHDOG_USEC");
+}
+
+TEST(service, takes_the_sockets_once_with_their_names) {
+  EXPECT_EQ(in_child([] {
+              for (const int at : {3, 4, 5}) dup2(0, at);
+              setenv("LISTEN_PID", std::to_string(getpid()).c_str(), 1);
+              setenv("LISTEN_FDS", "3", 1);
+              setenv("LISTEN_FDNAMES", "http:metrics", 1);
+              const auto taken = tarn::take_service_sockets();
+              const bool good = taken.size() == 3 && taken[0].descriptor == 3 && taken[0].name == "http" &&
+                                taken[1].name == "metrics" && taken[2].descriptor == 5 && taken[2].name == "unknown" &&
+                                (fcntl(4, F_GETFD) & FD_CLOEXEC) != 0;
+              return good && tarn::take_service_sockets().empty() && std::getenv("LISTEN_FDS") == nullptr ? 0 : 100;
+            }),
+            quiet(0));
+}
+
+TEST(service, leaves_the_sockets_of_another_process) {
+  setenv("LISTEN_PID", "1", 1);
+  setenv("LISTEN_FDS", "1", 1);
+  EXPECT_TRUE(tarn::take_service_sockets().empty());
+  setenv("LISTEN_PID", std::to_string(getpid()).c_str(), 1);
+  setenv("LISTEN_FDS", "-1", 1);
+  EXPECT_TRUE(tarn::take_service_sockets().empty());
+}
+
+TEST(service, application_tells_the_manager_of_its_life) {
+  EXPECT_EQ(in_child([] {
+              const stand_in manager;
+              setenv("WATCHDOG_USEC", "20000", 1);
+              application app({.name = "test", .workers = 2, .stop_after = 1h});
+              app.on_work([](worker& me) { wait_for_the_stop(me); });
+              app.on_reload([] {});
+              bool good = true;
+              std::thread driver([&] {
+                good = manager.next_but_beats() == "READY=1";
+                for (int beats = 0; beats < 3;) beats += manager.next() == "WATCHDOG=1" ? 1 : 0;
+                app.reload();
+                good = manager.next_but_beats().starts_with("RELOADING=1\nMONOTONIC_USEC=") && good;
+                good = manager.next_but_beats() == "READY=1" && good;
+                app.stop();
+                good = manager.next_but_beats() == "STOPPING=1" && good;
+              });
+              const int result = app.run();
+              driver.join();
+              return result == 0 && good ? 0 : 100;
+            }),
+            quiet(0));
+}
+
+TEST(service, parent_of_processes_alone_tells_the_manager) {
+  EXPECT_EQ(in_child([] {
+              const stand_in manager;
+              application app({.name = "test", .workers = 1, .processes = 2, .stop_after = 1h});
+              app.on_work([&](worker& me) {
+                if (me.number() == 1 && manager.next() == "READY=1") {  // the processes share the stand-in's socket
+                  kill(getppid(), SIGTERM);
+                }
+                wait_for_the_stop(me);
+              });
+              const int result = app.run();
+              return result == 0 && manager.next() == "STOPPING=1" && manager.is_empty() ? 0 : 100;
+            }),
+            quiet(0));
+}
+
+TEST(service, workers_stay_on_their_processors) {
+  EXPECT_EQ(in_child([] {
+              cpu_set_t allowed;
+              sched_getaffinity(0, sizeof allowed, &allowed);
+              const auto processors = static_cast<unsigned>(CPU_COUNT(&allowed));
+              application app({.name = "test", .workers = processors + 1, .stop_after = 1h, .bind_workers = true});
+              std::mutex mutex;
+              std::multiset<int> seen;
+              app.on_work([&](worker&) {
+                cpu_set_t mine;
+                sched_getaffinity(0, sizeof mine, &mine);
+                const std::lock_guard hold(mutex);
+                seen.insert(CPU_COUNT(&mine) == 1 ? sched_getcpu() : -1);
+              });
+              const int result = app.run();
+              const std::set<int> different(seen.begin(), seen.end());
+              return result == 0 && seen.count(-1) == 0 && different.size() == processors ? 0 : 100;
+            }),
+            quiet(0));
+}
+
+}  // namespace
