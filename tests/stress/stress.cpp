@@ -1,6 +1,6 @@
-// Many threads, all paths at once: remote frees in all directions, threads that come and go, owners that sleep while
-// their blocks come back, heap objects that are released, blocks that change their size in another thread, forks.
-// Every block tells what it must hold. The races are for the sanitizers to see.
+// Many threads use all paths at once: remote frees in all directions, threads that start and end, owners that sleep
+// while their blocks come back, heap objects that are released, blocks that are resized in another thread, forks.
+// Every block records its expected contents. The sanitizers look for races.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -45,14 +45,14 @@ constexpr std::size_t workers = 4;
 constexpr std::size_t shared_slots = 512;
 constexpr std::size_t sleepers_blocks = 3000;
 
-/// At the start of each block. The rest is filled from `seed`.
+/// Stands at the start of each block. The rest is filled from `seed`.
 struct header {
   std::size_t bytes;
   std::uint32_t seed;
-  std::int32_t lane;  ///< of the worker whose heap object it came from; -1: none
+  std::int32_t lane;  ///< the worker whose heap object it came from; -1: none
 };
 
-/// A heap object and its blocks that other threads may have.
+/// A heap object, and a count of its blocks that other threads may hold.
 struct lane {
   tarn::heap heap;
   std::atomic<int> abroad{0};
@@ -61,9 +61,9 @@ struct lane {
 std::atomic<bool> over{false};
 std::atomic<header*> slots[shared_slots];
 std::unique_ptr<lane> lanes[workers];
-std::atomic<std::uint64_t> operations{0}, releases{0}, met_aside{0}, forks{0};
+std::atomic<std::uint64_t> operations{0}, releases{0}, reclaimed{0}, forks{0};
 
-// What a process without stdio can say, in the child of a fork, too.
+// Fails without stdio, which works in the child of a fork, too.
 void require(bool is_so, const char* what) {
   if (!is_so) {
     (void)!write(STDERR_FILENO, what, std::strlen(what));
@@ -71,7 +71,7 @@ void require(bool is_so, const char* what) {
   }
 }
 
-// All of a small block; of a larger one the ends and a byte of each page.
+// Visits all of a small block; of a larger one the ends and a byte of each page.
 template <class Each>
 void for_contents(header* of, Each each) {
   auto* const start = reinterpret_cast<unsigned char*>(of);
@@ -100,10 +100,10 @@ void check(header* block) {
 
 class actor {
  public:
-  /// `lane`: -1 for a thread without one.
+  /// `lane`: -1 for a thread without a heap object.
   actor(std::uint32_t seed, std::int32_t lane) : random_(seed), lane_(lane) {}
 
-  /// `abroad`: blocks of the lane are given to others, too.
+  /// `abroad`: blocks of the lane are given to other threads, too.
   void work(int steps, bool abroad = false) {
     for (int step = 0; step < steps; ++step) {
       header* const made = abroad && random_() % 4 == 0 ? from_lane() : make();
@@ -135,7 +135,7 @@ class actor {
     return filled(block, bytes, random(), -1);
   }
 
-  // Others may have these: they are counted until they are freed.
+  // Other threads may get these blocks, so they are counted until they are freed.
   header* from_lane() {
     lane& own = *lanes[lane_];
     const std::size_t bytes = size();
@@ -143,14 +143,14 @@ class actor {
     return filled(own.heap.allocate(bytes), bytes, random(), lane_);
   }
 
-  // Some blocks stay at home, and go with the release.
+  // Some blocks are never handed out and go with the release.
   void use_lane() {
     lane& own = *lanes[lane_];
     for (int count = 0; count < 50; ++count) {
       const std::size_t bytes = size();
       check(filled(own.heap.allocate(bytes), bytes, random(), lane_));
     }
-    // acquire: the frees of all that were abroad come before.
+    // acquire: the frees of all blocks abroad happen before the release.
     if (own.abroad.load(std::memory_order_acquire) == 0) {
       own.heap.release();
       releases.fetch_add(1, std::memory_order_relaxed);
@@ -175,7 +175,7 @@ class actor {
     const std::int32_t of_lane = found->lane;
     tarn_free(found);
     if (of_lane >= 0) {
-      // release: whoever finds 0 may release the heap.
+      // release: the thread that reads 0 may release the heap.
       lanes[of_lane]->abroad.fetch_sub(1, std::memory_order_release);
     }
   }
@@ -208,20 +208,19 @@ void empty_slots(actor& by) {
 void worker(std::size_t number) {
   actor self(static_cast<std::uint32_t>(number) + 1, static_cast<std::int32_t>(number));
   for (int round = 0; !over.load(std::memory_order_relaxed); ++round) {
-    self.work(200, round % 8 == 0);  // then the others have time to free what is abroad
+    self.work(200, round % 8 == 0);  // gives the others time to free the blocks abroad
     self.use_lane();
   }
 }
 
-// Threads that come, take and leave blocks, and end: their heaps are adopted.
+// Threads start, take and leave blocks, and end: their heaps are adopted.
 void visitors() {
   for (std::uint32_t seed = 100; !over.load(std::memory_order_relaxed); ++seed) {
     std::thread([=] { actor(seed, -1).work(200); }).join();
   }
 }
 
-// Its blocks come back while it sleeps: much of it is set aside, and found when it wakes. An owner that does come gets
-// more time, so a thread does it a few times only.
+// Its blocks come back while it sleeps: other threads reclaim its slabs meanwhile.
 void sleep_sometimes() {
   actor self(99, -1);
   std::vector<header*> blocks(sleepers_blocks);
@@ -238,9 +237,7 @@ void sleep_sometimes() {
       }
       front::trim();
     }).join();
-    if (!threads::own_heap()->aside.empty()) {
-      met_aside.fetch_add(1, std::memory_order_relaxed);
-    }
+    reclaimed.fetch_add(threads::own_heap()->reclaimed.slabs, std::memory_order_relaxed);
     std::this_thread::sleep_for(milliseconds(3));
   }
 }
@@ -251,7 +248,7 @@ void sleeper() {
   }
 }
 
-// The child has one thread, and every heap but its own is frozen.
+// The child has one thread, and every heap but its own stays as it was.
 void forker() {
   actor self(77, -1);
   while (STRESS_FORKS && !over.load(std::memory_order_relaxed)) {
@@ -273,7 +270,7 @@ void forker() {
 TEST(stress, all_at_once) {
   const char* const wanted = std::getenv("TARN_STRESS_SECONDS");
   const auto end = steady_clock::now() + milliseconds(wanted != nullptr ? 1000 * std::atoi(wanted) : 2000);
-  base::current_options().purge_delay_ms = 2;  // while there is one thread
+  base::current_options().purge_delay_ms = 2;  // set while there is one thread
   for (auto& each : lanes) {
     each = std::make_unique<lane>();
   }
@@ -301,23 +298,23 @@ TEST(stress, all_at_once) {
   }
   front::trim();
   heaps::registry::for_all([](heaps::heap& each) {
-    if (!each.shared) {
+    if (!each.policy.shared()) {
       EXPECT_TRUE(each.is_valid()) << each.number;
     }
   });
   EXPECT_TRUE(heaps::central().is_valid());
 
-  // What all of this was about did happen.
+  // Each of the tested events did happen.
   EXPECT_GT(heaps::registry::count().adopted, before.adopted);
   EXPECT_GT(front::process_now().sums.remote_frees, 0u);
   EXPECT_GT(releases, 0u);
   EXPECT_EQ(forks > 0, STRESS_FORKS == 1);
   if (TARN_SMALL) {  // else it takes more than these
-    EXPECT_GT(met_aside, 0u);
+    EXPECT_GT(reclaimed, 0u);
   }
-  std::printf("%llu operations, %llu releases, %llu times set aside, %llu forks, %llu heaps adopted\n",
+  std::printf("%llu operations, %llu releases, %llu slabs reclaimed, %llu forks, %llu heaps adopted\n",
               static_cast<unsigned long long>(operations), static_cast<unsigned long long>(releases),
-              static_cast<unsigned long long>(met_aside), static_cast<unsigned long long>(forks),
+              static_cast<unsigned long long>(reclaimed), static_cast<unsigned long long>(forks),
               static_cast<unsigned long long>(heaps::registry::count().adopted - before.adopted));
   for (auto& each : lanes) {
     each = nullptr;

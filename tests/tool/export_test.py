@@ -242,7 +242,7 @@ class Parquet(ExportTest):
         for recording in TOTALS:
             path = self.folder / f"{recording}.parquet"
             self.run_in(PATHS.tarn, "export", recording, "--to", "parquet", "-o", str(path), env=environment)
-        page = pathlib.Path(__file__).resolve().parents[2] / "docs/export.md"
+        page = pathlib.Path(__file__).resolve().parents[2] / "docs/guide/export.md"
         queries = re.search(r"```sql\n(.*?)```", page.read_text(), re.DOTALL)[1].split(";\n")
         queries = [each for each in queries if each.strip()]
         self.assertEqual(len(queries), 3)

@@ -112,7 +112,7 @@ class Record(unittest.TestCase):
         self.assertEqual(report["program"]["words"], [PATHS.sites, str(ROUNDS), "7"])
         self.check_sites(report)
         text = self.run_tarn("report", "--top", "3", "rec").stdout
-        self.assertIn("transient", text.splitlines()[3])
+        self.assertTrue(any("transient" in line for line in text.splitlines()[2:6]), text)
         self.assertRegex(text, r"(?m)^1\. sites.cpp:\d+ ")
         self.assertNotRegex(text, r"(?m)^4\. ")
 
@@ -319,7 +319,8 @@ class Record(unittest.TestCase):
         self.assertEqual(heap["unknown_frees"], 0)
 
     def test_what_cannot_be_done_is_said(self):
-        self.assertIn("statically linked", self.record(PATHS.static, code=126).stderr)
+        self.assertIn("statically linked, so no loader can put libtarn-record.so into it",
+                      self.record(PATHS.static, code=126).stderr)
         self.assertIn("not found", self.record("no-such-program-here", code=127).stderr)
         self.assertIn("No such file", self.run_tarn("record", "-o", "none/rec", "--", "true", code=2).stderr)
         self.assertIn("no program", self.run_tarn("record", code=2).stderr)

@@ -165,6 +165,25 @@ class Report(ReportTest):
             self.assertEqual(b"\x1b[1m" in text, expected)
 
 
+class Replay(ReportTest):
+    def test_buffers_grown_at_another_site_are_replayed(self):
+        recording = str(self.folder / "growing")
+        self.tarn("record", "--heap", "-o", recording, "--", PATHS.growing)
+        said = self.tarn("report", recording)
+        self.assertEqual(said.stderr, "")
+        for share in re.findall(r"([\d.]+) %", said.stdout):
+            self.assertLessEqual(float(share), 100, said.stdout)
+        report = json.loads(self.tarn("report", "--json", recording).stdout)
+        for site in report["sites"]:
+            self.assertIn("what a call costs the code around it is not known", site["predicted"]["reasons"], "replayed")
+            ranges = [site["predicted"]["now_ns"], site["predicted"]["share"]]
+            for remedy in site["predicted"]["remedies"]:
+                ranges += [remedy["ns"], remedy["saved_ns"], remedy["saved_share"]]
+                self.assertLessEqual(remedy["saved_share"][1], 1)
+            for low, high in ranges:
+                self.assertLessEqual(low, high)
+
+
 class Diff(ReportTest):
     def diff(self, *words, **more):
         prices.simplify(self.prices)
@@ -173,6 +192,16 @@ class Diff(ReportTest):
     def test_nothing_changed(self):
         self.assertIn("No site changed.", self.diff("rec", "rec"))
         self.assertEqual(json.loads(self.diff("--json", "rec", "rec"))["changes"], [])
+
+    def test_the_same_work_is_no_change_sampled_or_not(self):
+        for name, how in ("full", ["--full"]), ("one", []), ("two", []):
+            self.tarn("record", "--heap", *how, "-o", str(self.folder / name), "--", PATHS.growing)
+        for before, after in ("one", "two"), ("two", "one"), ("one", "full"), ("full", "one"), ("full", "full"):
+            words = [str(self.folder / before), str(self.folder / after)]
+            text = self.diff(*words)
+            self.assertIn("No change.", text)
+            self.assertNotIn("predicted", text.lower())
+            self.assertEqual(json.loads(self.diff("--json", *words))["changes"], [])
 
     def test_what_changed_is_at_its_place(self):
         all = json.loads(self.diff("--json", "--top", "100", "rec", "half"))
@@ -230,6 +259,15 @@ class Gate(ReportTest):
         self.assertIn("No such file", self.tarn("gate", "nothing", "--max", "bytes <= 1", code=2).stderr)
         self.tarn("gate", "rec", code=2)
 
+    def test_a_function_that_never_occurs_is_said(self):
+        said = self.gate("allocations at function make_temporarys <= 3", code=2)
+        self.assertEqual(said.stdout, "")
+        self.assertEqual(len(said.stderr.splitlines()), 1)
+        self.assertIn("make_temporarys", said.stderr)
+        self.gate("allocations at function consume <= 0")  # a symbol of the program, which allocates nothing
+        self.gate("allocations at function operator new <= 0", code=2)  # two words are no name
+        self.gate("allocations at function __libc_start_call_main <= 0")  # on the stacks, for others
+
     def test_a_part_of_a_program_passes_no_gate(self):
         whole = pathlib.Path(SHARED.name, "rec").read_bytes()
         pathlib.Path(SHARED.name, "part").write_bytes(whole[:-3])
@@ -237,4 +275,4 @@ class Gate(ReportTest):
 
 
 if __name__ == "__main__":
-    main("tarn", "sites")
+    main("tarn", "sites", "growing")

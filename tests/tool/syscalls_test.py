@@ -69,6 +69,36 @@ class Syscalls(unittest.TestCase):
             with self.subTest(mode=mode):
                 self.compare(mode, rounds, follow)
 
+    def test_gdb_reads_its_script_and_stops_at_no_call(self):
+        if shutil.which("gdb") is None:
+            self.skipTest("needs gdb")
+        folder = pathlib.Path(PATHS.tarn).parent.parent / "lib"
+        with subprocess.Popen([PATHS.tarn, "record", "-o", "rec", "--", "cat"], cwd=self.folder, text=True,
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as recorder:
+            recorder.stdin.write("one\n")
+            recorder.stdin.flush()
+            self.assertEqual(recorder.stdout.readline(), "one\n", "cat runs")
+            children = pathlib.Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read_text(encoding="ascii")
+            words = ["gdb", "-nx", "-batch", "-iex", f"add-auto-load-safe-path {folder}", "-iex", "set debuginfod enabled off",
+                     "-p", children.split()[0], "-ex", "info signals SIGSYS", "-ex", "continue"]
+            with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as gdb:
+                said = ""
+                while "Bad system call" not in said:
+                    line = gdb.stdout.readline()
+                    if not line:
+                        break
+                    said += line
+                recorder.stdin.write("two\n" * 1000)
+                recorder.stdin.close()
+                said += gdb.stdout.read()
+            self.assertEqual(recorder.stdout.read(), "two\n" * 1000)
+            self.assertEqual(recorder.wait(), 0)
+        if "Operation not permitted" in said:
+            self.skipTest("gdb may not attach here")
+        self.assertRegex(said, r"SIGSYS\s+No\s+No\s+Yes")
+        self.assertIn("exited normally", said)
+        self.assertNotIn("received signal", said)
+
     def test_programs_do_not_notice(self):
         for mode, code in (("cancels", 0), ("exit", 6), ("exec", 0)):
             with self.subTest(mode=mode):

@@ -5,6 +5,7 @@ import argparse
 import json
 import os
 import pathlib
+import platform
 import shutil
 import subprocess
 import tempfile
@@ -94,6 +95,65 @@ class Unwinding(unittest.TestCase):
         for options in ("-O",), ():
             with self.subTest(options=options):
                 self.compare(self.build(["rustc"], "stacks.rs", "-g", *options), 2)
+
+    # Beyond here gdb is not asked: it goes through no code made at run time, nor past a fiber's first function.
+
+    def stacks_of(self, innermost, *words):
+        """The functions of each stack on which one stands, and how many blocks it allocated."""
+        self.run_program(PATHS.tarn, "record", "--heap", "--full", "-o", "rec", "--", *map(str, words))
+        report = json.loads(self.run_program(PATHS.tarn, "report", "--quick", "--json", "--stacks", "--top", "100000", "rec"))
+        stacks = [([each["function"].split("(")[0].split("::")[-1] for each in site["stack"]], site["allocations"])
+                  for site in report["sites"]]
+        return [each for each in stacks if innermost in each[0]]
+
+    def assert_one(self, stacks, *names, allocations=1):
+        """One stack alone has these, in this order, innermost first."""
+        def has(stack):
+            left = iter(stack)
+            return all(each in left for each in names)
+        self.assertEqual([count for stack, count in stacks if has(stack)], [allocations], f"{names} in {stacks}")
+
+    def test_fibers_and_signal_stacks(self):
+        for options in ("-O2", "-fomit-frame-pointer"), ("-O2", "-fno-omit-frame-pointer"):
+            with self.subTest(options=options):
+                stacks = self.stacks_of("stop", self.build(["cc"], "fibers.c", "-g", *options))
+                # Three of three kinds of memory and two threads, and fifty more: nothing behind the first function differs.
+                self.assert_one(stacks, "stop", "inner", "middle", "fiber_main", allocations=53)
+                self.assert_one(stacks, "stop", "inner", "on_signal", "raising", "main")
+                self.assert_one(stacks, "stop", "inner", "on_signal", "raising", "fiber_main")
+                if platform.machine() == "x86_64":
+                    self.assert_one(stacks, "stop", "inner", "", "through_frame", "fiber_main")
+                    self.assertIn((["stop", "inner", ""], 1), stacks, "nothing beyond the end of a stack")
+                self.assertEqual(len(stacks), 5 if platform.machine() == "x86_64" else 3)
+
+    def test_code_made_at_run_time_has_the_names_of_its_map(self):
+        if platform.machine() != "x86_64":
+            self.skipTest("its code is x86's")
+        program = self.build(["cc"], "fibers.c", "-g", "-O2")
+        # The name of the map has the process in it, which a shell knows before it becomes the program.
+        stacks = self.stacks_of("stop", "/bin/sh", "-c", f'exec "{program}" /tmp/perf-$$.map')
+        process = json.loads(self.run_program(PATHS.tarn, "report", "--json", "--quick", "rec"))["program"]["process"]
+        self.addCleanup(pathlib.Path(f"/tmp/perf-{process}.map").unlink)
+        self.assert_one(stacks, "stop", "inner", "jitted_10", "through_frame", "fiber_main")
+
+    def test_a_wrapper_is_passed_with_all_that_it_calls(self):
+        self.stacks_of("stop", self.build(["cc"], "fibers.c", "-g", "-O2"))
+        def deciding(*words):
+            report = json.loads(self.run_program(PATHS.tarn, "report", "--quick", "--json", "--top", "1000", *words, "rec"))
+            return {each["stack"][each["place"]]["function"] for each in report["sites"]}
+        self.assertIn("stop", deciding())
+        self.assertTrue({"middle", "on_signal"} <= deciding("--wrapper", "inner"))
+        passed = deciding("--wrapper", "middle", "--wrapper", "inner")
+        self.assertTrue({"fiber_main", "on_signal"} <= passed, passed)
+        self.assertFalse({"stop", "inner", "middle"} & passed, passed)
+
+    def test_boost_context(self):
+        try:
+            program = self.build(["c++"], "fibers.cpp", "-g", "-O2", "-std=c++20", "-Wl,--no-as-needed",
+                                 "-lboost_context")
+        except AssertionError:
+            self.skipTest("needs Boost.Context")
+        self.assertEqual([count for _, count in self.stacks_of("serve", program)], [2000])  # of a hundred fibers
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
 namespace tarn::analyse {
 namespace {
 
-constexpr double least_saved_share = 0.001;  // of the processor's time
+constexpr double least_saved_share = 0.001;  // share of the processor time
 constexpr auto read_only_words = "tarn::read_only<T>, if nothing writes to it once threads run";
 
 std::string line_of(const site_view& view) {
@@ -22,13 +22,13 @@ std::string line_of(const site_view& view) {
   return line;
 }
 
-// Sites where one line, or one type in one function, is to be changed: that changes all of them.
+// Sites that change together, because the code to change is the same line, or the same type in the same function.
 struct common_change {
-  std::vector<std::uint32_t> chosen;  // their numbers
+  std::vector<std::uint32_t> chosen;  // their site numbers
   std::vector<const site*> sites;
   site sums;
   bool is_copied_text = false, is_filled = false, by_new = false;
-  std::uint64_t grows_to = 0;  // each by itself
+  std::uint64_t grows_to = 0;  // the most bytes that one site grows to
 
   void add(const site& more, const site_view& shown, const std::vector<place>& frames) {
     sites.push_back(&more);
@@ -47,7 +47,7 @@ struct common_change {
     job.is_filled = is_filled;
     job.by_new = by_new;
     const growth all = growth_of(sums);
-    job.reserved_bytes = static_cast<std::uint32_t>(all.steps == 0 ? grows_to : all.bytes);
+    reserve(job, all.steps == 0 ? grows_to : all.bytes);
     return job;
   }
 };
@@ -60,12 +60,13 @@ std::string key_of(const site_view& shown) {
 
 }  // namespace
 
-analysis::analysis(format::recording of, const costs& prices, double measured_cpu_ns, const format::recording* whole)
+analysis::analysis(format::recording of, const costs& prices, double measured_cpu_ns, const format::recording* whole,
+                   const std::vector<std::string>& wrappers)
     : recording_(std::move(of)),
       prices_(prices),
       heap_(find(recording_, whole)),
       symbols_(recording_),
-      deciders_(recording_, heap_.sites, symbols_),
+      deciders_(recording_, heap_.sites, symbols_, wrappers),
       predictor_(recording_, prices),
       whole_(predictor_.of(heap_, measured_cpu_ns)) {
   sort_by_cost(heap_.sites);
@@ -76,8 +77,8 @@ analysis::analysis(format::recording of, const costs& prices, double measured_cp
 }
 
 void analysis::sort_by_cost(std::vector<site>& sites) const {
-  // By an array of places, and in place, as a site is large.
-  std::vector<std::pair<double, std::uint32_t>> order(sites.size());  // ns now, below 0
+  // The sort moves small indexes and then permutes the sites in place, because a site is large.
+  std::vector<std::pair<double, std::uint32_t>> order(sites.size());  // current ns, negated
   for (std::size_t at = 0; at < sites.size(); ++at)
     order[at] = {-predictor_.of(sites[at]).now_ns.middle(), static_cast<std::uint32_t>(at)};
   std::sort(order.begin(), order.end());
@@ -99,7 +100,7 @@ std::vector<caller> analysis::callers_of(const site& of) {
   if (of.others.empty()) return found;
   const auto add = [&](std::uint32_t number) {
     const format::site_facts& facts = recording_.sites[number];
-    // The next one with a name, where there is one.
+    // The caller is the next frame with a name, or the next frame if none has one.
     const place* next = nullptr;
     for (std::size_t at = deciders_.frame_of(number) + 1; at < facts.frames.size(); ++at) {
       const place& each = symbols_.of(facts.image, facts.frames[at]).front();
@@ -142,13 +143,13 @@ site_view analysis::view(const site& of) {
   for (prediction& each : made.predicted.remedies) each.at_least = spares_more(each.by, made.made);
   const std::size_t all = frames.size(), own = made.made.place;
   made.stack = stack_of(std::move(frames));
-  // The same place in what stack_of left of it; the first where that took more.
+  // The index has to skip the frames that stack_of removed; it is 0 if those include the deciding frame.
   const std::size_t taken = all - made.stack.size();
   made.place_at = own >= taken ? own - taken : 0;
   made.callers = callers_of(of);
   if (of.sums[format::blocks] >= least_allocations && of.is != category::kept) {
     for (const prediction& each : made.predicted.remedies) {
-      if (each.saved_ns.middle() < 0) continue;  // 0 where there are no prices
+      if (each.saved_ns.middle() < 0) continue;  // 0 if there are no prices
       if (made.made.is_foreign && each.by != remedy::drop_in) continue;
       made.offers.push_back({each, advise(each.by, made.made, made.facts, grown)});
     }
@@ -193,7 +194,9 @@ range analysis::ms_per_second(const range& ns) const {
 
 range analysis::share(const range& ns) const {
   if (whole_.cpu_ns.high <= 0) return {};
-  return {ns.low / whole_.cpu_ns.high, ns.high / std::max(whole_.cpu_ns.low, 1.0)};
+  // The kernel samples the processor time, so that a short program may show less time than its heap took.
+  const auto at_most_all = [](double part) { return std::min(part, 1.0); };
+  return {at_most_all(ns.low / whole_.cpu_ns.high), at_most_all(ns.high / std::max(whole_.cpu_ns.low, 1.0))};
 }
 
 }  // namespace tarn::analyse

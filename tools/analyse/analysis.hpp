@@ -1,5 +1,5 @@
-// All that is made of one recording: findings, names, prices, advice. What the report, the difference of two recordings
-// and the gate show.
+// Builds the complete analysis of one recording: findings, names, costs and advice. The report, the comparison of two
+// recordings and the gate show it.
 #pragma once
 
 #include <functional>
@@ -20,13 +20,13 @@
 
 namespace tarn::analyse {
 
-// One remedy of a site, with what it gives and how it is written.
+// One remedy of a site, with its predicted effect and the code to write.
 struct offer {
   prediction predicted;
   advice how;
 };
 
-// Who calls the function that decides, and how many of the site's allocations that is.
+// A caller of the deciding function, and the number of the site's allocations that it causes.
 struct caller {
   place at;
   std::uint64_t blocks = 0;
@@ -34,47 +34,49 @@ struct caller {
 
 struct site_view {
   site facts;
-  std::vector<place> stack;     // stack_of
-  std::size_t place_at = 0;     // in it: the function to change
-  std::vector<caller> callers;  // of a site that is several stacks: the most allocations first; else empty
+  std::vector<place> stack;     // the result of stack_of
+  std::size_t place_at = 0;     // index of the function to change in `stack`
+  std::vector<caller> callers;  // if the site combines several stacks: the most allocations first; else empty
   made_here made;
   site_prediction predicted;
-  std::vector<offer> offers;  // the one to take first in front; empty where there is nothing to gain
-  bool is_worth_it = false;   // one of them saves 0.1 % of the processor's time, where that is known
-  std::string remedy;         // in one line; empty likewise
+  std::vector<offer> offers;  // the first choice in front; empty if there is nothing to gain
+  bool is_worth_it = false;   // an offer saves 0.1 % of the processor time, or that time is unknown
+  std::string remedy;         // one line; empty if there is nothing to gain
 
-  // Null for the site that stands for all beyond the recorder's limit.
+  // Returns null for the site that stands for all beyond the recorder's limit.
   const place* where() const { return place_at < stack.size() ? &stack[place_at] : nullptr; }
 };
 
 class analysis {
  public:
-  // `prices` must outlive it. `measured_cpu_ns`: see predictor. `whole`: see find(); used here only.
+  // `prices` must outlive the analysis. `measured_cpu_ns`: see predictor. `whole`: see find(); used only in the
+  // constructor.
   analysis(format::recording of, const costs& prices, double measured_cpu_ns = 0,
-           const format::recording* whole = nullptr);
+           const format::recording* whole = nullptr, const std::vector<std::string>& wrappers = {});
   analysis(const analysis&) = delete;
   analysis& operator=(const analysis&) = delete;
 
   const format::recording& recorded() const { return recording_; }
-  const heap_findings& heap() const { return heap_; }  // the dearest site first; each a call stack of its own
-  // The sites of heap(), those of one deciding function and category as one (`grouped`), the dearest first.
+  const heap_findings& heap() const { return heap_; }  // the most expensive site first; each is one call stack
+  // Returns the sites of heap(), with those of one deciding function and category combined (`grouped`); the most
+  // expensive first.
   const std::vector<site>& places() const { return places_; }
   const program_costs& whole() const { return whole_; }
   const costs& prices() const { return prices_; }
 
-  // Repeats the excerpts of those of the first `most` of `sites` for which that tells more than prices; their views
-  // have what it finds.
+  // Repeats the excerpts of the first `most` of `sites`, if that predicts more than the cost model. Views of these
+  // sites then contain the results.
   using player = std::function<std::vector<replayed>(const std::vector<replay_job>&)>;
   void replay(const std::vector<site>& sites, std::size_t most, const player& by);
 
-  // Resolves the site's names: some milliseconds where there is debug information.
+  // Resolves the names of the site, which costs some milliseconds if there is debug information.
   site_view view(const site& of);
-  // Its stack alone, as there.
+  // Returns only the stack of the site, as in its view.
   std::vector<place> stack(const site& of) { return stack_of(frames_of(recording_, of, symbols_)); }
-  // A range of ns as milliseconds for each second that the program ran; of its processor's time as a share.
+  // These return a range of nanoseconds as milliseconds per second of the run, and as a share of the processor time.
   range ms_per_second(const range& ns) const;
   range share(const range& ns) const;
-  // Not of a process whose end was not seen: then share() is 0.
+  // Returns false if the end of the process was not seen: then share() is 0.
   bool knows_processor_time() const { return whole_.cpu_ns.high > 0; }
 
  private:
@@ -85,16 +87,16 @@ class analysis {
   const costs& prices_;
   heap_findings heap_;
   symbols symbols_;
-  std::vector<std::uint64_t> blocks_;  // of each site of the recording
+  std::vector<std::uint64_t> blocks_;  // number of blocks of each site of the recording
   deciders deciders_;
   std::vector<site> places_;
   predictor predictor_;
   program_costs whole_;
   struct together {
     replayed by;
-    growth grown;  // of all sites that are changed together
+    growth grown;  // the growth of all sites that change together
   };
-  std::map<std::pair<std::uint32_t, std::size_t>, together> replayed_;  // by number, and how many others
+  std::map<std::pair<std::uint32_t, std::size_t>, together> replayed_;  // by site number and number of other sites
 };
 
 }  // namespace tarn::analyse

@@ -9,11 +9,11 @@ namespace {
 
 using format::call_counter;
 
-constexpr double buffer_bytes = 64 * 1024;  // of tarn::io::reader and writer
+constexpr double buffer_bytes = 64 * 1024;  // buffer size of tarn::io::reader and writer
 
 double number(std::uint64_t value) { return static_cast<double>(value); }
 
-// What a call of this kind takes at least, where it does not wait: measured in memory.
+// Returns the lower bound of a call of this kind that does not wait, measured in memory.
 double least_ns(const call_site& of, const call_costs& prices) {
   if (is_reading(of.name)) return prices.plain_ns[call_costs::take];
   if (is_writing(of.name)) return prices.plain_ns[call_costs::put];
@@ -21,8 +21,8 @@ double least_ns(const call_site& of, const call_costs& prices) {
   return prices.plain_ns[call_costs::ask];
 }
 
-// Processor time of the site without the recorder. While a call waits it takes none: the site's waited no longer than
-// all threads of the program did, other processes that had the processor included.
+// Returns the processor time of the site without the recorder. A waiting call takes none, and the site waited no
+// longer than all threads of the program did, including the time in which other processes had the processor.
 range time_of(const call_site& of, const format::recording& in, const costs& prices) {
   const double recorded = number(of.nanoseconds);
   const double cpu_ns = number(in.end.user_us + in.end.system_us) * 1e3;
@@ -33,7 +33,7 @@ range time_of(const call_site& of, const format::recording& in, const costs& pri
   return {std::min(std::max((recorded - waited) / prices.calls.stretch, least), most), most};
 }
 
-// Calls that move few bytes each, in the place of which one call moves 64 KiB. What a byte costs stays.
+// Predicts a buffer: one call moves 64 KiB in place of many calls that move few bytes each. The cost per byte stays.
 call_saving by_buffer(const call_site& of, const range& time, const costs& prices) {
   const double calls = number(of.sums[call_counter::calls]), bytes = number(of.sums[call_counter::given]);
   const bool reads = is_reading(of.name);
@@ -46,7 +46,7 @@ call_saving by_buffer(const call_site& of, const range& time, const costs& price
   if (!reads && !is_writing(of.name)) return {{}, false, "how many can go together is not known"};
   const double after = std::ceil(bytes / buffer_bytes);
   if (after >= calls) return {{}, false, "each moves a whole buffer"};
-  // What is written right after another is surely not waited for in between; what comes after other calls may be.
+  // A write directly after another write was surely not awaited in between; one after other calls may have been.
   const double sure = reads ? calls - after : number(of.sums[call_counter::in_a_row]) * (1 - after / calls);
   const double copying = bytes * prices.copy_ns.low;
   const auto saved = [&](double spared, double ns) {
@@ -60,6 +60,7 @@ call_saving by_memory(const call_site& of, const range& time, const costs& price
   if (of.name == "clock_gettime" || of.name == "gettimeofday") {
     return {{}, false, "how old the time may be is not known"};
   }
+  if (of.name.starts_with("rt_sig") || of.name == "sigaltstack") return {{}, false, "how few would do is not known"};
   const bool opens = of.name == "open" || of.name == "openat";
   const double asking = opens ? 0 : calls * prices.calls.remembered_ns;
   return {{time.low * (same / calls) - asking, time.high * (same / calls)}, opens, {}};

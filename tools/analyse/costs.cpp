@@ -11,7 +11,7 @@ constexpr std::array<const char*, server_count> server_names = {"alone", "malloc
                                                                 "arena", "recycled", "shared_pool"};
 constexpr std::array<const char*, pattern_count> pattern_names = {"soon", "busy", "burst", "cold", "handed", "met"};
 
-// Where to look for the price of a pattern that was not measured: the nearest that is no dearer, mostly.
+// Returns the pattern to use if `to` was not measured: the nearest one that is usually not more expensive.
 pattern nearest(pattern to) {
   switch (to) {
     case pattern::met: return pattern::handed;
@@ -75,7 +75,7 @@ costs costs_from(const json& text) {
       if (of.contains(pattern_names[in])) all.pairs[by][in] = of.at(pattern_names[in]).get<costs::by_size>();
     }
   }
-  all.copy_ns = {text.at("copy_ns_per_byte").at(0), text.at("copy_ns_per_byte").at(1)};
+  all.copy_ns = between(text.at("copy_ns_per_byte").at(0), text.at("copy_ns_per_byte").at(1));
   const json& calls = text.at("calls");
   all.calls = {calls.at("stretch"), calls.at("buffered_ns"), calls.at("remembered_ns"), calls.at("plain_ns")};
   all.recorder_ns = text.at("recorder_ns").at("pair");

@@ -1,7 +1,8 @@
-// What memory costs on one machine: prices of an allocation with its free, measured once, kept in a file with their
-// facts (docs/report.md).
+// The cost model of memory on one machine: the prices of an allocation with its free, measured once and kept in a
+// file with the facts of the machine (docs/reference/report-json.md).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
@@ -11,7 +12,7 @@
 
 namespace tarn::analyse {
 
-// Nanoseconds, bytes or shares, between which the truth is expected.
+// A range in nanoseconds, bytes or shares that is expected to contain the true value.
 struct range {
   double low = 0, high = 0;
 
@@ -22,30 +23,32 @@ struct range {
   }
   double middle() const { return (low + high) / 2; }
 };
-// To both sides of what is predicted: docs/design/predictions.md has how far off programs were.
+// Orders two measured ends, because on a busy machine the smaller one may have been measured as the larger one.
+inline range between(double one, double other) { return {std::min(one, other), std::max(one, other)}; }
+// Predictions are widened by this share to both sides: docs/design/predictions.md shows the errors for real programs.
 constexpr double prediction_error = 0.25;
 inline range operator*(const range& of, double factor) { return {of.low * factor, of.high * factor}; }
 
-// Who serves the blocks.
+// The allocators under test.
 enum class server : std::size_t {
-  alone,        // the C library's malloc in a process of one thread
-  malloc,       // the same beside other threads
+  alone,        // the C library's malloc in a single-threaded process
+  malloc,       // the same malloc beside other threads
   drop_in,      // tarn run
   pooled,       // tarn::pooled<T>, tarn::allocator<T>
-  arena,        // tarn::arena, its reset with it
+  arena,        // tarn::arena, including its reset
   recycled,     // tarn::recycle<std::string>
   shared_pool,  // tarn::shared_pool<T>
   count,
 };
 
-// How the blocks of a site come and go. The program's own work on a block is in none of the prices but its first
-// store.
+// The lifetime patterns of the blocks of a site. The prices include no work of the program on a block except its
+// first store.
 enum class pattern : std::size_t {
-  soon,    // freed at once, nothing else done in between
-  busy,    // freed at once, by a program whose other data have pushed the allocator's out of the nearest cache
+  soon,    // freed at once, with no other work in between
+  busy,    // freed at once, after the program's data evicted the allocator's data from the nearest cache
   burst,   // 1 to 127 blocks, then their frees
   cold,    // thousands of blocks, freed in any order
-  handed,  // freed by another thread on the same processor, in turns
+  handed,  // freed by another thread on the same processor; the threads take turns
   met,     // freed by another thread on another processor
   count,
 };
@@ -55,27 +58,28 @@ constexpr std::size_t pattern_count = static_cast<std::size_t>(pattern::count);
 const char* name(server of);
 const char* name(pattern of);
 
-// The size that stands for all of a bucket: three quarters of its largest.
+// Returns the size that represents a whole bucket: three quarters of its largest size.
 constexpr std::size_t sample_bytes(std::size_t bucket) { return bucket == 0 ? 16 : std::size_t{12} << bucket; }
 
-// Prices hold where these are the same; the date says when they were measured.
+// Prices are valid while these facts are unchanged; the date only says when they were measured.
 struct cost_facts {
-  std::string machine;  // processor and how many; kernel
+  std::string machine;  // processor, number of processors, kernel
   std::string library;  // the C library
   std::string tarn;     // version and build
-  std::string date;     // not compared
+  std::string date;     // date of the measurement; not compared
 
   bool same(const cost_facts& other) const {
     return machine == other.machine && library == other.library && tarn == other.tarn;
   }
 };
 
-// System calls, and what takes their place.
+// The costs of system calls and of their replacements.
 struct call_costs {
-  // How much longer a call takes under the recorder: what it does between two leaves the kernel's data and branches
-  // less near. The middle of some kinds of calls; 0: could not be measured.
+  // The factor by which a call takes longer under the recorder, because the recorder's work between two calls leaves
+  // the kernel's data and branches less well cached. It is the median over some kinds of calls; 0: it could not be
+  // measured.
   double stretch = 0;
-  double buffered_ns = 0;    // 64 bytes through tarn::io::reader or writer, their own calls left out
+  double buffered_ns = 0;    // 64 bytes through tarn::io::reader or writer, without their own calls
   double remembered_ns = 0;  // an answer from tarn::io::memo
 
   enum kind : std::size_t { ask, put, take, look, kinds };  // getppid; pwrite and pread of 64 bytes in memory; stat
@@ -87,20 +91,21 @@ struct costs {
   using by_size = std::array<double, format::size_bucket_count>;
 
   cost_facts facts;
-  // ns of an allocation with its free; `none` where a server has no such pattern.
+  // Nanoseconds of an allocation with its free; `none` if an allocator does not have the pattern.
   std::array<std::array<by_size, pattern_count>, server_count> pairs;
-  range copy_ns;  // a byte copied: near, and from far memory
+  range copy_ns;  // a copied byte: from near memory, and from far memory
   call_costs calls;
   double recorder_ns = 0;     // what `tarn record --heap --full` adds to an allocation with its free
-  double recorder_frame = 0;  // and more for each frame
-  double sampler_ns = 0;      // what `tarn record --heap` adds, samples and all
+  double recorder_frame = 0;  // what each frame adds to that
+  double sampler_ns = 0;      // what `tarn record --heap` adds, including its samples
 
   costs();
-  // The price, or that of the nearest pattern which the server has.
+  // Returns the price of the pattern, or of the nearest pattern that the allocator has.
   double pair(server by, pattern in, std::size_t bucket) const;
 };
 
-// As JSON, and back. `from_json` throws nlohmann::json::exception where something is missing or of the wrong kind.
+// These convert to JSON and back. `costs_from` throws nlohmann::json::exception if something is missing or has the
+// wrong type.
 nlohmann::json to_json(const costs& all);
 costs costs_from(const nlohmann::json& text);
 

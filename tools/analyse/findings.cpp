@@ -16,10 +16,11 @@ namespace {
 
 using format::counter;
 
-// Below this share of a site's frees, what other threads freed is the exception: the end of a program, say.
+// If the allocating thread does at least this share of a site's frees, those by other threads are exceptions, such as
+// at the end of a program.
 constexpr double nearly_all = 0.99;
 
-// `threaded`: whether the site's program had a second thread.
+// `threaded` is true if the site's program had a second thread.
 category categorise(const site& of, bool threaded) {
   const std::uint64_t blocks = of.sums[counter::blocks];
   const std::uint64_t lived_on = of.sums[counter::early] - of.sums[counter::early_gone];
@@ -31,7 +32,7 @@ category categorise(const site& of, bool threaded) {
 
 void add_cell(site& to, const format::cell_key_facts& key, const format::counts& value) {
   for (std::size_t at = 0; at < format::counter_count; ++at) to.sums[at] += value[at];
-  // Cells come by site, and then by owner; one that allocates is its own owner.
+  // Cells are sorted by site and then by owner. The allocating thread is its own owner.
   if (value[counter::blocks] != 0) to.allocating.push_back(key.owner);
   if (key.owner == key.actor) {
     to.freed_by_same_thread += value[counter::frees];
@@ -43,6 +44,43 @@ void add_cell(site& to, const format::cell_key_facts& key, const format::counts&
   }
 }
 
+// Returns a factor for each thread that scales its samples to its totals. The totals are exact even if few of its
+// blocks are sampled.
+std::vector<double> corrections_of(const format::recording& in) {
+  std::vector<double> factors(in.threads.size(), 1.0);
+  if (in.program.mode != "sampled") return factors;
+  std::vector<std::uint64_t> estimated(in.threads.size());
+  for (const auto& [key, value] : in.cells) {
+    if (key.owner < estimated.size()) estimated[key.owner] += value[counter::blocks];
+  }
+  for (std::size_t at = 0; at < factors.size(); ++at) {
+    const std::uint64_t exact = in.threads[at].allocations;
+    if (estimated[at] != 0 && exact != 0) factors[at] = static_cast<double>(exact) / static_cast<double>(estimated[at]);
+  }
+  return factors;
+}
+
+std::uint64_t product(std::uint64_t value, double factor) {
+  return static_cast<std::uint64_t>(static_cast<double>(value) * factor + 0.5);
+}
+
+format::counts corrected(const format::counts& value, double factor) {
+  format::counts made{};
+  for (std::size_t at = 0; at < value.size(); ++at)
+    made[at] = product(value[at], at == counter::spread ? factor * factor : factor);  // `spread` is a variance
+  // Buckets are rounded by their running sums, so that they add up to the rounded total.
+  for (const auto& [first, count] : {std::pair{std::size_t{counter::size_buckets}, format::size_bucket_count},
+                                     std::pair{std::size_t{counter::life_buckets}, format::life_bucket_count},
+                                     std::pair{std::size_t{counter::time_buckets}, format::time_bucket_count}}) {
+    std::uint64_t sum = 0;
+    for (std::size_t at = first; at < first + count; ++at) {
+      made[at] = product(sum + value[at], factor) - product(sum, factor);
+      sum += value[at];
+    }
+  }
+  return made;
+}
+
 double error_of(const site& of) {
   const std::uint64_t blocks = of.sums[counter::blocks];
   if (blocks == 0) return 0;
@@ -51,7 +89,7 @@ double error_of(const site& of) {
 
 bool more_blocks(const pair& a, const pair& b) { return a.blocks > b.blocks; }
 
-// Whether a function is part of how memory is allocated, not of why.
+// Returns whether a function belongs to the allocation machinery and does not show why memory is allocated.
 bool allocates(const place& at) {
   if (at.module.ends_with("/libtarn-record.so")) return true;
   constexpr std::array<std::string_view, 8> starts = {"operator new",
@@ -116,21 +154,23 @@ heap_findings find(const format::recording& in, const format::recording* whole) 
   }
 
   heap_findings all;
-  std::vector<std::uint32_t> threads(in.images + 1U);  // of each image; the last for what says it is of a later one
+  std::vector<std::uint32_t> threads(in.images + 1U);  // by image; the last entry counts threads of invalid images
   const auto image = [&](std::uint32_t said) { return std::min(said, in.images); };
   for (const format::thread_facts& each : in.threads) ++threads[image(each.image)];
-  // Cells come in the order of sites. Of a million of them the vector is half a gigabyte, and must not grow twice.
+  // Cells are sorted by site. For a million sites the vector takes half a gigabyte, so it must not be reallocated.
   std::size_t count = 0;
   std::uint32_t before = ~0U;
   for (const auto& [key, value] : in.cells) count += std::exchange(before, key.site) != key.site ? 1 : 0;
   all.sites.reserve(count);
+  const std::vector<double> factors = corrections_of(in);
   for (const auto& [key, value] : in.cells) {
     if (all.sites.empty() || all.sites.back().number != key.site) all.sites.emplace_back().number = key.site;
-    add_cell(all.sites.back(), key, value);
+    const double factor = key.owner < factors.size() ? factors[key.owner] : 1;
+    add_cell(all.sites.back(), key, factor == 1 ? value : corrected(value, factor));
   }
   for (site& each : all.sites) {
     const std::uint64_t blocks = each.sums[counter::blocks], frees = each.sums[counter::frees];
-    each.live = blocks > frees ? blocks - frees : 0;  // a snapshot of a running program may have the free already
+    each.live = blocks > frees ? blocks - frees : 0;  // a snapshot of a running program may already contain the free
     each.is = categorise(each, threads[image(in.sites[each.number].image)] > 1);
     each.threads = static_cast<std::uint32_t>(each.allocating.size());
     each.error = error_of(each);
@@ -141,7 +181,7 @@ heap_findings find(const format::recording& in, const format::recording* whole) 
     all.live += each.live;
   }
   const bool is_sampled = in.program.mode == "sampled";
-  if (is_sampled) all.allocations = all.frees = all.bytes = 0;  // of all sites together they are known exactly
+  if (is_sampled) all.allocations = all.frees = all.bytes = 0;  // the totals of all sites together are known exactly
   for (const format::thread_facts& each : in.threads) {
     if (is_sampled) {
       all.allocations += each.allocations;

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "analyse/names.hpp"
+
 namespace tarn::analyse {
 namespace {
 
@@ -23,7 +25,7 @@ std::vector<std::string_view> words_of(std::string_view text) {
   return words;
 }
 
-// Words in front of `from` that are those of `phrase`.
+// Removes the words of `phrase` from the front of `from`; returns false if they are not there.
 bool take(std::vector<std::string_view>& from, std::string_view phrase) {
   const std::vector<std::string_view> wanted = words_of(phrase);
   if (from.size() < wanted.size() || !std::equal(wanted.begin(), wanted.end(), from.begin())) return false;
@@ -61,33 +63,11 @@ double value_of(metric what, const place_sums& of) {
   return 0;
 }
 
-bool ends_in(std::string_view text, std::string_view end, std::string_view separator) {
-  if (!text.ends_with(end)) return false;
-  const std::string_view before = text.substr(0, text.size() - end.size());
-  return before.empty() || before.ends_with(separator);
-}
-
-std::string without_templates(std::string_view function) {
-  std::string made;
-  int depth = 0;
-  for (const char each : function) {
-    if (each == '<') ++depth;
-    if (depth == 0) made += each;
-    if (each == '>' && depth > 0) --depth;
-  }
-  return made;
-}
-
-// A function by its name, with or without scopes; template arguments may be left out.
-bool is_function(std::string_view function, std::string_view wanted) {
-  return ends_in(function, wanted, "::") || ends_in(without_templates(function), wanted, "::");
-}
-
 bool is_of_program(metric what) { return is_share(what) || what == metric::system_calls || what == metric::noises; }
 
 bool is_meant(const limit& by, const place_sums& of) {
   if (by.of && of.is != *by.of) return false;
-  if (!by.function.empty() && !is_function(of.function, by.function)) return false;
+  if (!by.function.empty() && !is_called(of.function, by.function)) return false;
   return by.file.empty() || ends_in(of.file, by.file, "/");
 }
 
@@ -151,6 +131,8 @@ limit limit_of(std::string_view expression) {
   }
   return limit_of(all, number_of(number));
 }
+
+bool is_at(const limit& by, std::string_view function) { return is_called(function, by.function); }
 
 bool is_share(metric of) { return of == metric::share || of == metric::lock_waits; }
 

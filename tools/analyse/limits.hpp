@@ -1,4 +1,4 @@
-// Limits on what a recording may say, for a gate in continuous integration.
+// Limits on the content of a recording, for a gate in continuous integration.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,9 @@
 
 namespace tarn::analyse {
 
-// [CATEGORY] METRIC [at function NAME | at file NAME] [per request] <= NUMBER
+// A limit has this form:
+//
+//   [CATEGORY] METRIC [at function NAME | at file NAME] [per request] <= NUMBER
 //
 //   transient allocations <= 1000
 //   allocations at function parse <= 3 per request
@@ -24,7 +26,7 @@ namespace tarn::analyse {
 struct limit {
   enum class metric { allocations, bytes, copied, handed_over, sites, share, lock_waits, system_calls, noises };
 
-  std::string words;  // as given, without the number
+  std::string words;  // the expression as given, without the number
   metric what = metric::allocations;
   std::optional<category> of;
   std::string function, file;  // empty: any
@@ -32,37 +34,40 @@ struct limit {
   double most = 0;
 };
 
-// What the words mean that cannot be a limit, for a person.
+// Tells a person why an expression is not a valid limit.
 class wrong_limit : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Throws wrong_limit.
+// Parses `words` and throws wrong_limit if they are not a limit.
 limit limit_of(std::string_view words, double most);
-// The same with its number behind "<=".
+// Parses an expression that contains its number after "<=".
 limit limit_of(std::string_view expression);
 
-// What is of the whole program.
+// Values of the whole program.
 struct totals {
-  double heap_share = 0;  // of its processor time, that the heap takes: the low end of its range, so that only what is
-                          // sure is a breach
-  double lock_waits = 0;  // together, of its time; above 1 where several threads waited at once
+  double heap_share = 0;  // the heap's share of the processor time: the low end of its range, so that
+                          // only a certain excess is a breach
+  double lock_waits = 0;  // the sum over all threads, as a share of the run time; above 1 if several waited at once
   double system_calls = 0;
-  double noises = 0;  // in regions that were to be quiet
+  double noises = 0;  // violations in quiet regions
 };
 
 struct breach {
   limit of;
   double value = 0;
-  const place_sums* largest = nullptr;  // of the places that add up to it; null for a share
+  const place_sums* largest = nullptr;  // the largest of the places that add up to it; null for a share
 };
 
-// Whether it is a share of the program, and not a number.
+// Returns whether the limit applies to a function, given with its scopes and without arguments.
+bool is_at(const limit& by, std::string_view function);
+
+// Returns whether the metric is a share of the program and not a number.
 bool is_share(limit::metric of);
 
-// What is above its limit. `requests`: how many the program served; throws wrong_limit where a limit needs it and it is
-// 0.
+// Returns the limits that are exceeded. `requests` is the number of requests that the program served; throws
+// wrong_limit if it is 0 and a limit needs it.
 std::vector<breach> breaches_of(const std::vector<limit>& limits, const std::vector<place_sums>& places,
                                 const totals& whole, double requests);
 

@@ -15,10 +15,10 @@ namespace {
 using format::lock_counter;
 using format::lock_type;
 
-// Acquisitions without a wait below which no remedy pays for the work.
+// Locks with fewer acquisitions and no waits get no suggestion.
 constexpr std::uint64_t acquisitions_worth_it = 100'000;
-constexpr double seldom = 0.01;                 // of the acquisitions, or of the program's time
-constexpr std::uint64_t long_hold_ns = 10'000;  // beyond it, the work under a lock is what others wait for
+constexpr double seldom = 0.01;                 // share of the acquisitions, or of the program's run time
+constexpr std::uint64_t long_hold_ns = 10'000;  // if locks are held longer, the work under the lock causes the waits
 
 format::lock_counts in_nanoseconds(const format::recording& in, format::lock_counts counts) {
   for (const lock_counter each : {format::wait_ticks, format::longest_wait, format::held_ticks, format::longest_held}) {
@@ -78,8 +78,12 @@ std::string foreign_remedy(const lock_group& of) {
   return {};
 }
 
-std::string remedy_for(const lock_group& of) {
-  if (of.sums[format::acquisitions] < acquisitions_worth_it && of.is != lock_category::contended) return {};
+std::string remedy_for(const lock_group& of, std::uint64_t wall_ns) {
+  constexpr std::uint64_t by_chance = 10;  // up to this many waits do not count if they took hardly any time
+  const bool is_waited_for =
+      of.is == lock_category::contended &&
+      (of.sums[format::contended] > by_chance || is_share(of.sums[format::wait_ticks], wall_ns, seldom));
+  if (of.sums[format::acquisitions] < acquisitions_worth_it && !is_waited_for) return {};
   if (!of.library.empty()) return foreign_remedy(of);
   switch (of.is) {
     case lock_category::contended: return contended_remedy(of);
@@ -128,13 +132,13 @@ const lock_group* lock_findings::group_of(const format::recording& in, std::uint
 lock_findings find_locks(const format::recording& in) {
   struct collected_site {
     lock_site facts;
-    std::set<std::uint32_t> sites;  // of the recording
+    std::set<std::uint32_t> sites;  // sites of the recording
   };
   struct collected {
     lock_group group;
-    std::map<std::vector<std::uint64_t>, collected_site> sites;   // by their inner frames
+    std::map<std::vector<std::uint64_t>, collected_site> sites;   // by inner frames
     std::map<std::uint32_t, std::uint64_t> taken;                 // by site
-    std::map<std::uint32_t, std::set<std::uint32_t>> threads_of;  // each lock
+    std::map<std::uint32_t, std::set<std::uint32_t>> threads_of;  // by lock
     std::set<std::uint32_t> threads;
   };
   std::map<std::tuple<lock_type, std::uint32_t>, collected> groups;
@@ -186,7 +190,7 @@ lock_findings find_locks(const format::recording& in) {
                                          [](const auto& of) { return of.second.size() < 2; });
     group.is = categorise(group, each_of_one, wall_ns);
     group.library = own.installed_library(group.first_site);
-    group.remedy = remedy_for(group);
+    group.remedy = remedy_for(group, wall_ns);
     std::vector<collected_site*> order;
     for (auto& [frames, of] : each.sites) {
       std::sort(of.facts.waits.begin(), of.facts.waits.end(),
@@ -208,7 +212,7 @@ lock_findings find_locks(const format::recording& in) {
     }
     all.groups.push_back(std::move(group));
   }
-  // Conditions last: their waits are meant.
+  // Condition variables come last, because their waits are intended.
   std::stable_sort(all.groups.begin(), all.groups.end(), [](const lock_group& a, const lock_group& b) {
     const bool a_last = a.is == lock_category::condition, b_last = b.is == lock_category::condition;
     if (a_last != b_last) return b_last;

@@ -3,7 +3,7 @@
 namespace tarn::analyse {
 namespace {
 
-// Where what the first parenthesis opens is closed.
+// Returns the position after the parenthesis that closes the first one.
 std::size_t past_parentheses(std::string_view text) {
   int depth = 0;
   for (std::size_t at = text.find('('); at < text.size(); ++at) {
@@ -15,6 +15,17 @@ std::size_t past_parentheses(std::string_view text) {
 
 bool is_by_line(std::string_view function) {
   return function.starts_with(lambda_at) || function.starts_with(function_object_at);
+}
+
+std::string without_templates(std::string_view function) {
+  std::string made;
+  int depth = 0;
+  for (const char each : function) {
+    if (each == '<') ++depth;
+    if (depth == 0) made += each;
+    if (each == '>' && depth > 0) --depth;
+  }
+  return made;
 }
 
 }  // namespace
@@ -55,6 +66,16 @@ std::string without_arguments(const std::string& function) {
     }
   }
   return std::string(name);
+}
+
+bool ends_in(std::string_view text, std::string_view end, std::string_view separator) {
+  if (!text.ends_with(end)) return false;
+  const std::string_view before = text.substr(0, text.size() - end.size());
+  return before.empty() || before.ends_with(separator);
+}
+
+bool is_called(std::string_view function, std::string_view wanted) {
+  return ends_in(function, wanted, "::") || ends_in(without_templates(function), wanted, "::");
 }
 
 std::string_view argument_of(std::string_view function, std::string_view prefix) {

@@ -1,4 +1,4 @@
-// Demangled names of functions, taken apart.
+// Parses demangled names of functions.
 #pragma once
 
 #include <string>
@@ -6,14 +6,20 @@
 
 namespace tarn::analyse {
 
-// How what has no name is called, with the file's name and the line after it: "lambda at router.cpp:41".
+// These begin the names of functions without a name; the file and the line follow: "lambda at router.cpp:41".
 inline constexpr std::string_view lambda_at = "lambda at ", function_object_at = "function object at ";
 
-// `f(int)` of `std::map<int, int> ns::f<char>(int)`: without what is returned, with scope and template arguments.
+// Returns the name without the return type, with scope and template arguments: `ns::f<char>(int)` for `std::map<int,
+// int> ns::f<char>(int)`.
 std::string_view qualified(std::string_view function);
-// The same without its arguments: `ns::f<char>`.
+// Returns the same name without its function arguments: `ns::f<char>`.
 std::string without_arguments(const std::string& function);
-// The first template argument after `prefix` (which ends in "<") where `function` has it; else empty.
+// Returns whether `text` ends with `end` and has either nothing or a `separator` before it.
+bool ends_in(std::string_view text, std::string_view end, std::string_view separator);
+// Returns whether a function, given without arguments, has the name `wanted`, with or without scopes and template
+// arguments.
+bool is_called(std::string_view function, std::string_view wanted);
+// Returns the first template argument after `prefix` (which ends in "<") in `function`; empty if it is not there.
 std::string_view argument_of(std::string_view function, std::string_view prefix);
 
 }  // namespace tarn::analyse

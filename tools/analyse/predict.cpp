@@ -12,20 +12,21 @@ namespace {
 
 using format::counter;
 
-// What may be the case for blocks of some lifetime: the prices of all of them bound the truth. Of a block that lives
-// long it is not known whether it goes with many others, or makes room for the next one.
+// Returns the possible patterns of blocks with this lifetime; their prices bound the true cost. For a block with a
+// long lifetime it is unknown whether it is freed among many others or makes room for the next one.
 std::span<const pattern> patterns_of(std::size_t life_bucket) {
   static constexpr std::array all = {pattern::soon, pattern::busy, pattern::burst, pattern::cold};
   if (life_bucket <= 1) return std::span(all).first(2);
   return std::span(all).first(life_bucket < 5 ? 3 : 4);
 }
-// A thread that frees another one's blocks and allocates as many of the size has them from its own cache: soon.
+// `soon` is possible: a thread that frees blocks of another one and allocates as many of the size reuses them from
+// its own cache.
 constexpr std::array handed_over = {pattern::soon, pattern::handed, pattern::met};
 constexpr std::array left_behind = {pattern::burst, pattern::cold};
 
 double number(std::uint64_t value) { return static_cast<double>(value); }
 
-// The blocks of a site by how they end: at each lifetime, at another thread, not at all.
+// The blocks of a site with one lifetime: freed by their owner at some age, freed by another thread, or not freed.
 struct fate {
   double blocks;
   std::span<const pattern> patterns;
@@ -41,7 +42,8 @@ std::vector<fate> fates_of(const site& of) {
   return all;
 }
 
-// The sum of price(pattern, size) over all blocks, with the least and the most of a block's patterns as its bounds.
+// Returns the sum of price(pattern, size) over all blocks; its bounds use the cheapest and the most expensive of each
+// block's patterns.
 template <class Price>
 range sum_over(const site& of, const Price& price) {
   const double blocks = number(of.sums[counter::blocks]);
@@ -66,14 +68,16 @@ range sum_over(const site& of, const Price& price) {
 
 double share_of_steps(const growth& of) { return number(of.steps) / std::max(number(of.blocks), 1.0); }
 
-// By realloc; and a container that grows copies what it had, which is a half of the new buffer or more, as it doubles.
+// Returns the cost of copying: by realloc, and by a growing container, which copies half of the new buffer or more
+// because its size doubles.
 range copying(const site& of, const costs& prices, const growth& grown) {
   range made = prices.copy_ns * number(of.sums[counter::copied]);
   if (of.grows) made += prices.copy_ns * (number(of.sums[counter::bytes]) * share_of_steps(grown) / 2);
   return made;
 }
 
-// As if `by` served what `now` does. Both at the same pattern: where a block is dear for one, it is for the other.
+// Predicts the cost if `by` served the blocks that `now` serves. Both use the same pattern, because a block that is
+// expensive for one allocator is expensive for the other.
 prediction served_by(remedy as, server by, server now, const site& of, const costs& prices, const growth& grown) {
   prediction made;
   made.by = as;
@@ -133,8 +137,8 @@ const char* name(remedy of) {
 
 namespace {
 
-// Whether no size is much more frequent than the smaller ones: each buffer went through them. Else containers of many
-// sizes are filled at once, by resize() or assign().
+// Returns whether no size is much more frequent than the smaller ones, so that each buffer grew through them.
+// Otherwise containers of many sizes are filled at once, by resize() or assign().
 bool gets_rarer(const site& of) {
   std::uint64_t before = 0;
   for (std::size_t at = 0; at < format::size_bucket_count; ++at) {
@@ -150,11 +154,11 @@ bool gets_rarer(const site& of) {
 growth growth_of(const site& of) {
   growth found;
   const std::uint64_t blocks = found.blocks = of.sums[counter::blocks];
-  // By realloc, or by new buffers of one container each of which outgrows the one before.
+  // Growth comes from realloc, or from new buffers of one container that each outgrow the one before.
   const bool by_realloc_alone = of.sums[counter::reallocs] * 2 >= blocks;
   if (!by_realloc_alone && (!of.grows || !gets_rarer(of))) return found;
-  // A buffer that reached a size went through all smaller ones from where it began: what a bucket has more than the
-  // next one are the buffers that end there.
+  // A buffer that reached a size also had all smaller sizes from its first one on, so that the excess of a bucket
+  // over the next one is the number of buffers that ended there.
   std::array<std::uint64_t, format::size_bucket_count> ends{};
   std::uint64_t larger = 0, buffers = 0;
   for (std::size_t at = format::size_bucket_count; at-- > 0;) {
@@ -220,11 +224,11 @@ std::optional<double> surprises_in(const format::recording& in) {
 }
 
 void correct(site_prediction& that, const site& of, const replayed& by, std::optional<double> surprises) {
-  // What repeating cannot repeat: what a call costs the code around it, and other work than these two kinds.
+  // The error covers what repeating cannot show: the effect of a call on the code around it, and other kinds of work
+  // than these two.
   const auto all = [&](const call_ns& each) {
     const range bounds =
-        surprises ? range{each.at(*surprises), each.at(*surprises)}
-                  : range{std::min(each.overlapping, each.surprised), std::max(each.overlapping, each.surprised)};
+        surprises ? range{each.at(*surprises), each.at(*surprises)} : between(each.overlapping, each.surprised);
     return widened(bounds * number(of.sums[counter::blocks]), std::max(of.error, prediction_error));
   };
   that.now_ns = all(by.now);
@@ -247,14 +251,16 @@ void correct(site_prediction& that, const site& of, const replayed& by, std::opt
     }
     if (saved.overlapping == 0 && saved.surprised == 0) continue;
     each.saved_ns = all(saved);
-    // Steps of growth and temporaries are within other work, of which a program has more than of the heap's: new
-    // programs gained less than where calls follow one another. Pooled ones never did.
+    // Growth steps and temporaries are surrounded by other work, of which a program has more than of heap work: new
+    // programs saved less than the repetition of bare calls showed. This never happened with pooled blocks.
     if (may_hide) {
       const double hidden = std::max(saved.hidden, 0.0) * number(of.sums[counter::blocks]);
       each.saved_ns.low = std::min(each.saved_ns.low, hidden * (1 - std::max(of.error, prediction_error)));
     }
-    each.ns = {std::max(that.now_ns.low - each.saved_ns.low, 0.0),
-               std::max(that.now_ns.high - each.saved_ns.high, 0.0)};
+    // The saving may have a wider range than the cost, so that the lower end of one may belong to the upper end of the
+    // other.
+    each.ns = between(std::max(that.now_ns.low - each.saved_ns.low, 0.0),
+                      std::max(that.now_ns.high - each.saved_ns.high, 0.0));
   }
   that.reasons.clear();
   if (!surprises) that.reasons.emplace_back("how much of the calls overlaps with other work was not recorded");
@@ -293,7 +299,7 @@ site_prediction predictor::counted(const site& one, const growth& grown) const {
     if (soon) made.remedies.push_back(served(remedy::arena, server::arena));
   }
   if (one.is == category::shared) {
-    // What they save, threads that wait for one another may sleep and wake for: nothing is sure but the most.
+    // Threads that wait for each other may spend the saved time sleeping and waking, so only the upper bound is sure.
     for (const auto& [as, by] :
          {std::pair(remedy::shared, server::shared_pool), std::pair(remedy::pooled, server::pooled)}) {
       made.remedies.push_back(served(as, by));
@@ -316,15 +322,15 @@ program_costs predictor::of(const heap_findings& all, double measured_cpu_ns) co
     const double frames = number(recording_.sites[each.number].frames.size());
     const double each_ns = is_sampled_ ? prices_.sampler_ns : prices_.recorder_ns + prices_.recorder_frame * frames;
     const double recorder = number(each.sums[counter::blocks]) * each_ns;
-    // Measured on one stack, again and again: many of them take longer to find.
+    // The price was measured on one stack again and again; many different stacks take longer to find.
     made.recorder_ns += {recorder, 2 * recorder};
   }
   made.wall_ns = number(recording_.end.wall_us) * 1e3;
   const double spent = number(recording_.end.user_us + recording_.end.system_us) * 1e3;
   if (measured_cpu_ns > 0) {
     made.cpu_ns = {measured_cpu_ns, measured_cpu_ns};
-  } else if (recording_.ended) {  // else it is not known
-    // Not below what the heap itself takes.
+  } else if (recording_.ended) {  // otherwise the time is unknown
+    // The program takes at least the time of its heap.
     made.cpu_ns.high = std::max(spent - made.recorder_ns.low, made.heap_ns.low);
     made.cpu_ns.low = std::clamp(spent - made.recorder_ns.high, made.heap_ns.low, made.cpu_ns.high);
   }

@@ -14,7 +14,7 @@ namespace {
 using format::excerpt_kind;
 using format::excerpt_step;
 
-// A container that grows allocates, moves what it has, and releases the old buffer: within so many steps.
+// A growing container allocates, moves its content and releases the old buffer within this many steps.
 constexpr std::size_t steps_of_growth = 4;
 
 struct known_block {
@@ -31,6 +31,7 @@ class planner {
     for (std::size_t at = 0; at < of_.size(); ++at) add(at);
     std::vector<known_block> left;
     for (const auto& [address, block] : here_) left.push_back(block);
+    left.insert(left.end(), freed_elsewhere_.begin(), freed_elsewhere_.end());
     std::sort(left.begin(), left.end(), [](const auto& a, const auto& b) { return a.place < b.place; });
     for (const known_block& each : left)
       made_.after.push_back({replay_step::release, each.chosen, false, each.place, 0, each.bytes});
@@ -38,7 +39,7 @@ class planner {
   }
 
  private:
-  // Blocks from before are there before, in the order of their addresses, as they lay.
+  // Blocks from before the excerpt are allocated first, in the order of their addresses.
   void find_old() {
     std::vector<excerpt_step> old;
     std::unordered_map<std::uint64_t, bool> made;
@@ -51,7 +52,7 @@ class planner {
     }
     std::sort(old.begin(), old.end(), [](const auto& a, const auto& b) { return a.address < b.address; });
     for (const excerpt_step& each : old) {
-      if (here_.contains(each.address)) continue;  // freed elsewhere in between
+      if (here_.contains(each.address)) continue;  // another thread freed the earlier one in between
       here_[each.address] = {made_.places, each.bytes, false};
       made_.before.push_back({replay_step::allocate, false, false, made_.places++, 0, each.bytes});
     }
@@ -60,7 +61,7 @@ class planner {
   void add(std::size_t at) {
     const excerpt_step& now = of_[at];
     if (now.is == excerpt_kind::resize) {
-      // What it returns is the next step; at the end of the excerpt it is left as it is.
+      // The next step allocates the new block; a resize at the end of the excerpt is ignored.
       resized_ = at + 1 < of_.size() && of_[at + 1].is == excerpt_kind::allocate ? now.address : 0;
       return;
     }
@@ -80,7 +81,6 @@ class planner {
     if (const auto old = resized_ == 0 ? here_.end() : here_.find(resized_); old != here_.end()) {
       step.is = replay_step::resize;
       step.from = old->second.place;
-      step.chosen = chosen && old->second.chosen;
       here_.erase(old);
     } else if (chosen) {
       if (const known_block* const smaller = grown_from(at)) {
@@ -90,10 +90,12 @@ class planner {
     }
     resized_ = 0;
     made_.steps.push_back(step);
-    here_[now.address] = {place, now.bytes, step.chosen};
+    const known_block block{place, now.bytes, chosen};
+    const auto [there, is_new] = here_.try_emplace(now.address, block);
+    if (!is_new) freed_elsewhere_.push_back(std::exchange(there->second, block));
   }
 
-  // The block of the same site that is released next, and smaller.
+  // Returns the smaller block of the same site that is released next.
   const known_block* grown_from(std::size_t at) const {
     for (std::size_t next = at + 1; next < std::min(of_.size(), at + 1 + steps_of_growth); ++next) {
       const excerpt_step& each = of_[next];
@@ -110,6 +112,7 @@ class planner {
   const std::vector<excerpt_step>& of_;
   const std::vector<std::uint32_t>& chosen_;
   std::unordered_map<std::uint64_t, known_block> here_;
+  std::vector<known_block> freed_elsewhere_;  // another thread freed them: their addresses were reused
   std::uint64_t resized_ = 0;
   std::uint32_t outgrown_ = none;
   replay_plan made_;
@@ -143,9 +146,11 @@ std::vector<replay_step> steps_from(format::decoder& from) {
   return steps;
 }
 
-// Bytes of all blocks that are there at once.
-std::uint64_t most_alive(const replay_plan& of) {
-  std::vector<std::uint32_t> bytes(of.places);
+constexpr std::uint64_t most_bytes = std::uint64_t{256} << 20;  // memory limit of the report for one plan
+
+// Returns the peak of the bytes in all live blocks if each chosen block has at least `reserved` bytes.
+std::uint64_t most_alive(const replay_plan& of, std::uint64_t reserved = 0) {
+  std::vector<std::uint64_t> bytes(of.places);
   std::uint64_t now = 0, most = 0;
   for (const auto* const steps : {&of.before, &of.steps}) {
     for (const replay_step& each : *steps) {
@@ -154,7 +159,7 @@ std::uint64_t most_alive(const replay_plan& of) {
         continue;
       }
       if (each.is == replay_step::resize) now -= std::exchange(bytes[each.from], 0);
-      now += bytes[each.place] = each.bytes;
+      now += bytes[each.place] = each.chosen ? std::max<std::uint64_t>(each.bytes, reserved) : each.bytes;
       most = std::max(most, now);
     }
   }
@@ -173,7 +178,6 @@ replay_plan plan_of(const format::excerpt_facts& of, const std::vector<std::uint
 
 replay_job job_of(const format::recording& in, const std::vector<std::uint32_t>& chosen) {
   constexpr std::size_t most_plans = 6, least_blocks = 256;
-  constexpr std::uint64_t most_bytes = std::uint64_t{256} << 20;  // that the report may take for it
   if (in.excerpts.empty() || chosen.empty()) return {};
   const std::uint32_t image = in.sites[chosen.front()].image;
   std::uint32_t threads = 0, first_thread = ~0U;
@@ -186,7 +190,7 @@ replay_job job_of(const format::recording& in, const std::vector<std::uint32_t>&
     const format::excerpt_facts* of;
     std::size_t blocks;
   };
-  std::array<std::vector<part>, 2> parts;  // of other threads; of the first
+  std::array<std::vector<part>, 2> parts;  // other threads, then the first thread
   std::array<std::size_t, 2> blocks{};
   for (const format::excerpt_facts& each : in.excerpts) {
     const auto count =
@@ -212,6 +216,12 @@ replay_job job_of(const format::recording& in, const std::vector<std::uint32_t>&
     job.plans.push_back(std::move(plan));
   }
   return job;
+}
+
+void reserve(replay_job& in, std::uint64_t bytes) {
+  const bool has_memory = std::all_of(in.plans.begin(), in.plans.end(),
+                                      [&](const replay_plan& each) { return most_alive(each, bytes) <= most_bytes; });
+  in.reserved_bytes = has_memory ? static_cast<std::uint32_t>(std::min(bytes, most_bytes)) : 0;
 }
 
 std::string bytes_of(const std::vector<replay_job>& jobs) {

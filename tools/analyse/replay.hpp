@@ -1,6 +1,7 @@
-// What the excerpts of a recording say of one site, as steps that `tarn measure replay` repeats: with the program's own
-// allocator, and as if a remedy served the site. What the C library takes for a block depends on what came before:
-// how many of its size are free, what else was asked for, in which order. The excerpts have that, and no table has.
+// Turns the trace excerpts of a recording into steps for one site. `tarn measure replay` repeats the steps with the
+// program's own allocator, and as if a remedy served the site. The C library's cost of a block depends on the
+// history: how many blocks of its size are free, which other sizes were requested, and in which order. The excerpts
+// contain this history; a table of prices does not.
 #pragma once
 
 #include <cstdint>
@@ -14,58 +15,62 @@
 
 namespace tarn::analyse {
 
-// Blocks have places, numbered from 0, that are used once.
+// Each block has a slot. Slots are numbered from 0 and used only once.
 struct replay_step {
   enum kind : std::uint8_t {
-    allocate,  // `bytes` at `place`
-    release,   // what is at `place`, of `bytes`
-    resize,    // by realloc: what is at `from`, to `bytes` at `place`
-    grow,      // a larger one at `place`, and what is at `from` copied there; it is released by a later step
+    allocate,  // a block of `bytes` in slot `place`
+    release,   // the block in slot `place`, of `bytes`
+    resize,    // a realloc of the block in slot `from`, chosen or not, to `bytes` in slot `place`
+    grow,      // a larger block in slot `place`, and a copy from slot `from`; a later step releases the old block
   };
   kind is = allocate;
-  bool chosen = false;    // of the site that the remedy is for
-  bool outgrown = false;  // a release of what another block took the place of
+  bool chosen = false;    // the block is of the site that the remedy is for
+  bool outgrown = false;  // the released block was replaced by a larger one
   std::uint32_t place = 0, from = 0, bytes = 0;
   bool operator==(const replay_step&) const = default;
 };
 struct replay_plan {
   std::uint32_t places = 0;
-  std::vector<replay_step> before, steps, after;  // the blocks from before the excerpt; the excerpt; what is left
+  std::vector<replay_step> before, steps, after;  // the blocks from before the excerpt, the excerpt, and the rest
 };
-// `chosen`: numbers of sites, in order.
+// `chosen` holds site numbers in order.
 replay_plan plan_of(const format::excerpt_facts& of, const std::vector<std::uint32_t>& chosen);
 
 struct replay_job {
   bool alone = false;                // the program had one thread
-  bool first_thread = true;          // whose excerpts these are
-  bool by_new = false;               // through operator new
-  bool is_copied_text = false;       // the blocks are of copies of strings, in the place of which is a view
-  bool is_filled = false;            // the blocks are of containers, which fill what they ask for
-  std::uint32_t reserved_bytes = 0;  // for what grows; 0: nothing does
+  bool first_thread = true;          // the excerpts are those of the first thread
+  bool by_new = false;               // the blocks come from operator new
+  bool is_copied_text = false;       // the blocks hold copies of strings, which a view can replace
+  bool is_filled = false;            // the blocks belong to containers, which fill the memory that they request
+  std::uint32_t reserved_bytes = 0;  // bytes to reserve for a growing buffer; 0: nothing grows
   std::vector<replay_plan> plans;
 };
-// From the excerpts that have most of the allocations of the sites with these numbers, which are of one image and in
-// order; without plans where they have too few. Not set: by_new, is_copied_text, is_filled, reserved_bytes.
+// Builds a job from the excerpts that contain most of the allocations of the chosen sites. These sites are of one
+// image and in order. The job has no plans if the excerpts contain too few such allocations. It leaves by_new,
+// is_copied_text, is_filled and reserved_bytes unset.
 replay_job job_of(const format::recording& in, const std::vector<std::uint32_t>& chosen);
-// Bytes for the pipe, and back. `jobs_from` throws format::unreadable.
+// Sets reserved_bytes, or sets it to 0 if that many bytes for each chosen block exceed the memory limit of the
+// report.
+void reserve(replay_job& in, std::uint64_t bytes);
+// These convert jobs to bytes for the pipe, and back. `jobs_from` throws format::unreadable.
 std::string bytes_of(const std::vector<replay_job>& jobs);
 std::vector<replay_job> jobs_from(std::string_view bytes);
 
-// Nanoseconds for each chosen allocation with its free, beside three kinds of other work.
+// Nanoseconds of each chosen allocation with its free, beside three kinds of other work.
 struct call_ns {
-  double overlapping = 0;  // none: calls follow one another, and overlap
-  double surprised = 0;    // branches that no processor can guess before each call: then nothing overlaps, and those of
-                           // the allocator are guessed wrong as well
-  double hidden = 0;       // a chain that waits for itself, and leaves the processor time for most of a call
-  // `share`: of the calls that follow such a branch.
+  double overlapping = 0;  // no other work: calls follow one another and overlap
+  double surprised = 0;    // unpredictable branches before each call: then nothing overlaps, and the branches
+                           // of the allocator are mispredicted as well
+  double hidden = 0;       // a dependency chain that leaves the processor time for most of a call
+  // `share` is the share of calls that follow a mispredicted branch.
   double at(double share) const { return overlapping + share * (surprised - overlapping); }
 };
-// What it takes now, and what each remedy saves; all 0 where that was not repeated.
+// The current cost, and the saving of each remedy; all values are 0 for what was not repeated.
 struct replayed {
   call_ns now, hoist, recycle, pooled, arena, reserve;
 };
 std::string json_of(const std::vector<replayed>& all);
-// Throws nlohmann::json::exception.
+// Throws nlohmann::json::exception if the text is not valid.
 std::vector<replayed> replayed_from(const std::string& json);
 
 }  // namespace tarn::analyse

@@ -20,7 +20,7 @@
 namespace tarn::analyse {
 namespace {
 
-char* debug_path = nullptr;  // elfutils' default
+char* debug_path = nullptr;  // the default of elfutils
 const Dwfl_Callbacks callbacks = {.find_elf = dwfl_build_id_find_elf,
                                   .find_debuginfo = dwfl_standard_find_debuginfo,
                                   .section_address = dwfl_offline_section_address,
@@ -28,7 +28,7 @@ const Dwfl_Callbacks callbacks = {.find_elf = dwfl_build_id_find_elf,
 
 std::string demangled(const char* name) {
   if (name == nullptr) return {};
-  // Of Rust, in its own form or in the older one that looks like C++: null where it is not.
+  // A Rust name has its own form or the older one that looks like C++; the result is null for other names.
   const std::unique_ptr<char, decltype(&std::free)> of_rust(rust_demangle(name, DMGL_NO_OPTS), &std::free);
   if (of_rust != nullptr) return of_rust.get();
   int status = 0;
@@ -39,8 +39,8 @@ std::string demangled(const char* name) {
 
 std::string function_of(Dwarf_Die* scope);
 
-// A function object's operator() that has no linkage name, as GCC gives none to a lambda in a function that has none:
-// "main::{lambda}::operator()".
+// Names the operator() of a function object without a linkage name by its scope, "main::{lambda}::operator()": GCC
+// gives none to a lambda in a function that has none.
 std::string operator_in_its_scope(Dwarf_Die of) {
   Dwarf_Attribute attribute;
   for (const unsigned from : {unsigned{DW_AT_abstract_origin}, unsigned{DW_AT_specification}}) {
@@ -83,7 +83,23 @@ struct symbols::files {
   files& operator=(const files&) = delete;
   ~files() { dwfl_end(session); }
 
-  // The place of `address` itself, then where each function inlined there was called.
+  bool has_symbol(const std::function<bool(const std::string&)>& is_wanted) {
+    bool found = false;
+    const auto look = [&](Dwfl_Module* module) {
+      const std::vector<const char*>& names = table_of(module).names();
+      found = std::any_of(names.begin(), names.end(), [&](const char* each) { return is_wanted(demangled(each)); });
+      return found ? DWARF_CB_ABORT : DWARF_CB_OK;
+    };
+    dwfl_getmodules(
+        session,
+        [](Dwfl_Module* module, void**, const char*, Dwarf_Addr, void* by) {
+          return static_cast<int>((*static_cast<decltype(look)*>(by))(module));
+        },
+        const_cast<void*>(static_cast<const void*>(&look)), 0);
+    return found;
+  }
+
+  // Returns the place of `address` itself, followed by the call of each function inlined there.
   std::vector<place> places(std::uint64_t address) {
     std::vector<place> found;
     Dwfl_Module* const module = dwfl_addrmodule(session, address);
@@ -101,11 +117,11 @@ struct symbols::files {
  private:
   struct frame {
     std::optional<Dwarf_Die> function;
-    const char* file;  // null where it is not known
+    const char* file;  // null if it is not known
     int line;
   };
 
-  // The innermost function first; one without a function where none is described there.
+  // Returns the innermost function first; a single frame without a function if none is described there.
   std::vector<frame> frames(Dwfl_Module* module, std::uint64_t address) {
     units& compiled = units_of(module);
     units::unit* const unit = compiled.at(address);
@@ -127,8 +143,8 @@ struct symbols::files {
     return found;
   }
 
-  // By its line where the name would be that of all function objects: "lambda at router.cpp:41". Compilers describe no
-  // more of them with -g1. The line is that of its declaration; of a lambda, which then has none, that of its start.
+  // Adds the line if all function objects would have the same name: "lambda at router.cpp:41". With -g1 compilers
+  // describe no more of them. The line is that of the declaration, or for a lambda without one that of its start.
   std::string name_of(Dwfl_Module* module, Dwarf_Die function, const frame& of) {
     std::string name = function_of(&function);
     const bool is_lambda = name.starts_with("{lambda}");
@@ -173,7 +189,7 @@ struct symbols::files {
 
   std::map<const Dwfl_Module*, std::unique_ptr<units>> units_;
   std::map<const Dwfl_Module*, std::unique_ptr<symbol_table>> tables_;
-  std::map<const void*, std::unique_ptr<scopes>> scopes_;  // of units, by where their description lies
+  std::map<const void*, std::unique_ptr<scopes>> scopes_;  // by the address of the unit's description
 
   static frame call_site(Dwarf_Die* unit, Dwarf_Die* inlined) {
     frame made{{}, nullptr, 0};
@@ -210,19 +226,40 @@ symbols::files& symbols::files_of(std::uint32_t image) {
 const std::vector<place>& symbols::of(std::uint32_t image, std::uint64_t frame) {
   auto& found = known_[{image, frame}];
   if (!found.empty()) return found;
-  const std::uint64_t address = frame - 1;  // in the call
+  const std::uint64_t address = frame - 1;  // an address inside the call
   const auto module =
       std::find_if(recording_.modules.begin(), recording_.modules.end(), [&](const format::module_facts& each) {
         return each.image == image && address >= each.start && address < each.end;
       });
   if (module != recording_.modules.end()) found = files_of(image).places(address);
   if (found.empty()) found.emplace_back();
+  if (module == recording_.modules.end()) {
+    if (!made_code_) made_code_.emplace(recording_.program.process, recording_.program.started);
+    if (const std::string* const name = made_code_->at(address)) {
+      found.front().function = demangled(name->c_str());
+      found.front().module = made_code_module;
+    }
+    return found;
+  }
   for (place& each : found) {
-    if (module == recording_.modules.end()) continue;
     each.module = module->path;
     each.offset = address - module->bias;
   }
   return found;
+}
+
+bool symbols::has_function(const std::function<bool(const std::string&)>& is_wanted) {
+  for (const format::site_facts& each : recording_.sites) {
+    for (const std::uint64_t frame : each.frames) {
+      const std::vector<place>& places = of(each.image, frame);
+      if (std::any_of(places.begin(), places.end(), [&](const place& at) { return is_wanted(at.function); }))
+        return true;
+    }
+  }
+  for (std::uint32_t image = 0; image <= recording_.images; ++image) {
+    if (files_of(image).has_symbol(is_wanted)) return true;
+  }
+  return false;
 }
 
 }  // namespace tarn::analyse

@@ -17,11 +17,11 @@ namespace {
 
 using format::call_counter;
 
-constexpr std::uint64_t calls_worth_it = 1000;  // calls, below which no remedy pays for the work
-constexpr std::uint64_t few_bytes = 2048;       // below which the call costs more than to move them
+constexpr std::uint64_t calls_worth_it = 1000;  // sites with fewer calls get no suggestion
+constexpr std::uint64_t few_bytes = 2048;       // for fewer bytes the call costs more than the copy
 constexpr double often = 0.5;                   // share of a site's calls
-constexpr double least_share = 0.005;           // of the processor's time
-constexpr double way_ns = 100;                  // into the kernel and back, which is not in a call's time
+constexpr double least_share = 0.005;           // share of the processor time
+constexpr double way_ns = 100;                  // entering and leaving the kernel; not in a call's time
 
 template <std::size_t Count>
 bool is_one_of(std::string_view name, const std::array<std::string_view, Count>& all) {
@@ -30,6 +30,12 @@ bool is_one_of(std::string_view name, const std::array<std::string_view, Count>&
 
 constexpr auto of_files = std::to_array<std::string_view>(
     {"open", "openat", "stat", "lstat", "fstat", "newfstatat", "statx", "close", "access", "faccessat"});
+
+// Returns whether the call sets signals, which programs set and restore with the same few values around each piece of
+// work.
+bool sets_signals(std::string_view name) {
+  return is_one_of(name, std::to_array<std::string_view>({"rt_sigaction", "rt_sigprocmask", "sigaltstack"}));
+}
 
 bool sends(std::string_view name) { return is_one_of(name, std::to_array<std::string_view>({"sendto", "sendmsg"})); }
 
@@ -46,10 +52,13 @@ call_category categorise(const call_site& of) {
   }
   if (calls < calls_worth_it) return call_category::needed;
   const std::uint64_t bytes = std::max(of.sums[call_counter::asked], of.sums[call_counter::given]);
-  if ((is_reading(of.name) || is_writing(of.name) || sends(of.name)) && bytes / calls < few_bytes)
+  // A send after another call, such as the read of a request, is an answer that somebody waits for.
+  const bool sends_on = sends(of.name) && is_share(of.sums[call_counter::in_a_row], calls, often);
+  if ((is_reading(of.name) || is_writing(of.name) || sends_on) && bytes / calls < few_bytes)
     return call_category::small;
+  if (sets_signals(of.name)) return call_category::repeated;
   if (is_share(of.sums[call_counter::same_arguments], calls, mostly)) return call_category::repeated;
-  // What reads less than it asks for has taken all there was.
+  // A read that returns less than it asked for has taken all that was there.
   const bool takes_all = is_reading(of.name) && of.sums[call_counter::given] < of.sums[call_counter::asked] / 2;
   if (!takes_all && is_share(of.sums[call_counter::in_a_row], calls, often)) return call_category::batch;
   return call_category::needed;
@@ -74,6 +83,7 @@ std::string repeated_remedy(const call_site& of) {
   if (is_one_of(of.name, std::to_array<std::string_view>({"clock_gettime", "gettimeofday"}))) {
     return "the clock is read by system call: this machine's clock source has no faster way; read it once a round";
   }
+  if (sets_signals(of.name)) return "signals are set again and again: once around all of the work";
   return "the answer is mostly the same: ask once and keep it";
 }
 
@@ -141,14 +151,14 @@ call_findings find_calls(const format::recording& in) {
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::vector<std::uint64_t>>, collected> places;
   for (const auto& [key, value] : in.calls) {
     std::vector<std::uint64_t> frames = own.inner_frames(key.site);
-    if (frames.empty()) frames.push_back(key.site);  // that of all beyond the recorder's limit
+    if (frames.empty()) frames.push_back(key.site);  // the site of all calls beyond the recorder's limit
     collected& to = places[{key.number, in.sites[key.site].image, std::move(frames)}];
     to.sums.number = key.number;
     to.threads.insert(key.thread);
     to.calls[key.site] += value[call_counter::calls];
     for (std::size_t at = 0; at < value.size(); ++at) to.sums.sums[at] += value[at];
   }
-  // Of the processor's time: a server that waits, or a machine that is busy, makes no call cheap.
+  // The share is one of the processor time: a waiting server or a busy machine does not make calls cheap.
   const std::uint64_t time_ns = in.ended ? (in.end.user_us + in.end.system_us) * 1000 : in.clock.nanoseconds;
   std::vector<collected*> order;
   for (auto& [key, of] : places) {

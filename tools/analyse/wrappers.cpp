@@ -19,12 +19,12 @@ namespace {
 constexpr std::size_t many_callers = 3;
 constexpr int most_nameless = 2;
 
-// Of the standard library, or below it.
+// Returns whether the name is one of the standard library or of a layer below it.
 bool is_library(std::string_view name) {
   return name.starts_with("std::") || name.starts_with("__gnu_cxx::") || name.starts_with("operator new");
 }
 
-// xmalloc, g_strdup, PyMem_Malloc, AllocSetAlloc …: functions, not those of classes, that allocate for who calls them.
+// Returns whether a free function allocates for its callers: xmalloc, g_strdup, PyMem_Malloc, AllocSetAlloc …
 bool allocates_for_others(std::string_view function) {
   std::string name(qualified(function));
   name.resize(std::min(name.find('('), name.size()));
@@ -35,7 +35,7 @@ bool allocates_for_others(std::string_view function) {
                      [&](const char* word) { return name.find(word) != std::string::npos; });
 }
 
-// What is inlined at a frame, with the function itself last.
+// `places` are the functions inlined at a frame, with the frame's own function last.
 bool all_pass_on(const std::vector<place>& places) { return std::all_of(places.begin(), places.end(), passes_on); }
 bool is_nameless(const std::vector<place>& places) {
   return std::all_of(places.begin(), places.end(), [](const place& each) { return each.function.empty(); });
@@ -43,7 +43,7 @@ bool is_nameless(const std::vector<place>& places) {
 
 }  // namespace
 
-// Of Rust's standard library: its sources lie where its compiler was built, or below the toolchain.
+// The sources of Rust's standard library are in the folder where its compiler was built, or below the toolchain.
 bool is_of_rusts_library(std::string_view file) {
   if (!file.ends_with(".rs")) return false;
   constexpr std::array crates = {"library/core/src/", "library/alloc/src/", "library/std/src/"};
@@ -58,20 +58,23 @@ bool is_of_the_language(const std::string& module) {
          module.ends_with("/libtarn-record.so");
 }
 
-bool is_of_another_language(const place& at) { return at.file.ends_with(".rs") || at.file.ends_with(".go"); }
+bool is_of_another_language(const place& at) {
+  return at.file.ends_with(".rs") || at.file.ends_with(".go") || at.module == made_code_module;
+}
 
 bool passes_on(const place& at) {
   return is_library(qualified(at.function)) || is_of_the_language(at.module) || at.file.starts_with("/usr/include/") ||
          is_of_rusts_library(at.file) || allocates_for_others(at.function);
 }
 
-deciders::deciders(const format::recording& in, const std::vector<site>& sites, symbols& by)
+deciders::deciders(const format::recording& in, const std::vector<site>& sites, symbols& by,
+                   const std::vector<std::string>& wrappers)
     : frames_(in.sites.size()) {
-  std::vector<std::uint32_t> open;  // sites whose function may still be passed
+  std::vector<std::uint32_t> open;  // sites whose function may still be skipped
   const auto places_at = [&](const format::site_facts& of, std::size_t frame) -> const std::vector<place>& {
     return by.of(of.image, of.frames[frame]);
   };
-  // Past what passes on, and past one without a name that calls it.
+  // Skips functions that allocate for others, and functions without a name that call one of these.
   const auto advance = [&](const format::site_facts& of, std::uint32_t at) {
     while (at < of.frames.size()) {
       const bool is_last = at + 1 == of.frames.size();
@@ -83,10 +86,27 @@ deciders::deciders(const format::recording& in, const std::vector<site>& sites, 
     }
     return at;
   };
+  const auto is_wrapper = [&](const format::site_facts& of, std::uint32_t frame) {
+    const std::vector<place>& places = places_at(of, frame);
+    return std::any_of(places.begin(), places.end(), [&](const place& each) {
+      const std::string function = without_arguments(each.function);
+      return std::any_of(wrappers.begin(), wrappers.end(),
+                         [&](const std::string& wanted) { return is_called(function, wanted); });
+    });
+  };
+  // Starts after the innermost functions in `wrappers`, so that all that they call is skipped.
+  const auto start_of = [&](const format::site_facts& of) {
+    std::uint32_t at = 0;
+    const auto end = static_cast<std::uint32_t>(wrappers.empty() ? 0 : of.frames.size());
+    while (at < end && !is_wrapper(of, at)) ++at;
+    if (at == end) return std::uint32_t{0};
+    while (at < end && is_wrapper(of, at)) ++at;
+    return at;
+  };
   for (const site& each : sites) {
     const format::site_facts& facts = in.sites[each.number];
-    const std::uint32_t at = advance(facts, 0);
-    if (at == facts.frames.size()) continue;  // all of it is the library's: the innermost is as good as any
+    const std::uint32_t at = advance(facts, start_of(facts));
+    if (at == facts.frames.size()) continue;  // all frames are the library's: the innermost is as good as any
     frames_[each.number] = at;
     open.push_back(each.number);
   }

@@ -1,9 +1,10 @@
-// Which functions on a stack only pass on what they were called for: xmalloc, operator new, the standard library. The
-// first that is none of them decides, and is the one to change.
+// Finds the functions on a stack that only allocate for their callers: xmalloc, operator new, the standard library.
+// The first function that is none of them decides about the allocation, and is the one to change.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,31 +14,35 @@
 
 namespace tarn::analyse {
 
-// By its name, its file or its module.
+// Returns whether a function only allocates for its callers, judged by its name, its file or its module.
 bool passes_on(const place& at);
-// A source of Rust's standard library.
+// Returns whether the file is a source of Rust's standard library.
 bool is_of_rusts_library(std::string_view file);
-// Whether its source is of a language in which no remedy of Tarn can be written. Known from debug information alone.
+// Returns whether the source is in a language in which no remedy of Tarn can be written. Only debug information tells
+// this.
 bool is_of_another_language(const place& at);
-// The C library, the standard library of C++, the recorder.
+// Returns whether the module is the C library, the standard library of C++, or the recorder.
 bool is_of_the_language(const std::string& module);
 
-// Where in each site's stack the function is that decides. A function without a name is passed, too, if it calls one
-// that passes on, or if three callers and more allocate through it: two such at most.
+// Finds the deciding function in the stack of each site. A function without a name is also skipped if it calls a
+// function that allocates for others, or if three or more callers allocate through it; the second rule skips at most
+// two functions. `wrappers` names functions, with or without scopes, that only allocate for their callers; they are
+// skipped with all that they call.
 class deciders {
  public:
-  deciders(const format::recording& in, const std::vector<site>& sites, symbols& by);
+  deciders(const format::recording& in, const std::vector<site>& sites, symbols& by,
+           const std::vector<std::string>& wrappers = {});
 
-  // The frame of the site that has it; 0 where all of them pass on.
+  // Returns the index of the deciding frame of the site; 0 if all frames only allocate for their callers.
   std::size_t frame_of(std::uint32_t site) const { return frames_[site]; }
 
  private:
   std::vector<std::uint32_t> frames_;  // by site
 };
 
-// Sites of one category whose stacks are the same up to the function that decides, as one: the first of each in
-// `sites`, with the sums of all of them. Those where 90 % of the blocks are short-lived are kept apart from the others,
-// as their remedies are. In the order of `sites`.
+// Combines the sites of one category whose stacks are equal up to the deciding function: the first one in `sites`
+// gets the sums of all. Sites where 90 % of the blocks are short-lived stay apart from the others, because their
+// remedies differ. Keeps the order of `sites`.
 std::vector<site> grouped(const format::recording& in, const std::vector<site>& sites, const deciders& by);
 
 }  // namespace tarn::analyse

@@ -12,7 +12,7 @@ namespace {
 
 using protozero::pbf_writer;
 
-// The numbers of the fields, by message.
+// Field numbers by message.
 namespace profile_field {
 enum : protozero::pbf_tag_type { sample_type = 1, sample, mapping, location, function, string_table };
 enum : protozero::pbf_tag_type { time_nanos = 9, duration_nanos, comment = 13, default_sample_type };
@@ -106,7 +106,8 @@ class pprof {
   }
 
   void add(const location& one, std::uint64_t number) {
-    std::vector<std::pair<std::uint64_t, int>> lines;  // first, as a message cannot be begun within another's
+    std::vector<std::pair<std::uint64_t, int>>
+        lines;  // computed first, because a message cannot begin within another's
     for (const analyse::place& each : *one.lines) lines.emplace_back(function(frame_name(each), each.file), each.line);
     pbf_writer to(to_, profile_field::location);
     to.add_uint64(location_field::id, number);
@@ -119,13 +120,13 @@ class pprof {
     }
   }
 
-  // The location of stacks that have none.
+  // The location of stacks without any.
   std::uint64_t nowhere() {
     has_nowhere_ = true;
     return profile_.locations().size() + 1;
   }
 
-  // The first one counts as the program.
+  // Readers take the first mapping for the program.
   void mappings() {
     const format::recording& in = profile_.recorded();
     const std::string program = in.program.words.empty() ? "" : file_name(in.program.words.front());
@@ -141,7 +142,7 @@ class pprof {
       one.add_uint64(mapping_field::memory_limit, each.end);
       one.add_int64(mapping_field::filename, string(each.path));
       one.add_int64(mapping_field::build_id, string(each.build_id));
-      // All that can be resolved has been.
+      // Everything that can be resolved has been.
       one.add_bool(mapping_field::has_functions, true);
       one.add_bool(mapping_field::has_filenames, true);
       one.add_bool(mapping_field::has_line_numbers, true);

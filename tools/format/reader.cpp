@@ -18,7 +18,7 @@ constexpr std::uint32_t most_images = 1 << 20;
 constexpr std::size_t most_moments = 1 << 20;
 
 std::uint32_t small(decoder& from, std::uint32_t most) { return static_cast<std::uint32_t>(from.number(most)); }
-// The place of something in a list that has `size` of them.
+// Reads an index into a list of `size` entries.
 std::uint32_t place(decoder& from, std::size_t size) {
   if (size == 0) throw unreadable("a block that refers to what was not written");
   return small(from, static_cast<std::uint32_t>(size - 1));
@@ -141,7 +141,7 @@ void read_excerpt(decoder& from, recording& to) {
   to.excerpts.push_back(std::move(facts));
 }
 
-// `key.site` has the site before, from which it is counted.
+// Adds the encoded step to `site`, which holds the site of the previous key.
 void read_site(decoder& from, const recording& in, std::uint32_t& site) {
   const std::uint32_t step = place(from, in.sites.size());
   if (step >= in.sites.size() - site) throw unreadable("a block that refers to what was not written");
@@ -198,7 +198,7 @@ void read_cells(decoder& from, const recording& in, std::map<Key, Counts>& to, w
         continue;
       }
       const std::uint64_t after = from.difference(total[at]);
-      more[at] = after > total[at] ? after - total[at] : 0;  // an estimate may go down by a little
+      more[at] = after > total[at] ? after - total[at] : 0;  // an estimate may decrease a little
       total[at] = after;
     }
     if (watching != nullptr) watching->more(key, more);
@@ -215,6 +215,19 @@ void read_moment(decoder& from, recording& to, watcher* watching) {
   if (to.moments.size() == most_moments) throw unreadable("too many moments");
   to.moments.push_back(facts);
   if (watching != nullptr) watching->moment(to);
+}
+
+void read_unrecorded(decoder& from, recording& to) {
+  unrecorded_facts facts;
+  facts.became = from.text();
+  facts.why = from.text();
+  facts.forks = from.number();
+  while (!from.at_end()) {
+    std::string name(from.text());
+    facts.programs[std::move(name)] = from.number();
+    if (facts.programs.size() > most_words) throw unreadable("too many programs");
+  }
+  to.unrecorded = std::move(facts);
 }
 
 void read_end(decoder& from, recording& to) {
@@ -249,6 +262,7 @@ void read_part(block_kind kind, decoder from, recording& to, watcher* watching) 
     case block_kind::noises: return read_cells(from, to, to.noises, watching);
     case block_kind::clock: return read_clock(from, to);
     case block_kind::moment: return read_moment(from, to, watching);
+    case block_kind::unrecorded: return read_unrecorded(from, to);
     case block_kind::look: break;
   }
   throw unreadable("a block of an unknown kind");
@@ -263,7 +277,7 @@ void read_block(block_kind kind, std::string_view content, recording& to, watche
   }
 }
 
-// Takes the next block off `bytes` and unpacks it.
+// Removes the next block from `bytes` and decompresses it.
 std::string take_block(std::string_view& bytes, block_kind& kind) {
   block_header header;
   if (bytes.size() < sizeof header) throw unreadable("the file ends inside a block");

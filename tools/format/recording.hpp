@@ -1,4 +1,4 @@
-// A recording in memory, and as a file (docs/recording.md draws it).
+// Defines a recording in memory, and its file format (docs/reference/recording-format.md draws it).
 #pragma once
 
 #include <array>
@@ -16,17 +16,17 @@ namespace tarn::format {
 constexpr std::uint32_t recording_version = 1;
 constexpr std::array<char, 8> recording_magic = {'t', 'a', 'r', 'n', '\r', '\n', '\x1a', '\n'};
 constexpr std::uint32_t block_mark = 0x6b6c6254;    // "Tblk"
-constexpr std::uint32_t largest_block = 64U << 20;  // bytes of a block, unpacked
+constexpr std::uint32_t largest_block = 64U << 20;  // size of a block in bytes, uncompressed
 
-// The first three are written as blocks, the others as parts of a look, in this order. The reader takes a part as a
-// block by itself, too.
+// The writer writes the first three as blocks, and the others as parts of a snapshot, in this order. The reader also
+// accepts a part that stands in a block of its own.
 // clang-format off
 enum class block_kind : std::uint32_t { program = 1, look, end,
                                         modules, threads, names, sites, locks, quiet_regions, excerpt,
-                                        cells, calls, lockings, waits, orders, noises, clock, moment };
+                                        cells, calls, lockings, waits, orders, noises, clock, moment, unrecorded };
 // clang-format on
 
-// Both lie in the file as they are, little-endian.
+// The file contains both structs unchanged, little-endian.
 struct file_header {
   std::array<char, 8> magic;
   std::uint32_t version;
@@ -35,8 +35,8 @@ struct file_header {
 struct block_header {
   std::uint32_t mark;
   std::uint32_t kind;
-  std::uint32_t packed;    // bytes that follow, compressed by zstd
-  std::uint32_t unpacked;  // bytes that they become
+  std::uint32_t packed;    // bytes that follow, compressed with zstd
+  std::uint32_t unpacked;  // their size after decompression
   std::uint64_t checksum;  // XXH3 of the fields above and of the bytes that follow
 };
 static_assert(sizeof(file_header) == 16 && sizeof(block_header) == 24);
@@ -48,13 +48,13 @@ struct program_facts {
   std::string mode;                  // "full", or "sampled": then the counts of heap cells are unbiased estimates
   std::vector<std::string> sources;  // "heap", "locks", "system calls by syscall user dispatch"
   std::vector<std::string> words;
-  std::uint64_t parent = 0;  // the process that was started, of which this one comes; 0 for itself
+  std::uint64_t parent = 0;  // the started process, an ancestor of this one; 0 if this is it
 };
 struct module_facts {
   std::uint32_t image = 0;
   std::uint64_t start = 0, end = 0, bias = 0;
   std::string path;
-  std::string build_id;        // hexadecimal; empty where the file has none
+  std::string build_id;        // hexadecimal; empty if the file has none
   std::uint32_t own_heap = 0;  // own_malloc, own_new
   auto operator<=>(const module_facts&) const = default;
 };
@@ -62,10 +62,10 @@ struct thread_facts {
   std::uint32_t image = 0;
   std::uint32_t id = 0;
   std::uint64_t unknown = 0;    // frees of blocks that were not recorded
-  std::uint64_t forgotten = 0;  // events for which there was no room
-  // Exact, sampled or not; bytes only where it was sampled.
+  std::uint64_t forgotten = 0;  // dropped events: the region had no room for them
+  // Exact counts, with and without sampling; `bytes` is counted only with sampling.
   std::uint64_t allocations = 0, frees = 0, bytes = 0;
-  std::string name = {};  // the last one that was seen; any bytes, empty where none was
+  std::string name = {};  // the name that was seen last, arbitrary bytes; empty if none was seen
   auto operator<=>(const thread_facts&) const = default;
 };
 struct site_facts {
@@ -74,48 +74,48 @@ struct site_facts {
   auto operator<=>(const site_facts&) const = default;
 };
 struct cell_key_facts {
-  std::uint32_t site = 0, owner = 0, actor = 0;  // numbers in `sites` and `threads`
+  std::uint32_t site = 0, owner = 0, actor = 0;  // indexes into `sites` and `threads`
   auto operator<=>(const cell_key_facts&) const = default;
 };
 using counts = std::array<std::uint64_t, counter_count>;
 
-// The same for the other kinds. `thread` is the one that acts.
+// The keys of the other kinds follow. `thread` is the acting thread.
 struct call_key {
-  std::uint32_t site = 0, thread = 0, number = 0;  // of the system call
+  std::uint32_t site = 0, thread = 0, number = 0;  // `number` is that of the system call
   auto operator<=>(const call_key&) const = default;
 };
 using call_counts = std::array<std::uint64_t, call_counter_count>;
 struct lock_key {
-  std::uint32_t site = 0, thread = 0, lock = 0;  // in `locks`
+  std::uint32_t site = 0, thread = 0, lock = 0;  // `lock` is an index into `locks`
   auto operator<=>(const lock_key&) const = default;
 };
 using lock_counts = std::array<std::uint64_t, lock_counter_count>;
 struct wait_key {
   std::uint32_t site = 0, thread = 0, lock = 0;
-  std::uint32_t holder_site = 0, holder = 0;  // where it was acquired, and by which thread
+  std::uint32_t holder_site = 0, holder = 0;  // where the lock was acquired, and by which thread
   auto operator<=>(const wait_key&) const = default;
 };
 using wait_counts = std::array<std::uint64_t, wait_counter_count>;
 
-// What it began to acquire while it held another lock.
+// A thread began to acquire `lock` at `site` while it held `held_lock`.
 struct order_key {
   std::uint32_t site = 0, thread = 0, lock = 0;
   std::uint32_t held_site = 0, held_lock = 0;
-  std::uint32_t gate = 0;  // the lock that was held around both, the outermost; 0: none
+  std::uint32_t gate = 0;  // the outermost lock that was held around both; 0: none
   auto operator<=>(const order_key&) const = default;
 };
 using order_counts = std::array<std::uint64_t, order_counter_count>;
 
 struct noise_key {
-  std::uint32_t site = 0, thread = 0, region = 0;  // in `quiet_regions`
+  std::uint32_t site = 0, thread = 0, region = 0;  // `region` is an index into `quiet_regions`
   auto operator<=>(const noise_key&) const = default;
 };
 using noise_counts = std::array<std::uint64_t, noise_counter_count>;
 
-// A region of the program that is to be quiet (tarn::quiet_region), by its name.
+// A quiet region of the program (tarn::quiet_region), identified by its name.
 struct quiet_facts {
   std::uint32_t image = 0;
-  std::string name;  // any bytes
+  std::string name;  // arbitrary bytes
   std::uint64_t entered = 0;
   auto operator<=>(const quiet_facts&) const = default;
 };
@@ -124,54 +124,64 @@ constexpr bool is_longest(const Key&, std::size_t counter) {
   return std::is_same_v<Key, lock_key> && is_longest(static_cast<lock_counter>(counter));
 }
 
-// A lock: what lay at an address from its first use on, up to its end if that was seen.
+// A lock is the object at an address from its first use to its destruction, if that was seen.
 struct lock_facts {
   std::uint32_t image = 0;
   lock_type type = lock_type::mutex;
-  std::uint32_t site = 0;  // of its first use
+  std::uint32_t site = 0;  // the site of its first use
   std::uint64_t address = 0;
   auto operator<=>(const lock_facts&) const = default;
 };
 
-// Counters of time are in ticks of a clock that went on by `ticks` in `nanoseconds`.
+// Counters of time are in ticks of a clock that advances by `ticks` in `nanoseconds`.
 struct clock_facts {
   std::uint64_t ticks = 1, nanoseconds = 1;
   auto operator<=>(const clock_facts&) const = default;
 };
 inline std::uint64_t nanoseconds(const clock_facts& of, std::uint64_t ticks) {
   const double made = static_cast<double>(ticks) * static_cast<double>(of.nanoseconds) / static_cast<double>(of.ticks);
-  constexpr double most = 1e18;  // thirty years: what is above is no time, but a broken file
+  constexpr double most = 1e18;  // thirty years; a larger value comes from a broken file
   return static_cast<std::uint64_t>(made < most ? made : most);
 }
-// A part of what one thread did with the heap, one by one (counts.hpp).
+// An excerpt lists the heap events of one thread in their order (counts.hpp).
 struct excerpt_step {
   excerpt_kind is = excerpt_kind::allocate;
-  std::uint32_t site = 0;  // of an allocation
+  std::uint32_t site = 0;  // the site of an allocation
   std::uint32_t bytes = 0;
   std::uint64_t address = 0;
   auto operator<=>(const excerpt_step&) const = default;
 };
 struct excerpt_facts {
   std::uint32_t thread = 0;
-  std::uint64_t allocations = 0;  // of the thread, before
+  std::uint64_t allocations = 0;  // how many allocations the thread had made before
   std::vector<excerpt_step> steps;
   auto operator<=>(const excerpt_facts&) const = default;
 };
 
 struct end_facts {
   bool by_signal = false;
-  std::uint32_t status = 0;  // exit code or signal
+  std::uint32_t status = 0;  // exit code or signal number
   std::uint64_t wall_us = 0, user_us = 0, system_us = 0;
-  // As the processor counted in the program, the recorder in it included; 0 where it was not asked or may not be.
-  std::uint64_t instructions = 0, surprises = 0;  // branches that it guessed wrong
+  // The processor counted these in the program, including the recorder; 0 if they were not or could not be counted.
+  std::uint64_t instructions = 0, surprises = 0;  // `surprises`: branch mispredictions
   auto operator<=>(const end_facts&) const = default;
 };
 
-// When `tarn record` looked. What a look found changed happened since the moment before.
+// Describes the parts of the program that were not recorded: other processes, and the program after an exec.
+struct unrecorded_facts {
+  std::string became;                             // the file of the last exec, if the recorder was not loaded there
+  std::string why;                                // the reason, if it is known
+  std::map<std::string, std::uint64_t> programs;  // programs that it started (last part of the path), and how often
+  std::uint64_t forks = 0;                        // processes that fork created, including the ones in `programs`
+  auto operator<=>(const unrecorded_facts&) const = default;
+  bool is_empty() const { return became.empty() && programs.empty() && forks == 0; }
+};
+
+// A moment is the time of a snapshot by `tarn record`. The changes in a snapshot happened since the moment before.
 struct moment_facts {
   std::uint64_t at_ns = 0;                   // since the program's start
-  std::uint64_t resident_bytes = 0;          // 0 where it is not known
-  std::uint64_t user_us = 0, system_us = 0;  // of the processor, so far
+  std::uint64_t resident_bytes = 0;          // 0: unknown
+  std::uint64_t user_us = 0, system_us = 0;  // processor time so far
   auto operator<=>(const moment_facts&) const = default;
 };
 
@@ -182,25 +192,26 @@ struct interval {
 
 struct recording {
   program_facts program;
-  std::uint32_t images = 0;  // program starts: 1, and one for each exec
+  std::uint32_t images = 0;  // program starts: 1, plus one for each exec
   std::vector<module_facts> modules;
   std::vector<thread_facts> threads;
-  std::vector<site_facts> sites;           // site 0 has no frames: it stands for sites beyond the limit
-  std::map<cell_key_facts, counts> cells;  // of the heap
+  std::vector<site_facts> sites;           // site 0 has no frames: it stands for all sites beyond the limit
+  std::map<cell_key_facts, counts> cells;  // heap cells
   std::map<call_key, call_counts> calls;
-  std::vector<lock_facts> locks;  // lock 0 stands for locks beyond the limit
+  std::vector<lock_facts> locks;  // lock 0 stands for all locks beyond the limit
   std::map<lock_key, lock_counts> lockings;
   std::map<wait_key, wait_counts> waits;
   std::map<order_key, order_counts> orders;
   std::vector<quiet_facts> quiet_regions;
   std::map<noise_key, noise_counts> noises;
   clock_facts clock;
-  std::vector<moment_facts> moments;  // in order
-  interval part;                      // of which this is, by interval.hpp; {0, 0}: all of it
+  std::vector<moment_facts> moments;  // in order of time
+  interval part;                      // the interval that this recording covers (interval.hpp); {0, 0}: all of it
   std::vector<excerpt_facts> excerpts;
-  bool ended = false;  // otherwise `end` means nothing, and the counts are those of the last whole block
+  bool ended = false;  // if false, `end` is not valid, and the counts are those of the last complete block
   end_facts end;
-  std::string damage;  // why reading stopped before the file's end; empty when it did not
+  unrecorded_facts unrecorded;
+  std::string damage;  // why reading stopped before the end of the file; empty if it did not
 };
 
 }  // namespace tarn::format

@@ -14,10 +14,10 @@ namespace tarn::format {
 namespace {
 
 constexpr int compression_level = 3;
-// A block is closed beyond this, so that a torn one loses little and a reader needs little.
+// A block is closed once it exceeds this size, so that a torn block loses little and a reader needs little memory.
 constexpr std::size_t block_bytes = std::size_t{1} << 20;
 
-// The site as the way from the one before, as cells come in its order.
+// Cells are sorted by site, so the site is stored as the difference from the previous one.
 void put_key(encoder& to, const cell_key_facts& key, std::uint32_t before) {
   for (const std::uint32_t word : {key.site - before, key.owner, key.actor}) to.number(word);
 }
@@ -81,7 +81,7 @@ void writer::put(block_kind kind, std::string_view content) {
                       static_cast<std::uint32_t>(content.size()), 0};
   header.checksum = checksum_of(header, std::string_view(block).substr(sizeof header));
   block.replace(0, sizeof header, reinterpret_cast<const char*>(&header), sizeof header);
-  write(block.data(), block.size());  // in one call, so that mostly a block is there as a whole or not at all
+  write(block.data(), block.size());  // in one call, so that a block is usually written completely or not at all
 }
 
 void writer::put_part(block_kind kind, std::string_view content) {
@@ -235,7 +235,7 @@ void writer::excerpts(const recording& now) {
       before = step.address;
     }
     put_part(block_kind::excerpt, to.bytes());
-    written_.excerpts.emplace_back();  // they are many bytes, and do not change
+    written_.excerpts.emplace_back();  // empty placeholders: excerpts are large and never change
   }
 }
 
@@ -287,7 +287,7 @@ void writer::changes(const recording& now) {
   sites(now);
   locks(now);
   quiet_regions(now);
-  // Last: they refer to the others.
+  // Excerpts come last, because they refer to the others.
   excerpts(now);
   const std::uint64_t before = bytes_ + look_.bytes().size();
   cells(block_kind::cells, now.cells, written_.cells);
@@ -299,6 +299,18 @@ void writer::changes(const recording& now) {
   if (bytes_ + look_.bytes().size() != before && now.clock != written_.clock) clock(now);
   moment(now);
   end_look();
+}
+
+void writer::unrecorded(const unrecorded_facts& facts) {
+  encoder to;
+  to.text(facts.became);
+  to.text(facts.why);
+  to.number(facts.forks);
+  for (const auto& [name, starts] : facts.programs) {
+    to.text(name);
+    to.number(starts);
+  }
+  put(block_kind::unrecorded, to.bytes());
 }
 
 void writer::end(const end_facts& facts) {

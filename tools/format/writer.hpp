@@ -10,26 +10,27 @@
 
 namespace tarn::format {
 
-// Appends blocks to a file. One thread at a time. Each function throws std::system_error when the file cannot be
-// written; what was written before stays readable.
+// Appends blocks to a file. Only one thread at a time may use a writer. Each function throws std::system_error if the
+// file cannot be written; what was written before stays readable.
 class writer {
  public:
-  // Replaces the file.
+  // Replaces the file if it exists.
   explicit writer(const std::string& path);
   writer(const writer&) = delete;
   writer& operator=(const writer&) = delete;
   ~writer();
 
   void program(const program_facts& facts);
-  // What `now` has and the last call's did not, or has changed; and its last moment, where that is a new one.
+  // Writes what is new or changed in `now` since the last call, and the last moment of `now` if it is a new one.
   void changes(const recording& now);
   void end(const end_facts& facts);
+  void unrecorded(const unrecorded_facts& facts);
 
   std::uint64_t bytes() const { return bytes_; }
 
  private:
   void put(block_kind kind, std::string_view content);
-  // As a part of the look that goes on; end_look() closes it.
+  // Adds a part to the current snapshot; end_look() closes the snapshot.
   void put_part(block_kind kind, std::string_view content);
   void end_look();
   void write(const void* bytes, std::size_t size);
@@ -49,7 +50,7 @@ class writer {
   std::uint64_t bytes_ = 0;
   recording written_;
   encoder look_;
-  std::vector<std::string> names_;  // of threads, as they were written
+  std::vector<std::string> names_;  // names of threads that were already written
 };
 
 }  // namespace tarn::format

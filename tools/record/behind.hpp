@@ -6,24 +6,34 @@
 
 namespace tarn::record {
 
-// A function behind us, looked up when it is first wanted. Null where there is none.
+// Calls the next library's function of a name that this library defines too. A look-up takes the loader's lock and
+// may allocate, so a constructor calls find() for each function before the program begins; after that a call costs
+// one load.
 template <class Result, class... Arguments>
 class behind_us {
  public:
-  // `like`: the function of that name, for its type.
-  constexpr behind_us(const char* name, Result (*like)(Arguments...)) noexcept : name_(name) { (void)like; }
-  auto operator()() noexcept {
-    void* known = function_.load(std::memory_order_relaxed);
-    if (known == nullptr) [[unlikely]] {
-      known = next_function(name_);
-      function_.store(known, std::memory_order_relaxed);  // every thread finds the same
-    }
-    return reinterpret_cast<Result (*)(Arguments...)>(known);
+  using function = Result (*)(Arguments...);
+  // `like` is the function of that name; it only gives the type.
+  constexpr behind_us(const char* name, function like) noexcept : name_(name) { (void)like; }
+  // Returns null where no library defines the function.
+  function operator()() noexcept {
+    void* const known = function_.load(std::memory_order_relaxed);
+    return known == this ? find() : reinterpret_cast<function>(known);
+  }
+  function find() noexcept {
+    void* const found = next_function(name_);
+    function_.store(found, std::memory_order_relaxed);  // every thread finds the same function
+    return reinterpret_cast<function>(found);
   }
 
  private:
   const char* name_;
-  std::atomic<void*> function_ = nullptr;
+  std::atomic<void*> function_ = this;  // points to this object until the look-up
 };
+
+// Declares `behind_NAME` for a function of the C library and looks it up before the program begins.
+#define TARN_BEHIND(name)                                                \
+  static constinit ::tarn::record::behind_us behind_##name(#name, name); \
+  [[gnu::constructor(101)]] static void find_##name() noexcept { behind_##name.find(); }
 
 }  // namespace tarn::record

@@ -1,4 +1,4 @@
-// What is known of system calls by their number, where it matters for counting them.
+// The facts about each system call, by its number, that the counts need.
 #pragma once
 
 #include <sys/syscall.h>
@@ -9,10 +9,10 @@ namespace tarn::record {
 
 struct call_facts {
   static constexpr std::uint8_t none = 0xff;
-  std::uint8_t size_at = none;  // the argument that says how many bytes are asked for
-  bool returns_bytes = false;   // the result is how many were given
-  std::uint8_t question = 0;    // the arguments of a call that only asks, as bits: equal ones, mostly equal answers
-  std::uint8_t path_at = none;  // one of them is the address of a text
+  std::uint8_t size_at = none;  // the argument with the number of bytes asked for
+  bool returns_bytes = false;   // the result is the number of bytes transferred
+  std::uint8_t question = 0;    // a bit for each argument that decides a query's answer; 0: not a query
+  std::uint8_t path_at = none;  // the argument among them that points to a path
   bool operator==(const call_facts&) const = default;
 };
 
@@ -20,7 +20,7 @@ constexpr call_facts bytes_of(std::uint8_t size_at) { return {size_at, true, 0, 
 constexpr call_facts question_of(std::uint8_t arguments, std::uint8_t path_at = call_facts::none) {
   return {call_facts::none, false, arguments, path_at};
 }
-// A question without arguments, as getpid.
+// Marks a query without arguments, such as getpid.
 constexpr std::uint8_t asks_nothing = 0x80;
 
 constexpr call_facts facts_of_call(long number) noexcept {
@@ -43,7 +43,7 @@ constexpr call_facts facts_of_call(long number) noexcept {
     case SYS_preadv2:
     case SYS_pwritev2:
     case SYS_sendmsg:
-    case SYS_recvmsg: return bytes_of(call_facts::none);  // asked for in a list: what was given counts
+    case SYS_recvmsg: return bytes_of(call_facts::none);  // the sizes are in a list, so only the result counts
 
 #if defined(SYS_stat)
     case SYS_stat:
@@ -65,7 +65,14 @@ constexpr call_facts facts_of_call(long number) noexcept {
     case SYS_getpeername:
     case SYS_clock_gettime:
     case SYS_getrusage:
+    case SYS_getpgid:
+    case SYS_getsid:
+    case SYS_getpriority:
+    case SYS_sched_getscheduler:
     case SYS_sched_getaffinity: return question_of(0b1);
+#if defined(SYS_getpgrp)
+    case SYS_getpgrp: return question_of(asks_nothing);
+#endif
     case SYS_ioctl:
     case SYS_fcntl:
     case SYS_getsockopt:
@@ -77,6 +84,8 @@ constexpr call_facts facts_of_call(long number) noexcept {
     case SYS_geteuid:
     case SYS_getgid:
     case SYS_getegid:
+    case SYS_getresuid:
+    case SYS_getresgid:
     case SYS_getcwd:
     case SYS_uname:
     case SYS_sysinfo:

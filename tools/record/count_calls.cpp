@@ -28,7 +28,7 @@ format::call_cell* count(thread& self, std::uint32_t site, std::uint32_t number,
 }  // namespace
 
 format::call_cell* call_begins(const caller& from, long said_number, const long* words) noexcept {
-  if (calls_for_itself || !is_recorded()) return nullptr;
+  if (!is_recorded()) return nullptr;
   const auto number = said_number < 0 || said_number > format::most_call_number
                           ? format::most_call_number
                           : static_cast<std::uint32_t>(said_number);

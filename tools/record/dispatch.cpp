@@ -15,24 +15,27 @@
 #include "record/next.hpp"
 #include "record/raw_call.hpp"
 #include "record/region.hpp"
+#include "record/seccomp.hpp"
 #include "record/substitute.hpp"
 
-// exempt.S
+// exempt.S defines these.
 extern "C" {
 extern const char tarn_exempt_begin[], tarn_exempt_end[];
 extern const char tarn_call[], tarn_call_instruction[], tarn_signal_return[];
 extern const char tarn_clone_process[], tarn_clone_thread[];
 extern std::uintptr_t tarn_clone_back[];
+// seccomp.cpp defines this.
+extern unsigned char tarn_selector;
 }
 
 namespace tarn::record {
 namespace {
 
-constexpr std::size_t slots = 64;  // of each of the two kinds
+constexpr std::size_t slots = 64;  // for each of the two kinds
 constinit lock taking_places;
 
-// Where exempt.S goes on after a clone that was called from before `back`: the same for the same address, so that any
-// number of threads may be in it. 0 when all are taken.
+// Returns the address in exempt.S that makes a clone for a caller at `back` and then returns there. The same `back`
+// always gets the same slot, so any number of threads may use it at once. Returns 0 when all slots are taken.
 std::uintptr_t clone_place(std::uintptr_t back, bool of_thread) noexcept {
   const holding held(taking_places);
   const std::size_t first = of_thread ? slots : 0;
@@ -46,34 +49,28 @@ std::uintptr_t clone_place(std::uintptr_t back, bool of_thread) noexcept {
   return 0;
 }
 
-// Whether the call makes something that shares our memory: where it goes on then.
+// Returns true when the call makes a process or thread that shares our memory. `place` is then the code in exempt.S
+// that makes the call, or 0 when none is left.
 bool shares_memory(long number, const long* words, std::uintptr_t back, std::uintptr_t& place) noexcept {
   std::uint64_t flags = 0;
-  stack_limits stack;
   if (number == SYS_vfork) {
     flags = CLONE_VM | CLONE_VFORK;
   } else if (number == SYS_clone) {
     flags = static_cast<std::uint64_t>(words[0]);
-    stack.high = static_cast<std::uintptr_t>(words[1]);
-    constexpr std::uintptr_t usual = std::uintptr_t{8} << 20;
-    stack.low = stack.high > usual ? stack.high - usual : 1;
   } else if (number == SYS_clone3 && is_readable(words[0], sizeof(clone_args))) {
-    const auto& asked = *reinterpret_cast<const clone_args*>(words[0]);
-    flags = asked.flags;
-    stack = {asked.stack, asked.stack + asked.stack_size};
+    flags = reinterpret_cast<const clone_args*>(words[0])->flags;
   }
-  if ((flags & CLONE_VM) == 0) return false;  // a copy of the stack is as good as the stack
+  if ((flags & CLONE_VM) == 0) return false;  // a child with a copy of the stack needs no special code
   const bool is_thread = (flags & CLONE_THREAD) != 0 && (flags & CLONE_SETTLS) != 0;
-  if (is_thread) thread::expect(stack);
   place = clone_place(back, is_thread);
   return true;
 }
 
-// What tarn_call carries, in memory: at this place above its stack pointer.
+// tarn_call keeps the carried value in memory, this many bytes above its stack pointer.
 constexpr std::uintptr_t carried_at = 8;
 
-// `frame`: what a signal interrupted, and its handler returns to. If that is a call that the kernel makes again
-// (SA_RESTART), it is one more.
+// `frame` is the context that a signal interrupted and that its handler returns to. When it stands at a call that the
+// kernel makes again (SA_RESTART), that call counts once more.
 void end_of_handler(ucontext_t& frame) noexcept {
   unblock(frame);
   const greg_t* const at = frame.uc_mcontext.gregs;
@@ -91,6 +88,7 @@ void handle(ucontext_t& context) noexcept {
   const auto back = static_cast<std::uintptr_t>(at[REG_RIP]);
   const auto stack = static_cast<std::uintptr_t>(at[REG_RSP]);
   format::call_cell* const cell = call_begins({back, stack, static_cast<std::uintptr_t>(at[REG_RBP])}, number, words);
+  calls_are_restricted(restriction_by(number, words));  // for a call that does not go through the C library
   const auto go_to = [&](std::uintptr_t place) { at[REG_RIP] = static_cast<greg_t>(place); };
   if (number == SYS_rt_sigreturn) {
     end_of_handler(*reinterpret_cast<ucontext_t*>(stack));
@@ -128,7 +126,7 @@ void on_signal(int signal, siginfo_t* information, void* context) noexcept {
   constexpr int dispatched = 2;  // SYS_USER_DISPATCH, which the C library does not name
   if (information->si_code != dispatched) return pass_on(signal, information, context);
   auto& where = *static_cast<ucontext_t*>(context);
-  if (information->si_arch != AUDIT_ARCH_X86_64) {  // int $0x80, whose numbers mean other calls
+  if (information->si_arch != AUDIT_ARCH_X86_64) {  // int $0x80 has other call numbers
     where.uc_mcontext.gregs[REG_RAX] = -ENOSYS;
     return;
   }
@@ -136,7 +134,7 @@ void on_signal(int signal, siginfo_t* information, void* context) noexcept {
 }
 
 [[gnu::constructor]] void begin() noexcept {
-  // Threads that have their counts call the next allocator without asking whether it is known.
+  // Looks up the next allocator first: threads that have their counts call it without asking whether it is known.
   if (records(format::call_kind) && next() != nullptr) start_dispatch();
 }
 
@@ -145,9 +143,9 @@ void on_signal(int signal, siginfo_t* information, void* context) noexcept {
 void start_dispatch() noexcept {
   taking_places.begin_anew();
   begin_substitutions_anew();
-  { const entry here; }  // this thread's record, while the C library can still be asked for its stack
-  // All other signals wait for the handler. It runs on the program's signal stack where there is one, as some programs
-  // have no room for a signal on others.
+  { const entry here; }  // makes this thread's record
+  // All other signals wait until the handler ends. It runs on the program's signal stack where there is one, as some
+  // programs have no room for a signal on their other stacks.
   const kernel_action action{reinterpret_cast<void*>(on_signal), SA_SIGINFO | SA_ONSTACK | SA_NODEFER | SA_RESTORER,
                              const_cast<char*>(tarn_signal_return), ~signal_bit(SIGSYS)};
   const std::uint64_t only = signal_bit(SIGSYS);
@@ -155,7 +153,7 @@ void start_dispatch() noexcept {
   if (problem == 0) problem = raw_call(SYS_rt_sigprocmask, SIG_UNBLOCK, &only, nullptr, sizeof only);
   if (problem == 0) {
     problem = raw_call(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, tarn_exempt_begin,
-                       tarn_exempt_end - tarn_exempt_begin, nullptr);
+                       tarn_exempt_end - tarn_exempt_begin, &tarn_selector);
   }
   if (problem < 0) header().call_problem.store(static_cast<std::uint32_t>(-problem), std::memory_order_relaxed);
 }

@@ -1,5 +1,5 @@
-// How this process ends, for `tarn record`, which is not the parent of a process that is followed. Noted by exit() and
-// by _exit(); an end by a signal is not seen.
+// Notes how this process ends, for `tarn record`, which is not the parent of a process that it follows. exit() and
+// _exit() note it; an end by a signal is not seen.
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -13,16 +13,16 @@ namespace tarn::record {
 namespace {
 
 using leave = void (*)(int);
-constinit leave next_exit = nullptr;  // looked up ahead: _exit() may be called where the loader may not
+constinit leave next_exit = nullptr;  // looked up early: a caller of _exit() may not be able to use the loader
 
 std::uint64_t microseconds(const timeval& time) noexcept {
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(time.tv_usec);
 }
 
 void note(int status, void* = nullptr) noexcept {
-  if (!attach() || !is_recorded()) return;
+  if (!is_attached() || !is_recorded() || is_restricted()) return;
   format::region_header& to = header();
-  // A child of vfork has all of its parent's memory, and another number.
+  // A child of vfork shares its parent's memory, but has another process number.
   if (to.process.load(std::memory_order_relaxed) != static_cast<std::uint32_t>(raw_call(SYS_getpid))) return;
   rusage usage{};
   raw_call(SYS_getrusage, RUSAGE_SELF, &usage);
@@ -30,10 +30,10 @@ void note(int status, void* = nullptr) noexcept {
   to.system_us.store(microseconds(usage.ru_stime), std::memory_order_relaxed);
   to.ended_ns.store(format::monotonic_nanoseconds(), std::memory_order_relaxed);
   to.status.store(static_cast<std::uint32_t>(status) & 0xff, std::memory_order_relaxed);
-  to.has_ended.store(1, std::memory_order_release);  // who sees it sees all of the others
+  to.has_ended.store(1, std::memory_order_release);  // release: a reader that sees it sees the other fields
 }
 
-// As early as it can be: what is registered first runs last. Children of a fork have it, too.
+// Registers as early as possible, as what is registered first runs last. Children of a fork inherit it.
 [[gnu::constructor(103)]] void watch() noexcept {
   next_exit = reinterpret_cast<leave>(next_function("_exit"));
   ::on_exit(note, nullptr);

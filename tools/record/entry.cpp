@@ -17,37 +17,35 @@
 namespace tarn::record {
 
 constinit thread_local bool detail::inside = false;
-constinit std::atomic<int> detail::started = 0;
+constinit std::atomic<bool> detail::started = false;
 
 namespace {
 
 using detail::inside;
 using detail::started;
 
-constinit lock starting;
-
 bool has(format::kind source) noexcept { return (header().sources & format::source_bit(source)) != 0; }
 
 bool set_up_blocks() noexcept {
   if (header().interval == 0) return births::set_up();
   if (!set_up_sampled()) return false;
-  for (std::size_t at = 0; early_place(at) != nullptr; ++at) {  // free is to look at these
+  for (std::size_t at = 0; early_place(at) != nullptr; ++at) {  // free() must take the slow path for these
     filter_of(early_place(at)).store(filter_full, std::memory_order_relaxed);
   }
   return true;
 }
 bool set_up() noexcept { return (!has(format::heap_kind) || set_up_blocks()) && set_up_sites(); }
 
-// The child shares the parent's region, and must not count there. It counts in one of its own or, where there is none,
-// nothing: its page that says whether it is recorded has been wiped.
+// A child of fork shares the parent's region and must not count there. It counts in a region of its own, or not at
+// all when there is none: the kernel has wiped the page that says that this process is recorded.
 void in_child() noexcept {
-  if (started.load(std::memory_order_relaxed) != 1) return;
+  if (!started.load(std::memory_order_relaxed)) return;
   inside = true;
   begin_memory_anew();
   begin_threads_anew();
+  begin_thread_starts_anew();
   begin_locks_anew();
   begin_regions_anew();
-  starting.begin_anew();
   const bool follows = follow_fork() && set_up();
   if (follows && has(format::heap_kind)) note_own_heap_anew();
   inside = false;
@@ -56,15 +54,20 @@ void in_child() noexcept {
 #endif
 }
 
-bool start() noexcept {
-  const holding held(starting);
-  if (started.load(std::memory_order_relaxed) == 0) {
-    const bool done = set_up();
-    ::pthread_atfork(nullptr, nullptr, in_child);
-    started.store(done ? 1 : -1, std::memory_order_release);  // who sees 1 sees the tables
-  }
-  return started.load(std::memory_order_relaxed) == 1;
+// Does everything early that takes locks of the C library or memory of the program's heap: a hook may be called while
+// the program holds any lock, or in the middle of its allocator (docs/design/recorder-calls.md). The loader calls
+// this before every other constructor (-z initfirst), so there is only one thread and no event has been missed.
+void begin(int, char**, char** environment) noexcept {
+  const unseen now;
+  (void)next();
+  if (!attach(environment) || !set_up()) return;
+  prepare_threads();
+  ::pthread_atfork(nullptr, note_unrecorded_fork, in_child);
+  started.store(true, std::memory_order_release);  // release: a thread that sees it sees the tables
 }
+// The attribute `constructor` cannot be used: the compiler may merge such functions, and then passes no arguments.
+using constructor = void (*)(int, char**, char**);
+[[gnu::used, gnu::section(".init_array.00100")]] constinit const constructor first_constructor = begin;
 
 std::uint32_t walk_to_site(thread& self, const caller& from, stack_reads& reads) noexcept {
   std::uintptr_t frames[format::most_frames];
@@ -83,13 +86,6 @@ std::uint32_t walk_to_site(thread& self, const caller& from, stack_reads& reads)
 }
 
 }  // namespace
-
-bool detail::starts() noexcept {
-  if (started.load(std::memory_order_relaxed) < 0) return false;
-  // What is done for that is not the program's; and the handler of a signal that comes meanwhile waits for no lock.
-  const unseen now;
-  return attach() && start();
-}
 
 place new_heap_place(thread& self, const caller& from) noexcept {
   if (self.stacks() == nullptr) [[unlikely]] {

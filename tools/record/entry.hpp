@@ -1,4 +1,4 @@
-// The way into the recorder: what each event of the program passes that is counted.
+// Guards the way into the recorder: every event that is counted passes through an entry.
 #pragma once
 
 #include <atomic>
@@ -15,33 +15,32 @@ namespace tarn::record {
 namespace detail {
 // NOLINTBEGIN(bugprone-dynamic-static-initializers): constinit says that they are not
 extern constinit thread_local bool inside;
-extern constinit std::atomic<int> started;  // 1: all is set up; -1: it could not be
+extern constinit std::atomic<bool> started;  // true once this process is recorded and set up for it
 // NOLINTEND(bugprone-dynamic-static-initializers)
-bool starts() noexcept;
 }  // namespace detail
 
-// Whether the calling thread is in the recorder; a handler of a signal may find itself there.
+// Returns true when the calling thread is in the recorder. A signal's handler may interrupt it there.
 inline bool is_inside() noexcept { return detail::inside; }
 
-// Whether anything of this process is recorded and the calling thread is not in the recorder already: what the C
-// library does for the recorder is not the program's. The first call that can tell sets all up.
+// Returns true when anything of this process is recorded and the calling thread is not in the recorder: what the C
+// library does for the recorder does not count as the program's. Returns false until the recorder's first constructor
+// has set everything up.
 inline bool records_anything() noexcept {
-  if (is_inside()) return false;
-  if (detail::started.load(std::memory_order_acquire) != 1 && !detail::starts()) [[unlikely]]
-    return false;
-  return is_recorded();
+  return !is_inside() && detail::started.load(std::memory_order_acquire) && is_recorded();
 }
 
-// The same of `source`.
+// Returns true when, in addition, the events of `source` are recorded.
 inline bool records(format::kind source = format::heap_kind) noexcept {
   return records_anything() && (header().sources & format::source_bit(source)) != 0;
 }
 
-// While it lives, the calling thread is in the recorder. False where the thread has no memory for its counts.
+// Marks the calling thread as being in the recorder while it lives. Converts to false when there is no memory for the
+// thread's counts.
 class entry {
  public:
   entry() noexcept : entry((enter(), thread::own())) {}
-  // In the handler of a signal, which may have come in the middle of the C library. Not where is_inside().
+  // This one is for a signal's handler, which may have interrupted the C library. It must not be used where
+  // is_inside().
   struct in_signal {
     std::uintptr_t stack;  // the thread's stack pointer
   };
@@ -62,7 +61,7 @@ class entry {
       wanted->acquire();
   }
   friend class plain_entry;
-  // Handlers of signals see it around all that is done between.
+  // A signal's handler sees the mark around everything that is done in between.
   static void enter() noexcept {
     detail::inside = true;
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -75,7 +74,8 @@ class entry {
   thread* self_;
 };
 
-// The same for a thread that goes the plain way; false for all others, and in the recorder. The fewest instructions.
+// Enters with the fewest instructions, for a thread that has a `plain_thread`. Converts to false for all other
+// threads, and in the recorder.
 class plain_entry {
  public:
   plain_entry() noexcept : self_(is_inside() || plain_thread == nullptr || !is_recorded() ? nullptr : plain_thread) {
@@ -95,7 +95,7 @@ class plain_entry {
   thread* self_;
 };
 
-// While it lives, nothing that this thread does is counted; malloc and free go the long way.
+// Hides the calling thread while it lives: nothing that it does is counted, and malloc and free take the slow path.
 class unseen {
  public:
   unseen() noexcept : was_inside_(std::exchange(detail::inside, true)), counts_(std::exchange(own_counts, nullptr)) {}
@@ -111,7 +111,7 @@ class unseen {
   format::thread_record* counts_;
 };
 
-// The site of a stack, and the thread's cell for what it allocates there.
+// The site of a stack, and the thread's counters for its allocations there.
 struct place {
   std::uint32_t site;
   format::cell* cell;  // null when the region is full
@@ -124,7 +124,7 @@ place new_heap_place(thread& self, const caller& from) noexcept;
   return {known->site, known->cell};
 }
 
-// The site alone.
+// Returns the site alone, without its counters.
 std::uint32_t site_from(thread& self, const caller& from) noexcept;
 
 }  // namespace tarn::record

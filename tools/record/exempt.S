@@ -1,5 +1,6 @@
-// The one range of code whose system calls are not dispatched (record/dispatch.cpp): the recorder's own, and the ones
-// that it makes in the program's stead. Only that code is here, as each instruction of it is a hole in the record.
+// Holds the only code whose system calls are not dispatched (record/dispatch.cpp): the recorder's own calls, and
+// those that it makes in the program's place. Nothing else belongs here, as the recorder does not see calls from
+// here.
 
 #define stack_below 192 /* the red zone of 128 bytes, and what is kept below it */
 #define began 0         /* the clock */
@@ -15,7 +16,7 @@
   .hidden tarn_exempt_begin
 tarn_exempt_begin:
 
-// long tarn_raw_call(long number, six words): the result, an errno as its negative.
+// long tarn_raw_call(long number, six words): returns the result, or an errno as its negative.
   .globl tarn_raw_call
   .hidden tarn_raw_call
   .type tarn_raw_call, @function
@@ -33,8 +34,8 @@ tarn_raw_call:
   .cfi_endproc
   .size tarn_raw_call, . - tarn_raw_call
 
-// Where a call of the program goes on: rcx has the address behind it, r11 the cell or 0, all else is as it was. rcx and
-// r11 are the two registers that a system call may change.
+// Makes a call of the program. rcx holds the address behind the call, r11 the value to carry (record/substitute.hpp)
+// or 0; everything else is as the program left it. A system call may change rcx and r11 anyway.
   .globl tarn_call
   .hidden tarn_call
   .type tarn_call, @function
@@ -75,7 +76,7 @@ tarn_call_instruction:
   .cfi_adjust_cfa_offset 8
   push %r9
   .cfi_adjust_cfa_offset 8
-  mov %rsp, %rdi /* struct made_call of record/dispatch.hpp */
+  mov %rsp, %rdi /* struct made_call of record/call_ended.cpp */
   push %rbp
   .cfi_adjust_cfa_offset 8
   .cfi_rel_offset %rbp, 0
@@ -113,8 +114,9 @@ tarn_call_instruction:
   .cfi_endproc
   .size tarn_call, . - tarn_call
 
-// Calls after which a second thread of execution comes out here, or the same stack is used twice (vfork): nothing may
-// lie on the stack, so where to go on stands in a table, one place and one copy of this code for each address.
+// Makes the calls after which a second thread of execution also returns here, or the same stack is used twice
+// (vfork). Nothing may lie on the stack, so the return addresses are in a table. Each address has one slot and one
+// copy of this code.
   .globl tarn_clone_process
   .hidden tarn_clone_process
   .balign 16
@@ -127,7 +129,7 @@ tarn_clone_process:
   .set at, at + 1
   .endr
 
-// The same for a thread: the new one lets its calls be dispatched before it goes on.
+// Does the same for a thread. The new thread enables the dispatch of its calls before it continues.
   .globl tarn_clone_thread
   .hidden tarn_clone_thread
   .balign 32
@@ -158,7 +160,7 @@ tarn_arm:
   mov $1, %esi   /* PR_SYS_DISPATCH_ON */
   lea tarn_exempt_begin(%rip), %rdx
   mov $(tarn_exempt_end - tarn_exempt_begin), %r10d
-  mov $0, %r8d
+  lea tarn_selector(%rip), %r8
   syscall
   mov (%rsp), %rdi
   mov 8(%rsp), %rsi
@@ -170,8 +172,8 @@ tarn_arm:
   lea stack_below(%rsp), %rsp
   jmp *%rcx
 
-// The end of a signal's handler: ours, by its address, and the program's. Unwinders know these two instructions by
-// their bytes, so there is no call frame information here.
+// Ends a signal's handler: ours, through its address, and the program's. Unwinders recognise these two instructions
+// by their bytes, so there is no call frame information here.
   .balign 16
   nop /* an unwinder looks for the caller one byte before */
   .globl tarn_signal_return
@@ -186,6 +188,8 @@ tarn_signal_return:
   .globl tarn_exempt_end
   .hidden tarn_exempt_end
 tarn_exempt_end:
+
+  .hidden tarn_selector
 
   .bss
   .balign 8

@@ -1,4 +1,4 @@
-// A lock that needs nothing of the C library. Held for some hundred instructions at most, and seldom wanted.
+// A lock that needs nothing of the C library. It is held for some hundred instructions at most, and seldom contended.
 #pragma once
 
 #include <atomic>
@@ -11,11 +11,11 @@ class lock {
  public:
   void acquire() noexcept {
     while (taken_.exchange(true, std::memory_order_acquire)) {
-      raw_call(SYS_sched_yield);
+      own_call(SYS_sched_yield);
     }
   }
   void release() noexcept { taken_.store(false, std::memory_order_release); }
-  // In a child of fork, whose other threads, which may have held it, are gone.
+  // Frees the lock in a child of fork, where the other threads, which may have held it, are gone.
   void begin_anew() noexcept { release(); }
 
  private:

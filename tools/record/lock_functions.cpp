@@ -1,6 +1,6 @@
-// The C library's locks as the program calls them, through to the C library and counted. A lock is tried first: if that
-// succeeds, nobody had to wait. What the functions return is the C library's, so robust, recursive and error-checking
-// mutexes are what they were.
+// Wraps the C library's locks: each call of the program goes to the C library and is counted. A lock is tried first;
+// when that succeeds, no thread had to wait. The functions return the C library's results, so robust, recursive and
+// error-checking mutexes work as before.
 #include <pthread.h>
 #include <threads.h>
 
@@ -18,7 +18,7 @@ using tarn::format::lock_type;
 
 namespace {
 
-// What a function returned: POSIX, and C11.
+// These read the results of the POSIX functions and of the C11 functions.
 struct posix {
   static bool is_acquired(int result) { return result == 0 || result == EOWNERDEAD; }
   static bool is_busy(int result) { return result == EBUSY; }
@@ -30,7 +30,7 @@ struct c11 {
   static bool is_late(int result) { return result == thrd_timedout; }
 };
 
-// Tries, and then waits by `wait`, which is the function that the program called.
+// Tries the lock, and then waits by `wait`, the function that the program called.
 template <class Result, class Lock, class Try, class Wait>
 int acquire(Lock* lock, lock_type type, bool shared, const caller& from, Try attempt, Wait wait,
             bool for_ever = false) {
@@ -64,50 +64,73 @@ int wait_for(const void* condition, const void* mutex, const caller& from, Wait 
 
 }  // namespace
 
-// NOLINTBEGIN(bugprone-macro-parentheses): declarations and names. Macros, as each function has to find its caller's
-// registers itself. What follows the last named argument is `noexcept`, where the C library's header has it too.
-#define TARN_BEHIND(name) static constinit behind_us real(#name, name)
-#define TARN_TRY(name) static constinit behind_us attempt(#name, name)
+TARN_BEHIND(pthread_mutex_lock)
+TARN_BEHIND(pthread_mutex_trylock)
+TARN_BEHIND(pthread_mutex_timedlock)
+TARN_BEHIND(pthread_mutex_clocklock)
+TARN_BEHIND(pthread_mutex_unlock)
+TARN_BEHIND(pthread_mutex_destroy)
+TARN_BEHIND(pthread_rwlock_rdlock)
+TARN_BEHIND(pthread_rwlock_wrlock)
+TARN_BEHIND(pthread_rwlock_tryrdlock)
+TARN_BEHIND(pthread_rwlock_trywrlock)
+TARN_BEHIND(pthread_rwlock_timedrdlock)
+TARN_BEHIND(pthread_rwlock_timedwrlock)
+TARN_BEHIND(pthread_rwlock_clockrdlock)
+TARN_BEHIND(pthread_rwlock_clockwrlock)
+TARN_BEHIND(pthread_rwlock_unlock)
+TARN_BEHIND(pthread_rwlock_destroy)
+TARN_BEHIND(pthread_spin_lock)
+TARN_BEHIND(pthread_spin_trylock)
+TARN_BEHIND(pthread_spin_unlock)
+TARN_BEHIND(pthread_spin_destroy)
+TARN_BEHIND(mtx_lock)
+TARN_BEHIND(mtx_trylock)
+TARN_BEHIND(mtx_timedlock)
+TARN_BEHIND(mtx_unlock)
+TARN_BEHIND(mtx_destroy)
+TARN_BEHIND(pthread_cond_wait)
+TARN_BEHIND(pthread_cond_timedwait)
+TARN_BEHIND(pthread_cond_clockwait)
+TARN_BEHIND(pthread_cond_destroy)
+TARN_BEHIND(cnd_wait)
+TARN_BEHIND(cnd_timedwait)
+TARN_BEHIND(cnd_destroy)
 
-#define TARN_LOCK(name, try_name, type, lock_kind_of, shared, result, ...)                                 \
-  TARN_EXPORT int name(type* lock) __VA_ARGS__ {                                                           \
-    TARN_BEHIND(name);                                                                                     \
-    if (!records(lock_kind)) return real()(lock);                                                          \
-    TARN_TRY(try_name);                                                                                    \
-    return acquire<result>(lock, lock_type::lock_kind_of, shared, TARN_CALLER(), attempt(), real(), true); \
+// NOLINTBEGIN(bugprone-macro-parentheses): the arguments are declarations and names
+// These are macros, as each function has to find its caller's registers itself. The argument after the last named one
+// is `noexcept` where the C library's header has it too.
+#define TARN_LOCK(name, try_name, type, lock_kind_of, shared, result, ...)                                             \
+  TARN_EXPORT int name(type* lock) __VA_ARGS__ {                                                                       \
+    if (!records(lock_kind)) return behind_##name()(lock);                                                             \
+    return acquire<result>(lock, lock_type::lock_kind_of, shared, TARN_CALLER(), behind_##try_name(), behind_##name(), \
+                           true);                                                                                      \
   }
-#define TARN_TRY_LOCK(name, type, lock_kind_of, shared, result, ...)                           \
-  TARN_EXPORT int name(type* lock) __VA_ARGS__ {                                               \
-    TARN_BEHIND(name);                                                                         \
-    if (!records(lock_kind)) return real()(lock);                                              \
-    return attempt_only<result>(lock, lock_type::lock_kind_of, shared, TARN_CALLER(), real()); \
+#define TARN_TRY_LOCK(name, type, lock_kind_of, shared, result, ...)                                    \
+  TARN_EXPORT int name(type* lock) __VA_ARGS__ {                                                        \
+    if (!records(lock_kind)) return behind_##name()(lock);                                              \
+    return attempt_only<result>(lock, lock_type::lock_kind_of, shared, TARN_CALLER(), behind_##name()); \
   }
-#define TARN_TIMED_LOCK(name, try_name, type, lock_kind_of, shared, result, ...)            \
-  TARN_EXPORT int name(type* lock, const timespec* until) __VA_ARGS__ {                     \
-    TARN_BEHIND(name);                                                                      \
-    if (!records(lock_kind)) return real()(lock, until);                                    \
-    TARN_TRY(try_name);                                                                     \
-    return acquire<result>(lock, lock_type::lock_kind_of, shared, TARN_CALLER(), attempt(), \
-                           [&](type* of) { return real()(of, until); });                    \
+#define TARN_TIMED_LOCK(name, try_name, type, lock_kind_of, shared, result, ...)                      \
+  TARN_EXPORT int name(type* lock, const timespec* until) __VA_ARGS__ {                               \
+    if (!records(lock_kind)) return behind_##name()(lock, until);                                     \
+    return acquire<result>(lock, lock_type::lock_kind_of, shared, TARN_CALLER(), behind_##try_name(), \
+                           [&](type* of) { return behind_##name()(of, until); });                     \
   }
-#define TARN_CLOCK_LOCK(name, try_name, type, lock_kind_of, shared)                        \
-  TARN_EXPORT int name(type* lock, clockid_t clock, const timespec* until) noexcept {      \
-    TARN_BEHIND(name);                                                                     \
-    if (!records(lock_kind)) return real()(lock, clock, until);                            \
-    TARN_TRY(try_name);                                                                    \
-    return acquire<posix>(lock, lock_type::lock_kind_of, shared, TARN_CALLER(), attempt(), \
-                          [&](type* of) { return real()(of, clock, until); });             \
+#define TARN_CLOCK_LOCK(name, try_name, type, lock_kind_of, shared)                                  \
+  TARN_EXPORT int name(type* lock, clockid_t clock, const timespec* until) noexcept {                \
+    if (!records(lock_kind)) return behind_##name()(lock, clock, until);                             \
+    return acquire<posix>(lock, lock_type::lock_kind_of, shared, TARN_CALLER(), behind_##try_name(), \
+                          [&](type* of) { return behind_##name()(of, clock, until); });              \
   }
 #define TARN_UNLOCK(name, type, ...)                                                                    \
   TARN_EXPORT int name(type* lock) __VA_ARGS__ {                                                        \
-    TARN_BEHIND(name);                                                                                  \
     if (records(lock_kind)) releases(const_cast<const void*>(static_cast<const volatile void*>(lock))); \
-    return real()(lock);                                                                                \
+    return behind_##name()(lock);                                                                       \
   }
 #define TARN_DESTROY(name, type)                       \
   TARN_EXPORT int name(type* lock) noexcept {          \
-    TARN_BEHIND(name);                                 \
-    const int result = real()(lock);                   \
+    const int result = behind_##name()(lock);          \
     if (result == 0 && records(lock_kind)) ends(lock); \
     return result;                                     \
   }
@@ -136,21 +159,19 @@ TARN_UNLOCK(pthread_rwlock_unlock, pthread_rwlock_t, noexcept)
 TARN_DESTROY(pthread_rwlock_destroy, pthread_rwlock_t)
 
 TARN_EXPORT int pthread_spin_lock(pthread_spinlock_t* lock) noexcept {
-  TARN_BEHIND(pthread_spin_lock);
-  if (!records(lock_kind)) return real()(lock);
-  TARN_TRY(pthread_spin_trylock);
-  return acquire<posix>(const_cast<int*>(lock), lock_type::spin, false, TARN_CALLER(), attempt(), real(), true);
+  if (!records(lock_kind)) return behind_pthread_spin_lock()(lock);
+  return acquire<posix>(const_cast<int*>(lock), lock_type::spin, false, TARN_CALLER(), behind_pthread_spin_trylock(),
+                        behind_pthread_spin_lock(), true);
 }
 TARN_EXPORT int pthread_spin_trylock(pthread_spinlock_t* lock) noexcept {
-  TARN_BEHIND(pthread_spin_trylock);
-  if (!records(lock_kind)) return real()(lock);
-  return attempt_only<posix>(const_cast<int*>(lock), lock_type::spin, false, TARN_CALLER(), real());
+  if (!records(lock_kind)) return behind_pthread_spin_trylock()(lock);
+  return attempt_only<posix>(const_cast<int*>(lock), lock_type::spin, false, TARN_CALLER(),
+                             behind_pthread_spin_trylock());
 }
 TARN_UNLOCK(pthread_spin_unlock, pthread_spinlock_t, noexcept)
 TARN_EXPORT int pthread_spin_destroy(pthread_spinlock_t* lock) noexcept {
-  TARN_BEHIND(pthread_spin_destroy);
   if (records(lock_kind)) ends(const_cast<int*>(lock));
-  return real()(lock);
+  return behind_pthread_spin_destroy()(lock);
 }
 
 TARN_LOCK(mtx_lock, mtx_trylock, mtx_t, mutex, false, c11, )
@@ -158,43 +179,39 @@ TARN_TRY_LOCK(mtx_trylock, mtx_t, mutex, false, c11, )
 TARN_TIMED_LOCK(mtx_timedlock, mtx_trylock, mtx_t, mutex, false, c11, )
 TARN_UNLOCK(mtx_unlock, mtx_t, )
 TARN_EXPORT void mtx_destroy(mtx_t* lock) {
-  TARN_BEHIND(mtx_destroy);
   if (records(lock_kind)) ends(lock);
-  real()(lock);
+  behind_mtx_destroy()(lock);
 }
 
-// Not noexcept: these may be cancelled, which unwinds through us.
+// These are not noexcept: they may be cancelled, which unwinds through them.
 TARN_EXPORT int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
-  TARN_BEHIND(pthread_cond_wait);
-  if (!records(lock_kind)) return real()(condition, mutex);
-  return wait_for<posix>(condition, mutex, TARN_CALLER(), [&] { return real()(condition, mutex); });
+  if (!records(lock_kind)) return behind_pthread_cond_wait()(condition, mutex);
+  return wait_for<posix>(condition, mutex, TARN_CALLER(), [&] { return behind_pthread_cond_wait()(condition, mutex); });
 }
 TARN_EXPORT int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* until) {
-  TARN_BEHIND(pthread_cond_timedwait);
-  if (!records(lock_kind)) return real()(condition, mutex, until);
-  return wait_for<posix>(condition, mutex, TARN_CALLER(), [&] { return real()(condition, mutex, until); });
+  if (!records(lock_kind)) return behind_pthread_cond_timedwait()(condition, mutex, until);
+  return wait_for<posix>(condition, mutex, TARN_CALLER(),
+                         [&] { return behind_pthread_cond_timedwait()(condition, mutex, until); });
 }
 TARN_EXPORT int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                                        const timespec* until) {
-  TARN_BEHIND(pthread_cond_clockwait);
-  if (!records(lock_kind)) return real()(condition, mutex, clock, until);
-  return wait_for<posix>(condition, mutex, TARN_CALLER(), [&] { return real()(condition, mutex, clock, until); });
+  if (!records(lock_kind)) return behind_pthread_cond_clockwait()(condition, mutex, clock, until);
+  return wait_for<posix>(condition, mutex, TARN_CALLER(),
+                         [&] { return behind_pthread_cond_clockwait()(condition, mutex, clock, until); });
 }
 TARN_DESTROY(pthread_cond_destroy, pthread_cond_t)
 TARN_EXPORT int cnd_wait(cnd_t* condition, mtx_t* mutex) {
-  TARN_BEHIND(cnd_wait);
-  if (!records(lock_kind)) return real()(condition, mutex);
-  return wait_for<c11>(condition, mutex, TARN_CALLER(), [&] { return real()(condition, mutex); });
+  if (!records(lock_kind)) return behind_cnd_wait()(condition, mutex);
+  return wait_for<c11>(condition, mutex, TARN_CALLER(), [&] { return behind_cnd_wait()(condition, mutex); });
 }
 TARN_EXPORT int cnd_timedwait(cnd_t* condition, mtx_t* mutex, const timespec* until) {
-  TARN_BEHIND(cnd_timedwait);
-  if (!records(lock_kind)) return real()(condition, mutex, until);
-  return wait_for<c11>(condition, mutex, TARN_CALLER(), [&] { return real()(condition, mutex, until); });
+  if (!records(lock_kind)) return behind_cnd_timedwait()(condition, mutex, until);
+  return wait_for<c11>(condition, mutex, TARN_CALLER(),
+                       [&] { return behind_cnd_timedwait()(condition, mutex, until); });
 }
 TARN_EXPORT void cnd_destroy(cnd_t* condition) {
-  TARN_BEHIND(cnd_destroy);
   if (records(lock_kind)) ends(condition);
-  real()(condition);
+  behind_cnd_destroy()(condition);
 }
 
 }  // extern "C"

@@ -12,16 +12,34 @@ constinit lock taking;
 constinit char* left = nullptr;
 constinit std::size_t left_bytes = 0;
 
+// Reserves addresses only; the kernel provides a page when it is touched.
+constexpr std::size_t reserve_bytes = std::size_t{64} << 20, page = 4096;
+constinit char* reserve = nullptr;
+constinit std::atomic<std::size_t> reserve_used = 0;
+
+void* map_from_reserve(std::size_t bytes) noexcept {
+  bytes = (bytes + page - 1) / page * page;
+  const std::size_t at = reserve_used.fetch_add(bytes, std::memory_order_relaxed);
+  return reserve == nullptr || bytes > reserve_bytes || at > reserve_bytes - bytes ? nullptr : reserve + at;
+}
+
 }  // namespace
 
+constinit std::atomic<bool> restricted = false;
+
 void* map(std::size_t bytes) noexcept {
+  if (is_restricted()) return map_from_reserve(bytes);
   const long made =
       raw_call(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return made < 0 && made > -4096 ? nullptr : reinterpret_cast<void*>(made);
 }
 
 void unmap(void* start, std::size_t bytes) noexcept {
-  if (start != nullptr) raw_call(SYS_munmap, start, bytes);
+  if (start != nullptr) own_call(SYS_munmap, start, bytes);
+}
+
+void set_memory_aside() noexcept {
+  if (reserve == nullptr) reserve = static_cast<char*>(map(reserve_bytes));
 }
 
 void* take(std::size_t bytes) noexcept {

@@ -1,5 +1,5 @@
-// operator new and delete, in all their forms. C++ programs have them behind us; in one that has not (a C program
-// that loads a C++ library privately) malloc and free stand in.
+// Wraps operator new and delete in all their forms. C++ programs have the next operators behind ours; in a C program
+// that loads a C++ library privately, malloc and free stand in.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -24,48 +24,47 @@ using namespace tarn::record;
 
 namespace {
 
-// Whether the operator behind us calls what counts: malloc and free (the C++ library's do), or another operator, which
-// is ours (an array's or a sized one often does). Or it allocates by itself (a drop-in's does).
+// Tells how the next operator allocates. `counted`: it calls malloc or free (as the C++ library's does), or another
+// operator, which is ours (as an array's or a sized one often does), and that call is counted. `by_itself`: it does
+// not (as a drop-in's does).
 enum class way : int { unknown, counted, by_itself };
 
-// A function behind us, looked up when it is first wanted.
+// The next operator behind ours. It is looked up before the program begins, as a look-up takes the loader's lock.
 template <class Function>
 class operator_behind {
  public:
   constexpr explicit operator_behind(const char* name) noexcept : name_(name) {}
-  // The first call finds it out; every thread finds the same.
+  // The first call finds this; every thread finds the same.
   std::atomic<way> known_way = way::unknown;
-  // Null before it has been found.
+  // Returns null before find(), and where no library defines the operator.
   Function* known() const noexcept { return reinterpret_cast<Function*>(function_.load(std::memory_order_relaxed)); }
+  // Returns null where no library defines the operator.
   Function* find() noexcept {
-    if (known() == nullptr)
-      function_.store(next_function(name_), std::memory_order_relaxed);  // the same for every thread
+    if (!is_looked_up_.load(std::memory_order_acquire)) {
+      function_.store(next_function(name_), std::memory_order_relaxed);  // every thread finds the same
+      is_looked_up_.store(true, std::memory_order_release);  // release: a thread that sees it sees the function
+    }
     return known();
   }
 
  private:
   const char* name_;
   std::atomic<void*> function_ = nullptr;
+  std::atomic<bool> is_looked_up_ = false;
 };
 
 std::uint64_t counted() noexcept {
   return known_counts == nullptr ? 0 : known_counts->allocations.load(std::memory_order_relaxed);
 }
 
-// Before the program's first thread begins, mostly: so the first call of an operator by the program has the stack that
-// all others have.
-template <class Behind>
-void find_ahead(Behind& behind) noexcept {
-  if (records()) behind.find();
-}
-// What `call` does counts as something behind us that counts.
+// Returns `counted` when `call` calls a function of ours that counts.
 template <class Call>
 way way_of(Call call) noexcept {
   was_called = false;
   call();
   return was_called ? way::counted : way::by_itself;
 }
-// One new and one delete that take each other's blocks; either may be missing.
+// Tries one new and one delete that take each other's blocks; either may be missing.
 template <class New, class Make, class Delete, class Drop>
 void try_out(New& operator_new, Make make, Delete& operator_delete, Drop drop) noexcept {
   if (operator_new.known() == nullptr || !records()) return;
@@ -76,7 +75,7 @@ void try_out(New& operator_new, Make make, Delete& operator_delete, Drop drop) n
   operator_delete.known_way.store(way_of([&] { drop(operator_delete.known(), block); }), std::memory_order_relaxed);
 }
 
-// After a first operator new, before which `before` blocks had been counted.
+// Finds the way after a first operator new, before which `before` blocks had been counted.
 void find_way(std::atomic<way>& known_way, void* block, std::size_t bytes, std::uint64_t before,
               const caller& from) noexcept {
   const bool was_counted = counted() != before;
@@ -85,8 +84,8 @@ void find_way(std::atomic<way>& known_way, void* block, std::size_t bytes, std::
   known_way.store(was_counted ? way::counted : way::by_itself, std::memory_order_relaxed);
 }
 
-// Whether an operator that allocates by itself has passed this one on, which has been counted then: of sampled blocks
-// that is not known, but that something was counted.
+// Returns true when an operator that allocates by itself has passed this call on to malloc, which has counted it.
+// With sampling it is only known that something was counted.
 bool came_from_malloc(const void* block, std::uint64_t before) noexcept {
   return counted() != before && (header().interval != 0 || births::knows(block));
 }
@@ -99,12 +98,12 @@ void count_delete(const void* block) noexcept {
 }  // namespace
 
 // NOLINTBEGIN(bugprone-macro-parentheses): declarations and argument lists
-// One operator: its parameters, how it calls the one behind, and what stands in. Macros, as each has to find its
-// caller's registers itself. Where malloc counts, it is a jump to the one behind; else to the long way, whose caller is
-// ours then.
+// Each macro defines one operator from its parameters, its call of the next one, and its stand-in. These are macros,
+// as each operator has to find its caller's registers itself. Where malloc counts, the operator jumps to the next
+// one; otherwise it jumps to the slow path, which then sees the operator's caller.
 #define TARN_NEW(declared, name, parameters, symbol, type, arguments, stand_in)                                  \
   static constinit operator_behind<type> behind_##name(symbol);                                                  \
-  [[gnu::constructor(101)]] static void find_##name() noexcept { find_ahead(behind_##name); }                    \
+  [[gnu::constructor(101)]] static void find_##name() noexcept { behind_##name.find(); }                         \
   [[gnu::noinline]] static void* name##_counted parameters {                                                     \
     auto* const call = behind_##name.find();                                                                     \
     was_called = true;                                                                                           \
@@ -127,7 +126,7 @@ void count_delete(const void* block) noexcept {
   }
 #define TARN_DELETE(declared, name, parameters, symbol, type, arguments)                                           \
   static constinit operator_behind<type> behind_##name(symbol);                                                    \
-  [[gnu::constructor(101)]] static void find_##name() noexcept { find_ahead(behind_##name); }                      \
+  [[gnu::constructor(101)]] static void find_##name() noexcept { behind_##name.find(); }                           \
   [[gnu::noinline]] static void name##_counted parameters noexcept {                                               \
     auto* const call = behind_##name.find();                                                                       \
     was_called = true;                                                                                             \
@@ -176,7 +175,7 @@ TARN_DELETE(operator delete[](void* p, size_t n, align_val_t a), delete_12, (voi
 
 namespace {
 
-// Before the program's own constructors.
+// Runs before the program's own constructors.
 [[gnu::constructor(102)]] void try_all_out() noexcept {
   constexpr align_val_t a{32};
   const nothrow_t t{};

@@ -1,9 +1,10 @@
-// System calls that the recorder makes for itself: they are not dispatched to it, and leave errno as it is.
+// Makes the recorder's own system calls. They are not dispatched to the recorder, and leave errno as it is.
 #pragma once
 
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 
@@ -24,7 +25,12 @@ long word_of_call(Word value) noexcept {
 }
 }  // namespace detail
 
-// The result, or an errno as its negative.
+// Set once the program has restricted its system calls (seccomp). From then on the recorder makes none of its own, as
+// each might end the program, and continues with the memory that it has.
+extern constinit std::atomic<bool> restricted;  // NOLINT(bugprone-dynamic-static-initializers): constinit
+inline bool is_restricted() noexcept { return restricted.load(std::memory_order_relaxed); }
+
+// Returns the result, or an errno as its negative.
 template <class... Words>
 long raw_call(long number, Words... words) noexcept {
   static_assert(sizeof...(words) <= 6);
@@ -38,6 +44,12 @@ long raw_call(long number, Words... words) noexcept {
   errno = before;
   return given;
 #endif
+}
+
+// Makes a call that the recorder can do without. Returns -EPERM once the program's calls are restricted.
+template <class... Words>
+long own_call(long number, Words... words) noexcept {
+  return is_restricted() ? -EPERM : raw_call(number, words...);
 }
 
 }  // namespace tarn::record

@@ -3,14 +3,12 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
+#include <cstdint>
 #include <cstring>
 
 #include "format/clock.hpp"
-#include "record/lock.hpp"
 #include "record/memory.hpp"
 #include "record/raw_call.hpp"
 
@@ -21,23 +19,74 @@ constinit std::atomic<std::uint32_t>* own_process = nullptr;
 
 namespace {
 
-enum class state : int { undecided, refused, attached };
-constinit std::atomic<state> now = state::undecided;
-constinit lock deciding;
-constinit format::region_header* first = nullptr;  // of the process that was started; null unless children are recorded
+constinit format::region_header* first = nullptr;  // the started process's; null unless children are recorded
 constinit std::uint32_t own_image = 0;
+
+// Returns 0 when /proc does not tell it. It is read before each use, as a child of unshare(2) is in another
+// namespace.
+std::uint32_t pid_namespace() noexcept {
+  char text[32] = {};  // pid:[4026531836]
+  raw_call(SYS_readlinkat, AT_FDCWD, "/proc/self/ns/pid", text, sizeof text - 1);
+  std::uint64_t number = 0;
+  for (const char& letter : text) {
+    if (letter >= '0' && letter <= '9') number = number * 10 + static_cast<std::uint64_t>(letter - '0');
+  }
+  return static_cast<std::uint32_t>(number);
+}
+
+// Returns the start time of this process in ticks since boot, or 0 when /proc does not tell it. An exec does not
+// change it.
+std::uint64_t start_time() noexcept {
+  char text[1024] = {};
+  const long file = raw_call(SYS_openat, AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC, 0);
+  if (file < 0) return 0;
+  raw_call(SYS_read, file, text, sizeof text - 1);
+  raw_call(SYS_close, file);
+  const char* at = std::strrchr(text, ')');  // the end of the name, which may contain anything
+  for (int word = 0; at != nullptr && word < 20; ++word) at = std::strchr(at + 1, ' ');
+  std::uint64_t time = 0;
+  for (at = at == nullptr ? text + sizeof text - 1 : at + 1; *at >= '0' && *at <= '9'; ++at) {
+    time = time * 10 + static_cast<std::uint64_t>(*at - '0');
+  }
+  return time;
+}
 
 bool make_fork_page() noexcept {
   void* const page = map(4096);
-  if (page == nullptr || ::madvise(page, 4096, MADV_WIPEONFORK) != 0) return false;
+  if (page == nullptr || raw_call(SYS_madvise, page, 4096, MADV_WIPEONFORK) != 0) return false;
   static_cast<std::atomic<std::uint32_t>*>(page)->store(1, std::memory_order_relaxed);
   own_process = static_cast<std::atomic<std::uint32_t>*>(page);
   return true;
 }
 
-long number_in(const char* text) noexcept { return text == nullptr ? -1 : std::strtol(text, nullptr, 10); }
+// Returns the value of a variable, or null when there is none.
+const char* value_of(const char* const* environment, const char* name) noexcept {
+  const std::size_t size = std::strlen(name);
+  for (; *environment != nullptr; ++environment) {
+    if (std::strncmp(*environment, name, size) == 0 && (*environment)[size] == '=') return *environment + size + 1;
+  }
+  return nullptr;
+}
 
-// What ps shows of this process, as of its exec.
+// Returns the number that a text is, or -1 when it is none.
+long number_in(const char* text) noexcept {
+  if (text == nullptr || *text == '\0') return -1;
+  long number = 0;
+  for (; *text >= '0' && *text <= '9' && number < INT32_MAX; ++text) number = number * 10 + (*text - '0');
+  return *text == '\0' ? number : -1;
+}
+
+long open_region(const char* path) noexcept { return raw_call(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC, 0); }
+
+// Maps the pages of `file` as shared memory; returns an errno as its negative. `there` is the mapping to replace, or
+// null.
+long map_shared(long file, std::size_t bytes, void* there) noexcept {
+  return raw_call(SYS_mmap, there, bytes, PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_NORESERVE | (there == nullptr ? 0 : MAP_FIXED), file, 0);
+}
+bool is_error(long result) noexcept { return result < 0 && result > -4096; }
+
+// Notes the command line that ps shows of this process, as of its exec.
 void note_words() noexcept {
   constexpr std::size_t most = 4096;
   const format::offset place = hand_out(sizeof(std::uint64_t) + most);
@@ -51,24 +100,47 @@ void note_words() noexcept {
   own_region->words.store(place, std::memory_order_release);
 }
 
-// `there`: where the region before it is, which it replaces; or null.
-bool map_region(const char* path, void* there) noexcept {
-  const int file = ::open(path, O_RDWR | O_CLOEXEC);
-  if (file < 0) return false;
+// The region's file stays open for the program that this process becomes, as that one may have another user, another
+// /proc, or another root. The descriptor is far above the numbers that programs count on.
+struct kept_descriptor {
+  long number = -1;
+  std::uint64_t inode = 0;
+};
+constinit kept_descriptor kept = {};
+
+std::uint64_t inode_of(long file) noexcept {
   struct stat status;
-  const bool right = ::fstat(file, &status) == 0 && status.st_size == static_cast<off_t>(format::region_bytes);
-  void* const start = !right ? MAP_FAILED
-                             : ::mmap(there, format::region_bytes, PROT_READ | PROT_WRITE,
-                                      MAP_SHARED | MAP_NORESERVE | (there == nullptr ? 0 : MAP_FIXED), file, 0);
-  const int problem = errno;
-  if (right && start == MAP_FAILED) {  // the header alone fits, to say so
-    void* const page = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (page != MAP_FAILED)
-      static_cast<format::region_header*>(page)->problem.store(static_cast<std::uint32_t>(problem));
+  return raw_call(SYS_fstat, file, &status) == 0 ? status.st_ino : 0;
+}
+
+void keep(long file) noexcept {
+  constexpr long first_number = 500;
+  if (kept.number >= 0 && inode_of(kept.number) == kept.inode) raw_call(SYS_close, kept.number);
+  kept = {raw_call(SYS_fcntl, file, F_DUPFD_CLOEXEC, first_number), inode_of(file)};
+}
+
+// Returns the size in bytes of the region that the file may be; 0 when it is none.
+std::size_t region_bytes(long file) noexcept {
+  struct stat status;
+  const bool may_be = raw_call(SYS_fstat, file, &status) == 0 && S_ISREG(status.st_mode) &&
+                      status.st_size >= static_cast<off_t>(format::least_region_bytes);
+  return may_be ? static_cast<std::size_t>(status.st_size) : 0;
+}
+
+// Maps the region of the file, and closes the file. `there` is the earlier region that it replaces, or null.
+bool map_region(long file, void* there) noexcept {
+  if (file < 0) return false;
+  const std::size_t bytes = region_bytes(file);
+  const long start = bytes != 0 ? map_shared(file, bytes, there) : -EINVAL;
+  if (bytes != 0 && is_error(start)) {  // maps the header alone, to report the error
+    const long page = map_shared(file, 4096, nullptr);
+    if (!is_error(page))
+      reinterpret_cast<format::region_header*>(page)->problem.store(static_cast<std::uint32_t>(-start));
   }
-  ::close(file);
-  if (start == MAP_FAILED) return false;
-  own_region = static_cast<format::region_header*>(start);
+  if (!is_error(start)) keep(file);
+  raw_call(SYS_close, file);
+  if (is_error(start)) return false;
+  own_region = reinterpret_cast<format::region_header*>(start);
   if (own_region->mark != format::region_mark || own_region->version != format::region_version) return false;
   if (own_process == nullptr && !make_fork_page()) return false;
   own_process->store(1, std::memory_order_relaxed);
@@ -80,32 +152,33 @@ bool map_region(const char* path, void* there) noexcept {
   return true;
 }
 
-// The first region's header, by which children find theirs.
-bool map_first(const char* path) noexcept {
-  const int file = ::open(path, O_RDWR | O_CLOEXEC);
-  if (file < 0) return false;
-  void* const start = ::mmap(nullptr, sizeof *first, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
-  ::close(file);
-  if (start == MAP_FAILED) return false;
-  auto* const found = static_cast<format::region_header*>(start);
-  if (found->mark == format::region_mark && found->version == format::region_version && found->spares != 0) {
-    first = found;
-    return true;
-  }
-  ::munmap(start, sizeof *first);
-  return false;
+// Maps the header of the first region, in which children find theirs. Returns null when there is none.
+format::region_header* map_first(const char* path) noexcept {
+  const long file = open_region(path);
+  if (file < 0) return nullptr;
+  const long start = map_shared(file, sizeof *first, nullptr);
+  raw_call(SYS_close, file);
+  if (is_error(start)) return nullptr;
+  auto* const found = reinterpret_cast<format::region_header*>(start);
+  if (found->mark == format::region_mark && found->version == format::region_version) return found;
+  unmap(found, sizeof *first);
+  return nullptr;
 }
 
-// The spare that this process has from before its exec, or takes now; null when none is left.
+// Returns the spare that this process has from before its exec, or takes one now; null when none is left.
 const format::spare_region* own_spare() noexcept {
-  const auto process = static_cast<std::uint32_t>(::getpid());
+  const std::uint64_t own = format::process_key(pid_namespace(), static_cast<std::uint32_t>(raw_call(SYS_getpid)));
+  const std::uint64_t started = start_time();
   const std::uint32_t count = first->spares < format::most_spares ? first->spares : format::most_spares;
   for (std::uint32_t at = 0; at < count; ++at) {
-    if (first->spare[at].process.load(std::memory_order_relaxed) == process) return &first->spare[at];
+    const format::spare_region& each = first->spare[at];
+    if (each.owner.load(std::memory_order_relaxed) == own && each.started.load(std::memory_order_relaxed) == started)
+      return &each;
   }
   for (std::uint32_t at = 0; at < count; ++at) {
-    std::uint32_t none = 0;
-    if (first->spare[at].process.compare_exchange_strong(none, process, std::memory_order_relaxed)) {
+    std::uint64_t none = 0;
+    if (first->spare[at].owner.compare_exchange_strong(none, own, std::memory_order_relaxed)) {
+      first->spare[at].started.store(started, std::memory_order_relaxed);  // lets this process find it after an exec
       return &first->spare[at];
     }
   }
@@ -113,7 +186,7 @@ const format::spare_region* own_spare() noexcept {
   return nullptr;
 }
 
-// Beside the first region: `path` names that.
+// Maps this process's spare, which lies beside the first region. `path` names the first region.
 bool map_spare(const char* path, void* there) noexcept {
   const format::spare_region* const spare = own_spare();
   if (spare == nullptr) return false;
@@ -129,61 +202,106 @@ bool map_spare(const char* path, void* there) noexcept {
   }
   while (count > 0) own[used++] = digits[--count];
   own[used] = '\0';
-  return map_region(own, there);
+  return map_region(open_region(own), there);
 }
 
-// The environment may have changed when a child wants it. The command's paths are short: no other is ours.
+// Holds a copy, as the environment may have changed when a child needs it. The command's paths are short; a longer
+// one is not ours.
 constinit char first_path[64] = {};
 
-state decide() noexcept {
-  const holding held(deciding);
-  const state known = now.load(std::memory_order_relaxed);
-  if (known != state::undecided) return known;
-  const int before = errno;
-  const char* const path = ::getenv(format::region_variable);
-  bool ours = false;
-  if (path != nullptr && std::strlen(path) < sizeof first_path) {
-    const bool follows = map_first(path);
-    if (number_in(::getenv(format::process_variable)) == ::getpid()) {
-      ours = map_region(path, nullptr);
-    } else if (follows) {
-      ours = map_spare(path, nullptr);
+// Maps the region that this process had before its exec, and that was handed on to it.
+bool map_inherited(const char* const* environment) noexcept {
+  const long file = number_in(value_of(environment, format::descriptor_variable));
+  if (file < 0 || region_bytes(file) == 0) return false;
+  const long start = map_shared(file, sizeof(format::region_header), nullptr);
+  if (is_error(start)) return false;
+  auto* const found = reinterpret_cast<format::region_header*>(start);
+  const bool is_own = found->mark == format::region_mark && found->version == format::region_version &&
+                      found->process.load(std::memory_order_relaxed) == raw_call(SYS_getpid);
+  unmap(found, sizeof *found);
+  return is_own && map_region(file, nullptr);
+}
+
+// Counts this process's program as unrecorded, by the last part of its path.
+void note_unrecorded(format::region_header& in) noexcept {
+  char path[512];
+  const long got = raw_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof path - 1);
+  path[got > 0 ? got : 0] = '\0';
+  const char* const slash = std::strrchr(path, '/');
+  const char* const name = slash == nullptr ? path : slash + 1;
+  constexpr std::size_t most = sizeof in.unrecorded->name - 1;
+  const std::size_t bytes = std::strlen(name) < most ? std::strlen(name) : most;
+  for (format::unrecorded_program& each : in.unrecorded) {
+    std::uint32_t unused = 0;
+    if (each.state.compare_exchange_strong(unused, 1, std::memory_order_acquire)) {
+      std::memcpy(each.name, name, bytes);
+      each.starts.store(1, std::memory_order_relaxed);
+      each.state.store(2, std::memory_order_release);  // release: a reader that sees it sees the name
+      return;
     }
-    if (ours && follows) std::strcpy(first_path, path);
+    if (unused == 2 && std::strncmp(each.name, name, most) == 0) {
+      each.starts.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
   }
-  const state decided = ours ? state::attached : state::refused;
-  errno = before;
-  // Release: who reads `attached` without the lock reads `own_region` too.
-  now.store(decided, std::memory_order_release);
-  return decided;
+  in.unrecorded_others.fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace
 
-bool attach() noexcept {
-  const state known = now.load(std::memory_order_acquire);
-  if (known != state::undecided) [[likely]]
-    return known == state::attached;
-  if (::environ == nullptr) return false;
-  return decide() == state::attached;
-}
-
-bool follow_fork() noexcept {
-  if (first == nullptr || now.load(std::memory_order_relaxed) != state::attached) return false;
-  deciding.begin_anew();
-  const int before = errno;
-  const bool done = map_spare(first_path, own_region);
-  errno = before;
+bool attach(const char* const* environment) noexcept {
+  const char* const path = value_of(environment, format::region_variable);
+  if (path == nullptr || std::strlen(path) >= sizeof first_path) return false;
+  bool done = map_inherited(environment);
+  first = map_first(path);
+  if (first == nullptr) return done;
+  const std::uint32_t own_namespace = pid_namespace();
+  const bool is_first = number_in(value_of(environment, format::process_variable)) == raw_call(SYS_getpid) &&
+                        (own_namespace == first->pid_namespace || own_namespace == 0);
+  const bool follows = first->spares != 0;
+  if (!done) done = is_first ? map_region(open_region(path), nullptr) : follows && map_spare(path, nullptr);
+  if (!done && !is_first) note_unrecorded(*first);
+  std::strcpy(first_path, path);
+  if (!done || !follows) {
+    unmap(first, sizeof *first);
+    first = nullptr;
+  }
   return done;
 }
+
+void note_unrecorded_fork() noexcept {
+  if (first == nullptr && is_recorded()) header().unrecorded_forks.fetch_add(1, std::memory_order_relaxed);
+}
+
+const char* region_path() noexcept { return first_path; }
+std::uint32_t process_number() noexcept { return header().process.load(std::memory_order_relaxed); }
+
+int begin_exec(const char* path) noexcept {
+  const std::size_t bytes = std::strlen(path);
+  constexpr std::size_t most = sizeof header().exec_path - 1;
+  std::memcpy(header().exec_path, path, bytes < most ? bytes + 1 : most);
+  header().exec_after_images.store(header().images.load(std::memory_order_relaxed), std::memory_order_release);
+  if (is_restricted() || kept.number < 0 || inode_of(kept.number) != kept.inode)
+    return -1;  // the program has closed it
+  raw_call(SYS_fcntl, kept.number, F_SETFD, 0);
+  return static_cast<int>(kept.number);
+}
+
+void exec_failed() noexcept {
+  header().exec_after_images.store(0, std::memory_order_relaxed);
+  if (!is_restricted() && kept.number >= 0 && inode_of(kept.number) == kept.inode)
+    raw_call(SYS_fcntl, kept.number, F_SETFD, FD_CLOEXEC);
+}
+
+bool follow_fork() noexcept { return first != nullptr && is_attached() && map_spare(first_path, own_region); }
 
 std::uint32_t image() noexcept { return own_image; }
 
 format::offset hand_out(std::size_t bytes) noexcept {
   bytes = (bytes + 15) / 16 * 16;
   const format::offset place = own_region->used.fetch_add(bytes, std::memory_order_relaxed);
-  if (place + bytes <= format::region_bytes) return place;
-  own_region->used.store(format::region_bytes, std::memory_order_relaxed);  // full from now on; never wraps
+  if (place + bytes <= own_region->bytes) return place;
+  own_region->used.store(own_region->bytes, std::memory_order_relaxed);  // full from now on, and never wraps
   return 0;
 }
 

@@ -1,4 +1,4 @@
-// The shared region, seen from the recorded program (format/region.hpp has its layout).
+// Gives the recorded program access to the shared region (format/region.hpp has its layout).
 #pragma once
 
 #include <atomic>
@@ -9,32 +9,45 @@
 
 namespace tarn::record {
 
-// Maps the region that the environment names, if this is the process to record. The first call decides; later ones
-// cost a load. False: nothing is recorded here. May be called before the C library is ready: false then, and not yet
-// decided. Any thread.
-bool attach() noexcept;
+// Maps the region that the environment names, if this is the process to record. Call it once, before the process has
+// a second thread. Returns false when nothing is recorded here.
+bool attach(const char* const* environment) noexcept;
 
-// In a child that fork made of a process that is recorded: takes a region of its own, in the place of the parent's. To
-// be called by its one thread, before it does anything else here. False when children are not recorded, or none is
-// left.
+// Takes a region of its own, in place of the parent's, in a child that fork made of a recorded process. The child's
+// one thread calls it before anything else here. Returns false when children are not recorded, or no region is left.
 bool follow_fork() noexcept;
 
-// After attach(). The image's number; the header.
+// Counts a child that is not recorded. Call it in the parent after each fork.
+void note_unrecorded_fork() noexcept;
+
+// Call these before an exec of this process, and after one that failed. begin_exec() returns the region's descriptor,
+// which the next program then has, or -1 when there is none.
+int begin_exec(const char* path) noexcept;
+void exec_failed() noexcept;
+// These return the values of the variables that keep this process recorded after an exec.
+const char* region_path() noexcept;
+std::uint32_t process_number() noexcept;
+
+// These return the image's number and the header. Call them after attach().
 std::uint32_t image() noexcept;
 extern constinit format::region_header* own_region;  // NOLINT(bugprone-dynamic-static-initializers)
 inline format::region_header& header() noexcept { return *own_region; }
 
-// Zeroed memory in the region, aligned to 16 bytes; 0 when it is full.
+// Returns the offset of zeroed memory in the region, aligned to 16 bytes, or 0 when the region is full.
 format::offset hand_out(std::size_t bytes) noexcept;
 template <class Record>
 Record* at(format::offset place) noexcept {
   return reinterpret_cast<Record*>(reinterpret_cast<char*>(&header()) + place);
 }
 
-// Whether this process is the recorded one, and not a child that fork made: such a child records nothing, as it
-// shares the region with its parent. The word is 1 in the recorded process; the kernel wipes its page in each child of
-// a fork, however it was made, so that no handler has to run and none is too late.
+// Points to a word that is 1 in the recorded process. A child that fork made shares the region with its parent and
+// must record nothing, so the kernel wipes the word's page in each child, however the child was made. No handler has
+// to run for that, and none can be too late.
 extern constinit std::atomic<std::uint32_t>* own_process;  // NOLINT(bugprone-dynamic-static-initializers)
+// Ends the recording of this process, which continues unrecorded. resume_recording() takes that back.
+inline void end_recording() noexcept { own_process->store(0, std::memory_order_relaxed); }
+inline void resume_recording() noexcept { own_process->store(1, std::memory_order_relaxed); }
+inline bool is_attached() noexcept { return own_process != nullptr; }
 inline bool is_recorded() noexcept { return own_process->load(std::memory_order_relaxed) != 0; }
 
 }  // namespace tarn::record

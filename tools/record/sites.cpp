@@ -15,16 +15,17 @@
 namespace tarn::record {
 namespace {
 
-// Open addressing, at most half full. A slot is taken once: its number is stored first, then its hash is published, by
-// a release store that a reader's acquire load meets.
+// A table with open addressing, at most half full. A slot is filled once: its number is stored first, then its hash
+// is published, by a release store that a reader's acquire load meets.
 struct slot {
   std::atomic<std::uint64_t> hash;
   std::atomic<std::uint32_t> site;
 };
-// Grows by being replaced, as the pages that a hash touches are spread over all of it. The one before gives its pages
-// back but its first, and not its addresses: who still reads there finds zeroes, and with them no site.
+// The table grows by being replaced, as the pages that a hash touches are spread over all of it. The old one gives
+// back its pages except the first, but not its addresses: a thread that still reads there finds zeroes, and so no
+// site.
 struct slots {
-  std::size_t count;  // a power of two; as many follow
+  std::size_t count;  // a power of two; the slots follow this header
   std::size_t reserved;
 
   slot& operator[](std::size_t number) noexcept { return reinterpret_cast<slot*>(this + 1)[number]; }
@@ -32,7 +33,10 @@ struct slots {
 constexpr std::size_t first_slots = 4096, page = 4096;
 constinit std::atomic<slots*> table = nullptr;
 constinit lock adding;
-constinit std::size_t used = 0;  // slots of the table
+constinit std::size_t used = 0;  // used slots of the table
+
+constinit char own_path[4096] = {};  // the program's path
+constinit std::size_t own_path_bytes = 0;
 
 std::size_t bytes_of(std::size_t count) noexcept { return sizeof(slots) + count * sizeof(slot); }
 
@@ -42,7 +46,7 @@ slots* make_slots(std::size_t count) noexcept {
   return made;
 }
 
-// The slot of a hash, or the free one where it belongs.
+// Returns the slot of a hash, or the free slot where it belongs.
 slot& find(slots& in, std::uint64_t hash) noexcept {
   std::size_t at = (hash >> 20) & (in.count - 1);
   for (;; at = (at + 1) & (in.count - 1)) {
@@ -57,7 +61,8 @@ void put(slots& in, std::uint64_t hash, std::uint32_t site) noexcept {
   place.hash.store(hash, std::memory_order_release);
 }
 
-// Under the lock `adding`. Null where there is no memory: then no further site is known.
+// Returns the table with room for another site. The caller holds `adding`. Returns null when there is no memory; then
+// no further site becomes known.
 slots* with_room() noexcept {
   slots* const old = table.load(std::memory_order_relaxed);
   if (used < old->count / 2) return old;
@@ -67,8 +72,8 @@ slots* with_room() noexcept {
     const std::uint64_t hash = (*old)[at].hash.load(std::memory_order_relaxed);
     if (hash != 0) put(*made, hash, (*old)[at].site.load(std::memory_order_relaxed));
   }
-  table.store(made, std::memory_order_release);  // who sees it sees what is in it
-  raw_call(SYS_madvise, reinterpret_cast<char*>(old) + page, bytes_of(old->count) - page, MADV_DONTNEED);
+  table.store(made, std::memory_order_release);  // release: a reader that sees it sees its slots
+  own_call(SYS_madvise, reinterpret_cast<char*>(old) + page, bytes_of(old->count) - page, MADV_DONTNEED);
   return made;
 }
 
@@ -78,7 +83,7 @@ std::uint64_t hash_of(const std::uintptr_t* frames, std::size_t count) noexcept 
     hash = (hash ^ frames[at]) * 0x9fb21c651e98df25ULL;
     hash ^= hash >> 32;
   }
-  return hash | 1;  // 0 is a free slot
+  return hash | 1;  // 0 marks a free slot
 }
 
 bool is_known_module(std::uintptr_t address) noexcept {
@@ -92,19 +97,17 @@ bool is_known_module(std::uintptr_t address) noexcept {
   return false;
 }
 
-// Under the lock `adding`.
+// The caller holds `adding`.
 void note_module(std::uintptr_t address, std::uint32_t own_heap = 0) noexcept {
   dl_find_object where;
   if (::_dl_find_object(reinterpret_cast<void*>(address), &where) != 0 || where.dlfo_link_map == nullptr) return;
   const std::uint32_t number = header().modules.load(std::memory_order_relaxed);
   if (number == format::most_modules) return;
-  char own[4096];
   const char* path = where.dlfo_link_map->l_name;
   std::size_t size = std::strlen(path);
   if (size == 0) {  // the program itself
-    const long got = raw_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", own, sizeof own);
-    path = own;
-    size = got < 0 ? 0 : static_cast<std::size_t>(got);
+    path = own_path;
+    size = own_path_bytes;
   }
   const format::offset place = hand_out(sizeof(format::module_record) + size);
   if (place == 0) return;
@@ -141,11 +144,15 @@ std::uint32_t add(const std::uintptr_t* frames, std::size_t count) noexcept {
 
 bool set_up_sites() noexcept {
   adding.begin_anew();
+  if (own_path_bytes == 0) {
+    const long got = raw_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", own_path, sizeof own_path);
+    own_path_bytes = got < 0 ? 0 : static_cast<std::size_t>(got);
+  }
   if (slots* const old = table.load(std::memory_order_relaxed)) unmap(old, bytes_of(old->count));
   table.store(make_slots(first_slots), std::memory_order_relaxed);
   used = 0;
   std::uint32_t none = 0;
-  header().sites.compare_exchange_strong(none, 1, std::memory_order_relaxed);  // site 0 is taken
+  header().sites.compare_exchange_strong(none, 1, std::memory_order_relaxed);  // site 0 is reserved
   return table.load(std::memory_order_relaxed) != nullptr;
 }
 

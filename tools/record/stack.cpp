@@ -1,19 +1,18 @@
 #include "record/stack.hpp"
 
-#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/ucontext.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
 #include <cstddef>
 
 #include "format/region.hpp"
+#include "record/raw_call.hpp"
+#include "record/readable.hpp"
 #include "record/rows.hpp"
 
-extern "C" void* __libc_stack_end;  // of the main thread; the loader's
+extern "C" void* __libc_stack_end;  // the end of the main thread's stack; the loader sets it
 
 namespace tarn::record {
 namespace {
@@ -21,7 +20,7 @@ namespace {
 constexpr std::uintptr_t word = sizeof(std::uintptr_t);
 
 #if defined(__x86_64__)
-// In the ucontext_t that the kernel puts there: its registers, by their numbers in gregset_t.
+// These are offsets in the ucontext_t that the kernel puts there: its registers, by their numbers in gregset_t.
 constexpr std::uintptr_t saved_frame = offsetof(ucontext_t, uc_mcontext.gregs[REG_RBP]),
                          saved_stack = offsetof(ucontext_t, uc_mcontext.gregs[REG_RSP]),
                          saved_address = offsetof(ucontext_t, uc_mcontext.gregs[REG_RIP]);
@@ -30,38 +29,60 @@ static_assert(saved_frame < saved_address && saved_stack < saved_address);
 
 std::uintptr_t read_word(std::uintptr_t address) noexcept { return *reinterpret_cast<const std::uintptr_t*>(address); }
 
-// pthread_getattr_np of the main thread reads /proc/self/maps through stdio; this does without.
+}  // namespace
+
+// Finds the main thread's stack without pthread_getattr_np(), which reads /proc/self/maps through stdio.
 stack_limits main_stack() noexcept {
-  constexpr rlim_t most = rlim_t{1} << 30;  // where there is no limit: far from all that is mapped elsewhere
+  constexpr rlim_t most = rlim_t{1} << 30;  // without a limit: far from everything that is mapped elsewhere
   rlimit limit;
-  if (::getrlimit(RLIMIT_STACK, &limit) != 0) return {};
+  if (raw_call(SYS_prlimit64, 0, RLIMIT_STACK, nullptr, &limit) != 0) return {};
   const auto high = reinterpret_cast<std::uintptr_t>(__libc_stack_end);
   return {high - static_cast<std::uintptr_t>(std::min(limit.rlim_cur, most)), high};
 }
 
-}  // namespace
-
-stack_limits own_stack() noexcept {
-  if (::gettid() == ::getpid()) return main_stack();
-  const int before = errno;
-  pthread_attr_t attributes;
-  stack_limits found;
-  if (::pthread_getattr_np(::pthread_self(), &attributes) == 0) {
-    void* start;
-    std::size_t size;
-    if (::pthread_attr_getstack(&attributes, &start, &size) == 0) {
-      found = {reinterpret_cast<std::uintptr_t>(start), reinterpret_cast<std::uintptr_t>(start) + size};
-    }
-    ::pthread_attr_destroy(&attributes);
-  }
-  errno = before;
-  return found;
-}
-
 namespace {
 
-// The frame pointer of the frame that is walked, and where it came from: whether that counts as read shows only when a
-// step uses it.
+// Tells which words a walk may read: on the thread's own stack those within its limits, which are known; on any other
+// stack (a fiber's, a signal's) those that the kernel can read. Nothing is remembered from walk to walk, as a fiber's
+// memory may be gone, or smaller, when its addresses are used again.
+class readable_words {
+ public:
+  readable_words(const stack_limits& own, std::uintptr_t stack) noexcept : own_(own), is_own_(is_in_own(stack)) {}
+
+  bool is_own() const noexcept { return is_own_; }
+  bool is_in_own(std::uintptr_t stack) const noexcept { return stack >= own_.low && stack < own_.high; }
+  // Lets the walk continue on another stack. From here on, words within the limits are checked too, as there may be
+  // no memory yet below the stack pointer.
+  void leave_own() noexcept { is_own_ = false; }
+  bool has(std::uintptr_t address) noexcept {
+    if (is_own_) return address >= own_.low && address <= own_.high - word;
+    return can_read(address) && can_read(address + word - 1);
+  }
+  // Returns true when a stack pointer may lie there, with nothing above it that is read.
+  bool reaches(std::uintptr_t stack) const noexcept { return !is_own_ || stack <= own_.high; }
+  // Returns how far above the stack pointer a frame may lie that is known only from a frame pointer.
+  std::uintptr_t room_above(std::uintptr_t stack) const noexcept {
+    constexpr std::uintptr_t most = std::uintptr_t{8} << 20;  // code without frame pointers keeps anything there
+    return is_own_ ? own_.high - stack : most;
+  }
+
+ private:
+  static constexpr std::uintptr_t page_bytes = 4096;
+
+  bool can_read(std::uintptr_t address) noexcept {
+    const std::uintptr_t page = address / page_bytes;
+    if (page == known_page_) return true;
+    if (!is_word_readable(address & ~(word - 1))) return false;
+    known_page_ = page;
+    return true;
+  }
+
+  const stack_limits& own_;
+  bool is_own_;
+  std::uintptr_t known_page_ = UINTPTR_MAX;  // none
+};
+
+// Holds the frame pointer of the current frame and its origin. It counts as read only when a step uses it.
 class frame_pointer {
  public:
   frame_pointer(std::uintptr_t value, stack_reads& reads) noexcept : value_(value), reads_(reads) {}
@@ -95,9 +116,10 @@ std::size_t walk(const caller& from, const stack_limits& limits, std::uintptr_t*
   std::size_t count = 1;
   std::uintptr_t address = from.address, stack = from.stack;
   frame_pointer frame(from.frame, reads);
-  if (stack < limits.low || stack >= limits.high) return count;
+  readable_words words(limits, stack);
+  if (!words.is_own()) reads.forget();
   while (count < format::most_frames) {
-    // Inside of the call instruction: the next one may be another function's.
+    // Looks up an address inside the call instruction, as the next instruction may be another function's.
     const row step = row_at(address - 1);
     std::uintptr_t next;  // the caller's stack pointer
     std::uintptr_t return_at;
@@ -105,37 +127,45 @@ std::size_t walk(const caller& from, const stack_limits& limits, std::uintptr_t*
       next = (step.how == row::from_stack ? stack : frame.use()) + static_cast<std::uintptr_t>(step.up);
       return_at = next + 8 * static_cast<std::uintptr_t>(step.return_at);
       const std::uintptr_t frame_at = next + 8 * static_cast<std::uintptr_t>(step.frame_at);
-      // Strictly upwards, so that it ends; and every word that is read lies between.
-      if (next <= stack || next > limits.high || return_at < stack || return_at > next - word) break;
+      // Goes strictly upwards, so that the walk ends; every word that is read lies in between.
+      if (next <= stack || !words.reaches(next) || return_at < stack || return_at > next - word) break;
       if (step.frame_saved) {
-        if (frame_at < stack || frame_at > next - word) break;
+        if (frame_at < stack || frame_at > next - word || !words.has(frame_at)) break;
         frame.restore(read_word(frame_at), frame_at - from.stack);
       }
 #if defined(__x86_64__)
     } else if (step.how == row::signal) {
       const std::uintptr_t frame_at = stack + saved_frame, stack_at = stack + saved_stack;
       return_at = stack + saved_address;
-      if (return_at > limits.high - word) break;
+      if (!words.has(frame_at) || !words.has(stack_at) || !words.has(return_at)) break;
       next = read_word(stack_at);
-      if (next <= return_at || next > limits.high) break;  // it interrupted another stack
+      if (words.is_own() && words.is_in_own(next)) {
+        if (next <= return_at) break;  // it only looks like a signal's frame
+      } else {                         // the signal interrupted another stack
+        words.leave_own();
+        reads.forget();
+        if (!words.has(next)) break;
+      }
       reads.note(stack_at - from.stack, next);
       reads.note(return_at - from.stack, read_word(return_at));
       frame.restore(read_word(frame_at), frame_at - from.stack);
-      // What was interrupted stands at its next instruction, all others behind their call.
+      // An interrupted function stands at its next instruction; all others stand behind their call.
       frames[count++] = address = read_word(return_at) + 1;
       stack = next;
       continue;
 #endif
     } else if (step.how == row::unknown) {
-      // Code made at run time, or assembler: if it keeps a frame pointer, two words lie there.
+      // Code made at run time and assembler have no rows. If they keep a frame pointer, it points to two words.
       const std::uintptr_t at = frame.use();
-      if (at < stack || at % word != 0 || at > limits.high - 2 * word) break;
+      if (at < stack || at % word != 0 || at - stack > words.room_above(stack) - 2 * word) break;
+      if (!words.has(at) || !words.has(at + word)) break;
       next = at + 2 * word;
       return_at = at + word;
       frame.restore(read_word(at), at - from.stack);
     } else {
       break;
     }
+    if (!words.has(return_at)) break;
     address = read_word(return_at);
     reads.note(return_at - from.stack, address);
     stack = next;

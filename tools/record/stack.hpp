@@ -1,4 +1,4 @@
-// The call stack of an allocation.
+// Walks the call stack of an event.
 #pragma once
 
 #include <cstddef>
@@ -6,14 +6,14 @@
 
 namespace tarn::record {
 
-// The registers of the program's code that called us, as they are when the call returns.
+// Holds the registers of the program's code that called us, as they are when the call returns.
 struct caller {
-  std::uintptr_t address;  // that it returns to
+  std::uintptr_t address;  // the return address
   std::uintptr_t stack;
   std::uintptr_t frame;
 };
 
-// Of the function in which it stands: one that the program calls, compiled with a frame pointer.
+// Makes the caller of the enclosing function, which the program calls and which is compiled with a frame pointer.
 #define TARN_CALLER()                                                   \
   ::tarn::record::caller {                                              \
     reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)),      \
@@ -21,14 +21,15 @@ struct caller {
         *static_cast<const std::uintptr_t*>(__builtin_frame_address(0)) \
   }
 
-// The calling thread's stack, found once for each thread. May allocate (from the program's heap).
+// The limits of a thread's stack.
 struct stack_limits {
   std::uintptr_t low = 0, high = 0;
 };
-stack_limits own_stack() noexcept;
+// Returns the limits of the stack of the process's first thread.
+stack_limits main_stack() noexcept;
 
-// What a walk's result came from, beside the program's code: the caller's address and stack pointer, its frame pointer
-// if that matters, and these words of the stack.
+// Holds what the result of a walk depends on, besides the program's code: the caller's address and stack pointer, its
+// frame pointer if that matters, and these words of the stack.
 struct stack_reads {
   static constexpr std::uint32_t most = 80;
   std::uint32_t count;  // above `most`: not all of them are here
@@ -36,19 +37,23 @@ struct stack_reads {
   std::uint32_t at[most];  // bytes above the stack pointer
   std::uintptr_t word[most];
 
+  // Marks the result as one that these words cannot find again.
+  void forget() noexcept { count = most + 1; }
   void note(std::uintptr_t offset, std::uintptr_t value) noexcept {
     if (count < most && offset <= UINT32_MAX) {
       at[count] = static_cast<std::uint32_t>(offset);
       word[count++] = value;
     } else {
-      count = most + 1;
+      forget();
     }
   }
 };
 
-// Return addresses, innermost first, at most format::most_frames; at least the first. By call frame information, and
-// by frame pointers through code that has none. On a stack that is not the thread's own (a fiber's, a signal's) the
-// first only, as nothing tells where such a stack ends. Reads nothing outside of `limits`.
+// Writes the return addresses to `frames`, innermost first, and returns their number: at least 1, at most
+// format::most_frames. It uses call frame information, and frame pointers through code that has none. `limits` are
+// those of the thread's own stack; on any other one (a fiber's, a signal's) it asks the kernel for each page whether
+// it can be read, at some 100 ns each. From a signal's stack the walk continues where the signal interrupted the
+// program.
 std::size_t walk(const caller& from, const stack_limits& limits, std::uintptr_t* frames, stack_reads& reads) noexcept;
 
 }  // namespace tarn::record

@@ -12,17 +12,18 @@ namespace {
 
 constexpr std::uint64_t ours = signal_bit(SIGSYS);
 
-// One for each call that is being made and needs one; more than one where handlers of signals make such calls. A
-// handler that jumps out of one leaves it used: then the oldest are used again.
+// Each call that is being made and needs a substitution takes one; more than one is in use where signal handlers make
+// such calls. A handler that jumps out of a call leaves its substitution used; when none is free, the oldest are used
+// again.
 constinit thread_local substitution pool[8] = {};
 constinit thread_local unsigned next_of_pool = 0;
 
-// The program's action for SIGSYS, which only pass_on() follows.
+// Holds the program's action for SIGSYS, which only pass_on() follows.
 constinit lock changing;
 constinit kernel_action programs_action = {};
 
-// A thread's signal stack, where the program's own is small: the handler of SIGSYS lies on it too, and below the
-// program's handlers when these make calls.
+// Replaces a thread's signal stack when the program's own is small: the handler of SIGSYS lies on it too, and below
+// the program's handlers when these make calls.
 constexpr std::uint64_t smallest = 2048, enough = 32 << 10, enlarged = 64 << 10;
 struct kernel_stack {
   void* start;
@@ -61,7 +62,7 @@ substitution* without_ours(long* words, std::uint8_t argument) noexcept {
   return made;
 }
 
-// pselect6 points to a pointer and a size.
+// pselect6 takes a pointer to a pointer and a size.
 substitution* without_ours_behind(long* words) noexcept {
   constexpr std::uint8_t argument = 5;
   if (!is_readable(words[argument], 16)) return nullptr;
@@ -136,7 +137,7 @@ void restore(substitution& of, long number, long* words, long result) noexcept {
 
 bool answer(long number, const long* words, long& result) noexcept {
   if (number == SYS_prctl && words[0] == PR_SET_SYSCALL_USER_DISPATCH) {
-    result = -EINVAL;  // as a kernel without it
+    result = -EINVAL;  // a kernel without the dispatch answers this
     return true;
   }
   if (number != SYS_rt_sigaction || words[0] != SIGSYS) return false;
@@ -169,11 +170,11 @@ void pass_on(int signal, void* information, void* context) noexcept {
     return;
   }
   const std::uint64_t mask = (static_cast<const ucontext_t*>(context)->uc_sigmask.__val[0] | action.mask) & ~ours;
-  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, nullptr, 8);
+  own_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, nullptr, 8);  // if it is skipped, more signals stay blocked
   reinterpret_cast<void (*)(int, void*, void*)>(action.handler)(signal, information, context);
-  // It returned to us, and not to its own end, which would have been a call.
+  // The handler returned to us and not to its own restorer, which would have made a call.
   const std::uint64_t all = ~ours;
-  raw_call(SYS_rt_sigprocmask, SIG_BLOCK, &all, nullptr, 8);
+  own_call(SYS_rt_sigprocmask, SIG_BLOCK, &all, nullptr, 8);
   constexpr std::uintptr_t instructions = 9;
   const greg_t* const at = static_cast<const ucontext_t*>(context)->uc_mcontext.gregs;
   const long words[6] = {};

@@ -1,11 +1,11 @@
 #include "record/threads.hpp"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sys/prctl.h>
 
 #include <array>
 #include <atomic>
-#include <cerrno>
 #include <utility>
 
 #include "format/clock.hpp"
@@ -17,22 +17,48 @@ namespace tarn::record {
 namespace {
 
 constinit lock sharing;
-constinit thread* shared = nullptr;  // of the threads beyond the limit
+constinit thread* shared = nullptr;  // shared by the threads beyond the limit
 
 constinit std::atomic<std::uint32_t> so_far = 0;
 constinit std::atomic<std::uint32_t> running = 0;
 
-// Of the threads that began last. The one that begins finds its own by its stack pointer; the words are mostly of one
-// thread, and where they are not, the stack is cut short.
-struct expected_stack {
-  std::atomic<std::uintptr_t> low, high;
-};
-constinit std::array<expected_stack, 512> expected_stacks = {};
+constinit thread_local stack_limits noted_stack = {};
+constinit thread_local unsigned long_ways = 0;  // slow paths that were taken and not left
 
-constinit lock making_key;
-constinit bool key_made = false;
-constinit thread_local unsigned long_ways = 0;  // that were taken and not left
+// Its destructor runs at a thread's end. The values of the first 32 keys lie in the thread itself; setting one of a
+// later key allocates, so such a key is not used.
 constinit pthread_key_t key = 0;
+constinit bool has_key = false;
+constexpr pthread_key_t keys_in_thread = 32;
+
+// Holds the offset from the thread pointer at which the C library keeps the kernel's id of a thread, as it tells
+// debuggers (libthread_db); 0: unknown. A filter of system calls may end a program that asks the kernel instead.
+constinit std::size_t id_at = 0;
+
+std::uint32_t kept_id() noexcept {
+  const char* const thread = reinterpret_cast<const char*>(::pthread_self());
+  return *reinterpret_cast<const std::uint32_t*>(thread + id_at);
+}
+void find_id() noexcept {
+  // The C library describes the field by its bits, its count and its offset.
+  const auto* const field = static_cast<const std::uint32_t*>(::dlsym(RTLD_DEFAULT, "_thread_db_pthread_tid"));
+  if (field == nullptr || field[0] != 32 || field[1] != 1) return;
+  id_at = field[2];
+  if (kept_id() != static_cast<std::uint32_t>(raw_call(SYS_gettid))) id_at = 0;
+}
+std::uint32_t own_id() noexcept {
+  if (id_at != 0) return kept_id();
+  const long id = own_call(SYS_gettid);
+  return id < 0 ? 0 : static_cast<std::uint32_t>(id);
+}
+
+// Guesses the stack of a thread that was not started by pthread_create(): the stack ends where the C library keeps
+// the thread's own data. It is only the fallback.
+stack_limits guessed_stack(std::uintptr_t stack) noexcept {
+  constexpr std::uintptr_t usual = std::uintptr_t{8} << 20;
+  const auto above = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
+  return stack < above && above - stack < usual ? stack_limits{above - usual, above} : stack_limits{};
+}
 
 }  // namespace
 
@@ -44,31 +70,30 @@ constinit thread_local format::thread_record* known_counts = nullptr;
 
 constinit thread_local thread* plain_thread = nullptr;
 
-constinit thread_local bool calls_for_itself = false;
-
-// Its counts stay, and what it still does is counted.
+// The thread's counts stay, and its later events are still counted.
 void thread::end() noexcept {
   running.fetch_sub(1, std::memory_order_relaxed);
   if (this != shared) {
     std::array<std::uint64_t, 2> name = {};
-    raw_call(SYS_prctl, PR_GET_NAME, name.data());
+    own_call(SYS_prctl, PR_GET_NAME, name.data());
     record_->name[1].store(name[1], std::memory_order_relaxed);
-    record_->name[0].store(name[0], std::memory_order_release);  // or a reader would find a name without its end
+    record_->name[0].store(name[0], std::memory_order_release);  // release: no reader finds a name without its end
   }
   unmap(std::exchange(stacks_, nullptr), sizeof(known_stacks));
 }
 
-void thread::watch_end() noexcept {
-  const int before = errno;
-  {
-    const holding held(making_key);
-    if (!key_made) key_made = ::pthread_key_create(&key, [](void* of) { static_cast<thread*>(of)->end(); }) == 0;
-  }
-  if (key_made) ::pthread_setspecific(key, this);
-  errno = before;
+void prepare_threads() noexcept {
+  find_id();
+  has_key = ::pthread_key_create(&key, thread::end_of_key) == 0 && key < keys_in_thread;
+  thread::note_stack(main_stack());
 }
 
-// Where each block is counted, none is passed by.
+void thread::note_stack(const stack_limits& own) noexcept {
+  noted_stack = own;
+  if (current_ != nullptr && current_ != shared) current_->stack_ = own;
+}
+
+// Without sampling each block is counted, so none may skip the recorder, and own_counts stays null.
 void thread::choose_way() noexcept {
   own_counts = nullptr;
   plain_thread = nullptr;
@@ -89,17 +114,16 @@ void leave_long_way() noexcept {
 }
 
 thread* thread::make() noexcept {
-  thread* const made = make_without_limits();
+  thread* const made = make_numbered();
   if (made == nullptr) return nullptr;
-  calls_for_itself = true;
-  made->watch_end();
-  if (made != shared) made->stack_ = own_stack();  // it may allocate, and finds `current_` then
-  calls_for_itself = false;
+  if (has_key) ::pthread_setspecific(key, made);
+  if (made != shared && noted_stack.high == 0)
+    made->stack_ = guessed_stack(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
   made->be_known();
   return made;
 }
 
-thread* thread::make_without_limits() noexcept {
+thread* thread::make_numbered() noexcept {
   std::uint32_t number = header().threads.load(std::memory_order_relaxed);
   while (number < format::most_threads &&
          !header().threads.compare_exchange_weak(number, number + 1, std::memory_order_relaxed)) {
@@ -119,11 +143,14 @@ thread* thread::make_without_limits() noexcept {
   }
   so_far.fetch_add(1, std::memory_order_relaxed);
   running.fetch_add(1, std::memory_order_relaxed);
-  if (current_ != shared) current_->stacks_ = static_cast<known_stacks*>(map(sizeof(known_stacks)));
+  if (current_ != shared) {
+    current_->stacks_ = static_cast<known_stacks*>(map(sizeof(known_stacks)));
+    current_->stack_ = noted_stack;
+  }
   return current_;
 }
 
-// From now on malloc need not look further, where the heap is recorded.
+// Lets malloc find the thread's counts without a further look-up, where the heap is recorded.
 void thread::be_known() noexcept {
   if (this == shared || (header().sources & format::source_bit(format::heap_kind)) == 0) return;
   known_counts = record_;
@@ -132,28 +159,12 @@ void thread::be_known() noexcept {
 
 thread* thread::own_in_signal(std::uintptr_t stack) noexcept {
   if (current_ != nullptr) return current_;
-  thread* const made = make_without_limits();
+  thread* const made = make_numbered();
   if (made == nullptr || made == shared) return made;
   made->ends_in_call_ = true;
   made->be_known();
-  for (expected_stack& each : expected_stacks) {
-    const stack_limits there{each.low.load(std::memory_order_relaxed), each.high.load(std::memory_order_relaxed)};
-    if (there.low != 0 && stack > there.low && stack <= there.high) made->stack_ = there;
-  }
-  if (made->stack_.high == 0) {  // too many began at once: the C library keeps what is the thread's own above its stack
-    constexpr std::uintptr_t usual = std::uintptr_t{8} << 20;
-    const auto above = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
-    if (stack < above && above - stack < usual) made->stack_ = {above - usual, above};
-  }
+  if (noted_stack.high == 0) made->stack_ = guessed_stack(stack);
   return made;
-}
-
-void thread::expect(stack_limits of_new_one) noexcept {
-  static constinit std::atomic<std::uint32_t> next = 0;
-  expected_stack& place = expected_stacks[next.fetch_add(1, std::memory_order_relaxed) % expected_stacks.size()];
-  place.low.store(0, std::memory_order_relaxed);
-  place.high.store(of_new_one.high, std::memory_order_relaxed);
-  place.low.store(of_new_one.low, std::memory_order_relaxed);
 }
 
 void thread::leave() noexcept {
@@ -168,7 +179,8 @@ bool thread::set_up(std::uint32_t number) noexcept {
   number_ = number;
   record_ = at<format::thread_record>(made_at);
   record_->image = image();
-  // A first distance of its own, so that many threads that allocate little are sampled as one that allocates much.
+  // Each thread begins with a distance of its own, so that many threads that allocate little are sampled like one
+  // that allocates much.
   if (const std::uint64_t interval = header().interval; interval != 0) {
     points.set_up(interval, format::ticks() + number);
     const std::int64_t first = points.next();
@@ -176,7 +188,7 @@ bool thread::set_up(std::uint32_t number) noexcept {
     record_->drawn.store(first, std::memory_order_relaxed);
   }
   part.set_up(number);
-  record_->id = static_cast<std::uint32_t>(raw_call(SYS_gettid));
+  record_->id = own_id();
   header().thread_at[number].store(made_at, std::memory_order_release);
   return true;
 }
@@ -195,7 +207,7 @@ format::lock_cell* thread::lock_cell_of(std::uint32_t site, std::uint32_t of_loc
 
 format::wait_cell* thread::wait_cell_of(std::uint32_t site, std::uint32_t of_lock, std::uint64_t holder) noexcept {
   const std::uint64_t wanted = format::cell_key(site, of_lock);
-  // Two of them are told apart by 64 bits that are mixed from 128.
+  // The key is 64 bits that are mixed from 128; they tell two cells apart.
   const std::uint64_t mixed = (wanted ^ (holder * 0x9fb21c651e98df25ULL)) * 0x9fb21c651e98df25ULL;
   return waits_.find_or_add(mixed ^ mixed >> 32, record_->cells[format::wait_kind], [&](format::wait_cell& made) {
     made.key.store(wanted, std::memory_order_relaxed);
@@ -230,7 +242,6 @@ void thread::forget_all() noexcept { current_ = shared = plain_thread = nullptr;
 
 void begin_threads_anew() noexcept {
   sharing.begin_anew();
-  making_key.begin_anew();
   thread::forget_all();
   own_counts = known_counts = nullptr;
   long_ways = 0;

@@ -1,4 +1,4 @@
-// The counts of one thread: cells in the region, found by site and owner.
+// Keeps the counts of one thread: counters in the region, found by site and owner.
 #pragma once
 
 #include <cstddef>
@@ -18,39 +18,41 @@ namespace tarn::record {
 
 class thread {
  public:
-  // The calling thread's; made at its first event. Null when there is no memory for it.
+  // Returns the calling thread's record, which is made at its first event, or null when there is no memory for it. It
+  // calls nothing of the C library that may lock or allocate.
   static thread* own() noexcept {
     thread* const mine = current_;
     return mine != nullptr ? mine : make();
   }
-  // The same where nothing of the C library may be called; `stack` is the thread's stack pointer.
+  // Returns it in a signal's handler, even before the thread has run any code; `stack` is its stack pointer.
   static thread* own_in_signal(std::uintptr_t stack) noexcept;
-  // Where the stack of a thread lies that is about to begin.
-  static void expect(stack_limits of_new_one) noexcept;
-  // In a child of fork.
+  // Notes the limits of the calling thread's stack.
+  static void note_stack(const stack_limits& own) noexcept;
+  // Drops all threads in a child of fork.
   static void forget_all() noexcept;
   // Sets own_counts and plain_thread of the calling thread.
   static void choose_way() noexcept;
-  // It is about to end, in the system call that ends it.
+  // Called from the thread's exit system call.
   void leave() noexcept;
 
   std::uint32_t number() const noexcept { return number_; }
   const stack_limits& stack() const noexcept { return stack_; }
-  // The last number stands for all further threads, which share one: each event then holds its lock.
+  // Returns the lock that each event holds when the thread has the last number, which all further threads share;
+  // otherwise null.
   lock* shared_lock() noexcept { return number_ == format::most_threads ? &lock_ : nullptr; }
 
-  // Null where there is none: for a thread that is ending, and one that shares its number.
+  // Returns null for a thread that is ending, and for one that shares its number.
   known_stacks* stacks() noexcept { return stacks_; }
 
   format::thread_record& counts() noexcept { return *record_; }
-  chance points;  // where it samples
-  excerpt part;   // of its events, one by one
-  holds locks;    // that it has
+  chance points;  // chooses the samples
+  excerpt part;   // records its events, one by one
+  holds locks;    // the locks that it holds
   pending_calls pending;
-  // What it called last, only to be compared.
+  // The counters of its last call, only to be compared.
   const format::call_cell* last_call = nullptr;
 
-  // Null when the region is full.
+  // Returns null when the region is full.
   format::cell* cell_of(std::uint32_t site, std::uint32_t owner) noexcept {
     const std::uint64_t wanted = format::cell_key(site, owner);
     return cells_.find_or_add(wanted, record_->cells[format::heap_kind],
@@ -59,20 +61,21 @@ class thread {
   format::call_cell* call_cell_of(std::uint32_t site, std::uint32_t number) noexcept;
   format::lock_cell* lock_cell_of(std::uint32_t site, std::uint32_t of_lock) noexcept;
   format::wait_cell* wait_cell_of(std::uint32_t site, std::uint32_t of_lock, std::uint64_t holder) noexcept;
-  // `wanted` and `held`: site << 32 | lock; `gate`: a lock.
+  // `wanted` and `held` are site << 32 | lock; `gate` is a lock.
   format::order_cell* order_cell_of(std::uint64_t wanted, std::uint64_t held, std::uint32_t gate) noexcept;
   format::noise_cell* noise_cell_of(std::uint32_t site, std::uint32_t region) noexcept;
   void count_unknown() noexcept;
   void count_forgotten() noexcept;
 
  private:
-  // initial-exec (cmake says so): a look-up that allocates would come back here.
+  // This is initial-exec (cmake says so), as a look-up that allocates would come back here.
   static constinit thread_local thread* current_;  // NOLINT(bugprone-dynamic-static-initializers)
 
   [[gnu::noinline]] static thread* make() noexcept;
-  static thread* make_without_limits() noexcept;
+  static thread* make_numbered() noexcept;
   void end() noexcept;
-  void watch_end() noexcept;
+  static void end_of_key(void* of) noexcept { static_cast<thread*>(of)->end(); }
+  friend void prepare_threads() noexcept;
   void be_known() noexcept;
   bool set_up(std::uint32_t number) noexcept;
 
@@ -86,22 +89,21 @@ class thread {
   std::uint32_t number_ = 0;
   stack_limits stack_;
   known_stacks* stacks_ = nullptr;
-  bool ends_in_call_ = false;  // its end is seen in the system call, and not by a key
+  bool ends_in_call_ = false;  // its end is seen in the system call, not by a key
   lock lock_;
 };
 
-// The counts of the calling thread, where they are its own alone and the recorder knows it; else null.
+// Points to the calling thread's counts, when they are its own alone and the recorder knows the thread; otherwise
+// null.
 // NOLINTBEGIN(bugprone-dynamic-static-initializers): constinit says that they are not
 extern constinit thread_local format::thread_record* own_counts;
-// The same, also while malloc and free go the long way: then `own_counts` is null.
+// Points to them also while malloc and free take the slow path, where `own_counts` is null.
 extern constinit thread_local format::thread_record* known_counts;
-// The calling thread where each of its blocks is counted, and it is in no region or excerpt; else null.
+// Points to the calling thread when each of its blocks is counted and it is in no region or excerpt; otherwise null.
 extern constinit thread_local thread* plain_thread;
-// Set while this thread makes system calls through the C library that are not the program's.
-extern constinit thread_local bool calls_for_itself;
 // NOLINTEND(bugprone-dynamic-static-initializers)
 
-// While an excerpt is made, or the thread is in a region that is to be quiet, all that it does goes the long way. The
+// While an excerpt is recorded or the thread is in a quiet region, everything that it does takes the slow path. The
 // two may overlap.
 void take_long_way() noexcept;
 void leave_long_way() noexcept;
@@ -111,10 +113,15 @@ inline void add(std::atomic<std::uint64_t>& counter, std::uint64_t amount) noexc
   counter.store(counter.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
 }
 
-// In a child of fork: its one thread is a new one, and there is no other.
-void begin_threads_anew() noexcept;
+// Prepares what later threads need of the C library, and notes the stack of this one. The process's first thread
+// calls it once.
+void prepare_threads() noexcept;
 
-// Threads of this image that had an event, and those of them that have not ended.
+// These start afresh in a child of fork: its one thread is a new one, and there is no other.
+void begin_threads_anew() noexcept;
+void begin_thread_starts_anew() noexcept;
+
+// These return the number of threads of this image that had an event, and of those of them that have not ended.
 std::uint32_t threads_so_far() noexcept;
 std::uint32_t threads_running() noexcept;
 

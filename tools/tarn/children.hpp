@@ -1,6 +1,6 @@
-// The processes that a recorded one starts, each recorded in a file of its own.
+// Records the processes that a recorded one starts, each in a file of its own.
 //
-// A region for each lies ready, so that a child finds one however short it lives; what it counted stays there.
+// One region for each lies ready, so that a child finds one however short it lives; its counters stay there.
 #pragma once
 
 #include <poll.h>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "format/recording.hpp"
+#include "tarn/limits.hpp"
 #include "tarn/recorded.hpp"
 #include "tarn/watched_process.hpp"
 
@@ -19,32 +20,41 @@ namespace tarn::command {
 
 class children {
  public:
-  // None, until offer_to() is called.
+  // Follows no children until offer_to() is called.
   children() = default;
 
-  // From now on the process of this region, and what it starts, are followed.
-  void offer_to(region_file& first, std::uint32_t sources, std::uint64_t interval);
+  // Begins to follow the process of this region and every process that it starts.
+  void offer_to(region_file& first, std::uint32_t sources, std::uint64_t interval, const region_sizes& sizes);
 
-  // Notices new ones, whose files are `path`.PROCESS, and writes what changed of those that are due, or have ended;
-  // with `at_once` of all. `first`: of the process that was started. When to come again.
+  // Notices new children, and writes the changes of those that are due or have ended; with `at_once` of all. The file
+  // of each is `path`.PROCESS, with the process's number in our namespace. `first` describes the process that was
+  // started. Returns the time of the next call.
   std::chrono::steady_clock::time_point write_changes(const std::string& path, const format::program_facts& first,
                                                       bool at_once = false);
 
   bool any_runs() const;
-  // For poll(2): of those that run, to come again as soon as one ends.
+  // Returns the running children for poll(2), so that the caller comes back as soon as one ends.
   std::vector<pollfd> running() const;
 
-  // How many there were, and where they are recorded; nothing when there was none.
+  // Ends the recording of a launcher. Of the programs that it started, the one with the most processor time takes its
+  // place, unless the launcher itself became a program; the files of all other processes are removed. Returns the
+  // recording that is left.
+  recorded& keep_one(recorded& launcher);
+
+  // Prints how many children there were and where they are recorded; prints nothing when there was none.
   void say(const region_file& first) const;
 
  private:
   struct child {
-    std::uint32_t process = 0;
+    std::string name;           // names the process in its file's name; empty until there is a process
+    std::uint32_t process = 0;  // its number in our namespace if it is found there, else in its own
     std::unique_ptr<recorded> in;
-    std::unique_ptr<watched_process> watched;  // once there is one
-    bool is_over = false;                      // and what was counted is written
-    bool has_end = false;                      // written
+    std::unique_ptr<watched_process> watched;  // null until there is a process
+    bool is_over = false;                      // the process has ended, and its counters are written
+    bool has_end = false;                      // the end record is written
   };
+  static bool find(child& of, const namespace_process& taken_by, std::size_t place);
+
   std::vector<child> all_;
   const region_file* first_ = nullptr;
 };

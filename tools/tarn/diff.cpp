@@ -1,4 +1,5 @@
-// `tarn diff`: what changed between two recordings, site by site, predicted beside achieved.
+// `tarn diff`: shows what changed between two recordings, site by site, with the predicted saving beside the
+// achieved.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,9 +31,9 @@ using nlohmann::json;
 
 struct diff_request {
   std::string before, after;
-  std::vector<double> cpu_seconds;  // of both programs without a recorder; empty: not known
+  std::vector<double> cpu_seconds;  // processor time of both programs without a recorder; empty: not known
   bool as_json = false;
-  std::string page;  // where to write it as a page; empty: not asked for
+  std::string page;  // file to write the HTML report to; empty: none
   bool redact = false;
   std::size_t top = 10;
 };
@@ -50,7 +51,7 @@ struct side {
   std::vector<analyse::use> locks, calls;
 };
 
-// What both bounds allow: from the least of one less the most of the other.
+// Returns the range that both bounds allow: from the least of one minus the most of the other.
 range saved_cpu(const side& before, const side& after) {
   const range from = before.all.whole().cpu_ns, to = after.all.whole().cpu_ns;
   return {from.low - to.high, from.high - to.low};
@@ -59,8 +60,7 @@ range saved_cpu(const side& before, const side& after) {
 range predicted_of(const analyse::difference& of) {
   range sum;
   for (const change& each : of.changes) {
-    const bool gained = each.achieved_ns().middle() > 0;
-    if (gained && each.before && each.before->first) sum += each.before->first->predicted.saved_ns;
+    if (each.is_taken) sum += each.before->first->predicted.saved_ns;
   }
   return sum;
 }
@@ -75,8 +75,9 @@ std::string where(const place_sums& of) {
 std::string verdict(const change& of) {
   if (!of.before || !of.before->first) return "not predicted";
   if (of.is_as_predicted()) return "as predicted";
-  return of.achieved_ns().low > of.before->first->predicted.saved_ns.high ? "more than predicted"
-                                                                          : "less than predicted";
+  const range got = of.achieved_ns(), said = of.before->first->predicted.saved_ns;
+  if (got.high < said.low) return "less than predicted";
+  return got.low > said.high ? "more than predicted" : "but it was not taken";
 }
 
 void print_change(const change& of, std::size_t rank, const paint& with) {
@@ -102,7 +103,7 @@ void print_change(const change& of, std::size_t rank, const paint& with) {
   fmt::print("   {}\n", with.good(cut(words, page_width - 3)));
 }
 
-// Locks or system calls, where either program has any.
+// Prints locks or system calls, where either program has any.
 void print_uses(const analyse::use_difference& all, const char* title, const char* unit, const char* time,
                 std::size_t top, const paint& with) {
   if (all.before.count == 0 && all.after.count == 0) return;
@@ -139,16 +140,23 @@ void print_text(const side& before, const side& after, const analyse::difference
                from == 0 ? "" : fmt::format(" {:>+8.1f} %", 100 * (to - from) / from));
   }
   fmt::print("The heap cost {}, and now {}.\n", milliseconds(all.before_ns), milliseconds(all.after_ns));
-  fmt::print("Predicted of what changed: {}.\n", milliseconds(predicted_of(all)));
-  fmt::print("{}\n", with.bold(fmt::format("Processor time saved{}: {}.",
-                                           request.cpu_seconds.empty() ? ", without what the recorder took" : "",
-                                           milliseconds(saved_cpu(before, after)))));
+  const analyse::use_difference locks = analyse::compare(before.locks, after.locks);
+  const analyse::use_difference calls = analyse::compare(before.calls, after.calls);
+  const bool is_unchanged = all.changes.empty() && locks.changes.empty() && calls.changes.empty();
+  if (!all.changes.empty()) fmt::print("Predicted of the remedies taken: {}.\n", milliseconds(predicted_of(all)));
+  // Without a change, the difference would come from the recorders' own time and from the machine.
+  if (!is_unchanged || !request.cpu_seconds.empty()) {
+    fmt::print("{}\n", with.bold(fmt::format("Processor time saved{}: {}.",
+                                             request.cpu_seconds.empty() ? ", without what the recorder took" : "",
+                                             milliseconds(saved_cpu(before, after)))));
+  }
+  if (is_unchanged) fmt::print("{}\n", with.bold("No change."));
   if (all.changes.empty()) fmt::print("No site changed.\n");
   for (std::size_t at = 0; at < std::min(request.top, all.changes.size()); ++at) {
     print_change(all.changes[at], at + 1, with);
   }
-  print_uses(analyse::compare(before.locks, after.locks), "Locks", "taken", "waited", request.top, with);
-  print_uses(analyse::compare(before.calls, after.calls), "System calls", "made", "in the kernel", request.top, with);
+  print_uses(locks, "Locks", "taken", "waited", request.top, with);
+  print_uses(calls, "System calls", "made", "in the kernel", request.top, with);
 }
 
 json json_of(const range& of) { return {of.low, of.high}; }
@@ -218,7 +226,8 @@ json json_of(const side& before, const side& after, const analyse::difference& a
           {"syscalls", json_of(analyse::compare(before.calls, after.calls), top)}};
 }
 
-// Names of functions and files by numbers, the same before and after; no words of remedies, which have code in them.
+// Replaces the names of functions and files by numbers, the same before and after; drops the texts of remedies, which
+// contain code.
 void redact(json& changes, page_names& names) {
   for (json& each : changes) {
     for (const char* const side : {"before", "after"}) {
@@ -232,7 +241,7 @@ void redact(json& changes, page_names& names) {
   }
 }
 
-// The page of a report with nothing in it but the difference.
+// Writes an HTML report that has nothing but the difference in it.
 void write_difference(json difference, const side& before, const side& after, const diff_request& request) {
   difference["before"] = request.redact ? "program" : program_words_of(before.all.recorded());
   difference["after"] = request.redact ? "program" : program_words_of(after.all.recorded());
@@ -278,7 +287,7 @@ void add_diff(CLI::App& application) {
   const auto request = std::make_shared<diff_request>();
   command->add_option("BEFORE", request->before, "the recording before the change")->required();
   command->add_option("AFTER", request->after, "the recording after it, of the same work")->required();
-  CLI::Option* const as_json = command->add_flag("--json", request->as_json, "as JSON (docs/report.md)");
+  CLI::Option* const as_json = command->add_flag("--json", request->as_json, "as JSON (docs/reference/report-json.md)");
   command->add_option("--html", request->page, "as a page for a browser, in one file, of all changes")
       ->type_name("OUT")
       ->excludes(as_json);

@@ -90,7 +90,7 @@ void executable_file::read_script() {
 void executable_file::check_header() const {
   const auto damaged = [&] { fail(exit_code::cannot_run, "{}: a damaged ELF file", shown_); };
   if (start_.size() < EI_NIDENT + 4) damaged();
-  Elf64_Half machine;  // at the same place in 32-bit files
+  Elf64_Half machine;  // lies at the same offset in 32-bit files
   std::memcpy(&machine, start_.data() + offsetof(Elf64_Ehdr, e_machine), sizeof machine);
   if (start_[EI_DATA] == ELFDATA2MSB) machine = __builtin_bswap16(machine);
   if (machine != own_machine) {
@@ -102,7 +102,7 @@ void executable_file::check_header() const {
   if (start_[EI_DATA] != ELFDATA2LSB || start_.size() < sizeof(Elf64_Ehdr)) damaged();
 }
 
-// The file in PT_INTERP, or nothing.
+// Returns the file in PT_INTERP, or an empty string.
 std::string executable_file::loader() const {
   Elf64_Ehdr header;
   std::memcpy(&header, start_.data(), sizeof header);
@@ -122,13 +122,14 @@ std::string executable_file::loader() const {
     if (name.empty() || !file.read(name.data(), static_cast<std::streamsize>(name.size()))) {
       fail(exit_code::cannot_run, "{}: a damaged ELF file", shown_);
     }
-    return name.c_str();  // without what follows the terminating null
+    return name.c_str();  // drops what follows the terminating null
   }
   return {};
 }
 
-// Such a program's environment belongs to a stranger, so the loader does not obey LD_PRELOAD in it. Refused whoever
-// asks: whether it would be obeyed depends on the user and on the mount, and a run must not silently be without Tarn.
+// The dynamic loader ignores LD_PRELOAD in a program with privileges, since its environment may come from a stranger.
+// The command refuses such a program for every user: whether the loader would obey depends on the user and on the
+// mount, and a run must not silently be without Tarn.
 void executable_file::check_privileges() const {
   constexpr std::string_view reason = "so the dynamic loader does not obey LD_PRELOAD";
   struct stat status;
@@ -140,11 +141,11 @@ void executable_file::check_privileges() const {
   }
 }
 
-void executable_file::check_elf() const {
+void executable_file::check_elf(const char* library) const {
   check_header();
   const std::string loader = this->loader();
   if (loader.empty()) {
-    fail(exit_code::cannot_run, "{}: is statically linked, so no loader can put libtarn-malloc.so into it", shown_);
+    fail(exit_code::cannot_run, "{}: is statically linked, so no loader can put {} into it", shown_, library);
   }
   const std::string base_name = loader.substr(loader.find_last_of('/') + 1);
   if (!base_name.starts_with("ld-linux") && !base_name.starts_with("ld-2")) {

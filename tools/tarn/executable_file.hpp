@@ -1,6 +1,6 @@
-// What the first bytes of an executable file say: a script and its interpreter, or an ELF file and its loader.
+// Reads the first bytes of an executable file: a script and its interpreter, or an ELF file and its loader.
 //
-// Reads the few ELF fields through <elf.h>, which has the layouts; an ELF library would bring a dependency for one
+// The few ELF fields are read through <elf.h>, which has the layouts; an ELF library would be a dependency for one
 // loop over program headers.
 #pragma once
 
@@ -11,19 +11,20 @@ namespace tarn::command {
 
 class executable_file {
  public:
-  enum class kind { elf, script, text };  // a text has no `#!`
+  enum class kind { elf, script, text };  // a text file has no `#!`
 
-  // Reads the start of `path`. Throws cannot_run, calling the file `shown`, when it is no kind of program.
+  // Reads the start of `path`. Throws cannot_run, with `shown` as the file's name, when the file is no kind of
+  // program.
   executable_file(std::string shown, std::string path);
 
   executable_file::kind kind() const { return kind_; }
 
-  // The file in the `#!` line of a script; /bin/sh for a text.
+  // Returns the file in the `#!` line of a script; /bin/sh for a text file.
   const std::string& interpreter() const { return interpreter_; }
 
-  // Of an ELF file: throws cannot_run unless the dynamic loader of this machine's glibc will start it and obey
-  // LD_PRELOAD.
-  void check_elf() const;
+  // Checks an ELF file: throws cannot_run unless the dynamic loader of this machine's glibc will start it and obey
+  // LD_PRELOAD. `library` is the file name of the library to preload.
+  void check_elf(const char* library) const;
 
  private:
   void read_script();

@@ -1,4 +1,4 @@
-// `tarn export`: a recording as the tools of others read one.
+// `tarn export`: writes a recording in the formats of other tools.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -24,10 +24,10 @@ namespace {
 
 struct export_request {
   std::string path, format, measure, output = "-";
-  std::string push, name;  // the server, and under which name
+  std::string push, name;  // the server, and the name to push under
 };
 
-// One form each. `is_text`: may be shown on a terminal.
+// Describes one output format. `is_text`: it may be shown on a terminal.
 struct export_format {
   const char* name;
   bool is_text;
@@ -47,7 +47,7 @@ constexpr std::array export_formats = {
                   [](const auto& of, exports::measure, const auto& to) { exports::write_speedscope(of, to); }},
 };
 
-// What was named; else bytes where they were recorded, else the first that was.
+// Returns the measure that was named; else bytes where they were recorded, else the first recorded measure.
 exports::measure measure_of(const export_request& request, const exports::profile& of) {
   const auto has = [&](exports::measure each) {
     return std::find(of.used().begin(), of.used().end(), each) != of.used().end();
@@ -58,7 +58,8 @@ exports::measure measure_of(const export_request& request, const exports::profil
   return static_cast<exports::measure>(found - exports::measures.begin());
 }
 
-// The file to write, or standard output. Made when its first part is there, so that what fails before leaves what was.
+// Writes to a file or to standard output. The file is made when its first part is ready, so that an earlier failure
+// leaves the old file.
 class output_file {
  public:
   explicit output_file(const std::string& path) : path_(path) {}
@@ -137,7 +138,7 @@ void add_export(CLI::App& application) {
   command->add_option("--name", request->name, "the name of the application there; the program's if not given")
       ->type_name("NAME")
       ->needs(push);
-  command->footer("Which tool opens it, and how: docs/export.md.");
+  command->footer("Which tool opens it, and how: docs/guide/export.md.");
   command->callback([request] { run_export(*request); });
 }
 

@@ -1,4 +1,4 @@
-// `tarn gate`: ends with 1 when a recording is above a limit, for continuous integration.
+// `tarn gate`: exits with 1 when a recording is above a limit, for continuous integration.
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
@@ -10,6 +10,7 @@
 
 #include "analyse/limits.hpp"
 #include "analyse/locks.hpp"
+#include "analyse/names.hpp"
 #include "analyse/quiet.hpp"
 #include "analyse/syscalls.hpp"
 #include "tarn/calibrate.hpp"
@@ -27,11 +28,11 @@ using analyse::limit;
 
 struct gate_request {
   std::string path;
-  std::vector<std::string> limits;  // files and expressions, as given
+  std::vector<std::string> limits;  // files and expressions, as the user gave them
   double requests = 0;
 };
 
-// [max] has the limits; `requests` is how many the recorded program served.
+// [max] holds the limits; `requests` is the number of requests that the recorded program served.
 void read_limits(const std::string& path, std::vector<limit>& to, double& requests) {
   try {
     const toml::table file = toml::parse_file(path);
@@ -84,7 +85,7 @@ analyse::totals totals_of(analyse::analysis& of) {
   return whole;
 }
 
-// A limit on what was not recorded would always be kept.
+// A limit on a source that was not recorded could never be broken.
 void check_sources(const std::vector<limit>& limits, const format::recording& in, const std::string& path) {
   const auto has = [&](std::string_view source) {
     return std::any_of(in.program.sources.begin(), in.program.sources.end(),
@@ -100,6 +101,25 @@ void check_sources(const std::vector<limit>& limits, const format::recording& in
                                                                                : "heap";
     if (!has(needed) || (needed == "heap" && !records_heap(in)))
       fail(exit_code::usage, "{}: \"{}\": its {} was not recorded", path, each.words, needed);
+  }
+}
+
+// A limit on a function that the recording lacks could never be broken either: its name is misspelt, or it was
+// renamed.
+void check_functions(const std::vector<limit>& limits, const std::vector<analyse::place_sums>& places,
+                     const format::recording& in, const std::string& path) {
+  for (const limit& each : limits) {
+    if (each.function.empty()) continue;
+    const auto is_meant = [&](const analyse::place_sums& at) { return analyse::is_at(each, at.function); };
+    if (std::any_of(places.begin(), places.end(), is_meant)) continue;
+    analyse::symbols by(in);
+    const auto is_wanted = [&](const std::string& name) {
+      return analyse::is_at(each, analyse::without_arguments(name));
+    };
+    if (!by.has_function(is_wanted)) {
+      fail(exit_code::usage, "{}: \"{}\": no function of that name is on a recorded stack or in the recorded programs",
+           path, each.words);
+    }
   }
 }
 
@@ -127,6 +147,7 @@ void gate(const gate_request& request) {
   const analyse::costs prices = needs_prices ? machine_costs(false) : analyse::costs();
   analyse::analysis all(std::move(in), prices);
   const std::vector<analyse::place_sums> places = analyse::sums_by_place(all_views(all));
+  check_functions(limits, places, all.recorded(), request.path);
   std::vector<analyse::breach> breaches;
   try {
     breaches = analyse::breaches_of(limits, places, totals_of(all), requests);

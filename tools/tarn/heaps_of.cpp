@@ -20,7 +20,7 @@ namespace {
 using heaps::heap;
 using heaps::watch_root;
 
-// No search for files with debug information: the name is in each file that was not stripped of all names.
+// It does not search for files with debug information: the name is in each file that was not stripped of all names.
 int no_debug_file(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*, GElf_Word, char**) {
   return -1;
 }
@@ -50,7 +50,7 @@ int look_into(Dwfl_Module* module, void**, const char*, Dwarf_Addr, void* wanted
   return DWARF_CB_OK;
 }
 
-// Of the first module that has it; 0: none.
+// Returns the address from the first module that has it; 0: none.
 std::uint64_t address_of(pid_t process, const char* symbol) {
   const std::unique_ptr<Dwfl, decltype(&dwfl_end)> session(dwfl_begin(&callbacks), &dwfl_end);
   if (dwfl_linux_proc_report(session.get(), process) != 0) return 0;
@@ -60,7 +60,7 @@ std::uint64_t address_of(pid_t process, const char* symbol) {
   return wanted.address;
 }
 
-// False, with errno, where not all of it can be read.
+// Returns false, with errno, if not all of it can be read.
 bool read_from(pid_t process, std::uint64_t address, void* to, std::size_t bytes) {
   const iovec here{to, bytes}, there{reinterpret_cast<void*>(address), bytes};
   return ::process_vm_readv(process, &here, 1, &there, 1, 0) == static_cast<ssize_t>(bytes);
@@ -83,8 +83,8 @@ std::vector<heap_facts> process_heaps::look() const {
   std::vector<heap_facts> all;
   std::uint64_t at = 0;
   if (!read_from(process_, newest_, &at, sizeof at)) return all;
-  // A copy of the bytes, of which only counters and plain words are read. While the process goes on they are of
-  // slightly different moments, as the statistics of other threads are inside of it, too.
+  // This is a copy of the bytes, of which only counters and plain numbers are read. While the process runs they are
+  // of slightly different moments, like the statistics of other threads inside it.
   alignas(heap) std::byte bytes[sizeof(heap)];
   const heap& copy = *std::launder(reinterpret_cast<const heap*>(bytes));
   std::unordered_set<std::uint64_t> seen;
@@ -93,7 +93,7 @@ std::vector<heap_facts> process_heaps::look() const {
     each.address = at;
     if (copy.state.load() == heaps::ownership::owned) each.thread = copy.owner_thread.load();
     each.name.assign(copy.name, ::strnlen(copy.name, sizeof copy.name));
-    each.counts_calls = copy.counting.load();
+    each.counts_calls = copy.policy.counting();
     each.statistics = copy.statistics();
     each.was_used = each.statistics.refills != 0 || each.statistics.peak_footprint_bytes != 0;
     all.push_back(std::move(each));

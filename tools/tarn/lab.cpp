@@ -1,4 +1,4 @@
-// `tarn lab`: the experiments of the sources, each beside its original and its peers.
+// `tarn lab`: runs the experiments, each beside its original and its peers.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -23,7 +23,7 @@
 #include "tarn/page.hpp"
 #include "tarn/words.hpp"
 
-// By lab_page.S; empty where the build had no npm.
+// Defined by lab_page.S; empty if the build had no npm.
 extern "C" const char tarn_lab_page_begin[], tarn_lab_page_end[];
 
 namespace tarn::command {
@@ -39,7 +39,7 @@ namespace fs = std::filesystem;
 struct lab_request {
   std::vector<std::string> names, set;
   std::string json, html, record;
-  std::uint64_t rounds = 0;  // 0: as the experiments have it
+  std::uint64_t rounds = 0;  // 0: as the experiments define
   bool is_quick = false, lists = false;
 };
 
@@ -77,7 +77,7 @@ std::vector<const lab::experiment*> chosen(const std::vector<std::string>& names
   return all;
 }
 
-// In the build tree beside this command, in an installed tree in libexec.
+// The programs are in the build tree beside this command, or in libexec of an installed tree.
 lab::places find_places(const std::string& program) {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
@@ -104,7 +104,7 @@ void write_text(const std::string& path, const std::string& text) {
   if (!is_written) fail(exit_code::usage, "{}: {}", to_output ? "standard output" : path, system_words(error));
 }
 
-// In place on a terminal; nowhere else, where each step would be a line.
+// Progress is shown on a terminal only, where it stays on one line; elsewhere each step would be a line.
 class progress {
  public:
   void operator()(const std::string& line) {
@@ -211,7 +211,7 @@ void add_lab(CLI::App& application) {
       ->type_name("FILE");
   command->add_option("--record", request->record, "keep them as CSV in DIR/MACHINE/DATE")->type_name("DIR");
   add_compare(*command);
-  command->footer("What each experiment does, and the form of the JSON: docs/lab.md.");
+  command->footer("What each experiment does, and the form of the JSON: docs/guide/lab.md.");
   command->callback([request, command] {
     if (!command->get_subcommands().empty()) return;
     if (const int code = run_lab(*request)) throw CLI::RuntimeError(code);

@@ -1,6 +1,6 @@
-// `tarn measure parts|preloaded|recorded|calls|replay`: prints prices of this machine as JSON, or those of steps that
-// it reads from its standard input. Not listed in the help: `tarn report` starts it, in processes that have the
-// allocator to be measured and nothing else in their environment.
+// `tarn measure parts|preloaded|recorded|calls|replay`: prints costs on this machine as JSON, or those of the steps
+// that it reads from its standard input. The help does not list it: `tarn report` starts it, in processes that have
+// the allocator under test and nothing else in their environment.
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ struct c_blocks {
   void lap() const {}
 };
 
-// The C library's own, whatever malloc this command is linked or started with.
+// Returns the C library's own functions, whatever malloc this command is linked or started with.
 c_blocks library_blocks() {
   void* const library = ::dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
   const auto find = [&](const char* symbol) {
@@ -77,7 +77,7 @@ struct arena_blocks {
   void put(void*) const {}
   void lap() { all.reset(); }
 };
-// Taken and given back by get().
+// Taken and returned by get().
 struct recycled_strings {
   char* get() const { return recycle<std::string>()->data(); }
   void put(void*) const {}
@@ -90,7 +90,7 @@ void measure_sized(costs& to) {
   measure_pairs(to, server::pooled, Bucket, pooled_blocks<bytes>(), true);
   if constexpr (bytes <= 64 * 1024) {
     measure_pairs(to, server::shared_pool, Bucket, shared_blocks<bytes>(), true);
-  } else {  // no pool of such blocks is sensible
+  } else {  // a pool of such blocks makes no sense
     for (auto& in : to.pairs[static_cast<std::size_t>(server::shared_pool)]) in[Bucket] = costs::none;
     for (std::size_t in = 0; in < analyse::pattern_count; ++in) {
       to.pairs[static_cast<std::size_t>(server::shared_pool)][in][Bucket] =
@@ -117,7 +117,7 @@ void measure_recycled(costs& to) {
   of[static_cast<std::size_t>(pattern::busy)].fill(busy_ns(strings));
 }
 
-// What standing between other work adds is the same for all sizes, and hard to time for each: the middle of all.
+// The cost of running between other work is the same for all sizes, and noisy for each: this takes the median of all.
 void even_out_busy(costs& of) {
   for (auto& by : of.pairs) {
     auto& soon = by[static_cast<std::size_t>(pattern::soon)];
@@ -140,7 +140,7 @@ costs measure_parts() {
     }
   };
   measure_library(server::alone, false);
-  std::thread([] {}).join();  // from here on the C library takes the ways of a process with threads
+  std::thread([] {}).join();  // from here on the C library takes the paths of a process with threads
   measure_library(server::malloc, true);
   [&]<std::size_t... Bucket>(std::index_sequence<Bucket...>) {
     (measure_sized<Bucket>(to), ...);
@@ -150,7 +150,7 @@ costs measure_parts() {
   }
   measure_recycled(to);
   even_out_busy(to);
-  to.copy_ns = {copied_ns(std::size_t{4} << 10), copied_ns(std::size_t{4} << 20)};
+  to.copy_ns = analyse::between(copied_ns(std::size_t{4} << 10), copied_ns(std::size_t{4} << 20));
   return to;
 }
 
@@ -177,17 +177,17 @@ struct depth {
     return {soon_ns(recorded), ::backtrace(frames.data(), static_cast<int>(frames.size()))};
   }
   depth below = at_depth(more - 1);
-  asm volatile("" : : : "memory");  // no tail call
+  asm volatile("" : : : "memory");  // prevents a tail call
   return below;
 }
 
-// What a pair costs at all, and each frame, under the recorder.
+// Measures the basic cost of a pair, and the cost of each frame, under the recorder.
 costs measure_recorded() {
   const depth few = at_depth(4), many = at_depth(24);
   costs to;
   to.recorder_frame = std::max((many.ns - few.ns) / (many.frames - few.frames), 0.0);
   to.recorder_ns = std::max(few.ns - to.recorder_frame * few.frames, 0.0);
-  to.sampler_ns = many.ns;  // the depth of many a program
+  to.sampler_ns = many.ns;  // the depth of a typical program
   return to;
 }
 

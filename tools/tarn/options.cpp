@@ -1,4 +1,4 @@
-// `tarn options`: the option table, for reading and for docs/options.md.
+// `tarn options`: prints the option table, for a terminal and for docs/options.md.
 #include <fmt/format.h>
 
 #include <memory>
@@ -13,7 +13,7 @@ std::string markdown() {
   std::string page =
       "# Options\n\n"
       "<!-- Made by `tarn options --markdown`; a test compares. The table is in src/base/options.hpp. -->\n\n"
-      "Each option can be set for a program as `tarn run --option NAME=VALUE`, or in the environment of any program\n"
+      "Set an option for a program as `tarn run --option NAME=VALUE`, or in the environment of any program\n"
       "that runs on `libtarn-malloc.so`. The environment is read once, when the program starts.\n\n"
       "| option | environment | value | default | what it does |\n"
       "|---|---|---|---|---|\n";
@@ -23,11 +23,11 @@ std::string markdown() {
   }
   page +=
       "\n"
-      "K and KiB are 1,024 bytes, M and MiB 1,048,576, G and GiB 1,073,741,824. `on` and `off` mean 1 and 0.\n\n"
-      "A malformed value in the environment is reported in one line on standard error, and the default is used; so is\n"
-      "an unknown name that starts with `TARN_`, which changes nothing. `tarn run --option` refuses both. A set-uid or "
-      "set-gid\n"
-      "program ignores the environment.\n\n"
+      "K and KiB are 1,024 bytes, M and MiB 1,048,576, G and GiB 1,073,741,824.\n"
+      "`on` and `off` mean 1 and 0.\n\n"
+      "A malformed value in the environment is reported in one line on standard error, and the default is\n"
+      "used. An unknown name that starts with `TARN_` is reported likewise, and changes nothing.\n"
+      "`tarn run --option` refuses both. A set-uid or set-gid program ignores the environment.\n\n"
       "In a build of the `guard` preset the default of `guard` is 1.\n";
   return page;
 }

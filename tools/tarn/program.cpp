@@ -13,12 +13,12 @@
 namespace tarn::command {
 namespace {
 
-// What PATH is for execvp when the environment has none.
+// Returns the PATH that execvp uses when the environment has none.
 std::string default_path() {
   std::string path(::confstr(_CS_PATH, nullptr, 0), '\0');
   if (path.empty()) return "/bin:/usr/bin";
   ::confstr(_CS_PATH, path.data(), path.size());
-  path.resize(path.size() - 1);  // its terminating null
+  path.resize(path.size() - 1);  // drops the terminating null
   return path;
 }
 
@@ -27,7 +27,7 @@ bool is_directory(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-// 0 if `path` may be executed, else the errno that says why not.
+// Returns 0 if `path` may be executed, else the errno of the refusal.
 int execution_error(const std::string& path) {
   if (::access(path.c_str(), F_OK) != 0) return errno;
   if (is_directory(path)) return EISDIR;
@@ -57,7 +57,7 @@ std::string find_program(const std::string& name) {
   for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
     end = folders.find(':', begin);
     const std::string folder = folders.substr(begin, end == std::string::npos ? end : end - begin);
-    // As execvp reads it: an empty entry is the current folder.
+    // An empty entry means the current folder, as in execvp.
     const std::string candidate = fmt::format("{}/{}", folder.empty() ? "." : folder.c_str(), name);
     const int error = execution_error(candidate);
     if (error == 0) return candidate;
@@ -68,20 +68,20 @@ std::string find_program(const std::string& name) {
   fail(exit_code::not_found, "{}: not found in PATH", name);
 }
 
-start check_preloadable(const std::string& name, const std::string& path) {
-  constexpr int most_interpreters = 5;  // as many `#!` lines in a row as the kernel follows
+start check_preloadable(const std::string& name, const std::string& path, const char* library) {
+  constexpr int most_interpreters = 5;  // the kernel follows no more `#!` lines in a row
   std::string file = path;
   std::string shown = name;
   start how = start::directly;
   for (int followed = 0;; ++followed) {
     const executable_file executable(shown, file);
     if (executable.kind() == executable_file::kind::elf) {
-      executable.check_elf();
+      executable.check_elf(library);
       return how;
     }
     if (followed == most_interpreters) fail(exit_code::cannot_run, "{}: too many interpreters in a row", name);
     if (executable.kind() == executable_file::kind::text) {
-      // The kernel gives such an interpreter no shell.
+      // The kernel does not pass such an interpreter to a shell.
       if (followed != 0) fail(exit_code::cannot_run, "{}: neither an ELF program nor a script", shown);
       how = start::through_shell;
     }

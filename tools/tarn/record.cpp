@@ -1,7 +1,8 @@
-// `tarn record`: runs a program with libtarn-record.so in it, and writes what that counts to a file.
+// `tarn record`: runs a program with libtarn-record.so in it, and writes the counters to a file.
 //
-// The program is a child of this process, which waits, reads the shared memory now and then and at the end, and ends
-// as the program did. What is counted survives any end of the program; what was written survives any end of ours.
+// The program is a child of this process. This process waits, reads the shared memory from time to time and at the
+// end, and ends as the program did. The counters survive any end of the program; what is written survives any end of
+// this process.
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -27,12 +28,14 @@
 #include "tarn/children.hpp"
 #include "tarn/commands.hpp"
 #include "tarn/failure.hpp"
+#include "tarn/launchers.hpp"
 #include "tarn/library.hpp"
 #include "tarn/own_heap.hpp"
 #include "tarn/processor_counts.hpp"
 #include "tarn/program.hpp"
 #include "tarn/recorded.hpp"
 #include "tarn/start.hpp"
+#include "tarn/unrecorded.hpp"
 
 namespace tarn::command {
 namespace {
@@ -41,7 +44,8 @@ using steady = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds first_look{50};
 
-// Of bytes, a block counting as 256 more: of small blocks one in some hundreds is sampled.
+// The sampling interval in bytes, where each block counts as 256 bytes more: one small block in some hundreds is
+// sampled.
 constexpr std::uint64_t default_interval = 128 * 1024;
 
 struct record_request {
@@ -52,34 +56,44 @@ struct record_request {
   std::uint64_t interval = default_interval;
 };
 
-// Sent to this process alone, they are meant for the program; a terminal sends those of the keyboard to both.
-constexpr std::array handed_on = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH};
-constexpr std::array of_the_keyboard = {SIGINT, SIGQUIT};
+// A process that sends one of these signals to this process means the program.
+constexpr std::array forwarded = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH, SIGINT, SIGQUIT, SIGALRM};
 
 volatile std::sig_atomic_t child = 0, stopped = 0;
 void stop(int) { stopped = 1; }
-void hand_on(int signal) { ::kill(static_cast<pid_t>(child), signal); }
+// Forwards only signals that the program has not received already. A terminal's signal (SI_KERNEL) goes to all
+// processes of the foreground group, and a signal that the program sends to its own group has reached it.
+void forward(int signal, siginfo_t* from, void*) {
+  const bool is_alarm = signal == SIGALRM;  // set by the process that became this one by exec
+  const bool is_from_process = from->si_code <= 0 && from->si_pid != child;
+  if (is_alarm || is_from_process) ::kill(static_cast<pid_t>(child), signal);
+}
 
-// Signals arrange themselves around the child: blocked until its number is known.
+// Arranges the signals around the start of the child: they stay blocked until its process number is known.
 class signals {
  public:
   signals() {
+    struct sigaction ignored {};
+    ignored.sa_handler = SIG_IGN;  // a recording that grows above the limit (ulimit -f) ends, the program does not
+    ::sigaction(SIGXFSZ, &ignored, &too_large_before_);
     sigset_t all;
     ::sigfillset(&all);
     ::sigprocmask(SIG_SETMASK, &all, &before_);
   }
-  void in_child() const { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  void in_child() const {
+    ::sigaction(SIGXFSZ, &too_large_before_, nullptr);
+    ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+  }
   void in_parent(pid_t started) const {
     child = started;
     struct sigaction action {};
-    action.sa_handler = hand_on;
-    action.sa_flags = SA_RESTART;
-    for (const int signal : handed_on) ::sigaction(signal, &action, nullptr);
-    action.sa_handler = SIG_IGN;  // the program decides; the recording goes on
-    for (const int signal : of_the_keyboard) ::sigaction(signal, &action, nullptr);
+    action.sa_sigaction = forward;
+    action.sa_flags = SA_RESTART | SA_SIGINFO;
+    for (const int signal : forwarded) ::sigaction(signal, &action, nullptr);
+    ::signal(SIGPIPE, SIG_IGN);  // if nobody reads our messages, the program and its recording go on
     ::sigprocmask(SIG_SETMASK, &before_, nullptr);
   }
-  // What may still run are processes that it left behind: now a signal ends the recording of them.
+  // Only processes that the program left behind may still run: from now on a signal ends their recording.
   void program_ended() const {
     struct sigaction action {};
     action.sa_handler = stop;
@@ -88,18 +102,19 @@ class signals {
 
  private:
   sigset_t before_;
+  struct sigaction too_large_before_ {};
 };
 
 bool can_dispatch() {
 #if defined(__x86_64__)
-  return ::prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_OFF, 0, 0, 0) == 0;  // off, as it is
+  return ::prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_OFF, 0, 0, 0) == 0;  // changes nothing: it is off
 #else
   return false;
 #endif
 }
 
-// What is asked for: everything, where nothing is named. Without system calls where this kernel or processor cannot
-// dispatch them: said, or a usage failure where they are named.
+// Returns the requested sources, or all where none is named. Where this kernel or processor cannot dispatch system
+// calls, it leaves them out with a message, or throws a usage failure if they are named.
 std::uint32_t sources_of(const record_request& request) {
   using enum format::kind;
   std::uint32_t sources = 0;
@@ -126,7 +141,7 @@ std::vector<std::string> names_of(std::uint32_t sources) {
   return names;
 }
 
-// But for the number of the process.
+// Returns the facts without the number of the process, which is not known yet.
 format::program_facts facts_of(const std::vector<std::string>& words, std::uint32_t sources, bool full) {
   utsname machine{};
   ::uname(&machine);
@@ -143,7 +158,7 @@ std::uint64_t microseconds(const timeval& time) {
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(time.tv_usec);
 }
 
-// Returns when the process has ended, or another one of `others`, or at `until`; whether it has.
+// Waits until the process ends, one of `others` ends, or `until` is reached. Returns whether the process has ended.
 bool wait_for(pid_t process, std::vector<pollfd> others, steady::time_point until, int& status, rusage& usage) {
   const int watch = static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
   for (;;) {
@@ -159,7 +174,7 @@ bool wait_for(pid_t process, std::vector<pollfd> others, steady::time_point unti
       ::poll(others.data(), others.size(), static_cast<int>(left));
       others.pop_back();
       if (std::any_of(others.begin(), others.end(), [](const pollfd& each) { return each.revents != 0; })) break;
-    } else {  // an old kernel
+    } else {  // the kernel is too old for pidfd_open
       ::poll(nullptr, 0, static_cast<int>(std::min<std::int64_t>(left, 20)));
     }
   }
@@ -185,6 +200,11 @@ std::string count_words(const format::recording& now, std::uint32_t sources) {
 
 void say_the_end(std::uint32_t sources, const recorded& of) {
   const region_file& region = of.region();
+  if (region.is_restricted()) {
+    fmt::print(stderr,
+               "tarn: the program restricted its system calls (seccomp): from then on none of them is recorded\n");
+  }
+  for (const std::string& line : unrecorded_words(of.now().unrecorded)) fmt::print(stderr, "tarn: {}\n", line);
   if (region.images() == 0) {
     if (region.problem() != 0) {
       fmt::print(stderr, "tarn: not recorded: no address space for the recorder: {}\n", system_words(region.problem()));
@@ -205,11 +225,11 @@ void say_the_end(std::uint32_t sources, const recorded& of) {
              count_words(now, sources), now.sites.size() - 1, now.threads.size(), of.path(), of.bytes(), of.path());
 }
 
-// Ends as the program did.
+// Ends this process in the way the program ended.
 [[noreturn]] void end_like(int status) {
   if (WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);
-    const rlimit no_core{0, 0};  // the program has written its own
+    const rlimit no_core{0, 0};  // the program has already written its core file
     ::setrlimit(RLIMIT_CORE, &no_core);
     ::signal(signal, SIG_DFL);
     sigset_t only;
@@ -235,14 +255,18 @@ void say_the_end(std::uint32_t sources, const recorded& of) {
 }
 
 [[noreturn]] void record(const record_request& request, const std::vector<std::string>& words) {
-  const std::string library = find_library("libtarn-record.so", request.library);
+  constexpr auto file = "libtarn-record.so";
+  const std::string library = find_library(file, request.library);
   const std::string program = find_program(words.front());
-  const start how = check_preloadable(words.front(), program);
+  const start how = check_preloadable(words.front(), program, file);
   const std::uint32_t sources = sources_of(request);
   const std::uint64_t interval = request.full ? 0 : request.interval;
-  recorded first(sources, interval);
+  // A launcher's children are recorded as with --follow, and in the end one recording is kept.
+  const bool launches = !request.follow && is_launcher(program);
+  const region_sizes sizes = sizes_within_limits(request.full, request.follow || launches);
+  recorded first(sources, interval, sizes.first);
   children others;
-  if (request.follow) others.offer_to(first.region(), sources, interval);
+  if (request.follow || launches) others.offer_to(first.region(), sources, interval, sizes);
   format::program_facts facts = facts_of(words, sources, request.full);
   try {
     first.begin(request.output, facts);
@@ -252,7 +276,7 @@ void say_the_end(std::uint32_t sources, const recorded& of) {
   preload(library);
   set_environment(format::region_variable, first.region().path());
 
-  // With --follow it would be of several recordings together.
+  // With --follow the counts would belong to several recordings together.
   processor_counts counts((sources & source_bit(format::heap_kind)) != 0 && !request.follow);
   const signals arranged;
   const auto begun = steady::now();
@@ -285,14 +309,21 @@ void say_the_end(std::uint32_t sources, const recorded& of) {
   first.write_end(ending);
   arranged.program_ended();
   others.write_changes(request.output, facts);
-  while (others.any_runs() && stopped == 0) {
+  while (request.follow && others.any_runs() && stopped == 0) {
     std::vector<pollfd> running = others.running();
     ::poll(running.data(), running.size(), static_cast<int>(first_look.count()));
     others.write_changes(request.output, facts);
   }
   others.write_changes(request.output, facts, true);
-  say_the_end(sources, first);
-  others.say(first.region());
+  if (launches) {
+    const recorded& kept = others.keep_one(first);
+    if (&kept != &first) fmt::print(stderr, "tarn: recorded is {}\n", fmt::join(kept.region().words(), " "));
+    say_the_end(sources, kept);
+  } else {
+    first.write_unrecorded(unrecorded_in(first.region()));
+    say_the_end(sources, first);
+    others.say(first.region());
+  }
   std::fflush(nullptr);
   end_like(status);
 }
@@ -329,7 +360,8 @@ void add_record(CLI::App& application, const std::vector<std::string>& after_das
   command->add_option("--lib", request->library, "the libtarn-record.so to use, if not the one beside this program")
       ->type_name("PATH");
   command->footer(
-      "Recorded is the process that is started, also after an exec. With --follow the recording ends with the last\n"
+      "Recorded is the process that is started, also after an exec; of a shell, or a launcher such as timeout or env,\n"
+      "the program that takes most time of what it starts. With --follow the recording ends with the last\n"
       "of the processes, or with a signal that comes after the first one ended.\n"
       "Exit code and signals are the program's own; 2 for a wrong command line, 126 when the program cannot be\n"
       "recorded, 127 when it is not found.");

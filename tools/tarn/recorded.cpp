@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <system_error>
 
 #include "format/clock.hpp"
@@ -15,10 +16,10 @@ namespace tarn::command {
 namespace {
 
 constexpr std::chrono::milliseconds shortest_pause{50};
-constexpr int most_looks = 24;      // in a time like the one that has passed
-constexpr int least_pause_of = 10;  // times a look: what `tarn record` may take of a processor
+constexpr int most_looks = 24;      // while a recording's age doubles
+constexpr int least_pause_of = 10;  // times the duration of a snapshot; bounds the processor time of `tarn record`
 
-// Ever more seldom, so that there are tens of moments in a second and some hundreds in a day.
+// Lengthens the pause with age, so that there are tens of snapshots in a second and some hundreds in a day.
 std::chrono::nanoseconds pause_after(const format::recording& now, std::chrono::nanoseconds look) {
   const std::chrono::nanoseconds age(now.moments.empty() ? 0 : now.moments.back().at_ns);
   return std::max<std::chrono::nanoseconds>({shortest_pause, age / most_looks, look * least_pause_of});
@@ -68,6 +69,22 @@ void recorded::write_changes(const std::optional<format::end_facts>& at_end) {
   write([&](format::writer& on) { on.changes(now_); });
   const auto ended = std::chrono::steady_clock::now();
   next_look_ = ended + pause_after(now_, ended - began);
+}
+
+void recorded::write_unrecorded(const format::unrecorded_facts& facts) {
+  if (facts.is_empty()) return;
+  now_.unrecorded = facts;
+  write([&](format::writer& on) { on.unrecorded(facts); });
+}
+
+void recorded::move_to(const std::string& path) {
+  std::filesystem::rename(path_, path);
+  path_ = path;
+}
+
+void recorded::remove() {
+  std::error_code ignored;
+  std::filesystem::remove(path_, ignored);
 }
 
 void recorded::write_end(const format::end_facts& how) {

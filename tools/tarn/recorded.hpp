@@ -1,4 +1,4 @@
-// A process that is recorded: the region that it counts in, and the file that this becomes.
+// Holds a recorded process: the region that it counts in, and the file that its recording becomes.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,8 @@ namespace tarn::command {
 
 class recorded {
  public:
-  recorded(std::uint32_t sources, std::uint64_t interval) : region_(sources, interval) {}
+  recorded(std::uint32_t sources, std::uint64_t interval, std::uint64_t region_bytes)
+      : region_(sources, interval, region_bytes) {}
 
   const region_file& region() const { return region_; }
   region_file& region() { return region_; }
@@ -23,15 +24,21 @@ class recorded {
   void begin(const std::string& path, const format::program_facts& facts);
   bool has_begun() const { return !path_.empty(); }
 
-  // Appends what changed, as of a moment: now, or the end. A file that cannot be written is said once and left; the
-  // program goes on.
+  // Appends what changed up to now, or up to the end of the process. If the file cannot be written, says so once and
+  // stops writing; the program goes on.
   void write_changes(const std::optional<format::end_facts>& at_end = {});
   void write_end(const format::end_facts& how);
+  void write_unrecorded(const format::unrecorded_facts& facts);
 
-  // When to look again: a look at one that is young is due soon, at one that is large, or whose file grows, later.
+  // Moves the file to `path`, replacing the file there. Throws std::system_error.
+  void move_to(const std::string& path);
+  void remove();
+
+  // Returns the time of the next snapshot. It is soon for a young recording, and later for a large one or one whose
+  // file grows.
   std::chrono::steady_clock::time_point next_look() const { return next_look_; }
 
-  // What was written last.
+  // Returns what was written last.
   const format::recording& now() const { return now_; }
   const std::string& path() const { return path_; }
   std::uint64_t bytes() const { return to_ == nullptr ? 0 : to_->bytes(); }

@@ -15,28 +15,32 @@
 #include "format/build_id.hpp"
 #include "format/clock.hpp"
 #include "tarn/failure.hpp"
+#include "tarn/limits.hpp"
 
 namespace tarn::command {
 
 using namespace format;
 
-region_file::region_file(std::uint32_t sources, std::uint64_t interval)
+region_file::region_file(std::uint32_t sources, std::uint64_t interval, std::uint64_t bytes)
     : first_tick_(ticks()),
       first_nanosecond_(monotonic_nanoseconds()),
       file_(::memfd_create("tarn-record", MFD_CLOEXEC)) {
   if (file_ < 0) fail(exit_code::usage, "no memory to record in: {}", system_words(errno));
-  void* const start = ::ftruncate(file_, static_cast<off_t>(region_bytes)) != 0
+  const larger_files now;
+  void* const start = ::ftruncate(file_, static_cast<off_t>(bytes)) != 0
                           ? MAP_FAILED
-                          : ::mmap(nullptr, region_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, 0);
+                          : ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, 0);
   if (start == MAP_FAILED) {
     const int error = errno;
     ::close(file_);
     fail(exit_code::usage, "no memory to record in: {}", system_words(error));
   }
-  auto* const made = static_cast<region_header*>(start);  // all zeroes, and most of it stays untouched
+  auto* const made = static_cast<region_header*>(start);  // all zeroes, and most pages stay untouched
   made->mark = region_mark;
   made->version = region_version;
+  made->bytes = bytes;
   made->sources = sources;
+  made->pid_namespace = own_pid_namespace();
   made->interval = interval;
   made->used.store((sizeof(region_header) + 4095) / 4096 * 4096);
   header_ = made;
@@ -50,23 +54,23 @@ region_file::region_file(const std::string& path)
       path_(path) {
   if (file_ < 0) fail(exit_code::usage, "{}: {}", path, system_words(errno));
   struct stat facts {};
-  const bool is_whole = ::fstat(file_, &facts) == 0 && static_cast<std::uint64_t>(facts.st_size) == region_bytes;
-  void* const start =
-      is_whole ? ::mmap(nullptr, region_bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, file_, 0) : MAP_FAILED;
+  const bool is_whole = ::fstat(file_, &facts) == 0 && static_cast<std::uint64_t>(facts.st_size) >= least_region_bytes;
+  const auto bytes = static_cast<std::size_t>(facts.st_size);
+  void* const start = is_whole ? ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, file_, 0) : MAP_FAILED;
   if (start == MAP_FAILED) {
     ::close(file_);
     fail(exit_code::usage, "{} is no region of a recorder", path);
   }
   header_ = static_cast<region_header*>(start);
-  if (header_->mark != region_mark || header_->version != region_version) {
-    ::munmap(start, region_bytes);
+  if (header_->mark != region_mark || header_->version != region_version || header_->bytes != bytes) {
+    ::munmap(start, bytes);
     ::close(file_);
     fail(exit_code::usage, "{} is of another version of Tarn", path);
   }
 }
 
 region_file::~region_file() {
-  ::munmap(header_, region_bytes);
+  ::munmap(header_, header_->bytes);
   ::close(file_);
 }
 
@@ -77,7 +81,8 @@ void region_file::offer(const std::vector<int>& files) {
 
 int region_file::file_of(std::uint32_t process) const {
   for (std::uint32_t at = 0; at < std::min(header_->spares, most_spares); ++at) {
-    if (header_->spare[at].process.load() == process) return static_cast<int>(header_->spare[at].file);
+    if (header_->spare[at].owner.load() == process_key(header_->pid_namespace, process))
+      return static_cast<int>(header_->spare[at].file);
   }
   return -1;
 }
@@ -112,7 +117,22 @@ std::optional<end_facts> region_file::ending() const {
                    0};
 }
 
-// A place is published after what it points to; the counters of places may run ahead of them.
+unrecorded_facts region_file::unrecorded() const {
+  unrecorded_facts facts;
+  const std::uint32_t before_exec = header_->exec_after_images.load(std::memory_order_acquire);
+  if (before_exec != 0 && before_exec == header_->images.load()) {
+    facts.became.assign(header_->exec_path, ::strnlen(header_->exec_path, sizeof header_->exec_path));
+  }
+  for (const unrecorded_program& each : header_->unrecorded) {
+    if (each.state.load(std::memory_order_acquire) != 2) continue;
+    facts.programs[{each.name, ::strnlen(each.name, sizeof each.name)}] += each.starts.load();
+  }
+  if (const std::uint64_t others = header_->unrecorded_others.load()) facts.programs["others"] = others;
+  facts.forks = header_->unrecorded_forks.load();
+  return facts;
+}
+
+// The recorder publishes a record's offset after the record; the counters of offsets may run ahead of them.
 
 void region_file::read_modules(recording& to) const {
   const std::uint32_t count = header_->modules.load(std::memory_order_acquire);
@@ -194,7 +214,7 @@ void region_file::read_quiet_regions(recording& to) const {
   }
 }
 
-// Those that are whole.
+// Reads the trace excerpts that are complete.
 void region_file::read_excerpts(recording& to, const thread_record& from, std::uint32_t thread) const {
   if (thread >= most_excerpted) return;
   std::size_t known = 0;
@@ -217,7 +237,7 @@ void region_file::read_excerpts(recording& to, const thread_record& from, std::u
   }
 }
 
-// What the thread had for a name when it ended.
+// Returns the name that the thread had when it ended.
 std::string name_in(const thread_record& from) {
   const std::array<std::uint64_t, 2> words = {from.name[0].load(std::memory_order_acquire),
                                               from.name[1].load(std::memory_order_relaxed)};
@@ -232,13 +252,13 @@ void region_file::read_threads(recording& to) const {
     if (place == 0) {
       if (number >= header_->threads.load(std::memory_order_relaxed)) break;
       if (number >= to.threads.size()) to.threads.resize(number + 1);
-      continue;  // between its number and its record
+      continue;  // the thread has its number, but no record yet
     }
     const auto& from = *at<thread_record>(place);
     if (number >= to.threads.size()) to.threads.resize(number + 1);
     thread_facts& facts = to.threads[number];
     std::string name = name_in(from);
-    if (name.empty()) name = std::move(facts.name);  // from elsewhere
+    if (name.empty()) name = std::move(facts.name);  // another source has named the thread
     facts = {from.image,
              from.id,
              from.unknown.load(std::memory_order_relaxed),
@@ -247,7 +267,7 @@ void region_file::read_threads(recording& to) const {
              from.frees.load(std::memory_order_relaxed),
              0,
              std::move(name)};
-    if (header_->interval != 0) {  // what the way that was gone is made of
+    if (header_->interval != 0) {  // the distance consists of the bytes and of cost_of_a_block for each allocation
       const std::int64_t way = from.drawn.load(std::memory_order_relaxed) - from.until.load(std::memory_order_relaxed);
       facts.bytes = static_cast<std::uint64_t>(way) - static_cast<std::uint64_t>(cost_of_a_block) * facts.allocations;
     }
@@ -259,10 +279,10 @@ void region_file::read_threads(recording& to) const {
 void region_file::read(recording& to) const {
   to.clock = {ticks() - first_tick_, monotonic_nanoseconds() - first_nanosecond_};
   to.images = header_->images.load(std::memory_order_acquire);
-  // Threads first, as their cells name sites: a site that is new afterwards does no harm. An owner is a thread whose
-  // number was taken before its block was handed on.
+  // Threads are read first, as their cells name sites: a site that is added afterwards does no harm. The owner of a
+  // cell is a thread whose number was taken before its block was handed on.
   read_threads(to);
-  read_locks(to);  // and a lock names the site of its first use
+  read_locks(to);  // before the sites, as a lock names the site of its first use
   read_quiet_regions(to);
   read_sites(to);
   read_modules(to);

@@ -1,4 +1,4 @@
-// The region that a recorded program counts in, seen from `tarn record`.
+// Reads and creates, for `tarn record`, the region that a recorded program counts in.
 #pragma once
 
 #include <cstdint>
@@ -8,52 +8,65 @@
 
 #include "format/recording.hpp"
 #include "format/region.hpp"
+#include "tarn/namespaces.hpp"
 
 namespace tarn::command {
 
-// Pages without a file, that this process and the recorded one share. Gone with the last of both.
+// Pages of a memory file that this process and the recorded one share. The system frees them when both are gone.
 class region_file {
  public:
-  // Throws a usage failure when the system has no room for it.
-  // `sources`: the source_bits of what is to be recorded.
-  region_file(std::uint32_t sources, std::uint64_t interval);
-  // One that another process made, to look at. Throws a usage failure where it cannot be opened, or is of another Tarn.
+  // Creates a region. `sources` are the source_bits of the sources to record. Throws a usage failure when the system
+  // has no room for it.
+  region_file(std::uint32_t sources, std::uint64_t interval, std::uint64_t bytes);
+  // Opens a region of another process for reading. Throws a usage failure where it cannot be opened or belongs to
+  // another version of Tarn.
   explicit region_file(const std::string& path);
   region_file(const region_file&) = delete;
   region_file& operator=(const region_file&) = delete;
   ~region_file();
 
-  // A path under which the recorded program can open it while this process runs, whatever it closes or execs.
+  // Returns a path under which the recorded program can open the region while this process runs, whatever it closes
+  // or execs.
   const std::string& path() const { return path_; }
 
-  // Brings `to` up to what is counted by now; while the program runs, each number for itself is right.
+  // Brings `to` up to the present counters; while the program runs, each number is right by itself.
   void read(format::recording& to) const;
 
-  // Of the first region: the files of regions for children, and which process took the one at `place`; 0: none yet.
+  // Puts the files of the regions for children into the first region. taken_by() returns the process that took the
+  // one at `place`; number 0 means none yet.
   void offer(const std::vector<int>& files);
-  std::uint32_t taken_by(std::size_t place) const { return header_->spare[place].process.load(); }
-  // The file of the region that `process` took; -1: none.
+  namespace_process taken_by(std::size_t place) const {
+    const std::uint64_t owner = header_->spare[place].owner.load();
+    return {static_cast<std::uint32_t>(owner), static_cast<std::uint32_t>(owner >> 32)};
+  }
+  // Returns the descriptor of the region that `process`, of our namespace, took; -1 for none.
   int file_of(std::uint32_t process) const;
-  // The kernel's number of the thread that came first: the process's. 0: none yet.
+  // Returns the kernel's number of the first thread, which is also the process's; 0 while there is none.
   int first_thread() const;
   std::uint32_t sources() const { return header_->sources; }
   bool is_sampled() const { return header_->interval != 0; }
   std::uint32_t missed() const { return header_->missed.load(); }
   int file() const { return file_; }
 
-  // The command line of the program that counts here, as it was at its last exec; empty until there is one.
+  // Returns the command line of the program that counts here, as it was at its last exec; empty until there is one.
   std::vector<std::string> words() const;
 
-  // When it began to count, of the monotonic clock; 0: not yet.
+  // Returns when the program began to count, by the monotonic clock; 0 if it has not.
   std::uint64_t begun_ns() const { return header_->begun_ns.load(std::memory_order_relaxed); }
 
-  // How the process ended that counts here, where it came to exit() or _exit().
+  // Returns how the counting process ended, if it called exit() or _exit().
   std::optional<format::end_facts> ending() const;
 
+  // Returns the facts without the reason.
+  format::unrecorded_facts unrecorded() const;
+
+  // Returns whether the program has restricted its system calls (seccomp).
+  bool is_restricted() const { return header_->restricted.load() != 0; }
+
   unsigned images() const { return header_->images.load(); }
-  // The errno that kept the last image from recording; 0 if nothing did.
+  // Returns the errno that kept the last image from recording; 0 if nothing did.
   int problem() const { return static_cast<int>(header_->problem.load()); }
-  // The same for what kept it from recording its system calls.
+  // Returns the errno that kept the last image from recording its system calls; 0 if nothing did.
   int call_problem() const { return static_cast<int>(header_->call_problem.load()); }
 
  private:

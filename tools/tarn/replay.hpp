@@ -1,4 +1,4 @@
-// Excerpts of a recording repeated, with the program's allocator and with remedies (analyse/replay.hpp).
+// Repeats the excerpts of a recording with the program's allocator and with remedies (analyse/replay.hpp).
 #pragma once
 
 #include <vector>
@@ -7,9 +7,12 @@
 
 namespace tarn::command {
 
-// In the calling process, whose malloc is the C library's. Those of a process that is `alone` come first: the others
-// begin with a second thread. Some tens of milliseconds each. Throws a usage failure where steps contradict one
-// another.
+// Replays the jobs in the calling process, whose malloc must be the C library's; each takes some tens of
+// milliseconds. The jobs of a process that is `alone` come first, because the others begin with a second thread.
+// Throws a usage failure where steps contradict one another.
 std::vector<analyse::replayed> replay(std::vector<analyse::replay_job> jobs);
+
+// Plays each variant of a job once, beside each kind of other work, and discards the times. For tests.
+void rehearse(const analyse::replay_job& job);
 
 }  // namespace tarn::command

@@ -1,4 +1,4 @@
-// `tarn report`: what a recording says, as text for a terminal and as JSON for programs.
+// `tarn report`: shows what a recording says, as text for a terminal, as JSON for programs and as an HTML report.
 #include "tarn/report.hpp"
 
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ format::recording read_recording(const std::string& path) { return parse_recordi
 
 namespace {
 
-// As if nothing else had been recorded.
+// Removes the other sources, so that the report is the one of a recording without them.
 void keep_only(const std::vector<std::string>& sources, format::recording& in) {
   if (sources.empty()) return;
   const auto wants = [&](std::string_view name) {
@@ -63,7 +63,7 @@ void keep_only(const std::vector<std::string>& sources, format::recording& in) {
   });
 }
 
-constexpr std::size_t most_replays = 10;  // of the dearest sites: half a second or so
+constexpr std::size_t most_replays = 10;  // of the most expensive sites; takes about half a second
 
 void replay(analyse::analysis& all, const report_request& request) {
   try {
@@ -85,7 +85,7 @@ void report(const report_request& request) {
   }
   keep_only(request.sources, in);
   const analyse::costs prices = machine_costs(request.calibrate);
-  analyse::analysis all(std::move(in), prices, request.cpu_seconds * 1e9, whole ? &*whole : nullptr);
+  analyse::analysis all(std::move(in), prices, request.cpu_seconds * 1e9, whole ? &*whole : nullptr, request.wrappers);
   if (std::exchange(whole, std::nullopt)) bytes.clear();
   if (!request.quick) replay(all, request);
   if (!request.page.empty()) return write_page(all, bytes, prices, request);
@@ -99,7 +99,7 @@ void add_report(CLI::App& application) {
       "report", "Show what a recording says: its sites, what they cost, what each remedy would give.");
   const auto request = std::make_shared<report_request>();
   command->add_option("FILE", request->path, "the recording")->required();
-  CLI::Option* const as_json = command->add_flag("--json", request->as_json, "as JSON (docs/report.md)");
+  CLI::Option* const as_json = command->add_flag("--json", request->as_json, "as JSON (docs/reference/report-json.md)");
   command->add_option("--html", request->page, "as a page for a browser, in one file, of all sites")
       ->type_name("OUT")
       ->excludes(as_json);
@@ -117,6 +117,12 @@ void add_report(CLI::App& application) {
       ->delimiter(',')
       ->check(CLI::IsMember({"heap", "locks", "syscalls"}));
   add_part(*command, request->part);
+  command
+      ->add_option("--wrapper", request->wrappers,
+                   "a function that only allocates for others, as os::malloc of the JVM; may be repeated")
+      ->expected(1)
+      ->take_all()
+      ->type_name("NAME");
   command->add_flag("--stacks", request->by_stack, "each call stack by itself, instead of each function that decides");
   command
       ->add_option("--cpu", request->cpu_seconds,

@@ -1,4 +1,4 @@
-// The forms of a report.
+// Declares the forms of a report: text, JSON and HTML.
 #pragma once
 
 #include <cstddef>
@@ -16,16 +16,17 @@ namespace tarn::command {
 struct report_request {
   std::string path;
   bool as_json = false;
-  std::string page;  // where to write it as a page; empty: not asked for
+  std::string page;  // file to write the HTML report to; empty: none
   bool redact = false;
   bool calibrate = false;
-  bool quick = false;  // by prices alone
+  bool quick = false;  // predicts with the cost model alone
   std::size_t top = 10;
   std::optional<analyse::category> only;
   part_request part;
-  std::vector<std::string> sources;  // "heap", "locks", "syscalls"; empty: all that were recorded
-  bool by_stack = false;             // each call stack a site of its own
-  double cpu_seconds = 0;            // of the program without a recorder; 0: not known
+  std::vector<std::string> sources;   // "heap", "locks", "syscalls"; empty: all that were recorded
+  bool by_stack = false;              // each call stack is a site of its own
+  std::vector<std::string> wrappers;  // functions that only allocate on behalf of their callers
+  double cpu_seconds = 0;             // processor time of the program without a recorder; 0: not known
 
   bool wants(const analyse::site& of) const { return !only || of.is == *only; }
   const std::vector<analyse::site>& sites(const analyse::analysis& of) const {
@@ -34,20 +35,22 @@ struct report_request {
 };
 
 void print_text(analyse::analysis& of, const report_request& request);
-// `bytes`: of the recording, for its course in time; none of a part of one.
+// `bytes` is the content of the recording, for its timeline; it is empty for a part of a recording.
 void print_json(analyse::analysis& of, std::string_view bytes, const analyse::costs& prices,
                 const report_request& request);
-// Into the file `request.page`. Throws a failure where it cannot be written, or this build has no page.
+// Writes the HTML report to the file `request.page`. Throws a failure where the file cannot be written, or this build
+// has no HTML report.
 void write_page(analyse::analysis& of, std::string_view bytes, const analyse::costs& prices,
                 const report_request& request);
 
-// Of docs/report.md's schema: an element of `sites`; and all but `sites`, with at most `top` locks and system calls.
+// Follows the schema of docs/reference/report-json.md. json_of_site() returns an element of `sites`, and
+// json_without_sites() returns everything else, with at most `top` locks and system calls.
 nlohmann::json json_of_site(const analyse::analysis& all, const analyse::site_view& view);
 nlohmann::json json_without_sites(const analyse::analysis& of, const analyse::costs& prices, std::size_t top);
 
-// The recording in `path`, with a line on standard error where it is damaged. Throws a usage failure.
+// Reads the recording in `path`, with a line on standard error where it is damaged. Throws a usage failure.
 format::recording read_recording(const std::string& path);
-// The same in two steps.
+// These two functions do the work of read_recording() in two steps.
 std::string recording_content(const std::string& path);
 format::recording parse_recording(const std::string& path, const std::string& bytes);
 

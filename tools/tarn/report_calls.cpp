@@ -37,7 +37,7 @@ void print_site(const analyse::analysis& all, const call_site& of, std::size_t r
   print_stack(analyse::stack_at(in, of.site, by));
   const analyse::call_saving saving = analyse::saving_of(of, in, all.prices());
   if (saving.not_predicted.empty()) {
-    fmt::print("   → saves {}  {}\n", gain_words(all, saving.ns, saving.at_least), of.remedy);
+    fmt::print("   → {}\n     {}\n", gain_words(all, saving.ns, saving.at_least), of.remedy);
   } else {
     fmt::print("   → {}\n     what it saves is not predicted: {}\n", of.remedy, saving.not_predicted);
   }

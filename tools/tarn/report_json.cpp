@@ -1,4 +1,4 @@
-// A report for programs: docs/report.md has the schema.
+// Prints a report for programs; docs/reference/report-json.md has the schema.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -102,6 +102,10 @@ json json_of_site(const analyse::analysis& all, const analyse::site_view& view) 
 
 namespace {
 
+json json_of_unrecorded(const format::unrecorded_facts& of) {
+  return {{"became", of.became}, {"why", of.why}, {"programs", of.programs}, {"forks", of.forks}};
+}
+
 json json_of_own_heap(const format::recording& in) {
   const format::module_facts* const own = own_heap_in(in);
   if (own == nullptr) return {};
@@ -141,6 +145,7 @@ json json_without_sites(const analyse::analysis& of, const analyse::costs& price
        {{"mode", in.program.mode},
         {"sources", in.program.sources},
         {"own_heap", json_of_own_heap(in)},
+        {"unrecorded", json_of_unrecorded(in.unrecorded)},
         {"forgotten", heap.forgotten},
         {"overhead", {{"cpu_ns", json_of(whole.recorder_ns)}, {"program_cpu_ns", json_of(whole.cpu_ns)}}}}},
       {"heap",
@@ -164,13 +169,13 @@ json json_without_sites(const analyse::analysis& of, const analyse::costs& price
 
 namespace {
 
-// The sites one by one, as all of a large recording are gigabytes. Stacks are most of them, and made of few places:
-// the text of each is kept.
+// Prints the sites one by one, because all sites of a large recording are gigabytes of JSON. Stacks are most of it
+// and consist of few distinct frames, so the text of each frame is kept.
 class site_printer {
  public:
   site_printer(analyse::analysis& of, json_output& to) : of_(of), to_(to) {}
 
-  // `depth` spaces in.
+  // Prints a site, indented by `depth` spaces.
   void print(const analyse::site& each, std::size_t depth) {
     analyse::site_view view = of_.view(each);
     const std::vector<place> stack = std::exchange(view.stack, {});

@@ -1,4 +1,4 @@
-// A report for a person: what it is about in ten lines, then the sites, the dearest first.
+// Prints a report for a person: a summary in ten lines, then the sites, the most expensive first.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include "tarn/report_locks.hpp"
 #include "tarn/report_orders.hpp"
 #include "tarn/report_quiet.hpp"
+#include "tarn/unrecorded.hpp"
 #include "tarn/words.hpp"
 
 namespace tarn::command {
@@ -21,7 +22,7 @@ using analyse::place;
 using analyse::range;
 using format::counter;
 
-constexpr std::size_t shown_callers = 2;  // of a site; the JSON has all
+constexpr std::size_t shown_callers = 2;  // per site; the JSON has all
 constexpr std::size_t shown_offers = 3;
 
 std::string end_words(const format::recording& in) {
@@ -67,17 +68,12 @@ std::string thread_words(const format::recording& in, const analyse::site& of) {
 }
 
 void print_offer(const analyse::analysis& all, const analyse::offer& of, const paint& with) {
-  const std::string gain = "saves " + gain_words(all, of.predicted.saved_ns, of.predicted.at_least);
-  fmt::print("   → {}  {}\n", with.good(gain), cut(of.how.words, page_width - gain.size() - 8));
+  const std::string gain = gain_words(all, of.predicted.saved_ns, of.predicted.at_least);
+  fmt::print("   → {}\n     {}\n", with.good(gain), cut(of.how.words, page_width - 5));
   if (!of.how.code.empty()) fmt::print("     {}\n", with.bold(cut(of.how.code, page_width - 5)));
 }
 
-// `, 5 to 7 % of …`, where that is known.
-std::string share_clause(const analyse::analysis& all, const range& ns, const char* of_what) {
-  return all.knows_processor_time() ? fmt::format(", {} of {}", share_words(all.share(ns)), of_what) : "";
-}
-
-// A function without a name by the next one that has one.
+// Describes a function without a name by the next one up the stack that has a name.
 std::string deciding_words(const analyse::site_view& view, const place& at) {
   std::string words = place_words(at, 60);
   if (!at.function.empty()) return words;
@@ -87,7 +83,7 @@ std::string deciding_words(const analyse::site_view& view, const place& at) {
   return words.append(", for ").append(function_words(*named, 60));
 }
 
-// The next two functions up the stack; of several stacks, those that call most often.
+// Prints the next two functions up the stack; of several stacks it prints the most frequent callers.
 void print_callers(const analyse::site_view& view, const paint& with) {
   if (view.callers.size() < 2) {
     for (std::size_t up = view.place_at + 1; up <= view.place_at + shown_callers && up < view.stack.size(); ++up) {
@@ -110,9 +106,9 @@ void print_callers(const analyse::site_view& view, const paint& with) {
 void print_site(const analyse::analysis& all, const analyse::site_view& view, std::size_t rank, const paint& with) {
   const analyse::site& of = view.facts;
   const place* const at = view.where();
-  fmt::print("\n{}. {}  {}{}\n", rank,
+  fmt::print("\n{}. {}  {}\n", rank,
              with.strong(at == nullptr ? "sites beyond the recorder's limit" : deciding_words(view, *at)),
-             time_words(all, view.predicted.now_ns), share_clause(all, view.predicted.now_ns, "the processor's"));
+             cost_words(all, view.predicted.now_ns));
   if (!view.made.source.empty()) fmt::print("   {}\n", with.faint(cut(view.made.source, page_width - 3)));
   fmt::print(
       "   {}\n",
@@ -136,7 +132,7 @@ void print_site(const analyse::analysis& all, const analyse::site_view& view, st
 
 void print_categories(analyse::analysis& all) {
   const analyse::heap_findings& heap = all.heap();
-  std::uint64_t estimated = 0;  // of all sites: where they were sampled, not quite the exact total
+  std::uint64_t estimated = 0;  // the estimate over all sites; with sampling it differs a little from the exact total
   for (const analyse::site& each : heap.sites) estimated += each.sums[counter::blocks];
   for (const auto kind : {analyse::category::transient, analyse::category::shared, analyse::category::start_up,
                           analyse::category::kept}) {
@@ -169,7 +165,7 @@ void print_program(analyse::analysis& all, const paint& with) {
   fmt::print("{}{}; {} thread{}\n", end_words(in), times, in.threads.size(), in.threads.size() == 1 ? "" : "s");
 }
 
-void print_heap_summary(analyse::analysis& all, const std::vector<analyse::site_view>& top, const paint& with) {
+void print_heap_summary(analyse::analysis& all) {
   const analyse::heap_findings& heap = all.heap();
   const analyse::program_costs& whole = all.whole();
   const char* const more = all.recorded().part != format::interval{} ? "more " : "";
@@ -177,26 +173,49 @@ void print_heap_summary(analyse::analysis& all, const std::vector<analyse::site_
              bytes_words(static_cast<double>(heap.bytes)), grouped(heap.frees), grouped(heap.live), more);
   print_categories(all);
   const bool is_little = all.knows_processor_time() && all.share(whole.heap_ns).high < 0.01;
-  fmt::print("{}\n", with.bold(fmt::format("The heap costs {}{}{}.", time_words(all, whole.heap_ns),
-                                           share_clause(all, whole.heap_ns, "the processor's time"),
-                                           is_little ? ": little to gain" : "")));
-  range first_offers;
-  bool at_least = false;
-  std::size_t offered = 0;
-  for (const analyse::site_view& each : top) {
-    if (each.offers.empty() || !each.is_worth_it) continue;
-    first_offers += each.offers.front().predicted.saved_ns;
-    at_least = at_least || each.offers.front().predicted.at_least;
-    ++offered;
+  fmt::print("The heap costs {}{}.\n", cost_words(all, whole.heap_ns), is_little ? ": little to gain" : "");
+}
+
+// Sums what the first remedy of each site saves.
+struct first_remedies {
+  explicit first_remedies(const std::vector<analyse::site_view>& sites) {
+    for (const analyse::site_view& site : sites) {
+      if (!site.is_worth_it || site.remedy.empty()) continue;
+      is_any = true;
+      if (site.offers.empty()) continue;
+      const analyse::prediction& first = site.offers.front().predicted;
+      saved_ns += first.saved_ns;
+      is_at_least = is_at_least || first.at_least;
+      ++count;
+    }
   }
-  if (offered == 0) {
-    fmt::print("Nothing to gain from the heap: no site allocates often enough to matter.\n");
-    return;
+  range saved_ns;
+  std::size_t count = 0;     // sites with a predicted remedy
+  bool is_at_least = false;  // some remedies also save what no recording shows
+  bool is_any = false;       // some site has a remedy, predicted or not
+};
+
+// Prints first whether anything is worth doing.
+void print_verdict(const analyse::analysis& all, const first_remedies& heap, bool saw_any, bool saw_all,
+                   const paint& with) {
+  const bool locks = locks_gain(all.recorded()), calls = calls_gain(all.recorded());
+  if (heap.count != 0) {
+    fmt::print("{} Taking the first remedy of {} site{} {}.\n", with.bold("Worth doing."), heap.count,
+               heap.count == 1 ? "" : "s", with.good(gain_words(all, heap.saved_ns, heap.is_at_least)));
   }
-  fmt::print("The first remedies of {} sites below save {}.\n", offered,
-             with.good(gain_words(all, first_offers, at_least)));
-  if (whole.drop_in_saves_ns.middle() > 0) {
-    fmt::print("Without any change of the program, tarn run {}.\n", saving_words(all, whole.drop_in_saves_ns));
+  if (all.whole().drop_in_saves_ns.middle() > 0) {
+    fmt::print("Without a change to the program: tarn run {}.\n", gain_words(all, all.whole().drop_in_saves_ns, false));
+  }
+  if (heap.count == 0 && (heap.is_any || locks || calls)) {
+    fmt::print("{} See {} below.\n", with.bold("Worth a look."),
+               heap.is_any      ? "the sites"
+               : locks && calls ? "the locks and system calls"
+               : locks          ? "the locks"
+                                : "the system calls");
+  }
+  if (saw_any && !heap.is_any && !locks && !calls) {
+    fmt::print("{}\n", with.bold(saw_all ? "Nothing to gain: this program does not wait for what was recorded."
+                                         : "Nothing to gain in what was recorded."));
   }
 }
 
@@ -211,22 +230,20 @@ void print_text(analyse::analysis& of, const report_request& request) {
   }
   print_program(of, with);
   const bool has_heap = records_heap(of.recorded());
+  const std::vector<std::string> unrecorded = unrecorded_words(of.recorded().unrecorded);
+  for (const std::string& line : unrecorded) fmt::print("{}.\n", with.bold(line));
   if (const format::module_facts* const own = own_heap_in(of.recorded())) {
     fmt::print("{}.\n", with.bold(own_heap_words(*own)));
   }
-  if (has_heap) print_heap_summary(of, top, with);
+  const std::vector<std::string>& sources = of.recorded().program.sources;
+  const bool saw_any = has_heap || std::any_of(sources.begin(), sources.end(),
+                                               [](const std::string& source) { return source != "heap"; });
+  print_verdict(of, first_remedies(top), saw_any, unrecorded.empty(), with);
+  if (has_heap) print_heap_summary(of);
   print_locks_summary(of.recorded());
   print_orders_summary(of.recorded());
   print_calls_summary(of.recorded());
   print_quiet_summary(of.recorded());
-  const bool gains =
-      std::any_of(top.begin(), top.end(), [](const auto& each) { return each.is_worth_it && !each.remedy.empty(); });
-  const std::vector<std::string>& sources = of.recorded().program.sources;
-  const bool saw_any =
-      has_heap || std::any_of(sources.begin(), sources.end(), [](const std::string& each) { return each != "heap"; });
-  if (saw_any && !gains && !locks_gain(of.recorded()) && !calls_gain(of.recorded())) {
-    fmt::print("{}\n", with.bold("Nothing to gain: this program does not wait for what was recorded."));
-  }
   if (of.recorded().images > 1) fmt::print("{} programs, one after the other by exec\n", of.recorded().images);
   if (of.heap().forgotten != 0) {
     fmt::print("{} events are missing: the recorder had no room for them\n", grouped(of.heap().forgotten));

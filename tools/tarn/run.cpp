@@ -1,5 +1,5 @@
-// `tarn run`: starts a program on the drop-in, in place of this process, so that its exit code, its signals and its
-// terminal are its own.
+// `tarn run`: starts a program on the drop-in in place of this process, so that the exit code, the signals and the
+// terminal are the program's own.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -23,10 +23,10 @@ struct run_request {
   std::string stats;
   std::string stats_file;
   std::string library;
-  std::vector<std::string> settings;  // NAME=VALUE, as given
+  std::vector<std::string> settings;  // NAME=VALUE, as the user gave it
 };
 
-// An option's value for the new program's environment, checked as the drop-in will.
+// Holds an option's value for the new program's environment, checked as the drop-in will check it.
 struct setting {
   const base::option_info* option;
   std::string value;
@@ -60,10 +60,11 @@ std::vector<setting> settings_of(const run_request& request) {
   return settings;
 }
 
-// Empties the file now, so that a wrong name is an error and an old report is gone; each process appends its own.
+// Empties the file now, so that a wrong name is an error and an old report is gone; each process appends its own
+// report.
 std::string prepared_stats_file(const std::string& given) {
   if (given.empty()) return given;
-  const std::string path = std::filesystem::absolute(given).string();  // the program may start others elsewhere
+  const std::string path = std::filesystem::absolute(given).string();  // the program may start others in another folder
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
   if (file < 0) fail(exit_code::usage, "stats_file {}: {}", given, system_words(errno));
   ::close(file);
@@ -72,9 +73,10 @@ std::string prepared_stats_file(const std::string& given) {
 
 [[noreturn]] void run(const run_request& request, const std::vector<std::string>& words) {
   std::vector<setting> settings = settings_of(request);
-  const std::string library = find_library("libtarn-malloc.so", request.library);
+  constexpr auto file = "libtarn-malloc.so";
+  const std::string library = find_library(file, request.library);
   const std::string program = find_program(words.front());
-  const start how = check_preloadable(words.front(), program);
+  const start how = check_preloadable(words.front(), program, file);
 
   for (setting& each : settings) {
     if (each.option->id == base::option_id::stats_file) each.value = prepared_stats_file(each.value);
@@ -84,7 +86,8 @@ std::string prepared_stats_file(const std::string& given) {
   execute(words, program, how);
 }
 
-// CLI11's help, with what it cannot know: the program's words never reach it, and --stats takes a value only after =.
+// Prints CLI11's help, with the facts it cannot know: the program's arguments never reach it, and --stats takes a
+// value only after =.
 class run_formatter : public CLI::Formatter {
   std::string make_usage(const CLI::App*, std::string) const override {
     return "Usage: tarn run [OPTIONS] -- PROGRAM [ARGS...]\n";

@@ -13,7 +13,7 @@
 namespace tarn::command {
 namespace {
 
-// Columns of UTF-8: each of our own texts has one a letter.
+// Counts columns of UTF-8; our own texts have one per letter.
 std::size_t columns_of(std::string_view text) {
   std::size_t columns = 0;
   for (const char each : text) columns += (static_cast<unsigned char>(each) & 0xc0U) != 0x80U ? 1 : 0;
@@ -27,7 +27,7 @@ std::string tidy(double value) {
 
 std::string file_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
-// Without arguments and template arguments: `std::vector<…>::push_back`.
+// Removes arguments and template arguments: `std::vector<…>::push_back`.
 std::string short_function(std::string_view function) {
   std::string made;
   int depth = 0;
@@ -38,6 +38,29 @@ std::string short_function(std::string_view function) {
     if (each == '>' && depth > 0) --depth;
   }
   return made;
+}
+
+struct unit {
+  std::string_view one;    // behind a single figure
+  std::string_view range;  // behind the end of a range
+};
+constexpr unit of_processor = {" % of CPU", " %"};
+constexpr unit of_second = {" CPU-ms per second", ""};
+constexpr unit of_run = {" ms of CPU time", ""};
+
+// Puts one figure first, and its range behind it: "about 4 % of CPU (2–7 %)".
+std::string guess_words(const analyse::range& of, const unit& in, std::string_view more) {
+  if (std::max(std::fabs(of.low), std::fabs(of.high)) < 0.005) return fmt::format("less than 0.01{}{}", in.one, more);
+  const std::string low = tidy(of.low), high = tidy(of.high);
+  if (low == high) return fmt::format("{}{}{}", low, in.one, more);
+  const std::string_view dash = of.low < 0 ? " to " : "–";
+  return fmt::format("about {}{}{} ({}{}{}{})", tidy(of.middle()), in.one, more, low, dash, high, in.range);
+}
+
+std::string cost_in_words(const analyse::analysis& all, const analyse::range& ns, std::string_view more) {
+  if (all.knows_processor_time()) return guess_words(all.share(ns) * 100, of_processor, more);
+  if (all.whole().wall_ns > 0) return guess_words(all.ms_per_second(ns), of_second, more);
+  return guess_words(ns * 1e-6, of_run, more);
 }
 
 }  // namespace
@@ -60,25 +83,13 @@ std::string range_words(const analyse::range& of) {
   return low == high ? low : low + " to " + high;
 }
 
-std::string time_words(const analyse::analysis& all, const analyse::range& ns) {
-  if (all.whole().wall_ns > 0) return range_words(all.ms_per_second(ns)) + " ms/s";
-  return range_words(ns * 1e-6) + " ms";
-}
+std::string cost_words(const analyse::analysis& all, const analyse::range& ns) { return cost_in_words(all, ns, ""); }
 
 std::string gain_words(const analyse::analysis& all, const analyse::range& ns, bool at_least) {
-  if (at_least) return time_words(all, {std::max(ns.low, 0.0), ns.high}) + " or more";
-  if (ns.low > 0 || ns.high <= 0) return time_words(all, ns);
-  const std::string most = "up to " + time_words(all, {ns.high, ns.high});
-  return ns.low < 0 ? most + ", or costs up to " + time_words(all, {-ns.low, -ns.low}) : most;
+  if (at_least) return "saves " + cost_in_words(all, {std::max(ns.low, 0.0), ns.high}, " or more");
+  if (ns.low > 0) return "saves " + cost_words(all, ns);
+  return (ns.middle() > 0 ? "may save " : "no gain expected: ") + cost_words(all, ns);
 }
-
-std::string saving_words(const analyse::analysis& all, const analyse::range& ns) {
-  if (ns.low >= 0) return "saves " + time_words(all, ns);
-  return fmt::format("may save up to {}, or cost up to {}", time_words(all, {ns.high, ns.high}),
-                     time_words(all, {-ns.low, -ns.low}));
-}
-
-std::string share_words(const analyse::range& share) { return range_words(share * 100) + " %"; }
 
 std::string cut(std::string text, std::size_t columns) {
   if (columns_of(text) <= columns) return text;
@@ -103,7 +114,7 @@ std::string function_words(const analyse::place& at, std::size_t columns) {
 std::string program_words_of(const format::recording& in) {
   std::string words;
   for (const std::string& word : in.program.words) words += (words.empty() ? "" : " ") + word;
-  for (char& each : words) {  // a line of its own for a script's, and no escapes to the terminal
+  for (char& each : words) {  // replaces a script's line ends and escapes to the terminal
     if (static_cast<unsigned char>(each) < ' ' || each == 0x7f) each = ' ';
   }
   return words;

@@ -1,4 +1,4 @@
-// Numbers and names as a person reads them on a terminal.
+// Formats numbers and names for people at a terminal.
 #pragma once
 
 #include <string>
@@ -10,30 +10,28 @@ namespace tarn::command {
 
 constexpr std::size_t page_width = 100;  // columns
 
-// 1,234,567
+// Formats 1,234,567.
 std::string grouped(std::uint64_t number);
-// "512 bytes", "1.5 MiB"
+// Formats "512 bytes", "1.5 MiB".
 std::string bytes_words(double bytes);
-// "1.2 to 3.4", with as many digits as tell
+// Formats "1.2 to 3.4", with the digits that are significant.
 std::string range_words(const analyse::range& of);
-// "12 to 30 ms/s", or the milliseconds themselves where it is not known how long the program ran
-std::string time_words(const analyse::analysis& all, const analyse::range& ns);
-// The same of what a remedy gives: "12 to 30 ms/s or more" where it spares what no recording shows, "up to 30 ms/s"
-// where it may be nothing, "up to 30 ms/s, or costs up to 2 ms/s".
+// Formats a cost in processor time as one figure with its range: "about 4 % of CPU (2–7 %)". If the processor time of
+// the program is unknown, "about 40 CPU-ms per second (20–70)": milliseconds of CPU time, of all threads together, for
+// each second of the run. If the time of the run is unknown as well, "about 40 ms of CPU time (20–70)".
+std::string cost_words(const analyse::analysis& all, const analyse::range& ns);
+// Formats what a remedy saves: "saves about 4 % of CPU (2–7 %)", with "or more" behind the figure if it also saves what
+// no recording shows; "may save …" if the range reaches to 0 or below; "no gain expected: …" if its middle does.
 std::string gain_words(const analyse::analysis& all, const analyse::range& ns, bool at_least);
-// "saves …", or what it may save and cost.
-std::string saving_words(const analyse::analysis& all, const analyse::range& ns);
-// "1.2 to 3.4 %"
-std::string share_words(const analyse::range& share);
-// "main.cpp:12 serve()", with what is known, in at most `columns`
+// Formats "main.cpp:12 serve()", with the known parts, in at most `columns`.
 std::string place_words(const analyse::place& at, std::size_t columns);
-// Its function alone, without arguments
+// Formats the function alone, without arguments.
 std::string function_words(const analyse::place& at, std::size_t columns);
 std::string cut(std::string text, std::size_t columns);
-// The path of a program and its arguments, as they were given
+// Formats the path of a program and its arguments as they were given.
 std::string program_words_of(const format::recording& in);
 
-// Where standard output is a terminal that shows colour (and NO_COLOR is not set): escapes around `text`.
+// Returns `text` with escapes for colour if standard output is a terminal with colour (and NO_COLOR is not set).
 class paint {
  public:
   paint();

@@ -1,4 +1,4 @@
-// The recording in the page: its schema (docs/report-page.md), and how it is unpacked. What is 0 or empty is absent.
+// The recording in the page: its schema (docs/reference/page-data.md), and how it is unpacked. What is 0 or empty is absent.
 
 export type Range = [number, number];
 

@@ -3,7 +3,7 @@ import type {Change_state, State} from './address';
 import type {Course, Part} from './course';
 import {Names, thread_names} from './names';
 import type {Data, Range} from './recording';
-import {range_words} from './words';
+import {guess_parts, guess_words, number_words} from './words';
 
 export interface View {
   data: Data;
@@ -13,11 +13,12 @@ export interface View {
   part: Part | null;  // of the run, which `data` is; null: all of it
   state: State;
   change: Change_state;
-  unit: string;                             // of times: ms/s where it is known how long the program ran, else ms
-  timed: (ns: Range | number) => Range;     // in that unit
-  time_words: (ns: Range | number) => string;
-  gain_words: (remedy: Gain) => string;     // with "or more" or "up to" where it is so
-  has_share: boolean;                       // whether shares of the processor's time are known
+  unit: string;                             // of costs: "% of CPU" if the program's processor time is known, else "CPU-ms/s" or "ms"
+  timed: (ns: Range | number) => Range;     // a cost in that unit
+  cost_words: (ns: Range | number) => string;  // "about 4 % of CPU (2–7 %)"
+  cost_parts: (ns: Range) => [string, string];  // "about 4 % of CPU" and "2–7 %"
+  gain_words: (remedy: Gain) => string;     // "saves about 4 % of CPU (2–7 %)"
+  wait_share: (ns: number) => string;       // of time that threads wait: "12 % of the threads' time"
 }
 
 export interface Gain {
@@ -30,26 +31,35 @@ type Fixed = Omit<View, 'state' | 'change' | 'course' | 'part'>;
 // `whole`: of the recording of which `data` is a part.
 export function fixed_view(data: Data, whole?: Fixed): Fixed {
   const wall_s = (data.end?.wall_us ?? 0) / 1e6;
-  const unit = wall_s > 0 ? 'ms/s' : 'ms';
+  const cpu = data.recorder?.overhead?.program_cpu_ns ?? [0, 0];
+  const is_share = cpu[1] > 0;
+  const unit = is_share ? '% of CPU' : wall_s > 0 ? 'CPU-ms/s' : 'ms';
   const factor = 1e-6 / (wall_s > 0 ? wall_s : 1);
   const timed = (ns: Range | number): Range => {
     const [low, high] = typeof ns === 'number' ? [ns, ns] : ns;
-    return [low * factor, high * factor];
+    if (!is_share) return [low * factor, high * factor];
+    // A brief program's processor time, by the kernel's clock, may be less than what its heap took.
+    return [Math.min(100, (100 * low) / cpu[1]), Math.min(100, (100 * high) / Math.max(cpu[0], 1))];
   };
-  const time_words = (ns: Range | number) => `${range_words(timed(ns))} ${unit}`;
+  const ends = is_share ? ' %' : '';
+  const cost_words = (ns: Range | number, more = '') => guess_words(timed(ns), ` ${unit}${more}`, ends);
   return {
     data,
     names: whole?.names ?? new Names(data),
     threads: whole?.threads ?? thread_names(data),
     unit,
     timed,
-    time_words,
+    cost_words,
+    cost_parts: (ns) => guess_parts(timed(ns), ` ${unit}`, ends),
     gain_words: ({saved_ns, at_least}) => {
       const [low, high] = saved_ns;
-      if (at_least) return `${time_words([Math.max(low, 0), high])} or more`;
-      if (low > 0 || high <= 0) return time_words(saved_ns);
-      return `up to ${time_words(high)}${low < 0 ? `, or costs up to ${time_words(-low)}` : ''}`;
+      if (at_least) return `saves ${cost_words([Math.max(low, 0), high], ' or more')}`;
+      if (low > 0) return `saves ${cost_words(saved_ns)}`;
+      return `${low + high > 0 ? 'may save' : 'no gain expected:'} ${cost_words(saved_ns)}`;
     },
-    has_share: (data.recorder?.overhead?.program_cpu_ns?.[1] ?? 0) > 0,
+    wait_share: (ns) => {
+      const threads = Math.max(1, data.threads?.length ?? 1);
+      return wall_s > 0 ? `${number_words(ns / 1e7 / (wall_s * threads))} % of the threads' time` : '';
+    },
   };
 }

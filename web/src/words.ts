@@ -42,7 +42,19 @@ export function range_words([low, high]: Range): string {
   return from === to ? from : `${from} to ${to}`;
 }
 
-export const percent_words = (share: Range) => `${range_words([share[0] * 100, share[1] * 100])} %`;
+// One figure first, and its range behind: "about 4 % of CPU (2–7 %)".
+export function guess_words(range: Range, unit: string, end: string): string {
+  const [figure, ends] = guess_parts(range, unit, end);
+  return ends ? `${figure} (${ends})` : figure;
+}
+
+// The same in two parts; the second is empty where the range has but one value.
+export function guess_parts([low, high]: Range, unit: string, end: string): [string, string] {
+  const [from, to] = [digits(low), digits(high)];
+  if (from === to) return [`${to}${unit}`, ''];
+  return [`about ${digits((low + high) / 2)}${unit}`, `${from}${low < 0 ? ' to ' : '–'}${to}${end}`];
+}
+
 export const middle = ([low, high]: Range) => (low + high) / 2;
 export const plural = (count: number, word: string) => `${count_words(count)} ${word}${count === 1 ? '' : 's'}`;
 

@@ -1,4 +1,4 @@
-// Prices, as they are kept in a file.
+// Tests the cost model as it is kept in a file.
 #include "analyse/costs.hpp"
 
 #include <gtest/gtest.h>
@@ -25,6 +25,14 @@ TEST(costs, are_read_as_written) {
   EXPECT_EQ(read.recorder_ns, made.recorder_ns);
   EXPECT_EQ(read.recorder_frame, made.recorder_frame);
   EXPECT_EQ(read.sampler_ns, made.sampler_ns);
+}
+
+TEST(costs, ends_measured_in_the_wrong_order_are_put_right) {
+  nlohmann::json text = to_json(simple_prices());
+  text["copy_ns_per_byte"] = {0.0706, 0.0312};
+  const costs read = costs_from(text);
+  EXPECT_DOUBLE_EQ(read.copy_ns.low, 0.0312);
+  EXPECT_DOUBLE_EQ(read.copy_ns.high, 0.0706);
 }
 
 TEST(costs, of_another_machine_library_or_build_do_not_hold) {

@@ -1,7 +1,9 @@
-// Two recordings compared: which sites are the same, what changed, and whether it was predicted.
+// Compares two recordings: which sites are the same, what changed, and whether it was predicted.
 #include "analyse/difference.hpp"
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 namespace tarn::analyse {
 namespace {
@@ -97,6 +99,46 @@ TEST(difference, what_was_predicted_is_held_against_what_came) {
   EXPECT_FALSE(between({view("f()", 1, 100)}, {}).changes.at(0).is_as_predicted()) << "nothing was said";
 }
 
+TEST(difference, samples_of_the_same_work_do_not_differ) {
+  const auto sampled = [](std::uint64_t samples, category is = category::transient) {
+    site_view made = view("f()", 1, samples * 100, is);
+    made.facts.sums[format::spread] = samples * 100 * 99;
+    return made;
+  };
+  EXPECT_TRUE(between({sampled(90)}, {sampled(110)}).changes.empty());
+  EXPECT_TRUE(between({sampled(90)}, {view("f()", 1, 10'000)}).changes.empty()) << "against one that was counted";
+  EXPECT_TRUE(between({sampled(3)}, {}).changes.empty()) << "no sample fell there";
+  EXPECT_TRUE(between({sampled(2)}, {sampled(3, category::shared)}).changes.empty()) << "by one sample";
+  EXPECT_EQ(between({sampled(100)}, {sampled(10)}).changes.size(), 1U);
+  EXPECT_EQ(between({sampled(100)}, {}).changes.size(), 1U);
+  site_view handed = sampled(100), larger = sampled(100), kept = sampled(100);
+  handed.facts.freed_by_other_thread = 9'000;
+  larger.facts.sums[format::bytes] *= 4;
+  kept.facts.live = 9'000;
+  for (const site_view& each : {handed, larger, kept}) EXPECT_EQ(between({sampled(100)}, {each}).changes.size(), 1U);
+}
+
+TEST(difference, less_work_is_no_remedy) {
+  const auto of = [](std::uint64_t remedied, std::uint64_t other) {
+    return std::vector{promised(view("f()", 1, remedied), {0, 5000}), view("g()", 2, other)};
+  };
+  const auto as_predicted = [&](std::uint64_t remedied, std::uint64_t other) {
+    const auto changes = between(of(100, 100), of(remedied, other)).changes;
+    return std::any_of(changes.begin(), changes.end(), [](const change& each) { return each.is_as_predicted(); });
+  };
+  EXPECT_TRUE(as_predicted(0, 100));
+  EXPECT_TRUE(as_predicted(40, 100));
+  EXPECT_FALSE(as_predicted(80, 100)) << "most of it is still there";
+  EXPECT_FALSE(as_predicted(50, 50)) << "half of the work";
+  EXPECT_TRUE(as_predicted(10, 50)) << "less than the work";
+  site_view growing = promised(view("f()", 1, 100), {0, 5000});
+  growing.offers.front().predicted.calls_saved = 60;
+  EXPECT_TRUE(between({growing}, {view("f()", 1, 40)}).changes.at(0).is_as_predicted());
+  EXPECT_FALSE(between({growing}, {view("f()", 1, 80)}).changes.at(0).is_as_predicted());
+  growing.offers.front().predicted.by = remedy::drop_in;
+  EXPECT_FALSE(between({growing}, {}).changes.at(0).is_as_predicted()) << "which leaves the allocations";
+}
+
 TEST(difference, predictions_of_one_place_add_up) {
   const auto sums = sums_by_place({promised(view("f()", 1, 100), {1, 2}), promised(view("f()", 1, 50), {3, 4})});
   ASSERT_TRUE(sums.at(0).first);
@@ -109,7 +151,7 @@ TEST(difference, without_names_the_module_and_offset_tell) {
   a.stack[0] = {"", "", 0, "/lib/one.so", 16};
   b.stack[0] = {"", "", 0, "/lib/one.so", 32};
   EXPECT_EQ(sums_by_place({a, b}).size(), 2U);
-  a.stack.clear();  // beyond the recorder's limit
+  a.stack.clear();  // it is beyond the recorder's limit
   EXPECT_EQ(sums_by_place({a}).size(), 1U);
 }
 

@@ -1,4 +1,4 @@
-// Which category a site has.
+// Tests the category of a site.
 #include "analyse/findings.hpp"
 
 #include <gtest/gtest.h>
@@ -50,6 +50,28 @@ TEST(findings, pairs_of_threads_are_named) {
   EXPECT_EQ(all.sites[0].pairs[0].frees, 1U);
   EXPECT_EQ(all.sites[0].pairs[0].blocks, 7U);
   EXPECT_EQ(all.sites[0].short_lived, 3U);
+}
+
+TEST(findings, samples_add_up_to_what_each_thread_is_known_to_have_allocated) {
+  format::recording in = recording_of({{.blocks = 460, .own_frees = 400}, {.blocks = 140, .own_frees = 140}});
+  in.program.mode = "sampled";
+  in.threads[0].allocations = 240;
+  in.cells[{1, 0, 0}][format::spread] = 10'000;
+  const heap_findings found = find(in);
+  EXPECT_EQ(found.allocations, 240U);
+  ASSERT_EQ(found.sites.size(), 2U);
+  EXPECT_EQ(found.sites[0].sums[format::blocks], 184U);
+  EXPECT_EQ(found.sites[1].sums[format::blocks], 56U);
+  EXPECT_EQ(found.sites[0].freed_by_same_thread, 160U);
+  EXPECT_EQ(found.sites[0].sums[format::spread], 1600U);
+  in.cells[{1, 0, 0}][format::time_buckets] = 133;
+  in.cells[{1, 0, 0}][format::time_buckets + 1] = 133;
+  in.cells[{1, 0, 0}][format::time_buckets + 2] = 134;
+  const format::counts sums = find(in).sites[0].sums;
+  EXPECT_EQ(sums[format::time_buckets] + sums[format::time_buckets + 1] + sums[format::time_buckets + 2],
+            sums[format::frees]);
+  in.program.mode = "full";
+  EXPECT_EQ(find(in).sites[0].sums[format::blocks], 460U) << "counted, each of them";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Limits in words, and what breaks them.
+// Tests limits as text, and which reports exceed them.
 #include "analyse/limits.hpp"
 
 #include <gtest/gtest.h>
@@ -66,6 +66,12 @@ TEST(limits, a_function_is_named_with_or_without_its_scopes) {
   EXPECT_DOUBLE_EQ(value("allocations at function nothing"), 0);
   EXPECT_DOUBLE_EQ(value("allocations at file parse.cpp"), 500) << "not sparse.cpp";
   EXPECT_DOUBLE_EQ(value("allocations at file /src/sparse.cpp"), 3);
+}
+
+TEST(limits, a_limit_knows_its_function) {
+  const limit at_parse = limit_of("allocations at function parse <= 3");
+  EXPECT_TRUE(is_at(at_parse, "ns::reader<int>::parse<char>"));
+  EXPECT_FALSE(is_at(at_parse, "sparse"));
 }
 
 TEST(limits, per_request_divides) {

@@ -1,4 +1,4 @@
-// Which locks a report names, and with what remedy.
+// Tests which locks a report names, and with which remedy.
 #include "analyse/locks.hpp"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ lock_counts counts_of(const facts& of) {
   return made;
 }
 
-// Sites 1 and 2, threads 0 to 2, a clock of two ticks a nanosecond, a second in all.
+// Has sites 1 and 2, threads 0 to 2, a clock of two ticks a nanosecond, and lasts one second.
 format::recording with(lock_type type, const facts& first, const facts& second) {
   format::recording made;
   made.threads.resize(3);
@@ -107,6 +107,13 @@ TEST(locks, that_threads_wait_for_are_contended) {
   EXPECT_THAT(only(with(lock_type::mutex, {50}, {50, 20, 1000, 1'000'000'000})).remedy, HasSubstr("prepare outside"));
   EXPECT_THAT(only(with(lock_type::reader_writer, {5000, 0, 0, 0, 5000}, {100, 90, 10})).remedy,
               HasSubstr("reloadable"));
+}
+
+TEST(locks, a_few_waits_of_no_time_are_no_finding) {
+  const lock_group three = only(with(lock_type::mutex, {2}, {1, 1, 300}));
+  EXPECT_EQ(three.is, lock_category::contended);
+  EXPECT_EQ(three.remedy, "");
+  EXPECT_NE(only(with(lock_type::mutex, {2}, {1, 1, 20'000'000})).remedy, "") << "a fiftieth of the time";
 }
 
 TEST(locks, name_who_held_them) {

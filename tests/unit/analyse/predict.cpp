@@ -1,4 +1,4 @@
-// What a site costs and what remedies would give, reckoned by hand.
+// Tests the cost of a site and the gain of remedies against values computed by hand.
 #include "analyse/predict.hpp"
 
 #include <gtest/gtest.h>
@@ -81,7 +81,7 @@ TEST(predict, what_costs_more_is_said) {
   EXPECT_LT(by(made, remedy::drop_in)->saved_ns.high, 0);
 }
 
-// 100 buffers from 16 bytes to 1024, by realloc, in six steps each.
+// 100 buffers grow from 16 bytes to 1024 by realloc, in six steps each.
 format::recording grown_by_realloc() {
   format::recording in = recording_of({{.blocks = 700, .own_frees = 700}});
   format::counts& cell = in.cells[{1, 0, 0}];
@@ -235,6 +235,19 @@ TEST(predict, without_counts_of_the_processor_the_range_is_wider) {
   EXPECT_DOUBLE_EQ(by(made, remedy::pooled)->saved_ns.high, 1000 * 20.0);
 }
 
+TEST(predict, a_saving_wider_than_the_cost_leaves_a_range_in_order) {
+  const format::recording in = recording_of({{.blocks = 1000, .own_frees = 1000}});
+  const site one = find(in).sites[0];
+  site_prediction made = predictor(in, cheap_remedies()).of(one);
+  replayed found = by_hand();
+  found.now = {10, 11, 10};
+  found.pooled = {1, 11, 1};
+  correct(made, one, found, std::nullopt);
+  const prediction* const pooled = by(made, remedy::pooled);
+  EXPECT_GT(made.now_ns.low - pooled->saved_ns.low, made.now_ns.high - pooled->saved_ns.high);
+  EXPECT_LE(pooled->ns.low, pooled->ns.high);
+}
+
 TEST(predict, the_share_of_surprises_is_of_calls_and_at_most_all) {
   format::recording in = recording_of({{.blocks = 1000, .own_frees = 1000}});
   EXPECT_EQ(surprises_in(in), std::nullopt) << "not counted";
@@ -260,7 +273,7 @@ TEST(predict, reasons_are_those_of_the_site) {
   EXPECT_FALSE(has(handed, "sizes differ"));
 }
 
-// Sites of hostile recordings: counts that contradict one another.
+// Sites of hostile recordings have counts that contradict one another.
 TEST(predict, nonsense_is_finite) {
   format::recording in =
       recording_of({{.blocks = 0, .own_frees = 7}, {.blocks = 1, .own_frees = ~0ULL, .other_frees = ~0ULL}});

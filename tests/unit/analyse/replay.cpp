@@ -1,4 +1,4 @@
-// Excerpts become steps that can be repeated.
+// Turns trace excerpts into events that can be repeated.
 #include "analyse/replay.hpp"
 
 #include <gtest/gtest.h>
@@ -59,6 +59,34 @@ TEST(replay, a_realloc_is_one_step) {
   EXPECT_TRUE(plan.after.empty()) << "what was resized is gone";
 }
 
+TEST(replay, a_realloc_is_chosen_by_its_own_site) {
+  const std::vector<excerpt_step> steps = {
+      {allocate, one_site, 16, 0x10}, {resize, 0, 24, 0x10}, {allocate, other_site, 32, 0x40}, {release, 0, 40, 0x40}};
+  const replay_plan first = plan_of({0, 0, steps}, {one_site}), second = plan_of({0, 0, steps}, {other_site});
+  EXPECT_EQ(first.steps[1], (replay_step{kind::resize, false, false, 1, 0, 32}));
+  EXPECT_FALSE(first.steps[2].chosen);
+  EXPECT_EQ(second.steps[1], (replay_step{kind::resize, true, false, 1, 0, 32}));
+  EXPECT_TRUE(second.steps[2].chosen);
+}
+
+TEST(replay, a_block_whose_address_comes_again_was_freed_elsewhere) {
+  const replay_plan plan = planned({{allocate, one_site, 16, 0x10}, {allocate, other_site, 32, 0x10}});
+  const std::vector<replay_step> wanted = {{kind::release, true, false, 0, 0, 16},
+                                           {kind::release, false, false, 1, 0, 32}};
+  EXPECT_EQ(plan.after, wanted);
+}
+
+TEST(replay, no_more_is_reserved_than_the_report_may_take) {
+  std::vector<excerpt_step> steps;
+  for (std::uint64_t at = 0; at < 1000; ++at) steps.push_back({allocate, one_site, 16, 16 * at});
+  replay_job job;
+  job.plans.push_back(planned(steps));
+  reserve(job, 4096);
+  EXPECT_EQ(job.reserved_bytes, 4096U);
+  reserve(job, 1 << 20);
+  EXPECT_EQ(job.reserved_bytes, 0U) << "1000 buffers are there at once";
+}
+
 TEST(replay, a_container_that_outgrows_its_buffer_is_seen) {
   const replay_plan plan =
       planned({{allocate, one_site, 16, 0x10}, {allocate, one_site, 32, 0x40}, {release, 0, 24, 0x10}});
@@ -103,7 +131,7 @@ TEST(replay, jobs_are_read_as_they_are_written) {
     EXPECT_THROW(jobs_from(bytes.substr(0, size)), format::unreadable) << size;
 }
 
-// Excerpts of two threads, of `first` and `second` allocations of the site.
+// Makes excerpts of two threads with `first` and `second` allocations of the site.
 format::recording excerpted(std::size_t first, std::size_t second) {
   format::recording in = recording_of({{.blocks = 1000, .own_frees = 1000}, {.blocks = 1, .own_frees = 1}});
   const auto part = [](std::uint32_t thread, std::size_t blocks) {

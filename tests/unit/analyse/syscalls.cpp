@@ -1,4 +1,4 @@
-// Which system calls a report names, and with what remedy.
+// Tests which system calls a report names, and with which remedy.
 #include "analyse/syscalls.hpp"
 
 #include <gmock/gmock.h>
@@ -14,8 +14,9 @@ namespace {
 using format::call_counts;
 using testing::HasSubstr;
 
-// As they are on x86-64, whose numbers the recorder has.
-constexpr std::uint32_t read_number = 0, write_number = 1, poll_number = 7, munmap_number = 11, fsync_number = 74,
+// The numbers are those of x86-64, as in the recorder.
+constexpr std::uint32_t read_number = 0, write_number = 1, poll_number = 7, munmap_number = 11,
+                        rt_sigaction_number = 13, rt_sigprocmask_number = 14, sendto_number = 44, fsync_number = 74,
                         openat_number = 257, newfstatat_number = 262;
 
 format::recording with(std::uint32_t number, std::uint64_t calls, call_counts counts = {}) {
@@ -103,6 +104,22 @@ TEST(syscalls, one_after_another_want_to_be_one) {
   EXPECT_EQ(only_site(with(read_number, 2000, short_ones)).is, call_category::needed) << "it has taken what there was";
   EXPECT_THAT(only_site(with(fsync_number, 2000, row)).remedy, HasSubstr("journal"));
   EXPECT_THAT(only_site(with(newfstatat_number, 2000, row)).remedy, HasSubstr("batch"));
+}
+
+TEST(syscalls, an_answer_is_not_told_to_wait_for_others) {
+  auto sent = counts_of({{format::asked, 2000 * 30}, {format::given, 2000 * 30}});
+  EXPECT_EQ(only_site(with(sendto_number, 2000, sent)).is, call_category::needed) << "something comes between";
+  EXPECT_EQ(only_site(with(sendto_number, 2000, sent)).remedy, "");
+  sent[format::in_a_row] = 1500;
+  EXPECT_THAT(only_site(with(sendto_number, 2000, sent)).remedy, HasSubstr("gather"));
+}
+
+TEST(syscalls, signals_that_are_set_again_and_again_are_found) {
+  for (const std::uint32_t each : {rt_sigaction_number, rt_sigprocmask_number}) {
+    EXPECT_EQ(only_site(with(each, 240'000)).is, call_category::repeated);
+    EXPECT_THAT(only_site(with(each, 240'000)).remedy, HasSubstr("once around"));
+    EXPECT_EQ(only_site(with(each, 900)).remedy, "");
+  }
 }
 
 TEST(syscalls, memory_and_waits_are_told_apart) {

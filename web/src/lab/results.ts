@@ -1,4 +1,4 @@
-// The results in the page: as `tarn lab --json` writes them (docs/lab.md).
+// The results in the page: as `tarn lab --json` writes them (docs/guide/lab.md).
 export type Point = [number, number];
 
 export interface Curve {

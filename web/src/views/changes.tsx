@@ -24,7 +24,8 @@ const saved_words = (range: Range) =>
 function verdict({predicted, achieved_ns}: Change): string {
   if (!predicted) return '';
   if (predicted.holds) return 'as predicted';
-  return achieved_ns[0] > predicted.saved_ns[1] ? 'more than predicted' : 'less than predicted';
+  if (achieved_ns[1] < predicted.saved_ns[0]) return 'less than predicted';
+  return achieved_ns[0] > predicted.saved_ns[1] ? 'more than predicted' : 'but it was not taken';
 }
 
 function Side_words({title, side}: {title: string; side?: Side}): JSX.Element {

@@ -6,7 +6,7 @@ import type {Site} from '../recording';
 import {Bar, Choice, Histogram, Kind, Place, Search, Stack} from '../parts';
 import {Table, type Column} from '../table';
 import {categories, stacks_of} from '../weights';
-import {bytes_words, count_words, grouped, middle, percent_words, range_words, shown} from '../words';
+import {bytes_words, count_words, grouped, middle, range_words, shown} from '../words';
 
 const shown_stacks = 8;
 
@@ -40,15 +40,14 @@ export function Site_details({site, view}: {site: Site; view: View}): JSX.Elemen
       <p>
         <Kind kinds={categories.sites} category={site.category} />: {grouped(site.allocations)} allocations
         {site.error ? ` ± ${Math.round(site.error * 100)} %` : ''}{site.type ? <> of <bdi>{shown(site.type)}</bdi></> : ''},{' '}
-        {bytes_words(site.bytes)}; costs {view.time_words(site.predicted.now_ns)}
-        {view.has_share && ` (${percent_words(site.predicted.share)} of the processor's time)`}.
+        {bytes_words(site.bytes)}; costs {view.cost_words(site.predicted.now_ns)}.
       </p>
       <h3>What ends it</h3>
       {remedies.length === 0 && <p>{site.remedy ? shown(site.remedy) : 'Nothing to gain here: leave it as it is.'}</p>}
       <ol class="remedies">
         {remedies.map((each) => (
           <li key={each.name}>
-            <strong>saves {view.gain_words(each)}</strong> <Bar range={timed(each.saved_ns)} most={most} label={`saves ${view.gain_words(each)}`} />
+            <strong>{view.gain_words(each)}</strong> <Bar range={timed(each.saved_ns)} most={most} label={view.gain_words(each)} />
             <div><bdi>{each.words ? shown(each.words) : remedy_name(each.name)}</bdi></div>
             {each.code && <pre tabIndex={0}><bdi>{shown(each.code)}</bdi></pre>}
             {each.risk && <div class="risk">Mind: <bdi>{shown(each.risk)}</bdi></div>}

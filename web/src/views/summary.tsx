@@ -5,7 +5,7 @@ import type {View} from '../view';
 import {Bar} from '../parts';
 import type {Range} from '../recording';
 import {on_purpose} from '../weights';
-import {bytes_words, count_words, cut, grouped, middle, number_words, percent_words, plural, shown} from '../words';
+import {bytes_words, count_words, cut, duration_words, grouped, middle, number_words, plural, shown} from '../words';
 
 interface Best {
   saved: Range;  // ns
@@ -66,19 +66,19 @@ function leave_alone(view: View): string[] {
     const all = sites.reduce((sum, each) => sum + middle(each.predicted.now_ns), 0);
     const rest = idle.reduce((sum, each) => sum + middle(each.predicted.now_ns), 0);
     const share = all > 0 ? `, together ${number_words((100 * rest) / all)} % of the heap's cost` : '';
-    if (view.has_share && data.heap.predicted.share[1] < hardly) lines.push("The heap: all of it is below 1 % of the program's time.");
+    if (view.unit === '% of CPU' && data.heap.predicted.share[1] < hardly) lines.push("The heap: all of it is below 1 % of the program's time.");
     else if (idle.length > 0) lines.push(`${grouped(idle.length)} of ${plural(sites.length, 'allocation site')}: too few blocks to matter${share}.`);
   }
   const locks = data.locks ?? [];
   const wall = (data.end?.wall_us ?? 0) * 1000 * Math.max(1, data.threads?.length ?? 1);
   if (locks.length > 0) {
     if (!locks.some((each) => each.remedy)) lines.push('Locks: hardly any wait, and none is taken often.');
-    else if (wall > 0 && (data.totals?.waited_ns ?? 0) / wall < hardly) lines.push(`Waits for locks: ${view.time_words(data.totals?.waited_ns ?? 0)}, below 1 % of the threads' time.`);
+    else if (wall > 0 && (data.totals?.waited_ns ?? 0) / wall < hardly) lines.push(`Waits for locks: ${view.wait_share(data.totals?.waited_ns ?? 0)}.`);
   }
   const calls = data.syscalls ?? [];
   if (calls.length > 0 && !calls.some((each) => each.remedy)) lines.push('System calls: none of them is needless.');
   const waiting = calls.filter((each) => each.category === 'waits').reduce((sum, each) => sum + (each.nanoseconds ?? 0), 0);
-  if (waiting > 0) lines.push(`Calls that wait on purpose (for events, time, other threads): ${view.time_words(waiting)}, not counted above.`);
+  if (waiting > 0) lines.push(`Calls that wait on purpose (for events, time, other threads): ${duration_words(waiting)}, ${view.wait_share(waiting)}, not counted above.`);
   return lines;
 }
 
@@ -111,8 +111,9 @@ export function Summary({view}: {view: View}): JSX.Element {
   const leave = useMemo(() => leave_alone(view), [data]);
   const gain = Math.max(...best.map((each) => timed(each.saved)[1]), 1e-9);
   const serious = (data.lock_orders?.inversions ?? []).filter((each) => !each.by_one_thread).length;
-  const gain_of = (each: Best) => (each.is_unknown ? 'what it saves is not predicted' : `saves ${view.gain_words({saved_ns: each.saved, at_least: each.at_least})}`);
+  const gain_of = (each: Best) => (each.is_unknown ? 'what it saves is not predicted' : view.gain_words({saved_ns: each.saved, at_least: each.at_least}));
   const drop_in = heap.drop_in_saves_ns;
+  const [heap_cost, heap_range] = view.cost_parts(heap.now_ns);
   const none = 'not recorded';
   const own = data.recorder.own_heap;
   const has_heap = has('heap') && !own?.functions.includes('malloc');
@@ -121,14 +122,14 @@ export function Summary({view}: {view: View}): JSX.Element {
       <h2>Where its threads spend time beside their work</h2>
       <ul class="cards">
         <Source_card title="Heap" missing={!has_heap} open={() => change({tab: 'sites'})} range={timed(heap.now_ns)} most={most}
-          amount={has_heap ? view.time_words(heap.now_ns) : none}
-          detail={has_heap ? `${view.has_share ? `${percent_words(heap.share)} of the processor's time. ` : ''}${plural(data.heap.allocations ?? 0, 'allocation')}, ${bytes_words(data.heap.bytes)}.` : own ? 'It has a malloc of its own.' : 'tarn record --heap'} />
+          amount={has_heap ? heap_cost : none}
+          detail={has_heap ? `${heap_range ? `${heap_range}; ` : ''}${plural(data.heap.allocations ?? 0, 'allocation')}, ${bytes_words(data.heap.bytes)}.` : own ? 'It has a malloc of its own.' : 'tarn record --heap'} />
         <Source_card title="Locks" missing={!has('lock')} open={() => change({tab: 'locks'})} range={timed(waited)} most={most}
-          amount={has('lock') ? view.time_words(waited) : none}
-          detail={has('lock') ? `waited for. Taken ${count_words(data.totals?.acquisitions)} times, ${count_words(data.totals?.contended)} of them after a wait.` : 'tarn record --locks'} />
+          amount={has('lock') ? duration_words(waited) : none}
+          detail={has('lock') ? `waited for, ${view.wait_share(waited)}. Taken ${count_words(data.totals?.acquisitions)} times, ${count_words(data.totals?.contended)} of them after a wait.` : 'tarn record --locks'} />
         <Source_card title="System calls" missing={!has('system')} open={() => change({tab: 'calls'})} range={timed(in_kernel)} most={most}
-          amount={has('system') ? view.time_words(in_kernel) : none}
-          detail={has('system') ? `in the kernel, without waiting for events. ${plural(data.totals?.calls ?? 0, 'call')}.` : 'tarn record --syscalls'} />
+          amount={has('system') ? duration_words(in_kernel) : none}
+          detail={has('system') ? `in the kernel, ${view.wait_share(in_kernel)}, without waiting for events. ${plural(data.totals?.calls ?? 0, 'call')}.` : 'tarn record --syscalls'} />
       </ul>
       {own && has_heap && <p class="risk">The program has an operator new of its own: of what that serves, only what it takes from malloc was recorded.</p>}
       {serious > 0 && (
@@ -153,7 +154,7 @@ export function Summary({view}: {view: View}): JSX.Element {
               </li>
             ))}
           </ol>
-          {middle(drop_in) > 0 && <p>Without any change of the program, <code>tarn run</code> {drop_in[0] < 0 ? `may save up to ${view.time_words(drop_in[1])}` : `saves ${view.time_words(drop_in)}`}.</p>}
+          {middle(drop_in) > 0 && <p>Without a change to the program: <code>tarn run</code> {view.gain_words({saved_ns: drop_in})}.</p>}
         </div>
         <div>
           <h2>What to leave alone</h2>
@@ -161,8 +162,8 @@ export function Summary({view}: {view: View}): JSX.Element {
           <h2>How sure it is</h2>
           <p>
             {data.recorder.mode === 'sampled' ? 'Totals are exact; figures of single sites are estimates from samples.' : 'All blocks were counted.'}{' '}
-            Times are ranges, from what memory costs on {data.prices?.machine ? 'the machine that made this report' : 'one machine'}: take the low end as a floor.
-            {view.unit === 'ms/s' && ' ms/s: milliseconds, of all threads together, in each second that the program ran.'}
+            Costs come from what memory costs on {data.prices?.machine ? 'the machine that made this report' : 'one machine'}. The first figure is the best guess, the range in brackets should hold the truth.
+            {view.unit === 'CPU-ms/s' && ' CPU-ms/s: milliseconds of processor time, of all threads together, in each second of the run.'}
           </p>
           {!!data.recorder.forgotten && <p class="risk">{plural(data.recorder.forgotten, 'event')} are missing: the recorder had no room for them.</p>}
         </div>

@@ -1,0 +1,26 @@
+// Fibers of Boost.Context, whose stacks end in its own assembler: all allocate by the same functions.
+#include <boost/context/fiber.hpp>
+#include <string>
+
+namespace {
+
+[[gnu::noinline]] void serve(int request) {
+  const std::string text(static_cast<std::size_t>(600 + request), 'x');
+  asm volatile("" : : "r"(text.data()) : "memory");
+}
+
+}  // namespace
+
+int main() {
+  using boost::context::fiber;
+  for (int number = 0; number < 100; ++number) {
+    fiber one([&](fiber&& back) {
+      for (int request = 0; request < 20; ++request) {
+        serve(request);
+        back = std::move(back).resume();
+      }
+      return std::move(back);
+    });
+    while (one) one = std::move(one).resume();
+  }
+}

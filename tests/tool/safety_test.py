@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""`tarn record` never hangs, kills or changes the program that it records."""
+
+import json
+import os
+import pathlib
+import pty
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+
+from paths import PATHS, main
+
+MODES = (["--heap"], ["--heap", "--full"], ["--locks"], ["--syscalls"], [], ["--full", "--follow"])
+RUBY = "puts (1..4).map { |i| Thread.new { (1..2000).map { |x| x.to_s }.size } }.map(&:value).sum"
+JAVA = """
+public class Hello {
+  public static void main(String[] words) throws Exception {
+    Thread[] all = new Thread[4];
+    for (int at = 0; at < all.length; ++at) (all[at] = new Thread(() -> "x".repeat(1000))).start();
+    for (Thread each : all) each.join();
+    System.out.println("ended");
+  }
+}
+"""
+COUNTS_INTERRUPTS = """
+import signal, sys, time
+seen = []
+for each in signal.SIGINT, signal.SIGQUIT:
+    signal.signal(each, lambda number, frame: seen.append(number))
+print("ready", flush=True)
+while not seen:
+    time.sleep(0.05)
+time.sleep(0.5)
+print(*map(int, seen), flush=True)
+"""
+
+
+class Safety(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn safety "))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def run_program(self, *words, code=0, **more):
+        result = subprocess.run(words, capture_output=True, text=True, timeout=200, check=False, cwd=self.folder, **more)
+        self.assertEqual(result.returncode, code, f"{words}: {result.stdout}{result.stderr}")
+        return result
+
+    def record(self, *words, modes=(), **more):
+        return self.run_program(PATHS.tarn, "record", *modes, "-o", "rec", "--", *words, **more)
+
+    def test_hooks_call_nothing_that_locks_or_allocates(self):
+        for modes in MODES:
+            with self.subTest(modes=modes):
+                self.assertEqual(self.record(PATHS.hooks, modes=modes).stdout, "ended\n")
+
+    def test_all_that_the_recorder_calls_is_listed(self):
+        page = pathlib.Path(PATHS.page).read_text(encoding="utf-8")
+        in_hooks, ahead = (re.findall(r"`(\w+)`", "\n".join(re.findall(r"(?m)^\| (`.*?) \|", part)))
+                           for part in re.split(r"(?m)^## ", page)[1:3])
+        said = self.run_program("nm", "-D", "--undefined-only", PATHS.library).stdout
+        self.assertEqual(sorted({line.split()[-1].split("@")[0] for line in said.splitlines()}), sorted(in_hooks + ahead))
+        by_compiler = ("__cxa_finalize", "__gmon_start__", "_ITM_registerTMCloneTable", "_ITM_deregisterTMCloneTable")
+        watched = self.run_program(PATHS.hooks, "list").stdout.split()
+        self.assertEqual(sorted(watched), sorted(set(ahead) - set(by_compiler)))
+
+    def test_ruby_and_java_run(self):
+        (self.folder / "Hello.java").write_text(JAVA)
+        for words, said in (["ruby", "-e", RUBY], "8000\n"), (["java", "-Xmx128m", "Hello.java"], "ended\n"):
+            if shutil.which(words[0]) is None:
+                continue
+            for modes in ["--heap"], []:
+                with self.subTest(words=words[0], modes=modes):
+                    self.assertEqual(self.record(*words, modes=modes).stdout, said)
+
+    def test_a_signal_to_the_recorder_alone_reaches_the_program(self):
+        """As containers stop PostgreSQL (SIGINT) and nginx (SIGQUIT)."""
+        for number in signal.SIGINT, signal.SIGQUIT:
+            with self.subTest(number=number), subprocess.Popen(
+                    [PATHS.tarn, "record", "--heap", "-o", "rec", "--", "/usr/bin/python3", "-c", COUNTS_INTERRUPTS],
+                    cwd=self.folder, stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL,
+                    start_new_session=True) as running:
+                self.assertEqual(running.stdout.readline(), "ready\n")
+                running.send_signal(number)
+                self.assertEqual(running.stdout.readline(), f"{int(number)}\n")
+                self.assertEqual(running.wait(100), 0)
+
+    def test_a_key_of_the_terminal_reaches_the_program_once(self):
+        for key, number in (b"\x03", signal.SIGINT), (b"\x1c", signal.SIGQUIT):
+            with self.subTest(number=number):
+                process, terminal = pty.fork()
+                if process == 0:
+                    os.chdir(self.folder)
+                    os.execv(PATHS.tarn, ["tarn", "record", "--heap", "-o", "rec", "--", "/usr/bin/python3", "-c",
+                                          COUNTS_INTERRUPTS])
+                with os.fdopen(terminal, "rb", buffering=0) as screen:
+                    while b"ready" not in screen.read(100):
+                        pass
+                    os.write(terminal, key)
+                    said = b""
+                    while b"tarn:" not in said:
+                        said += screen.read(100)
+                self.assertEqual(os.waitpid(process, 0)[1], 0, said)
+                self.assertIn(f"{int(number)}\r\n".encode(), said)
+                self.assertNotIn(f"{int(number)} {int(number)}".encode(), said)
+
+    def test_processes_of_other_pid_namespaces_are_told_apart(self):
+        ways = (["unshare", "-p", "-f"], ["unshare", "-r", "-p", "-f"])
+        way = next((each for each in ways if shutil.which("unshare") and
+                    subprocess.run([*each, "true"], check=False, stderr=subprocess.DEVNULL).returncode == 0), None)
+        if way is None:
+            self.skipTest("no PID namespace may be made here")
+        one = f"{' '.join(way)} '{PATHS.sites}' 100 0"
+        self.record("sh", "-c", f"{one} & {one} & wait", modes=["--heap", "--full", "--follow"])
+        files = [each.name for each in self.folder.glob("rec.*")]
+        self.assertTrue(all(re.fullmatch(r"rec\.\d+(@\d+\.\d+)?", each) for each in files), files)
+        reports = [json.loads(self.run_program(PATHS.tarn, "report", "--json", "--stacks", "--top", "1000", each).stdout)
+                   for each in files]
+        counts = [each["heap"]["allocations"] for each in reports
+                  if any("sites.cpp" in at["file"] for site in each["sites"] for at in site["stack"])]
+        self.assertEqual(len(counts), 2, files)
+        self.assertGreater(counts[0], 1200)
+        self.assertEqual(counts[0], counts[1], "two processes of the number 1 counted in one file")
+        # With a /proc of its own, a namespace does not show where the recording is: the program ends, and so does this.
+        self.record(*way, "--mount-proc", PATHS.sites, "100", "0", modes=["--follow"])
+
+    def report(self):
+        return json.loads(self.run_program(PATHS.tarn, "report", "--json", "--stacks", "--top", "1000", "rec").stdout)
+
+    def test_a_launcher_is_followed_into_its_program(self):
+        self.record(PATHS.sites, "100", "0", modes=["--heap", "--full"])
+        alone = self.report()["heap"]["allocations"]
+        launchers = [["env", "-i"], ["timeout", "100"], ["timeout", "100", "env", "-i"],
+                     ["sh", "-c", f"'{PATHS.sites}' 100 0; true"], ["sh", "-c", f"exec '{PATHS.sites}' 100 0"],
+                     ["sh", "-c", f"true; (exec env -i '{PATHS.sites}' 100 0); ls > /dev/null"]]
+        can_change_user = os.geteuid() == 0 and shutil.which("setpriv") is not None and subprocess.run(
+            ["setpriv", "--reuid=65534", "--clear-groups", PATHS.sites, "1", "0"], check=False).returncode == 0
+        if can_change_user:
+            launchers.append(["setpriv", "--reuid=65534", "--clear-groups"])
+        way = ["unshare", "-p", "-f", "--mount-proc"]
+        if subprocess.run([*way, "true"], check=False, stderr=subprocess.DEVNULL).returncode == 0:
+            launchers.append(way)
+        for words in launchers:
+            with self.subTest(words=words):
+                if words[0] != "sh":
+                    words = [*words, PATHS.sites, "100", "0"]
+                self.record(*words, modes=["--heap", "--full"])
+                report = self.report()
+                self.assertTrue(any("sites.cpp" in at["file"] for each in report["sites"] for at in each["stack"]))
+                images = report["program"]["images"]
+                self.assertGreaterEqual(report["heap"]["allocations"], alone if images > 1 else alone - 1)
+                self.assertEqual([each.name for each in self.folder.glob("rec*")], ["rec"])
+                self.assertEqual(report["recorder"]["unrecorded"]["became"], "")
+
+    def test_what_is_not_recorded_is_said(self):
+        runs_two = f"import subprocess; [subprocess.run(['{PATHS.sites}', '100', '0']) for at in range(2)]"
+        said = self.record("/usr/bin/python3", "-c", runs_two, modes=["--heap"]).stderr
+        line = "not recorded: 2 programs that it started (tool_sites ×2); tarn record --follow records each process"
+        self.assertIn(f"tarn: {line}\n", said)
+        self.assertIn(f"{line}.\n", self.run_program(PATHS.tarn, "report", "rec").stdout)
+        self.assertEqual(self.report()["recorder"]["unrecorded"]["programs"], {"tool_sites": 2})
+
+        said = self.record("/usr/bin/python3", "-c", "import os; [os.fork() or os._exit(0) for at in range(3)]").stderr
+        self.assertIn("tarn: not recorded: 3 processes that it forked; tarn record --follow", said)
+
+        said = self.record("/usr/bin/python3", "-c", f"import os; os.execv('{PATHS.static}', ['x'])").stderr
+        self.assertRegex(said, "tarn: not recorded: the program that it became by exec, .*statically linked")
+        self.assertIn("became by exec", self.run_program(PATHS.tarn, "report", "rec").stdout)
+
+        said = self.record("true").stderr
+        self.assertNotIn("not recorded", said)
+
+    def test_a_program_may_restrict_its_system_calls(self):
+        for how in "prctl", "syscall", "strict", "raw":
+            # In a program that asks the kernel by an instruction of its own, only --syscalls sees it.
+            for modes in [["--syscalls"], []] if how == "raw" else MODES:
+                with self.subTest(how=how, modes=modes):
+                    result = self.record(PATHS.restricted, how, modes=modes)
+                    self.assertEqual(result.stdout, "ended\n")
+                    self.assertIn("tarn: the program restricted its system calls (seccomp)", result.stderr)
+        self.record(PATHS.restricted, "prctl", modes=["--heap", "--full"])
+        after = [each["allocations"] for each in self.report()["sites"]
+                 if any(at["function"].startswith("allocate_after") for at in each["stack"])]
+        self.assertEqual(sum(after), 3000, "of threads that began after it")
+        self.assertNotIn("seccomp", self.record("true").stderr)
+
+    def limited(self, which, bytes_, *words, most=None, modes=(), code=0):
+        limit = lambda: resource.setrlimit(which, (bytes_, most or bytes_))
+        return self.record(*words, modes=modes, code=code, preexec_fn=limit)
+
+    def test_limits_leave_room_or_are_named(self):
+        gigabyte = 1 << 30
+        self.limited(resource.RLIMIT_AS, gigabyte, PATHS.sites, "2000", "0")
+        self.assertGreater(self.report()["heap"]["allocations"], 12 * 2000)
+        self.assertIn(f"the limit is {gigabyte >> 10} (ulimit -v)",
+                      self.limited(resource.RLIMIT_AS, gigabyte, "true", modes=["--full"], code=2).stderr)
+        self.limited(resource.RLIMIT_AS, gigabyte, "sh", "-c", f"'{PATHS.sites}' 100 0; true", modes=["--follow"])
+        self.assertIn("(ulimit -v) leaves no room to record in", self.limited(
+            resource.RLIMIT_AS, 200 << 20, "true", code=2).stderr)
+        # The region is a file in memory: its limit is raised as far as it may be, and not the program's.
+        said = self.limited(resource.RLIMIT_FSIZE, 512 << 10, "sh", "-c", "ulimit -S -f; true", most=gigabyte).stdout
+        self.assertEqual(said, "1024\n")
+        self.assertGreater(self.report()["heap"]["allocations"], 0)
+        said = self.limited(resource.RLIMIT_FSIZE, 512, PATHS.sites, "2000", "0", most=gigabyte).stderr
+        self.assertIn("File too large; what was written before can be read", said)
+        raises = "import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (1, 1)); r.setrlimit(r.RLIMIT_FSIZE, (-1, -1))"
+        if subprocess.run(["/usr/bin/python3", "-c", raises], check=False, stderr=subprocess.DEVNULL).returncode != 0:
+            self.assertIn("(ulimit -f) leaves no room to record in", self.limited(
+                resource.RLIMIT_FSIZE, 512 << 10, "true", code=2).stderr)
+
+
+if __name__ == "__main__":
+    main("tarn", "library", "hooks", "page", "sites", "static", "restricted")
