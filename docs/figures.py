@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""README's tables, each made from the newest results of its kind.
+"""The documents' tables of figures, each generated from the newest results of its kind.
 
-    figures.py            writes them into README.md
-    figures.py --check    fails where README.md has others
+    figures.py            writes them into the documents
+    figures.py --check    fails where a document has others
 """
 
 import importlib.util
@@ -10,33 +10,41 @@ import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-KINDS = "bench", "lab"  # each with its figures.py
+TABLES = [  # document, name of the table, folder whose figures.py makes it, its function
+    ("README.md", "bench-summary", "bench", "short_table"),
+    ("docs/reference/figures.md", "bench", "bench", "table"),
+    ("docs/reference/figures.md", "lab", "lab", "table"),
+]
 
 
-def table(kind):
-    spec = importlib.util.spec_from_file_location(f"{kind}_figures", ROOT / kind / "figures.py")
+def generate(folder, function):
+    spec = importlib.util.spec_from_file_location(f"{folder}_figures", ROOT / folder / "figures.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.table()
+    return getattr(module, function)()
+
+
+def replace_table(document, text, name, table):
+    begin, end = f"<!-- by ./dev figures: {name} -->", f"<!-- end of {name} -->"
+    before, found, rest = text.partition(begin)
+    _, ended, after = rest.partition(end)
+    if not found or not ended:
+        sys.exit(f"{document} has no {begin} … {end}")
+    return f"{before}{begin}\n{table}\n{end}{after}"
 
 
 def main():
     if sys.argv[1:] not in ([], ["--check"]):
         sys.exit(__doc__)
-    readme = ROOT / "README.md"
-    made = text = readme.read_text(encoding="utf-8")
-    for kind in KINDS:
-        begin, end = f"<!-- by ./dev figures: {kind} -->", f"<!-- end of {kind} -->"
-        before, found, rest = made.partition(begin)
-        _, ended, after = rest.partition(end)
-        if not found or not ended:
-            sys.exit(f"README.md has no {begin} … {end}")
-        made = f"{before}{begin}\n{table(kind)}\n{end}{after}"
-    if sys.argv[1:]:
-        if made != text:
-            sys.exit("README.md does not show the newest results: ./dev figures")
-        return
-    readme.write_text(made, encoding="utf-8")
+    texts = {}
+    for document, name, folder, function in TABLES:
+        text = texts.get(document) or (ROOT / document).read_text(encoding="utf-8")
+        texts[document] = replace_table(document, text, name, generate(folder, function))
+    for document, text in texts.items():
+        if not sys.argv[1:]:
+            (ROOT / document).write_text(text, encoding="utf-8")
+        elif text != (ROOT / document).read_text(encoding="utf-8"):
+            sys.exit(f"{document} does not show the newest results: ./dev figures")
 
 
 if __name__ == "__main__":

@@ -170,7 +170,8 @@ class Dev(unittest.TestCase):
 
     def test_install_takes_the_folder_from_where_the_caller_stands(self):
         self.dev("install", "pre fix")
-        self.assertEqual(self.calls("cmake")[-1], f"cmake --install {self.project}/build/release --prefix {self.machine}/pre fix")
+        self.assertEqual(self.calls("cmake")[-2:], [
+            f"cmake --install {self.project}/build/{preset} --prefix {self.machine}/pre fix" for preset in ["release", "checks"]])
         self.assertIn("install takes one folder", self.dev("install", expect=1))
 
     def test_build_folder_of_a_moved_checkout_is_made_anew(self):

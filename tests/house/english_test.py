@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""The rules of plain English find what they name: each on a small tree that breaks it, once."""
+
+import contextlib
+import io
+import pathlib
+import shutil
+import tempfile
+import unittest
+
+import comments
+import names
+import prose
+import ratchet
+
+GOOD = {
+    "README.md": "# Title\n\nA short sentence. Another one with `code of code` in it.\n\n| a table | may be long |\n|---|---|\n",
+    "src/base/text.hpp": "// Formats numbers.\n#pragma once\n\nint sum(int left, int right);  ///< adds two numbers\n",
+    "tests/house/ratchet.json": '{"prose": {}, "comments": {}, "names": {}}\n',
+}
+LONG_SENTENCE = " ".join(["w"] * 41) + ".\n"
+
+
+class English(unittest.TestCase):
+    def setUp(self):
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="tarn english "))
+        self.addCleanup(shutil.rmtree, self.root)
+        for path, text in GOOD.items():
+            self.write(path, text)
+
+    def write(self, path, text):
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+
+    def findings(self):
+        return [str(finding) for check in (prose.check, comments.check, names.check) for finding in check(self.root)]
+
+    def expect(self, start, part):
+        """Exactly one finding, which starts with file and line and has the part."""
+        found = self.findings()
+        self.assertEqual(len(found), 1, found)
+        self.assertTrue(found[0].startswith(start), found[0])
+        self.assertIn(part, found[0])
+
+    def test_good_tree_passes(self):
+        self.assertEqual(self.findings(), [])
+
+    def test_long_sentence(self):
+        self.write("README.md", LONG_SENTENCE)
+        self.expect("README.md:1:", "a sentence of 41 words")
+
+    def test_sentences_end_at_code(self):
+        self.write("README.md", "Twenty" + " w" * 25 + ".\n`code`" + " w" * 25 + ".\n")
+        self.assertEqual(self.findings(), [])
+
+    def test_long_line(self):
+        self.write("README.md", "w " * 10 + "x" * 90 + "\n")
+        self.expect("README.md:1:", "a line of 110 columns")
+
+    def test_long_line_in_code_and_table_is_allowed(self):
+        self.write("README.md", "```\n" + "w " * 60 + "\n```\n\n| " + "w " * 60 + "|\n|---|\n")
+        self.assertEqual(self.findings(), [])
+
+    def test_long_paragraph(self):
+        self.write("README.md", "Short.\n" * 7)
+        self.expect("README.md:1:", "a paragraph of 7 lines")
+
+    def test_retired_word(self):
+        self.write("README.md", "It saves 12 ms/s.\n")
+        self.expect("README.md:1:", "% of the processor's time")
+
+    def test_retired_word_in_code_is_allowed(self):
+        self.write("README.md", "The option `ms/s` is old.\n")
+        self.assertEqual(self.findings(), [])
+
+    def test_fragment(self):
+        self.write("src/base/text.cpp", "\n// What it was.\n")
+        self.expect("src/base/text.cpp:2:", 'opens with "What"')
+
+    def test_fragment_behind_code(self):
+        self.write("src/base/text.cpp", "int count = 0;  ///< of all\n")
+        self.assertEqual(self.findings(), [])
+        self.write("src/base/text.cpp", "int count = 0;  // Whether it is\n")
+        self.expect("src/base/text.cpp:1:", 'opens with "Whether"')
+
+    def test_subordinate_clause_is_allowed(self):
+        self.write("src/base/text.cpp", "// Where it is missing, this is a call.\n")
+        self.assertEqual(self.findings(), [])
+
+    def test_text_that_looks_like_a_comment(self):
+        self.write("src/base/text.cpp", 'const char* a = "// What"; const char* b = R"(\n// What\n)"; char c = \'"\';\n')
+        self.assertEqual(self.findings(), [])
+
+    def test_name(self):
+        for text in ("void f(int of);\n", "struct s { int of_; };\n", "void f() { int of = 0; }\n",
+                     "template <class T> void f(unknown<T>& of);\n", "enum class e { of };\n"):
+            with self.subTest(text):
+                self.write("src/base/text.cpp", text)
+                self.expect("src/base/text.cpp:1:", 'declares "of"')
+
+    def test_ratchet(self):
+        def run(*arguments):
+            said = io.StringIO()
+            with contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):
+                status = ratchet.main([str(self.root), *arguments])
+            return status, said.getvalue()
+
+        self.assertEqual(run()[0], 0)
+        self.write("src/base/text.cpp", "// What it was.\n")
+        status, said = run()
+        self.assertEqual(status, 1)
+        self.assertIn('src/base: 1 findings of the rule "comments", 0 allowed', said)
+        self.assertIn("src/base/text.cpp:1:", said)
+        self.assertEqual(run("--write")[0], 0)
+        self.assertEqual(run()[0], 0)
+        self.assertIn("src/base/text.cpp:1:", run("--list", "comments", "src/base")[1])
+
+
+if __name__ == "__main__":
+    unittest.main()
