@@ -1,5 +1,5 @@
 // Shows a server's life: initialiser, workers, reloads and stop. Here the requests are numbers in a queue, and the
-// server stops itself after the last one; docs/application.md explains it.
+// server stops itself after the last one; docs/guide/application.md explains it.
 #include <cstdio>
 #include <deque>
 #include <string>

@@ -1,4 +1,4 @@
-// Reads and writes files without a system call for each line; docs/io.md quotes it.
+// Reads and writes files without a system call for each line; docs/guide/io.md quotes it.
 #include <tarn/io.hpp>
 #include <tarn/io/format.hpp>
 

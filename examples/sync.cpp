@@ -1,4 +1,4 @@
-// Shows the locking categories, one by one; docs/sync.md explains them.
+// Shows the locking categories, one by one; docs/guide/sync.md explains them.
 #include <cstdio>
 #include <map>
 #include <memory>

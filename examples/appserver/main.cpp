@@ -1,4 +1,5 @@
-// An HTTP/1.1 server whose objects are in locking categories, and whose requests live in arenas. docs/appserver.md.
+// An HTTP/1.1 server whose objects are in locking categories, and whose requests live in arenas.
+// docs/guide/appserver.md.
 #include <cstdio>
 #include <exception>
 #include <map>

@@ -27,7 +27,8 @@ struct pool_options {
   std::size_t step = 0;         ///< blocks in each later chunk; 0: doubles the pool, up to 1 MiB at a time
   std::size_t limit = 0;        ///< the most blocks at any time; 0: no limit
   /// Surrounds each block with fences, fills it, notes its sites and quarantines it after its free. Reports blocks in
-  /// use at the end of the pool. Blocks then come from the current heap, one by one, which is slow (docs/guard.md).
+  /// use at the end of the pool. Blocks then come from the current heap, one by one, which is slow
+  /// (docs/guide/guard.md).
   bool guard = false;
 };
 

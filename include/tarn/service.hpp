@@ -1,6 +1,6 @@
 // Communication between a service and its manager (systemd): readiness, signs of life, sockets that are already open.
 //
-// tarn::application does all of this except for the sockets. docs/application.md has an example with a unit file.
+// tarn::application does all of this except for the sockets. docs/guide/application.md has an example with a unit file.
 #pragma once
 
 #include <chrono>

@@ -127,7 +127,7 @@ typedef struct tarn_pool_options {
   size_t first_chunk;  /* 0: as many as fit in 4 KiB, at least 8 */
   size_t step;         /* blocks in each later chunk; 0: as many as the pool has by then, up to 1 MiB */
   size_t limit;        /* most blocks at one time; 0: no limit */
-  bool guard;          /* fences, sites, quarantine, and a report of what is in use at the end: docs/guard.md */
+  bool guard;          /* fences, sites, quarantine, and a report of what is in use at the end: docs/guide/guard.md */
 } tarn_pool_options;
 
 /* Has the members of tarn::pool_statistics in tarn/fixed_pool.hpp. */

@@ -1,5 +1,5 @@
 // The options of Tarn. Each is defined once: option_table yields the parser, the environment names, `tarn run
-// --help`, the shell completion and docs/options.md.
+// --help`, the shell completion and docs/reference/options.md.
 //
 // Everything here may run inside the first malloc of a process, before main. So nothing allocates, locks, throws,
 // uses stdio or needs libstdc++ at run time.

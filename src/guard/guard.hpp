@@ -8,8 +8,8 @@
 // Either all blocks that the drop-in hands out are guarded or none: the option is read before the first one. Every
 // heap of the process is closed then, so that each call takes a slow path, and comes here.
 //
-// All functions may be called on any thread. `site` is the address that the program's call returns to. docs/guard.md
-// says which mistakes are found and which are not.
+// All functions may be called on any thread. `site` is the address that the program's call returns to.
+// docs/guide/guard.md says which mistakes are found and which are not.
 #pragma once
 
 #include <atomic>

@@ -80,8 +80,8 @@ static inline unsigned hang_seconds(void) {
   return wanted != NULL ? (unsigned)atoi(wanted) : 10;
 }
 
-// Returns true when blocks are guarded (docs/guard.md), because fresh memory is filled then. A small block takes some
-// 60 bytes more.
+// Returns true when blocks are guarded (docs/guide/guard.md), because fresh memory is filled then. A small block takes
+// some 60 bytes more.
 #define guarded_extra ((size_t)60)
 static inline int guarded(void) {
   unsigned char* p = (unsigned char*)malloc(100);

@@ -1,4 +1,4 @@
-// `tarn options`: prints the option table, for a terminal and for docs/options.md.
+// `tarn options`: prints the option table, for a terminal and for docs/reference/options.md.
 #include <fmt/format.h>
 
 #include <memory>
@@ -37,7 +37,7 @@ std::string markdown() {
 void add_options(CLI::App& application) {
   CLI::App* const command = application.add_subcommand("options", "Print the options that tarn run can set.");
   const auto as_markdown = std::make_shared<bool>(false);
-  command->add_flag("--markdown", *as_markdown, "as the page docs/options.md");
+  command->add_flag("--markdown", *as_markdown, "as the page docs/reference/options.md");
   command->callback([as_markdown] { fmt::print("{}", *as_markdown ? markdown() : option_list(100)); });
 }
 

@@ -10,7 +10,7 @@
 #error "Tarn needs C++20: compile with -std=c++20 or newer"
 #endif
 
-/// 1: misuse that is hard to find is a named fault (docs/checks.md).
+/// 1: misuse that is hard to find is a named fault (docs/guide/checks.md).
 #ifndef TARN_CHECKS
 #define TARN_CHECKS 0
 #endif

@@ -144,7 +144,7 @@ class batch_status : public batch_result {
 /// are done in any order, and each is done even if others fail; adding and running throw only std::bad_alloc.
 ///
 /// Cost: on one thread, the system's work for each file remains. When everything is in the page cache, the gain is
-/// only that of the saved calls; otherwise the waits for the disk overlap. docs/io.md has figures.
+/// only that of the saved calls; otherwise the waits for the disk overlap. docs/guide/io.md has figures.
 class batch {
  public:
   explicit batch(batch_options options = {});
