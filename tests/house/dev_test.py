@@ -30,10 +30,9 @@ elif [ -e "$MACHINE/broken" ]; then
 fi""",
     "sudo": '[ "${FAKE_SUDO:-yes}" = yes ] || exit 1; [ "$1" = -n ] && shift; exec "$@"',
     "cmake": "",
-    "ctest": 'echo "100% tests passed"',
-    "python3": 'pwd >"$MACHINE/where"',
+    "python3": 'pwd >"$MACHINE/where"; echo "all is well"',
 }
-NOTED = {"apt-get", "cmake", "ctest", "python3"}
+NOTED = {"apt-get", "cmake", "python3"}
 
 
 class Dev(unittest.TestCase):
@@ -153,15 +152,27 @@ class Dev(unittest.TestCase):
         output = self.dev("test", expect=1)
         self.assertIn("why it failed\n./dev: failed after", output)
         self.assertIn(f"(exit 3): cmake --preset dev -B {self.project}/build/dev\n", output)
-        self.assertEqual(self.calls("ctest"), [])
+        self.assertEqual(self.calls("python3"), [])
 
-    def test_tests_of_all_builds_end_in_one_summary(self):
+    def builds(self):
+        """The builds whose tests the last `./dev test` ran."""
+        listed = (self.project / "build/test/CTestTestfile.cmake").read_text(encoding="utf-8")
+        return re.findall(r'subdirs\("\.\./(\w+)"\)\n', listed)
+
+    def test_tests_of_both_builds_end_in_one_summary(self):
         output = self.dev("test", "-R", "heap", TARN_JOBS="3")
-        self.assertEqual(self.calls("ctest"), [
-            f"ctest --test-dir {self.project}/build/test --parallel 4 --output-on-failure --no-tests=error -R heap"])
-        self.assertTrue(output.endswith("100% tests passed\n"), output)
-        self.assertEqual((self.project / "build/test/CTestTestfile.cmake").read_text(encoding="utf-8"),
-                         'subdirs("../dev")\nsubdirs("../asan")\nsubdirs("../tsan")\nsubdirs("../release")\n')
+        self.assertEqual(self.calls("python3"),
+                         [f"python3 -B {self.project}/tests/run.py {self.project}/build/test 4 -R heap"])
+        self.assertIn("Left out: AddressSanitizer and ThreadSanitizer (./dev test --all)\n", output)
+        self.assertTrue(output.endswith("all is well\n"), output)
+        self.assertEqual(self.builds(), ["dev", "release"])
+
+    def test_all_tests_include_the_sanitizers(self):
+        output = self.dev("test", "--all", "-R", "heap", TARN_JOBS="3")
+        self.assertEqual(self.calls("python3"),
+                         [f"python3 -B {self.project}/tests/run.py {self.project}/build/test 4 -R heap"])
+        self.assertNotIn("Left out", output)
+        self.assertEqual(self.builds(), ["dev", "asan", "tsan", "release"])
 
     def test_files_that_a_command_names_lie_where_the_caller_stands(self):
         for command in "bench", "demo":

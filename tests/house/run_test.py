@@ -1,0 +1,61 @@
+"""Tests of tests/run.py: which results fail a run, and what it says at the end."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+RUNNER = pathlib.Path(__file__).parents[1] / "run.py"
+
+
+class Run(unittest.TestCase):
+    def run_tests(self, *tests, expect):
+        """The output of a run of tests, which are pairs of a name and a shell command."""
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="tarn-run-")))
+        lines = []
+        for name, command in tests:
+            lines.append(f'add_test({name} "/bin/sh" "-c" "{command}")')
+            lines.append(f'set_tests_properties({name} PROPERTIES SKIP_RETURN_CODE 77 WORKING_DIRECTORY "{folder}")')
+        (folder / "CTestTestfile.cmake").write_text("\n".join(lines), encoding="utf-8")
+        result = subprocess.run([sys.executable, "-B", str(RUNNER), str(folder), "2"],
+                                capture_output=True, text=True, check=False)
+        self.assertEqual(result.returncode, expect, result.stdout + result.stderr)
+        return result.stdout
+
+    def test_run_in_which_all_pass(self):
+        output = self.run_tests(("good", "true"), expect=0)
+        self.assertIn("100% tests passed", output)
+        self.assertNotIn("UNSTEADY", output)
+
+    def test_test_that_fails_twice_fails_the_run(self):
+        output = self.run_tests(("good", "true"), ("bad", "echo why; false"), expect=8)
+        self.assertIn("1 failed. Each runs once more, alone.", output)
+        self.assertIn("why", output)
+        self.assertNotIn("UNSTEADY", output)
+
+    def test_test_that_passes_alone_is_named(self):
+        unsteady = "test -e again || { touch again; false; }"
+        output = self.run_tests(("good", "true"), ("unsteady", unsteady), expect=0)
+        self.assertIn("UNSTEADY: failed beside the others and passed alone. "
+                      "Each is a defect, of the test or of the code:\n  unsteady\n", output)
+
+    def test_unsteady_test_does_not_hide_a_bad_one(self):
+        unsteady = "test -e again || { touch again; false; }"
+        output = self.run_tests(("bad", "false"), ("unsteady", unsteady), expect=8)
+        self.assertIn("the code:\n  unsteady\n", output)
+
+    def test_many_failures_are_no_bad_luck(self):
+        tests = [(f"unsteady{number}", f"test -e again{number} || {{ touch again{number}; false; }}") for number in range(6)]
+        self.assertNotIn("once more", self.run_tests(*tests, expect=8))
+
+    def test_skipped_test_says_why(self):
+        output = self.run_tests(("left_out", "echo needs a machine of its own; exit 77"), ("good", "true"), expect=0)
+        self.assertIn("Skipped, and why:\n  left_out: needs a machine of its own\n", output)
+
+    def test_run_without_tests_is_an_error(self):
+        self.assertNotIn("Skipped", self.run_tests(expect=8))
+
+
+if __name__ == "__main__":
+    unittest.main()
