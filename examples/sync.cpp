@@ -1,12 +1,16 @@
 // Shows the locking categories, one by one; docs/guide/sync.md explains them.
+#include <coroutine>
 #include <cstdio>
+#include <exception>
 #include <map>
 #include <memory>
 #include <memory_resource>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include <tarn/async_shared.hpp>
 #include <tarn/tarn.hpp>
 
 namespace {
@@ -15,6 +19,29 @@ struct session {
   std::string user;
   int hits = 0;
 };
+
+namespace by_hand {
+
+std::mutex sessions_lock;
+std::map<int, session> sessions;
+
+session& find(int id) {
+  const std::lock_guard held(sessions_lock);
+  return sessions[id];  // the bug: the caller uses the session after the lock is open
+}
+int hit(int id) { return ++find(id).hits; }
+
+}  // namespace by_hand
+
+namespace by_type {
+
+tarn::shared<std::map<int, session>> sessions;
+
+int hit(int id) {
+  return sessions.with([id](auto& all) { return ++all[id].hits; });  // a function cannot return `all[id]` from here
+}
+
+}  // namespace by_type
 
 int with_shared_data() {
   tarn::shared<std::map<int, session>> sessions{tarn::rank{10, "sessions"}};
@@ -33,6 +60,32 @@ int with_shared_data() {
   });
   reader.join();
   return hits + static_cast<int>(log.read([](const auto& lines) { return lines.size(); }));
+}
+
+// The smallest coroutine that can wait: it runs at once, and nobody asks for its end.
+struct detached {
+  struct promise_type {
+    detached get_return_object() noexcept { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() noexcept {}
+    void unhandled_exception() noexcept { std::terminate(); }
+  };
+};
+
+tarn::async_shared<std::map<int, session>> visitors;
+
+detached visit(int id, std::string user) {
+  auto held = co_await visitors.lock();                         // suspends while another coroutine holds it
+  (*held)[id] = {std::move(user), 1};                           // `held` may be kept across a co_await
+  held.unlock();                                                // resumes the coroutine that has waited longest
+  co_await visitors.with([id](auto& all) { ++all[id].hits; });  // the lock for one function
+}
+
+std::size_t with_coroutines() {
+  visit(1, "ada");
+  visit(2, "grace");
+  return visitors.try_lock()->size();
 }
 
 struct routes {
@@ -84,6 +137,6 @@ std::size_t with_transient_data() {
 }  // namespace
 
 int main() {
-  std::printf("%d %d %zu %zu\n", with_shared_data(), with_reloadable_data(), with_read_only_data(),
-              with_transient_data());
+  std::printf("%d %d %d %zu %d %zu %zu\n", by_hand::hit(7), by_type::hit(7), with_shared_data(), with_coroutines(),
+              with_reloadable_data(), with_read_only_data(), with_transient_data());
 }
