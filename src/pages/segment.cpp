@@ -66,15 +66,18 @@ void segment_records::deallocate(void* record, std::size_t units) noexcept {
   free_records[size] = ::new (record) free_record{free_records[size]};
 }
 
+// The mapping comes before the record. Where address space is short, larger mappings fail first, and each would leave
+// a record of its size behind that the smaller segment cannot use.
 segment* segment::create(std::size_t units, std::size_t alignment) noexcept {
   TARN_CHECK(units != 0 && units <= most_units);
-  void* const record = segment_records::allocate(units);
-  if (record == nullptr) {
+  const std::size_t bytes = units * unit_bytes;
+  void* const mapping = page_map::map(bytes, alignment, bytes);
+  if (mapping == nullptr) {
     return nullptr;
   }
-  void* const mapping = page_map::map(units * unit_bytes, alignment, units * unit_bytes);
-  if (mapping == nullptr) {
-    segment_records::deallocate(record, units);
+  void* const record = segment_records::allocate(units);
+  if (record == nullptr) {
+    platform::unmap(mapping, bytes);
     return nullptr;
   }
   segment* const made = ::new (record) segment{};

@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "pages/metadata.hpp"
 #include "pages/page_map.hpp"
 #include "platform/fake.hpp"
 #include "platform/platform.hpp"
@@ -389,6 +390,25 @@ TEST_F(segment_test, is_valid_sees_what_is_broken) {
   broken.free.insert(broken.units - 1, 1);
 
   EXPECT_TRUE(broken.is_valid());
+}
+
+// Where address space is short, large segments are tried first. Their records would take room from the blocks.
+TEST_F(segment_test, one_that_cannot_be_mapped_takes_no_record) {
+  // More segments of this size than ever before use up the records that earlier ones left behind.
+  std::vector<segment*> held;
+  const std::size_t before = pages::metadata::committed_bytes();
+  do {
+    held.push_back(segment::create(pages::most_units, unit_bytes));
+    ASSERT_NE(held.back(), nullptr);
+  } while (pages::metadata::committed_bytes() == before);
+  const std::size_t committed = pages::metadata::committed_bytes();
+  fake::set_budget(platform::mapped_bytes() + 8_MiB);
+  EXPECT_EQ(segment::create(pages::most_units, unit_bytes), nullptr);
+  fake::set_budget(0);
+  EXPECT_EQ(pages::metadata::committed_bytes(), committed);
+  for (segment* const each : held) {
+    each->destroy();
+  }
 }
 
 }  // namespace
