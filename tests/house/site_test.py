@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""The site's builder turns documents into pages, and its checker finds what is broken: each once."""
+
+import pathlib
+import shutil
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "docs/site"))
+import api
+import api_pages
+import check
+import pages
+
+HEADER = """// Boxes, one for each thread.
+#pragma once
+namespace tarn {
+/// A box.
+///
+/// tarn::box<int> one;
+/// one.open(3);
+///
+/// Opens at once.
+template <class T>
+class [[nodiscard("keep it")]] box {
+ public:
+  box() = default;
+  /// Opens the box after `delay_ms` milliseconds.
+  template <class... Arguments>
+    requires(sizeof...(Arguments) > 0)
+  explicit(sizeof...(Arguments) == 1) box(int delay_ms, Arguments&&...) : open_{delay_ms} {}
+  int open(int a = {}) const noexcept { return a; }
+
+ private:
+  int open_ = 0;
+};
+namespace detail {
+struct hidden {};
+}
+}  // namespace tarn
+"""
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="tarn site "))
+        self.addCleanup(shutil.rmtree, self.root)
+
+    def write(self, path, text):
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+
+
+class Checker(Folder):
+    def setUp(self):
+        super().setUp()
+        self.write("index.html", '<a href="guide/a.html#there">a</a><img src="p.png"><a href="https://x.y/">out</a>')
+        self.write("guide/a.html", '<h1 id="there">A</h1><a href="../index.html">back</a><a href="#there">here</a>')
+        self.write("p.png", "")
+
+    def expect(self, *parts):
+        found = list(check.check(self.root))
+        self.assertEqual(len(found), len(parts), found)
+        for part, finding in zip(parts, found):
+            self.assertIn(part, finding)
+
+    def test_good_site_passes(self):
+        self.expect()
+
+    def test_missing_page(self):
+        self.write("guide/a.html", '<h1 id="there">A</h1>\n<a href="b.html">b</a>')
+        self.expect("guide/a.html:2: links to b.html, which is not there")
+
+    def test_missing_anchor(self):
+        self.write("guide/a.html", '<h1 id="where">A</h1>')
+        self.expect("index.html:1: links to guide/a.html#there, whose anchor is not there")
+
+    def test_missing_picture(self):
+        (self.root / "p.png").unlink()
+        self.expect("links to p.png")
+
+    def test_other_host(self):
+        self.write("more.html", '<script src="https://x.y/a.js"></script>')
+        self.expect("more.html:1: loads https://x.y/a.js from another host")
+
+    def test_empty_site(self):
+        shutil.rmtree(self.root)
+        self.root.mkdir()
+        self.expect("has no pages")
+
+
+class Documents(Folder):
+    def test_lists_are_four_columns_deep(self):
+        text = "Text:\n- one\n  goes on\n  - inner\n\n    more\n- two\n\n| a |\n|---|\n"
+        self.assertEqual(pages.indented(text), "Text:\n\n- one\n    goes on\n\n    - inner\n\n        more\n- two\n\n| a |\n|---|\n")
+
+    def test_code_is_not_changed(self):
+        text = "```\n- no list\n  | no table |\n```\n"
+        self.assertEqual(pages.indented(text), text)
+
+    def test_links(self):
+        self.write("src/a.cpp", "int a;\n")
+        self.write("docs/guide/a.md", "[b](b.md#x) [c](../../src/a.cpp) [d](https://x.y)\n```\n[e](f.md)\n```\n")
+        site = pages.Site(self.root, self.root / "out", {"docs/guide/a.md": "guide/a.md", "docs/guide/b.md": "guide/b.md"})
+        site.write_document("docs/guide/a.md", "guide/a.md")
+        site.write_sources()
+        self.assertEqual((self.root / "out/guide/a.md").read_text(encoding="utf-8"),
+                         "[b](b.md#x) [c](../source/src/a.cpp.md) [d](https://x.y)\n```\n[e](f.md)\n```\n")
+        self.assertIn("int a;", (self.root / "out/source/src/a.cpp.md").read_text(encoding="utf-8"))
+
+    def test_link_to_nothing(self):
+        self.write("a.md", "[b](b.cpp)\n")
+        site = pages.Site(self.root, self.root / "out", {"a.md": "a.md"})
+        site.write_document("a.md", "a.md")
+        with self.assertRaisesRegex(SystemExit, "links to b.cpp"):
+            site.write_sources()
+
+
+class Interface(Folder):
+    def setUp(self):
+        super().setUp()
+        self.write("include/tarn/box.hpp", HEADER)
+
+    def test_declarations_are_as_written(self):
+        (box,) = api.read(self.root)[pathlib.Path("include/tarn/box.hpp")]
+        self.assertEqual(box.text, 'template <class T>\nclass [[nodiscard("keep it")]] box')
+        self.assertEqual([member.name for member in box.members], ["box<T>", "box<T>", "open"])
+        self.assertEqual(box.members[1].text, "template <class... Arguments>\n  requires(sizeof...(Arguments) > 0)\n"
+                         "explicit(sizeof...(Arguments) == 1) box(int delay_ms, Arguments&&...)")
+        self.assertEqual(box.members[2].text, "int open(int a = {}) const noexcept")
+
+    def test_page(self):
+        (header, entities), = api.read(self.root).items()
+        page = api_pages.page(header, HEADER, entities)
+        self.assertIn("# tarn/box.hpp", page)
+        self.assertIn("Boxes, one for each thread.", page)
+        self.assertIn("```cpp\ntarn::box<int> one;\none.open(3);\n```", page)
+        self.assertIn("Opens the box after `delay_ms` milliseconds.", page)
+        self.assertNotIn("hidden", page)
+        self.assertNotIn("open_", page)
+
+
+if __name__ == "__main__":
+    unittest.main()
