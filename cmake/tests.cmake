@@ -5,6 +5,10 @@
 #   serial   not beside other tests
 include(GoogleTest)
 
+# The seconds after which a test hangs, also on a machine with ten times the work that it can do. A limit guards against
+# hangs alone: no test judges how long something takes.
+set(tarn_hang_seconds 900)
+
 # Lines are enough of a test's debug information: a quarter of the time to compile.
 set(tarn_test_flags $<$<CONFIG:Debug>:-g1>)
 
@@ -61,9 +65,9 @@ function(tarn_test name)
     target_precompile_headers(test_${name} REUSE_FROM tarn_test_headers)
   endif()
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 120)
+    set(arg_TIMEOUT ${tarn_hang_seconds})
   endif()
-  gtest_discover_tests(test_${name} TEST_PREFIX "${TARN_TEST_PREFIX}${suite}." TEST_LIST found DISCOVERY_TIMEOUT 60)
+  gtest_discover_tests(test_${name} TEST_PREFIX "${TARN_TEST_PREFIX}${suite}." TEST_LIST found DISCOVERY_TIMEOUT ${tarn_hang_seconds})
   # gtest_discover_tests cannot pass on a property that is a list, so a second script sets the properties.
   set(serial OFF)
   if("serial" IN_LIST arg_LABELS)
@@ -101,7 +105,7 @@ function(tarn_script_test name)
     return()
   endif()
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 120)
+    set(arg_TIMEOUT ${tarn_hang_seconds})
   endif()
   set(test "${TARN_TEST_PREFIX}${suite}.${name}")
   add_test(NAME ${test} COMMAND ${arg_COMMAND} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")

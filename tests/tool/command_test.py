@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import unittest
 
-from paths import PATHS, main
+from paths import HANG_S, PATHS, main
 
 LOADER = b"/lib64/ld-linux-x86-64.so.2" if os.uname().machine == "x86_64" else b"/lib/ld-linux-aarch64.so.1"
 OWN, OTHER, OTHER_NUMBER = ("x86-64", "AArch64", 183) if os.uname().machine == "x86_64" else ("AArch64", "x86-64", 62)
@@ -27,7 +27,7 @@ class CommandTest(unittest.TestCase):
                             if name != "LD_PRELOAD" and not name.startswith("TARN_")}
 
     def tarn(self, *words, **settings):
-        return subprocess.run([PATHS.tarn, *words], capture_output=True, text=True, timeout=60, check=False,
+        return subprocess.run([PATHS.tarn, *words], capture_output=True, text=True, timeout=HANG_S, check=False,
                               cwd=self.folder, env=self.environment, **settings)
 
     def run_with_stub(self, *words, **settings):
@@ -256,7 +256,7 @@ class HandedThrough(CommandTest):
     def test_the_program_has_the_process_of_the_command(self):
         with subprocess.Popen([PATHS.tarn, "run", "--lib", PATHS.stub, "--", "sh", "-c", "echo $$"],
                               stdout=subprocess.PIPE, text=True, env=self.environment) as process:
-            self.assertEqual(process.communicate(timeout=60)[0], f"{process.pid}\n")
+            self.assertEqual(process.communicate(timeout=HANG_S)[0], f"{process.pid}\n")
 
     def test_no_descriptor_leaks_into_the_program(self):
         words = ["sh", "-c", "ls /proc/$$/fd"]

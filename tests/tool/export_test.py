@@ -19,7 +19,7 @@ import threading
 import unittest
 import urllib.parse
 
-from paths import PATHS, main
+from paths import HANG_S, PATHS, main
 
 FOLDER = tempfile.TemporaryDirectory(prefix="tarn-export-")
 ROUNDS = 1000
@@ -31,7 +31,7 @@ READERS = pathlib.Path(os.environ.get("TARN_READERS") or pathlib.Path(__file__).
 def setUpModule():
     for name, program in ("rec", [PATHS.sites, str(ROUNDS), "0"]), ("locks", [PATHS.locks, "200"]):
         result = subprocess.run([PATHS.tarn, "record", "--full", "-o", name, "--", *program], cwd=FOLDER.name,
-                                timeout=100, check=False, capture_output=True, text=True)
+                                timeout=HANG_S, check=False, capture_output=True, text=True)
         words = re.search(r"(\d+) allocations, (\d+) locks taken, (\d+) system calls", result.stderr)
         TOTALS[name] = dict(zip(("allocations", "lock_acquisitions", "calls"), map(int, words.groups())))
 
@@ -55,7 +55,7 @@ class ExportTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def run_in(self, *words, code=0, **more):
-        result = subprocess.run(words, capture_output=True, timeout=60, check=False, cwd=FOLDER.name, **more)
+        result = subprocess.run(words, capture_output=True, timeout=HANG_S, check=False, cwd=FOLDER.name, **more)
         self.assertEqual(result.returncode, code, result.stdout + result.stderr)
         return result
 
@@ -233,7 +233,7 @@ class Parquet(ExportTest):
         """An environment in which DuckDB is found, as somebody who installed it has one."""
         python = READERS / "python/bin/python3"
         if subprocess.run([python if python.exists() else "python3", "-c", "import duckdb"], capture_output=True,
-                          timeout=60, check=False).returncode != 0:
+                          timeout=HANG_S, check=False).returncode != 0:
             self.skipTest("no duckdb: ./dev readers")
         return {**os.environ, "PATH": f"{python.parent}:{os.environ['PATH']}"} if python.exists() else dict(os.environ)
 
@@ -336,7 +336,7 @@ class Command(ExportTest):
     def test_no_binary_on_a_terminal(self):
         ours, theirs = pty.openpty()
         result = subprocess.run([PATHS.tarn, "export", "rec", "--to", "pprof"], stdout=theirs, stderr=subprocess.PIPE,
-                                cwd=FOLDER.name, timeout=60, check=False)
+                                cwd=FOLDER.name, timeout=HANG_S, check=False)
         os.close(theirs)
         os.close(ours)
         self.assertEqual(result.returncode, 2)

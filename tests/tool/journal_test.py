@@ -9,7 +9,7 @@ import tempfile
 import time
 import unittest
 
-from paths import PATHS, main
+from paths import HANG_S, PATHS, main
 
 
 class Journal(unittest.TestCase):
@@ -18,7 +18,7 @@ class Journal(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def tarn(self, *words, text="", code=0):
-        result = subprocess.run([PATHS.tarn, "journal", *words], input=text, capture_output=True, text=True, timeout=60,
+        result = subprocess.run([PATHS.tarn, "journal", *words], input=text, capture_output=True, text=True, timeout=HANG_S,
                                 check=False, cwd=self.folder)
         self.assertEqual(result.returncode, code, result.stdout + result.stderr)
         return result.stdout, result.stderr

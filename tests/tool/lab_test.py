@@ -9,11 +9,11 @@ import subprocess
 import tempfile
 import unittest
 
-from paths import PATHS, main
+from paths import HANG_S, PATHS, main
 
 
 def lab(*words, code=0, environment=None):
-    done = subprocess.run([PATHS.tarn, "lab", *words], capture_output=True, text=True, timeout=100, check=False,
+    done = subprocess.run([PATHS.tarn, "lab", *words], capture_output=True, text=True, timeout=HANG_S, check=False,
                           stdin=subprocess.DEVNULL, env=environment)
     if done.returncode != code:
         raise AssertionError(f"exit {done.returncode}: {done.stdout}{done.stderr}")
@@ -162,7 +162,7 @@ class Elsewhere(unittest.TestCase):
         self.built = built
 
     def run_here(self, *words, path=""):
-        done = subprocess.run([self.folder / "bin" / "tarn", "lab", *words], capture_output=True, text=True, timeout=100,
+        done = subprocess.run([self.folder / "bin" / "tarn", "lab", *words], capture_output=True, text=True, timeout=HANG_S,
                               check=False, env={**os.environ, "PATH": path})
         return done
 

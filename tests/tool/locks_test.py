@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
-from paths import PATHS, main
+from paths import HANG_S, PATHS, main
 
 ROUNDS = 1500
 
@@ -25,7 +25,7 @@ class Locks(unittest.TestCase):
 
     @classmethod
     def run_program(cls, *words, code=5):
-        result = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False, cwd=cls.folder)
+        result = subprocess.run(words, capture_output=True, text=True, timeout=HANG_S, check=False, cwd=cls.folder)
         assert result.returncode == code, f"{words}: {result.returncode} {result.stdout}{result.stderr}"
         return result
 

@@ -9,14 +9,14 @@ import tempfile
 import time
 import unittest
 
-from paths import PATHS, main
+from paths import HANG_S, PATHS, main, polls
 
 SHARED = tempfile.TemporaryDirectory(prefix="tarn-orders-")
 ENVIRONMENT = {**os.environ, "XDG_CACHE_HOME": SHARED.name}
 
 
 def tarn(*words, code=0):
-    result = subprocess.run([PATHS.tarn, *words], capture_output=True, text=True, timeout=100, check=False,
+    result = subprocess.run([PATHS.tarn, *words], capture_output=True, text=True, timeout=HANG_S, check=False,
                             cwd=SHARED.name, env=ENVIRONMENT)
     if result.returncode != code:
         raise AssertionError(f"{result.returncode}: {result.stdout}{result.stderr}")
@@ -97,8 +97,7 @@ class Orders(unittest.TestCase):
     def test_a_deadlock_that_happened_is_found(self):
         with subprocess.Popen([PATHS.tarn, "record", "--locks", "-o", "dead", "--", PATHS.orders, "deadlock"],
                               cwd=SHARED.name, env=ENVIRONMENT, stderr=subprocess.DEVNULL) as recorder:
-            for _ in range(200):
-                time.sleep(0.05)
+            for _ in polls():
                 try:
                     if orders("dead")["inversions"]:
                         break

@@ -3,9 +3,19 @@
 import argparse
 import os
 import sys
+import time
 import unittest
 
 PATHS = argparse.Namespace()
+HANG_S = 600  # the seconds after which a step hangs, also on a machine with ten times the work that it can do
+
+
+def polls(interval_s=0.05):
+    """Yields at once and then after each interval, for a loop that looks for what another process does."""
+    deadline = time.monotonic() + HANG_S
+    while time.monotonic() < deadline:
+        yield
+        time.sleep(interval_s)
 
 
 def main(*names, **numbers):

@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 import prices
-from paths import PATHS, main
+from paths import HANG_S, PATHS, main
 
 SOURCE = pathlib.Path(__file__).with_name("places.cpp")
 LINES = {text.split()[-1]: number for number, text in enumerate(SOURCE.read_text().splitlines(), 1) if "  // " in text}
@@ -29,7 +29,7 @@ class Places(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def run_program(self, *words):
-        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False, cwd=self.folder,
+        done = subprocess.run(words, capture_output=True, text=True, timeout=HANG_S, check=False, cwd=self.folder,
                               env={**os.environ, "XDG_CACHE_HOME": self.cache})
         self.assertEqual(done.returncode, 0, f"{words}\n{done.stdout}{done.stderr}")
         return done.stdout

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
-from paths import PATHS, main
+from paths import HANG_S, PATHS, main
 
 ROUNDS = 300
 
@@ -22,7 +22,7 @@ class Quiet(unittest.TestCase):
 
     @classmethod
     def run_program(cls, *words, code=0):
-        result = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False, cwd=cls.folder)
+        result = subprocess.run(words, capture_output=True, text=True, timeout=HANG_S, check=False, cwd=cls.folder)
         assert result.returncode == code, f"{words}: {result.returncode} {result.stdout}{result.stderr}"
         return result.stdout + result.stderr
 

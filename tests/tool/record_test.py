@@ -14,7 +14,7 @@ import time
 import unittest
 
 import prices
-from paths import PATHS, main
+from paths import HANG_S, PATHS, main, polls
 
 CACHE = tempfile.TemporaryDirectory(prefix="tarn-cache-")
 ROUNDS = 2000
@@ -50,7 +50,7 @@ class Record(unittest.TestCase):
         os.environ["XDG_CACHE_HOME"] = CACHE.name
 
     def run_tarn(self, *words, code=0, **more):
-        result = subprocess.run([PATHS.tarn, *words], capture_output=True, text=True, timeout=100, check=False,
+        result = subprocess.run([PATHS.tarn, *words], capture_output=True, text=True, timeout=HANG_S, check=False,
                                 cwd=self.folder, **more)
         self.assertEqual(result.returncode, code, result.stdout + result.stderr)
         return result
@@ -274,10 +274,8 @@ class Record(unittest.TestCase):
     def test_what_was_flushed_survives_the_recorder(self):
         with subprocess.Popen([PATHS.tarn, "record", "--full", "-o", "rec", "--", PATHS.sites, str(ROUNDS), "wait"],
                               cwd=self.folder) as running:
-            deadline = time.monotonic() + 60
             path = self.folder / "rec"
-            while time.monotonic() < deadline:  # for the counts of all sites to be in the file
-                time.sleep(0.2)
+            for _ in polls(0.2):  # for the counts of all sites to be in the file
                 if path.exists() and path.stat().st_size > 500:
                     report = self.report()
                     if report["heap"]["allocations"] >= 12 * ROUNDS:
@@ -304,13 +302,13 @@ class Record(unittest.TestCase):
             running.stdin.flush()
             running.send_signal(signal.SIGTERM)
             self.assertEqual(running.stdout.readline(), "caught\n")
-            self.assertEqual(running.wait(30), 5)
+            self.assertEqual(running.wait(HANG_S), 5)
 
     def test_counts_equal_valgrinds(self):
         words = ["sqlite3", ":memory:", "create table t(a, b); insert into t values (1, 'x'), (2, 'y'); select * from t;"]
         if shutil.which("valgrind") is None or shutil.which(words[0]) is None:
             self.skipTest("needs valgrind and sqlite3")
-        said = subprocess.run(["valgrind", *words], capture_output=True, text=True, check=True, timeout=100).stderr
+        said = subprocess.run(["valgrind", *words], capture_output=True, text=True, check=True, timeout=HANG_S).stderr
         total = re.search(r"total heap usage: ([\d,]+) allocs, ([\d,]+) frees, ([\d,]+) bytes", said)
         self.record(*words)
         heap = self.report()["heap"]

@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 import prices
-from paths import PATHS, main
+from paths import HANG_S, PATHS, main
 
 SHARED = tempfile.TemporaryDirectory(prefix="tarn-report-")
 
@@ -20,7 +20,7 @@ SHARED = tempfile.TemporaryDirectory(prefix="tarn-report-")
 def setUpModule():
     for name, rounds in ("rec", "2000"), ("half", "1000"):
         subprocess.run([PATHS.tarn, "record", "--heap", "--full", "-o", f"{SHARED.name}/{name}", "--", PATHS.sites,
-                        rounds, "0"], check=True, capture_output=True, timeout=100)
+                        rounds, "0"], check=True, capture_output=True, timeout=HANG_S)
     prices.measure(PATHS.tarn, SHARED.name)
 
 
@@ -33,7 +33,7 @@ class ReportTest(unittest.TestCase):
         shutil.copy(f"{SHARED.name}/tarn/costs.json", self.prices)
 
     def tarn(self, *words, code=0, **environment):
-        result = subprocess.run([PATHS.tarn, *words], capture_output=True, text=True, timeout=100, check=False,
+        result = subprocess.run([PATHS.tarn, *words], capture_output=True, text=True, timeout=HANG_S, check=False,
                                 cwd=SHARED.name, env={**os.environ, "XDG_CACHE_HOME": str(self.folder), **environment})
         self.assertEqual(result.returncode, code, result.stdout + result.stderr)
         return result
@@ -57,7 +57,7 @@ class Report(ReportTest):
     def test_json_that_cannot_be_written_is_an_error(self):
         with open("/dev/full", "w", encoding="utf-8") as full:
             done = subprocess.run([PATHS.tarn, "report", "--quick", "--json", "rec"], stdout=full, stderr=subprocess.PIPE, text=True,
-                                  timeout=100, check=False, cwd=SHARED.name, env={**os.environ, "XDG_CACHE_HOME": str(self.folder)})
+                                  timeout=HANG_S, check=False, cwd=SHARED.name, env={**os.environ, "XDG_CACHE_HOME": str(self.folder)})
         self.assertEqual((done.returncode, done.stderr), (2, "tarn: standard output: No space left on device\n"))
 
     def test_prices_are_measured_once(self):

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import unittest
 
-from paths import PATHS, main
+from paths import HANG_S, PATHS, main
 
 MODES = (["--heap"], ["--heap", "--full"], ["--locks"], ["--syscalls"], [], ["--full", "--follow"])
 RUBY = "puts (1..4).map { |i| Thread.new { (1..2000).map { |x| x.to_s }.size } }.map(&:value).sum"
@@ -46,7 +46,7 @@ class Safety(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def run_program(self, *words, code=0, **more):
-        result = subprocess.run(words, capture_output=True, text=True, timeout=200, check=False, cwd=self.folder, **more)
+        result = subprocess.run(words, capture_output=True, text=True, timeout=HANG_S, check=False, cwd=self.folder, **more)
         self.assertEqual(result.returncode, code, f"{words}: {result.stdout}{result.stderr}")
         return result
 
@@ -87,7 +87,7 @@ class Safety(unittest.TestCase):
                 self.assertEqual(running.stdout.readline(), "ready\n")
                 running.send_signal(number)
                 self.assertEqual(running.stdout.readline(), f"{int(number)}\n")
-                self.assertEqual(running.wait(100), 0)
+                self.assertEqual(running.wait(HANG_S), 0)
 
     def test_a_key_of_the_terminal_reaches_the_program_once(self):
         for key, number in (b"\x03", signal.SIGINT), (b"\x1c", signal.SIGQUIT):

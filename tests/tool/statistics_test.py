@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
-from paths import PATHS, main
+from paths import HANG_S, PATHS, main
 
 BLOCKS = 500
 BLOCK_BYTES = 100
@@ -23,12 +23,12 @@ class DropInTest(unittest.TestCase):
                             if name != "LD_PRELOAD" and not name.startswith("TARN_")}
 
     def run_with(self, options, *words, **settings):
-        return subprocess.run([PATHS.tarn, "run", *options, "--", *words], capture_output=True, text=True, timeout=100,
+        return subprocess.run([PATHS.tarn, "run", *options, "--", *words], capture_output=True, text=True, timeout=HANG_S,
                               check=False, cwd=self.folder, env=self.environment, **settings)
 
     def preloaded(self, *words, **environment):
         """Without the command: what the library itself makes of its environment."""
-        return subprocess.run(words, capture_output=True, text=True, timeout=100, check=False, cwd=self.folder,
+        return subprocess.run(words, capture_output=True, text=True, timeout=HANG_S, check=False, cwd=self.folder,
                               env=self.environment | {"LD_PRELOAD": PATHS.library} | environment)
 
 

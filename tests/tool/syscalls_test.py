@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import unittest
 
-from paths import PATHS, main
+from paths import HANG_S, PATHS, main
 
 # How often a thread has to wait for another one is not the program's to say.
 NOT_COMPARED = {"futex", "sched_yield", "restart_syscall"}
@@ -22,7 +22,7 @@ class Syscalls(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def run_program(self, *words, code=0):
-        result = subprocess.run(words, capture_output=True, text=True, timeout=100, check=False, cwd=self.folder)
+        result = subprocess.run(words, capture_output=True, text=True, timeout=HANG_S, check=False, cwd=self.folder)
         self.assertEqual(result.returncode, code, f"{words}: {result.stdout}{result.stderr}")
         return result
 
@@ -113,7 +113,7 @@ class Syscalls(unittest.TestCase):
         for name in programs:
             with self.subTest(program=name):
                 program = pathlib.Path(PATHS.programs) / name
-                plain = subprocess.run([program], capture_output=True, timeout=100, check=False)
+                plain = subprocess.run([program], capture_output=True, timeout=HANG_S, check=False)
                 self.run_program(PATHS.tarn, "record", "-o", "rec", "--", program, code=plain.returncode)
 
     def test_a_handler_that_comes_while_something_is_counted_is_counted(self):

@@ -8,13 +8,13 @@ import subprocess
 import tempfile
 import unittest
 
-from paths import PATHS, main
+from paths import HANG_S, PATHS, main
 
 SHARED = tempfile.TemporaryDirectory(prefix="tarn-timeline-")
 
 
 def tarn(*words, code=0):
-    result = subprocess.run([PATHS.tarn, *words], capture_output=True, text=True, timeout=100, check=False,
+    result = subprocess.run([PATHS.tarn, *words], capture_output=True, text=True, timeout=HANG_S, check=False,
                             cwd=SHARED.name, env={**os.environ, "XDG_CACHE_HOME": SHARED.name})
     if result.returncode != code:
         raise AssertionError(f"{result.returncode}: {result.stdout}{result.stderr}")

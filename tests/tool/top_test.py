@@ -12,7 +12,7 @@ import tempfile
 import time
 import unittest
 
-from paths import PATHS, main
+from paths import HANG_S, PATHS, main, polls
 
 
 def runs(process):
@@ -28,7 +28,7 @@ class TopTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def tarn(self, *words, code=2):
-        result = subprocess.run([PATHS.tarn, *words], capture_output=True, text=True, timeout=60, check=False,
+        result = subprocess.run([PATHS.tarn, *words], capture_output=True, text=True, timeout=HANG_S, check=False,
                                 stdin=subprocess.DEVNULL)
         self.assertEqual(result.returncode, code, result.stdout + result.stderr)
         return result.stderr
@@ -47,7 +47,7 @@ class Terminal(TopTest):
             subprocess.run(["tmux", "-S", f"{self.folder}/{number}", "kill-server"], capture_output=True, check=False)
 
     def tmux(self, *words):
-        return subprocess.run(["tmux", "-S", f"{self.folder}/{self.opened}", *words], capture_output=True, text=True, timeout=60,
+        return subprocess.run(["tmux", "-S", f"{self.folder}/{self.opened}", *words], capture_output=True, text=True, timeout=HANG_S,
                               check=True).stdout
 
     def open(self, *words, width=80, height=24, environment=""):
@@ -60,11 +60,10 @@ class Terminal(TopTest):
         return self.tmux("capture-pane", "-p", *more)
 
     def wait_for(self, pattern, *more):
-        for _ in range(300):
+        for _ in polls():
             screen = self.screen(*more)
             if re.search(pattern, screen):
                 return screen
-            time.sleep(0.05)
         self.fail(f"no {pattern} on\n{screen}")
 
     def keys(self, *keys):
@@ -87,12 +86,18 @@ class Terminal(TopTest):
         return recorder.wait()
 
     def child_of(self, process):
-        for _ in range(300):
-            found = pathlib.Path(f"/proc/{process}/task/{process}/children").read_text().split()
-            if found:
-                return int(found[0])
-            time.sleep(0.05)
+        for _ in polls():
+            children = pathlib.Path(f"/proc/{process}/task/{process}/children").read_text().split()
+            if children:
+                return int(children[0])
         self.fail("there is no child")
+
+    def wait_for_threads(self, process):
+        """Returns once the process runs threads of its own: then it has been loaded, and its main() has begun."""
+        for _ in polls():
+            if len(os.listdir(f"/proc/{process}/task")) > 1:
+                return
+        self.fail("it starts no thread")
 
     def shown_process(self):
         return int(re.search(r"resident  (\d+) tool_busy", self.screen())[1])
@@ -162,7 +167,7 @@ class Terminal(TopTest):
         recorder = self.begin("--follow", "--", "sh", "-c", f"{PATHS.busy} & wait")
         child = self.child_of(self.child_of(recorder.pid))
         self.addCleanup(lambda: runs(child) and os.kill(child, signal.SIGTERM))
-        time.sleep(0.3)
+        self.wait_for_threads(child)
         self.open("--pid", str(child))
         self.wait_for("make_temporary")
         self.assertEqual(self.shown_process(), child)
@@ -179,7 +184,7 @@ class Terminal(TopTest):
             program = subprocess.Popen([PATHS.tarn, "run", *options, "--", PATHS.busy], stderr=subprocess.DEVNULL)
             self.addCleanup(program.wait)
             self.addCleanup(program.kill)
-            time.sleep(0.3)
+            self.wait_for_threads(program.pid)
             self.open("--pid", str(program.pid))
             screen = self.wait_for(r"\n +[\d.]+K? .* producer \d+\n")
             self.assertRegex(screen, rf"{program.pid} tool_busy\n\d+ heaps use .* that they hold\n")
@@ -217,8 +222,11 @@ class Errors(TopTest):
     def test_they_say_why(self):
         self.assertIn("is neither recorded nor on heaps of Tarn", self.tarn("top", "--pid", str(os.getpid())))
         with subprocess.Popen([PATHS.other_heaps]) as other:
-            time.sleep(0.1)  # its exec
-            self.assertIn("on the heaps of another version of Tarn", self.tarn("top", "--pid", str(other.pid)))
+            for _ in polls():  # until the loader has loaded it
+                output = self.tarn("top", "--pid", str(other.pid))
+                if "is neither recorded nor on heaps of Tarn" not in output:
+                    break
+            self.assertIn("on the heaps of another version of Tarn", output)
             other.kill()
         with subprocess.Popen(["true"]) as ended:
             ended.wait()
@@ -234,7 +242,7 @@ class Errors(TopTest):
         command = ["setpriv", *(who or ("--reuid=65534",)), "--regid=65534", "--clear-groups", PATHS.tarn]
         if subprocess.run([*command, "--version"], capture_output=True, check=False).returncode != 0:
             self.skipTest("nobody may run this build")
-        done = subprocess.run([*command, "top", "--pid", str(pid)], capture_output=True, text=True, timeout=60, check=False,
+        done = subprocess.run([*command, "top", "--pid", str(pid)], capture_output=True, text=True, timeout=HANG_S, check=False,
                               stdin=subprocess.DEVNULL)
         self.assertEqual(done.returncode, 2)
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)

@@ -11,6 +11,8 @@ import subprocess
 import tempfile
 import unittest
 
+from paths import HANG_S
+
 PATHS = argparse.Namespace()
 HERE = pathlib.Path(__file__).parent
 ENDS = ("main", "start_thread")  # beyond it is the C library's business, and gdb may not look
@@ -24,7 +26,7 @@ class Unwinding(unittest.TestCase):
             self.skipTest("gdb is not there")
 
     def run_program(self, *words, **environment):
-        done = subprocess.run(words, capture_output=True, text=True, timeout=100, check=False, cwd=self.folder,
+        done = subprocess.run(words, capture_output=True, text=True, timeout=HANG_S, check=False, cwd=self.folder,
                               env={**os.environ, "XDG_CACHE_HOME": str(self.folder), **environment})
         self.assertEqual(done.returncode, 0, f"{words}\n{done.stdout}{done.stderr}")
         return done.stdout

@@ -7,6 +7,8 @@ import {join} from 'node:path';
 
 // Of the built page `name`: its template, a folder for the test's files and a browser. Where there is no browser or no page the
 // process ends with 77.
+export const HANG_MS = 600000;  // after which a step hangs, also on a machine with ten times the work that it can do
+
 export async function start(build, name) {
   const template = `${build}/page/${name}`;
   const browser_path = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync);
@@ -22,13 +24,13 @@ export async function start(build, name) {
   const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
   const folder = mkdtempSync(join(tmpdir(), 'tarn-page-'));
   process.on('exit', () => rmSync(folder, {recursive: true, force: true}));
-  const browser = await chromium.launch({executablePath: browser_path, args: process.getuid() === 0 ? ['--no-sandbox'] : [], timeout: 30000});
+  const browser = await chromium.launch({executablePath: browser_path, args: process.getuid() === 0 ? ['--no-sandbox'] : [], timeout: HANG_MS});
 
   // A page, ready; what the browser refused or threw is a failure at its end.
   async function open(address, {width = 1200, height = 800, scheme = 'light'} = {}) {
     const context = await browser.newContext({viewport: {width, height}, colorScheme: scheme, offline: true, bypassCSP: false});
     const page = await context.newPage();
-    page.setDefaultTimeout(10000);
+    page.setDefaultTimeout(HANG_MS);
     page.faults = [];
     page.on('console', (message) => message.type() === 'error' && page.faults.push(message.text()));
     page.on('pageerror', (error) => page.faults.push(String(error)));

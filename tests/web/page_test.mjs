@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import {execFileSync, spawnSync} from 'node:child_process';
 import {copyFileSync, readFileSync, statSync, truncateSync, writeFileSync} from 'node:fs';
 import {inflateSync} from 'node:zlib';
-import {start} from './browser.mjs';
+import {HANG_MS, start} from './browser.mjs';
 import {add_site, difference, empty, example, large, write_page} from './made.mjs';
 
 const [build, tarn, programs] = process.argv.slice(2);
@@ -347,7 +347,7 @@ const tests = {
   },
 
   async 'what tarn writes: of a program, redacted, with a hostile name, of locks alone, truncated'() {
-    const run = (...words) => execFileSync(tarn, words, {env: environment, stdio: ['ignore', 'pipe', 'pipe'], timeout: 60000});
+    const run = (...words) => execFileSync(tarn, words, {env: environment, stdio: ['ignore', 'pipe', 'pipe'], timeout: HANG_MS});
     const hostile = `${folder}/<b onclick=x>"'\u202e& sites`;
     copyFileSync(`${programs}/tool_sites`, hostile);
     run('record', '--full', '-o', `${folder}/rec`, '--', hostile, '2000', '0');
@@ -400,7 +400,7 @@ const tests = {
     assert.match(everything, /function \d+/);
     await close(redacted);
 
-    spawnSync(tarn, ['record', '--locks', '-o', `${folder}/locks`, '--', `${programs}/tool_locks`, '200'], {timeout: 60000});  // which ends with 5
+    spawnSync(tarn, ['record', '--locks', '-o', `${folder}/locks`, '--', `${programs}/tool_locks`, '200'], {timeout: HANG_MS});  // which ends with 5
     run('report', `${folder}/locks`, '--html', `${folder}/locks.html`);
     const locks = await open(`file://${folder}/locks.html`);
     assert.match(await locks.innerText('.card.missing >> nth=0'), /Heap\s+not recorded/);

@@ -1,6 +1,5 @@
 // calloc gives zeros although the blocks of that size were dirty when they were freed.
 //@ broken-by calloc_dirty calloc_tail
-//@ timeout 40
 #include "../check.h"
 
 static void try_size(size_t size) {

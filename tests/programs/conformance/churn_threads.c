@@ -1,6 +1,5 @@
 // Four threads swap blocks through shared slots: any thread frees or grows what another made.
 //@ broken-by malloc_overlap realloc_drops
-//@ timeout 40
 #include <pthread.h>
 #include "../check.h"
 

@@ -1,6 +1,5 @@
 // A new handler that makes memory available lets the same request succeed.
 //@ broken-by handler_ignored
-//@ timeout 30
 #include <sys/resource.h>
 
 #include <new>

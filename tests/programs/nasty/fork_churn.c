@@ -1,6 +1,5 @@
 // fork while four threads allocate: the child allocates, frees the parent's blocks, forks and execs.
 //@ broken-by fork_deadlock
-//@ timeout 40
 #include <errno.h>
 #include <pthread.h>
 #include <sys/wait.h>

@@ -3,5 +3,4 @@
 //@ env TARN_BACKGROUND_PURGE=1
 //@ env TARN_PURGE_DELAY_MS=1
 //@ broken-by fork_deadlock
-//@ timeout 40
 #include "fork_churn.c"

@@ -1,6 +1,5 @@
 // Two threads fork at the same time while they allocate; every child starts threads of its own.
 //@ broken-by fork_deadlock
-//@ timeout 40
 #include <pthread.h>
 #include <sys/wait.h>
 #include "../check.h"

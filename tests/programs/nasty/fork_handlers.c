@@ -1,5 +1,4 @@
 // pthread_atfork handlers of the program allocate and free, before and after the fork.
-//@ timeout 15
 //@ broken-by fork_deadlock_handlers
 #include <pthread.h>
 #include <sys/wait.h>

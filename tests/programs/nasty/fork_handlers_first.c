@@ -1,6 +1,5 @@
 // A library that is loaded with the program has fork handlers from before the first malloc: they allocate, and take a
 // lock under which other threads allocate.
-//@ timeout 30
 //@ broken-by fork_deadlock_handlers
 #include <pthread.h>
 #include <sys/wait.h>

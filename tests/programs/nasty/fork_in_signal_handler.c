@@ -1,7 +1,6 @@
 // A program of one thread forks in a signal handler that interrupts malloc and free. Some children end there; others
 // return from the handler, finish the call that was interrupted, and go on.
 //@ broken-by fork_deadlock_handlers
-//@ timeout 60
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>

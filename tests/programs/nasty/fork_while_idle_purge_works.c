@@ -2,7 +2,6 @@
 // find no lock held and no purge begun by a helper that is not there.
 //@ broken-by malloc_overlap
 //@ env TARN_PURGE_DELAY_MS=4
-//@ timeout 60
 #include <sys/wait.h>
 #include "../check.h"
 

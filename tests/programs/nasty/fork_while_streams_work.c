@@ -1,7 +1,6 @@
 // fork while threads flush all streams, read lines from streams, and open and close streams. The C library holds the
 // lock of a stream while getline allocates, and that of the list of streams while it waits for a stream.
 //@ broken-by fork_deadlock
-//@ timeout 60
 #include <pthread.h>
 #include <sys/wait.h>
 #include "../check.h"

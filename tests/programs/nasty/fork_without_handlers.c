@@ -1,7 +1,6 @@
 // Children that run no fork handlers: _Fork of a program of one thread, whose child allocates; vfork, posix_spawn and
 // system while threads allocate.
 //@ broken-by fork_deadlock
-//@ timeout 40
 #include <pthread.h>
 #include <spawn.h>
 #include <sys/wait.h>

@@ -1,6 +1,5 @@
 // A thread that never allocates frees what another makes: the memory goes round, it does not grow.
 //@ broken-by cross_free_lost
-//@ timeout 30
 #include <pthread.h>
 #include <semaphore.h>
 #include "../check.h"

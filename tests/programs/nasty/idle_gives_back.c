@@ -2,7 +2,6 @@
 // atomics of a program with one thread stay as cheap as they were.
 //@ tarn-only
 //@ broken-by TARN_BACKGROUND_PURGE=0
-//@ timeout 120
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/single_threaded.h>

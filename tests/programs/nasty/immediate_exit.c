@@ -1,6 +1,5 @@
 // _exit and abort in the middle of allocation by many threads end the process at once.
 //@ broken-by catches_abort
-//@ timeout 15
 #include <pthread.h>
 #include <sys/wait.h>
 #include "../check.h"

@@ -1,7 +1,6 @@
 // One thread frees the blocks of many sleeping threads, in turn: that takes no memory, malloc_trim gives their
 // pages back, and the owners find all of their blocks when they wake.
 //@ broken-by orphan_leak
-//@ timeout 60
 #include <pthread.h>
 #include "../check.h"
 

@@ -1,6 +1,5 @@
 // A thousand threads alive at once, each with blocks; then they end, and again: memory settles.
 //@ broken-by thread_leak
-//@ timeout 40
 #include <pthread.h>
 #include "../check.h"
 

@@ -4,7 +4,6 @@
 //@ env TARN_BACKGROUND_PURGE=1
 //@ env TARN_PURGE_DELAY_MS=20
 //@ broken-by TARN_BACKGROUND_PURGE=0
-//@ timeout 60
 #include "../check.h"
 
 static __thread char storage[1 << 20] = "not zero, so that it is part of the file";

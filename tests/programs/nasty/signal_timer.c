@@ -1,6 +1,5 @@
 // Timer signals interrupt malloc and free thousands of times; system calls restart or are retried.
 //@ broken-by fails_on_eintr
-//@ timeout 30
 #include <pthread.h>
 #include <signal.h>
 #include <sys/time.h>

@@ -1,7 +1,6 @@
 // Eight threads under ulimit -v of 256 MiB use up all there is, see ENOMEM, free, and go on.
 //@ limit as=256M
 //@ broken-by reserves_much no_errno
-//@ timeout 30
 #include <errno.h>
 #include <pthread.h>
 #include "../check.h"
