@@ -32,6 +32,7 @@ class allocator {
     return static_cast<T*>(block);
   }
 
+  /// Frees what allocate(n) returned. Any thread may call it.
   [[gnu::always_inline]] void deallocate(T* block, std::size_t n) noexcept {
     detail::deallocate(detail::local, block, n * sizeof(T), alignof(T));
   }

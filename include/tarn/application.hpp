@@ -10,6 +10,7 @@
 
 namespace tarn {
 
+/// Options of an application; see below for what each stage does with them.
 struct application_options {
   const char* name = "application";  ///< for messages and, with a number added, for thread names
   unsigned workers = 1;              ///< number in each process
@@ -80,7 +81,10 @@ class application {
   application& on_initialise(detail::callback<void()> what);
   /// Sets the function of the workers. Without it, run() returns not_started.
   application& on_work(detail::callback<void(worker&)> what);
+  /// Sets the function that runs for each reload, in the thread of run(), while workers work.
   application& on_reload(detail::callback<void()> what);
+  /// Sets the function that runs at the beginning of a stop, in the thread of run(): close there the queues that
+  /// workers wait for.
   application& on_stop(detail::callback<void()> what);
   /// Sets a function that runs in each process, with its number from 0 on, before its workers start: for resources
   /// that the processes must not share. If it throws, the process ends.
@@ -91,6 +95,7 @@ class application {
 
   /// Requests a stop, as the signals do. Any thread may call it and reload() at any time, also in a signal handler.
   void stop() noexcept;
+  /// Requests a reload, as SIGHUP does.
   void reload() noexcept;
 
  private:

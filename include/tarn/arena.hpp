@@ -48,6 +48,7 @@ struct arena_statistics {
 /// Thrown by allocate at the limit; what() has the numbers.
 class arena_limit_reached : public std::bad_alloc {
  public:
+  /// Made by an arena. All sizes are in bytes.
   arena_limit_reached(const char* name, std::size_t wanted, std::size_t held, std::size_t limit) noexcept;
   const char* what() const noexcept override { return text_; }
 
@@ -78,6 +79,7 @@ class arena : public std::pmr::memory_resource {
 
  public:
   arena() noexcept : arena(arena_options{}) {}
+  /// Takes no memory yet: the first allocation takes the first chunk.
   explicit arena(const arena_options& options) noexcept : arena(std::span<std::byte>(), options) {}
   /// Uses the memory in `first` before it takes a chunk. `first` must outlive the arena.
   explicit arena(std::span<std::byte> first, const arena_options& options = {}) noexcept;
@@ -136,7 +138,9 @@ class arena : public std::pmr::memory_resource {
   /// Like reset(), and returns the chunks to the upstream.
   void release() noexcept;
 
+  /// Returns a copy of the counters.
   arena_statistics statistics() const noexcept;
+  /// Returns the name from the options.
   const char* name() const noexcept { return options_.name; }
   /// Returns whether the arena's internal structures are consistent. It is slow and meant for tests.
   bool is_valid() const noexcept;
@@ -231,6 +235,7 @@ class arena : public std::pmr::memory_resource {
 ///   { tarn::arena_scope inner(request); … }   // everything allocated inside ends at the brace
 class arena_scope {
  public:
+  /// Marks the present position, which takes 48 bytes of the arena. Throws like arena::allocate.
   explicit arena_scope(arena& of) : of_(of), mark_(of.mark()) {}
   ~arena_scope() { of_.rewind(mark_); }
   arena_scope(const arena_scope&) = delete;
@@ -245,6 +250,7 @@ class arena_scope {
 template <std::size_t Bytes>
 class stack_arena : private detail::arena_bytes<Bytes>, public arena {
  public:
+  /// The first span is part of the object. Options apply to the chunks after it.
   explicit stack_arena(const arena_options& options = {}) noexcept
       : arena(std::span<std::byte>(this->bytes, Bytes), options) {}
 };
@@ -256,16 +262,19 @@ class arena_allocator {
  public:
   using value_type = T;
 
+  /// Allocates from `of`, for the life of the container.
   arena_allocator(arena& of) noexcept : of_(&of) {}
   template <class U>
   arena_allocator(const arena_allocator<U>& other) noexcept : of_(other.of_) {}
 
+  /// Allocates room for `n` elements. Throws like arena::allocate.
   [[nodiscard]] T* allocate(std::size_t n) {
     if (n > std::numeric_limits<std::ptrdiff_t>::max() / sizeof(T)) [[unlikely]] {
       detail::throw_bad_alloc();
     }
     return static_cast<T*>(of_->allocate(n * sizeof(T), alignof(T)));
   }
+  /// Frees room for `n` elements if it is the newest block, and does nothing otherwise.
   void deallocate(T* block, std::size_t n) noexcept { of_->deallocate(block, n * sizeof(T), alignof(T)); }
 
   friend bool operator==(const arena_allocator& a, const arena_allocator& b) noexcept { return a.of_ == b.of_; }

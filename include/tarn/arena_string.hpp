@@ -26,6 +26,7 @@ class arena_string {
  public:
   using value_type = char;
 
+  /// Takes no memory until text is added. The arena must outlive the text.
   explicit arena_string(arena& of) noexcept : of_(&of) {}
   arena_string(arena& of, std::string_view text) : of_(&of) { append(text); }
   arena_string(arena_string&& other) noexcept
@@ -58,6 +59,7 @@ class arena_string {
     size_ += count;
     return *this;
   }
+  /// Appends one character.
   void push_back(char each) {
     if (size_ == capacity_) [[unlikely]] {
       grow(1);
@@ -70,18 +72,22 @@ class arena_string {
     return *this;
   }
 
+  /// Makes room for `bytes` bytes in total. Throws like arena::allocate.
   void reserve(std::size_t bytes) {
     if (bytes > capacity_) {
       grow(bytes - size_);
     }
   }
+  /// Makes the text empty, and keeps its room.
   void clear() noexcept { size_ = 0; }
 
   char* data() noexcept { return data_; }
   const char* data() const noexcept { return data_; }
   std::size_t size() const noexcept { return size_; }
+  /// Returns the bytes that the text may have without growing.
   std::size_t capacity() const noexcept { return capacity_; }
   bool empty() const noexcept { return size_ == 0; }
+  /// Returns the text, which lives as long as its place in the arena.
   std::string_view view() const noexcept { return {data_, size_}; }
   operator std::string_view() const noexcept { return view(); }
 

@@ -151,6 +151,7 @@ class async_shared {
 
  public:
   using value_type = T;
+  /// The lock and the access to the value.
   using handle = async_handle<T>;
 
   /// Constructs the value from these arguments.

@@ -24,9 +24,11 @@ struct deeply_const : std::false_type {};
 template <class Pointer>
 class deep {
  public:
+  /// The type that the pointer points to.
   using element = std::remove_reference_t<decltype(*std::declval<const Pointer&>())>;
 
   constexpr deep() = default;
+  /// Takes over the pointer.
   constexpr deep(Pointer to) noexcept : to_(std::move(to)) {}
 
   constexpr element& operator*() noexcept { return *to_; }

@@ -35,7 +35,7 @@ struct pool_options {
 /// A copy of a pool's counters. They describe the present unless they say otherwise.
 struct pool_statistics {
   std::size_t in_use = 0;          ///< blocks that the program holds
-  std::size_t peak_in_use = 0;     ///< the highest in_use so far; may be up to 255 (a magazine) too low
+  std::size_t peak_in_use = 0;     ///< the most blocks in use so far; may be up to 255 (a magazine) too low
   std::size_t capacity = 0;        ///< blocks in all chunks
   std::size_t chunks = 0;          ///< the number of chunks
   std::size_t chunk_bytes = 0;     ///< bytes in chunks, and in the magazine
@@ -45,6 +45,7 @@ struct pool_statistics {
 /// Thrown by allocate at the limit; what() has the numbers.
 class pool_limit_reached : public std::bad_alloc {
  public:
+  /// Made by a pool: a block has `block_bytes` bytes, and `limit` is a number of blocks.
   pool_limit_reached(const char* name, std::size_t block_bytes, std::size_t limit) noexcept;
   const char* what() const noexcept override { return text_; }
 
@@ -98,6 +99,7 @@ class fixed_pool {
   fixed_pool(const fixed_pool&) = delete;
   fixed_pool& operator=(const fixed_pool&) = delete;
 
+  /// Returns a block. Throws std::bad_alloc, or pool_limit_reached at the limit.
   [[nodiscard, gnu::always_inline]] void* allocate() {
     return take([this]() __attribute__((always_inline)) { return allocate_slow(); });
   }
@@ -134,8 +136,11 @@ class fixed_pool {
     for_each_live([](void* block, void* call) { (*static_cast<Each*>(call))(block); }, &each);
   }
 
+  /// Returns the size of a block in bytes, with rounding.
   std::size_t block_bytes() const noexcept { return block_bytes_; }
+  /// Returns the name from the options.
   const char* name() const noexcept { return options_.name; }
+  /// Returns a copy of the counters.
   pool_statistics statistics() const noexcept;
   /// Returns whether the pool's internal structures are consistent. It is slow and meant for tests.
   bool is_valid() const noexcept;

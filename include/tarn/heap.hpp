@@ -71,7 +71,9 @@ class heap : public std::pmr::memory_resource {
   /// for global(), it trims the memory that all threads' heaps share. Cost: a system call for every free range.
   std::size_t trim() noexcept;
 
+  /// Returns a copy of the counters. Any thread may call it; numbers of a working thread may be a little old.
   heap_statistics statistics() const noexcept;
+  /// Returns the name from the options.
   const char* name() const noexcept;
 
   /// Returns true when the heap's internal structures agree with each other. Slow; for tests.
@@ -111,6 +113,7 @@ inline heap& current() {
 /// pooled<T>, allocator<T> or the C API, then allocates from it.
 class scoped_current {
  public:
+  /// Only the thread that may use `wanted` may call it. Cost: one store.
   explicit scoped_current(heap& wanted) noexcept : before_(detail::local) { detail::local = wanted.front_; }
   ~scoped_current() { detail::local = before_; }
   scoped_current(const scoped_current&) = delete;

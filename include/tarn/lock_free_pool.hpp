@@ -98,15 +98,18 @@ class lock_free_pool {
   class deleter {
    public:
     deleter() noexcept = default;
+    /// Remembers the pool, which must outlive the object.
     explicit deleter(lock_free_pool& of) noexcept : of_(&of) {}
     void operator()(T* object) const noexcept { of_->destroy(object); }
 
    private:
     lock_free_pool* of_ = nullptr;
   };
+  /// Owns an object, and returns it to the pool.
   using unique = std::unique_ptr<T, deleter>;
 
   lock_free_pool() noexcept : lock_free_pool(pool_options{}) {}
+  /// Takes no memory yet.
   explicit lock_free_pool(const pool_options& options) noexcept : store_(block_bytes, alignment, options) {}
 
   /// Constructs a new T. Throws what its constructor throws (the block is then free again), or std::bad_alloc.
@@ -124,6 +127,7 @@ class lock_free_pool {
       deallocate(object);
     }
   }
+  /// Constructs a T that returns to the pool by itself. Throws like create.
   template <class... Arguments>
   [[nodiscard]] unique make_unique(Arguments&&... arguments) {
     return unique(create(std::forward<Arguments>(arguments)...), deleter(*this));
@@ -137,6 +141,7 @@ class lock_free_pool {
     }
     return block;
   }
+  /// Does the same as allocate, and returns null instead of throwing.
   [[nodiscard]] void* try_allocate() noexcept {
     const std::size_t own = own_stack();
     for (;;) {
@@ -164,6 +169,7 @@ class lock_free_pool {
       }
     }
   }
+  /// Frees a block of this pool, which must not be null. Any thread may call it.
   void deallocate(void* block) noexcept {
     const place where = place_of(block);
     if (where.chunk == nowhere) [[unlikely]] {
@@ -188,6 +194,7 @@ class lock_free_pool {
   }
   /// Returns the number of blocks in all chunks.
   std::size_t capacity() const noexcept { return store_.blocks_in(store_.chunk_count.load(std::memory_order_relaxed)); }
+  /// Returns the name from the options.
   const char* name() const noexcept { return store_.options.name; }
 
  private:

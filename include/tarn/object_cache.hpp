@@ -44,6 +44,7 @@ struct default_recycling {
   }
 };
 
+/// Specialise this for a class of yours whose objects need another policy.
 template <class T>
 struct recycling : default_recycling<T> {};
 
@@ -122,6 +123,7 @@ class object_cache {
     /// Must not be called after a move from this handle.
     T& operator*() const noexcept { return *used_; }
     T* operator->() const noexcept { return used_; }
+    /// Returns the object; null after a move.
     T* get() const noexcept { return used_; }
     explicit operator bool() const noexcept { return used_ != nullptr; }
 
@@ -144,6 +146,7 @@ class object_cache {
   object_cache(const object_cache&) = delete;
   object_cache& operator=(const object_cache&) = delete;
 
+  /// Takes a kept object, or makes one. Throws what the constructor of T throws.
   [[nodiscard]] handle take() {
     T* used = objects_.take();
     if (used == nullptr) [[unlikely]] {

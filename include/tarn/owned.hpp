@@ -39,10 +39,12 @@ class owned_allocator {
   using propagate_on_container_swap = std::true_type;
 
   owned_allocator() : home_(&current()) {}
+  /// Keeps to `home`, which must outlive the container.
   owned_allocator(heap& home) noexcept : home_(&home) {}
   template <class U>
   owned_allocator(const owned_allocator<U>& other) noexcept : home_(&other.home()) {}
 
+  /// Allocates room for `n` elements. Throws std::bad_alloc.
   [[nodiscard]] T* allocate(std::size_t n) {
     if (n > std::numeric_limits<std::ptrdiff_t>::max() / sizeof(T)) [[unlikely]] {
       detail::throw_bad_alloc();
@@ -55,10 +57,12 @@ class owned_allocator {
     }
     return static_cast<T*>(block);
   }
+  /// Frees room for `n` elements. Any thread may call it.
   void deallocate(T* block, std::size_t n) noexcept {
     detail::deallocate(detail::local, block, n * sizeof(T), alignof(T));
   }
 
+  /// Creates an element; one that uses such an allocator gets this one.
   template <class U, class... Arguments>
   void construct(U* place, Arguments&&... arguments) {
     std::uninitialized_construct_using_allocator(place, *this, std::forward<Arguments>(arguments)...);
@@ -79,6 +83,7 @@ class owned_allocator {
 ///   tarn::owned_string line;                   // uses the current heap
 ///   name = line;                               // copies into the process's heap
 using owned_string = std::basic_string<char, std::char_traits<char>, owned_allocator<char>>;
+/// A vector that keeps to one heap, as owned_string does.
 template <class T>
 using owned_vector = std::vector<T, owned_allocator<T>>;
 

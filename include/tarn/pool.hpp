@@ -37,15 +37,18 @@ class pool {
   class deleter {
    public:
     deleter() noexcept = default;
+    /// Remembers the pool, which must outlive the object.
     explicit deleter(pool& of) noexcept : of_(&of) {}
     void operator()(T* object) const noexcept { of_->destroy(object); }
 
    private:
     pool* of_ = nullptr;
   };
+  /// Owns an object, and returns it to the pool.
   using unique = std::unique_ptr<T, deleter>;
 
   pool() noexcept : pool(pool_options{}) {}
+  /// Takes no memory yet.
   explicit pool(const pool_options& options) noexcept : blocks_(sizeof(T), alignof(T), options) {}
 
   /// Creates a T. Passes on what its constructor throws, and frees the block then. Throws like fixed_pool::allocate.
@@ -68,6 +71,7 @@ class pool {
       deallocate(object);
     }
   }
+  /// Creates a T that returns to the pool by itself. Throws like create.
   template <class... Arguments>
   [[nodiscard]] unique make_unique(Arguments&&... arguments) {
     return unique(create(std::forward<Arguments>(arguments)...), deleter(*this));
@@ -78,10 +82,12 @@ class pool {
     const std::lock_guard<Mutex> hold(mutex_);
     return blocks_.allocate();
   }
+  /// Like allocate, but returns null instead of throwing.
   [[nodiscard, gnu::always_inline]] void* try_allocate() noexcept {
     const std::lock_guard<Mutex> hold(mutex_);
     return blocks_.try_allocate();
   }
+  /// Frees a block of this pool, which must not be null.
   [[gnu::always_inline]] void deallocate(void* block) noexcept {
     const std::lock_guard<Mutex> hold(mutex_);
     blocks_.deallocate(block);
@@ -92,10 +98,12 @@ class pool {
     const std::lock_guard<Mutex> hold(mutex_);
     blocks_.reserve(objects);
   }
+  /// Frees all blocks at once, and keeps the memory. Runs no destructors.
   void clear() noexcept {
     const std::lock_guard<Mutex> hold(mutex_);
     blocks_.clear();
   }
+  /// Like clear(), and returns the memory to the upstream.
   void release() noexcept {
     const std::lock_guard<Mutex> hold(mutex_);
     blocks_.release();
@@ -108,14 +116,17 @@ class pool {
     }
     clear();
   }
+  /// Returns a copy of the counters.
   pool_statistics statistics() noexcept {
     const std::lock_guard<Mutex> hold(mutex_);
     return blocks_.statistics();
   }
+  /// Returns whether the pool's internal structures are consistent. It is slow and meant for tests.
   bool is_valid() noexcept {
     const std::lock_guard<Mutex> hold(mutex_);
     return blocks_.is_valid();
   }
+  /// Returns the name from the options.
   const char* name() const noexcept { return blocks_.name(); }
 
  private:

@@ -69,6 +69,7 @@ template <class T>
 class pooled_value : public pooled<pooled_value<T>> {
  public:
   constexpr pooled_value() noexcept : value_{} {}
+  /// Wraps the value.
   constexpr pooled_value(T value) noexcept : value_(std::move(value)) {}
   constexpr pooled_value& operator=(T value) noexcept {
     value_ = std::move(value);
@@ -77,6 +78,7 @@ class pooled_value : public pooled<pooled_value<T>> {
 
   constexpr operator T&() noexcept { return value_; }
   constexpr operator const T&() const noexcept { return value_; }
+  /// Returns the value.
   constexpr T& get() noexcept { return value_; }
   constexpr const T& get() const noexcept { return value_; }
 

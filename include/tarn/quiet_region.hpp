@@ -12,7 +12,9 @@
 // The recorder, which `tarn record` loads before the program, defines these; otherwise they are null. They are
 // visible in every build, so that the loader can find them.
 extern "C" {
+/// The recorder notes the begin of a region of this name.
 [[gnu::weak, gnu::visibility("default")]] void tarn_recorder_quiet_begin(const char* name) noexcept;
+/// The recorder notes the end of the newest region of the calling thread.
 [[gnu::weak, gnu::visibility("default")]] void tarn_recorder_quiet_end() noexcept;
 }
 
@@ -29,26 +31,33 @@ inline void tell_recorder_of_end() noexcept {
 }
 }  // namespace detail
 
+/// Kinds of violations.
 enum class noise_kind : std::uint8_t {
-  system_call,
-  lock_wait,  ///< futex(2), in which every mutex and condition variable waits
-  heap,       ///< malloc, free, new, delete and related functions
+  system_call,  ///< any system call but futex(2)
+  lock_wait,    ///< futex(2), in which every mutex and condition variable waits
+  heap,         ///< malloc, free, new, delete and related functions
 };
 
 /// One violation. `stack` returns return addresses, innermost first, in the form that `addr2line` takes.
 struct noise {
+  /// Most frames of a stack that are kept.
   static constexpr std::size_t deepest = 24;
+  /// Kind of the violation.
   noise_kind kind;
   const char* name;  ///< "write", "futex", "malloc"
+  /// Number of frames.
   std::size_t depth;
+  /// Return addresses, innermost first; `depth` of them are valid.
   const void* frames[deepest];
 
+  /// Returns the valid frames.
   std::span<const void* const> stack() const noexcept { return {frames, depth}; }
 };
 
 /// Collects violations for a test, instead of text on standard error.
 class noise_log {
  public:
+  /// Most violations that are kept; all are counted.
   static constexpr std::size_t most_kept = 16;
 
 #if TARN_CHECKS
@@ -70,6 +79,7 @@ class noise_log {
 #endif
 };
 
+/// Says what a region does at a violation.
 enum class on_noise : std::uint8_t {
   report,  ///< reports the first few violations of a region, with their stacks, on standard error
   abort,   ///< reports the violation likewise, and ends the process
@@ -100,10 +110,10 @@ class quiet_region {
   quiet_region(const quiet_region&) = delete;
   quiet_region& operator=(const quiet_region&) = delete;
 
-  /// hears_calls() returns true when system calls and waits are detected: on x86-64 with Linux 5.11 or later.
-  /// hears_heap() returns true when heap calls are detected: in every build with checks, unless the program links a
-  /// malloc of its own.
+  /// Returns true when system calls and waits are detected: on x86-64 with Linux 5.11 or later.
   static bool hears_calls() noexcept;
+  /// Returns true when heap calls are detected: in every build with checks, unless the program links a malloc of its
+  /// own.
   static bool hears_heap() noexcept;
 
  private:

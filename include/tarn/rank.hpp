@@ -9,7 +9,9 @@ namespace tarn {
 /// hierarchy. In builds with TARN_CHECKS an inversion is a fault that names both call sites; in other builds a rank
 /// costs nothing. The name is for messages and must outlive the lock.
 struct rank {
+  /// Position in the order of locks; 0: outside of it.
   int level = 0;
+  /// Name of the lock in messages.
   const char* name = "";
 };
 

@@ -85,6 +85,7 @@ class read_only {
     build(std::move(value), where);
   }
 
+  /// Returns true after build(). Any thread may call it.
   bool is_built() const noexcept { return mark_.is_built(); }
   const T& operator*() const noexcept {
     mark_.check(this);

@@ -33,6 +33,7 @@ class recycled {
   /// Must not be called after a move from this handle.
   T& operator*() const noexcept { return *used_; }
   T* operator->() const noexcept { return used_; }
+  /// Returns the object; null after a move.
   T* get() const noexcept { return used_; }
   explicit operator bool() const noexcept { return used_ != nullptr; }
 
@@ -50,6 +51,7 @@ class recycler {
   using warm = detail::warm_objects<T, Policy>;
 
  public:
+  /// Takes a kept object of the calling thread, or makes one. Throws what the constructor of T throws.
   [[nodiscard, gnu::always_inline]] static recycled<T, Policy> take() {
     T* used = local_->take();
     if (used == nullptr) [[unlikely]] {

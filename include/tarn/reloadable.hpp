@@ -20,6 +20,7 @@ namespace tarn {
 template <class T>
 class reloadable;
 
+/// Options of a reloadable.
 struct reload_options {
   const char* name = "";          ///< for messages; must outlive the object
   std::size_t most_retired = 16;  ///< most replaced versions that are still read; beyond it publish() is refused

@@ -12,6 +12,7 @@
 
 namespace tarn {
 
+/// Forms of the output.
 enum class report_form : unsigned char {
   text,         ///< a paragraph for each, with advice for a pool
   json,         ///< one array of objects
@@ -21,7 +22,9 @@ enum class report_form : unsigned char {
 /// A name and its statistics.
 template <class Statistics>
 struct named {
+  /// Name of the heap, pool or arena in the output.
   std::string_view name;
+  /// Its statistics.
   Statistics numbers;
 };
 
@@ -37,6 +40,7 @@ std::string report(std::span<const named<heap_statistics>> heaps, report_form fo
 std::string report(std::span<const named<pool_statistics>> pools, report_form form = report_form::text);
 std::string report(std::span<const named<arena_statistics>> arenas, report_form form = report_form::text);
 
+/// Formats a list in braces in the same way.
 inline std::string report(std::initializer_list<named<heap_statistics>> heaps, report_form form = report_form::text) {
   return report(std::span(heaps.begin(), heaps.size()), form);
 }

@@ -44,10 +44,15 @@ class TARN_CAPABILITY("shared") shared {
 
  public:
   using value_type = T;
+  /// The lock.
   using mutex_type = Mutex;
+  /// Access for changes, while the lock is held.
   using handle = detail::handle<shared>;
+  /// Access for reading, while the lock is held for reading.
   using reader = detail::reader<shared>;
+  /// A handle that may be empty, as try_lock() returns it.
   using maybe_handle = detail::maybe_handle<shared>;
+  /// A reader that may be empty, as try_lock_shared() returns it.
   using maybe_reader = detail::maybe_handle<const shared>;
 
   /// Constructs the value from these arguments.
@@ -122,6 +127,7 @@ class TARN_CAPABILITY("shared") shared {
   maybe_handle try_lock(std::source_location where = std::source_location::current()) TARN_NO_THREAD_SAFETY_ANALYSIS {
     return maybe_handle(mutex_.try_lock() ? seen(this, where) : nullptr);
   }
+  /// Waits at most as long as `most`. Returns an empty handle when the lock did not become free.
   template <class Rep, class Period>
     requires detail::timed_lockable<Mutex>
   maybe_handle try_lock_for(std::chrono::duration<Rep, Period> most,
@@ -129,6 +135,7 @@ class TARN_CAPABILITY("shared") shared {
       TARN_NO_THREAD_SAFETY_ANALYSIS {
     return maybe_handle(mutex_.try_lock_for(most) ? seen(this, where) : nullptr);
   }
+  /// Locks for reading; returns an empty handle when the lock was not free.
   maybe_reader try_lock_shared(std::source_location where = std::source_location::current()) const
     requires detail::shared_lockable<Mutex>
   {

@@ -134,12 +134,14 @@ class shared_pool {
   class deleter {
    public:
     deleter() noexcept = default;
+    /// Remembers the pool, which must outlive the object.
     explicit deleter(shared_pool& of) noexcept : of_(&of) {}
     void operator()(T* object) const noexcept { of_->destroy(object); }
 
    private:
     shared_pool* of_ = nullptr;
   };
+  /// Owns an object, and returns it to the pool.
   using unique = std::unique_ptr<T, deleter>;
 
   shared_pool() : shared_pool(pool_options{}) {}
@@ -167,6 +169,7 @@ class shared_pool {
       deallocate(object);
     }
   }
+  /// Creates a T that returns to the pool by itself. Throws like create.
   template <class... Arguments>
   [[nodiscard]] unique make_unique(Arguments&&... arguments) {
     return unique(create(std::forward<Arguments>(arguments)...), deleter(*this));
@@ -174,13 +177,18 @@ class shared_pool {
 
   /// Allocates memory for a T without creating one.
   [[nodiscard, gnu::always_inline]] void* allocate() { return blocks_.allocate(); }
+  /// Like allocate, but returns null instead of throwing.
   [[nodiscard, gnu::always_inline]] void* try_allocate() noexcept { return blocks_.try_allocate(); }
+  /// Frees a block of this pool, which must not be null. Any thread may call it.
   [[gnu::always_inline]] void deallocate(void* block) noexcept { blocks_.deallocate(block); }
 
   /// Takes memory for `objects` objects in total, used or not. Throws like allocate.
   void reserve(std::size_t objects) { blocks_.reserve(objects); }
+  /// Returns a copy of the counters. Blocks in the caches of threads count as in use.
   pool_statistics statistics() noexcept { return blocks_.statistics(); }
+  /// Returns whether the pool's internal structures are consistent. It is slow and meant for tests.
   bool is_valid() noexcept { return blocks_.is_valid(); }
+  /// Returns the name from the options.
   const char* name() const noexcept { return blocks_.name(); }
 
  private:

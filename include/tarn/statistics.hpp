@@ -12,9 +12,13 @@ namespace tarn {
 // consistent with each other. A remote free counts when the heap takes the block in: at its thread's next refill, or
 // at once if it has no thread.
 struct heap_statistics {
+  /// blocks that were allocated
   std::uint64_t allocated_blocks = 0;
+  /// blocks that were freed
   std::uint64_t freed_blocks = 0;
+  /// bytes of these allocated blocks
   std::uint64_t allocated_bytes = 0;
+  /// bytes of these freed blocks
   std::uint64_t freed_bytes = 0;
   std::uint64_t remote_frees = 0;          // blocks of this heap that other threads freed; part of freed_blocks
   std::uint64_t used_bytes = 0;            // now: in blocks that the program has, or ready in front magazines
@@ -48,12 +52,18 @@ struct heap_statistics {
 
 // Counts the system calls that the allocator made, by kind.
 struct system_call_counts {
+  /// calls of mmap(2)
   std::uint64_t mmap = 0;
+  /// calls of munmap(2)
   std::uint64_t munmap = 0;
+  /// calls of mremap(2)
   std::uint64_t mremap = 0;
+  /// calls of madvise(2)
   std::uint64_t madvise = 0;
+  /// calls of mprotect(2)
   std::uint64_t mprotect = 0;
 
+  /// Returns the number of all of them.
   constexpr std::uint64_t sum() const noexcept { return mmap + munmap + mremap + madvise + mprotect; }
 };
 
@@ -69,6 +79,7 @@ struct process_statistics {
   std::uint64_t footprint_bytes = 0;       // now: in slabs and large blocks of all heaps
   std::uint64_t mapped_bytes = 0;          // now: address space, most of it never touched
   std::uint64_t peak_footprint_bytes = 0;  // most of footprint_bytes so far
+  /// system calls of the allocator, since the start of the process
   system_call_counts system_calls;
 };
 

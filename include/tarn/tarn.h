@@ -14,6 +14,7 @@
 extern "C" {
 #endif
 
+/* A heap. Its functions are those of tarn::heap. */
 typedef struct tarn_heap tarn_heap;
 
 /* Zero a variable of this type for the defaults. Sizes are in bytes. */
@@ -28,11 +29,23 @@ typedef struct tarn_heap_options {
   bool keep;        /* freed memory stays with the heap until it is released, trimmed or destroyed */
 } tarn_heap_options;
 
-/* Has the members of tarn::heap_statistics in tarn/statistics.hpp. */
+/* Counters of a heap since its creation, as tarn::heap_statistics in tarn/statistics.hpp. Bytes are bytes of size
+ * classes. "Now" marks what can become less. */
 typedef struct tarn_heap_statistics {
-  uint64_t allocated_blocks, freed_blocks, allocated_bytes, freed_bytes, remote_frees;
-  uint64_t used_bytes, slabs, slab_bytes, large_blocks, large_bytes;
-  uint64_t footprint_bytes, peak_footprint_bytes, refills, flushes;
+  uint64_t allocated_blocks;     /* blocks that were allocated */
+  uint64_t freed_blocks;         /* blocks that were freed */
+  uint64_t allocated_bytes;      /* bytes of the allocated blocks */
+  uint64_t freed_bytes;          /* bytes of the freed blocks */
+  uint64_t remote_frees;         /* the part of freed_blocks that other threads freed */
+  uint64_t used_bytes;           /* now: in blocks that the program has, or ready in front magazines */
+  uint64_t slabs;                /* now: number of slabs */
+  uint64_t slab_bytes;           /* now: bytes of the slabs */
+  uint64_t large_blocks;         /* now: blocks with pages of their own */
+  uint64_t large_bytes;          /* now: bytes of the large blocks */
+  uint64_t footprint_bytes;      /* now: memory that the heap has from the system */
+  uint64_t peak_footprint_bytes; /* most of footprint_bytes so far */
+  uint64_t refills;              /* number of magazines filled from the slabs */
+  uint64_t flushes;              /* number of magazines emptied into the slabs */
 } tarn_heap_statistics;
 
 /* Creates a heap with memory of its own. `options` may be NULL. */
@@ -43,18 +56,26 @@ void tarn_heap_destroy(tarn_heap* heap);
 void tarn_heap_release(tarn_heap* heap);
 /* Gives all free memory of the heap back to the system now; returns the number of bytes. */
 size_t tarn_heap_trim(tarn_heap* heap);
+/* Returns a copy of the counters. Any thread may call it. */
 tarn_heap_statistics tarn_heap_get_statistics(const tarn_heap* heap);
 
+/* Allocates `bytes` bytes at a multiple of 16. */
 void* tarn_heap_malloc(tarn_heap* heap, size_t bytes);
+/* Allocates `count` objects of `each` bytes, all zero. */
 void* tarn_heap_calloc(tarn_heap* heap, size_t count, size_t each);
+/* Grows or shrinks a block of any heap to `bytes` bytes. NULL is allowed for `block`; 0 bytes give a
+ * block. */
 void* tarn_heap_realloc(tarn_heap* heap, void* block, size_t bytes);
-/* EINVAL: `alignment` is not a power of two. */
+/* Allocates `bytes` bytes at a multiple of `alignment` bytes. EINVAL: `alignment` is not a power of two. */
 void* tarn_heap_aligned_alloc(tarn_heap* heap, size_t alignment, size_t bytes);
 
-/* These allocate from the calling thread's current heap. */
+/* Allocates `bytes` bytes from the calling thread's current heap, as the functions below do. */
 void* tarn_malloc(size_t bytes);
+/* Allocates `count` objects of `each` bytes, all zero. */
 void* tarn_calloc(size_t count, size_t each);
+/* Grows or shrinks a block of any heap to `bytes` bytes. NULL is allowed for `block`. */
 void* tarn_realloc(void* block, size_t bytes);
+/* Allocates `bytes` bytes at a multiple of `alignment` bytes. EINVAL: `alignment` is not a power of two. */
 void* tarn_aligned_alloc(size_t alignment, size_t bytes);
 
 /* Gives back a block of any heap. NULL is allowed. */
@@ -62,10 +83,11 @@ void tarn_free(void* block);
 /* Returns the number of usable bytes in a block of any heap. */
 size_t tarn_usable_size(const void* block);
 
-/* These return the calling thread's current heap; the process-wide heap, which takes a
- * lock; the heap that owns a block, NULL for memory that is not Tarn's. */
+/* Returns the calling thread's current heap. */
 tarn_heap* tarn_current(void);
+/* Returns the process-wide heap, which takes a lock. Any thread may use it. */
 tarn_heap* tarn_global(void);
+/* Returns the heap that owns a block; NULL for memory that is not Tarn's. */
 tarn_heap* tarn_owner_of(const void* block);
 /* Makes `heap` the calling thread's current heap and returns the previous one; restore
  * that before `heap` is destroyed. */
@@ -83,25 +105,31 @@ typedef struct tarn_arena_options {
   size_t keep;         /* most memory in empty chunks that is kept for later; 0: all */
 } tarn_arena_options;
 
-/* Has the members of tarn::arena_statistics in tarn/arena.hpp. */
+/* Counters of an arena, as tarn::arena_statistics in tarn/arena.hpp. */
 typedef struct tarn_arena_statistics {
-  size_t used_bytes, peak_bytes, chunk_bytes, spare_bytes, chunks, upstream_calls;
+  size_t used_bytes;     /* in blocks, with rounding to 16 and alignment */
+  size_t peak_bytes;     /* the highest used_bytes so far */
+  size_t chunk_bytes;    /* taken from the upstream, in use or kept */
+  size_t spare_bytes;    /* the part of chunk_bytes that is in empty chunks */
+  size_t chunks;         /* number of chunks taken from the upstream */
+  size_t upstream_calls; /* all chunks ever taken; constant in a steady state */
 } tarn_arena_statistics;
 
 /* A position in an arena. Its members are private. */
 typedef struct tarn_arena_mark {
-  const void* of;
-  void* record;
-  uint64_t number;
+  const void* of;  /* the arena */
+  void* record;    /* the position */
+  uint64_t number; /* number of the mark; 0: there was no memory for it */
 } tarn_arena_mark;
 
-/* `options` may be NULL. */
+/* Creates an arena. `options` may be NULL. */
 tarn_arena* tarn_arena_create(const tarn_arena_options* options);
 /* Gives all memory back. NULL is allowed. */
 void tarn_arena_destroy(tarn_arena* arena);
 
+/* Allocates `bytes` bytes at a multiple of 16. */
 void* tarn_arena_malloc(tarn_arena* arena, size_t bytes);
-/* EINVAL: `alignment` is not a power of two. */
+/* Allocates `bytes` bytes at a multiple of `alignment` bytes. EINVAL: `alignment` is not a power of two. */
 void* tarn_arena_aligned_alloc(tarn_arena* arena, size_t alignment, size_t bytes);
 /* Grows or shrinks a block, in place when it is the newest. NULL is allowed for `block`. */
 void* tarn_arena_realloc(tarn_arena* arena, void* block, size_t old_bytes, size_t new_bytes);
@@ -110,13 +138,16 @@ void* tarn_arena_realloc(tarn_arena* arena, void* block, size_t old_bytes, size_
 tarn_arena_mark tarn_arena_set_mark(tarn_arena* arena);
 /* Frees all blocks after the mark, and ends it and all newer marks. Rewinding to an ended mark is a fault. */
 void tarn_arena_rewind(tarn_arena* arena, tarn_arena_mark to);
-/* Both free everything. A reset keeps the chunks for later use; a release gives them back, too. */
+/* Frees everything, and keeps the chunks for later use. */
 void tarn_arena_reset(tarn_arena* arena);
+/* Frees everything, and gives the chunks back. */
 void tarn_arena_release(tarn_arena* arena);
+/* Returns a copy of the counters. */
 tarn_arena_statistics tarn_arena_get_statistics(const tarn_arena* arena);
 
-/* Blocks of one size. A pool is used by one thread at a time, a shared pool by any number of threads. */
+/* Blocks of one size, for one thread at a time. */
 typedef struct tarn_pool tarn_pool;
+/* Blocks of one size, for any number of threads. */
 typedef struct tarn_shared_pool tarn_shared_pool;
 
 /* Zero a variable of this type for the defaults. Sizes are numbers of blocks. */
@@ -130,9 +161,14 @@ typedef struct tarn_pool_options {
   bool guard;          /* fences, sites, quarantine, and a report of what is in use at the end: docs/guide/guard.md */
 } tarn_pool_options;
 
-/* Has the members of tarn::pool_statistics in tarn/fixed_pool.hpp. */
+/* Counters of a pool, as tarn::pool_statistics in tarn/fixed_pool.hpp. */
 typedef struct tarn_pool_statistics {
-  size_t in_use, peak_in_use, capacity, chunks, chunk_bytes, upstream_calls;
+  size_t in_use;         /* blocks that the program holds */
+  size_t peak_in_use;    /* the most blocks in use so far; may be up to 255 (a magazine) too low */
+  size_t capacity;       /* blocks in all chunks */
+  size_t chunks;         /* number of chunks */
+  size_t chunk_bytes;    /* bytes in chunks, and in the magazine */
+  size_t upstream_calls; /* all requests to the upstream; constant in a steady state */
 } tarn_pool_statistics;
 
 /* Creates a pool of blocks of `bytes` at multiples of `alignment`; 0: 16. EINVAL: `alignment` is not a power of two.
@@ -140,20 +176,29 @@ typedef struct tarn_pool_statistics {
 tarn_pool* tarn_pool_create(size_t bytes, size_t alignment, const tarn_pool_options* options);
 /* Gives all memory back, including blocks in use. NULL is allowed. */
 void tarn_pool_destroy(tarn_pool* pool);
+/* Returns a block. */
 void* tarn_pool_malloc(tarn_pool* pool);
-/* NULL is allowed. */
+/* Frees a block of this pool. NULL is allowed. */
 void tarn_pool_free(tarn_pool* pool, void* block);
 /* Takes memory for `blocks` in total, used or not. Returns false with ENOMEM on failure. */
 bool tarn_pool_reserve(tarn_pool* pool, size_t blocks);
-/* Both free all blocks. A clear keeps the memory for later use; a release gives it back, too. */
+/* Frees all blocks, and keeps the memory for later use. */
 void tarn_pool_clear(tarn_pool* pool);
+/* Frees all blocks, and gives the memory back. */
 void tarn_pool_release(tarn_pool* pool);
+/* Returns a copy of the counters. */
 tarn_pool_statistics tarn_pool_get_statistics(const tarn_pool* pool);
 
+/* Creates a shared pool of blocks of `bytes` bytes at multiples of `alignment` bytes, as
+ * tarn_pool_create does. */
 tarn_shared_pool* tarn_shared_pool_create(size_t bytes, size_t alignment, const tarn_pool_options* options);
+/* Gives all memory back, including blocks in use. No thread may use the pool any more. NULL is allowed. */
 void tarn_shared_pool_destroy(tarn_shared_pool* pool);
+/* Returns a block. Any thread may call it. */
 void* tarn_shared_pool_malloc(tarn_shared_pool* pool);
+/* Frees a block of this pool. Any thread may call it. NULL is allowed. */
 void tarn_shared_pool_free(tarn_shared_pool* pool, void* block);
+/* Takes memory for `blocks` in total, used or not. Returns false with ENOMEM on failure. */
 bool tarn_shared_pool_reserve(tarn_shared_pool* pool, size_t blocks);
 /* Blocks in a thread's own cache count as in use. */
 tarn_pool_statistics tarn_shared_pool_get_statistics(tarn_shared_pool* pool);

@@ -17,12 +17,15 @@ namespace tarn {
 template <class Pointer>
 class thread_checked {
  public:
+  /// The type that the pointer points to.
   using element = std::remove_reference_t<decltype(*std::declval<const Pointer&>())>;
 
+  /// Takes over the pointer, and binds it to the calling thread.
   explicit thread_checked(Pointer to) noexcept : to_(std::move(to)) {}
 
   element& operator*() const noexcept { return check(), *to_; }
   element* operator->() const noexcept { return check(), std::to_address(to_); }
+  /// Returns the pointer. In builds with TARN_CHECKS, use by another thread is a fault.
   const Pointer& get() const noexcept { return check(), to_; }
 
  private:

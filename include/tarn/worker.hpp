@@ -37,7 +37,11 @@ class worker {
   detail::worker_inside& inside_;
 };
 
-enum class wake { at_stop, at_deadline };
+/// Says when a watched socket is shut down.
+enum class wake {
+  at_stop,      ///< as soon as a stop begins: for a socket that accepts
+  at_deadline,  ///< after stop_after, or at a second signal: for the sockets of clients
+};
 
 /// Shuts a socket down at a stop or at the deadline, which ends a wait of the worker in it (accept, recv, send). It
 /// must not outlive the open descriptor. A stop requested earlier is still delivered.

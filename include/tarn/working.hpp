@@ -13,6 +13,7 @@ namespace tarn {
 /// starts the workers constructs it before them and destroys it after they have ended.
 class working {
  public:
+  /// `since` appears in the message of a fault.
   explicit working(std::source_location since = std::source_location::current()) noexcept;
   ~working();
   working(const working&) = delete;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The site's builder turns documents into pages, and its checker finds what is broken: each once."""
+"""The site's builder turns documents into pages, its checker finds what is broken, and so does the one of comments."""
 
 import pathlib
 import shutil
@@ -12,6 +12,8 @@ import api
 import api_pages
 import check
 import pages
+
+import documented
 
 HEADER = """// Boxes, one for each thread.
 #pragma once
@@ -140,6 +142,46 @@ class Interface(Folder):
         self.assertIn("Opens the box after `delay_ms` milliseconds.", page)
         self.assertNotIn("hidden", page)
         self.assertNotIn("open_", page)
+
+    def expect(self, text, *parts):
+        self.write("include/tarn/box.hpp", text)
+        found = [str(finding) for finding in documented.check(self.root)]
+        self.assertEqual(len(found), len(parts), found)
+        for part, finding in zip(parts, found):
+            self.assertIn(part, finding)
+
+    def test_good_comments_pass(self):
+        self.expect(HEADER.replace("  int open(", "  /// Opens it `a` times.\n  int open("))
+
+    def test_name_without_comment(self):
+        self.expect(HEADER.replace("int open(int a = {})", "int open()").replace("return a", "return 0"),
+                    "open has no comment")
+
+    def test_type_constant_and_alias_without_comment(self):
+        self.expect("#pragma once\nstruct box {};\nenum class kind { round };\nusing other = box;\n",
+                    "box has no comment", "kind has no comment", "kind::round has no comment", "other has no comment")
+
+    def test_overload_shares_the_comment(self):
+        self.expect("#pragma once\n/// Opens it.\nvoid open();\nvoid open(char a);\n")
+        self.expect("#pragma once\n/// Opens it.\nvoid open();\n\nvoid open(char a);\n", "open has no comment")
+
+    def test_parameter_without_unit(self):
+        self.expect("#pragma once\n/// Opens it after `delay`.\nvoid open(int delay);\n",
+                    "include/tarn/box.hpp:3: open: delay is a number without a unit")
+        self.expect("#pragma once\n/// Opens it after `delay` milliseconds.\nvoid open(int delay);\n")
+        self.expect("#pragma once\n/// Opens it after a delay.\nvoid open(int delay_ms);\n")
+
+    def test_field_without_unit(self):
+        self.expect("#pragma once\n/// A box.\nstruct box {\n  int room = 0;  ///< how large it is\n};\n",
+                    "box::room is a number without a unit")
+
+    def test_private_and_detail_need_none(self):
+        self.expect("#pragma once\n/// A box.\nclass box {\n  int room = 0;\n};\nnamespace detail {\nstruct lid {};\n}\n")
+
+    def test_headers_that_do_not_compile(self):
+        self.write("include/tarn/box.hpp", "#pragma once\nmissing open();\n")
+        with self.assertRaisesRegex(SystemExit, "do not compile"):
+            documented.check(self.root)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ enum class batch_way : std::uint8_t {
   plain,  ///< one to three system calls for each operation
 };
 
+/// Options of a batch, for all of its runs.
 struct batch_options {
   /// Operations that each thread has in progress at one time.
   unsigned at_once = 64;
@@ -31,17 +32,20 @@ struct batch_options {
   unsigned threads = 1;
   /// A file longer than this is an error (EMSGSIZE), so that memory use is bounded.
   std::size_t longest = std::size_t{1} << 30;
+  /// The way in which the system is called.
   batch_way way = batch_way::best;
 };
 
 /// The result of one operation. A batch makes it, and its address stays the same until the batch is cleared.
 class batch_result {
  public:
+  /// Returns true after the run that did the operation, whether or not it failed.
   bool is_done() const noexcept { return is_done_; }
   /// Returns the errno value of the failure; 0 when nothing failed.
   int failed() const noexcept { return number_; }
   /// Returns true when the operation is done and nothing failed.
   explicit operator bool() const noexcept { return is_done_ && number_ == 0; }
+  /// Returns the path of the file, or the name of the open file.
   const std::string& path() const noexcept { return path_; }
   /// Returns the error that the accessors throw: path, failed action, offset, the system's message. Requires failed()
   /// != 0.
@@ -53,7 +57,8 @@ class batch_result {
  protected:
   enum class kind : std::uint8_t { read_file, read, write_file, write, open, status };
 
- public:  // for batch only: no other class can name a kind
+ public:
+  /// Made by a batch alone: no other class can name a kind.
   batch_result(kind of, std::string path) : path_(std::move(path)), kind_(of) {}
 
  protected:
@@ -80,6 +85,7 @@ class batch_result {
 class batch_content : public batch_result {
  public:
   using batch_result::batch_result;
+  /// Returns the bytes. They stay valid until take(), clear() or the end of the batch; in a visit until it returns.
   std::string_view text() const;
   /// Moves the text out. Call it once; then there is no text any more.
   std::string take();
@@ -109,6 +115,7 @@ class batch_opened : public batch_result {
 class batch_written : public batch_result {
  public:
   using batch_result::batch_result;
+  /// Returns the number of bytes written: all of them.
   std::size_t bytes() const { return check(), text_.size(); }
 
  private:
@@ -118,21 +125,32 @@ class batch_written : public batch_result {
   std::string_view text_;  // the text to write
 };
 
-enum class file_kind : std::uint8_t { regular, folder, link, other };
+/// Kinds of files, as file_status names them.
+enum class file_kind : std::uint8_t {
+  regular,  ///< has bytes of its own
+  folder,   ///< has other files
+  link,     ///< a symbolic link that was not followed
+  other,    ///< a pipe, a socket or a device
+};
 
 /// A short form of the results of stat(2).
 struct file_status {
+  /// Kind of the file.
   file_kind kind = file_kind::other;
-  unsigned permissions = 0;  ///< 0755
+  unsigned permissions = 0;  ///< mode bits, such as 0755
+  /// Size of the file in bytes.
   std::uint64_t bytes = 0;
   std::int64_t modified_ns = 0;  ///< nanoseconds since 1970
+  /// Number of the device that has the file; with `number` it identifies the file.
   std::uint64_t device = 0;
   std::uint64_t number = 0;  ///< inode number
 };
 
+/// The status of a file.
 class batch_status : public batch_result {
  public:
   using batch_result::batch_result;
+  /// Returns the status. Throws io::error when the operation failed.
   const file_status& get() const { return check(), status_; }
 
  private:
@@ -147,6 +165,7 @@ class batch_status : public batch_result {
 /// only that of the saved calls; otherwise the waits for the disk overlap. docs/guide/io.md has figures.
 class batch {
  public:
+  /// Makes no system call.
   explicit batch(batch_options options = {});
   /// A visitor must not call it.
   ~batch();
@@ -158,11 +177,14 @@ class batch {
   /// Reads `bytes` bytes at `offset`, fewer only at the end. The file must stay open until run() returns. From a
   /// pipe, a socket or a terminal, which have no offsets, it reads the next bytes.
   batch_content& read(const file& from, std::uint64_t offset, std::size_t bytes);
+  /// Writes a whole file, which is created with permissions `mode`, less the umask.
   batch_written& write_file(std::string path, std::string text, creation how = creation::replace, unsigned mode = 0666);
   /// Writes `text`, which is not copied: text and file must exist until run() returns. For a pipe and for a file
   /// opened to append, it writes to the end, whatever `offset` is.
   batch_written& write(const file& to, std::uint64_t offset, std::string_view text);
+  /// Opens a file for reading; take() of the result gives it.
   batch_opened& open_to_read(std::string path);
+  /// Opens a file for writing, which is created with permissions `mode`, less the umask.
   batch_opened& open_to_write(std::string path, creation how = creation::replace, unsigned mode = 0666);
   /// Gets the status of a link's target, or of the link itself.
   batch_status& status(std::string path, bool follow = true);
@@ -188,8 +210,11 @@ class batch {
 
   /// The results, in the order in which the operations were added.
   std::deque<batch_content>& contents() noexcept { return contents_; }
+  /// The results of write_file() and write(), in the order in which the operations were added.
   std::deque<batch_written>& written() noexcept { return written_; }
+  /// The results of open_to_read() and open_to_write(), in the same order.
   std::deque<batch_opened>& opened() noexcept { return opened_; }
+  /// The results of status(), in the same order.
   std::deque<batch_status>& statuses() noexcept { return statuses_; }
 
   /// Drops all results, and the operations that were added and not run.

@@ -13,11 +13,13 @@ namespace tarn::io {
 /// reason: "orders.log: cannot be written at offset 65536: No space left on device".
 class error : public std::system_error {
  public:
+  /// The offset of an error that has none.
   static constexpr std::uint64_t nowhere = ~std::uint64_t{0};
 
   /// Makes an error. `number` is an errno value; `failed` says what could not be done.
   error(int number, std::string path, std::string_view failed, std::uint64_t offset = nowhere);
 
+  /// Returns the path of the file, or the name of the descriptor.
   const std::string& path() const noexcept { return *path_; }
   /// Returns the offset in the file or stream, in bytes, or `nowhere` where there is none, as when opening fails.
   std::uint64_t offset() const noexcept { return offset_; }

@@ -24,13 +24,16 @@ enum class creation {
 class file {
  public:
   file() noexcept = default;
+  /// Opens a file for reading.
   static file open_to_read(std::string path);
+  /// Opens a file for writing; a new one has permissions `mode`, less the umask.
   static file open_to_write(std::string path, creation how = creation::replace, unsigned mode = 0666);
   /// Opens a file for reading and writing, and creates it if there is none.
   static file open_to_update(std::string path, unsigned mode = 0666);
   /// Wraps a descriptor that is already open. Errors show `name`. adopt() closes the descriptor at the end, borrow()
   /// does not.
   static file adopt(int descriptor, std::string name);
+  /// Does the same as adopt(), and leaves the descriptor open at the end.
   static file borrow(int descriptor, std::string name);
 
   file(file&& other) noexcept;
@@ -38,8 +41,11 @@ class file {
   /// Closes the file. An error of close(2) is lost here; close() throws it.
   ~file();
 
+  /// Returns true until the file is closed or moved from.
   bool is_open() const noexcept { return descriptor_ >= 0; }
+  /// Returns the descriptor, -1 when there is none.
   int descriptor() const noexcept { return descriptor_; }
+  /// Returns the path, or the name that was given.
   const std::string& name() const noexcept { return name_; }
 
   /// Returns the offset that errors report: the bytes read and written through this object, plus the position that a

@@ -11,6 +11,7 @@
 
 namespace tarn::io {
 
+/// Options of a journal. Sizes are in bytes.
 struct journal_options {
   /// Size of a new file, which is allocated at once. When the file is full, the oldest chunk is used again: a journal
   /// holds the newest lines, about this many bytes. An existing file keeps the size that it was made with.
@@ -81,10 +82,12 @@ class journal {
   /// from the `fill` of append_with.
   bool reopen();
 
+  /// Returns the bytes of the longest line that append() takes: a little less than a chunk.
   std::size_t longest_line() const noexcept;
   /// Waits until everything that was appended before is on the disk. Throws io::error, also when a truncated file
   /// could not be restored.
   void sync();
+  /// Returns the path that the journal was opened with.
   const std::string& path() const noexcept;
   /// Returns how often the file was found truncated and was restored since it was opened.
   std::uint64_t truncations() const noexcept;

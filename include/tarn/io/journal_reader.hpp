@@ -11,14 +11,19 @@
 
 namespace tarn::io {
 
+/// A line of a journal, or the trace of one.
 struct journal_line {
+  /// Says whether the text can be trusted.
   enum class condition : std::uint8_t {
+    /// complete, with a correct checksum
     whole,
     torn,     ///< its append had not returned when the process died, or has not returned yet; without text
     damaged,  ///< changed after it was complete; without text
   };
   std::uint64_t number;  ///< the number that append() returned, or would have returned for a torn line
+  /// Condition of the line.
   condition is;
+  /// The bytes of a whole line; empty for others. It is a view into the reader.
   std::string_view text;
 };
 
@@ -33,7 +38,9 @@ class journal_reader {
   /// Returns the lines in the order in which they were appended. They are views into this object.
   const std::vector<journal_line>& lines() const noexcept { return lines_; }
 
+  /// Returns the number of torn lines.
   std::size_t torn() const noexcept { return torn_; }
+  /// Returns the number of damaged lines.
   std::size_t damaged() const noexcept { return damaged_; }
   /// Returns the number of chunks that no longer belong to this journal, and of pieces of chunks after which nothing
   /// can be found.

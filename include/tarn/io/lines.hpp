@@ -87,6 +87,7 @@ class line_iterator {
 /// file stay valid as long as their source, views of a reader's lines until the next line.
 class lines {
  public:
+  /// Reads the lines of a text in memory.
   explicit lines(std::string_view bytes) noexcept { ends_.start(bytes); }
   /// Throws at the end what mapped_file::check() throws, because earlier lines may have read as zeros then.
   explicit lines(const mapped_file& in) noexcept;

@@ -21,6 +21,7 @@ class watched_mapping;  // what the signal handler knows of a mapping
 /// handler. Call check() after reading, before you trust what you have read; count, find and lines do so.
 class mapped_file {
  public:
+  /// Maps the file. Throws io::error when it cannot be opened or read.
   explicit mapped_file(std::string path);
   explicit mapped_file(file source);
   mapped_file(mapped_file&& other) noexcept;
@@ -42,6 +43,7 @@ class mapped_file {
   /// advice: the system may ignore it.
   void prepare(std::size_t offset, std::size_t bytes) const noexcept;
 
+  /// Returns the open file.
   const file& source() const noexcept { return source_; }
 
  private:

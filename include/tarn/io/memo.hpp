@@ -26,6 +26,7 @@
 
 namespace tarn::io {
 
+/// Options of a memo.
 struct memo_options {
   /// The most answers to remember; the least used ones are evicted (clock algorithm). They are divided among the
   /// shards.
@@ -42,6 +43,7 @@ struct memo_options {
   std::uint64_t (*now_ms)() noexcept = tarn::detail::memo_now_ms;
 };
 
+/// Counts of what a memo did since its construction.
 struct memo_statistics {
   std::uint64_t hits = 0;           ///< answered from memory, with negative answers
   std::uint64_t negative_hits = 0;  ///< the part of hits that said "there is none"
@@ -50,7 +52,9 @@ struct memo_statistics {
   std::uint64_t shared_loads = 0;   ///< threads that waited for another thread's question
   std::uint64_t evictions = 0;      ///< answers that were evicted
   std::uint64_t expirations = 0;    ///< answers that were too old
+  /// answers that are remembered now
   std::size_t entries = 0;
+  /// bytes of these, as `memo_options::bytes` counts them
   std::size_t bytes = 0;
 };
 
@@ -66,6 +70,7 @@ class memo {
   /// Returns the bytes that a key and an answer hold in addition to their own sizeof.
   using weigher = std::function<std::size_t(const Key&, const std::optional<Value>&)>;
 
+  /// Remembers answers of `load`. `weigh` is for a limit in bytes; without it an entry counts as its own size.
   explicit memo(loader load, memo_options options = {}, weigher weigh = {})
       : load_(std::move(load)),
         weigh_(std::move(weigh)),
@@ -122,6 +127,7 @@ class memo {
     return found != nullptr;
   }
 
+  /// Forgets all answers. Answers that are on their way are remembered all the same.
   void clear() {
     for (shard& in : shards_) {
       std::unique_lock lock(in.mutex);
@@ -130,6 +136,7 @@ class memo {
     }
   }
 
+  /// Returns the counts. Any thread may call it; it takes the lock of each shard in turn.
   memo_statistics statistics() const {
     memo_statistics sum;
     for (const stripe& each : hits_) {

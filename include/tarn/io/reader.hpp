@@ -13,6 +13,7 @@
 
 namespace tarn::io {
 
+/// Options of a reader. Sizes are in bytes.
 struct reader_options {
   /// Bytes per system call. 64 KiB is the measured optimum: more is not faster, and less is slower
   /// (docs/design/io.md).
@@ -26,6 +27,7 @@ struct reader_options {
 /// read before that.
 class reader {
  public:
+  /// Opens the file, or takes it over. Throws io::error.
   explicit reader(std::string path, reader_options options = {});
   explicit reader(file source, reader_options options = {});
   reader(reader&&) noexcept = default;
@@ -74,6 +76,7 @@ class reader {
 
   /// Returns the offset of the next byte in the file or stream.
   std::uint64_t offset() const noexcept { return source_.offset() - static_cast<std::uint64_t>(filled_ - at_); }
+  /// Returns the open file. Its own offset is ahead of the reader's by what is in the buffer.
   const file& source() const noexcept { return source_; }
 
  private:

@@ -14,8 +14,10 @@
 
 namespace tarn::io {
 
+/// Options of a writer.
 struct writer_options {
   std::size_t buffer = 64 * 1024;  ///< bytes per system call
+  /// Says what opening does with an existing file.
   creation how = creation::replace;
   unsigned mode = 0666;  ///< permissions of a new file, before the umask
 };
@@ -28,6 +30,7 @@ struct writer_options {
 /// flush() continues where the last one stopped. discard() gives them up.
 class writer {
  public:
+  /// Opens the file, or takes it over. Throws io::error.
   explicit writer(std::string path, writer_options options = {});
   explicit writer(file target, writer_options options = {});
   writer(writer&& other) noexcept;
@@ -66,6 +69,7 @@ class writer {
   /// Returns room for `bytes` bytes in the buffer itself, which is flushed or grown for it. Then say how many were
   /// used; no other call may come in between.
   char* reserve(std::size_t bytes);
+  /// Adds the first `used` bytes of what reserve() returned.
   void commit(std::size_t used) noexcept { at_ += used; }
   /// Returns the room that reserve() has without a flush.
   std::size_t room() const noexcept { return static_cast<std::size_t>(end_ - at_); }
@@ -79,9 +83,11 @@ class writer {
   /// Drops the content of the buffer, and returns its size in bytes.
   std::size_t discard() noexcept;
 
+  /// Returns the bytes in the buffer that the system does not have yet.
   std::size_t buffered() const noexcept { return static_cast<std::size_t>(at_ - first_); }
   /// Returns the offset that the next byte will have in the file or stream.
   std::uint64_t offset() const noexcept { return target_.offset() + buffered(); }
+  /// Returns the open file.
   const file& target() const noexcept { return target_; }
 
  private:
