@@ -30,7 +30,7 @@ constexpr unsigned char freed_byte = 0xdf;
 heaps::heap* this_heap() noexcept {
   heaps::heap* const own = threads::ready(detail::local);
   if (own != nullptr && !own->policy.closed() && current_mode.load(std::memory_order_relaxed) == mode::on) {
-    own->add_trait(heaps::heap_trait::guarded);  // it has had no block yet, because every call comes through here
+    own->add_trait(heaps::heap_trait::guarded);
   }
   return own;
 }

@@ -36,12 +36,14 @@ constinit nobody_front nobody;
 heap::heap(pages::space& from, std::uint32_t number_) noexcept : heap_front(nobody), space(&from), number(number_) {}
 
 void heap::add_trait(heap_trait added) noexcept {
+  const bool was_closed = policy.closed();
   policy.add(added);
-  if (!policy.closed()) {
+  if (was_closed || !policy.closed()) {
     return;
   }
-  for (class_state& each : classes) {
-    each.closed_top = shut_top();
+  for (size_class index = 0; index < detail::class_count; ++index) {
+    classes[index].closed_top = top[index];
+    top[index] = shut_top();
   }
 }
 

@@ -178,8 +178,8 @@ struct heap : detail::heap_front, base::list_links<heap> {
 
   heap(pages::space& from, std::uint32_t number_) noexcept;
 
-  /// Adds a trait, and shuts the visible magazines if the heap's traits send every call to the slow path. Callers add
-  /// traits before the first use.
+  /// Adds a trait, and shuts the visible magazines if the heap's traits send every call to the slow path. Other
+  /// threads must not use the heap yet.
   void add_trait(heap_trait added) noexcept;
 
   // Only the owner calls these two, for small blocks.
