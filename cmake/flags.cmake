@@ -84,7 +84,8 @@ function(tarn_engine_flags target)
     CXX_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON)
   target_compile_options(${target} PRIVATE
-    -ftls-model=initial-exec -fno-plt -ffunction-sections -fdata-sections)
+    -ftls-model=initial-exec -fno-plt -ffunction-sections -fdata-sections
+    $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)  # one copy's inline variables are not another one's
 endfunction()
 
 # Files that neither throw nor need run-time types say so, so that nothing of the C++ runtime slips into the drop-in.

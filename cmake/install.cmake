@@ -22,7 +22,7 @@ endif()
 
 set(tarn_installed tarn_engine tarn_io tarn_quiet tarn_sync)
 if(TARN_BUILD_MALLOC)
-  list(APPEND tarn_installed tarn_malloc)
+  list(APPEND tarn_installed tarn_malloc tarn_malloc_static)
 endif()
 
 # Builds what is installed, and nothing else. Names without a prefix are for this project's own build only.
@@ -112,7 +112,7 @@ set(dl "")
 if(CMAKE_DL_LIBS)
   set(dl -l${CMAKE_DL_LIBS})
 endif()
-tarn_pkg_config(tarn "${PROJECT_DESCRIPTION}" LIBS -Wl,-z,nodelete -ltarn -lstdc++ -pthread)
+tarn_pkg_config(tarn "${PROJECT_DESCRIPTION}" LIBS -Wl,-z,nodelete -Wl,-Bsymbolic-functions -ltarn -lstdc++ -pthread)
 tarn_pkg_config(tarn-heap "Heaps and pools of Tarn: another name of tarn" REQUIRES tarn)
 tarn_pkg_config(tarn-sync "Locking categories of Tarn, in the library of tarn" REQUIRES tarn)
 tarn_pkg_config(tarn-io "Files and journals with few system calls" REQUIRES tarn LIBS -ltarn-io ${dl})
@@ -121,4 +121,6 @@ tarn_pkg_config(tarn-quiet "Proof that a path allocates, locks and calls nothing
 if(TARN_BUILD_MALLOC)
   tarn_pkg_config(tarn-malloc "malloc and operator new by Tarn, for programs that are linked with it"
     LIBS -Wl,--push-state,--no-as-needed -ltarn-malloc -Wl,--pop-state)
+  tarn_pkg_config(tarn-malloc-static "malloc and operator new by Tarn, for static programs"
+    LIBS -Wl,-u,malloc -l:libtarn-malloc.a -pthread)
 endif()

@@ -103,7 +103,8 @@ heap& current_slow();
 
 /// Returns the calling thread's heap, or the heap that a scoped_current put in its place. It is valid until the
 /// thread ends, and only for this thread.
-inline heap& current() {
+/// Hidden: another library with Tarn inside has its own heaps.
+[[gnu::visibility("hidden")]] inline heap& current() {
   // acquire: owner_of() in another thread may just have made it.
   heap* const known = __atomic_load_n(&detail::local->resource, __ATOMIC_ACQUIRE);
   return known != nullptr ? *known : detail::current_slow();

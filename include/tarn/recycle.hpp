@@ -106,10 +106,11 @@ class recycler {
     ::delete own;
   }
 
-  // These have neither constructor nor destructor, so a read is one load at any time in the thread's life.
-  static constinit inline warm none_{};  ///< in use before the thread's first object
-  static constinit inline warm over_{};  ///< in use after the cache was emptied at the thread's end
-  static constinit inline thread_local warm* local_ = &none_;
+  // These have neither constructor nor destructor, so a read is one load at any time in the thread's life. They are
+  // hidden because each library with Tarn inside has its own heaps, and so its own objects.
+  [[gnu::visibility("hidden")]] static constinit inline warm none_{};  ///< in use before the thread's first object
+  [[gnu::visibility("hidden")]] static constinit inline warm over_{};  ///< in use after the thread's end emptied it
+  [[gnu::visibility("hidden")]] static constinit inline thread_local warm* local_ = &none_;
 };
 
 /// Takes an object from the calling thread's cache, or creates one.

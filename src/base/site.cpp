@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,9 +15,11 @@
 // dladdr and dl_iterate_phdr take the loader's lock, which another thread may hold for ever while it waits for us
 // (also in a forked child), and reading /proc/self/maps needs a descriptor. glibc has _dl_find_object since 2.35;
 // elsewhere only the address is shown.
+// A static program of C has no loader; the linker tells where its ELF header is.
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
 extern "C" int _dl_find_object(void*, dl_find_object*) noexcept __attribute__((weak));
 #endif
+extern "C" __attribute__((weak, visibility("hidden"))) const ElfW(Ehdr) __ehdr_start;
 
 namespace tarn::base {
 namespace {
@@ -32,7 +35,6 @@ void append_path(text& to, std::string_view path) noexcept {
   to.escaped(path, most_path_shown);
 }
 
-#ifdef DLFO_STRUCT_HAS_EH_DBASE
 // The loader does not know the path of the program itself.
 void append_program(text& to) noexcept {
   const int saved = errno;
@@ -41,7 +43,9 @@ void append_program(text& to) noexcept {
   errno = saved;
   append_path(to, length > 0 ? std::string_view(path, static_cast<std::size_t>(length)) : "program");
 }
-#endif
+
+/// Returns whether the calling program has no loader, so that it has this code inside.
+bool is_static() noexcept { return &__ehdr_start != nullptr && getauxval(AT_BASE) == 0; }
 
 }  // namespace
 
@@ -60,6 +64,11 @@ text& append_site(text& to, const void* return_address) noexcept {
     return to.append('+').hex(address - module->l_addr);
   }
 #endif
+  if (is_static()) {
+    append_program(to);
+    const auto start = reinterpret_cast<std::uintptr_t>(&__ehdr_start);
+    return to.append('+').hex(__ehdr_start.e_type == ET_DYN ? address - start : address);
+  }
   return to.hex(address);
 }
 

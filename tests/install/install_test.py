@@ -61,8 +61,8 @@ class Install(unittest.TestCase):
     def test_tree_has_what_is_promised(self):
         installed = {str(path.relative_to(self.prefix)) for path in self.prefix.rglob("*") if path.is_file()}
         for name in ["bin/tarn", "lib/libtarn-malloc.so", "lib/libtarn-record.so", "lib/libtarn-record.so-gdb.gdb",
-                     *(f"{self.libraries}/libtarn{name}" for name in [".a", "-io.a", "-quiet.a", "-malloc.so"]),
-                     *(f"lib/pkgconfig/tarn{name}{self.suffix}.pc" for name in ["", "-heap", "-io", "-malloc", "-quiet", "-sync"]),
+                     *(f"{self.libraries}/libtarn{name}" for name in [".a", "-io.a", "-quiet.a", "-malloc.a", "-malloc.so"]),
+                     *(f"lib/pkgconfig/tarn{name}{self.suffix}.pc" for name in ["", "-heap", "-io", "-malloc", "-malloc-static", "-quiet", "-sync"]),
                      "lib/cmake/tarn/tarn-config.cmake", "lib/cmake/tarn/tarn-config-version.cmake",
                      "include/tarn/tarn.hpp", "include/tarn/tarn.h", "include/tarn/version.hpp", "libexec/tarn/lab-list"]:
             self.assertIn(name, installed)
@@ -94,20 +94,21 @@ class Install(unittest.TestCase):
         self.assertNotIn("liburing", run("ldd", build / "io"))  # opened at run time, if it is there
         self.assertNotIn(" W malloc", run("nm", build / "io"))  # that is in libtarn-quiet.a only
         self.assertEqual(run(build / "drop_in"), "libtarn-malloc.so\nlibtarn-malloc.so\n")
+        self.assertEqual(run(build / "static"), "Tarn\n")
 
     def test_pkg_config_gives_the_compiler_what_find_package_gives(self):
         build, _ = self.configure("flags", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
         commands = json.loads((build / "compile_commands.json").read_text(encoding="utf-8"))
         for entry in commands:
             name = pathlib.Path(entry["file"]).stem
-            if name != "drop_in":  # which includes nothing of Tarn
+            if name not in ("drop_in", "static"):  # which include nothing of Tarn
                 own = [word for word in shlex.split(entry["command"]) if word.startswith(("-I", "-D"))]
                 found = shlex.split(self.pkg_config("--cflags", package="tarn-io" if name == "io" else "tarn"))
                 found = [os.path.normpath(word) for word in found]
                 self.assertEqual(sorted(own), sorted(found), entry["file"])
 
     def test_components_are_the_libraries(self):
-        self.configure("components", "-DPARTS=heap;io;sync;quiet;malloc")
+        self.configure("components", "-DPARTS=heap;io;sync;quiet;malloc;malloc_static")
         _, output = self.configure("component", "-DPARTS=queue", expect=1)
         self.assertIn("There is no component queue", output)
 
@@ -161,6 +162,13 @@ class Install(unittest.TestCase):
             run("c++", "-std=c++20", "-O1", CONSUMER / f"{source}.cpp", "-o", program, *flags)
             said = run(program, environment={"LD_LIBRARY_PATH": str(self.prefix / self.libraries)})
             self.assertEqual(said, "libtarn-malloc.so\nlibtarn-malloc.so\n" if name == "malloc" else "ok\n")
+
+    def test_pkg_config_of_the_drop_in_for_static_programs(self):
+        flags = shlex.split(self.pkg_config("--libs", package="tarn-malloc-static"))
+        for kind in ["-static", "-static-pie"]:
+            program = self.folder / f"pkg_config{kind}"
+            run("c++", "-std=c++20", "-O1", "-fPIE", kind, CONSUMER / "static.cpp", "-o", program, *flags)
+            self.assertEqual(run(program), "Tarn\n")
 
     def test_thread_sanitizer_reports_the_programs_races_alone(self):
         flags = shlex.split(self.pkg_config("--cflags", "--libs", package="tarn-io"))

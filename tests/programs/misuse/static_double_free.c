@@ -1,0 +1,14 @@
+// The drop-in in a static program names what is free already, like the shared one.
+//@ no-preload
+//@ broken-by text
+//@ signal ABRT
+//@ stderr tarn: free({p}): double free of a block of 32 bytes
+#include "../check.h"
+
+int main(void) {
+  char* p = malloc(32);
+  note_pointer("p", p);
+  free(p);
+  free(hidden(p));
+  return 0;
+}

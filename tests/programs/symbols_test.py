@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Looks at what the libraries show to a linker: symbols_test.py libtarn.a libtarn-malloc.a libtarn-malloc.so LIBRARY
+
+LIBRARY is a shared library with libtarn.a inside. Two copies of the engine in one process must not meet, so nobody may
+see a symbol of the engine but two constants: the one that tells how a library was built, and the one that `tarn top`
+looks for.
+"""
+
+import re
+import subprocess
+import sys
+import unittest
+
+CONSTANTS = r"tarn_headers_with_\w+|tarn_watch_root"
+MALLOC = {"aligned_alloc", "calloc", "cfree", "free", "free_aligned_sized", "free_sized", "mallinfo", "mallinfo2", "malloc",
+          "malloc_info", "malloc_stats", "malloc_trim", "malloc_usable_size", "mallopt", "memalign", "posix_memalign",
+          "pvalloc", "realloc", "reallocarray", "valloc"}
+NEW = re.compile(r"_Z(n[wa]m|d[la]Pv)\w*")
+
+
+def symbols(path, *options):
+    """(name, binding, visibility) of each symbol that a file defines."""
+    text = subprocess.run(["readelf", "-W", *options, path], capture_output=True, text=True, check=True).stdout
+    found = re.findall(r"^ +\d+: \w+ +\w+ +\w+ +(\w+) +(\w+) +(\S+) (\S+)$", text, re.MULTILINE)
+    assert len(found) > 10, path
+    return {(name.split("@")[0], binding, visibility)
+            for binding, visibility, section, name in found if section != "UND"}
+
+
+class Symbols(unittest.TestCase):
+    def visible(self, path, *options):
+        return {name for name, binding, visibility in symbols(path, *options)
+                if binding != "LOCAL" and visibility not in ("HIDDEN", "INTERNAL")}
+
+    def test_engine_is_hidden_in_the_archive(self):
+        engine = {name for name in self.visible(ARCHIVE, "-s") if re.match(r"_Z[TGV]*[NK]*4tarn|tarn", name)}
+        self.assertEqual([each for each in engine if not re.fullmatch(CONSTANTS, each)], [])
+
+    def test_archive_of_the_drop_in_defines_malloc_and_new_alone(self):
+        names = {name for name, binding, _ in symbols(STATIC, "-s") if binding != "LOCAL"}
+        self.assertLessEqual(MALLOC, names)
+        forwarded = {name for name in names if NEW.fullmatch(name)}
+        self.assertEqual(len(forwarded), 20)
+        self.assertEqual(names - MALLOC - forwarded, {"tarn_malloc" + name for name in forwarded})
+
+    def test_archive_and_library_of_the_drop_in_have_the_same_functions(self):
+        exported = {name for name in self.visible(SHARED, "--dyn-syms") if not re.fullmatch(CONSTANTS, name)}
+        names = {name for name, binding, _ in symbols(STATIC, "-s") if binding != "LOCAL"}
+        self.assertEqual(exported, {name for name in names if not name.startswith("tarn_malloc")})
+
+    def test_library_with_the_archive_shows_no_function_of_the_engine(self):
+        defined = {name for name, binding, visibility in symbols(ARCHIVE, "-s") if binding != "LOCAL"}
+        shown = {name for name in self.visible(LIBRARY, "--dyn-syms") if not re.fullmatch(CONSTANTS, name)}
+        weak = {name for name, binding, _ in symbols(ARCHIVE, "-s") if binding == "WEAK"}
+        self.assertEqual(sorted(each for each in shown & (defined - weak) if "tarn" in each), [])
+        self.assertIn("allocate_in_first", shown)
+
+
+if __name__ == "__main__":
+    ARCHIVE, STATIC, SHARED, LIBRARY = sys.argv[1:5]
+    del sys.argv[1:5]
+    unittest.main()
