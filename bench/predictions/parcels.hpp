@@ -1,4 +1,4 @@
-// One thread packs and two others unpack; parcels are handed over by sixty-four at a time. Remedy: shared_pool.
+// One thread packs and two others unpack; sixty-four objects are handed over at a time. Remedy: shared_pool.
 #pragma once
 #include <array>
 #include <atomic>

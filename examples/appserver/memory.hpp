@@ -118,7 +118,7 @@ class request_memories {
 
  private:
   static constexpr std::size_t overhead = 256;       ///< the most bytes that a chunk takes besides its content
-  static constexpr std::size_t most_kept = 1 << 20;  ///< bytes; one huge reply does not keep its memory for ever
+  static constexpr std::size_t most_kept = 1 << 20;  ///< bytes; one huge reply does not keep its memory forever
   static constexpr std::size_t most_warm = 8;        ///< spare arenas that keep their memory after a burst of requests
   static constexpr std::size_t most_spare = 64;
 

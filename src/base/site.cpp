@@ -12,7 +12,7 @@
 #include <fcntl.h>
 
 // _dl_find_object was made for unwinders: it takes no lock, allocates nothing, and is safe in a signal handler.
-// dladdr and dl_iterate_phdr take the loader's lock, which another thread may hold for ever while it waits for us
+// dladdr and dl_iterate_phdr take the loader's lock, which another thread may hold forever while it waits for us
 // (also in a forked child), and reading /proc/self/maps needs a descriptor. glibc has _dl_find_object since 2.35;
 // elsewhere only the address is shown.
 // A static program of C has no loader; the linker tells where its ELF header is.

@@ -21,7 +21,7 @@ class registry {
 
   /// Returns a heap over `from`, for a heap object. Null: no memory.
   static heap* create(pages::space& from, const char* name) noexcept;
-  /// Takes back an empty heap that create() made. Its memory stays a heap for ever.
+  /// Takes back an empty heap that create() made. Its memory stays a heap forever.
   static void destroy(heap* empty) noexcept;
 
   static bool any_idle() noexcept { return idle_count_.load(std::memory_order_relaxed) != 0; }

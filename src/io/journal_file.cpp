@@ -282,7 +282,7 @@ void journal_file::detach(int reason) noexcept {
   message.append(why != nullptr ? why : "unknown error");
   message.append("): new lines are in no file until journal::reopen() succeeds\n");
   message.write_to(STDERR_FILENO);
-  if (!is_mapped) ::abort();  // the next store would fault again, for ever
+  if (!is_mapped) ::abort();  // the next store would fault again, forever
 }
 
 bool journal_file::has_its_path() const noexcept {

@@ -99,7 +99,7 @@ const char* wrong_with(const header& first) noexcept;
 /// The lines of one chunk, from its first byte on, as far as they can be told apart.
 class chunk_walk {
  public:
-  /// `chunk` has chunk_bytes bytes, and may change meanwhile.
+  /// `chunk` has `chunk_bytes` bytes, and may change meanwhile.
   chunk_walk(const char* chunk, std::size_t chunk_bytes) noexcept : chunk_(chunk), end_(chunk_bytes) {}
 
   /// Stands before a line, whole or torn. False at the end, and where nothing can be believed any more: is_lost().

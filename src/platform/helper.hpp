@@ -2,7 +2,7 @@
 //
 // pthread_create() cannot be called there: it allocates, it takes locks of the C library that
 // the caller may hold (free() runs under its lock of thread stacks), and it makes every atomic
-// of a single-threaded program slower for ever (__libc_single_threaded). A helper is a thread
+// of a single-threaded program slower forever (__libc_single_threaded). A helper is a thread
 // of the kernel alone. It has a stack and a thread control block of its own, so that errno and
 // the stack protector work; it blocks all signals; and the C library does not know it.
 //

@@ -19,7 +19,7 @@
 // allocate unless the parent had one thread.
 //
 // No lock guards a heap that another thread was using at that moment, perhaps in the middle of an operation. In the
-// child it stays as it is for ever. Its blocks stay valid and may be freed, but it belongs to a thread that does not
+// child it stays as it is forever. Its blocks stay valid and may be freed, but it belongs to a thread that does not
 // exist there, so no thread allocates from it, collects its inbox or adopts it. The child therefore visits no
 // thread's heap, because after a fork each visit of a page costs a fault or a miss. The child must not use heap
 // objects that other threads were using either; the program has to ensure that.

@@ -47,7 +47,7 @@ __attribute__((noipa)) static int sorting(void) {
   return some[0];
 }
 
-// Unwinds out of a raised signal, and out of a signal at any instruction: here a function's very first store.
+// Unwinds out of a raised signal, and out of a signal at any instruction: here a function's first store.
 static void* guarded;
 static void on_raise(int number) {
   (void)number;

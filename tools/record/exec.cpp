@@ -71,7 +71,7 @@ class going_on {
       if (is_named(*each, format::descriptor_variable)) continue;
       if (is_named(*each, format::region_variable) || is_named(*each, format::process_variable)) continue;
       if (is_named(*each, "LD_PRELOAD")) is_preloaded = true;
-      if (count == most) return;  // a very large environment stays as it is
+      if (count == most) return;  // an environment of that size stays as it is
       all_[count++] = *each;
     }
     std::strcpy(region_, format::region_variable);

@@ -104,7 +104,7 @@ class player {
     return std::string_view(source_).substr(0, bytes == 0 ? 0 : bytes - 1);
   }
 
-  // Reads the text, since a program makes a text in order to read it. Bytes written just before are slower to read
+  // Reads the text, since a program makes a text to read it. Bytes written just before are slower to read
   // than bytes that were there already.
   unsigned read(std::string_view text) const {
     return static_cast<unsigned>(std::memcmp(text.data(), same_.data(), text.size()));

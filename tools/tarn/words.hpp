@@ -31,7 +31,7 @@ std::string cut(std::string text, std::size_t columns);
 // Formats the path of a program and its arguments as they were given.
 std::string program_words_of(const format::recording& in);
 
-// Returns `text` with escapes for colour if standard output is a terminal with colour (and NO_COLOR is not set).
+// Returns `text` with escapes for colour if standard output is a terminal with colour (and `NO_COLOR` is not set).
 class paint {
  public:
   paint();

@@ -8,7 +8,7 @@ int main(void) {
   char* wall[24];
   for (size_t i = 0; i < size; i += 512) p[i] = (char)(i >> 9);
   for (int step = 0; step < 24; ++step) {
-    wall[step] = malloc(((size_t)1 << 20) + (size_t)step * 4096);  // keeps it from growing for ever
+    wall[step] = malloc(((size_t)1 << 20) + (size_t)step * 4096);  // keeps it from growing forever
     CHECK(wall[step] != NULL);
     size_t larger = size + ((size_t)step + 1) * 100000;
     p = realloc(p, larger);

@@ -1,4 +1,4 @@
-// free of a foreign pointer as the very first call into the allocator.
+// free of a foreign pointer as the first call into the allocator.
 //@ tarn-only
 //@ signal ABRT
 //@ stderr tarn: free({p}): foreign pointer: not a block of this allocator

@@ -1,4 +1,4 @@
-// A plugin with the heaps linked inside, which uses them to its very end.
+// A plugin with the heaps linked inside, which uses them to its end.
 #include <pthread.h>
 #include <tarn/tarn.h>
 #include "../check.h"

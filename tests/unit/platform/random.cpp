@@ -11,8 +11,8 @@ namespace {
 
 namespace platform = tarn::platform;
 
-// These are the vectors of SipHash's reference implementation: the key is 00 01 ... 0f, the message of n bytes 00 01
-// ... n-1.
+// These are the vectors of SipHash's reference implementation: the key is `00 01 ... 0f`, the message of n bytes
+// `00 01 ...` up to n-1.
 TEST(keyed_hash, is_siphash) {
   std::uint64_t key[2];
   unsigned char bytes[16];

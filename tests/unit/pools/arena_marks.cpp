@@ -94,7 +94,7 @@ TEST(arena_marks, first_span_and_back) {
   EXPECT_EQ(request.statistics().used_bytes, 0u);
 }
 
-// The mark itself takes room: at the very end of a chunk it opens the next one, and must be found there again.
+// The mark itself takes room: at the end of a chunk it opens the next one, and must be found there again.
 TEST(arena_marks, at_every_place_of_a_chunk) {
   support::upstream up;
   for (std::size_t before = 0; before < 300; ++before) {

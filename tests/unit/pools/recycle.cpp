@@ -147,7 +147,7 @@ TEST(recycle, thread_local_destructors_in_any_order) {
   EXPECT_EQ(object::alive, 0);
 }
 
-// The very first use is in such a destructor.
+// The first use is in such a destructor.
 TEST(recycle, first_use_in_a_thread_local_destructor) {
   using object = counted<5>;
   std::vector<std::size_t> kept;
