@@ -6,54 +6,56 @@
 namespace tarn::lab {
 namespace {
 
-verdict judge(const result& of) {
-  const std::vector<double> mutexes = of.ratios(0, "a mutex each", "categories"),
-                            shared = of.ratios(0, "reader-writer locks", "categories");
+verdict judge(const result& result) {
+  const std::vector<double> mutexes = result.ratios(0, "a mutex each", "categories"),
+                            shared = result.ratios(0, "reader-writer locks", "categories");
   if (mutexes.empty() || shared.empty()) return {holds::unknown, "The categories were not measured."};
   const double gain = geometric_mean(mutexes);
-  verdict told{gain >= 1.5 ? holds::yes : gain >= 1.1 ? holds::partly : holds::no, {}};
-  told.words = fmt::format(
+  verdict judgement{gain >= 1.5 ? holds::yes : gain >= 1.1 ? holds::partly : holds::no, {}};
+  judgement.words = fmt::format(
       "With a mutex round each object a request takes {} the time that it takes by categories, with reader-writer "
       "locks {}. ",
       times_words(mutexes), times_words(shared));
-  const std::uint64_t least = of.axes[0].front();
-  const auto many = of.count(0, "a mutex each", least, "locks"), few = of.count(0, "categories", least, "locks");
-  if (many && few) told.words += fmt::format("Locks for a request: {:.0f} and {:.0f}. ", *many, *few);
-  const std::vector<double> reloadable = of.ratios(0, "categories", "reloadable");
+  const std::uint64_t least = result.axes[0].front();
+  const auto with_mutexes = result.count(0, "a mutex each", least, "locks"),
+             with_categories = result.count(0, "categories", least, "locks");
+  if (with_mutexes && with_categories)
+    judgement.words += fmt::format("Locks for a request: {:.0f} and {:.0f}. ", *with_mutexes, *with_categories);
+  const std::vector<double> reloadable = result.ratios(0, "categories", "reloadable");
   if (!reloadable.empty()) {
-    told.words +=
+    judgement.words +=
         fmt::format("A configuration that can be replaced while it serves takes {} times the time of one that cannot.",
                     two_digits(1 / geometric_mean(reloadable)));
   }
-  return told;
+  return judgement;
 }
 
 }  // namespace
 
 experiment categories() {
-  experiment made;
-  made.name = made.program = "categories";
-  made.source = "Locking Categories, in: P. Sommerlad, Some Performance Patterns, EuroPLoP 2002";
-  made.claim =
+  experiment definition;
+  definition.name = definition.program = "categories";
+  definition.source = "Locking Categories, in: P. Sommerlad, Some Performance Patterns, EuroPLoP 2002";
+  definition.claim =
       "Objects classed as transient, shared and read-only shared need fewer locks than objects with a lock each.";
-  made.claimed =
+  definition.claimed =
       "An application server has three kinds of objects. The session manager is shared and needs a lock; the "
       "configuration is read-only shared, made before the workers start; a "
       "reply that grows by appends is transient, of one thread and one request. Only the first needs a lock. The text "
       "gives no figures.";
-  made.why =
+  definition.why =
       "The requests read three settings, append forty pieces to a reply, and touch one session. An "
       "uncontended lock costs 10 to 20 ns, so that some fifty of them are most of "
       "such a request; a contended one costs more, and a reader-writer lock is written by each reader. What is "
       "read-only or of one thread is reached without. Two threads on two cores meet at the one lock "
       "that is left for a small part of the time only.";
-  made.unit = "request";
-  made.parameters = {{"requests", "in all", {100'000}, {10'000}, 1, 100'000'000},
-                     {"pieces", "appended to a reply", {40}, {40}, 0, 100'000}};
-  made.forms = {{"a mutex each", "mutexes", role::original},
-                {"reader-writer locks", "reader-writer-locks", role::original},
-                {"categories", "categories", role::ours},
-                {"reloadable", "categories-reloadable", role::ours}};
+  definition.unit = "request";
+  definition.parameters = {{"requests", "in all", {100'000}, {10'000}, 1, 100'000'000},
+                           {"pieces", "appended to a reply", {40}, {40}, 0, 100'000}};
+  definition.forms = {{"a mutex each", "mutexes", role::original},
+                      {"reader-writer locks", "reader-writer-locks", role::original},
+                      {"categories", "categories", role::ours},
+                      {"reloadable", "categories-reloadable", role::ours}};
   sweep threads;
   threads.name = "threads";
   threads.title = "a server's requests by more and more threads";
@@ -62,10 +64,10 @@ experiment categories() {
   threads.axis = {"threads", "workers", {1, 2, 4, 16}, {1, 2, 4}, 1, 256, true};
   threads.ratios = {{"mutexes / categories", "a mutex each", "categories"},
                     {"rw / categories", "reader-writer locks", "categories"}};
-  made.sweeps = {threads};
-  made.counts = {"locks"};
-  made.judge = judge;
-  return made;
+  definition.sweeps = {threads};
+  definition.counts = {"locks"};
+  definition.judge = judge;
+  return definition;
 }
 
 }  // namespace tarn::lab

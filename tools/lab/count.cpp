@@ -39,39 +39,40 @@ std::map<std::string, double> read_call_summary(const std::string& table) {
   if (total == std::string::npos) return {};
   const std::size_t begin = table.rfind('\n', total);
   std::vector<double> columns;  // % time, seconds, us/call, calls, and errors if there were any
-  const char* at = table.c_str() + (begin == std::string::npos ? 0 : begin);
-  for (char* end = nullptr;; at = end) {
-    const double number = std::strtod(at, &end);
-    if (end == at) break;
+  const char* position = table.c_str() + (begin == std::string::npos ? 0 : begin);
+  for (char* end = nullptr;; position = end) {
+    const double number = std::strtod(position, &end);
+    if (end == position) break;
     columns.push_back(number);
   }
   if (columns.size() < 4) return {};
   return {{"system calls", columns[3]}};
 }
 
-counted run_counted(counter by, const job& of, std::chrono::seconds longest) {
-  const bool traces = by == counter::strace;
+count_result run_counted(counter tool_kind, const job& job, std::chrono::seconds longest) {
+  const bool traces = tool_kind == counter::strace;
   const std::string tool = traces ? "strace" : "valgrind";
   std::vector<std::string> words = {tool};
-  std::vector<std::string> environment = of.environment;
+  std::vector<std::string> environment = job.environment;
   if (traces) {
     words.insert(words.end(), {"-f", "-c", "-U", "time-percent,time-total,time-avg,calls,errors,name"});
     // The tool itself must not run on the allocator under test.
-    if (!of.preload.empty()) words.insert(words.end(), {"-E", "LD_PRELOAD=" + of.preload});
+    if (!job.preload.empty()) words.insert(words.end(), {"-E", "LD_PRELOAD=" + job.preload});
   } else {
     words.emplace_back("--tool=memcheck");
     words.emplace_back("--leak-check=no");
-    if (!of.preload.empty()) environment.push_back("LD_PRELOAD=" + of.preload);
+    if (!job.preload.empty()) environment.push_back("LD_PRELOAD=" + job.preload);
   }
-  words.insert(words.end(), of.words.begin(), of.words.end());
-  const ended told = run_program(words, environment, longest);
-  if (told.code == 127) return {{}, fmt::format("no {0} (Debian package {0}): nothing is counted by it", tool)};
-  counted done{traces ? read_call_summary(told.errors) : read_heap_summary(told.errors), {}};
-  if (told.code != 0 || done.counts.empty()) {
-    done.counts.clear();
-    done.why_not = fmt::format("{} counts nothing here: {}", tool, told.is_late ? "no end" : last_line(told.errors));
+  words.insert(words.end(), job.words.begin(), job.words.end());
+  const process_result process = run_program(words, environment, longest);
+  if (process.code == 127) return {{}, fmt::format("no {0} (Debian package {0}): nothing is counted by it", tool)};
+  count_result result{traces ? read_call_summary(process.errors) : read_heap_summary(process.errors), {}};
+  if (process.code != 0 || result.counts.empty()) {
+    result.counts.clear();
+    result.why_not =
+        fmt::format("{} counts nothing here: {}", tool, process.is_late ? "no end" : last_line(process.errors));
   }
-  return done;
+  return result;
 }
 
 }  // namespace tarn::lab

@@ -16,14 +16,14 @@ struct job {
   std::string preload = {};  // path of a library, or empty
 };
 
-struct counted {
+struct count_result {
   std::map<std::string, double> counts;
   std::string why_not;  // one line: no tool, no permission
 };
 
 // Counts "system calls" with strace, or "allocations", "frees" and "bytes" with valgrind, over the whole program with
 // its start.
-counted run_counted(counter by, const job& of, std::chrono::seconds longest);
+count_result run_counted(counter tool, const job& job, std::chrono::seconds longest);
 
 // Reads what valgrind's memcheck said of the heap; empty if it said nothing.
 std::map<std::string, double> read_heap_summary(const std::string& errors);

@@ -17,7 +17,7 @@ enum class role { original, peer, ours };
 struct form {
   std::string name;  // shown in tables and JSON
   std::string word;  // the form's name on the program's command line
-  role is = role::peer;
+  role origin = role::peer;
   std::string library = {};                   // preloaded: a file name that the loader knows, or `drop_in`
   std::string package = {};                   // the Debian package that has it
   std::vector<std::string> environment = {};  // NAME=VALUE: its settings
@@ -27,9 +27,9 @@ inline constexpr const char* drop_in = "libtarn-malloc.so";
 
 // A number that can be set. A list gives the x values of a sweep.
 struct parameter {
-  std::string name, what;
+  std::string name, description;
   std::vector<std::uint64_t> usual, quick;
-  std::uint64_t least = 1, most = 1;
+  std::uint64_t minimum = 1, maximum = 1;
   bool is_list = false;
 };
 
@@ -41,7 +41,7 @@ struct original_curve {
 
 // The time of `over` divided by that of `under`, at each x. "best other" stands for the fastest of the others.
 struct ratio {
-  std::string name, over, under;
+  std::string name, dividend, divisor;
 };
 inline constexpr const char* best_other = "best other";
 
@@ -73,14 +73,14 @@ struct sweep {
 enum class holds { yes, partly, no, unknown };
 
 struct verdict {
-  holds whether = holds::unknown;
+  holds outcome = holds::unknown;
   std::string words;
 };
 
 struct result;
 
 // What one more run of each form and x counts: system calls by strace, heap calls and bytes by valgrind.
-enum class counter { none, strace, valgrind };
+enum class counter { nothing, strace, valgrind };
 
 struct experiment {
   std::string name, program, source;
@@ -91,10 +91,10 @@ struct experiment {
   std::vector<form> forms;            // the first is the base of the bars
   std::vector<sweep> sweeps;
   std::vector<std::string> counts = {};  // shown as columns, by the names that the program uses
-  counter counted_by = counter::none;
+  counter counted_by = counter::nothing;
   std::uint64_t quick_rounds = 3;
   bool makes_file = false;  // the form "make" makes a file, whose path all forms get as file=
-  verdict (*judge)(const result& of) = nullptr;
+  verdict (*judge)(const result& result) = nullptr;
 };
 
 // Returns all experiments in the order in which they run.

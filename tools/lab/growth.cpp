@@ -17,64 +17,69 @@ constexpr double line_ns = 50;
 // The program's own work for each block.
 constexpr double work_ns = 1000;
 
-std::string exponent_words(const result& of, std::size_t sweep, const std::string& what) {
-  const auto ours = of.exponent(sweep, "tarn drop-in");
-  std::optional<double> least, most;
-  for (const form& each : of.forms) {
-    const auto own = each.is == role::ours ? std::nullopt : of.exponent(sweep, each.name);
-    if (own) least = std::min(least.value_or(*own), *own), most = std::max(most.value_or(*own), *own);
+std::string exponent_words(const result& result, std::size_t sweep, const std::string& quantity) {
+  const auto ours = result.exponent(sweep, "tarn drop-in");
+  std::optional<double> lowest, highest;
+  for (const form& form : result.forms) {
+    const auto exponent = form.origin == role::ours ? std::nullopt : result.exponent(sweep, form.name);
+    if (exponent)
+      lowest = std::min(lowest.value_or(*exponent), *exponent),
+      highest = std::max(highest.value_or(*exponent), *exponent);
   }
-  if (!ours || !least) return {};
-  return fmt::format("with {} to the power of {:.2f} (the others {:.2f} to {:.2f}), ", what, *ours, *least, *most);
+  if (!ours || !lowest) return {};
+  return fmt::format("with {} to the power of {:.2f} (the others {:.2f} to {:.2f}), ", quantity, *ours, *lowest,
+                     *highest);
 }
 
 // Estimates how many processors stay busy before the atomic operations of a form, if all are on lines that all
 // processors share, fill the time.
-std::string limit_words(const result& of, const std::string& form) {
-  const auto atomics = of.count(by_owner, form, 1, "atomics"), own = of.count(by_owner, form, 0, "atomics");
-  const auto ns = of.axes[by_threads].empty() ? std::nullopt : of.ns(by_threads, form, of.axes[by_threads].front());
-  if (!atomics || !own || !ns) return {};
+std::string limit_words(const result& result, const std::string& form) {
+  const auto atomics = result.count(by_owner, form, 1, "atomics"),
+             own_atomics = result.count(by_owner, form, 0, "atomics");
+  const auto ns =
+      result.axes[by_threads].empty() ? std::nullopt : result.ns(by_threads, form, result.axes[by_threads].front());
+  if (!atomics || !own_atomics || !ns) return {};
   const std::string limit =
       *atomics > 0 ? fmt::format("{:.0f}", std::max(1.0, (*ns + work_ns) / (*atomics * line_ns))) : "no limit";
-  return fmt::format("{} {} and {} ({}), ", form, two_digits(*own), two_digits(*atomics), limit);
+  return fmt::format("{} {} and {} ({}), ", form, two_digits(*own_atomics), two_digits(*atomics), limit);
 }
 
-verdict judge(const result& of) {
-  const auto threads = of.exponent(by_threads, "tarn drop-in"), size = of.exponent(by_size, "tarn drop-in");
+verdict judge(const result& result) {
+  const auto threads = result.exponent(by_threads, "tarn drop-in"), size = result.exponent(by_size, "tarn drop-in");
   if (!threads || !size) return {holds::unknown, "There were too few values for an exponent."};
-  verdict told{*threads < 0.25 && *size < 0.35 ? holds::yes : *threads < 0.5 ? holds::partly : holds::no, {}};
-  told.words = "The drop-in's time for a block grows " + exponent_words(of, by_threads, "threads") +
-               exponent_words(of, by_live, "live blocks") + exponent_words(of, by_size, "size");
-  if (told.words.ends_with(", ")) told.words.replace(told.words.size() - 2, 2, ". ");
+  verdict judgement{*threads < 0.25 && *size < 0.35 ? holds::yes : *threads < 0.5 ? holds::partly : holds::no, {}};
+  judgement.words = "The drop-in's time for a block grows " + exponent_words(result, by_threads, "threads") +
+                    exponent_words(result, by_live, "live blocks") + exponent_words(result, by_size, "size");
+  if (judgement.words.ends_with(", ")) judgement.words.replace(judgement.words.size() - 2, 2, ". ");
   std::string limits;
-  for (const form& each : of.forms) {
-    if (each.name != "glibc tuned") limits += limit_words(of, each.name);
+  for (const form& form : result.forms) {
+    if (form.name != "glibc tuned") limits += limit_words(result, form.name);
   }
   if (!limits.empty()) {
     limits.replace(limits.size() - 2, 2, ".");
-    told.words += fmt::format(
+    judgement.words += fmt::format(
         "Atomic read-modify-writes for a block replaced, its own thread's and another's, and the processors that these "
         "allow "
         "a program which itself works 1,000 ns for each block: {}",
         limits);
   }
-  return told;
+  return judgement;
 }
 
 }  // namespace
 
 experiment growth() {
-  experiment made;
-  made.name = made.program = "growth";
-  made.source = "of ours: what the sources measure on one machine, as it grows";
-  made.claim =
+  experiment definition;
+  definition.name = definition.program = "growth";
+  definition.source = "of ours: what the sources measure on one machine, as it grows";
+  definition.claim =
       "With a heap for each thread the time for a block does not grow with threads, nor much with blocks alive and "
       "their size.";
-  made.claimed =
+  definition.claimed =
       "The sources stop at the machines of their day: two processors, some threads, blocks of some kilobytes. Here "
       "time and memory of a block are followed over orders of magnitude, and each "
       "curve has an exponent, fitted by least squares to the logarithms: 0 does not grow, 1 is proportional.";
-  made.why =
+  definition.why =
       "Time grows with live blocks for everybody, as blocks and what describes them leave the caches; an exponent near "
       "0.3 is what misses alone give. Two processors cannot show what 64 would do, so what would limit "
       "them is counted: each instruction of a block replaced is looked at. The model: an atomic read-modify-write on a "
@@ -83,22 +88,22 @@ experiment growth() {
       "the program's own work for each block (t + w) / (50 k)), if all are on "
       "one line; those on lines of one's own (a lock that nobody else wants) cost their time but limit nobody. "
       "Blocks that another thread allocated are where the designs differ: each back alone, or many as one.";
-  made.unit = "block replaced, of one processor's time";
-  made.parameters = {{"steps", "blocks that are replaced, in all", {400'000}, {50'000}, 1, 100'000'000},
-                     {"replaced", "blocks that are replaced instruction by instruction", {1000}, {300}, 1, 1000}};
-  made.forms = mallocs();
-  made.forms.push_back({"tarn::allocator", "allocator", role::ours});
+  definition.unit = "block replaced, of one processor's time";
+  definition.parameters = {{"steps", "blocks that are replaced, in all", {400'000}, {50'000}, 1, 100'000'000},
+                           {"replaced", "blocks that are replaced instruction by instruction", {1000}, {300}, 1, 1000}};
+  definition.forms = mallocs();
+  definition.forms.push_back({"tarn::allocator", "allocator", role::ours});
   const std::vector<std::string> curves = {"steps"}, counted = {"replaced"};
   const auto axis = [&](const char* name, const char* title, const char* x_label, parameter values, numbers fixed) {
-    sweep in;
-    in.name = name;
-    in.title = title;
-    in.x_label = x_label;
-    in.y_label = "ns a block, of one processor";
-    in.axis = std::move(values);
-    in.fixed = std::move(fixed);
-    in.parameters = curves;
-    return in;
+    sweep sweep;
+    sweep.name = name;
+    sweep.title = title;
+    sweep.x_label = x_label;
+    sweep.y_label = "ns a block, of one processor";
+    sweep.axis = std::move(values);
+    sweep.fixed = std::move(fixed);
+    sweep.parameters = curves;
+    return sweep;
   };
   sweep threads = axis("threads", "100,000 live blocks of 64 bytes, shared out among threads", "threads",
                        {"threads", "threads that replace blocks", {1, 2, 4, 16, 64}, {1, 4, 16}, 1, 256, true}, {});
@@ -120,10 +125,10 @@ experiment growth() {
   owner.program = "atomics";
   owner.parameters = counted;
   owner.is_exact = true;
-  made.sweeps = {threads, live, size, owner};
-  made.counts = {"bytes a block", "atomics", "calls", "instructions"};
-  made.judge = judge;
-  return made;
+  definition.sweeps = {threads, live, size, owner};
+  definition.counts = {"bytes a block", "atomics", "calls", "instructions"};
+  definition.judge = judge;
+  return definition;
 }
 
 }  // namespace tarn::lab

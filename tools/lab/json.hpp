@@ -12,8 +12,8 @@ namespace tarn::lab {
 
 inline constexpr int json_version = 1;
 
-const char* name_of(role each);
-const char* name_of(holds each);  // "yes", "partly", "no", "unknown"
+const char* name_of(role value);
+const char* name_of(holds value);  // "yes", "partly", "no", "unknown"
 
 // Returns what `tarn lab --json` writes: {format, machine, quick, experiments}.
 nlohmann::ordered_json as_json(const std::vector<result>& all, bool is_quick,

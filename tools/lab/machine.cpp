@@ -69,8 +69,8 @@ std::string machine_name(const std::vector<std::pair<std::string, std::string>>&
   std::string name, cores = "1";
   for (const auto& [key, value] : facts) {
     if (key == "cpu") {
-      for (const char each : value) {
-        const auto letter = static_cast<unsigned char>(each);
+      for (const char character : value) {
+        const auto letter = static_cast<unsigned char>(character);
         if (std::isalnum(letter) != 0) {
           name += static_cast<char>(std::tolower(letter));
         } else if (!name.empty() && name.back() != '-') {

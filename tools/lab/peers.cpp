@@ -11,26 +11,26 @@ namespace {
 constexpr std::size_t heaps = 0, pools = 1;
 
 // Says in how many rows the form is the fastest, and where it is slower than the fastest other one.
-std::string standing(const result& of, std::size_t sweep, const std::string& form) {
+std::string standing(const result& result, std::size_t sweep, const std::string& form) {
   std::size_t first = 0, all = 0;
   std::string slower;
-  for (const std::uint64_t x : of.axes[sweep]) {
-    const auto beside = of.ratio(sweep, form, best_other, x);
+  for (const std::uint64_t x : result.axes[sweep]) {
+    const auto beside = result.ratio(sweep, form, best_other, x);
     if (!beside) continue;
     ++all;
     if (*beside <= 1) ++first;
     if (*beside > 1.1)
-      slower +=
-          fmt::format("{}{} ({})", slower.empty() ? "" : ", ", of.of->sweeps[sweep].x_name(x), two_digits(*beside));
+      slower += fmt::format("{}{} ({})", slower.empty() ? "" : ", ", result.definition->sweeps[sweep].x_name(x),
+                            two_digits(*beside));
   }
   if (all == 0) return {};
   return fmt::format("{} is the fastest in {} of {} rows; slower than the fastest other by more than a tenth: {}. ",
                      form, first, all, slower.empty() ? "nowhere" : slower + " times");
 }
 
-verdict judge(const result& of) {
-  const std::vector<double> drop = of.ratios(heaps, best_other, "tarn drop-in"),
-                            pool = of.ratios(pools, best_other, "tarn::pool");
+verdict judge(const result& result) {
+  const std::vector<double> drop = result.ratios(heaps, best_other, "tarn drop-in"),
+                            pool = result.ratios(pools, best_other, "tarn::pool");
   if (drop.empty() && pool.empty()) return {holds::unknown, "Nothing was measured."};
   std::vector<double> all = drop;
   all.insert(all.end(), pool.begin(), pool.end());
@@ -38,42 +38,45 @@ verdict judge(const result& of) {
   return {worst >= 0.9  ? holds::yes
           : mean >= 0.8 ? holds::partly
                         : holds::no,
-          standing(of, heaps, "tarn drop-in") + standing(of, heaps, "tarn::allocator") +
-              standing(of, pools, "tarn::pool") + standing(of, pools, "tarn::shared_pool")};
+          standing(result, heaps, "tarn drop-in") + standing(result, heaps, "tarn::allocator") +
+              standing(result, pools, "tarn::pool") + standing(result, pools, "tarn::shared_pool")};
 }
 
 }  // namespace
 
 experiment peers() {
-  experiment made;
-  made.name = made.program = "peers";
-  made.source = "of ours: rows of the bench (bench/README.md), with the peers at the settings that their makers advise";
-  made.claim = "Tarn's drop-in is as fast as the fastest malloc, and tarn::pool as the fastest pool, in every row.";
-  made.claimed =
+  experiment definition;
+  definition.name = definition.program = "peers";
+  definition.source =
+      "of ours: rows of the bench (bench/README.md), with the peers at the settings that their makers advise";
+  definition.claim =
+      "Tarn's drop-in is as fast as the fastest malloc, and tarn::pool as the fastest pool, in every row.";
+  definition.claimed =
       "The sources compared themselves with the malloc of their system alone. What else can be installed today is here "
       "side by side: each malloc by preload, each pool as its makers show it. "
       "The whole bench, with all sizes and thread counts, is ./dev bench.";
-  made.why =
+  definition.why =
       "All mallocs of today keep blocks for each thread and size, so that they differ in what a block of a warm size "
       "costs (a pop from an array or from a list through the blocks), in what many at once cost, and in "
       "what becomes of a block that another thread frees. Pools of one thread need no look-up of size or owner, and "
       "those of many pay either for a lock, for an atomic operation, or for caches of each thread.";
-  made.unit = "unit of the row (a pair, a block, a node, a step)";
-  made.parameters = {{"percent", "of the usual repetitions", {100}, {25}, 1, 10'000}};
-  made.forms = mallocs();
-  for (form& each : made.forms) each.is = each.is == role::original ? role::peer : each.is;
-  made.forms.insert(made.forms.end(), {{"tarn::allocator", "allocator", role::ours},
-                                       {"class pool", "class-pool", role::original},
-                                       {"Boost.Pool", "boost-pool", role::peer, {}, "libboost1.81-dev"},
-                                       {"Boost.Lockfree", "boost-free", role::peer, {}, "libboost1.81-dev"},
-                                       {"foonathan", "foonathan-pool", role::peer, {}, "libfoonathan-memory-dev"},
-                                       {"oneTBB memory_pool", "tbb-pool", role::peer, {}, "libtbb-dev"},
-                                       {"std::pmr pool", "pmr-pool", role::peer},
-                                       {"pmr synchronized", "pmr-sync", role::peer},
-                                       {"pooled", "pooled", role::ours},
-                                       {"tarn::pool", "pool", role::ours},
-                                       {"tarn::shared_pool", "shared", role::ours},
-                                       {"tarn::lock_free_pool", "lock-free", role::ours}});
+  definition.unit = "unit of the row (a pair, a block, a node, a step)";
+  definition.parameters = {{"percent", "of the usual repetitions", {100}, {25}, 1, 10'000}};
+  definition.forms = mallocs();
+  for (form& form : definition.forms) form.origin = form.origin == role::original ? role::peer : form.origin;
+  definition.forms.insert(definition.forms.end(),
+                          {{"tarn::allocator", "allocator", role::ours},
+                           {"class pool", "class-pool", role::original},
+                           {"Boost.Pool", "boost-pool", role::peer, {}, "libboost1.81-dev"},
+                           {"Boost.Lockfree", "boost-free", role::peer, {}, "libboost1.81-dev"},
+                           {"foonathan", "foonathan-pool", role::peer, {}, "libfoonathan-memory-dev"},
+                           {"oneTBB memory_pool", "tbb-pool", role::peer, {}, "libtbb-dev"},
+                           {"std::pmr pool", "pmr-pool", role::peer},
+                           {"pmr synchronized", "pmr-sync", role::peer},
+                           {"pooled", "pooled", role::ours},
+                           {"tarn::pool", "pool", role::ours},
+                           {"tarn::shared_pool", "shared", role::ours},
+                           {"tarn::lock_free_pool", "lock-free", role::ours}});
   const auto numbered = [](std::uint64_t last) {
     std::vector<std::uint64_t> all;
     for (std::uint64_t at = 1; at <= last; ++at) all.push_back(at);
@@ -93,13 +96,13 @@ experiment peers() {
   pool.x_names = {"pair", "pair-2t", "burst", "list", "scatter", "slots-64"};
   pool.axis = {
       "pool", "rows: pair, pair of two threads, burst, list, scatter, slots-64", numbered(6), numbered(6), 1, 6, true};
-  for (const form& each : made.forms) {
-    if (each.word == "malloc" || each.word == "allocator") heap.only.push_back(each.name);
-    if (each.word != "allocator") pool.only.push_back(each.name);
+  for (const form& form : definition.forms) {
+    if (form.word == "malloc" || form.word == "allocator") heap.only.push_back(form.name);
+    if (form.word != "allocator") pool.only.push_back(form.name);
   }
-  made.sweeps = {heap, pool};
-  made.judge = judge;
-  return made;
+  definition.sweeps = {heap, pool};
+  definition.judge = judge;
+  return definition;
 }
 
 }  // namespace tarn::lab

@@ -20,22 +20,22 @@ using std::chrono::steady_clock;
 constexpr std::array<std::string_view, 8> tuning = {
     "LD_PRELOAD=", "GLIBC_TUNABLES=", "MALLOC_", "MIMALLOC_", "TCMALLOC_", "TBB_", "TARN_", "_RJEM_"};
 
-std::vector<std::string> environment_of(const std::vector<std::string>& more) {
-  std::vector<std::string> all = more;
-  for (char** each = environ; *each != nullptr; ++each) {
-    const std::string_view word = *each;
+std::vector<std::string> environment_of(const std::vector<std::string>& additional) {
+  std::vector<std::string> variables = additional;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view word = *variable;
     bool tunes = false;
     for (const std::string_view prefix : tuning) tunes = tunes || word.starts_with(prefix);
-    if (!tunes) all.emplace_back(word);
+    if (!tunes) variables.emplace_back(word);
   }
-  return all;
+  return variables;
 }
 
 std::vector<char*> pointers(const std::vector<std::string>& words) {
-  std::vector<char*> all;
-  for (const std::string& each : words) all.push_back(const_cast<char*>(each.c_str()));
-  all.push_back(nullptr);
-  return all;
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  return arguments;
 }
 
 // One end for the program, one for us.
@@ -57,18 +57,20 @@ struct pipe_ends {
 };
 
 // Reads both until they end, or until `end`; returns false then.
-bool read_all(pipe_ends& output, pipe_ends& errors, ended& into, steady_clock::time_point end) {
+bool read_all(pipe_ends& output, pipe_ends& errors, process_result& process, steady_clock::time_point end) {
   std::array<pollfd, 2> wait = {pollfd{output.ends[0], POLLIN, 0}, pollfd{errors.ends[0], POLLIN, 0}};
   std::array<char, 1 << 14> part;
   while (wait[0].fd >= 0 || wait[1].fd >= 0) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - steady_clock::now()).count();
-    if (left <= 0) return false;
-    if (::poll(wait.data(), wait.size(), static_cast<int>(left)) < 0 && errno != EINTR) return false;
-    for (std::size_t at = 0; at < wait.size(); ++at) {
-      if (wait.at(at).fd < 0 || wait.at(at).revents == 0) continue;
-      const ssize_t got = ::read(wait.at(at).fd, part.data(), part.size());
-      if (got > 0) (at == 0 ? into.output : into.errors).append(part.data(), static_cast<std::size_t>(got));
-      if (got == 0 || (got < 0 && errno != EINTR)) wait.at(at).fd = -1;
+    const auto milliseconds_left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(end - steady_clock::now()).count();
+    if (milliseconds_left <= 0) return false;
+    if (::poll(wait.data(), wait.size(), static_cast<int>(milliseconds_left)) < 0 && errno != EINTR) return false;
+    for (std::size_t index = 0; index < wait.size(); ++index) {
+      if (wait.at(index).fd < 0 || wait.at(index).revents == 0) continue;
+      const ssize_t bytes_read = ::read(wait.at(index).fd, part.data(), part.size());
+      if (bytes_read > 0)
+        (index == 0 ? process.output : process.errors).append(part.data(), static_cast<std::size_t>(bytes_read));
+      if (bytes_read == 0 || (bytes_read < 0 && errno != EINTR)) wait.at(index).fd = -1;
     }
   }
   return true;
@@ -76,9 +78,9 @@ bool read_all(pipe_ends& output, pipe_ends& errors, ended& into, steady_clock::t
 
 }  // namespace
 
-ended run_program(const std::vector<std::string>& words, const std::vector<std::string>& environment,
-                  std::chrono::seconds longest) {
-  ended done;
+process_result run_program(const std::vector<std::string>& words, const std::vector<std::string>& environment,
+                           std::chrono::seconds longest) {
+  process_result process;
   pipe_ends output, errors;
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
@@ -91,20 +93,20 @@ ended run_program(const std::vector<std::string>& words, const std::vector<std::
                                    pointers(variables).data());
   posix_spawn_file_actions_destroy(&files);
   if (error != 0) {
-    done.code = 127;
-    return done;
+    process.code = 127;
+    return process;
   }
   output.close(1);
   errors.close(1);
-  if (!read_all(output, errors, done, steady_clock::now() + longest)) {
-    done.is_late = true;
+  if (!read_all(output, errors, process, steady_clock::now() + longest)) {
+    process.is_late = true;
     ::kill(child, SIGKILL);
   }
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  done.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return done;
+  process.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return process;
 }
 
 std::string last_line(const std::string& errors) {

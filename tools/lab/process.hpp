@@ -7,7 +7,7 @@
 
 namespace tarn::lab {
 
-struct ended {
+struct process_result {
   int code = 0;          // as in a shell: 127 if it could not start, 128 + N for signal N
   bool is_late = false;  // it did not end in time, and was ended
   std::string output, errors;
@@ -15,8 +15,8 @@ struct ended {
 
 // Runs words[0] (a path, or a name in PATH) with our environment, without variables that tune an allocator, and with
 // `environment` (NAME=VALUE) added. It has no standard input. Threads: one at a time.
-ended run_program(const std::vector<std::string>& words, const std::vector<std::string>& environment,
-                  std::chrono::seconds longest);
+process_result run_program(const std::vector<std::string>& words, const std::vector<std::string>& environment,
+                           std::chrono::seconds longest);
 
 // Returns the last non-empty line of a program's errors, for a message of one line.
 std::string last_line(const std::string& errors);

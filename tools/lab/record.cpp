@@ -23,29 +23,29 @@ std::string digits(double number) { return fmt::format("{:.5g}", number); }
 
 std::string x_words(std::uint64_t x) { return std::to_string(x); }
 
-table figures_of(const std::vector<result>& all) {
-  table made = {{"experiment", "sweep", "x", "form", "role", "measure", "median", "low", "high"}};
-  for (const result& of : all) {
-    for (const row& each : of.rows) {
+table figures_of(const std::vector<result>& results) {
+  table rows = {{"experiment", "sweep", "x", "form", "role", "measure", "median", "low", "high"}};
+  for (const result& result : results) {
+    for (const row& row : result.rows) {
       std::string role;
-      for (const form& by : of.forms) {
-        if (by.name == each.form) role = name_of(by.is);
+      for (const form& form : result.forms) {
+        if (form.name == row.form) role = name_of(form.origin);
       }
       const auto add = [&](const std::string& measure, const std::vector<double>& values) {
-        const spread told = spread_of(values);
-        made.push_back({of.of->name, of.of->sweeps[each.sweep].name, x_words(each.x), each.form, role, measure,
-                        digits(told.median), digits(told.low), digits(told.high)});
+        const spread spread = spread_of(values);
+        rows.push_back({result.definition->name, result.definition->sweeps[row.sweep].name, x_words(row.x), row.form,
+                        role, measure, digits(spread.median), digits(spread.low), digits(spread.high)});
       };
-      if (!each.ns.empty()) add("ns", each.ns);
-      for (const auto& [name, values] : each.counts) add(name, values);
+      if (!row.ns.empty()) add("ns", row.ns);
+      for (const auto& [name, values] : row.counts) add(name, values);
     }
   }
-  return made;
+  return rows;
 }
 
-void write_file(const fs::path& path, const table& of) {
+void write_file(const fs::path& path, const table& rows) {
   std::ofstream file(path, std::ios::binary);
-  file << as_csv(of);
+  file << as_csv(rows);
   file.close();
   if (!file) throw problem(fmt::format("{}: {}", path.string(), std::strerror(errno)));
 }
@@ -53,27 +53,27 @@ void write_file(const fs::path& path, const table& of) {
 table read_table(const fs::path& path, std::size_t columns) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw problem(fmt::format("{}: {}", path.string(), std::strerror(errno)));
-  table all = read_csv({std::istreambuf_iterator<char>(file), {}});
-  if (!all.empty()) all.erase(all.begin());
-  for (const std::vector<std::string>& each : all) {
-    if (each.size() != columns) throw problem(fmt::format("{}: not what tarn lab --record writes", path.string()));
+  table rows = read_csv({std::istreambuf_iterator<char>(file), {}});
+  if (!rows.empty()) rows.erase(rows.begin());
+  for (const std::vector<std::string>& row : rows) {
+    if (row.size() != columns) throw problem(fmt::format("{}: not what tarn lab --record writes", path.string()));
   }
-  return all;
+  return rows;
 }
 
 }  // namespace
 
-std::string as_csv(const table& of) {
+std::string as_csv(const table& rows) {
   std::string text;
-  for (const std::vector<std::string>& line : of) {
-    for (std::size_t at = 0; at < line.size(); ++at) {
-      if (at != 0) text += ',';
-      if (line[at].find_first_of(",\"\n") == std::string::npos) {
-        text += line[at];
+  for (const std::vector<std::string>& line : rows) {
+    for (std::size_t index = 0; index < line.size(); ++index) {
+      if (index != 0) text += ',';
+      if (line[index].find_first_of(",\"\n") == std::string::npos) {
+        text += line[index];
         continue;
       }
       text += '"';
-      for (const char each : line[at]) text += each == '"' ? std::string("\"\"") : std::string(1, each);
+      for (const char letter : line[index]) text += letter == '"' ? std::string("\"\"") : std::string(1, letter);
       text += '"';
     }
     text += '\n';
@@ -82,37 +82,37 @@ std::string as_csv(const table& of) {
 }
 
 table read_csv(const std::string& text) {
-  table all;
+  table rows;
   std::vector<std::string> line;
   std::string word;
   bool is_quoted = false;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const char each = text[at];
+  for (std::size_t position = 0; position < text.size(); ++position) {
+    const char letter = text[position];
     if (is_quoted) {
-      if (each != '"') {
-        word += each;
-      } else if (at + 1 < text.size() && text[at + 1] == '"') {
-        word += text[++at];
+      if (letter != '"') {
+        word += letter;
+      } else if (position + 1 < text.size() && text[position + 1] == '"') {
+        word += text[++position];
       } else {
         is_quoted = false;
       }
-    } else if (each == '"') {
+    } else if (letter == '"') {
       is_quoted = true;
-    } else if (each == ',' || each == '\n') {
+    } else if (letter == ',' || letter == '\n') {
       line.push_back(std::exchange(word, {}));
-      if (each == '\n') all.push_back(std::exchange(line, {}));
+      if (letter == '\n') rows.push_back(std::exchange(line, {}));
     } else {
-      word += each;
+      word += letter;
     }
   }
   if (!word.empty() || !line.empty()) {
     line.push_back(word);
-    all.push_back(line);
+    rows.push_back(line);
   }
-  return all;
+  return rows;
 }
 
-std::string record(const std::string& folder, const std::vector<result>& all, const facts& machine, bool is_quick) {
+std::string record(const std::string& folder, const std::vector<result>& results, const facts& machine, bool is_quick) {
   table facts_table = {{"name", "value"}}, verdicts = {{"experiment", "holds", "words", "skipped"}};
   std::string date = "unknown";
   for (const auto& [name, value] : machine) {
@@ -120,36 +120,36 @@ std::string record(const std::string& folder, const std::vector<result>& all, co
     if (name == "date") date = value.substr(0, value.find(' '));
   }
   facts_table.push_back({"kind of run", is_quick ? "quick" : "full"});
-  for (const result& each : all) {
+  for (const result& result : results) {
     std::string skipped;
-    for (const std::string& one : each.skipped) skipped += (skipped.empty() ? "" : "; ") + one;
-    verdicts.push_back(
-        {each.of->name, name_of(each.told.whether), each.failure.empty() ? each.told.words : each.failure, skipped});
+    for (const std::string& note : result.skipped) skipped += (skipped.empty() ? "" : "; ") + note;
+    verdicts.push_back({result.definition->name, name_of(result.judgement.outcome),
+                        result.failure.empty() ? result.judgement.words : result.failure, skipped});
   }
   std::error_code error;
-  const fs::path own = fs::path(folder) / machine_name(machine);
-  fs::create_directories(own, error);
-  if (error) throw problem(fmt::format("{}: {}", own.string(), error.message()));
-  fs::path made = own / date;
-  for (int number = 2; !fs::create_directory(made, error); ++number) {
-    if (error) throw problem(fmt::format("{}: {}", made.string(), error.message()));
-    made = own / fmt::format("{}-{}", date, number);
+  const fs::path machine_folder = fs::path(folder) / machine_name(machine);
+  fs::create_directories(machine_folder, error);
+  if (error) throw problem(fmt::format("{}: {}", machine_folder.string(), error.message()));
+  fs::path folder_made = machine_folder / date;
+  for (int number = 2; !fs::create_directory(folder_made, error); ++number) {
+    if (error) throw problem(fmt::format("{}: {}", folder_made.string(), error.message()));
+    folder_made = machine_folder / fmt::format("{}-{}", date, number);
   }
-  write_file(made / "machine.csv", facts_table);
-  write_file(made / "verdicts.csv", verdicts);
-  write_file(made / "figures.csv", figures_of(all));
-  return made.string();
+  write_file(folder_made / "machine.csv", facts_table);
+  write_file(folder_made / "verdicts.csv", verdicts);
+  write_file(folder_made / "figures.csv", figures_of(results));
+  return folder_made.string();
 }
 
 kept_run read_record(const std::string& folder) {
-  kept_run made;
-  for (const auto& each : read_table(fs::path(folder) / "machine.csv", 2)) made.machine.emplace_back(each[0], each[1]);
-  for (const auto& each : read_table(fs::path(folder) / "verdicts.csv", 4)) made.verdicts[each[0]] = each[1];
-  for (const auto& each : read_table(fs::path(folder) / "figures.csv", 9)) {
-    const auto number = [&](std::size_t at) { return std::strtod(each[at].c_str(), nullptr); };
-    made.figures.push_back({each[0], each[1], each[2], each[3], each[4], each[5], {number(6), number(7), number(8)}});
+  kept_run run;
+  for (const auto& row : read_table(fs::path(folder) / "machine.csv", 2)) run.machine.emplace_back(row[0], row[1]);
+  for (const auto& row : read_table(fs::path(folder) / "verdicts.csv", 4)) run.verdicts[row[0]] = row[1];
+  for (const auto& row : read_table(fs::path(folder) / "figures.csv", 9)) {
+    const auto number = [&](std::size_t column) { return std::strtod(row[column].c_str(), nullptr); };
+    run.figures.push_back({row[0], row[1], row[2], row[3], row[4], row[5], {number(6), number(7), number(8)}});
   }
-  return made;
+  return run;
 }
 
 }  // namespace tarn::lab

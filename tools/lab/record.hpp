@@ -20,12 +20,12 @@ std::string record(const std::string& folder, const std::vector<result>& all, co
 // A table of texts; the first row names its columns.
 using table = std::vector<std::vector<std::string>>;
 
-std::string as_csv(const table& of);  // RFC 4180, except that lines end with \n
+std::string as_csv(const table& table_rows);  // RFC 4180, except that lines end with \n
 table read_csv(const std::string& text);
 
 struct kept_figure {
   std::string experiment, sweep, x, form, role, measure;
-  spread of;
+  spread values;
 };
 
 struct kept_run {

@@ -10,8 +10,8 @@
 namespace tarn::lab {
 namespace {
 
-double quantile(const std::vector<double>& sorted, double at) {
-  const double place = at * static_cast<double>(sorted.size() - 1);
+double quantile(const std::vector<double>& sorted, double fraction) {
+  const double place = fraction * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(place);
   const std::size_t above = std::min(below + 1, sorted.size() - 1);
   return sorted[below] + (sorted[above] - sorted[below]) * (place - static_cast<double>(below));
@@ -26,58 +26,57 @@ spread spread_of(std::vector<double> values) {
 }
 
 const row* result::find(std::size_t sweep, const std::string& form, std::uint64_t x) const {
-  const auto found = std::find_if(rows.begin(), rows.end(), [&](const row& each) {
-    return each.sweep == sweep && each.x == x && each.form == form;
-  });
-  return found == rows.end() ? nullptr : &*found;
+  const auto match = std::find_if(rows.begin(), rows.end(),
+                                  [&](const row& row) { return row.sweep == sweep && row.x == x && row.form == form; });
+  return match == rows.end() ? nullptr : &*match;
 }
 
 bool result::has(const std::string& name) const {
-  return std::any_of(forms.begin(), forms.end(), [&](const form& each) { return each.name == name; });
+  return std::any_of(forms.begin(), forms.end(), [&](const form& form) { return form.name == name; });
 }
 
 std::optional<double> result::ns(std::size_t sweep, const std::string& form, std::uint64_t x) const {
   if (form != best_other) {
-    const row* const found = find(sweep, form, x);
-    return found == nullptr || found->ns.empty() ? std::nullopt : std::optional(spread_of(found->ns).median);
+    const row* const match = find(sweep, form, x);
+    return match == nullptr || match->ns.empty() ? std::nullopt : std::optional(spread_of(match->ns).median);
   }
   std::optional<double> best;
-  for (const lab::form& each : forms) {
-    if (each.is == role::ours) continue;
-    const std::optional<double> own = ns(sweep, each.name, x);
-    if (own && (!best || *own < *best)) best = own;
+  for (const lab::form& form : forms) {
+    if (form.origin == role::ours) continue;
+    const std::optional<double> median = ns(sweep, form.name, x);
+    if (median && (!best || *median < *best)) best = median;
   }
   return best;
 }
 
 std::optional<double> result::count(std::size_t sweep, const std::string& form, std::uint64_t x,
                                     const std::string& name) const {
-  const row* const found = find(sweep, form, x);
-  if (found == nullptr || !found->counts.contains(name)) return std::nullopt;
-  return spread_of(found->counts.at(name)).median;
+  const row* const match = find(sweep, form, x);
+  if (match == nullptr || !match->counts.contains(name)) return std::nullopt;
+  return spread_of(match->counts.at(name)).median;
 }
 
-std::optional<double> result::ratio(std::size_t sweep, const std::string& over, const std::string& under,
+std::optional<double> result::ratio(std::size_t sweep, const std::string& dividend, const std::string& divisor,
                                     std::uint64_t x) const {
-  const row* const above = find(sweep, over, x);
-  const row* const below = find(sweep, under, x);
+  const row* const above = find(sweep, dividend, x);
+  const row* const below = find(sweep, divisor, x);
   if (above == nullptr || below == nullptr) {  // one of them is the best of several
-    const std::optional<double> dividend = ns(sweep, over, x), divisor = ns(sweep, under, x);
-    return dividend && divisor && *divisor > 0 ? std::optional(*dividend / *divisor) : std::nullopt;
+    const std::optional<double> above_ns = ns(sweep, dividend, x), below_ns = ns(sweep, divisor, x);
+    return above_ns && below_ns && *below_ns > 0 ? std::optional(*above_ns / *below_ns) : std::nullopt;
   }
-  std::vector<double> each;
+  std::vector<double> form;
   for (std::size_t round = 0; round < std::min(above->ns.size(), below->ns.size()); ++round) {
-    if (below->ns[round] > 0) each.push_back(above->ns[round] / below->ns[round]);
+    if (below->ns[round] > 0) form.push_back(above->ns[round] / below->ns[round]);
   }
-  return each.empty() ? std::nullopt : std::optional(spread_of(each).median);
+  return form.empty() ? std::nullopt : std::optional(spread_of(form).median);
 }
 
-std::vector<double> result::ratios(std::size_t sweep, const std::string& over, const std::string& under) const {
-  std::vector<double> all;
+std::vector<double> result::ratios(std::size_t sweep, const std::string& dividend, const std::string& divisor) const {
+  std::vector<double> found_ratios;
   for (const std::uint64_t x : axes.at(sweep)) {
-    if (const std::optional<double> each = ratio(sweep, over, under, x)) all.push_back(*each);
+    if (const std::optional<double> form = ratio(sweep, dividend, divisor, x)) found_ratios.push_back(*form);
   }
-  return all;
+  return found_ratios;
 }
 
 std::optional<double> result::exponent(std::size_t sweep, const std::string& form) const {
@@ -102,21 +101,21 @@ std::optional<double> result::exponent(std::size_t sweep, const std::string& for
 std::string result::where_slower(std::size_t sweep, const std::string& form) const {
   std::vector<std::string> places, amounts;
   for (const std::uint64_t x : axes.at(sweep)) {
-    const std::optional<double> each = ratio(sweep, form, best_other, x);
-    if (!each || *each <= 1.1) continue;
+    const std::optional<double> slowdown = ratio(sweep, form, best_other, x);
+    if (!slowdown || *slowdown <= 1.1) continue;
     places.push_back(std::to_string(x));
-    amounts.push_back(two_digits(*each));
+    amounts.push_back(two_digits(*slowdown));
   }
   if (places.empty()) return {};
   return fmt::format(" {} is slower than the fastest other at {} {}: {} times its time.", form,
-                     of->sweeps[sweep].axis.name, fmt::join(places, ", "), fmt::join(amounts, ", "));
+                     definition->sweeps[sweep].axis.name, fmt::join(places, ", "), fmt::join(amounts, ", "));
 }
 
-double geometric_mean(const std::vector<double>& of) {
+double geometric_mean(const std::vector<double>& values) {
   double sum = 0, count = 0;
-  for (const double each : of) {
-    if (each <= 0) continue;
-    sum += std::log(each);
+  for (const double form : values) {
+    if (form <= 0) continue;
+    sum += std::log(form);
     ++count;
   }
   return count == 0 ? 0 : std::exp(sum / count);
@@ -131,8 +130,8 @@ std::string two_digits(double number) {
 
 std::string times_words(const std::vector<double>& ratios) {
   if (ratios.empty()) return "not measured";
-  const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
-  const std::string low = two_digits(*least), high = two_digits(*most);
+  const auto [lowest, highest] = std::minmax_element(ratios.begin(), ratios.end());
+  const std::string low = two_digits(*lowest), high = two_digits(*highest);
   return low == high ? low + " times" : low + " to " + high + " times";
 }
 

@@ -27,7 +27,7 @@ struct row {
 };
 
 struct result {
-  const experiment* of = nullptr;
+  const experiment* definition = nullptr;
   numbers parameters;
   std::uint64_t rounds = 0;
   double seconds = 0;
@@ -36,7 +36,7 @@ struct result {
   std::vector<row> rows;
   std::vector<std::string> skipped;  // one line each: what is missing, and why
   std::string failure;               // one line; there is no verdict then
-  verdict told;
+  verdict judgement;
 
   const row* find(std::size_t sweep, const std::string& form, std::uint64_t x) const;
   // Returns the median ns per unit; "best other" stands for the fastest peer present. Returns nothing if not
@@ -46,10 +46,10 @@ struct result {
                               const std::string& name) const;
   // Returns the time of `over` divided by that of `under` at one x: the median of the rounds' ratios, because both
   // sides of a round met the same machine.
-  std::optional<double> ratio(std::size_t sweep, const std::string& over, const std::string& under,
+  std::optional<double> ratio(std::size_t sweep, const std::string& dividend, const std::string& divisor,
                               std::uint64_t x) const;
   // Returns the ratio at each x of the sweep that has one.
-  std::vector<double> ratios(std::size_t sweep, const std::string& over, const std::string& under) const;
+  std::vector<double> ratios(std::size_t sweep, const std::string& dividend, const std::string& divisor) const;
   // Returns the exponent of the curve y = a x^e that fits the medians best, by least squares of the logarithms.
   // Returns nothing with fewer than three x above 0.
   std::optional<double> exponent(std::size_t sweep, const std::string& form) const;
@@ -60,7 +60,7 @@ struct result {
 };
 
 // Uses the values above 0; returns 0 without any.
-double geometric_mean(const std::vector<double>& of);
+double geometric_mean(const std::vector<double>& ratios);
 
 // Formats with two significant digits: "3.8", "12", "0.42".
 std::string two_digits(double number);

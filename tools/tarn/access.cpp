@@ -17,8 +17,8 @@ namespace tarn::command {
 namespace {
 
 std::string name_of_user(uid_t user) {
-  const passwd* const known = ::getpwuid(user);
-  return known != nullptr ? known->pw_name : fmt::format("user {}", user);
+  const passwd* const entry = ::getpwuid(user);
+  return entry != nullptr ? entry->pw_name : fmt::format("user {}", user);
 }
 
 // Returns 0 where the kernel has no Yama.

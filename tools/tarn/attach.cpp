@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 // Reads a variable of the environment that the process was started with; empty where it has none, or may not be read.
 std::string variable_of(pid_t process, const std::string& name) {
   std::ifstream file(fmt::format("/proc/{}/environ", process), std::ios::binary);
-  for (std::string each; std::getline(file, each, '\0');) {
-    if (each.starts_with(name + "=")) return each.substr(name.size() + 1);
+  for (std::string setting; std::getline(file, setting, '\0');) {
+    if (setting.starts_with(name + "=")) return setting.substr(name.size() + 1);
   }
   return {};
 }
@@ -32,10 +32,10 @@ std::string variable_of(pid_t process, const std::string& name) {
 std::string first_region_of(pid_t recorder) {
   std::error_code error;
   int first = -1;
-  for (const fs::directory_entry& each : fs::directory_iterator(fmt::format("/proc/{}/fd", recorder), error)) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(fmt::format("/proc/{}/fd", recorder), error)) {
     std::error_code gone;
-    if (!fs::read_symlink(each.path(), gone).string().starts_with("/memfd:tarn-record")) continue;
-    const int number = std::atoi(each.path().filename().c_str());
+    if (!fs::read_symlink(entry.path(), gone).string().starts_with("/memfd:tarn-record")) continue;
+    const int number = std::atoi(entry.path().filename().c_str());
     first = first < 0 ? number : std::min(first, number);
   }
   return first < 0 ? std::string() : fmt::format("/proc/{}/fd/{}", recorder, first);
@@ -54,16 +54,16 @@ recorded_process find_recorded_by(pid_t recorder) {
 
 recorded_process find_recorded(pid_t process) {
   require_readable(process);
-  if (const recorded_process found = find_recorded_by(process); !found.region.empty()) return found;
+  if (const recorded_process recording = find_recorded_by(process); !recording.region.empty()) return recording;
   const std::string path = variable_of(process, format::region_variable);
   if (path.empty()) return {};
   const region_file first(path);
   if (variable_of(process, format::process_variable) == std::to_string(process)) return {path, process};
-  const int own = first.file_of(static_cast<std::uint32_t>(process));
-  if (own < 0) {
+  const int descriptor = first.descriptor_of(static_cast<std::uint32_t>(process));
+  if (descriptor < 0) {
     fail(exit_code::usage, "process {} is a child that is not recorded: tarn record --follow -- PROGRAM", process);
   }
-  return {path.substr(0, path.find_last_of('/') + 1) + std::to_string(own), process};
+  return {path.substr(0, path.find_last_of('/') + 1) + std::to_string(descriptor), process};
 }
 
 }  // namespace tarn::command

@@ -64,65 +64,65 @@ fs::path cost_file() {
 }
 
 // Removes the user's variables that change an allocator.
-[[noreturn]] void become(const std::vector<std::string>& words, const std::string& preloaded, int input, int output) {
+[[noreturn]] void become(const std::vector<std::string>& command, const std::string& preloaded, int input, int output) {
   std::vector<std::string> unwanted;
-  for (char** each = environ; *each != nullptr; ++each) {
-    const std::string setting = *each;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string setting = *entry;
     const std::string name = setting.substr(0, setting.find('='));
     if (name.starts_with("TARN_") || name.starts_with("LD_") || name.starts_with("MALLOC_") ||
         name == "GLIBC_TUNABLES") {
       unwanted.push_back(name);
     }
   }
-  for (const std::string& each : unwanted) ::unsetenv(each.c_str());
+  for (const std::string& entry : unwanted) ::unsetenv(entry.c_str());
   if (!preloaded.empty()) ::setenv("LD_PRELOAD", preloaded.c_str(), 1);
   ::dup2(output, STDOUT_FILENO);
   const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   ::dup2(input < 0 ? nowhere : input, STDIN_FILENO);
   ::dup2(nowhere, STDERR_FILENO);
   std::vector<char*> arguments;
-  for (const std::string& each : words) arguments.push_back(const_cast<char*>(each.c_str()));
+  for (const std::string& entry : command) arguments.push_back(const_cast<char*>(entry.c_str()));
   arguments.push_back(nullptr);
-  ::execv(words.front().c_str(), arguments.data());
+  ::execv(command.front().c_str(), arguments.data());
   ::_exit(127);
 }
 
 // Returns what `tarn measure` prints in a process of its own. `words` begin with a program's path. `input` is a file,
 // or -1.
-std::string output_of(const std::vector<std::string>& words, const std::string& preloaded, int input) {
+std::string output_of(const std::vector<std::string>& command, const std::string& preloaded, int input) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail(exit_code::usage, "cannot measure: {}", system_words(errno));
   const pid_t child = ::fork();
   if (child < 0) fail(exit_code::usage, "cannot measure: {}", system_words(errno));
-  if (child == 0) become(words, preloaded, input, ends[1]);
+  if (child == 0) become(command, preloaded, input, ends[1]);
   ::close(ends[1]);
   std::string text;
   std::array<char, 4096> part;
-  for (ssize_t got = 0; (got = ::read(ends[0], part.data(), part.size())) != 0;) {
-    if (got > 0) text.append(part.data(), static_cast<std::size_t>(got));
-    if (got < 0 && errno != EINTR) break;
+  for (ssize_t bytes_read = 0; (bytes_read = ::read(ends[0], part.data(), part.size())) != 0;) {
+    if (bytes_read > 0) text.append(part.data(), static_cast<std::size_t>(bytes_read));
+    if (bytes_read < 0 && errno != EINTR) break;
   }
   ::close(ends[0]);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (status != 0)
-    fail(exit_code::usage, "cannot measure what memory costs here: {} ended with {}", words.back(), status);
+    fail(exit_code::usage, "cannot measure what memory costs here: {} ended with {}", command.back(), status);
   return text;
 }
 
-costs measured_by(const std::vector<std::string>& words, const std::string& preloaded = {}) {
+costs measured_by(const std::vector<std::string>& command, const std::string& preloaded = {}) {
   try {
-    return analyse::costs_from(json::parse(output_of(words, preloaded, -1)));
+    return analyse::costs_from(json::parse(output_of(command, preloaded, -1)));
   } catch (const json::exception& error) {
     fail(exit_code::usage, "cannot measure what memory costs here: {}", error.what());
   }
 }
 
-void take(costs& to, const costs& from) {
-  for (std::size_t by = 0; by < analyse::server_count; ++by) {
-    for (std::size_t in = 0; in < analyse::pattern_count; ++in) {
-      if (from.pairs[by][in][0] >= 0) to.pairs[by][in] = from.pairs[by][in];
+void take(costs& target, const costs& source) {
+  for (std::size_t server = 0; server < analyse::server_count; ++server) {
+    for (std::size_t pattern = 0; pattern < analyse::pattern_count; ++pattern) {
+      if (source.pairs[server][pattern][0] >= 0) target.pairs[server][pattern] = source.pairs[server][pattern];
     }
   }
 }
@@ -145,44 +145,44 @@ class temporary_file {
 
 costs measured(const analyse::cost_facts& today) {
   const std::string self = fs::read_symlink("/proc/self/exe").string();
-  costs all = measured_by({self, "measure", "parts"});
-  all.facts = today;
-  take(all, measured_by({self, "measure", "preloaded"}, find_library("libtarn-malloc.so", {})));
+  costs model = measured_by({self, "measure", "parts"});
+  model.facts = today;
+  take(model, measured_by({self, "measure", "preloaded"}, find_library("libtarn-malloc.so", {})));
   const temporary_file recording;
   // If this tarn cannot record, a recorder costs nothing: the recordings are from elsewhere.
-  const auto recorded = [&](const std::vector<std::string>& how) {
-    std::vector<std::string> words = {self, "record", "--heap", "-o", recording.path()};
-    words.insert(words.end(), how.begin(), how.end());
-    words.insert(words.end(), {"--", self, "measure", "recorded"});
+  const auto recorded = [&](const std::vector<std::string>& options) {
+    std::vector<std::string> command = {self, "record", "--heap", "-o", recording.path()};
+    command.insert(command.end(), options.begin(), options.end());
+    command.insert(command.end(), {"--", self, "measure", "recorded"});
     try {
-      return measured_by(words);
+      return measured_by(command);
     } catch (const failure&) {
       return costs();
     }
   };
   // The measurement includes the pair itself, of 64 bytes; this takes it off.
-  const double plain = all.pair(analyse::server::alone, analyse::pattern::soon, format::size_bucket(64));
+  const double plain = model.pair(analyse::server::alone, analyse::pattern::soon, format::size_bucket(64));
   const costs whole = recorded({"--full"}), sampled = recorded({});
-  all.recorder_ns = std::max(whole.recorder_ns - plain, 0.0);
-  all.recorder_frame = whole.recorder_frame;
-  all.sampler_ns = std::max(sampled.sampler_ns - plain, 0.0);
-  all.calls = measured_by({self, "measure", "calls"}).calls;
+  model.recorder_ns = std::max(whole.recorder_ns - plain, 0.0);
+  model.recorder_frame = whole.recorder_frame;
+  model.sampler_ns = std::max(sampled.sampler_ns - plain, 0.0);
+  model.calls = measured_by({self, "measure", "calls"}).calls;
   try {
     output_of({self, "record", "--syscalls", "-o", recording.path(), "--", self, "measure", "calls"}, {}, -1);
-    all.calls.stretch = stretch_of(read_recording(recording.path()), all.calls);
+    model.calls.stretch = stretch_of(read_recording(recording.path()), model.calls);
   } catch (const failure&) {  // system calls cannot be recorded here
   }
-  return all;
+  return model;
 }
 
-void keep(const costs& all, const fs::path& file) {
+void store(const costs& model, const fs::path& file) {
   std::error_code error;
   fs::create_directories(file.parent_path(), error);
   const fs::path next = file.string() + '.' + std::to_string(::getpid());
   {
-    std::ofstream to(next);
-    to << analyse::to_json(all).dump(1) << '\n';
-    if (!to.flush()) error = std::make_error_code(std::errc::io_error);
+    std::ofstream output(next);
+    output << analyse::to_json(model).dump(1) << '\n';
+    if (!output.flush()) error = std::make_error_code(std::errc::io_error);
   }
   if (!error) fs::rename(next, file, error);
   if (error) fs::remove(next, error);
@@ -190,22 +190,22 @@ void keep(const costs& all, const fs::path& file) {
 
 }  // namespace
 
-costs machine_costs(bool anew) {
+costs machine_costs(bool remeasure) {
   const analyse::cost_facts today = facts_of_today();
   const fs::path file = cost_file();
-  if (!anew && !file.empty()) {
+  if (!remeasure && !file.empty()) {
     try {
-      std::ifstream from(file);
-      if (from) {
-        costs kept = analyse::costs_from(json::parse(from));
-        if (kept.facts.same(today)) return kept;
+      std::ifstream input(file);
+      if (input) {
+        costs stored = analyse::costs_from(json::parse(input));
+        if (stored.facts.same(today)) return stored;
       }
     } catch (const json::exception&) {  // of another version, or damaged: it is measured again
     }
   }
-  costs all = measured(today);
-  if (!file.empty()) keep(all, file);
-  return all;
+  costs model = measured(today);
+  if (!file.empty()) store(model, file);
+  return model;
 }
 
 std::vector<analyse::replayed> replays_of(const std::vector<analyse::replay_job>& jobs) {
@@ -215,9 +215,9 @@ std::vector<analyse::replayed> replays_of(const std::vector<analyse::replay_job>
   std::string text;
   try {
     for (std::size_t done = 0; done < bytes.size();) {
-      const ssize_t wrote = ::write(file, bytes.data() + done, bytes.size() - done);
-      if (wrote < 0) fail(exit_code::usage, "no memory to replay: {}", system_words(errno));
-      done += static_cast<std::size_t>(wrote);
+      const ssize_t written = ::write(file, bytes.data() + done, bytes.size() - done);
+      if (written < 0) fail(exit_code::usage, "no memory to replay: {}", system_words(errno));
+      done += static_cast<std::size_t>(written);
     }
     ::lseek(file, 0, SEEK_SET);
     text = output_of({fs::read_symlink("/proc/self/exe").string(), "measure", "replay"}, {}, file);

@@ -30,7 +30,7 @@ class children {
   // of each is `path`.PROCESS, with the process's number in our namespace. `first` describes the process that was
   // started. Returns the time of the next call.
   std::chrono::steady_clock::time_point write_changes(const std::string& path, const format::program_facts& first,
-                                                      bool at_once = false);
+                                                      bool immediately = false);
 
   bool any_runs() const;
   // Returns the running children for poll(2), so that the caller comes back as soon as one ends.
@@ -39,24 +39,24 @@ class children {
   // Ends the recording of a launcher. Of the programs that it started, the one with the most processor time takes its
   // place, unless the launcher itself became a program; the files of all other processes are removed. Returns the
   // recording that is left.
-  recorded& keep_one(recorded& launcher);
+  recorded& keep_longest_running(recorded& launcher);
 
   // Prints how many children there were and where they are recorded; prints nothing when there was none.
-  void say(const region_file& first) const;
+  void print_summary(const region_file& first) const;
 
  private:
-  struct child {
-    std::string name;           // names the process in its file's name; empty until there is a process
+  struct child_process {
+    std::string file_suffix;    // names the process in its file's name; empty until there is a process
     std::uint32_t process = 0;  // its number in our namespace if it is found there, else in its own
-    std::unique_ptr<recorded> in;
+    std::unique_ptr<recorded> recording;
     std::unique_ptr<watched_process> watched;  // null until there is a process
     bool is_over = false;                      // the process has ended, and its counters are written
     bool has_end = false;                      // the end record is written
   };
-  static bool find(child& of, const namespace_process& taken_by, std::size_t place);
+  static bool watch(child_process& child, const namespace_process& owner, std::size_t index);
 
-  std::vector<child> all_;
-  const region_file* first_ = nullptr;
+  std::vector<child_process> children_;
+  const region_file* first_region_ = nullptr;
 };
 
 }  // namespace tarn::command

@@ -41,186 +41,191 @@ struct diff_request {
 // One of the two recordings.
 struct side {
   side(const std::string& path, const analyse::costs& prices, double cpu_seconds)
-      : all(read_recording(path), prices, cpu_seconds * 1e9), sums(analyse::sums_by_place(all_views(all))) {
-    analyse::symbols by(all.recorded());
-    locks = analyse::locks_in(all.recorded(), by);
-    calls = analyse::calls_in(all.recorded(), by);
+      : analysis(read_recording(path), prices, cpu_seconds * 1e9), sums(analyse::sums_by_place(all_views(analysis))) {
+    analyse::symbols symbols(analysis.recorded());
+    locks = analyse::locks_in(analysis.recorded(), symbols);
+    calls = analyse::calls_in(analysis.recorded(), symbols);
   }
-  analyse::analysis all;
+  analyse::analysis analysis;
   std::vector<place_sums> sums;
   std::vector<analyse::use> locks, calls;
 };
 
 // Returns the range that both bounds allow: from the least of one minus the most of the other.
 range saved_cpu(const side& before, const side& after) {
-  const range from = before.all.whole().cpu_ns, to = after.all.whole().cpu_ns;
-  return {from.low - to.high, from.high - to.low};
+  const range cpu_before = before.analysis.whole().cpu_ns, cpu_after = after.analysis.whole().cpu_ns;
+  return {cpu_before.low - cpu_after.high, cpu_before.high - cpu_after.low};
 }
 
-range predicted_of(const analyse::difference& of) {
+range predicted_of(const analyse::difference& difference) {
   range sum;
-  for (const change& each : of.changes) {
-    if (each.is_taken) sum += each.before->first->predicted.saved_ns;
+  for (const change& change : difference.changes) {
+    if (change.is_taken) sum += change.before->first->predicted.saved_ns;
   }
   return sum;
 }
 
 std::string milliseconds(const range& ns) { return range_words(ns * 1e-6) + " ms"; }
 
-std::string where(const place_sums& of) {
-  const std::string file = of.file.substr(of.file.find_last_of('/') + 1);
-  return of.line == 0 ? file + ' ' + of.function : fmt::format("{}:{} {}", file, of.line, of.function);
+std::string location_text(const place_sums& sums) {
+  const std::string file = sums.file.substr(sums.file.find_last_of('/') + 1);
+  return sums.line == 0 ? file + ' ' + sums.function : fmt::format("{}:{} {}", file, sums.line, sums.function);
 }
 
-std::string verdict(const change& of) {
-  if (!of.before || !of.before->first) return "not predicted";
-  if (of.is_as_predicted()) return "as predicted";
-  const range got = of.achieved_ns(), said = of.before->first->predicted.saved_ns;
-  if (got.high < said.low) return "less than predicted";
-  return got.low > said.high ? "more than predicted" : "but it was not taken";
+std::string verdict(const change& change) {
+  if (!change.before || !change.before->first) return "not predicted";
+  if (change.is_as_predicted()) return "as predicted";
+  const range achieved = change.achieved_ns(), predicted = change.before->first->predicted.saved_ns;
+  if (achieved.high < predicted.low) return "less than predicted";
+  return achieved.low > predicted.high ? "more than predicted" : "but it was not taken";
 }
 
-void print_change(const change& of, std::size_t rank, const paint& with) {
-  const place_sums shown = of.after ? *of.after : of.before.value_or(place_sums());
-  fmt::print("\n{}. {}\n", rank, with.strong(cut(where(shown), page_width - 6)));
+void print_change(const change& change, std::size_t rank, const paint& style) {
+  const place_sums shown = change.after ? *change.after : change.before.value_or(place_sums());
+  fmt::print("\n{}. {}\n", rank, style.strong(cut(location_text(shown), page_width - 6)));
   const auto number = [](const std::optional<place_sums>& side) { return grouped(side ? side->allocations : 0); };
-  const char* const is = of.before && of.after ? "" : of.before ? ", gone" : ", new";
-  fmt::print("   {} → {} allocations{}", number(of.before), number(of.after), is);
-  if (of.before && of.after && of.before->is != of.after->is) {
-    fmt::print("; {} → {}", analyse::name(of.before->is), analyse::name(of.after->is));
+  const char* const state = change.before && change.after ? "" : change.before ? ", gone" : ", new";
+  fmt::print("   {} → {} allocations{}", number(change.before), number(change.after), state);
+  if (change.before && change.after && change.before->is != change.after->is) {
+    fmt::print("; {} → {}", analyse::name(change.before->is), analyse::name(change.after->is));
   }
   fmt::print("\n");
-  const range got = of.achieved_ns();
-  if (got.middle() < 0) {
-    fmt::print("   {}\n", with.bad("costs " + milliseconds({-got.high, -got.low}) + " more"));
+  const range achieved = change.achieved_ns();
+  if (achieved.middle() < 0) {
+    fmt::print("   {}\n", style.bad("costs " + milliseconds({-achieved.high, -achieved.low}) + " more"));
     return;
   }
-  std::string words = "saves " + milliseconds(got);
-  if (of.before && of.before->first) {
-    const analyse::prediction& said = of.before->first->predicted;
-    words += fmt::format("; predicted by {}: {}: {}", analyse::name(said.by), milliseconds(said.saved_ns), verdict(of));
+  std::string words = "saves " + milliseconds(achieved);
+  if (change.before && change.before->first) {
+    const analyse::prediction& prediction = change.before->first->predicted;
+    words += fmt::format("; predicted by {}: {}: {}", analyse::name(prediction.by), milliseconds(prediction.saved_ns),
+                         verdict(change));
   }
-  fmt::print("   {}\n", with.good(cut(words, page_width - 3)));
+  fmt::print("   {}\n", style.good(cut(words, page_width - 3)));
 }
 
 // Prints locks or system calls, where either program has any.
-void print_uses(const analyse::use_difference& all, const char* title, const char* unit, const char* time,
-                std::size_t top, const paint& with) {
-  if (all.before.count == 0 && all.after.count == 0) return;
+void print_uses(const analyse::use_difference& uses, const char* title, const char* unit, const char* time,
+                std::size_t top, const paint& style) {
+  if (uses.before.count == 0 && uses.after.count == 0) return;
   const auto ms = [](std::uint64_t ns) { return static_cast<double>(ns) * 1e-6; };
-  fmt::print("\n{}: {} → {} {}; {:.1f} → {:.1f} ms {}\n", with.bold(title), grouped(all.before.count),
-             grouped(all.after.count), unit, ms(all.before.nanoseconds), ms(all.after.nanoseconds), time);
-  for (std::size_t at = 0; at < std::min(top, all.changes.size()); ++at) {
-    const analyse::use_change& each = all.changes[at];
-    const analyse::use shown = each.after ? *each.after : each.before.value_or(analyse::use());
+  fmt::print("\n{}: {} → {} {}; {:.1f} → {:.1f} ms {}\n", style.bold(title), grouped(uses.before.count),
+             grouped(uses.after.count), unit, ms(uses.before.nanoseconds), ms(uses.after.nanoseconds), time);
+  for (std::size_t index = 0; index < std::min(top, uses.changes.size()); ++index) {
+    const analyse::use_change& change = uses.changes[index];
+    const analyse::use shown = change.after ? *change.after : change.before.value_or(analyse::use());
     const std::string file = shown.file.substr(shown.file.find_last_of('/') + 1);
     const std::string counts =
-        fmt::format(" {} → {}, {:.1f} → {:.1f} ms", grouped(each.before ? each.before->count : 0),
-                    grouped(each.after ? each.after->count : 0), ms(each.before ? each.before->nanoseconds : 0),
-                    ms(each.after ? each.after->nanoseconds : 0));
-    const std::string where = fmt::format("{} in {} {}", shown.what, file, shown.function);
-    fmt::print("   {}{}\n", cut(where, page_width - 3 - std::min<std::size_t>(counts.size(), 50)), counts);
+        fmt::format(" {} → {}, {:.1f} → {:.1f} ms", grouped(change.before ? change.before->count : 0),
+                    grouped(change.after ? change.after->count : 0), ms(change.before ? change.before->nanoseconds : 0),
+                    ms(change.after ? change.after->nanoseconds : 0));
+    const std::string location = fmt::format("{} in {} {}", shown.what, file, shown.function);
+    fmt::print("   {}{}\n", cut(location, page_width - 3 - std::min<std::size_t>(counts.size(), 50)), counts);
   }
 }
 
-void print_text(const side& before, const side& after, const analyse::difference& all, const diff_request& request) {
-  const paint with;
-  fmt::print("before  {}\n", cut(program_words_of(before.all.recorded()), page_width - 8));
-  fmt::print("after   {}\n", cut(program_words_of(after.all.recorded()), page_width - 8));
-  for (const side* const each : {&before, &after}) {
-    if (const format::module_facts* const own = own_heap_in(each->all.recorded())) {
-      fmt::print("{}.\n", with.bold(own_heap_words(*own)));
+void print_text(const side& before, const side& after, const analyse::difference& difference,
+                const diff_request& request) {
+  const paint style;
+  fmt::print("before  {}\n", cut(program_words_of(before.analysis.recorded()), page_width - 8));
+  fmt::print("after   {}\n", cut(program_words_of(after.analysis.recorded()), page_width - 8));
+  for (const side* const side : {&before, &after}) {
+    if (const format::module_facts* const module = own_heap_in(side->analysis.recorded())) {
+      fmt::print("{}.\n", style.bold(own_heap_words(*module)));
     }
   }
-  for (std::size_t at = 0; at < analyse::category_count; ++at) {
-    if (all.before[at] == 0 && all.after[at] == 0) continue;
-    const double from = static_cast<double>(all.before[at]), to = static_cast<double>(all.after[at]);
-    fmt::print("{:>10} {:>16} → {:>16} allocations{}\n", analyse::name(static_cast<analyse::category>(at)),
-               grouped(all.before[at]), grouped(all.after[at]),
-               from == 0 ? "" : fmt::format(" {:>+8.1f} %", 100 * (to - from) / from));
+  for (std::size_t index = 0; index < analyse::category_count; ++index) {
+    if (difference.before[index] == 0 && difference.after[index] == 0) continue;
+    const double earlier = static_cast<double>(difference.before[index]),
+                 later = static_cast<double>(difference.after[index]);
+    fmt::print("{:>10} {:>16} → {:>16} allocations{}\n", analyse::name(static_cast<analyse::category>(index)),
+               grouped(difference.before[index]), grouped(difference.after[index]),
+               earlier == 0 ? "" : fmt::format(" {:>+8.1f} %", 100 * (later - earlier) / earlier));
   }
-  fmt::print("The heap cost {}, and now {}.\n", milliseconds(all.before_ns), milliseconds(all.after_ns));
+  fmt::print("The heap cost {}, and now {}.\n", milliseconds(difference.before_ns), milliseconds(difference.after_ns));
   const analyse::use_difference locks = analyse::compare(before.locks, after.locks);
   const analyse::use_difference calls = analyse::compare(before.calls, after.calls);
-  const bool is_unchanged = all.changes.empty() && locks.changes.empty() && calls.changes.empty();
-  if (!all.changes.empty()) fmt::print("Predicted of the remedies taken: {}.\n", milliseconds(predicted_of(all)));
+  const bool is_unchanged = difference.changes.empty() && locks.changes.empty() && calls.changes.empty();
+  if (!difference.changes.empty())
+    fmt::print("Predicted of the remedies taken: {}.\n", milliseconds(predicted_of(difference)));
   // Without a change, the difference would come from the recorders' own time and from the machine.
   if (!is_unchanged || !request.cpu_seconds.empty()) {
-    fmt::print("{}\n", with.bold(fmt::format("Processor time saved{}: {}.",
-                                             request.cpu_seconds.empty() ? ", without what the recorder took" : "",
-                                             milliseconds(saved_cpu(before, after)))));
+    fmt::print("{}\n", style.bold(fmt::format("Processor time saved{}: {}.",
+                                              request.cpu_seconds.empty() ? ", without what the recorder took" : "",
+                                              milliseconds(saved_cpu(before, after)))));
   }
-  if (is_unchanged) fmt::print("{}\n", with.bold("No change."));
-  if (all.changes.empty()) fmt::print("No site changed.\n");
-  for (std::size_t at = 0; at < std::min(request.top, all.changes.size()); ++at) {
-    print_change(all.changes[at], at + 1, with);
+  if (is_unchanged) fmt::print("{}\n", style.bold("No change."));
+  if (difference.changes.empty()) fmt::print("No site changed.\n");
+  for (std::size_t index = 0; index < std::min(request.top, difference.changes.size()); ++index) {
+    print_change(difference.changes[index], index + 1, style);
   }
-  print_uses(locks, "Locks", "taken", "waited", request.top, with);
-  print_uses(calls, "System calls", "made", "in the kernel", request.top, with);
+  print_uses(locks, "Locks", "taken", "waited", request.top, style);
+  print_uses(calls, "System calls", "made", "in the kernel", request.top, style);
 }
 
-json json_of(const range& of) { return {of.low, of.high}; }
+json json_of(const range& bounds) { return {bounds.low, bounds.high}; }
 
-json json_of(const std::optional<analyse::use>& of) {
-  if (!of) return nullptr;
-  return {{"what", of->what},
-          {"function", of->function},
-          {"file", of->file},
-          {"count", of->count},
-          {"nanoseconds", of->nanoseconds}};
+json json_of(const std::optional<analyse::use>& use) {
+  if (!use) return nullptr;
+  return {{"what", use->what},
+          {"function", use->function},
+          {"file", use->file},
+          {"count", use->count},
+          {"nanoseconds", use->nanoseconds}};
 }
 
-json json_of(const analyse::use_difference& of, std::size_t top) {
+json json_of(const analyse::use_difference& uses, std::size_t top) {
   json changes = json::array();
-  for (std::size_t at = 0; at < std::min(top, of.changes.size()); ++at) {
-    changes.push_back({{"before", json_of(of.changes[at].before)}, {"after", json_of(of.changes[at].after)}});
+  for (std::size_t index = 0; index < std::min(top, uses.changes.size()); ++index) {
+    changes.push_back({{"before", json_of(uses.changes[index].before)}, {"after", json_of(uses.changes[index].after)}});
   }
-  return {{"before", {{"count", of.before.count}, {"nanoseconds", of.before.nanoseconds}}},
-          {"after", {{"count", of.after.count}, {"nanoseconds", of.after.nanoseconds}}},
+  return {{"before", {{"count", uses.before.count}, {"nanoseconds", uses.before.nanoseconds}}},
+          {"after", {{"count", uses.after.count}, {"nanoseconds", uses.after.nanoseconds}}},
           {"changes", changes}};
 }
 
-json json_of(const std::optional<place_sums>& of) {
-  if (!of) return nullptr;
-  return {{"function", of->function},
-          {"file", of->file},
-          {"line", of->line},
-          {"category", analyse::name(of->is)},
-          {"allocations", of->allocations},
-          {"bytes", of->bytes},
-          {"copied_bytes", of->copied},
-          {"hand_overs", of->handed_over},
-          {"now_ns", json_of(of->now_ns)},
-          {"remedy", of->remedy}};
+json json_of(const std::optional<place_sums>& sums) {
+  if (!sums) return nullptr;
+  return {{"function", sums->function},
+          {"file", sums->file},
+          {"line", sums->line},
+          {"category", analyse::name(sums->is)},
+          {"allocations", sums->allocations},
+          {"bytes", sums->bytes},
+          {"copied_bytes", sums->copied},
+          {"hand_overs", sums->handed_over},
+          {"now_ns", json_of(sums->now_ns)},
+          {"remedy", sums->remedy}};
 }
 
-json json_of(const change& of) {
+json json_of(const change& change) {
   json predicted;
-  if (of.before && of.before->first) {
-    const analyse::prediction& said = of.before->first->predicted;
-    predicted = {
-        {"name", analyse::name(said.by)}, {"saved_ns", json_of(said.saved_ns)}, {"holds", of.is_as_predicted()}};
+  if (change.before && change.before->first) {
+    const analyse::prediction& prediction = change.before->first->predicted;
+    predicted = {{"name", analyse::name(prediction.by)},
+                 {"saved_ns", json_of(prediction.saved_ns)},
+                 {"holds", change.is_as_predicted()}};
   }
-  return {{"before", json_of(of.before)},
-          {"after", json_of(of.after)},
-          {"achieved_ns", json_of(of.achieved_ns())},
+  return {{"before", json_of(change.before)},
+          {"after", json_of(change.after)},
+          {"achieved_ns", json_of(change.achieved_ns())},
           {"predicted", predicted}};
 }
 
-json json_of(const side& before, const side& after, const analyse::difference& all, std::size_t top) {
+json json_of(const side& before, const side& after, const analyse::difference& difference, std::size_t top) {
   json categories = json::object(), changes = json::array();
-  for (std::size_t at = 0; at < analyse::category_count; ++at) {
-    categories[analyse::name(static_cast<analyse::category>(at))] = {{"before", all.before[at]},
-                                                                     {"after", all.after[at]}};
+  for (std::size_t index = 0; index < analyse::category_count; ++index) {
+    categories[analyse::name(static_cast<analyse::category>(index))] = {{"before", difference.before[index]},
+                                                                        {"after", difference.after[index]}};
   }
-  for (std::size_t at = 0; at < std::min(top, all.changes.size()); ++at) {
-    changes.push_back(json_of(all.changes[at]));
+  for (std::size_t index = 0; index < std::min(top, difference.changes.size()); ++index) {
+    changes.push_back(json_of(difference.changes[index]));
   }
   return {{"version", 1},
           {"allocations", categories},
-          {"heap_ns", {{"before", json_of(all.before_ns)}, {"after", json_of(all.after_ns)}}},
+          {"heap_ns", {{"before", json_of(difference.before_ns)}, {"after", json_of(difference.after_ns)}}},
           {"saved_cpu_ns", json_of(saved_cpu(before, after))},
-          {"predicted_ns", json_of(predicted_of(all))},
+          {"predicted_ns", json_of(predicted_of(difference))},
           {"changes", changes},
           {"locks", json_of(analyse::compare(before.locks, after.locks), top)},
           {"syscalls", json_of(analyse::compare(before.calls, after.calls), top)}};
@@ -229,22 +234,22 @@ json json_of(const side& before, const side& after, const analyse::difference& a
 // Replaces the names of functions and files by numbers, the same before and after; drops the texts of remedies, which
 // contain code.
 void redact(json& changes, page_names& names) {
-  for (json& each : changes) {
+  for (json& change : changes) {
     for (const char* const side : {"before", "after"}) {
-      json& of = each[side];
-      if (of.is_null()) continue;
-      auto [function, file] = names.instead_of_place(of["function"], of["file"]);
-      of["function"] = std::move(function);
-      of["file"] = std::move(file);
-      of.erase("remedy");
+      json& description = change[side];
+      if (description.is_null()) continue;
+      auto [function, file] = names.pseudonyms(description["function"], description["file"]);
+      description["function"] = std::move(function);
+      description["file"] = std::move(file);
+      description.erase("remedy");
     }
   }
 }
 
 // Writes an HTML report that has nothing but the difference in it.
 void write_difference(json difference, const side& before, const side& after, const diff_request& request) {
-  difference["before"] = request.redact ? "program" : program_words_of(before.all.recorded());
-  difference["after"] = request.redact ? "program" : program_words_of(after.all.recorded());
+  difference["before"] = request.redact ? "program" : program_words_of(before.analysis.recorded());
+  difference["after"] = request.redact ? "program" : program_words_of(after.analysis.recorded());
   page_names names(request.redact);
   if (request.redact) {
     for (json* const changes :
@@ -264,18 +269,18 @@ void diff(const diff_request& request) {
   }
   if (request.redact && request.page.empty()) fail(exit_code::usage, "--redact is for a page: --html OUT");
   if (!request.page.empty()) require_page();
-  const bool known = !request.cpu_seconds.empty();
+  const bool has_cpu_seconds = !request.cpu_seconds.empty();
   const analyse::costs prices = machine_costs(false);
-  const side before(request.before, prices, known ? request.cpu_seconds[0] : 0);
-  const side after(request.after, prices, known ? request.cpu_seconds[1] : 0);
-  const analyse::difference all = analyse::compare(before.sums, after.sums);
+  const side before(request.before, prices, has_cpu_seconds ? request.cpu_seconds[0] : 0);
+  const side after(request.after, prices, has_cpu_seconds ? request.cpu_seconds[1] : 0);
+  const analyse::difference difference = analyse::compare(before.sums, after.sums);
   if (!request.page.empty()) {
-    write_difference(json_of(before, after, all, all.changes.size()), before, after, request);
+    write_difference(json_of(before, after, difference, difference.changes.size()), before, after, request);
   } else if (request.as_json) {
-    const json text = json_of(before, after, all, request.top);
+    const json text = json_of(before, after, difference, request.top);
     fmt::print("{}\n", text.dump(1, ' ', false, json::error_handler_t::replace));
   } else {
-    print_text(before, after, all, request);
+    print_text(before, after, difference, request);
   }
 }
 

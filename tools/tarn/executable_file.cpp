@@ -52,14 +52,15 @@ executable_file::executable_file(std::string shown, std::string path)
     fail(exit_code::cannot_run, "{}: cannot be read to see how it is linked: {}", shown_, system_words(errno));
   start_.resize(start_bytes);
   std::size_t size = 0;
-  for (ssize_t got; size < start_bytes && (got = ::read(file, start_.data() + size, start_bytes - size)) != 0;) {
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) {
+  for (ssize_t bytes_read;
+       size < start_bytes && (bytes_read = ::read(file, start_.data() + size, start_bytes - size)) != 0;) {
+    if (bytes_read < 0 && errno == EINTR) continue;
+    if (bytes_read < 0) {
       const int error = errno;
       ::close(file);
       fail(exit_code::cannot_run, "{}: {}", shown_, system_words(error));
     }
-    size += static_cast<std::size_t>(got);
+    size += static_cast<std::size_t>(bytes_read);
   }
   ::close(file);
   start_.resize(size);

@@ -31,31 +31,36 @@ struct export_request {
 struct export_format {
   const char* name;
   bool is_text;
-  void (*write)(const exports::profile& of, exports::measure which, const exports::sink& to);
+  void (*write)(const exports::profile& profile, exports::measure which, const exports::sink& sink);
 };
 constexpr std::array export_formats = {
     export_format{"collapsed", true, exports::write_collapsed},
     export_format{"firefox", true,
-                  [](const auto& of, exports::measure, const auto& to) { to(exports::as_firefox(of)); }},
-    export_format{"parquet", false, [](const auto& of, exports::measure, const auto& to) { to(as_parquet(of)); }},
+                  [](const auto& profile, exports::measure, const auto& sink) { sink(exports::as_firefox(profile)); }},
+    export_format{"parquet", false,
+                  [](const auto& profile, exports::measure, const auto& sink) { sink(as_parquet(profile)); }},
     export_format{"perfetto", false,
-                  [](const auto& of, exports::measure, const auto& to) { to(exports::as_perfetto(of)); }},
+                  [](const auto& profile, exports::measure, const auto& sink) { sink(exports::as_perfetto(profile)); }},
     export_format{"pprof", false,
-                  [](const auto& of, exports::measure, const auto& to) { to(exports::gzip(exports::as_pprof(of))); }},
-    export_format{"rows", true, [](const auto& of, exports::measure, const auto& to) { exports::write_rows(of, to); }},
-    export_format{"speedscope", true,
-                  [](const auto& of, exports::measure, const auto& to) { exports::write_speedscope(of, to); }},
+                  [](const auto& profile, exports::measure, const auto& sink) {
+                    sink(exports::gzip(exports::as_pprof(profile)));
+                  }},
+    export_format{"rows", true,
+                  [](const auto& profile, exports::measure, const auto& sink) { exports::write_rows(profile, sink); }},
+    export_format{
+        "speedscope", true,
+        [](const auto& profile, exports::measure, const auto& sink) { exports::write_speedscope(profile, sink); }},
 };
 
 // Returns the measure that was named; else bytes where they were recorded, else the first recorded measure.
-exports::measure measure_of(const export_request& request, const exports::profile& of) {
-  const auto has = [&](exports::measure each) {
-    return std::find(of.used().begin(), of.used().end(), each) != of.used().end();
+exports::measure measure_of(const export_request& request, const exports::profile& profile) {
+  const auto has = [&](exports::measure measure) {
+    return std::find(profile.used().begin(), profile.used().end(), measure) != profile.used().end();
   };
-  if (request.measure.empty()) return has(exports::bytes) ? exports::bytes : of.used().front();
-  const auto found = std::find_if(exports::measures.begin(), exports::measures.end(),
-                                  [&](const auto& each) { return each.name == request.measure; });
-  return static_cast<exports::measure>(found - exports::measures.begin());
+  if (request.measure.empty()) return has(exports::bytes) ? exports::bytes : profile.used().front();
+  const auto match = std::find_if(exports::measures.begin(), exports::measures.end(),
+                                  [&](const auto& measure) { return measure.name == request.measure; });
+  return static_cast<exports::measure>(match - exports::measures.begin());
 }
 
 // Writes to a file or to standard output. The file is made when its first part is ready, so that an earlier failure
@@ -90,26 +95,27 @@ class output_file {
 };
 
 void run_push(const export_request& request) {
-  const ::tarn::format::recording in = read_recording(request.path);
-  push(exports::profile(in), request.push, request.name);
+  const ::tarn::format::recording recording = read_recording(request.path);
+  push(exports::profile(recording), request.push, request.name);
 }
 
 void run_export(const export_request& request) {
   if (!request.push.empty()) return run_push(request);
   if (request.format.empty()) fail(exit_code::usage, "--to FORMAT, or --push URL; see tarn export --help");
-  const export_format& format = *std::find_if(export_formats.begin(), export_formats.end(),
-                                              [&](const export_format& each) { return each.name == request.format; });
+  const export_format& format =
+      *std::find_if(export_formats.begin(), export_formats.end(),
+                    [&](const export_format& candidate) { return candidate.name == request.format; });
   if (!request.measure.empty() && request.format != "collapsed") {
     fail(exit_code::usage, "--measure is for collapsed: {} has all of them", request.format);
   }
   if (!format.is_text && request.output == "-" && ::isatty(STDOUT_FILENO) == 1) {
     fail(exit_code::usage, "{} is not for terminals: -o FILE, or a pipe", request.format);
   }
-  const ::tarn::format::recording in = read_recording(request.path);
-  const exports::profile made(in);
-  output_file to(request.output);
-  format.write(made, measure_of(request, made), [&](std::string_view part) { to.put(part); });
-  to.end();
+  const ::tarn::format::recording recording = read_recording(request.path);
+  const exports::profile profile(recording);
+  output_file file(request.output);
+  format.write(profile, measure_of(request, profile), [&](std::string_view part) { file.put(part); });
+  file.end();
 }
 
 }  // namespace
@@ -119,8 +125,8 @@ void add_export(CLI::App& application) {
       "export", "Write a recording in the format of another tool: for flame graphs, profilers and data bases.");
   const auto request = std::make_shared<export_request>();
   std::vector<std::string> formats, names;
-  for (const export_format& each : export_formats) formats.emplace_back(each.name);
-  for (const exports::measure_info& each : exports::measures) names.emplace_back(each.name);
+  for (const export_format& format : export_formats) formats.emplace_back(format.name);
+  for (const exports::measure_info& measure : exports::measures) names.emplace_back(measure.name);
   command->add_option("FILE", request->path, "the recording")->required();
   command->add_option("--to", request->format, "the format")->type_name("FORMAT")->check(CLI::IsMember(formats));
   command->add_option("-o,--output", request->output, "the file to write; standard output if not given")

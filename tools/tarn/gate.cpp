@@ -33,21 +33,21 @@ struct gate_request {
 };
 
 // [max] holds the limits; `requests` is the number of requests that the recorded program served.
-void read_limits(const std::string& path, std::vector<limit>& to, double& requests) {
+void read_limits(const std::string& path, std::vector<limit>& limits, double& requests) {
   try {
     const toml::table file = toml::parse_file(path);
     for (const auto& [key, value] : file) {
       if (key != "max" && key != "requests") fail(exit_code::usage, "{}: what is \"{}\"?", path, key.str());
     }
     if (requests == 0) requests = file["requests"].value_or(0.0);
-    const toml::table* const most = file["max"].as_table();
-    if (most == nullptr) fail(exit_code::usage, "{}: there is no table [max]", path);
-    for (const auto& [key, value] : *most) {
+    const toml::table* const maxima = file["max"].as_table();
+    if (maxima == nullptr) fail(exit_code::usage, "{}: there is no table [max]", path);
+    for (const auto& [key, value] : *maxima) {
       const std::string words(key.str());
       if (const auto text = value.value_exact<std::string>()) {
-        to.push_back(analyse::limit_of(words + " <= " + *text));
+        limits.push_back(analyse::limit_of(words + " <= " + *text));
       } else if (const auto number = value.value<double>()) {
-        to.push_back(analyse::limit_of(words, *number));
+        limits.push_back(analyse::limit_of(words, *number));
       } else {
         fail(exit_code::usage, "{}: \"{}\" is no number", path, words);
       }
@@ -59,66 +59,68 @@ void read_limits(const std::string& path, std::vector<limit>& to, double& reques
   }
 }
 
-std::string limit_words(const limit& of, double value) {
-  if (analyse::is_share(of.what)) return fmt::format("{:.2f} %", value * 100);
-  return of.per_request ? fmt::format("{:.3g}", value) : grouped(static_cast<std::uint64_t>(value));
+std::string limit_words(const limit& limit, double value) {
+  if (analyse::is_share(limit.what)) return fmt::format("{:.2f} %", value * 100);
+  return limit.per_request ? fmt::format("{:.3g}", value) : grouped(static_cast<std::uint64_t>(value));
 }
 
-void print_breach(const analyse::breach& of) {
-  fmt::print("{}: {}, at most {} allowed", of.of.words, limit_words(of.of, of.value), limit_words(of.of, of.of.most));
-  if (of.largest != nullptr) {
-    const std::string file = of.largest->file.substr(of.largest->file.find_last_of('/') + 1);
-    fmt::print("; most at {}:{} {}{}", file, of.largest->line, of.largest->function,
-               of.largest->remedy.empty() ? "" : ": " + of.largest->remedy);
+void print_breach(const analyse::breach& breach) {
+  fmt::print("{}: {}, at most {} allowed", breach.of.words, limit_words(breach.of, breach.value),
+             limit_words(breach.of, breach.of.most));
+  if (breach.largest != nullptr) {
+    const std::string file = breach.largest->file.substr(breach.largest->file.find_last_of('/') + 1);
+    fmt::print("; most at {}:{} {}{}", file, breach.largest->line, breach.largest->function,
+               breach.largest->remedy.empty() ? "" : ": " + breach.largest->remedy);
   }
   fmt::print("\n");
 }
 
-analyse::totals totals_of(analyse::analysis& of) {
-  const format::recording& in = of.recorded();
+analyse::totals totals_of(analyse::analysis& analysis) {
+  const format::recording& recording = analysis.recorded();
   analyse::totals whole;
-  whole.heap_share = of.share(of.whole().heap_ns).low;
-  const double wall_ns = static_cast<double>(in.end.wall_us) * 1e3;
-  if (wall_ns > 0) whole.lock_waits = static_cast<double>(analyse::find_locks(in).wait_nanoseconds) / wall_ns;
-  whole.system_calls = static_cast<double>(analyse::find_calls(in).calls);
-  for (const auto& [key, counts] : in.noises) whole.noises += static_cast<double>(analyse::noises(counts));
+  whole.heap_share = analysis.share(analysis.whole().heap_ns).low;
+  const double wall_ns = static_cast<double>(recording.end.wall_us) * 1e3;
+  if (wall_ns > 0) whole.lock_waits = static_cast<double>(analyse::find_locks(recording).wait_nanoseconds) / wall_ns;
+  whole.system_calls = static_cast<double>(analyse::find_calls(recording).calls);
+  for (const auto& [key, counts] : recording.noises) whole.noises += static_cast<double>(analyse::noises(counts));
   return whole;
 }
 
 // A limit on a source that was not recorded could never be broken.
-void check_sources(const std::vector<limit>& limits, const format::recording& in, const std::string& path) {
+void check_sources(const std::vector<limit>& limits, const format::recording& recording, const std::string& path) {
   const auto has = [&](std::string_view source) {
-    return std::any_of(in.program.sources.begin(), in.program.sources.end(),
-                       [&](const std::string& each) { return each.starts_with(source); });
+    return std::any_of(recording.program.sources.begin(), recording.program.sources.end(),
+                       [&](const std::string& recorded) { return recorded.starts_with(source); });
   };
-  for (const limit& each : limits) {
-    if (each.what == limit::metric::noises) {
-      if (in.quiet_regions.empty()) fail(exit_code::usage, "{}: \"{}\": no quiet region was entered", path, each.words);
+  for (const limit& limit : limits) {
+    if (limit.what == limit::metric::noises) {
+      if (recording.quiet_regions.empty())
+        fail(exit_code::usage, "{}: \"{}\": no quiet region was entered", path, limit.words);
       continue;
     }
-    const std::string_view needed = each.what == limit::metric::lock_waits     ? "locks"
-                                    : each.what == limit::metric::system_calls ? "system calls"
-                                                                               : "heap";
-    if (!has(needed) || (needed == "heap" && !records_heap(in)))
-      fail(exit_code::usage, "{}: \"{}\": its {} was not recorded", path, each.words, needed);
+    const std::string_view needed = limit.what == limit::metric::lock_waits     ? "locks"
+                                    : limit.what == limit::metric::system_calls ? "system calls"
+                                                                                : "heap";
+    if (!has(needed) || (needed == "heap" && !records_heap(recording)))
+      fail(exit_code::usage, "{}: \"{}\": its {} was not recorded", path, limit.words, needed);
   }
 }
 
 // A limit on a function that the recording lacks could never be broken either: its name is misspelt, or it was
 // renamed.
 void check_functions(const std::vector<limit>& limits, const std::vector<analyse::place_sums>& places,
-                     const format::recording& in, const std::string& path) {
-  for (const limit& each : limits) {
-    if (each.function.empty()) continue;
-    const auto is_meant = [&](const analyse::place_sums& at) { return analyse::is_at(each, at.function); };
+                     const format::recording& recording, const std::string& path) {
+  for (const limit& limit : limits) {
+    if (limit.function.empty()) continue;
+    const auto is_meant = [&](const analyse::place_sums& sums) { return analyse::is_at(limit, sums.function); };
     if (std::any_of(places.begin(), places.end(), is_meant)) continue;
-    analyse::symbols by(in);
+    analyse::symbols symbols(recording);
     const auto is_wanted = [&](const std::string& name) {
-      return analyse::is_at(each, analyse::without_arguments(name));
+      return analyse::is_at(limit, analyse::without_arguments(name));
     };
-    if (!by.has_function(is_wanted)) {
+    if (!symbols.has_function(is_wanted)) {
       fail(exit_code::usage, "{}: \"{}\": no function of that name is on a recorded stack or in the recorded programs",
-           path, each.words);
+           path, limit.words);
     }
   }
 }
@@ -126,35 +128,35 @@ void check_functions(const std::vector<limit>& limits, const std::vector<analyse
 void gate(const gate_request& request) {
   std::vector<limit> limits;
   double requests = request.requests;
-  for (const std::string& each : request.limits) {
-    if (each.ends_with(".toml")) {
-      read_limits(each, limits, requests);
+  for (const std::string& argument : request.limits) {
+    if (argument.ends_with(".toml")) {
+      read_limits(argument, limits, requests);
       continue;
     }
     try {
-      limits.push_back(analyse::limit_of(each));
+      limits.push_back(analyse::limit_of(argument));
     } catch (const analyse::wrong_limit& error) {
       fail(exit_code::usage, "{}", error.what());
     }
   }
-  format::recording in = read_recording(request.path);
-  if (!in.damage.empty() || !in.ended) {
+  format::recording recording = read_recording(request.path);
+  if (!recording.damage.empty() || !recording.ended) {
     fail(exit_code::usage, "{}: the recording has no end; a part of a program passes no gate", request.path);
   }
-  check_sources(limits, in, request.path);
-  const bool needs_prices =
-      std::any_of(limits.begin(), limits.end(), [](const limit& each) { return each.what == limit::metric::share; });
+  check_sources(limits, recording, request.path);
+  const bool needs_prices = std::any_of(limits.begin(), limits.end(),
+                                        [](const limit& argument) { return argument.what == limit::metric::share; });
   const analyse::costs prices = needs_prices ? machine_costs(false) : analyse::costs();
-  analyse::analysis all(std::move(in), prices);
-  const std::vector<analyse::place_sums> places = analyse::sums_by_place(all_views(all));
-  check_functions(limits, places, all.recorded(), request.path);
+  analyse::analysis analysis(std::move(recording), prices);
+  const std::vector<analyse::place_sums> places = analyse::sums_by_place(all_views(analysis));
+  check_functions(limits, places, analysis.recorded(), request.path);
   std::vector<analyse::breach> breaches;
   try {
-    breaches = analyse::breaches_of(limits, places, totals_of(all), requests);
+    breaches = analyse::breaches_of(limits, places, totals_of(analysis), requests);
   } catch (const analyse::wrong_limit& error) {
     fail(exit_code::usage, "{}: --requests N, or requests = N in the file", error.what());
   }
-  for (const analyse::breach& each : breaches) print_breach(each);
+  for (const analyse::breach& argument : breaches) print_breach(argument);
   if (!breaches.empty()) {
     fail(exit_code::damaged, "{} of {} limits broken by {}", breaches.size(), limits.size(), request.path);
   }

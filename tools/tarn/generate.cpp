@@ -84,12 +84,12 @@ std::string completion(const CLI::App& application) {
   std::string commands, flags, names, values;
   for (const CLI::App* const command : shown_commands(application)) {
     commands += command->get_name() + ' ';
-    std::string own;
+    std::string words_of_command;
     for (const CLI::Option* const option : command->get_options()) {
-      for (const std::string& name : option->get_lnames()) own += "--" + name + ' ';
+      for (const std::string& name : option->get_lnames()) words_of_command += "--" + name + ' ';
     }
-    for (const CLI::App* const part : shown_commands(*command)) own += part->get_name() + ' ';
-    flags += fmt::format("    {}) _tarn_reply '{}' \"$word\" ;;\n", command->get_name(), own);
+    for (const CLI::App* const part : shown_commands(*command)) words_of_command += part->get_name() + ' ';
+    flags += fmt::format("    {}) _tarn_reply '{}' \"$word\" ;;\n", command->get_name(), words_of_command);
   }
   for (const base::option_info& option : all_options()) {
     names += fmt::format("{}= ", option.name);
@@ -99,11 +99,11 @@ std::string completion(const CLI::App& application) {
   return fmt::format(R"bash(# bash completion for tarn; made by `tarn generate completion`
 _tarn_reply() {{ mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2"); }}
 _tarn() {{
-  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} at value
+  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} position value
   COMPREPLY=()
-  for ((at = 1; at < COMP_CWORD; at++)); do
-    if [ "${{COMP_WORDS[at]}}" = -- ]; then # what follows is the program's
-      [ "$((at + 1))" -lt "$COMP_CWORD" ] || mapfile -t COMPREPLY < <(compgen -c -- "$word")
+  for ((position = 1; position < COMP_CWORD; position++)); do
+    if [ "${{COMP_WORDS[position]}}" = -- ]; then # what follows is the program's
+      [ "$((position + 1))" -lt "$COMP_CWORD" ] || mapfile -t COMPREPLY < <(compgen -c -- "$word")
       return
     fi
   done
@@ -112,9 +112,9 @@ _tarn() {{
     return
   fi
   if [ "$before" = = ] || [ "$word" = = ]; then # bash splits NAME=VALUE into three words
-    value=$word at=$((COMP_CWORD - 2))
-    [ "$word" != = ] || value='' at=$((COMP_CWORD - 1))
-    case ${{COMP_WORDS[at]#--}} in
+    value=$word position=$((COMP_CWORD - 2))
+    [ "$word" != = ] || value='' position=$((COMP_CWORD - 1))
+    case ${{COMP_WORDS[position]#--}} in
 {values}    esac
     return
   fi

@@ -28,7 +28,7 @@ class process_heaps {
   static std::optional<process_heaps> find(pid_t process);
 
   // Returns all heaps that ever existed, the oldest first; none once the process has ended.
-  std::vector<heap_facts> look() const;
+  std::vector<heap_facts> read() const;
 
  private:
   process_heaps(pid_t process, std::uint64_t newest) : process_(process), newest_(newest) {}

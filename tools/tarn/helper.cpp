@@ -27,9 +27,9 @@ class memory_file {
 
   void write(std::string_view content) const {
     while (!content.empty()) {
-      const ssize_t wrote = ::write(file_, content.data(), content.size());
-      if (wrote < 0 && errno != EINTR) fail(exit_code::usage, "no memory for a file: {}", system_words(errno));
-      if (wrote > 0) content.remove_prefix(static_cast<std::size_t>(wrote));
+      const ssize_t written = ::write(file_, content.data(), content.size());
+      if (written < 0 && errno != EINTR) fail(exit_code::usage, "no memory for a file: {}", system_words(errno));
+      if (written > 0) content.remove_prefix(static_cast<std::size_t>(written));
     }
     ::lseek(file_, 0, SEEK_SET);
   }
@@ -38,9 +38,9 @@ class memory_file {
     ::lseek(file_, 0, SEEK_SET);
     std::string content;
     std::array<char, 1 << 16> part;
-    for (ssize_t got = 0; (got = ::read(file_, part.data(), part.size())) != 0;) {
-      if (got > 0) content.append(part.data(), static_cast<std::size_t>(got));
-      if (got < 0 && errno != EINTR) break;
+    for (ssize_t bytes_read = 0; (bytes_read = ::read(file_, part.data(), part.size())) != 0;) {
+      if (bytes_read > 0) content.append(part.data(), static_cast<std::size_t>(bytes_read));
+      if (bytes_read < 0 && errno != EINTR) break;
     }
     return content;
   }
@@ -51,25 +51,25 @@ class memory_file {
 
 }  // namespace
 
-helper_result run_helper(const std::vector<std::string>& words, std::string_view input, bool shows_errors) {
-  const memory_file from, to;
-  from.write(input);
+helper_result run_helper(const std::vector<std::string>& command, std::string_view input, bool shows_errors) {
+  const memory_file input_file, output_file;
+  input_file.write(input);
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_adddup2(&files, from.number(), STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&files, to.number(), STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&files, input_file.number(), STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&files, output_file.number(), STDOUT_FILENO);
   if (!shows_errors) posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   std::vector<char*> arguments;
-  for (const std::string& each : words) arguments.push_back(const_cast<char*>(each.c_str()));
+  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   pid_t child = 0;
-  const int error = ::posix_spawnp(&child, words.front().c_str(), &files, nullptr, arguments.data(), environ);
+  const int error = ::posix_spawnp(&child, command.front().c_str(), &files, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&files);
   if (error != 0) return {127, {}};
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), to.read()};
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), output_file.read()};
 }
 
 }  // namespace tarn::command

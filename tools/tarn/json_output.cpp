@@ -15,17 +15,17 @@ constexpr std::size_t most_waiting = std::size_t{1} << 16;
 
 }  // namespace
 
-std::string json_text(const nlohmann::json& of, std::size_t depth) {
-  const std::string text = of.dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
-  std::string made;
-  made.reserve(text.size() + text.size() / 4);
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
-    made.append(text, at, end - at);
-    if (made.back() == '\n') made.append(depth, ' ');  // within a string it is "\\n"
-    at = end;
+std::string json_text(const nlohmann::json& value, std::size_t depth) {
+  const std::string text = value.dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string indented;
+  indented.reserve(text.size() + text.size() / 4);
+  for (std::size_t position = 0; position < text.size();) {
+    const std::size_t end = std::min(text.find('\n', position), text.size() - 1) + 1;
+    indented.append(text, position, end - position);
+    if (indented.back() == '\n') indented.append(depth, ' ');  // within a string it is "\\n"
+    position = end;
   }
-  return made;
+  return indented;
 }
 
 void json_output::put(std::string_view text) {
@@ -33,11 +33,11 @@ void json_output::put(std::string_view text) {
   if (waiting_.size() > most_waiting) flush();
 }
 
-void json_output::object(const nlohmann::json& of, std::size_t depth, std::string_view large,
+void json_output::object(const nlohmann::json& members, std::size_t depth, std::string_view large,
                          const std::function<void()>& put_large) {
   const std::string line_end = '\n' + std::string(depth, ' ');
   std::string_view before = "{";
-  for (const auto& [name, value] : of.items()) {
+  for (const auto& [name, value] : members.items()) {
     put(std::exchange(before, ","));
     put(line_end);
     put(" \"" + name + "\": ");

@@ -8,9 +8,9 @@
 
 namespace tarn::command {
 
-// Returns `of` as text with an indentation of one space, `depth` spaces in; its first line is not indented. Bytes
+// Returns `value` as text with an indentation of one space, `depth` spaces in; its first line is not indented. Bytes
 // that are not UTF-8 are replaced, because names in a program's files may be any bytes.
-std::string json_text(const nlohmann::json& of, std::size_t depth);
+std::string json_text(const nlohmann::json& value, std::size_t depth);
 
 // Writes JSON to standard output, one part at a time, as json_text() would write the whole. Throws a failure if it
 // cannot be written.
@@ -18,7 +18,7 @@ class json_output {
  public:
   void put(std::string_view text);
   // Begins an object, `depth` spaces in. `put_large` writes its member `large`, whose value is ignored.
-  void object(const nlohmann::json& of, std::size_t depth, std::string_view large,
+  void object(const nlohmann::json& value, std::size_t depth, std::string_view large,
               const std::function<void()>& put_large);
   // Writes an array's element `number` (from 0), `depth` spaces in; and ends the array after `count` of them.
   void begin_element(std::size_t number, std::size_t depth);

@@ -45,36 +45,38 @@ struct lab_request {
 
 std::string joined(const std::vector<std::uint64_t>& numbers) {
   std::string text;
-  for (const std::uint64_t each : numbers) text += (text.empty() ? "" : ",") + std::to_string(each);
+  for (const std::uint64_t number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
   return text;
 }
 
-void say_parameter(const lab::parameter& of) {
-  const std::string values = fmt::format("{}={}", of.name, joined(of.usual));
-  fmt::print("    {:<44} {}; quick {}; {} to {}\n", values, of.what, joined(of.quick), of.least, of.most);
+void print_parameter(const lab::parameter& parameter) {
+  const std::string values = fmt::format("{}={}", parameter.name, joined(parameter.usual));
+  fmt::print("    {:<44} {}; quick {}; {} to {}\n", values, parameter.description, joined(parameter.quick),
+             parameter.minimum, parameter.maximum);
 }
 
 void list_experiments() {
-  for (const lab::experiment& each : lab::experiments()) {
-    fmt::print("{:<12} {}\n", each.name, each.claim);
-    for (const lab::sweep& in : each.sweeps) say_parameter(in.axis);
-    for (const lab::parameter& in : each.parameters) say_parameter(in);
+  for (const lab::experiment& number : lab::experiments()) {
+    fmt::print("{:<12} {}\n", number.name, number.claim);
+    for (const lab::sweep& sweep : number.sweeps) print_parameter(sweep.axis);
+    for (const lab::parameter& sweep : number.parameters) print_parameter(sweep);
   }
 }
 
 std::vector<const lab::experiment*> chosen(const std::vector<std::string>& names) {
-  std::vector<const lab::experiment*> all;
-  std::string known;
-  for (const lab::experiment& each : lab::experiments()) {
-    known += (known.empty() ? "" : ", ") + each.name;
-    if (names.empty() || std::find(names.begin(), names.end(), each.name) != names.end()) all.push_back(&each);
+  std::vector<const lab::experiment*> selected;
+  std::string names_known;
+  for (const lab::experiment& experiment : lab::experiments()) {
+    names_known += (names_known.empty() ? "" : ", ") + experiment.name;
+    if (names.empty() || std::find(names.begin(), names.end(), experiment.name) != names.end())
+      selected.push_back(&experiment);
   }
   for (const std::string& name : names) {
-    const bool is_known =
-        std::any_of(all.begin(), all.end(), [&](const lab::experiment* each) { return each->name == name; });
-    if (!is_known) fail(exit_code::usage, "no experiment {}: one of {}", name, known);
+    const bool is_known = std::any_of(selected.begin(), selected.end(),
+                                      [&](const lab::experiment* experiment) { return experiment->name == name; });
+    if (!is_known) fail(exit_code::usage, "no experiment {}: one of {}", name, names_known);
   }
-  return all;
+  return selected;
 }
 
 // The programs are in the build tree beside this command, or in libexec of an installed tree.
@@ -82,13 +84,13 @@ lab::places find_places(const std::string& program) {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   if (error) fail(exit_code::usage, "cannot find the lab's programs without /proc");
-  lab::places found;
-  found.libraries = fs::path(find_library(lab::drop_in, {})).parent_path().string();
+  lab::places places;
+  places.libraries = fs::path(find_library(lab::drop_in, {})).parent_path().string();
   for (const char* const folder : {".", TARN_PROGRAM_FOLDER}) {
-    const fs::path at = (self.parent_path() / folder).lexically_normal();
-    if (!fs::exists(at / ("lab-" + program), error)) continue;
-    found.programs = at.string();
-    return found;
+    const fs::path folder_path = (self.parent_path() / folder).lexically_normal();
+    if (!fs::exists(folder_path / ("lab-" + program), error)) continue;
+    places.programs = folder_path.string();
+    return places;
   }
   fail(exit_code::usage, "no lab-{} in {}: this build has no lab", program,
        (self.parent_path() / TARN_PROGRAM_FOLDER).lexically_normal().string());
@@ -105,14 +107,14 @@ void write_text(const std::string& path, const std::string& text) {
 }
 
 // Progress is shown on a terminal only, where it stays on one line; elsewhere each step would be a line.
-class progress {
+class progress_line {
  public:
-  void operator()(const std::string& line) {
+  void operator()(const std::string& text) {
     if (!is_shown_) return;
-    fmt::print(stderr, "\r\033[K{}", cut(line, page_width - 1));
+    fmt::print(stderr, "\r\033[K{}", cut(text, page_width - 1));
     std::fflush(stderr);
   }
-  ~progress() {
+  ~progress_line() {
     if (is_shown_) std::fputs("\r\033[K", stderr);
   }
 
@@ -126,14 +128,14 @@ int run_lab(const lab_request& wanted) {
     return 0;
   }
   if (!wanted.html.empty()) require_page(lab_page());
-  const std::vector<const lab::experiment*> all = chosen(wanted.names);
-  std::map<std::string, lab::settings> set;
+  const std::vector<const lab::experiment*> experiments = chosen(wanted.names);
+  std::map<std::string, lab::settings> settings;
   try {
-    set = lab::read_settings(all, wanted.set);
-  } catch (const lab::problem& wrong) {
-    fail(exit_code::usage, "{}", wrong.what());
+    settings = lab::read_settings(experiments, wanted.set);
+  } catch (const lab::problem& problem) {
+    fail(exit_code::usage, "{}", problem.what());
   }
-  const lab::places at = find_places(all.front()->program);
+  const lab::places places = find_places(experiments.front()->program);
   const auto machine = lab::machine_facts();
   const bool shows_text = wanted.json != "-";
   if (shows_text) {
@@ -141,34 +143,34 @@ int run_lab(const lab_request& wanted) {
     for (const auto& [name, value] : machine) facts += (facts.empty() ? "" : "; ") + fmt::format("{} {}", name, value);
     fmt::print("{}\n", wrapped(facts, "", page_width));
   }
-  std::vector<lab::result> done;
+  std::vector<lab::result> results;
   bool is_broken = false;
-  for (const lab::experiment* const each : all) {
-    lab::request request{wanted.is_quick, {}, set[each->name]};
+  for (const lab::experiment* const experiment : experiments) {
+    lab::request request{wanted.is_quick, {}, settings[experiment->name]};
     if (wanted.rounds != 0) request.rounds = wanted.rounds;
     {
-      progress shown;
-      done.push_back(lab::run(*each, request, at, [&](const std::string& line) { shown(line); }));
+      progress_line line;
+      results.push_back(lab::run(*experiment, request, places, [&](const std::string& text) { line(text); }));
     }
-    is_broken = is_broken || !done.back().failure.empty();
+    is_broken = is_broken || !results.back().failure.empty();
     if (shows_text) {
-      fmt::print("{}", lab_text(done.back()));
+      fmt::print("{}", lab_text(results.back()));
       std::fflush(stdout);
     }
   }
-  const nlohmann::ordered_json results = lab::as_json(done, wanted.is_quick, machine);
-  if (!wanted.json.empty()) write_text(wanted.json, results.dump(1) + "\n");
+  const nlohmann::ordered_json document = lab::as_json(results, wanted.is_quick, machine);
+  if (!wanted.json.empty()) write_text(wanted.json, document.dump(1) + "\n");
   if (!wanted.html.empty()) {
     page_file page(wanted.html, lab_page());
-    page.add(results.dump());
+    page.add(document.dump());
     page.end();
   }
   if (!wanted.record.empty()) {
     try {
-      const std::string kept = lab::record(wanted.record, done, machine, wanted.is_quick);
-      if (shows_text) fmt::print("kept in {}\n", kept);
-    } catch (const lab::problem& wrong) {
-      fail(exit_code::usage, "{}", wrong.what());
+      const std::string folder = lab::record(wanted.record, results, machine, wanted.is_quick);
+      if (shows_text) fmt::print("kept in {}\n", folder);
+    } catch (const lab::problem& problem) {
+      fail(exit_code::usage, "{}", problem.what());
     }
   }
   return is_broken ? static_cast<int>(exit_code::damaged) : 0;
@@ -183,8 +185,8 @@ void add_compare(CLI::App& lab_command) {
   command->callback([folders] {
     try {
       fmt::print("{}", compare_text(lab::read_record(folders->at(0)), lab::read_record(folders->at(1))));
-    } catch (const lab::problem& wrong) {
-      fail(exit_code::usage, "{}", wrong.what());
+    } catch (const lab::problem& problem) {
+      fail(exit_code::usage, "{}", problem.what());
     }
   });
 }

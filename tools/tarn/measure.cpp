@@ -46,9 +46,9 @@ struct c_blocks {
 c_blocks library_blocks() {
   void* const library = ::dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
   const auto find = [&](const char* symbol) {
-    void* const found = library == nullptr ? nullptr : ::dlsym(library, symbol);
-    if (found == nullptr) fail(exit_code::usage, "no {} in the C library", symbol);
-    return found;
+    void* const address = library == nullptr ? nullptr : ::dlsym(library, symbol);
+    if (address == nullptr) fail(exit_code::usage, "no {} in the C library", symbol);
+    return address;
   };
   return {reinterpret_cast<void* (*)(std::size_t)>(find("malloc")), reinterpret_cast<void (*)(void*)>(find("free")), 0};
 }
@@ -60,22 +60,22 @@ struct block {
 template <std::size_t Bytes>
 struct pooled_blocks {
   void* get() const { return allocator<block<Bytes>>().allocate(1); }
-  void put(void* one) const { allocator<block<Bytes>>().deallocate(static_cast<block<Bytes>*>(one), 1); }
+  void put(void* memory) const { allocator<block<Bytes>>().deallocate(static_cast<block<Bytes>*>(memory), 1); }
   void lap() const {}
 };
 template <std::size_t Bytes>
 struct shared_blocks {
   shared_pool<block<Bytes>> pool;
   void* get() { return pool.allocate(); }
-  void put(void* one) { pool.deallocate(one); }
+  void put(void* memory) { pool.deallocate(memory); }
   void lap() const {}
 };
 struct arena_blocks {
-  arena all;
+  arena blocks;
   std::size_t bytes;
-  void* get() { return all.allocate(bytes); }
+  void* get() { return blocks.allocate(bytes); }
   void put(void*) const {}
-  void lap() { all.reset(); }
+  void lap() { blocks.reset(); }
 };
 // Taken and returned by get().
 struct recycled_strings {
@@ -85,114 +85,114 @@ struct recycled_strings {
 };
 
 template <std::size_t Bucket>
-void measure_sized(costs& to) {
+void measure_sized(costs& model) {
   constexpr std::size_t bytes = analyse::sample_bytes(Bucket);
-  measure_pairs(to, server::pooled, Bucket, pooled_blocks<bytes>(), true);
+  measure_pairs(model, server::pooled, Bucket, pooled_blocks<bytes>(), true);
   if constexpr (bytes <= 64 * 1024) {
-    measure_pairs(to, server::shared_pool, Bucket, shared_blocks<bytes>(), true);
+    measure_pairs(model, server::shared_pool, Bucket, shared_blocks<bytes>(), true);
   } else {  // a pool of such blocks makes no sense
-    for (auto& in : to.pairs[static_cast<std::size_t>(server::shared_pool)]) in[Bucket] = costs::none;
-    for (std::size_t in = 0; in < analyse::pattern_count; ++in) {
-      to.pairs[static_cast<std::size_t>(server::shared_pool)][in][Bucket] =
-          to.pairs[static_cast<std::size_t>(server::pooled)][in][Bucket];
+    for (auto& times : model.pairs[static_cast<std::size_t>(server::shared_pool)]) times[Bucket] = costs::none;
+    for (std::size_t lifetime = 0; lifetime < analyse::pattern_count; ++lifetime) {
+      model.pairs[static_cast<std::size_t>(server::shared_pool)][lifetime][Bucket] =
+          model.pairs[static_cast<std::size_t>(server::pooled)][lifetime][Bucket];
     }
   }
 }
 
 double copied_ns(std::size_t bytes) {
-  std::vector<char> from(bytes, 1), to(bytes);
+  std::vector<char> source(bytes, 1), target(bytes);
   return least_ns([&](std::size_t batches) {
     for (std::size_t batch = 0; batch < batches; ++batch) {
-      std::memcpy(to.data(), from.data(), bytes);
-      asm volatile("" : : "r"(to.data()) : "memory");
+      std::memcpy(target.data(), source.data(), bytes);
+      asm volatile("" : : "r"(target.data()) : "memory");
     }
     return batches * bytes;
   });
 }
 
-void measure_recycled(costs& to) {
+void measure_recycled(costs& model) {
   recycled_strings strings;
-  auto& of = to.pairs[static_cast<std::size_t>(server::recycled)];
-  of[static_cast<std::size_t>(pattern::soon)].fill(soon_ns(strings));
-  of[static_cast<std::size_t>(pattern::busy)].fill(busy_ns(strings));
+  auto& patterns = model.pairs[static_cast<std::size_t>(server::recycled)];
+  patterns[static_cast<std::size_t>(pattern::soon)].fill(soon_ns(strings));
+  patterns[static_cast<std::size_t>(pattern::busy)].fill(busy_ns(strings));
 }
 
 // The cost of running between other work is the same for all sizes, and noisy for each: this takes the median of all.
-void even_out_busy(costs& of) {
-  for (auto& by : of.pairs) {
-    auto& soon = by[static_cast<std::size_t>(pattern::soon)];
-    auto& busy = by[static_cast<std::size_t>(pattern::busy)];
+void even_out_busy(costs& model) {
+  for (auto& patterns : model.pairs) {
+    auto& soon = patterns[static_cast<std::size_t>(pattern::soon)];
+    auto& busy = patterns[static_cast<std::size_t>(pattern::busy)];
     if (soon[0] < 0) continue;
-    costs::by_size more{};
-    for (std::size_t size = 0; size < buckets; ++size) more[size] = busy[size] - soon[size];
-    std::nth_element(more.begin(), more.begin() + buckets / 2, more.end());
-    for (std::size_t size = 0; size < buckets; ++size) busy[size] = soon[size] + std::max(more[buckets / 2], 0.0);
+    costs::by_size added{};
+    for (std::size_t size = 0; size < buckets; ++size) added[size] = busy[size] - soon[size];
+    std::nth_element(added.begin(), added.begin() + buckets / 2, added.end());
+    for (std::size_t size = 0; size < buckets; ++size) busy[size] = soon[size] + std::max(added[buckets / 2], 0.0);
   }
 }
 
 costs measure_parts() {
-  costs to;
+  costs model;
   c_blocks library = library_blocks();
-  const auto measure_library = [&](server as, bool other_threads) {
+  const auto measure_library = [&](server kind, bool other_threads) {
     for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
       library.bytes = analyse::sample_bytes(bucket);
-      measure_pairs(to, as, bucket, library, other_threads);
+      measure_pairs(model, kind, bucket, library, other_threads);
     }
   };
   measure_library(server::alone, false);
   std::thread([] {}).join();  // from here on the C library takes the paths of a process with threads
   measure_library(server::malloc, true);
   [&]<std::size_t... Bucket>(std::index_sequence<Bucket...>) {
-    (measure_sized<Bucket>(to), ...);
+    (measure_sized<Bucket>(model), ...);
   }(std::make_index_sequence<buckets>());
   for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
-    measure_pairs(to, server::arena, bucket, arena_blocks{{}, analyse::sample_bytes(bucket)}, false);
+    measure_pairs(model, server::arena, bucket, arena_blocks{{}, analyse::sample_bytes(bucket)}, false);
   }
-  measure_recycled(to);
-  even_out_busy(to);
-  to.copy_ns = analyse::between(copied_ns(std::size_t{4} << 10), copied_ns(std::size_t{4} << 20));
-  return to;
+  measure_recycled(model);
+  even_out_busy(model);
+  model.copy_ns = analyse::between(copied_ns(std::size_t{4} << 10), copied_ns(std::size_t{4} << 20));
+  return model;
 }
 
 costs measure_preloaded() {
-  costs to;
+  costs model;
   std::thread([] {}).join();
   c_blocks preloaded{::malloc, ::free, 0};
   for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
     preloaded.bytes = analyse::sample_bytes(bucket);
-    measure_pairs(to, server::drop_in, bucket, preloaded, true);
+    measure_pairs(model, server::drop_in, bucket, preloaded, true);
   }
-  even_out_busy(to);
-  return to;
+  even_out_busy(model);
+  return model;
 }
 
 struct depth {
   double ns;
   int frames;
 };
-[[gnu::noinline]] depth at_depth(int more) {
-  if (more == 0) {
+[[gnu::noinline]] depth measure_at_depth(int extra_frames) {
+  if (extra_frames == 0) {
     c_blocks recorded{::malloc, ::free, 64};
     std::array<void*, format::most_frames + 16> frames{};
     return {soon_ns(recorded), ::backtrace(frames.data(), static_cast<int>(frames.size()))};
   }
-  depth below = at_depth(more - 1);
+  depth result = measure_at_depth(extra_frames - 1);
   asm volatile("" : : : "memory");  // prevents a tail call
-  return below;
+  return result;
 }
 
 // Measures the basic cost of a pair, and the cost of each frame, under the recorder.
 costs measure_recorded() {
-  const depth few = at_depth(4), many = at_depth(24);
-  costs to;
-  to.recorder_frame = std::max((many.ns - few.ns) / (many.frames - few.frames), 0.0);
-  to.recorder_ns = std::max(few.ns - to.recorder_frame * few.frames, 0.0);
-  to.sampler_ns = many.ns;  // the depth of a typical program
-  return to;
+  const depth shallow = measure_at_depth(4), deep = measure_at_depth(24);
+  costs model;
+  model.recorder_frame = std::max((deep.ns - shallow.ns) / (deep.frames - shallow.frames), 0.0);
+  model.recorder_ns = std::max(shallow.ns - model.recorder_frame * shallow.frames, 0.0);
+  model.sampler_ns = deep.ns;  // the depth of a typical program
+  return model;
 }
 
-void add(CLI::App& to, const char* name, costs (*measure)()) {
-  to.add_subcommand(name)->callback([measure] { fmt::print("{}\n", analyse::to_json(measure()).dump()); });
+void add(CLI::App& parent, const char* name, costs (*measure)()) {
+  parent.add_subcommand(name)->callback([measure] { fmt::print("{}\n", analyse::to_json(measure()).dump()); });
 }
 
 }  // namespace
@@ -205,9 +205,9 @@ void add_measure(CLI::App& application) {
   add(*command, "preloaded", measure_preloaded);
   add(*command, "recorded", measure_recorded);
   add(*command, "calls", [] {
-    costs to;
-    to.calls = measure_calls();
-    return to;
+    costs model;
+    model.calls = measure_calls();
+    return model;
   });
   command->add_subcommand("replay")->callback([] {
     const std::string bytes((std::istreambuf_iterator<char>(std::cin)), std::istreambuf_iterator<char>());

@@ -26,10 +26,10 @@ constexpr int rounds = 5;
 // Returns the least of some rounds, each from another stack, so that a recording has each by itself. Other work on
 // the machine can only add time.
 template <class Call>
-[[gnu::noinline]] double call_ns(const Call& call, int more = rounds - 1) {
-  double best = more == 0 ? -1 : call_ns(call, more - 1);
+[[gnu::noinline]] double call_ns(const Call& call, int depth = rounds - 1) {
+  double best = depth == 0 ? -1 : call_ns(call, depth - 1);
   const double begun = wall_ns();
-  for (std::uint64_t each = 0; each < calls_of_a_round; ++each) call();
+  for (std::uint64_t call_number = 0; call_number < calls_of_a_round; ++call_number) call();
   const double ns = (wall_ns() - begun) / static_cast<double>(calls_of_a_round);
   if (best < 0 || ns < best) best = ns;
   asm volatile("" : : : "memory");  // prevents a loop in place of the recursion
@@ -40,16 +40,16 @@ constexpr std::string_view text = "sixty-four bytes, which is what a line of a l
 static_assert(text.size() == 64);
 
 double buffered_ns() {
-  io::writer to("/dev/null", {});
+  io::writer output("/dev/null", {});
   const double writing = least_ns([&](std::size_t batches) {
-    for (std::size_t batch = 0; batch < batches; ++batch) to.write(text);
+    for (std::size_t batch = 0; batch < batches; ++batch) output.write(text);
     return batches;
   });
-  io::reader from("/dev/zero");
+  io::reader input("/dev/zero");
   const double reading = least_ns([&](std::size_t batches) {
     for (std::size_t batch = 0; batch < batches; ++batch) {
-      const std::string_view got = from.block(text.size());
-      asm volatile("" : : "r"(got.data()) : "memory");
+      const std::string_view block = input.block(text.size());
+      asm volatile("" : : "r"(block.data()) : "memory");
     }
     return batches;
   });
@@ -57,12 +57,12 @@ double buffered_ns() {
 }
 
 double remembered_ns() {
-  io::memo<std::string, int> all([](const std::string& key) { return static_cast<int>(key.size()); });
+  io::memo<std::string, int> memo([](const std::string& key) { return static_cast<int>(key.size()); });
   const std::string key(text);
   return least_ns([&](std::size_t batches) {
     for (std::size_t batch = 0; batch < batches; ++batch) {
-      const std::optional<int> found = all.get(key);
-      asm volatile("" : : "r"(found.value_or(0)));
+      const std::optional<int> value = memo.get(key);
+      asm volatile("" : : "r"(value.value_or(0)));
     }
     return batches;
   });
@@ -71,31 +71,31 @@ double remembered_ns() {
 }  // namespace
 
 analyse::call_costs measure_calls() {
-  analyse::call_costs made;
+  analyse::call_costs costs;
   const int file = ::memfd_create("tarn-calls", MFD_CLOEXEC);
   std::array<char, 64> bytes{};
   struct stat facts {};
-  made.plain_ns = {
+  costs.plain_ns = {
       call_ns([] { ::syscall(SYS_getppid); }),
       call_ns([&] { static_cast<void>(::pwrite(file, bytes.data(), bytes.size(), 0)); }),
       call_ns([&] { static_cast<void>(::pread(file, bytes.data(), bytes.size(), 0)); }),
       call_ns([&] { static_cast<void>(::stat("/usr/bin", &facts)); }),
   };
   ::close(file);
-  made.buffered_ns = buffered_ns();
-  made.remembered_ns = remembered_ns();
-  return made;
+  costs.buffered_ns = buffered_ns();
+  costs.remembered_ns = remembered_ns();
+  return costs;
 }
 
-double stretch_of(const format::recording& in, const analyse::call_costs& plain) {
+double stretch_of(const format::recording& recording, const analyse::call_costs& plain) {
   constexpr std::array<std::uint32_t, analyse::call_costs::kinds> numbers = {SYS_getppid, SYS_pwrite64, SYS_pread64,
                                                                              SYS_newfstatat};
   std::array<double, analyse::call_costs::kinds> stretches{};
   for (std::size_t kind = 0; kind < numbers.size(); ++kind) {
     double best = 0;
-    for (const auto& [key, counts] : in.calls) {
+    for (const auto& [key, counts] : recording.calls) {
       if (key.number != numbers[kind] || counts[format::calls] != calls_of_a_round) continue;
-      const double ns = static_cast<double>(format::nanoseconds(in.clock, counts[format::call_ticks])) /
+      const double ns = static_cast<double>(format::nanoseconds(recording.clock, counts[format::call_ticks])) /
                         static_cast<double>(calls_of_a_round);
       if (best == 0 || ns < best) best = ns;
     }

@@ -12,6 +12,6 @@ analyse::call_costs measure_calls();
 
 // Returns how much longer a call took in the recording of a process that ran measure_calls() than in `plain`, as the
 // median of all kinds. Returns 0 if the recording has none of them.
-double stretch_of(const format::recording& in, const analyse::call_costs& plain);
+double stretch_of(const format::recording& recording, const analyse::call_costs& plain);
 
 }  // namespace tarn::command

@@ -32,21 +32,21 @@ std::uint32_t innermost_number(const fs::path& folder) {
 
 std::uint32_t own_pid_namespace() { return pid_namespace_of("self"); }
 
-std::optional<pid_t> find_process(const namespace_process& wanted) {
-  if (wanted.pid_namespace == 0 || wanted.pid_namespace == own_pid_namespace())
-    return static_cast<pid_t>(wanted.number);
+std::optional<pid_t> find_process(const namespace_process& process) {
+  if (process.pid_namespace == 0 || process.pid_namespace == own_pid_namespace())
+    return static_cast<pid_t>(process.number);
   std::error_code error;
-  for (const fs::directory_entry& each : fs::directory_iterator("/proc", error)) {
-    const std::string name = each.path().filename();
+  for (const fs::directory_entry& entry : fs::directory_iterator("/proc", error)) {
+    const std::string name = entry.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    if (innermost_number(each.path()) == wanted.number && pid_namespace_of(name) == wanted.pid_namespace)
+    if (innermost_number(entry.path()) == process.number && pid_namespace_of(name) == process.pid_namespace)
       return static_cast<pid_t>(std::atoi(name.c_str()));
   }
   return std::nullopt;
 }
 
-std::string name_of(const namespace_process& of, const std::optional<pid_t>& found, std::size_t place) {
-  return found ? std::to_string(*found) : fmt::format("{}@{}.{}", of.number, of.pid_namespace, place);
+std::string name_of(const namespace_process& process, const std::optional<pid_t>& number, std::size_t index) {
+  return number ? std::to_string(*number) : fmt::format("{}@{}.{}", process.number, process.pid_namespace, index);
 }
 
 }  // namespace tarn::command

@@ -20,10 +20,10 @@ struct namespace_process {
 std::uint32_t own_pid_namespace();
 
 // Returns the process's number in our namespace; nothing where it has ended or its namespace is not below ours.
-std::optional<pid_t> find_process(const namespace_process& wanted);
+std::optional<pid_t> find_process(const namespace_process& process);
 
 // Returns a name for a file: "123", or "1@4026532177.5" for a process that is not found here. The inode of an ended
 // namespace may be used again, so `place` is added: the process's index among all of the recording.
-std::string name_of(const namespace_process& of, const std::optional<pid_t>& found, std::size_t place);
+std::string name_of(const namespace_process& process, const std::optional<pid_t>& number, std::size_t index);
 
 }  // namespace tarn::command

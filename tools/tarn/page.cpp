@@ -62,24 +62,24 @@ void page_file::add(std::string_view text) { pack(text, false); }
 void page_file::end() {
   pack({}, true);
   write(page_.substr(page_.find(mark) + mark.size()));
-  std::FILE* const all = std::exchange(file_, nullptr);
-  if (std::fclose(all) == 0) return;
-  const int why = errno;
+  std::FILE* const file = std::exchange(file_, nullptr);
+  if (std::fclose(file) == 0) return;
+  const int error = errno;
   remove();
-  fail(exit_code::usage, "{}: {}", path_, system_words(why));
+  fail(exit_code::usage, "{}: {}", path_, system_words(error));
 }
 
 void page_file::pack(std::string_view text, bool is_last) {
   std::array<char, 1 << 15> packed;
-  z_stream& on = packer_->stream;
-  on.next_in = reinterpret_cast<const Bytef*>(text.data());
-  on.avail_in = static_cast<uInt>(text.size());
+  z_stream& stream = packer_->stream;
+  stream.next_in = reinterpret_cast<const Bytef*>(text.data());
+  stream.avail_in = static_cast<uInt>(text.size());
   do {
-    on.next_out = reinterpret_cast<Bytef*>(packed.data());
-    on.avail_out = static_cast<uInt>(packed.size());
-    ::deflate(&on, is_last ? Z_FINISH : Z_NO_FLUSH);
-    encode({packed.data(), packed.size() - on.avail_out}, is_last && on.avail_out != 0);
-  } while (on.avail_out == 0);
+    stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+    stream.avail_out = static_cast<uInt>(packed.size());
+    ::deflate(&stream, is_last ? Z_FINISH : Z_NO_FLUSH);
+    encode({packed.data(), packed.size() - stream.avail_out}, is_last && stream.avail_out != 0);
+  } while (stream.avail_out == 0);
 }
 
 void page_file::encode(std::string_view bytes, bool is_last) {
@@ -88,17 +88,18 @@ void page_file::encode(std::string_view bytes, bool is_last) {
   text.reserve(bytes.size() / 3 * 4 + 8);
   const auto put = [&](std::string_view three) {
     std::uint32_t bits = 0;
-    for (std::size_t at = 0; at < 3; ++at) {
-      bits = bits << 8 | (at < three.size() ? static_cast<unsigned char>(three[at]) : 0U);
+    for (std::size_t index = 0; index < 3; ++index) {
+      bits = bits << 8 | (index < three.size() ? static_cast<unsigned char>(three[index]) : 0U);
     }
-    for (std::size_t at = 0; at < 4; ++at) text += at <= three.size() ? digits[bits >> (18 - 6 * at) & 63] : '=';
+    for (std::size_t index = 0; index < 4; ++index)
+      text += index <= three.size() ? digits[bits >> (18 - 6 * index) & 63] : '=';
   };
-  rest_ += bytes;
-  const std::string_view all = rest_;
-  std::size_t at = 0;
-  for (; at + 3 <= all.size(); at += 3) put(all.substr(at, 3));
-  if (is_last && at < all.size()) put(all.substr(std::exchange(at, all.size())));
-  rest_.erase(0, at);
+  unencoded_ += bytes;
+  const std::string_view input = unencoded_;
+  std::size_t index = 0;
+  for (; index + 3 <= input.size(); index += 3) put(input.substr(index, 3));
+  if (is_last && index < input.size()) put(input.substr(std::exchange(index, input.size())));
+  unencoded_.erase(0, index);
   write(text);
 }
 

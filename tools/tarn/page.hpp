@@ -39,7 +39,7 @@ class page_file {
   std::string_view page_;
   std::FILE* file_;
   std::unique_ptr<packer> packer_;
-  std::string rest_;  // at most two bytes, which wait for a third
+  std::string unencoded_;  // at most two bytes, which wait for a third
 };
 
 }  // namespace tarn::command

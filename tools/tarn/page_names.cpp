@@ -9,16 +9,16 @@ namespace {
 
 using nlohmann::json;
 
-bool says_nothing(const json& of) {
-  switch (of.type()) {
+bool is_default(const json& value) {
+  switch (value.type()) {
     case json::value_t::null: return true;
-    case json::value_t::boolean: return !of.get<bool>();
+    case json::value_t::boolean: return !value.get<bool>();
     case json::value_t::number_integer:
     case json::value_t::number_unsigned:
-    case json::value_t::number_float: return of == 0;
-    case json::value_t::string: return of.get_ref<const std::string&>().empty();
+    case json::value_t::number_float: return value == 0;
+    case json::value_t::string: return value.get_ref<const std::string&>().empty();
     case json::value_t::array:
-    case json::value_t::object: return of.empty();
+    case json::value_t::object: return value.empty();
     default: return false;
   }
 }
@@ -29,11 +29,12 @@ bool is_library(std::string_view module) {
 }
 
 std::vector<analyse::place> places_of(const json& stack) {
-  std::vector<analyse::place> all;
-  for (const json& of : stack) {
-    all.push_back({of.at("function"), of.at("file"), of.at("line"), of.at("module"), of.at("offset")});
+  std::vector<analyse::place> places;
+  for (const json& frame : stack) {
+    places.push_back(
+        {frame.at("function"), frame.at("file"), frame.at("line"), frame.at("module"), frame.at("offset")});
   }
-  return all;
+  return places;
 }
 
 // Never cuts in the middle of a character.
@@ -48,68 +49,68 @@ std::string cut_name(std::string text) {
 
 std::uint32_t page_names::string(std::string text) {
   text = cut_name(std::move(text));
-  const auto [at, is_new] = known_strings_.try_emplace(text, static_cast<std::uint32_t>(strings_.size()));
+  const auto [entry, is_new] = known_strings_.try_emplace(text, static_cast<std::uint32_t>(strings_.size()));
   if (is_new) strings_.push_back(text);
-  return at->second;
+  return entry->second;
 }
 
-std::string page_names::instead_of(const char* kind, std::map<std::string, std::size_t>& known,
-                                   const std::string& name) const {
+std::string page_names::pseudonym(const char* kind, std::map<std::string, std::size_t>& numbers,
+                                  const std::string& name) const {
   if (name.empty()) return name;
-  return fmt::format("{} {}", kind, known.try_emplace(name, known.size() + 1).first->second);
+  return fmt::format("{} {}", kind, numbers.try_emplace(name, numbers.size() + 1).first->second);
 }
 
-std::pair<std::string, std::string> page_names::instead_of_place(const std::string& function, const std::string& file) {
+std::pair<std::string, std::string> page_names::pseudonyms(const std::string& function, const std::string& file) {
   // A file with lines may hold templates of the program's own types, so only a module counts as a library.
   if (is_library(file)) return {function, file.substr(file.find_last_of('/') + 1)};
-  return {instead_of("function", functions_, function), instead_of("file", files_, file)};
+  return {pseudonym("function", functions_, function), pseudonym("file", files_, file)};
 }
 
-page_names::place_key page_names::place(const analyse::place& of) {
-  std::string function = of.function, file = of.file, module = of.module;
+page_names::place_key page_names::place(const analyse::place& place) {
+  std::string function = place.function, file = place.file, module = place.module;
   // A location without a line gives its offset in the module.
-  const auto line = file.empty() ? static_cast<std::int64_t>(of.offset) : of.line;
+  const auto line = file.empty() ? static_cast<std::int64_t>(place.offset) : place.line;
   if (redacts_) {
     if (is_library(module)) {
       module = module.substr(module.find_last_of('/') + 1);
       file = file.substr(file.find_last_of('/') + 1);
     } else {
-      function = instead_of("function", functions_, function);
-      file = instead_of("file", files_, file);
-      module = instead_of("module", modules_, module);
+      function = pseudonym("function", functions_, function);
+      file = pseudonym("file", files_, file);
+      module = pseudonym("module", modules_, module);
     }
   }
   return {string(std::move(function)), string(std::move(file)), line, string(std::move(module))};
 }
 
 std::uint32_t page_names::node(const std::vector<analyse::place>& stack) {
-  std::uint32_t at = 0;
-  for (std::size_t up = stack.size(); up-- > 0;) {  // outermost first
-    const place_key key = place(stack[up]);
-    const auto [where, is_new_place] = known_places_.try_emplace(key, static_cast<std::uint32_t>(places_.size()));
+  std::uint32_t node = 0;
+  for (std::size_t frame = stack.size(); frame-- > 0;) {  // outermost first
+    const place_key key = place(stack[frame]);
+    const auto [place_entry, is_new_place] = known_places_.try_emplace(key, static_cast<std::uint32_t>(places_.size()));
     if (is_new_place) places_.push_back(key);
-    const std::pair step{at, where->second};
+    const std::pair step{node, place_entry->second};
     const auto [next, is_new] = known_nodes_.try_emplace(step, static_cast<std::uint32_t>(nodes_.size()));
     if (is_new) nodes_.push_back(step);
-    at = next->second;
+    node = next->second;
   }
-  return at;
+  return node;
 }
 
-void page_names::compact(json& of) {
-  if (of.is_array()) {
-    for (json& each : of) compact(each);
-  } else if (of.is_object()) {
-    for (auto each = of.begin(); each != of.end();) {
-      if (each.key() == "stack" && each->is_array()) {
-        *each = node(places_of(*each));
+void page_names::compact(json& value) {
+  if (value.is_array()) {
+    for (json& element : value) compact(element);
+  } else if (value.is_object()) {
+    for (auto element = value.begin(); element != value.end();) {
+      if (element.key() == "stack" && element->is_array()) {
+        *element = node(places_of(*element));
       } else {
-        compact(*each);
+        compact(*element);
       }
-      each = says_nothing(*each) ? of.erase(each) : std::next(each);
+      element = is_default(*element) ? value.erase(element) : std::next(element);
     }
-  } else if (of.is_string()) {
-    if (of.get_ref<const std::string&>().size() > longest_page_name) of = cut_name(of.get<std::string>());
+  } else if (value.is_string()) {
+    if (value.get_ref<const std::string&>().size() > longest_page_name) value = cut_name(value.get<std::string>());
   }
 }
 

@@ -30,11 +30,11 @@ class page_names {
   std::uint32_t node(const std::vector<analyse::place>& stack);
 
   // Returns the replacements for a function and its file, or the names themselves if they belong to a library.
-  std::pair<std::string, std::string> instead_of_place(const std::string& function, const std::string& file);
+  std::pair<std::string, std::string> pseudonyms(const std::string& function, const std::string& file);
 
-  // Replaces each array `stack` in `of`, at any depth, by the number of its node, and leaves out members that are 0,
+  // Replaces each array `stack` in `value`, at any depth, by the number of its node, and leaves out members that are 0,
   // false, null or empty.
-  void compact(nlohmann::json& of);
+  void compact(nlohmann::json& value);
 
   // Writes `strings`, `places` and `nodes`, with everything that compact() has seen. docs/reference/page-data.md has
   // the schema.
@@ -44,8 +44,8 @@ class page_names {
   using place_key = std::tuple<std::uint32_t, std::uint32_t, std::int64_t, std::uint32_t>;
 
   std::uint32_t string(std::string text);
-  place_key place(const analyse::place& of);
-  std::string instead_of(const char* kind, std::map<std::string, std::size_t>& known, const std::string& name) const;
+  place_key place(const analyse::place& place);
+  std::string pseudonym(const char* kind, std::map<std::string, std::size_t>& numbers, const std::string& name) const;
 
   bool redacts_;
   std::vector<std::string> strings_{""};

@@ -18,25 +18,25 @@ namespace tarn::command {
 class page_stacks {
  public:
   // Both must outlive it.
-  page_stacks(analyse::analysis& of, page_names& names);
+  page_stacks(analyse::analysis& analysis, page_names& names);
 
   // Adds to an element of `sites`, whose `stack` is a node: `weights`, triples of node, blocks and bytes, and
   // `by_thread`, pairs of thread and blocks. Removes `callers`, which the stacks imply.
   void add_to_site(nlohmann::json& site, const analyse::site& facts);
   // Returns the index among the elements, and the node, of a heap site of the recording.
   std::optional<std::pair<std::uint32_t, std::uint32_t>> site_of(std::uint32_t site) const;
-  // Adds to the elements of `syscalls` and `locks`, in the order of `found`: `weights`, of node, count, ns and
+  // Adds to the elements of `syscalls` and `locks`, in the order of `findings`: `weights`, of node, count, ns and
   // thread.
-  void add_to_calls(nlohmann::json& calls, const analyse::call_findings& found);
-  void add_to_locks(nlohmann::json& locks, const analyse::lock_findings& found);
+  void add_to_calls(nlohmann::json& calls, const analyse::call_findings& findings);
+  void add_to_locks(nlohmann::json& locks, const analyse::lock_findings& findings);
   // Returns triples of the allocating thread, the freeing thread, and blocks.
   nlohmann::json crossings() const;
   // Returns the node of a site that calls or locks.
   std::uint32_t node(std::uint32_t site);
 
  private:
-  analyse::analysis& of_;
-  const format::recording& in_;
+  analyse::analysis& analysis_;
+  const format::recording& recording_;
   page_names& names_;
   analyse::symbols symbols_;
   std::map<std::uint32_t, std::map<std::uint32_t, std::uint64_t>> blocks_;  // by site and thread

@@ -49,13 +49,13 @@ double least_ns(Run&& run) {
   for (int round = 0; round < rounds;) {
     const double before = thread_ns();
     const std::size_t pairs = run(batches);
-    const double took = thread_ns() - before;
-    if (took < round_ns && batches < (std::size_t{1} << 20)) {
-      batches *= took * 8 < round_ns ? 8 : 2;
+    const double elapsed = thread_ns() - before;
+    if (elapsed < round_ns && batches < (std::size_t{1} << 20)) {
+      batches *= elapsed * 8 < round_ns ? 8 : 2;
       continue;
     }
-    const double each = took / static_cast<double>(pairs);
-    best = round == 0 ? each : std::min(best, each);
+    const double pair_ns = elapsed / static_cast<double>(pairs);
+    best = round == 0 ? pair_ns : std::min(best, pair_ns);
     ++round;
   }
   return best;
@@ -64,15 +64,15 @@ double least_ns(Run&& run) {
 constexpr std::size_t burst_blocks = 64;
 
 template <class Server>
-double soon_ns(Server& by) {
+double soon_ns(Server& server) {
   return least_ns([&](std::size_t batches) {
     for (std::size_t batch = 0; batch < batches; ++batch) {
-      for (std::size_t at = 0; at < burst_blocks; ++at) {
-        void* const block = by.get();
+      for (std::size_t index = 0; index < burst_blocks; ++index) {
+        void* const block = server.get();
         touch(block);
-        by.put(block);
+        server.put(block);
       }
-      by.lap();
+      server.lap();
     }
     return batches * burst_blocks;
   });
@@ -82,9 +82,9 @@ double soon_ns(Server& by) {
 // does not overlap.
 [[gnu::noinline]] inline void displace() {
   constexpr std::size_t line = 64, bytes = 32 * 1024;
-  static std::vector<char> other(bytes, 1);
+  static std::vector<char> data(bytes, 1);
   unsigned sum = 0;
-  for (std::size_t at = 0; at < bytes; at += line) sum += static_cast<unsigned char>(other[at]);
+  for (std::size_t index = 0; index < bytes; index += line) sum += static_cast<unsigned char>(data[index]);
   asm volatile("" : : "r"(sum) : "memory");
 }
 inline void wait_for_all_before() {
@@ -97,30 +97,30 @@ inline void wait_for_all_before() {
 
 // Times pairs between other work that they do not overlap with; the time of that work alone is taken off.
 template <class Server>
-double busy_ns(Server& by) {
-  const double with = least_ns([&](std::size_t batches) {
+double busy_ns(Server& server) {
+  const double with_pairs = least_ns([&](std::size_t batches) {
     for (std::size_t batch = 0; batch < batches; ++batch) {
-      for (std::size_t at = 0; at < burst_blocks; ++at) {
+      for (std::size_t index = 0; index < burst_blocks; ++index) {
         displace();
         wait_for_all_before();
-        void* const block = by.get();
+        void* const block = server.get();
         touch(block);
-        by.put(block);
+        server.put(block);
         wait_for_all_before();
       }
-      by.lap();
+      server.lap();
     }
     return batches * burst_blocks;
   });
-  const double without = least_ns([&](std::size_t batches) {
-    for (std::size_t at = 0; at < batches * burst_blocks; ++at) {
+  const double without_pairs = least_ns([&](std::size_t batches) {
+    for (std::size_t index = 0; index < batches * burst_blocks; ++index) {
       displace();
       wait_for_all_before();
       wait_for_all_before();
     }
     return batches * burst_blocks;
   });
-  return std::max(with - without, 0.0);
+  return std::max(with_pairs - without_pairs, 0.0);
 }
 
 // Holds the end of the C library's heap, which would otherwise return its memory with each batch. The heap of a real
@@ -128,32 +128,32 @@ double busy_ns(Server& by) {
 template <class Server>
 class pin {
  public:
-  pin(Server& by, std::vector<void*>& below) : by_(by) {
-    for (void*& each : below) each = by_.get();
-    block_ = by_.get();
-    for (void* const each : below) by_.put(each);
+  pin(Server& server, std::vector<void*>& below) : server_(server) {
+    for (void*& block : below) block = server_.get();
+    block_ = server_.get();
+    for (void* const block : below) server_.put(block);
   }
   pin(const pin&) = delete;
   pin& operator=(const pin&) = delete;
   ~pin() {
-    by_.put(block_);
-    by_.lap();
+    server_.put(block_);
+    server_.lap();
   }
 
  private:
-  Server& by_;
+  Server& server_;
   void* block_;
 };
 
 template <class Server>
-double batch_ns(Server& by, const std::vector<std::size_t>& order) {
+double batch_ns(Server& server, const std::vector<std::size_t>& order) {
   std::vector<void*> blocks(order.size());
-  const pin hold(by, blocks);
+  const pin hold(server, blocks);
   return least_ns([&](std::size_t batches) {
     for (std::size_t batch = 0; batch < batches; ++batch) {
-      for (void*& each : blocks) touch(each = by.get());
-      for (const std::size_t at : order) by.put(blocks[at]);
-      by.lap();
+      for (void*& block : blocks) touch(block = server.get());
+      for (const std::size_t index : order) server.put(blocks[index]);
+      server.lap();
     }
     return batches * blocks.size();
   });
@@ -162,24 +162,24 @@ double batch_ns(Server& by, const std::vector<std::size_t>& order) {
 // Times bursts of 1 to 127 blocks, freed forwards or backwards. A processor learns a pattern that never varies, and
 // no real program has one.
 template <class Server>
-double burst_ns(Server& by, std::size_t most) {
+double burst_ns(Server& server, std::size_t most_blocks) {
   constexpr std::size_t bursts = 256;
   std::vector<std::size_t> lengths(bursts);
   std::minstd_rand random(1);
-  for (std::size_t& each : lengths) each = 1 + random() / 8 % (2 * most - 1);
-  std::vector<void*> blocks(2 * most);
-  const pin hold(by, blocks);
+  for (std::size_t& length : lengths) length = 1 + random() / 8 % (2 * most_blocks - 1);
+  std::vector<void*> blocks(2 * most_blocks);
+  const pin hold(server, blocks);
   return least_ns([&](std::size_t batches) {
     std::size_t pairs = 0;
     for (std::size_t batch = 0; batch < batches * 8; ++batch) {
       const std::size_t length = lengths[batch % bursts];
-      for (std::size_t at = 0; at < length; ++at) touch(blocks[at] = by.get());
+      for (std::size_t index = 0; index < length; ++index) touch(blocks[index] = server.get());
       if (length % 2 == 0) {
-        for (std::size_t at = 0; at < length; ++at) by.put(blocks[at]);
+        for (std::size_t index = 0; index < length; ++index) server.put(blocks[index]);
       } else {
-        for (std::size_t at = length; at > 0; --at) by.put(blocks[at - 1]);
+        for (std::size_t index = length; index > 0; --index) server.put(blocks[index - 1]);
       }
-      by.lap();
+      server.lap();
       pairs += length;
     }
     return pairs;
@@ -187,9 +187,9 @@ double burst_ns(Server& by, std::size_t most) {
 }
 
 // Returns the number of blocks of one batch, limited to a few megabytes.
-constexpr std::size_t batch_blocks(std::size_t most, std::size_t bytes) {
+constexpr std::size_t batch_blocks(std::size_t most_blocks, std::size_t bytes) {
   constexpr std::size_t megabytes = std::size_t{4} << 20;
-  return std::clamp(megabytes / bytes, std::size_t{8}, most);
+  return std::clamp(megabytes / bytes, std::size_t{8}, most_blocks);
 }
 static_assert(batch_blocks(64, 48) == 64 && batch_blocks(4096, 48) == 4096 && batch_blocks(4096, 4096) == 1024 &&
               batch_blocks(4096, std::size_t{1} << 20) == 8);
@@ -207,16 +207,16 @@ class on_processor {
   explicit on_processor(bool last) {
     ::sched_getaffinity(0, sizeof before_, &before_);
     int chosen = 0;
-    for (int each = 0; each < CPU_SETSIZE; ++each) {
-      if (CPU_ISSET(each, &before_)) {
-        chosen = each;
+    for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
+      if (CPU_ISSET(processor, &before_)) {
+        chosen = processor;
         if (!last) break;
       }
     }
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(chosen, &one);
-    ::sched_setaffinity(0, sizeof one, &one);
+    cpu_set_t chosen_set;
+    CPU_ZERO(&chosen_set);
+    CPU_SET(chosen, &chosen_set);
+    ::sched_setaffinity(0, sizeof chosen_set, &chosen_set);
   }
   on_processor(const on_processor&) = delete;
   on_processor& operator=(const on_processor&) = delete;
@@ -231,11 +231,11 @@ class on_processor {
 class turns {
  public:
   explicit turns(bool spins) : spins_(spins) {}
-  void wait_for(int wanted) {
-    for (int tries = 0; now_.load() != wanted; ++tries) {
+  void wait_for(int turn) {
+    for (int tries = 0; now_.load() != turn; ++tries) {
       if (!spins_) {
-        const int seen = now_.load();
-        if (seen != wanted) now_.wait(seen);
+        const int current = now_.load();
+        if (current != turn) now_.wait(current);
       } else if (tries > 2000) {
         ::sched_yield();  // the other thread may need this processor
       }
@@ -255,21 +255,21 @@ class turns {
 // in the median round. They do not run simultaneously: how often they meet at a lock depends on the program, not on
 // the machine.
 template <class Server>
-double handed_ns(Server& by, std::size_t blocks, bool on_two) {
+double handed_ns(Server& server, std::size_t blocks, bool on_two) {
   constexpr int warm = 8, most_rounds = 24;
   constexpr double enough_ns = 2e6;  // fewer rounds must suffice on a busy machine
-  std::vector<void*> made(blocks);
+  std::vector<void*> blocks_made(blocks);
   std::vector<double> allocating, freeing;
-  const pin hold(by, made);
+  const pin hold(server, blocks_made);
   turns turn(on_two);
   bool is_over = false;
-  std::thread other([&] {
+  std::thread freeing_thread([&] {
     const on_processor stay(on_two);
     for (int round = 0;; ++round) {
       turn.wait_for(2 * round + 1);
       if (is_over) return;
       const double before = wall_ns();
-      for (void* const each : made) by.put(each);
+      for (void* const block : blocks_made) server.put(block);
       freeing.push_back(wall_ns() - before);
       turn.give(2 * round + 2);
     }
@@ -279,39 +279,40 @@ double handed_ns(Server& by, std::size_t blocks, bool on_two) {
   int round = 0;
   for (; round < warm + most_rounds && (round < warm + 5 || wall_ns() - begun < enough_ns); ++round) {
     const double before = wall_ns();
-    for (void*& each : made) touch(each = by.get());
+    for (void*& block : blocks_made) touch(block = server.get());
     allocating.push_back(wall_ns() - before);
     turn.give(2 * round + 1);
     turn.wait_for(2 * round + 2);
   }
   is_over = true;
   turn.give(2 * round + 1);
-  other.join();
-  const auto middle = [](std::vector<double>& of) {
-    const auto at = of.begin() + warm + (static_cast<std::ptrdiff_t>(of.size()) - warm) / 2;
-    std::nth_element(of.begin() + warm, at, of.end());
-    return *at;
+  freeing_thread.join();
+  const auto middle = [](std::vector<double>& times) {
+    const auto middle_time = times.begin() + warm + (static_cast<std::ptrdiff_t>(times.size()) - warm) / 2;
+    std::nth_element(times.begin() + warm, middle_time, times.end());
+    return *middle_time;
   };
   return (middle(allocating) + middle(freeing)) / static_cast<double>(blocks);
 }
 
 // Measures all lifetime patterns of one allocator under test, for blocks of one size.
 template <class Server>
-void measure_pairs(analyse::costs& to, analyse::server what, std::size_t bucket, Server&& by, bool other_threads) {
+void measure_pairs(analyse::costs& model, analyse::server kind, std::size_t bucket, Server&& server,
+                   bool other_threads) {
   using analyse::pattern;
   const std::size_t bytes = analyse::sample_bytes(bucket);
-  const auto set = [&](pattern in, double ns) {
-    to.pairs[static_cast<std::size_t>(what)][static_cast<std::size_t>(in)][bucket] = ns;
+  const auto set = [&](pattern lifetime, double ns) {
+    model.pairs[static_cast<std::size_t>(kind)][static_cast<std::size_t>(lifetime)][bucket] = ns;
   };
-  set(pattern::soon, soon_ns(by));
-  set(pattern::busy, busy_ns(by));
-  set(pattern::burst, burst_ns(by, batch_blocks(burst_blocks, bytes)));
-  set(pattern::cold, batch_ns(by, shuffled(batch_blocks(4096, bytes))));
+  set(pattern::soon, soon_ns(server));
+  set(pattern::busy, busy_ns(server));
+  set(pattern::burst, burst_ns(server, batch_blocks(burst_blocks, bytes)));
+  set(pattern::cold, batch_ns(server, shuffled(batch_blocks(4096, bytes))));
   if (!other_threads) return;
   const std::size_t blocks = batch_blocks(128, bytes);
-  for (int warm = 0; warm < 2; ++warm) handed_ns(by, blocks, false);  // until no memory is new
-  set(pattern::handed, handed_ns(by, blocks, false));
-  set(pattern::met, handed_ns(by, blocks, true));
+  for (int warm = 0; warm < 2; ++warm) handed_ns(server, blocks, false);  // until no memory is new
+  set(pattern::handed, handed_ns(server, blocks, false));
+  set(pattern::met, handed_ns(server, blocks, true));
 }
 
 }  // namespace tarn::command

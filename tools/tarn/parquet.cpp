@@ -12,9 +12,9 @@ namespace {
 
 std::string statement() {
   std::string columns;
-  for (const exports::column& each : exports::row_columns()) {
-    columns += fmt::format("{}'{}': '{}'", columns.empty() ? "" : ", ", each.name,
-                           each.type == exports::column_type::text ? "VARCHAR" : "UBIGINT");
+  for (const exports::column& column : exports::row_columns()) {
+    columns += fmt::format("{}'{}': '{}'", columns.empty() ? "" : ", ", column.name,
+                           column.type == exports::column_type::text ? "VARCHAR" : "UBIGINT");
   }
   return fmt::format(
       "COPY (SELECT * FROM read_json('/dev/stdin', format = 'newline_delimited', maximum_object_size = 1000000000, "
@@ -24,20 +24,20 @@ std::string statement() {
 
 }  // namespace
 
-std::string as_parquet(const exports::profile& of) {
+std::string as_parquet(const exports::profile& profile) {
   std::string rows;
-  exports::write_rows(of, [&](std::string_view row) { rows += row; });
-  const std::string words = statement();
+  exports::write_rows(profile, [&](std::string_view row) { rows += row; });
+  const std::string sql = statement();
   constexpr std::string_view magic = "PAR1";
   const std::vector<std::vector<std::string>> programs = {
-      {"duckdb", "-batch", "-c", words},
+      {"duckdb", "-batch", "-c", sql},
       {"python3", "-c", "import sys\ntry: import duckdb\nexcept ImportError: sys.exit(127)\nduckdb.sql(sys.argv[1])",
-       words}};
-  for (const std::vector<std::string>& each : programs) {
-    helper_result made = run_helper(each, rows, true);
-    if (made.code == 127) continue;
-    if (made.code == 0 && made.output.starts_with(magic)) return std::move(made.output);
-    fail(exit_code::usage, "{} did not write Parquet: it ended with {}", each.front(), made.code);
+       sql}};
+  for (const std::vector<std::string>& command : programs) {
+    helper_result result = run_helper(command, rows, true);
+    if (result.code == 127) continue;
+    if (result.code == 0 && result.output.starts_with(magic)) return std::move(result.output);
+    fail(exit_code::usage, "{} did not write Parquet: it ended with {}", command.front(), result.code);
   }
   fail(exit_code::usage,
        "Parquet is written by DuckDB, which is not here: pip install duckdb, or --to rows, which it reads elsewhere");

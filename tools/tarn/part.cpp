@@ -13,10 +13,10 @@
 namespace tarn::command {
 namespace {
 
-std::uint64_t time_of(std::string_view words, std::uint64_t whole_ns) {
+std::uint64_t time_of(std::string_view text, std::uint64_t whole_ns) {
   double value = 0;
-  const auto [rest, error] = std::from_chars(words.data(), words.data() + words.size(), value);
-  const std::string_view unit(rest, static_cast<std::size_t>(words.data() + words.size() - rest));
+  const auto [unit_begin, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view unit(unit_begin, static_cast<std::size_t>(text.data() + text.size() - unit_begin));
   const auto whole = static_cast<double>(whole_ns);
   const std::array<std::pair<std::string_view, double>, 6> units = {
       {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"min", 6e10}, {"h", 3.6e12}, {"%", whole / 100}}};
@@ -24,15 +24,15 @@ std::uint64_t time_of(std::string_view words, std::uint64_t whole_ns) {
     if (error != std::errc() || name != unit || !std::isfinite(value) || value < 0) continue;
     return static_cast<std::uint64_t>(std::min(value * factor, whole));
   }
-  fail(exit_code::usage, "{} is no time in the recording: 2s, 500ms, 1.5min, 20%", words);
+  fail(exit_code::usage, "{} is no time in the recording: 2s, 500ms, 1.5min, 20%", text);
 }
 
 }  // namespace
 
-void add_part(CLI::App& to, part_request& into) {
-  to.add_option("--from", into.from, "only what happened after this time of the run: 2s, 500ms, 20%")
+void add_part(CLI::App& command, part_request& request) {
+  command.add_option("--from", request.begin, "only what happened after this time of the run: 2s, 500ms, 20%")
       ->type_name("TIME");
-  to.add_option("--to", into.to, "only what happened before it")->type_name("TIME");
+  command.add_option("--to", request.end, "only what happened before it")->type_name("TIME");
 }
 
 format::interval part_of(const format::recording& whole, const part_request& request) {
@@ -40,9 +40,9 @@ format::interval part_of(const format::recording& whole, const part_request& req
     fail(exit_code::usage, "--from and --to need what a look found, and the recording has none yet");
   }
   const std::uint64_t end = whole.moments.back().at_ns;
-  const format::interval wanted{request.from.empty() ? 0 : time_of(request.from, end),
-                                request.to.empty() ? end : time_of(request.to, end)};
-  if (wanted.from_ns >= wanted.to_ns) fail(exit_code::usage, "--from is not before --to: {}", request.from);
+  const format::interval wanted{request.begin.empty() ? 0 : time_of(request.begin, end),
+                                request.end.empty() ? end : time_of(request.end, end)};
+  if (wanted.from_ns >= wanted.to_ns) fail(exit_code::usage, "--from is not before --to: {}", request.begin);
   return format::to_moments(whole, wanted);
 }
 

@@ -12,11 +12,11 @@ class App;
 namespace tarn::command {
 
 struct part_request {
-  std::string from, to;  // "2s", "500ms", "1.5min", "20%"; empty: the start or the end of the recording
-  bool is_asked() const { return !from.empty() || !to.empty(); }
+  std::string begin, end;  // "2s", "500ms", "1.5min", "20%"; empty: the start or the end of the recording
+  bool is_asked() const { return !begin.empty() || !end.empty(); }
 };
 
-void add_part(CLI::App& to, part_request& into);
+void add_part(CLI::App& command, part_request& request);
 
 // Returns the requested part, widened to snapshots of the recording. Throws a usage failure where the recording has
 // no snapshot, or where the times name no part of it.

@@ -12,18 +12,18 @@ namespace {
 
 constexpr std::chrono::milliseconds first_part{100}, part{5}, pause{195};
 
-int open_count(std::uint64_t what) {
-  perf_event_attr how{};
-  how.size = sizeof how;
-  how.type = PERF_TYPE_HARDWARE;
-  how.config = what;
-  how.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-  how.disabled = 1;
-  how.inherit = 1;
-  how.enable_on_exec = 1;
-  how.exclude_kernel = 1;
-  how.exclude_hv = 1;
-  return static_cast<int>(::syscall(SYS_perf_event_open, &how, 0, -1, -1, PERF_FLAG_FD_CLOEXEC));
+int open_count(std::uint64_t event) {
+  perf_event_attr attributes{};
+  attributes.size = sizeof attributes;
+  attributes.type = PERF_TYPE_HARDWARE;
+  attributes.config = event;
+  attributes.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+  attributes.disabled = 1;
+  attributes.inherit = 1;
+  attributes.enable_on_exec = 1;
+  attributes.exclude_kernel = 1;
+  attributes.exclude_hv = 1;
+  return static_cast<int>(::syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC));
 }
 
 }  // namespace
@@ -38,15 +38,15 @@ processor_counts::processor_counts(bool wanted) {
 }
 
 processor_counts::~processor_counts() {
-  for (const int each : files_) {
-    if (each >= 0) ::close(each);
+  for (const int counter : files_) {
+    if (counter >= 0) ::close(counter);
   }
 }
 
 void processor_counts::turn() {
   is_on_ = !is_on_;
-  for (const int each : files_) {
-    if (each >= 0) ::ioctl(each, is_on_ ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+  for (const int counter : files_) {
+    if (counter >= 0) ::ioctl(counter, is_on_ ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
   }
   next_ = steady::now() + (is_on_ ? part : pause);
 }

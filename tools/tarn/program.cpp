@@ -50,9 +50,9 @@ std::string find_program(const std::string& name) {
     if (const int error = execution_error(name)) refuse(name, name, error);
     return name;
   }
-  const char* const set = std::getenv("PATH");
-  const std::string folders = set != nullptr ? set : default_path();
-  std::string refused;
+  const char* const path_variable = std::getenv("PATH");
+  const std::string folders = path_variable != nullptr ? path_variable : default_path();
+  std::string refused_path;
   int refusal = 0;
   for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
     end = folders.find(':', begin);
@@ -61,10 +61,10 @@ std::string find_program(const std::string& name) {
     const std::string candidate = fmt::format("{}/{}", folder.empty() ? "." : folder.c_str(), name);
     const int error = execution_error(candidate);
     if (error == 0) return candidate;
-    if (error == EACCES && refused.empty() && ::access(candidate.c_str(), F_OK) == 0)
-      refused = candidate, refusal = error;
+    if (error == EACCES && refused_path.empty() && ::access(candidate.c_str(), F_OK) == 0)
+      refused_path = candidate, refusal = error;
   }
-  if (!refused.empty()) refuse(name, refused, refusal);
+  if (!refused_path.empty()) refuse(name, refused_path, refusal);
   fail(exit_code::not_found, "{}: not found in PATH", name);
 }
 
@@ -72,18 +72,18 @@ start check_preloadable(const std::string& name, const std::string& path, const 
   constexpr int most_interpreters = 5;  // the kernel follows no more `#!` lines in a row
   std::string file = path;
   std::string shown = name;
-  start how = start::directly;
+  start method = start::directly;
   for (int followed = 0;; ++followed) {
     const executable_file executable(shown, file);
     if (executable.kind() == executable_file::kind::elf) {
       executable.check_elf(library);
-      return how;
+      return method;
     }
     if (followed == most_interpreters) fail(exit_code::cannot_run, "{}: too many interpreters in a row", name);
     if (executable.kind() == executable_file::kind::text) {
       // The kernel does not pass such an interpreter to a shell.
       if (followed != 0) fail(exit_code::cannot_run, "{}: neither an ELF program nor a script", shown);
-      how = start::through_shell;
+      method = start::through_shell;
     }
     file = executable.interpreter();
     const int error = execution_error(file);

@@ -11,21 +11,25 @@ namespace {
 constexpr std::chrono::milliseconds between_lines{200};
 }
 
-progress::progress(const char* what, std::FILE* to, std::chrono::milliseconds patience)
-    : what_(what), to_(to), shows_(::isatty(::fileno(to)) == 1), next_(std::chrono::steady_clock::now() + patience) {}
+progress::progress(const char* task, std::FILE* output, std::chrono::milliseconds patience)
+    : task_(task),
+      output_(output),
+      shows_(::isatty(::fileno(output)) == 1),
+      next_(std::chrono::steady_clock::now() + patience) {}
 
 progress::~progress() {
-  if (has_line_) fmt::print(to_, "\r\x1b[K");
+  if (has_line_) fmt::print(output_, "\r\x1b[K");
 }
 
-void progress::at(std::size_t done, std::size_t all) {
+void progress::update(std::size_t done, std::size_t total) {
   if (!shows_) return;
   const auto now = std::chrono::steady_clock::now();
   if (now < next_) return;
   next_ = now + between_lines;
   has_line_ = true;
-  fmt::print(to_, "\r\x1b[Ktarn: {}: {} of {}, {} %", what_, done, all, 100 * done / std::max<std::size_t>(all, 1));
-  std::fflush(to_);
+  fmt::print(output_, "\r\x1b[Ktarn: {}: {} of {}, {} %", task_, done, total,
+             100 * done / std::max<std::size_t>(total, 1));
+  std::fflush(output_);
 }
 
 }  // namespace tarn::command

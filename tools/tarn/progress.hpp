@@ -9,8 +9,8 @@ namespace tarn::command {
 
 class progress {
  public:
-  // Shows nothing before `patience` has passed, and nothing if `to` is no terminal.
-  explicit progress(const char* what, std::FILE* to = stderr,
+  // Shows nothing before `patience` has passed, and nothing if `output` is no terminal.
+  explicit progress(const char* task, std::FILE* output = stderr,
                     std::chrono::milliseconds patience = std::chrono::milliseconds(1000));
   progress(const progress&) = delete;
   progress& operator=(const progress&) = delete;
@@ -18,11 +18,11 @@ class progress {
   ~progress();
 
   // Says how many of all are done. Costs one reading of the clock.
-  void at(std::size_t done, std::size_t all);
+  void update(std::size_t done, std::size_t total);
 
  private:
-  const char* what_;
-  std::FILE* to_;
+  const char* task_;
+  std::FILE* output_;
   bool shows_, has_line_ = false;
   std::chrono::steady_clock::time_point next_;
 };

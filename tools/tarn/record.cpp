@@ -42,7 +42,7 @@ namespace {
 
 using steady = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds first_look{50};
+constexpr std::chrono::milliseconds first_pause{50};
 
 // The sampling interval in bytes, where each block counts as 256 bytes more: one small block in some hundreds is
 // sampled.
@@ -63,9 +63,9 @@ volatile std::sig_atomic_t child = 0, stopped = 0;
 void stop(int) { stopped = 1; }
 // Forwards only signals that the program has not received already. A terminal's signal (SI_KERNEL) goes to all
 // processes of the foreground group, and a signal that the program sends to its own group has reached it.
-void forward(int signal, siginfo_t* from, void*) {
+void forward(int signal, siginfo_t* sender, void*) {
   const bool is_alarm = signal == SIGALRM;  // set by the process that became this one by exec
-  const bool is_from_process = from->si_code <= 0 && from->si_pid != child;
+  const bool is_from_process = sender->si_code <= 0 && sender->si_pid != child;
   if (is_alarm || is_from_process) ::kill(static_cast<pid_t>(child), signal);
 }
 
@@ -76,13 +76,13 @@ class signals {
     struct sigaction ignored {};
     ignored.sa_handler = SIG_IGN;  // a recording that grows above the limit (ulimit -f) ends, the program does not
     ::sigaction(SIGXFSZ, &ignored, &too_large_before_);
-    sigset_t all;
-    ::sigfillset(&all);
-    ::sigprocmask(SIG_SETMASK, &all, &before_);
+    sigset_t every_signal;
+    ::sigfillset(&every_signal);
+    ::sigprocmask(SIG_SETMASK, &every_signal, &mask_before_);
   }
   void in_child() const {
     ::sigaction(SIGXFSZ, &too_large_before_, nullptr);
-    ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+    ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
   }
   void in_parent(pid_t started) const {
     child = started;
@@ -91,7 +91,7 @@ class signals {
     action.sa_flags = SA_RESTART | SA_SIGINFO;
     for (const int signal : forwarded) ::sigaction(signal, &action, nullptr);
     ::signal(SIGPIPE, SIG_IGN);  // if nobody reads our messages, the program and its recording go on
-    ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+    ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
   }
   // Only processes that the program left behind may still run: from now on a signal ends their recording.
   void program_ended() const {
@@ -101,7 +101,7 @@ class signals {
   }
 
  private:
-  sigset_t before_;
+  sigset_t mask_before_;
   struct sigaction too_large_before_ {};
 };
 
@@ -121,12 +121,12 @@ std::uint32_t sources_of(const record_request& request) {
   if (request.heap) sources |= source_bit(heap_kind);
   if (request.locks) sources |= source_bit(lock_kind);
   if (request.syscalls) sources |= source_bit(call_kind);
-  const bool all = sources == 0;
-  if (all) sources = source_bit(heap_kind) | source_bit(lock_kind) | source_bit(call_kind);
+  const bool is_default = sources == 0;
+  if (is_default) sources = source_bit(heap_kind) | source_bit(lock_kind) | source_bit(call_kind);
   if ((sources & source_bit(call_kind)) != 0 && !can_dispatch()) {
-    constexpr const char* why = "this kernel cannot dispatch system calls to their program (x86-64, Linux 5.11)";
-    if (!all) fail(exit_code::usage, "--syscalls: {}", why);
-    fmt::print(stderr, "tarn: system calls are not recorded: {}\n", why);
+    constexpr const char* reason = "this kernel cannot dispatch system calls to their program (x86-64, Linux 5.11)";
+    if (!is_default) fail(exit_code::usage, "--syscalls: {}", reason);
+    fmt::print(stderr, "tarn: system calls are not recorded: {}\n", reason);
     sources &= ~source_bit(call_kind);
   }
   return sources;
@@ -159,7 +159,8 @@ std::uint64_t microseconds(const timeval& time) {
 }
 
 // Waits until the process ends, one of `others` ends, or `until` is reached. Returns whether the process has ended.
-bool wait_for(pid_t process, std::vector<pollfd> others, steady::time_point until, int& status, rusage& usage) {
+bool wait_for(pid_t process, std::vector<pollfd> other_descriptors, steady::time_point until, int& status,
+              rusage& usage) {
   const int watch = static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
   for (;;) {
     const pid_t ended = ::wait4(process, &status, WNOHANG, &usage);
@@ -167,44 +168,46 @@ bool wait_for(pid_t process, std::vector<pollfd> others, steady::time_point unti
       if (watch >= 0) ::close(watch);
       return true;
     }
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady::now()).count();
-    if (left <= 0) break;
+    const auto milliseconds_left = std::chrono::ceil<std::chrono::milliseconds>(until - steady::now()).count();
+    if (milliseconds_left <= 0) break;
     if (watch >= 0) {
-      others.push_back({watch, POLLIN, 0});
-      ::poll(others.data(), others.size(), static_cast<int>(left));
-      others.pop_back();
-      if (std::any_of(others.begin(), others.end(), [](const pollfd& each) { return each.revents != 0; })) break;
+      other_descriptors.push_back({watch, POLLIN, 0});
+      ::poll(other_descriptors.data(), other_descriptors.size(), static_cast<int>(milliseconds_left));
+      other_descriptors.pop_back();
+      if (std::any_of(other_descriptors.begin(), other_descriptors.end(),
+                      [](const pollfd& descriptor) { return descriptor.revents != 0; }))
+        break;
     } else {  // the kernel is too old for pidfd_open
-      ::poll(nullptr, 0, static_cast<int>(std::min<std::int64_t>(left, 20)));
+      ::poll(nullptr, 0, static_cast<int>(std::min<std::int64_t>(milliseconds_left, 20)));
     }
   }
   if (watch >= 0) ::close(watch);
   return false;
 }
 
-std::string count_words(const format::recording& now, std::uint32_t sources) {
+std::string count_words(const format::recording& recording, std::uint32_t sources) {
   using enum format::kind;
-  std::uint64_t blocks = 0, calls = 0, locked = 0;
-  for (const format::thread_facts& each : now.threads) blocks += each.allocations;
-  for (const auto& [key, value] : now.calls) calls += value[format::calls];
+  std::uint64_t blocks = 0, calls = 0, acquisitions = 0;
+  for (const format::thread_facts& thread : recording.threads) blocks += thread.allocations;
+  for (const auto& [key, value] : recording.calls) calls += value[format::calls];
   std::string words;
-  const auto say = [&](format::kind source, std::uint64_t count, const char* what) {
-    if ((sources & source_bit(source)) != 0) words += fmt::format("{}{} {}", words.empty() ? "" : ", ", count, what);
+  const auto add_count = [&](format::kind source, std::uint64_t count, const char* noun) {
+    if ((sources & source_bit(source)) != 0) words += fmt::format("{}{} {}", words.empty() ? "" : ", ", count, noun);
   };
-  for (const auto& [key, value] : now.lockings) locked += value[format::acquisitions];
-  say(heap_kind, blocks, "allocations");
-  say(lock_kind, locked, "locks taken");
-  say(call_kind, calls, "system calls");
+  for (const auto& [key, value] : recording.lockings) acquisitions += value[format::acquisitions];
+  add_count(heap_kind, blocks, "allocations");
+  add_count(lock_kind, acquisitions, "locks taken");
+  add_count(call_kind, calls, "system calls");
   return words;
 }
 
-void say_the_end(std::uint32_t sources, const recorded& of) {
-  const region_file& region = of.region();
+void print_summary(std::uint32_t sources, const recorded& recording) {
+  const region_file& region = recording.region();
   if (region.is_restricted()) {
     fmt::print(stderr,
                "tarn: the program restricted its system calls (seccomp): from then on none of them is recorded\n");
   }
-  for (const std::string& line : unrecorded_words(of.now().unrecorded)) fmt::print(stderr, "tarn: {}\n", line);
+  for (const std::string& line : unrecorded_words(recording.now().unrecorded)) fmt::print(stderr, "tarn: {}\n", line);
   if (region.images() == 0) {
     if (region.problem() != 0) {
       fmt::print(stderr, "tarn: not recorded: no address space for the recorder: {}\n", system_words(region.problem()));
@@ -216,13 +219,14 @@ void say_the_end(std::uint32_t sources, const recorded& of) {
   if (region.call_problem() != 0) {
     fmt::print(stderr, "tarn: system calls were not recorded: {}\n", system_words(region.call_problem()));
   }
-  const format::recording& now = of.now();
-  if (const format::module_facts* const own = own_heap_in(now)) {
-    fmt::print(stderr, "tarn: {}\n", own_heap_words(*own));
+  const format::recording& recorded_facts = recording.now();
+  if (const format::module_facts* const module = own_heap_in(recorded_facts)) {
+    fmt::print(stderr, "tarn: {}\n", own_heap_words(*module));
   }
-  if (!of.is_whole()) return;
+  if (!recording.is_whole()) return;
   fmt::print(stderr, "tarn: {} at {} sites by {} threads, in {} ({} bytes); tarn report {}\n",
-             count_words(now, sources), now.sites.size() - 1, now.threads.size(), of.path(), of.bytes(), of.path());
+             count_words(recorded_facts, sources), recorded_facts.sites.size() - 1, recorded_facts.threads.size(),
+             recording.path(), recording.bytes(), recording.path());
 }
 
 // Ends this process in the way the program ended.
@@ -232,22 +236,22 @@ void say_the_end(std::uint32_t sources, const recorded& of) {
     const rlimit no_core{0, 0};  // the program has already written its core file
     ::setrlimit(RLIMIT_CORE, &no_core);
     ::signal(signal, SIG_DFL);
-    sigset_t only;
-    ::sigemptyset(&only);
-    ::sigaddset(&only, signal);
-    ::sigprocmask(SIG_UNBLOCK, &only, nullptr);
+    sigset_t only_signal;
+    ::sigemptyset(&only_signal);
+    ::sigaddset(&only_signal, signal);
+    ::sigprocmask(SIG_UNBLOCK, &only_signal, nullptr);
     ::raise(signal);
     ::_exit(128 + signal);
   }
   ::_exit(WEXITSTATUS(status));
 }
 
-[[noreturn]] void start_program(const std::vector<std::string>& words, const std::string& program, start how,
-                                const signals& old) {
+[[noreturn]] void start_program(const std::vector<std::string>& words, const std::string& program, start method,
+                                const signals& arranged) {
   try {
     set_environment(format::process_variable, std::to_string(::getpid()));
-    old.in_child();
-    execute(words, program, how);
+    arranged.in_child();
+    execute(words, program, method);
   } catch (const failure& reason) {
     fmt::print(stderr, "tarn: {}\n", reason.what());
     ::_exit(static_cast<int>(reason.code()));
@@ -258,15 +262,15 @@ void say_the_end(std::uint32_t sources, const recorded& of) {
   constexpr auto file = "libtarn-record.so";
   const std::string library = find_library(file, request.library);
   const std::string program = find_program(words.front());
-  const start how = check_preloadable(words.front(), program, file);
+  const start method = check_preloadable(words.front(), program, file);
   const std::uint32_t sources = sources_of(request);
   const std::uint64_t interval = request.full ? 0 : request.interval;
   // A launcher's children are recorded as with --follow, and in the end one recording is kept.
   const bool launches = !request.follow && is_launcher(program);
   const region_sizes sizes = sizes_within_limits(request.full, request.follow || launches);
   recorded first(sources, interval, sizes.first);
-  children others;
-  if (request.follow || launches) others.offer_to(first.region(), sources, interval, sizes);
+  children child_processes;
+  if (request.follow || launches) child_processes.offer_to(first.region(), sources, interval, sizes);
   format::program_facts facts = facts_of(words, sources, request.full);
   try {
     first.begin(request.output, facts);
@@ -282,18 +286,18 @@ void say_the_end(std::uint32_t sources, const recorded& of) {
   const auto begun = steady::now();
   const pid_t process = ::fork();
   if (process < 0) fail(exit_code::cannot_run, "{}: {}", words.front(), system_words(errno));
-  if (process == 0) start_program(words, program, how, arranged);
+  if (process == 0) start_program(words, program, method, arranged);
   arranged.in_parent(process);
 
   facts.process = static_cast<std::uint64_t>(process);
   first.begin(request.output, facts);
   int status = 0;
   rusage usage{};
-  auto next = steady::now() + first_look;
-  while (!wait_for(process, others.running(), next, status, usage)) {
+  auto next = steady::now() + first_pause;
+  while (!wait_for(process, child_processes.running(), next, status, usage)) {
     if (steady::now() >= counts.next_turn()) counts.turn();
-    if (steady::now() >= first.next_look()) first.write_changes();
-    next = std::min({first.next_look(), counts.next_turn(), others.write_changes(request.output, facts)});
+    if (steady::now() >= first.next_snapshot()) first.write_changes();
+    next = std::min({first.next_snapshot(), counts.next_turn(), child_processes.write_changes(request.output, facts)});
   }
   const auto wall = std::chrono::duration_cast<std::chrono::microseconds>(steady::now() - begun);
   const std::uint64_t processor_ns = (microseconds(usage.ru_utime) + microseconds(usage.ru_stime)) * 1000;
@@ -308,21 +312,22 @@ void say_the_end(std::uint32_t sources, const recorded& of) {
   first.write_changes(ending);
   first.write_end(ending);
   arranged.program_ended();
-  others.write_changes(request.output, facts);
-  while (request.follow && others.any_runs() && stopped == 0) {
-    std::vector<pollfd> running = others.running();
-    ::poll(running.data(), running.size(), static_cast<int>(first_look.count()));
-    others.write_changes(request.output, facts);
+  child_processes.write_changes(request.output, facts);
+  while (request.follow && child_processes.any_runs() && stopped == 0) {
+    std::vector<pollfd> running = child_processes.running();
+    ::poll(running.data(), running.size(), static_cast<int>(first_pause.count()));
+    child_processes.write_changes(request.output, facts);
   }
-  others.write_changes(request.output, facts, true);
+  child_processes.write_changes(request.output, facts, true);
   if (launches) {
-    const recorded& kept = others.keep_one(first);
-    if (&kept != &first) fmt::print(stderr, "tarn: recorded is {}\n", fmt::join(kept.region().words(), " "));
-    say_the_end(sources, kept);
+    const recorded& kept_recording = child_processes.keep_longest_running(first);
+    if (&kept_recording != &first)
+      fmt::print(stderr, "tarn: recorded is {}\n", fmt::join(kept_recording.region().words(), " "));
+    print_summary(sources, kept_recording);
   } else {
     first.write_unrecorded(unrecorded_in(first.region()));
-    say_the_end(sources, first);
-    others.say(first.region());
+    print_summary(sources, first);
+    child_processes.print_summary(first.region());
   }
   std::fflush(nullptr);
   end_like(status);

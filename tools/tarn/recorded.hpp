@@ -26,8 +26,8 @@ class recorded {
 
   // Appends what changed up to now, or up to the end of the process. If the file cannot be written, says so once and
   // stops writing; the program goes on.
-  void write_changes(const std::optional<format::end_facts>& at_end = {});
-  void write_end(const format::end_facts& how);
+  void write_changes(const std::optional<format::end_facts>& end = {});
+  void write_end(const format::end_facts& end);
   void write_unrecorded(const format::unrecorded_facts& facts);
 
   // Moves the file to `path`, replacing the file there. Throws std::system_error.
@@ -36,24 +36,24 @@ class recorded {
 
   // Returns the time of the next snapshot. It is soon for a young recording, and later for a large one or one whose
   // file grows.
-  std::chrono::steady_clock::time_point next_look() const { return next_look_; }
+  std::chrono::steady_clock::time_point next_snapshot() const { return next_snapshot_; }
 
   // Returns what was written last.
   const format::recording& now() const { return now_; }
   const std::string& path() const { return path_; }
-  std::uint64_t bytes() const { return to_ == nullptr ? 0 : to_->bytes(); }
-  bool is_whole() const { return to_ != nullptr; }
+  std::uint64_t bytes() const { return writer_ == nullptr ? 0 : writer_->bytes(); }
+  bool is_whole() const { return writer_ != nullptr; }
 
  private:
   template <class Step>
   void write(Step step);
-  void note_moment(const std::optional<format::end_facts>& at_end);
+  void add_snapshot(const std::optional<format::end_facts>& end);
 
   region_file region_;
-  std::unique_ptr<format::writer> to_;
+  std::unique_ptr<format::writer> writer_;
   std::string path_;
   format::recording now_;
-  std::chrono::steady_clock::time_point next_look_{};
+  std::chrono::steady_clock::time_point next_snapshot_{};
 };
 
 }  // namespace tarn::command

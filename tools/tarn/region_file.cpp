@@ -35,15 +35,15 @@ region_file::region_file(std::uint32_t sources, std::uint64_t interval, std::uin
     ::close(file_);
     fail(exit_code::usage, "no memory to record in: {}", system_words(error));
   }
-  auto* const made = static_cast<region_header*>(start);  // all zeroes, and most pages stay untouched
-  made->mark = region_mark;
-  made->version = region_version;
-  made->bytes = bytes;
-  made->sources = sources;
-  made->pid_namespace = own_pid_namespace();
-  made->interval = interval;
-  made->used.store((sizeof(region_header) + 4095) / 4096 * 4096);
-  header_ = made;
+  auto* const header = static_cast<region_header*>(start);  // all zeroes, and most pages stay untouched
+  header->mark = region_mark;
+  header->version = region_version;
+  header->bytes = bytes;
+  header->sources = sources;
+  header->pid_namespace = own_pid_namespace();
+  header->interval = interval;
+  header->used.store((sizeof(region_header) + 4095) / 4096 * 4096);
+  header_ = header;
   path_ = fmt::format("/proc/{}/fd/{}", ::getpid(), file_);
 }
 
@@ -75,35 +75,36 @@ region_file::~region_file() {
 }
 
 void region_file::offer(const std::vector<int>& files) {
-  for (std::size_t at = 0; at < files.size(); ++at) header_->spare[at].file = static_cast<std::uint32_t>(files[at]);
+  for (std::size_t index = 0; index < files.size(); ++index)
+    header_->spare[index].file = static_cast<std::uint32_t>(files[index]);
   header_->spares = static_cast<std::uint32_t>(files.size());
 }
 
-int region_file::file_of(std::uint32_t process) const {
-  for (std::uint32_t at = 0; at < std::min(header_->spares, most_spares); ++at) {
-    if (header_->spare[at].owner.load() == process_key(header_->pid_namespace, process))
-      return static_cast<int>(header_->spare[at].file);
+int region_file::descriptor_of(std::uint32_t process) const {
+  for (std::uint32_t index = 0; index < std::min(header_->spares, most_spares); ++index) {
+    if (header_->spare[index].owner.load() == process_key(header_->pid_namespace, process))
+      return static_cast<int>(header_->spare[index].file);
   }
   return -1;
 }
 
 int region_file::first_thread() const {
   const offset place = header_->thread_at[0].load(std::memory_order_acquire);
-  return place == 0 ? 0 : static_cast<int>(at<thread_record>(place)->id);
+  return place == 0 ? 0 : static_cast<int>(record_at<thread_record>(place)->id);
 }
 
 std::vector<std::string> region_file::words() const {
   const offset place = header_->words.load(std::memory_order_acquire);
   if (place == 0) return {};
-  const auto* const count = at<std::uint64_t>(place);
+  const auto* const count = record_at<std::uint64_t>(place);
   const std::string_view bytes(reinterpret_cast<const char*>(count + 1), *count);
-  std::vector<std::string> all;
-  for (std::size_t from = 0; from < bytes.size();) {
-    const std::size_t end = std::min(bytes.find('\0', from), bytes.size());
-    all.emplace_back(bytes.substr(from, end - from));
-    from = end + 1;
+  std::vector<std::string> arguments;
+  for (std::size_t begin = 0; begin < bytes.size();) {
+    const std::size_t end = std::min(bytes.find('\0', begin), bytes.size());
+    arguments.emplace_back(bytes.substr(begin, end - begin));
+    begin = end + 1;
   }
-  return all;
+  return arguments;
 }
 
 std::optional<end_facts> region_file::ending() const {
@@ -123,40 +124,42 @@ unrecorded_facts region_file::unrecorded() const {
   if (before_exec != 0 && before_exec == header_->images.load()) {
     facts.became.assign(header_->exec_path, ::strnlen(header_->exec_path, sizeof header_->exec_path));
   }
-  for (const unrecorded_program& each : header_->unrecorded) {
-    if (each.state.load(std::memory_order_acquire) != 2) continue;
-    facts.programs[{each.name, ::strnlen(each.name, sizeof each.name)}] += each.starts.load();
+  for (const unrecorded_program& program : header_->unrecorded) {
+    if (program.state.load(std::memory_order_acquire) != 2) continue;
+    facts.programs[{program.name, ::strnlen(program.name, sizeof program.name)}] += program.starts.load();
   }
-  if (const std::uint64_t others = header_->unrecorded_others.load()) facts.programs["others"] = others;
+  if (const std::uint64_t other_programs = header_->unrecorded_others.load()) facts.programs["others"] = other_programs;
   facts.forks = header_->unrecorded_forks.load();
   return facts;
 }
 
 // The recorder publishes a record's offset after the record; the counters of offsets may run ahead of them.
 
-void region_file::read_modules(recording& to) const {
+void region_file::read_modules(recording& target) const {
   const std::uint32_t count = header_->modules.load(std::memory_order_acquire);
-  while (to.modules.size() < count) {
-    const auto& from = *at<module_record>(header_->module_at[to.modules.size()].load(std::memory_order_acquire));
-    const std::string path(reinterpret_cast<const char*>(&from + 1), from.path_bytes);
-    to.modules.push_back({from.image, from.start, from.end, from.bias, path, build_id_of(path), from.own_heap});
+  while (target.modules.size() < count) {
+    const auto& record =
+        *record_at<module_record>(header_->module_at[target.modules.size()].load(std::memory_order_acquire));
+    const std::string path(reinterpret_cast<const char*>(&record + 1), record.path_bytes);
+    target.modules.push_back(
+        {record.image, record.start, record.end, record.bias, path, build_id_of(path), record.own_heap});
   }
 }
 
-void region_file::read_sites(recording& to) const {
+void region_file::read_sites(recording& target) const {
   const std::uint32_t count = header_->sites.load(std::memory_order_acquire);
-  if (to.sites.empty()) to.sites.emplace_back();
-  while (to.sites.size() < count) {
-    const auto& from = *at<site_record>(header_->site_at[to.sites.size()].load(std::memory_order_acquire));
-    const auto* const frames = reinterpret_cast<const std::uint64_t*>(&from + 1);
-    to.sites.push_back({from.image, {frames, frames + from.frames}});
+  if (target.sites.empty()) target.sites.emplace_back();
+  while (target.sites.size() < count) {
+    const auto& record = *record_at<site_record>(header_->site_at[target.sites.size()].load(std::memory_order_acquire));
+    const auto* const frames = reinterpret_cast<const std::uint64_t*>(&record + 1);
+    target.sites.push_back({record.image, {frames, frames + record.frames}});
   }
 }
 
 template <class Cell, class Take>
-void region_file::for_each(const thread_record& from, kind kind, Take take) const {
-  for (offset place = from.cells[kind].load(std::memory_order_acquire); place != 0;) {
-    const auto& part = *at<chunk>(place);
+void region_file::for_each(const thread_record& record, kind kind, Take take) const {
+  for (offset place = record.cells[kind].load(std::memory_order_acquire); place != 0;) {
+    const auto& part = *record_at<chunk>(place);
     const std::uint32_t used = part.used.load(std::memory_order_acquire);
     const Cell* const cells = reinterpret_cast<const Cell*>(&part + 1);
     for (std::uint32_t number = 0; number < used; ++number) {
@@ -170,127 +173,133 @@ void region_file::for_each(const thread_record& from, kind kind, Take take) cons
   }
 }
 
-void region_file::read_cells(recording& to, const thread_record& from, std::uint32_t actor) const {
-  for_each<cell>(from, heap_kind, [&](const cell&, std::uint32_t site, std::uint32_t owner) -> counts& {
-    return to.cells[{site, owner, actor}];
+void region_file::read_cells(recording& target, const thread_record& record, std::uint32_t actor) const {
+  for_each<cell>(record, heap_kind, [&](const cell&, std::uint32_t site, std::uint32_t owner) -> counts& {
+    return target.cells[{site, owner, actor}];
   });
-  for_each<call_cell>(from, call_kind, [&](const call_cell&, std::uint32_t site, std::uint32_t number) -> call_counts& {
-    return to.calls[{site, actor, number}];
+  for_each<call_cell>(record, call_kind,
+                      [&](const call_cell&, std::uint32_t site, std::uint32_t number) -> call_counts& {
+                        return target.calls[{site, actor, number}];
+                      });
+  for_each<lock_cell>(record, lock_kind, [&](const lock_cell&, std::uint32_t site, std::uint32_t lock) -> lock_counts& {
+    return target.lockings[{site, actor, lock}];
   });
-  for_each<lock_cell>(from, lock_kind, [&](const lock_cell&, std::uint32_t site, std::uint32_t lock) -> lock_counts& {
-    return to.lockings[{site, actor, lock}];
-  });
-  for_each<
-      wait_cell>(from, wait_kind, [&](const wait_cell& each, std::uint32_t site, std::uint32_t lock) -> wait_counts& {
-    const std::uint64_t holder = each.holder.load(std::memory_order_relaxed);
-    return to.waits[{site, actor, lock, static_cast<std::uint32_t>(holder >> 32), static_cast<std::uint32_t>(holder)}];
-  });
-  for_each<order_cell>(
-      from, order_kind, [&](const order_cell& each, std::uint32_t site, std::uint32_t lock) -> order_counts& {
-        const std::uint64_t held = each.held.load(std::memory_order_relaxed);
-        return to.orders[{site, actor, lock, static_cast<std::uint32_t>(held >> 32), static_cast<std::uint32_t>(held),
-                          static_cast<std::uint32_t>(each.gate.load(std::memory_order_relaxed))}];
+  for_each<wait_cell>(
+      record, wait_kind, [&](const wait_cell& cell_read, std::uint32_t site, std::uint32_t lock) -> wait_counts& {
+        const std::uint64_t holder = cell_read.holder.load(std::memory_order_relaxed);
+        return target
+            .waits[{site, actor, lock, static_cast<std::uint32_t>(holder >> 32), static_cast<std::uint32_t>(holder)}];
       });
-  for_each<noise_cell>(from, noise_kind, [&](const noise_cell&, std::uint32_t site, std::uint32_t of) -> noise_counts& {
-    return to.noises[{site, actor, of}];
-  });
+  for_each<order_cell>(
+      record, order_kind, [&](const order_cell& cell_read, std::uint32_t site, std::uint32_t lock) -> order_counts& {
+        const std::uint64_t held = cell_read.held.load(std::memory_order_relaxed);
+        return target
+            .orders[{site, actor, lock, static_cast<std::uint32_t>(held >> 32), static_cast<std::uint32_t>(held),
+                     static_cast<std::uint32_t>(cell_read.gate.load(std::memory_order_relaxed))}];
+      });
+  for_each<noise_cell>(record, noise_kind,
+                       [&](const noise_cell&, std::uint32_t site, std::uint32_t lock_of_region) -> noise_counts& {
+                         return target.noises[{site, actor, lock_of_region}];
+                       });
 }
 
-void region_file::read_locks(recording& to) const {
+void region_file::read_locks(recording& target) const {
   const std::uint32_t count = header_->locks.load(std::memory_order_acquire);
-  if (to.locks.empty()) to.locks.emplace_back();
-  while (to.locks.size() < count) {
-    const auto& from = *at<lock_record>(header_->lock_at[to.locks.size()].load(std::memory_order_acquire));
-    to.locks.push_back({from.image, static_cast<lock_type>(from.type), from.site, from.address});
+  if (target.locks.empty()) target.locks.emplace_back();
+  while (target.locks.size() < count) {
+    const auto& record = *record_at<lock_record>(header_->lock_at[target.locks.size()].load(std::memory_order_acquire));
+    target.locks.push_back({record.image, static_cast<lock_type>(record.type), record.site, record.address});
   }
 }
 
-void region_file::read_quiet_regions(recording& to) const {
-  to.quiet_regions.resize(header_->quiet_regions.load(std::memory_order_acquire));
-  for (std::size_t number = 0; number < to.quiet_regions.size(); ++number) {
-    const auto& from = *at<quiet_record>(header_->quiet_at[number].load(std::memory_order_acquire));
-    const std::string name(reinterpret_cast<const char*>(&from + 1), from.name_bytes);
-    to.quiet_regions[number] = {from.image, name, from.entered.load(std::memory_order_relaxed)};
+void region_file::read_quiet_regions(recording& target) const {
+  target.quiet_regions.resize(header_->quiet_regions.load(std::memory_order_acquire));
+  for (std::size_t number = 0; number < target.quiet_regions.size(); ++number) {
+    const auto& record = *record_at<quiet_record>(header_->quiet_at[number].load(std::memory_order_acquire));
+    const std::string name(reinterpret_cast<const char*>(&record + 1), record.name_bytes);
+    target.quiet_regions[number] = {record.image, name, record.entered.load(std::memory_order_relaxed)};
   }
 }
 
 // Reads the trace excerpts that are complete.
-void region_file::read_excerpts(recording& to, const thread_record& from, std::uint32_t thread) const {
+void region_file::read_excerpts(recording& target, const thread_record& record, std::uint32_t thread) const {
   if (thread >= most_excerpted) return;
-  std::size_t known = 0;
-  for (const excerpt_facts& each : to.excerpts) known += each.thread == thread;
-  for (offset place = from.excerpts.load(std::memory_order_acquire); place != 0;) {
-    const auto& part = *at<excerpt_record>(place);
+  std::size_t kept = 0;
+  for (const excerpt_facts& excerpt : target.excerpts) kept += excerpt.thread == thread;
+  for (offset place = record.excerpts.load(std::memory_order_acquire); place != 0;) {
+    const auto& part = *record_at<excerpt_record>(place);
     place = part.next.load(std::memory_order_acquire);
-    if (known != 0) {
-      --known;
+    if (kept != 0) {
+      --kept;
       continue;
     }
     if (part.used.load(std::memory_order_acquire) < excerpt_events) break;
-    excerpt_facts& facts = to.excerpts.emplace_back();
+    excerpt_facts& facts = target.excerpts.emplace_back();
     facts.thread = thread;
     facts.allocations = part.allocations;
-    for (const excerpt_event& each : part.event) {
-      const std::uint32_t site = each.kind_and_site & 0xffffffU;
-      facts.steps.push_back({static_cast<excerpt_kind>(each.kind_and_site >> 24), site, each.bytes, each.address});
+    for (const excerpt_event& event : part.event) {
+      const std::uint32_t site = event.kind_and_site & 0xffffffU;
+      facts.steps.push_back({static_cast<excerpt_kind>(event.kind_and_site >> 24), site, event.bytes, event.address});
     }
   }
 }
 
 // Returns the name that the thread had when it ended.
-std::string name_in(const thread_record& from) {
-  const std::array<std::uint64_t, 2> words = {from.name[0].load(std::memory_order_acquire),
-                                              from.name[1].load(std::memory_order_relaxed)};
+std::string name_in(const thread_record& record) {
+  const std::array<std::uint64_t, 2> words = {record.name[0].load(std::memory_order_acquire),
+                                              record.name[1].load(std::memory_order_relaxed)};
   std::array<char, sizeof words> text;
   std::memcpy(text.data(), words.data(), sizeof words);
   return {text.begin(), std::find(text.begin(), text.end(), '\0')};
 }
 
-void region_file::read_threads(recording& to) const {
+void region_file::read_threads(recording& target) const {
   for (std::uint32_t number = 0; number <= most_threads; ++number) {
     const offset place = header_->thread_at[number].load(std::memory_order_acquire);
     if (place == 0) {
       if (number >= header_->threads.load(std::memory_order_relaxed)) break;
-      if (number >= to.threads.size()) to.threads.resize(number + 1);
+      if (number >= target.threads.size()) target.threads.resize(number + 1);
       continue;  // the thread has its number, but no record yet
     }
-    const auto& from = *at<thread_record>(place);
-    if (number >= to.threads.size()) to.threads.resize(number + 1);
-    thread_facts& facts = to.threads[number];
-    std::string name = name_in(from);
+    const auto& record = *record_at<thread_record>(place);
+    if (number >= target.threads.size()) target.threads.resize(number + 1);
+    thread_facts& facts = target.threads[number];
+    std::string name = name_in(record);
     if (name.empty()) name = std::move(facts.name);  // another source has named the thread
-    facts = {from.image,
-             from.id,
-             from.unknown.load(std::memory_order_relaxed),
-             from.forgotten.load(std::memory_order_relaxed),
-             from.allocations.load(std::memory_order_relaxed),
-             from.frees.load(std::memory_order_relaxed),
+    facts = {record.image,
+             record.id,
+             record.unknown.load(std::memory_order_relaxed),
+             record.forgotten.load(std::memory_order_relaxed),
+             record.allocations.load(std::memory_order_relaxed),
+             record.frees.load(std::memory_order_relaxed),
              0,
              std::move(name)};
     if (header_->interval != 0) {  // the distance consists of the bytes and of cost_of_a_block for each allocation
-      const std::int64_t way = from.drawn.load(std::memory_order_relaxed) - from.until.load(std::memory_order_relaxed);
-      facts.bytes = static_cast<std::uint64_t>(way) - static_cast<std::uint64_t>(cost_of_a_block) * facts.allocations;
+      const std::int64_t distance =
+          record.drawn.load(std::memory_order_relaxed) - record.until.load(std::memory_order_relaxed);
+      facts.bytes =
+          static_cast<std::uint64_t>(distance) - static_cast<std::uint64_t>(cost_of_a_block) * facts.allocations;
     }
-    read_cells(to, from, number);
-    read_excerpts(to, from, number);
+    read_cells(target, record, number);
+    read_excerpts(target, record, number);
   }
 }
 
-void region_file::read(recording& to) const {
-  to.clock = {ticks() - first_tick_, monotonic_nanoseconds() - first_nanosecond_};
-  to.images = header_->images.load(std::memory_order_acquire);
+void region_file::read(recording& target) const {
+  target.clock = {ticks() - first_tick_, monotonic_nanoseconds() - first_nanosecond_};
+  target.images = header_->images.load(std::memory_order_acquire);
   // Threads are read first, as their cells name sites: a site that is added afterwards does no harm. The owner of a
   // cell is a thread whose number was taken before its block was handed on.
-  read_threads(to);
-  read_locks(to);  // before the sites, as a lock names the site of its first use
-  read_quiet_regions(to);
-  read_sites(to);
-  read_modules(to);
-  for (const auto& [key, value] : to.cells) {
-    if (key.owner >= to.threads.size()) to.threads.resize(key.owner + 1);
+  read_threads(target);
+  read_locks(target);  // before the sites, as a lock names the site of its first use
+  read_quiet_regions(target);
+  read_sites(target);
+  read_modules(target);
+  for (const auto& [key, value] : target.cells) {
+    if (key.owner >= target.threads.size()) target.threads.resize(key.owner + 1);
   }
-  for (const auto& [key, value] : to.waits) {
-    if (key.holder >= to.threads.size()) to.threads.resize(key.holder + 1);
+  for (const auto& [key, value] : target.waits) {
+    if (key.holder >= target.threads.size()) target.threads.resize(key.holder + 1);
   }
 }
 

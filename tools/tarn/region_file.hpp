@@ -29,18 +29,18 @@ class region_file {
   // or execs.
   const std::string& path() const { return path_; }
 
-  // Brings `to` up to the present counters; while the program runs, each number is right by itself.
-  void read(format::recording& to) const;
+  // Brings `recording` up to the present counters; while the program runs, each number is right by itself.
+  void read(format::recording& recording) const;
 
   // Puts the files of the regions for children into the first region. taken_by() returns the process that took the
   // one at `place`; number 0 means none yet.
   void offer(const std::vector<int>& files);
-  namespace_process taken_by(std::size_t place) const {
-    const std::uint64_t owner = header_->spare[place].owner.load();
+  namespace_process owner_of(std::size_t index) const {
+    const std::uint64_t owner = header_->spare[index].owner.load();
     return {static_cast<std::uint32_t>(owner), static_cast<std::uint32_t>(owner >> 32)};
   }
   // Returns the descriptor of the region that `process`, of our namespace, took; -1 for none.
-  int file_of(std::uint32_t process) const;
+  int descriptor_of(std::uint32_t process) const;
   // Returns the kernel's number of the first thread, which is also the process's; 0 while there is none.
   int first_thread() const;
   std::uint32_t sources() const { return header_->sources; }
@@ -70,18 +70,18 @@ class region_file {
   int call_problem() const { return static_cast<int>(header_->call_problem.load()); }
 
  private:
-  void read_modules(format::recording& to) const;
-  void read_sites(format::recording& to) const;
-  void read_threads(format::recording& to) const;
-  void read_locks(format::recording& to) const;
-  void read_quiet_regions(format::recording& to) const;
-  void read_excerpts(format::recording& to, const format::thread_record& from, std::uint32_t thread) const;
-  void read_cells(format::recording& to, const format::thread_record& from, std::uint32_t actor) const;
+  void read_modules(format::recording& recording) const;
+  void read_sites(format::recording& recording) const;
+  void read_threads(format::recording& recording) const;
+  void read_locks(format::recording& recording) const;
+  void read_quiet_regions(format::recording& recording) const;
+  void read_excerpts(format::recording& recording, const format::thread_record& record, std::uint32_t thread) const;
+  void read_cells(format::recording& recording, const format::thread_record& record, std::uint32_t actor) const;
   template <class Cell, class Take>
-  void for_each(const format::thread_record& from, format::kind kind, Take take) const;
+  void for_each(const format::thread_record& record, format::kind kind, Take take) const;
   template <class Record>
-  const Record* at(format::offset place) const {
-    return reinterpret_cast<const Record*>(reinterpret_cast<const char*>(header_) + place);
+  const Record* record_at(format::offset record_offset) const {
+    return reinterpret_cast<const Record*>(reinterpret_cast<const char*>(header_) + record_offset);
   }
 
   std::uint64_t first_tick_, first_nanosecond_;

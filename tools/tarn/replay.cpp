@@ -66,26 +66,26 @@ class other_work {
   std::array<unsigned char, 4096> data_{};
 };
 
-std::ptrdiff_t warm_steps(std::size_t all) { return static_cast<std::ptrdiff_t>(all / 4); }
+std::ptrdiff_t warm_steps(std::size_t steps) { return static_cast<std::ptrdiff_t>(steps / 4); }
 
 class player {
  public:
   player(std::uint32_t most_places, std::uint32_t most_bytes)
       : source_(most_text, 'x'),
-        same_(source_),
+        copy_(source_),
         blocks_(most_places),
         texts_(new text_place[most_places]),
         kept_(most_bytes) {}
 
   // Returns the nanoseconds of the last three quarters of a script; the first quarter warms the caches.
-  double play(const script& all, beside what) {
-    const auto begin = all.steps.begin();
-    run<beside::nothing>(all.before);
-    run(std::span(begin, begin + warm_steps(all.steps.size())), what);
+  double play(const script& script, beside work) {
+    const auto begin = script.steps.begin();
+    run<beside::nothing>(script.before);
+    run(std::span(begin, begin + warm_steps(script.steps.size())), work);
     const double begun = thread_ns();
-    run(std::span(begin + warm_steps(all.steps.size()), all.steps.end()), what);
+    run(std::span(begin + warm_steps(script.steps.size()), script.steps.end()), work);
     const double ns = thread_ns() - begun;
-    run<beside::nothing>(all.after);
+    run<beside::nothing>(script.after);
     arena_.reset();
     return ns;
   }
@@ -107,12 +107,14 @@ class player {
   // Reads the text, since a program makes a text to read it. Bytes written just before are slower to read
   // than bytes that were there already.
   unsigned read(std::string_view text) const {
-    return static_cast<unsigned>(std::memcmp(text.data(), same_.data(), text.size()));
+    return static_cast<unsigned>(std::memcmp(text.data(), copy_.data(), text.size()));
   }
-  void copy(void* to, const action& how) { std::memcpy(to, blocks_[how.from], std::min(how.bytes, how.old_bytes)); }
+  void copy(void* target, const action& step) {
+    std::memcpy(target, blocks_[step.source], std::min(step.bytes, step.old_bytes));
+  }
 
-  void run(std::span<const action> steps, beside what) {
-    switch (what) {
+  void run(std::span<const action> steps, beside work) {
+    switch (work) {
       case beside::surprises: return run<beside::surprises>(steps);
       case beside::waits: return run<beside::waits>(steps);
       default: return run<beside::nothing>(steps);
@@ -121,9 +123,9 @@ class player {
 
   // Fills the new part of a block as a container would. In a large block the first touch of a page may take the most
   // time. The filling itself is the program's own work, with and without a remedy.
-  static void fill(char* block, const action& how) {
-    for (std::uint32_t at = how.old_bytes / page_bytes * page_bytes; at < how.bytes; at += page_bytes)
-      touch(block + at);
+  static void fill(char* block, const action& step) {
+    for (std::uint32_t offset = step.old_bytes / page_bytes * page_bytes; offset < step.bytes; offset += page_bytes)
+      touch(block + offset);
   }
 
   template <beside What>
@@ -140,10 +142,10 @@ class player {
         case op::release: std::free(block); break;
         case op::allocate_new: touch(block = ::operator new(now->bytes)); break;
         case op::release_new: ::operator delete(block); break;
-        case op::resize: block = std::realloc(blocks_[now->from], now->bytes); break;
+        case op::resize: block = std::realloc(blocks_[now->source], now->bytes); break;
         case op::grow: copy(block = std::malloc(now->bytes), *now); break;
         case op::grow_new: copy(block = ::operator new(now->bytes), *now); break;
-        case op::take_over: block = blocks_[now->from]; break;
+        case op::take_over: block = blocks_[now->source]; break;
         case op::make_text:
           ::new (texts_[now->place].bytes) std::string(text_of(now->bytes));
           sum += read(text_at(now->place));
@@ -159,7 +161,7 @@ class player {
         case op::release_large: detail::deallocate_slow(detail::local, block); break;
         case op::resize_pooled:
           copy(block = detail::allocate(detail::local, now->bytes, 8), *now);
-          detail::deallocate(detail::local, blocks_[now->from], now->old_bytes, 8);
+          detail::deallocate(detail::local, blocks_[now->source], now->old_bytes, 8);
           break;
         case op::grow_pooled: copy(block = detail::allocate(detail::local, now->bytes, 8), *now); break;
         case op::allocate_arena: touch(block = arena_.allocate(now->bytes)); break;
@@ -169,7 +171,7 @@ class player {
   }
 
   other_work work_;
-  std::string source_, same_;
+  std::string source_, copy_;
   std::vector<void*> blocks_;
   std::unique_ptr<text_place[]> texts_;
   std::vector<char> kept_;
@@ -181,7 +183,7 @@ double timed_allocations(const replay_job& job) {
   for (const replay_plan& plan : job.plans) {
     count += static_cast<std::size_t>(
         std::count_if(plan.steps.begin() + warm_steps(plan.steps.size()), plan.steps.end(),
-                      [](const replay_step& each) { return each.chosen && each.is != replay_step::release; }));
+                      [](const replay_step& step) { return step.chosen && step.is != replay_step::release; }));
   }
   return static_cast<double>(count);
 }
@@ -194,45 +196,45 @@ class times {
     for (const replay_plan& plan : job.plans) {
       places = std::max(places, plan.places);
       for (const auto* const steps : {&plan.before, &plan.steps, &plan.after}) {
-        for (const replay_step& each : *steps) bytes = std::max(bytes, each.chosen ? each.bytes : 0);
+        for (const replay_step& step : *steps) bytes = std::max(bytes, step.chosen ? step.bytes : 0);
       }
     }
-    player by(places, bytes);
+    player replayer(places, bytes);
     std::array<std::vector<script>, way_count> scripts;
-    for (std::size_t each = 0; each < way_count; ++each) {
-      const auto what = static_cast<way>(each);
-      is_there_[each] = has_way(job, what);
-      if (is_there_[each]) scripts[each] = scripts_of(job, what);
+    for (std::size_t index = 0; index < way_count; ++index) {
+      const auto method = static_cast<way>(index);
+      is_there_[index] = has_way(job, method);
+      if (is_there_[index]) scripts[index] = scripts_of(job, method);
     }
     // Takes the minimum of some rounds for each script, because other load on the machine only ever adds time. With
     // the median, ten programs were predicted a tenth higher.
     std::array<std::array<std::vector<double>, way_count>, beside_count> least;
-    for (auto& of_all : least) {
-      for (std::size_t each = 0; each < way_count; ++each) of_all[each].resize(scripts[each].size());
+    for (auto& least_of_work : least) {
+      for (std::size_t index = 0; index < way_count; ++index) least_of_work[index].resize(scripts[index].size());
     }
     for (int round = 0; round <= rounds; ++round) {  // the first round is not used
-      for (std::size_t each = 0; each < way_count; ++each) {
-        for (std::size_t at = 0; at < scripts[each].size(); ++at) {
-          for (std::size_t what = 0; what < beside_count; ++what) {
-            const double ns = by.play(scripts[each][at], static_cast<beside>(what));
-            double& best = least[what][each][at];
+      for (std::size_t index = 0; index < way_count; ++index) {
+        for (std::size_t script_index = 0; script_index < scripts[index].size(); ++script_index) {
+          for (std::size_t work = 0; work < beside_count; ++work) {
+            const double ns = replayer.play(scripts[index][script_index], static_cast<beside>(work));
+            double& best = least[work][index][script_index];
             best = round <= 1 ? ns : std::min(best, ns);
           }
         }
       }
     }
-    for (std::size_t what = 0; what < beside_count; ++what) {
-      for (std::size_t each = 0; each < way_count; ++each)
-        ns_[what][each] = std::accumulate(least[what][each].begin(), least[what][each].end(), 0.0);
+    for (std::size_t work = 0; work < beside_count; ++work) {
+      for (std::size_t index = 0; index < way_count; ++index)
+        ns_[work][index] = std::accumulate(least[work][index].begin(), least[work][index].end(), 0.0);
     }
     count_ = timed_allocations(job);
   }
 
-  bool has(way what) const { return is_there_[static_cast<std::size_t>(what)]; }
-  double of(way what, beside other) const {
-    return ns_[static_cast<std::size_t>(other)][static_cast<std::size_t>(what)] / count_;
+  bool has(way method) const { return is_there_[static_cast<std::size_t>(method)]; }
+  double time_of(way method, beside work) const {
+    return ns_[static_cast<std::size_t>(work)][static_cast<std::size_t>(method)] / count_;
   }
-  double saved(way before, way after, beside other) const { return of(before, other) - of(after, other); }
+  double saved(way before, way after, beside work) const { return time_of(before, work) - time_of(after, work); }
 
  private:
   std::array<bool, way_count> is_there_{};
@@ -244,43 +246,43 @@ constexpr double least_timed = 64;  // allocations; below this the clock's own e
 
 replayed play(const replay_job& job) {
   if (timed_allocations(job) < least_timed) return {};
-  const times all(job);
+  const times measured(job);
   const auto saved = [&](way before, way after) -> analyse::call_ns {
-    if (!all.has(before) || !all.has(after)) return {};
-    return {all.saved(before, after, beside::nothing), all.saved(before, after, beside::surprises),
-            all.saved(before, after, beside::waits)};
+    if (!measured.has(before) || !measured.has(after)) return {};
+    return {measured.saved(before, after, beside::nothing), measured.saved(before, after, beside::surprises),
+            measured.saved(before, after, beside::waits)};
   };
-  replayed made;
-  made.now = saved(way::as_is, way::nothing);
-  made.hoist = job.is_copied_text ? saved(way::as_copy, way::unmade) : made.now;
-  made.recycle = saved(way::as_is, way::recycled);
-  made.pooled = saved(way::as_is, way::pooled);
-  made.arena = saved(way::as_is, way::arena);
-  made.reserve = saved(way::as_is, way::reserved);
+  replayed result;
+  result.now = saved(way::as_is, way::nothing);
+  result.hoist = job.is_copied_text ? saved(way::as_copy, way::unmade) : result.now;
+  result.recycle = saved(way::as_is, way::recycled);
+  result.pooled = saved(way::as_is, way::pooled);
+  result.arena = saved(way::as_is, way::arena);
+  result.reserve = saved(way::as_is, way::reserved);
   // Inlined calls of a few instructions hide behind the branch misprediction, where a library call does not.
-  made.pooled.surprised = made.arena.surprised = made.now.surprised;
-  return made;
+  result.pooled.surprised = result.arena.surprised = result.now.surprised;
+  return result;
 }
 
 }  // namespace
 
 std::vector<replayed> replay(std::vector<replay_job> jobs) {
   if (!std::all_of(jobs.begin(), jobs.end(), is_playable)) fail(exit_code::usage, "steps that cannot be repeated");
-  std::vector<replayed> all(jobs.size());
+  std::vector<replayed> results(jobs.size());
   const auto play_all = [&](bool alone) {
-    for (std::size_t at = 0; at < jobs.size(); ++at) {
-      if (jobs[at].alone != alone) continue;
-      if (jobs[at].first_thread) {
-        all[at] = play(jobs[at]);
+    for (std::size_t index = 0; index < jobs.size(); ++index) {
+      if (jobs[index].alone != alone) continue;
+      if (jobs[index].first_thread) {
+        results[index] = play(jobs[index]);
       } else {
-        std::thread([&] { all[at] = play(jobs[at]); }).join();
+        std::thread([&] { results[index] = play(jobs[index]); }).join();
       }
     }
   };
   play_all(true);
   std::thread([] {}).join();  // from here on the C library takes the paths of a process with threads
   play_all(false);
-  return all;
+  return results;
 }
 
 void rehearse(const replay_job& job) {

@@ -24,7 +24,7 @@ enum class way : std::size_t {
 };
 constexpr std::size_t way_count = static_cast<std::size_t>(way::count);
 // Returns whether the job has the data that this way needs.
-bool has_way(const analyse::replay_job& job, way by);
+bool has_way(const analyse::replay_job& job, way method);
 
 enum class op : std::uint8_t {
   nothing,
@@ -55,8 +55,8 @@ constexpr std::uint32_t page_bytes = 4096;  // a block larger than this is touch
 struct action {
   op does;
   detail::size_class size;  // of a pooled block; code with a pool knows it at compile time
-  std::uint32_t place, from, bytes;
-  std::uint32_t old_bytes;  // bytes of the block or content at `from`
+  std::uint32_t place, source, bytes;
+  std::uint32_t old_bytes;  // bytes of the block or content of the place `source`
 };
 struct script {
   std::vector<action> before, steps, after;
@@ -64,7 +64,7 @@ struct script {
 
 // Returns one script for each plan. Every way has the same number of actions for a step, so that the work between
 // them is the same. The allocator of a block decides which action releases or resizes it.
-std::vector<script> scripts_of(const analyse::replay_job& job, way by);
+std::vector<script> scripts_of(const analyse::replay_job& job, way method);
 
 // Returns false where a step names a place that the plan does not have, fills one that is taken, or uses one that is
 // empty.

@@ -22,9 +22,10 @@ namespace tarn::command {
 
 format::recording parse_recording(const std::string& path, const std::string& bytes) {
   try {
-    format::recording in = format::parse(bytes);
-    if (!in.damage.empty()) fmt::print(stderr, "tarn: {}: {}; what came before is shown\n", path, in.damage);
-    return in;
+    format::recording recording = format::parse(bytes);
+    if (!recording.damage.empty())
+      fmt::print(stderr, "tarn: {}: {}; what came before is shown\n", path, recording.damage);
+    return recording;
   } catch (const format::unreadable& reason) {
     fail(exit_code::usage, "{}: {}", path, reason.what());
   }
@@ -43,31 +44,32 @@ format::recording read_recording(const std::string& path) { return parse_recordi
 namespace {
 
 // Removes the other sources, so that the report is the one of a recording without them.
-void keep_only(const std::vector<std::string>& sources, format::recording& in) {
+void keep_only(const std::vector<std::string>& sources, format::recording& recording) {
   if (sources.empty()) return;
   const auto wants = [&](std::string_view name) {
     return std::find(sources.begin(), sources.end(), name) != sources.end();
   };
   if (!wants("heap")) {
-    in.cells.clear();
-    for (format::thread_facts& each : in.threads) each.unknown = each.allocations = each.frees = each.bytes = 0;
+    recording.cells.clear();
+    for (format::thread_facts& thread : recording.threads)
+      thread.unknown = thread.allocations = thread.frees = thread.bytes = 0;
   }
   if (!wants("locks")) {
-    in.lockings.clear();
-    in.waits.clear();
-    in.orders.clear();
+    recording.lockings.clear();
+    recording.waits.clear();
+    recording.orders.clear();
   }
-  if (!wants("syscalls")) in.calls.clear();
-  std::erase_if(in.program.sources, [&](const std::string& each) {
-    return !wants(each.starts_with("system calls") ? "syscalls" : std::string_view(each));
+  if (!wants("syscalls")) recording.calls.clear();
+  std::erase_if(recording.program.sources, [&](const std::string& source) {
+    return !wants(source.starts_with("system calls") ? "syscalls" : std::string_view(source));
   });
 }
 
 constexpr std::size_t most_replays = 10;  // of the most expensive sites; takes about half a second
 
-void replay(analyse::analysis& all, const report_request& request) {
+void replay(analyse::analysis& analysis, const report_request& request) {
   try {
-    all.replay(request.sites(all), most_replays, replays_of);
+    analysis.replay(request.sites(analysis), most_replays, replays_of);
   } catch (const failure& reason) {
     fmt::print(stderr, "tarn: {}; predicted by prices alone\n", reason.what());
   }
@@ -77,19 +79,20 @@ void report(const report_request& request) {
   if (request.redact && request.page.empty()) fail(exit_code::usage, "--redact is for a page: --html OUT");
   if (!request.page.empty()) require_page();
   std::string bytes = recording_content(request.path);
-  format::recording in = parse_recording(request.path, bytes);
+  format::recording recording = parse_recording(request.path, bytes);
   std::optional<format::recording> whole;
   if (request.part.is_asked()) {
-    const format::interval which = part_of(in, request.part);
-    whole = std::exchange(in, format::within(in, bytes, which));
+    const format::interval interval = part_of(recording, request.part);
+    whole = std::exchange(recording, format::within(recording, bytes, interval));
   }
-  keep_only(request.sources, in);
-  const analyse::costs prices = machine_costs(request.calibrate);
-  analyse::analysis all(std::move(in), prices, request.cpu_seconds * 1e9, whole ? &*whole : nullptr, request.wrappers);
+  keep_only(request.sources, recording);
+  const analyse::costs costs = machine_costs(request.calibrate);
+  analyse::analysis analysis(std::move(recording), costs, request.cpu_seconds * 1e9, whole ? &*whole : nullptr,
+                             request.wrappers);
   if (std::exchange(whole, std::nullopt)) bytes.clear();
-  if (!request.quick) replay(all, request);
-  if (!request.page.empty()) return write_page(all, bytes, prices, request);
-  request.as_json ? print_json(all, bytes, prices, request) : print_text(all, request);
+  if (!request.quick) replay(analysis, request);
+  if (!request.page.empty()) return write_page(analysis, bytes, costs, request);
+  request.as_json ? print_json(analysis, bytes, costs, request) : print_text(analysis, request);
 }
 
 }  // namespace

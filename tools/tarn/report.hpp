@@ -28,25 +28,25 @@ struct report_request {
   std::vector<std::string> wrappers;  // functions that only allocate on behalf of their callers
   double cpu_seconds = 0;             // processor time of the program without a recorder; 0: not known
 
-  bool wants(const analyse::site& of) const { return !only || of.is == *only; }
-  const std::vector<analyse::site>& sites(const analyse::analysis& of) const {
-    return by_stack ? of.heap().sites : of.places();
+  bool wants(const analyse::site& site) const { return !only || site.is == *only; }
+  const std::vector<analyse::site>& sites(const analyse::analysis& analysis) const {
+    return by_stack ? analysis.heap().sites : analysis.places();
   }
 };
 
-void print_text(analyse::analysis& of, const report_request& request);
+void print_text(analyse::analysis& analysis, const report_request& request);
 // `bytes` is the content of the recording, for its timeline; it is empty for a part of a recording.
-void print_json(analyse::analysis& of, std::string_view bytes, const analyse::costs& prices,
+void print_json(analyse::analysis& analysis, std::string_view bytes, const analyse::costs& costs,
                 const report_request& request);
 // Writes the HTML report to the file `request.page`. Throws a failure where the file cannot be written, or this build
 // has no HTML report.
-void write_page(analyse::analysis& of, std::string_view bytes, const analyse::costs& prices,
+void write_page(analyse::analysis& analysis, std::string_view bytes, const analyse::costs& costs,
                 const report_request& request);
 
 // Follows the schema of docs/reference/report-json.md. json_of_site() returns an element of `sites`, and
 // json_without_sites() returns everything else, with at most `top` locks and system calls.
-nlohmann::json json_of_site(const analyse::analysis& all, const analyse::site_view& view);
-nlohmann::json json_without_sites(const analyse::analysis& of, const analyse::costs& prices, std::size_t top);
+nlohmann::json json_of_site(const analyse::analysis& analysis, const analyse::site_view& view);
+nlohmann::json json_without_sites(const analyse::analysis& analysis, const analyse::costs& costs, std::size_t top);
 
 // Reads the recording in `path`, with a line on standard error where it is damaged. Throws a usage failure.
 format::recording read_recording(const std::string& path);

@@ -9,15 +9,15 @@
 namespace tarn::command {
 
 // Returns whether any remedy is named.
-bool calls_gain(const format::recording& in);
+bool calls_gain(const format::recording& recording);
 
 // Prints a line or two; prints nothing where no system call was recorded.
-void print_calls_summary(const format::recording& in);
+void print_calls_summary(const format::recording& recording);
 
 // Prints at most `top` sites with a remedy, as text.
-void print_calls(const analyse::analysis& of, std::size_t top);
+void print_calls(const analyse::analysis& analysis, std::size_t top);
 
 // Returns the array `syscalls`.
-nlohmann::json json_of_calls(const analyse::analysis& of, std::size_t top);
+nlohmann::json json_of_calls(const analyse::analysis& analysis, std::size_t top);
 
 }  // namespace tarn::command

@@ -18,120 +18,123 @@ namespace {
 using nlohmann::json;
 
 // Returns a text like "mutex A"; the letters tell locks of one type apart.
-std::string lock_words(const format::recording& in, std::uint32_t lock, std::size_t place) {
-  return fmt::format("{} {}", analyse::name(in.locks[lock].type),
-                     place < 26 ? std::string(1, static_cast<char>('A' + place)) : std::to_string(place + 1));
+std::string lock_words(const format::recording& recording, std::uint32_t lock, std::size_t index) {
+  return fmt::format("{} {}", analyse::name(recording.locks[lock].type),
+                     index < 26 ? std::string(1, static_cast<char>('A' + index)) : std::to_string(index + 1));
 }
 
-std::string threads_words(const format::recording& in, const std::vector<std::uint32_t>& threads) {
+std::string threads_words(const format::recording& recording, const std::vector<std::uint32_t>& threads) {
   constexpr std::size_t shown = 4;
   std::string words = threads.size() == 1 ? "thread" : "threads";
-  for (std::size_t at = 0; at < std::min(shown, threads.size()); ++at)
-    words += fmt::format("{}{}", at == 0 ? " " : ", ", in.threads[threads[at]].id);
+  for (std::size_t index = 0; index < std::min(shown, threads.size()); ++index)
+    words += fmt::format("{}{}", index == 0 ? " " : ", ", recording.threads[threads[index]].id);
   if (threads.size() > shown) words += fmt::format(" and {} more", threads.size() - shown);
   return words;
 }
 
-void print_inversion(const format::recording& in, const analyse::inversion& of, std::size_t rank,
-                     analyse::symbols& by) {
-  const std::size_t count = of.steps.size();
+void print_inversion(const format::recording& recording, const analyse::inversion& inversion, std::size_t rank,
+                     analyse::symbols& symbols) {
+  const std::size_t count = inversion.steps.size();
   fmt::print("\n{}. {}: {}{}\n", rank,
-             of.by_one_thread ? "could deadlock, if a second thread did the same" : "could deadlock",
+             inversion.by_one_thread ? "could deadlock, if a second thread did the same" : "could deadlock",
              count == 2 ? "two locks are taken in both orders" : fmt::format("{} locks are taken in a circle", count),
-             of.alike > 1 ? fmt::format("; so are {} more, at the same places", of.alike - 1) : "");
-  for (std::size_t at = 0; at < count; ++at) {
-    const analyse::order_step& step = of.steps[at];
-    fmt::print("   {} times, by {}: {} is held, from\n", grouped(step.times), threads_words(in, step.threads),
-               lock_words(in, step.holds, at));
-    print_stack(analyse::stack_at(in, step.held_site, by));
-    fmt::print("   and {} taken, at\n", lock_words(in, step.takes, (at + 1) % count));
-    print_stack(analyse::stack_at(in, step.taken_site, by));
+             inversion.alike > 1 ? fmt::format("; so are {} more, at the same places", inversion.alike - 1) : "");
+  for (std::size_t index = 0; index < count; ++index) {
+    const analyse::order_step& step = inversion.steps[index];
+    fmt::print("   {} times, by {}: {} is held, from\n", grouped(step.times), threads_words(recording, step.threads),
+               lock_words(recording, step.holds, index));
+    print_stack(analyse::stack_at(recording, step.held_site, symbols));
+    fmt::print("   and {} taken, at\n", lock_words(recording, step.takes, (index + 1) % count));
+    print_stack(analyse::stack_at(recording, step.taken_site, symbols));
   }
   fmt::print("   → one order everywhere; or both at once: tarn::with(a, b, …), std::scoped_lock\n");
 }
 
-void print_chain(const format::recording& in, const analyse::wait_chain& of, std::size_t rank, analyse::symbols& by) {
+void print_chain(const format::recording& recording, const analyse::wait_chain& chain, std::size_t rank,
+                 analyse::symbols& symbols) {
   fmt::print("\n{}. up to {:.3f} s waited for a holder that waited itself\n", rank,
-             static_cast<double>(of.nanoseconds) / 1e9);
-  for (std::size_t at = 0; at < of.links.size(); ++at) {
-    const analyse::chain_link& link = of.links[at];
-    fmt::print("   {}thread {} waited {:.3f} s for {}, at\n", at == 0 ? "" : "which meanwhile, ",
-               in.threads[link.thread].id, static_cast<double>(link.nanoseconds) / 1e9, lock_words(in, link.lock, at));
-    print_stack(analyse::stack_at(in, link.site, by));
-    fmt::print("   while thread {} held it, from\n", in.threads[link.holder].id);
-    print_stack(analyse::stack_at(in, link.holder_site, by));
+             static_cast<double>(chain.nanoseconds) / 1e9);
+  for (std::size_t index = 0; index < chain.links.size(); ++index) {
+    const analyse::chain_link& link = chain.links[index];
+    fmt::print("   {}thread {} waited {:.3f} s for {}, at\n", index == 0 ? "" : "which meanwhile, ",
+               recording.threads[link.thread].id, static_cast<double>(link.nanoseconds) / 1e9,
+               lock_words(recording, link.lock, index));
+    print_stack(analyse::stack_at(recording, link.site, symbols));
+    fmt::print("   while thread {} held it, from\n", recording.threads[link.holder].id);
+    print_stack(analyse::stack_at(recording, link.holder_site, symbols));
   }
-  fmt::print("   → do not wait for {} while {} is held\n", lock_words(in, of.links[1].lock, 1),
-             lock_words(in, of.links[0].lock, 0));
+  fmt::print("   → do not wait for {} while {} is held\n", lock_words(recording, chain.links[1].lock, 1),
+             lock_words(recording, chain.links[0].lock, 0));
 }
 
-json json_of_lock(const format::recording& in, std::uint32_t lock, analyse::symbols& by) {
-  const format::lock_facts& facts = in.locks[lock];
+json json_of_lock(const format::recording& recording, std::uint32_t lock, analyse::symbols& symbols) {
+  const format::lock_facts& facts = recording.locks[lock];
   return {{"type", analyse::name(facts.type)},
           {"address", facts.address},
-          {"stack", json_of_stack(analyse::stack_at(in, facts.site, by))}};
+          {"stack", json_of_stack(analyse::stack_at(recording, facts.site, symbols))}};
 }
-json json_of_place(const format::recording& in, std::uint32_t site, analyse::symbols& by) {
-  return {{"stack", json_of_stack(analyse::stack_at(in, site, by))}};
+json json_of_place(const format::recording& recording, std::uint32_t site, analyse::symbols& symbols) {
+  return {{"stack", json_of_stack(analyse::stack_at(recording, site, symbols))}};
 }
 
 }  // namespace
 
-void print_orders_summary(const format::recording& in) {
-  const std::vector<analyse::inversion> found = analyse::find_orders(in).inversions;
-  const auto serious = std::count_if(found.begin(), found.end(), [](const auto& each) { return !each.by_one_thread; });
+void print_orders_summary(const format::recording& recording) {
+  const std::vector<analyse::inversion> inversions = analyse::find_orders(recording).inversions;
+  const auto serious = std::count_if(inversions.begin(), inversions.end(),
+                                     [](const auto& inversion) { return !inversion.by_one_thread; });
   if (serious != 0)
     fmt::print("Locks are taken in {} that could deadlock.\n",
                serious == 1 ? "an order" : fmt::format("{} orders", serious));
 }
 
-void print_orders(const format::recording& in, std::size_t top) {
-  const analyse::order_findings found = analyse::find_orders(in);
-  analyse::symbols by(in);
-  for (std::size_t at = 0; at < std::min(top, found.inversions.size()); ++at) {
-    if (at == 0) fmt::print("\nOrders of locks\n");
-    print_inversion(in, found.inversions[at], at + 1, by);
+void print_orders(const format::recording& recording, std::size_t top) {
+  const analyse::order_findings findings = analyse::find_orders(recording);
+  analyse::symbols symbols(recording);
+  for (std::size_t index = 0; index < std::min(top, findings.inversions.size()); ++index) {
+    if (index == 0) fmt::print("\nOrders of locks\n");
+    print_inversion(recording, findings.inversions[index], index + 1, symbols);
   }
-  if (found.inversions.size() > top)
-    fmt::print("\n{} more orders that could deadlock; --top N\n", found.inversions.size() - top);
-  if (found.beyond != 0)
-    fmt::print("\n{} times locks were taken in pairs for which the recorder had no room\n", grouped(found.beyond));
-  for (std::size_t at = 0; at < std::min(top, found.chains.size()); ++at) {
-    if (at == 0) fmt::print("\nWait chains\n");
-    print_chain(in, found.chains[at], at + 1, by);
+  if (findings.inversions.size() > top)
+    fmt::print("\n{} more orders that could deadlock; --top N\n", findings.inversions.size() - top);
+  if (findings.beyond != 0)
+    fmt::print("\n{} times locks were taken in pairs for which the recorder had no room\n", grouped(findings.beyond));
+  for (std::size_t index = 0; index < std::min(top, findings.chains.size()); ++index) {
+    if (index == 0) fmt::print("\nWait chains\n");
+    print_chain(recording, findings.chains[index], index + 1, symbols);
   }
 }
 
-json json_of_orders(const format::recording& in, std::size_t top) {
-  const analyse::order_findings found = analyse::find_orders(in);
-  analyse::symbols by(in);
+json json_of_orders(const format::recording& recording, std::size_t top) {
+  const analyse::order_findings findings = analyse::find_orders(recording);
+  analyse::symbols symbols(recording);
   json inversions = json::array(), chains = json::array();
-  for (std::size_t at = 0; at < std::min(top, found.inversions.size()); ++at) {
-    const analyse::inversion& of = found.inversions[at];
+  for (std::size_t index = 0; index < std::min(top, findings.inversions.size()); ++index) {
+    const analyse::inversion& inversion = findings.inversions[index];
     json steps = json::array();
-    for (const analyse::order_step& each : of.steps) {
-      steps.push_back({{"lock", json_of_lock(in, each.holds, by)},
-                       {"times", each.times},
-                       {"threads", each.threads},
-                       {"held_from", json_of_place(in, each.held_site, by)},
-                       {"takes_at", json_of_place(in, each.taken_site, by)}});
+    for (const analyse::order_step& step : inversion.steps) {
+      steps.push_back({{"lock", json_of_lock(recording, step.holds, symbols)},
+                       {"times", step.times},
+                       {"threads", step.threads},
+                       {"held_from", json_of_place(recording, step.held_site, symbols)},
+                       {"takes_at", json_of_place(recording, step.taken_site, symbols)}});
     }
-    inversions.push_back({{"steps", steps}, {"by_one_thread", of.by_one_thread}, {"alike", of.alike}});
+    inversions.push_back({{"steps", steps}, {"by_one_thread", inversion.by_one_thread}, {"alike", inversion.alike}});
   }
-  for (std::size_t at = 0; at < std::min(top, found.chains.size()); ++at) {
+  for (std::size_t index = 0; index < std::min(top, findings.chains.size()); ++index) {
     json links = json::array();
-    for (const analyse::chain_link& each : found.chains[at].links) {
-      links.push_back({{"lock", json_of_lock(in, each.lock, by)},
-                       {"thread", each.thread},
-                       {"waits", each.waits},
-                       {"waited_ns", each.nanoseconds},
-                       {"at", json_of_place(in, each.site, by)},
-                       {"holder", each.holder},
-                       {"held_from", json_of_place(in, each.holder_site, by)}});
+    for (const analyse::chain_link& link : findings.chains[index].links) {
+      links.push_back({{"lock", json_of_lock(recording, link.lock, symbols)},
+                       {"thread", link.thread},
+                       {"waits", link.waits},
+                       {"waited_ns", link.nanoseconds},
+                       {"at", json_of_place(recording, link.site, symbols)},
+                       {"holder", link.holder},
+                       {"held_from", json_of_place(recording, link.holder_site, symbols)}});
     }
-    chains.push_back({{"links", links}, {"waited_ns", found.chains[at].nanoseconds}});
+    chains.push_back({{"links", links}, {"waited_ns", findings.chains[index].nanoseconds}});
   }
-  return {{"inversions", inversions}, {"chains", chains}, {"beyond", found.beyond}};
+  return {{"inversions", inversions}, {"chains", chains}, {"beyond", findings.beyond}};
 }
 
 }  // namespace tarn::command

@@ -9,12 +9,12 @@
 namespace tarn::command {
 
 // Prints one line; prints nothing where there is no inversion.
-void print_orders_summary(const format::recording& in);
+void print_orders_summary(const format::recording& recording);
 
 // Prints at most `top` inversions and at most `top` wait chains, as text.
-void print_orders(const format::recording& in, std::size_t top);
+void print_orders(const format::recording& recording, std::size_t top);
 
 // Returns the object `lock_orders`.
-nlohmann::json json_of_orders(const format::recording& in, std::size_t top);
+nlohmann::json json_of_orders(const format::recording& recording, std::size_t top);
 
 }  // namespace tarn::command

@@ -24,82 +24,84 @@ using nlohmann::json;
 
 constexpr std::size_t all_of_them = std::numeric_limits<std::size_t>::max();
 
-std::string text_of(const json& of) { return of.dump(-1, ' ', false, json::error_handler_t::replace); }
+std::string text_of(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
-void leave_out(json& of, std::initializer_list<const char*> members) {
-  for (const char* each : members) of.erase(each);
+void leave_out(json& object, std::initializer_list<const char*> members) {
+  for (const char* member : members) object.erase(member);
 }
 
 // Redacts paths, arguments and names outside of stacks; page_names redacts those in stacks.
-void redact_whole(json& all) {
-  const std::string program = all["program"]["words"].empty() ? "" : all["program"]["words"][0].get<std::string>();
-  all["program"]["words"] = {program.empty() ? "" : "program"};
-  leave_out(all["program"], {"process", "parent", "machine"});
-  leave_out(all["prices"], {"machine"});
-  if (json& own = all["recorder"]["own_heap"]; own.is_object()) leave_out(own, {"module"});
-  for (json& each : all["threads"]) leave_out(each, {"name"});
-  for (json& each : all["locks"]) leave_out(each, {"address"});
-  for (json& circle : all["lock_orders"]["inversions"]) {
+void redact_whole(json& document) {
+  const std::string program =
+      document["program"]["words"].empty() ? "" : document["program"]["words"][0].get<std::string>();
+  document["program"]["words"] = {program.empty() ? "" : "program"};
+  leave_out(document["program"], {"process", "parent", "machine"});
+  leave_out(document["prices"], {"machine"});
+  if (json& own_heap = document["recorder"]["own_heap"]; own_heap.is_object()) leave_out(own_heap, {"module"});
+  for (json& entry : document["threads"]) leave_out(entry, {"name"});
+  for (json& entry : document["locks"]) leave_out(entry, {"address"});
+  for (json& circle : document["lock_orders"]["inversions"]) {
     for (json& step : circle["steps"]) leave_out(step["lock"], {"address"});
   }
-  for (json& chain : all["lock_orders"]["chains"]) {
+  for (json& chain : document["lock_orders"]["chains"]) {
     for (json& link : chain["links"]) leave_out(link["lock"], {"address"});
   }
 }
 
 void redact_site(json& site) {
   leave_out(site, {"source", "type", "remedy"});
-  for (json& each : site["predicted"]["remedies"]) leave_out(each, {"code", "words"});
+  for (json& remedy : site["predicted"]["remedies"]) leave_out(remedy, {"code", "words"});
 }
 
 }  // namespace
 
-void write_page(analyse::analysis& of, std::string_view bytes, const analyse::costs& prices,
+void write_page(analyse::analysis& analysis, std::string_view bytes, const analyse::costs& costs,
                 const report_request& request) {
-  const format::recording& in = of.recorded();
+  const format::recording& recording = analysis.recorded();
   page_names names(request.redact);
   page_file page(request.page);
-  json all = json_without_sites(of, prices, all_of_them);
-  const std::vector<std::string> roles = request.redact ? std::vector<std::string>{} : thread_roles(in);
-  for (std::size_t at = 0; at < roles.size(); ++at) all["threads"][at]["role"] = roles[at];
-  if (request.redact) redact_whole(all);
-  const analyse::lock_findings locks = analyse::find_locks(in);
-  const analyse::call_findings calls = analyse::find_calls(in);
-  all["kind"] = "report";
-  all["redacted"] = request.redact;
-  all["totals"] = {{"acquisitions", locks.acquisitions},
-                   {"contended", locks.contended},
-                   {"waited_ns", locks.wait_nanoseconds},
-                   {"calls", calls.calls},
-                   {"calls_ns", calls.nanoseconds}};
-  page_stacks stacks(of, names);
-  stacks.add_to_calls(all["syscalls"], calls);
-  stacks.add_to_locks(all["locks"], locks);
-  all["crossings"] = stacks.crossings();
-  names.compact(all);
-  std::string text = text_of(all);
+  json document = json_without_sites(analysis, costs, all_of_them);
+  const std::vector<std::string> roles = request.redact ? std::vector<std::string>{} : thread_roles(recording);
+  for (std::size_t index = 0; index < roles.size(); ++index) document["threads"][index]["role"] = roles[index];
+  if (request.redact) redact_whole(document);
+  const analyse::lock_findings locks = analyse::find_locks(recording);
+  const analyse::call_findings calls = analyse::find_calls(recording);
+  document["kind"] = "report";
+  document["redacted"] = request.redact;
+  document["totals"] = {{"acquisitions", locks.acquisitions},
+                        {"contended", locks.contended},
+                        {"waited_ns", locks.wait_nanoseconds},
+                        {"calls", calls.calls},
+                        {"calls_ns", calls.nanoseconds}};
+  page_stacks stacks(analysis, names);
+  stacks.add_to_calls(document["syscalls"], calls);
+  stacks.add_to_locks(document["locks"], locks);
+  document["crossings"] = stacks.crossings();
+  names.compact(document);
+  std::string text = text_of(document);
   text.back() = ',';
   page.add(text + "\"sites\":[");
   bool is_first = true;
-  progress shown("sites of the page");
+  progress progress_line("sites of the page");
   std::size_t done = 0;
-  for (const analyse::site& each : request.sites(of)) {
-    shown.at(done++, request.sites(of).size());
-    if (!request.wants(each)) continue;
-    analyse::site_view view = of.view(each);
+  for (const analyse::site& facts : request.sites(analysis)) {
+    progress_line.update(done++, request.sites(analysis).size());
+    if (!request.wants(facts)) continue;
+    analyse::site_view view = analysis.view(facts);
     // The stack goes into the table directly: as JSON it would be most of the work for a large recording.
     const std::uint32_t node = names.node(std::exchange(view.stack, {}));
-    json site = json_of_site(of, view);
+    json site = json_of_site(analysis, view);
     site["stack"] = node;
-    stacks.add_to_site(site, each);
+    stacks.add_to_site(site, facts);
     if (request.redact) redact_site(site);
     names.compact(site);
     page.add((is_first ? "" : ",") + text_of(site));
     is_first = false;
   }
   page.add("]");
-  if (const json course = page_timeline(page_history(in, bytes), in, stacks, locks, calls); !course.is_null())
-    page.add(",\"timeline\":" + text_of(course));
+  if (const json timeline = page_timeline(page_history(recording, bytes), recording, stacks, locks, calls);
+      !timeline.is_null())
+    page.add(",\"timeline\":" + text_of(timeline));
   text = text_of(names.tables());
   text.front() = ',';
   page.add(text);

@@ -20,67 +20,69 @@ using analyse::quiet_view;
 using nlohmann::json;
 
 // Returns a text like "3 heap calls, 1 lock wait".
-std::string words_of(const format::noise_counts& of) {
+std::string words_of(const format::noise_counts& counts) {
   constexpr std::array names = {"heap call", "system call", "lock wait"};
   static_assert(names.size() == format::noise_counter_count);
   std::string words;
-  for (std::size_t at = 0; at < names.size(); ++at) {
-    if (of[at] == 0) continue;
-    words += fmt::format("{}{} {}{}", words.empty() ? "" : ", ", grouped(of[at]), names[at], of[at] == 1 ? "" : "s");
+  for (std::size_t index = 0; index < names.size(); ++index) {
+    if (counts[index] == 0) continue;
+    words += fmt::format("{}{} {}{}", words.empty() ? "" : ", ", grouped(counts[index]), names[index],
+                         counts[index] == 1 ? "" : "s");
   }
   return words;
 }
 
-json json_of(const format::noise_counts& of) {
-  return {{"heap_calls", of[format::heap_calls]},
-          {"system_calls", of[format::system_calls]},
-          {"lock_waits", of[format::lock_waits]}};
+json json_of(const format::noise_counts& counts) {
+  return {{"heap_calls", counts[format::heap_calls]},
+          {"system_calls", counts[format::system_calls]},
+          {"lock_waits", counts[format::lock_waits]}};
 }
 
 }  // namespace
 
-void print_quiet_summary(const format::recording& in) {
-  const std::vector<quiet_view> all = analyse::find_quiet_regions(in);
-  if (all.empty()) return;
-  const auto loud = std::count_if(all.begin(), all.end(), [](const quiet_view& each) { return !each.is_quiet(); });
-  fmt::print("{} quiet region{}, {}\n", all.size(), all.size() == 1 ? "" : "s",
+void print_quiet_summary(const format::recording& recording) {
+  const std::vector<quiet_view> regions = analyse::find_quiet_regions(recording);
+  if (regions.empty()) return;
+  const auto loud =
+      std::count_if(regions.begin(), regions.end(), [](const quiet_view& region) { return !region.is_quiet(); });
+  fmt::print("{} quiet region{}, {}\n", regions.size(), regions.size() == 1 ? "" : "s",
              loud == 0 ? "all of them quiet" : fmt::format("{} of them not quiet", loud));
 }
 
-void print_quiet_regions(const format::recording& in, std::size_t top) {
-  analyse::symbols by(in);
-  const paint with;
+void print_quiet_regions(const format::recording& recording, std::size_t top) {
+  analyse::symbols symbols(recording);
+  const paint style;
   bool is_first = true;
-  for (const quiet_view& each : analyse::find_quiet_regions(in)) {
-    if (each.is_quiet()) break;
+  for (const quiet_view& region : analyse::find_quiet_regions(recording)) {
+    if (region.is_quiet()) break;
     if (is_first) fmt::print("\nQuiet regions\n");
     is_first = false;
-    fmt::print("\n{}: {} in {} time{}\n", with.strong(cut(each.name, page_width / 2)), words_of(each.sums),
-               grouped(each.entered), each.entered == 1 ? "" : "s");
-    const std::size_t shown = std::min(top, each.sites.size());
-    for (std::size_t at = 0; at < shown; ++at) {
-      fmt::print("   {}\n", words_of(each.sites[at].sums));
-      print_stack(analyse::stack_at(in, each.sites[at].site, by));
+    fmt::print("\n{}: {} in {} time{}\n", style.strong(cut(region.name, page_width / 2)), words_of(region.sums),
+               grouped(region.entered), region.entered == 1 ? "" : "s");
+    const std::size_t shown = std::min(top, region.sites.size());
+    for (std::size_t index = 0; index < shown; ++index) {
+      fmt::print("   {}\n", words_of(region.sites[index].sums));
+      print_stack(analyse::stack_at(recording, region.sites[index].site, symbols));
     }
-    if (each.sites.size() > shown) fmt::print("   and from {} more call stacks\n", each.sites.size() - shown);
+    if (region.sites.size() > shown) fmt::print("   and from {} more call stacks\n", region.sites.size() - shown);
   }
 }
 
-json json_of_quiet_regions(const format::recording& in, std::size_t top) {
-  analyse::symbols by(in);
-  json all = json::array();
-  for (const quiet_view& each : analyse::find_quiet_regions(in)) {
-    json one = json_of(each.sums), sites = json::array();
-    one["name"] = each.name;
-    one["entered"] = each.entered;
-    for (std::size_t at = 0; at < std::min(top, each.sites.size()); ++at) {
-      sites.push_back(json_of(each.sites[at].sums));
-      sites.back()["stack"] = json_of_stack(analyse::stack_at(in, each.sites[at].site, by));
+json json_of_quiet_regions(const format::recording& recording, std::size_t top) {
+  analyse::symbols symbols(recording);
+  json regions = json::array();
+  for (const quiet_view& region : analyse::find_quiet_regions(recording)) {
+    json element = json_of(region.sums), sites = json::array();
+    element["name"] = region.name;
+    element["entered"] = region.entered;
+    for (std::size_t index = 0; index < std::min(top, region.sites.size()); ++index) {
+      sites.push_back(json_of(region.sites[index].sums));
+      sites.back()["stack"] = json_of_stack(analyse::stack_at(recording, region.sites[index].site, symbols));
     }
-    one["sites"] = std::move(sites);
-    all.push_back(std::move(one));
+    element["sites"] = std::move(sites);
+    regions.push_back(std::move(element));
   }
-  return all;
+  return regions;
 }
 
 }  // namespace tarn::command

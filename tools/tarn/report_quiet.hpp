@@ -9,12 +9,12 @@
 namespace tarn::command {
 
 // Prints one line; prints nothing where no region was entered.
-void print_quiet_summary(const format::recording& in);
+void print_quiet_summary(const format::recording& recording);
 
 // Prints the regions with violations, with at most `top` call stacks each.
-void print_quiet_regions(const format::recording& in, std::size_t top);
+void print_quiet_regions(const format::recording& recording, std::size_t top);
 
 // Returns the array `quiet_regions`.
-nlohmann::json json_of_quiet_regions(const format::recording& in, std::size_t top);
+nlohmann::json json_of_quiet_regions(const format::recording& recording, std::size_t top);
 
 }  // namespace tarn::command

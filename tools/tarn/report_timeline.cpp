@@ -8,29 +8,29 @@ namespace tarn::command {
 
 using nlohmann::json;
 
-json json_of_timeline(const analyse::analysis& of, const analyse::history& course) {
-  if (course.intervals.empty()) return {};
-  const format::recording& in = of.recorded();
-  const analyse::timeline made =
-      analyse::timeline_of(in, course, of.heap(), analyse::find_locks(in), analyse::find_calls(in));
-  json all;
-  for (const analyse::history_interval& each : course.intervals) {
-    all["to_ns"].push_back(each.to_ns);
-    all["resident_bytes"].push_back(each.resident_bytes);
-    all["cpu_us"].push_back(each.cpu_us);
+json json_of_timeline(const analyse::analysis& analysis, const analyse::history& history) {
+  if (history.intervals.empty()) return {};
+  const format::recording& recording = analysis.recorded();
+  const analyse::timeline timeline = analyse::timeline_of(
+      recording, history, analysis.heap(), analyse::find_locks(recording), analyse::find_calls(recording));
+  json document;
+  for (const analyse::history_interval& interval : history.intervals) {
+    document["to_ns"].push_back(interval.to_ns);
+    document["resident_bytes"].push_back(interval.resident_bytes);
+    document["cpu_us"].push_back(interval.cpu_us);
   }
   const auto add = [&](const char* name, const auto& kinds, const auto& lines) {
-    json& to = all[name] = json::object();
-    for (std::size_t at = 0; at < kinds.size(); ++at) to[analyse::name(kinds[at])] = lines[at];
+    json& series = document[name] = json::object();
+    for (std::size_t index = 0; index < kinds.size(); ++index) series[analyse::name(kinds[index])] = lines[index];
   };
-  add("allocations", analyse::categories, made.blocks);
-  add("bytes", analyse::categories, made.bytes);
-  add("in_use_bytes", analyse::categories, made.in_use);
-  add("acquisitions", analyse::lock_categories, made.taken);
-  add("waited_ns", analyse::lock_categories, made.waited_ns);
-  add("syscalls", analyse::call_categories, made.calls);
-  add("syscalls_ns", analyse::call_categories, made.calls_ns);
-  return all;
+  add("allocations", analyse::categories, timeline.blocks);
+  add("bytes", analyse::categories, timeline.bytes);
+  add("in_use_bytes", analyse::categories, timeline.in_use);
+  add("acquisitions", analyse::lock_categories, timeline.taken);
+  add("waited_ns", analyse::lock_categories, timeline.waited_ns);
+  add("syscalls", analyse::call_categories, timeline.calls);
+  add("syscalls_ns", analyse::call_categories, timeline.calls_ns);
+  return document;
 }
 
 }  // namespace tarn::command

@@ -12,6 +12,6 @@ namespace tarn::command {
 constexpr std::size_t most_intervals = 128;
 
 // Returns null if the recording has no snapshots.
-nlohmann::json json_of_timeline(const analyse::analysis& of, const analyse::history& course);
+nlohmann::json json_of_timeline(const analyse::analysis& analysis, const analyse::history& history);
 
 }  // namespace tarn::command

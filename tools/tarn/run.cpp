@@ -76,14 +76,14 @@ std::string prepared_stats_file(const std::string& given) {
   constexpr auto file = "libtarn-malloc.so";
   const std::string library = find_library(file, request.library);
   const std::string program = find_program(words.front());
-  const start how = check_preloadable(words.front(), program, file);
+  const start method = check_preloadable(words.front(), program, file);
 
-  for (setting& each : settings) {
-    if (each.option->id == base::option_id::stats_file) each.value = prepared_stats_file(each.value);
-    set_environment(environment_words(*each.option), each.value);
+  for (setting& setting : settings) {
+    if (setting.option->id == base::option_id::stats_file) setting.value = prepared_stats_file(setting.value);
+    set_environment(environment_words(*setting.option), setting.value);
   }
   preload(library);
-  execute(words, program, how);
+  execute(words, program, method);
 }
 
 // Prints CLI11's help, with the facts it cannot know: the program's arguments never reach it, and --stats takes a

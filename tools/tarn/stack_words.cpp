@@ -17,23 +17,23 @@ constexpr std::size_t shown_frames = 4;  // counted from the first that is not t
 }  // namespace
 
 void print_stack(const std::vector<analyse::place>& stack) {
-  const std::size_t own = analyse::own_place(stack);
-  for (std::size_t at = own; at < std::min(own + shown_frames, stack.size()); ++at) {
-    fmt::print("   {} {}\n", at == own ? "at" : "by", place_words(stack[at], page_width - 6));
+  const std::size_t first = analyse::own_place(stack);
+  for (std::size_t index = first; index < std::min(first + shown_frames, stack.size()); ++index) {
+    fmt::print("   {} {}\n", index == first ? "at" : "by", place_words(stack[index], page_width - 6));
   }
   if (stack.empty()) fmt::print("   at sites beyond the recorder's limit\n");
 }
 
 nlohmann::json json_of_stack(const std::vector<analyse::place>& stack) {
-  nlohmann::json all = nlohmann::json::array();
-  for (const analyse::place& at : stack) {
-    all.push_back({{"function", at.function},
-                   {"file", at.file},
-                   {"line", at.line},
-                   {"module", at.module},
-                   {"offset", at.offset}});
+  nlohmann::json frames = nlohmann::json::array();
+  for (const analyse::place& place : stack) {
+    frames.push_back({{"function", place.function},
+                      {"file", place.file},
+                      {"line", place.line},
+                      {"module", place.module},
+                      {"offset", place.offset}});
   }
-  return all;
+  return frames;
 }
 
 }  // namespace tarn::command

@@ -31,12 +31,12 @@ void preload(const std::string& library) {
   set_environment("LD_PRELOAD", others == nullptr || *others == '\0' ? library : library + ':' + others);
 }
 
-void execute(const std::vector<std::string>& words, const std::string& program, start how) {
+void execute(const std::vector<std::string>& words, const std::string& program, start method) {
   std::vector<const char*> arguments;
   for (const std::string& word : words) arguments.push_back(word.c_str());
   arguments.push_back(nullptr);
   const char* file = program.c_str();
-  if (how == start::through_shell) {
+  if (method == start::through_shell) {
     arguments[0] = file;
     file = "/bin/sh";
     arguments.insert(arguments.begin(), file);

@@ -16,10 +16,11 @@ std::string thread_name(std::uint64_t process, std::uint32_t thread) {
   return name;
 }
 
-void name_threads(format::recording& of) {
-  for (format::thread_facts& each : of.threads) {
-    if (each.image + 1 != of.images) continue;  // ended with its image; another thread may have its number
-    if (std::string name = thread_name(of.program.process, each.id); !name.empty()) each.name = std::move(name);
+void name_threads(format::recording& recording) {
+  for (format::thread_facts& thread : recording.threads) {
+    if (thread.image + 1 != recording.images) continue;  // ended with its image; another thread may have its number
+    if (std::string name = thread_name(recording.program.process, thread.id); !name.empty())
+      thread.name = std::move(name);
   }
 }
 

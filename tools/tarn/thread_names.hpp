@@ -12,6 +12,6 @@ std::string thread_name(std::uint64_t process, std::uint32_t thread);
 
 // Sets the names of the threads that still run to those of the kernel; the others keep theirs. Reads one small file
 // per thread.
-void name_threads(format::recording& of);
+void name_threads(format::recording& recording);
 
 }  // namespace tarn::command

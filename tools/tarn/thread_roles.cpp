@@ -14,20 +14,20 @@
 namespace tarn::command {
 namespace {
 
-constexpr std::size_t asked = 5;  // stacks of each thread: some may be cut off at their outer end
+constexpr std::size_t stacks_of_a_thread = 5;  // stacks of each thread: some may be cut off at their outer end
 
-bool is_library(const analyse::place& at) {
+bool is_library(const analyse::place& place) {
   constexpr auto files = std::to_array<std::string_view>(
       {"/libc.so", "/libc-", "/ld-", "/libpthread", "/libstdc++", "/libc++", "/libtarn-"});
   if (std::any_of(files.begin(), files.end(),
-                  [&](std::string_view each) { return at.module.find(each) != std::string::npos; })) {
+                  [&](std::string_view part) { return place.module.find(part) != std::string::npos; })) {
     return true;
   }
   constexpr auto starts =
       std::to_array<std::string_view>({"std::", "__gnu_cxx::", "boost::", "tarn::detail::", "_start", "__libc_start"});
-  const std::string_view name = analyse::qualified(at.function);
+  const std::string_view name = analyse::qualified(place.function);
   return name.empty() ||
-         std::any_of(starts.begin(), starts.end(), [&](std::string_view each) { return name.starts_with(each); });
+         std::any_of(starts.begin(), starts.end(), [&](std::string_view part) { return name.starts_with(part); });
 }
 
 std::string role_of(const std::vector<analyse::place>& stack) {
@@ -39,26 +39,26 @@ std::string role_of(const std::vector<analyse::place>& stack) {
 
 }  // namespace
 
-std::vector<std::string> thread_roles(const format::recording& in) {
-  std::vector<std::map<std::uint32_t, std::uint64_t>> events(in.threads.size());  // by site
-  for (const auto& [key, value] : in.cells) {
+std::vector<std::string> thread_roles(const format::recording& recording) {
+  std::vector<std::map<std::uint32_t, std::uint64_t>> events(recording.threads.size());  // by site
+  for (const auto& [key, value] : recording.cells) {
     if (key.owner == key.actor && value[format::blocks] != 0) events[key.actor][key.site] += value[format::blocks];
   }
-  for (const auto& [key, value] : in.calls) events[key.thread][key.site] += value[format::calls];
-  for (const auto& [key, value] : in.lockings) events[key.thread][key.site] += value[format::acquisitions];
-  analyse::symbols by(in);
+  for (const auto& [key, value] : recording.calls) events[key.thread][key.site] += value[format::calls];
+  for (const auto& [key, value] : recording.lockings) events[key.thread][key.site] += value[format::acquisitions];
+  analyse::symbols symbols(recording);
   std::vector<std::string> roles;
   for (const auto& sites : events) {
-    std::vector<std::pair<std::uint64_t, std::uint32_t>> most;
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> frequent;
     for (const auto& [site, count] : sites) {
-      if (site != 0) most.emplace_back(count, site);
+      if (site != 0) frequent.emplace_back(count, site);
     }
-    std::sort(most.rbegin(), most.rend());
-    if (most.size() > asked) most.resize(asked);
+    std::sort(frequent.rbegin(), frequent.rend());
+    if (frequent.size() > stacks_of_a_thread) frequent.resize(stacks_of_a_thread);
     std::map<std::string, std::size_t> votes;
     std::string best;
-    for (const auto& [count, site] : most) {
-      std::string role = role_of(analyse::stack_at(in, site, by));
+    for (const auto& [count, site] : frequent) {
+      std::string role = role_of(analyse::stack_at(recording, site, symbols));
       if (role.empty()) continue;
       ++votes[role];
       if (best.empty() || votes[role] > votes[best]) best = std::move(role);

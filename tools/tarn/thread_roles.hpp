@@ -10,6 +10,6 @@ namespace tarn::command {
 
 // Returns the function that each thread runs, without arguments: the outermost one on most of its stacks that is not
 // in the C or C++ library. It is empty if unknown. Resolves a few stacks of each thread.
-std::vector<std::string> thread_roles(const format::recording& in);
+std::vector<std::string> thread_roles(const format::recording& recording);
 
 }  // namespace tarn::command

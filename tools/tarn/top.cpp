@@ -44,10 +44,10 @@ void stop(int) { stopped = 1; }
 class own_recorder {
  public:
   own_recorder(const top_request& request, const std::vector<std::string>& words) {
-    std::vector<std::string> all = {"tarn", "record", "-o", request.output, "--"};
-    all.insert(all.end(), words.begin(), words.end());
+    std::vector<std::string> command_line = {"tarn", "record", "-o", request.output, "--"};
+    command_line.insert(command_line.end(), words.begin(), words.end());
     std::vector<char*> arguments;
-    for (const std::string& each : all) arguments.push_back(const_cast<char*>(each.c_str()));
+    for (const std::string& argument : command_line) arguments.push_back(const_cast<char*>(argument.c_str()));
     arguments.push_back(nullptr);
     posix_spawn_file_actions_t files;
     posix_spawn_file_actions_init(&files);
@@ -56,11 +56,11 @@ class own_recorder {
                                      O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0666);
     posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
     // It leaves the terminal's process group: the keys are for us.
-    posix_spawnattr_t how;
-    posix_spawnattr_init(&how);
-    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP);
-    const int error = ::posix_spawn(&process_, "/proc/self/exe", &files, &how, arguments.data(), environ);
-    posix_spawnattr_destroy(&how);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    const int error = ::posix_spawn(&process_, "/proc/self/exe", &files, &attributes, arguments.data(), environ);
+    posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&files);
     if (error != 0) fail(exit_code::cannot_run, "{}: {}", words.front(), system_words(error));
   }
@@ -88,12 +88,12 @@ class own_recorder {
 // Waits until the program has its first thread. Throws if it ended before.
 recorded_process wait_for_program(own_recorder& recorder, const std::string& name) {
   for (;;) {
-    recorded_process found;
+    recorded_process recording;
     try {
-      found = find_recorded_by(recorder.process());
+      recording = find_recorded_by(recorder.process());
     } catch (const failure&) {  // the recorder is just ending
     }
-    if (!found.region.empty()) return found;
+    if (!recording.region.empty()) return recording;
     if (recorder.has_ended())
       fail(exit_code::cannot_run, "{} ended at once, with {}: tarn record -- {} says why", name, recorder.code(), name);
     if (stopped != 0) fail(exit_code::usage, "stopped");
@@ -128,24 +128,24 @@ void show(const top_request& request, pid_t process, const std::string& title, s
   }
 }
 
-void show(const top_request& request, const recorded_process& of, own_recorder* recorder) {
-  auto source = std::make_unique<top_recording>(of);
+void show(const top_request& request, const recorded_process& recording, own_recorder* recorder) {
+  auto source = std::make_unique<top_recording>(recording);
   const std::string title = source->title();
-  show(request, of.process, title, std::move(source), recorder);
+  show(request, recording.process, title, std::move(source), recorder);
 }
 
 // Shows what is recorded, or else the heaps of Tarn.
 void show_running(const top_request& request) {
-  if (const recorded_process found = find_recorded(request.process); !found.region.empty()) {
-    return show(request, found, nullptr);
+  if (const recorded_process recording = find_recorded(request.process); !recording.region.empty()) {
+    return show(request, recording, nullptr);
   }
-  const std::optional<process_heaps> found = process_heaps::find(request.process);
-  if (!found) {
+  const std::optional<process_heaps> recording = process_heaps::find(request.process);
+  if (!recording) {
     fail(exit_code::usage,
          "process {} is neither recorded nor on heaps of Tarn: tarn top -- PROGRAM, or tarn run -- PROGRAM",
          request.process);
   }
-  auto source = std::make_unique<top_heaps>(request.process, *found);
+  auto source = std::make_unique<top_heaps>(request.process, *recording);
   const std::string title = source->title();
   show(request, request.process, title, std::move(source), nullptr);
 }

@@ -12,7 +12,7 @@ namespace tarn::command {
 
 class top_heaps : public top_source {
  public:
-  top_heaps(pid_t process, const process_heaps& of) : process_(process), heaps_(of) {}
+  top_heaps(pid_t process, const process_heaps& heaps) : process_(process), heaps_(heaps) {}
   // Returns its command line.
   std::string title() const;
 
@@ -26,7 +26,7 @@ class top_heaps : public top_source {
   std::size_t threads_seen() const override { return now_.size(); }
 
  private:
-  std::string owner_words(const heap_facts& of);
+  std::string owner_words(const heap_facts& facts);
 
   pid_t process_;
   process_heaps heaps_;

@@ -15,12 +15,12 @@ using analyse::live_column;
 using analyse::live_unit;
 
 std::string printable(const std::string& text) {
-  std::string made = exports::well_formed(text);
-  for (char& each : made) {
-    const auto code = static_cast<unsigned char>(each);
-    if (code < 0x20 || code == 0x7f) each = ' ';
+  std::string result = exports::well_formed(text);
+  for (char& letter : result) {
+    const auto code = static_cast<unsigned char>(letter);
+    if (code < 0x20 || code == 0x7f) letter = ' ';
   }
-  return made;
+  return result;
 }
 
 std::string short_number(double value) {
@@ -41,10 +41,11 @@ std::string short_bytes(double value) {
   return fmt::format("{:.{}f}{}", value, unit != 0 && value < 100 ? 1 : 0, units[unit]);
 }
 
-std::string number_words(double value, const live_column& in) {
+std::string number_words(double value, const live_column& column) {
   if (std::isnan(value)) return "-";
-  if (in.in == live_unit::count && !in.is_rate && value < 10'000) return grouped(static_cast<std::uint64_t>(value));
-  return in.in == live_unit::bytes ? short_bytes(value) : short_number(value);
+  if (column.in == live_unit::count && !column.is_rate && value < 10'000)
+    return grouped(static_cast<std::uint64_t>(value));
+  return column.in == live_unit::bytes ? short_bytes(value) : short_number(value);
 }
 
 }  // namespace tarn::command

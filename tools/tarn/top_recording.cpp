@@ -25,14 +25,15 @@ live_view view_at(std::size_t view) { return analyse::live_views[view]; }
 
 }  // namespace
 
-top_recording::top_recording(const recorded_process& of) : region_(of.region) {
-  now_.program.process = static_cast<std::uint64_t>(of.process);
+top_recording::top_recording(const recorded_process& process) : region_(process.region) {
+  now_.program.process = static_cast<std::uint64_t>(process.process);
   now_.program.mode = region_.is_sampled() ? "sampled" : "full";
 }
 
 std::string top_recording::title() const {
   std::string title;
-  for (const std::string& each : region_.words()) title += title.empty() ? exports::file_name(each) : " " + each;
+  for (const std::string& argument : region_.words())
+    title += title.empty() ? exports::file_name(argument) : " " + argument;
   return title;
 }
 
@@ -49,10 +50,10 @@ void top_recording::look(double seconds) {
 
 std::span<const char* const> top_recording::views() const {
   static const auto names = [] {
-    std::array<const char*, analyse::live_views.size()> made{};
-    std::transform(analyse::live_views.begin(), analyse::live_views.end(), made.begin(),
-                   [](live_view each) { return analyse::name(each); });
-    return made;
+    std::array<const char*, analyse::live_views.size()> list{};
+    std::transform(analyse::live_views.begin(), analyse::live_views.end(), list.begin(),
+                   [](live_view view) { return analyse::name(view); });
+    return list;
   }();
   return names;
 }
@@ -92,11 +93,12 @@ std::vector<std::string> top_recording::sums(bool totals, const char* per) const
   const analyse::live_totals sums =
       analyse::totals_of(totals ? format::recording() : before_, now_, totals ? 1 : seconds_);
   std::string shares;
-  double of_all = 0;
-  for (const double each : sums.by_category) of_all += each;
-  for (std::size_t at = 0; at < sums.by_category.size(); ++at) {
-    shares += fmt::format("{}{} {:.1f} %", at == 0 ? "" : "   ", analyse::name(static_cast<analyse::category>(at)),
-                          of_all > 0 ? 100 * sums.by_category[at] / of_all : 0.0);
+  double total = 0;
+  for (const double category : sums.by_category) total += category;
+  for (std::size_t index = 0; index < sums.by_category.size(); ++index) {
+    shares +=
+        fmt::format("{}{} {:.1f} %", index == 0 ? "" : "   ", analyse::name(static_cast<analyse::category>(index)),
+                    total > 0 ? 100 * sums.by_category[index] / total : 0.0);
   }
   return {fmt::format("heap {0}{7} {1}{7}, {2:.1f} % foreign, {3} in use   locks {4} ms{7}   calls {5}{7} {6} ms{7}",
                       short_number(sums.allocations), short_bytes(sums.bytes),

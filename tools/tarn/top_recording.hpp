@@ -16,7 +16,7 @@ namespace tarn::command {
 class top_recording : public top_source {
  public:
   // Throws a usage failure if the region cannot be read.
-  explicit top_recording(const recorded_process& of);
+  explicit top_recording(const recorded_process& process);
   // Returns its command line.
   std::string title() const;
 

@@ -17,11 +17,11 @@ namespace {
 
 constexpr int head_lines = 5;  // four lines and the titles
 
-void put(int line, const std::string& text, attr_t how) {
-  ::attrset(static_cast<int>(how));
+void put(int line, const std::string& text, attr_t attributes) {
+  ::attrset(static_cast<int>(attributes));
   ::mvaddnstr(line, 0, text.c_str(), static_cast<int>(text.size()));
-  if ((how & A_REVERSE) != 0) {
-    for (int at = ::getcurx(stdscr); at != 0 && at < COLS; ++at) ::addch(' ');
+  if ((attributes & A_REVERSE) != 0) {
+    for (int column = ::getcurx(stdscr); column != 0 && column < COLS; ++column) ::addch(' ');
   }
   ::attrset(A_NORMAL);
 }
@@ -71,25 +71,25 @@ top_screen::top_screen() {
 
 top_screen::~top_screen() { ::endwin(); }
 
-void top_screen::draw(top_state& what) {
+void top_screen::draw(top_state& state) {
   ::erase();
-  const std::vector<std::string> head = what.head(COLS);
+  const std::vector<std::string> head = state.head(COLS);
   int line = 0;
-  for (const std::string& each : head) {
-    put(line, each, line == 0 ? A_BOLD : A_NORMAL);
+  for (const std::string& text : head) {
+    put(line, text, line == 0 ? A_BOLD : A_NORMAL);
     ++line;
   }
-  put(line++, what.titles(COLS), A_REVERSE);
-  for (const std::string& each : what.table(LINES - head_lines - 1, COLS)) put(line++, each, A_NORMAL);
-  put(LINES - 1, what.foot(COLS), has_colour_ ? static_cast<attr_t>(COLOR_PAIR(1)) : A_DIM);
+  put(line++, state.titles(COLS), A_REVERSE);
+  for (const std::string& text : state.table(LINES - head_lines - 1, COLS)) put(line++, text, A_NORMAL);
+  put(LINES - 1, state.foot(COLS), has_colour_ ? static_cast<attr_t>(COLOR_PAIR(1)) : A_DIM);
   ::refresh();
 }
 
-bool top_screen::wait(top_state& what, int milliseconds) {
+bool top_screen::wait(top_state& state, int milliseconds) {
   ::timeout(milliseconds);
   const int code = ::getch();
   if (code == ERR) return false;
-  if (code != KEY_RESIZE) what.press(key_of(code), std::max(1, LINES - head_lines - 1));
+  if (code != KEY_RESIZE) state.press(key_of(code), std::max(1, LINES - head_lines - 1));
   return true;
 }
 

@@ -15,9 +15,9 @@ class top_screen {
   top_screen& operator=(const top_screen&) = delete;
   ~top_screen();  // restores the terminal
 
-  void draw(top_state& what);
+  void draw(top_state& state);
   // Waits for a key for this long and passes it on. Returns whether there was a key, or a new size.
-  bool wait(top_state& what, int milliseconds);
+  bool wait(top_state& state, int milliseconds);
 
  private:
   bool has_colour_ = false;

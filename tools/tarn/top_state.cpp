@@ -18,19 +18,21 @@ namespace {
 using analyse::live_column;
 using analyse::live_row;
 
-int width_of(const live_column& of) { return std::max(8, static_cast<int>(std::string_view(of.title).size()) + 1); }
+int width_of(const live_column& column) {
+  return std::max(8, static_cast<int>(std::string_view(column.title).size()) + 1);
+}
 
-std::string title_of(const live_column& of, bool totals) {
-  std::string title = of.title;
+std::string title_of(const live_column& column, bool totals) {
+  std::string title = column.title;
   if (totals && title.ends_with("/s")) title.resize(title.size() - 2);
   return title;
 }
 
 bool contains(std::string_view text, std::string_view part) {
-  const auto same = [](char a, char b) {
+  const auto is_same = [](char a, char b) {
     return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
   };
-  return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
+  return std::search(text.begin(), text.end(), part.begin(), part.end(), is_same) != text.end();
 }
 
 }  // namespace
@@ -60,14 +62,14 @@ void top_state::look(double seconds, const process_facts& process) {
 
 void top_state::sort() {
   rows_ = source_->rows(view_, totals_);
-  const auto value = [&](const live_row& of) {
-    const double known = of.values[sort_by_];
-    return std::isnan(known) ? -1 : known;
+  const auto value = [&](const live_row& column) {
+    const double value_known = column.values[sort_by_];
+    return std::isnan(value_known) ? -1 : value_known;
   };
   std::stable_sort(rows_.begin(), rows_.end(),
                    [&](const live_row& a, const live_row& b) { return value(a) > value(b); });
   if (!filter_.empty()) {
-    std::erase_if(rows_, [&](const live_row& each) { return !contains(source_->words_of(view_, each), filter_); });
+    std::erase_if(rows_, [&](const live_row& row) { return !contains(source_->words_of(view_, row), filter_); });
   }
   first_ = std::min(first_, rows_.empty() ? 0 : rows_.size() - 1);
 }
@@ -87,9 +89,9 @@ bool top_state::press(int pressed, int page) {
     sort();
     return true;
   }
-  const auto move = [&](long by) {
+  const auto move = [&](long rows_moved) {
     const long last = rows_.empty() ? 0 : static_cast<long>(rows_.size()) - 1;
-    first_ = static_cast<std::size_t>(std::clamp(static_cast<long>(first_) + by, 0L, last));
+    first_ = static_cast<std::size_t>(std::clamp(static_cast<long>(first_) + rows_moved, 0L, last));
   };
   const std::size_t columns = source_->columns(view_).size();
   switch (pressed) {
@@ -139,50 +141,51 @@ std::vector<std::string> top_state::head(int columns) const {
                                     : fmt::format("{} threads were seen", source_->threads_seen());
   if (!state.empty()) facts = "[" + state + "] " + facts;
   std::vector<std::string> lines = {fmt::format("{}  {}", facts, printable(title_))};
-  for (std::string& each : source_->sums(totals_, totals_ ? "" : "/s")) lines.push_back(std::move(each));
+  for (std::string& text : source_->sums(totals_, totals_ ? "" : "/s")) lines.push_back(std::move(text));
   std::string tabs;
   const auto views = source_->views();
-  for (std::size_t at = 0; at < views.size(); ++at) {
-    tabs += fmt::format(fmt::runtime(at == view_ ? "[{} {}] " : " {} {}  "), at + 1, views[at]);
+  for (std::size_t index = 0; index < views.size(); ++index) {
+    tabs += fmt::format(fmt::runtime(index == view_ ? "[{} {}] " : " {} {}  "), index + 1, views[index]);
   }
   tabs += fmt::format("  by {}", title_of(source_->columns(view_)[sort_by_], totals_));
   if (types_ || !filter_.empty()) tabs += fmt::format("   filter: {}{}", filter_, types_ ? "_" : "");
   lines.push_back(tabs);
-  for (std::string& each : lines) each = cut(each, width);
+  for (std::string& text : lines) text = cut(text, width);
   return lines;
 }
 
 std::string top_state::titles(int columns) const {
   std::string line;
-  for (const live_column& each : source_->columns(view_))
-    line += fmt::format("{:>{}}", title_of(each, totals_), width_of(each));
+  for (const live_column& column : source_->columns(view_))
+    line += fmt::format("{:>{}}", title_of(column, totals_), width_of(column));
   return cut(line + "  " + source_->last_title(view_), static_cast<std::size_t>(columns));
 }
 
 std::vector<std::string> top_state::table(int lines, int columns) {
-  std::vector<std::string> made;
+  std::vector<std::string> lines_shown;
   if (helps_) {
-    made = {"1 2 3 4, Tab   threads, sites, locks, calls",
-            "s S, arrows    sort by the next, the last column",
-            "/              show only what has some letters in it; Esc: all",
-            "t              totals since the start, or rates",
-            "p, space       pause",
-            "j k, PgUp PgDn move",
-            "q              quit",
-            "?              this"};
-    made.resize(std::min(made.size(), static_cast<std::size_t>(std::max(lines, 0))));
-    return made;
+    lines_shown = {"1 2 3 4, Tab   threads, sites, locks, calls",
+                   "s S, arrows    sort by the next, the last column",
+                   "/              show only what has some letters in it; Esc: all",
+                   "t              totals since the start, or rates",
+                   "p, space       pause",
+                   "j k, PgUp PgDn move",
+                   "q              quit",
+                   "?              this"};
+    lines_shown.resize(std::min(lines_shown.size(), static_cast<std::size_t>(std::max(lines, 0))));
+    return lines_shown;
   }
   const std::span<const live_column> shown = source_->columns(view_);
-  for (std::size_t at = first_; at < rows_.size() && made.size() < static_cast<std::size_t>(std::max(lines, 0)); ++at) {
-    const live_row& row = rows_[at];
+  for (std::size_t index = first_;
+       index < rows_.size() && lines_shown.size() < static_cast<std::size_t>(std::max(lines, 0)); ++index) {
+    const live_row& row = rows_[index];
     std::string line;
     for (std::size_t column = 0; column < shown.size(); ++column) {
       line += fmt::format("{:>{}}", number_words(row.values[column], shown[column]), width_of(shown[column]));
     }
-    made.push_back(cut(line + "  " + source_->words_of(view_, row), static_cast<std::size_t>(columns)));
+    lines_shown.push_back(cut(line + "  " + source_->words_of(view_, row), static_cast<std::size_t>(columns)));
   }
-  return made;
+  return lines_shown;
 }
 
 std::string top_state::foot(int columns) const {

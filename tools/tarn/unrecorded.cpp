@@ -21,28 +21,29 @@ format::unrecorded_facts unrecorded_in(const region_file& region) {
   return facts;
 }
 
-std::vector<std::string> unrecorded_words(const format::unrecorded_facts& of) {
+std::vector<std::string> unrecorded_words(const format::unrecorded_facts& facts) {
   std::vector<std::string> lines;
-  if (!of.became.empty()) {
+  if (!facts.became.empty()) {
     lines.push_back(fmt::format("not recorded: the program that it became by exec, {}",
-                                of.why.empty() ? of.became + ": the loader did not obey LD_PRELOAD" : of.why));
+                                facts.why.empty() ? facts.became + ": the loader did not obey LD_PRELOAD" : facts.why));
   }
-  std::vector<std::pair<std::string, std::uint64_t>> programs(of.programs.begin(), of.programs.end());
+  std::vector<std::pair<std::string, std::uint64_t>> programs(facts.programs.begin(), facts.programs.end());
   std::stable_sort(programs.begin(), programs.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-  std::uint64_t all = 0;
+  std::uint64_t starts_of_all = 0;
   std::string names;
   constexpr std::size_t most_named = 6;
-  for (std::size_t at = 0; at < programs.size(); ++at) {
-    const auto& [name, starts] = programs[at];
-    all += starts;
-    if (at == most_named) names += ", …";
-    if (at >= most_named) continue;
+  for (std::size_t index = 0; index < programs.size(); ++index) {
+    const auto& [name, starts] = programs[index];
+    starts_of_all += starts;
+    if (index == most_named) names += ", …";
+    if (index >= most_named) continue;
     names += fmt::format("{}{}{}", names.empty() ? "" : ", ", name, starts > 1 ? fmt::format(" ×{}", starts) : "");
   }
   constexpr const char* help = "tarn record --follow records each process";
-  if (all != 0) lines.push_back(fmt::format("not recorded: {} programs that it started ({}); {}", all, names, help));
-  if (of.forks > all) {
-    lines.push_back(fmt::format("not recorded: {} processes that it forked; {}", of.forks - all, help));
+  if (starts_of_all != 0)
+    lines.push_back(fmt::format("not recorded: {} programs that it started ({}); {}", starts_of_all, names, help));
+  if (facts.forks > starts_of_all) {
+    lines.push_back(fmt::format("not recorded: {} processes that it forked; {}", facts.forks - starts_of_all, help));
   }
   return lines;
 }

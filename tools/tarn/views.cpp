@@ -8,22 +8,22 @@
 
 namespace tarn::command {
 
-std::vector<analyse::site_view> all_views(analyse::analysis& of) {
+std::vector<analyse::site_view> all_views(analyse::analysis& analysis) {
   using clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds patience{1000}, step{100};
   const bool is_shown = ::isatty(STDERR_FILENO) == 1;
   auto next = clock::now() + patience;
   bool was_shown = false;
   std::vector<analyse::site_view> views;
-  const std::size_t all = of.places().size();
-  views.reserve(all);
-  for (const analyse::site& each : of.places()) {
-    views.push_back(of.view(each));
+  const std::size_t count = analysis.places().size();
+  views.reserve(count);
+  for (const analyse::site& site : analysis.places()) {
+    views.push_back(analysis.view(site));
     if (!is_shown || clock::now() < next) continue;
     constexpr std::size_t width = 40;
-    const std::size_t done = views.size() * width / all;
+    const std::size_t done = views.size() * width / count;
     fmt::print(stderr, "\r   reading names [{:#<{}}{:.<{}}] {} of {} sites ", "", done, "", width - done, views.size(),
-               all);
+               count);
     std::fflush(stderr);
     was_shown = true;
     next = clock::now() + step;

@@ -8,6 +8,6 @@
 namespace tarn::command {
 
 // Shows its progress on a terminal if it takes more than a second.
-std::vector<analyse::site_view> all_views(analyse::analysis& of);
+std::vector<analyse::site_view> all_views(analyse::analysis& analysis);
 
 }  // namespace tarn::command

@@ -29,8 +29,8 @@ watched_process::~watched_process() {
 }
 
 bool watched_process::has_ended() const {
-  pollfd on{descriptor_, POLLIN, 0};
-  return descriptor_ < 0 || ::poll(&on, 1, 0) == 1;
+  pollfd descriptor{descriptor_, POLLIN, 0};
+  return descriptor_ < 0 || ::poll(&descriptor, 1, 0) == 1;
 }
 
 std::optional<int> watched_process::status() const {

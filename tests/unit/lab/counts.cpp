@@ -32,25 +32,25 @@ TEST(LabCount, ReadsStrace) {
 
 TEST(LabProcess, SaysHowItEnded) {
   EXPECT_EQ(run_program({"/nowhere/at/all"}, {}, std::chrono::seconds(10)).code, 127);
-  const ended told =
+  const process_result process =
       run_program({"sh", "-c", "echo $TOLD; echo a >&2; echo b >&2; exit 7"}, {"TOLD=here"}, std::chrono::seconds(10));
-  EXPECT_EQ(told.code, 7);
-  EXPECT_EQ(told.output, "here\n");
-  EXPECT_EQ(last_line(told.errors), "b");
+  EXPECT_EQ(process.code, 7);
+  EXPECT_EQ(process.output, "here\n");
+  EXPECT_EQ(last_line(process.errors), "b");
   EXPECT_EQ(run_program({"sh", "-c", "kill -SEGV $$"}, {}, std::chrono::seconds(10)).code, 139);
 }
 
 TEST(LabProcess, TuningStaysOutside) {
   ASSERT_EQ(::setenv("MALLOC_CONF", "tuned", 1), 0);
-  const ended told = run_program({"sh", "-c", "echo \"<$MALLOC_CONF>\""}, {}, std::chrono::seconds(10));
+  const process_result process = run_program({"sh", "-c", "echo \"<$MALLOC_CONF>\""}, {}, std::chrono::seconds(10));
   ::unsetenv("MALLOC_CONF");
-  EXPECT_EQ(told.output, "<>\n");
+  EXPECT_EQ(process.output, "<>\n");
 }
 
 TEST(LabProcess, EndsWhatIsLate) {
-  const ended told = run_program({"sh", "-c", "exec sleep 100"}, {}, std::chrono::seconds(1));
-  EXPECT_TRUE(told.is_late);
-  EXPECT_EQ(told.code, 137);
+  const process_result process = run_program({"sh", "-c", "exec sleep 100"}, {}, std::chrono::seconds(1));
+  EXPECT_TRUE(process.is_late);
+  EXPECT_EQ(process.code, 137);
 }
 
 }  // namespace

@@ -34,11 +34,11 @@ class LabRecord : public testing::Test {
     sweep in;
     in.name = "n";
     of_.sweeps = {in};
-    done_.of = &of_;
+    done_.definition = &of_;
     done_.forms = of_.forms;
     done_.axes = {{5}};
     done_.rows = {{0, 5, "pool, mutex", {1, 2.34567, 3}, {}, {{"calls", {7}}}}};
-    done_.told = {holds::partly, "so, so"};
+    done_.judgement = {holds::partly, "so, so"};
   }
   ~LabRecord() override { std::filesystem::remove_all(folder_); }
 
@@ -61,8 +61,8 @@ TEST_F(LabRecord, KeepsAllOfARun) {
   EXPECT_EQ(kept.figures[0].form, "pool, mutex");
   EXPECT_EQ(kept.figures[0].role, "ours");
   EXPECT_EQ(kept.figures[0].measure, "ns");
-  EXPECT_EQ(kept.figures[0].of.median, 2.3457) << "five digits";
-  EXPECT_EQ(kept.figures[0].of.low, 1.6728);
+  EXPECT_EQ(kept.figures[0].values.median, 2.3457) << "five digits";
+  EXPECT_EQ(kept.figures[0].values.low, 1.6728);
   EXPECT_EQ(kept.figures[1].measure, "calls");
 }
 

@@ -26,7 +26,7 @@ experiment two_forms() {
 
 result measured(const experiment& of) {
   result made;
-  made.of = &of;
+  made.definition = &of;
   made.forms = of.forms;
   made.axes = {{1, 2}};
   made.rows = {{0, 1, "old", {4, 8, 400}, {1}, {}},
@@ -118,7 +118,7 @@ TEST(LabResult, NumbersAreShort) {
 TEST(LabJson, HasWhatTheSchemaSays) {
   const experiment of = two_forms();
   result all = measured(of);
-  all.told = {holds::partly, "so so"};
+  all.judgement = {holds::partly, "so so"};
   all.skipped = {"one is skipped"};
   const auto made = as_json({all}, true, {{"cores", "2"}});
   EXPECT_EQ(made.at("format"), json_version);

@@ -76,7 +76,7 @@ TEST_F(LabRun, EachFormAtEachPlaceInEachRound) {
   EXPECT_THAT(all.rows.front().processor_ns, ElementsAre(5, 5, 5));
   EXPECT_GT(all.seconds, 0);
   EXPECT_THAT(all.rows.front().counts.at("calls"), ElementsAre(3, 3, 3));
-  EXPECT_EQ(all.told.words, "judged");
+  EXPECT_EQ(all.judgement.words, "judged");
 }
 
 TEST_F(LabRun, ProgramIsToldTheNumbersAndEachRoundBeginsWithAnotherForm) {
@@ -145,7 +145,7 @@ TEST_F(LabRun, OtherWorkEndsIt) {
                R"(echo '{"units": 10, "ns": 70, "processor_ns": 50, "checksum": "2"}')");
   const result all = run_it();
   EXPECT_EQ(all.failure, "new at n 1 did other work than old at n 1: checksum 2 instead of 1");
-  EXPECT_EQ(all.told.words, "");
+  EXPECT_EQ(all.judgement.words, "");
 }
 
 TEST_F(LabRun, WhoCannotIsLeftOutAndTheRestRuns) {
@@ -189,8 +189,8 @@ TEST_F(LabRun, WhatItNeedsIsNotThere) {
   const result all = run_it();
   EXPECT_EQ(all.failure, "");
   EXPECT_THAT(all.skipped, ElementsAre("it is skipped: lab-script: no wrk (Debian package wrk)"));
-  EXPECT_EQ(all.told.whether, holds::unknown);
-  EXPECT_EQ(all.told.words, "It was not run.");
+  EXPECT_EQ(all.judgement.outcome, holds::unknown);
+  EXPECT_EQ(all.judgement.words, "It was not run.");
 }
 
 TEST_F(LabRun, ProgramIsNotThere) { EXPECT_THAT(run_it().failure, HasSubstr("lab-script cannot be run")); }
@@ -242,14 +242,14 @@ TEST(LabTable, EachExperimentIsWhole) {
     }
     for (const parameter& in : all) {
       SCOPED_TRACE(in.name);
-      EXPECT_FALSE(in.what.empty() || in.usual.empty() || in.quick.empty());
-      EXPECT_THAT(in.usual, testing::Each(testing::AllOf(testing::Ge(in.least), testing::Le(in.most))));
-      EXPECT_THAT(in.quick, testing::Each(testing::AllOf(testing::Ge(in.least), testing::Le(in.most))));
+      EXPECT_FALSE(in.description.empty() || in.usual.empty() || in.quick.empty());
+      EXPECT_THAT(in.usual, testing::Each(testing::AllOf(testing::Ge(in.minimum), testing::Le(in.maximum))));
+      EXPECT_THAT(in.quick, testing::Each(testing::AllOf(testing::Ge(in.minimum), testing::Le(in.maximum))));
     }
     result nothing;  // no judge may assume that a value exists
-    nothing.of = &each;
+    nothing.definition = &each;
     for (const sweep& in : each.sweeps) nothing.axes.push_back(in.axis.usual);
-    EXPECT_EQ(each.judge(nothing).whether, holds::unknown);
+    EXPECT_EQ(each.judge(nothing).outcome, holds::unknown);
   }
 }
 

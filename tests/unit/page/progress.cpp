@@ -45,7 +45,7 @@ TEST(progress, is_a_line_that_goes_away) {
   terminal on;
   {
     progress shown("the page", on.file(), milliseconds(0));
-    shown.at(50, 200);
+    shown.update(50, 200);
     EXPECT_EQ(on.text(), "\r\x1b[Ktarn: the page: 50 of 200, 25 %.");
   }
   EXPECT_EQ(on.text(), "\r\x1b[K.");
@@ -55,7 +55,7 @@ TEST(progress, is_not_shown_of_what_is_quick) {
   terminal on;
   {
     progress shown("the page", on.file(), milliseconds(600'000));
-    shown.at(1, 2);
+    shown.update(1, 2);
   }
   EXPECT_EQ(on.text(), ".");
 }
@@ -64,7 +64,7 @@ TEST(progress, is_for_terminals) {
   std::FILE* const file = std::tmpfile();
   {
     progress shown("the page", file, milliseconds(0));
-    shown.at(1, 2);
+    shown.update(1, 2);
   }
   EXPECT_EQ(std::ftell(file), 0);
   std::fclose(file);
