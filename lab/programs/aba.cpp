@@ -40,38 +40,39 @@ double play() {
 
 template <class Pool>
 outcome storm(const settings& wanted, Pool& pool) {
-  const std::uint64_t threads = wanted["threads"], each = wanted["operations"] / threads + 1;
+  const std::uint64_t threads = wanted["threads"], operations_of_a_thread = wanted["operations"] / threads + 1;
   std::atomic<std::uint64_t> twice{0};
-  outcome done{.units = each * threads};
-  lab::repeat_together(static_cast<unsigned>(threads), each, done, [&](unsigned thread, std::uint64_t operations) {
-    lab::pin("aba", 0, 1);
-    std::uint64_t takes = 0;
-    const auto meanwhile = [&] {
-      if (++takes % 64 == 0) sched_yield();
-    };
-    bench::random_numbers random(thread + 1);
-    typename Pool::name held[3] = {Pool::none(), Pool::none(), Pool::none()};
-    const auto give = [&](typename Pool::name& block) {
-      if (!Pool::is_none(block)) pool.give(block);
-      block = Pool::none();
-    };
-    for (std::uint64_t at = 0; at < operations; ++at) {
-      typename Pool::name& slot = held[bench::below(random.next(), 3)];
-      if (!Pool::is_none(slot)) {
-        give(slot);
-        continue;
-      }
-      const auto taken = pool.take(meanwhile);
-      if (Pool::is_none(taken)) continue;
-      if (pool.own(taken)) {
-        slot = taken;
-      } else {
-        twice.fetch_add(1, std::memory_order_relaxed);
-      }
-    }
-    for (typename Pool::name& slot : held) give(slot);
-    return operations;
-  });
+  outcome done{.units = operations_of_a_thread * threads};
+  lab::repeat_together(static_cast<unsigned>(threads), operations_of_a_thread, done,
+                       [&](unsigned thread, std::uint64_t operations) {
+                         lab::pin("aba", 0, 1);
+                         std::uint64_t takes = 0;
+                         const auto meanwhile = [&] {
+                           if (++takes % 64 == 0) sched_yield();
+                         };
+                         bench::random_numbers random(thread + 1);
+                         typename Pool::name held[3] = {Pool::no_block(), Pool::no_block(), Pool::no_block()};
+                         const auto give = [&](typename Pool::name& block) {
+                           if (!Pool::is_none(block)) pool.give(block);
+                           block = Pool::no_block();
+                         };
+                         for (std::uint64_t operation = 0; operation < operations; ++operation) {
+                           typename Pool::name& slot = held[bench::below(random.next(), 3)];
+                           if (!Pool::is_none(slot)) {
+                             give(slot);
+                             continue;
+                           }
+                           const auto taken = pool.take(meanwhile);
+                           if (Pool::is_none(taken)) continue;
+                           if (pool.claim(taken)) {
+                             slot = taken;
+                           } else {
+                             twice.fetch_add(1, std::memory_order_relaxed);
+                           }
+                         }
+                         for (typename Pool::name& slot : held) give(slot);
+                         return operations;
+                       });
   done.counts = {{"given twice", static_cast<double>(twice.load())}};
   return done;
 }
@@ -80,16 +81,16 @@ template <bool IsTagged>
 struct list_pool {
   using name = std::uint32_t;
   lab::free_list<IsTagged> list{block_count};
-  owners of{block_count + 1};
+  owners owners_{block_count + 1};
   static bool is_none(name block) { return block == 0; }
-  static name none() { return 0; }
+  static name no_block() { return 0; }
   template <class Meanwhile>
   name take(Meanwhile meanwhile) {
     return list.take(meanwhile);
   }
-  bool own(name block) { return of.take(block); }
+  bool claim(name block) { return owners_.take(block); }
   void give(name block) {
-    of.give(block);
+    owners_.give(block);
     list.give(block);
   }
 };
@@ -101,7 +102,7 @@ struct block_pool {
   using name = void*;
   Inner inner;
   static bool is_none(name block) { return block == nullptr; }
-  static name none() { return nullptr; }
+  static name no_block() { return nullptr; }
   static std::atomic<std::uint64_t>& owner(name block) { return static_cast<std::atomic<std::uint64_t>*>(block)[1]; }
   static constexpr std::uint64_t somebody = 0x5ab7'1e55'0bad'b10c;
   template <class Meanwhile>
@@ -109,7 +110,7 @@ struct block_pool {
     meanwhile();
     return inner.take();
   }
-  bool own(name block) { return owner(block).exchange(somebody, std::memory_order_relaxed) != somebody; }
+  bool claim(name block) { return owner(block).exchange(somebody, std::memory_order_relaxed) != somebody; }
   void give(name block) {
     owner(block).store(0, std::memory_order_relaxed);
     inner.give(block);
@@ -134,7 +135,7 @@ outcome run_pool(const settings& wanted) {
 
 int main(int count, char** words) {
   return lab::main_of(count, words, "aba",
-                      {{.name = "operations", .usual = 1'000'000}, {.name = "threads", .usual = 4, .most = 64}}, {
+                      {{.name = "operations", .usual = 1'000'000}, {.name = "threads", .usual = 4, .maximum = 64}}, {
                         {"untagged", run_list<false>}, {"lock-free", run_list<true>},
 #if BENCH_BOOST
                             {"boost-free", run_pool<bench::boosts_free_list<64>>},

@@ -30,8 +30,8 @@ std::string find_server() {
   std::error_code error;
   const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
   for (const char* const way : {".", "../../bin"}) {
-    const fs::path at = folder / way / "tarn-appserver";
-    if (fs::exists(at, error)) return at.string();
+    const fs::path candidate = folder / way / "tarn-appserver";
+    if (fs::exists(candidate, error)) return candidate.string();
   }
   lab::give_up(program, "no tarn-appserver in this build (it needs the Debian package libboost1.81-dev)");
 }
@@ -47,10 +47,10 @@ class child {
     posix_spawn_file_actions_adddup2(&files, ends[1], STDOUT_FILENO);
     posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     std::vector<char*> arguments, variables;
-    for (std::string& each : words) arguments.push_back(each.data());
+    for (std::string& variable : words) arguments.push_back(variable.data());
     arguments.push_back(nullptr);
-    for (char** each = environ; *each != nullptr; ++each) {
-      if (is_preloaded || !std::string_view(*each).starts_with("LD_PRELOAD=")) variables.push_back(*each);
+    for (char** variable = environ; *variable != nullptr; ++variable) {
+      if (is_preloaded || !std::string_view(*variable).starts_with("LD_PRELOAD=")) variables.push_back(*variable);
     }
     variables.push_back(nullptr);
     const int error = posix_spawnp(&process_, words[0].c_str(), &files, nullptr, arguments.data(), variables.data());
@@ -94,17 +94,17 @@ std::int64_t processor_ns_of(pid_t process) {
   std::int64_t sum = 0;
   std::error_code error;
   for (const fs::directory_entry& task : fs::directory_iterator("/proc/" + std::to_string(process) + "/task", error)) {
-    std::int64_t own = 0;
-    std::ifstream(task.path() / "schedstat") >> own;
-    sum += own;
+    std::int64_t thread_ns = 0;
+    std::ifstream(task.path() / "schedstat") >> thread_ns;
+    sum += thread_ns;
   }
   return sum;
 }
 
 /// Returns the number behind `words` in `text`, or -1.
 double number_after(const std::string& text, const std::string& words) {
-  const std::size_t at = text.find(words);
-  return at == text.npos ? -1 : std::strtod(text.c_str() + at + words.size(), nullptr);
+  const std::size_t position = text.find(words);
+  return position == text.npos ? -1 : std::strtod(text.c_str() + position + words.size(), nullptr);
 }
 
 bool has_wrk() {
@@ -130,27 +130,27 @@ outcome serve(const settings& wanted, const char* allocator) {
   child server({find_server(), "--config", "/dev/null", "--port", "0", "--allocator", allocator}, true);
   std::string port;
   for (std::string line = server.runs() ? server.line() : ""; !line.empty() && port.empty(); line = server.line()) {
-    const std::size_t at = line.find("127.0.0.1:");
-    if (at != line.npos) port = std::to_string(std::atoi(line.c_str() + at + 10));
+    const std::size_t position = line.find("127.0.0.1:");
+    if (position != line.npos) port = std::to_string(std::atoi(line.c_str() + position + 10));
     if (!port.empty()) break;
   }
   if (port.empty()) lab::give_up(program, "the server did not start");
   load(port, wanted["rows"], 1);  // warm-up
   const std::int64_t before = processor_ns_of(server.process());
-  const std::string told = load(port, wanted["rows"], wanted["seconds"]);
+  const std::string output = load(port, wanted["rows"], wanted["seconds"]);
   outcome done;
   done.ns = done.processor_ns = processor_ns_of(server.process()) - before;
   // "  123456 requests in 1.00s, 2.00GB read"
-  std::size_t at = told.find(" requests in ");
-  const std::size_t line = told.rfind('\n', at) + 1;
-  done.units = std::strtoull(told.c_str() + (line == 0 ? 0 : line), nullptr, 10);
+  std::size_t position = output.find(" requests in ");
+  const std::size_t line = output.rfind('\n', position) + 1;
+  done.units = std::strtoull(output.c_str() + (line == 0 ? 0 : line), nullptr, 10);
   if (done.units == 0) lab::give_up(program, "no request was answered");
   done.checksum = wanted["rows"];
-  done.counts = {{"requests a second", number_after(told, "Requests/sec:")}};
-  at = told.find("99%");
-  if (at != told.npos) {
+  done.counts = {{"requests a second", number_after(output, "Requests/sec:")}};
+  position = output.find("99%");
+  if (position != output.npos) {
     char* unit = nullptr;
-    const double number = std::strtod(told.c_str() + at + 3, &unit);
+    const double number = std::strtod(output.c_str() + position + 3, &unit);
     done.counts.emplace_back("p99 us", number * (unit[0] == 'u' ? 1 : unit[0] == 'm' ? 1e3 : 1e6));
   }
   return done;
@@ -161,8 +161,9 @@ outcome serve(const settings& wanted, const char* allocator) {
 int main(int count, char** words) {
   find_server();
   if (!has_wrk()) lab::give_up(program, "no wrk (Debian package wrk)");
-  return lab::main_of(count, words, program,
-                      {{.name = "rows", .usual = 256, .most = 100'000}, {.name = "seconds", .usual = 1, .most = 60}},
-                      {{"global", [](const settings& wanted) { return serve(wanted, "global"); }},
-                       {"tarn", [](const settings& wanted) { return serve(wanted, "tarn"); }}});
+  return lab::main_of(
+      count, words, program,
+      {{.name = "rows", .usual = 256, .maximum = 100'000}, {.name = "seconds", .usual = 1, .maximum = 60}},
+      {{"global", [](const settings& wanted) { return serve(wanted, "global"); }},
+       {"tarn", [](const settings& wanted) { return serve(wanted, "tarn"); }}});
 }

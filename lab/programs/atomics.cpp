@@ -30,16 +30,16 @@ struct tally {
 #if defined(__x86_64__)
 /// Recognises an atomic instruction by its first bytes: a LOCK prefix, or an exchange with memory, which needs none.
 bool is_atomic(const unsigned char* code) {
-  std::size_t at = 0;
-  for (; at < 4; ++at) {
-    if (code[at] == 0xf0) return true;
-    const bool is_prefix = code[at] == 0x66 || code[at] == 0x67 || code[at] == 0xf2 || code[at] == 0xf3 ||
-                           code[at] == 0x2e || code[at] == 0x36 || code[at] == 0x3e || code[at] == 0x26 ||
-                           code[at] == 0x64 || code[at] == 0x65;
+  std::size_t offset = 0;
+  for (; offset < 4; ++offset) {
+    if (code[offset] == 0xf0) return true;
+    const bool is_prefix = code[offset] == 0x66 || code[offset] == 0x67 || code[offset] == 0xf2 ||
+                           code[offset] == 0xf3 || code[offset] == 0x2e || code[offset] == 0x36 ||
+                           code[offset] == 0x3e || code[offset] == 0x26 || code[offset] == 0x64 || code[offset] == 0x65;
     if (!is_prefix) break;
   }
-  if ((code[at] & 0xf0U) == 0x40) ++at;                                        // REX
-  return (code[at] == 0x86 || code[at] == 0x87) && (code[at + 1] >> 6U) != 3;  // XCHG with memory
+  if ((code[offset] & 0xf0U) == 0x40) ++offset;                                            // REX
+  return (code[offset] == 0x86 || code[offset] == 0x87) && (code[offset + 1] >> 6U) != 3;  // XCHG with memory
 }
 
 /// Counts from the child's first SIGUSR1 to its second.
@@ -89,13 +89,13 @@ template <class Front>
 struct slot {
   void* block = nullptr;
   std::size_t size = 0;
-  void fill(Front& by, bench::random_numbers& random) {
+  void fill(Front& front, bench::random_numbers& random) {
     size = bench::skewed_size(random.next());
-    block = by.allocate(size);
+    block = front.allocate(size);
     lab::mark(block, size);
   }
-  void clear(Front& by) {
-    if (block != nullptr) by.deallocate(block, size);
+  void clear(Front& front) {
+    if (block != nullptr) front.deallocate(block, size);
     block = nullptr;
   }
 };
@@ -107,33 +107,33 @@ template <class Front>
   static Front front;
   std::atomic<bool> done{false};
   bench::random_numbers random(1);
-  const auto turn = [&](std::uint64_t at) {
-    slot<Front>& here = (is_remote ? others : mine)[at % slots];
-    here.clear(front);
-    (is_remote ? mine[at % slots] : here).clear(front);
-    mine[at % slots].fill(front, random);
+  const auto turn = [&](std::uint64_t index) {
+    slot<Front>& target = (is_remote ? others : mine)[index % slots];
+    target.clear(front);
+    (is_remote ? mine[index % slots] : target).clear(front);
+    mine[index % slots].fill(front, random);
   };
   // The other thread refills the blocks that are freed here, and has ended before the counting starts.
   const auto refill = [&] {
     std::thread([&] {
-      Front own;
+      Front thread_front;
       bench::random_numbers numbers(2);
-      for (slot<Front>& each : others) {
-        if (each.block == nullptr) each.fill(own, numbers);
+      for (slot<Front>& refilled : others) {
+        if (refilled.block == nullptr) refilled.fill(thread_front, numbers);
       }
     }).join();
   };
   const bench::idle_thread idle;
-  for (std::uint64_t at = 0; at < warm; ++at) {
-    if (is_remote && at % slots == 0) refill();
-    turn(at);
+  for (std::uint64_t index = 0; index < warm; ++index) {
+    if (is_remote && index % slots == 0) refill();
+    turn(index);
   }
   if (is_remote) refill();
   if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) _exit(1);
   raise(SIGSTOP);
   const pid_t self = getpid();
   raise(SIGUSR1);
-  for (std::uint64_t at = 0; at < replaced; ++at) turn(at);
+  for (std::uint64_t index = 0; index < replaced; ++index) turn(index);
   kill(self, SIGUSR1);  // the only system call of the program itself
   _exit(0);
 }
@@ -150,17 +150,20 @@ outcome run(const settings& wanted) {
   const tally counted = follow(child);
   watch.stop(done);
   done.checksum = replaced;
-  const auto each = [&](std::uint64_t number) { return static_cast<double>(number) / static_cast<double>(replaced); };
-  done.counts = {
-      {"atomics", each(counted.atomics)}, {"calls", each(counted.calls)}, {"instructions", each(counted.instructions)}};
+  const auto per_block = [&](std::uint64_t number) {
+    return static_cast<double>(number) / static_cast<double>(replaced);
+  };
+  done.counts = {{"atomics", per_block(counted.atomics)},
+                 {"calls", per_block(counted.calls)},
+                 {"instructions", per_block(counted.instructions)}};
   return done;
 }
 
 }  // namespace
 
 int main(int count, char** words) {
-  return lab::main_of(
-      count, words, "atomics",
-      {{.name = "replaced", .usual = 1000, .most = slots}, {.name = "remote", .usual = 0, .least = 0, .most = 1}},
-      {{"malloc", run<bench::malloc_front>}, {"allocator", run<bench::allocator_front>}});
+  return lab::main_of(count, words, "atomics",
+                      {{.name = "replaced", .usual = 1000, .maximum = slots},
+                       {.name = "remote", .usual = 0, .minimum = 0, .maximum = 1}},
+                      {{"malloc", run<bench::malloc_front>}, {"allocator", run<bench::allocator_front>}});
 }

@@ -26,21 +26,21 @@ using configuration = std::map<std::string, std::string>;
 using sessions = std::unordered_map<std::uint64_t, std::uint64_t>;  // the number of requests of each session
 
 configuration make_configuration() {
-  configuration made;
-  for (unsigned at = 0; at < settings_made; ++at) {
-    made["setting." + std::to_string(at)] = "the value of number " + std::to_string(at);
+  configuration settings_map;
+  for (unsigned index = 0; index < settings_made; ++index) {
+    settings_map["setting." + std::to_string(index)] = "the value of number " + std::to_string(index);
   }
-  return made;
+  return settings_map;
 }
 sessions make_sessions() {
-  sessions made;
-  for (std::uint64_t at = 0; at < sessions_made; ++at) made[at] = 0;
-  return made;
+  sessions session_map;
+  for (std::uint64_t index = 0; index < sessions_made; ++index) session_map[index] = 0;
+  return session_map;
 }
 
-std::uint64_t sum_of(const sessions& all) {
+std::uint64_t sum_of(const sessions& session_map) {
   std::uint64_t sum = 0;
-  for (const auto& [number, requests] : all) sum += requests * (number + 1);
+  for (const auto& [number, requests] : session_map) sum += requests * (number + 1);
   return sum;
 }
 
@@ -118,14 +118,14 @@ class own_reply {
 class built_once {
  public:
   built_once() { held_.build(make_configuration()); }
-  const std::string& at(const std::string& name) const { return held_->at(name); }
+  const std::string& setting(const std::string& name) const { return held_->at(name); }
 
  private:
   tarn::read_only<configuration> held_;
 };
 class replaceable {
  public:
-  std::string at(const std::string& name) const {
+  std::string setting(const std::string& name) const {
     return held_.with([&](const configuration& all) { return all.at(name); });
   }
 
@@ -136,7 +136,7 @@ class replaceable {
 template <class Configuration>
 class by_category {
  public:
-  auto setting(const std::string& name) const -> decltype(auto) { return configuration_.at(name); }
+  auto setting(const std::string& name) const -> decltype(auto) { return configuration_.setting(name); }
   void touch(std::uint64_t session) {
     sessions_.with([&](sessions& all) { ++all[session]; });
   }
@@ -155,14 +155,14 @@ template <class Server>
 std::uint64_t serve(Server& server, std::uint64_t request, std::uint64_t pieces) {
   server.touch(request * 7919 % sessions_made);
   auto reply = Server::make_reply();
-  for (unsigned at = 0; at < 3; ++at) {
-    reply->append(server.setting("setting." + std::to_string((request + at * 13) % settings_made)));
+  for (unsigned index = 0; index < 3; ++index) {
+    reply->append(server.setting("setting." + std::to_string((request + index * 13) % settings_made)));
     reply->append("\n");
   }
   for (std::uint64_t piece = 0; piece < pieces; ++piece) reply->append("a row of the page that was asked for\n");
   std::uint64_t sum = 0;
   const auto& text = reply->text();
-  for (const char each : text) sum = sum * 31 + static_cast<unsigned char>(each);
+  for (const char letter : text) sum = sum * 31 + static_cast<unsigned char>(letter);
   return sum;
 }
 
@@ -176,19 +176,19 @@ outcome run(const settings& wanted) {
   lab::run_together(
       threads, done,
       [&](unsigned) {
-        for (std::uint64_t at = 0; at < requests / 16; ++at) static_cast<void>(serve(server, at, pieces));
+        for (std::uint64_t index = 0; index < requests / 16; ++index) static_cast<void>(serve(server, index, pieces));
         locks_taken = 0;
       },
       [&](unsigned self) {
         std::uint64_t sum = 0;
-        for (std::uint64_t at = self; at < requests; at += threads) sum += serve(server, at, pieces);
+        for (std::uint64_t index = self; index < requests; index += threads) sum += serve(server, index, pieces);
         sums[self] = sum;
         locks[self] = locks_taken;
       });
   std::uint64_t taken = 0;
-  for (unsigned at = 0; at < threads; ++at) {
-    done.checksum += sums[at];
-    taken += locks[at];
+  for (unsigned index = 0; index < threads; ++index) {
+    done.checksum += sums[index];
+    taken += locks[index];
   }
   done.checksum += server.touched();
   done.counts = {{"locks", static_cast<double>(taken) / static_cast<double>(requests)}};
@@ -199,9 +199,9 @@ outcome run(const settings& wanted) {
 
 int main(int count, char** words) {
   return lab::main_of(count, words, "categories",
-                      {{.name = "requests", .usual = 100'000, .most = 1'000'000'000},
-                       {.name = "threads", .usual = 2, .most = 256},
-                       {.name = "pieces", .usual = 40, .least = 0, .most = 100'000}},
+                      {{.name = "requests", .usual = 100'000, .maximum = 1'000'000'000},
+                       {.name = "threads", .usual = 2, .maximum = 256},
+                       {.name = "pieces", .usual = 40, .minimum = 0, .maximum = 100'000}},
                       {{"mutexes", run<mutexes>},
                        {"reader-writer-locks", run<reader_writer_locks>},
                        {"categories", run<by_category<built_once>>},

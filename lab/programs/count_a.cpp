@@ -75,11 +75,11 @@ class stream {
 class mapping {
  public:
   explicit mapping(const std::string& path) {
-    const descriptor from(path);
+    const descriptor input(path);
     struct stat facts {};
-    if (fstat(from.number(), &facts) != 0) fail(path);
+    if (fstat(input.number(), &facts) != 0) fail(path);
     bytes_ = static_cast<std::size_t>(facts.st_size);
-    start_ = mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, from.number(), 0);
+    start_ = mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, input.number(), 0);
     if (start_ == MAP_FAILED) fail(path);
   }
   mapping(const mapping&) = delete;
@@ -101,11 +101,11 @@ std::uint64_t one_by_one(std::string_view in) {
 
 template <class Count>
 std::uint64_t by_read(const std::string& path, std::size_t buffer, Count count) {
-  const descriptor from(path);
+  const descriptor input(path);
   const auto place = std::make_unique<char[]>(buffer);
   std::uint64_t total = 0;
   ssize_t got;
-  while ((got = read(from.number(), place.get(), buffer)) > 0)
+  while ((got = read(input.number(), place.get(), buffer)) > 0)
     total += count({place.get(), static_cast<std::size_t>(got)});
   if (got < 0) fail(path);
   return total;
@@ -115,32 +115,32 @@ std::uint64_t read_byte(const std::string& path) { return by_read(path, 1, one_b
 std::uint64_t read_64k(const std::string& path) { return by_read(path, 64 * 1024, one_by_one); }
 
 std::uint64_t by_fgetc(const std::string& path) {
-  const stream from(path);
+  const stream input(path);
   std::uint64_t total = 0;
-  for (int byte; (byte = std::fgetc(from.file())) != EOF;) total += byte == letter;
+  for (int byte; (byte = std::fgetc(input.file())) != EOF;) total += byte == letter;
   return total;
 }
 
 std::uint64_t by_getc_unlocked(const std::string& path) {
-  const stream from(path);
+  const stream input(path);
   std::uint64_t total = 0;
-  for (int byte; (byte = getc_unlocked(from.file())) != EOF;) total += byte == letter;
+  for (int byte; (byte = getc_unlocked(input.file())) != EOF;) total += byte == letter;
   return total;
 }
 
 std::uint64_t by_istream(const std::string& path) {
-  std::ifstream from(path, std::ios::binary);
-  if (!from) fail(path);
+  std::ifstream input(path, std::ios::binary);
+  if (!input) fail(path);
   std::uint64_t total = 0;
-  for (char byte; from.get(byte);) total += byte == letter;
+  for (char byte; input.get(byte);) total += byte == letter;
   return total;
 }
 
 std::uint64_t by_mmap(const std::string& path) { return one_by_one(mapping(path).view()); }
 std::uint64_t mmap_vectors(const std::string& path) { return tarn::io::count(mapping(path).view(), letter); }
 std::uint64_t tarn_reader(const std::string& path) {
-  tarn::io::reader from(path);
-  return tarn::io::count(from, letter);
+  tarn::io::reader input(path);
+  return tarn::io::count(input, letter);
 }
 std::uint64_t tarn_mapped(const std::string& path) { return tarn::io::count(tarn::io::mapped_file(path), letter); }
 
@@ -162,9 +162,9 @@ outcome run(const settings& wanted) {
   if (stat(path.c_str(), &facts) != 0) fail(path);
   if (wanted["threads"] > 1) std::thread([] {}).join();
   if (wanted["cold"] != 0) {
-    const descriptor from(path);
-    fdatasync(from.number());  // dirty pages are not dropped
-    posix_fadvise(from.number(), 0, 0, POSIX_FADV_DONTNEED);
+    const descriptor input(path);
+    fdatasync(input.number());  // dirty pages are not dropped
+    posix_fadvise(input.number(), 0, 0, POSIX_FADV_DONTNEED);
   }
   outcome done{.units = static_cast<std::uint64_t>(facts.st_size)};
   lab::stopwatch watch;
@@ -179,9 +179,9 @@ int main(int count, char** words) {
   try {
     return lab::main_of(count, words, program,
                         {{.name = "file", .is_text = true},
-                         {.name = "bytes", .usual = 408'850, .most = 10'000'000'000},
-                         {.name = "threads", .usual = 1, .most = 2},
-                         {.name = "cold", .usual = 0, .least = 0, .most = 1}},
+                         {.name = "bytes", .usual = 408'850, .maximum = 10'000'000'000},
+                         {.name = "threads", .usual = 1, .maximum = 2},
+                         {.name = "cold", .usual = 0, .minimum = 0, .maximum = 1}},
                         {{"make", make},
                          {"read-byte", run<read_byte>},
                          {"fgetc", run<by_fgetc>},

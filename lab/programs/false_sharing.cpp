@@ -33,17 +33,17 @@ word* made_by_malloc() {
 
 std::uintptr_t line_of(const word* block) { return reinterpret_cast<std::uintptr_t>(block) / line_bytes; }
 
-double share_on_common_lines(const places& of, const places& other) {
+double share_on_common_lines(const places& first, const places& second) {
   std::set<std::uintptr_t> lines;
-  for (const word* each : other) lines.insert(line_of(each));
+  for (const word* block : second) lines.insert(line_of(block));
   const auto common =
-      std::count_if(of.begin(), of.end(), [&](const word* each) { return lines.contains(line_of(each)); });
-  return static_cast<double>(common) / static_cast<double>(of.size());
+      std::count_if(first.begin(), first.end(), [&](const word* block) { return lines.contains(line_of(block)); });
+  return static_cast<double>(common) / static_cast<double>(first.size());
 }
 
-void write(const places& to, std::uint64_t times) {
-  for (std::uint64_t at = 0; at < times; ++at) {
-    volatile word* const block = to[at % blocks];
+void write(const places& blocks_written, std::uint64_t times) {
+  for (std::uint64_t index = 0; index < times; ++index) {
+    volatile word* const block = blocks_written[index % blocks];
     *block = *block + 1;
   }
 }
@@ -53,19 +53,19 @@ template <class Place>
 outcome write_both(const settings& wanted, Place place) {
   const std::uint64_t times = wanted["writes"];
   outcome done{.units = times};
-  places all[2];
+  places blocks_of_threads[2];
   lab::run_together(
       2, done,
       [&](unsigned self) {
         lab::pin("false-sharing", self, 2);  // two threads on one processor share its cache
-        place(self, all[self]);
-        write(all[self], times / 16);
+        place(self, blocks_of_threads[self]);
+        write(blocks_of_threads[self], times / 16);
       },
-      [&](unsigned self) { write(all[self], times); });
-  for (const places& of : all) {
-    for (const word* each : of) done.checksum += *each;
+      [&](unsigned self) { write(blocks_of_threads[self], times); });
+  for (const places& blocks_of_thread : blocks_of_threads) {
+    for (const word* block : blocks_of_thread) done.checksum += *block;
   }
-  done.counts = {{"on_common_lines", share_on_common_lines(all[0], all[1])}};
+  done.counts = {{"on_common_lines", share_on_common_lines(blocks_of_threads[0], blocks_of_threads[1])}};
   return done;
 }
 
@@ -75,24 +75,25 @@ outcome by_turns(const settings& wanted) {
   struct alignas(line_bytes) array {
     std::array<word, 2 * blocks * Apart / sizeof(word)> words = {};
   };
-  array all;
+  array blocks_of_both;
   return write_both(wanted, [&](unsigned self, places& mine) {
-    for (std::size_t at = 0; at < blocks; ++at) mine[at] = &all.words[(2 * at + self) * Apart / sizeof(word)];
+    for (std::size_t index = 0; index < blocks; ++index)
+      mine[index] = &blocks_of_both.words[(2 * index + self) * Apart / sizeof(word)];
   });
 }
 
 /// One thread allocates all blocks, in turn for the two threads, as a thread that distributes work does.
 outcome handed_out(const settings& wanted) {
-  places all[2];
-  for (std::size_t at = 0; at < blocks; ++at) {
-    for (places& of : all) of[at] = made_by_malloc();
+  places blocks_of_threads[2];
+  for (std::size_t index = 0; index < blocks; ++index) {
+    for (places& blocks_of_thread : blocks_of_threads) blocks_of_thread[index] = made_by_malloc();
   }
-  return write_both(wanted, [&](unsigned self, places& mine) { mine = all[self]; });
+  return write_both(wanted, [&](unsigned self, places& mine) { mine = blocks_of_threads[self]; });
 }
 
 /// Each thread allocates its own blocks.
 template <word* (*Make)()>
-outcome own(const settings& wanted) {
+outcome own_heaps(const settings& wanted) {
   return write_both(wanted, [](unsigned, places& mine) { std::generate(mine.begin(), mine.end(), Make); });
 }
 
@@ -105,6 +106,6 @@ int main(int count, char** words) {
                       {{"one-array", by_turns<block_bytes>},
                        {"lines-apart", by_turns<2 * line_bytes>},
                        {"handed-out", handed_out},
-                       {"own-malloc", own<made_by_malloc>},
-                       {"own-heap", own<made_by_heap>}});
+                       {"own-malloc", own_heaps<made_by_malloc>},
+                       {"own-heap", own_heaps<made_by_heap>}});
 }

@@ -29,29 +29,30 @@ class blocks {
  public:
   blocks(std::uint64_t count, std::uint64_t size, unsigned seed) : count_(count), size_(size), random_(seed + 1) {
     list_ = std::make_unique_for_overwrite<void*[]>(count);
-    for (std::uint64_t at = 0; at < count; ++at) list_[at] = nullptr;  // makes the list resident before the blocks
+    for (std::uint64_t index = 0; index < count; ++index)
+      list_[index] = nullptr;  // makes the list resident before the blocks
   }
   blocks(const blocks&) = delete;
   blocks& operator=(const blocks&) = delete;
   ~blocks() {
-    for (std::uint64_t at = 0; at < count_; ++at) front_.deallocate(list_[at], size_);
+    for (std::uint64_t index = 0; index < count_; ++index) front_.deallocate(list_[index], size_);
   }
   void fill() {
-    for (std::uint64_t at = 0; at < count_; ++at) list_[at] = made(at);
+    for (std::uint64_t index = 0; index < count_; ++index) list_[index] = marked_block(index);
   }
   std::uint64_t replace(std::uint64_t steps) {
     std::uint64_t sum = 0;
     for (std::uint64_t step = 0; step < steps; ++step) {
-      const std::size_t at = bench::below(random_.next(), count_);
-      sum += lab::marked(list_[at]);
-      front_.deallocate(list_[at], size_);
-      list_[at] = made(at);
+      const std::size_t index = bench::below(random_.next(), count_);
+      sum += lab::marked(list_[index]);
+      front_.deallocate(list_[index], size_);
+      list_[index] = marked_block(index);
     }
     return sum;
   }
 
  private:
-  void* made(std::uint64_t value) {
+  void* marked_block(std::uint64_t value) {
     void* const block = front_.allocate(size_);
     if (block == nullptr) lab::give_up("growth", "out of memory");
     lab::mark(block, value);
@@ -72,7 +73,7 @@ outcome run(const settings& wanted) {
   const std::uint64_t steps = wanted["steps"] / threads + 1;
   check_room(live * threads * size);
   outcome done{.units = lab::units_of_a_core(steps, threads)};
-  std::vector<std::optional<blocks<Front>>> all(threads);
+  std::vector<std::optional<blocks<Front>>> lists(threads);
   std::atomic<std::uint64_t> sum{0};
   std::atomic<long> before{0}, after{0};
   std::optional<bench::idle_thread> idle;
@@ -81,18 +82,18 @@ outcome run(const settings& wanted) {
   lab::run_together(
       threads, done,
       [&](unsigned thread) {
-        all[thread].emplace(live, size, thread);
-        const auto meet = [&](unsigned of) {
+        lists[thread].emplace(live, size, thread);
+        const auto meet = [&](unsigned expected) {
           listed.fetch_add(1);
-          while (listed.load() < of) sched_yield();
+          while (listed.load() < expected) sched_yield();
         };
         meet(threads);
         if (thread == 0) before = bench::resident_kib();
         meet(2 * threads);
-        all[thread]->fill();
-        all[thread]->replace(steps / 16 + 1);
+        lists[thread]->fill();
+        lists[thread]->replace(steps / 16 + 1);
       },
-      [&](unsigned thread) { sum.fetch_add(all[thread]->replace(steps), std::memory_order_relaxed); });
+      [&](unsigned thread) { sum.fetch_add(lists[thread]->replace(steps), std::memory_order_relaxed); });
   after = bench::resident_kib();
   done.checksum = sum.load();
   const double blocks_made = static_cast<double>(live) * threads;
@@ -104,9 +105,9 @@ outcome run(const settings& wanted) {
 
 int main(int count, char** words) {
   return lab::main_of(count, words, "growth",
-                      {{.name = "threads", .usual = 1, .most = 256},
-                       {.name = "live", .usual = 100'000, .least = 0, .most = 1'000'000'000},
-                       {.name = "size", .usual = 64, .least = 16, .most = 1 << 24},
+                      {{.name = "threads", .usual = 1, .maximum = 256},
+                       {.name = "live", .usual = 100'000, .minimum = 0, .maximum = 1'000'000'000},
+                       {.name = "size", .usual = 64, .minimum = 16, .maximum = 1 << 24},
                        {.name = "steps", .usual = 1'000'000}},
                       {{"malloc", run<bench::malloc_front>}, {"allocator", run<bench::allocator_front>}});
 }

@@ -73,9 +73,9 @@ outcome run(const settings& wanted) {
 
 int main(int count, char** words) {
   return lab::main_of(count, words, "heapdemo",
-                      {{.name = "threads", .usual = 4, .most = 256},
+                      {{.name = "threads", .usual = 4, .maximum = 256},
                        {.name = "allocations", .usual = 200'000},
-                       {.name = "size", .usual = 1024, .least = 8, .most = 1 << 30}},
+                       {.name = "size", .usual = 1024, .minimum = 8, .maximum = 1 << 30}},
                       {
                         {"malloc", run<process_heap>}, {"one-lock", run<locked_heap>},
                             {"private-heap", run<tarn::heap>},

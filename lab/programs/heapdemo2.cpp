@@ -94,7 +94,7 @@ outcome run(const settings& wanted) {
 
 int main(int count, char** words) {
   return lab::main_of(count, words, "heapdemo2",
-                      {{.name = "threads", .usual = 4, .most = 256}, {.name = "allocations", .usual = 200'000}},
+                      {{.name = "threads", .usual = 4, .maximum = 256}, {.name = "allocations", .usual = 200'000}},
                       {{"malloc", run<by_new<plain>>},
                        {"one-lock", run<by_new<locked>>},
                        {"class-pool", run<by_new<with_pool>>},

@@ -19,32 +19,32 @@ struct node {
 };
 
 template <class From>
-void give_all(From& from, node* head, std::uint64_t& sum) {
+void give_all(From& allocator, node* head, std::uint64_t& sum) {
   while (head != nullptr) {
     node* const gone = head;
     head = gone->next;
     sum += gone->value;
-    if constexpr (requires { from.drop(std::span<void* const>()); }) {
+    if constexpr (requires { allocator.drop(std::span<void* const>()); }) {
       lab::keep(head);  // an arena ends with the list
     } else {
-      from.template destroy<sizeof(node)>(gone);
+      allocator.template destroy<sizeof(node)>(gone);
     }
   }
 }
 
 template <class From>
-node* build(From& from, std::uint64_t nodes, std::uint64_t first) {
+node* build(From& allocator, std::uint64_t nodes, std::uint64_t first) {
   node* head = nullptr;
-  for (std::uint64_t at = 0; at < nodes; ++at) {
+  for (std::uint64_t index = 0; index < nodes; ++index) {
     void* block;
-    if constexpr (requires { from.drop(std::span<void* const>()); }) {
-      block = from.allocate(sizeof(node));
+    if constexpr (requires { allocator.drop(std::span<void* const>()); }) {
+      block = allocator.allocate(sizeof(node));
     } else {
-      block = from.template create<sizeof(node)>();
+      block = allocator.template create<sizeof(node)>();
     }
-    auto* made = ::new (block) node{first + at, head};
-    lab::keep(made);
-    head = made;
+    auto* added = ::new (block) node{first + index, head};
+    lab::keep(added);
+    head = added;
   }
   return head;
 }
@@ -52,13 +52,13 @@ node* build(From& from, std::uint64_t nodes, std::uint64_t first) {
 template <class Front>
 std::uint64_t lists(Front& front, std::uint64_t nodes, std::uint64_t times) {
   std::uint64_t sum = 0;
-  for (std::uint64_t at = 0; at < times; ++at) {
+  for (std::uint64_t index = 0; index < times; ++index) {
     if constexpr (requires { front.hold(); }) {
       auto held = front.hold();
-      give_all(held, build(held, nodes, at), sum);
+      give_all(held, build(held, nodes, index), sum);
       held.drop({});
     } else {
-      give_all(front, build(front, nodes, at), sum);
+      give_all(front, build(front, nodes, index), sum);
     }
   }
   return sum;
@@ -69,7 +69,7 @@ std::uint64_t lists(Front& front, std::uint64_t nodes, std::uint64_t times) {
 template <class Front>
 outcome run(const settings& wanted) {
   const std::uint64_t nodes = wanted["nodes"], times = std::max<std::uint64_t>(1, wanted["total"] / nodes);
-  const bench::idle_thread other;
+  const bench::idle_thread idle;
   Front front;
   lists(front, nodes, times / 16 + 1);
   outcome done{.units = nodes * times};
@@ -86,8 +86,8 @@ struct of_pool : bench::pool_front<Pool, Shared> {};
 
 int main(int count, char** words) {
   return lab::main_of(count, words, "list",
-                      {{.name = "nodes", .usual = 1000, .most = 10'000'000},
-                       {.name = "total", .usual = 1'000'000, .most = 1'000'000'000}},
+                      {{.name = "nodes", .usual = 1000, .maximum = 10'000'000},
+                       {.name = "total", .usual = 1'000'000, .maximum = 1'000'000'000}},
                       {
                         {"malloc", run<bench::malloc_front>}, {"class-pool", run<of_pool<bench::list_pool>>},
                             {"pooled", run<bench::pooled_front>}, {"pool", run<of_pool<bench::plain_pool>>},

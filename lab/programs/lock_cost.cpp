@@ -76,7 +76,7 @@ struct pair_of_times {
 double clock_ns() {
   constexpr int times = 1000;
   std::int64_t sum = 0;
-  for (int at = 0; at < times; ++at) {
+  for (int repetition = 0; repetition < times; ++repetition) {
     const std::int64_t start = bench::now_ns();
     sum += bench::now_ns() - start;
   }
@@ -92,29 +92,29 @@ pair_of_times take_and_give(Pool& pool, std::uint64_t pairs, unsigned on_cores, 
   const auto body = [&](unsigned thread, std::uint64_t batches) {
     lab::pin("lock-cost", thread, on_cores);
     std::uint64_t sum = 0;
-    double& own = thread == 0 ? times.first : times.second;
-    own = 0;
+    double& thread_ns = thread == 0 ? times.first : times.second;
+    thread_ns = 0;
     void* blocks[batch];
-    for (std::uint64_t at = 0; at < batches; ++at) {
+    for (std::uint64_t repetition = 0; repetition < batches; ++repetition) {
       if (thread == 0) {
         const std::int64_t start = bench::now_ns();
-        for (void*& each : blocks) {
-          each = pool.take();
-          lab::mark(each, at);
+        for (void*& block : blocks) {
+          block = pool.take();
+          lab::mark(block, repetition);
         }
-        own += static_cast<double>(bench::now_ns() - start) - clock;
-        for (void* const each : blocks) between.push(each);
+        thread_ns += static_cast<double>(bench::now_ns() - start) - clock;
+        for (void* const block : blocks) between.push(block);
       } else {
-        for (void*& each : blocks) {
-          each = between.pop();
-          sum += lab::marked(each);
+        for (void*& block : blocks) {
+          block = between.pop();
+          sum += lab::marked(block);
         }
         const std::int64_t start = bench::now_ns();
-        for (void* each : blocks) {
-          pool.give(each);
-          lab::keep(each);
+        for (void* block : blocks) {
+          pool.give(block);
+          lab::keep(block);
         }
-        own += static_cast<double>(bench::now_ns() - start) - clock;
+        thread_ns += static_cast<double>(bench::now_ns() - start) - clock;
       }
     }
     if (thread == 0) between.flush();
@@ -145,7 +145,7 @@ std::uint64_t ticks() noexcept {
 /// Returns the least cost of ticks() itself.
 std::uint64_t tick_cost() noexcept {
   std::uint64_t least = ~std::uint64_t{0};
-  for (int at = 0; at < 1000; ++at) {
+  for (int repetition = 0; repetition < 1000; ++repetition) {
     const std::uint64_t start = ticks();
     least = std::min(least, ticks() - start);
   }
@@ -160,13 +160,13 @@ struct lock_times {
 template <class Lock, class Unlock>
 lock_times lock_and_unlock(std::uint64_t pairs, unsigned on_cores, Lock lock, Unlock unlock) {
   std::atomic<std::uint64_t> locking{0}, unlocking{0};
-  outcome all;
+  outcome sum;
   const std::uint64_t cost = tick_cost(), start_ticks = ticks();
   const std::int64_t start_ns = bench::now_ns();
-  lab::repeat_together(2, pairs, all, [&](unsigned thread, std::uint64_t repetitions) {
+  lab::repeat_together(2, pairs, sum, [&](unsigned thread, std::uint64_t repetitions) {
     lab::pin("lock-cost", thread, on_cores);
     std::uint64_t own_locking = 0, own_unlocking = 0;
-    for (std::uint64_t at = 0; at < repetitions; ++at) {
+    for (std::uint64_t repetition = 0; repetition < repetitions; ++repetition) {
       const std::uint64_t start = ticks();
       lock();
       const std::uint64_t locked = ticks();
@@ -184,7 +184,7 @@ lock_times lock_and_unlock(std::uint64_t pairs, unsigned on_cores, Lock lock, Un
   const auto calls = static_cast<double>(2 * (pairs + pairs / 16 + 1));
   return {static_cast<double>(locking.load()) * ns_a_tick / calls,
           static_cast<double>(unlocking.load()) * ns_a_tick / calls,
-          static_cast<double>(all.processor_ns) / static_cast<double>(2 * pairs)};
+          static_cast<double>(sum.processor_ns) / static_cast<double>(2 * pairs)};
 }
 
 template <class Pool>
@@ -192,12 +192,12 @@ outcome run(const settings& wanted) {
   const auto on_cores = static_cast<unsigned>(wanted["cores"]);
   const std::uint64_t pairs = wanted["pairs"];
   outcome done;
-  pair_of_times own;
+  pair_of_times times;
   lock_times locks;
   bool has_lock = true;
   {
     Pool pool;
-    own = take_and_give(pool, pairs, on_cores, done);
+    times = take_and_give(pool, pairs, on_cores, done);
   }
   if constexpr (requires(Pool pool) { pool.lock; }) {
     Pool pool;
@@ -217,8 +217,8 @@ outcome run(const settings& wanted) {
     has_lock = false;
   }
   if (has_lock) done.counts = {{"Lock ns", locks.lock}, {"Unlock ns", locks.unlock}, {"lock cpu ns", locks.processor}};
-  done.counts.emplace_back("Alloc ns", own.first);
-  done.counts.emplace_back("Free ns", own.second);
+  done.counts.emplace_back("Alloc ns", times.first);
+  done.counts.emplace_back("Free ns", times.second);
   return done;
 }
 
@@ -230,7 +230,7 @@ using bench::wide_pool;
 int main(int count, char** words) {
   return lab::main_of(
       count, words, "lock-cost",
-      {{.name = "cores", .usual = 2, .most = 2}, {.name = "pairs", .usual = 100'000, .most = 1'000'000'000}}, {
+      {{.name = "cores", .usual = 2, .maximum = 2}, {.name = "pairs", .usual = 100'000, .maximum = 1'000'000'000}}, {
         {"malloc", run<process_heap>}, {"mutex", run<locked_pool<std::mutex>>}, {"spin", run<locked_pool<spin_lock>>},
             {"lock-free", run<lock_free_pool>},
 #if BENCH_BOOST

@@ -77,12 +77,12 @@ class with_cache {
   };
 
   static pthread_key_t key() {
-    static const pthread_key_t made = [] {
-      pthread_key_t one;
-      if (pthread_key_create(&one, empty) != 0) std::abort();
-      return one;
+    static const pthread_key_t created = [] {
+      pthread_key_t new_key;
+      if (pthread_key_create(&new_key, empty) != 0) std::abort();
+      return new_key;
     }();
-    return made;
+    return created;
   }
   static cache* of_thread() {
     void* mine = pthread_getspecific(key());
@@ -92,8 +92,8 @@ class with_cache {
     }
     return static_cast<cache*>(mine);
   }
-  static void empty(void* of) {
-    auto* const mine = static_cast<cache*>(of);
+  static void empty(void* thread_cache) {
+    auto* const mine = static_cast<cache*>(thread_cache);
     while (mine->count > 0) without_cache::end(mine->strings[--mine->count]);
     delete mine;
   }
@@ -151,7 +151,8 @@ struct of_recycled {
   static void answer(std::string_view received, Send send) {
     const auto parts = tarn::split(received, ' ');  // views, in a warm list
     auto reply = tarn::recycle<std::string>();      // reuses the buffer of an earlier one
-    for (std::size_t at = parts.size(); at > 0; --at) (*reply += parts[at - 1]) += at == 1 ? '\n' : ' ';
+    for (std::size_t count_left = parts.size(); count_left > 0; --count_left)
+      (*reply += parts[count_left - 1]) += count_left == 1 ? '\n' : ' ';
     send(*reply);
   }
 };
@@ -175,9 +176,9 @@ struct of_views {
   }
 };
 
-void write_all(int to, std::string_view text) {
+void write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
-    const ssize_t sent = write(to, text.data(), text.size());
+    const ssize_t sent = write(descriptor, text.data(), text.size());
     if (sent <= 0) lab::give_up(program, "the connection broke");
     text.remove_prefix(static_cast<std::size_t>(sent));
   }
@@ -205,7 +206,7 @@ void serve(int connection) {
 }
 
 std::uint64_t sum_of(std::string_view text, std::uint64_t sum) {
-  for (const char each : text) sum = sum * 31 + static_cast<unsigned char>(each);
+  for (const char letter : text) sum = sum * 31 + static_cast<unsigned char>(letter);
   return sum;
 }
 
@@ -256,7 +257,7 @@ outcome run(const settings& wanted) {
 }  // namespace
 
 int main(int count, char** words) {
-  return lab::main_of(count, words, program, {{.name = "requests", .usual = 100'000, .most = 100'000'000}},
+  return lab::main_of(count, words, program, {{.name = "requests", .usual = 100'000, .maximum = 100'000'000}},
                       {{"m-string", run<of_m_strings<without_cache>>},
                        {"m-string-cache", run<of_m_strings<with_cache>>},
                        {"std-string", run<of_std_strings>},

@@ -17,7 +17,7 @@ using lab::outcome;
 using lab::settings;
 
 struct one_row {
-  bench::row of;
+  bench::row bench_row;
   std::uint64_t repetitions;  // takes about 30 ms on glibc
 };
 
@@ -46,8 +46,8 @@ std::array<one_row, 6> pool_rows() {
 
 outcome measured(const one_row& row, std::uint64_t percent) {
   const std::uint64_t repetitions = std::max<std::uint64_t>(1, row.repetitions * percent / 100);
-  const bench::outcome told = bench::measure(row.of, repetitions);
-  return {.units = repetitions * row.of.units,
+  const bench::outcome told = bench::measure(row.bench_row, repetitions);
+  return {.units = repetitions * row.bench_row.units,
           .ns = told.wall_ns,
           .processor_ns = told.processor_ns,
           .checksum = told.checksum};
@@ -70,9 +70,9 @@ struct of_pool : bench::pool_front<Pool, Shared> {};
 
 int main(int count, char** words) {
   return lab::main_of(count, words, "peers",
-                      {{.name = "heap", .usual = 0, .least = 0, .most = 7},
-                       {.name = "pool", .usual = 0, .least = 0, .most = 6},
-                       {.name = "percent", .usual = 100, .most = 10'000}},
+                      {{.name = "heap", .usual = 0, .minimum = 0, .maximum = 7},
+                       {.name = "pool", .usual = 0, .minimum = 0, .maximum = 6},
+                       {.name = "percent", .usual = 100, .maximum = 10'000}},
                       {
                         {"malloc", run<bench::malloc_front, true>}, {"allocator", run<bench::allocator_front, true>},
                             {"pooled", run<bench::pooled_front, false>},

@@ -16,11 +16,11 @@ namespace lab {
 /// prepared. They wait for each other without sleeping, so that none has to be woken while others already work.
 /// Stores the wall time from the first start to the last end, and the processor time of all threads meanwhile.
 template <class Prepare, class Work>
-void run_together(unsigned threads, outcome& of, Prepare prepare, Work work) {
+void run_together(unsigned threads, outcome& result, Prepare prepare, Work work) {
   struct times {
     std::int64_t began, ended, processor;
   };
-  std::vector<times> all(threads);
+  std::vector<times> times_of_threads(threads);
   std::atomic<unsigned> ready = 0;
   const auto processor_of_thread = [] {
     timespec now;
@@ -34,19 +34,19 @@ void run_together(unsigned threads, outcome& of, Prepare prepare, Work work) {
     while (ready.load(std::memory_order_acquire) < threads) sched_yield();
     const std::int64_t processor = processor_of_thread(), began = bench::now_ns();
     work(thread);
-    all[thread] = {began, bench::now_ns(), processor_of_thread() - processor};
+    times_of_threads[thread] = {began, bench::now_ns(), processor_of_thread() - processor};
   };
   std::vector<std::thread> others;
   others.reserve(threads);
   for (unsigned thread = 1; thread < threads; ++thread) others.emplace_back(run, thread);
   run(0);
-  for (std::thread& each : others) each.join();
-  const auto earlier = [](const times& one, const times& other) { return one.began < other.began; };
-  const auto ends_earlier = [](const times& one, const times& other) { return one.ended < other.ended; };
-  of.ns = std::max_element(all.begin(), all.end(), ends_earlier)->ended -
-          std::min_element(all.begin(), all.end(), earlier)->began;
-  of.processor_ns = 0;
-  for (const times& each : all) of.processor_ns += each.processor;
+  for (std::thread& thread : others) thread.join();
+  const auto earlier = [](const times& first, const times& second) { return first.began < second.began; };
+  const auto ends_earlier = [](const times& first, const times& second) { return first.ended < second.ended; };
+  result.ns = std::max_element(times_of_threads.begin(), times_of_threads.end(), ends_earlier)->ended -
+              std::min_element(times_of_threads.begin(), times_of_threads.end(), earlier)->began;
+  result.processor_ns = 0;
+  for (const times& thread : times_of_threads) result.processor_ns += thread.processor;
 }
 
 /// Returns the number of processors that this process may use.
@@ -60,14 +60,14 @@ inline unsigned cores() noexcept {
 /// the checksum. A single thread gets a sleeping one beside it, because some allocators take short cuts in a process
 /// of one thread.
 template <class Body>
-void repeat_together(unsigned threads, std::uint64_t repetitions, outcome& of, Body body) {
+void repeat_together(unsigned threads, std::uint64_t repetitions, outcome& result, Body body) {
   std::optional<bench::idle_thread> idle;
   if (threads == 1) idle.emplace();
   std::atomic<std::uint64_t> sum{0};
   run_together(
-      threads, of, [&](unsigned thread) { body(thread, repetitions / 16 + 1); },
+      threads, result, [&](unsigned thread) { body(thread, repetitions / 16 + 1); },
       [&](unsigned thread) { sum.fetch_add(body(thread, repetitions), std::memory_order_relaxed); });
-  of.checksum += sum.load();
+  result.checksum += sum.load();
 }
 
 /// Returns the units per processor: the total divided by the number of threads that can run at once. A time that does

@@ -25,15 +25,15 @@ using bench::marked;
 struct parameter {
   std::string_view name;
   std::uint64_t usual = 0;  // the default
-  std::uint64_t least = 1, most = 1'000'000'000;
+  std::uint64_t minimum = 1, maximum = 1'000'000'000;
   bool is_text = false;  // the default is an empty text
 };
 
 /// The values of the command line.
 class settings {
  public:
-  /// Ends the program with one line and exit 2 when the words do not match `known`.
-  settings(std::string_view program, std::initializer_list<parameter> known,
+  /// Ends the program with one line and exit 2 when the words do not match `parameters`.
+  settings(std::string_view program, std::initializer_list<parameter> parameters,
            const std::vector<std::string_view>& words);
 
   /// Both end the program when it has no such key.
@@ -42,11 +42,11 @@ class settings {
 
  private:
   struct value {
-    parameter of;
+    parameter definition;
     std::uint64_t number;
     std::string text;
   };
-  const value& at(std::string_view name, bool is_text) const;
+  const value& find(std::string_view name, bool is_text) const;
   std::vector<value> values_;
 };
 
@@ -66,9 +66,9 @@ class stopwatch {
     processor_ = bench::processor_ns();
     wall_ = bench::now_ns();
   }
-  void stop(outcome& of) const noexcept {
-    of.ns = bench::now_ns() - wall_;
-    of.processor_ns = bench::processor_ns() - processor_;
+  void stop(outcome& result) const noexcept {
+    result.ns = bench::now_ns() - wall_;
+    result.processor_ns = bench::processor_ns() - processor_;
   }
 
  private:
@@ -82,7 +82,7 @@ struct form {
 
 /// Does everything of a program except its work: reads the command line, runs the form, prints its line. Returns the
 /// exit code. `program` is the name after "lab-".
-int main_of(int count, char** words, std::string_view program, std::initializer_list<parameter> known,
+int main_of(int count, char** words, std::string_view program, std::initializer_list<parameter> parameters,
             std::initializer_list<form> forms);
 
 /// Prints one line on standard error and exits with 3: something that the form needs is missing.
