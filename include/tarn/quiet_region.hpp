@@ -12,7 +12,7 @@
 // The recorder, which `tarn record` loads before the program, defines these; otherwise they are null. They are
 // visible in every build, so that the loader can find them.
 extern "C" {
-/// The recorder notes the begin of a region of this name.
+/// The recorder notes the beginning of a region of this name.
 [[gnu::weak, gnu::visibility("default")]] void tarn_recorder_quiet_begin(const char* name) noexcept;
 /// The recorder notes the end of the newest region of the calling thread.
 [[gnu::weak, gnu::visibility("default")]] void tarn_recorder_quiet_end() noexcept;

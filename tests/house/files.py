@@ -11,6 +11,7 @@ LONGEST_FILE = 600
 # Spelt in halves, so that this file keeps its own rule.
 MARKS = re.compile(r"\b(" + "TO" + "DO|FIX" + "ME|X" + r"XX)\b")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+QUOTED = {"cpp": {".cpp", ".c"}, "cmake": {".txt"}, "ini": {".service", ".socket"}}  # language: kinds of files that have it
 COMMAND = re.compile(r"`\./dev ([a-z]+)")
 
 
@@ -86,23 +87,24 @@ def paragraphs(lines):
 
 
 def check_quotes(root, path, examples):
-    """C++ in a document stands in an example, which the tests run; paragraph by paragraph."""
+    """C++, CMake and unit files in a document stand in an example, which the tests run; paragraph by paragraph."""
     lines = tree.read(root, path).splitlines()
-    begin = None
+    begin, language = None, None
     for number, line in enumerate(lines, 1):
-        if begin is None and line.strip() == "```cpp":
-            begin = number
+        if begin is None and line.strip().removeprefix("```") in examples and line.strip().startswith("```"):
+            begin, language = number, line.strip().removeprefix("```")
         elif begin is not None and line.strip() == "```":
             for start, text in paragraphs(lines[begin:number - 1]):
-                if not any(text in example for example in examples):
+                if not any(text in example for example in examples[language]):
                     yield tree.Finding(path, begin + start, "shows code that no example has",
                                        "quote a file of examples/ line by line")
             begin = None
 
 
 def check(root):
-    examples = ["\n".join(line.strip() for line in tree.read(root, path).splitlines())
-                for path in tree.files(root, {".cpp", ".c"}, ["examples"])]
+    examples = {language: ["\n".join(line.strip() for line in tree.read(root, path).splitlines())
+                           for path in tree.files(root, kinds, ["examples"])]
+                for language, kinds in QUOTED.items()}
     findings = []
     for path in tree.files(root, tree.TEXT):
         findings += check_text(root, path)

@@ -162,6 +162,16 @@ class House(unittest.TestCase):
         self.write("docs/page.md", "```cpp\nint one = 1;\n\nreturn two;\n```\n")
         self.expect("docs/page.md:4:", "shows code that no example has")
 
+    def test_document_that_shows_a_project_or_a_unit_of_no_example(self):
+        self.write("examples/one/CMakeLists.txt", "find_package(Tarn)\n")
+        self.write("examples/one/one.service", "Type=notify\n")
+        self.write("docs/page.md", "```cmake\nfind_package(Tarn)\n```\n```ini\nType=notify\n```\n")
+        self.assertEqual(self.all_findings(), [])
+        self.write("docs/page.md", "```cmake\nfind_package(Tarn)\n```\n```ini\nType=simple\n```\n")
+        self.expect("docs/page.md:5:", "shows code that no example has")
+        self.write("docs/page.md", "```cmake\nType=notify\n```\n")
+        self.expect("docs/page.md:2:", "shows code that no example has")
+
     def test_document_that_quotes_an_example(self):
         self.write("examples/one.cpp", "int main() {\n  int one = 1;\n  return one;\n}\n")
         self.write("docs/page.md", "```cpp\nint one = 1;\n\nreturn one;\n}\n```\n")

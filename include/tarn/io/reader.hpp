@@ -18,7 +18,8 @@ struct reader_options {
   /// Bytes per system call. 64 KiB is the measured optimum: more is not faster, and less is slower
   /// (docs/design/io.md).
   std::size_t buffer = 64 * 1024;
-  /// The longest record. A longer one is an error (EMSGSIZE), so that the buffer stays bounded.
+  /// The longest record in bytes, if that is more than the buffer. A longer one is an error (EMSGSIZE), so that the
+  /// buffer stays bounded.
   std::size_t longest = std::size_t{1} << 30;
 };
 
