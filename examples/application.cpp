@@ -12,7 +12,7 @@ struct config {
   std::string greeting;
 };
 struct limits {
-  int most = 100;
+  int limit = 100;
 };
 struct queue {
   std::deque<int> waiting;
@@ -40,7 +40,7 @@ void serve(tarn::worker& me) {
     const auto now = current_limits.snapshot();  // one version for the whole request
     tarn::transient<std::pmr::string> reply(settings->greeting, &tarn::current());
     reply->append(std::to_string(request));
-    requests.with([&](queue& q) { q.served += request <= now->most; });
+    requests.with([&](queue& q) { q.served += request <= now->limit; });
   }
 }
 

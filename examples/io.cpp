@@ -27,11 +27,11 @@ void write_orders(const std::string& path) {
 
 std::size_t read_orders(const std::string& path) {
   tarn::io::reader orders(path);
-  std::size_t found = 0;
+  std::size_t count = 0;
   while (const auto line = orders.line()) {  // a view of the buffer, until the next call
-    found += line->starts_with("order ");
+    count += line->starts_with("order ");
   }
-  return found;
+  return count;
 }
 
 std::size_t longest_order(const std::string& path) {
@@ -84,23 +84,23 @@ std::size_t bytes_in(const std::vector<std::string>& paths) {
   tarn::io::batch files;
   for (const std::string& path : paths) files.read_file(path);
   std::size_t bytes = 0;
-  files.run([&](const tarn::io::batch_content& each) {  // as they come
-    if (each) {
-      bytes += each.text().size();
+  files.run([&](const tarn::io::batch_content& content) {  // as they come
+    if (content) {
+      bytes += content.text().size();
     } else {
-      std::puts(each.error().what());  // of this one; the others are read
+      std::puts(content.error().what());  // of this one; the others are read
     }
   });
   return bytes;
 }
 
-bool is_changed(const std::string& path, const std::string& other) {
+bool is_changed(const std::string& path, const std::string& second_path) {
   tarn::io::batch files;
   const tarn::io::batch_content& text = files.read_file(path);
-  const tarn::io::batch_status& then = files.status(path);
-  const tarn::io::batch_status& now = files.status(other);
+  const tarn::io::batch_status& before = files.status(path);
+  const tarn::io::batch_status& now = files.status(second_path);
   files.run();
-  return now.get().modified_ns > then.get().modified_ns || now.get().bytes != text.text().size();
+  return now.get().modified_ns > before.get().modified_ns || now.get().bytes != text.text().size();
 }
 
 std::string missing(const std::string& path) {
@@ -118,7 +118,7 @@ int main() {
   char name[] = "/tmp/tarn-example-XXXXXX";
   close(mkstemp(name));
   write_orders(name);
-  const std::size_t found = read_orders(name);
+  const std::size_t count = read_orders(name);
   const std::size_t longest = longest_order(name);
   const std::uint64_t lines = lines_in(name);
   const std::size_t bytes = bytes_in({name, name, name});
@@ -126,7 +126,7 @@ int main() {
   std::remove(name);
   const std::string words = last_words(name);
   std::remove(name);
-  std::printf("%zu orders, %zu, %llu, %s, %llu question, %zu bytes, %s, %s\n", found, longest,
+  std::printf("%zu orders, %zu, %llu, %s, %llu question, %zu bytes, %s, %s\n", count, longest,
               static_cast<unsigned long long>(lines), words.c_str(),
               static_cast<unsigned long long>(questions_for_three_answers()), bytes, changed ? "changed" : "the same",
               missing("/none").c_str());

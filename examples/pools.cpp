@@ -31,15 +31,15 @@ int with_a_pool() {
 
 int with_a_pool_that_knows_its_size() {
   tarn::pool<node> nodes({.name = "nodes", .first_chunk = 4096, .limit = 4096});
-  nodes.reserve(4096);              // nothing is asked of the system from here on
-  auto own = nodes.make_unique(7);  // gives itself back
-  return own->value + static_cast<int>(nodes.statistics().in_use);
+  nodes.reserve(4096);                  // nothing is asked of the system from here on
+  auto handled = nodes.make_unique(7);  // gives itself back
+  return handled->value + static_cast<int>(nodes.statistics().in_use);
 }
 
 int with_a_pool_that_is_watched() {
   tarn::pool<node> nodes({.name = "nodes", .guard = true});
-  const auto one = nodes.make_unique(9);
-  return one->value;
+  const auto handled = nodes.make_unique(9);
+  return handled->value;
 }
 
 std::size_t with_a_report() {
@@ -66,8 +66,8 @@ int with_a_shared_pool() {
 
 int with_a_lock_free_pool() {
   tarn::lock_free_pool<node> nodes;
-  const auto one = nodes.make_unique(5);
-  return one->value;
+  const auto handled = nodes.make_unique(5);
+  return handled->value;
 }
 
 int with_a_lock() {

@@ -14,8 +14,8 @@ struct request {
 };
 
 request parse(std::string_view text) {
-  const std::size_t one = text.find(' '), two = text.find(' ', one + 1);
-  return {text.substr(0, one), text.substr(one + 1, two - one - 1)};
+  const std::size_t first = text.find(' '), two = text.find(' ', first + 1);
+  return {text.substr(0, first), text.substr(first + 1, two - first - 1)};
 }
 
 TEST(parse, asks_for_nothing) {

@@ -38,7 +38,7 @@ int main() {
   serve(1000);
   worker.join();
 
-  order* const made = new order(7);
-  std::thread([made] { delete made; }).join();  // any thread may delete
+  order* const handled = new order(7);
+  std::thread([handled] { delete handled; }).join();  // any thread may delete
   std::puts("2000 requests served");
 }

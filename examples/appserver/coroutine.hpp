@@ -54,7 +54,7 @@ class [[nodiscard]] step {
     bool go_on = false;
   };
 
-  step(step&& other) noexcept : frame_(std::exchange(other.frame_, nullptr)) {}
+  step(step&& source) noexcept : frame_(std::exchange(source.frame_, nullptr)) {}
   ~step() {
     if (frame_) {
       frame_.destroy();
@@ -105,16 +105,16 @@ class wait {
  private:
   struct handler {
     using allocator_type = std::pmr::polymorphic_allocator<std::byte>;
-    allocator_type get_allocator() const noexcept { return &of->memory_; }
+    allocator_type get_allocator() const noexcept { return &operation->memory_; }
     void operator()(const boost::system::error_code& error, std::size_t bytes = 0) const {
-      of->error_ = error;
-      if (of->bytes_ != nullptr) {
-        *of->bytes_ = bytes;
+      operation->error_ = error;
+      if (operation->bytes_ != nullptr) {
+        *operation->bytes_ = bytes;
       }
       waiting.resume();
     }
 
-    wait* of;
+    wait* operation;
     std::coroutine_handle<> waiting;
   };
 

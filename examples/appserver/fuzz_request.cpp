@@ -27,26 +27,26 @@ void check(bool is_true) {
 }
 
 const server_settings& limits() {
-  static const server_settings made{.header = 1024, .body = 256};
-  return made;
+  static const server_settings limits{.header = 1024, .body = 256};
+  return limits;
 }
 
 objects& everything() {
-  static objects& made = *[] {
+  static objects& instance = *[] {
     auto* const all = new objects(site_settings{.rows = 50, .sessions = 4});
     all->settings.build(limits());
     all->metrics.emplace(1);
     return all;
   }();
-  return made;
+  return instance;
 }
 
 void answered(const incoming::message& asked, std::pmr::memory_resource& memory) {
-  reply made(memory);
+  reply result(memory);
   answer({asked.method_string(), asked.target(), asked[http::field::cookie], asked.body()}, everything(),
-         (*everything().metrics)[0], made);
-  check(made.status >= 200 && made.status < 600);
-  const std::pmr::string head = head_of(made, asked.version() == 10, asked.keep_alive(), "now", memory);
+         (*everything().metrics)[0], result);
+  check(result.status >= 200 && result.status < 600);
+  const std::pmr::string head = head_of(result, asked.version() == 10, asked.keep_alive(), "now", memory);
   check(head.starts_with("HTTP/1.") && head.ends_with("\r\n\r\n") && head.find("\r\n\r\n") == head.size() - 4);
   check(std::count(head.begin(), head.end(), '\n') == std::count(head.begin(), head.end(), '\r'));
 }
@@ -72,7 +72,7 @@ std::string understood(std::string_view sent, std::uint8_t pieces, bool answers)
   for (;;) {
     if (unread.size() == 0 && !more_comes()) return heard;
     incoming came(&memory, limits());
-    for (const auto wanted : {incoming::part::header, incoming::part::all}) {
+    for (const auto wanted : {incoming::part::header, incoming::part::whole}) {
       while (!came.refused() && !came.take(unread, wanted)) {
         if (!more_comes()) came.end();
       }

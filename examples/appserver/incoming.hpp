@@ -21,7 +21,7 @@ using read_buffer = boost::beast::basic_flat_buffer<allocator>;
 class incoming {
  public:
   using message = boost::beast::http::request<text_body, boost::beast::http::basic_fields<allocator>>;
-  enum class part { header, all };
+  enum class part { header, whole };
   struct refusal {
     unsigned status = 0;  ///< 0: none
     std::string why;      ///< allocates nothing when it is empty
@@ -30,9 +30,9 @@ class incoming {
   /// The limits must outlive this object.
   incoming(allocator memory, const server_settings& limits);
 
-  /// Consumes as much as it can. Returns false when it needs more input, for which `from` has room. A refusal needs
+  /// Consumes as much as it can. Returns false when it needs more input, for which `input` has room. A refusal needs
   /// no more.
-  bool take(read_buffer& from, part wanted);
+  bool take(read_buffer& input, part wanted);
   /// Tells the parser that the input has ended.
   void end();
 
@@ -42,6 +42,7 @@ class incoming {
   const message& get() const { return parser_.get(); }
 
  private:
+  bool check_lines(read_buffer& input);
   void check_header();
   void refuse(const boost::system::error_code& error);
 

@@ -18,20 +18,20 @@ namespace {
 
 /// Returns a socket bound to the address and fills in its port. `alone`: fails where another socket listens.
 int bound(sockaddr_in& address, bool alone) {
-  const int made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  const int on = 1;
+  const int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int enabled = 1;
   socklen_t size = sizeof address;
-  if (made < 0 || setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
-      (!alone && setsockopt(made, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) != 0) ||
-      bind(made, reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
-      getsockname(made, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+  if (descriptor < 0 || setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &enabled, sizeof enabled) != 0 ||
+      (!alone && setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &enabled, sizeof enabled) != 0) ||
+      bind(descriptor, reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
+      getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
     const std::string why = std::strerror(errno);
-    if (made >= 0) {
-      close(made);
+    if (descriptor >= 0) {
+      close(descriptor);
     }
     throw std::runtime_error("port " + std::to_string(ntohs(address.sin_port)) + ": " + why);
   }
-  return made;
+  return descriptor;
 }
 
 }  // namespace

@@ -20,17 +20,18 @@ struct command {
   appserver::allocator_kind allocator = appserver::allocator_kind::tarn;
 
   appserver::configuration load() const {
-    appserver::configuration made = appserver::load(config);
-    made.server.port = port >= 0 ? static_cast<std::uint16_t>(port) : made.server.port;
-    made.server.workers = workers != 0 ? workers : made.server.workers;
-    made.server.processes = processes >= 0 ? static_cast<unsigned>(processes) : made.server.processes;
-    return made;
+    appserver::configuration loaded = appserver::load(config);
+    loaded.server.port = port >= 0 ? static_cast<std::uint16_t>(port) : loaded.server.port;
+    loaded.server.workers = workers != 0 ? workers : loaded.server.workers;
+    loaded.server.processes = processes >= 0 ? static_cast<unsigned>(processes) : loaded.server.processes;
+    return loaded;
   }
 };
 
-void open_access_log(appserver::objects& all, const std::string& more = "") {
-  if (const appserver::server_settings& is = *all.settings; !is.access_log.empty()) {
-    all.access_log.emplace(is.access_log + more, tarn::io::journal_options{.bytes = is.access_log_size});
+void open_access_log(appserver::objects& shared_objects, const std::string& suffix = "") {
+  if (const appserver::server_settings& settings = *shared_objects.settings; !settings.access_log.empty()) {
+    shared_objects.access_log.emplace(settings.access_log + suffix,
+                                      tarn::io::journal_options{.bytes = settings.access_log_size});
   }
 }
 

@@ -17,11 +17,11 @@ enum class allocator_kind { tarn, global };
 /// Limits the memory of all requests of the process beyond the first chunk of each arena. Any thread may call it.
 class memory_budget {
  public:
-  explicit memory_budget(std::size_t most) : most_(most) {}
+  explicit memory_budget(std::size_t limit) : limit_(limit) {}
 
   /// Returns false, and takes nothing, when the budget has no room.
   bool take(std::size_t bytes) noexcept {
-    if (taken_.fetch_add(bytes, std::memory_order_relaxed) + bytes > most_) {
+    if (taken_.fetch_add(bytes, std::memory_order_relaxed) + bytes > limit_) {
       give(bytes);
       return false;
     }
@@ -29,10 +29,10 @@ class memory_budget {
   }
   void give(std::size_t bytes) noexcept { taken_.fetch_sub(bytes, std::memory_order_relaxed); }
   /// Returns true when less than a quarter is left.
-  bool is_short() const noexcept { return taken_.load(std::memory_order_relaxed) > most_ - most_ / 4; }
+  bool is_short() const noexcept { return taken_.load(std::memory_order_relaxed) > limit_ - limit_ / 4; }
 
  private:
-  const std::size_t most_;
+  const std::size_t limit_;
   std::atomic<std::size_t> taken_ = 0;
 };
 
@@ -40,8 +40,8 @@ class memory_budget {
 /// std::bad_alloc when the budget has no room for them.
 class budgeted_resource final : public std::pmr::memory_resource {
  public:
-  budgeted_resource(std::pmr::memory_resource& from, memory_budget& within, std::size_t exempt)
-      : from_(from), within_(within), exempt_(exempt) {}
+  budgeted_resource(std::pmr::memory_resource& upstream, memory_budget& within, std::size_t exempt)
+      : upstream_(upstream), within_(within), exempt_(exempt) {}
 
  private:
   void* do_allocate(std::size_t bytes, std::size_t alignment) override {
@@ -49,24 +49,24 @@ class budgeted_resource final : public std::pmr::memory_resource {
       throw std::bad_alloc();
     }
     try {
-      return from_.allocate(bytes, alignment);
+      return upstream_.allocate(bytes, alignment);
     } catch (...) {
       give(bytes);
       throw;
     }
   }
   void do_deallocate(void* block, std::size_t bytes, std::size_t alignment) override {
-    from_.deallocate(block, bytes, alignment);
+    upstream_.deallocate(block, bytes, alignment);
     give(bytes);
   }
-  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+  bool do_is_equal(const std::pmr::memory_resource& resource) const noexcept override { return this == &resource; }
   void give(std::size_t bytes) noexcept {
     if (bytes > exempt_) {
       within_.give(bytes);
     }
   }
 
-  std::pmr::memory_resource& from_;
+  std::pmr::memory_resource& upstream_;
   memory_budget& within_;
   std::size_t exempt_;
 };
@@ -80,7 +80,7 @@ class request_memories {
    public:
     ~lease() {
       if (arena_) {
-        of_.take_back(std::move(arena_));
+        owner_.take_back(std::move(arena_));
       }
     }
     lease(const lease&) = delete;
@@ -92,14 +92,15 @@ class request_memories {
 
    private:
     friend class request_memories;
-    lease(request_memories& of, std::unique_ptr<tarn::arena> arena) : of_(of), arena_(std::move(arena)) {}
+    lease(request_memories& owner, std::unique_ptr<tarn::arena> arena) : owner_(owner), arena_(std::move(arena)) {}
 
-    request_memories& of_;
+    request_memories& owner_;
     std::unique_ptr<tarn::arena> arena_;
   };
 
-  request_memories(allocator_kind kind, std::size_t first_chunk, std::pmr::memory_resource& from, memory_budget& within)
-      : kind_(kind), first_chunk_(first_chunk), within_(within), chunks_(from, within, first_chunk + overhead) {
+  request_memories(allocator_kind kind, std::size_t first_chunk, std::pmr::memory_resource& upstream,
+                   memory_budget& within)
+      : kind_(kind), first_chunk_(first_chunk), within_(within), chunks_(upstream, within, first_chunk + overhead) {
     spare_.reserve(most_spare);  // so that the end of a lease throws nothing
   }
 

@@ -15,9 +15,9 @@ metrics_table::metrics_table(std::size_t workers) {
   if (memory == MAP_FAILED) {
     throw std::bad_alloc();
   }
-  all_ = {::new (memory) worker_metrics[workers], workers};
+  workers_ = {::new (memory) worker_metrics[workers], workers};
 }
-metrics_table::~metrics_table() { munmap(all_.data(), all_.size_bytes()); }
+metrics_table::~metrics_table() { munmap(workers_.data(), workers_.size_bytes()); }
 
 void worker_metrics::replied(unsigned status, std::chrono::nanoseconds took) noexcept {
   const auto microseconds = static_cast<std::uint64_t>(took.count()) / 1'000;

@@ -16,8 +16,8 @@ namespace appserver {
 /// Single-writer, multi-reader counter: it needs no read-modify-write.
 class counter {
  public:
-  void add(std::uint64_t more) noexcept {
-    value_.store(value_.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+  void add(std::uint64_t amount) noexcept {
+    value_.store(value_.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
   }
   void set(std::uint64_t now) noexcept { value_.store(now, std::memory_order_relaxed); }
   std::uint64_t get() const noexcept { return value_.load(std::memory_order_relaxed); }
@@ -51,11 +51,11 @@ class metrics_table {
   metrics_table(const metrics_table&) = delete;
   metrics_table& operator=(const metrics_table&) = delete;
 
-  worker_metrics& operator[](std::size_t worker) noexcept { return all_[worker]; }
-  std::span<const worker_metrics> all() const noexcept { return all_; }
+  worker_metrics& operator[](std::size_t worker) noexcept { return workers_[worker]; }
+  std::span<const worker_metrics> workers() const noexcept { return workers_; }
 
  private:
-  std::span<worker_metrics> all_;
+  std::span<worker_metrics> workers_;
 };
 
 /// Returns the metrics as OpenMetrics 1.0, without its last line.

@@ -25,109 +25,109 @@ std::optional<std::string_view> value_of(std::string_view name, std::string_view
   return std::nullopt;
 }
 
-void append_number(std::pmr::string& to, std::uint64_t number) {
+void append_number(std::pmr::string& output, std::uint64_t number) {
   char digits[20];
-  to.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+  output.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
 }
 
-void append_html(std::pmr::string& to, std::string_view text) {
+void append_html(std::pmr::string& output, std::string_view text) {
   for (const char c : text) {
     switch (c) {
-      case '<': to += "&lt;"; break;
-      case '>': to += "&gt;"; break;
-      case '&': to += "&amp;"; break;
-      default: to += c;
+      case '<': output += "&lt;"; break;
+      case '>': output += "&gt;"; break;
+      case '&': output += "&amp;"; break;
+      default: output += c;
     }
   }
 }
 
 /// Writes the frame of every page, from one version of the configuration.
 template <class Content>
-void html(reply& into, const site_settings& site, Content content) {
-  into.type = "text/html; charset=utf-8";
-  into.body += "<!doctype html><title>";
-  append_html(into.body, site.title);
-  into.body += "</title>\n";
+void html(reply& output, const site_settings& site, Content content) {
+  output.type = "text/html; charset=utf-8";
+  output.body += "<!doctype html><title>";
+  append_html(output.body, site.title);
+  output.body += "</title>\n";
   content();
-  into.body += "<p>";
-  append_html(into.body, site.footer);
-  into.body += "\n";
+  output.body += "<p>";
+  append_html(output.body, site.footer);
+  output.body += "\n";
 }
 
-void small(reply& into, const site_settings& site) {
-  html(into, site, [&] { into.body += "<p>A small page.\n"; });
+void small(reply& output, const site_settings& site) {
+  html(output, site, [&] { output.body += "<p>A small page.\n"; });
 }
 
-void page(reply& into, const site_settings& site, std::string_view query) {
+void page(reply& output, const site_settings& site, std::string_view query) {
   const std::optional<std::string_view> text = value_of("rows", query, '&');
   std::size_t rows = 0;
   if (!text || std::from_chars(text->begin(), text->end(), rows).ptr != text->end() || rows == 0 || rows > site.rows) {
-    return refuse(400, "rows is a number from 1 to the configured most: /page?rows=10", into);
+    return refuse(400, "rows is a number from 1 to the configured most: /page?rows=10", output);
   }
-  html(into, site, [&] {
-    into.body += "<table>\n";
+  html(output, site, [&] {
+    output.body += "<table>\n";
     for (std::size_t row = 1; row <= rows; ++row) {
       // The row and its name each have a text of their own, because pages are usually composed from parts.
-      std::pmr::string name("customer number ", into.body.get_allocator());
+      std::pmr::string name("customer number ", output.body.get_allocator());
       append_number(name, row);
-      std::pmr::string line("<tr><td>", into.body.get_allocator());
+      std::pmr::string line("<tr><td>", output.body.get_allocator());
       line.append(name).append("</td><td>balance, in cents</td><td>");
       append_number(line, row * row % 100'000);
       line.append("</td></tr>\n");
-      into.body += line;
+      output.body += line;
     }
-    into.body += "</table>\n";
+    output.body += "</table>\n";
   });
 }
 
-void login(reply& into, const site_settings& site, std::string_view form, objects& all, worker_metrics& counted) {
+void login(reply& output, const site_settings& site, std::string_view form, objects& state, worker_metrics& counted) {
   const std::optional<std::string_view> text = value_of("user", form, '&');
   const std::optional<user_name> user = text ? user_name::parse(*text) : std::nullopt;
   if (!user) {
-    return refuse(400, "the body is user=NAME, of 1 to 32 letters, digits, - and _", into);
+    return refuse(400, "the body is user=NAME, of 1 to 32 letters, digits, - and _", output);
   }
   counted.locks.add(1);
-  const std::optional<session_id> id = all.sessions.open(*user, site.session, site.sessions);
+  const std::optional<session_id> id = state.sessions.open(*user, site.session, site.sessions);
   if (!id) {
-    into.retry = true;
-    return refuse(503, "as many sessions as there may be", into);
+    output.retry = true;
+    return refuse(503, "as many sessions as there may be", output);
   }
   const auto digits = id->text();
-  into.cookie.append("session=").append(digits.data(), digits.size());
-  into.cookie += "; Path=/; HttpOnly; SameSite=Strict; Max-Age=";
-  append_number(into.cookie, static_cast<std::uint64_t>(site.session.count()));
-  into.body.append("hello, ").append(user->view()).append("\n");
+  output.cookie.append("session=").append(digits.data(), digits.size());
+  output.cookie += "; Path=/; HttpOnly; SameSite=Strict; Max-Age=";
+  append_number(output.cookie, static_cast<std::uint64_t>(site.session.count()));
+  output.body.append("hello, ").append(user->view()).append("\n");
 }
 
-void count(reply& into, std::string_view cookies, objects& all, worker_metrics& counted) {
+void count(reply& output, std::string_view cookies, objects& state, worker_metrics& counted) {
   const std::optional<std::string_view> text = value_of("session", cookies, ';');
   const std::optional<session_id> id = text ? session_id::parse(*text) : std::nullopt;
   std::optional<visit> visited;
   if (id) {
     counted.locks.add(1);
-    visited = all.sessions.count(*id);
+    visited = state.sessions.count(*id);
   }
   if (!visited) {
-    return refuse(401, "no session, or it has ended: POST user=NAME to /login", into);
+    return refuse(401, "no session, or it has ended: POST user=NAME to /login", output);
   }
-  into.body.append(visited->user.view()).append(" ");
-  append_number(into.body, visited->number);
-  into.body += "\n";
+  output.body.append(visited->user.view()).append(" ");
+  append_number(output.body, visited->number);
+  output.body += "\n";
 }
 
-void metrics(reply& into, objects& all) {
-  into.type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-  append_metrics(into.body, all.metrics->all());
-  into.body += "# TYPE appserver_sessions gauge\nappserver_sessions ";
-  append_number(into.body, all.sessions.size());
-  into.body += "\n# TYPE appserver_configuration_version gauge\nappserver_configuration_version ";
-  append_number(into.body, into.version);
-  into.body += "\n# EOF\n";
+void metrics(reply& output, objects& state) {
+  output.type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+  append_metrics(output.body, state.metrics->workers());
+  output.body += "# TYPE appserver_sessions gauge\nappserver_sessions ";
+  append_number(output.body, state.sessions.size());
+  output.body += "\n# TYPE appserver_configuration_version gauge\nappserver_configuration_version ";
+  append_number(output.body, output.version);
+  output.body += "\n# EOF\n";
 }
 
-void route(const request& asked, objects& all, worker_metrics& counted, reply& into) {
-  const auto site = all.site.snapshot();  // one version for the whole request
-  into.version = site.version();
+void route(const request& asked, objects& state, worker_metrics& counted, reply& output) {
+  const auto site = state.site.snapshot();  // one version for the whole request
+  output.version = site.version();
 
   std::string_view path = asked.target;
   if (path.substr(0, 7) == "http://") {  // a proxy writes the target this way
@@ -137,50 +137,50 @@ void route(const request& asked, objects& all, worker_metrics& counted, reply& i
   const std::string_view query = path.substr(std::min(question + 1, path.size()));
   path = path.substr(0, question);
   const bool posted = path == "/login";
-  const bool known = posted || path == "/small" || path == "/page" || path == "/counter" || path == "/metrics" ||
-                     path == "/healthz" || path == "/version";
-  if (!known) {
-    refuse(404, "no such page", into);
+  const bool exists = posted || path == "/small" || path == "/page" || path == "/counter" || path == "/metrics" ||
+                      path == "/healthz" || path == "/version";
+  if (!exists) {
+    refuse(404, "no such page", output);
   } else if (posted ? asked.method != "POST" : asked.method != "GET" && asked.method != "HEAD") {
-    into.allow = posted ? "POST" : "GET, HEAD";
-    refuse(405, "not with this method", into);
+    output.allow = posted ? "POST" : "GET, HEAD";
+    refuse(405, "not with this method", output);
   } else if (path == "/small") {
-    small(into, *site);
+    small(output, *site);
   } else if (path == "/page") {
-    page(into, *site, query);
+    page(output, *site, query);
   } else if (path == "/login") {
-    login(into, *site, asked.body, all, counted);
+    login(output, *site, asked.body, state, counted);
   } else if (path == "/counter") {
-    count(into, asked.cookies, all, counted);
+    count(output, asked.cookies, state, counted);
   } else if (path == "/metrics") {
     counted.locks.add(1);
-    metrics(into, all);
+    metrics(output, state);
   } else if (path == "/version") {
-    append_number(into.body, into.version);
-    into.body.append(" ").append(site->title).append("\n");
+    append_number(output.body, output.version);
+    output.body.append(" ").append(site->title).append("\n");
   } else {
-    into.body += "ok\n";
+    output.body += "ok\n";
   }
 }
 
 }  // namespace
 
-void refuse(unsigned status, std::string_view why, reply& into) {
-  into.status = status;
-  into.type = "text/plain; charset=utf-8";
-  into.body.assign(why).append("\n");
+void refuse(unsigned status, std::string_view why, reply& output) {
+  output.status = status;
+  output.type = "text/plain; charset=utf-8";
+  output.body.assign(why).append("\n");
 }
 
-void answer(const request& asked, objects& all, worker_metrics& counted, reply& into) noexcept {
+void answer(const request& asked, objects& state, worker_metrics& counted, reply& output) noexcept {
   try {
-    route(asked, all, counted, into);
+    route(asked, state, counted, output);
   } catch (const std::bad_alloc&) {
-    into.status = 503;
-    into.retry = true;
-    into.body.clear();
+    output.status = 503;
+    output.retry = true;
+    output.body.clear();
   } catch (...) {
-    into.status = 500;
-    into.body.clear();
+    output.status = 500;
+    output.body.clear();
   }
 }
 

@@ -36,7 +36,7 @@ struct reply {
 using answering = void(const request&, objects&, worker_metrics& counted, reply&) noexcept;
 
 /// The pages of this server.
-void answer(const request& asked, objects& all, worker_metrics& counted, reply& into) noexcept;
+void answer(const request& asked, objects& state, worker_metrics& counted, reply& output) noexcept;
 
 /// Returns the bytes before the body. `old`: the client speaks HTTP/1.0; `keep`: the connection stays open; `date`:
 /// now.
@@ -44,6 +44,6 @@ std::pmr::string head_of(const reply& made, bool old, bool keep, std::string_vie
                          std::pmr::memory_resource& memory);
 
 /// Replies with a status and its reason, in one line.
-void refuse(unsigned status, std::string_view why, reply& into);
+void refuse(unsigned status, std::string_view why, reply& output);
 
 }  // namespace appserver

@@ -35,6 +35,6 @@ class listeners {
 };
 
 /// Serves until the worker is asked to stop and its last request is answered.
-void work(tarn::worker& me, listeners& from, objects& all, allocator_kind kind, answering& pages = answer);
+void work(tarn::worker& me, listeners& sockets, objects& state, allocator_kind kind, answering& pages = answer);
 
 }  // namespace appserver

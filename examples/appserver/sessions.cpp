@@ -57,11 +57,11 @@ std::optional<user_name> user_name::parse(std::string_view text) noexcept {
 
 void session_manager::table::drop_ended(clock::time_point now) {
   while (!oldest_first.empty()) {
-    const auto oldest = all.find(oldest_first.front());
+    const auto oldest = by_id.find(oldest_first.front());
     if (oldest->second.until > now) {
       return;
     }
-    all.erase(oldest);
+    by_id.erase(oldest);
     oldest_first.pop_front();
   }
 }
@@ -71,12 +71,12 @@ std::optional<session_id> session_manager::open(const user_name& user, std::chro
   const clock::time_point now = clock::now();
   return sessions_.with([&](table& sessions) -> std::optional<session_id> {
     sessions.drop_ended(now);
-    if (sessions.all.size() >= most) {
+    if (sessions.by_id.size() >= most) {
       return std::nullopt;
     }
     sessions.oldest_first.push_back(id);
     try {
-      sessions.all.emplace(id, session{user, 0, now + lasts});
+      sessions.by_id.emplace(id, session{user, 0, now + lasts});
     } catch (...) {
       sessions.oldest_first.pop_back();
       throw;
@@ -88,8 +88,8 @@ std::optional<session_id> session_manager::open(const user_name& user, std::chro
 std::optional<visit> session_manager::count(const session_id& id) {
   const clock::time_point now = clock::now();
   return sessions_.with([&](table& sessions) -> std::optional<visit> {
-    const auto found = sessions.all.find(id);
-    if (found == sessions.all.end() || found->second.until <= now) {
+    const auto found = sessions.by_id.find(id);
+    if (found == sessions.by_id.end() || found->second.until <= now) {
       return std::nullopt;
     }
     return visit{found->second.user, ++found->second.visits};
@@ -97,7 +97,7 @@ std::optional<visit> session_manager::count(const session_id& id) {
 }
 
 std::size_t session_manager::size() const {
-  return sessions_.read([](const table& sessions) { return sessions.all.size(); });
+  return sessions_.read([](const table& sessions) { return sessions.by_id.size(); });
 }
 
 }  // namespace appserver

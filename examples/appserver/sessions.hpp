@@ -65,7 +65,7 @@ class session_manager {
   };
   /// Each session of `all` is once in `oldest_first`.
   struct table {
-    std::unordered_map<session_id, session, hash> all;
+    std::unordered_map<session_id, session, hash> by_id;
     std::deque<session_id> oldest_first;
 
     void drop_ended(clock::time_point now);

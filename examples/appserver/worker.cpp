@@ -58,11 +58,11 @@ constexpr int most_patience = 10;                       ///< ticks that a reques
 enum class phase : unsigned char { idle, reading, writing, ending };
 
 struct connection {
-  connection(tarn::worker& by, tcp_socket with, const tcp::endpoint& peer, std::size_t most,
+  connection(tarn::worker& owner, tcp_socket client, const tcp::endpoint& peer, std::size_t limit,
              std::pmr::memory_resource& memory)
-      : socket(std::move(with)),
-        watched(by, socket.native_handle(), tarn::wake::at_deadline),
-        unread(most, allocator(&memory)) {
+      : socket(std::move(client)),
+        watched(owner, socket.native_handle(), tarn::wake::at_deadline),
+        unread(limit, allocator(&memory)) {
     inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(peer.data())->sin_addr, address, sizeof address);
   }
 
@@ -77,17 +77,17 @@ struct connection {
 
 class worker {
  public:
-  worker(tarn::worker& me, int listening, objects& all, allocator_kind kind, answering& pages, memory_budget& budget)
+  worker(tarn::worker& me, int listening, objects& state, allocator_kind kind, answering& pages, memory_budget& budget)
       : me_(me),
-        all_(all),
-        settings_(*all.settings),
-        counted_((*all.metrics)[me.number()]),
+        state_(state),
+        settings_(*state.settings),
+        counted_((*state.metrics)[me.number()]),
         kind_(kind),
         pages_(pages),
         memory_(kind == allocator_kind::tarn ? tarn::current() : *std::pmr::new_delete_resource()),
         budget_(budget),
         memories_(kind, settings_.arena, memory_, budget),
-        most_((settings_.connections + settings_.all_workers() - 1) / settings_.all_workers()),
+        most_connections_((settings_.connections + settings_.all_workers() - 1) / settings_.all_workers()),
         acceptor_(io_, tcp::v4(), listening),
         stop_(io_, dup(me.stop_descriptor())),
         timer_(io_),
@@ -128,7 +128,7 @@ class worker {
     error_code ignored;
     socket.set_option(tcp::no_delay(true), ignored);
     socket.non_blocking(true, ignored);
-    if (connections_.size() >= most_) {
+    if (connections_.size() >= most_connections_) {
       static constexpr std::string_view full =
           "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n";
       char unread[read_ahead];
@@ -152,22 +152,22 @@ class worker {
   }
 
   background serve(std::pmr::list<connection>::iterator at) {
-    connection& with = *at;
+    connection& client = *at;
     bool answered = false;  // the connection ends after this reply
     try {
       while (!answered) {
         // One statement each: GCC 12 waits for the second operand of && even where the first one is false.
-        const bool more = co_await begins(with);
-        if (!more) {
+        const bool has_begun = co_await begins(client);
+        if (!has_begun) {
           break;
         }
         if (budget_.is_short()) {
           co_await room();
         }
-        answered = !co_await exchange(with);
+        answered = !co_await exchange(client);
       }
       if (answered) {
-        co_await end(with);
+        co_await end(client);
       }
     } catch (const std::exception&) {  // no memory, say: drops this client; the others notice nothing
     }
@@ -180,20 +180,20 @@ class worker {
 
   /// Returns true when a request begins. Until then the connection holds memory only for its first bytes: waiting for
   /// readability first and reading then would cost one more system call.
-  step begins(connection& with) {
-    if (with.unread.size() != 0) {  // pipelined
+  step begins(connection& client) {
+    if (client.unread.size() != 0) {  // pipelined
       co_return true;
     }
     if (!me_.stopping()) {
-      enter(with, phase::idle, settings_.idle);
-      with.unread.shrink_to_fit();
-      const auto room = with.unread.prepare(first_bytes);
+      enter(client, phase::idle, settings_.idle);
+      client.unread.shrink_to_fit();
+      const auto room = client.unread.prepare(first_bytes);
       std::size_t come = 0;
-      co_await wait([&](auto then) { with.socket.async_read_some(room, std::move(then)); }, &come);
-      with.unread.commit(come);
+      co_await wait([&](auto then) { client.socket.async_read_some(room, std::move(then)); }, &come);
+      client.unread.commit(come);
     }
     error_code unknown;
-    co_return with.unread.size() != 0 || (me_.stopping() && !with.late && with.socket.available(unknown) != 0);
+    co_return client.unread.size() != 0 || (me_.stopping() && !client.late && client.socket.available(unknown) != 0);
   }
 
   /// Back-pressure: while the requests in flight leave little of the memory budget, new ones stay unread for up to a
@@ -207,55 +207,56 @@ class worker {
   }
 
   /// Serves one request from memory that is free again afterwards. Returns true when another request may follow.
-  step exchange(connection& with) {
+  step exchange(connection& client) {
     const auto memory = memories_.take();  // an arena
     const clock::time_point began = clock::now();
-    enter(with, phase::reading, settings_.request);
+    enter(client, phase::reading, settings_.request);
     incoming came(&*memory, settings_);
-    bool there = true;
-    if (!came.take(with.unread, incoming::part::header)) {
-      there = co_await receive(with, came, incoming::part::header);
+    bool has_come = true;
+    if (!came.take(client.unread, incoming::part::header)) {
+      has_come = co_await receive(client, came, incoming::part::header);
     }
-    if (there && !came.refused() && !came.is_done()) {
+    if (has_come && !came.refused() && !came.is_done()) {
       if (came.get()[http::field::expect] == "100-continue") {
-        co_await wait([&](auto then) { net::async_write(with.socket, net::buffer(go_on), std::move(then)); });
+        co_await wait([&](auto then) { net::async_write(client.socket, net::buffer(go_on), std::move(then)); });
       }
-      there = co_await receive(with, came, incoming::part::all);
+      has_come = co_await receive(client, came, incoming::part::whole);
     }
 
     tarn::transient<reply> made(*memory);
     const incoming::message& asked = came.get();
     bool whole = false;  // the request's end is known
-    if (with.late) {
+    if (client.late) {
       refuse(408, "the request took too long to come in", *made);
-    } else if (!there) {
+    } else if (!has_come) {
       co_return false;  // the client has disconnected
     } else if (came.refused()) {
       refuse(came.why().status, came.why().why, *made);
     } else {
       whole = true;
-      pages_({asked.method_string(), asked.target(), asked[http::field::cookie], asked.body()}, all_, counted_, *made);
+      pages_({asked.method_string(), asked.target(), asked[http::field::cookie], asked.body()}, state_, counted_,
+             *made);
     }
-    const bool keep = whole && asked.keep_alive() && (!me_.stopping() || with.unread.size() != 0);
+    const bool keep = whole && asked.keep_alive() && (!me_.stopping() || client.unread.size() != 0);
     const unsigned status = made->status;
     const std::size_t size = made->body.size();
-    const bool sent = co_await send(with, *made, asked, keep, *memory);
+    const bool sent = co_await send(client, *made, asked, keep, *memory);
     if (sent) {
       const clock::duration took = clock::now() - began;
       counted_.replied(status, took);
-      log(with, asked, status, size, took);
+      log(client, asked, status, size, took);
     }
     co_return (sent && keep);
   }
 
   /// Reads the rest of a request. Returns false when it will not come.
-  step receive(connection& with, incoming& into, incoming::part wanted) {
-    while (!into.take(with.unread, wanted)) {
-      const auto room = with.unread.prepare(read_ahead);
+  step receive(connection& client, incoming& into, incoming::part wanted) {
+    while (!into.take(client.unread, wanted)) {
+      const auto room = client.unread.prepare(read_ahead);
       std::size_t come = 0;
       const error_code error =
-          co_await wait([&](auto then) { with.socket.async_read_some(room, std::move(then)); }, &come);
-      with.unread.commit(come);
+          co_await wait([&](auto then) { client.socket.async_read_some(room, std::move(then)); }, &come);
+      client.unread.commit(come);
       if (error == net::error::eof) {
         into.end();
       } else if (error) {
@@ -265,15 +266,15 @@ class worker {
     co_return true;
   }
 
-  step send(connection& with, const reply& made, const incoming::message& asked, bool keep,
+  step send(connection& client, const reply& made, const incoming::message& asked, bool keep,
             std::pmr::memory_resource& memory) {
     const std::pmr::string head = head_of(made, asked.version() == 10, keep, date_, memory);
     const std::string_view body = asked.method() == http::verb::head ? std::string_view() : made.body;
     std::array<net::const_buffer, 2> unsent = {net::buffer(head), net::buffer(body)};
-    enter(with, phase::writing, settings_.request);
-    with.late = false;
+    enter(client, phase::writing, settings_.request);
+    client.late = false;
     error_code error;
-    std::size_t sent = with.socket.write_some(unsent, error);  // usually writes everything
+    std::size_t sent = client.socket.write_some(unsent, error);  // usually writes everything
     if (error == net::error::would_block) {
       error.clear();
     }
@@ -283,24 +284,24 @@ class worker {
       sent -= of_part;
     }
     if (!error && net::buffer_size(unsent) != 0) {
-      error = co_await wait([&](auto then) { net::async_write(with.socket, unsent, std::move(then)); });
+      error = co_await wait([&](auto then) { net::async_write(client.socket, unsent, std::move(then)); });
     }
     co_return !error;
   }
 
   /// Logs a line in the format of other servers, followed by the microseconds.
-  void log(const connection& with, const incoming::message& asked, unsigned status, std::size_t size,
+  void log(const connection& client, const incoming::message& asked, unsigned status, std::size_t size,
            clock::duration took) {
-    if (all_.access_log) {
-      const auto printable = [](std::string_view text, char* to) {  // nobody forges lines or ends a quoted part
-        const std::size_t most = std::min(text.size(), most_logged);
-        std::transform(text.begin(), text.begin() + most, to,
+    if (state_.access_log) {
+      const auto printable = [](std::string_view text, char* place) {  // nobody forges lines or ends a quoted part
+        const std::size_t length = std::min(text.size(), most_logged);
+        std::transform(text.begin(), text.begin() + length, place,
                        [](char c) { return c > ' ' && c <= '~' && c != '"' ? c : '?'; });
-        return std::string_view(to, most);
+        return std::string_view(place, length);
       };
       char method[most_logged];
       char target[most_logged];
-      tarn::io::print_line(*all_.access_log, "{} - - [{}] \"{} {} HTTP/{}.{}\" {} {} {}", with.address, log_date_,
+      tarn::io::print_line(*state_.access_log, "{} - - [{}] \"{} {} HTTP/{}.{}\" {} {} {}", client.address, log_date_,
                            printable(asked.method_string(), method), printable(asked.target(), target),
                            asked.version() / 10, asked.version() % 10, status, size,
                            std::chrono::duration_cast<std::chrono::microseconds>(took).count());
@@ -309,21 +310,21 @@ class worker {
 
   /// Shuts down the sending side and reads what the client still sends: closing with unread bytes would discard the
   /// reply.
-  step end(connection& with) {
+  step end(connection& client) {
     error_code error;
-    with.socket.shutdown(tcp_socket::shutdown_send, error);
-    enter(with, phase::ending, last_words);
-    with.late = false;
+    client.socket.shutdown(tcp_socket::shutdown_send, error);
+    enter(client, phase::ending, last_words);
+    client.late = false;
     char unread[read_ahead];
-    while (!error && !with.late) {
-      error = co_await wait([&](auto then) { with.socket.async_read_some(net::buffer(unread), std::move(then)); });
+    while (!error && !client.late) {
+      error = co_await wait([&](auto then) { client.socket.async_read_some(net::buffer(unread), std::move(then)); });
     }
     co_return false;
   }
 
-  void enter(connection& with, phase now, std::chrono::milliseconds most) const {
-    with.now = now;
-    with.until = now_ + tick + most;
+  void enter(connection& client, phase now, std::chrono::milliseconds duration) const {
+    client.now = now;
+    client.until = now_ + tick + duration;
   }
 
   /// Runs one timer for all connections and cancels those that take too long.
@@ -382,7 +383,7 @@ class worker {
   }
 
   tarn::worker& me_;
-  objects& all_;
+  objects& state_;
   const server_settings& settings_;
   worker_metrics& counted_;
   allocator_kind kind_;
@@ -390,7 +391,7 @@ class worker {
   std::pmr::memory_resource& memory_;
   memory_budget& budget_;
   request_memories memories_;
-  std::size_t most_;
+  std::size_t most_connections_;
   clock::time_point now_;
   std::string date_;
   std::string log_date_;
@@ -403,9 +404,9 @@ class worker {
 
 }  // namespace
 
-void work(tarn::worker& me, listeners& from, objects& all, allocator_kind kind, answering& pages) {
+void work(tarn::worker& me, listeners& sockets, objects& state, allocator_kind kind, answering& pages) {
   me.now_doing("requests");
-  worker(me, from.take(me.number()), all, kind, pages, *all.budget).run();
+  worker(me, sockets.take(me.number()), state, kind, pages, *state.budget).run();
 }
 
 }  // namespace appserver

@@ -78,17 +78,17 @@ class application {
 
   /// Sets the initialiser. These setters are for the time before run(). Each accepts what a std::function of that
   /// signature accepts, but no coroutine.
-  application& on_initialise(detail::callback<void()> what);
+  application& on_initialise(detail::callback<void()> function);
   /// Sets the function of the workers. Without it, run() returns not_started.
-  application& on_work(detail::callback<void(worker&)> what);
+  application& on_work(detail::callback<void(worker&)> function);
   /// Sets the function that runs for each reload, in the thread of run(), while workers work.
-  application& on_reload(detail::callback<void()> what);
+  application& on_reload(detail::callback<void()> function);
   /// Sets the function that runs at the beginning of a stop, in the thread of run(): close there the queues that
   /// workers wait for.
-  application& on_stop(detail::callback<void()> what);
+  application& on_stop(detail::callback<void()> function);
   /// Sets a function that runs in each process, with its number from 0 on, before its workers start: for resources
   /// that the processes must not share. If it throws, the process ends.
-  application& on_process(detail::callback<void(unsigned)> what);
+  application& on_process(detail::callback<void(unsigned)> function);
 
   /// Runs the application, once. Returns a value of application_end.
   [[nodiscard]] int run();

@@ -59,7 +59,7 @@ class arena_limit_reached : public std::bad_alloc {
 /// A position in an arena to which rewind() returns. It is small and may be copied.
 class arena_mark {
   friend class arena;
-  const arena* of_ = nullptr;
+  const arena* owner_ = nullptr;
   detail::arena_record* record_ = nullptr;
   std::uint64_t number_ = 0;
 };
@@ -131,7 +131,7 @@ class arena : public std::pmr::memory_resource {
   [[nodiscard]] arena_mark mark();
   /// Frees everything newer than the mark, in reverse order. A mark that has ended, or that belongs to another arena,
   /// is a fault.
-  void rewind(const arena_mark& to) noexcept;
+  void rewind(const arena_mark& mark) noexcept;
   /// Frees everything, ends all marks, and keeps the chunks. Several small chunks (up to 1 MiB together) become one at
   /// the next use, so that a repeated load soon stays in one chunk and asks the upstream for nothing.
   void reset() noexcept;
@@ -185,7 +185,7 @@ class arena : public std::pmr::memory_resource {
   [[gnu::noinline]] void* allocate_slow(std::size_t bytes, std::size_t alignment, bool last);
   [[gnu::noinline]] void* try_allocate_slow(std::size_t bytes, std::size_t alignment, bool last);
   void* place(detail::arena_chunk* chunk, std::size_t bytes, std::size_t alignment, bool last) noexcept;
-  [[gnu::noinline]] void rewind_slow(const arena_mark& to) noexcept;
+  [[gnu::noinline]] void rewind_slow(const arena_mark& mark) noexcept;
   [[noreturn]] void refuse(std::size_t bytes) const;
   void leave() noexcept;
   void check_outermost(const char* entry) const noexcept;
@@ -206,7 +206,7 @@ class arena : public std::pmr::memory_resource {
   void do_deallocate(void* block, std::size_t bytes, std::size_t alignment) final {
     deallocate(block, bytes, alignment);
   }
-  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept final { return this == &other; }
+  bool do_is_equal(const std::pmr::memory_resource& resource) const noexcept final { return this == &resource; }
 
   // Invariant: top_ <= end_; both are multiples of 16 and lie in the current chunk, or in the first span if there is
   // no chunk. The bytes in use, over all chunks, are top_ - base_.
@@ -236,13 +236,13 @@ class arena : public std::pmr::memory_resource {
 class arena_scope {
  public:
   /// Marks the present position, which takes 48 bytes of the arena. Throws like arena::allocate.
-  explicit arena_scope(arena& of) : of_(of), mark_(of.mark()) {}
-  ~arena_scope() { of_.rewind(mark_); }
+  explicit arena_scope(arena& owner) : owner_(owner), mark_(owner.mark()) {}
+  ~arena_scope() { owner_.rewind(mark_); }
   arena_scope(const arena_scope&) = delete;
   arena_scope& operator=(const arena_scope&) = delete;
 
  private:
-  arena& of_;
+  arena& owner_;
   arena_mark mark_;
 };
 
@@ -263,26 +263,26 @@ class arena_allocator {
   using value_type = T;
 
   /// Allocates from `of`, for the life of the container.
-  arena_allocator(arena& of) noexcept : of_(&of) {}
+  arena_allocator(arena& owner) noexcept : owner_(&owner) {}
   template <class U>
-  arena_allocator(const arena_allocator<U>& other) noexcept : of_(other.of_) {}
+  arena_allocator(const arena_allocator<U>& source) noexcept : owner_(source.owner_) {}
 
   /// Allocates room for `n` elements. Throws like arena::allocate.
   [[nodiscard]] T* allocate(std::size_t n) {
     if (n > std::numeric_limits<std::ptrdiff_t>::max() / sizeof(T)) [[unlikely]] {
       detail::throw_bad_alloc();
     }
-    return static_cast<T*>(of_->allocate(n * sizeof(T), alignof(T)));
+    return static_cast<T*>(owner_->allocate(n * sizeof(T), alignof(T)));
   }
   /// Frees room for `n` elements if it is the newest block, and does nothing otherwise.
-  void deallocate(T* block, std::size_t n) noexcept { of_->deallocate(block, n * sizeof(T), alignof(T)); }
+  void deallocate(T* block, std::size_t n) noexcept { owner_->deallocate(block, n * sizeof(T), alignof(T)); }
 
-  friend bool operator==(const arena_allocator& a, const arena_allocator& b) noexcept { return a.of_ == b.of_; }
+  friend bool operator==(const arena_allocator& a, const arena_allocator& b) noexcept { return a.owner_ == b.owner_; }
 
  private:
   template <class U>
   friend class arena_allocator;
-  arena* of_;
+  arena* owner_;
 };
 
 inline arena::arena(std::span<std::byte> first, const arena_options& options) noexcept
@@ -335,17 +335,17 @@ T* arena::create(Arguments&&... arguments) {
   if constexpr (std::is_trivially_destructible_v<T>) {
     void* const block = allocate(sizeof(T), alignof(T));
     detail::arena_rollback undo(*this, block, sizeof(T));
-    T* const made = ::new (block) T(std::forward<Arguments>(arguments)...);
+    T* const object = ::new (block) T(std::forward<Arguments>(arguments)...);
     undo.keep();
-    return made;
+    return object;
   } else {
     using part = detail::arena_object<T>;
     void* const block = allocate(part::bytes, part::alignment);
     detail::arena_rollback undo(*this, block, part::bytes);
-    T* const made = ::new (part::object(block)) T(std::forward<Arguments>(arguments)...);
+    T* const object = ::new (part::object(block)) T(std::forward<Arguments>(arguments)...);
     undo.keep();
     finalisers_ = ::new (block) detail::arena_finaliser{finalisers_, part::finish};
-    return made;
+    return object;
   }
 }
 
@@ -380,20 +380,20 @@ inline arena_mark arena::mark() {
   using record = detail::arena_record;
   void* const place =
       bump(sizeof(record), alignof(record), [this] { return allocate_slow(sizeof(record), alignof(record), true); });
-  arena_mark made;
-  made.of_ = this;
-  made.number_ = ++last_mark_;
+  arena_mark mark;
+  mark.owner_ = this;
+  mark.number_ = ++last_mark_;
   // This restores base_, so that the bytes in use follow from the record's address again.
-  made.record_ = marks_ = ::new (place) record{marks_, made.number_, current_, aside_, finalisers_, base_};
-  return made;
+  mark.record_ = marks_ = ::new (place) record{marks_, mark.number_, current_, aside_, finalisers_, base_};
+  return mark;
 }
 
-inline void arena::rewind(const arena_mark& to) noexcept {
+inline void arena::rewind(const arena_mark& mark) noexcept {
   detail::arena_record* const record = marks_;
   // The usual case is the newest mark, with only blocks of the same chunk since then, and no destructors to run.
-  if (to.record_ != record || record == nullptr || record->number != to.number_ || record->current != current_ ||
+  if (mark.record_ != record || record == nullptr || record->number != mark.number_ || record->current != current_ ||
       record->aside != aside_ || record->finalisers != finalisers_) [[unlikely]] {
-    rewind_slow(to);
+    rewind_slow(mark);
     return;
   }
   note_peak();

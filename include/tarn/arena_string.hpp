@@ -27,13 +27,13 @@ class arena_string {
   using value_type = char;
 
   /// Takes no memory until text is added. The arena must outlive the text.
-  explicit arena_string(arena& of) noexcept : of_(&of) {}
-  arena_string(arena& of, std::string_view text) : of_(&of) { append(text); }
-  arena_string(arena_string&& other) noexcept
-      : of_(other.of_),
-        data_(std::exchange(other.data_, nullptr)),
-        size_(std::exchange(other.size_, 0)),
-        capacity_(std::exchange(other.capacity_, 0)) {}
+  explicit arena_string(arena& owner) noexcept : owner_(&owner) {}
+  arena_string(arena& owner, std::string_view text) : owner_(&owner) { append(text); }
+  arena_string(arena_string&& source) noexcept
+      : owner_(source.owner_),
+        data_(std::exchange(source.data_, nullptr)),
+        size_(std::exchange(source.size_, 0)),
+        capacity_(std::exchange(source.capacity_, 0)) {}
   arena_string(const arena_string&) = delete;
   arena_string& operator=(const arena_string&) = delete;
   arena_string& operator=(arena_string&&) = delete;
@@ -49,26 +49,26 @@ class arena_string {
     size_ += text.size();
     return *this;
   }
-  arena_string& append(std::size_t count, char each) {
+  arena_string& append(std::size_t count, char character) {
     if (count > capacity_ - size_) [[unlikely]] {
       grow(count);
     }
     if (count != 0) {
-      std::memset(data_ + size_, each, count);
+      std::memset(data_ + size_, character, count);
     }
     size_ += count;
     return *this;
   }
   /// Appends one character.
-  void push_back(char each) {
+  void push_back(char character) {
     if (size_ == capacity_) [[unlikely]] {
       grow(1);
     }
-    data_[size_++] = each;
+    data_[size_++] = character;
   }
   arena_string& operator+=(std::string_view text) { return append(text); }
-  arena_string& operator+=(char each) {
-    push_back(each);
+  arena_string& operator+=(char character) {
+    push_back(character);
     return *this;
   }
 
@@ -99,7 +99,7 @@ class arena_string {
   }
   /// Gives the memory beyond the text back to the arena, if this is still its newest block.
   std::string_view finish() noexcept {
-    if (data_ != nullptr && of_->extend(data_, capacity_, size_)) {
+    if (data_ != nullptr && owner_->extend(data_, capacity_, size_)) {
       capacity_ = size_;
     }
     return view();
@@ -109,33 +109,33 @@ class arena_string {
   static constexpr std::size_t least = 64;
 
   /// Makes room for `more` bytes.
-  [[gnu::noinline]] void grow(std::size_t more) {
-    if (more > std::numeric_limits<std::ptrdiff_t>::max() - size_) {
+  [[gnu::noinline]] void grow(std::size_t extra) {
+    if (extra > std::numeric_limits<std::ptrdiff_t>::max() - size_) {
       detail::throw_bad_alloc();
     }
-    const std::size_t needed = size_ + more;
+    const std::size_t needed = size_ + extra;
     const std::size_t wanted = std::max({needed, 2 * capacity_, least});
     if (data_ != nullptr) {
-      capacity_ = of_->extend(data_, capacity_, needed, wanted);
+      capacity_ = owner_->extend(data_, capacity_, needed, wanted);
       if (capacity_ >= needed) {
         return;
       }
     }
     std::size_t now = wanted;
-    void* place = of_->bump(wanted, 1, [this, wanted] { return of_->try_allocate_slow(wanted, 1, true); });
+    void* place = owner_->bump(wanted, 1, [this, wanted] { return owner_->try_allocate_slow(wanted, 1, true); });
     if (place == nullptr) {  // less than wanted may still be there
-      place = of_->allocate_slow(needed, 1, true);
+      place = owner_->allocate_slow(needed, 1, true);
       now = needed;
     }
     if (data_ != nullptr) {
       std::memcpy(place, data_, size_);
-      of_->deallocate(data_, capacity_);
+      owner_->deallocate(data_, capacity_);
     }
     data_ = static_cast<char*>(place);
     capacity_ = now;
   }
 
-  arena* of_;
+  arena* owner_;
   char* data_ = nullptr;
   std::size_t size_ = 0;
   std::size_t capacity_ = 0;

@@ -26,8 +26,8 @@ template <class T>
 class [[nodiscard("the lock ends with the handle: give it a name")]] async_handle {
  public:
   async_handle() noexcept = default;
-  async_handle(async_handle&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
-  async_handle& operator=(async_handle&& other) noexcept {
+  async_handle(async_handle&& source) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+  async_handle& operator=(async_handle&& source) noexcept {
     std::swap(of_, other.of_);
     return *this;
   }
@@ -45,8 +45,8 @@ class [[nodiscard("the lock ends with the handle: give it a name")]] async_handl
 
  private:
   friend class async_shared<T>;
-  explicit async_handle(async_shared<T>* of) noexcept : of_(of) {}
-  async_shared<T>* of_ = nullptr;
+  explicit async_handle(async_shared<T>* owner) noexcept : of_(of) {}
+  async_shared<T>* owner_ = nullptr;
 };
 
 /// tarn::async_shared<std::map<int, session>> sessions;
@@ -77,7 +77,7 @@ class async_shared {
   template <class Resume>
   class waiting : detail::async_waiter {
    public:
-    waiting(async_shared& of, std::stop_token stop, Resume on, const std::source_location& where)
+    waiting(async_shared& owner, std::stop_token stop, Resume resume, const std::source_location& location)
         : of_(of), stop_(std::move(stop)), on_(std::move(on)) {
       if constexpr (TARN_CHECKS) {
         detail::check_nothing_is_held(&of, where);
@@ -94,7 +94,7 @@ class async_shared {
     }
 
     bool await_ready() noexcept { return has_at_once_ = !stop_.stop_requested() && of_.lock_.try_lock(); }
-    bool await_suspend(std::coroutine_handle<> by) {
+    bool await_suspend(std::coroutine_handle<> coroutine) {
       by_ = by;
       resume = [](detail::async_waiter* self) noexcept { static_cast<waiting*>(self)->go_on(); };
       if (stop_.stop_possible()) {
@@ -112,7 +112,7 @@ class async_shared {
 
    private:
     struct canceller {
-      waiting* of;
+      waiting* wait;
       void operator()() const noexcept {
         if (of->of_.lock_.cancel(*of)) {
           of->go_on();
@@ -121,15 +121,15 @@ class async_shared {
     };
     // Resuming the coroutine may destroy this object, so nothing of it is used while the coroutine runs.
     void go_on() noexcept {
-      const std::coroutine_handle<> by = by_;
-      Resume on = std::move(on_);
+      const std::coroutine_handle<> coroutine = by_;
+      Resume resume = std::move(on_);
       on(by);
     }
 
-    async_shared& of_;
+    async_shared& owner_;
     std::stop_token stop_;
-    Resume on_;
-    std::coroutine_handle<> by_;
+    Resume resume_;
+    std::coroutine_handle<> coroutine_;
     std::optional<std::stop_callback<canceller>> cancel_;
     bool has_at_once_ = false;
     bool is_resumed_ = false;
@@ -138,7 +138,7 @@ class async_shared {
   template <class Function>
   class calling : public waiting<at_once> {
    public:
-    calling(async_shared& of, Function function, const std::source_location& where)
+    calling(async_shared& owner, Function function, const std::source_location& location)
         : waiting<at_once>(of, {}, {}, where), function_(std::forward<Function>(function)) {}
     decltype(auto) await_resume() {
       const async_handle<T> held = waiting<at_once>::await_resume();
@@ -170,11 +170,11 @@ class async_shared {
   async_shared& operator=(const async_shared&) = delete;
 
   /// Returns an awaitable that gives a handle.
-  [[nodiscard("co_await it")]] auto lock(std::source_location where = std::source_location::current()) {
+  [[nodiscard("co_await it")]] auto lock(std::source_location location = std::source_location::current()) {
     return waiting<at_once>(*this, {}, {}, where);
   }
   [[nodiscard("co_await it")]] auto lock(std::stop_token stop,
-                                         std::source_location where = std::source_location::current()) {
+                                         std::source_location location = std::source_location::current()) {
     return waiting<at_once>(*this, std::move(stop), {}, where);
   }
   /// Calls `on(handle)` once when the coroutine can continue; `on` must make sure that handle.resume() is called.

@@ -29,16 +29,16 @@ class deep {
 
   constexpr deep() = default;
   /// Takes over the pointer.
-  constexpr deep(Pointer to) noexcept : to_(std::move(to)) {}
+  constexpr deep(Pointer pointer) noexcept : pointer_(std::move(pointer)) {}
 
-  constexpr element& operator*() noexcept { return *to_; }
-  constexpr const element& operator*() const noexcept { return *to_; }
-  constexpr element* operator->() noexcept { return std::to_address(to_); }
-  constexpr const element* operator->() const noexcept { return std::to_address(to_); }
-  constexpr explicit operator bool() const noexcept { return static_cast<bool>(to_); }
+  constexpr element& operator*() noexcept { return *pointer_; }
+  constexpr const element& operator*() const noexcept { return *pointer_; }
+  constexpr element* operator->() noexcept { return std::to_address(pointer_); }
+  constexpr const element* operator->() const noexcept { return std::to_address(pointer_); }
+  constexpr explicit operator bool() const noexcept { return static_cast<bool>(pointer_); }
 
  private:
-  Pointer to_{};
+  Pointer pointer_{};
 };
 
 namespace detail {
@@ -103,71 +103,71 @@ struct member_check {
         ...)>();
   }
   /// Is never called: its result type is the answer.
-  static auto all(const Whole& of) {
+  static auto check_members(const Whole& whole) {
     constexpr std::size_t count = count_members<Whole>();
     if constexpr (count == 1) {
-      const auto& [m0] = of;
+      const auto& [m0] = whole;
       return members<decltype(m0)>();
     } else if constexpr (count == 2) {
-      const auto& [m0, m1] = of;
+      const auto& [m0, m1] = whole;
       return members<decltype(m0), decltype(m1)>();
     } else if constexpr (count == 3) {
-      const auto& [m0, m1, m2] = of;
+      const auto& [m0, m1, m2] = whole;
       return members<decltype(m0), decltype(m1), decltype(m2)>();
     } else if constexpr (count == 4) {
-      const auto& [m0, m1, m2, m3] = of;
+      const auto& [m0, m1, m2, m3] = whole;
       return members<decltype(m0), decltype(m1), decltype(m2), decltype(m3)>();
     } else if constexpr (count == 5) {
-      const auto& [m0, m1, m2, m3, m4] = of;
+      const auto& [m0, m1, m2, m3, m4] = whole;
       return members<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4)>();
     } else if constexpr (count == 6) {
-      const auto& [m0, m1, m2, m3, m4, m5] = of;
+      const auto& [m0, m1, m2, m3, m4, m5] = whole;
       return members<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4), decltype(m5)>();
     } else if constexpr (count == 7) {
-      const auto& [m0, m1, m2, m3, m4, m5, m6] = of;
+      const auto& [m0, m1, m2, m3, m4, m5, m6] = whole;
       return members<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4), decltype(m5),
                      decltype(m6)>();
     } else if constexpr (count == 8) {
-      const auto& [m0, m1, m2, m3, m4, m5, m6, m7] = of;
+      const auto& [m0, m1, m2, m3, m4, m5, m6, m7] = whole;
       return members<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4), decltype(m5), decltype(m6),
                      decltype(m7)>();
     } else if constexpr (count == 9) {
-      const auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8] = of;
+      const auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8] = whole;
       return members<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4), decltype(m5), decltype(m6),
                      decltype(m7), decltype(m8)>();
     } else if constexpr (count == 10) {
-      const auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9] = of;
+      const auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9] = whole;
       return members<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4), decltype(m5), decltype(m6),
                      decltype(m7), decltype(m8), decltype(m9)>();
     } else if constexpr (count == 11) {
-      const auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10] = of;
+      const auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10] = whole;
       return members<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4), decltype(m5), decltype(m6),
                      decltype(m7), decltype(m8), decltype(m9), decltype(m10)>();
     } else if constexpr (count == 12) {
-      const auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11] = of;
+      const auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11] = whole;
       return members<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4), decltype(m5), decltype(m6),
                      decltype(m7), decltype(m8), decltype(m9), decltype(m10), decltype(m11)>();
     } else if constexpr (count == 13) {
-      const auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12] = of;
+      const auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12] = whole;
       return members<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4), decltype(m5), decltype(m6),
                      decltype(m7), decltype(m8), decltype(m9), decltype(m10), decltype(m11), decltype(m12)>();
     } else if constexpr (count == 14) {
-      const auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13] = of;
+      const auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13] = whole;
       return members<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4), decltype(m5), decltype(m6),
                      decltype(m7), decltype(m8), decltype(m9), decltype(m10), decltype(m11), decltype(m12),
                      decltype(m13)>();
     } else if constexpr (count == 15) {
-      const auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14] = of;
+      const auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14] = whole;
       return members<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4), decltype(m5), decltype(m6),
                      decltype(m7), decltype(m8), decltype(m9), decltype(m10), decltype(m11), decltype(m12),
                      decltype(m13), decltype(m14)>();
     } else if constexpr (count == 16) {
-      const auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15] = of;
+      const auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15] = whole;
       return members<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4), decltype(m5), decltype(m6),
                      decltype(m7), decltype(m8), decltype(m9), decltype(m10), decltype(m11), decltype(m12),
                      decltype(m13), decltype(m14), decltype(m15)>();
     } else {
-      static_cast<void>(of);
+      static_cast<void>(whole);
       return std::false_type();
     }
   }
@@ -189,7 +189,7 @@ constexpr bool check_deep() {
         !std::is_reference_v<reference> ||
         std::is_const_v<std::remove_reference_t<reference>>)&&is_deep<std::ranges::range_value_t<const T>, T, Seen...>;
   } else if constexpr (std::is_aggregate_v<T>) {
-    return decltype(member_check<T, Seen...>::all(std::declval<const T&>()))::value;
+    return decltype(member_check<T, Seen...>::check_members(std::declval<const T&>()))::value;
   } else {
     return false;
   }

@@ -132,8 +132,8 @@ class fixed_pool {
   /// Calls `each(void*)` for every block in use, in the order of addresses. `each` must not use the pool. Sorts the
   /// free blocks first, in O(n log n). Reports double frees and blocks of other pools as faults.
   template <class Each>
-  void for_each_live(Each each) {
-    for_each_live([](void* block, void* call) { (*static_cast<Each*>(call))(block); }, &each);
+  void for_each_live(Each visit) {
+    for_each_live([](void* block, void* call) { (*static_cast<Each*>(call))(block); }, &visit);
   }
 
   /// Returns the size of a block in bytes, with rounding.
@@ -179,7 +179,7 @@ class fixed_pool {
   bool add_magazine() noexcept;
   bool add_chunk(std::size_t least, std::size_t wanted) noexcept;
   [[noreturn]] void refuse() const;
-  void for_each_live(void (*each)(void*, void*), void* call);
+  void for_each_live(void (*visit)(void*, void*), void* call);
   void put_back(void* list) noexcept;
   std::size_t fresh_blocks() const noexcept;
   std::size_t free_blocks() const noexcept;

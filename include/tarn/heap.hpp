@@ -89,7 +89,7 @@ class heap : public std::pmr::memory_resource {
   // time.
   void* do_allocate(std::size_t bytes, std::size_t alignment) override;
   void do_deallocate(void* block, std::size_t bytes, std::size_t alignment) override;
-  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+  bool do_is_equal(const std::pmr::memory_resource& resource) const noexcept override { return this == &resource; }
 
   detail::heap_front* front_;
 };
@@ -106,8 +106,8 @@ heap& current_slow();
 /// Hidden: another library with Tarn inside has its own heaps.
 [[gnu::visibility("hidden")]] inline heap& current() {
   // acquire: owner_of() in another thread may just have made it.
-  heap* const known = __atomic_load_n(&detail::local->resource, __ATOMIC_ACQUIRE);
-  return known != nullptr ? *known : detail::current_slow();
+  heap* const current = __atomic_load_n(&detail::local->resource, __ATOMIC_ACQUIRE);
+  return current != nullptr ? *current : detail::current_slow();
 }
 
 /// Makes `wanted` the calling thread's current heap for a scope: everything that uses current(), directly or through

@@ -56,8 +56,8 @@ class lock_free_store {
 
   /// Returns the number of blocks in the first `count` chunks that the limit allows.
   std::uint64_t blocks_in(std::uint32_t count) const noexcept {
-    const std::uint64_t all = (std::uint64_t{1} << (first_shift + count)) - (std::uint64_t{1} << first_shift);
-    return options.limit != 0 ? std::min<std::uint64_t>(all, options.limit) : all;
+    const std::uint64_t total = (std::uint64_t{1} << (first_shift + count)) - (std::uint64_t{1} << first_shift);
+    return options.limit != 0 ? std::min<std::uint64_t>(total, options.limit) : total;
   }
 
   chunk chunks[most_chunks];
@@ -99,11 +99,11 @@ class lock_free_pool {
    public:
     deleter() noexcept = default;
     /// Remembers the pool, which must outlive the object.
-    explicit deleter(lock_free_pool& of) noexcept : of_(&of) {}
-    void operator()(T* object) const noexcept { of_->destroy(object); }
+    explicit deleter(lock_free_pool& owner) noexcept : owner_(&owner) {}
+    void operator()(T* object) const noexcept { owner_->destroy(object); }
 
    private:
-    lock_free_pool* of_ = nullptr;
+    lock_free_pool* owner_ = nullptr;
   };
   /// Owns an object, and returns it to the pool.
   using unique = std::unique_ptr<T, deleter>;
@@ -116,9 +116,9 @@ class lock_free_pool {
   template <class... Arguments>
   [[nodiscard]] T* create(Arguments&&... arguments) {
     std::unique_ptr<void, giving_back> block(allocate(), giving_back{this});
-    T* const made = std::construct_at(static_cast<T*>(block.get()), std::forward<Arguments>(arguments)...);
+    T* const object = std::construct_at(static_cast<T*>(block.get()), std::forward<Arguments>(arguments)...);
     static_cast<void>(block.release());
-    return made;
+    return object;
   }
   /// Destroys a T of this pool and frees its block. Null is allowed.
   void destroy(T* object) noexcept {
@@ -143,10 +143,10 @@ class lock_free_pool {
   }
   /// Does the same as allocate, and returns null instead of throwing.
   [[nodiscard]] void* try_allocate() noexcept {
-    const std::size_t own = own_stack();
+    const std::size_t first = own_stack();
     for (;;) {
       // Tries the own stack first, so that threads rarely meet; then unused blocks; then the other stacks.
-      if (void* const block = pop(store_.free[own])) [[likely]] {
+      if (void* const block = pop(store_.free[first])) [[likely]] {
         return block;
       }
       // acquire: the counted chunks are seen complete.
@@ -154,13 +154,13 @@ class lock_free_pool {
       const std::uint64_t capacity = store_.blocks_in(chunks);
       for (std::uint64_t number = store_.fresh.load(std::memory_order_relaxed); number < capacity;) {
         if (store_.fresh.compare_exchange_weak(number, number + 1, std::memory_order_relaxed)) {
-          const place where = place_of(static_cast<std::uint32_t>(number));
-          link_of(where).store(in_use, std::memory_order_relaxed);
-          return block_at(where);
+          const place slot = place_of(static_cast<std::uint32_t>(number));
+          link_of(slot).store(in_use, std::memory_order_relaxed);
+          return block_at(slot);
         }
       }
-      for (std::size_t other = 1; other < detail::lock_free_store::stacks; ++other) {
-        if (void* const block = pop(store_.free[(own + other) % detail::lock_free_store::stacks])) {
+      for (std::size_t distance = 1; distance < detail::lock_free_store::stacks; ++distance) {
+        if (void* const block = pop(store_.free[(first + distance) % detail::lock_free_store::stacks])) {
           return block;
         }
       }
@@ -171,13 +171,13 @@ class lock_free_pool {
   }
   /// Frees a block of this pool, which must not be null. Any thread may call it.
   void deallocate(void* block) noexcept {
-    const place where = place_of(block);
-    if (where.chunk == nowhere) [[unlikely]] {
+    const place slot = place_of(block);
+    if (slot.chunk == nowhere) [[unlikely]] {
       store_.give_elsewhere(block);
     } else {
-      note_free(where);
+      note_free(slot);
       detail::mark_free(block, block_bytes);
-      push(store_.free[own_stack()], where);
+      push(store_.free[own_stack()], slot);
     }
   }
 
@@ -199,8 +199,8 @@ class lock_free_pool {
 
  private:
   struct giving_back {
-    lock_free_pool* to;
-    void operator()(void* block) const noexcept { to->deallocate(block); }
+    lock_free_pool* pool;
+    void operator()(void* block) const noexcept { pool->deallocate(block); }
   };
 
   /// Distinguishes threads by the addresses of their thread-locals, which lie beside their stacks. Stacks are usually
@@ -209,11 +209,11 @@ class lock_free_pool {
     return (reinterpret_cast<std::uintptr_t>(&detail::local) >> 12) % detail::lock_free_store::stacks;
   }
 
-  /// The location of a block: number `at` in its chunk.
+  /// The location of a block: number `index` in its chunk.
   static constexpr std::uint32_t nowhere = detail::lock_free_store::most_chunks;
   struct place {
     std::uint32_t chunk;
-    std::size_t at;
+    std::size_t index;
   };
   std::uint64_t first_blocks() const noexcept { return std::uint64_t{1} << store_.first_shift; }
   place place_of(std::uint32_t number) const noexcept {
@@ -222,25 +222,27 @@ class lock_free_pool {
     return {width - store_.first_shift, static_cast<std::size_t>(counted ^ (std::uint64_t{1} << width))};
   }
   std::uint32_t number_of(place where) const noexcept {
-    return static_cast<std::uint32_t>((first_blocks() << where.chunk) - first_blocks() + where.at);
+    return static_cast<std::uint32_t>((first_blocks() << where.chunk) - first_blocks() + where.index);
   }
-  void* block_at(place where) const noexcept {
-    void* const block = store_.chunks[where.chunk].begin.load(std::memory_order_relaxed) + where.at * block_bytes;
+  void* block_at(place slot) const noexcept {
+    void* const block = store_.chunks[slot.chunk].begin.load(std::memory_order_relaxed) + slot.index * block_bytes;
     detail::mark_allocated(block, block_bytes);
     return block;
   }
-  std::atomic<std::uint32_t>& link_of(place where) const noexcept { return store_.chunks[where.chunk].links[where.at]; }
+  std::atomic<std::uint32_t>& link_of(place where) const noexcept {
+    return store_.chunks[where.chunk].links[where.index];
+  }
   /// Tries the newest chunk first, because it has half of all blocks.
   place place_of(const void* block) const noexcept {
     for (std::uint32_t chunk = store_.chunk_count.load(std::memory_order_acquire); chunk-- != 0;) {
       const char* const begin = store_.chunks[chunk].begin.load(std::memory_order_relaxed);
       const auto offset = static_cast<std::size_t>(static_cast<const char*>(block) - begin);
-      const std::size_t at = offset / block_bytes;
-      if (at < first_blocks() << chunk) {
+      const std::size_t index = offset / block_bytes;
+      if (index < first_blocks() << chunk) {
         if (offset % block_bytes != 0) [[unlikely]] {
-          store_.report_foreign(block, begin + at * block_bytes);
+          store_.report_foreign(block, begin + index * block_bytes);
         }
-        return {chunk, at};
+        return {chunk, index};
       }
     }
     return {nowhere, 0};
@@ -251,12 +253,12 @@ class lock_free_pool {
   static constexpr std::uint32_t in_use = ~std::uint32_t{0};
 
   /// Reports a second free of a block. Builds with checks also detect one by two threads at the same time.
-  void note_free(place where) noexcept {
-    std::atomic<std::uint32_t>& link = link_of(where);
+  void note_free(place slot) noexcept {
+    std::atomic<std::uint32_t>& link = link_of(slot);
     const std::uint32_t was =
         detail::checks_frees ? link.exchange(0, std::memory_order_relaxed) : link.load(std::memory_order_relaxed);
     if (was != in_use) [[unlikely]] {
-      store_.report_double_free(block_at(where));
+      store_.report_double_free(block_at(slot));
     }
   }
 
@@ -264,38 +266,38 @@ class lock_free_pool {
     return ((top >> 32) + 1) << 32 | number_and_one;
   }
 
-  void* pop(detail::free_stack& from) noexcept {
+  void* pop(detail::free_stack& stack) noexcept {
     // acquire: makes the link that the pusher wrote visible.
-    std::uint64_t top = from.top.load(std::memory_order_acquire);
+    std::uint64_t top = stack.top.load(std::memory_order_acquire);
     for (unsigned failures = 0;; back_off(failures)) {
       const auto number_and_one = static_cast<std::uint32_t>(top);
       if (number_and_one == 0) {
         return nullptr;
       }
-      const place where = place_of(number_and_one - 1);
+      const place slot = place_of(number_and_one - 1);
       // Another thread may have the block by now, and the link may be old: then the exchange below fails.
-      const std::uint32_t next = link_of(where).load(std::memory_order_relaxed);
+      const std::uint32_t next = link_of(slot).load(std::memory_order_relaxed);
       if constexpr (TARN_SMALL) {
         std::this_thread::yield();  // an interruption is worst here, so builds that hunt for errors cause many
       }
       // acquire: everything that the last user wrote into the block came before its push.
-      if (from.top.compare_exchange_weak(top, with_next_tag(top, next), std::memory_order_acquire,
-                                         std::memory_order_acquire)) [[likely]] {
-        link_of(where).store(in_use, std::memory_order_relaxed);
-        return block_at(where);
+      if (stack.top.compare_exchange_weak(top, with_next_tag(top, next), std::memory_order_acquire,
+                                          std::memory_order_acquire)) [[likely]] {
+        link_of(slot).store(in_use, std::memory_order_relaxed);
+        return block_at(slot);
       }
     }
   }
 
-  void push(detail::free_stack& to, place where) noexcept {
-    std::atomic<std::uint32_t>& link = link_of(where);
-    const std::uint32_t number_and_one = number_of(where) + 1;
-    std::uint64_t top = to.top.load(std::memory_order_relaxed);
+  void push(detail::free_stack& stack, place slot) noexcept {
+    std::atomic<std::uint32_t>& link = link_of(slot);
+    const std::uint32_t number_and_one = number_of(slot) + 1;
+    std::uint64_t top = stack.top.load(std::memory_order_relaxed);
     for (unsigned failures = 0;; back_off(failures)) {
       link.store(static_cast<std::uint32_t>(top), std::memory_order_relaxed);
       // release: the thread that pops the block sees the link and everything that this user did with the block.
-      if (to.top.compare_exchange_weak(top, (top >> 32) << 32 | number_and_one, std::memory_order_release,
-                                       std::memory_order_relaxed)) [[likely]] {
+      if (stack.top.compare_exchange_weak(top, (top >> 32) << 32 | number_and_one, std::memory_order_release,
+                                          std::memory_order_relaxed)) [[likely]] {
         return;
       }
     }

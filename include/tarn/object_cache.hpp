@@ -107,9 +107,9 @@ class object_cache {
   /// Holds one object until the handle ends.
   class handle {
    public:
-    handle(handle&& other) noexcept : home_(other.home_), used_(std::exchange(other.used_, nullptr)) {}
-    handle& operator=(handle&& other) noexcept {
-      handle taken(std::move(other));
+    handle(handle&& source) noexcept : home_(source.home_), used_(std::exchange(source.used_, nullptr)) {}
+    handle& operator=(handle&& source) noexcept {
+      handle taken(std::move(source));
       std::swap(home_, taken.home_);
       std::swap(used_, taken.used_);
       return *this;

@@ -42,16 +42,16 @@ class owned_allocator {
   /// Keeps to `home`, which must outlive the container.
   owned_allocator(heap& home) noexcept : home_(&home) {}
   template <class U>
-  owned_allocator(const owned_allocator<U>& other) noexcept : home_(&other.home()) {}
+  owned_allocator(const owned_allocator<U>& source) noexcept : home_(&source.home()) {}
 
   /// Allocates room for `n` elements. Throws std::bad_alloc.
   [[nodiscard]] T* allocate(std::size_t n) {
     if (n > std::numeric_limits<std::ptrdiff_t>::max() / sizeof(T)) [[unlikely]] {
       detail::throw_bad_alloc();
     }
-    const bool here = __atomic_load_n(&detail::local->resource, __ATOMIC_RELAXED) == home_;
-    void* const block = here ? detail::allocate(detail::local, n * sizeof(T), alignof(T))
-                             : detail::allocate_owned(*home_, n * sizeof(T), alignof(T));
+    const bool is_local = __atomic_load_n(&detail::local->resource, __ATOMIC_RELAXED) == home_;
+    void* const block = is_local ? detail::allocate(detail::local, n * sizeof(T), alignof(T))
+                                 : detail::allocate_owned(*home_, n * sizeof(T), alignof(T));
     if (block == nullptr) [[unlikely]] {
       detail::throw_bad_alloc();
     }

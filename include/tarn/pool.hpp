@@ -38,11 +38,11 @@ class pool {
    public:
     deleter() noexcept = default;
     /// Remembers the pool, which must outlive the object.
-    explicit deleter(pool& of) noexcept : of_(&of) {}
-    void operator()(T* object) const noexcept { of_->destroy(object); }
+    explicit deleter(pool& owner) noexcept : owner_(&owner) {}
+    void operator()(T* object) const noexcept { owner_->destroy(object); }
 
    private:
-    pool* of_ = nullptr;
+    pool* owner_ = nullptr;
   };
   /// Owns an object, and returns it to the pool.
   using unique = std::unique_ptr<T, deleter>;
@@ -59,9 +59,9 @@ class pool {
       return std::construct_at(static_cast<T*>(block), std::forward<Arguments>(arguments)...);
     } else {
       unused hold{*this, block};
-      T* const made = std::construct_at(static_cast<T*>(block), std::forward<Arguments>(arguments)...);
+      T* const object = std::construct_at(static_cast<T*>(block), std::forward<Arguments>(arguments)...);
       hold.block = nullptr;
-      return made;
+      return object;
     }
   }
   /// Destroys a T of this pool. Null is allowed.
@@ -133,10 +133,10 @@ class pool {
   struct unused {
     ~unused() {
       if (block != nullptr) {
-        of.deallocate(block);
+        owner.deallocate(block);
       }
     }
-    pool& of;
+    pool& owner;
     void* block;
   };
 

@@ -22,8 +22,8 @@ class built_mark {
  public:
   bool is_built() const noexcept { return built_; }
   /// Reports a fault and does not return when the object was built before, or when workers run.
-  void before_build(const void* object, const std::source_location& where) const noexcept;
-  void built(const std::source_location& where) noexcept { built_ = true, where_ = where; }
+  void before_build(const void* object, const std::source_location& location) const noexcept;
+  void built(const std::source_location& location) noexcept { built_ = true, location_ = location; }
   void check(const void* object) const noexcept {
     if (!built_) [[unlikely]] {
       fault_not_built(object);
@@ -34,7 +34,7 @@ class built_mark {
   [[noreturn]] static void fault_not_built(const void* object) noexcept;
 
   bool built_ = false;
-  std::source_location where_;
+  std::source_location location_;
 };
 
 }  // namespace detail
@@ -70,10 +70,10 @@ class read_only {
   read_only& operator=(const read_only&) = delete;
 
   /// Builds the object from `value`.
-  void build(T value, std::source_location where = std::source_location::current()) {
-    mark_.before_build(this, where);
+  void build(T value, std::source_location location = std::source_location::current()) {
+    mark_.before_build(this, location);
     std::construct_at(&value_, std::move(value));
-    mark_.built(where);
+    mark_.built(location);
   }
   /// Builds the object from a default T that `fill(value)` completes.
   template <std::invocable<T&> Fill>

@@ -18,9 +18,9 @@ class recycler;
 template <class T, class Policy = recycling<T>>
 class recycled {
  public:
-  recycled(recycled&& other) noexcept : used_(std::exchange(other.used_, nullptr)) {}
-  recycled& operator=(recycled&& other) noexcept {
-    recycled taken(std::move(other));
+  recycled(recycled&& source) noexcept : used_(std::exchange(source.used_, nullptr)) {}
+  recycled& operator=(recycled&& source) noexcept {
+    recycled taken(std::move(source));
     std::swap(used_, taken.used_);
     return *this;
   }
@@ -81,7 +81,7 @@ class recycler {
 
   /// Handles what the inline path cannot: the thread's first object, a full or emptied cache, an object too large.
   [[gnu::noinline]] static void give_slow(T* used) noexcept {
-    if (local_ == &none_ && warm::is_worth_keeping(*used)) {
+    if (local_ == &before_first_ && warm::is_worth_keeping(*used)) {
       if (auto* const made = ::new (std::nothrow) of_thread) {
         made->run = end;
         if (detail::at_thread_end(*made)) {
@@ -92,7 +92,7 @@ class recycler {
           }
         } else {
           ::delete made;
-          local_ = &over_;
+          local_ = &after_end_;
         }
       }
     }
@@ -100,17 +100,17 @@ class recycler {
   }
 
   static void end(detail::thread_end_task* task) noexcept {
-    auto* const own = static_cast<of_thread*>(task);
-    local_ = &over_;  // This comes before the destructors, which may call into this cache again.
-    own->objects.clear();
-    ::delete own;
+    auto* const cache = static_cast<of_thread*>(task);
+    local_ = &after_end_;  // This comes before the destructors, which may call into this cache again.
+    cache->objects.clear();
+    ::delete cache;
   }
 
   // These have neither constructor nor destructor, so a read is one load at any time in the thread's life. They are
   // hidden because each library with Tarn inside has its own heaps, and so its own objects.
-  [[gnu::visibility("hidden")]] static constinit inline warm none_{};  ///< in use before the thread's first object
-  [[gnu::visibility("hidden")]] static constinit inline warm over_{};  ///< in use after the thread's end emptied it
-  [[gnu::visibility("hidden")]] static constinit inline thread_local warm* local_ = &none_;
+  static constinit inline warm before_first_{};  ///< in use before the thread's first object
+  static constinit inline warm after_end_{};     ///< in use after the thread's end emptied it
+  static constinit inline thread_local warm* local_ = &before_first_;
 };
 
 /// Takes an object from the calling thread's cache, or creates one.

@@ -45,12 +45,12 @@ class [[nodiscard("the version may end with the snapshot: give it a name")]] sna
     }
   }
   /// Leaves the other one fit only for destruction.
-  snapshot(snapshot&& other) noexcept
-      : version_(other.version_), value_(other.value_), place_(std::exchange(other.place_, nullptr)) {}
-  snapshot& operator=(snapshot&& other) noexcept {
-    std::swap(version_, other.version_);
-    std::swap(value_, other.value_);
-    std::swap(place_, other.place_);
+  snapshot(snapshot&& source) noexcept
+      : version_(source.version_), value_(source.value_), place_(std::exchange(source.place_, nullptr)) {}
+  snapshot& operator=(snapshot&& source) noexcept {
+    std::swap(version_, source.version_);
+    std::swap(value_, source.value_);
+    std::swap(place_, source.place_);
     return *this;
   }
 

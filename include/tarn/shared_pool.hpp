@@ -135,11 +135,11 @@ class shared_pool {
    public:
     deleter() noexcept = default;
     /// Remembers the pool, which must outlive the object.
-    explicit deleter(shared_pool& of) noexcept : of_(&of) {}
-    void operator()(T* object) const noexcept { of_->destroy(object); }
+    explicit deleter(shared_pool& owner) noexcept : owner_(&owner) {}
+    void operator()(T* object) const noexcept { owner_->destroy(object); }
 
    private:
-    shared_pool* of_ = nullptr;
+    shared_pool* owner_ = nullptr;
   };
   /// Owns an object, and returns it to the pool.
   using unique = std::unique_ptr<T, deleter>;
@@ -157,9 +157,9 @@ class shared_pool {
       return std::construct_at(static_cast<T*>(block), std::forward<Arguments>(arguments)...);
     } else {
       unused hold{*this, block};
-      T* const made = std::construct_at(static_cast<T*>(block), std::forward<Arguments>(arguments)...);
+      T* const object = std::construct_at(static_cast<T*>(block), std::forward<Arguments>(arguments)...);
       hold.block = nullptr;
-      return made;
+      return object;
     }
   }
   /// Destroys a T of this pool. Null is allowed.
@@ -195,10 +195,10 @@ class shared_pool {
   struct unused {
     ~unused() {
       if (block != nullptr) {
-        of.deallocate(block);
+        owner.deallocate(block);
       }
     }
-    shared_pool& of;
+    shared_pool& owner;
     void* block;
   };
 

@@ -32,20 +32,20 @@ struct heap_statistics {
   std::uint64_t flushes = 0;               // magazines emptied into the slabs
 
   // Adds everything except for the peak, because peaks belong to different moments.
-  constexpr heap_statistics& operator+=(const heap_statistics& more) noexcept {
-    allocated_blocks += more.allocated_blocks;
-    freed_blocks += more.freed_blocks;
-    allocated_bytes += more.allocated_bytes;
-    freed_bytes += more.freed_bytes;
-    remote_frees += more.remote_frees;
-    used_bytes += more.used_bytes;
-    slabs += more.slabs;
-    slab_bytes += more.slab_bytes;
-    large_blocks += more.large_blocks;
-    large_bytes += more.large_bytes;
-    footprint_bytes += more.footprint_bytes;
-    refills += more.refills;
-    flushes += more.flushes;
+  constexpr heap_statistics& operator+=(const heap_statistics& added) noexcept {
+    allocated_blocks += added.allocated_blocks;
+    freed_blocks += added.freed_blocks;
+    allocated_bytes += added.allocated_bytes;
+    freed_bytes += added.freed_bytes;
+    remote_frees += added.remote_frees;
+    used_bytes += added.used_bytes;
+    slabs += added.slabs;
+    slab_bytes += added.slab_bytes;
+    large_blocks += added.large_blocks;
+    large_bytes += added.large_bytes;
+    footprint_bytes += added.footprint_bytes;
+    refills += added.refills;
+    flushes += added.flushes;
     return *this;
   }
 };

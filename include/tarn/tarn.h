@@ -62,7 +62,7 @@ tarn_heap_statistics tarn_heap_get_statistics(const tarn_heap* heap);
 /* Allocates `bytes` bytes at a multiple of 16. */
 void* tarn_heap_malloc(tarn_heap* heap, size_t bytes);
 /* Allocates `count` objects of `each` bytes, all zero. */
-void* tarn_heap_calloc(tarn_heap* heap, size_t count, size_t each);
+void* tarn_heap_calloc(tarn_heap* heap, size_t count, size_t bytes);
 /* Grows or shrinks a block of any heap to `bytes` bytes. NULL is allowed for `block`; 0 bytes give a
  * block. */
 void* tarn_heap_realloc(tarn_heap* heap, void* block, size_t bytes);
@@ -72,7 +72,7 @@ void* tarn_heap_aligned_alloc(tarn_heap* heap, size_t alignment, size_t bytes);
 /* Allocates `bytes` bytes from the calling thread's current heap, as the functions below do. */
 void* tarn_malloc(size_t bytes);
 /* Allocates `count` objects of `each` bytes, all zero. */
-void* tarn_calloc(size_t count, size_t each);
+void* tarn_calloc(size_t count, size_t bytes);
 /* Grows or shrinks a block of any heap to `bytes` bytes. NULL is allowed for `block`. */
 void* tarn_realloc(void* block, size_t bytes);
 /* Allocates `bytes` bytes at a multiple of `alignment` bytes. EINVAL: `alignment` is not a power of two. */
@@ -117,9 +117,9 @@ typedef struct tarn_arena_statistics {
 
 /* A position in an arena. Its members are private. */
 typedef struct tarn_arena_mark {
-  const void* of;  /* the arena */
-  void* record;    /* the position */
-  uint64_t number; /* number of the mark; 0: there was no memory for it */
+  const void* arena;
+  void* record;
+  uint64_t number;
 } tarn_arena_mark;
 
 /* Creates an arena. `options` may be NULL. */
@@ -137,7 +137,7 @@ void* tarn_arena_realloc(tarn_arena* arena, void* block, size_t old_bytes, size_
 /* Records the position in 48 bytes of the arena; member `number` is 0 when there is no memory for that. */
 tarn_arena_mark tarn_arena_set_mark(tarn_arena* arena);
 /* Frees all blocks after the mark, and ends it and all newer marks. Rewinding to an ended mark is a fault. */
-void tarn_arena_rewind(tarn_arena* arena, tarn_arena_mark to);
+void tarn_arena_rewind(tarn_arena* arena, tarn_arena_mark mark);
 /* Frees everything, and keeps the chunks for later use. */
 void tarn_arena_reset(tarn_arena* arena);
 /* Frees everything, and gives the chunks back. */

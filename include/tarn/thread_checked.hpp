@@ -21,17 +21,17 @@ class thread_checked {
   using element = std::remove_reference_t<decltype(*std::declval<const Pointer&>())>;
 
   /// Takes over the pointer, and binds it to the calling thread.
-  explicit thread_checked(Pointer to) noexcept : to_(std::move(to)) {}
+  explicit thread_checked(Pointer pointer) noexcept : pointer_(std::move(pointer)) {}
 
-  element& operator*() const noexcept { return check(), *to_; }
-  element* operator->() const noexcept { return check(), std::to_address(to_); }
+  element& operator*() const noexcept { return check(), *pointer_; }
+  element* operator->() const noexcept { return check(), std::to_address(pointer_); }
   /// Returns the pointer. In builds with TARN_CHECKS, use by another thread is a fault.
-  const Pointer& get() const noexcept { return check(), to_; }
+  const Pointer& get() const noexcept { return check(), pointer_; }
 
  private:
-  void check() const noexcept { mark_.check("handle", std::to_address(to_)); }
+  void check() const noexcept { mark_.check("handle", std::to_address(pointer_)); }
 
-  Pointer to_;
+  Pointer pointer_;
   [[no_unique_address]] detail::thread_mark mark_;
 };
 

@@ -35,12 +35,12 @@ class tokens {
 
 /// Returns the parts between separators, including empty ones: always one more than there are separators.
 [[nodiscard]] inline tokens split(std::string_view text, char separator) {
-  tokens made;
+  tokens result;
   for (;;) {
     const std::size_t end = text.find(separator);
-    made.parts_->push_back(text.substr(0, end));
+    result.parts_->push_back(text.substr(0, end));
     if (end == std::string_view::npos) {
-      return made;
+      return result;
     }
     text.remove_prefix(end + 1);
   }
@@ -48,17 +48,17 @@ class tokens {
 
 /// Returns the parts between any of `separators`, without empty ones.
 [[nodiscard]] inline tokens words(std::string_view text, std::string_view separators = " \t\r\n\v\f") {
-  tokens made;
+  tokens result;
   for (;;) {
     const std::size_t begin = text.find_first_not_of(separators);
     if (begin == std::string_view::npos) {
-      return made;
+      return result;
     }
     text.remove_prefix(begin);
     const std::size_t end = text.find_first_of(separators);
-    made.parts_->push_back(text.substr(0, end));
+    result.parts_->push_back(text.substr(0, end));
     if (end == std::string_view::npos) {
-      return made;
+      return result;
     }
     text.remove_prefix(end);
   }

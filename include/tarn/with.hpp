@@ -18,7 +18,7 @@ namespace tarn {
 namespace detail {
 
 /// Reports that one object was given twice to tarn::with.
-[[noreturn]] void fault_same_twice(const void* object, const std::source_location& where) noexcept;
+[[noreturn]] void fault_same_twice(const void* object, const std::source_location& location) noexcept;
 
 /// A lock of any kind, as a value that can be sorted.
 struct any_lock {
@@ -32,38 +32,38 @@ struct any_lock {
 /// reading.
 struct shared_access {
   template <class Shared>
-  static any_lock lock_of(Shared& of) noexcept {
+  static any_lock lock_of(Shared& object) noexcept {
     if constexpr (std::is_const_v<Shared> && shared_lockable<typename Shared::mutex_type>) {
-      return {&of, [](const void* it) { mutex<Shared>(it).lock_shared(); },
-              [](const void* it) -> bool { return mutex<Shared>(it).try_lock_shared(); },
-              [](const void* it) noexcept { mutex<Shared>(it).unlock_shared(); }};
+      return {&object, [](const void* object) { mutex<Shared>(object).lock_shared(); },
+              [](const void* object) -> bool { return mutex<Shared>(object).try_lock_shared(); },
+              [](const void* object) noexcept { mutex<Shared>(object).unlock_shared(); }};
     } else {
-      return {&of, [](const void* it) { mutex<Shared>(it).lock(); },
-              [](const void* it) -> bool { return mutex<Shared>(it).try_lock(); },
-              [](const void* it) noexcept { mutex<Shared>(it).unlock(); }};
+      return {&object, [](const void* object) { mutex<Shared>(object).lock(); },
+              [](const void* object) -> bool { return mutex<Shared>(object).try_lock(); },
+              [](const void* object) noexcept { mutex<Shared>(object).unlock(); }};
     }
   }
   template <class Shared>
-  static auto& watch(Shared& of) noexcept {
-    return of.watch_;
+  static auto& watch(Shared& object) noexcept {
+    return object.watch_;
   }
   template <class Shared>
-  static auto& value(Shared& of) noexcept {
-    return of.value_;
+  static auto& value(Shared& object) noexcept {
+    return object.value_;
   }
   template <class Shared>
-  static void end(Shared& of) noexcept {
+  static void end(Shared& object) noexcept {
     if constexpr (std::is_const_v<Shared>) {
-      of.end_reading();
+      object.end_reading();
     } else {
-      of.end_change();
+      object.end_change();
     }
   }
 
  private:
   template <class Shared>
-  static auto& mutex(const void* it) noexcept {
-    return static_cast<const Shared*>(it)->mutex_;
+  static auto& mutex(const void* object) noexcept {
+    return static_cast<const Shared*>(object)->mutex_;
   }
 };
 
@@ -98,19 +98,19 @@ void lock_together(std::array<any_lock, Count>& locks, const std::source_locatio
 }
 
 template <class Function, class... Shared>
-decltype(auto) with_all(const std::source_location& where, Function&& function,
+decltype(auto) with_all(const std::source_location& location, Function&& function,
                         Shared&... objects) TARN_NO_THREAD_SAFETY_ANALYSIS {
   result_stays_inside<Function, decltype(shared_access::value(objects))...>();
   std::array<any_lock, sizeof...(Shared)> locks{shared_access::lock_of(objects)...};
-  (shared_access::watch(objects).before(&objects, where), ...);
-  lock_together(locks, where);
+  (shared_access::watch(objects).before(&objects, location), ...);
+  lock_together(locks, location);
   struct held {
     std::tuple<Shared&...> all;
     ~held() {
       std::apply([](auto&... each) { (shared_access::end(each), ...); }, all);
     }
   };
-  (shared_access::watch(objects).taken(&objects, where), ...);
+  (shared_access::watch(objects).taken(&objects, location), ...);
   const held until_the_end{{objects...}};
   return std::invoke(std::forward<Function>(function), shared_access::value(objects)...);
 }

@@ -27,7 +27,7 @@ class worker {
   int stop_descriptor() const noexcept;
   /// Sets the text that the report shows if this worker does not stop. It must live as long as the application. Cost:
   /// one store.
-  void now_doing(const char* what) noexcept;
+  void now_doing(const char* activity) noexcept;
 
  private:
   friend class detail::application_inside;
@@ -48,13 +48,13 @@ enum class wake {
 class watched_socket {
  public:
   /// Throws std::bad_alloc.
-  watched_socket(worker& by, int socket, wake when);
+  watched_socket(worker& owner, int socket, wake moment);
   ~watched_socket();
   watched_socket(const watched_socket&) = delete;
   watched_socket& operator=(const watched_socket&) = delete;
 
  private:
-  worker& by_;
+  worker& owner_;
   int socket_;
 };
 

@@ -44,10 +44,10 @@ void fault_double_free(const char* entry, const void* pointer, std::size_t block
 }
 
 void fault_misaligned(const char* entry, const void* pointer, const void* block, std::size_t block_bytes) noexcept {
-  const auto into = static_cast<const char*>(pointer) - static_cast<const char*>(block);
+  const auto distance = static_cast<const char*>(pointer) - static_cast<const char*>(block);
   line message;
   message.append("tarn: ").append(entry).append("(").pointer(pointer);
-  message.append("): misaligned pointer: ").decimal(static_cast<std::uint64_t>(into));
+  message.append("): misaligned pointer: ").decimal(static_cast<std::uint64_t>(distance));
   message.append(" bytes into the ").decimal(block_bytes).append("-byte block at ").pointer(block);
   die(message);
 }
@@ -59,14 +59,14 @@ void fault_wrong_size(const void* pointer, std::size_t said_bytes, std::size_t b
   die(message);
 }
 
-void fault_double_free(const char* entry, const block_record& of) noexcept {
+void fault_double_free(const char* entry, const block_record& block) noexcept {
   line_with_sites message;
-  append_call(message, entry, of.block);
-  append_block(message.append("double free of a "), of.bytes);
-  if (of.freed_at != nullptr) {
-    append_place(message.append("; freed before"), of.freed_at, of.freed_by);
+  append_call(message, entry, block.block);
+  append_block(message.append("double free of a "), block.bytes);
+  if (block.freed_at != nullptr) {
+    append_place(message.append("; freed before"), block.freed_at, block.freed_by);
   }
-  append_place(message.append("; allocated"), of.allocated_at, of.allocated_by);
+  append_place(message.append("; allocated"), block.allocated_at, block.allocated_by);
   die(message);
 }
 
@@ -77,34 +77,34 @@ void fault_late_double_free(const char* entry, const void* pointer) noexcept {
   die(message);
 }
 
-void fault_wrong_size(const block_record& of, std::size_t said_bytes) noexcept {
+void fault_wrong_size(const block_record& block, std::size_t said_bytes) noexcept {
   line_with_sites message;
-  message.append("tarn: free(").pointer(of.block).append(", ").decimal(said_bytes);
-  message.append("): wrong size: the block has ").decimal(of.bytes).append(" bytes; allocated");
-  append_place(message, of.allocated_at, of.allocated_by);
+  message.append("tarn: free(").pointer(block.block).append(", ").decimal(said_bytes);
+  message.append("): wrong size: the block has ").decimal(block.bytes).append(" bytes; allocated");
+  append_place(message, block.allocated_at, block.allocated_by);
   die(message);
 }
 
-void fault_overrun(const char* entry, const void* pointer, const block_record& of, std::size_t first, std::size_t last,
-                   bool all) noexcept {
+void fault_overrun(const char* entry, const void* pointer, const block_record& block, std::size_t first,
+                   std::size_t last, bool may_be_longer) noexcept {
   line_with_sites message;
   append_call(message, entry, pointer);
-  message.append("overrun: ").decimal(last - of.bytes).append(all ? " or more" : "");
-  append_block(message.append(" bytes written past the end of the "), of.bytes);
-  if (of.block != pointer) {
-    message.append(" at ").pointer(of.block);
+  message.append("overrun: ").decimal(last - block.bytes).append(may_be_longer ? " or more" : "");
+  append_block(message.append(" bytes written past the end of the "), block.bytes);
+  if (block.block != pointer) {
+    message.append(" at ").pointer(block.block);
   }
-  append_place(message.append(" allocated"), of.allocated_at, of.allocated_by);
+  append_place(message.append(" allocated"), block.allocated_at, block.allocated_by);
   message.append("; the first is byte ").decimal(first);
   die(message);
 }
 
-void fault_underrun(const char* entry, const block_record& of, std::size_t written) noexcept {
+void fault_underrun(const char* entry, const block_record& block, std::size_t written) noexcept {
   line_with_sites message;
-  append_call(message, entry, of.block);
+  append_call(message, entry, block.block);
   message.append("underrun: ").decimal(written);
-  append_block(message.append(" or more bytes written before the start of the "), of.bytes);
-  append_place(message.append(" allocated"), of.allocated_at, of.allocated_by);
+  append_block(message.append(" or more bytes written before the start of the "), block.bytes);
+  append_place(message.append(" allocated"), block.allocated_at, block.allocated_by);
   die(message);
 }
 
@@ -115,14 +115,14 @@ void fault_no_header(const char* entry, const void* pointer) noexcept {
   die(message);
 }
 
-void fault_use_after_free(const block_record& of, std::ptrdiff_t offset) noexcept {
+void fault_use_after_free(const block_record& block, std::ptrdiff_t offset) noexcept {
   line_with_sites message;
   message.append("tarn: use after free: byte ");
   message.decimal(static_cast<std::uint64_t>(offset < 0 ? -offset : offset));
-  append_block(message.append(offset < 0 ? " before the " : " of the "), of.bytes);
-  message.append(" at ").pointer(of.block).append(" was written after it was freed");
-  append_place(message, of.freed_at, of.freed_by);
-  append_place(message.append("; allocated"), of.allocated_at, of.allocated_by);
+  append_block(message.append(offset < 0 ? " before the " : " of the "), block.bytes);
+  message.append(" at ").pointer(block.block).append(" was written after it was freed");
+  append_place(message, block.freed_at, block.freed_by);
+  append_place(message.append("; allocated"), block.allocated_at, block.allocated_by);
   die(message);
 }
 

@@ -23,21 +23,21 @@ struct block_record {
   std::uint32_t freed_by;
   const void* freed_at;
 };
-[[noreturn]] void fault_double_free(const char* entry, const block_record& of) noexcept;
+[[noreturn]] void fault_double_free(const char* entry, const block_record& block) noexcept;
 /// Reports the same for a block of which nothing is remembered.
 [[noreturn]] void fault_late_double_free(const char* entry, const void* pointer) noexcept;
-[[noreturn]] void fault_wrong_size(const block_record& of, std::size_t said_bytes) noexcept;
+[[noreturn]] void fault_wrong_size(const block_record& block, std::size_t said_bytes) noexcept;
 /// Reports that bytes from `first` to before `last`, counted from the start of the block, have changed. With `all`,
 /// these are all the bytes that were checked, so there may be more. The change was found when `pointer` was freed,
 /// mostly the block itself.
-[[noreturn]] void fault_overrun(const char* entry, const void* pointer, const block_record& of, std::size_t first,
-                                std::size_t last, bool all) noexcept;
+[[noreturn]] void fault_overrun(const char* entry, const void* pointer, const block_record& block, std::size_t first,
+                                std::size_t last, bool may_be_longer) noexcept;
 /// Reports that at least `written` bytes before the block have changed.
-[[noreturn]] void fault_underrun(const char* entry, const block_record& of, std::size_t written) noexcept;
+[[noreturn]] void fault_underrun(const char* entry, const block_record& block, std::size_t written) noexcept;
 /// Reports a pointer that may be a block, but whose description is gone.
 [[noreturn]] void fault_no_header(const char* entry, const void* pointer) noexcept;
 /// `offset` is that of the first changed byte in the block; a negative one lies before the block.
-[[noreturn]] void fault_use_after_free(const block_record& of, std::ptrdiff_t offset) noexcept;
+[[noreturn]] void fault_use_after_free(const block_record& block, std::ptrdiff_t offset) noexcept;
 
 [[noreturn]] void fault_strict_heap(const char* heap_name, const void* pointer, std::uint32_t freeing_thread,
                                     std::uint32_t owning_thread) noexcept;

@@ -23,8 +23,8 @@ class leak_report {
   static constexpr std::size_t most_places = 32;
 
   place places_[most_places];
-  std::size_t known_ = 0;
-  place all_ = {}, others_ = {};
+  std::size_t count_ = 0;
+  place total_ = {}, others_ = {};
 };
 
 }  // namespace tarn::base

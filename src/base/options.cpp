@@ -10,7 +10,7 @@ constinit options process_options;
 
 namespace {
 
-bool same(std::string_view left, std::string_view right) noexcept {
+bool is_same_word(std::string_view left, std::string_view right) noexcept {
   return left.size() == right.size() && (left.empty() || std::memcmp(left.data(), right.data(), left.size()) == 0);
 }
 
@@ -54,7 +54,7 @@ std::optional<std::uint64_t> byte_unit(std::string_view suffix) noexcept {
     default: return std::nullopt;
   }
   suffix.remove_prefix(1);
-  if (suffix.empty() || same(suffix, "iB")) return unit;
+  if (suffix.empty() || is_same_word(suffix, "iB")) return unit;
   return std::nullopt;
 }
 
@@ -71,22 +71,22 @@ std::optional<std::uint64_t> number_value(const option_info& option, std::string
 
 // Returns the index of `value` in "off|text|json".
 std::optional<unsigned> choice_value(const option_info& option, std::string_view value) noexcept {
-  std::string_view rest = option.choices;
-  for (unsigned place = 0; !rest.empty(); ++place) {
-    if (same(cut(rest, '|'), value)) return place;
+  std::string_view remainder = option.choices;
+  for (unsigned place = 0; !remainder.empty(); ++place) {
+    if (is_same_word(cut(remainder, '|'), value)) return place;
   }
   return std::nullopt;
 }
 
 std::string_view choice_name(const option_info& option, unsigned place) noexcept {
-  std::string_view rest = option.choices;
-  for (; place != 0; --place) cut(rest, '|');
-  return cut(rest, '|');
+  std::string_view remainder = option.choices;
+  for (; place != 0; --place) cut(remainder, '|');
+  return cut(remainder, '|');
 }
 
 std::optional<bool> flag_value(std::string_view value) noexcept {
-  if (same(value, "1") || same(value, "on")) return true;
-  if (same(value, "0") || same(value, "off")) return false;
+  if (is_same_word(value, "1") || is_same_word(value, "on")) return true;
+  if (is_same_word(value, "0") || is_same_word(value, "off")) return false;
   return std::nullopt;
 }
 
@@ -105,10 +105,10 @@ void append_reason(text& reason, const option_info& option) noexcept {
     case option_kind::flag: reason.append("not one of 0, 1, off, on"); break;
     case option_kind::choice: {
       reason.append("not one of ");
-      std::string_view rest = option.choices;
-      while (!rest.empty()) {
-        reason.append(cut(rest, '|'));
-        if (!rest.empty()) reason.append(", ");
+      std::string_view remainder = option.choices;
+      while (!remainder.empty()) {
+        reason.append(cut(remainder, '|'));
+        if (!remainder.empty()) reason.append(", ");
       }
       break;
     }
@@ -172,7 +172,7 @@ void report_malformed(const options& kept, const option_info& option, std::strin
 
 std::optional<option_id> find_option(std::string_view name) noexcept {
   for (const option_info& option : option_table) {
-    if (same(option.name, name)) return option.id;
+    if (is_same_word(option.name, name)) return option.id;
   }
   return std::nullopt;
 }
@@ -266,12 +266,12 @@ void load_from_environment(options& target, const char* const* environment, repo
     const std::string_view entry_name = cut(value, '=');
     char lower_name[most_name_bytes];
     std::size_t size = 0;
-    for (std::size_t at = 5; at < entry_name.size() && size < sizeof lower_name; ++at)
-      lower_name[size++] = lower(entry_name[at]);
+    for (std::size_t index = 5; index < entry_name.size() && size < sizeof lower_name; ++index)
+      lower_name[size++] = lower(entry_name[index]);
     const std::string_view name(lower_name, size);
     const auto id = find_option(name);
     // Comparing the whole name again refuses TARN_Guard: names in the environment are upper case.
-    if (!id || !same(environment_name(info(*id)).view(), entry_name)) {
+    if (!id || !is_same_word(environment_name(info(*id)).view(), entry_name)) {
       report_unknown(entry_name, name, report);
       continue;
     }

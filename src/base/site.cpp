@@ -27,21 +27,21 @@ namespace {
 constexpr std::size_t most_path_shown = 160;
 
 // The end of a long path says more than its beginning.
-void append_path(text& to, std::string_view path) noexcept {
+void append_path(text& output, std::string_view path) noexcept {
   if (path.size() > most_path_shown) {
-    to.append("...");
+    output.append("...");
     path.remove_prefix(path.size() - most_path_shown);
   }
-  to.escaped(path, most_path_shown);
+  output.escaped(path, most_path_shown);
 }
 
 // The loader does not know the path of the program itself.
-void append_program(text& to) noexcept {
+void append_program(text& output) noexcept {
   const int saved = errno;
   char path[PATH_MAX];
   const long length = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof path);
   errno = saved;
-  append_path(to, length > 0 ? std::string_view(path, static_cast<std::size_t>(length)) : "program");
+  append_path(output, length > 0 ? std::string_view(path, static_cast<std::size_t>(length)) : "program");
 }
 
 /// Returns whether the calling program has no loader, so that it has this code inside.
@@ -53,9 +53,9 @@ text& append_site(text& to, const void* return_address) noexcept {
   // The line is that of the call, not of the code behind it, which may be another line or even another function.
   const auto address = reinterpret_cast<std::uintptr_t>(return_address) - 1;
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
-  dl_find_object found;
-  if (_dl_find_object != nullptr && _dl_find_object(reinterpret_cast<void*>(address), &found) == 0) {
-    const link_map* const module = found.dlfo_link_map;
+  dl_find_object object;
+  if (_dl_find_object != nullptr && _dl_find_object(reinterpret_cast<void*>(address), &object) == 0) {
+    const link_map* const module = object.dlfo_link_map;
     if (module->l_name != nullptr && module->l_name[0] != '\0') {
       append_path(to, module->l_name);
     } else {

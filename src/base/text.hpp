@@ -29,7 +29,7 @@ class text {
   text& pointer(const void* address) noexcept { return hex(reinterpret_cast<std::uintptr_t>(address)); }
   // Appends at most `most` of the bytes, then `...`. Bytes that are not printable ASCII appear as \xNN. So a hostile
   // name or value cannot end the line, control a terminal or flood it.
-  text& escaped(std::string_view bytes, std::size_t most = 64) noexcept;
+  text& escaped(std::string_view bytes, std::size_t limit = 64) noexcept;
   // Appends a quoted JSON string. Bytes that are not ASCII appear as the code points U+0080..U+00FF, so that the
   // result is valid JSON whatever the bytes are.
   text& json_string(std::string_view bytes) noexcept;

@@ -26,17 +26,17 @@ constexpr std::size_t most_folders = 16;
 constexpr int unopened = -2;
 
 file_status short_status(const struct statx& of) noexcept {
-  file_status made;
-  made.kind = S_ISREG(of.stx_mode)   ? file_kind::regular
-              : S_ISDIR(of.stx_mode) ? file_kind::folder
-              : S_ISLNK(of.stx_mode) ? file_kind::link
-                                     : file_kind::other;
-  made.permissions = of.stx_mode & 07777u;
-  made.bytes = of.stx_size;
-  made.modified_ns = of.stx_mtime.tv_sec * 1'000'000'000 + of.stx_mtime.tv_nsec;
-  made.device = std::uint64_t{of.stx_dev_major} << 32 | of.stx_dev_minor;
-  made.number = of.stx_ino;
-  return made;
+  file_status status;
+  status.kind = S_ISREG(of.stx_mode)   ? file_kind::regular
+                : S_ISDIR(of.stx_mode) ? file_kind::folder
+                : S_ISLNK(of.stx_mode) ? file_kind::link
+                                       : file_kind::special;
+  status.permissions = of.stx_mode & 07777u;
+  status.bytes = of.stx_size;
+  status.modified_ns = of.stx_mtime.tv_sec * 1'000'000'000 + of.stx_mtime.tv_nsec;
+  status.device = std::uint64_t{of.stx_dev_major} << 32 | of.stx_dev_minor;
+  status.number = of.stx_ino;
+  return status;
 }
 
 }  // namespace
@@ -131,7 +131,7 @@ bool batch_work::first(job& now) {
   if (is_by_path) name(now);
   now.call.flags = of.flags_;
   now.call.mode = of.mode_;
-  now.call.found = &now.found;
+  now.call.status = &now.found;
   now.call.file = of.descriptor_;
   switch (of.kind_) {
     case kind::read_file:

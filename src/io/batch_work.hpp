@@ -45,8 +45,8 @@ class batch_work {
   struct job;
   using kind = batch_result::kind;
 
-  bool begin(batch_result& of);  // returns false when it is done already
-  batch_result* step();          // returns the result whose last call this was, or null
+  bool begin(batch_result& result);  // returns false when it is done already
+  batch_result* step();              // returns the result whose last call this was, or null
 
   // Each starts the next call of a job; false means that there is none, and the job is done.
   bool first(job& now);

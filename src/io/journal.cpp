@@ -48,16 +48,16 @@ void count_forks() {
 // Which lane a thread tries first. Threads are spread one after the other.
 unsigned own_lane() noexcept {
   static std::atomic<unsigned> threads{0};
-  thread_local unsigned own = 0;
-  if (own == 0) {
-    own = threads.fetch_add(1, std::memory_order_relaxed) + 1;
+  thread_local unsigned preferred = 0;
+  if (preferred == 0) {
+    preferred = threads.fetch_add(1, std::memory_order_relaxed) + 1;
     // A SIGBUS that is blocked ends the process, whatever handler it has: a truncated file must not.
     sigset_t bus;
     ::sigemptyset(&bus);
     ::sigaddset(&bus, SIGBUS);
     ::pthread_sigmask(SIG_UNBLOCK, &bus, nullptr);
   }
-  return own - 1;
+  return preferred - 1;
 }
 
 }  // namespace
@@ -209,10 +209,10 @@ std::uint64_t journal::append(std::string_view text) {
   }
 }
 
-journal::entry::entry(journal& of) : all(*of.state_), mine(all.enter()) {
-  journal_file& in = all.current();
+journal::entry::entry(journal& of) : owner(*of.state_), mine(owner.enter()) {
+  journal_file& in = owner.current();
   if (mine.at == nullptr || mine.file != &in || static_cast<std::size_t>(mine.end - mine.at) < sizeof(line_header)) {
-    all.turn(mine, in);
+    owner.turn(mine, in);
   }
   begin();
 }
@@ -230,9 +230,9 @@ void journal::entry::begin() noexcept {
 }
 
 void journal::entry::turn(std::size_t size) {
-  if (size > all.longest_line()) all.fail_long(size);
+  if (size > owner.longest_line()) owner.fail_long(size);
   store_word(mine.at, 0);
-  all.turn(mine, all.current());
+  owner.turn(mine, owner.current());
   begin();
 }
 
@@ -254,7 +254,7 @@ std::uint64_t journal::entry::commit(std::size_t size) noexcept {
   if (is_counted || load_word(mine.begin) != mine.number) [[unlikely]] {
     if (!is_counted) in.restore();
     store_word(mine.at, 0);  // it may be in a part of the file that is left, and must not be there twice
-    all.turn(mine, in);
+    owner.turn(mine, in);
     begin();
     return 0;
   }

@@ -41,9 +41,9 @@ std::uint64_t random_key() noexcept {
 // A new file, and `is_new`, or the one that is there.
 file open_or_create(std::string path, unsigned mode, bool& is_new) {
   const bool is_a_path = path.find('\0') == std::string::npos;
-  const files::outcome made = is_a_path ? files::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL, mode) : -EINVAL;
-  is_new = made >= 0;
-  return is_new ? file::adopt(static_cast<int>(made), std::move(path)) : file::open_to_update(std::move(path), mode);
+  const files::outcome created = is_a_path ? files::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL, mode) : -EINVAL;
+  is_new = created >= 0;
+  return is_new ? file::adopt(static_cast<int>(created), std::move(path)) : file::open_to_update(std::move(path), mode);
 }
 
 }  // namespace

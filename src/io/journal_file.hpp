@@ -24,8 +24,8 @@ namespace tarn::io {
 
 /// For signal handlers and the dead, not for other threads: the compiler keeps the order of the stores around it. A
 /// reader in another process needs no more than that either, as it believes checksums, but release costs nothing here.
-inline void store_word(char* at, std::uint64_t word) noexcept {
-  std::atomic_ref(*reinterpret_cast<std::uint64_t*>(at)).store(word, std::memory_order_release);
+inline void store_word(char* place, std::uint64_t word) noexcept {
+  std::atomic_ref(*reinterpret_cast<std::uint64_t*>(place)).store(word, std::memory_order_release);
 }
 inline std::uint64_t load_word(char* at) noexcept {
   return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(at)).load(std::memory_order_relaxed);

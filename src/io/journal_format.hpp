@@ -56,7 +56,7 @@ struct line_header {
   std::uint64_t check;  // of text, number, mark and tick
 };
 
-enum condition : std::uint8_t { none = 0, part = 0x5a, whole = 0xa5 };
+enum condition : std::uint8_t { absent = 0, part = 0x5a, whole = 0xa5 };
 
 /// `session` counts the openings of a journal: ticks of two of them cannot be compared.
 constexpr std::uint64_t mark_of(condition is, std::uint32_t session, std::size_t bytes) noexcept {
@@ -81,8 +81,9 @@ inline std::uint64_t check_of(const chunk_header& of, std::uint64_t key) noexcep
 }
 
 /// Whether this chunk was made for this slot: one that was moved to another is damage, for who reads and who appends.
-inline bool is_chunk_of(const chunk_header& of, std::uint64_t slot, std::uint64_t chunks, std::uint64_t key) noexcept {
-  return of.number != 0 && of.check == check_of(of, key) && (of.number - 1) % chunks == slot;
+inline bool is_chunk_of(const chunk_header& head, std::uint64_t slot, std::uint64_t chunks,
+                        std::uint64_t key) noexcept {
+  return head.number != 0 && head.check == check_of(head, key) && (head.number - 1) % chunks == slot;
 }
 
 /// Key, number, mark and tick come last, so that nothing waits for the processor's clock, and by a factor that can be
@@ -105,32 +106,32 @@ class chunk_walk {
   /// Stands before a line, whole or torn. False at the end, and where nothing can be believed any more: is_lost().
   bool next() noexcept {
     if (is_part_) return false;  // the thread that had this chunk wrote no more
-    at_ += found_;
-    found_ = 0;
-    if (at_ + sizeof(line_header) > end_) return false;
-    std::memcpy(&line_, chunk_ + at_, sizeof line_);
+    offset_ += step_;
+    step_ = 0;
+    if (offset_ + sizeof(line_header) > end_) return false;
+    std::memcpy(&line_, chunk_ + offset_, sizeof line_);
     if (line_.mark == 0) return false;
     is_part_ = condition_of(line_.mark) == part;
     const std::size_t bytes = is_part_ ? 0 : bytes_of(line_.mark);
-    if ((!is_part_ && condition_of(line_.mark) != whole) || bytes > end_ - at_ - sizeof line_) {
+    if ((!is_part_ && condition_of(line_.mark) != whole) || bytes > end_ - offset_ - sizeof line_) {
       is_lost_ = true;
       return false;
     }
-    found_ = step(bytes);
+    step_ = step(bytes);
     return true;
   }
   const line_header& line() const noexcept { return line_; }
   bool is_torn() const noexcept { return is_part_; }
   bool is_lost() const noexcept { return is_lost_; }
-  std::size_t offset() const noexcept { return at_; }  ///< of the line's mark in the chunk
-  const char* text() const noexcept { return chunk_ + at_ + sizeof line_; }
+  std::size_t offset() const noexcept { return offset_; }  ///< of the line's mark in the chunk
+  const char* text() const noexcept { return chunk_ + offset_ + sizeof line_; }
   std::size_t bytes() const noexcept { return is_part_ ? 0 : bytes_of(line_.mark); }
 
  private:
   const char* chunk_;
   std::size_t end_;
-  std::size_t at_ = sizeof(chunk_header);
-  std::size_t found_ = 0;
+  std::size_t offset_ = sizeof(chunk_header);
+  std::size_t step_ = 0;
   line_header line_{};
   bool is_part_ = false;
   bool is_lost_ = false;

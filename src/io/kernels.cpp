@@ -19,9 +19,9 @@ struct vector {
 
 // Counts a vector of bytes into one byte per lane. Works from any address, in three instructions.
 template <class Vector>
-[[gnu::always_inline]] inline void add(Vector& sum, const char* from, char wanted) noexcept {
+[[gnu::always_inline]] inline void add(Vector& sum, const char* place, char wanted) noexcept {
   Vector loaded;
-  std::memcpy(&loaded, from, sizeof loaded);
+  std::memcpy(&loaded, place, sizeof loaded);
   sum -= reinterpret_cast<Vector>(loaded == static_cast<unsigned char>(wanted));
 }
 
@@ -33,14 +33,14 @@ template <int Width>
   std::size_t total = 0;
   while (size >= 4 * Width) {
     const std::size_t rounds = std::min<std::size_t>(size / (4 * Width), 255);
-    bytes_of_vector one{}, two{}, three{}, four{};
+    bytes_of_vector first{}, two{}, three{}, four{};
     for (std::size_t round = 0; round < rounds; ++round, bytes += 4 * Width) {
-      add(one, bytes, wanted);
+      add(first, bytes, wanted);
       add(two, bytes + Width, wanted);
       add(three, bytes + 2 * Width, wanted);
       add(four, bytes + 3 * Width, wanted);
     }
-    for (int lane = 0; lane < Width; ++lane) total += std::size_t{one[lane]} + two[lane] + three[lane] + four[lane];
+    for (int lane = 0; lane < Width; ++lane) total += std::size_t{first[lane]} + two[lane] + three[lane] + four[lane];
     size -= rounds * 4 * Width;
   }
   for (; size > 0; --size, ++bytes) total += *bytes == wanted;
@@ -80,12 +80,13 @@ const char* find_anywhere(const char* bytes, std::size_t size, const char* wante
 
 [[gnu::target("avx2")]] void masks_avx2(const char* bytes, std::size_t words, char wanted,
                                         std::uint64_t* masks) noexcept {
-  const __m256i all = _mm256_set1_epi8(wanted);
+  const __m256i pattern = _mm256_set1_epi8(wanted);
   for (std::size_t word = 0; word < words; ++word, bytes += 64) {
-    const auto* const at = reinterpret_cast<const __m256i*>(bytes);
-    const auto low = static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_loadu_si256(at), all)));
+    const auto* const vectors = reinterpret_cast<const __m256i*>(bytes);
+    const auto low =
+        static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_loadu_si256(vectors), pattern)));
     const auto high =
-        static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_loadu_si256(at + 1), all)));
+        static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_loadu_si256(vectors + 1), pattern)));
     masks[word] = low | std::uint64_t{high} << 32;
   }
 }
@@ -97,24 +98,24 @@ const char* find_anywhere(const char* bytes, std::size_t size, const char* wante
                                               std::size_t length) noexcept {
   const __m256i first = _mm256_set1_epi8(wanted[0]);
   const __m256i last = _mm256_set1_epi8(wanted[length - 1]);
-  std::size_t at = 0, wasted = 0;
-  for (; at + 32 + length - 1 <= size; at += 32) {
-    const __m256i starts = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes + at));
-    const __m256i stops = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes + at + length - 1));
-    auto both = static_cast<std::uint32_t>(
+  std::size_t offset = 0, wasted = 0;
+  for (; offset + 32 + length - 1 <= size; offset += 32) {
+    const __m256i starts = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes + offset));
+    const __m256i stops = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes + offset + length - 1));
+    auto matches = static_cast<std::uint32_t>(
         _mm256_movemask_epi8(_mm256_and_si256(_mm256_cmpeq_epi8(starts, first), _mm256_cmpeq_epi8(stops, last))));
-    for (; both != 0; both &= both - 1) {
-      const char* const here = bytes + at + __builtin_ctz(both);
-      if (std::memcmp(here + 1, wanted + 1, length - 2) == 0) return here;
+    for (; matches != 0; matches &= matches - 1) {
+      const char* const position = bytes + offset + __builtin_ctz(matches);
+      if (std::memcmp(position + 1, wanted + 1, length - 2) == 0) return position;
       wasted += length;
     }
-    if (wasted > 4 * at + 4096) break;
+    if (wasted > 4 * offset + 4096) break;
   }
-  return at + length > size ? nullptr : find_anywhere(bytes + at, size - at, wanted, length);
+  return offset + length > size ? nullptr : find_anywhere(bytes + offset, size - offset, wanted, length);
 }
 #endif
 
-constexpr kernels known[] = {
+constexpr kernels candidates[] = {
     {"portable", count_anywhere, masks_anywhere, find_anywhere},
 #if defined(__x86_64__)
     {"avx2", count_avx2, masks_avx2, find_avx2},
@@ -129,7 +130,7 @@ std::span<const kernels> usable_kernels() noexcept {
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx2")) usable = 2;
 #endif
-  return std::span(known).first(usable);
+  return std::span(candidates).first(usable);
 }
 
 }  // namespace tarn::io

@@ -35,13 +35,13 @@ lines::~lines() { leave_buffer(); }
 
 void lines::leave_buffer() noexcept {
   if (reader_ == nullptr || begin_ == nullptr) return;
-  const std::string_view rest = ends_.rest();
+  const std::string_view rest = ends_.remainder();
   // This reads nothing: the buffer holds that much.
   reader_->skip(static_cast<std::uint64_t>(rest.data() - begin_));
   begin_ = nullptr;
 }
 
-bool lines::more(std::string_view& line) {
+bool lines::read_more(std::string_view& line) {
   if (reader_ != nullptr) {
     leave_buffer();
     const auto across = reader_->line();
@@ -62,7 +62,7 @@ bool lines::more(std::string_view& line) {
     file_->check();
     file_ = nullptr;
   }
-  line = ends_.rest();
+  line = ends_.remainder();
   ends_.start(line.substr(line.size()));
   return !line.empty();
 }

@@ -6,8 +6,11 @@
 
 namespace tarn::io {
 
-constexpr int open_flags(creation how) noexcept {
-  return O_WRONLY | O_CREAT | (how == creation::replace ? O_TRUNC : how == creation::append ? O_APPEND : O_EXCL);
+constexpr int open_flags(creation existing) noexcept {
+  return O_WRONLY | O_CREAT |
+         (existing == creation::replace  ? O_TRUNC
+          : existing == creation::append ? O_APPEND
+                                         : O_EXCL);
 }
 
 }  // namespace tarn::io

@@ -38,11 +38,11 @@ constinit thread_local bool was_here = false;
 // What a heap call does itself is not heard: neither its system calls nor the malloc in an operator new.
 class heard_call {
  public:
-  heard_call(const char* name, const void* from) noexcept : was_heard_(is_heard) {
+  heard_call(const char* name, const void* caller) noexcept : was_heard_(is_heard) {
     was_here = true;
     if (!was_heard_) return;
     is_heard = false;
-    listener.load(std::memory_order_relaxed)(name, from);
+    listener.load(std::memory_order_relaxed)(name, caller);
   }
   ~heard_call() { is_heard = was_heard_; }
   heard_call(const heard_call&) = delete;
@@ -61,8 +61,8 @@ void install_hooks() noexcept {
 #if TARN_HAS_SANITIZER
   if (__sanitizer_install_malloc_and_free_hooks == nullptr) return;
   __sanitizer_install_malloc_and_free_hooks(
-      [](const volatile void*, std::size_t) { const heard_call one("malloc", __builtin_return_address(0)); },
-      [](const volatile void*) { const heard_call one("free", __builtin_return_address(0)); });
+      [](const volatile void*, std::size_t) { const heard_call call("malloc", __builtin_return_address(0)); },
+      [](const volatile void*) { const heard_call call("free", __builtin_return_address(0)); });
 #endif
 }
 
@@ -106,20 +106,20 @@ bool is_early(const void* block) noexcept {
 
 // The function that would have been called.
 template <class Function>
-Function* next(std::atomic<Function*>& known, const char* name) noexcept {
-  Function* found = known.load(std::memory_order_relaxed);
-  if (found == nullptr) {
+Function* next(std::atomic<Function*>& kept, const char* name) noexcept {
+  Function* looked_up = kept.load(std::memory_order_relaxed);
+  if (looked_up == nullptr) {
     is_looking = true;
-    found = reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+    looked_up = reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
     is_looking = false;
-    if (found == nullptr) {
+    if (looked_up == nullptr) {
       static constexpr char words[] = "tarn: a quiet region finds no malloc behind its own\n";
       (void)!::write(2, words, sizeof words - 1);
       std::abort();
     }
-    known.store(found, std::memory_order_relaxed);
+    kept.store(looked_up, std::memory_order_relaxed);
   }
-  return found;
+  return looked_up;
 }
 
 }  // namespace
@@ -129,9 +129,9 @@ Function* next(std::atomic<Function*>& known, const char* name) noexcept {
 // so.
 #define TARN_HEARD(result, name, words, parameters, arguments, except)                    \
   extern "C" __attribute__((weak, visibility("default"))) result name parameters except { \
-    static constinit std::atomic<result(*) parameters> known = nullptr;                   \
-    const heard_call one(words, __builtin_return_address(0));                             \
-    return next<result parameters>(known, #name) arguments;                               \
+    static constinit std::atomic<result(*) parameters> looked_up = nullptr;               \
+    const heard_call call(words, __builtin_return_address(0));                            \
+    return next<result parameters>(looked_up, #name) arguments;                           \
   }
 // NOLINTEND(bugprone-macro-parentheses)
 #define TARN_NEW(name, words, parameters, arguments) TARN_HEARD(void*, name, "operator " words, parameters, arguments, )
@@ -141,30 +141,30 @@ Function* next(std::atomic<Function*>& known, const char* name) noexcept {
 using size = std::size_t;
 
 extern "C" __attribute__((weak, visibility("default"))) void* malloc(size bytes) noexcept {
-  static constinit std::atomic<void* (*)(size)> known = nullptr;
+  static constinit std::atomic<void* (*)(size)> looked_up = nullptr;
   if (is_looking) return early_block(bytes);
-  const heard_call one("malloc", __builtin_return_address(0));
-  return next<void*(size)>(known, "malloc")(bytes);
+  const heard_call call("malloc", __builtin_return_address(0));
+  return next<void*(size)>(looked_up, "malloc")(bytes);
 }
 
-extern "C" __attribute__((weak, visibility("default"))) void* calloc(size count, size each) noexcept {
-  static constinit std::atomic<void* (*)(size, size)> known = nullptr;
-  if (is_looking) return early_block(count * each);
-  const heard_call one("calloc", __builtin_return_address(0));
-  return next<void*(size, size)>(known, "calloc")(count, each);
+extern "C" __attribute__((weak, visibility("default"))) void* calloc(size count, size bytes) noexcept {
+  static constinit std::atomic<void* (*)(size, size)> looked_up = nullptr;
+  if (is_looking) return early_block(count * bytes);
+  const heard_call call("calloc", __builtin_return_address(0));
+  return next<void*(size, size)>(looked_up, "calloc")(count, bytes);
 }
 
 extern "C" __attribute__((weak, visibility("default"))) void free(void* block) noexcept {
-  static constinit std::atomic<void (*)(void*)> known = nullptr;
+  static constinit std::atomic<void (*)(void*)> looked_up = nullptr;
   if (block == nullptr || is_early(block)) return;
-  const heard_call one("free", __builtin_return_address(0));
-  next<void(void*)>(known, "free")(block);
+  const heard_call call("free", __builtin_return_address(0));
+  next<void(void*)>(looked_up, "free")(block);
 }
 
 TARN_HEARD(void*, realloc, "realloc", (void* block, size bytes), (block, bytes), noexcept)
 TARN_HEARD(void*, aligned_alloc, "aligned_alloc", (size alignment, size bytes), (alignment, bytes), noexcept)
 TARN_HEARD(void*, memalign, "memalign", (size alignment, size bytes), (alignment, bytes), noexcept)
-TARN_HEARD(int, posix_memalign, "posix_memalign", (void** to, size alignment, size bytes), (to, alignment, bytes),
+TARN_HEARD(int, posix_memalign, "posix_memalign", (void** block, size alignment, size bytes), (block, alignment, bytes),
            noexcept)
 
 // operator new and delete by the names that the Itanium C++ ABI gives them, as they are not to be looked up by others.

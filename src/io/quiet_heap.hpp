@@ -4,7 +4,7 @@
 namespace tarn::quiet_heap {
 
 /// `name` of the function; `from`: where its call returns to.
-using heap_listener = void (*)(const char* name, const void* from) noexcept;
+using heap_listener = void (*)(const char* name, const void* caller) noexcept;
 
 void listen(heap_listener heard) noexcept;
 /// Of the calling thread.

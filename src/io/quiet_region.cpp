@@ -21,56 +21,56 @@ constinit thread_local quiet_region* innermost = nullptr;
 constinit thread_local bool is_watched = false;  // whether the thread's calls are watched
 
 // Walks the stack from the frame that continues at `from`; the frames above it are ours.
-void take_stack(noise& of, const void* from) noexcept {
+void take_stack(noise& heard, const void* caller) noexcept {
   struct walk {
-    noise& of;
-    const void* from;
+    noise& heard;
+    const void* caller;
     bool is_ours = true;
-  } now{of, from};
-  of.depth = 0;
+  } now{heard, caller};
+  heard.depth = 0;
   ::_Unwind_Backtrace(
       [](_Unwind_Context* at, void* state) {
         walk& to = *static_cast<walk*>(state);
         const auto* const address = reinterpret_cast<const void*>(::_Unwind_GetIP(at));
-        to.is_ours = to.is_ours && address != to.from;
+        to.is_ours = to.is_ours && address != to.caller;
         if (to.is_ours) return _URC_NO_REASON;
-        to.of.frames[to.of.depth++] = address;
-        return to.of.depth == noise::deepest ? _URC_END_OF_STACK : _URC_NO_REASON;
+        to.heard.frames[to.heard.depth++] = address;
+        return to.heard.depth == noise::deepest ? _URC_END_OF_STACK : _URC_NO_REASON;
       },
       &now);
-  if (of.depth == 0) of.frames[of.depth++] = from;  // nothing there can be unwound
+  if (heard.depth == 0) heard.frames[heard.depth++] = caller;  // nothing there can be unwound
 }
 
 using line = base::text_buffer<8192>;
 
-void append(base::text& to, const noise& heard) noexcept {
+void append(base::text& output, const noise& heard) noexcept {
   static constexpr const char* words[] = {"system call", "lock wait", "heap call"};
-  to.append(words[static_cast<unsigned>(heard.kind)]).append(' ').append(heard.name).append('\n');
-  for (const void* const each : heard.stack()) base::append_site(to.append("  at "), each).append('\n');
+  output.append(words[static_cast<unsigned>(heard.kind)]).append(' ').append(heard.name).append('\n');
+  for (const void* const each : heard.stack()) base::append_site(output.append("  at "), each).append('\n');
 }
 
 }  // namespace
 
 struct listener {
   // Reports to every region that the thread is in.
-  static void hear(noise_kind kind, const char* name, const void* from) noexcept {
+  static void hear(noise_kind kind, const char* name, const void* caller) noexcept {
     noise heard;
     heard.kind = kind;
     heard.name = name;
-    take_stack(heard, from);
+    take_stack(heard, caller);
     bool is_reported = false;
-    for (quiet_region* each = innermost; each != nullptr; each = each->outer_) {
-      is_reported |= each->hear(heard, is_reported);
+    for (quiet_region* region = innermost; region != nullptr; region = region->outer_) {
+      is_reported |= region->hear(heard, is_reported);
     }
   }
 
-  static void hear_call(long number, long, long second, const void* from) noexcept {
+  static void hear_call(long number, long, long second, const void* caller) noexcept {
     const bool is_lock = number == SYS_futex && base::is_futex_wait(second);
     const char* const name = platform::call_name(number);
-    hear(is_lock ? noise_kind::lock_wait : noise_kind::system_call, name != nullptr ? name : "unknown", from);
+    hear(is_lock ? noise_kind::lock_wait : noise_kind::system_call, name != nullptr ? name : "unknown", caller);
   }
 
-  static void hear_heap(const char* name, const void* from) noexcept { hear(noise_kind::heap, name, from); }
+  static void hear_heap(const char* name, const void* caller) noexcept { hear(noise_kind::heap, name, caller); }
 };
 
 std::string noise_log::text() const {

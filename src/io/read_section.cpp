@@ -77,9 +77,10 @@ std::uint64_t end_node_epoch() noexcept {
 }
 
 bool nobody_reads_before(std::uint64_t epoch) noexcept {
-  for (reader_of_nodes* each = all_readers.load(std::memory_order_seq_cst); each != nullptr; each = each->next) {
-    const std::uint64_t reads = each->epoch.load(std::memory_order_seq_cst);
-    platform::note_acquire(&each->epoch);
+  for (reader_of_nodes* reader = all_readers.load(std::memory_order_seq_cst); reader != nullptr;
+       reader = reader->next) {
+    const std::uint64_t reads = reader->epoch.load(std::memory_order_seq_cst);
+    platform::note_acquire(&reader->epoch);
     if (reads != 0 && reads < epoch) return false;
   }
   return true;

@@ -13,24 +13,24 @@ reader::reader(file source, reader_options options)
       buffer_(std::make_unique_for_overwrite<char[]>(capacity_)),
       options_(options),
       source_(std::move(source)) {
-  at_ = filled_ = buffer_.get();
+  position_ = filled_ = buffer_.get();
 }
 
 bool reader::fill() {
-  at_ = filled_ = buffer_.get();
+  position_ = filled_ = buffer_.get();
   filled_ += source_.read_some(buffer_.get(), capacity_);
-  return at_ != filled_;
+  return position_ != filled_;
 }
 
 bool reader::fill_more(std::size_t wanted) {
-  const std::size_t held = static_cast<std::size_t>(filled_ - at_);
+  const std::size_t held = static_cast<std::size_t>(filled_ - position_);
   if (held == 0 && wanted <= capacity_) return fill();
   // Make room for what is wanted, and for a call that is worth its cost.
   grow(std::max(wanted, held + 1));
-  if (at_ != buffer_.get()) {
-    std::memmove(buffer_.get(), at_, held);
-    at_ = buffer_.get();
-    filled_ = at_ + held;
+  if (position_ != buffer_.get()) {
+    std::memmove(buffer_.get(), position_, held);
+    position_ = buffer_.get();
+    filled_ = position_ + held;
   }
   const std::size_t got = source_.read_some(buffer_.get() + held, capacity_ - held);
   filled_ += got;
@@ -39,45 +39,45 @@ bool reader::fill_more(std::size_t wanted) {
 
 void reader::grow(std::size_t bytes) {
   if (bytes <= capacity_) return;
-  const std::size_t held = static_cast<std::size_t>(filled_ - at_);
+  const std::size_t held = static_cast<std::size_t>(filled_ - position_);
   if (bytes > options_.longest) {
     throw error(EMSGSIZE, source_.name(), "a record of more than " + std::to_string(options_.longest) + " bytes",
                 offset());
   }
   const std::size_t larger = std::min(std::max(bytes, 2 * capacity_), std::max(options_.longest, bytes));
   auto moved = std::make_unique_for_overwrite<char[]>(larger);
-  std::memcpy(moved.get(), at_, held);
+  std::memcpy(moved.get(), position_, held);
   buffer_ = std::move(moved);
   capacity_ = larger;
-  at_ = buffer_.get();
-  filled_ = at_ + held;
+  position_ = buffer_.get();
+  filled_ = position_ + held;
 }
 
 std::optional<std::string_view> reader::record_slow(char end) {
   for (;;) {
-    const std::size_t searched = static_cast<std::size_t>(filled_ - at_);
+    const std::size_t searched = static_cast<std::size_t>(filled_ - position_);
     if (!fill_more(searched + 1)) {
       if (searched == 0) return std::nullopt;
       return block();
     }
-    const char* const from = at_ + searched;
+    const char* const from = position_ + searched;
     if (const void* const found = std::memchr(from, end, static_cast<std::size_t>(filled_ - from))) {
-      const std::string_view all(at_, static_cast<std::size_t>(static_cast<const char*>(found) - at_));
-      at_ = static_cast<const char*>(found) + 1;
+      const std::string_view all(position_, static_cast<std::size_t>(static_cast<const char*>(found) - position_));
+      position_ = static_cast<const char*>(found) + 1;
       return all;
     }
   }
 }
 
 std::string_view reader::peek(std::size_t bytes) {
-  while (static_cast<std::size_t>(filled_ - at_) < bytes && fill_more(bytes)) {
+  while (static_cast<std::size_t>(filled_ - position_) < bytes && fill_more(bytes)) {
   }
-  return {at_, std::min(bytes, static_cast<std::size_t>(filled_ - at_))};
+  return {position_, std::min(bytes, static_cast<std::size_t>(filled_ - position_))};
 }
 
 std::string_view reader::block(std::size_t bytes) {
   const std::string_view all = peek(bytes);
-  at_ += all.size();
+  position_ += all.size();
   return all;
 }
 
@@ -85,16 +85,16 @@ std::size_t reader::read(void* place, std::size_t bytes) {
   char* const to = static_cast<char*>(place);
   std::size_t done = 0;
   while (done < bytes) {
-    if (at_ == filled_ && bytes - done >= capacity_) {
+    if (position_ == filled_ && bytes - done >= capacity_) {
       const std::size_t got = source_.read_some(to + done, bytes - done);
       if (got == 0) break;
       done += got;
       continue;
     }
-    if (at_ == filled_ && !fill()) break;
-    const std::size_t now = std::min(bytes - done, static_cast<std::size_t>(filled_ - at_));
-    std::memcpy(to + done, at_, now);
-    at_ += now;
+    if (position_ == filled_ && !fill()) break;
+    const std::size_t now = std::min(bytes - done, static_cast<std::size_t>(filled_ - position_));
+    std::memcpy(to + done, position_, now);
+    position_ += now;
     done += now;
   }
   return done;
@@ -102,9 +102,9 @@ std::size_t reader::read(void* place, std::size_t bytes) {
 
 std::uint64_t reader::skip(std::uint64_t bytes) {
   std::uint64_t done = 0;
-  while (done < bytes && (at_ != filled_ || fill())) {
-    const std::uint64_t now = std::min<std::uint64_t>(bytes - done, static_cast<std::uint64_t>(filled_ - at_));
-    at_ += now;
+  while (done < bytes && (position_ != filled_ || fill())) {
+    const std::uint64_t now = std::min<std::uint64_t>(bytes - done, static_cast<std::uint64_t>(filled_ - position_));
+    position_ += now;
     done += now;
   }
   return done;

@@ -14,9 +14,9 @@ std::size_t count(std::string_view bytes, char wanted) noexcept {
 
 std::uint64_t count(const mapped_file& in, char wanted) {
   std::uint64_t total = 0;
-  for (std::size_t at = 0; at < in.size(); at += window_bytes) {
-    in.prepare(at, window_bytes);
-    total += count(in.view().substr(at, window_bytes), wanted);
+  for (std::size_t offset = 0; offset < in.size(); offset += window_bytes) {
+    in.prepare(offset, window_bytes);
+    total += count(in.view().substr(offset, window_bytes), wanted);
   }
   in.check();
   return total;
@@ -33,34 +33,34 @@ std::size_t find(std::string_view bytes, std::string_view wanted, std::size_t fr
   if (wanted.empty()) return from;
   const char* const start = bytes.data() + from;
   const std::size_t size = bytes.size() - from;
-  const void* const found = wanted.size() == 1 ? std::memchr(start, wanted[0], size)
+  const void* const match = wanted.size() == 1 ? std::memchr(start, wanted[0], size)
                                                : best_kernels().find(start, size, wanted.data(), wanted.size());
-  return found == nullptr ? std::string_view::npos
-                          : static_cast<std::size_t>(static_cast<const char*>(found) - bytes.data());
+  return match == nullptr ? std::string_view::npos
+                          : static_cast<std::size_t>(static_cast<const char*>(match) - bytes.data());
 }
 
 std::optional<std::uint64_t> find(const mapped_file& in, std::string_view wanted, std::uint64_t from) {
-  std::size_t found = std::string_view::npos;
-  for (std::size_t at = from; at <= in.size() && found == std::string_view::npos; at += window_bytes) {
+  std::size_t match = std::string_view::npos;
+  for (std::size_t at = from; at <= in.size() && match == std::string_view::npos; at += window_bytes) {
     in.prepare(at, window_bytes);
     // Keep as much more as a text can begin here and end there.
     const std::string_view bytes = in.view().substr(at, window_bytes + (wanted.empty() ? 0 : wanted.size() - 1));
-    found = find(bytes, wanted);
-    if (found != std::string_view::npos) found += at;
+    match = find(bytes, wanted);
+    if (match != std::string_view::npos) match += at;
   }
   in.check();
-  if (found == std::string_view::npos) return std::nullopt;
-  return found;
+  if (match == std::string_view::npos) return std::nullopt;
+  return match;
 }
 
 std::optional<std::uint64_t> find(reader& in, std::string_view wanted) {
   if (wanted.empty()) return in.offset();
   for (;;) {
     const std::string_view bytes = in.buffered();
-    const std::size_t found = find(bytes, wanted);
-    if (found != std::string_view::npos) {
-      const std::uint64_t offset = in.offset() + found;
-      in.skip(found + wanted.size());
+    const std::size_t match = find(bytes, wanted);
+    if (match != std::string_view::npos) {
+      const std::uint64_t offset = in.offset() + match;
+      in.skip(match + wanted.size());
       return offset;
     }
     // The end of this block may be the beginning of the text.

@@ -5,7 +5,7 @@
 namespace tarn::io {
 namespace {
 
-std::atomic<watched_mapping*> all{nullptr};
+std::atomic<watched_mapping*> mappings{nullptr};
 struct sigaction before {};
 
 }  // namespace
@@ -13,14 +13,14 @@ struct sigaction before {};
 watched_mapping& watched_mapping::take() {
   static const bool installed = (install(), true);
   static_cast<void>(installed);
-  for (watched_mapping* each = all.load(std::memory_order_acquire); each != nullptr; each = each->next_) {
+  for (watched_mapping* each = mappings.load(std::memory_order_acquire); each != nullptr; each = each->next_) {
     if (!each->taken_.exchange(true, std::memory_order_acquire)) return *each;
   }
   auto* const record = new watched_mapping;
   record->taken_.store(true, std::memory_order_relaxed);
-  record->next_ = all.load(std::memory_order_relaxed);
+  record->next_ = mappings.load(std::memory_order_relaxed);
   // release: a thread that finds the record finds its `next_`.
-  while (!all.compare_exchange_weak(record->next_, record, std::memory_order_release, std::memory_order_relaxed)) {
+  while (!mappings.compare_exchange_weak(record->next_, record, std::memory_order_release, std::memory_order_relaxed)) {
   }
   return *record;
 }
@@ -41,7 +41,7 @@ void watched_mapping::forget() noexcept {
 }
 
 bool watched_mapping::repair(std::uintptr_t address) {
-  for (watched_mapping* each = all.load(std::memory_order_acquire); each != nullptr; each = each->next_) {
+  for (watched_mapping* each = mappings.load(std::memory_order_acquire); each != nullptr; each = each->next_) {
     const std::uintptr_t start = each->start_.load(std::memory_order_acquire);
     if (start == 0 || address < start || address >= each->end()) continue;
     // relaxed: the same thread reads it, after the access that led here.

@@ -20,7 +20,7 @@ class watched_mapping {
 
   /// An unused record. The first call of a process installs the handler. Other SIGBUS go where they went before.
   static watched_mapping& take();
-  void watch(const void* start, std::size_t bytes, cure with, void* owner) noexcept;
+  void watch(const void* start, std::size_t bytes, cure handler, void* owner) noexcept;
   /// To be called before the range is unmapped: after that its addresses are somebody else's.
   void forget() noexcept;
 

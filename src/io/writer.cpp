@@ -19,18 +19,18 @@ constexpr std::size_t most_gathered = 16;
 }  // namespace
 
 writer::writer(std::string path, writer_options options)
-    : writer(file::open_to_write(std::move(path), options.how, options.mode), options) {}
+    : writer(file::open_to_write(std::move(path), options.existing, options.mode), options) {}
 
 writer::writer(file target, writer_options options)
     : capacity_(std::max<std::size_t>(options.buffer, 1)),
       buffer_(std::make_unique_for_overwrite<char[]>(capacity_)),
       target_(std::move(target)) {
-  at_ = first_ = buffer_.get();
-  end_ = at_ + capacity_;
+  position_ = first_ = buffer_.get();
+  end_ = position_ + capacity_;
 }
 
 writer::writer(writer&& other) noexcept
-    : at_(std::exchange(other.at_, nullptr)),
+    : position_(std::exchange(other.position_, nullptr)),
       end_(std::exchange(other.end_, nullptr)),
       first_(std::exchange(other.first_, nullptr)),
       capacity_(std::exchange(other.capacity_, 0)),
@@ -38,7 +38,7 @@ writer::writer(writer&& other) noexcept
       target_(std::move(other.target_)) {}
 
 writer& writer::operator=(writer&& other) noexcept {
-  std::swap(at_, other.at_);
+  std::swap(position_, other.position_);
   std::swap(end_, other.end_);
   std::swap(first_, other.first_);
   std::swap(capacity_, other.capacity_);
@@ -76,8 +76,8 @@ void writer::write_slow(std::span<const std::string_view> parts) {
     const std::size_t of_buffer = std::min(out, buffered());
     first_ += of_buffer;
     out -= of_buffer;
-  } while (first_ != at_ || (out == 0 && left != 0));
-  at_ = first_ = buffer_.get();
+  } while (first_ != position_ || (out == 0 && left != 0));
+  position_ = first_ = buffer_.get();
   if (out == left) return;
   // An error came in the middle of the parts. It will come again at the next flush.
   char* to = reserve(left - out);
@@ -87,7 +87,7 @@ void writer::write_slow(std::span<const std::string_view> parts) {
     std::memcpy(to, part.data() + gone, part.size() - gone);
     to += part.size() - gone;
   }
-  commit(static_cast<std::size_t>(to - at_));
+  commit(static_cast<std::size_t>(to - position_));
 }
 
 void writer::gather(std::span<const std::string_view> parts) {
@@ -106,8 +106,8 @@ void writer::gather(std::span<const std::string_view> parts) {
     return;
   }
   for (const std::string_view part : parts) {
-    std::memcpy(at_, part.data(), part.size());
-    at_ += part.size();
+    std::memcpy(position_, part.data(), part.size());
+    position_ += part.size();
   }
 }
 
@@ -118,19 +118,19 @@ char* writer::reserve(std::size_t bytes) {
       auto larger = std::make_unique_for_overwrite<char[]>(bytes);
       buffer_ = std::move(larger);
       capacity_ = bytes;
-      at_ = first_ = buffer_.get();
-      end_ = at_ + capacity_;
+      position_ = first_ = buffer_.get();
+      end_ = position_ + capacity_;
     }
   }
-  return at_;
+  return position_;
 }
 
 void writer::flush() {
-  while (first_ != at_) {
+  while (first_ != position_) {
     const std::string_view all(first_, buffered());
     first_ += target_.write_some({&all, 1});
   }
-  at_ = first_ = buffer_.get();
+  position_ = first_ = buffer_.get();
 }
 
 void writer::sync() {
@@ -145,7 +145,7 @@ void writer::close() {
 
 std::size_t writer::discard() noexcept {
   const std::size_t dropped = buffered();
-  at_ = first_ = buffer_.get();
+  position_ = first_ = buffer_.get();
   return dropped;
 }
 

@@ -45,7 +45,7 @@ template <class Slow>
 [[gnu::always_inline]] inline void* allocate(std::size_t bytes, Slow slow) {
   if (bytes <= detail::tabled_bytes) [[likely]] {
     const detail::size_class index =
-        detail::classes.of[(bytes + detail::block_alignment - 1) / detail::block_alignment];
+        detail::classes.classes[(bytes + detail::block_alignment - 1) / detail::block_alignment];
     detail::heap_front* const at = detail::local;
     void** const top = at->top[index];
     void* const block = top[-1];

@@ -27,8 +27,8 @@ constexpr named_call named_calls[] = {
 }  // namespace
 
 const char* call_name(long number) noexcept {
-  for (const named_call& each : named_calls) {
-    if (each.number == number) return each.name;
+  for (const named_call& call : named_calls) {
+    if (call.number == number) return call.name;
   }
   return nullptr;
 }
@@ -118,20 +118,20 @@ long word(Pointer* pointer) noexcept {
 }
 
 void pass_on(int signal, siginfo_t* info, void* context) noexcept {
-  const handler then = before.load(std::memory_order_relaxed);
+  const handler previous = before.load(std::memory_order_relaxed);
   constexpr std::uintptr_t by_default = 0, ignored = 1;  // SIG_DFL, SIG_IGN
-  if (reinterpret_cast<std::uintptr_t>(then) > ignored) {
-    then(signal, info, context);
-  } else if (reinterpret_cast<std::uintptr_t>(then) == by_default) {
-    const kernel_action none{};
-    call(SYS_rt_sigaction, SIGSYS, word(&none), 0, sizeof(kernel_mask));
+  if (reinterpret_cast<std::uintptr_t>(previous) > ignored) {
+    previous(signal, info, context);
+  } else if (reinterpret_cast<std::uintptr_t>(previous) == by_default) {
+    const kernel_action no_action{};
+    call(SYS_rt_sigaction, SIGSYS, word(&no_action), 0, sizeof(kernel_mask));
     call(SYS_tgkill, call(SYS_getpid), call(SYS_gettid), SIGSYS);  // pending until this handler returns
   }
 }
 
 void handle(int signal, siginfo_t* info, void* context) noexcept {
-  auto* const of = static_cast<ucontext_t*>(context);
-  greg_t* const registers = of->uc_mcontext.gregs;
+  auto* const machine = static_cast<ucontext_t*>(context);
+  greg_t* const registers = machine->uc_mcontext.gregs;
   constexpr int of_dispatch = 2;  // SYS_USER_DISPATCH, which the C library's header lacks
   if (info->si_code != of_dispatch) return pass_on(signal, info, context);
   const long number = registers[REG_RAX];
@@ -151,13 +151,13 @@ void handle(int signal, siginfo_t* info, void* context) noexcept {
     case SYS_vfork: {
       constexpr long bytes = 2;  // the length of the instruction
       registers[REG_RIP] -= bytes;
-      std::memcpy(&of->uc_sigmask, &mask, sizeof mask);  // the program's mask, which the child gets, too
+      std::memcpy(&machine->uc_sigmask, &mask, sizeof mask);  // the program's mask, which the child gets, too
       is_left = true;
       return;
     }
     case SYS_sigaltstack:  // the return would restore it
       registers[REG_RAX] = call(number, registers[REG_RDI], registers[REG_RSI]);
-      call(number, 0, word(&of->uc_stack));
+      call(number, 0, word(&machine->uc_stack));
       break;
     default:
       call(SYS_rt_sigprocmask, SIG_SETMASK, word(&mask), 0, sizeof mask);
@@ -171,9 +171,9 @@ void handle(int signal, siginfo_t* info, void* context) noexcept {
 // Each time, because the program may have taken it meanwhile.
 bool take_signal() noexcept {
   const kernel_action ours{handle, SA_SIGINFO | has_restorer, tarn_call_watch_return, all_signals};
-  kernel_action then{};
-  if (call(SYS_rt_sigaction, SIGSYS, word(&ours), word(&then), sizeof(kernel_mask)) != 0) return false;
-  if (then.function != handle) before.store(then.function, std::memory_order_relaxed);
+  kernel_action previous{};
+  if (call(SYS_rt_sigaction, SIGSYS, word(&ours), word(&previous), sizeof(kernel_mask)) != 0) return false;
+  if (previous.function != handle) before.store(previous.function, std::memory_order_relaxed);
   return true;
 }
 

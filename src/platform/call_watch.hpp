@@ -5,7 +5,7 @@ namespace tarn::platform {
 
 /// `number` is as in <sys/syscall.h>; `first` and `second` are arguments; `from` is the call's return address. It
 /// runs in a signal handler and must be safe there. Its own calls are not observed.
-using call_listener = void (*)(long number, long first, long second, const void* from) noexcept;
+using call_listener = void (*)(long number, long first, long second, const void* caller) noexcept;
 
 /// From now on `heard` is called for each of the calling thread's calls, which is then made. Returns false where the
 /// system has no dispatch. Takes SIGSYS, and passes it on when it means something else.

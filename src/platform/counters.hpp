@@ -24,8 +24,8 @@ class call_counters {
   std::size_t mapped_now() const noexcept { return mapped_.load(std::memory_order_relaxed); }
   std::size_t mapped_peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
 
-  static void count(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) noexcept {
-    counter.fetch_add(by, std::memory_order_relaxed);
+  static void count(std::atomic<std::uint64_t>& counter, std::uint64_t amount = 1) noexcept {
+    counter.fetch_add(amount, std::memory_order_relaxed);
   }
   system_call_counts calls() const noexcept {
     return {.mmap = mmap.load(std::memory_order_relaxed),

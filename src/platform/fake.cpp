@@ -35,8 +35,8 @@ constinit std::atomic<bool> growth_refused{false}, purges_refused{false};
 constinit std::atomic<void (*)()> at_each_purge{nullptr};
 constinit std::atomic<void (*)() noexcept> helper{nullptr};
 
-[[noreturn]] void violated(const char* call, const void* start, std::size_t bytes, const char* what) {
-  std::fprintf(stderr, "fake platform: %s(%p, %zu): %s\n", call, start, bytes, what);
+[[noreturn]] void violated(const char* call, const void* start, std::size_t bytes, const char* rule) {
+  std::fprintf(stderr, "fake platform: %s(%p, %zu): %s\n", call, start, bytes, rule);
   std::abort();
 }
 
@@ -45,8 +45,8 @@ class failing {
  public:
   bool next() noexcept {
     const std::lock_guard hold(mutex_);
-    ++made_;
-    if (at_ == 0 || (made_ != at_ && !(onwards_ && made_ > at_))) {
+    ++made_calls_;
+    if (fails_at_ == 0 || (made_calls_ != fails_at_ && !(onwards_ && made_calls_ > fails_at_))) {
       return false;
     }
     ++refused_;
@@ -54,21 +54,21 @@ class failing {
   }
   void plan(std::uint64_t n, bool onwards) noexcept {
     const std::lock_guard hold(mutex_);
-    at_ = n == 0 ? 0 : made_ + n;
+    fails_at_ = n == 0 ? 0 : made_calls_ + n;
     onwards_ = onwards;
   }
   void reset() noexcept {
     const std::lock_guard hold(mutex_);
-    made_ = refused_ = at_ = 0;
+    made_calls_ = refused_ = fails_at_ = 0;
     onwards_ = false;
   }
   void count_refusal() noexcept {
     const std::lock_guard hold(mutex_);
     ++refused_;
   }
-  std::uint64_t made() noexcept {
+  std::uint64_t calls_made() noexcept {
     const std::lock_guard hold(mutex_);
-    return made_;
+    return made_calls_;
   }
   std::uint64_t refused() noexcept {
     const std::lock_guard hold(mutex_);
@@ -78,7 +78,7 @@ class failing {
 
  private:
   std::mutex mutex_;
-  std::uint64_t made_ = 0, refused_ = 0, at_ = 0;
+  std::uint64_t made_calls_ = 0, refused_ = 0, fails_at_ = 0;
   bool onwards_ = false;
 };
 
@@ -92,8 +92,8 @@ class ledger {
 
   enum class kind { mapped, reserved, made_writable };
 
-  void add(void* start, std::size_t bytes, kind of) {
-    pieces_.emplace(static_cast<char*>(start), piece{bytes, of});
+  void add(void* start, std::size_t bytes, kind state) {
+    pieces_.emplace(static_cast<char*>(start), piece{bytes, state});
     total_ += bytes;
   }
 
@@ -111,24 +111,25 @@ class ledger {
   }
 
   // Returns whether the pieces that hold [start, start + bytes) have no gap, and are all `writable` or all not.
-  bool is(void* start, std::size_t bytes, bool writable) const {
-    bool all = true;
-    const bool whole = for_range(static_cast<char*>(start), bytes,
-                                 [&](const piece& each) { all = all && (each.of != kind::reserved) == writable; });
-    return whole && all;
+  bool is_mapped_as(void* start, std::size_t bytes, bool writable) const {
+    bool agrees = true;
+    const bool whole = for_range(static_cast<char*>(start), bytes, [&](const piece& part) {
+      agrees = agrees && (part.state != kind::reserved) == writable;
+    });
+    return whole && agrees;
   }
 
   bool is_whole(void* start, std::size_t bytes) const {
-    const auto found = pieces_.find(static_cast<char*>(start));
-    return found != pieces_.end() && found->second.bytes == bytes;
+    const auto piece_found = pieces_.find(static_cast<char*>(start));
+    return piece_found != pieces_.end() && piece_found->second.bytes == bytes;
   }
 
-  bool affords(std::size_t more) const noexcept { return budget == 0 || counters.mapped_now() + more <= budget; }
+  bool affords(std::size_t extra) const noexcept { return budget == 0 || counters.mapped_now() + extra <= budget; }
 
   std::vector<fake::mapping> list() const {
     std::vector<fake::mapping> all;
     for (const auto& [start, each] : pieces_) {
-      if (each.of == kind::mapped) {
+      if (each.state == kind::mapped) {
         all.push_back({start, each.bytes});
       }
     }
@@ -139,7 +140,7 @@ class ledger {
  private:
   struct piece {
     std::size_t bytes;
-    kind of;
+    kind state;
   };
   using pieces = std::map<char*, piece>;
 
@@ -153,15 +154,15 @@ class ledger {
   }
 
   template <class Each>
-  bool for_range(char* start, std::size_t bytes, Each each) const {
-    char* at = start;
-    while (at < start + bytes) {
-      const auto found = around(at);
-      if (found == pieces_.end()) {
+  bool for_range(char* start, std::size_t bytes, Each visit) const {
+    char* place = start;
+    while (place < start + bytes) {
+      const auto piece_found = around(place);
+      if (piece_found == pieces_.end()) {
         return false;
       }
-      each(found->second);
-      at = found->first + found->second.bytes;
+      visit(piece_found->second);
+      place = piece_found->first + piece_found->second.bytes;
     }
     return true;
   }
@@ -169,15 +170,15 @@ class ledger {
     return for_range(start, bytes, [](const piece&) {});
   }
 
-  void split(char* at) {
-    const auto found = around(at);
-    if (found == pieces_.end() || found->first == at) {
+  void split(char* place) {
+    const auto piece_found = around(place);
+    if (piece_found == pieces_.end() || piece_found->first == place) {
       return;
     }
-    const piece whole = found->second;
-    const auto before = static_cast<std::size_t>(at - found->first);
-    pieces_[found->first].bytes = before;
-    pieces_.emplace(at, piece{whole.bytes - before, whole.of});
+    const piece whole = piece_found->second;
+    const auto before = static_cast<std::size_t>(place - piece_found->first);
+    pieces_[piece_found->first].bytes = before;
+    pieces_.emplace(place, piece{whole.bytes - before, whole.state});
   }
 
   pieces pieces_;
@@ -187,24 +188,24 @@ class ledger {
 // It is never destroyed, because the engine maps and unmaps until the process is gone.
 failing& failures() {
   static auto* const only = [] {
-    auto* const made = new failing;
+    auto* const instance = new failing;
     // The environment can ask for failures before main, which a test cannot.
     if (const char* const n = std::getenv("FAKE_FAIL_REQUEST")) {
-      made->plan(std::strtoull(n, nullptr, 10), false);
+      instance->plan(std::strtoull(n, nullptr, 10), false);
     }
-    return made;
+    return instance;
   }();
   return *only;
 }
 ledger& mapped() {
   static auto* const only = [] {
-    auto* const made = new ledger;
+    auto* const instance = new ledger;
     failures();
     // A child of fork must not find these locked by a thread that it does not have.
     pthread_atfork([] { mapped().mutex.lock(), failures().lock().lock(); },
                    [] { failures().lock().unlock(), mapped().mutex.unlock(); },
                    [] { failures().lock().unlock(), mapped().mutex.unlock(); });
-    return made;
+    return instance;
   }();
   return *only;
 }
@@ -252,22 +253,22 @@ void* map(std::size_t bytes, std::size_t alignment) noexcept {
   }
   const errno_kept keep;
   call_counters::count(kernel_calls);
-  ledger& all = mapped();
-  const std::lock_guard hold(all.mutex);
+  ledger& map = mapped();
+  const std::lock_guard hold(map.mutex);
   if (failures().next()) {
     return nullptr;
   }
-  char* const place = all.next_place;
-  all.next_place = nullptr;
-  if (!all.affords(bytes)) {
+  char* const place = map.next_place;
+  map.next_place = nullptr;
+  if (!map.affords(bytes)) {
     failures().count_refusal();
     return nullptr;
   }
-  char* const wish = all.near_place == nullptr ? nullptr : all.near_place - guard_bytes;
+  char* const wish = map.near_place == nullptr ? nullptr : map.near_place - guard_bytes;
   void* const start =
       place == nullptr ? mapping::make(counters, bytes, alignment, wish) : map_exactly(place, bytes, alignment);
   if (start != nullptr) {
-    all.add(start, bytes, ledger::kind::mapped);
+    map.add(start, bytes, ledger::kind::mapped);
     counters.mapped(bytes);
   }
   return start;
@@ -279,14 +280,14 @@ void* reserve(std::size_t bytes) noexcept {
   }
   const errno_kept keep;
   call_counters::count(kernel_calls);
-  ledger& all = mapped();
-  const std::lock_guard hold(all.mutex);
+  ledger& map = mapped();
+  const std::lock_guard hold(map.mutex);
   if (failures().next()) {
     return nullptr;
   }
   void* const start = mapping::reserve(counters, bytes);
   if (start != nullptr) {
-    all.add(start, bytes, ledger::kind::reserved);
+    map.add(start, bytes, ledger::kind::reserved);
   }
   return start;
 }
@@ -294,23 +295,23 @@ void* reserve(std::size_t bytes) noexcept {
 bool make_writable(void* start, std::size_t bytes) noexcept {
   const errno_kept keep;
   call_counters::count(kernel_calls);
-  ledger& all = mapped();
-  const std::lock_guard hold(all.mutex);
-  if (!is_pages(bytes) || !all.is(start, bytes, false)) {
+  ledger& map = mapped();
+  const std::lock_guard hold(map.mutex);
+  if (!is_pages(bytes) || !map.is_mapped_as(start, bytes, false)) {
     violated("make_writable", start, bytes, "no part of reserve's address space, or writable already");
   }
   if (failures().next()) {
     return false;
   }
-  if (!all.affords(bytes)) {
+  if (!map.affords(bytes)) {
     failures().count_refusal();
     return false;
   }
   if (!mapping::open(counters, start, bytes)) {
     return false;
   }
-  all.remove(start, bytes);
-  all.add(start, bytes, ledger::kind::made_writable);
+  map.remove(start, bytes);
+  map.add(start, bytes, ledger::kind::made_writable);
   counters.mapped(bytes);
   return true;
 }
@@ -318,12 +319,12 @@ bool make_writable(void* start, std::size_t bytes) noexcept {
 void unmap(void* start, std::size_t bytes) noexcept {
   const errno_kept keep;
   call_counters::count(kernel_calls);
-  ledger& all = mapped();
-  const std::lock_guard hold(all.mutex);
-  if (!is_pages(bytes) || !all.is(start, bytes, true) || !all.is_whole(start, bytes)) {
+  ledger& map = mapped();
+  const std::lock_guard hold(map.mutex);
+  if (!is_pages(bytes) || !map.is_mapped_as(start, bytes, true) || !map.is_whole(start, bytes)) {
     violated("unmap", start, bytes, "no whole mapping");
   }
-  all.remove(start, bytes);
+  map.remove(start, bytes);
   mapping::destroy(counters, start, bytes);
   counters.unmapped(bytes);
 }
@@ -331,16 +332,16 @@ void unmap(void* start, std::size_t bytes) noexcept {
 bool resize(void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept {
   const errno_kept keep;
   call_counters::count(kernel_calls);
-  ledger& all = mapped();
-  const std::lock_guard hold(all.mutex);
-  if (!is_pages(new_bytes) || !all.is(start, old_bytes, true) || !all.is_whole(start, old_bytes)) {
+  ledger& map = mapped();
+  const std::lock_guard hold(map.mutex);
+  if (!is_pages(new_bytes) || !map.is_mapped_as(start, old_bytes, true) || !map.is_whole(start, old_bytes)) {
     violated("resize", start, old_bytes, "no mapping of this size");
   }
   if (new_bytes > old_bytes) {
     if (failures().next() || growth_refused.load()) {
       return false;
     }
-    if (!all.affords(new_bytes - old_bytes)) {
+    if (!map.affords(new_bytes - old_bytes)) {
       failures().count_refusal();
       return false;
     }
@@ -348,8 +349,8 @@ bool resize(void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept 
   if (!mapping::resize(counters, start, old_bytes, new_bytes)) {
     return false;
   }
-  all.remove(start, old_bytes);
-  all.add(start, new_bytes, ledger::kind::mapped);
+  map.remove(start, old_bytes);
+  map.add(start, new_bytes, ledger::kind::mapped);
   counters.mapped(new_bytes);
   counters.unmapped(old_bytes);
   return true;
@@ -358,20 +359,20 @@ bool resize(void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept 
 bool move(void* start, std::size_t bytes, void* place, std::size_t place_bytes) noexcept {
   const errno_kept keep;
   call_counters::count(kernel_calls);
-  ledger& all = mapped();
-  const std::lock_guard hold(all.mutex);
-  if (!all.is(start, bytes, true) || !all.is_whole(start, bytes) || !all.is(place, place_bytes, true) ||
-      !all.is_whole(place, place_bytes) || bytes > place_bytes) {
+  ledger& map = mapped();
+  const std::lock_guard hold(map.mutex);
+  if (!map.is_mapped_as(start, bytes, true) || !map.is_whole(start, bytes) ||
+      !map.is_mapped_as(place, place_bytes, true) || !map.is_whole(place, place_bytes) || bytes > place_bytes) {
     violated("move", start, bytes, "not from one whole mapping to a larger one");
   }
   if (failures().next()) {
     mapping::destroy(counters, place, place_bytes);
   } else if (mapping::move(counters, start, bytes, place, place_bytes)) {
-    all.remove(start, bytes);
+    map.remove(start, bytes);
     counters.unmapped(bytes);
     return true;
   }
-  all.remove(place, place_bytes);
+  map.remove(place, place_bytes);
   counters.unmapped(place_bytes);
   return false;
 }
@@ -380,9 +381,9 @@ bool purge(void* start, std::size_t bytes) noexcept {
   const errno_kept keep;
   enter(counters.madvise);
   {
-    ledger& all = mapped();
-    const std::lock_guard hold(all.mutex);
-    if (!is_pages(bytes) || !all.is(start, bytes, true)) {
+    ledger& map = mapped();
+    const std::lock_guard hold(map.mutex);
+    if (!is_pages(bytes) || !map.is_mapped_as(start, bytes, true)) {
       violated("purge", start, bytes, "no part of a mapping");
     }
   }
@@ -399,17 +400,17 @@ bool purge(void* start, std::size_t bytes) noexcept {
 
 bool prefault(void* start, std::size_t bytes) noexcept {
   enter(counters.madvise);
-  ledger& all = mapped();
-  const std::lock_guard hold(all.mutex);
-  if (!all.is(start, bytes, true)) {
+  ledger& map = mapped();
+  const std::lock_guard hold(map.mutex);
+  if (!map.is_mapped_as(start, bytes, true)) {
     violated("prefault", start, bytes, "no part of a mapping");
   }
   if (failures().next()) {
     return false;
   }
   volatile char* const bytes_of = static_cast<volatile char*>(start);
-  for (std::size_t at = 0; at < bytes; at += page_bytes()) {
-    bytes_of[at] = bytes_of[at];
+  for (std::size_t offset = 0; offset < bytes; offset += page_bytes()) {
+    bytes_of[offset] = bytes_of[offset];
   }
   call_counters::count(prefaulted, bytes);
   return true;
@@ -417,9 +418,9 @@ bool prefault(void* start, std::size_t bytes) noexcept {
 
 void advise_huge(void* start, std::size_t bytes, bool wanted) noexcept {
   enter(counters.madvise);
-  ledger& all = mapped();
-  const std::lock_guard hold(all.mutex);
-  if (!all.is(start, bytes, true)) {
+  ledger& map = mapped();
+  const std::lock_guard hold(map.mutex);
+  if (!map.is_mapped_as(start, bytes, true)) {
     violated("advise_huge", start, bytes, "no part of a mapping");
   }
   call_counters::count(wanted ? huge_wanted : huge_refused);
@@ -467,7 +468,7 @@ void reset() noexcept {
 
 void fail_request(std::uint64_t n) noexcept { failures().plan(n, false); }
 void fail_requests_from(std::uint64_t n) noexcept { failures().plan(n, true); }
-std::uint64_t page_requests() noexcept { return failures().made(); }
+std::uint64_t page_requests() noexcept { return failures().calls_made(); }
 std::uint64_t refused_requests() noexcept { return failures().refused(); }
 
 void set_budget(std::size_t bytes) noexcept {
@@ -508,7 +509,7 @@ bool run_helper() noexcept {
 }
 
 void set_now_ms(std::uint64_t now) noexcept { clock_ms = now; }
-void advance_ms(std::uint64_t by) noexcept { clock_ms += by; }
+void advance_ms(std::uint64_t amount) noexcept { clock_ms += amount; }
 
 }  // namespace fake
 }  // namespace tarn::platform

@@ -65,6 +65,6 @@ bool run_helper() noexcept;
 
 /// The clock stands still except for these functions and sleep_ms(), which returns at once.
 void set_now_ms(std::uint64_t now) noexcept;
-void advance_ms(std::uint64_t by) noexcept;
+void advance_ms(std::uint64_t amount) noexcept;
 
 }  // namespace tarn::platform::fake

@@ -14,45 +14,52 @@
 namespace tarn::platform::files {
 namespace {
 
-outcome of(std::int64_t result) noexcept { return result < 0 ? -errno : result; }
+outcome outcome_of(std::int64_t result) noexcept { return result < 0 ? -errno : result; }
 
 }  // namespace
 
-outcome open(const char* path, int flags, unsigned mode) noexcept { return of(::open(path, flags | O_CLOEXEC, mode)); }
-
-outcome open_in(int folder, const char* path, int flags, unsigned mode) noexcept {
-  return of(::openat(folder, path, flags | O_CLOEXEC, mode));
+outcome open(const char* path, int flags, unsigned mode) noexcept {
+  return outcome_of(::open(path, flags | O_CLOEXEC, mode));
 }
 
-outcome close(int descriptor) noexcept { return of(::close(descriptor)); }
+outcome open_in(int folder, const char* path, int flags, unsigned mode) noexcept {
+  return outcome_of(::openat(folder, path, flags | O_CLOEXEC, mode));
+}
 
-outcome read(int descriptor, void* place, std::size_t bytes) noexcept { return of(::read(descriptor, place, bytes)); }
+outcome close(int descriptor) noexcept { return outcome_of(::close(descriptor)); }
+
+outcome read(int descriptor, void* place, std::size_t bytes) noexcept {
+  return outcome_of(::read(descriptor, place, bytes));
+}
 
 outcome read_at(int descriptor, void* place, std::size_t bytes, std::uint64_t offset) noexcept {
-  return of(::pread(descriptor, place, bytes, static_cast<off_t>(offset)));
+  return outcome_of(::pread(descriptor, place, bytes, static_cast<off_t>(offset)));
 }
 
 outcome write(int descriptor, const iovec* parts, int count) noexcept {
-  return of(count == 1 ? ::write(descriptor, parts->iov_base, parts->iov_len) : ::writev(descriptor, parts, count));
+  return outcome_of(count == 1 ? ::write(descriptor, parts->iov_base, parts->iov_len)
+                               : ::writev(descriptor, parts, count));
 }
 
 outcome write_at(int descriptor, const void* place, std::size_t bytes, std::uint64_t offset) noexcept {
-  return of(::pwrite(descriptor, place, bytes, static_cast<off_t>(offset)));
+  return outcome_of(::pwrite(descriptor, place, bytes, static_cast<off_t>(offset)));
 }
 
-outcome seek(int descriptor, std::int64_t offset, int from) noexcept { return of(::lseek(descriptor, offset, from)); }
+outcome seek(int descriptor, std::int64_t offset, int from) noexcept {
+  return outcome_of(::lseek(descriptor, offset, from));
+}
 
-outcome status(int descriptor, struct stat* found) noexcept { return of(::fstat(descriptor, found)); }
+outcome status(int descriptor, struct stat* found) noexcept { return outcome_of(::fstat(descriptor, found)); }
 
 outcome status_of(int folder, const char* path, int flags, struct statx* found) noexcept {
-  return of(::statx(folder, path, flags, STATX_BASIC_STATS, found));
+  return outcome_of(::statx(folder, path, flags, STATX_BASIC_STATS, found));
 }
 
-outcome sync(int descriptor) noexcept { return of(::fdatasync(descriptor)); }
+outcome sync(int descriptor) noexcept { return outcome_of(::fdatasync(descriptor)); }
 
 outcome wait(int descriptor, short events) noexcept {
-  pollfd one{descriptor, events, 0};
-  return of(::poll(&one, 1, -1));
+  pollfd polled{descriptor, events, 0};
+  return outcome_of(::poll(&polled, 1, -1));
 }
 
 outcome allocate(int descriptor, std::uint64_t bytes) noexcept {
@@ -62,17 +69,17 @@ outcome allocate(int descriptor, std::uint64_t bytes) noexcept {
 
 outcome extend(int descriptor, std::uint64_t bytes) noexcept {
   if (exceeds_limit(bytes)) return -EFBIG;
-  const outcome room = of(::fallocate(descriptor, 0, 0, static_cast<off_t>(bytes)));
-  return room == -EOPNOTSUPP ? of(::ftruncate(descriptor, static_cast<off_t>(bytes))) : room;
+  const outcome room = outcome_of(::fallocate(descriptor, 0, 0, static_cast<off_t>(bytes)));
+  return room == -EOPNOTSUPP ? outcome_of(::ftruncate(descriptor, static_cast<off_t>(bytes))) : room;
 }
 
 outcome cut(int descriptor, std::uint64_t bytes) noexcept {
-  return of(::ftruncate(descriptor, static_cast<off_t>(bytes)));
+  return outcome_of(::ftruncate(descriptor, static_cast<off_t>(bytes)));
 }
 
-outcome remove(const char* path) noexcept { return of(::unlink(path)); }
+outcome remove(const char* path) noexcept { return outcome_of(::unlink(path)); }
 
-outcome lock(int descriptor) noexcept { return of(::flock(descriptor, LOCK_EX | LOCK_NB)); }
+outcome lock(int descriptor) noexcept { return outcome_of(::flock(descriptor, LOCK_EX | LOCK_NB)); }
 
 outcome map(int descriptor, std::uint64_t offset, std::size_t bytes, bool writable) noexcept {
   void* const start = ::mmap(nullptr, bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, descriptor,
@@ -80,11 +87,13 @@ outcome map(int descriptor, std::uint64_t offset, std::size_t bytes, bool writab
   return start == MAP_FAILED ? -errno : reinterpret_cast<outcome>(start);
 }
 
-outcome unmap(void* start, std::size_t bytes) noexcept { return of(::munmap(start, bytes)); }
+outcome unmap(void* start, std::size_t bytes) noexcept { return outcome_of(::munmap(start, bytes)); }
 
-outcome advise(void* start, std::size_t bytes, int advice) noexcept { return of(::madvise(start, bytes, advice)); }
+outcome advise(void* start, std::size_t bytes, int advice) noexcept {
+  return outcome_of(::madvise(start, bytes, advice));
+}
 
-outcome sync_map(void* start, std::size_t bytes) noexcept { return of(::msync(start, bytes, MS_SYNC)); }
+outcome sync_map(void* start, std::size_t bytes) noexcept { return outcome_of(::msync(start, bytes, MS_SYNC)); }
 
 std::unique_ptr<many_calls> open_ring(unsigned most) noexcept { return ring_calls(most); }
 

@@ -26,13 +26,13 @@ std::uint64_t asked = 0;
 /// Makes the call `real(bytes)` with as many bytes as the test allows, unless the test wants an error.
 template <class Call>
 outcome through(kind of, int descriptor, std::size_t bytes, Call real) noexcept {
-  std::size_t most = bytes;
+  std::size_t limit = bytes;
   if (hook) {
     const fake::verdict verdict = hook({of, descriptor, bytes, ++asked});
     if (verdict.error != 0) return -verdict.error;
-    most = std::min(most, verdict.most);
+    limit = std::min(limit, verdict.limit);
   }
-  const std::int64_t result = real(most);
+  const std::int64_t result = real(limit);
   return result < 0 ? -errno : result;
 }
 
@@ -167,26 +167,27 @@ class steered_ring final : public many_calls {
  public:
   explicit steered_ring(std::unique_ptr<many_calls> real) : real_(std::move(real)) {}
 
-  void start(call& one) noexcept override {
-    const std::size_t wanted = one.bytes;
-    const outcome verdict = through(kind_of(one), one.is_slot ? -1 : one.file, one.bytes, [&](std::size_t most) {
-      one.bytes = most;
-      return std::int64_t{0};
-    });
+  void start(call& operation) noexcept override {
+    const std::size_t wanted = operation.bytes;
+    const outcome verdict =
+        through(kind_of(operation), operation.is_slot ? -1 : operation.file, operation.bytes, [&](std::size_t most) {
+          operation.bytes = most;
+          return std::int64_t{0};
+        });
     if (verdict < 0) {
-      one.bytes = wanted;
-      one.result = verdict;
-      failed_.push_back(&one);
+      operation.bytes = wanted;
+      operation.result = verdict;
+      failed_.push_back(&operation);
     } else {
-      real_->start(one);
+      real_->start(operation);
     }
   }
 
   call* next() noexcept override {
     if (failed_.empty()) return real_->next();
-    call* const one = failed_.back();
+    call* const operation = failed_.back();
     failed_.pop_back();
-    return one;
+    return operation;
   }
 
  private:

@@ -41,7 +41,7 @@ struct call {
 /// What to do instead: nothing (the default), an error, or a transfer of at most this many bytes.
 struct verdict {
   int error = 0;  ///< an errno value; the call is not made
-  std::size_t most = ~std::size_t{0};
+  std::size_t limit = ~std::size_t{0};
 };
 
 /// Sets the hook that is asked before every call from now on; null removes it. Threads: one at a time. A ring's calls

@@ -102,9 +102,9 @@ bool start_helper(void (*work)() noexcept) noexcept {
 
   // The helper starts with this thread's signal mask. Directly, because the C library's function
   // leaves two of its own signals open.
-  std::uint64_t all = ~std::uint64_t{0};
+  std::uint64_t every_signal = ~std::uint64_t{0};
   std::uint64_t before = 0;
-  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &every_signal, &before, sizeof every_signal);
   constexpr int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SYSVSEM | CLONE_SIGHAND | CLONE_THREAD |
                         CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;  // as of every other thread
   auto* const word = reinterpret_cast<pid_t*>(&number);

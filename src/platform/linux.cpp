@@ -39,11 +39,11 @@ class errno_kept {
 
 std::size_t page_bytes() noexcept {
   // This is not a guarded static, which would need the C++ runtime.
-  static constinit std::atomic<std::size_t> known{0};
-  std::size_t bytes = known.load(std::memory_order_relaxed);
+  static constinit std::atomic<std::size_t> cached{0};
+  std::size_t bytes = cached.load(std::memory_order_relaxed);
   if (bytes == 0) {
     bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    known.store(bytes, std::memory_order_relaxed);
+    cached.store(bytes, std::memory_order_relaxed);
   }
   return bytes;
 }
@@ -122,8 +122,8 @@ bool prefault(void* start, std::size_t bytes) noexcept {
 #endif
   // Kernels before 5.14 come here. Writing back what was read keeps the contents.
   volatile char* const bytes_of = static_cast<volatile char*>(start);
-  for (std::size_t at = 0; at < bytes; at += page_bytes()) {
-    bytes_of[at] = bytes_of[at];
+  for (std::size_t offset = 0; offset < bytes; offset += page_bytes()) {
+    bytes_of[offset] = bytes_of[offset];
   }
   return true;
 }

@@ -13,12 +13,12 @@ outcome make(const call& one, int descriptor) noexcept {
       return one.offset == own_place ? read(descriptor, one.place, one.bytes)
                                      : read_at(descriptor, one.place, one.bytes, one.offset);
     case call_kind::write: {
-      const iovec all{one.place, one.bytes};
-      return one.offset == own_place ? write(descriptor, &all, 1)
+      const iovec vector{one.place, one.bytes};
+      return one.offset == own_place ? write(descriptor, &vector, 1)
                                      : write_at(descriptor, one.place, one.bytes, one.offset);
     }
     case call_kind::close: return close(descriptor);
-    case call_kind::status: return status_of(one.folder, one.path, one.flags, one.found);
+    case call_kind::status: return status_of(one.folder, one.path, one.flags, one.status);
   }
   return -ENOSYS;
 }
@@ -27,31 +27,31 @@ namespace {
 
 class one_by_one final : public many_calls {
  public:
-  explicit one_by_one(unsigned most) : slots_(most, empty) { done_.reserve(most); }
+  explicit one_by_one(unsigned limit) : slots_(limit, empty) { done_.reserve(limit); }
   ~one_by_one() override {
     for (const int descriptor : slots_) {
       if (descriptor != empty) files::close(descriptor);
     }
   }
 
-  void start(call& one) noexcept override {
-    if (!one.is_slot) {
-      one.result = make(one, one.file);
-    } else if (int& slot = slots_[static_cast<std::size_t>(one.file)]; one.kind == call_kind::open) {
-      one.result = make(one, empty);
-      if (one.result >= 0) slot = static_cast<int>(std::exchange(one.result, 0));
+  void start(call& operation) noexcept override {
+    if (!operation.is_slot) {
+      operation.result = make(operation, operation.file);
+    } else if (int& slot = slots_[static_cast<std::size_t>(operation.file)]; operation.kind == call_kind::open) {
+      operation.result = make(operation, empty);
+      if (operation.result >= 0) slot = static_cast<int>(std::exchange(operation.result, 0));
     } else {
-      one.result = make(one, slot);
-      if (one.kind == call_kind::close) slot = empty;
+      operation.result = make(operation, slot);
+      if (operation.kind == call_kind::close) slot = empty;
     }
-    done_.push_back(&one);
+    done_.push_back(&operation);
   }
 
   call* next() noexcept override {
     if (done_.empty()) return nullptr;
-    call* const one = done_.back();
+    call* const operation = done_.back();
     done_.pop_back();
-    return one;
+    return operation;
   }
 
  private:

@@ -33,7 +33,7 @@ struct call {
   void* place = nullptr;       ///< for read and write
   std::size_t bytes = 0;
   std::uint64_t offset = own_place;
-  struct statx* found = nullptr;
+  struct statx* status = nullptr;
   outcome result = 0;  ///< as that of the calls in files.hpp: errno negated on failure
 };
 
@@ -46,7 +46,7 @@ class many_calls {
   virtual ~many_calls() = default;
 
   /// Makes the call, now or together with others. The object must not move until next() returns it.
-  virtual void start(call& one) noexcept = 0;
+  virtual void start(call& operation) noexcept = 0;
   /// Returns a finished call, in any order, and waits for one if necessary. Returns null when no started call is
   /// left.
   virtual call* next() noexcept = 0;

@@ -25,10 +25,10 @@ struct library {
   decltype(&io_uring_submit_and_wait) enter = nullptr;
 
   library() noexcept {
-    void* const found = ::dlopen("liburing.so.2", RTLD_NOW | RTLD_LOCAL);
-    if (found == nullptr) return;
-    const auto set = [found](auto& function, const char* name) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(found, name));
+    void* const handle = ::dlopen("liburing.so.2", RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) return;
+    const auto set = [handle](auto& function, const char* name) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(handle, name));
       return function != nullptr;
     };
     is_complete = set(init, "io_uring_queue_init_params") && set(exit, "io_uring_queue_exit") &&
@@ -37,8 +37,8 @@ struct library {
   bool is_complete = false;
 
   static const library& instance() noexcept {
-    static const library one;
-    return one;
+    static const library instance;
+    return instance;
   }
 };
 
@@ -50,53 +50,59 @@ class ring final : public many_calls {
     if (is_open_) library::instance().exit(&ring_);
   }
 
-  bool open(unsigned most) noexcept {
+  bool open(unsigned limit) noexcept {
     const library& liburing = library::instance();
-    done_.reset(new (std::nothrow) call*[most]);
+    done_.reset(new (std::nothrow) call*[limit]);
     if (!liburing.is_complete || done_ == nullptr) return false;
     // Completions are delivered when asked for, without interrupting the thread; Linux 6.1.
     for (const unsigned flags : {IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN, 0u}) {
       io_uring_params wanted{};
       wanted.flags = flags;
-      is_open_ = liburing.init(most, &ring_, &wanted) == 0;
+      is_open_ = liburing.init(limit, &ring_, &wanted) == 0;
       if (is_open_) break;
     }
     // Linux 5.19 has everything that is used here if it has this. A filter may refuse one call and allow the other.
-    return is_open_ && liburing.register_slots(&ring_, most) >= 0 && is_answering();
+    return is_open_ && liburing.register_slots(&ring_, limit) >= 0 && is_answering();
   }
 
-  void start(call& one) noexcept override {
+  void start(call& operation) noexcept override {
     // The kernel gives these to a thread of its own, which costs twice a plain call (docs/design/io.md).
     constexpr int by_thread = O_CREAT | O_TRUNC;
-    if (one.kind == call_kind::status || (one.kind == call_kind::open && (one.flags & by_thread) != 0)) {
-      one.result = make(one, one.file);
-      done_[done_count_++] = &one;
+    if (operation.kind == call_kind::status ||
+        (operation.kind == call_kind::open && (operation.flags & by_thread) != 0)) {
+      operation.result = make(operation, operation.file);
+      done_[done_count_++] = &operation;
       return;
     }
     io_uring_sqe* const entry = ::io_uring_get_sqe(&ring_);
-    const auto bytes = static_cast<unsigned>(std::min(one.bytes, most_bytes));
-    switch (one.kind) {
+    const auto bytes = static_cast<unsigned>(std::min(operation.bytes, most_bytes));
+    switch (operation.kind) {
       case call_kind::open:
-        if (one.is_slot) {
-          ::io_uring_prep_openat_direct(entry, one.folder, one.path, one.flags, one.mode,
-                                        static_cast<unsigned>(one.file));
+        if (operation.is_slot) {
+          ::io_uring_prep_openat_direct(entry, operation.folder, operation.path, operation.flags, operation.mode,
+                                        static_cast<unsigned>(operation.file));
         } else {
-          ::io_uring_prep_openat(entry, one.folder, one.path, one.flags | O_CLOEXEC, one.mode);
+          ::io_uring_prep_openat(entry, operation.folder, operation.path, operation.flags | O_CLOEXEC, operation.mode);
         }
         break;
-      case call_kind::read: ::io_uring_prep_read(entry, one.file, one.place, bytes, one.offset); break;
-      case call_kind::write: ::io_uring_prep_write(entry, one.file, one.place, bytes, one.offset); break;
+      case call_kind::read:
+        ::io_uring_prep_read(entry, operation.file, operation.place, bytes, operation.offset);
+        break;
+      case call_kind::write:
+        ::io_uring_prep_write(entry, operation.file, operation.place, bytes, operation.offset);
+        break;
       case call_kind::close:
-        if (one.is_slot) {
-          ::io_uring_prep_close_direct(entry, static_cast<unsigned>(one.file));
+        if (operation.is_slot) {
+          ::io_uring_prep_close_direct(entry, static_cast<unsigned>(operation.file));
         } else {
-          ::io_uring_prep_close(entry, one.file);
+          ::io_uring_prep_close(entry, operation.file);
         }
         break;
       case call_kind::status: break;
     }
-    if (one.is_slot && (one.kind == call_kind::read || one.kind == call_kind::write)) entry->flags |= IOSQE_FIXED_FILE;
-    ::io_uring_sqe_set_data(entry, &one);
+    if (operation.is_slot && (operation.kind == call_kind::read || operation.kind == call_kind::write))
+      entry->flags |= IOSQE_FIXED_FILE;
+    ::io_uring_sqe_set_data(entry, &operation);
     ++asked_;
   }
 
@@ -104,12 +110,12 @@ class ring final : public many_calls {
     if (done_count_ > 0) return done_[--done_count_];
     if (asked_ == 0) return nullptr;
     for (;;) {
-      io_uring_cqe* found = nullptr;
-      unsigned at;
-      io_uring_for_each_cqe(&ring_, at, found) {
-        auto* const one = static_cast<call*>(::io_uring_cqe_get_data(found));
-        one->result = found->res;
-        ::io_uring_cqe_seen(&ring_, found);
+      io_uring_cqe* completion = nullptr;
+      unsigned head;
+      io_uring_for_each_cqe(&ring_, head, completion) {
+        auto* const one = static_cast<call*>(::io_uring_cqe_get_data(completion));
+        one->result = completion->res;
+        ::io_uring_cqe_seen(&ring_, completion);
         --asked_;
         return one;
       }

@@ -257,8 +257,8 @@ void arena::finish(detail::arena_finaliser* until, std::uint64_t below) noexcept
 }
 
 void arena::rewind_slow(const arena_mark& to) noexcept {
-  if (to.of_ != this) {
-    base::fault_foreign_mark(options_.name, this, to.number_, to.of_);
+  if (to.owner_ != this) {
+    base::fault_foreign_mark(options_.name, this, to.number_, to.owner_);
   }
   // This reads only the records of live marks: the memory of another mark may hold anything by now.
   detail::arena_record* live = marks_;

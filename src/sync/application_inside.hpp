@@ -43,15 +43,15 @@ class owned_descriptor {
   owned_descriptor& operator=(const owned_descriptor&) = delete;
   int number() const noexcept { return number_; }
   void replace(int opened) {
-    const int made = checked(opened);
-    close(std::exchange(number_, made));
+    const int descriptor = checked(opened);
+    close(std::exchange(number_, descriptor));
   }
 
   /// Signals an eventfd. It fails only when the count is full, and then the eventfd is readable anyway.
   void signal() const noexcept {
     const int saved = errno;
-    const std::uint64_t one = 1;
-    static_cast<void>(!write(number_, &one, sizeof one));
+    const std::uint64_t increment = 1;
+    static_cast<void>(!write(number_, &increment, sizeof increment));
     errno = saved;
   }
   void drain() const noexcept {
@@ -209,7 +209,7 @@ class application_inside {
   void next_stage();
   [[noreturn]] void leave_without_workers();
   int ms_to_deadline() const noexcept;
-  int ms_to(clock::time_point then) const noexcept;
+  int ms_to(clock::time_point time) const noexcept;
   bool all_ended() const noexcept {
     return std::all_of(workers_.begin(), workers_.end(),
                        [](const auto& each) { return each->has_ended.load(std::memory_order_acquire); });
@@ -240,7 +240,7 @@ class application_inside {
   void hear_parent();
   void hear_child(process& child);
   void look_after(process& child);
-  void bury(process& child, int how);
+  void bury(process& child, int status);
   void next_stage_of_processes();
   void kill_processes();
   int ms_to_birth() const noexcept;
@@ -248,7 +248,7 @@ class application_inside {
   line& begin(line& message, const process& child) const noexcept;
   static void tell(int channel, char words) noexcept;
   void tell_all(char words) const noexcept;
-  void add_channels(std::vector<pollfd>& to) const;
+  void add_channels(std::vector<pollfd>& polled) const;
 
   application_options options_;
   signals_taken taken_;

@@ -20,9 +20,9 @@ using line = base::text_buffer<1024>;
 }
 
 // Appends the file name without its folders, because a line must have room for four locations.
-void append_place(base::text& message, const std::source_location& where) noexcept {
-  const std::string_view path = where.file_name();
-  message.escaped(path.substr(path.rfind('/') + 1)).append(':').decimal(where.line());
+void append_place(base::text& message, const std::source_location& location) noexcept {
+  const std::string_view path = location.file_name();
+  message.escaped(path.substr(path.rfind('/') + 1)).append(':').decimal(location.line());
 }
 
 void append_shared(base::text& message, const void* object, const char* name) noexcept {
@@ -43,15 +43,15 @@ void fault_lock_order(const lock_pair& now, const lock_pair* before, std::size_t
   line message;
   message.append("tarn: lock order: ");
   append_shared(message, now.second.object, now.second.name);
-  append_place(message.append(" is locked at "), now.second.where);
+  append_place(message.append(" is locked at "), now.second.location);
   append_shared(message.append(" while "), now.first.object, now.first.name);
-  append_place(message.append(" is held, since "), now.first.where);
-  for (std::size_t at = 0; at < count; ++at) {
-    message.append(at == 0 ? "; but before, " : "; and ");
-    append_shared(message, before[at].second.object, before[at].second.name);
-    append_place(message.append(" was locked at "), before[at].second.where);
-    append_shared(message.append(" while "), before[at].first.object, before[at].first.name);
-    append_place(message.append(" was held, since "), before[at].first.where);
+  append_place(message.append(" is held, since "), now.first.location);
+  for (std::size_t index = 0; index < count; ++index) {
+    message.append(index == 0 ? "; but before, " : "; and ");
+    append_shared(message, before[index].second.object, before[index].second.name);
+    append_place(message.append(" was locked at "), before[index].second.location);
+    append_shared(message.append(" while "), before[index].first.object, before[index].first.name);
+    append_place(message.append(" was held, since "), before[index].first.location);
   }
   message.append(": take them in one order, or together by tarn::with");
   die(message);
@@ -62,10 +62,10 @@ void fault_lock_rank(const lock_pair& now) noexcept {
   message.append("tarn: lock rank: ");
   append_shared(message, now.second.object, now.second.name);
   message.append(" of level ").decimal(static_cast<std::uint64_t>(now.second.level));
-  append_place(message.append(" is locked at "), now.second.where);
+  append_place(message.append(" is locked at "), now.second.location);
   append_shared(message.append(" while "), now.first.object, now.first.name);
   message.append(" of level ").decimal(static_cast<std::uint64_t>(now.first.level));
-  append_place(message.append(" is held, since "), now.first.where);
+  append_place(message.append(" is held, since "), now.first.location);
   message.append(": levels must rise");
   die(message);
 }
@@ -74,8 +74,8 @@ void fault_lock_twice(const lock_pair& now) noexcept {
   line message;
   message.append("tarn: lock twice: ");
   append_shared(message, now.second.object, now.second.name);
-  append_place(message.append(" is locked at "), now.second.where);
-  append_place(message.append(" by the thread that holds it since "), now.first.where);
+  append_place(message.append(" is locked at "), now.second.location);
+  append_place(message.append(" by the thread that holds it since "), now.first.location);
   die(message);
 }
 
@@ -83,7 +83,7 @@ void fault_held_for_ever(const lock_site& held) noexcept {
   line message;
   append_thread(message.append("tarn: "), platform::thread_number());
   append_shared(message.append(" ends and holds "), held.object, held.name);
-  append_place(message.append(", locked at "), held.where);
+  append_place(message.append(", locked at "), held.location);
   die(message);
 }
 
@@ -103,11 +103,12 @@ void fault_destroyed_while_held(const void* object, const char* name) noexcept {
   die(message);
 }
 
-void fault_suspended_while_held(const lock_site& held, const void* wanted, const std::source_location& where) noexcept {
+void fault_suspended_while_held(const lock_site& held, const void* wanted,
+                                const std::source_location& location) noexcept {
   line message;
-  append_place(message.append("tarn: async_shared at ").pointer(wanted).append(" is waited for at "), where);
+  append_place(message.append("tarn: async_shared at ").pointer(wanted).append(" is waited for at "), location);
   append_shared(message.append(" while "), held.object, held.name);
-  append_place(message.append(" is held, since "), held.where);
+  append_place(message.append(" is held, since "), held.location);
   message.append(": it would stay locked while the coroutine is suspended; end the handle before co_await");
   die(message);
 }
@@ -135,18 +136,18 @@ void fault_still_read(const void* object, const char* name, std::uint64_t versio
   die(message);
 }
 
-void fault_built_twice(const void* object, const std::source_location& where,
+void fault_built_twice(const void* object, const std::source_location& location,
                        const std::source_location& before) noexcept {
   line message;
-  append_place(message.append("tarn: read-only object at ").pointer(object).append(" is built again at "), where);
+  append_place(message.append("tarn: read-only object at ").pointer(object).append(" is built again at "), location);
   append_place(message.append(": it was built at "), before);
   die(message);
 }
 
-void fault_built_late(const void* object, const std::source_location& where,
+void fault_built_late(const void* object, const std::source_location& location,
                       const std::source_location& workers_since) noexcept {
   line message;
-  append_place(message.append("tarn: read-only object at ").pointer(object).append(" is built at "), where);
+  append_place(message.append("tarn: read-only object at ").pointer(object).append(" is built at "), location);
   append_place(message.append(" while workers run, since "), workers_since);
   message.append(": build it before them, or make it tarn::reloadable");
   die(message);
@@ -158,9 +159,9 @@ void fault_not_built(const void* object) noexcept {
   die(message);
 }
 
-void fault_already_working(const std::source_location& where, const std::source_location& since) noexcept {
+void fault_already_working(const std::source_location& location, const std::source_location& since) noexcept {
   line message;
-  append_place(message.append("tarn: workers are said to run at "), where);
+  append_place(message.append("tarn: workers are said to run at "), location);
   append_place(message.append(", and ran since "), since);
   die(message);
 }
@@ -175,10 +176,10 @@ void fault_empty_handle(const char* category) noexcept {
   sync::die(message);
 }
 
-void fault_same_twice(const void* object, const std::source_location& where) noexcept {
+void fault_same_twice(const void* object, const std::source_location& location) noexcept {
   sync::line message;
   message.append("tarn: with() at ");
-  sync::append_place(message, where);
+  sync::append_place(message, location);
   message.append(": the object at ").pointer(object).append(" is given twice");
   sync::die(message);
 }

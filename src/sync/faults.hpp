@@ -12,7 +12,7 @@ struct lock_site {
   const void* object = nullptr;
   const char* name = "";
   int level = 0;
-  std::source_location where;
+  std::source_location location;
 };
 
 /// A thread that held `first` took `second`, or tried to.
@@ -35,7 +35,7 @@ struct lock_pair {
 [[noreturn]] void fault_destroyed_while_held(const void* object, const char* name) noexcept;
 /// A coroutine may suspend for an async_shared in a thread that holds a lock.
 [[noreturn]] void fault_suspended_while_held(const lock_site& held, const void* wanted,
-                                             const std::source_location& where) noexcept;
+                                             const std::source_location& location) noexcept;
 /// An async_shared is destroyed while a handle of it lives.
 [[noreturn]] void fault_async_destroyed(const void* object) noexcept;
 
@@ -47,11 +47,12 @@ struct lock_pair {
                                    std::uint32_t thread) noexcept;
 
 /// A read-only object is built a second time, is built while workers run, or is read before it was built.
-[[noreturn]] void fault_built_twice(const void* object, const std::source_location& where,
+[[noreturn]] void fault_built_twice(const void* object, const std::source_location& location,
                                     const std::source_location& before) noexcept;
-[[noreturn]] void fault_built_late(const void* object, const std::source_location& where,
+[[noreturn]] void fault_built_late(const void* object, const std::source_location& location,
                                    const std::source_location& workers_since) noexcept;
 [[noreturn]] void fault_not_built(const void* object) noexcept;
-[[noreturn]] void fault_already_working(const std::source_location& where, const std::source_location& since) noexcept;
+[[noreturn]] void fault_already_working(const std::source_location& location,
+                                        const std::source_location& since) noexcept;
 
 }  // namespace tarn::sync

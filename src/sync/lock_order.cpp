@@ -38,13 +38,13 @@ struct held_lock {
 
 /// The locks that a thread holds, oldest first. Locks beyond the array are not checked.
 struct held_locks {
-  static constexpr std::size_t most = 64;
+  static constexpr std::size_t limit = 64;
   std::size_t count = 0;
   std::size_t unseen = 0;
   bool busy = false;  ///< the checker itself is running; locks that its allocations take are not checked
-  held_lock all[most] = {};
+  held_lock locks[limit] = {};
 };
-constinit thread_local held_locks own;  // no constructor, no destructor: handles may live in thread_local objects
+constinit thread_local held_locks held;  // no constructor, no destructor: handles may live in thread_local objects
 static_assert(std::is_trivially_destructible_v<held_locks>);
 
 /// Runs at the end of a thread: nobody can release a lock that the thread still holds. Handles in thread_local
@@ -52,8 +52,8 @@ static_assert(std::is_trivially_destructible_v<held_locks>);
 /// main thread, static handles have not.
 struct leaving : thread_end_task {
   static void look(thread_end_task*) noexcept {
-    if (own.count != 0 && platform::thread_number() != static_cast<std::uint32_t>(getpid())) {
-      sync::fault_held_for_ever(own.all[0].site);
+    if (held.count != 0 && platform::thread_number() != static_cast<std::uint32_t>(getpid())) {
+      sync::fault_held_for_ever(held.locks[0].site);
     }
   }
   bool is_arranged;
@@ -66,32 +66,32 @@ constinit thread_local leaving last_look{{nullptr, leaving::look}, false};
 class lock_order {
  public:
   static lock_order& the() {
-    static lock_order* const one = new lock_order;  // never destroyed, because locks may be static, too
-    return *one;
+    static lock_order* const instance = new lock_order;  // never destroyed, because locks may be static, too
+    return *instance;
   }
 
   void note(const held_lock& held, lock_watch& wanted, const lock_site& site) {
     const platform::locked hold(mutex_);
-    const std::uint64_t from = id_of(*held.watch), to = id_of(wanted);
-    if (!nodes_[from].after.try_emplace(to, lock_pair{held.site, site}).second) {
+    const std::uint64_t held_id = id_of(*held.watch), to = id_of(wanted);
+    if (!nodes_[held_id].after.try_emplace(to, lock_pair{held.site, site}).second) {
       return;
     }
-    nodes_[to].before.insert(from);
-    if (std::vector<lock_pair> way = path(to, from); !way.empty()) {
+    nodes_[to].before.insert(held_id);
+    if (std::vector<lock_pair> way = path(to, held_id); !way.empty()) {
       fault_lock_order({held.site, site}, way.data(), std::min<std::size_t>(way.size(), 3));
     }
   }
 
   void forget(lock_watch& gone) {
     const platform::locked hold(mutex_);
-    const auto found = nodes_.find(gone.id_);
-    for (const auto& [after, pair] : found->second.after) {
+    const auto node = nodes_.find(gone.id_);
+    for (const auto& [after, pair] : node->second.after) {
       nodes_[after].before.erase(gone.id_);
     }
-    for (const std::uint64_t before : found->second.before) {
+    for (const std::uint64_t before : node->second.before) {
       nodes_[before].after.erase(gone.id_);
     }
-    nodes_.erase(found);
+    nodes_.erase(node);
   }
 
  private:
@@ -134,18 +134,18 @@ class lock_order {
     std::unordered_map<std::uint64_t, std::uint64_t> came_from{{from, 0}};
     std::deque<std::uint64_t> open{from};
     while (!open.empty() && !came_from.contains(to)) {
-      const std::uint64_t at = open.front();
+      const std::uint64_t node = open.front();
       open.pop_front();
-      for (const auto& [next, pair] : nodes_[at].after) {
-        if (came_from.try_emplace(next, at).second) {
+      for (const auto& [next, pair] : nodes_[node].after) {
+        if (came_from.try_emplace(next, node).second) {
           open.push_back(next);
         }
       }
     }
     std::vector<lock_pair> way;
     if (came_from.contains(to)) {
-      for (std::uint64_t at = to; at != from; at = came_from[at]) {
-        way.push_back(nodes_[came_from[at]].after.at(at));
+      for (std::uint64_t node = to; node != from; node = came_from[node]) {
+        way.push_back(nodes_[came_from[node]].after.at(node));
       }
     }
     std::reverse(way.begin(), way.end());
@@ -163,73 +163,73 @@ lock_watch::~lock_watch() {
     sync::fault_destroyed_while_held(object_.load(std::memory_order_relaxed), name_);
   }
   if (id_ != 0) {
-    own.busy = true;
+    held.busy = true;
     lock_order::the().forget(*this);
-    own.busy = false;
+    held.busy = false;
   }
 }
 
 void lock_watch::before(const void* object, const std::source_location& where) {
-  if (own.busy) {
+  if (held.busy) {
     return;
   }
   const lock_site wanted{object, name_, level_, where};
-  for (std::size_t at = 0; at < own.count; ++at) {
-    const held_lock& held = own.all[at];
-    if (held.watch == this) {
-      sync::fault_lock_twice({held.site, wanted});
+  for (std::size_t at = 0; at < held.count; ++at) {
+    const held_lock& each = held.locks[at];
+    if (each.watch == this) {
+      sync::fault_lock_twice({each.site, wanted});
     }
-    if (level_ != 0 && held.site.level >= level_) {
-      sync::fault_lock_rank({held.site, wanted});
+    if (level_ != 0 && each.site.level >= level_) {
+      sync::fault_lock_rank({each.site, wanted});
     }
   }
-  own.busy = true;
+  held.busy = true;
   try {
-    for (std::size_t at = 0; at < own.count; ++at) {
-      lock_order::the().note(own.all[at], *this, wanted);
+    for (std::size_t at = 0; at < held.count; ++at) {
+      lock_order::the().note(held.locks[at], *this, wanted);
     }
   } catch (const std::bad_alloc&) {  // an unknown order is no reason to fail
   }
-  own.busy = false;
+  held.busy = false;
 }
 
 void lock_watch::taken(const void* object, const std::source_location& where) noexcept {
   holders_.fetch_add(1, std::memory_order_relaxed);
   object_.store(object, std::memory_order_relaxed);
-  if (own.busy) {
+  if (held.busy) {
     return;
   }
-  if (own.count == held_locks::most) {
-    ++own.unseen;
+  if (held.count == held_locks::limit) {
+    ++held.unseen;
     return;
   }
   if (!last_look.is_arranged) {
     last_look.is_arranged = at_thread_end(last_look);
   }
-  own.all[own.count++] = held_lock{this, {object, name_, level_, where}};
+  held.locks[held.count++] = held_lock{this, {object, name_, level_, where}};
 }
 
 void lock_watch::released(const void* object) noexcept {
   holders_.fetch_sub(1, std::memory_order_relaxed);
-  if (own.busy) {
+  if (held.busy) {
     return;
   }
-  for (std::size_t at = own.count; at != 0; --at) {
-    if (own.all[at - 1].watch == this) {
-      std::move(own.all + at, own.all + own.count, own.all + at - 1);
-      --own.count;
+  for (std::size_t at = held.count; at != 0; --at) {
+    if (held.locks[at - 1].watch == this) {
+      std::move(held.locks + at, held.locks + held.count, held.locks + at - 1);
+      --held.count;
       return;
     }
   }
-  if (own.unseen == 0) {
+  if (held.unseen == 0) {
     sync::fault_not_the_holder(object, name_);
   }
-  --own.unseen;
+  --held.unseen;
 }
 
-void check_nothing_is_held(const void* wanted, const std::source_location& where) noexcept {
-  if (own.count != 0) {
-    sync::fault_suspended_while_held(own.all[0].site, wanted, where);
+void check_nothing_is_held(const void* wanted, const std::source_location& location) noexcept {
+  if (held.count != 0) {
+    sync::fault_suspended_while_held(held.locks[0].site, wanted, location);
   }
 }
 void fault_async_destroyed(const void* object) noexcept { sync::fault_async_destroyed(object); }

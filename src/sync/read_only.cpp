@@ -29,7 +29,7 @@ namespace detail {
 
 void built_mark::before_build(const void* object, const std::source_location& where) const noexcept {
   if (built_) {
-    sync::fault_built_twice(object, where, where_);
+    sync::fault_built_twice(object, where, location_);
   }
   if (working::now()) {
     sync::fault_built_late(object, where, workers_since);

@@ -49,15 +49,15 @@ void after_fork_in_parent() noexcept {
 
 // The child does not have the parent's readers, except for the forking thread, which has a new number.
 void after_fork_in_child() noexcept {
-  for (reader_block* each = newest.load(std::memory_order_relaxed); each != nullptr; each = each->next) {
-    if (each->thread.load(std::memory_order_relaxed) == forking_thread) {
-      each->thread.store(platform::thread_number(), std::memory_order_relaxed);
+  for (reader_block* block = newest.load(std::memory_order_relaxed); block != nullptr; block = block->next) {
+    if (block->thread.load(std::memory_order_relaxed) == forking_thread) {
+      block->thread.store(platform::thread_number(), std::memory_order_relaxed);
       continue;
     }
-    for (reader_place& place : each->places) {
+    for (reader_place& place : block->places) {
       place.store(nullptr, std::memory_order_relaxed);
     }
-    each->state.store(block_state::free, std::memory_order_relaxed);
+    block->state.store(block_state::free, std::memory_order_relaxed);
   }
   forking_thread = platform::thread_number();  // for the rest of an outer fork
   if (forking.leave_in_child()) {
@@ -82,39 +82,39 @@ reader_block* fresh_block() noexcept {
     unused_count = platform::page_bytes() / sizeof(reader_block);
   }
   --unused_count;
-  reader_block* const made = new (unused++) reader_block;
-  made->next = newest.load(std::memory_order_relaxed);
+  reader_block* const block = new (unused++) reader_block;
+  block->next = newest.load(std::memory_order_relaxed);
   // release: a thread that finds the block sees it complete.
-  newest.store(made, std::memory_order_release);
-  return made;
+  newest.store(block, std::memory_order_release);
+  return block;
 }
 
 /// Throws std::bad_alloc.
 reader_block& take_block(block_state as) {
   const platform::locked hold(lock);
   learn_barrier();
-  reader_block* found = newest.load(std::memory_order_relaxed);
-  while (found != nullptr) {
+  reader_block* block = newest.load(std::memory_order_relaxed);
+  while (block != nullptr) {
     // acquire: the last owner no longer uses it.
-    const block_state state = found->state.load(std::memory_order_acquire);
-    if (state == block_state::free || (state == block_state::left && found->names_nothing())) {
+    const block_state state = block->state.load(std::memory_order_acquire);
+    if (state == block_state::free || (state == block_state::left && block->names_nothing())) {
       break;
     }
-    found = found->next;
+    block = block->next;
   }
-  if (found == nullptr) {
-    found = fresh_block();
+  if (block == nullptr) {
+    block = fresh_block();
   }
-  if (found == nullptr) {
+  if (block == nullptr) {
     throw std::bad_alloc();
   }
   if (as == block_state::left) {  // any thread may take the block when its slots are empty
-    found->places[0].store(&detail::nothing, std::memory_order_relaxed);
+    block->places[0].store(&detail::nothing, std::memory_order_relaxed);
   }
-  found->thread.store(platform::thread_number(), std::memory_order_relaxed);
-  platform::note_acquire(&found->state);
-  found->state.store(as, std::memory_order_relaxed);
-  return *found;
+  block->thread.store(platform::thread_number(), std::memory_order_relaxed);
+  platform::note_acquire(&block->state);
+  block->state.store(as, std::memory_order_relaxed);
+  return *block;
 }
 
 // The thread's block, even when `own_places` does not point to it.

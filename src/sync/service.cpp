@@ -43,14 +43,14 @@ bool notify_service(std::string_view lines) noexcept {
   if (is_abstract) {
     address.sun_path[0] = '\0';
   }
-  const int made = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (made < 0) {
+  const int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (descriptor < 0) {
     return false;
   }
   const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length + (is_abstract ? 0 : 1));
   const ssize_t sent =
-      sendto(made, lines.data(), lines.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&address), bytes);
-  close(made);
+      sendto(descriptor, lines.data(), lines.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&address), bytes);
+  close(descriptor);
   return sent == static_cast<ssize_t>(lines.size());
 }
 
@@ -67,12 +67,12 @@ std::vector<service_socket> take_service_sockets() {
   if (number_in("LISTEN_PID") == getpid() && count > 0 && count <= most_descriptors) {
     const char* const listed = std::getenv("LISTEN_FDNAMES");
     std::string_view names = listed != nullptr ? listed : "";
-    for (int at = first_descriptor; at < first_descriptor + count; ++at) {
+    for (int descriptor = first_descriptor; descriptor < first_descriptor + count; ++descriptor) {
       const std::size_t end = names.find(':');
       const std::string_view name = names.substr(0, end);
-      taken.push_back({at, name.empty() ? "unknown" : std::string(name)});
+      taken.push_back({descriptor, name.empty() ? "unknown" : std::string(name)});
       names.remove_prefix(end == std::string_view::npos ? names.size() : end + 1);
-      fcntl(at, F_SETFD, FD_CLOEXEC);
+      fcntl(descriptor, F_SETFD, FD_CLOEXEC);
     }
   }
   for (const char* const each : {"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"}) {

@@ -13,23 +13,23 @@
 namespace tarn::detail {
 namespace {
 
-void destroy_all(version_base* of) noexcept {
-  while (of != nullptr) {
-    version_base* const next = of->next;
-    of->destroy(of);
-    of = next;
+void destroy_all(version_base* oldest) noexcept {
+  while (oldest != nullptr) {
+    version_base* const next = oldest->next;
+    oldest->destroy(oldest);
+    oldest = next;
   }
 }
 
 template <class Each>
-void for_each_read(Each each) {
+void for_each_read(Each visit) {
   for (const sync::reader_block* block = sync::all_blocks(); block != nullptr; block = block->next) {
     for (const reader_place& place : block->places) {
       // seq_cst: see pin_slow. It also acquires: everything that a reader did before it emptied the slot is complete.
       const version_base* const read = place.load(std::memory_order_seq_cst);
       platform::note_acquire(&place);
       if (read != nullptr) {
-        each(read, *block);
+        visit(read, *block);
       }
     }
   }

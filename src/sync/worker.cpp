@@ -5,8 +5,8 @@
 namespace tarn {
 namespace {
 
-bool is_time(wake when, detail::stop_stage stage) noexcept {
-  return stage == detail::stop_stage::hurrying || (stage == detail::stop_stage::stopping && when == wake::at_stop);
+bool is_time(wake moment, detail::stop_stage stage) noexcept {
+  return stage == detail::stop_stage::hurrying || (stage == detail::stop_stage::stopping && moment == wake::at_stop);
 }
 
 }  // namespace
@@ -20,7 +20,7 @@ void worker::now_doing(const char* what) noexcept { inside_.doing.store(what, st
 
 // The stage is read under the mutex, and the thread that changes it takes the mutex afterwards: either that thread
 // finds the socket in the list, or this thread sees the new stage.
-watched_socket::watched_socket(worker& by, int socket, wake when) : by_(by), socket_(socket) {
+watched_socket::watched_socket(worker& by, int socket, wake when) : owner_(by), socket_(socket) {
   const std::lock_guard hold(by.inside_.mutex);
   by.inside_.sockets.push_back({socket, when});
   if (is_time(when, by.inside_.stage.load(std::memory_order_acquire))) {
@@ -29,14 +29,14 @@ watched_socket::watched_socket(worker& by, int socket, wake when) : by_(by), soc
 }
 
 watched_socket::~watched_socket() {
-  const std::lock_guard hold(by_.inside_.mutex);
-  std::erase_if(by_.inside_.sockets, [this](const auto& each) { return each.socket == socket_; });
+  const std::lock_guard hold(owner_.inside_.mutex);
+  std::erase_if(owner_.inside_.sockets, [this](const auto& each) { return each.socket == socket_; });
 }
 
 void detail::worker_inside::shut_down_sockets() noexcept {
   const std::lock_guard hold(mutex);
   for (const watched& each : sockets) {
-    if (is_time(each.when, stage.load(std::memory_order_acquire))) {
+    if (is_time(each.moment, stage.load(std::memory_order_acquire))) {
       shutdown(each.socket, SHUT_RDWR);
     }
   }

@@ -17,7 +17,7 @@ enum class stop_stage : std::uint8_t { working, stopping, hurrying };
 struct worker_inside {
   struct watched {
     int socket;
-    wake when;
+    wake moment;
   };
 
   worker_inside(unsigned number_, const std::atomic<stop_stage>& stage_, int stop_descriptor_) noexcept

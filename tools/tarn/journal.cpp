@@ -35,12 +35,12 @@ void show(const io::journal_reader& reader, const journal_request& request, std:
   io::writer out = output();
   for (std::size_t index = first; index < reader.lines().size(); ++index) {
     const io::journal_line& line = reader.lines()[index];
-    if (line.is == condition::whole) {
+    if (line.state == condition::whole) {
       if (request.has_numbers) io::print(out, "{}\t", line.number);
       out.line(line.text);
     } else {
       out.flush();
-      fmt::print(stderr, "tarn: {}: line {} {}\n", request.path, line.number, reason(line.is));
+      fmt::print(stderr, "tarn: {}: line {} {}\n", request.path, line.number, reason(line.state));
     }
   }
   out.close();
@@ -66,7 +66,7 @@ void check(const journal_request& request) {
     io::print_line(out, "numbers {} to {}", lowest->number, highest->number);
   }
   for (const io::journal_line& line : reader.lines()) {
-    if (line.is != condition::whole) io::print_line(out, "line {} {}", line.number, reason(line.is));
+    if (line.state != condition::whole) io::print_line(out, "line {} {}", line.number, reason(line.state));
   }
   out.close();
   if (reader.damaged() != 0 || reader.lost_pieces() != 0)

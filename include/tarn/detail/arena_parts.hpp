@@ -65,7 +65,7 @@ struct arena_object {
   static constexpr std::size_t bytes = offset + sizeof(T);
 
   static void* object(void* block) noexcept { return static_cast<char*>(block) + offset; }
-  static void finish(arena_finaliser* own) noexcept { std::destroy_at(static_cast<T*>(object(own))); }
+  static void finish(arena_finaliser* finaliser) noexcept { std::destroy_at(static_cast<T*>(object(finaliser))); }
 };
 
 /// An array after its finaliser; it is destroyed from the last element to the first.
@@ -77,9 +77,9 @@ struct arena_array : arena_finaliser {
   static constexpr std::size_t offset =
       (sizeof(arena_finaliser) + sizeof(std::size_t) + alignof(T) - 1) / alignof(T) * alignof(T);
 
-  static void finish(arena_finaliser* own) noexcept {
-    T* const first = reinterpret_cast<T*>(reinterpret_cast<char*>(own) + offset);
-    for (std::size_t left = static_cast<arena_array*>(own)->count; left != 0; --left) {
+  static void finish(arena_finaliser* finaliser) noexcept {
+    T* const first = reinterpret_cast<T*>(reinterpret_cast<char*>(finaliser) + offset);
+    for (std::size_t left = static_cast<arena_array*>(finaliser)->count; left != 0; --left) {
       std::destroy_at(first + left - 1);
     }
   }
@@ -96,10 +96,10 @@ struct arena_bytes {
 template <class Arena>
 class arena_rollback {
  public:
-  arena_rollback(Arena& of, void* block, std::size_t bytes) noexcept : of_(of), block_(block), bytes_(bytes) {}
+  arena_rollback(Arena& owner, void* block, std::size_t bytes) noexcept : owner_(owner), block_(block), bytes_(bytes) {}
   ~arena_rollback() {
     if (block_ != nullptr) {
-      of_.deallocate(block_, bytes_);
+      owner_.deallocate(block_, bytes_);
     }
   }
   arena_rollback(const arena_rollback&) = delete;
@@ -107,7 +107,7 @@ class arena_rollback {
   void keep() noexcept { block_ = nullptr; }
 
  private:
-  Arena& of_;
+  Arena& owner_;
   void* block_;
   std::size_t bytes_;
 };

@@ -10,7 +10,7 @@ namespace tarn::detail {
 
 /// In builds with checks, reports a fault when the calling thread holds the lock of a shared, which would stay locked
 /// while the coroutine is suspended.
-void check_nothing_is_held(const void* wanted, const std::source_location& where) noexcept;
+void check_nothing_is_held(const void* wanted, const std::source_location& location) noexcept;
 /// Reports that an async_shared was destroyed while it was locked.
 [[noreturn]] void fault_async_destroyed(const void* object) noexcept;
 
@@ -48,20 +48,20 @@ class async_lock {
 
   /// Returns false when the waiter has the lock or was cancelled before. Returns true when it is resumed later,
   /// perhaps before this call returns; the caller must not touch it after that.
-  bool wait(async_waiter& by) noexcept {
+  bool wait(async_waiter& waiter) noexcept {
     const std::lock_guard hold(mutex_);
-    if (by.state_ == async_waiter::state::cancelled) {
+    if (waiter.state_ == async_waiter::state::cancelled) {
       return false;
     }
     if (!is_locked_) {
       is_locked_ = true;
-      by.state_ = async_waiter::state::has_lock;
+      waiter.state_ = async_waiter::state::has_lock;
       return false;
     }
-    by.state_ = async_waiter::state::waiting;
-    by.before_ = last_;
-    (last_ != nullptr ? last_->next_ : first_) = &by;
-    last_ = &by;
+    waiter.state_ = async_waiter::state::waiting;
+    waiter.before_ = last_;
+    (last_ != nullptr ? last_->next_ : first_) = &waiter;
+    last_ = &waiter;
     return true;
   }
 
@@ -108,23 +108,23 @@ class async_lock {
       async_waiter* last = nullptr;
       bool is_active = false;
     };
-    static constinit thread_local resuming own;
+    static constinit thread_local resuming pending;
     next->next_ = nullptr;  // it has left the list of the lock and joins this one
-    (own.last != nullptr ? own.last->next_ : own.first) = next;
-    own.last = next;
-    if (own.is_active) {
+    (pending.last != nullptr ? pending.last->next_ : pending.first) = next;
+    pending.last = next;
+    if (pending.is_active) {
       return;
     }
-    own.is_active = true;
-    while (own.first != nullptr) {
-      next = own.first;
-      own.first = next->next_;
-      if (own.first == nullptr) {
-        own.last = nullptr;
+    pending.is_active = true;
+    while (pending.first != nullptr) {
+      next = pending.first;
+      pending.first = next->next_;
+      if (pending.first == nullptr) {
+        pending.last = nullptr;
       }
       next->resume(next);
     }
-    own.is_active = false;
+    pending.is_active = false;
   }
 
   bool is_locked() noexcept {

@@ -77,14 +77,14 @@ extern constinit thread_local heap_front* local [[gnu::tls_model("initial-exec")
 
 /// The paths that are not inline. `at` is the heap that the caller found in `local`. They return null when no memory
 /// is left.
-void* allocate_slow(heap_front* at, size_class index) noexcept;
-void deallocate_slow(heap_front* at, void* block) noexcept;
+void* allocate_slow(heap_front* front, size_class index) noexcept;
+void deallocate_slow(heap_front* front, void* block) noexcept;
 /// Returns a block for any size and alignment; null when no memory is left.
-void* allocate_any(heap_front* at, std::size_t bytes, std::size_t alignment) noexcept;
+void* allocate_any(heap_front* front, std::size_t bytes, std::size_t alignment) noexcept;
 /// Returns a block of whole units; sets `zeroed`, if not null, to whether its bytes are zero.
-void* allocate_large(heap_front* at, std::size_t bytes, std::size_t alignment, bool* zeroed) noexcept;
+void* allocate_large(heap_front* front, std::size_t bytes, std::size_t alignment, bool* zeroed) noexcept;
 /// Gives back a block that should have `index`; reports a fault if it has another class. Null is allowed.
-void deallocate_slow(heap_front* at, void* block, size_class index) noexcept;
+void deallocate_slow(heap_front* front, void* block, size_class index) noexcept;
 
 inline void mark_allocated([[maybe_unused]] void* block, [[maybe_unused]] std::size_t bytes) noexcept {
 #if TARN_ADDRESS_SANITIZER
@@ -100,13 +100,13 @@ inline void mark_free([[maybe_unused]] void* block, [[maybe_unused]] std::size_t
 }
 
 /// Returns a block of class `index` from `at`; null when no memory is left.
-[[gnu::always_inline]] inline void* allocate(heap_front* at, size_class index) noexcept {
-  void** const top = at->top[index];
+[[gnu::always_inline]] inline void* allocate(heap_front* front, size_class index) noexcept {
+  void** const top = front->top[index];
   void* block = top[-1];
   if (block != nullptr) [[likely]] {
-    at->top[index] = top - 1;
+    front->top[index] = top - 1;
   } else {
-    block = allocate_slow(at, index);
+    block = allocate_slow(front, index);
   }
   mark_allocated(block, size_of(index));
   note_allocated(block);
@@ -126,48 +126,48 @@ template <int Order = __ATOMIC_RELAXED>
 }
 
 /// Gives back a block of class `index` that any heap may own; null is allowed.
-[[gnu::always_inline]] inline void deallocate(heap_front* at, void* block, size_class index) noexcept {
-  if (key_of(block) != reinterpret_cast<std::uintptr_t>(at) + index) [[unlikely]] {
-    deallocate_slow(at, block, index);
+[[gnu::always_inline]] inline void deallocate(heap_front* front, void* block, size_class index) noexcept {
+  if (key_of(block) != reinterpret_cast<std::uintptr_t>(front) + index) [[unlikely]] {
+    deallocate_slow(front, block, index);
     return;
   }
-  void** const top = at->top[index];
+  void** const top = front->top[index];
   if (reinterpret_cast<std::uintptr_t>(top) % magazine_bytes == 0) [[unlikely]] {
-    deallocate_slow(at, block, index);
+    deallocate_slow(front, block, index);
     return;
   }
   note_free(block);
   *top = block;
-  at->top[index] = top + 1;
+  front->top[index] = top + 1;
   mark_free(block, size_of(index));
 }
 
 /// Gives back a block of any class or size; null is allowed.
-[[gnu::always_inline]] inline void deallocate(heap_front* at, void* block) noexcept {
-  const std::uintptr_t own = key_of(block) ^ reinterpret_cast<std::uintptr_t>(at);
-  if (own >= class_count) [[unlikely]] {
-    deallocate_slow(at, block);
+[[gnu::always_inline]] inline void deallocate(heap_front* front, void* block) noexcept {
+  const std::uintptr_t index = key_of(block) ^ reinterpret_cast<std::uintptr_t>(front);
+  if (index >= class_count) [[unlikely]] {
+    deallocate_slow(front, block);
     return;
   }
-  void** const top = at->top[own];
+  void** const top = front->top[index];
   if (reinterpret_cast<std::uintptr_t>(top) % magazine_bytes == 0) [[unlikely]] {
-    deallocate_slow(at, block);
+    deallocate_slow(front, block);
     return;
   }
   note_free(block);
   *top = block;
-  at->top[own] = top + 1;
-  mark_free(block, size_of(static_cast<size_class>(own)));
+  front->top[index] = top + 1;
+  mark_free(block, size_of(static_cast<size_class>(index)));
 }
 
 /// Does what class_of does, for sizes that are known only at run time. It uses a table for the most common sizes,
 /// because class_of has branches there that are hard to predict.
 inline constexpr std::size_t tabled_bytes = 1024;
 struct class_table {
-  std::uint8_t of[tabled_bytes / block_alignment + 1];
-  consteval class_table() noexcept : of{} {
-    for (std::size_t step = 0; step < sizeof of; ++step) {
-      of[step] = static_cast<std::uint8_t>(class_of(step * block_alignment));
+  std::uint8_t classes[tabled_bytes / block_alignment + 1];
+  consteval class_table() noexcept : classes{} {
+    for (std::size_t step = 0; step < sizeof classes; ++step) {
+      classes[step] = static_cast<std::uint8_t>(class_of(step * block_alignment));
     }
   }
 };
@@ -176,24 +176,24 @@ inline constexpr class_table classes;
   if (__builtin_constant_p(bytes) || bytes > tabled_bytes) {
     return class_of(bytes);
   }
-  return classes.of[(bytes + block_alignment - 1) / block_alignment];
+  return classes.classes[(bytes + block_alignment - 1) / block_alignment];
 }
 
 /// Returns a block for `bytes` at `alignment`; null when no memory is left.
-[[gnu::always_inline]] inline void* allocate(heap_front* at, std::size_t bytes, std::size_t alignment) noexcept {
+[[gnu::always_inline]] inline void* allocate(heap_front* front, std::size_t bytes, std::size_t alignment) noexcept {
   if (bytes <= largest_class_size && alignment <= block_alignment) [[likely]] {
-    return allocate(at, quick_class_of(bytes));
+    return allocate(front, quick_class_of(bytes));
   }
-  return allocate_any(at, bytes, alignment);
+  return allocate_any(front, bytes, alignment);
 }
 
 /// Gives back a block of allocate(at, bytes, alignment); null is allowed.
-[[gnu::always_inline]] inline void deallocate(heap_front* at, void* block, std::size_t bytes,
+[[gnu::always_inline]] inline void deallocate(heap_front* front, void* block, std::size_t bytes,
                                               std::size_t alignment) noexcept {
   if (bytes <= largest_class_size && alignment <= block_alignment) [[likely]] {
-    deallocate(at, block, quick_class_of(bytes));
+    deallocate(front, block, quick_class_of(bytes));
   } else {
-    deallocate_slow(at, block);
+    deallocate_slow(front, block);
   }
 }
 

@@ -62,19 +62,19 @@ class handle_base {
   }
 
  protected:
-  explicit handle_base(Owner* of) noexcept : of_(of) {}
+  explicit handle_base(Owner* owner) noexcept : owner_(owner) {}
   ~handle_base() = default;
 
   value_type& value() const noexcept {
     if constexpr (TARN_CHECKS) {
-      if (of_ == nullptr) {
+      if (owner_ == nullptr) {
         fault_empty_handle("tarn::shared");
       }
     }
-    return of_->value_;
+    return owner_->value_;
   }
 
-  Owner* of_;
+  Owner* owner_;
 };
 
 /// Holds the lock exclusively.
@@ -82,14 +82,14 @@ template <class Owner>
 class TARN_SCOPED_CAPABILITY [[nodiscard("the lock ends with the handle: give it a name")]] handle
     : public handle_base<Owner> {
  public:
-  ~handle() TARN_RELEASE() { this->of_->end_change(); }
+  ~handle() TARN_RELEASE() { this->owner_->end_change(); }
 
   /// Returns when `holds(value)`; the lock is released while the thread waits. `holds` is called under the lock, by
   /// this thread or by the one that ends a change, and must not change anything. Throws what `holds` throws; the lock
   /// is held then.
   template <std::predicate<const typename Owner::value_type&> Predicate>
   void wait(Predicate&& holds, std::source_location where = std::source_location::current()) {
-    this->of_->wait(holds, nullptr, where);
+    this->owner_->wait(holds, nullptr, where);
   }
   /// Does the same for at most this time. Returns true when the condition holds.
   template <class Rep, class Period, std::predicate<const typename Owner::value_type&> Predicate>
@@ -97,7 +97,7 @@ class TARN_SCOPED_CAPABILITY [[nodiscard("the lock ends with the handle: give it
                               std::source_location where = std::source_location::current()) {
     const auto deadline =
         std::chrono::steady_clock::now() + std::chrono::ceil<std::chrono::steady_clock::duration>(most);
-    return this->of_->wait(holds, &deadline, where);
+    return this->owner_->wait(holds, &deadline, where);
   }
 
  private:
@@ -112,7 +112,7 @@ template <class Owner>
 class TARN_SCOPED_CAPABILITY [[nodiscard("the lock ends with the handle: give it a name")]] reader
     : public handle_base<const Owner> {
  public:
-  ~reader() TARN_RELEASE() { this->of_->end_reading(); }
+  ~reader() TARN_RELEASE() { this->owner_->end_reading(); }
 
  private:
   friend Owner;
@@ -126,19 +126,19 @@ template <class Owner>
 class [[nodiscard("whether the lock is held is the answer")]] maybe_handle : public handle_base<Owner> {
  public:
   ~maybe_handle() {
-    if (this->of_ != nullptr) {
+    if (this->owner_ != nullptr) {
       if constexpr (std::is_const_v<Owner>) {
-        this->of_->end_reading();
+        this->owner_->end_reading();
       } else {
-        this->of_->end_change();
+        this->owner_->end_change();
       }
     }
   }
-  explicit operator bool() const noexcept { return this->of_ != nullptr; }
+  explicit operator bool() const noexcept { return this->owner_ != nullptr; }
 
  private:
   friend std::remove_const_t<Owner>;
-  explicit maybe_handle(Owner* of) noexcept : handle_base<Owner>(of) {}
+  explicit maybe_handle(Owner* owner) noexcept : handle_base<Owner>(owner) {}
 };
 
 }  // namespace tarn::detail

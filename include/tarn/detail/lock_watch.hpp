@@ -22,8 +22,8 @@ class lock_watch {
   lock_watch& operator=(const lock_watch&) = delete;
 
   /// Called before the thread waits for the lock. Does not return when the order is wrong.
-  void before(const void* object, const std::source_location& where);
-  void taken(const void* object, const std::source_location& where) noexcept;
+  void before(const void* object, const std::source_location& location);
+  void taken(const void* object, const std::source_location& location) noexcept;
   void released(const void* object) noexcept;
 
  private:

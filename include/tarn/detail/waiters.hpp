@@ -25,8 +25,8 @@ class waiters {
     std::unique_lock<Mutex> lock(mutex, std::adopt_lock);
     const still_held keep{lock};
     while (!holds(value)) {
-      waiter mine{&holds, [](void* condition, const T& of) noexcept {
-                    return call_or([&] { return static_cast<bool>((*static_cast<Predicate*>(condition))(of)); },
+      waiter mine{&holds, [](void* condition, const T& current) noexcept {
+                    return call_or([&] { return static_cast<bool>((*static_cast<Predicate*>(condition))(current)); },
                                    [] { return true; });  // the waiting thread calls it again, and it throws there
                   }};
       mine.next = first_;
@@ -66,22 +66,22 @@ class waiters {
   };
 
   void wake_some(const T& value) noexcept {
-    for (waiter** at = &first_; *at != nullptr;) {
-      waiter& each = **at;
-      if (each.holds(each.condition, value)) {
-        *at = each.next;  // it leaves the list here, and its thread cannot continue before the lock is released
-        each.woken = true;
-        each.changed.notify_one();
+    for (waiter** link = &first_; *link != nullptr;) {
+      waiter& candidate = **link;
+      if (candidate.holds(candidate.condition, value)) {
+        *link = candidate.next;  // it leaves the list here, and its thread cannot continue before the lock is released
+        candidate.woken = true;
+        candidate.changed.notify_one();
       } else {
-        at = &each.next;
+        link = &candidate.next;
       }
     }
   }
 
   void remove(waiter& gone) noexcept {
-    for (waiter** at = &first_; *at != nullptr; at = &(*at)->next) {
-      if (*at == &gone) {
-        *at = gone.next;
+    for (waiter** link = &first_; *link != nullptr; link = &(*link)->next) {
+      if (*link == &gone) {
+        *link = gone.next;
         return;
       }
     }

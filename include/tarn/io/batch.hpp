@@ -57,9 +57,9 @@ class batch_result {
  protected:
   enum class kind : std::uint8_t { read_file, read, write_file, write, open, status };
 
- public:
+ public:  // for batch only: no other class can name a kind
   /// Made by a batch alone: no other class can name a kind.
-  batch_result(kind of, std::string path) : path_(std::move(path)), kind_(of) {}
+  batch_result(kind operation, std::string path) : path_(std::move(path)), kind_(operation) {}
 
  protected:
   ~batch_result() = default;
@@ -126,7 +126,7 @@ class batch_written : public batch_result {
 };
 
 /// Kinds of files, as file_status names them.
-enum class file_kind : std::uint8_t {
+enum class file_kind : std::uint8_t { regular, folder, link, special };
   regular,  ///< has bytes of its own
   folder,   ///< has other files
   link,     ///< a symbolic link that was not followed
@@ -136,7 +136,7 @@ enum class file_kind : std::uint8_t {
 /// A short form of the results of stat(2).
 struct file_status {
   /// Kind of the file.
-  file_kind kind = file_kind::other;
+  file_kind kind = file_kind::special;
   unsigned permissions = 0;  ///< mode bits, such as 0755
   /// Size of the file in bytes.
   std::uint64_t bytes = 0;
@@ -176,16 +176,16 @@ class batch {
   batch_content& read_file(std::string path);
   /// Reads `bytes` bytes at `offset`, fewer only at the end. The file must stay open until run() returns. From a
   /// pipe, a socket or a terminal, which have no offsets, it reads the next bytes.
-  batch_content& read(const file& from, std::uint64_t offset, std::size_t bytes);
+  batch_content& read(const file& source, std::uint64_t offset, std::size_t bytes);
   /// Writes a whole file, which is created with permissions `mode`, less the umask.
-  batch_written& write_file(std::string path, std::string text, creation how = creation::replace, unsigned mode = 0666);
+  batch_written& write_file(std::string path, std::string text, creation existing = creation::replace,
   /// Writes `text`, which is not copied: text and file must exist until run() returns. For a pipe and for a file
   /// opened to append, it writes to the end, whatever `offset` is.
-  batch_written& write(const file& to, std::uint64_t offset, std::string_view text);
+  batch_written& write(const file& target, std::uint64_t offset, std::string_view text);
   /// Opens a file for reading; take() of the result gives it.
   batch_opened& open_to_read(std::string path);
   /// Opens a file for writing, which is created with permissions `mode`, less the umask.
-  batch_opened& open_to_write(std::string path, creation how = creation::replace, unsigned mode = 0666);
+                            unsigned mode = 0666);
   /// Gets the status of a link's target, or of the link itself.
   batch_status& status(std::string path, bool follow = true);
 
@@ -243,9 +243,9 @@ class batch {
     }
   }
 
-  void run(visitor visit, void* to, bool shows_texts);
+  void run(visitor visit, void* context, bool shows_texts);
   template <class Result>
-  Result& ask(std::deque<Result>& in, kind of, std::string path);
+  Result& ask(std::deque<Result>& results, kind operation, std::string path);
 
   batch_options options_;
   batch_way used_ = batch_way::best;

@@ -27,7 +27,7 @@ class file {
   /// Opens a file for reading.
   static file open_to_read(std::string path);
   /// Opens a file for writing; a new one has permissions `mode`, less the umask.
-  static file open_to_write(std::string path, creation how = creation::replace, unsigned mode = 0666);
+  static file open_to_write(std::string path, creation existing = creation::replace, unsigned mode = 0666);
   /// Opens a file for reading and writing, and creates it if there is none.
   static file open_to_update(std::string path, unsigned mode = 0666);
   /// Wraps a descriptor that is already open. Errors show `name`. adopt() closes the descriptor at the end, borrow()
@@ -36,8 +36,8 @@ class file {
   /// Does the same as adopt(), and leaves the descriptor open at the end.
   static file borrow(int descriptor, std::string name);
 
-  file(file&& other) noexcept;
-  file& operator=(file&& other) noexcept;
+  file(file&& source) noexcept;
+  file& operator=(file&& source) noexcept;
   /// Closes the file. An error of close(2) is lost here; close() throws it.
   ~file();
 

@@ -98,7 +98,7 @@ class journal {
 
   /// A line that is being written. No line remains unless it is committed.
   struct entry {
-    explicit entry(journal& of);
+    explicit entry(journal& journal);
     entry(const entry&) = delete;
     entry& operator=(const entry&) = delete;
     ~entry();
@@ -107,7 +107,7 @@ class journal {
     /// Returns the line's number; 0: the file was truncated, and the line must be written once more.
     std::uint64_t commit(std::size_t size) noexcept;
 
-    journal::state& all;
+    journal::state& owner;
     lane& mine;
     char* place;
     std::size_t room;

@@ -22,7 +22,7 @@ struct journal_line {
   };
   std::uint64_t number;  ///< the number that append() returned, or would have returned for a torn line
   /// Condition of the line.
-  condition is;
+  condition state;
   /// The bytes of a whole line; empty for others. It is a view into the reader.
   std::string_view text;
 };

@@ -44,7 +44,7 @@ class line_ends {
   }
   /// Tells that more memory follows the end.
   void extend(std::size_t bytes) noexcept { end_ += bytes; }
-  std::string_view rest() const noexcept { return {line_, static_cast<std::size_t>(end_ - line_)}; }
+  std::string_view remainder() const noexcept { return {line_, static_cast<std::size_t>(end_ - line_)}; }
 
  private:
   bool scan() noexcept;  // computes the next masks; returns false at the end
@@ -66,17 +66,19 @@ class line_iterator {
   using iterator_concept = std::input_iterator_tag;
 
   line_iterator() = default;
-  explicit line_iterator(Source* of) : of_(of) { ++*this; }
+  explicit line_iterator(Source* source) : source_(source) { ++*this; }
   std::string_view operator*() const noexcept { return line_; }
   line_iterator& operator++() {
-    if (!of_->next(line_)) of_ = nullptr;
+    if (!source_->next(line_)) source_ = nullptr;
     return *this;
   }
   void operator++(int) { ++*this; }
-  friend bool operator==(const line_iterator& one, std::default_sentinel_t) noexcept { return one.of_ == nullptr; }
+  friend bool operator==(const line_iterator& iterator, std::default_sentinel_t) noexcept {
+    return iterator.source_ == nullptr;
+  }
 
  private:
-  Source* of_ = nullptr;
+  Source* source_ = nullptr;
   std::string_view line_;
 };
 
@@ -90,11 +92,13 @@ class lines {
   /// Reads the lines of a text in memory.
   explicit lines(std::string_view bytes) noexcept { ends_.start(bytes); }
   /// Throws at the end what mapped_file::check() throws, because earlier lines may have read as zeros then.
-  explicit lines(const mapped_file& in) noexcept;
+  explicit lines(const mapped_file& file) noexcept;
   explicit lines(mapped_file&&) = delete;
   /// Starts at the reader's position. Nothing else may use the reader until this object ends. The reader then stands
   /// behind the last line that was returned.
-  explicit lines(reader& in) noexcept : reader_(&in), begin_(in.buffered().data()) { ends_.start(in.buffered()); }
+  explicit lines(reader& source) noexcept : reader_(&source), begin_(source.buffered().data()) {
+    ends_.start(source.buffered());
+  }
   lines(const lines&) = delete;
   lines& operator=(const lines&) = delete;
   ~lines();
@@ -103,11 +107,11 @@ class lines {
   std::default_sentinel_t end() const noexcept { return {}; }
 
   /// Does the same without a for loop; returns false at the end.
-  bool next(std::string_view& line) { return ends_.next(line) || more(line); }
+  bool next(std::string_view& line) { return ends_.next(line) || read_more(line); }
 
  private:
-  bool more(std::string_view& line);  // finds the line across a buffer's border; returns false at the end
-  void leave_buffer() noexcept;       // consumes in the reader what was returned
+  bool read_more(std::string_view& line);  // finds the line across a buffer's border; returns false at the end
+  void leave_buffer() noexcept;            // consumes in the reader what was returned
 
   detail::line_ends ends_;
   reader* reader_ = nullptr;

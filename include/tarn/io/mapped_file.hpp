@@ -24,8 +24,8 @@ class mapped_file {
   /// Maps the file. Throws io::error when it cannot be opened or read.
   explicit mapped_file(std::string path);
   explicit mapped_file(file source);
-  mapped_file(mapped_file&& other) noexcept;
-  mapped_file& operator=(mapped_file&& other) noexcept;
+  mapped_file(mapped_file&& source) noexcept;
+  mapped_file& operator=(mapped_file&& source) noexcept;
   ~mapped_file();
 
   /// Returns the content, with the length that the file had when it was mapped. It stays valid as long as this

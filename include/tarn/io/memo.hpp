@@ -76,12 +76,12 @@ class memo {
         weigh_(std::move(weigh)),
         options_(options),
         shards_(std::bit_ceil(std::clamp<std::size_t>(options.shards, 1, 1024))) {
-    const std::size_t each = std::max<std::size_t>(1, options.entries / shards_.size());
-    const std::size_t buckets_each = std::bit_ceil(each);
+    const std::size_t entries_each = std::max<std::size_t>(1, options.entries / shards_.size());
+    const std::size_t buckets_each = std::bit_ceil(entries_each);
     table_.buckets = std::vector<std::atomic<node*>>(buckets_each * shards_.size());
     table_.mask = table_.buckets.size() - 1;
     shift_ = static_cast<unsigned>(std::countr_zero(buckets_each));
-    for (shard& one : shards_) one.start(table_, each, options.bytes / shards_.size());
+    for (shard& one : shards_) one.start(table_, entries_each, options.bytes / shards_.size());
   }
   memo(const memo&) = delete;
   memo& operator=(const memo&) = delete;
@@ -174,10 +174,10 @@ class memo {
 
   // A question that is being asked.
   struct flight {
-    explicit flight(const Key& of) : key(of) {}
+    explicit flight(const Key& wanted) : key(wanted) {}
 
     const Key& key;  // belongs to the asking thread, as long as this is in the shard's list
-    const std::thread::id by = std::this_thread::get_id();
+    const std::thread::id thread = std::this_thread::get_id();
     std::mutex mutex;
     std::condition_variable landed;
     bool is_over = false;
@@ -194,25 +194,25 @@ class memo {
 
     node* find(std::uint64_t hash, const Key& key) noexcept {
       // seq_cst: see read_section.hpp, step 4; it is a plain load on x86. It also makes the node's content visible.
-      node* at = bucket(hash).load(std::memory_order_seq_cst);
-      while (at != nullptr && !(at->hash == hash && Equal()(at->key, key)))
-        at = at->next.load(std::memory_order_seq_cst);
-      return at;
+      node* entry = bucket(hash).load(std::memory_order_seq_cst);
+      while (entry != nullptr && !(entry->hash == hash && Equal()(entry->key, key)))
+        entry = entry->next.load(std::memory_order_seq_cst);
+      return entry;
     }
   };
 
   // A shard's mutex protects its part of the buckets, which are adjacent.
   struct alignas(128) shard {
     mutable spin_mutex mutex;
-    table* all = nullptr;
+    table* owner = nullptr;
     std::vector<node*> clock;  // all entries; the hand goes around
-    std::size_t hand = 0, most = 0, most_bytes = 0, bytes = 0;
+    std::size_t hand = 0, limit = 0, most_bytes = 0, bytes = 0;
     std::vector<node*> unlinked;
     std::vector<std::shared_ptr<flight>> flights;
     memo_statistics counts;
 
     void start(table& of_all, std::size_t entries, std::size_t bytes_) {
-      all = &of_all, most = entries, most_bytes = bytes_;
+      owner = &of_all, limit = entries, most_bytes = bytes_;
     }
     ~shard() {
       for (node* each : clock) delete each;
@@ -221,7 +221,7 @@ class memo {
 
     void remove(node& gone) {
       unlinked.reserve(unlinked.size() + 1);
-      std::atomic<node*>* link = &all->bucket(gone.hash);
+      std::atomic<node*>* link = &owner->bucket(gone.hash);
       while (link->load(std::memory_order_relaxed) != &gone) link = &link->load(std::memory_order_relaxed)->next;
       // The node keeps its own link, so that a reader on it can continue.
       link->store(gone.next.load(std::memory_order_relaxed), std::memory_order_seq_cst);
@@ -263,18 +263,20 @@ class memo {
   }
   shard& shard_of(std::uint64_t hash) noexcept { return shards_[(hash & table_.mask) >> shift_]; }
 
-  bool is_old(const node& of) const noexcept { return of.good_until_ms != 0 && options_.now_ms() >= of.good_until_ms; }
+  bool is_old(const node& entry) const noexcept {
+    return entry.good_until_ms != 0 && options_.now_ms() >= entry.good_until_ms;
+  }
 
-  void count_hit(unsigned index, node& found) noexcept {
+  void count_hit(unsigned index, node& hit) noexcept {
     // Written once per turn of the clock, so that hits do not contend for the cache line.
-    if (!found.used.load(std::memory_order_relaxed)) found.used.store(true, std::memory_order_relaxed);
+    if (!hit.used.load(std::memory_order_relaxed)) hit.used.store(true, std::memory_order_relaxed);
     if (index >= stripes - 1) [[unlikely]]
-      return count_common_hit(found.value.has_value());
-    const auto add = [](std::atomic<std::uint64_t>& to) {  // only this thread writes it
-      to.store(to.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      return count_common_hit(hit.value.has_value());
+    const auto add = [](std::atomic<std::uint64_t>& counter) {  // only this thread writes it
+      counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     };
     add(hits_[index].hits);
-    if (!found.value) [[unlikely]]
+    if (!hit.value) [[unlikely]]
       add(hits_[index].negative_hits);
   }
 
@@ -296,38 +298,39 @@ class memo {
   }
 
   std::unique_ptr<node> make_node(std::uint64_t hash, const Key& key, std::optional<Value> answer) const {
-    auto made = std::make_unique<node>(hash, key, std::move(answer));
+    auto entry = std::make_unique<node>(hash, key, std::move(answer));
     const std::uint64_t live =
-        made->value || options_.negative_live_ms == 0 ? options_.live_ms : options_.negative_live_ms;
-    made->good_until_ms = live == 0 ? 0 : options_.now_ms() + live;
-    made->bytes = sizeof(node) + (weigh_ ? weigh_(made->key, made->value) : 0);
-    return made;
+        entry->value || options_.negative_live_ms == 0 ? options_.live_ms : options_.negative_live_ms;
+    entry->good_until_ms = live == 0 ? 0 : options_.now_ms() + live;
+    entry->bytes = sizeof(node) + (weigh_ ? weigh_(entry->key, entry->value) : 0);
+    return entry;
   }
 
-  void remember(shard& in, std::unique_ptr<node> made) {
-    std::unique_lock lock(in.mutex);
-    remember(in, std::move(made), lock);
+  void remember(shard& part, std::unique_ptr<node> entry) {
+    std::unique_lock lock(part.mutex);
+    remember(part, std::move(entry), lock);
   }
 
-  void remember(shard& in, std::unique_ptr<node> made, std::unique_lock<spin_mutex>& lock) {
-    if (node* const old = table_.find(made->hash, made->key)) in.remove(*old);
-    if (in.most_bytes == 0 || made->bytes <= in.most_bytes) {
-      while (in.clock.size() >= in.most || (in.most_bytes != 0 && in.bytes + made->bytes > in.most_bytes)) in.evict();
-      in.clock.push_back(made.get());
-      made->place = in.clock.size() - 1;
-      in.bytes += made->bytes;
-      std::atomic<node*>& bucket = table_.bucket(made->hash);
-      made->next.store(bucket.load(std::memory_order_relaxed), std::memory_order_relaxed);
-      bucket.store(made.release(), std::memory_order_seq_cst);
+  void remember(shard& part, std::unique_ptr<node> entry, std::unique_lock<spin_mutex>& lock) {
+    if (node* const old = table_.find(entry->hash, entry->key)) part.remove(*old);
+    if (part.most_bytes == 0 || entry->bytes <= part.most_bytes) {
+      while (part.clock.size() >= part.limit || (part.most_bytes != 0 && part.bytes + entry->bytes > part.most_bytes))
+        part.evict();
+      part.clock.push_back(entry.get());
+      entry->place = part.clock.size() - 1;
+      part.bytes += entry->bytes;
+      std::atomic<node*>& bucket = table_.bucket(entry->hash);
+      entry->next.store(bucket.load(std::memory_order_relaxed), std::memory_order_relaxed);
+      bucket.store(entry.release(), std::memory_order_seq_cst);
     }
-    free_unread(in, lock);
+    free_unread(part, lock);
   }
 
   // Frees the nodes that no reader can reach. Destructors of keys and values run without the lock.
-  void free_unread(shard& in, std::unique_lock<spin_mutex>& lock) {
-    if (in.unlinked.size() < unlinked_at_once) return;
+  void free_unread(shard& part, std::unique_lock<spin_mutex>& lock) {
+    if (part.unlinked.size() < unlinked_at_once) return;
     std::vector<node*> gone;
-    gone.swap(in.unlinked);
+    gone.swap(part.unlinked);
     lock.unlock();
     const std::uint64_t ended = tarn::detail::end_node_epoch();
     if (ended != 0 && tarn::detail::nobody_reads_before(ended)) {
@@ -336,7 +339,7 @@ class memo {
       return;
     }
     lock.lock();
-    in.unlinked.insert(in.unlinked.end(), gone.begin(), gone.end());
+    part.unlinked.insert(part.unlinked.end(), gone.begin(), gone.end());
   }
 
   std::optional<Value> ask(shard& in, std::uint64_t hash, const Key& key) {
@@ -380,7 +383,7 @@ class memo {
     }
     lock.unlock();
     {
-      const std::lock_guard over(mine->mutex);
+      const std::lock_guard guard(mine->mutex);
       mine->is_over = true;
     }
     mine->landed.notify_all();
@@ -389,7 +392,7 @@ class memo {
   }
 
   static std::optional<Value> wait_for(flight& other) {
-    if (other.by == std::this_thread::get_id())
+    if (other.thread == std::this_thread::get_id())
       tarn::detail::raise<std::logic_error>("a memo's loader asks for its own key");
     std::unique_lock lock(other.mutex);
     other.landed.wait(lock, [&] { return other.is_over; });

@@ -42,10 +42,10 @@ class reader {
 
   /// Does the same for records that end with another byte.
   std::optional<std::string_view> record(char end) {
-    const char* const start = at_;
-    if (const void* const found = std::memchr(start, end, static_cast<std::size_t>(filled_ - start))) [[likely]] {
-      const char* const stop = static_cast<const char*>(found);
-      at_ = stop + 1;
+    const char* const start = position_;
+    if (const void* const newline = std::memchr(start, end, static_cast<std::size_t>(filled_ - start))) [[likely]] {
+      const char* const stop = static_cast<const char*>(newline);
+      position_ = stop + 1;
       return std::string_view(start, static_cast<std::size_t>(stop - start));
     }
     return record_slow(end);
@@ -54,10 +54,10 @@ class reader {
   /// Returns everything in the buffer, and fills the buffer first if it is empty. The result is empty only at the
   /// end.
   std::string_view block() {
-    if (at_ == filled_ && !fill()) return {};
-    const std::string_view all(at_, static_cast<std::size_t>(filled_ - at_));
-    at_ = filled_;
-    return all;
+    if (position_ == filled_ && !fill()) return {};
+    const std::string_view unread(position_, static_cast<std::size_t>(filled_ - position_));
+    position_ = filled_;
+    return unread;
   }
 
   /// Returns exactly `bytes` bytes, or as many as are left before the end. The buffer grows to hold them.
@@ -67,7 +67,7 @@ class reader {
   std::string_view peek(std::size_t bytes);
 
   /// Returns the part of the buffer that was not consumed yet. It makes no call and moves nothing.
-  std::string_view buffered() const noexcept { return {at_, static_cast<std::size_t>(filled_ - at_)}; }
+  std::string_view buffered() const noexcept { return {position_, static_cast<std::size_t>(filled_ - position_)}; }
 
   /// Copies up to `bytes` bytes; fewer only at the end. Large copies bypass the buffer.
   std::size_t read(void* place, std::size_t bytes);
@@ -76,7 +76,7 @@ class reader {
   std::uint64_t skip(std::uint64_t bytes);
 
   /// Returns the offset of the next byte in the file or stream.
-  std::uint64_t offset() const noexcept { return source_.offset() - static_cast<std::uint64_t>(filled_ - at_); }
+  std::uint64_t offset() const noexcept { return source_.offset() - static_cast<std::uint64_t>(filled_ - position_); }
   /// Returns the open file. Its own offset is ahead of the reader's by what is in the buffer.
   const file& source() const noexcept { return source_; }
 
@@ -87,7 +87,7 @@ class reader {
   void grow(std::size_t bytes);  // makes the buffer hold at least `bytes`
 
   // Invariant: buffer_ <= at_ <= filled_ <= buffer_ + capacity_; [at_, filled_) is read and not consumed.
-  const char* at_ = nullptr;
+  const char* position_ = nullptr;
   const char* filled_ = nullptr;
   std::size_t capacity_ = 0;
   std::unique_ptr<char[]> buffer_;

@@ -18,7 +18,7 @@ namespace tarn::io {
 struct writer_options {
   std::size_t buffer = 64 * 1024;  ///< bytes per system call
   /// Says what opening does with an existing file.
-  creation how = creation::replace;
+  creation existing = creation::replace;
   unsigned mode = 0666;  ///< permissions of a new file, before the umask
 };
 
@@ -33,8 +33,8 @@ class writer {
   /// Opens the file, or takes it over. Throws io::error.
   explicit writer(std::string path, writer_options options = {});
   explicit writer(file target, writer_options options = {});
-  writer(writer&& other) noexcept;
-  writer& operator=(writer&& other) noexcept;
+  writer(writer&& source) noexcept;
+  writer& operator=(writer&& source) noexcept;
   /// Flushes and closes. A destructor cannot throw: if something cannot be written, it says so in one line on
   /// standard error, with the number of lost bytes. Call close() to get an exception instead.
   ~writer();
@@ -42,9 +42,9 @@ class writer {
   /// Cost: a copy into the buffer, and a system call for each full buffer. Writes larger than the buffer are not
   /// copied.
   void write(std::string_view bytes) {
-    if (bytes.size() <= static_cast<std::size_t>(end_ - at_)) [[likely]] {
-      std::memcpy(at_, bytes.data(), bytes.size());
-      at_ += bytes.size();
+    if (bytes.size() <= static_cast<std::size_t>(end_ - position_)) [[likely]] {
+      std::memcpy(position_, bytes.data(), bytes.size());
+      position_ += bytes.size();
     } else {
       write_slow({&bytes, 1});
     }
@@ -53,10 +53,10 @@ class writer {
 
   /// Writes the bytes and a '\n'.
   void line(std::string_view bytes) {
-    if (bytes.size() < static_cast<std::size_t>(end_ - at_)) [[likely]] {
-      std::memcpy(at_, bytes.data(), bytes.size());
-      at_[bytes.size()] = '\n';
-      at_ += bytes.size() + 1;
+    if (bytes.size() < static_cast<std::size_t>(end_ - position_)) [[likely]] {
+      std::memcpy(position_, bytes.data(), bytes.size());
+      position_[bytes.size()] = '\n';
+      position_ += bytes.size() + 1;
     } else {
       gather({bytes, "\n"});
     }
@@ -70,9 +70,9 @@ class writer {
   /// used; no other call may come in between.
   char* reserve(std::size_t bytes);
   /// Adds the first `used` bytes of what reserve() returned.
-  void commit(std::size_t used) noexcept { at_ += used; }
+  void commit(std::size_t used) noexcept { position_ += used; }
   /// Returns the room that reserve() has without a flush.
-  std::size_t room() const noexcept { return static_cast<std::size_t>(end_ - at_); }
+  std::size_t room() const noexcept { return static_cast<std::size_t>(end_ - position_); }
 
   /// Passes everything to the system. It then survives the end of this process, but not of the machine.
   void flush();
@@ -84,7 +84,7 @@ class writer {
   std::size_t discard() noexcept;
 
   /// Returns the bytes in the buffer that the system does not have yet.
-  std::size_t buffered() const noexcept { return static_cast<std::size_t>(at_ - first_); }
+  std::size_t buffered() const noexcept { return static_cast<std::size_t>(position_ - first_); }
   /// Returns the offset that the next byte will have in the file or stream.
   std::uint64_t offset() const noexcept { return target_.offset() + buffered(); }
   /// Returns the open file.
@@ -94,7 +94,7 @@ class writer {
   void write_slow(std::span<const std::string_view> parts);
 
   // Invariant: buffer_ <= first_ <= at_ <= end_ == buffer_ + capacity_; [first_, at_) is still to be written.
-  char* at_ = nullptr;
+  char* position_ = nullptr;
   char* end_ = nullptr;
   char* first_ = nullptr;  // differs from buffer_ only after an error in the middle
   std::size_t capacity_ = 0;

@@ -28,7 +28,7 @@ std::map<std::string, std::string> words_on(const std::string& path) {
   said["mapped_file"] = words_of([&] { count(mapped_file(path), 'x'); });
   said["journal_reader"] = words_of([&] { journal_reader{path}; });
   said["journal"] = words_of([&] { journal(path, {.bytes = 4096, .chunk = 1024}); });
-  said["writer"] = words_of([&] { writer(path, {.how = creation::append}).flush(); });
+  said["writer"] = words_of([&] { writer(path, {.existing = creation::append}).flush(); });
   batch all({.longest = 1 << 20});
   const batch_content& text = all.read_file(path);
   all.run();

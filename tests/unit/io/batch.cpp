@@ -226,7 +226,7 @@ TEST_P(steered_batches, say_where_an_error_was) {
     if (of.kind != kind::read && of.kind != kind::read_at && of.kind != kind::write_at) return verdict{};
     std::size_t& before = done[of.kind == kind::read ? 0 : of.kind == kind::read_at ? 1 : 2];
     before += 70;
-    return before > 140 ? verdict{.error = EIO} : verdict{.most = 70};
+    return before > 140 ? verdict{.error = EIO} : verdict{.limit = 70};
   });
   all.run();
   EXPECT_EQ(words_of(whole), path + ": cannot be read at offset 140: Input/output error");

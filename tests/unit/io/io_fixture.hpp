@@ -76,7 +76,7 @@ inline fake::verdict short_and_interrupted(numbers& random, const fake::call& ca
   if (call.kind == fake::kind::read || call.kind == fake::kind::write || call.kind == fake::kind::read_at) {
     if (random.below(4) == 0) return {.error = EINTR};
     if (random.below(8) == 0) return {.error = EAGAIN};
-    return {.most = 1 + random.below(call.bytes < 20 ? 20 : call.bytes)};
+    return {.limit = 1 + random.below(call.bytes < 20 ? 20 : call.bytes)};
   }
   return {};
 }

@@ -31,7 +31,9 @@ std::vector<std::string> texts_of(const std::string& path) {
   const journal_reader from(path);
   std::vector<std::string> all;
   for (const journal_line& line : from.lines()) {
-    all.emplace_back(line.is == condition::whole ? line.text : line.is == condition::torn ? "(torn)" : "(damaged)");
+    all.emplace_back(line.state == condition::whole  ? line.text
+                     : line.state == condition::torn ? "(torn)"
+                                                     : "(damaged)");
   }
   return all;
 }
@@ -41,7 +43,7 @@ TEST(journal, gives_back_what_it_had_of_a_full_disk) {
   const std::string path = here.path("log");
   {
     const io_test::fake::scoped_hook hook(
-        [](const call& of) { return of.kind == io_test::fake::kind::allocate ? verdict{.most = 8192} : verdict{}; });
+        [](const call& of) { return of.kind == io_test::fake::kind::allocate ? verdict{.limit = 8192} : verdict{}; });
     EXPECT_EQ(io_test::thrown<error>([&] { journal log(path, {.bytes = 1 << 20}); }),
               path + ": has no room for a journal of 1048576 bytes: No space left on device");
   }
@@ -362,8 +364,8 @@ void kill_and_look(const io_test::folder& here, std::uint64_t seed) {
   const journal_reader from(path);
   std::uint64_t next[threads] = {};
   for (const journal_line& line : from.lines()) {
-    if (line.is == condition::torn) continue;
-    ASSERT_EQ(line.is, condition::whole);
+    if (line.state == condition::torn) continue;
+    ASSERT_EQ(line.state, condition::whole);
     const std::size_t thread = static_cast<std::size_t>(line.text[0] - '0');
     const std::uint64_t number = next[thread]++;
     ASSERT_EQ(line.text, std::to_string(thread) + " " + std::to_string(number) + std::string(number % 90, '.'));
@@ -457,7 +459,7 @@ TEST(journal, a_changed_file_gives_no_line_that_was_not_appended) {
       continue;  // its header
     }
     for (const journal_line& line : from->lines()) {
-      if (line.is != condition::whole) continue;
+      if (line.state != condition::whole) continue;
       ASSERT_TRUE(line.number >= 1 && line.number <= 100 && line.text == expected[line.number - 1])
           << "seed " << seed << ", line " << line.number << ": " << line.text;
     }
@@ -467,7 +469,7 @@ TEST(journal, a_changed_file_gives_no_line_that_was_not_appended) {
       const std::uint64_t number = log.append("more");
       const journal_reader after(path);
       for (const journal_line& line : after.lines()) {
-        const bool is_old = line.is == condition::whole && line.text != "more";
+        const bool is_old = line.state == condition::whole && line.text != "more";
         ASSERT_FALSE(is_old && line.number == number) << "seed " << seed;
       }
     } catch (const error&) {

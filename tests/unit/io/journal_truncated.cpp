@@ -28,7 +28,9 @@ std::vector<std::string> texts_of(const std::string& path) {
   const journal_reader from(path);
   std::vector<std::string> all;
   for (const journal_line& line : from.lines()) {
-    all.emplace_back(line.is == condition::whole ? line.text : line.is == condition::torn ? "(torn)" : "(damaged)");
+    all.emplace_back(line.state == condition::whole  ? line.text
+                     : line.state == condition::torn ? "(torn)"
+                                                     : "(damaged)");
   }
   return all;
 }

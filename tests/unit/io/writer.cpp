@@ -94,7 +94,7 @@ TEST(writer, a_call_that_throws_has_taken_nothing_and_a_flush_goes_on) {
       if (left == 0) return verdict{.error = ENOSPC};
       const std::size_t now = std::min(left, of.bytes);
       left -= now;
-      return verdict{.most = now};
+      return verdict{.limit = now};
     });
     std::string expected;
     writer to(here.path("file"), {.buffer = 64});
@@ -144,7 +144,7 @@ TEST(writer, errors_have_path_place_and_words) {
   EXPECT_EQ(io_test::thrown<error>([&] { writer to(here.path("no/file")); }),
             here.path("no/file") + ": cannot be opened to write: No such file or directory");
   const std::string there = here.file("there", "text");
-  EXPECT_EQ(io_test::thrown<error>([&] { writer to(there, {.how = creation::refuse}); }),
+  EXPECT_EQ(io_test::thrown<error>([&] { writer to(there, {.existing = creation::refuse}); }),
             there + ": cannot be opened to write: File exists");
   EXPECT_EQ(io_test::thrown<error>([&] {
               writer to("/dev/full");
@@ -193,7 +193,7 @@ TEST(writer, a_destructor_that_cannot_flush_says_so) {
 TEST(writer, appends_where_the_end_is) {
   const io_test::folder here;
   const std::string path = here.file("file", "one\n");
-  writer to(path, {.how = creation::append});
+  writer to(path, {.existing = creation::append});
   EXPECT_EQ(to.offset(), 4u);
   to.line("two");
   to.close();
