@@ -14,7 +14,7 @@ import unittest
 
 PROGRAM, SAMPLE, TARN = sys.argv[1:4]  # the server, its sample configuration, the command `tarn`
 del sys.argv[1:4]
-PATIENCE = 10  # seconds, where something has to come
+PATIENCE = 60  # seconds: a guard against hangs, where something has to come
 SITE = '[site]\ntitle = "one"\nfooter = "one"\n'
 
 

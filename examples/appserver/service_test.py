@@ -16,24 +16,25 @@ FOLDER = pathlib.Path(SAMPLE).parent
 
 
 class Manager:
-    """The stand-in: its sockets, and the words that start a program with them."""
+    """The stand-in: its sockets, and the words that start a program with them.
 
-    def __init__(self, descriptors=()):
+    A notify socket has room for ten messages here, and the server drops a message when it is full. So a manager that
+    asks for signs of life must read all the time, and no test expects another message beside them.
+    """
+
+    def __init__(self, descriptors=(), environment=""):
         self.folder = tempfile.TemporaryDirectory()
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind(self.folder.name + "/notify")
         self.socket.settimeout(PATIENCE)
         passed = "".join(f" {3 + at}<&{each}" for at, each in enumerate(descriptors))
         listen = f"LISTEN_PID=$$ LISTEN_FDS={len(descriptors)}" if descriptors else ""
-        told = f"NOTIFY_SOCKET={self.folder.name}/notify WATCHDOG_USEC=100000 {listen}"
+        told = f"NOTIFY_SOCKET={self.folder.name}/notify {environment} {listen}"
         self.under = ["sh", "-c", f'exec env {told} "$@"{passed}', "sh"]
 
     def next(self):
-        """What the server says next, but for signs of life."""
-        while True:
-            said = self.socket.recv(256).decode()
-            if said != "WATCHDOG=1":
-                return said
+        """Waits for the next message of the server."""
+        return self.socket.recv(256).decode()
 
     def close(self):
         self.socket.close()
@@ -41,8 +42,8 @@ class Manager:
 
 
 class Service(unittest.TestCase):
-    def manager(self, descriptors=()):
-        made = Manager(descriptors)
+    def manager(self, descriptors=(), environment=""):
+        made = Manager(descriptors, environment)
         self.addCleanup(made.close)
         return made
 
@@ -51,12 +52,19 @@ class Service(unittest.TestCase):
         with Server(under=manager.under) as server:
             self.assertEqual(manager.next(), "READY=1")
             self.assertEqual(server.ask("GET", "/healthz").text, "ok\n")
-            self.assertEqual({manager.socket.recv(256) for _ in range(3)}, {b"WATCHDOG=1"})
             server.reload(f"[server]\nport = 0\n{SITE}")
             self.assertRegex(manager.next(), r"^RELOADING=1\nMONOTONIC_USEC=\d+$")
             self.assertEqual(manager.next(), "READY=1")
             self.assertEqual(server.end(), 0)
             self.assertEqual(manager.next(), "STOPPING=1")
+
+    def test_signs_of_life_come_again_and_again(self):
+        manager = self.manager(environment="WATCHDOG_USEC=100000")
+        with Server(under=manager.under) as server:
+            beats = 0
+            while beats < 3:
+                beats += manager.next() == "WATCHDOG=1"
+            self.assertEqual(server.end(), 0)
 
     def test_port_that_is_open_already_is_served(self):
         with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -77,7 +85,9 @@ class Service(unittest.TestCase):
                 (pathlib.Path(folder) / name).write_text(text, encoding="utf-8")
             result = subprocess.run(["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", f"{folder}/appserver.service",
                                      f"{folder}/appserver.socket"], capture_output=True, text=True, check=False)
-            self.assertEqual((result.returncode, result.stdout + result.stderr), (0, ""))
+            # The host's own units may have faults, which are none of this test's business.
+            said = [line for line in (result.stdout + result.stderr).splitlines() if "appserver" in line]
+            self.assertEqual((result.returncode, said), (0, []))
 
 
 if __name__ == "__main__":

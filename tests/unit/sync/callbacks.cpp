@@ -28,6 +28,11 @@ void hang() {
     pause();
   }
 }
+bool is_pending(int signal) {
+  sigset_t pending;
+  sigpending(&pending);
+  return sigismember(&pending, signal) == 1;
+}
 application_options in_a_moment() { return {.name = "test", .workers = 2, .stop_after = 20ms, .end_after = 20ms}; }
 // The second signal ends it, not a deadline.
 application_options in_an_hour() { return {.name = "test", .workers = 2, .stop_after = 1h, .end_after = 20ms}; }
@@ -117,7 +122,7 @@ TEST(callbacks, an_initialiser_that_hangs) {
                 app.on_work([](worker&) { _exit(100); });
                 app.on_initialise([] {
                   kill(getpid(), SIGTERM);
-                  std::this_thread::sleep_for(50ms);
+                  wait_until([] { return !is_pending(SIGTERM); });  // two that are pending would be one
                   kill(getpid(), SIGTERM);
                   hang();
                 });
@@ -132,8 +137,8 @@ TEST(callbacks, a_worker_and_a_callback_that_hang_are_both_named) {
     static application app(in_a_moment());
     app.on_work([](worker& me) {
       if (me.number() == 0) {
-        app.stop();
         me.now_doing("GET /slow");
+        app.stop();
         hang();
       }
       wait_for_the_stop(me);
