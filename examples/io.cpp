@@ -86,9 +86,9 @@ std::size_t bytes_in(const std::vector<std::string>& paths) {
   std::size_t bytes = 0;
   files.run([&](const tarn::io::batch_content& content) {  // as they come
     if (content) {
-      bytes += content.text().size();
+      bytes += content.get().size();
     } else {
-      std::puts(content.error().what());  // of this one; the others are read
+      std::puts(content.error()->what());  // of this one; the others are read
     }
   });
   return bytes;
@@ -100,7 +100,7 @@ bool is_changed(const std::string& path, const std::string& second_path) {
   const tarn::io::batch_status& before = files.status(path);
   const tarn::io::batch_status& now = files.status(second_path);
   files.run();
-  return now.get().modified_ns > before.get().modified_ns || now.get().bytes != text.text().size();
+  return now.get().modified_ns > before.get().modified_ns || now.get().bytes != text.get().size();
 }
 
 std::string missing(const std::string& path) {

@@ -56,7 +56,7 @@ inline std::uint64_t read_batch(const paths& all, tarn::io::batch_options option
   for (const std::string& each : all) files.read_file(each);
   std::uint64_t sum = 0;
   files.run(
-      [&](tarn::io::batch_content& each) { sum += each.text().size() + static_cast<unsigned char>(each.text()[0]); });
+      [&](tarn::io::batch_content& each) { sum += each.get().size() + static_cast<unsigned char>(each.get()[0]); });
   return sum;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -11,6 +12,8 @@
 #include <type_traits>
 #include <utility>
 #include <variant>
+
+#include <tarn/detail/members.hpp>
 
 namespace tarn {
 
@@ -43,46 +46,20 @@ class deep {
 
 namespace detail {
 
-/// Returns the number of members of an aggregate, up to 17: the most pairs of braces that initialise it. 0: unknown.
-template <class T>
-constexpr std::size_t count_members() {
-  if constexpr (requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) {
-    return 17;
-  } else if constexpr (requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) {
-    return 16;
-  } else if constexpr (requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) {
-    return 15;
-  } else if constexpr (requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) {
-    return 14;
-  } else if constexpr (requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) {
-    return 13;
-  } else if constexpr (requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) {
-    return 12;
-  } else if constexpr (requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) {
-    return 11;
-  } else if constexpr (requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) {
-    return 10;
-  } else if constexpr (requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}}; }) {
-    return 9;
-  } else if constexpr (requires { T{{}, {}, {}, {}, {}, {}, {}, {}}; }) {
-    return 8;
-  } else if constexpr (requires { T{{}, {}, {}, {}, {}, {}, {}}; }) {
-    return 7;
-  } else if constexpr (requires { T{{}, {}, {}, {}, {}, {}}; }) {
-    return 6;
-  } else if constexpr (requires { T{{}, {}, {}, {}, {}}; }) {
-    return 5;
-  } else if constexpr (requires { T{{}, {}, {}, {}}; }) {
-    return 4;
-  } else if constexpr (requires { T{{}, {}, {}}; }) {
-    return 3;
-  } else if constexpr (requires { T{{}, {}}; }) {
-    return 2;
-  } else if constexpr (requires { T{{}}; }) {
-    return 1;
-  } else {
-    return 0;
-  }
+/// Says whether a const object of a type gives only const access.
+enum class depth {
+  deep,     ///< const through and through
+  shallow,  ///< a pointer, reference or mutable member gives access that is not const
+  hidden,   ///< unknown: a class has private members, a base or a constructor
+  crowded,  ///< unknown: an aggregate has more members than can be counted
+};
+
+/// Returns the first that is not deep.
+template <std::same_as<depth>... Depth>
+constexpr depth all_of(Depth... parts) {
+  depth result = depth::deep;
+  static_cast<void>(((result = parts, result == depth::deep) && ...));
+  return result;
 }
 
 /// `Seen` holds the types on the path to T: a type that leads back to itself adds nothing.
@@ -90,113 +67,79 @@ template <class T, class... Seen>
 struct deep_check;
 
 template <class T, class... Seen>
-inline constexpr bool is_deep = std::disjunction_v<std::is_same<T, Seen>..., deep_check<T, Seen...>>;
+constexpr depth depth_of() {
+  if constexpr (std::disjunction_v<std::is_same<T, Seen>...>) {
+    return depth::deep;
+  } else {
+    return deep_check<T, Seen...>::value;
+  }
+}
 
+/// Makes the first of these types that is not deep the answer for `Whole`. A member of a const object that is not
+/// const itself is mutable, or a reference.
 template <class Whole, class... Seen>
 struct member_check {
-  /// Checks the members of a const `Whole`: a member that is not const is mutable, or a reference.
+  template <class Member>
+  static constexpr depth member() {
+    if constexpr (std::is_const_v<Member>) {
+      return depth_of<std::remove_const_t<Member>, Whole, Seen...>();
+    } else {
+      return depth::shallow;
+    }
+  }
   template <class... Members>
   static auto members() {
-    return std::bool_constant<(
-        std::conjunction_v<std::is_const<Members>,
-                           std::bool_constant<is_deep<std::remove_const_t<Members>, Whole, Seen...>>> &&
-        ...)>();
+    return std::integral_constant<depth, all_of(member<Members>()...)>();
   }
   /// Is never called: its result type is the answer.
   static auto check_members(const Whole& whole) {
     constexpr std::size_t count = count_members<Whole>();
-    if constexpr (count == 1) {
-      const auto& [m0] = whole;
-      return members<decltype(m0)>();
-    } else if constexpr (count == 2) {
-      const auto& [m0, m1] = whole;
-      return members<decltype(m0), decltype(m1)>();
-    } else if constexpr (count == 3) {
-      const auto& [m0, m1, m2] = whole;
-      return members<decltype(m0), decltype(m1), decltype(m2)>();
-    } else if constexpr (count == 4) {
-      const auto& [m0, m1, m2, m3] = whole;
-      return members<decltype(m0), decltype(m1), decltype(m2), decltype(m3)>();
-    } else if constexpr (count == 5) {
-      const auto& [m0, m1, m2, m3, m4] = whole;
-      return members<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4)>();
-    } else if constexpr (count == 6) {
-      const auto& [m0, m1, m2, m3, m4, m5] = whole;
-      return members<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4), decltype(m5)>();
-    } else if constexpr (count == 7) {
-      const auto& [m0, m1, m2, m3, m4, m5, m6] = whole;
-      return members<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4), decltype(m5),
-                     decltype(m6)>();
-    } else if constexpr (count == 8) {
-      const auto& [m0, m1, m2, m3, m4, m5, m6, m7] = whole;
-      return members<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4), decltype(m5), decltype(m6),
-                     decltype(m7)>();
-    } else if constexpr (count == 9) {
-      const auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8] = whole;
-      return members<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4), decltype(m5), decltype(m6),
-                     decltype(m7), decltype(m8)>();
-    } else if constexpr (count == 10) {
-      const auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9] = whole;
-      return members<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4), decltype(m5), decltype(m6),
-                     decltype(m7), decltype(m8), decltype(m9)>();
-    } else if constexpr (count == 11) {
-      const auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10] = whole;
-      return members<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4), decltype(m5), decltype(m6),
-                     decltype(m7), decltype(m8), decltype(m9), decltype(m10)>();
-    } else if constexpr (count == 12) {
-      const auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11] = whole;
-      return members<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4), decltype(m5), decltype(m6),
-                     decltype(m7), decltype(m8), decltype(m9), decltype(m10), decltype(m11)>();
-    } else if constexpr (count == 13) {
-      const auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12] = whole;
-      return members<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4), decltype(m5), decltype(m6),
-                     decltype(m7), decltype(m8), decltype(m9), decltype(m10), decltype(m11), decltype(m12)>();
-    } else if constexpr (count == 14) {
-      const auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13] = whole;
-      return members<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4), decltype(m5), decltype(m6),
-                     decltype(m7), decltype(m8), decltype(m9), decltype(m10), decltype(m11), decltype(m12),
-                     decltype(m13)>();
-    } else if constexpr (count == 15) {
-      const auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14] = whole;
-      return members<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4), decltype(m5), decltype(m6),
-                     decltype(m7), decltype(m8), decltype(m9), decltype(m10), decltype(m11), decltype(m12),
-                     decltype(m13), decltype(m14)>();
-    } else if constexpr (count == 16) {
-      const auto& [m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, m10, m11, m12, m13, m14, m15] = whole;
-      return members<decltype(m0), decltype(m1), decltype(m2), decltype(m3), decltype(m4), decltype(m5), decltype(m6),
-                     decltype(m7), decltype(m8), decltype(m9), decltype(m10), decltype(m11), decltype(m12),
-                     decltype(m13), decltype(m14), decltype(m15)>();
-    } else {
-      static_cast<void>(whole);
-      return std::false_type();
+    static_cast<void>(whole);
+    if constexpr (count == 0 || count > most_members) {
+      return std::integral_constant < depth, count == 0 ? depth::hidden : depth::crowded > ();
     }
+#define TARN_DECOMPOSE(number)                 \
+  else if constexpr (count == number) {        \
+    const auto& [TARN_NAMES_##number] = whole; \
+    return members<TARN_TYPES_##number>();     \
+  }
+    TARN_EACH_COUNT(TARN_DECOMPOSE)
+#undef TARN_DECOMPOSE
   }
 };
 
 template <class T, class... Seen>
-constexpr bool check_deep() {
+constexpr depth check_deep() {
   if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_null_pointer_v<T> || std::is_empty_v<T> ||
                 deeply_const<T>::value) {
-    return true;
+    return depth::deep;
   } else if constexpr (std::is_pointer_v<T>) {
-    using to = std::remove_pointer_t<T>;
-    return std::is_function_v<to> || (std::is_const_v<to> && is_deep<std::remove_const_t<to>, T, Seen...>);
+    using target = std::remove_pointer_t<T>;
+    if constexpr (std::is_function_v<target>) {
+      return depth::deep;
+    } else if constexpr (std::is_const_v<target>) {
+      return depth_of<std::remove_const_t<target>, T, Seen...>();
+    } else {
+      return depth::shallow;
+    }
   } else if constexpr (std::is_array_v<T>) {
-    return is_deep<std::remove_cv_t<std::remove_extent_t<T>>, Seen...>;
+    return depth_of<std::remove_cv_t<std::remove_extent_t<T>>, Seen...>();
   } else if constexpr (std::ranges::range<const T>) {  // a container, if its elements are const through it
     using reference = std::ranges::range_reference_t<const T>;
-    return (
-        !std::is_reference_v<reference> ||
-        std::is_const_v<std::remove_reference_t<reference>>)&&is_deep<std::ranges::range_value_t<const T>, T, Seen...>;
+    if constexpr (std::is_reference_v<reference> && !std::is_const_v<std::remove_reference_t<reference>>) {
+      return depth::shallow;
+    } else {
+      return depth_of<std::ranges::range_value_t<const T>, T, Seen...>();
+    }
   } else if constexpr (std::is_aggregate_v<T>) {
     return decltype(member_check<T, Seen...>::check_members(std::declval<const T&>()))::value;
   } else {
-    return false;
+    return std::is_class_v<T> || std::is_union_v<T> ? depth::hidden : depth::shallow;
   }
 }
 
 template <class T, class... Seen>
-struct deep_check : std::bool_constant<check_deep<T, Seen...>()> {};
+struct deep_check : std::integral_constant<depth, check_deep<T, Seen...>()> {};
 
 // Types of the standard library: owners are deeply const only when their target is const itself.
 template <class T, class Deleter, class... Seen>
@@ -205,28 +148,32 @@ template <class T, class... Seen>
 struct deep_check<std::shared_ptr<T>, Seen...> : deep_check<T*, Seen...> {};
 template <class Pointer, class... Seen>
 struct deep_check<deep<Pointer>, Seen...>
-    : std::bool_constant<is_deep<std::remove_cv_t<typename deep<Pointer>::element>, deep<Pointer>, Seen...>> {};
+    : std::integral_constant<depth,
+                             depth_of<std::remove_cv_t<typename deep<Pointer>::element>, deep<Pointer>, Seen...>()> {};
 template <class T, class... Seen>
 struct deep_check<std::optional<T>, Seen...> : deep_check<T, Seen...> {};
 template <class First, class Second, class... Seen>
 struct deep_check<std::pair<First, Second>, Seen...>
-    : std::bool_constant<is_deep<std::remove_const_t<First>, Seen...> && is_deep<Second, Seen...>> {};
+    : std::integral_constant<depth,
+                             all_of(depth_of<std::remove_const_t<First>, Seen...>(), depth_of<Second, Seen...>())> {};
 template <class... Parts, class... Seen>
-struct deep_check<std::tuple<Parts...>, Seen...> : std::bool_constant<(is_deep<Parts, Seen...> && ...)> {};
+struct deep_check<std::tuple<Parts...>, Seen...>
+    : std::integral_constant<depth, all_of(depth_of<Parts, Seen...>()...)> {};
 template <class... Parts, class... Seen>
-struct deep_check<std::variant<Parts...>, Seen...> : std::bool_constant<(is_deep<Parts, Seen...> && ...)> {};
+struct deep_check<std::variant<Parts...>, Seen...>
+    : std::integral_constant<depth, all_of(depth_of<Parts, Seen...>()...)> {};
 template <class Number, class Period, class... Seen>
-struct deep_check<std::chrono::duration<Number, Period>, Seen...> : std::true_type {};
+struct deep_check<std::chrono::duration<Number, Period>, Seen...> : std::integral_constant<depth, depth::deep> {};
 template <class Clock, class Duration, class... Seen>
-struct deep_check<std::chrono::time_point<Clock, Duration>, Seen...> : std::true_type {};
+struct deep_check<std::chrono::time_point<Clock, Duration>, Seen...> : std::integral_constant<depth, depth::deep> {};
 template <class... Seen>
-struct deep_check<std::monostate, Seen...> : std::true_type {};
+struct deep_check<std::monostate, Seen...> : std::integral_constant<depth, depth::deep> {};
 
 }  // namespace detail
 
 /// True for numbers, enumerations, text, pointers to const, standard containers and owners of such types, deep<…>,
-/// and aggregates of up to 16 such members, none of them mutable. deeply_const declares what a compiler cannot see.
+/// and aggregates of up to 64 such members, none of them mutable. deeply_const declares what a compiler cannot see.
 template <class T>
-inline constexpr bool is_deeply_const = detail::is_deep<std::remove_cv_t<T>>;
+inline constexpr bool is_deeply_const = detail::depth_of<std::remove_cv_t<T>>() == detail::depth::deep;
 
 }  // namespace tarn

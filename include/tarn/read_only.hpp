@@ -52,10 +52,18 @@ class built_mark {
 template <class T>
 class read_only {
   static_assert(std::is_object_v<T> && !std::is_const_v<T>, "read_only<T> adds the const itself");
-  static_assert(is_deeply_const<T>,
+  static constexpr detail::depth depth = detail::depth_of<T>();
+  static_assert(depth != detail::depth::shallow,
                 "a member of T gives access that is not const, through a const T: make it a pointer to const "
-                "(std::shared_ptr<const X>), tarn::deep<std::unique_ptr<X>>, or specialise tarn::deeply_const<T> where "
-                "the compiler cannot see that it is const");
+                "(std::shared_ptr<const X>), tarn::deep<std::unique_ptr<X>>, or a value");
+  static_assert(depth != detail::depth::hidden,
+                "T is, or has, a class whose members the compiler cannot inspect, because some are private, or it has "
+                "a base or a constructor. If a const object of that class X gives only const access, write: template "
+                "<> struct tarn::deeply_const<X> : std::true_type {};");
+  static_assert(depth != detail::depth::crowded,
+                "T is, or has, an aggregate X of more than 64 members, which the compiler cannot inspect. Divide it, "
+                "or, if a const X gives only const access, write: template <> struct tarn::deeply_const<X> : "
+                "std::true_type {};");
 
  public:
   using value_type = T;

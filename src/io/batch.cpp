@@ -18,17 +18,17 @@ namespace tarn::io {
 
 void batch_result::check() const {
   if (!is_done_) throw std::logic_error(path_ + ": a result of a batch before its run");
-  if (number_ != 0) throw error();
+  if (number_ != 0) throw *error();
 }
 
-std::string_view batch_content::text() const {
+std::string_view batch_content::get() const {
   check();
   if (view_.data() == nullptr) throw std::logic_error(path() + ": its text was taken, or shown, and is gone");
   return view_;
 }
 
 std::string batch_content::take() {
-  const std::string_view all = text();
+  const std::string_view all = get();
   std::string taken = all.data() == text_.data() ? std::move(text_) : std::string(all);
   forget();
   return taken;

@@ -54,11 +54,55 @@ struct counted {
   mutable int reads;
 };
 tarn::read_only<counted> counters;
-//- bad: or specialise tarn::deeply_const<T>
+//- bad: If a const object of that class X gives only const access, write: template <> struct tarn::deeply_const<X>
 class closed {
   host* to = nullptr;
 };
 tarn::read_only<closed> things;
+//- bad: because some are private
+class closed {
+  int number = 0;
+};
+struct whole {
+  std::vector<closed> parts;
+};
+tarn::read_only<whole> built;
+//- good
+class closed {
+  int number = 0;
+};
+struct whole {
+  std::vector<closed> parts;
+};
+template <>
+struct tarn::deeply_const<closed> : std::true_type {};
+tarn::read_only<whole> built;
+
+//- good
+struct eight {
+  int a, b, c, d, e, f, g;
+  std::string h;
+};
+struct sixty_four {
+  int a[3], b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z;
+  int aa, bb, cc, dd, ee, ff, gg, hh, ii, jj, kk, ll, mm, nn, oo, pp, qq, rr, ss, tt, uu, vv, ww, xx, yy, zz;
+  eight a1, b1, c1, d1, e1, f1, g1, h1, i1, j1, k1;
+  std::vector<std::string> last;
+};
+tarn::read_only<sixty_four> numbers;
+//- bad: a member of T gives access that is not const
+struct seventeen {
+  int a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p;
+  host* last;
+};
+tarn::read_only<seventeen> numbers;
+//- bad: of more than 64 members, which the compiler cannot inspect. Divide it
+struct sixty_five {
+  int a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z;
+  int aa, bb, cc, dd, ee, ff, gg, hh, ii, jj, kk, ll, mm, nn, oo, pp, qq, rr, ss, tt, uu, vv, ww, xx, yy, zz;
+  int a1, b1, c1, d1, e1, f1, g1, h1, i1, j1, k1, l1, m1;
+};
+tarn::read_only<sixty_five> numbers;
 
 //- good
 const tarn::read_only<config>& same = settings;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -36,20 +37,23 @@ struct batch_options {
   batch_way way = batch_way::best;
 };
 
-/// The result of one operation. A batch makes it, and its address stays the same until the batch is cleared.
+/// The result of one operation: get() returns it, and take() moves it out. Both throw error() when the operation
+/// failed, and std::logic_error when it was not run. A batch makes the object, and its address stays the same until
+/// the batch is cleared.
 class batch_result {
  public:
   /// Returns true after the run that did the operation, whether or not it failed.
   bool is_done() const noexcept { return is_done_; }
-  /// Returns the errno value of the failure; 0 when nothing failed.
-  int failed() const noexcept { return number_; }
   /// Returns true when the operation is done and nothing failed.
   explicit operator bool() const noexcept { return is_done_ && number_ == 0; }
   /// Returns the path of the file, or the name of the open file.
   const std::string& path() const noexcept { return path_; }
-  /// Returns the error that the accessors throw: path, failed action, offset, the system's message. Requires failed()
-  /// != 0.
-  io::error error() const { return {number_, path_.c_str(), words_, offset_}; }
+  /// Returns the error that get() and take() throw: path, failed action, offset, the system's message. Empty when
+  /// nothing failed, and before the run.
+  std::optional<io::error> error() const {
+    if (number_ == 0) return std::nullopt;
+    return io::error(number_, path_.c_str(), words_, offset_);
+  }
 
   batch_result(const batch_result&) = delete;
   batch_result& operator=(const batch_result&) = delete;
@@ -81,12 +85,12 @@ class batch_result {
   bool is_done_ = false;
 };
 
-/// The bytes that were read. The accessors throw io::error when reading failed.
+/// The bytes that were read.
 class batch_content : public batch_result {
  public:
   using batch_result::batch_result;
   /// Returns the bytes. They stay valid until take(), clear() or the end of the batch; in a visit until it returns.
-  std::string_view text() const;
+  std::string_view get() const;
   /// Moves the text out. Call it once; then there is no text any more.
   std::string take();
 
@@ -103,6 +107,8 @@ class batch_content : public batch_result {
 class batch_opened : public batch_result {
  public:
   using batch_result::batch_result;
+  /// Returns the file, which stays with the batch.
+  const file& get() const { return check(), file_; }
   /// Moves the file out. Call it once; a file that is not taken is closed with the batch.
   file take() { return check(), std::move(file_); }
 
@@ -111,12 +117,12 @@ class batch_opened : public batch_result {
   file file_;
 };
 
-/// Reports a write: everything was written, or the accessor throws.
+/// The bytes that were written: all, or get() throws.
 class batch_written : public batch_result {
  public:
   using batch_result::batch_result;
   /// Returns the number of bytes written: all of them.
-  std::size_t bytes() const { return check(), text_.size(); }
+  std::size_t get() const { return check(), text_.size(); }
 
  private:
   friend class batch;
@@ -126,11 +132,11 @@ class batch_written : public batch_result {
 };
 
 /// Kinds of files, as file_status names them.
-enum class file_kind : std::uint8_t { regular, folder, link, special };
+enum class file_kind : std::uint8_t {
   regular,  ///< has bytes of its own
   folder,   ///< has other files
   link,     ///< a symbolic link that was not followed
-  other,    ///< a pipe, a socket or a device
+  special,  ///< a pipe, a socket or a device
 };
 
 /// A short form of the results of stat(2).
@@ -179,13 +185,14 @@ class batch {
   batch_content& read(const file& source, std::uint64_t offset, std::size_t bytes);
   /// Writes a whole file, which is created with permissions `mode`, less the umask.
   batch_written& write_file(std::string path, std::string text, creation existing = creation::replace,
+                            unsigned mode = 0666);
   /// Writes `text`, which is not copied: text and file must exist until run() returns. For a pipe and for a file
   /// opened to append, it writes to the end, whatever `offset` is.
   batch_written& write(const file& target, std::uint64_t offset, std::string_view text);
   /// Opens a file for reading; take() of the result gives it.
   batch_opened& open_to_read(std::string path);
   /// Opens a file for writing, which is created with permissions `mode`, less the umask.
-                            unsigned mode = 0666);
+  batch_opened& open_to_write(std::string path, creation existing = creation::replace, unsigned mode = 0666);
   /// Gets the status of a link's target, or of the link itself.
   batch_status& status(std::string path, bool follow = true);
 

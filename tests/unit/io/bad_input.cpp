@@ -32,7 +32,7 @@ std::map<std::string, std::string> words_on(const std::string& path) {
   batch all({.longest = 1 << 20});
   const batch_content& text = all.read_file(path);
   all.run();
-  said["batch"] = words_of([&] { static_cast<void>(text.text()); });
+  said["batch"] = words_of([&] { static_cast<void>(text.get()); });
   return said;
 }
 
@@ -127,9 +127,9 @@ TEST(bad_input, an_enormous_file) {
   const batch_status& status = some.status(path);
   for (int each = 0; each < 8; ++each) some.status(path);
   some.run();
-  EXPECT_EQ(end.text(), "the end\n");
+  EXPECT_EQ(end.get(), "the end\n");
   EXPECT_EQ(status.get().bytes, bytes);
-  EXPECT_EQ(words_of([&] { static_cast<void>(whole.text()); }),
+  EXPECT_EQ(words_of([&] { static_cast<void>(whole.get()); }),
             path + ": is longer than is allowed at offset 1048577: Message too long");
   EXPECT_EQ(words_of([&] { journal_reader{path}; }), path + ": is not a journal: Invalid argument");
 }

@@ -68,8 +68,13 @@ struct inside {
   plain a;
   pointer b;
 };
-struct many {
+struct seventeen {
   int a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q;
+};
+struct many {
+  int a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z;
+  int aa, bb, cc, dd, ee, ff, gg, hh, ii, jj, kk, ll, mm, nn, oo, pp, qq, rr, ss, tt, uu, vv, ww, xx, yy, zz;
+  int a1, b1, c1, d1, e1, f1, g1, h1, i1, j1, k1, l1, m1;
 };
 class closed {
  public:
@@ -92,6 +97,7 @@ static_assert(!is_deeply_const<owner>);
 static_assert(!is_deeply_const<with_mutable>);
 static_assert(!is_deeply_const<graph>);
 static_assert(!is_deeply_const<inside>);
+static_assert(is_deeply_const<seventeen>);
 static_assert(!is_deeply_const<many>, "a compiler cannot count them");
 static_assert(!is_deeply_const<closed>, "nobody can see it");
 static_assert(!is_deeply_const<std::function<int()>>);
