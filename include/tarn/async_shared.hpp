@@ -26,26 +26,26 @@ template <class T>
 class [[nodiscard("the lock ends with the handle: give it a name")]] async_handle {
  public:
   async_handle() noexcept = default;
-  async_handle(async_handle&& source) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+  async_handle(async_handle&& source) noexcept : owner_(std::exchange(source.owner_, nullptr)) {}
   async_handle& operator=(async_handle&& source) noexcept {
-    std::swap(of_, other.of_);
+    std::swap(owner_, source.owner_);
     return *this;
   }
   ~async_handle() { unlock(); }
 
-  explicit operator bool() const noexcept { return of_ != nullptr; }
-  T& operator*() const noexcept { return of_->value_; }
-  T* operator->() const noexcept { return &of_->value_; }
+  explicit operator bool() const noexcept { return owner_ != nullptr; }
+  T& operator*() const noexcept { return owner_->value_; }
+  T* operator->() const noexcept { return &owner_->value_; }
   /// Resumes the coroutine that has waited longest: in this call, unless an executor resumes it.
   void unlock() noexcept {
-    if (auto* const of = std::exchange(of_, nullptr)) {
-      of->lock_.unlock();
+    if (auto* const owner = std::exchange(owner_, nullptr)) {
+      owner->lock_.unlock();
     }
   }
 
  private:
   friend class async_shared<T>;
-  explicit async_handle(async_shared<T>* owner) noexcept : of_(of) {}
+  explicit async_handle(async_shared<T>* owner) noexcept : owner_(owner) {}
   async_shared<T>* owner_ = nullptr;
 };
 
@@ -54,11 +54,11 @@ class [[nodiscard("the lock ends with the handle: give it a name")]] async_handl
 /// (*held)[7].last = co_await read(socket);                     // other threads work on meanwhile
 /// co_await sessions.with([](auto& all) { all.erase(7); });     // the lock for one function
 /// auto soon = co_await sessions.lock(stop);                    // a std::stop_token; empty when it was cancelled
-/// auto here = co_await sessions.lock(on);                      // on(coroutine_handle) schedules the resumption
+/// auto here = co_await sessions.lock(schedule);                // schedule(coroutine_handle) has it resumed
 ///
 /// Threads: any number; construction and destruction belong to one thread. First come, first served: the lock passes
 /// to the coroutine that has waited longest, and none overtakes. A coroutine is resumed in the thread that releases
-/// the lock, or cancels, inside that call; with `on`, it is resumed where `on` schedules it: `[=](auto next) {
+/// the lock, or cancels, inside that call; with `schedule`, it is resumed where that says: `[=](auto next) {
 /// asio::post(executor, next); }`. It works in coroutines whose await_transform accepts any awaitable; those of Asio
 /// do not. Errors: locking allocates nothing and does not fail. In builds with TARN_CHECKS it is a fault to ask for
 /// the lock while the thread holds the lock of a `shared`, and to destroy the object while it is locked. A coroutine
@@ -77,10 +77,10 @@ class async_shared {
   template <class Resume>
   class waiting : detail::async_waiter {
    public:
-    waiting(async_shared& owner, std::stop_token stop, Resume resume, const std::source_location& location)
-        : of_(of), stop_(std::move(stop)), on_(std::move(on)) {
+    waiting(async_shared& owner, std::stop_token stop, Resume schedule, const std::source_location& location)
+        : owner_(owner), stop_(std::move(stop)), schedule_(std::move(schedule)) {
       if constexpr (TARN_CHECKS) {
-        detail::check_nothing_is_held(&of, where);
+        detail::check_nothing_is_held(&owner, location);
       }
     }
     waiting(const waiting&) = delete;
@@ -88,47 +88,47 @@ class async_shared {
     // Handles a coroutine that is destroyed while it waits, or before an executor has resumed it.
     ~waiting() {
       cancel_.reset();
-      if (by_ && !is_resumed_ && !of_.lock_.cancel(*this) && has_lock()) {
-        of_.lock_.unlock();
+      if (coroutine_ && !is_resumed_ && !owner_.lock_.cancel(*this) && has_lock()) {
+        owner_.lock_.unlock();
       }
     }
 
-    bool await_ready() noexcept { return has_at_once_ = !stop_.stop_requested() && of_.lock_.try_lock(); }
+    bool await_ready() noexcept { return has_at_once_ = !stop_.stop_requested() && owner_.lock_.try_lock(); }
     bool await_suspend(std::coroutine_handle<> coroutine) {
-      by_ = by;
+      coroutine_ = coroutine;
       resume = [](detail::async_waiter* self) noexcept { static_cast<waiting*>(self)->go_on(); };
       if (stop_.stop_possible()) {
         // This comes before the wait, after which this object may be gone. A stop in between makes the wait return at
         // once.
         cancel_.emplace(stop_, canceller{this});
       }
-      return of_.lock_.wait(*this);
+      return owner_.lock_.wait(*this);
     }
     async_handle<T> await_resume() noexcept {
       is_resumed_ = true;
       cancel_.reset();
-      return async_handle<T>(has_at_once_ || has_lock() ? &of_ : nullptr);
+      return async_handle<T>(has_at_once_ || has_lock() ? &owner_ : nullptr);
     }
 
    private:
     struct canceller {
       waiting* wait;
       void operator()() const noexcept {
-        if (of->of_.lock_.cancel(*of)) {
-          of->go_on();
+        if (wait->owner_.lock_.cancel(*wait)) {
+          wait->go_on();
         }
       }
     };
     // Resuming the coroutine may destroy this object, so nothing of it is used while the coroutine runs.
     void go_on() noexcept {
-      const std::coroutine_handle<> coroutine = by_;
-      Resume resume = std::move(on_);
-      on(by);
+      const std::coroutine_handle<> coroutine = coroutine_;
+      Resume schedule = std::move(schedule_);
+      schedule(coroutine);
     }
 
     async_shared& owner_;
     std::stop_token stop_;
-    Resume resume_;
+    Resume schedule_;
     std::coroutine_handle<> coroutine_;
     std::optional<std::stop_callback<canceller>> cancel_;
     bool has_at_once_ = false;
@@ -139,7 +139,7 @@ class async_shared {
   class calling : public waiting<at_once> {
    public:
     calling(async_shared& owner, Function function, const std::source_location& location)
-        : waiting<at_once>(of, {}, {}, where), function_(std::forward<Function>(function)) {}
+        : waiting<at_once>(owner, {}, {}, location), function_(std::forward<Function>(function)) {}
     decltype(auto) await_resume() {
       const async_handle<T> held = waiting<at_once>::await_resume();
       return std::invoke(std::forward<Function>(function_), *held);
@@ -171,25 +171,25 @@ class async_shared {
 
   /// Returns an awaitable that gives a handle.
   [[nodiscard("co_await it")]] auto lock(std::source_location location = std::source_location::current()) {
-    return waiting<at_once>(*this, {}, {}, where);
+    return waiting<at_once>(*this, {}, {}, location);
   }
   [[nodiscard("co_await it")]] auto lock(std::stop_token stop,
                                          std::source_location location = std::source_location::current()) {
-    return waiting<at_once>(*this, std::move(stop), {}, where);
+    return waiting<at_once>(*this, std::move(stop), {}, location);
   }
-  /// Calls `on(handle)` once when the coroutine can continue; `on` must make sure that handle.resume() is called.
+  /// Calls `schedule(handle)` once when the coroutine can continue; it must make sure that handle.resume() is called.
   template <std::invocable<std::coroutine_handle<>> Resume>
-  [[nodiscard("co_await it")]] auto lock(Resume on, std::stop_token stop = {},
-                                         std::source_location where = std::source_location::current()) {
-    return waiting<Resume>(*this, std::move(stop), std::move(on), where);
+  [[nodiscard("co_await it")]] auto lock(Resume schedule, std::stop_token stop = {},
+                                         std::source_location location = std::source_location::current()) {
+    return waiting<Resume>(*this, std::move(stop), std::move(schedule), location);
   }
   /// Returns an awaitable that calls `function(value)`, with a T&, under the lock and gives its result, under the
   /// same rules as shared::with.
   template <class Function>
   [[nodiscard("co_await it")]] auto with(Function&& function,
-                                         std::source_location where = std::source_location::current()) {
+                                         std::source_location location = std::source_location::current()) {
     detail::result_stays_inside<Function, T&>();
-    return calling<Function>(*this, std::forward<Function>(function), where);
+    return calling<Function>(*this, std::forward<Function>(function), location);
   }
   /// Returns an empty handle when the lock was not free. Code outside of coroutines may call it, too.
   handle try_lock() noexcept { return handle(lock_.try_lock() ? this : nullptr); }
