@@ -118,7 +118,10 @@ bool trim() noexcept {
     purged += trim_one(process);
   }
   // These are slabs that their owners would return if they looked.
-  heaps::registry::for_all([](heaps::heap& each) { each.reclaim_for_owner(); });
+  heaps::registry::for_all([](heaps::heap& each) {
+    each.reclaim_for_owner();
+    each.visit_large_cache(true);
+  });
   return purged + heaps::central().purge_all() != 0;
 }
 

@@ -2,6 +2,7 @@
 // freed much or memory is short.
 #include "base/options.hpp"
 #include "heap/heap.hpp"
+#include "heap/registry.hpp"
 #include "platform/platform.hpp"
 
 namespace tarn::heaps {
@@ -33,6 +34,7 @@ void heap::tick() noexcept {
 
 // Returns to the slabs what was not needed since the last decay. False: more is left for the next tick.
 bool heap::decay() noexcept {
+  visit_large_cache(false);
   std::uint32_t left = most_decayed;
   used.for_each([&](size_class index) {
     class_state& of = classes[index];
@@ -95,6 +97,9 @@ void heap::empty_depots() noexcept {
 std::size_t heap::reclaim() noexcept {
   collect();
   flush_all();
+  if (space == &central()) {
+    registry::for_all([](heap& each) { each.visit_large_cache(true); });
+  }
   return space->purge_all();
 }
 

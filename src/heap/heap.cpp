@@ -3,7 +3,9 @@
 
 #include <cstring>
 
+#include "base/fault.hpp"
 #include "base/options.hpp"
+#include "heap/registry.hpp"
 #include "platform/platform.hpp"
 
 namespace tarn::heaps {
@@ -268,6 +270,26 @@ void heap::settle(pages::slab& home, std::size_t count, bool was_full, bool keep
 // ------------------------------------------------------------------- large
 
 void* heap::allocate_large(std::size_t bytes, std::size_t alignment, bool* zeroed) noexcept {
+  if (alignment <= pages::unit_bytes) {
+    if (void* const cached = take_cached_large(bytes)) {
+      if (zeroed != nullptr) {
+        *zeroed = false;
+      }
+      return cached;
+    }
+  }
+  pages::slab* const made = new_large(bytes, alignment);
+  if (made == nullptr) {
+    return nullptr;
+  }
+  detail::mark_allocated(made->start, made->bytes);
+  if (zeroed != nullptr) {
+    *zeroed = made->zeroed;
+  }
+  return made->start;
+}
+
+pages::slab* heap::new_large(std::size_t bytes, std::size_t alignment) noexcept {
   if (depot_bytes.get() > depot_budget(*this)) {
     empty_depots();
   }
@@ -279,26 +301,39 @@ void* heap::allocate_large(std::size_t bytes, std::size_t alignment, bool* zeroe
   if (made == nullptr) {
     return nullptr;
   }
-  detail::mark_allocated(made->start, made->bytes);
   large_blocks.fetch_add(1, std::memory_order_relaxed);
   large_bytes.fetch_add(made->bytes, std::memory_order_relaxed);
   run_bytes.fetch_add(bytes_in_segment(*made), std::memory_order_relaxed);
   large_allocated.fetch_add(1, std::memory_order_relaxed);
   large_allocated_bytes.fetch_add(made->bytes, std::memory_order_relaxed);
   note_peak();
-  if (zeroed != nullptr) {
-    *zeroed = made->zeroed;
+  if (space == &central() && !policy.closed() && made->home != nullptr) {
+    large.open(made->units, *space);
   }
-  return made->start;
+  return made;
 }
 
-void heap::deallocate_large(pages::slab* block) noexcept {
-  large_blocks.fetch_sub(1, std::memory_order_relaxed);
-  large_bytes.fetch_sub(block->bytes, std::memory_order_relaxed);
-  run_bytes.fetch_sub(bytes_in_segment(*block), std::memory_order_relaxed);
-  space->deallocate(block);
+void heap::deallocate_large_slow(pages::slab& block) noexcept {
+  return_large(block);
   const std::uint32_t delay_ms = base::current_options().purge_delay_ms;
   space->purge(platform::now_ms(), delay_ms);
+}
+
+// Two threads have passed the look-up of the same block before either freed it.
+void heap::report_freed_twice_at_once(const pages::slab& block) noexcept {
+  base::fault_double_free("free", block.start, block.bytes);
+}
+
+// Blocks in the cache stay in these counts; statistics() subtracts them.
+void heap::return_large(pages::slab& block) noexcept {
+  large_blocks.fetch_sub(1, std::memory_order_relaxed);
+  large_bytes.fetch_sub(block.bytes, std::memory_order_relaxed);
+  run_bytes.fetch_sub(bytes_in_segment(block), std::memory_order_relaxed);
+  space->deallocate(&block);
+}
+
+bool heap::visit_large_cache(bool everything) noexcept {
+  return large.visit(everything, *space, [this](pages::slab& run) { return_large(run); });
 }
 
 bool heap::resize_large(pages::slab* block, std::size_t bytes) noexcept {

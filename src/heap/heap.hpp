@@ -24,6 +24,7 @@
 
 #include "base/list.hpp"
 #include "heap/inbox.hpp"
+#include "heap/large_cache.hpp"
 #include "heap/magazine.hpp"
 #include "heap/policy.hpp"
 #include "heap/remote_batch.hpp"
@@ -168,6 +169,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
 
   // -- written by all threads ----------------------------------------------
   alignas(64) inbox in;
+  large_cache large;
   std::atomic<std::uint64_t> sent_bytes{0};  ///< approximate bytes in words whose blocks have all been freed
   std::atomic<std::uint64_t> reclaim_bytes{first_reclaim_bytes};  ///< sent_bytes at which others check the owner
   std::atomic<std::uint64_t> slow_calls_seen{0};                  ///< slow_calls at the last such check
@@ -186,10 +188,33 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void* allocate(size_class index) noexcept;                ///< null: no memory
   void deallocate(void* block, size_class index) noexcept;  ///< a block of this heap
 
+  /// Returns a large block from the cache; null if it has none. Its bytes need not be zero. Owner only.
+  void* take_cached_large(std::size_t bytes) noexcept {
+    pages::slab* const run = large.take(base::divide_up(bytes, pages::unit_bytes));
+    if (run == nullptr) [[unlikely]] {
+      return nullptr;
+    }
+    pages::page_map::revive_large(run->start, address());
+    return run->start;
+  }
+
   // The owner allocates large blocks; any thread may free or resize them.
   void* allocate_large(std::size_t bytes, std::size_t alignment, bool* zeroed) noexcept;
-  void deallocate_large(pages::slab* block) noexcept;
+  void deallocate_large(pages::slab* block, bool by_owner) noexcept {
+    if (!pages::page_map::claim_large(block->start, address() | pages::large_mark)) [[unlikely]] {
+      report_freed_twice_at_once(*block);
+    }
+    if (block->home == nullptr || !large.put(*block, by_owner)) [[unlikely]] {
+      deallocate_large_slow(*block);
+    } else if (!by_owner && state.load(std::memory_order_seq_cst) == ownership::idle) [[unlikely]] {
+      visit_large_cache(true);  // retire() says why
+    }
+  }
   [[nodiscard]] bool resize_large(pages::slab* block, std::size_t bytes) noexcept;
+
+  /// Returns large runs from the cache to the space: those that were not used since the last visit, or (`everything`) all. True: some
+  /// may be left. Any thread.
+  bool visit_large_cache(bool everything) noexcept;
 
   /// Frees a block of another heap. The calling thread owns *this.
   void deallocate_remote(void* block, std::uintptr_t key) noexcept;
@@ -232,6 +257,10 @@ struct heap : detail::heap_front, base::list_links<heap> {
   pages::slab* adopt_slab(size_class index) noexcept;
   void lose(pages::slab* gone, bool empty) noexcept;
   void note_peak() noexcept;
+  pages::slab* new_large(std::size_t bytes, std::size_t alignment) noexcept;
+  void deallocate_large_slow(pages::slab& block) noexcept;
+  [[noreturn]] static void report_freed_twice_at_once(const pages::slab& block) noexcept;
+  void return_large(pages::slab& block) noexcept;
   void spill(size_class index) noexcept;
   bool set_front(size_class index) noexcept;
   void give_to_slab(void* block, bool keep_one) noexcept;

@@ -24,11 +24,11 @@ heap_statistics heap::statistics() const noexcept {
     now.freed_bytes += freed * detail::size_of(index);
   }
   if (policy.counting()) {
-    const std::uint64_t large = large_allocated.load(std::memory_order_relaxed);
+    const std::uint64_t blocks = large_allocated.load(std::memory_order_relaxed);
     const std::uint64_t bytes = large_allocated_bytes.load(std::memory_order_relaxed);
-    now.allocated_blocks += large;
+    now.allocated_blocks += blocks;
     now.allocated_bytes += bytes;
-    now.freed_blocks += large - large_blocks.load(std::memory_order_relaxed);
+    now.freed_blocks += blocks - large_blocks.load(std::memory_order_relaxed);
     now.freed_bytes += bytes - large_bytes.load(std::memory_order_relaxed);
   }
   const auto relaxed = std::memory_order_relaxed;
@@ -38,11 +38,14 @@ heap_statistics heap::statistics() const noexcept {
   // Another thread's move may be half done: then the parts do not add up.
   const std::uint64_t taken = taken_bytes.get() - reclaimed.block_bytes.load(relaxed);
   const std::uint64_t waiting = depot_bytes.get();
-  now.used_bytes = (taken > waiting ? taken - waiting : 0) + large_bytes.load(std::memory_order_relaxed);
-  now.footprint_bytes = now.slab_bytes + large_bytes.load(std::memory_order_relaxed);
+  const large_cache::held cached = large.count();
+  const auto less = [](std::uint64_t all, std::uint64_t part) { return all > part ? all - part : 0; };
+  const std::uint64_t large_held = large_bytes.load(relaxed);
+  now.large_blocks = less(large_blocks.load(relaxed), cached.runs);
+  now.large_bytes = less(large_held, cached.units * pages::unit_bytes);
+  now.used_bytes = less(taken, waiting) + now.large_bytes;
+  now.footprint_bytes = now.slab_bytes + large_held;
   now.peak_footprint_bytes = peak_bytes.load(std::memory_order_relaxed);
-  now.large_blocks = large_blocks.load(std::memory_order_relaxed);
-  now.large_bytes = large_bytes.load(std::memory_order_relaxed);
   now.refills = refills.get();
   now.flushes = flushes.get();
   return now;

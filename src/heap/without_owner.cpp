@@ -23,7 +23,8 @@ namespace tarn::heaps {
 // Steps 2, 3, 4 and 5 are sequentially consistent. If 2 comes before 4, the owner sees the slab in 4 and acts for the
 // heap. Otherwise the order is 3, 4, 2, 5, and the sender sees `idle` in 5 and acts for it. With any weaker order
 // both may read before either has written. The same argument holds between the last read of a thread that acts for
-// the heap and a sender. A sender that finds the slab already posted leaves it to the thread that posts it.
+// the heap and a sender, and for a large run that a thread puts into the cache of the heap. A sender that finds the
+// slab already posted leaves it to the thread that posts it.
 void heap::retire() noexcept {
   send_all();
   out.close(stock);
@@ -33,6 +34,7 @@ void heap::retire() noexcept {
   reclaim_bytes.store(first_reclaim_bytes, std::memory_order_relaxed);
   platform::note_release(&state);
   state.store(ownership::idle, std::memory_order_seq_cst);
+  visit_large_cache(true);
   tend();
 }
 

@@ -15,6 +15,7 @@
 #include "override/fast.hpp"
 #include "pages/page_map.hpp"
 #include "platform/platform.hpp"
+#include "thread/threads.hpp"
 
 namespace {
 
@@ -91,6 +92,17 @@ void* resize(void* block, std::size_t bytes, const void* site) noexcept {
   return block == nullptr || made == nullptr ? finished(made) : made;
 }
 
+// Is out of line, so that the smaller sizes save fewer registers.
+[[gnu::noinline]] void* allocate_large(std::size_t bytes) noexcept {
+  if (void* const cached = threads::take_cached_large(detail::local, bytes)) [[likely]] {
+    return cached;
+  }
+  if (bytes > front::largest_request) {
+    return no_memory();
+  }
+  return finished(detail::allocate_any(detail::local, bytes, detail::block_alignment), detail::class_count);
+}
+
 }  // namespace
 
 namespace tarn::override {
@@ -103,10 +115,7 @@ void* allocate_slow(std::size_t bytes, const void* site) noexcept {
     const size_class index = detail::class_of(bytes);
     return finished(detail::allocate(detail::local, index), index);
   }
-  if (bytes > front::largest_request) {
-    return no_memory();
-  }
-  return finished(detail::allocate_any(detail::local, bytes, detail::block_alignment), detail::class_count);
+  return allocate_large(bytes);
 }
 
 void* allocate_aligned_slow(std::size_t bytes, std::size_t alignment, const void* site) noexcept {

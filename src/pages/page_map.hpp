@@ -46,6 +46,15 @@ class page_map {
   static void set_large(const void* start, std::uintptr_t owner, slab* s) noexcept {
     set(start, 1, owner | large_mark, s);
   }
+  /// Marks a large block as free, as retire() does. False: another thread has done so since the caller read `key`.
+  [[nodiscard]] static bool claim_large(const void* start, std::uintptr_t key) noexcept {
+    // relaxed: the program orders a free after everything else that it does with the block.
+    return __atomic_exchange_n(&key_at(start), 0, __ATOMIC_RELAXED) == key;
+  }
+  /// Undoes claim_large() for a block that is handed out again, perhaps by another owner's heap.
+  static void revive_large(const void* start, std::uintptr_t owner) noexcept {
+    __atomic_store_n(&key_at(start), owner | large_mark, __ATOMIC_RELEASE);  // as in set()
+  }
   /// Marks the units as free: no block is there, but the entry keeps the former slab, which explains a late free.
   static void retire(const void* start, std::size_t units) noexcept;
   /// Clears the entries of units that no longer belong to the allocator.
@@ -66,6 +75,12 @@ class page_map {
   /// Returns the large block in whose memory `address` lies, in its first unit or beyond it; null if there is none.
   /// Cost: it reads the entries below one by one. It serves faults, and guarded blocks with a large alignment.
   static slab* large_around(const void* address) noexcept;
+
+ private:
+  static std::uintptr_t& key_at(const void* covered) noexcept {
+    const std::uintptr_t number = reinterpret_cast<std::uintptr_t>(covered) >> detail::leaf_shift;
+    return detail::page_map[number]->keys[detail::unit_in_leaf(covered)];
+  }
 };
 
 }  // namespace tarn::pages

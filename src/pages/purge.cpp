@@ -81,7 +81,8 @@ std::size_t space::purge_set(segment& of, unit_set segment::*which, std::size_t 
 }
 
 bool space::retains(std::size_t bytes) const noexcept {
-  return runs_.dirty_units() * unit_bytes >= bytes && options_.purge == purging::after_delay && !purge_refused_;
+  return options_.purge == purging::after_delay && !purge_refused_ &&
+         runs_.dirty_units() * unit_bytes + cached_.load(std::memory_order_relaxed) >= bytes;
 }
 
 bool space::may_purge_later() noexcept {

@@ -18,6 +18,8 @@ constinit record_pool<slab> single_slabs{platform::lock_rank::records};
 
 /// More free memory than this is worth the start of a helper.
 constexpr std::size_t much_retained = 4_MiB;
+/// Caches may always keep this much.
+constexpr std::size_t least_cached = 32_MiB;
 using retaining_function = void (*)() noexcept;
 constinit retaining_function when_retaining = nullptr;
 
@@ -253,6 +255,22 @@ bool space::resize_large(slab* block, std::size_t bytes, std::uintptr_t owner) n
   block->zeroed = false;
   if (units < before) {
     credit((before - units) * unit_bytes);
+  }
+  return true;
+}
+
+// Runs in caches count as handed out, so the caches may keep as much as the program uses and 64 MiB.
+bool space::grant_caching(std::size_t bytes) noexcept {
+  if (options_.purge != purging::after_delay) {
+    return false;
+  }
+  const std::size_t all = cached_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  if (all > least_cached + used_.load(std::memory_order_relaxed) / 2) {
+    end_caching(bytes);
+    return false;
+  }
+  if (all >= much_retained && may_purge_later() && when_retaining != nullptr) {
+    when_retaining();
   }
   return true;
 }

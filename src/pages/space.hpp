@@ -67,6 +67,10 @@ class space {
   /// Sets a function that a thread calls, without a lock, when it frees a run and leaves much free memory behind:
   /// purge() should be called later. Set it before there are threads.
   static void call_when_retaining(void (*function)() noexcept) noexcept;
+  /// Returns true if a cache in front of this space may keep runs of `bytes`. end_caching() undoes it. Any thread.
+  [[nodiscard]] bool grant_caching(std::size_t bytes) noexcept;
+  void end_caching(std::size_t bytes) noexcept { cached_.fetch_sub(bytes, std::memory_order_relaxed); }
+
   /// Gives all free memory back at once, and whole segments with their address space. Returns the bytes given back.
   std::size_t purge_all() noexcept;
 
@@ -108,6 +112,7 @@ class space {
   base::list<slab> singles_;  ///< blocks with mappings of their own
   std::atomic<std::size_t> used_{0};
   std::atomic<std::size_t> peak_{0};
+  std::atomic<std::size_t> cached_{0};  ///< bytes that caches may keep
   memory_policy policy_;
   bool purge_running_ = false;
   bool purge_refused_ = false;  ///< the system refused the last purge

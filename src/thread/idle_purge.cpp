@@ -33,6 +33,11 @@ bool visit_spaces() noexcept {
   const std::uint64_t now = platform::now_ms();
   const std::uint32_t delay_ms = base::current_options().purge_delay_ms;
   bool remaining = false;
+  heaps::registry::for_all([](heaps::heap& each) {
+    if (forks.load(std::memory_order_seq_cst) == 0) {
+      each.visit_large_cache(false);
+    }
+  });
   heaps::spaces::for_all([&](pages::space& each) {
     // A fork waits for the end of this visit, and purging much memory takes long: one call gives back 64 MiB at most.
     while (forks.load(std::memory_order_seq_cst) == 0 && each.purge(now, delay_ms)) {

@@ -110,9 +110,19 @@ namespace {
 }
 
 // Handles all other frees. `said` is the class that the caller expects; class_count: any.
-[[gnu::noinline]] void give_rare(void* block, size_class said) noexcept {
+[[gnu::noinline]] void give_rare(heap_front* front, void* block, size_class said) noexcept {
   if (block == nullptr) {
     return;
+  }
+  const std::uintptr_t key = key_of<__ATOMIC_ACQUIRE>(block);
+  if (heaps::class_in(key) == pages::large_mark && said == class_count) [[likely]] {
+    pages::slab* const home = pages::page_map::slab_of(block);
+    if (home->start == block) [[likely]] {
+      heap* const owner = heaps::owner_in(key);
+      heaps::check_strict(*owner, block);
+      owner->deallocate_large(home, front == owner);
+      return;
+    }
   }
   const heaps::found_block found = heaps::find_block("free", block);
   if (said != class_count && said != found.index) [[unlikely]] {
@@ -120,7 +130,7 @@ namespace {
   }
   if (found.large()) {
     heaps::check_strict(*found.owner, block);
-    found.owner->deallocate_large(found.home);
+    found.owner->deallocate_large(found.home, front == found.owner);
   }
 }
 
@@ -132,7 +142,7 @@ namespace {
   // would cost both threads a cache miss.
   if (key == 0 || index >= class_count || (said != class_count && said != index) || !pages::may_start_at(block, index))
       [[unlikely]] {
-    give_rare(block, said);
+    give_rare(at, block, said);
     return;
   }
   if constexpr (checks_frees) {

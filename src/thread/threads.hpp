@@ -13,6 +13,11 @@ inline heaps::heap* ready(detail::heap_front* at) noexcept {
   return at != &heaps::nobody ? static_cast<heaps::heap*>(at) : start();
 }
 
+/// Returns a large block from the cache of the heap behind `front`; null if it has none.
+inline void* take_cached_large(detail::heap_front* front, std::size_t bytes) noexcept {
+  return front != &heaps::nobody ? static_cast<heaps::heap*>(front)->take_cached_large(bytes) : nullptr;
+}
+
 /// Returns the heap that any thread may use, under its own lock. Ending threads, threads without a heap, and
 /// tarn::global() use it. Null: the process has no memory at all.
 heaps::heap* process_heap() noexcept;

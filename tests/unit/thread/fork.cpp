@@ -237,6 +237,7 @@ TEST(fork, while_another_thread_gives_memory_back) {
   front::trim();
   void* const kept = take(bytes);  // keeps the segment
   give(take(bytes));
+  threads::own_heap()->visit_large_cache(true);  // the central space has it now
   const std::size_t mapped = platform::mapped_bytes();
   platform::fake::call_at_purge(wait_in_purge);
   std::thread purger([] {

@@ -1,0 +1,231 @@
+// Tests the cache of large runs in front of the central space.
+#include "heap/large_cache.hpp"
+
+#include <atomic>
+#include <thread>
+
+#include "central_fixture.hpp"
+
+namespace heap_tests {
+namespace {
+
+using pages::unit_bytes;
+
+class large_cache : public central_heap_test {
+ protected:
+  static void* take(heap& source, std::size_t bytes) {
+    void* const block = source.allocate_large(bytes, 16, nullptr);
+    EXPECT_NE(block, nullptr);
+    return block;
+  }
+  static void pair(heap& self, std::size_t bytes) { give(self, take(self, bytes)); }
+  static std::size_t used() { return heaps::central().used_bytes(); }
+};
+
+TEST_F(large_cache, a_steady_pair_takes_no_lock) {
+  heap& tested = start();
+  for (const std::size_t bytes : {256_KiB + 1, 1_MiB, 5_MiB, 32_MiB}) {
+    pair(tested, bytes);
+    // Whoever takes the lock of the space now waits for ever.
+    heaps::central().lock().lock();
+    for (int round = 0; round < 100; ++round) {
+      pair(tested, bytes);
+    }
+    heaps::central().lock().unlock();
+  }
+}
+
+TEST_F(large_cache, a_run_serves_lengths_that_are_hardly_shorter) {
+  heap& tested = start();
+  void* const first = take(tested, 63 * unit_bytes);
+  give(tested, first);
+  EXPECT_EQ(take(tested, 60 * unit_bytes), first);
+  give(tested, first);
+  void* const longer = take(tested, 64 * unit_bytes);
+  EXPECT_NE(longer, first);
+  void* const shorter = take(tested, 40 * unit_bytes);
+  EXPECT_NE(shorter, first) << "it would waste a third";
+  give(tested, longer);
+  give(tested, shorter);
+}
+
+TEST_F(large_cache, alignments_are_kept) {
+  heap& tested = start();
+  pair(tested, 1_MiB);
+  void* const block = tested.allocate_large(1_MiB, 4_MiB, nullptr);
+  EXPECT_TRUE(base::is_aligned(block, 4_MiB));
+  give(tested, block);
+}
+
+TEST_F(large_cache, a_block_from_it_need_not_be_zero) {
+  heap& tested = start();
+  for (int round = 0; round < 3; ++round) {
+    bool zeroed = false;
+    void* const block = tested.allocate_large(1_MiB, 16, &zeroed);
+    EXPECT_FALSE(zeroed && round != 0);
+    static_cast<char*>(block)[100] = 1;
+    give(tested, block);
+  }
+}
+
+TEST_F(large_cache, its_runs_are_not_in_use) {
+  heap& tested = start();
+  pair(tested, 1_MiB);
+  ASSERT_EQ(used(), 1_MiB) << "nothing is in the cache";
+  const heap_statistics now = tested.statistics();
+  EXPECT_EQ(now.large_blocks, 0u);
+  EXPECT_EQ(now.large_bytes, 0u);
+  EXPECT_EQ(now.used_bytes, 0u);
+  EXPECT_EQ(now.footprint_bytes, 1_MiB);
+}
+
+TEST_F(large_cache, two_visits_without_use_empty_it) {
+  heap& tested = start();
+  pair(tested, 1_MiB);
+  tested.visit_large_cache(false);
+  EXPECT_EQ(used(), 1_MiB);
+  pair(tested, 1_MiB);
+  tested.visit_large_cache(false);
+  EXPECT_EQ(used(), 1_MiB) << "it was used in between";
+  tested.visit_large_cache(false);
+  EXPECT_EQ(used(), 0u);
+  // Its bin shuts when it was found empty twice.
+  EXPECT_FALSE(tested.visit_large_cache(false));
+  pair(tested, 2_MiB);
+  EXPECT_TRUE(tested.visit_large_cache(false));
+  EXPECT_FALSE(tested.visit_large_cache(true));
+  EXPECT_EQ(used(), 0u);
+}
+
+TEST_F(large_cache, a_shut_bin_accepts_nothing) {
+  heap& tested = start();
+  void* const block = take(tested, 1_MiB);
+  tested.visit_large_cache(false);
+  tested.visit_large_cache(false);
+  give(tested, block);
+  EXPECT_EQ(used(), 0u) << "the program held the block for long";
+}
+
+TEST_F(large_cache, keeps_a_bounded_amount) {
+  heap& tested = start();
+  for (std::size_t bytes = 300'000; bytes <= 32_MiB; bytes += bytes / 16) {
+    void* const first = take(tested, bytes);
+    void* const second = take(tested, bytes);
+    give(tested, first);
+    give(tested, second);
+  }
+  EXPECT_LE(used(), 128_MiB);
+  EXPECT_GT(used(), 8_MiB);
+}
+
+TEST_F(large_cache, another_thread_fills_it) {
+  heap& owner = start();
+  heap& helper = start();
+  void* block = take(owner, 1_MiB);
+  give(helper, block);
+  EXPECT_EQ(used(), 1_MiB);
+  EXPECT_EQ(take(owner, 1_MiB), block);
+  give(owner, block);
+  EXPECT_EQ(helper.statistics().footprint_bytes, 0u);
+}
+
+TEST_F(large_cache, ends_with_its_thread) {
+  heap& owner = start();
+  pair(owner, 1_MiB);
+  void* const late = take(owner, 2_MiB);
+  end(owner);
+  EXPECT_EQ(used(), 2_MiB);
+  heap& helper = start();
+  give(helper, late);
+}
+
+TEST_F(large_cache, serves_before_memory_is_short) {
+  heap& keeper = start();
+  heap& helper = start();
+  pair(keeper, 20_MiB);
+  fake::set_budget(platform::mapped_bytes());
+  // All further blocks lie in what is mapped now.
+  std::vector<void*> blocks;
+  while (void* const block = helper.allocate_large(10_MiB, 16, nullptr)) {
+    blocks.push_back(block);
+  }
+  fake::set_budget(0);
+  EXPECT_EQ(keeper.statistics().footprint_bytes, 0u);
+  for (void* const each : blocks) {
+    give(helper, each);
+  }
+}
+
+// Owners replace blocks, and free each helper's, while a fourth thread visits all caches. Each block carries the
+// address of its slot, so that a run with two holders is noticed.
+TEST_F(large_cache, no_run_has_two_holders) {
+  constexpr std::size_t count = 3;
+  constexpr int rounds = 4'000;
+  heap* const owners[count] = {&start(), &start(), &start()};
+  std::atomic<void*> passed[count] = {};
+  std::atomic<bool> wrong{false};
+  std::atomic<int> running{count};
+  const auto check = [&](void* block) {
+    wrong = wrong || *static_cast<void**>(block) != block;
+    *static_cast<void**>(block) = nullptr;
+  };
+  std::vector<std::thread> threads;
+  for (std::size_t self = 0; self < count; ++self) {
+    threads.emplace_back([&, self] {
+      std::mt19937 random(static_cast<unsigned>(self));
+      for (int round = 0; round < rounds; ++round) {
+        void* block = owners[self]->allocate_large(300'000 + random() % 5 * 100'000, 16, nullptr);
+        if (block == nullptr) {
+          wrong = true;
+          break;
+        }
+        *static_cast<void**>(block) = block;
+        if (random() % 2 != 0) {
+          block = passed[random() % count].exchange(block);
+        }
+        if (block != nullptr) {
+          check(block);
+          give(*owners[self], block);
+        }
+      }
+      --running;
+    });
+  }
+  threads.emplace_back([&] {
+    while (running != 0) {
+      for (heap* const each : owners) {
+        each->visit_large_cache(false);
+      }
+    }
+  });
+  for (std::thread& each : threads) {
+    each.join();
+  }
+  EXPECT_FALSE(wrong);
+  for (auto& each : passed) {
+    if (void* const block = each.exchange(nullptr)) {
+      check(block);
+      give(*owners[0], block);
+    }
+  }
+  EXPECT_FALSE(wrong);
+}
+
+TEST_F(large_cache, a_second_free_is_named) {
+  heap& tested = start();
+  pair(tested, 1_MiB);
+  void* const block = take(tested, 1_MiB);
+  give(tested, block);
+  EXPECT_DEATH(give(tested, block), "double free");
+  EXPECT_DEATH(give(tested, static_cast<char*>(block) + 16), "double free");
+}
+
+TEST_F(large_cache, closed_heaps_have_none) {
+  heap& tested = make();
+  pair(tested, 1_MiB);
+  pair(tested, 1_MiB);
+  EXPECT_EQ(tested.space->used_bytes(), 0u);
+}
+
+}  // namespace
+}  // namespace heap_tests
