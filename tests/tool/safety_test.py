@@ -169,7 +169,7 @@ class Safety(unittest.TestCase):
 
         said = self.record("/usr/bin/python3", "-c", f"import os; os.execv('{PATHS.static}', ['x'])").stderr
         self.assertRegex(said, "tarn: not recorded: the program that replaced it by exec, .*statically linked")
-        self.assertIn("became by exec", self.run_program(PATHS.tarn, "report", "rec").stdout)
+        self.assertIn("replaced it by exec", self.run_program(PATHS.tarn, "report", "rec").stdout)
 
         said = self.record("true").stderr
         self.assertNotIn("not recorded", said)

@@ -65,8 +65,6 @@ range predicted_of(const analyse::difference& difference) {
   return sum;
 }
 
-std::string milliseconds(const range& ns) { return range_text(ns * 1e-6) + " ms"; }
-
 std::string location_text(const place_sums& sums) {
   const std::string file = sums.file.substr(sums.file.find_last_of('/') + 1);
   return sums.line == 0 ? file + ' ' + sums.function : fmt::format("{}:{} {}", file, sums.line, sums.function);
