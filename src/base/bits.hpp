@@ -24,6 +24,9 @@ constexpr std::size_t align_up(std::size_t number, std::size_t alignment) noexce
 constexpr std::size_t align_down(std::size_t number, std::size_t alignment) noexcept {
   return number & ~(alignment - 1);
 }
+inline char* align_down(char* address, std::size_t alignment) noexcept {
+  return address - reinterpret_cast<std::uintptr_t>(address) % alignment;
+}
 inline char* align_up(char* address, std::size_t alignment) noexcept {
   const auto number = reinterpret_cast<std::uintptr_t>(address);
   return address + (align_up(number, alignment) - number);

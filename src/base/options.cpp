@@ -98,6 +98,9 @@ void append_reason(text& reason, const option_info& option) noexcept {
           .append(" to ")
           .decimal(option.maximum);
       break;
+    case option_kind::number:
+      reason.append("not a number from ").decimal(option.minimum).append(" to ").decimal(option.maximum);
+      break;
     case option_kind::bytes:
       reason.append("not a number of bytes from ").decimal(option.minimum).append(" to ").decimal(option.maximum);
       reason.append(" (K, M, G, KiB, MiB, GiB may follow)");
@@ -217,6 +220,10 @@ bool parse_option(options& target, option_id id, std::string_view value, text& r
       if (!number) return refused();
       target.increment = *number;
       return true;
+    case option_id::sample_guards:
+      if (!number) return refused();
+      target.sample_guards = static_cast<std::uint32_t>(*number);
+      return true;
     case option_id::guard:
       if (!flag) return refused();
       target.guard = *flag;
@@ -250,6 +257,7 @@ void append_value(text& line, const options& source, option_id id) noexcept {
     case option_id::initial: line.decimal(source.initial); break;
     case option_id::increment: line.decimal(source.increment); break;
     case option_id::guard: line.append(source.guard ? '1' : '0'); break;
+    case option_id::sample_guards: line.decimal(source.sample_guards); break;
     case option_id::background_purge: line.append(source.background_purge ? '1' : '0'); break;
     case option_id::stats: line.append(choice_name(option, static_cast<unsigned>(source.stats))); break;
     case option_id::thp: line.append(choice_name(option, static_cast<unsigned>(source.thp))); break;

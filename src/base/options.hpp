@@ -24,11 +24,12 @@ enum class option_id : std::uint8_t {
   initial,
   increment,
   background_purge,
+  sample_guards,
 };
 
-enum class option_kind : std::uint8_t { milliseconds, bytes, flag, choice, path };
+enum class option_kind : std::uint8_t { milliseconds, bytes, flag, choice, path, number };
 
-// One row of the table. `minimum` and `maximum` bound a number (milliseconds, bytes) or the length of a path.
+// One row of the table. `minimum` and `maximum` bound a number (milliseconds, bytes, number) or the length of a path.
 struct option_info {
   option_id id;
   std::string_view name;  // purge_delay_ms; TARN_PURGE_DELAY_MS in the environment
@@ -48,6 +49,7 @@ inline constexpr bool guard_by_default = TARN_GUARD != 0;
 
 inline constexpr std::uint64_t most_milliseconds = 3'600'000;        // an hour
 inline constexpr std::uint64_t most_bytes = std::uint64_t{1} << 47;  // the address space of a process
+inline constexpr std::uint64_t most_samples_apart = 1'000'000'000;
 inline constexpr std::size_t most_path_bytes = 1023;
 
 inline constexpr option_info option_table[] = {
@@ -69,6 +71,8 @@ inline constexpr option_info option_table[] = {
      "Bytes taken from the system at a time when the heaps of all threads need more, 2M to 64M; 0: 64M."},
     {option_id::background_purge, "background_purge", option_kind::flag, "1", 0, 1, "",
      "Gives empty memory back while the program is idle too, by a thread that lives only while there is some."},
+    {option_id::sample_guards, "sample_guards", option_kind::number, "5000", 0, most_samples_apart, "",
+     "One in about this many allocations lies between inaccessible pages, so that misuse of it is named; 0: none."},
 };
 inline constexpr std::size_t option_count = sizeof option_table / sizeof option_table[0];
 
@@ -81,9 +85,10 @@ struct options {
   thp_mode thp = thp_mode::automatic;
   bool guard = guard_by_default;
   bool background_purge = true;
-  std::uint64_t limit = 0;      // bytes; 0: no limit
-  std::uint64_t initial = 0;    // bytes
-  std::uint64_t increment = 0;  // bytes; 0: as needed
+  std::uint32_t sample_guards = 5000;  // 0: none; 1: each, until no slot is left
+  std::uint64_t limit = 0;             // bytes; 0: no limit
+  std::uint64_t initial = 0;           // bytes
+  std::uint64_t increment = 0;         // bytes; 0: as needed
   // Empty: standard error. This is a copy, because a program may overwrite its environment (setproctitle does).
   char stats_file[most_path_bytes + 1] = {};
 };

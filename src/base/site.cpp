@@ -44,10 +44,9 @@ void append_program(text& output) noexcept {
   append_path(output, length > 0 ? std::string_view(path, static_cast<std::size_t>(length)) : "program");
 }
 
-/// Returns whether the calling program has no loader, so that it has this code inside.
-bool is_static() noexcept { return &__ehdr_start != nullptr && getauxval(AT_BASE) == 0; }
-
 }  // namespace
+
+bool is_static_program() noexcept { return &__ehdr_start != nullptr && getauxval(AT_BASE) == 0; }
 
 text& append_site(text& to, const void* return_address) noexcept {
   // The line is that of the call, not of the code behind it, which may be another line or even another function.
@@ -64,7 +63,7 @@ text& append_site(text& to, const void* return_address) noexcept {
     return to.append('+').hex(address - module->l_addr);
   }
 #endif
-  if (is_static()) {
+  if (is_static_program()) {
     append_program(to);
     const auto start = reinterpret_cast<std::uintptr_t>(&__ehdr_start);
     return to.append('+').hex(__ehdr_start.e_type == ET_DYN ? address - start : address);

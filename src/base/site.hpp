@@ -10,4 +10,7 @@ namespace tarn::base {
 /// lock and allocates nothing, so that it works in any state of a faulty program.
 text& append_site(text& to, const void* return_address) noexcept;
 
+/// Returns whether the calling program has no loader, and so has this code inside.
+bool is_static_program() noexcept;
+
 }  // namespace tarn::base

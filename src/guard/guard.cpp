@@ -1,10 +1,8 @@
 #include "guard/guard.hpp"
 
-#include <cerrno>
 #include <cstdint>
 #include <cstring>
 
-#include <pthread.h>
 #include <sched.h>
 
 #include "base/options.hpp"
@@ -13,8 +11,8 @@
 #include "guard/memcheck.hpp"
 #include "guard/quarantine.hpp"
 #include "heap/lookup.hpp"
-#include "platform/fork_section.hpp"
 #include "platform/platform.hpp"
+#include "thread/fork.hpp"
 #include "thread/threads.hpp"
 
 namespace tarn::guard {
@@ -214,34 +212,6 @@ void release_all() noexcept {
 
 // ------------------------------------------------------------------ set-up
 
-// The lock of the quarantine is held around a fork, like those of the engine (thread/fork.cpp). No other lock is
-// taken while it is held, so its rank among them is free.
-constinit platform::fork_section forking;
-void before_fork() noexcept {
-  if (forking.enter()) {
-    waiting.lock().lock_for_fork();
-    forking.taken();
-  }
-}
-void after_in_parent() noexcept {
-  if (forking.leave()) {
-    waiting.lock().unlock_after_fork();
-  }
-}
-void after_in_child() noexcept {
-  if (forking.leave_in_child()) {
-    waiting.lock().reset();
-  }
-}
-constinit std::atomic<bool> forks_handled{false};
-void handle_forks() noexcept {
-  if (!forks_handled.exchange(true, std::memory_order_relaxed)) {
-    const int saved = errno;
-    pthread_atfork(before_fork, after_in_parent, after_in_child);  // may allocate
-    errno = saved;
-  }
-}
-
 }  // namespace
 
 constinit std::atomic<mode> current_mode{mode::unknown};
@@ -263,9 +233,6 @@ bool find_mode() noexcept {
   }
   // release: a thread that sees the mode sees the canary's key.
   current_mode.store(on ? mode::on : mode::off, std::memory_order_release);
-  if (on) {
-    handle_forks();
-  }
   return on;
 }
 
@@ -274,9 +241,7 @@ bool prepare() noexcept {
     return false;
   }
   canary::draw();  // later calls keep the key
-  if (current_mode.load(std::memory_order_relaxed) == mode::off) {
-    handle_forks();
-  }
+  threads::hold_around_fork(waiting.lock());
   return true;
 }
 

@@ -31,6 +31,9 @@ inline bool wanted() noexcept {
   return current_mode.load(std::memory_order_relaxed) != mode::off && find_mode();
 }
 
+/// Returns false if it is known that they are not.
+inline bool may_be_wanted() noexcept { return current_mode.load(std::memory_order_relaxed) != mode::off; }
+
 /// Must be called before the first block where guarded blocks are wanted whatever the option says. Returns false when
 /// there is no memory.
 bool prepare() noexcept;

@@ -11,6 +11,7 @@
 #include "base/fault.hpp"
 #include "front/blocks.hpp"
 #include "guard/guard.hpp"
+#include "guard/samples.hpp"
 #include "heap/lookup.hpp"
 #include "override/fast.hpp"
 #include "pages/page_map.hpp"
@@ -29,18 +30,24 @@ void* no_memory() noexcept {
 // Turns a block of the heaps into one that malloc returns. Where slabs have several units, free takes an address in
 // the middle of a block for a block if its offset in the unit may be one (see pages::may_start_at). Such an address
 // is noticed here, before it is handed out again.
-[[gnu::always_inline]] inline void* finished(void* block, size_class index) noexcept {
-  if (block == nullptr) {
-    return no_memory();
+[[gnu::noinline]] void* checked_wide(void* block) noexcept {
+  const pages::slab& home = *pages::page_map::slab_of(block);
+  const std::size_t number = home.number_of(block);
+  if (number >= home.capacity || home.block(number) != block) [[unlikely]] {
+    heaps::find_block("free", block);  // reports it
   }
+  heaps::mark_of(block) = 0;
+  return block;
+}
+[[gnu::always_inline]] inline void* checked(void* block, size_class index) noexcept {
   if (index - pages::first_wide < detail::class_count - pages::first_wide) {
-    const pages::slab& home = *pages::page_map::slab_of(block);
-    const std::size_t number = home.number_of(block);
-    if (number >= home.capacity || home.block(number) != block) [[unlikely]] {
-      heaps::find_block("free", block);  // reports it
-    }
+    return checked_wide(block);
   }
-  return override::unmarked(block);
+  heaps::mark_of(block) = 0;
+  return block;
+}
+[[gnu::always_inline]] inline void* finished(void* block, size_class index) noexcept {
+  return block == nullptr ? no_memory() : checked(block, index);
 }
 void* finished(void* block) noexcept { return finished(block, heaps::class_in(detail::key_of(block))); }
 // Is out of line, so that its caller needs no stack frame.
@@ -54,10 +61,68 @@ void* or_no_memory(void* block) noexcept { return block != nullptr ? block : no_
 // Frees the block that realloc moved the contents away from, as free does it.
 void give_back(detail::heap_front*, void* block) noexcept { override::deallocate(block); }
 
-// Returns whether `block` is a free block of a size class.
-bool is_free(void* block) noexcept {
-  const std::uintptr_t key = detail::key_of(block);
-  return block != nullptr && key != 0 && heaps::class_in(key) < detail::class_count && heaps::is_marked(block);
+// Returns how many blocks the refill of a class has brought.
+std::uint32_t blocks_taken(size_class index) noexcept {
+  const auto* const caller = static_cast<const heaps::heap*>(detail::local);
+  if (detail::local == &heaps::nobody || caller->policy.closed() || caller->classes[index].front == nullptr) {
+    return 1;
+  }
+  return static_cast<std::uint32_t>(caller->top[index] - heaps::bottom_of(caller->classes[index].front, index)) + 1;
+}
+
+// Returns a block of a class whose magazine is empty. Samples are taken here, where they cost the other calls nothing.
+[[gnu::noinline]] void* refill(size_class index, std::size_t bytes, std::size_t alignment, const void* site) noexcept {
+  if (guard::samples::is_due()) [[unlikely]] {
+    if (void* const block = guard::samples::allocate(bytes, alignment, site)) {
+      return block;
+    }
+  }
+  void* const block = finished(detail::allocate(detail::local, index), index);
+  guard::samples::count(blocks_taken(index));
+  return block;
+}
+
+[[gnu::always_inline]] inline void* allocate_class(size_class index, std::size_t bytes, std::size_t alignment,
+                                                   const void* site) noexcept {
+  detail::heap_front* const front = detail::local;
+  void** const top = front->top[index];
+  void* const block = top[-1];
+  if (block == nullptr) [[unlikely]] {
+    return refill(index, bytes, alignment, site);
+  }
+  front->top[index] = top - 1;
+  return checked(block, index);
+}
+
+[[gnu::noinline]] void* allocate_unclassed(std::size_t bytes, std::size_t alignment) noexcept {
+  if (bytes > front::largest_request || alignment > front::largest_request) {
+    return no_memory();
+  }
+  return finished(detail::allocate_any(detail::local, bytes, alignment));
+}
+
+[[gnu::always_inline]] inline void* allocate_aligned_plain(std::size_t bytes, std::size_t alignment,
+                                                           const void* site) noexcept {
+  if (bytes <= detail::largest_class_size && alignment <= pages::unit_bytes) [[likely]] {
+    const size_class index = detail::class_of(bytes, alignment);
+    if (index < detail::class_count) {
+      return allocate_class(index, bytes, alignment, site);
+    }
+  }
+  return allocate_unclassed(bytes, alignment);
+}
+
+[[gnu::noinline]] void* allocate_guarded(std::size_t bytes, std::size_t alignment, const void* site) noexcept {
+  return guard::wanted() ? or_no_memory(guard::allocate(bytes, alignment, site))
+                         : allocate_aligned_plain(bytes, alignment, site);
+}
+
+[[gnu::noinline]] void deallocate_guarded(void* block, std::size_t said, const void* site) noexcept {
+  if (!guard::wanted()) {
+    detail::deallocate_slow(detail::local, block);
+  } else if (block != nullptr) {
+    guard::deallocate("free", block, said, site);
+  }
 }
 
 // Is out of line, because the functions that it calls need a frame; the exported function then needs none.
@@ -65,11 +130,27 @@ bool is_free(void* block) noexcept {
   if (guard::wanted()) [[unlikely]] {
     return or_no_memory(guard::allocate_zeroed(count, each, site));
   }
+  std::size_t bytes;
+  if (!__builtin_mul_overflow(count, each, &bytes) && bytes <= detail::largest_class_size) {
+    void* const block = allocate_class(detail::class_of(bytes), bytes, detail::block_alignment, site);
+    return block == nullptr ? nullptr : std::memset(block, 0, bytes);
+  }
   return finished(front::allocate_zeroed(detail::local, count, each));
 }
 
 [[noreturn]] void freed_twice(const char* entry, const void* block) noexcept {
   base::fault_double_free(entry, block, pages::page_map::slab_of(block)->bytes);
+}
+
+// Always moves, so that uses of the old address show.
+[[gnu::noinline]] void* resize_sampled(void* block, std::size_t bytes, const void* site) noexcept {
+  const std::size_t before = guard::samples::usable_bytes("realloc", block);
+  void* const moved = override::allocate_slow(bytes, site);
+  if (moved != nullptr) {
+    std::memcpy(moved, block, bytes < before ? bytes : before);
+    guard::samples::deallocate("realloc", block, site);
+  }
+  return moved;
 }
 
 void* resize(void* block, std::size_t bytes, const void* site) noexcept {
@@ -85,7 +166,11 @@ void* resize(void* block, std::size_t bytes, const void* site) noexcept {
     override::deallocate(block);
     return nullptr;
   }
-  if (is_free(block)) [[unlikely]] {
+  if (const std::uintptr_t key = detail::key_of(block); key == 0) {
+    if (guard::samples::contain(block)) [[unlikely]] {
+      return resize_sampled(block, bytes, site);
+    }
+  } else if (heaps::class_in(key) < detail::class_count && heaps::is_marked(block)) [[unlikely]] {
     freed_twice("realloc", block);
   }
   void* const made = front::reallocate(detail::local, block, bytes, give_back);
@@ -107,39 +192,30 @@ void* resize(void* block, std::size_t bytes, const void* site) noexcept {
 
 namespace tarn::override {
 
+// Calls its functions last, so that it needs no stack frame.
 void* allocate_slow(std::size_t bytes, const void* site) noexcept {
-  if (guard::wanted()) [[unlikely]] {
-    return or_no_memory(guard::allocate(bytes, detail::block_alignment, site));
+  if (guard::may_be_wanted()) [[unlikely]] {
+    return allocate_guarded(bytes, detail::block_alignment, site);
   }
   if (bytes <= detail::largest_class_size) {
-    const size_class index = detail::class_of(bytes);
-    return finished(detail::allocate(detail::local, index), index);
+    return allocate_class(detail::class_of(bytes), bytes, detail::block_alignment, site);
   }
   return allocate_large(bytes);
 }
 
 void* allocate_aligned_slow(std::size_t bytes, std::size_t alignment, const void* site) noexcept {
-  if (guard::wanted()) [[unlikely]] {
-    return or_no_memory(guard::allocate(bytes, alignment, site));
+  if (guard::may_be_wanted()) [[unlikely]] {
+    return allocate_guarded(bytes, alignment, site);
   }
-  if (bytes > front::largest_request || alignment > front::largest_request) {
-    return no_memory();
-  }
-  if (bytes <= detail::largest_class_size && alignment <= pages::unit_bytes) [[likely]] {
-    const size_class index = detail::class_of(bytes, alignment);
-    if (index < detail::class_count) {
-      return finished(detail::allocate(detail::local, index), index);
-    }
-  }
-  return finished(detail::allocate_any(detail::local, bytes, alignment));
+  return allocate_aligned_plain(bytes, alignment, site);
 }
 
 void deallocate_slow(void* block, std::size_t said, const void* site) noexcept {
-  if (guard::wanted()) [[unlikely]] {
-    if (block != nullptr) {
-      guard::deallocate("free", block, said, site);
-    }
-    return;
+  if (guard::may_be_wanted()) [[unlikely]] {
+    return deallocate_guarded(block, said, site);
+  }
+  if (guard::samples::contain(block)) [[unlikely]] {
+    return guard::samples::deallocate("free", block, site);
   }
   detail::deallocate_slow(detail::local, block);
 }
@@ -231,6 +307,9 @@ TARN_EXPORT void* pvalloc(std::size_t bytes) noexcept {
 TARN_EXPORT std::size_t malloc_usable_size(void* block) noexcept {
   if (guard::wanted()) [[unlikely]] {
     return guard::usable_bytes("malloc_usable_size", block);
+  }
+  if (guard::samples::contain(block)) [[unlikely]] {
+    return guard::samples::usable_bytes("malloc_usable_size", block);
   }
   return front::usable_bytes("malloc_usable_size", block);
 }

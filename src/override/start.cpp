@@ -3,6 +3,7 @@
 #include "front/statistics.hpp"
 #include "front/statistics_text.hpp"
 #include "guard/guard.hpp"
+#include "guard/samples.hpp"
 #include "override/fast.hpp"
 #include "platform/platform.hpp"
 #include "platform/random.hpp"
@@ -18,7 +19,12 @@ void draw_mark() noexcept {
 }
 
 // Runs right after the engine, whose fork handlers come first, so that the guard's come before the program's own.
-[[gnu::constructor(102)]] void early() noexcept { (void)guard::wanted(); }
+[[gnu::constructor(102)]] void early() noexcept {
+  if (!guard::wanted() && threads::initialise()) {
+    const base::options& options = base::current_options();
+    guard::samples::configure(options.limit == 0 ? options.sample_guards : 0);  // slots are not counted in the limit
+  }
+}
 
 [[gnu::constructor]] void loaded() noexcept {
   draw_mark();

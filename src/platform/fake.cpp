@@ -316,6 +316,23 @@ bool make_writable(void* start, std::size_t bytes) noexcept {
   return true;
 }
 
+bool make_inaccessible(void* start, std::size_t bytes) noexcept {
+  const errno_kept keep;
+  call_counters::count(kernel_calls);
+  ledger& map = mapped();
+  const std::lock_guard hold(map.mutex);
+  if (!is_pages(bytes) || !map.is_mapped_as(start, bytes, true)) {
+    violated("make_inaccessible", start, bytes, "no writable part of reserve's address space");
+  }
+  if (failures().next() || !mapping::close(counters, start, bytes)) {
+    return false;
+  }
+  map.remove(start, bytes);
+  map.add(start, bytes, ledger::kind::reserved);
+  counters.unmapped(bytes);
+  return true;
+}
+
 void unmap(void* start, std::size_t bytes) noexcept {
   const errno_kept keep;
   call_counters::count(kernel_calls);

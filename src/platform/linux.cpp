@@ -96,6 +96,15 @@ bool make_writable(void* start, std::size_t bytes) noexcept {
   return true;
 }
 
+bool make_inaccessible(void* start, std::size_t bytes) noexcept {
+  const errno_kept keep;
+  if (!mapping::close(counters, start, bytes)) {
+    return false;
+  }
+  counters.unmapped(bytes);
+  return true;
+}
+
 bool purge(void* start, std::size_t bytes) noexcept {
   const errno_kept keep;
   call_counters::count(counters.madvise);

@@ -140,4 +140,9 @@ void* reserve(call_counters& counters, std::size_t bytes) noexcept {
 
 bool open(call_counters& counters, void* start, std::size_t bytes) noexcept { return protect(counters, start, bytes); }
 
+bool close(call_counters& counters, void* start, std::size_t bytes) noexcept {
+  call_counters::count(counters.mmap);
+  return mmap(start, bytes, PROT_NONE, anonymous | MAP_FIXED, -1, 0) != MAP_FAILED;
+}
+
 }  // namespace tarn::platform::mapping

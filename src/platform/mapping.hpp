@@ -18,5 +18,6 @@ bool resize(call_counters& counters, void* start, std::size_t old_bytes, std::si
 bool move(call_counters& counters, void* start, std::size_t bytes, void* place, std::size_t place_bytes) noexcept;
 void* reserve(call_counters& counters, std::size_t bytes) noexcept;
 bool open(call_counters& counters, void* start, std::size_t bytes) noexcept;
+bool close(call_counters& counters, void* start, std::size_t bytes) noexcept;
 
 }  // namespace tarn::platform::mapping

@@ -38,6 +38,9 @@ void* reserve(std::size_t bytes) noexcept;
 /// Makes a part of reserve's address space readable and writable. Returns false when the system refuses.
 [[nodiscard]] bool make_writable(void* start, std::size_t bytes) noexcept;
 
+/// Makes such a part inaccessible again, and returns its pages to the system. Returns false when the system refuses.
+[[nodiscard]] bool make_inaccessible(void* start, std::size_t bytes) noexcept;
+
 /// Returns the pages of a mapping to the system; they read as zero afterwards. Returns false when the system did not
 /// do it; the pages then keep their contents.
 bool purge(void* start, std::size_t bytes) noexcept;

@@ -25,8 +25,11 @@
 // objects that other threads were using either; the program has to ensure that.
 #include "thread/fork.hpp"
 
+#include <atomic>
+
 #include <pthread.h>
 
+#include "base/check.hpp"
 #include "heap/registry.hpp"
 #include "heap/spaces.hpp"
 #include "pages/metadata.hpp"
@@ -75,11 +78,24 @@ void reset() noexcept {
 }  // namespace streams
 
 constinit platform::fork_section section;
+constinit std::atomic<platform::mutex*> added[most_added_locks] = {};
+
+template <class Visit>
+void for_added(Visit visit) noexcept {
+  for (auto& entry : added) {
+    // acquire: the lock is whole.
+    if (platform::mutex* const lock = entry.load(std::memory_order_acquire)) {
+      visit(*lock);
+    }
+  }
+}
+
 constinit std::uint32_t forking_thread = 0;  ///< thread number before the fork
 
 void before() noexcept {
   if (section.enter()) {
     streams::lock();
+    for_added([](platform::mutex& lock) { lock.lock_for_fork(); });
     process_heap()->mutex.lock_for_fork();
     registry::lock().lock_for_fork();
     heaps::spaces::lock_all();
@@ -103,6 +119,7 @@ void after_in_parent() noexcept {
   heaps::spaces::unlock_all();
   registry::lock().unlock_after_fork();
   process_heap()->mutex.unlock_after_fork();
+  for_added([](platform::mutex& lock) { lock.unlock_after_fork(); });
   streams::unlock();
 }
 
@@ -123,10 +140,21 @@ void after_in_child() noexcept {
   heaps::spaces::reset_all();
   registry::lock().reset();
   process_heap()->mutex.reset();
+  for_added([](platform::mutex& lock) { lock.reset(); });
   streams::reset();
 }
 
 }  // namespace
+
+void hold_around_fork(platform::mutex& lock) noexcept {
+  for (auto& entry : added) {
+    platform::mutex* none = nullptr;
+    if (entry.compare_exchange_strong(none, &lock, std::memory_order_release) || none == &lock) {
+      return;
+    }
+  }
+  TARN_CHECK(false && "there is room for each lock");
+}
 
 void install_fork_handlers() noexcept { pthread_atfork(before, after_in_parent, after_in_child); }
 

@@ -140,6 +140,9 @@ heaps::heap* start() noexcept {
   if (options.stats != base::stats_mode::off && !own->policy.counting()) {
     own->add_trait(heaps::heap_trait::counting);
   }
+  if (options.sample_guards == 1 && !own->policy.closed()) {
+    own->add_trait(heaps::heap_trait::guarded);  // the drop-in is asked to sample each call
+  }
   detail::local = own;  // this precedes the key, because setting it may allocate
   if (pthread_setspecific(exit_key, own) != 0) {
     detail::local = process;

@@ -145,12 +145,14 @@ def execute(command, expected, preload, extra_environment, directory):
 
 def pattern_of(text, notes):
     """TEXT as a regular expression: {name} is what the program noted, <int> any number."""
-    parts = re.split(r"(\{\w+\}|0xADDR|<int>)", text)
+    parts = re.split(r"(\{\w+\}|0xADDR|<int>|<stack>)", text)
     for index, part in enumerate(parts):
         if part == "0xADDR":
             parts[index] = "0x[0-9a-f]+"
         elif part == "<int>":
             parts[index] = "[0-9]+"
+        elif part == "<stack>":
+            parts[index] = r"\S+\+0x[0-9a-f]+(?:\n    \S+\+0x[0-9a-f]+)*".replace("    ", "tarn:     ")
         elif re.fullmatch(r"\{\w+\}", part):
             parts[index] = re.escape(notes.get(part[1:-1], f"<{part[1:-1]} was not noted>"))
         else:

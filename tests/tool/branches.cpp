@@ -8,26 +8,26 @@ namespace {
 void* go(unsigned way, int forks);
 // The call sites in these two functions tell the stacks apart.
 [[gnu::noinline]] void* left(unsigned way, int forks) {
-  void* const block = go(way, forks);
-  asm volatile("" : : "r"(block));
-  return block;
+  void* const made = go(way, forks);
+  asm volatile("" : : "r"(made));
+  return made;
 }
 [[gnu::noinline]] void* right(unsigned way, int forks) {
-  void* const block = go(way, forks);
-  asm volatile("" : : "r"(block) : "memory");
-  return block;
+  void* const made = go(way, forks);
+  asm volatile("" : : "r"(made) : "memory");
+  return made;
 }
 [[gnu::noinline]] void* go(unsigned way, int forks) {
-  void* block;
+  void* made;
   if (forks == 0) {
-    block = std::malloc(1);
+    made = std::malloc(1);
   } else if ((way & 1) != 0) {
-    block = left(way / 2, forks - 1);
+    made = left(way / 2, forks - 1);
   } else {
-    block = right(way / 2, forks - 1);
+    made = right(way / 2, forks - 1);
   }
-  asm volatile("" : : "r"(block));
-  return block;
+  asm volatile("" : : "r"(made));
+  return made;
 }
 
 }  // namespace

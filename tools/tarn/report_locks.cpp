@@ -7,7 +7,7 @@
 
 #include "analyse/locks.hpp"
 #include "analyse/stacks.hpp"
-#include "tarn/stack_text.hpp"
+#include "tarn/stack_words.hpp"
 
 namespace tarn::command {
 namespace {

@@ -134,6 +134,21 @@ TEST(CONTRACT, reserved_address_space_is_no_promise_until_made_writable) {
   EXPECT_FALSE(is_accessible(region + 1_MiB + 256_KiB));
 }
 
+TEST(CONTRACT, what_was_made_inaccessible_is_zero_when_it_is_writable_again) {
+  char* const region = static_cast<char*>(platform::reserve(1_MiB));
+  ASSERT_NE(region, nullptr);
+  const std::size_t before = platform::mapped_bytes();
+  ASSERT_TRUE(platform::make_writable(region, 4 * page));
+  std::memset(region, 1, 4 * page);
+  ASSERT_TRUE(platform::make_inaccessible(region + page, page));
+  EXPECT_EQ(platform::mapped_bytes(), before + 3 * page);
+  EXPECT_FALSE(is_accessible(region + page));
+  EXPECT_EQ(region[page - 1], 1);
+  EXPECT_EQ(region[2 * page], 1);
+  ASSERT_TRUE(platform::make_writable(region + page, page));
+  EXPECT_TRUE(is_zero(region + page, page));
+}
+
 TEST(CONTRACT, what_is_reserved_lies_at_a_random_distance) {
   std::vector<std::ptrdiff_t> distances;
   for (int round = 0; round < 8; ++round) {

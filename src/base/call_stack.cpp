@@ -1,0 +1,50 @@
+#include "base/call_stack.hpp"
+
+#include <unwind.h>
+
+#include "base/site.hpp"
+#include "base/text.hpp"
+
+namespace tarn::base {
+namespace {
+
+struct walk {
+  call_stack* noted;
+  const void* first;
+};
+
+_Unwind_Reason_Code visit(_Unwind_Context* context, void* of) noexcept {
+  auto& now = *static_cast<walk*>(of);
+  const auto* const address = reinterpret_cast<const void*>(_Unwind_GetIP(context));
+  call_stack& noted = *now.noted;
+  if (address == nullptr) {
+    return _URC_END_OF_STACK;
+  }
+  if (noted.count != 0 || address == now.first) {
+    noted.frames[noted.count++] = address;
+  }
+  return noted.count == call_stack::most_frames ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+}  // namespace
+
+void call_stack::note(const void* first) noexcept {
+  count = 0;
+  // In a static program the unwinder takes a lock under which it calls malloc, and which a forked child may find taken.
+  if (!is_static_program()) {
+    walk now{this, first};
+    _Unwind_Backtrace(visit, &now);
+  }
+  if (count == 0) {
+    frames[count++] = first;
+  }
+}
+
+void call_stack::write_to(int descriptor) const noexcept {
+  for (std::uint32_t at = 0; at < count; ++at) {
+    text_buffer<1024> line;
+    append_site(line.append("tarn:     "), frames[at]).append('\n').write_to(descriptor);
+  }
+}
+
+}  // namespace tarn::base

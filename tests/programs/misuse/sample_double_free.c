@@ -1,0 +1,22 @@
+// A sampled block that is freed twice.
+//@ tarn-only
+//@ env TARN_SAMPLE_GUARDS=1
+//@ env TARN_GUARD=0
+//@ broken-by nothing TARN_SAMPLE_GUARDS=0
+//@ signal ABRT
+//@ stderr tarn: free({p}): double free of the block of 24 bytes at {p}
+//@ stderr tarn:   freed by thread {thread} at
+//@ stderr tarn:     {program}+0xADDR
+//@ stderr tarn:     <stack>
+//@ stderr tarn:   allocated by thread {thread} at
+//@ stderr tarn:     {program}+0xADDR
+//@ stderr tarn:     <stack>
+#include "../sampled.h"
+
+int main(void) {
+  volatile char* p = make_block(24);
+  note_guarded((char*)p);
+  free_block((char*)p);
+  free_block((char*)p);
+  return 0;
+}

@@ -1,0 +1,17 @@
+// A read behind a sampled block faults at once, also far behind it.
+//@ tarn-only
+//@ env TARN_SAMPLE_GUARDS=1
+//@ env TARN_GUARD=0
+//@ broken-by nothing TARN_SAMPLE_GUARDS=0
+//@ signal ABRT
+//@ stderr tarn: overrun: byte 1999 of the block of 48 bytes at {p} is read at {program}+0xADDR by thread {thread}
+//@ stderr tarn:   allocated by thread {thread} at
+//@ stderr tarn:     {program}+0xADDR
+//@ stderr tarn:     <stack>
+#include "../sampled.h"
+
+int main(void) {
+  volatile char* p = make_at_end(48);
+  note_guarded((char*)p);
+  return p[1999];
+}

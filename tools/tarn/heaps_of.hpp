@@ -1,0 +1,40 @@
+// Reads the heaps of a process that runs on Tarn from outside. The process takes no part and is not stopped.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tarn/statistics.hpp>
+
+namespace tarn::command {
+
+struct heap_facts {
+  std::uint64_t address = 0;  // in the process: the same heap has the same address
+  std::uint32_t thread = 0;   // the kernel's number of the owner; 0 without one
+  std::string name;           // for a heap object; else empty
+  bool counts_calls = false;  // blocks and bytes allocated and freed are known
+  bool was_used = false;
+  heap_statistics statistics;
+};
+
+class process_heaps {
+ public:
+  // Returns null if the process has no heaps of Tarn. Throws a usage failure if it may not be read, or has those of
+  // another version of Tarn.
+  static std::optional<process_heaps> find(pid_t process);
+
+  // Returns all heaps that ever existed, the oldest first; none once the process has ended.
+  std::vector<heap_facts> read() const;
+
+ private:
+  process_heaps(pid_t process, std::uint64_t newest) : process_(process), newest_(newest) {}
+
+  pid_t process_;
+  std::uint64_t newest_;  // the address of the pointer to the newest heap
+};
+
+}  // namespace tarn::command

@@ -1,0 +1,45 @@
+// Makes the HTML report: the page that was built from web/ with one text in it, compressed.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace tarn::command {
+
+// The pages of `tarn report` and of `tarn lab`; empty if the build had no npm.
+std::string_view report_page();
+std::string_view lab_page();
+
+// Throws a failure with a reason in one line if this build has no page, because it was made without npm.
+void require_page(std::string_view page = report_page());
+
+// The text is JSON, given in pieces; in the page it is a zlib stream in base64. Threads: one at a time. Each function
+// throws a failure if the file cannot be written, and then removes what was written.
+class page_file {
+ public:
+  explicit page_file(const std::string& path, std::string_view page = report_page());
+  page_file(const page_file&) = delete;
+  page_file& operator=(const page_file&) = delete;
+  ~page_file();
+
+  void add(std::string_view text);
+  void end();
+
+ private:
+  struct packer;
+  void pack(std::string_view text, bool is_last);
+  void encode(std::string_view bytes, bool is_last);
+  void write(std::string_view text);
+  void remove() const;
+
+  std::string path_;
+  std::string_view page_;
+  std::FILE* file_;
+  std::unique_ptr<packer> packer_;
+  std::string unencoded_;  // at most two bytes, which wait for a third
+};
+
+}  // namespace tarn::command

@@ -1,0 +1,22 @@
+// Makes the timeline of the HTML report: what each interval added to each counter, so that the HTML report can
+// restrict itself to any part (docs/reference/page-data.md has the schema).
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <string_view>
+
+#include "analyse/history.hpp"
+#include "tarn/page_stacks.hpp"
+
+namespace tarn::command {
+
+// Uses as many intervals as there is room for: at most 96, and fewer if there would be more than some hundred
+// thousand points.
+analyse::history page_history(const format::recording& recording, std::string_view bytes);
+
+// Covers the sites, locks and calls of `stacks`. Returns null if there are no intervals.
+nlohmann::json page_timeline(const analyse::history& history, const format::recording& recording, page_stacks& stacks,
+                             const analyse::lock_findings& locks, const analyse::call_findings& calls);
+
+}  // namespace tarn::command
