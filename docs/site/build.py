@@ -56,8 +56,10 @@ def part_index(found, part):
     for chapter in chapters(found, part):
         for page in [chapter] if isinstance(chapter, str) else next(iter(chapter.values())):
             text = (ROOT / paths[page]).read_text(encoding="utf-8")
-            title = re.search(r"^# (.*)$", text, re.MULTILINE)[1]
-            rows.append(f"-   [{title}]({page.removeprefix(part + '/')})")
+            title = re.search(r"^# (.*)$", text, re.MULTILINE)
+            if title is None:
+                raise SystemExit(f"{paths[page]} has no title: begin it with \"# \"")
+            rows.append(f"-   [{title[1]}]({page.removeprefix(part + '/')})")
     return f"# {part.capitalize()}\n\n{PARTS[part]}\n\n" + "\n".join(rows) + "\n"
 
 

@@ -117,9 +117,9 @@ typedef struct tarn_arena_statistics {
 
 /* A position in an arena. Its members are private. */
 typedef struct tarn_arena_mark {
-  const void* arena;
-  void* record;
-  uint64_t number;
+  const void* arena; /* the arena */
+  void* record;      /* the position */
+  uint64_t number;   /* number of the mark; 0: there was no memory for it */
 } tarn_arena_mark;
 
 /* Creates an arena. `options` may be NULL. */

@@ -26,7 +26,7 @@ TEST_F(large_cache, a_steady_pair_takes_no_lock) {
   heap& tested = start();
   for (const std::size_t bytes : {256_KiB + 1, 1_MiB, 5_MiB, 32_MiB}) {
     pair(tested, bytes);
-    // Whoever takes the lock of the space now waits for ever.
+    // Whoever takes the lock of the space now waits forever.
     heaps::central().lock().lock();
     for (int round = 0; round < 100; ++round) {
       pair(tested, bytes);
