@@ -3,15 +3,13 @@
 
 import contextlib
 import io
-import pathlib
-import shutil
-import tempfile
 import unittest
 
 import comments
 import names
 import prose
 import ratchet
+import small_tree
 
 GOOD = {
     "README.md": "# Title\n\nA short sentence. Another one with `code of code` in it.\n\n| a table | may be long |\n|---|---|\n",
@@ -21,27 +19,9 @@ GOOD = {
 LONG_SENTENCE = " ".join(["w"] * 41) + ".\n"
 
 
-class English(unittest.TestCase):
-    def setUp(self):
-        self.root = pathlib.Path(tempfile.mkdtemp(prefix="tarn english "))
-        self.addCleanup(shutil.rmtree, self.root)
-        for path, text in GOOD.items():
-            self.write(path, text)
-
-    def write(self, path, text):
-        target = self.root / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
-
-    def findings(self):
-        return [str(finding) for check in (prose.check, comments.check, names.check) for finding in check(self.root)]
-
-    def expect(self, start, part):
-        """Exactly one finding, which starts with file and line and has the part."""
-        found = self.findings()
-        self.assertEqual(len(found), 1, found)
-        self.assertTrue(found[0].startswith(start), found[0])
-        self.assertIn(part, found[0])
+class English(small_tree.SmallTree):
+    good = GOOD
+    checks = (prose.check, comments.check, names.check)
 
     def test_good_tree_passes(self):
         self.assertEqual(self.findings(), [])

@@ -1,14 +1,12 @@
 #!/usr/bin/env python3
 """The rules of the house find what they name: each on a small tree that breaks it, once."""
 
-import pathlib
-import shutil
-import tempfile
 import unittest
 
 import files
 import headers
 import levels
+import small_tree
 
 GOOD = {
     "dev": "command_test() { :; }\n",
@@ -27,32 +25,16 @@ GOOD = {
 }
 
 
-class House(unittest.TestCase):
-    def setUp(self):
-        self.root = pathlib.Path(tempfile.mkdtemp(prefix="tarn house "))
-        self.addCleanup(shutil.rmtree, self.root)
-        for path, text in GOOD.items():
-            self.write(path, text)
+def compile_headers(root):
+    return headers.check(root, "c++", "cc", [])
 
-    def write(self, path, text):
-        target = self.root / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
 
-    def all_findings(self):
-        return [str(finding) for finding in levels.check(self.root) + files.check(self.root)
-                + headers.check(self.root, "c++", "cc", [])]
-
-    def expect(self, start, *parts):
-        """Exactly one finding, which starts with file and line and has the parts."""
-        found = self.all_findings()
-        self.assertEqual(len(found), 1, found)
-        self.assertTrue(found[0].startswith(start), found[0])
-        for part in parts:
-            self.assertIn(part, found[0])
+class House(small_tree.SmallTree):
+    good = GOOD
+    checks = (levels.check, files.check, compile_headers)
 
     def test_good_tree_passes(self):
-        self.assertEqual(self.all_findings(), [])
+        self.assertEqual(self.findings(), [])
 
     def test_upward_include(self):
         self.write("src/pages/slab.cpp", '\n\n#include "heap/owner.hpp"\n')
@@ -60,7 +42,7 @@ class House(unittest.TestCase):
 
     def test_components_beside_each_other(self):
         self.write("src/io/reader.hpp", '#pragma once\n#include "base/bits.hpp"\n')
-        self.assertEqual(self.all_findings(), [])
+        self.assertEqual(self.findings(), [])
         self.write("src/io/reader.hpp", '#pragma once\n#include "pages/slab.hpp"\n')
         self.expect("src/io/reader.hpp:2:", "io/ and pages/ stand beside each other", "base/ or platform/")
         self.write("src/io/reader.hpp", "#pragma once\n")
@@ -73,12 +55,12 @@ class House(unittest.TestCase):
 
     def test_commented_include_is_no_include(self):
         self.write("src/pages/slab.cpp", '// #include "heap/owner.hpp"\n/*\n#include "heap/owner.hpp"\n*/\n')
-        self.assertEqual(self.all_findings(), [])
+        self.assertEqual(self.findings(), [])
 
     def test_nothing_includes_the_drop_in(self):
         self.write("src/override/entry.hpp", "#pragma once\n")
         self.write("src/override/malloc.cpp", '#include "override/entry.hpp"\n')
-        self.assertEqual(self.all_findings(), [])
+        self.assertEqual(self.findings(), [])
         self.write("tools/tarn/main.cpp", '#include "override/entry.hpp"\n')
         self.expect("tools/tarn/main.cpp:1:", "nothing links the drop-in", "front/ or lower")
 
@@ -166,7 +148,7 @@ class House(unittest.TestCase):
         self.write("examples/one/CMakeLists.txt", "find_package(Tarn)\n")
         self.write("examples/one/one.service", "Type=notify\n")
         self.write("docs/page.md", "```cmake\nfind_package(Tarn)\n```\n```ini\nType=notify\n```\n")
-        self.assertEqual(self.all_findings(), [])
+        self.assertEqual(self.findings(), [])
         self.write("docs/page.md", "```cmake\nfind_package(Tarn)\n```\n```ini\nType=simple\n```\n")
         self.expect("docs/page.md:5:", "shows code that no example has")
         self.write("docs/page.md", "```cmake\nType=notify\n```\n")
