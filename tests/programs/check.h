@@ -2,6 +2,7 @@
 #ifndef TARN_TESTS_PROGRAMS_CHECK_H
 #define TARN_TESTS_PROGRAMS_CHECK_H
 
+#include <fcntl.h>
 #include <malloc.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -94,6 +95,28 @@ static inline int guarded(void) {
 static inline void* hidden(const void* p) {
   void* volatile copy = (void*)(uintptr_t)p;
   return copy;
+}
+
+// Reads a file of this process from /proc without allocating, so that the call gives no memory back and starts nothing.
+static inline void read_process_file(const char* path, char* text, size_t capacity) {
+  const int file = open(path, O_RDONLY);
+  CHECK(file >= 0);
+  const ssize_t length = read(file, text, capacity - 1);
+  CHECK(length > 0);
+  close(file);
+  text[length] = 0;
+}
+
+static inline size_t resident_bytes(void) {
+  char text[128];
+  read_process_file("/proc/self/statm", text, sizeof text);
+  return strtoul(strchr(text, ' '), NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static inline int thread_count(void) {
+  char text[4096];
+  read_process_file("/proc/self/status", text, sizeof text);
+  return atoi(strstr(text, "\nThreads:") + 9);
 }
 
 static inline unsigned next_random(unsigned* state) {

@@ -19,19 +19,19 @@ static inline struct range mapping_of(const void* address) {
   for (ssize_t got; (got = read(file, text + length, sizeof text - 1 - length)) > 0;) length += (size_t)got;
   close(file);
   text[length] = 0;
-  struct range none = {0};
+  struct range no_mapping = {0};
   for (char* line = text; *line != 0;) {
-    char* rest = NULL;
-    struct range found = {0};
-    found.start = (char*)strtoul(line, &rest, 16);
-    found.end = (char*)strtoul(rest + 1, &rest, 16);
-    memcpy(found.access, rest + 1, 4);
-    if ((const char*)address >= found.start && (const char*)address < found.end) return found;
+    char* end = NULL;
+    struct range mapping = {0};
+    mapping.start = (char*)strtoul(line, &end, 16);
+    mapping.end = (char*)strtoul(end + 1, &end, 16);
+    memcpy(mapping.access, end + 1, 4);
+    if ((const char*)address >= mapping.start && (const char*)address < mapping.end) return mapping;
     char* const next = strchr(line, '\n');
     if (next == NULL) break;
     line = next + 1;
   }
-  return none;
+  return no_mapping;
 }
 
 #endif

@@ -6,9 +6,9 @@
 
 int main(void) {
   for (int i = 0; i < 50; ++i) {
-    char* here = getcwd(NULL, 0);
+    char* folder = getcwd(NULL, 0);
     char* real = realpath("/proc/self/../self/./cwd", NULL);
-    CHECK(here != NULL && real != NULL && strcmp(here, real) == 0);
+    CHECK(folder != NULL && real != NULL && strcmp(folder, real) == 0);
     struct dirent** entries = NULL;
     int count = scandir("/usr", &entries, NULL, alphasort);
     CHECK(count > 4);
@@ -16,12 +16,12 @@ int main(void) {
       CHECK(j == 0 || strcoll(entries[j - 1]->d_name, entries[j]->d_name) <= 0);
     }
     for (int j = 0; j < count; ++j) free(entries[j]);
-    glob_t found = {0};
-    CHECK(glob("/usr/*", GLOB_MARK, NULL, &found) == 0);
-    CHECK(found.gl_pathc > 4 && strncmp(found.gl_pathv[1], "/usr/", 5) == 0);
-    globfree(&found);
+    glob_t matches = {0};
+    CHECK(glob("/usr/*", GLOB_MARK, NULL, &matches) == 0);
+    CHECK(matches.gl_pathc > 4 && strncmp(matches.gl_pathv[1], "/usr/", 5) == 0);
+    globfree(&matches);
     free(entries);
-    free(here);
+    free(folder);
     free(real);
   }
   return 0;

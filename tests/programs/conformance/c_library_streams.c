@@ -10,16 +10,16 @@ int main(void) {
   for (int i = 0; i < 20000; ++i) fprintf(out, "line %d %0*d\n", i, i % 300, i);
   fclose(out);
   CHECK(memory != NULL && strlen(memory) == size);
-  FILE* in = fmemopen(memory, size, "r");
-  CHECK(in != NULL && setvbuf(in, NULL, _IOFBF, 1 << 16) == 0);
+  FILE* stream = fmemopen(memory, size, "r");
+  CHECK(stream != NULL && setvbuf(stream, NULL, _IOFBF, 1 << 16) == 0);
   char* line = NULL;
   for (int i = 0; i < 20000; ++i) {
     int number = -1;
-    CHECK((i % 2 ? getline(&line, &capacity, in) : getdelim(&line, &capacity, '\n', in)) > 0);
+    CHECK((i % 2 ? getline(&line, &capacity, stream) : getdelim(&line, &capacity, '\n', stream)) > 0);
     CHECK(sscanf(line, "line %d", &number) == 1 && number == i);
   }
-  CHECK(getline(&line, &capacity, in) == -1);
-  fclose(in);
+  CHECK(getline(&line, &capacity, stream) == -1);
+  fclose(stream);
   free(line);
   free(memory);
   return 0;

@@ -22,9 +22,9 @@ struct alignas(256) wide : base {
 struct fails {
   std::string text = std::string(100, 'f');
   fails() {
-    if (++made % 5 == 0) throw std::runtime_error("fifth");
+    if (++constructed % 5 == 0) throw std::runtime_error("fifth");
   }
-  static inline int made = 0;
+  static inline int constructed = 0;
 };
 
 int main() {

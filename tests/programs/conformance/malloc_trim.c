@@ -2,14 +2,6 @@
 //@ broken-by trim_nothing
 #include "../check.h"
 
-static size_t resident(void) {
-  size_t pages = 0;
-  FILE* f = fopen("/proc/self/statm", "r");
-  CHECK(f != NULL && fscanf(f, "%*u %zu", &pages) == 1);
-  fclose(f);
-  return pages * 4096;
-}
-
 int main(void) {
   enum { count = 100000 };
   static void* p[count];
@@ -17,13 +9,13 @@ int main(void) {
     p[i] = malloc(1000);
     memset(p[i], 1, 1000);
   }
-  CHECK(resident() > (size_t)90 << 20);
+  CHECK(resident_bytes() > (size_t)90 << 20);
   for (int i = 0; i < count; ++i) {
     if (i % 1000 != 999) free(p[i]);
   }
   int released = malloc_trim(0);
   CHECK(released == 0 || released == 1);
-  CHECK(resident() < (size_t)30 << 20);
+  CHECK(resident_bytes() < (size_t)30 << 20);
   for (int i = 999; i < count; i += 1000) {
     CHECK(((char*)p[i])[999] == 1);
     free(p[i]);

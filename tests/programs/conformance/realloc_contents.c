@@ -10,19 +10,19 @@ int main(void) {
     sizes[count++] = power;
     if (power < 1 << 16) sizes[count++] = power + power / 2 + 1;
   }
-  for (int from = 0; from < count; ++from) {
-    for (int to = 0; to < count; ++to) {
-      size_t kept = sizes[from] < sizes[to] ? sizes[from] : sizes[to];
+  for (int old = 0; old < count; ++old) {
+    for (int new_size_index = 0; new_size_index < count; ++new_size_index) {
+      size_t kept = sizes[old] < sizes[new_size_index] ? sizes[old] : sizes[new_size_index];
       size_t shown = kept > 70000 ? 5000 : kept;  // head and tail of big blocks are enough
-      char* p = malloc(sizes[from]);
+      char* p = malloc(sizes[old]);
       CHECK(p != NULL);
-      fill(p, shown, (unsigned)from);
-      fill(p + kept - shown, shown, (unsigned)from + 1);
-      p = realloc(p, sizes[to]);
-      CHECK(p != NULL && is_aligned(p, sizes[to] < 16 ? 8 : 16));
-      CHECK(is_filled(p + kept - shown, shown, (unsigned)from + 1));
-      CHECK(shown == kept || is_filled(p, shown, (unsigned)from));
-      p[sizes[to] - 1] = 1;
+      fill(p, shown, (unsigned)old);
+      fill(p + kept - shown, shown, (unsigned)old + 1);
+      p = realloc(p, sizes[new_size_index]);
+      CHECK(p != NULL && is_aligned(p, sizes[new_size_index] < 16 ? 8 : 16));
+      CHECK(is_filled(p + kept - shown, shown, (unsigned)old + 1));
+      CHECK(shown == kept || is_filled(p, shown, (unsigned)old));
+      p[sizes[new_size_index] - 1] = 1;
       free(p);
     }
   }

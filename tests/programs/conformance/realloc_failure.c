@@ -14,11 +14,11 @@ int main(void) {
       errno = 0;
       CHECK(realloc(p, absurd[j]) == NULL);
       CHECK(errno == ENOMEM);
-      char* other = malloc(sizes[i]);
-      CHECK(other != p);
-      memset(other, 0, sizes[i]);
+      char* neighbour = malloc(sizes[i]);
+      CHECK(neighbour != p);
+      memset(neighbour, 0, sizes[i]);
       CHECK(is_filled(p, sizes[i], 9));
-      free(other);
+      free(neighbour);
     }
     free(p);
   }

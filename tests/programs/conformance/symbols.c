@@ -18,9 +18,9 @@ int main(void) {
   int missing = 0;
   for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
     Dl_info info = {0};
-    void* found = dlsym(RTLD_DEFAULT, names[i]);
-    if (found && dladdr(found, &info) && strstr(info.dli_fname, "libtarn-malloc")) continue;
-    dprintf(2, "%s is from %s\n", names[i], found ? info.dli_fname : "nowhere");
+    void* symbol = dlsym(RTLD_DEFAULT, names[i]);
+    if (symbol && dladdr(symbol, &info) && strstr(info.dli_fname, "libtarn-malloc")) continue;
+    dprintf(2, "%s is from %s\n", names[i], symbol ? info.dli_fname : "nowhere");
     ++missing;
   }
   CHECK(missing == 0);

@@ -6,10 +6,10 @@
 
 #include "../check.h"
 
-static long made = 0, deleted = 0;
+static long allocated = 0, deleted = 0;
 
 void* operator new(std::size_t size) {
-  ++made;
+  ++allocated;
   auto* p = static_cast<std::size_t*>(malloc(size + 16));
   if (p == nullptr) throw std::bad_alloc{};
   *p = 4711;
@@ -34,9 +34,9 @@ int main() {
       out << "a line that is longer than the small string buffer: " << i;
       lines.push_back(out.str());
     }
-    int* many = new int[100];
-    delete[] many;
+    int* array = new int[100];
+    delete[] array;
     delete new std::string(100, 'x');
   }
-  CHECK(made > 2000 && made == deleted);
+  CHECK(allocated > 2000 && allocated == deleted);
 }

@@ -10,8 +10,8 @@
 
 int main() {
   tarn::arena request({.name = "request"});
-  tarn::arena other;
+  tarn::arena foreign;
   note_pointer("p", &request);
-  note_pointer("q", &other);
-  request.rewind(other.mark());
+  note_pointer("q", &foreign);
+  request.rewind(foreign.mark());
 }

@@ -9,8 +9,8 @@
 #include "../check.h"
 
 struct hasty {
-  tarn::arena& of;
-  ~hasty() { of.reset(); }
+  tarn::arena& owner;
+  ~hasty() { owner.reset(); }
 };
 
 int main() {

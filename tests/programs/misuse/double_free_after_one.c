@@ -6,10 +6,10 @@
 
 int main(void) {
   void* p = malloc(64);
-  void* other = malloc(64);
+  void* second = malloc(64);
   note_pointer("p", p);
   free(p);
-  free(other);
+  free(second);
   free(hidden(p));
   return 0;
 }

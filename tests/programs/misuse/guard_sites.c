@@ -11,8 +11,8 @@
 #define PLACE(name) __attribute__((noinline, section(#name)))
 extern char __start_make_here[], __stop_make_here[], __start_free_here[], __stop_free_here[];
 
-PLACE(make_here) static void* make(int how) {
-  switch (how) {
+PLACE(make_here) static void* make(int way) {
+  switch (way) {
     case 0: return malloc(40);
     case 1: return calloc(4, 10);
     case 2: return realloc(NULL, 40);
@@ -26,8 +26,8 @@ PLACE(make_here) static void* make(int how) {
     }
   }
 }
-PLACE(free_here) static void release(void* p, int how) {
-  if (how % 2 == 0) {
+PLACE(free_here) static void release(void* p, int way) {
+  if (way % 2 == 0) {
     free(p);
   } else {
     CHECK(realloc(p, 0) == NULL);
@@ -46,21 +46,21 @@ static uintptr_t site(const char* text, const char* words) {
   uintptr_t base = 0;
   CHECK(readlink("/proc/self/exe", path, sizeof path - 1) > 0);
   dl_iterate_phdr(base_of, &base);
-  const char* at = strstr(text, words);
-  CHECK(at != NULL && strncmp(at + strlen(words), path, strlen(path)) == 0);
-  at += strlen(words) + strlen(path);
-  CHECK(strncmp(at, "+0x", 3) == 0);
-  return base + strtoul(at + 3, NULL, 16);
+  const char* position = strstr(text, words);
+  CHECK(position != NULL && strncmp(position + strlen(words), path, strlen(path)) == 0);
+  position += strlen(words) + strlen(path);
+  CHECK(strncmp(position, "+0x", 3) == 0);
+  return base + strtoul(position + 3, NULL, 16);
 }
 
 int main(void) {
-  for (int how = 0; how < 7; ++how) {
+  for (int way = 0; way < 7; ++way) {
     int ends[2];
     CHECK(pipe(ends) == 0);
     if (fork() == 0) {
       CHECK(dup2(ends[1], 2) == 2);
-      void* p = make(how);
-      release(p, how);
+      void* p = make(way);
+      release(p, way);
       release_again(p);
       _exit(0);
     }
@@ -70,9 +70,9 @@ int main(void) {
     for (ssize_t got; (got = read(ends[0], text + length, sizeof text - 1 - length)) > 0;) length += (size_t)got;
     close(ends[0]);
     CHECK(wait(NULL) > 0);
-    uintptr_t made = site(text, "allocated at "), freed = site(text, "freed before at ");
-    CHECK(made >= (uintptr_t)__start_make_here && made < (uintptr_t)__stop_make_here);
-    CHECK(freed >= (uintptr_t)__start_free_here && freed < (uintptr_t)__stop_free_here);
+    uintptr_t allocation_site = site(text, "allocated at "), free_site = site(text, "freed before at ");
+    CHECK(allocation_site >= (uintptr_t)__start_make_here && allocation_site < (uintptr_t)__stop_make_here);
+    CHECK(free_site >= (uintptr_t)__start_free_here && free_site < (uintptr_t)__stop_free_here);
   }
   return 0;
 }

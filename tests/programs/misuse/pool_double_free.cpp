@@ -18,10 +18,10 @@ struct node {
 int main() {
   tarn::pool<node> nodes({.name = "nodes"});
   note_pointer("p", &nodes);
-  node* const one = nodes.create();
+  node* const object = nodes.create();
   static_cast<void>(nodes.create());
-  note_pointer("q", one);
-  nodes.destroy(one);
-  nodes.destroy(one);
+  note_pointer("q", object);
+  nodes.destroy(object);
+  nodes.destroy(object);
   nodes.destroy_all();
 }

@@ -19,8 +19,8 @@ int main() {
   tarn::pool<node> others;
   note_pointer("p", &nodes);
   static_cast<void>(nodes.create());
-  node* const other = others.create();
-  note_pointer("q", other);
-  nodes.destroy(other);
+  node* const foreign = others.create();
+  note_pointer("q", foreign);
+  nodes.destroy(foreign);
   nodes.destroy_all();
 }

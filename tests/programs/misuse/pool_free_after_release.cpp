@@ -18,8 +18,8 @@ struct node {
 int main() {
   tarn::pool<node> nodes({.name = "nodes"});
   note_pointer("p", &nodes);
-  node* const one = nodes.create();
-  note_pointer("q", one);
+  node* const object = nodes.create();
+  note_pointer("q", object);
   nodes.release();
-  nodes.deallocate(one);
+  nodes.deallocate(object);
 }

@@ -11,8 +11,8 @@
 
 int main() {
   tarn::pool<long[3]> triples({.name = "triples", .guard = true});
-  void* const one = triples.allocate();
-  note_guarded(one);
-  triples.deallocate(one);
-  triples.deallocate(hidden(one));
+  void* const triple = triples.allocate();
+  note_guarded(triple);
+  triples.deallocate(triple);
+  triples.deallocate(hidden(triple));
 }

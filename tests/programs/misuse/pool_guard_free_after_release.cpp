@@ -12,8 +12,8 @@
 
 int main() {
   tarn::pool<long[3]> triples;
-  void* const one = triples.allocate();
-  note_guarded(one);
+  void* const triple = triples.allocate();
+  note_guarded(triple);
   triples.release();
-  triples.deallocate(hidden(one));
+  triples.deallocate(hidden(triple));
 }

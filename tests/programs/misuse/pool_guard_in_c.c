@@ -12,9 +12,9 @@
 int main(void) {
   const tarn_pool_options options = {.guard = true};
   tarn_pool* lines = tarn_pool_create(24, 0, &options);
-  char* one = tarn_pool_malloc(lines);
-  note_guarded(one);
-  one[24] = 1;
-  tarn_pool_free(lines, one);
+  char* line = tarn_pool_malloc(lines);
+  note_guarded(line);
+  line[24] = 1;
+  tarn_pool_free(lines, line);
   return 0;
 }

@@ -14,8 +14,8 @@
 
 int main() {
   tarn::shared_pool<char[24]> lines;
-  auto* const one = static_cast<char*>(lines.allocate());
-  note_guarded(one);
-  static_cast<char*>(hidden(one))[24] = 0;
-  std::thread([&] { lines.deallocate(one); }).join();
+  auto* const line = static_cast<char*>(lines.allocate());
+  note_guarded(line);
+  static_cast<char*>(hidden(line))[24] = 0;
+  std::thread([&] { lines.deallocate(line); }).join();
 }

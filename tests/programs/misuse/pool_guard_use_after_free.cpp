@@ -17,8 +17,8 @@ struct node {
 
 int main() {
   tarn::lock_free_pool<node> nodes;
-  node* const one = nodes.create();
-  note_guarded(one);
-  nodes.destroy(one);
-  static_cast<node*>(hidden(one))->values[0] = 7;
+  node* const object = nodes.create();
+  note_guarded(object);
+  nodes.destroy(object);
+  static_cast<node*>(hidden(object))->values[0] = 7;
 }

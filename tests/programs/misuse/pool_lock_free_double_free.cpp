@@ -19,11 +19,11 @@ struct node {
 int main() {
   tarn::lock_free_pool<node> nodes({.name = "nodes"});
   note_pointer("p", &nodes);
-  node* const one = nodes.create();
+  node* const object = nodes.create();
   node* const two = nodes.create();
   node* const three = nodes.create();
   note_pointer("q", two);
-  nodes.destroy(one);
+  nodes.destroy(object);
   nodes.destroy(two);
   nodes.destroy(three);
   static_cast<void>(nodes.create());

@@ -11,7 +11,7 @@ struct base {
   long fields[2] = {};
 };
 struct derived : base {
-  long more[24] = {};
+  long values[24] = {};
 };
 
 int main() {

@@ -25,7 +25,7 @@ struct at_end {
   }
 };
 
-static at_end one;
+static at_end last_object;
 
 __attribute__((destructor)) static void last() { use(); }
 

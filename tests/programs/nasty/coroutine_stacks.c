@@ -10,12 +10,12 @@ static char* shared[count];
 
 static void body(int number) {
   for (int step = 0; step < 200; ++step) {
-    int other = (number + step) % count;
-    CHECK(shared[other] == NULL || is_filled(shared[other], 50, (unsigned)other));
-    free(shared[other]);
-    shared[other] = malloc((size_t)step * 400 + 50);
-    CHECK(shared[other] != NULL);
-    fill(shared[other], 50, (unsigned)other);
+    int slot = (number + step) % count;
+    CHECK(shared[slot] == NULL || is_filled(shared[slot], 50, (unsigned)slot));
+    free(shared[slot]);
+    shared[slot] = malloc((size_t)step * 400 + 50);
+    CHECK(shared[slot] != NULL);
+    fill(shared[slot], 50, (unsigned)slot);
     swapcontext(&contexts[number], &main_context);
   }
 }

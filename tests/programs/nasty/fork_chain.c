@@ -14,8 +14,8 @@ static void* generation(void* argument) {
   char* p = malloc(5000);
   CHECK(p != NULL);
   fill(p, 5000, (unsigned)left);
-  pthread_t other;
-  CHECK(pthread_create(&other, NULL, churn, NULL) == 0);  // somebody is always inside malloc
+  pthread_t churner;
+  CHECK(pthread_create(&churner, NULL, churn, NULL) == 0);  // somebody is always inside malloc
   usleep(200);
   pid_t child = fork();
   CHECK(child >= 0);

@@ -34,12 +34,12 @@ static void fork_here(int number) {
 // Mostly what needs a lock of the allocator: blocks of their own, and new memory for small ones.
 static void churn(unsigned* state) {
   static char* block[slots];
-  const unsigned at = next_random(state) % slots;
-  free(block[at]);
+  const unsigned slot = next_random(state) % slots;
+  free(block[slot]);
   const size_t bytes = next_random(state) % 4 == 0 ? next_random(state) % 300 + 1 : next_random(state) % 500000 + 1;
-  block[at] = (char*)malloc(bytes);
-  CHECK(block[at] != NULL);
-  block[at][0] = block[at][bytes - 1] = 1;
+  block[slot] = (char*)malloc(bytes);
+  CHECK(block[slot] != NULL);
+  block[slot][0] = block[slot][bytes - 1] = 1;
 }
 
 int main(void) {

@@ -6,17 +6,17 @@
 #include "../check.h"
 
 enum { blocks = 300, block_bytes = 1 << 20 };
-static char* all[blocks];
+static char* kept_blocks[blocks];
 
 static void use_all(void) {
   for (int i = 0; i < blocks; ++i) {
-    all[i] = (char*)malloc(block_bytes);
-    CHECK(all[i] != NULL);
-    memset(all[i], i, block_bytes);
+    kept_blocks[i] = (char*)malloc(block_bytes);
+    CHECK(kept_blocks[i] != NULL);
+    memset(kept_blocks[i], i, block_bytes);
   }
   for (int i = 0; i < blocks; ++i) {
-    CHECK(all[i][block_bytes / 2] == (char)i);
-    free(all[i]);
+    CHECK(kept_blocks[i][block_bytes / 2] == (char)i);
+    free(kept_blocks[i]);
   }
 }
 

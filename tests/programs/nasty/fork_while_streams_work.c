@@ -6,10 +6,10 @@
 #include "../check.h"
 
 static int stop;
-static int over(void) { return __atomic_load_n(&stop, __ATOMIC_RELAXED); }
+static int is_stopped(void) { return __atomic_load_n(&stop, __ATOMIC_RELAXED); }
 
 static void* flush_all(void* argument) {
-  for (int i = 0; !over(); ++i) {
+  for (int i = 0; !is_stopped(); ++i) {
     fflush(NULL);
     if (i % 100 == 0) usleep(100);  // leaves the others some processor time
   }
@@ -23,7 +23,7 @@ static void* read_lines(void* argument) {
   FILE* stream = tmpfile();
   CHECK(stream != NULL);
   CHECK(fputs(text, stream) >= 0);
-  while (!over()) {
+  while (!is_stopped()) {
     rewind(stream);
     char* line = NULL;
     size_t room = 0;
@@ -39,7 +39,7 @@ static void* read_lines(void* argument) {
 }
 
 static void* open_and_close(void* argument) {
-  while (!over()) {
+  while (!is_stopped()) {
     FILE* stream = fopen("/dev/null", "w");
     CHECK(stream != NULL);
     fputs("text", stream);

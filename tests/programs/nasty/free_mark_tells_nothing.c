@@ -11,10 +11,10 @@
 #include "../check.h"
 
 // Finds four bytes in a row that both hold; by accident this happens once in some 10^8 runs.
-static int have_a_part_in_common(const void* some, size_t some_bytes, const void* others, size_t other_bytes) {
-  for (size_t i = 0; i + 4 <= some_bytes; ++i) {
-    for (size_t j = 0; j + 4 <= other_bytes; ++j) {
-      if (memcmp((const char*)some + i, (const char*)others + j, 4) == 0) return 1;
+static int have_a_part_in_common(const void* first, size_t first_bytes, const void* second, size_t second_bytes) {
+  for (size_t i = 0; i + 4 <= first_bytes; ++i) {
+    for (size_t j = 0; j + 4 <= second_bytes; ++j) {
+      if (memcmp((const char*)first + i, (const char*)second + j, 4) == 0) return 1;
     }
   }
   return 0;
@@ -27,13 +27,13 @@ static void look_for_secrets(void) {
     free(block);
     block = (uintptr_t*)hidden(block);
     for (int word = 0; word < 2; ++word) {
-      const uintptr_t found[2] = {block[word], block[word] ^ (uintptr_t)block};
+      const uintptr_t forms[2] = {block[word], block[word] ^ (uintptr_t)block};
       for (int form = 0; form < 2; ++form) {
-        CHECK(!have_a_part_in_common(&found[form], sizeof found[form], (const void*)getauxval(AT_RANDOM), 16));
+        CHECK(!have_a_part_in_common(&forms[form], sizeof forms[form], (const void*)getauxval(AT_RANDOM), 16));
 #if defined(__x86_64__)
         uintptr_t canary;
         __asm__("mov %%fs:0x28, %0" : "=r"(canary));
-        CHECK(!have_a_part_in_common(&found[form], sizeof found[form], (char*)&canary + 1, sizeof canary - 1));
+        CHECK(!have_a_part_in_common(&forms[form], sizeof forms[form], (char*)&canary + 1, sizeof canary - 1));
 #endif
       }
     }

@@ -8,14 +8,6 @@ enum { ring = 4096 };
 static char* slots[ring];
 static sem_t full, empty;
 
-static size_t resident(void) {
-  size_t pages = 0;
-  FILE* f = fopen("/proc/self/statm", "r");
-  CHECK(f != NULL && fscanf(f, "%*u %zu", &pages) == 1);
-  fclose(f);
-  return pages * 4096;
-}
-
 static void* consume(void* argument) {
   for (int i = 0;; i = (i + 1) % ring) {
     while (sem_wait(&full) != 0) continue;
@@ -37,6 +29,6 @@ int main(void) {
     sem_post(&full);
   }
   CHECK(pthread_join(thread, NULL) == 0);
-  CHECK(resident() < (size_t)64 << 20);
+  CHECK(resident_bytes() < (size_t)64 << 20);
   return 0;
 }

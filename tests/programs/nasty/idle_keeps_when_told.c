@@ -2,23 +2,13 @@
 //@ tarn-only
 //@ env TARN_BACKGROUND_PURGE=0
 //@ broken-by TARN_BACKGROUND_PURGE=1
-#include <dirent.h>
 #include "../check.h"
-
-static int threads(void) {
-  int count = 0;
-  DIR* tasks = opendir("/proc/self/task");
-  CHECK(tasks != NULL);
-  for (struct dirent* e; (e = readdir(tasks)) != NULL;) count += e->d_name[0] != '.';
-  closedir(tasks);
-  return count;
-}
 
 int main(void) {
   if (guarded()) return 0;  // a quarantine keeps what was freed
   for (int wave = 0; wave < 5; ++wave) {
     free(memset(malloc(25 << 20), 1, 25 << 20));
-    CHECK(threads() == 1);
+    CHECK(thread_count() == 1);
   }
   return 0;
 }

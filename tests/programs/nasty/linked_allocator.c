@@ -7,8 +7,8 @@
 
 int main(void) {
   Dl_info info = {0};
-  void* found = dlsym(RTLD_DEFAULT, "malloc");
-  CHECK(found != NULL && dladdr(found, &info) && strstr(info.dli_fname, "libtarn-malloc"));
+  void* symbol = dlsym(RTLD_DEFAULT, "malloc");
+  CHECK(symbol != NULL && dladdr(symbol, &info) && strstr(info.dli_fname, "libtarn-malloc"));
   char* p = strdup("tarn");
   CHECK(p != NULL && malloc_usable_size(p) >= 5);
   free(p);

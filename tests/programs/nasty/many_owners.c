@@ -9,15 +9,7 @@ static char* p[most_blocks];
 static int owners, count;
 static pthread_barrier_t turn;
 
-static size_t resident(void) {
-  size_t pages = 0;
-  FILE* f = fopen("/proc/self/statm", "r");
-  CHECK(f != NULL && fscanf(f, "%*u %zu", &pages) == 1);
-  fclose(f);
-  return pages * 4096;
-}
-
-static void* own(void* argument) {
+static void* allocate_in_turn(void* argument) {
   char** mine = argument;
   for (int round = 0; round < 3; ++round) {
     for (int i = 0; i < count; ++i) {
@@ -37,19 +29,20 @@ static void free_all_of(int wanted_owners, int wanted_count) {
   count = wanted_count;
   size_t payload = (size_t)owners * (size_t)count * (guarded() ? size + guarded_extra : size);
   CHECK(pthread_barrier_init(&turn, NULL, (unsigned)owners + 1) == 0);
-  for (int i = 0; i < owners; ++i) CHECK(pthread_create(&threads[i], NULL, own, p + (size_t)i * (size_t)count) == 0);
+  for (int i = 0; i < owners; ++i)
+    CHECK(pthread_create(&threads[i], NULL, allocate_in_turn, p + (size_t)i * (size_t)count) == 0);
   size_t full = 0;
   for (int round = 0; round < 3; ++round) {
     pthread_barrier_wait(&turn);
-    if (round == 0) full = resident();
-    CHECK(resident() < full + payload / 4);
+    if (round == 0) full = resident_bytes();
+    CHECK(resident_bytes() < full + payload / 4);
     for (int i = 0; i < count; ++i) {
       for (int owner = 0; owner < owners; ++owner) free(p[(size_t)owner * (size_t)count + (size_t)i]);
     }
-    CHECK(resident() < full + payload / 5);
+    CHECK(resident_bytes() < full + payload / 5);
     if (round == 1) {
       malloc_trim(0);
-      CHECK(guarded() || resident() < full - payload / 2);
+      CHECK(guarded() || resident_bytes() < full - payload / 2);
     }
     pthread_barrier_wait(&turn);
   }

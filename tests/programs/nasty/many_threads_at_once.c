@@ -6,14 +6,6 @@
 enum { count = 1000 };
 static pthread_barrier_t all_there;
 
-static size_t resident(void) {
-  size_t pages = 0;
-  FILE* f = fopen("/proc/self/statm", "r");
-  CHECK(f != NULL && fscanf(f, "%*u %zu", &pages) == 1);
-  fclose(f);
-  return pages * 4096;
-}
-
 static void* work(void* argument) {
   char* p[20];
   for (size_t i = 0; i < 20; ++i) {
@@ -40,9 +32,9 @@ int main(void) {
       CHECK(pthread_create(&threads[i], &small, work, (void*)i) == 0);
     }
     for (int i = 0; i < count; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
-    if (round == 7) settled = resident();
+    if (round == 7) settled = resident_bytes();
   }
-  CHECK(resident() < settled + ((size_t)8 << 20));
-  CHECK(resident() < (size_t)250 << 20);
+  CHECK(resident_bytes() < settled + ((size_t)8 << 20));
+  CHECK(resident_bytes() < (size_t)250 << 20);
   return 0;
 }

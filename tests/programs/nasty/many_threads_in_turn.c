@@ -3,14 +3,6 @@
 #include <pthread.h>
 #include "../check.h"
 
-static size_t resident(void) {
-  size_t pages = 0;
-  FILE* f = fopen("/proc/self/statm", "r");
-  CHECK(f != NULL && fscanf(f, "%*u %zu", &pages) == 1);
-  fclose(f);
-  return pages * 4096;
-}
-
 static void* work(void* argument) {
   void** kept = argument;
   for (int i = 0; i < 100; ++i) {
@@ -34,8 +26,8 @@ int main(void) {
     CHECK(pthread_create(&thread, NULL, work, kept[i % 2]) == 0);
     CHECK(pthread_join(thread, NULL) == 0);
     for (int j = 0; j < 50; ++j) free(kept[(i + 1) % 2][j]);
-    if (i == 500) before = resident();
-    if (i % 500 == 0 && i > 500) CHECK(resident() < before + ((size_t)4 << 20));
+    if (i == 500) before = resident_bytes();
+    if (i % 500 == 0 && i > 500) CHECK(resident_bytes() < before + ((size_t)4 << 20));
   }
   return 0;
 }

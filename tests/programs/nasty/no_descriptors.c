@@ -17,8 +17,8 @@ static void* use(void* argument) {
 }
 
 int main(void) {
-  struct rlimit none = {0, 0};
-  CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
+  struct rlimit no_files = {0, 0};
+  CHECK(setrlimit(RLIMIT_NOFILE, &no_files) == 0);
   use(NULL);
   for (int i = 0; i < 20; ++i) {
     pthread_t thread;

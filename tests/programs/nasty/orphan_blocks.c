@@ -6,14 +6,6 @@
 enum { count = 3000 };
 static char* p[count];
 
-static size_t resident(void) {
-  size_t pages = 0;
-  FILE* f = fopen("/proc/self/statm", "r");
-  CHECK(f != NULL && fscanf(f, "%*u %zu", &pages) == 1);
-  fclose(f);
-  return pages * 4096;
-}
-
 static void* make(void* argument) {
   for (int i = 0; i < count; ++i) {
     size_t size = (size_t)i % 997 * 5 + 10 + (i % 100 ? 0 : 100000);
@@ -46,8 +38,8 @@ int main(void) {
     } else {
       CHECK(pthread_create(&thread, NULL, release, NULL) == 0 && pthread_join(thread, NULL) == 0);
     }
-    if (round == 5) early = resident();
+    if (round == 5) early = resident_bytes();
   }
-  CHECK(resident() < early + ((size_t)20 << 20));
+  CHECK(resident_bytes() < early + ((size_t)20 << 20));
   return 0;
 }

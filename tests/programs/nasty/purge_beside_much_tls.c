@@ -8,14 +8,6 @@
 
 static __thread char storage[1 << 20] = "not zero, so that it is part of the file";
 
-static size_t resident_bytes(void) {
-  FILE* file = fopen("/proc/self/statm", "r");
-  size_t pages = 0;
-  CHECK(file != NULL && fscanf(file, "%*s %zu", &pages) == 1);
-  fclose(file);
-  return pages * (size_t)sysconf(_SC_PAGESIZE);
-}
-
 enum { count = 12, block_bytes = 1 << 20 };
 
 int main(void) {

@@ -8,14 +8,6 @@
 
 #define GIB ((size_t)1 << 30)
 
-static size_t resident_bytes(void) {
-  static char text[4096];
-  FILE* file = fopen("/proc/self/statm", "r");
-  CHECK(file != NULL && fgets(text, sizeof text, file) != NULL);
-  fclose(file);
-  return strtoul(strchr(text, ' '), NULL, 10) * 4096;
-}
-
 static void use(size_t bytes) {
   const size_t before = resident_bytes();
   char* block = malloc(bytes);
