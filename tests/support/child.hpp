@@ -52,12 +52,12 @@ ending in_child(Body body) {
     seen.error.append(bytes, static_cast<std::size_t>(got));
   }
   close(ends[0]);
-  int how = 0;
-  waitpid(child, &how, 0);
-  if (WIFSIGNALED(how)) {
-    seen.signal = WTERMSIG(how);
+  int wait_status = 0;
+  waitpid(child, &wait_status, 0);
+  if (WIFSIGNALED(wait_status)) {
+    seen.signal = WTERMSIG(wait_status);
   } else {
-    seen.status = WEXITSTATUS(how);
+    seen.status = WEXITSTATUS(wait_status);
   }
   return seen;
 }

@@ -45,19 +45,19 @@ class upstream : public std::pmr::memory_resource {
   }
 
   void do_deallocate(void* block, std::size_t bytes, std::size_t alignment) override {
-    const auto known = live_.find(block);
-    if (known == live_.end()) {
+    const auto position = live_.find(block);
+    if (position == live_.end()) {
       ADD_FAILURE() << "given back, but not taken from here: " << block;
       return;
     }
-    EXPECT_EQ(known->second.bytes, bytes);
-    EXPECT_EQ(known->second.alignment, alignment);
-    bytes_ -= known->second.bytes;
-    live_.erase(known);
+    EXPECT_EQ(position->second.bytes, bytes);
+    EXPECT_EQ(position->second.alignment, alignment);
+    bytes_ -= position->second.bytes;
+    live_.erase(position);
     ::operator delete(block, bytes, std::align_val_t(alignment));
   }
 
-  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+  bool do_is_equal(const std::pmr::memory_resource& resource) const noexcept override { return this == &resource; }
 
   std::map<void*, shape> live_;
   std::size_t requests_ = 0, refused_ = 0, fail_at_ = 0, fail_from_ = 0, bytes_ = 0;

@@ -30,7 +30,7 @@ class worker {
     }
     {
       const std::lock_guard hold(mutex_);
-      over_ = true;
+      is_ending_ = true;
     }
     changed_.notify_all();
     thread_.join();
@@ -40,7 +40,7 @@ class worker {
   void serve() {
     std::unique_lock hold(mutex_);
     for (;;) {
-      changed_.wait(hold, [this] { return over_ || task_; });
+      changed_.wait(hold, [this] { return is_ending_ || task_; });
       if (!task_) {
         return;
       }
@@ -53,7 +53,7 @@ class worker {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::function<void()> task_;
-  bool over_ = false;
+  bool is_ending_ = false;
   std::thread thread_;  // last, because it uses the others
 };
 

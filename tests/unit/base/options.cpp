@@ -77,10 +77,10 @@ TEST(options, every_option_can_be_set_and_sets_only_itself) {
   };
   static_assert(sizeof changed / sizeof changed[0] == option_count);
   for (const auto& [id, value] : changed) {
-    const parsed one(id, value);
-    ASSERT_TRUE(one.accepted) << value;
+    const parsed result(id, value);
+    ASSERT_TRUE(result.accepted) << value;
     for (const option_info& option : option_table) {
-      EXPECT_EQ(value_text(one.values, option.id), option.id == id ? value : option.default_text) << option.name;
+      EXPECT_EQ(value_text(result.values, option.id), option.id == id ? value : option.default_text) << option.name;
     }
   }
 }
@@ -131,7 +131,7 @@ TEST(options, bytes) {
 }
 
 TEST(options, flags) {
-  for (const char* on : {"1", "on"}) EXPECT_TRUE(parsed(option_id::guard, on).values.guard) << on;
+  for (const char* text : {"1", "on"}) EXPECT_TRUE(parsed(option_id::guard, text).values.guard) << text;
   for (const char* off : {"0", "off"}) EXPECT_FALSE(parsed(option_id::guard, off).values.guard) << off;
   for (const char* bad : {"", "2", "yes", "ON", "01"}) {
     EXPECT_EQ(parsed(option_id::guard, bad).reason, "not one of 0, 1, off, on") << bad;

@@ -25,14 +25,14 @@ std::string program() {
 }
 
 std::uintptr_t load_address() {
-  std::uintptr_t found = 0;
+  std::uintptr_t address = 0;
   dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* to) {
-        *static_cast<std::uintptr_t*>(to) = info->dlpi_addr;
+      [](dl_phdr_info* info, std::size_t, void* result) {
+        *static_cast<std::uintptr_t*>(result) = info->dlpi_addr;
         return 1;  // the first is the program
       },
-      &found);
-  return found;
+      &address);
+  return address;
 }
 
 std::string short_path(const std::string& path) {
@@ -40,10 +40,10 @@ std::string short_path(const std::string& path) {
 }
 
 TEST(site, of_the_program_is_its_path_and_the_byte_before) {
-  const auto* const here = reinterpret_cast<const char*>(&site_of);
+  const auto* const function = reinterpret_cast<const char*>(&site_of);
   char offset[32];
-  std::snprintf(offset, sizeof offset, "+%#lx", reinterpret_cast<std::uintptr_t>(here) - load_address());
-  EXPECT_EQ(site_of(here + 1), short_path(program()) + offset);
+  std::snprintf(offset, sizeof offset, "+%#lx", reinterpret_cast<std::uintptr_t>(function) - load_address());
+  EXPECT_EQ(site_of(function + 1), short_path(program()) + offset);
 }
 
 TEST(site, of_a_library_is_its_path) {

@@ -77,10 +77,10 @@ TEST(text, shortens_a_long_escaped_string) {
 }
 
 TEST(text, makes_valid_json_of_any_bytes) {
-  std::string all;
-  for (int byte = 0; byte < 256; ++byte) all.push_back(static_cast<char>(byte));
+  std::string bytes;
+  for (int byte = 0; byte < 256; ++byte) bytes.push_back(static_cast<char>(byte));
   text_buffer<2048> line;
-  line.json_string(all);
+  line.json_string(bytes);
   const std::string read = nlohmann::json::parse(line.view()).get<std::string>();
   std::string expected;  // each byte as the code point of the same number, in UTF-8
   for (int byte = 0; byte < 256; ++byte) {

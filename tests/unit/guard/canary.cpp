@@ -13,21 +13,21 @@ namespace canary = tarn::guard::canary;
 TEST(canary, finds_every_changed_byte_at_every_place) {
   canary::draw();
   alignas(16) char memory[64];
-  for (int from = 0; from < 20; ++from) {
-    for (int to = from; to < 40; ++to) {
+  for (int start = 0; start < 20; ++start) {
+    for (int end = start; end < 40; ++end) {
       std::memset(memory, 0, sizeof memory);
-      char* const first = memory + from;
-      char* const last = memory + to;
+      char* const first = memory + start;
+      char* const last = memory + end;
       canary::fill(first, last);
       EXPECT_EQ(canary::first_changed(first, last), last);
       EXPECT_EQ(canary::last_changed(first, last), first);
-      for (int out = 0; out < from; ++out) EXPECT_EQ(memory[out], 0);
-      for (int out = to; out < 64; ++out) EXPECT_EQ(memory[out], 0);
-      for (char* at = first; at != last; ++at) {
-        *at = static_cast<char>(*at ^ 1);
-        EXPECT_EQ(canary::first_changed(first, last), at);
-        EXPECT_EQ(canary::last_changed(first, last), at + 1);
-        *at = static_cast<char>(*at ^ 1);
+      for (int out = 0; out < start; ++out) EXPECT_EQ(memory[out], 0);
+      for (int out = end; out < 64; ++out) EXPECT_EQ(memory[out], 0);
+      for (char* changed = first; changed != last; ++changed) {
+        *changed = static_cast<char>(*changed ^ 1);
+        EXPECT_EQ(canary::first_changed(first, last), changed);
+        EXPECT_EQ(canary::last_changed(first, last), changed + 1);
+        *changed = static_cast<char>(*changed ^ 1);
       }
     }
   }
@@ -44,11 +44,11 @@ TEST(canary, words_and_sums_differ_by_place_and_contents) {
   canary::draw();
   const char memory[2] = {};
   std::set<std::uint64_t> words;
-  for (const char& at : memory) {
-    for (std::uint64_t number = 0; number < 3; ++number) words.insert(canary::word_for(&at, number));
-    words.insert(canary::sum(&at, 1, 2, 3));
-    words.insert(canary::sum(&at, 2, 1, 3));
-    words.insert(canary::sum(&at, 1, 3, 2));
+  for (const char& byte : memory) {
+    for (std::uint64_t number = 0; number < 3; ++number) words.insert(canary::word_for(&byte, number));
+    words.insert(canary::sum(&byte, 1, 2, 3));
+    words.insert(canary::sum(&byte, 2, 1, 3));
+    words.insert(canary::sum(&byte, 1, 3, 2));
   }
   EXPECT_EQ(words.size(), 12u);
 }
@@ -57,10 +57,10 @@ TEST(canary, first_other_stops_at_the_first) {
   std::vector<char> memory(100, 'x');
   char* const end = memory.data() + memory.size();
   EXPECT_EQ(canary::first_other(memory.data(), end, 'x'), end);
-  for (char& at : memory) {
-    at = 'y';
-    EXPECT_EQ(canary::first_other(memory.data(), end, 'x'), &at);
-    at = 'x';
+  for (char& byte : memory) {
+    byte = 'y';
+    EXPECT_EQ(canary::first_other(memory.data(), end, 'x'), &byte);
+    byte = 'x';
   }
 }
 

@@ -15,20 +15,20 @@ using tarn::guard::quarantine;
 const void* address(std::size_t number) { return reinterpret_cast<const void*>(number * 16); }
 
 freed_block block(std::size_t number, std::size_t held_bytes = 100) {
-  freed_block made = {};
-  made.record.block = address(number);
-  made.record.bytes = number;
-  made.held_bytes = held_bytes;
-  return made;
+  freed_block freed = {};
+  freed.record.block = address(number);
+  freed.record.bytes = number;
+  freed.held_bytes = held_bytes;
+  return freed;
 }
 
 struct a_quarantine : testing::Test {
   std::unique_ptr<quarantine> under_test = std::make_unique<quarantine>();
   freed_block out = {};
 
-  std::vector<std::size_t> popped(bool any = false) {
+  std::vector<std::size_t> popped(bool is_emptied = false) {
     std::vector<std::size_t> numbers;
-    while (under_test->pop(out, any)) numbers.push_back(out.record.bytes);
+    while (under_test->pop(out, is_emptied)) numbers.push_back(out.record.bytes);
     return numbers;
   }
 };
@@ -93,21 +93,21 @@ TEST_F(a_quarantine, is_searched_from_the_oldest_on) {
 }
 
 TEST_F(a_quarantine, loses_nothing_among_threads) {
-  constexpr std::size_t each = 20'000;
+  constexpr std::size_t blocks_of_thread = 20'000;
   std::atomic<std::size_t> sum{0};
   std::vector<std::thread> threads;
   for (std::size_t first = 0; first < 4; ++first) {
     threads.emplace_back([&, first] {
       freed_block oldest;
-      for (std::size_t number = 0; number < each; ++number) {
-        under_test->push(block(first * each + number));
+      for (std::size_t number = 0; number < blocks_of_thread; ++number) {
+        under_test->push(block(first * blocks_of_thread + number));
         while (under_test->pop(oldest)) sum += oldest.record.bytes;
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
   for (const std::size_t number : popped(true)) sum += number;
-  EXPECT_EQ(sum, 4 * each * (4 * each - 1) / 2);
+  EXPECT_EQ(sum, 4 * blocks_of_thread * (4 * blocks_of_thread - 1) / 2);
 }
 
 }  // namespace

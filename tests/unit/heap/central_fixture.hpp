@@ -26,24 +26,24 @@ class central_heap_test : public heap_test {
   }
 
   heap& start() {
-    heap* const own = registry::acquire();
-    EXPECT_NE(own, nullptr);
-    EXPECT_EQ(own->state.load(), ownership::owned);
-    owned.push_back(own);
-    return *own;
+    heap* const started = registry::acquire();
+    EXPECT_NE(started, nullptr);
+    EXPECT_EQ(started->state.load(), ownership::owned);
+    owned.push_back(started);
+    return *started;
   }
-  void end(heap& of) {
-    owned.erase(std::find(owned.begin(), owned.end(), &of));
-    of.retire();
-    EXPECT_EQ(of.state.load(), ownership::idle);
-    registry::give_idle(&of);
+  void end(heap& leaving) {
+    owned.erase(std::find(owned.begin(), owned.end(), &leaving));
+    leaving.retire();
+    EXPECT_EQ(leaving.state.load(), ownership::idle);
+    registry::give_idle(&leaving);
   }
-  static std::vector<void*> many(heap& from, size_class index, std::size_t count) {
-    std::vector<void*> all;
+  static std::vector<void*> allocate_many(heap& owner, size_class index, std::size_t count) {
+    std::vector<void*> blocks;
     for (std::size_t round = 0; round < count; ++round) {
-      all.push_back(allocate(from, index));
+      blocks.push_back(allocate(owner, index));
     }
-    return all;
+    return blocks;
   }
 
   std::vector<heap*> owned;

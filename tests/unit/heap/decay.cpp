@@ -6,22 +6,23 @@ namespace {
 
 class decay_test : public heap_test {
  protected:
-  static constexpr size_class other = 2;
+  static constexpr size_class ticking_class = 2;
 
   /// Frees `count` blocks of a class at once.
-  static void burst(heap& of, size_class index, std::size_t count) {
-    std::vector<void*> all;
+  static void burst(heap& tested, size_class index, std::size_t count) {
+    std::vector<void*> blocks;
     for (std::size_t round = 0; round < count; ++round) {
-      all.push_back(allocate(of, index));
+      blocks.push_back(allocate(tested, index));
     }
-    for (void* each : all) {
-      give(of, each);
+    for (void* block : blocks) {
+      give(tested, block);
     }
   }
-  static void pass(heap& of, std::uint64_t ms) {
-    static_cast<void>(allocate(of, other));  // stays in use, so that ticking needs no slab, which would empty depots
+  static void pass(heap& tested, std::uint64_t ms) {
+    static_cast<void>(
+        allocate(tested, ticking_class));  // stays in use, so that ticking needs no slab, which would empty depots
     fake::advance_ms(ms);
-    tick(of, other);
+    tick(tested, ticking_class);
   }
 };
 
@@ -71,7 +72,7 @@ TEST_F(decay_test, nothing_decays_while_the_clock_stands) {
   burst(tested, index, 2'000);
   const std::size_t waiting = tested.depot_bytes.get();
   for (int round = 0; round < 20; ++round) {
-    tick(tested, other);
+    tick(tested, ticking_class);
   }
   EXPECT_EQ(tested.depot_bytes.get(), waiting);
 }
@@ -96,14 +97,14 @@ TEST_F(decay_test, only_what_was_not_needed_goes) {
   pass(tested, 250);
   burst(tested, index, 3'000);
   pass(tested, 250);
-  const std::uint32_t many = tested.classes[index].behind.count;
-  ASSERT_GT(many, 6u);
+  const std::uint32_t magazines = tested.classes[index].behind.count;
+  ASSERT_GT(magazines, 6u);
   const std::size_t needed = 4 * heaps::batch_of(index);
   for (int round = 0; round < 4; ++round) {
     burst(tested, index, needed);
     pass(tested, 250);
   }
-  EXPECT_LT(tested.classes[index].behind.count, many);
+  EXPECT_LT(tested.classes[index].behind.count, magazines);
   EXPECT_GE(tested.classes[index].behind.count, 2u);
 }
 
@@ -131,16 +132,16 @@ TEST_F(decay_test, a_class_in_use_keeps_its_last_slab) {
   tested.flush_all();
   EXPECT_EQ(tested.slabs.get(), 0u);  // flush_all keeps none
   // Blocks that come and go through the slabs, one magazine at a time, must not cost a slab each time.
-  std::vector<void*> all;
+  std::vector<void*> blocks;
   const std::size_t count = pages::shapes.of[index].capacity;
   for (int round = 0; round < 50; ++round) {
     for (std::size_t block = 0; block < count; ++block) {
-      all.push_back(allocate(tested, index));
+      blocks.push_back(allocate(tested, index));
     }
-    for (void* each : all) {
-      give(tested, each);
+    for (void* block : blocks) {
+      give(tested, block);
     }
-    all.clear();
+    blocks.clear();
   }
   EXPECT_LE(tested.slabs.get(), 3u);
   EXPECT_GE(tested.slabs.get(), 1u);
@@ -152,10 +153,10 @@ TEST_F(decay_test, flush_all_leaves_no_magazine) {
     burst(tested, index, 300);
   }
   tested.flush_all();
-  for (const heaps::class_state& each : tested.classes) {
-    EXPECT_EQ(each.front, nullptr);
-    EXPECT_EQ(each.behind.first, nullptr);
-    EXPECT_TRUE(each.available.empty());
+  for (const heaps::class_state& state : tested.classes) {
+    EXPECT_EQ(state.front, nullptr);
+    EXPECT_EQ(state.behind.first, nullptr);
+    EXPECT_TRUE(state.available.empty());
   }
   EXPECT_EQ(tested.depot_bytes.get(), 0u);
   EXPECT_EQ(tested.space->used_bytes(), 0u);

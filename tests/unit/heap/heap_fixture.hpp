@@ -36,22 +36,24 @@ class live_blocks {
     ASSERT_NE(block_, nullptr);
     char* const block = static_cast<char*>(block_);
     ASSERT_TRUE(base::is_aligned(block, detail::block_alignment));
-    const auto [at, fresh] = blocks_.emplace(block, bytes);
+    const auto [position, fresh] = blocks_.emplace(block, bytes);
     ASSERT_TRUE(fresh) << "handed out twice";
-    ASSERT_TRUE(std::next(at) == blocks_.end() || block + bytes <= std::next(at)->first) << "overlaps the next";
-    ASSERT_TRUE(at == blocks_.begin() || std::prev(at)->first + std::prev(at)->second <= block) << "overlaps the last";
+    ASSERT_TRUE(std::next(position) == blocks_.end() || block + bytes <= std::next(position)->first)
+        << "overlaps the next";
+    ASSERT_TRUE(position == blocks_.begin() || std::prev(position)->first + std::prev(position)->second <= block)
+        << "overlaps the last";
     stamp(block, bytes);
     bytes_ += bytes;
   }
   /// Checks a block's contents and removes it.
   void* remove(std::size_t which) {
-    auto at = blocks_.begin();
-    std::advance(at, static_cast<std::ptrdiff_t>(which % blocks_.size()));
-    char* const block = at->first;
+    auto position = blocks_.begin();
+    std::advance(position, static_cast<std::ptrdiff_t>(which % blocks_.size()));
+    char* const block = position->first;
     EXPECT_EQ(block[0], mark(block));
-    EXPECT_EQ(block[at->second - 1], mark(block));
-    bytes_ -= at->second;
-    blocks_.erase(at);
+    EXPECT_EQ(block[position->second - 1], mark(block));
+    bytes_ -= position->second;
+    blocks_.erase(position);
     return block;
   }
   void clear() { blocks_.clear(), bytes_ = 0; }
@@ -71,18 +73,18 @@ class heap_test : public testing::Test {
   void SetUp() override { fake::reset(); }
   void TearDown() override {
     fake::reset();
-    for (heap* each : made) {
-      each->release();
-      EXPECT_TRUE(each->is_valid());
-      pages::space& space = *each->space;
-      heaps::registry::destroy(each);
+    for (heap* created : heaps_of_test) {
+      created->release();
+      EXPECT_TRUE(created->is_valid());
+      pages::space& space = *created->space;
+      heaps::registry::destroy(created);
       EXPECT_EQ(space.used_bytes(), 0u);
       space.release_all(0);
     }
-    made.clear();
+    heaps_of_test.clear();
     // The rest is metadata, which is never given back.
-    for (const fake::mapping& each : fake::mappings()) {
-      EXPECT_TRUE(each.bytes == 256_KiB || heaps::central().peak_used_bytes() != 0) << each.bytes;
+    for (const fake::mapping& mapping : fake::mappings()) {
+      EXPECT_TRUE(mapping.bytes == 256_KiB || heaps::central().peak_used_bytes() != 0) << mapping.bytes;
     }
   }
 
@@ -94,38 +96,38 @@ class heap_test : public testing::Test {
     heap* const fresh = heaps::registry::create(space, "tested");
     EXPECT_NE(fresh, nullptr);
     EXPECT_TRUE(fresh->is_valid());
-    made.push_back(fresh);
+    heaps_of_test.push_back(fresh);
     return *fresh;
   }
 
-  static void* allocate(heap& from, size_class index) { return detail::allocate(&from, index); }
+  static void* allocate(heap& owner, size_class index) { return detail::allocate(&owner, index); }
   /// Frees the block in the thread of `self`, whoever owns it.
   static void give(heap& self, void* block) { detail::deallocate(&self, block); }
 
   /// Makes calls of the slow path that change nothing, until the clock has been read.
-  static void tick(heap& of, size_class with = 0) {
+  static void tick(heap& tested, size_class index = 0) {
     for (int call = 0; call < calls_for_a_tick; call += 2) {
-      void* const block = of.allocate(with);
-      of.deallocate(block, with);
+      void* const block = tested.allocate(index);
+      tested.deallocate(block, index);
     }
   }
 
   static constexpr std::size_t magazine_count() { return heaps::capacity_of(class_of(64)); }
 
   /// Flushes all free blocks to the slabs, so that the heap has in use exactly what the program has.
-  static void expect_in_use(heap& of, std::size_t bytes) {
-    of.collect();
-    of.flush_all();
-    EXPECT_TRUE(of.is_valid());
-    EXPECT_EQ(of.statistics().used_bytes, bytes);
+  static void expect_in_use(heap& tested, std::size_t bytes) {
+    tested.collect();
+    tested.flush_all();
+    EXPECT_TRUE(tested.is_valid());
+    EXPECT_EQ(tested.statistics().used_bytes, bytes);
     if (bytes == 0) {
-      EXPECT_EQ(of.statistics().slabs, 0u);
-      EXPECT_EQ(of.statistics().slab_bytes, 0u);
+      EXPECT_EQ(tested.statistics().slabs, 0u);
+      EXPECT_EQ(tested.statistics().slab_bytes, 0u);
     }
   }
 
   std::deque<pages::space> spaces;
-  std::vector<heap*> made;
+  std::vector<heap*> heaps_of_test;
 };
 
 }  // namespace heap_tests

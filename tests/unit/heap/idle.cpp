@@ -10,8 +10,8 @@ TEST_F(idle_test, a_retired_heap_keeps_only_what_the_program_has) {
   heap& leaving = start();
   std::vector<void*> kept;
   for (size_class index = 0; index < 40; ++index) {
-    for (void* each : many(leaving, index, 100)) {
-      give(leaving, each);
+    for (void* block : allocate_many(leaving, index, 100)) {
+      give(leaving, block);
     }
   }
   kept.push_back(allocate(leaving, 5));
@@ -20,9 +20,9 @@ TEST_F(idle_test, a_retired_heap_keeps_only_what_the_program_has) {
   EXPECT_TRUE(leaving.is_valid());
   EXPECT_EQ(leaving.statistics().used_bytes, size_of(5) + size_of(30));
   EXPECT_EQ(leaving.statistics().slabs, 2u);
-  heap& other = start();  // most likely the same heap
-  for (void* each : kept) {
-    give(other, each);
+  heap& sender = start();  // most likely the same heap
+  for (void* block : kept) {
+    give(sender, block);
   }
 }
 
@@ -52,15 +52,15 @@ TEST_F(idle_test, a_heap_that_is_being_tended_is_passed_over) {
 
 TEST_F(idle_test, a_free_for_an_idle_heap_is_taken_in_at_once) {
   heap& leaving = start();
-  heap& other = start();
+  heap& sender = start();
   const std::size_t count = 4 * heaps::remote_batch::capacity + 3;
   const std::uint64_t freed = leaving.statistics().remote_frees;
-  const auto all = many(leaving, class_of(64), count);
+  const auto blocks = allocate_many(leaving, class_of(64), count);
   end(leaving);
-  for (void* each : all) {
-    give(other, each);
+  for (void* block : blocks) {
+    give(sender, block);
   }
-  other.send_all();
+  sender.send_all();
   EXPECT_TRUE(leaving.in.empty());
   EXPECT_EQ(leaving.statistics().used_bytes, 0u);
   EXPECT_EQ(leaving.statistics().slabs, 0u);
@@ -71,12 +71,12 @@ TEST_F(idle_test, a_free_for_an_idle_heap_is_taken_in_at_once) {
 
 TEST_F(idle_test, what_arrived_before_the_end_is_taken_in_at_the_end) {
   heap& leaving = start();
-  heap& other = start();
-  const auto all = many(leaving, class_of(64), 100);
-  for (void* each : all) {
-    give(other, each);
+  heap& sender = start();
+  const auto blocks = allocate_many(leaving, class_of(64), 100);
+  for (void* block : blocks) {
+    give(sender, block);
   }
-  other.send_all();
+  sender.send_all();
   EXPECT_FALSE(leaving.in.empty());
   end(leaving);
   EXPECT_EQ(leaving.statistics().used_bytes, 0u);
@@ -95,11 +95,11 @@ TEST_F(idle_test, a_leaving_heap_sends_what_it_freed_for_others) {
 
 TEST_F(idle_test, a_heap_whose_thread_is_lost_accepts_frees_and_nothing_else) {
   heap& lost = start();
-  heap& other = start();
-  const auto all = many(lost, class_of(64), heaps::remote_batch::capacity);
+  heap& sender = start();
+  const auto blocks = allocate_many(lost, class_of(64), heaps::remote_batch::capacity);
   const std::uint64_t freed = lost.statistics().remote_frees;
-  for (void* each : all) {
-    give(other, each);
+  for (void* block : blocks) {
+    give(sender, block);
   }
   EXPECT_FALSE(lost.in.empty());
   EXPECT_EQ(lost.statistics().remote_frees, freed);
@@ -110,13 +110,13 @@ TEST_F(idle_test, slabs_are_adopted_one_by_one) {
   const size_class index = class_of(512);
   heap& leaving = start();
   heap& taking = start();
-  const auto old = many(leaving, index, 20);
+  const auto old = allocate_many(leaving, index, 20);
   end(leaving);
   ASSERT_EQ(leaving.statistics().slabs, 1u);
   const std::size_t used = heaps::central().used_bytes();
   live_blocks live;
-  for (void* each : many(taking, index, 20)) {
-    ASSERT_NO_FATAL_FAILURE(live.add(each, 512));
+  for (void* block : allocate_many(taking, index, 20)) {
+    ASSERT_NO_FATAL_FAILURE(live.add(block, 512));
   }
   EXPECT_EQ(heaps::central().used_bytes(), used);
   EXPECT_EQ(leaving.statistics().slabs, 0u);
@@ -124,10 +124,10 @@ TEST_F(idle_test, slabs_are_adopted_one_by_one) {
   EXPECT_EQ(taking.statistics().slabs, 1u);
   EXPECT_TRUE(taking.is_valid());
   EXPECT_TRUE(leaving.is_valid());
-  for (void* each : old) {
-    EXPECT_EQ(detail::key_of(each), taking.address() | index);
-    EXPECT_EQ(std::ranges::count(old, each), 1);
-    give(taking, each);  // by now a local free
+  for (void* block : old) {
+    EXPECT_EQ(detail::key_of(block), taking.address() | index);
+    EXPECT_EQ(std::ranges::count(old, block), 1);
+    give(taking, block);  // by now a local free
   }
   expect_in_use(taking, live.bytes());
   while (live.size() != 0) {
@@ -137,14 +137,14 @@ TEST_F(idle_test, slabs_are_adopted_one_by_one) {
 
 TEST_F(idle_test, a_heap_of_another_space_adopts_nothing) {
   heap& leaving = start();
-  const auto old = many(leaving, 4, 10);
+  const auto old = allocate_many(leaving, 4, 10);
   end(leaving);
   heap& object = make();
   static_cast<void>(allocate(object, 4));
   EXPECT_EQ(leaving.statistics().slabs, 1u);
-  heap& other = start();
-  for (void* each : old) {
-    give(other, each);
+  heap& sender = start();
+  for (void* block : old) {
+    give(sender, block);
   }
 }
 
@@ -155,7 +155,7 @@ TEST_F(idle_test, a_free_follows_its_slab) {
     heap& leaving = start();
     heap& sender = start();
     heap& taking = start();
-    const auto old = many(leaving, index, 20);
+    const auto old = allocate_many(leaving, index, 20);
     give(sender, old[0]);
     end(leaving);
     const std::uint64_t freed = taking.statistics().remote_frees;
@@ -185,8 +185,8 @@ TEST_F(idle_test, a_free_follows_its_slab) {
     taking.collect();
     EXPECT_EQ(taking.statistics().remote_frees, freed + 2);
     EXPECT_TRUE(leaving.is_valid());
-    for (std::size_t at = 2; at < old.size(); ++at) {
-      give(taking, old[at]);
+    for (std::size_t position = 2; position < old.size(); ++position) {
+      give(taking, old[position]);
     }
     give(taking, mine);
     expect_in_use(taking, 0);
@@ -199,11 +199,11 @@ TEST_F(idle_test, a_free_follows_its_slab) {
 TEST_F(idle_test, threads_that_come_and_go_need_no_more_records) {
   char* mark = nullptr;
   for (int round = 0; round < 1'000; ++round) {
-    heap& one = start();
+    heap& short_lived = start();
     for (size_class index = 0; index < 10; ++index) {
-      give(one, allocate(one, index));
+      give(short_lived, allocate(short_lived, index));
     }
-    end(one);
+    end(short_lived);
     if (round == 3) {
       mark = static_cast<char*>(pages::metadata::allocate(1, 1));
     }
@@ -212,11 +212,11 @@ TEST_F(idle_test, threads_that_come_and_go_need_no_more_records) {
 }
 
 TEST_F(idle_test, the_registry_says_null_without_memory) {
-  std::vector<heap*> all;
+  std::vector<heap*> acquired_heaps;
   fake::fail_requests_from(1);
-  while (heap* const own = registry::acquire()) {
-    all.push_back(own);
-    ASSERT_LT(all.size(), 1'000u);
+  while (heap* const acquired = registry::acquire()) {
+    acquired_heaps.push_back(acquired);
+    ASSERT_LT(acquired_heaps.size(), 1'000u);
   }
   pages::space space;
   std::vector<heap*> objects;
@@ -225,9 +225,9 @@ TEST_F(idle_test, the_registry_says_null_without_memory) {
     ASSERT_LT(objects.size(), 1'000u);
   }
   fake::fail_requests_from(0);
-  owned = all;
-  for (heap* each : objects) {
-    registry::destroy(each);
+  owned = acquired_heaps;
+  for (heap* object : objects) {
+    registry::destroy(object);
   }
   start();
 }

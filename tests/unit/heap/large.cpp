@@ -26,11 +26,11 @@ TEST_F(heap_test, large_blocks_come_and_go) {
 
 TEST_F(heap_test, a_large_block_may_be_freed_by_another_heap) {
   heap& owner = make();
-  heap& other = make();
+  heap& sender = make();
   void* const in_segment = owner.allocate_large(1_MiB, 16, nullptr);
   void* const alone = owner.allocate_large(50_MiB, 16, nullptr);
-  give(other, in_segment);
-  give(other, alone);
+  give(sender, in_segment);
+  give(sender, alone);
   EXPECT_EQ(owner.statistics().large_blocks, 0u);
   EXPECT_EQ(owner.space->used_bytes(), 0u);
 }

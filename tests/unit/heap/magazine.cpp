@@ -48,8 +48,8 @@ TEST(magazine, its_end_is_seen_in_the_pointer) {
 TEST(magazine, a_shut_one_looks_empty_and_full) {
   EXPECT_TRUE(is_full(shut_top()));
   EXPECT_EQ(shut_top()[-1], nullptr);
-  for (void** each : nobody.top) {
-    EXPECT_EQ(each, shut_top());
+  for (void** top : nobody.top) {
+    EXPECT_EQ(top, shut_top());
   }
 }
 
@@ -76,42 +76,42 @@ TEST_F(stock_test, a_magazine_is_empty_whatever_it_held) {
 
 TEST_F(stock_test, magazines_are_used_again) {
   magazine_stock first, second;
-  std::set<magazine*> all;
+  std::set<magazine*> magazines;
   for (int round = 0; round < 100; ++round) {
-    ASSERT_TRUE(all.insert(first.take(0)).second);
+    ASSERT_TRUE(magazines.insert(first.take(0)).second);
   }
-  for (magazine* each : all) {
-    first.give(each);
+  for (magazine* array : magazines) {
+    first.give(array);
   }
   fake::fail_requests_from(1);
   char* const mark = static_cast<char*>(pages::metadata::allocate(1, 1));
   first.clear();  // by way of the process
   std::set<magazine*> again;
-  while (again.size() < all.size()) {
+  while (again.size() < magazines.size()) {
     magazine* const array = second.take(0);
-    ASSERT_TRUE(all.contains(array) && again.insert(array).second);
+    ASSERT_TRUE(magazines.contains(array) && again.insert(array).second);
   }
   EXPECT_EQ(pages::metadata::allocate(1, 1), mark + 1);
-  for (magazine* each : again) {
-    second.give(each);
+  for (magazine* array : again) {
+    second.give(array);
   }
   second.clear();
 }
 
 TEST_F(stock_test, says_null_without_memory) {
   magazine_stock stock;
-  std::vector<magazine*> all;
+  std::vector<magazine*> magazines;
   fake::fail_requests_from(1);
   while (magazine* const array = stock.take(3)) {
-    all.push_back(array);
-    ASSERT_LT(all.size(), 10'000u);
+    magazines.push_back(array);
+    ASSERT_LT(magazines.size(), 10'000u);
   }
   EXPECT_EQ(stock.take_any(), nullptr);
   fake::fail_requests_from(0);
-  all.push_back(stock.take(3));
-  EXPECT_NE(all.back(), nullptr);
-  for (magazine* each : all) {
-    stock.give(each);
+  magazines.push_back(stock.take(3));
+  EXPECT_NE(magazines.back(), nullptr);
+  for (magazine* array : magazines) {
+    stock.give(array);
   }
   stock.clear();
 }
@@ -119,8 +119,8 @@ TEST_F(stock_test, says_null_without_memory) {
 TEST(depot, gives_the_last_first_and_knows_the_least) {
   magazine arrays[5] = {};
   depot behind;
-  for (magazine& each : arrays) {
-    behind.push(&each);
+  for (magazine& array : arrays) {
+    behind.push(&array);
   }
   EXPECT_EQ(behind.count, 5u);
   EXPECT_EQ(behind.low, 0u);
@@ -137,22 +137,22 @@ TEST(depot, gives_the_last_first_and_knows_the_least) {
 }
 
 TEST(inbox, gives_all_that_was_posted) {
-  heaps::inbox in;
-  EXPECT_TRUE(in.empty());
-  EXPECT_EQ(in.take_all(), nullptr);
+  heaps::inbox posted;
+  EXPECT_TRUE(posted.empty());
+  EXPECT_EQ(posted.take_all(), nullptr);
   heaps::inbox::node sent[5];
-  for (std::size_t at = 0; at < 3; ++at) {
-    in.post(sent[at]);
-    EXPECT_FALSE(in.empty());
+  for (std::size_t index = 0; index < 3; ++index) {
+    posted.post(sent[index]);
+    EXPECT_FALSE(posted.empty());
   }
   sent[3].next_sent = &sent[4];
-  in.post(sent[3], sent[4]);
+  posted.post(sent[3], sent[4]);
   std::set<heaps::inbox::node*> got;
-  for (heaps::inbox::node* each = in.take_all(); each != nullptr; each = each->next_sent) {
-    got.insert(each);
+  for (heaps::inbox::node* node = posted.take_all(); node != nullptr; node = node->next_sent) {
+    got.insert(node);
   }
   EXPECT_EQ(got, (std::set<heaps::inbox::node*>{&sent[0], &sent[1], &sent[2], &sent[3], &sent[4]}));
-  EXPECT_TRUE(in.empty());
+  EXPECT_TRUE(posted.empty());
 }
 
 TEST(remote_frees, are_announced_once_until_they_are_taken) {

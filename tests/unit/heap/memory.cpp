@@ -34,16 +34,16 @@ TEST_F(heap_test, says_null_at_the_limit_and_goes_on_after_a_free) {
 
 TEST_F(heap_test, what_waits_in_the_inbox_serves_before_memory_is_refused) {
   heap& owner = make(2_MiB);
-  heap& other = make();
+  heap& sender = make();
   const size_class index = class_of(64);
-  std::vector<void*> all;
+  std::vector<void*> blocks;
   while (void* const block = allocate(owner, index)) {
-    all.push_back(block);
+    blocks.push_back(block);
   }
-  for (void* each : all) {
-    give(other, each);
+  for (void* block : blocks) {
+    give(sender, block);
   }
-  other.send_all();
+  sender.send_all();
   void* const large = owner.allocate_large(1_MiB, 16, nullptr);
   EXPECT_NE(large, nullptr);
   EXPECT_TRUE(owner.is_valid());
@@ -72,8 +72,8 @@ TEST_F(heap_test, frees_without_memory_for_a_magazine) {
   }
   EXPECT_EQ(tested.statistics().used_bytes, 0u);
   EXPECT_EQ(allocate(tested, class_of(100)), nullptr);
-  for (heaps::magazine* each : drained) {
-    drain.give(each);
+  for (heaps::magazine* array : drained) {
+    drain.give(array);
   }
   drain.clear();
   fake::fail_requests_from(0);

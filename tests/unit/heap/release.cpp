@@ -6,19 +6,19 @@ namespace {
 
 class release_test : public heap_test {
  protected:
-  static void fill(heap& of, live_blocks& live) {
+  static void fill(heap& tested, live_blocks& live) {
     for (size_class index = 0; index < class_count; ++index) {
       for (int round = 0; round < 20; ++round) {
-        ASSERT_NO_FATAL_FAILURE(live.add(allocate(of, index), size_of(index)));
+        ASSERT_NO_FATAL_FAILURE(live.add(allocate(tested, index), size_of(index)));
       }
     }
     for (const std::size_t bytes : {300_KiB, 50_MiB}) {
-      ASSERT_NO_FATAL_FAILURE(live.add(of.allocate_large(bytes, 16, nullptr), bytes));
+      ASSERT_NO_FATAL_FAILURE(live.add(tested.allocate_large(bytes, 16, nullptr), bytes));
     }
   }
-  static void expect_nothing(heap& of) {
-    EXPECT_TRUE(of.is_valid());
-    const heap_statistics now = of.statistics();
+  static void expect_nothing(heap& tested) {
+    EXPECT_TRUE(tested.is_valid());
+    const heap_statistics now = tested.statistics();
     EXPECT_EQ(now.used_bytes, 0u);
     EXPECT_EQ(now.slabs, 0u);
     EXPECT_EQ(now.slab_bytes, 0u);
@@ -98,26 +98,26 @@ TEST_F(release_test, the_eager_part_stays_mapped) {
 // Frees from before the release that arrive later are void: their blocks may belong to somebody else by now.
 TEST_F(release_test, frees_of_before_are_void) {
   heap& owner = make();
-  heap& other = make();
+  heap& sender = make();
   const size_class index = class_of(64);
   for (const bool sent_before : {true, false}) {
     std::vector<void*> old;
     for (std::size_t round = 0; round < 5 * heaps::remote_batch::capacity / 2; ++round) {
       old.push_back(allocate(owner, index));
     }
-    for (void* each : old) {
-      give(other, each);
+    for (void* block : old) {
+      give(sender, block);
     }
     if (sent_before) {
-      other.send_all();
+      sender.send_all();
     }
     owner.release();
     live_blocks live;
     for (std::size_t round = 0; round < old.size(); ++round) {  // the same addresses again
       ASSERT_NO_FATAL_FAILURE(live.add(allocate(owner, index), 64));
     }
-    give(other, live.remove(0));  // a new block, freed by a thread that holds earlier frees
-    other.send_all();
+    give(sender, live.remove(0));  // a new block, freed by a thread that holds earlier frees
+    sender.send_all();
     owner.collect();
     EXPECT_TRUE(owner.is_valid());
     expect_in_use(owner, live.bytes());
@@ -164,11 +164,11 @@ TEST_F(release_test, records_do_not_pile_up) {
   pages::space space;
   char* now = nullptr;
   for (int round = 0; round < 50; ++round) {
-    heap* const one = heaps::registry::create(space, "tested");
+    heap* const tested = heaps::registry::create(space, "tested");
     live_blocks live;
-    ASSERT_NO_FATAL_FAILURE(fill(*one, live));
-    one->release();
-    heaps::registry::destroy(one);
+    ASSERT_NO_FATAL_FAILURE(fill(*tested, live));
+    tested->release();
+    heaps::registry::destroy(tested);
     space.release_all(0);
     if (round == 0) {
       now = static_cast<char*>(pages::metadata::allocate(1, 1));

@@ -12,16 +12,16 @@ using remote_test = central_heap_test;
 TEST_F(remote_test, a_full_batch_is_sent) {
   heap& owner = start();
   const std::uint64_t arrived = owner.statistics().remote_frees;
-  heap& other = start();
+  heap& sender = start();
   const std::size_t capacity = heaps::remote_batch::capacity;
-  const auto all = many(owner, class_of(64), capacity);
-  for (std::size_t at = 0; at + 1 < capacity; ++at) {
-    give(other, all[at]);
+  const auto blocks = allocate_many(owner, class_of(64), capacity);
+  for (std::size_t index = 0; index + 1 < capacity; ++index) {
+    give(sender, blocks[index]);
   }
   EXPECT_TRUE(owner.in.empty());
-  give(other, all.back());
+  give(sender, blocks.back());
   EXPECT_FALSE(owner.in.empty());
-  EXPECT_TRUE(other.is_valid());
+  EXPECT_TRUE(sender.is_valid());
   owner.collect();
   EXPECT_TRUE(owner.in.empty());
   EXPECT_EQ(owner.statistics().remote_frees - arrived, capacity);
@@ -32,10 +32,10 @@ TEST_F(remote_test, a_full_batch_is_sent) {
 TEST_F(remote_test, a_batch_with_many_bytes_is_sent) {
   for (size_class index = 0; index < class_count; ++index) {
     heap& owner = start();
-    heap& other = start();
+    heap& sender = start();
     std::size_t freed = 0;
     while (owner.in.empty()) {
-      give(other, allocate(owner, index));
+      give(sender, allocate(owner, index));
       freed += size_of(index);
       ASSERT_LE(freed, heaps::remote_batch::bytes_limit + size_of(index)) << index;
     }
@@ -46,29 +46,29 @@ TEST_F(remote_test, a_batch_with_many_bytes_is_sent) {
 TEST_F(remote_test, send_all_sends_what_there_is) {
   heap& owner = start();
   const std::uint64_t arrived = owner.statistics().remote_frees;
-  heap& other = start();
-  give(other, allocate(owner, 3));
+  heap& sender = start();
+  give(sender, allocate(owner, 3));
   EXPECT_TRUE(owner.in.empty());
-  other.send_all();
+  sender.send_all();
   EXPECT_FALSE(owner.in.empty());
   expect_in_use(owner, 0);
   EXPECT_EQ(owner.statistics().remote_frees - arrived, 1u);
-  other.send_all();  // nothing is left
+  sender.send_all();  // nothing is left
   EXPECT_TRUE(owner.in.empty());
 }
 
 TEST_F(remote_test, a_refill_takes_the_inbox_before_new_memory) {
   heap& owner = start();
-  heap& other = start();
+  heap& sender = start();
   const size_class index = class_of(256);
   for (int round = 0; round < 20; ++round) {
-    const auto all = many(owner, index, 600);
-    for (void* each : all) {
-      give(other, each);
+    const auto blocks = allocate_many(owner, index, 600);
+    for (void* block : blocks) {
+      give(sender, block);
     }
     ASSERT_TRUE(owner.is_valid());
   }
-  other.send_all();
+  sender.send_all();
   // The limit is the most that was in use, plus the most that may be pending.
   EXPECT_LE(owner.statistics().slab_bytes, 2 * 600 * 256 + 1_MiB + 256_KiB);
   expect_in_use(owner, 0);
@@ -76,7 +76,7 @@ TEST_F(remote_test, a_refill_takes_the_inbox_before_new_memory) {
 
 TEST_F(remote_test, many_owners) {
   std::mt19937 random(11);
-  heap& other = start();
+  heap& sender = start();
   std::vector<heap*> owners;
   for (int round = 0; round < 20; ++round) {
     owners.push_back(&start());
@@ -84,43 +84,43 @@ TEST_F(remote_test, many_owners) {
   live_blocks live;
   std::uint64_t freed = 0;
   std::uint64_t arrived = 0;
-  for (const heap* each : owners) {
-    arrived += each->statistics().remote_frees;
+  for (const heap* owner : owners) {
+    arrived += owner->statistics().remote_frees;
   }
   for (int round = 0; round < 5'000; ++round) {
     if (live.size() < 50 || random() % 2 == 0) {
       const size_class index = static_cast<size_class>(random() % 30);
       ASSERT_NO_FATAL_FAILURE(live.add(allocate(*owners[random() % owners.size()], index), size_of(index)));
     } else {
-      give(other, live.remove(random()));
+      give(sender, live.remove(random()));
       ++freed;
     }
   }
-  other.send_all();
+  sender.send_all();
   std::uint64_t counted = 0;
   std::size_t in_use = 0;
-  for (heap* each : owners) {
-    each->collect();
-    each->flush_all();
-    ASSERT_TRUE(each->is_valid());
-    counted += each->statistics().remote_frees;
-    in_use += each->statistics().used_bytes;
+  for (heap* owner : owners) {
+    owner->collect();
+    owner->flush_all();
+    ASSERT_TRUE(owner->is_valid());
+    counted += owner->statistics().remote_frees;
+    in_use += owner->statistics().used_bytes;
   }
   EXPECT_EQ(counted - arrived, freed);
   EXPECT_EQ(in_use, live.bytes());
   while (live.size() != 0) {
-    give(other, live.remove(0));
+    give(sender, live.remove(0));
   }
 }
 
 TEST_F(remote_test, a_counting_owner_counts_remote_frees) {
   heap& owner = make();
   owner.add_trait(heaps::heap_trait::counting);
-  heap& other = start();
-  for (void* each : many(owner, class_of(64), 100)) {
-    give(other, each);
+  heap& sender = start();
+  for (void* block : allocate_many(owner, class_of(64), 100)) {
+    give(sender, block);
   }
-  other.send_all();
+  sender.send_all();
   owner.collect();
   EXPECT_EQ(owner.statistics().freed_blocks, 100u);
   EXPECT_EQ(owner.statistics().freed_bytes, 6'400u);
@@ -131,53 +131,53 @@ TEST_F(remote_test, a_counting_owner_counts_remote_frees) {
 TEST_F(remote_test, travels_without_memory) {
   heap& owner = start();
   const std::uint64_t arrived = owner.statistics().remote_frees;
-  heap& other = start();
-  std::vector<void*> all;
+  heap& sender = start();
+  std::vector<void*> blocks;
   for (size_class index = 0; index < class_count; index += 3) {
-    for (void* each : many(owner, index, 3)) {
-      all.push_back(each);
+    for (void* block : allocate_many(owner, index, 3)) {
+      blocks.push_back(block);
     }
   }
-  other.stock.clear();
+  sender.stock.clear();
   fake::fail_requests_from(1);
   heaps::magazine_stock drain;
   std::vector<heaps::magazine*> drained;
   while (heaps::magazine* const array = drain.take_any()) {
     drained.push_back(array);
   }
-  for (void* each : all) {
-    give(other, each);
+  for (void* block : blocks) {
+    give(sender, block);
   }
-  for (heaps::magazine* each : drained) {
-    drain.give(each);
+  for (heaps::magazine* array : drained) {
+    drain.give(array);
   }
   drain.clear();
   fake::fail_requests_from(0);
   EXPECT_FALSE(owner.in.empty());
   owner.collect();
-  EXPECT_EQ(owner.statistics().remote_frees - arrived, all.size());
+  EXPECT_EQ(owner.statistics().remote_frees - arrived, blocks.size());
   expect_in_use(owner, 0);
 }
 
 // Frees of a heap object's blocks are never batched in a thread, because release() may end the blocks meanwhile.
 TEST_F(remote_test, blocks_of_a_heap_object_are_sent_at_once) {
   heap& owner = make();
-  heap& other = start();
-  const auto all = many(owner, class_of(64), 10);
-  give(other, all[0]);
+  heap& sender = start();
+  const auto blocks = allocate_many(owner, class_of(64), 10);
+  give(sender, blocks[0]);
   EXPECT_FALSE(owner.in.empty());
   owner.collect();
   EXPECT_EQ(owner.statistics().remote_frees, 1u);
-  for (std::size_t at = 1; at < all.size(); ++at) {
-    give(other, all[at]);
+  for (std::size_t index = 1; index < blocks.size(); ++index) {
+    give(sender, blocks[index]);
   }
   owner.release();
   EXPECT_TRUE(owner.in.empty());
   EXPECT_EQ(owner.statistics().remote_frees, 1u);
   EXPECT_TRUE(owner.is_valid());
   live_blocks live;
-  for (void* each : many(owner, class_of(64), 1'000)) {
-    ASSERT_NO_FATAL_FAILURE(live.add(each, 64));
+  for (void* block : allocate_many(owner, class_of(64), 1'000)) {
+    ASSERT_NO_FATAL_FAILURE(live.add(block, 64));
   }
 }
 
@@ -193,22 +193,22 @@ TEST_F(remote_test, a_shared_heap_sends_at_once) {
 
 TEST_F(remote_test, a_second_free_is_named) {
   heap& owner = start();
-  heap& other = start();
+  heap& sender = start();
   heap& third = start();
   const size_class index = class_of(64);
   for (const bool same_batch : {true, false}) {
     void* const block = allocate(owner, index);
-    give(other, block);
+    give(sender, block);
     if (!same_batch) {
-      other.send_all();
+      sender.send_all();
     }
     EXPECT_DEATH(
         {
-          give(same_batch ? other : third, block);
-          (same_batch ? other : third).send_all();
+          give(same_batch ? sender : third, block);
+          (same_batch ? sender : third).send_all();
         },
         "double free");
-    other.send_all();
+    sender.send_all();
   }
   expect_in_use(owner, 0);
 }
@@ -224,14 +224,14 @@ TEST_F(remote_test, batches_from_many_threads) {
   std::vector<std::vector<void*>> shares(senders);
   for (int sender = 0; sender < senders; ++sender) {
     others.push_back(&start());
-    shares[static_cast<std::size_t>(sender)] = many(owner, index, rounds * heaps::remote_batch::capacity);
+    shares[static_cast<std::size_t>(sender)] = allocate_many(owner, index, rounds * heaps::remote_batch::capacity);
   }
   std::vector<std::thread> threads;
   for (std::size_t sender = 0; sender < senders; ++sender) {
     threads.emplace_back([&, sender] {
-      for (void* each : shares[sender]) {
-        *static_cast<int*>(each) = 1;  // the last write of the freeing thread …
-        give(*others[sender], each);
+      for (void* block : shares[sender]) {
+        *static_cast<int*>(block) = 1;  // the last write of the freeing thread …
+        give(*others[sender], block);
       }
       others[sender]->send_all();
     });
@@ -239,16 +239,16 @@ TEST_F(remote_test, batches_from_many_threads) {
   std::vector<void*> mine;
   for (std::size_t round = 0; round < senders * rounds; ++round) {
     owner.collect();
-    for (void* each : many(owner, index, 20)) {
-      *static_cast<int*>(each) = 2;  // … is before the first of the next holder
-      mine.push_back(each);
+    for (void* block : allocate_many(owner, index, 20)) {
+      *static_cast<int*>(block) = 2;  // … is before the first of the next holder
+      mine.push_back(block);
     }
   }
-  for (std::thread& each : threads) {
-    each.join();
+  for (std::thread& thread : threads) {
+    thread.join();
   }
-  for (void* each : mine) {
-    give(owner, each);
+  for (void* block : mine) {
+    give(owner, block);
   }
   owner.collect();
   EXPECT_EQ(owner.statistics().remote_frees - arrived, senders * rounds * heaps::remote_batch::capacity);

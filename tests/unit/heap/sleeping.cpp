@@ -6,26 +6,27 @@ namespace {
 
 using sleeping_test = central_heap_test;
 
-constexpr std::size_t much = 4 * heaps::first_reclaim_bytes + 16_MiB / (TARN_SMALL ? 16 : 1);
+constexpr std::size_t reclaimable_bytes = 4 * heaps::first_reclaim_bytes + 16_MiB / (TARN_SMALL ? 16 : 1);
 
 TEST_F(sleeping_test, slabs_all_of_whose_blocks_wait_go_back_to_the_space) {
   heap& sleeping = start();
-  heap& other = start();
+  heap& sender = start();
   for (const size_class index : {class_of(48), class_of(640), class_of(20000)}) {
-    const auto all = many(sleeping, index, much / size_of(index));
+    const auto blocks = allocate_many(sleeping, index, reclaimable_bytes / size_of(index));
     const std::uint64_t arrived = sleeping.statistics().remote_frees;
     const std::size_t before = heaps::central().used_bytes();
-    for (void* each : all) {
-      give(other, each);
+    for (void* block : blocks) {
+      give(sender, block);
     }
-    other.send_all();
+    sender.send_all();
     const std::size_t few_slabs = 4 * pages::shapes.of[index].units * pages::unit_bytes;
-    EXPECT_LE(heaps::central().used_bytes(), before - much + 3 * heaps::first_reclaim_bytes + few_slabs) << index;
+    EXPECT_LE(heaps::central().used_bytes(), before - reclaimable_bytes + 3 * heaps::first_reclaim_bytes + few_slabs)
+        << index;
     // The owner's statistics show it at once, and still after it has drained its inbox.
     for (const bool woken : {false, true}) {
       if (woken) {
         sleeping.collect();
-        EXPECT_EQ(sleeping.statistics().remote_frees, arrived + all.size());
+        EXPECT_EQ(sleeping.statistics().remote_frees, arrived + blocks.size());
       }
       EXPECT_LE(sleeping.statistics().slab_bytes, heaps::central().used_bytes());
       EXPECT_LE(sleeping.statistics().used_bytes, heaps::central().used_bytes());
@@ -41,54 +42,54 @@ TEST_F(sleeping_test, slabs_all_of_whose_blocks_wait_go_back_to_the_space) {
 
 TEST_F(sleeping_test, a_slab_with_a_block_in_use_stays) {
   heap& sleeping = start();
-  heap& other = start();
+  heap& sender = start();
   const size_class index = class_of(1024);
-  const auto all = many(sleeping, index, much / 1024);
+  const auto blocks = allocate_many(sleeping, index, reclaimable_bytes / 1024);
   live_blocks kept;
-  for (std::size_t at = 0; at < all.size(); at += 40) {  // at least one in each slab
-    kept.add(all[at], 1024);
+  for (std::size_t position = 0; position < blocks.size(); position += 40) {  // at least one in each slab
+    kept.add(blocks[position], 1024);
   }
   const std::size_t before = heaps::central().used_bytes();
-  for (std::size_t at = 0; at < all.size(); ++at) {
-    if (at % 40 != 0) {
-      give(other, all[at]);
+  for (std::size_t position = 0; position < blocks.size(); ++position) {
+    if (position % 40 != 0) {
+      give(sender, blocks[position]);
     }
   }
-  other.send_all();
+  sender.send_all();
   EXPECT_EQ(heaps::central().used_bytes(), before);
   EXPECT_FALSE(sleeping.in.empty());
   while (kept.size() != 0) {
-    give(other, kept.remove(0));  // checks the contents
+    give(sender, kept.remove(0));  // checks the contents
   }
 }
 
 TEST_F(sleeping_test, an_owner_that_comes_by_keeps_its_slabs) {
   heap& busy = start();
-  heap& other = start();
+  heap& sender = start();
   const size_class index = class_of(512);
-  const auto all = many(busy, index, much / 512);
+  const auto blocks = allocate_many(busy, index, reclaimable_bytes / 512);
   tick(busy);
   const std::size_t before = heaps::central().used_bytes();
-  for (std::size_t at = 0; at < all.size(); ++at) {
-    give(other, all[at]);
-    if (at % (heaps::first_reclaim_bytes / 512 / 2) == 0) {
+  for (std::size_t position = 0; position < blocks.size(); ++position) {
+    give(sender, blocks[position]);
+    if (position % (heaps::first_reclaim_bytes / 512 / 2) == 0) {
       tick(busy);  // slow calls that do not check the inbox
     }
   }
-  other.send_all();
+  sender.send_all();
   EXPECT_EQ(heaps::central().used_bytes(), before);
   EXPECT_EQ(busy.reclaimed.slabs.load(), 0u);
 }
 
 TEST_F(sleeping_test, what_was_reclaimed_is_not_lost_when_the_owner_ends) {
   heap& leaving = start();
-  heap& other = start();
+  heap& sender = start();
   const size_class index = class_of(256);
-  const auto all = many(leaving, index, much / 256);
-  for (void* each : all) {
-    give(other, each);
+  const auto blocks = allocate_many(leaving, index, reclaimable_bytes / 256);
+  for (void* block : blocks) {
+    give(sender, block);
   }
-  other.send_all();
+  sender.send_all();
   EXPECT_GT(leaving.reclaimed.slabs.load(), 0u);
   end(leaving);
   EXPECT_EQ(leaving.reclaimed.slabs.load(), 0u);
@@ -101,32 +102,32 @@ TEST_F(sleeping_test, what_was_reclaimed_is_not_lost_when_the_owner_ends) {
 // Slabs that a reclaim leaves in the inbox are examined again when a good part of them has changed.
 TEST_F(sleeping_test, many_slabs_are_looked_at_seldom) {
   heap& sleeping = start();
-  heap& other = start();
+  heap& sender = start();
   const size_class index = class_of(1024);
-  const auto all = many(sleeping, index, 4 * much / 1024);
-  for (std::size_t at = 0; at < all.size(); ++at) {
-    if (at % 200 != 0) {  // fills most words, but hardly a slab
-      give(other, all[at]);
+  const auto blocks = allocate_many(sleeping, index, 4 * reclaimable_bytes / 1024);
+  for (std::size_t position = 0; position < blocks.size(); ++position) {
+    if (position % 200 != 0) {  // fills most words, but hardly a slab
+      give(sender, blocks[position]);
     }
   }
-  other.send_all();
+  sender.send_all();
   EXPECT_GT(sleeping.reclaim_bytes.load(), heaps::first_reclaim_bytes);
-  for (std::size_t at = 0; at < all.size(); at += 200) {
-    give(other, all[at]);
+  for (std::size_t position = 0; position < blocks.size(); position += 200) {
+    give(sender, blocks[position]);
   }
 }
 
 TEST_F(sleeping_test, heap_objects_are_left_alone) {
   heap& object = make();
-  heap& other = start();
+  heap& sender = start();
   const size_class index = class_of(512);
-  std::vector<void*> all;
-  for (std::size_t bytes = 0; bytes < much; bytes += 512) {
-    all.push_back(allocate(object, index));
+  std::vector<void*> blocks;
+  for (std::size_t bytes = 0; bytes < reclaimable_bytes; bytes += 512) {
+    blocks.push_back(allocate(object, index));
   }
   const std::size_t before = object.space->used_bytes();
-  for (void* each : all) {
-    give(other, each);
+  for (void* block : blocks) {
+    give(sender, block);
   }
   EXPECT_EQ(object.space->used_bytes(), before);
   EXPECT_EQ(object.reclaimed.slabs.load(), 0u);

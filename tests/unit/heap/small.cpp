@@ -61,13 +61,13 @@ TEST_F(heap_test, a_steady_pair_takes_no_slow_path) {
 TEST_F(heap_test, a_border_is_not_crossed_back_and_forth) {
   heap& tested = make();
   const size_class index = class_of(64);
-  std::vector<void*> all;
+  std::vector<void*> blocks;
   for (std::size_t round = 0; round < 3 * magazine_count(); ++round) {
-    all.push_back(allocate(tested, index));
+    blocks.push_back(allocate(tested, index));
   }
   for (std::size_t phase = 0; phase < magazine_count(); ++phase) {
-    give(tested, all.back());
-    all.pop_back();
+    give(tested, blocks.back());
+    blocks.pop_back();
     const std::uint64_t calls = tested.slow_calls.get();
     for (int round = 0; round < 100; ++round) {
       void* const first = allocate(tested, index);
@@ -129,24 +129,24 @@ TEST_F(heap_test, random_operations_never_overlap) {
 TEST_F(heap_test, a_closed_heap_counts_every_call) {
   heap& tested = make();
   tested.add_trait(heaps::heap_trait::counting);
-  for (void** each : tested.top) {
-    EXPECT_EQ(each, heaps::shut_top());
+  for (void** top : tested.top) {
+    EXPECT_EQ(top, heaps::shut_top());
   }
-  std::vector<void*> all;
+  std::vector<void*> blocks;
   for (int round = 0; round < 500; ++round) {
-    all.push_back(allocate(tested, class_of(100)));
+    blocks.push_back(allocate(tested, class_of(100)));
   }
   for (int round = 0; round < 300; ++round) {
-    give(tested, all.back());
-    all.pop_back();
+    give(tested, blocks.back());
+    blocks.pop_back();
   }
   const heap_statistics now = tested.statistics();
   EXPECT_EQ(now.allocated_blocks, 500u);
   EXPECT_EQ(now.allocated_bytes, 500u * 112);
   EXPECT_EQ(now.freed_blocks, 300u);
   EXPECT_EQ(now.freed_bytes, 300u * 112);
-  for (void** each : tested.top) {
-    EXPECT_EQ(each, heaps::shut_top());
+  for (void** top : tested.top) {
+    EXPECT_EQ(top, heaps::shut_top());
   }
   EXPECT_TRUE(tested.is_valid());
 }
@@ -156,9 +156,9 @@ TEST_F(heap_test, statistics_say_what_there_is) {
   EXPECT_EQ(tested.statistics().slabs, 0u);
   EXPECT_EQ(tested.statistics().footprint_bytes, 0u);
   const size_class index = class_of(1'000);
-  std::vector<void*> all;
+  std::vector<void*> blocks;
   for (int round = 0; round < 200; ++round) {
-    all.push_back(allocate(tested, index));
+    blocks.push_back(allocate(tested, index));
   }
   heap_statistics now = tested.statistics();
   const std::size_t in_a_slab = pages::shapes.of[index].capacity;
@@ -170,8 +170,8 @@ TEST_F(heap_test, statistics_say_what_there_is) {
   EXPECT_LT(now.used_bytes, 200 * size_of(index) + heaps::capacity_of(index) * size_of(index));
   EXPECT_GE(now.refills, 200 / heaps::capacity_of(index));
   EXPECT_EQ(now.flushes, 0u);
-  for (void* each : all) {
-    give(tested, each);
+  for (void* block : blocks) {
+    give(tested, block);
   }
   expect_in_use(tested, 0);
   now = tested.statistics();
@@ -183,63 +183,63 @@ TEST_F(heap_test, statistics_say_what_there_is) {
 TEST_F(heap_test, is_valid_sees_what_is_broken) {
   heap& broken = make();
   const size_class index = class_of(64);
-  std::vector<void*> all;
+  std::vector<void*> blocks;
   for (std::size_t round = 0; round < 6 * heaps::capacity_of(index); ++round) {
-    all.push_back(allocate(broken, index));
+    blocks.push_back(allocate(broken, index));
   }
-  for (void* each : all) {
-    give(broken, each);
+  for (void* block : blocks) {
+    give(broken, block);
   }
   ASSERT_TRUE(broken.is_valid());
-  heaps::class_state& of = broken.classes[index];
-  ASSERT_GE(of.behind.count, 2u);
-  ASSERT_NE(of.front, nullptr);
+  heaps::class_state& state = broken.classes[index];
+  ASSERT_GE(state.behind.count, 2u);
+  ASSERT_NE(state.front, nullptr);
 
-  ++of.behind.count;
+  ++state.behind.count;
   EXPECT_FALSE(broken.is_valid());
-  --of.behind.count;
+  --state.behind.count;
 
-  const std::uint32_t low = of.behind.low;
-  of.behind.low = of.behind.count + 1;
+  const std::uint32_t low = state.behind.low;
+  state.behind.low = state.behind.count + 1;
   EXPECT_FALSE(broken.is_valid());
-  of.behind.low = low;
+  state.behind.low = low;
 
   broken.depot_bytes.add(16);
   EXPECT_FALSE(broken.is_valid());
   broken.depot_bytes.subtract(16);
 
   void** const top = broken.top[index];
-  broken.top[index] = heaps::bottom_of(of.front, index) - 1;
+  broken.top[index] = heaps::bottom_of(state.front, index) - 1;
   EXPECT_FALSE(broken.is_valid());
-  broken.top[index] = of.front->end() + 1;
+  broken.top[index] = state.front->end() + 1;
   EXPECT_FALSE(broken.is_valid());
   broken.top[index] = top;
 
-  heaps::magazine* const front = of.front;
-  of.front = nullptr;
+  heaps::magazine* const front = state.front;
+  state.front = nullptr;
   EXPECT_FALSE(broken.is_valid());
-  of.front = front;
+  state.front = front;
 
-  void* const one = allocate(broken, 50);
-  pages::slab* const other = broken.classes[50].available.front();
-  ASSERT_NE(other, nullptr);
-  broken.classes[50].available.remove(other);
-  of.available.push_front(other);  // a slab of another class
+  void* const block = allocate(broken, 50);
+  pages::slab* const foreign = broken.classes[50].available.front();
+  ASSERT_NE(foreign, nullptr);
+  broken.classes[50].available.remove(foreign);
+  state.available.push_front(foreign);  // a slab of another class
   EXPECT_FALSE(broken.is_valid());
-  of.available.remove(other);
-  broken.classes[50].available.push_front(other);
+  state.available.remove(foreign);
+  broken.classes[50].available.push_front(foreign);
   ASSERT_TRUE(broken.is_valid());
 
-  const std::uint16_t free_blocks = other->free_blocks;
-  other->free_blocks = 0;
+  const std::uint16_t free_blocks = foreign->free_blocks;
+  foreign->free_blocks = 0;
   EXPECT_FALSE(broken.is_valid());
-  other->free_blocks = free_blocks;
+  foreign->free_blocks = free_blocks;
 
-  pages::page_map::set(other->start, other->units, 0x1000 | 50, other);  // belongs to somebody else
+  pages::page_map::set(foreign->start, foreign->units, 0x1000 | 50, foreign);  // belongs to somebody else
   EXPECT_FALSE(broken.is_valid());
-  pages::page_map::set(other->start, other->units, broken.address() | 50, other);
+  pages::page_map::set(foreign->start, foreign->units, broken.address() | 50, foreign);
 
-  give(broken, one);
+  give(broken, block);
   EXPECT_TRUE(broken.is_valid());
 }
 

@@ -24,8 +24,8 @@ class metadata_test : public testing::Test {
 };
 
 bool is_zero(const char* start, std::size_t bytes) {
-  for (std::size_t at = 0; at < bytes; ++at) {
-    if (start[at] != 0) {
+  for (std::size_t index = 0; index < bytes; ++index) {
+    if (start[index] != 0) {
       return false;
     }
   }
@@ -33,7 +33,7 @@ bool is_zero(const char* start, std::size_t bytes) {
 }
 
 TEST_F(metadata_test, is_zeroed_aligned_and_apart) {
-  std::map<char*, std::size_t> all;
+  std::map<char*, std::size_t> records;
   for (std::size_t round = 0; round < 400; ++round) {
     const std::size_t bytes = 1 + round * 37 % 3'000;
     const std::size_t alignment = std::size_t{1} << (round % 13);
@@ -41,10 +41,10 @@ TEST_F(metadata_test, is_zeroed_aligned_and_apart) {
     ASSERT_NE(start, nullptr);
     ASSERT_TRUE(tarn::base::is_aligned(start, alignment));
     ASSERT_TRUE(is_zero(start, bytes));
-    const auto [at, fresh] = all.emplace(start, bytes);
+    const auto [position, fresh] = records.emplace(start, bytes);
     ASSERT_TRUE(fresh);
-    ASSERT_TRUE(std::next(at) == all.end() || start + bytes <= std::next(at)->first);
-    ASSERT_TRUE(at == all.begin() || std::prev(at)->first + std::prev(at)->second <= start);
+    ASSERT_TRUE(std::next(position) == records.end() || start + bytes <= std::next(position)->first);
+    ASSERT_TRUE(position == records.begin() || std::prev(position)->first + std::prev(position)->second <= start);
     std::memset(start, 0xff, bytes);
   }
 }
@@ -87,8 +87,8 @@ TEST_F(metadata_test, records_are_reused) {
     ASSERT_NE(first.back(), nullptr);
     std::memset(first.back(), 1, sizeof(record));
   }
-  for (void* each : first) {
-    pool.deallocate(each);
+  for (void* record_address : first) {
+    pool.deallocate(record_address);
   }
   fake::fail_requests_from(1);
   char* const mark = static_cast<char*>(metadata::allocate(1, 1));
@@ -106,23 +106,23 @@ TEST_F(metadata_test, threads_get_different_records) {
   for (auto& mine : got) {
     threads.emplace_back([&mine] {
       for (int round = 0; round < 200; ++round) {
-        void* const made = pool.allocate();
-        std::memset(made, 2, sizeof(record));
+        void* const fresh_record = pool.allocate();
+        std::memset(fresh_record, 2, sizeof(record));
         if (round % 3 == 0) {
-          pool.deallocate(made);
+          pool.deallocate(fresh_record);
         } else {
-          mine.push_back(made);
+          mine.push_back(fresh_record);
         }
       }
     });
   }
-  for (std::thread& each : threads) {
-    each.join();
+  for (std::thread& record_address : threads) {
+    record_address.join();
   }
   std::map<void*, int> seen;
   for (const auto& mine : got) {
-    for (void* each : mine) {
-      EXPECT_EQ(++seen[each], 1);
+    for (void* record_address : mine) {
+      EXPECT_EQ(++seen[record_address], 1);
     }
   }
 }

@@ -29,11 +29,11 @@ class page_map_test : public testing::Test {
 TEST_F(page_map_test, knows_nothing_at_first) {
   int local = 0;
   static int global = 0;
-  for (const void* each : {static_cast<const void*>(&local), static_cast<const void*>(&global), address_of(0),
-                           address_of(77 * leaf_units), address_of(end_unit - 1)}) {
-    EXPECT_EQ(detail::key_of(each), 0u);
-    EXPECT_EQ(page_map::slab_of(each), nullptr);
-    EXPECT_EQ(page_map::large_around(each), nullptr);
+  for (const void* address : {static_cast<const void*>(&local), static_cast<const void*>(&global), address_of(0),
+                              address_of(77 * leaf_units), address_of(end_unit - 1)}) {
+    EXPECT_EQ(detail::key_of(address), 0u);
+    EXPECT_EQ(page_map::slab_of(address), nullptr);
+    EXPECT_EQ(page_map::large_around(address), nullptr);
   }
 }
 
@@ -49,14 +49,14 @@ TEST_F(page_map_test, says_nothing_beyond_the_address_space) {
 
 // A program may reserve most of the address space before it allocates; the rest must be usable.
 TEST_F(page_map_test, reaches_both_ends_of_the_address_space) {
-  pages::slab any{};
+  pages::slab described{};
   for (const std::uintptr_t unit : {std::uintptr_t{0}, 3 * leaf_units, end_unit / 2, end_unit - 1}) {
     ASSERT_TRUE(page_map::cover(address_of(unit), unit_bytes));
-    page_map::set(address_of(unit), 1, 0x1000 | 5, &any);
+    page_map::set(address_of(unit), 1, 0x1000 | 5, &described);
     EXPECT_EQ(detail::key_of(address_of(unit)), 0x1005u);
     const char* const last = static_cast<const char*>(address_of(unit)) + unit_bytes - 1;
     EXPECT_EQ(detail::key_of(last), 0x1005u);
-    EXPECT_EQ(page_map::slab_of(last), &any);
+    EXPECT_EQ(page_map::slab_of(last), &described);
     page_map::clear(address_of(unit), 1);
     EXPECT_EQ(page_map::slab_of(last), nullptr);
   }
@@ -70,8 +70,8 @@ TEST_F(page_map_test, pays_for_what_is_used_and_once) {
   ASSERT_TRUE(page_map::cover(address_of(unit), 2 * unit_bytes));
   EXPECT_GE(platform::mapped_bytes(), before + 2 * sizeof(detail::page_leaf) - 256_KiB);
   EXPECT_LE(platform::mapped_bytes(), before + 2 * sizeof(detail::page_leaf) + 256_KiB);
-  pages::slab any{};
-  page_map::set(address_of(unit), 2, 0x80, &any);
+  pages::slab described{};
+  page_map::set(address_of(unit), 2, 0x80, &described);
   EXPECT_EQ(detail::key_of(address_of(unit)), 0x80u);
   EXPECT_EQ(detail::key_of(address_of(unit + 1)), 0x80u);
   EXPECT_EQ(detail::key_of(address_of(unit + 2)), 0u);
@@ -112,33 +112,33 @@ TEST_F(page_map_test, nothing_stays_mapped_where_there_is_no_leaf) {
 
 TEST_F(page_map_test, a_large_block_has_one_entry_however_large_it_is) {
   const std::uintptr_t unit = 80 * leaf_units + 100;
-  pages::slab one{}, next{};
-  one.start = const_cast<char*>(static_cast<const char*>(address_of(unit)));
-  one.bytes = 4 * unit_bytes;
-  next.start = one.start + one.bytes;
+  pages::slab large{}, next{};
+  large.start = const_cast<char*>(static_cast<const char*>(address_of(unit)));
+  large.bytes = 4 * unit_bytes;
+  next.start = large.start + large.bytes;
   next.bytes = 20 * leaf_units * unit_bytes;
   ASSERT_TRUE(page_map::cover(address_of(unit), 6 * unit_bytes));
   const std::size_t before = platform::mapped_bytes();
-  page_map::set_large(one.start, 0x2000, &one);
+  page_map::set_large(large.start, 0x2000, &large);
   page_map::set_large(next.start, 0x3000, &next);
   EXPECT_EQ(platform::mapped_bytes(), before);
-  EXPECT_EQ(detail::key_of(one.start), 0x2000 | pages::large_mark);
+  EXPECT_EQ(detail::key_of(large.start), 0x2000 | pages::large_mark);
   for (std::uintptr_t inside = unit + 1; inside < unit + 4; ++inside) {
     EXPECT_EQ(detail::key_of(address_of(inside)), 0u);
-    EXPECT_EQ(page_map::large_around(address_of(inside)), &one);
+    EXPECT_EQ(page_map::large_around(address_of(inside)), &large);
   }
   EXPECT_EQ(page_map::large_around(next.start + next.bytes - 1), &next);
   EXPECT_EQ(page_map::large_around(next.start + next.bytes), nullptr);
-  EXPECT_EQ(page_map::large_around(one.start - 1), nullptr);
+  EXPECT_EQ(page_map::large_around(large.start - 1), nullptr);
 
-  page_map::retire(one.start, 1);  // the slab is still known, to explain a late free
-  EXPECT_EQ(detail::key_of(one.start), 0u);
-  EXPECT_EQ(page_map::slab_of(one.start), &one);
-  EXPECT_EQ(page_map::large_around(one.start + unit_bytes), nullptr);
+  page_map::retire(large.start, 1);  // the slab is still known, to explain a late free
+  EXPECT_EQ(detail::key_of(large.start), 0u);
+  EXPECT_EQ(page_map::slab_of(large.start), &large);
+  EXPECT_EQ(page_map::large_around(large.start + unit_bytes), nullptr);
   EXPECT_EQ(detail::key_of(next.start), 0x3000 | pages::large_mark);
 
-  page_map::clear(one.start, 5);
-  EXPECT_EQ(page_map::slab_of(one.start), nullptr);
+  page_map::clear(large.start, 5);
+  EXPECT_EQ(page_map::slab_of(large.start), nullptr);
   EXPECT_EQ(page_map::slab_of(next.start), nullptr);
 }
 

@@ -16,23 +16,23 @@ class run_index_test : public testing::Test {
  protected:
   void SetUp() override { fake::reset(); }
   void TearDown() override {
-    for (segment* each : all) {
-      index.remove(*each);
-      each->destroy();
+    for (segment* indexed : segments) {
+      index.remove(*indexed);
+      indexed->destroy();
     }
     EXPECT_TRUE(index.is_valid());
     fake::reset();
   }
   segment& add(std::size_t units) {
-    segment* const made = segment::create(units, unit_bytes);
-    EXPECT_NE(made, nullptr);
-    index.insert(*made);
-    all.push_back(made);
-    return *made;
+    segment* const created = segment::create(units, unit_bytes);
+    EXPECT_NE(created, nullptr);
+    index.insert(*created);
+    segments.push_back(created);
+    return *created;
   }
 
   run_index index;
-  std::vector<segment*> all;
+  std::vector<segment*> segments;
 };
 
 TEST_F(run_index_test, finds_nothing_where_nothing_is) {
@@ -70,18 +70,19 @@ TEST_F(run_index_test, random_operations_agree_with_a_plain_search) {
   for (int round = 0; round < 4000; ++round) {
     const std::size_t units = 1 + random() % (round % 3 == 0 ? 200 : 9);
     const std::uint64_t before = index.steps();
-    segment* const found = index.find(units);
+    segment* const fitting = index.find(units);
     ASSERT_LE(index.steps() - before, 5u);
-    const auto longest = std::ranges::max(all, {}, [](const segment* each) { return each->longest_run; })->longest_run;
-    if (found == nullptr) {
+    const auto longest =
+        std::ranges::max(segments, {}, [](const segment* indexed) { return indexed->longest_run; })->longest_run;
+    if (fitting == nullptr) {
       ASSERT_LT(longest, units + units / 8 + 1) << "a bin spans an eighth";
     } else {
-      ASSERT_GE(found->longest_run, units);
+      ASSERT_GE(fitting->longest_run, units);
       if (random() % 3 != 0) {
-        slab* const run = found->take(units, unit_bytes);
+        slab* const run = fitting->take(units, unit_bytes);
         ASSERT_NE(run, nullptr);
         page_map::set(run->start, run->units, owner, run);
-        index.update(*found);
+        index.update(*fitting);
         runs.push_back(run);
       }
     }
@@ -110,15 +111,15 @@ TEST_F(run_index_test, random_operations_agree_with_a_plain_search) {
 TEST_F(space_test, a_run_is_found_at_the_same_cost_among_thousands_of_segments) {
   tested.configure({.segment_units = 16, .alignment = unit_bytes, .purge = pages::purging::after_delay});
   std::vector<slab*> live;
-  std::uint64_t most = 0;
+  std::uint64_t most_steps = 0;
   for (const std::size_t segments : {std::size_t{10}, std::size_t{100}, std::size_t{1000}, std::size_t{3000}}) {
     while (live.size() < segments * 14) {
       live.push_back(tested.allocate_slab(0, owner));
       ASSERT_NE(live.back(), nullptr);
     }
-    for (std::size_t at = 0; at < live.size(); at += 97) {  // leaves holes in many of them
-      tested.deallocate(live[at]);
-      live[at] = tested.allocate_slab(0, owner);
+    for (std::size_t index = 0; index < live.size(); index += 97) {  // leaves holes in many of them
+      tested.deallocate(live[index]);
+      live[index] = tested.allocate_slab(0, owner);
     }
     const std::uint64_t earlier = tested.index().steps();
     for (int round = 0; round < 1000; ++round) {
@@ -126,10 +127,10 @@ TEST_F(space_test, a_run_is_found_at_the_same_cost_among_thousands_of_segments) 
       ASSERT_NE(large, nullptr);
       tested.deallocate(large);
     }
-    most = std::max(most, tested.index().steps() - earlier);
+    most_steps = std::max(most_steps, tested.index().steps() - earlier);
     EXPECT_LE(tested.index().steps() - earlier, 5'000u) << segments;
   }
-  EXPECT_LE(most, 5'000u);
+  EXPECT_LE(most_steps, 5'000u);
   EXPECT_TRUE(tested.is_valid());
 }
 

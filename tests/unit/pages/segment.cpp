@@ -75,13 +75,13 @@ class pair {
     return expected;
   }
 
-  void give(slab& run, std::size_t from = 0, bool clean = false) {
+  void give(slab& run, std::size_t kept_units = 0, bool clean = false) {
     const std::size_t unit = real.unit_of(run.start);
-    for (std::size_t at = from; at < run.units; ++at) {
-      naive[unit + at] = clean ? state::clean : state::fresh;
+    for (std::size_t index = kept_units; index < run.units; ++index) {
+      naive[unit + index] = clean ? state::clean : state::fresh;
     }
-    real.give(run, from, clean);
-    EXPECT_EQ(run.units, from);
+    real.give(run, kept_units, clean);
+    EXPECT_EQ(run.units, kept_units);
   }
 
   // Acts as space::purge does.
@@ -126,8 +126,8 @@ class pair {
   std::size_t first_fit(std::size_t count, std::size_t alignment) const {
     for (std::size_t unit = 0; unit + count <= naive.size(); ++unit) {
       bool fits = reinterpret_cast<std::uintptr_t>(real.address(unit)) % alignment == 0;
-      for (std::size_t at = unit; fits && at < unit + count; ++at) {
-        fits = naive[at] != state::used;
+      for (std::size_t index = unit; fits && index < unit + count; ++index) {
+        fits = naive[index] != state::used;
       }
       if (fits) {
         return unit;
@@ -149,11 +149,11 @@ class segment_test : public testing::Test {
 };
 
 TEST_F(segment_test, starts_free_and_zero) {
-  pair both(20);
-  both.check();
-  EXPECT_EQ(both.real.free_units, 20u);
-  EXPECT_EQ(both.real.bytes(), 20 * unit_bytes);
-  EXPECT_TRUE(base::is_aligned(both.real.start, unit_bytes));
+  pair tested(20);
+  tested.check();
+  EXPECT_EQ(tested.real.free_units, 20u);
+  EXPECT_EQ(tested.real.bytes(), 20 * unit_bytes);
+  EXPECT_TRUE(base::is_aligned(tested.real.start, unit_bytes));
 }
 
 TEST_F(segment_test, its_record_has_room_for_every_description) {
@@ -161,24 +161,24 @@ TEST_F(segment_test, its_record_has_room_for_every_description) {
     void* const record = pages::segment_records::allocate(units);
     ASSERT_NE(record, nullptr);
     std::memset(record, 0x55, sizeof(segment) + units * sizeof(slab));
-    void* const other = pages::segment_records::allocate(units);
-    std::memset(other, 0x66, sizeof(segment) + units * sizeof(slab));
+    void* const next_record = pages::segment_records::allocate(units);
+    std::memset(next_record, 0x66, sizeof(segment) + units * sizeof(slab));
     const char* const bytes = static_cast<char*>(record);
     EXPECT_EQ(bytes[0], 0x55);
     EXPECT_EQ(bytes[sizeof(segment) + units * sizeof(slab) - 1], 0x55);
     pages::segment_records::deallocate(record, units);
     EXPECT_EQ(pages::segment_records::allocate(units), record) << "it is used again";
-    pages::segment_records::deallocate(other, units);
+    pages::segment_records::deallocate(next_record, units);
     pages::segment_records::deallocate(record, units);
   }
 }
 
 TEST_F(segment_test, starts_on_the_alignment_asked_for) {
   for (std::size_t alignment = unit_bytes; alignment <= 16_MiB; alignment *= 2) {
-    segment* const made = segment::create(8, alignment);
-    ASSERT_NE(made, nullptr);
-    EXPECT_TRUE(base::is_aligned(made->start, alignment));
-    made->destroy();
+    segment* const created = segment::create(8, alignment);
+    ASSERT_NE(created, nullptr);
+    EXPECT_TRUE(base::is_aligned(created->start, alignment));
+    created->destroy();
   }
 }
 
@@ -188,18 +188,18 @@ TEST_F(segment_test, takes_the_first_fit_from_every_small_set) {
   for (unsigned free = 0; free < 1u << usable; ++free) {
     for (std::size_t count = 1; count <= usable; ++count) {
       for (const std::size_t alignment : {unit_bytes, 2 * unit_bytes, 4 * unit_bytes}) {
-        pair both(usable, 4 * unit_bytes);
+        pair tested(usable, 4 * unit_bytes);
         std::vector<slab*> singles;
         for (std::size_t unit = 0; unit < usable; ++unit) {
-          singles.push_back(both.take(1, unit_bytes));
+          singles.push_back(tested.take(1, unit_bytes));
         }
         for (std::size_t unit = 0; unit < usable; ++unit) {
           if ((free >> unit & 1) != 0) {
-            both.give(*singles[unit]);
+            tested.give(*singles[unit]);
           }
         }
-        both.take(count, alignment);
-        ASSERT_NO_FATAL_FAILURE(both.check()) << free << " " << count << " " << alignment;
+        tested.take(count, alignment);
+        ASSERT_NO_FATAL_FAILURE(tested.check()) << free << " " << count << " " << alignment;
       }
     }
   }
@@ -209,23 +209,23 @@ TEST_F(segment_test, takes_the_first_fit_from_every_small_set) {
 TEST_F(segment_test, extends_and_shortens_every_small_run) {
   constexpr std::size_t usable = 6;
   for (std::size_t count = 1; count <= usable; ++count) {
-    for (std::size_t more = 1; more <= usable; ++more) {
+    for (std::size_t added_units = 1; added_units <= usable; ++added_units) {
       for (std::size_t left = 0; left < count; ++left) {
-        pair both(usable);
-        slab* const run = both.take(count, unit_bytes);
-        slab* const other = both.take(1, unit_bytes);
+        pair tested(usable);
+        slab* const run = tested.take(count, unit_bytes);
+        slab* const neighbour = tested.take(1, unit_bytes);
         ASSERT_NE(run, nullptr);
-        if (other != nullptr) {
-          EXPECT_FALSE(both.extend(*run, 1));
-          both.give(*other);
+        if (neighbour != nullptr) {
+          EXPECT_FALSE(tested.extend(*run, 1));
+          tested.give(*neighbour);
         }
-        both.extend(*run, more);
-        ASSERT_NO_FATAL_FAILURE(both.check());
-        both.give(*run, left);
-        ASSERT_NO_FATAL_FAILURE(both.check());
+        tested.extend(*run, added_units);
+        ASSERT_NO_FATAL_FAILURE(tested.check());
+        tested.give(*run, left);
+        ASSERT_NO_FATAL_FAILURE(tested.check());
         if (left != 0) {
-          both.extend(*run, more);
-          ASSERT_NO_FATAL_FAILURE(both.check());
+          tested.extend(*run, added_units);
+          ASSERT_NO_FATAL_FAILURE(tested.check());
         }
       }
     }
@@ -235,7 +235,7 @@ TEST_F(segment_test, extends_and_shortens_every_small_run) {
 TEST_F(segment_test, random_operations_as_the_naive_segment) {
   for (unsigned seed = 0; seed < 20; ++seed) {
     std::mt19937 random(seed);
-    pair both(10 + random() % 300, unit_bytes << random() % 6);
+    pair tested(10 + random() % 300, unit_bytes << random() % 6);
     std::vector<slab*> runs;
     for (int round = 0; round < 150; ++round) {
       const std::size_t which = runs.empty() ? 0 : random() % runs.size();
@@ -244,7 +244,7 @@ TEST_F(segment_test, random_operations_as_the_naive_segment) {
         case 1:
         case 2:
         case 3: {
-          slab* const run = both.take(1 + random() % 12, unit_bytes << (random() % 3 == 0 ? random() % 5 : 0));
+          slab* const run = tested.take(1 + random() % 12, unit_bytes << (random() % 3 == 0 ? random() % 5 : 0));
           if (run != nullptr) {
             runs.push_back(run);
           }
@@ -253,77 +253,77 @@ TEST_F(segment_test, random_operations_as_the_naive_segment) {
         case 4:
         case 5:
           if (!runs.empty()) {
-            both.give(*runs[which], 0, random() % 4 == 0);
+            tested.give(*runs[which], 0, random() % 4 == 0);
             runs.erase(runs.begin() + static_cast<std::ptrdiff_t>(which));
           }
           break;
         case 6:
           if (!runs.empty() && runs[which]->units > 1) {
-            both.give(*runs[which], 1 + random() % (runs[which]->units - 1));
+            tested.give(*runs[which], 1 + random() % (runs[which]->units - 1));
           }
           break;
         case 7:
           if (!runs.empty()) {
-            both.extend(*runs[which], 1 + random() % 4);
+            tested.extend(*runs[which], 1 + random() % 4);
           }
           break;
-        case 8: random() % 2 == 0 ? both.age() : both.purge(); break;
+        case 8: random() % 2 == 0 ? tested.age() : tested.purge(); break;
         default:
           if (random() % 20 == 0) {
-            both.reset();
+            tested.reset();
             runs.clear();
           }
           break;
       }
-      ASSERT_NO_FATAL_FAILURE(both.check()) << "seed " << seed << " round " << round;
+      ASSERT_NO_FATAL_FAILURE(tested.check()) << "seed " << seed << " round " << round;
     }
   }
 }
 
 TEST_F(segment_test, no_units_beyond_its_end) {
-  pair both(5);
-  EXPECT_EQ(both.take(6, unit_bytes), nullptr);
-  slab* const all = both.take(5, unit_bytes);
-  ASSERT_NE(all, nullptr);
-  EXPECT_EQ(both.take(1, unit_bytes), nullptr);
-  EXPECT_FALSE(both.extend(*all, 1));
-  both.give(*all);
-  both.check();
+  pair tested(5);
+  EXPECT_EQ(tested.take(6, unit_bytes), nullptr);
+  slab* const whole = tested.take(5, unit_bytes);
+  ASSERT_NE(whole, nullptr);
+  EXPECT_EQ(tested.take(1, unit_bytes), nullptr);
+  EXPECT_FALSE(tested.extend(*whole, 1));
+  tested.give(*whole);
+  tested.check();
 }
 
 TEST_F(segment_test, a_late_free_meets_the_slab_that_was) {
-  pair both(5);
-  slab* const run = both.take(3, unit_bytes);
+  pair tested(5);
+  slab* const run = tested.take(3, unit_bytes);
   char* const start = run->start;
-  both.give(*run);
+  tested.give(*run);
   EXPECT_EQ(detail::key_of(start), 0u);
   EXPECT_EQ(pages::page_map::slab_of(start), run);
 }
 
 TEST_F(segment_test, reset_frees_everything_at_once) {
-  pair both(100);
+  pair tested(100);
   for (std::size_t count = 1; count < 12; ++count) {
-    slab* const run = both.take(count, unit_bytes);
+    slab* const run = tested.take(count, unit_bytes);
     if (count % 3 == 0) {
-      both.give(*run);
+      tested.give(*run);
     }
   }
-  both.age();
-  both.reset();
-  both.check();
-  EXPECT_EQ(both.real.free_units, 100u);
-  slab* const all = both.take(100, unit_bytes);
-  ASSERT_NE(all, nullptr);
-  EXPECT_FALSE(all->zeroed);
+  tested.age();
+  tested.reset();
+  tested.check();
+  EXPECT_EQ(tested.real.free_units, 100u);
+  slab* const whole = tested.take(100, unit_bytes);
+  ASSERT_NE(whole, nullptr);
+  EXPECT_FALSE(whole->zeroed);
 }
 
 TEST_F(segment_test, destroy_leaves_nothing) {
   const auto before = fake::mappings();
   char* start = nullptr;
   {
-    pair both(7);
-    start = both.take(3, unit_bytes)->start;
-    both.give(*both.take(2, unit_bytes));
+    pair tested(7);
+    start = tested.take(3, unit_bytes)->start;
+    tested.give(*tested.take(2, unit_bytes));
     EXPECT_NE(fake::mappings(), before);
     EXPECT_NE(detail::key_of(start), 0u);
   }
@@ -340,20 +340,20 @@ TEST_F(segment_test, create_leaves_nothing_when_it_fails) {
   EXPECT_EQ(segment::create(8, unit_bytes), nullptr);
   EXPECT_EQ(fake::mappings(), before);
   void* const record = pages::segment_records::allocate(8);  // went back, too
-  segment* const made = segment::create(8, unit_bytes);
-  ASSERT_NE(made, nullptr);
-  EXPECT_NE(static_cast<void*>(made), record);
-  made->destroy();
+  segment* const created = segment::create(8, unit_bytes);
+  ASSERT_NE(created, nullptr);
+  EXPECT_NE(static_cast<void*>(created), record);
+  created->destroy();
   pages::segment_records::deallocate(record, 8);
 }
 
 TEST_F(segment_test, is_valid_sees_what_is_broken) {
-  pair both(30);
-  slab* const run = both.take(4, unit_bytes);
-  slab* const free = both.take(4, unit_bytes);
+  pair tested(30);
+  slab* const run = tested.take(4, unit_bytes);
+  slab* const free = tested.take(4, unit_bytes);
   ASSERT_TRUE(run != nullptr && free != nullptr);
-  both.give(*free);
-  segment& broken = both.real;
+  tested.give(*free);
+  segment& broken = tested.real;
   const std::size_t used = broken.unit_of(run->start);
   ASSERT_TRUE(broken.is_valid());
 

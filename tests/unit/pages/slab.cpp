@@ -56,17 +56,18 @@ class slab_test : public testing::Test {
 segment* slab_test::home = nullptr;
 
 /// Takes `most` blocks and compares them with the lowest of `free`.
-std::vector<void*> take(slab& from, std::set<std::size_t>& free, std::size_t most) {
-  std::vector<void*> magazine(most);
-  const std::size_t expected = std::min(most, free.size());
-  const std::size_t taken = from.take(magazine.data() + most, most);
+std::vector<void*> take(slab& source, std::set<std::size_t>& free, std::size_t wanted) {
+  std::vector<void*> magazine(wanted);
+  const std::size_t expected = std::min(wanted, free.size());
+  const std::size_t taken = source.take(magazine.data() + wanted, wanted);
   EXPECT_EQ(taken, expected);
-  for (std::size_t at = 0; at < most - taken; ++at) {
-    EXPECT_EQ(magazine[at], nullptr);  // nothing is written below
+  for (std::size_t index = 0; index < wanted - taken; ++index) {
+    EXPECT_EQ(magazine[index], nullptr);  // nothing is written below
   }
   magazine.erase(magazine.begin(), magazine.end() - static_cast<std::ptrdiff_t>(taken));
-  for (std::size_t at = taken; at-- != 0;) {  // a magazine hands out its last entry first, which is the lowest block
-    EXPECT_EQ(magazine[at], from.block(*free.begin()));
+  for (std::size_t index = taken;
+       index-- != 0;) {  // a magazine hands out its last entry first, which is the lowest block
+    EXPECT_EQ(magazine[index], source.block(*free.begin()));
     free.erase(free.begin());
   }
   return magazine;
@@ -109,8 +110,8 @@ TEST_F(slab_test, every_class_gives_out_each_block_once_and_takes_it_back) {
     std::vector<void*> taken;
     for (int round = 0; round < 3; ++round) {
       while (!cut.full()) {
-        const auto more = take(cut, free, 1 + random() % 100);
-        taken.insert(taken.end(), more.begin(), more.end());
+        const auto taken_now = take(cut, free, 1 + random() % 100);
+        taken.insert(taken.end(), taken_now.begin(), taken_now.end());
         ASSERT_TRUE(cut.is_valid()) << index;
         ASSERT_EQ(cut.free_blocks, free.size());
       }
@@ -143,25 +144,25 @@ TEST_F(slab_test, gives_the_pages_back_in_which_only_free_blocks_lie) {
     EXPECT_EQ(cut.purge_free_pages(), 0u);
     std::vector<void*> kept;
     std::vector<bool> needed(cut.units * pages::unit_bytes / page);
-    for (void* each : taken) {
+    for (void* block : taken) {
       if (random() % (1 + cut.capacity / 8) == 0) {
-        kept.push_back(each);
-        const auto at = static_cast<std::size_t>(static_cast<char*>(each) - cut.start);
+        kept.push_back(block);
+        const auto offset = static_cast<std::size_t>(static_cast<char*>(block) - cut.start);
         // The rest behind the last block was never handed out: it goes only with that block.
-        const bool last = cut.number_of(each) + 1 == cut.capacity;
-        const std::size_t end = last ? needed.size() : (at + cut.bytes - 1) / page + 1;
-        std::fill(needed.begin() + static_cast<std::ptrdiff_t>(at / page),
+        const bool last = cut.number_of(block) + 1 == cut.capacity;
+        const std::size_t end = last ? needed.size() : (offset + cut.bytes - 1) / page + 1;
+        std::fill(needed.begin() + static_cast<std::ptrdiff_t>(offset / page),
                   needed.begin() + static_cast<std::ptrdiff_t>(end), true);
       } else {
-        cut.give(each);
+        cut.give(block);
       }
     }
     const auto unneeded = static_cast<std::size_t>(std::count(needed.begin(), needed.end(), false));
     EXPECT_EQ(cut.purge_free_pages(), kept.size() == taken.size() ? 0 : unneeded * page) << index;
     EXPECT_EQ(cut.purge_free_pages(), 0u) << "as the last time";
-    for (void* each : kept) {
-      EXPECT_EQ(static_cast<char*>(each)[0], 7);
-      EXPECT_EQ(static_cast<char*>(each)[cut.bytes - 1], 7);
+    for (void* block : kept) {
+      EXPECT_EQ(static_cast<char*>(block)[0], 7);
+      EXPECT_EQ(static_cast<char*>(block)[cut.bytes - 1], 7);
     }
     EXPECT_TRUE(cut.is_valid());
   }
@@ -172,10 +173,10 @@ TEST_F(slab_test, every_state_of_a_small_slab) {
   const std::size_t capacity = pages::shapes.of[index].capacity;
   ASSERT_LE(capacity, 8u);
   for (unsigned state = 0; state < 1u << capacity; ++state) {  // bits: blocks that are free
-    for (std::size_t most = 0; most <= capacity + 1; ++most) {
+    for (std::size_t wanted = 0; wanted <= capacity + 1; ++wanted) {
       slab& cut = make(index);
-      std::vector<void*> all(capacity);
-      cut.take(all.data() + capacity, capacity);
+      std::vector<void*> blocks(capacity);
+      cut.take(blocks.data() + capacity, capacity);
       std::set<std::size_t> free;
       for (std::size_t number = 0; number < capacity; ++number) {
         if ((state >> number & 1) != 0) {
@@ -184,7 +185,7 @@ TEST_F(slab_test, every_state_of_a_small_slab) {
         }
       }
       ASSERT_TRUE(cut.is_valid());
-      take(cut, free, most);
+      take(cut, free, wanted);
       ASSERT_TRUE(cut.is_valid());
       ASSERT_EQ(cut.free_blocks, free.size());
     }
@@ -192,11 +193,11 @@ TEST_F(slab_test, every_state_of_a_small_slab) {
 }
 
 std::vector<size_class> some_classes() {
-  std::vector<size_class> some{0, 1, 15, 16, class_count - 1};
+  std::vector<size_class> classes{0, 1, 15, 16, class_count - 1};
   for (size_class index = 5; index < class_count; index += 13) {
-    some.push_back(index);
+    classes.push_back(index);
   }
-  return some;
+  return classes;
 }
 
 TEST_F(slab_test, a_double_free_is_a_fault) {
@@ -221,9 +222,9 @@ TEST_F(slab_test, a_misaligned_pointer_is_a_fault) {
     void* taken[2];
     cut.take(taken + 2, 2);
     char* const block = static_cast<char*>(taken[0]);
-    for (const std::size_t into : {std::size_t{1}, std::size_t{8}, size_of(index) / 2, size_of(index) - 1}) {
-      EXPECT_EQ(in_child([&] { cut.give(block + into); }),
-                fault("tarn: free(" + written(block + into) + "): misaligned pointer: " + std::to_string(into) +
+    for (const std::size_t offset : {std::size_t{1}, std::size_t{8}, size_of(index) / 2, size_of(index) - 1}) {
+      EXPECT_EQ(in_child([&] { cut.give(block + offset); }),
+                fault("tarn: free(" + written(block + offset) + "): misaligned pointer: " + std::to_string(offset) +
                       " bytes into the " + std::to_string(size_of(index)) + "-byte block at " + written(block)));
     }
   }
@@ -233,13 +234,13 @@ TEST_F(slab_test, a_pointer_behind_the_last_block_is_a_fault) {
   int with_rest = 0;
   for (size_class index = 0; index < class_count; ++index) {
     slab& cut = make(index);
-    char* const rest = cut.block(cut.capacity);
-    if (rest == cut.start + cut.units * pages::unit_bytes || ++with_rest % 6 != 0) {
+    char* const behind_last = cut.block(cut.capacity);
+    if (behind_last == cut.start + cut.units * pages::unit_bytes || ++with_rest % 6 != 0) {
       continue;
     }
-    for (char* const at : {rest, rest + 1, cut.start + cut.units * pages::unit_bytes - 1}) {
-      EXPECT_EQ(in_child([&] { cut.give(at); }),
-                fault("tarn: free(" + written(at) + "): foreign pointer: not a block of this allocator"));
+    for (char* const wrong : {behind_last, behind_last + 1, cut.start + cut.units * pages::unit_bytes - 1}) {
+      EXPECT_EQ(in_child([&] { cut.give(wrong); }),
+                fault("tarn: free(" + written(wrong) + "): foreign pointer: not a block of this allocator"));
     }
   }
   EXPECT_GT(with_rest, 12);
@@ -285,14 +286,14 @@ TEST_F(slab_test, is_valid_sees_what_is_broken) {
     EXPECT_FALSE(broken.is_valid());
     broken.hint = hint;
 
-    const auto known = broken.index;
+    const auto kept_index = broken.index;
     broken.index = class_count;
     EXPECT_FALSE(broken.is_valid());
-    broken.index = known;
+    broken.index = kept_index;
 
-    slab other{};
+    slab foreign{};
     const char* const end = broken.start + (broken.units - 1u) * pages::unit_bytes;
-    pages::page_map::set(end, 1, 0x1000 | index, &other);
+    pages::page_map::set(end, 1, 0x1000 | index, &foreign);
     EXPECT_FALSE(broken.is_valid());
     pages::page_map::set(end, 1, 0x1000 | index, &broken);
 

@@ -15,28 +15,28 @@ using detail::class_count;
 using detail::size_class;
 
 TEST_F(space_test, gives_slabs_of_every_class) {
-  std::vector<slab*> all;
+  std::vector<slab*> slabs;
   std::size_t used = 0;
   for (size_class index = 0; index < class_count; ++index) {
-    slab* const made = tested.allocate_slab(index, owner);
-    ASSERT_NE(made, nullptr);
-    all.push_back(made);
-    used += made->units * unit_bytes;
-    EXPECT_EQ(made->units, pages::shapes.of[index].units);
-    EXPECT_EQ(made->index, index);
-    EXPECT_TRUE(made->empty());
-    EXPECT_TRUE(made->is_valid());
-    EXPECT_TRUE(base::is_aligned(made->start, unit_bytes));
-    EXPECT_EQ(detail::key_of(made->start), owner | index);
-    EXPECT_EQ(detail::key_of(made->start + made->units * unit_bytes - 1), owner | index);
+    slab* const fresh_slab = tested.allocate_slab(index, owner);
+    ASSERT_NE(fresh_slab, nullptr);
+    slabs.push_back(fresh_slab);
+    used += fresh_slab->units * unit_bytes;
+    EXPECT_EQ(fresh_slab->units, pages::shapes.of[index].units);
+    EXPECT_EQ(fresh_slab->index, index);
+    EXPECT_TRUE(fresh_slab->empty());
+    EXPECT_TRUE(fresh_slab->is_valid());
+    EXPECT_TRUE(base::is_aligned(fresh_slab->start, unit_bytes));
+    EXPECT_EQ(detail::key_of(fresh_slab->start), owner | index);
+    EXPECT_EQ(detail::key_of(fresh_slab->start + fresh_slab->units * unit_bytes - 1), owner | index);
     EXPECT_EQ(tested.used_bytes(), used);
     ASSERT_TRUE(tested.is_valid());
   }
   EXPECT_EQ(tested.peak_used_bytes(), used);
-  for (slab* each : all) {
-    char* const start = each->start;
-    used -= each->units * unit_bytes;
-    tested.deallocate(each);
+  for (slab* used_slab : slabs) {
+    char* const start = used_slab->start;
+    used -= used_slab->units * unit_bytes;
+    tested.deallocate(used_slab);
     EXPECT_EQ(detail::key_of(start), 0u);
     EXPECT_EQ(tested.used_bytes(), used);
   }
@@ -57,10 +57,10 @@ TEST_F(space_test, keeps_to_its_limit) {
   configure_small(10 * unit_bytes);
   const size_class index = detail::class_of(1'000);
   ASSERT_EQ(pages::shapes.of[index].units, 1u);
-  std::vector<slab*> all;
+  std::vector<slab*> slabs;
   for (int round = 0; round < 6; ++round) {
-    all.push_back(tested.allocate_slab(index, owner));
-    ASSERT_NE(all.back(), nullptr);
+    slabs.push_back(tested.allocate_slab(index, owner));
+    ASSERT_NE(slabs.back(), nullptr);
   }
   EXPECT_EQ(tested.allocate_large(5 * unit_bytes, unit_bytes, owner), nullptr);
   slab* const large = tested.allocate_large(4 * unit_bytes - 7, unit_bytes, owner);
@@ -126,8 +126,8 @@ TEST_F(space_test, release_all_keeps_what_it_is_told_to_keep) {
     EXPECT_EQ(tested.used_bytes(), 0u);
     EXPECT_TRUE(tested.is_valid());
     std::size_t mapped = 0;
-    for (const fake::mapping& each : fake::mappings()) {
-      mapped += std::find(before.begin(), before.end(), each) == before.end() ? each.bytes : 0;
+    for (const fake::mapping& mapping : fake::mappings()) {
+      mapped += std::find(before.begin(), before.end(), mapping) == before.end() ? mapping.bytes : 0;
     }
     EXPECT_LE(mapped, kept);
     EXPECT_GT(mapped + 4_MiB, kept);
@@ -144,8 +144,8 @@ TEST_F(space_test, release_all_keeps_the_reserve) {
   EXPECT_NE(fake::mappings(), reserved);
   tested.release_all(10_MiB);
   const auto kept = fake::mappings();
-  for (const fake::mapping& each : reserved) {
-    EXPECT_NE(std::ranges::find(kept, each), kept.end());
+  for (const fake::mapping& mapping : reserved) {
+    EXPECT_NE(std::ranges::find(kept, mapping), kept.end());
   }
   tested.release_all(0);
   EXPECT_EQ(fake::mappings(), before);
@@ -166,8 +166,8 @@ TEST_F(space_test, advises_huge_pages_as_configured) {
 
 TEST_F(space_test, a_smaller_segment_when_a_large_one_is_not_to_be_had) {
   fake::set_budget(platform::mapped_bytes() + 8_MiB);  // a segment wants 64
-  slab* const made = tested.allocate_slab(0, owner);
-  ASSERT_NE(made, nullptr);
+  slab* const fresh_slab = tested.allocate_slab(0, owner);
+  ASSERT_NE(fresh_slab, nullptr);
   EXPECT_TRUE(tested.is_valid());
   ASSERT_NE(tested.allocate_large(1_MiB, unit_bytes, owner), nullptr);
   EXPECT_EQ(tested.allocate_large(16_MiB, unit_bytes, owner), nullptr);
@@ -189,21 +189,21 @@ TEST_F(space_test, memory_at_any_address_can_be_used) {
 }
 
 TEST_F(space_test, keeps_to_the_limit_of_the_process) {
-  space other;
-  other.configure({.segment_units = 64, .alignment = unit_bytes, .purge = pages::purging::never});
+  space second_space;
+  second_space.configure({.segment_units = 64, .alignment = unit_bytes, .purge = pages::purging::never});
   configure_small();
   space::limit_process(10 * unit_bytes);
   slab* const mine = tested.allocate_large(6 * unit_bytes, unit_bytes, owner);
   ASSERT_NE(mine, nullptr);
-  EXPECT_EQ(other.allocate_large(5 * unit_bytes, unit_bytes, owner), nullptr);
-  slab* const its = other.allocate_large(4 * unit_bytes, unit_bytes, owner);
-  ASSERT_NE(its, nullptr);
+  EXPECT_EQ(second_space.allocate_large(5 * unit_bytes, unit_bytes, owner), nullptr);
+  slab* const block = second_space.allocate_large(4 * unit_bytes, unit_bytes, owner);
+  ASSERT_NE(block, nullptr);
   EXPECT_EQ(tested.allocate_slab(0, owner), nullptr);
-  EXPECT_FALSE(other.resize_large(its, 5 * unit_bytes, owner));
+  EXPECT_FALSE(second_space.resize_large(block, 5 * unit_bytes, owner));
   ASSERT_TRUE(tested.resize_large(mine, unit_bytes, owner));
-  ASSERT_TRUE(other.resize_large(its, 9 * unit_bytes, owner));
+  ASSERT_TRUE(second_space.resize_large(block, 9 * unit_bytes, owner));
   EXPECT_EQ(tested.allocate_slab(0, owner), nullptr);
-  other.release_all(0);
+  second_space.release_all(0);
   EXPECT_NE(tested.allocate_large(9 * unit_bytes, unit_bytes, owner), nullptr);
   EXPECT_EQ(tested.allocate_slab(0, owner), nullptr);
   tested.release_all(0);
@@ -221,19 +221,19 @@ TEST_F(space_test, random_operations_never_overlap) {
     }
     std::map<char*, slab*> live;
     std::size_t used = 0;
-    const auto add = [&](slab* made) {
-      if (made == nullptr) {
+    const auto add = [&](slab* added) {
+      if (added == nullptr) {
         return;
       }
-      const auto [at, fresh] = live.emplace(made->start, made);
+      const auto [position, fresh] = live.emplace(added->start, added);
       ASSERT_TRUE(fresh);
-      char* const end = made->start + made->units * unit_bytes;
-      ASSERT_TRUE(std::next(at) == live.end() || end <= std::next(at)->first);
-      ASSERT_TRUE(at == live.begin() ||
-                  std::prev(at)->first + std::prev(at)->second->units * unit_bytes <= made->start);
-      made->start[0] = 1;
+      char* const end = added->start + added->units * unit_bytes;
+      ASSERT_TRUE(std::next(position) == live.end() || end <= std::next(position)->first);
+      ASSERT_TRUE(position == live.begin() ||
+                  std::prev(position)->first + std::prev(position)->second->units * unit_bytes <= added->start);
+      added->start[0] = 1;
       end[-1] = 1;
-      used += made->units * unit_bytes;
+      used += added->units * unit_bytes;
     };
     for (int round = 0; round < 600; ++round) {
       auto victim = live.begin();
@@ -270,8 +270,8 @@ TEST_F(space_test, random_operations_never_overlap) {
       ASSERT_EQ(tested.used_bytes(), used);
       ASSERT_TRUE(round % 10 != 0 || tested.is_valid());
     }
-    for (const auto& [start, each] : live) {
-      tested.deallocate(each);
+    for (const auto& [start, run] : live) {
+      tested.deallocate(run);
     }
     ASSERT_EQ(tested.used_bytes(), 0u);
     ASSERT_TRUE(tested.is_valid());
@@ -290,27 +290,27 @@ TEST_F(space_test, leaves_nothing_whichever_request_fails) {
       fake::reset();
       fake::fail_request(n);
       static_cast<void>(tested.reserve(1_MiB));
-      std::vector<slab*> all;
+      std::vector<slab*> runs;
       for (size_class index = 0; index < class_count; index += 9) {
-        all.push_back(tested.allocate_slab(index, owner));
+        runs.push_back(tested.allocate_slab(index, owner));
       }
       for (const std::size_t bytes : {300_KiB, 5_MiB, 40_MiB, 90_MiB}) {
-        all.push_back(tested.allocate_large(bytes, 1_MiB, owner));
+        runs.push_back(tested.allocate_large(bytes, 1_MiB, owner));
       }
       for (const std::size_t bytes : {600_KiB, 45_MiB, 10_MiB, 120_MiB}) {
-        if (all.back() != nullptr) {
-          const std::size_t old = all.back()->units * unit_bytes;
-          std::memset(all.back()->start, 7, 100);
-          const bool done = tested.resize_large(all.back(), bytes, owner);
-          ASSERT_EQ(all.back()->units * unit_bytes, done ? base::align_up(bytes, unit_bytes) : old);
-          ASSERT_EQ(all.back()->start[99], 7);
-          ASSERT_EQ(detail::key_of(all.back()->start), owner | pages::large_mark);
+        if (runs.back() != nullptr) {
+          const std::size_t old = runs.back()->units * unit_bytes;
+          std::memset(runs.back()->start, 7, 100);
+          const bool done = tested.resize_large(runs.back(), bytes, owner);
+          ASSERT_EQ(runs.back()->units * unit_bytes, done ? base::align_up(bytes, unit_bytes) : old);
+          ASSERT_EQ(runs.back()->start[99], 7);
+          ASSERT_EQ(detail::key_of(runs.back()->start), owner | pages::large_mark);
         }
         ASSERT_TRUE(tested.is_valid()) << n;
       }
-      for (slab* each : all) {
-        if (each != nullptr) {
-          tested.deallocate(each);
+      for (slab* run : runs) {
+        if (run != nullptr) {
+          tested.deallocate(run);
         }
       }
       ASSERT_EQ(tested.used_bytes(), 0u) << n;

@@ -26,8 +26,8 @@ namespace fake = platform::fake;
 inline constexpr std::uintptr_t owner = 0x10000;
 
 inline bool is_zero(const char* start, std::size_t bytes) {
-  for (std::size_t at = 0; at < bytes; ++at) {
-    if (start[at] != 0) {
+  for (std::size_t index = 0; index < bytes; ++index) {
+    if (start[index] != 0) {
       return false;
     }
   }

@@ -11,8 +11,8 @@ constexpr std::size_t single_bytes = 40_MiB;
 
 void fill(slab& block) { std::memset(block.start, 0x3c, block.bytes); }
 void expect_filled(const slab& block, std::size_t bytes) {
-  for (std::size_t at = 0; at < bytes; at += at + 4096 < bytes ? 4096 : 1) {
-    ASSERT_EQ(block.start[at], 0x3c) << at;
+  for (std::size_t offset = 0; offset < bytes; offset += offset + 4096 < bytes ? 4096 : 1) {
+    ASSERT_EQ(block.start[offset], 0x3c) << offset;
   }
 }
 
@@ -28,9 +28,9 @@ TEST_F(space_test, large_blocks_of_all_sizes) {
     EXPECT_TRUE(block->zeroed);
     EXPECT_TRUE(is_zero(block->start, std::min(block->bytes, 200_KiB)));
     EXPECT_EQ(detail::key_of(block->start), owner | pages::large_mark);
-    for (std::size_t at = unit_bytes; at < block->bytes; at += unit_bytes) {
-      ASSERT_EQ(detail::key_of(block->start + at), 0u);
-      ASSERT_EQ(page_map::large_around(block->start + at), block);
+    for (std::size_t offset = unit_bytes; offset < block->bytes; offset += unit_bytes) {
+      ASSERT_EQ(detail::key_of(block->start + offset), 0u);
+      ASSERT_EQ(page_map::large_around(block->start + offset), block);
     }
     EXPECT_EQ(tested.used_bytes(), block->bytes);
     EXPECT_TRUE(tested.is_valid());
@@ -194,14 +194,14 @@ TEST_F(space_test, zeroed_is_said_of_untouched_and_of_purged_units_only) {
   EXPECT_EQ(second, first);
   EXPECT_FALSE(second->zeroed);
   fill(*second);
-  slab* const other = tested.allocate_slab(0, owner);  // keeps the segment
+  slab* const neighbour = tested.allocate_slab(0, owner);  // keeps the segment
   tested.deallocate(second);
   tested.purge_all();
   slab* const third = tested.allocate_large(1_MiB, unit_bytes, owner);
   EXPECT_EQ(third, first);
   EXPECT_TRUE(third->zeroed);
   EXPECT_TRUE(is_zero(third->start, 1_MiB));
-  tested.deallocate(other);
+  tested.deallocate(neighbour);
 }
 
 }  // namespace

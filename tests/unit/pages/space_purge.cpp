@@ -109,15 +109,15 @@ TEST_F(purge_test, one_visit_purges_a_bounded_amount) {
 
 // After a program has freed its memory there may be no further visit.
 TEST_F(purge_test, what_is_freed_in_bulk_goes_back_without_a_visit) {
-  std::vector<slab*> all;
+  std::vector<slab*> runs;
   for (int round = 0; round < 30; ++round) {
-    all.push_back(make(10_MiB));
+    runs.push_back(make(10_MiB));
   }
   const std::size_t start = platform::purged().bytes;
-  while (!all.empty()) {
+  while (!runs.empty()) {
     const std::size_t before_this = platform::purged().bytes;
-    tested.deallocate(all.back());
-    all.pop_back();
+    tested.deallocate(runs.back());
+    runs.pop_back();
     EXPECT_LE(platform::purged().bytes - before_this, 20_MiB);
     ASSERT_TRUE(tested.is_valid());
   }
@@ -128,12 +128,12 @@ TEST_F(purge_test, what_is_freed_in_bulk_goes_back_without_a_visit) {
 TEST_F(purge_test, what_is_needed_again_at_once_is_kept_the_next_time) {
   const auto wave = [this] {
     const std::size_t start = platform::purged().bytes;
-    std::vector<slab*> all;
+    std::vector<slab*> runs;
     for (int round = 0; round < 10; ++round) {
-      all.push_back(make(10_MiB));
+      runs.push_back(make(10_MiB));
     }
-    for (slab* each : all) {
-      tested.deallocate(each);
+    for (slab* run : runs) {
+      tested.deallocate(run);
     }
     return platform::purged().bytes - start;
   };

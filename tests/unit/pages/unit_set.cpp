@@ -20,17 +20,17 @@ struct naive_set {
     }
   }
   std::size_t count(std::size_t first, std::size_t count) const {
-    std::size_t found = 0;
+    std::size_t included = 0;
     for (std::size_t unit = first; unit < first + count; ++unit) {
-      found += members[unit] ? 1 : 0;
+      included += members[unit] ? 1 : 0;
     }
-    return found;
+    return included;
   }
-  std::size_t next(std::size_t from, bool value) const {
-    while (from < most_units && members[from] != value) {
-      ++from;
+  std::size_t next(std::size_t first, bool value) const {
+    while (first < most_units && members[first] != value) {
+      ++first;
     }
-    return from < most_units ? from : most_units;
+    return first < most_units ? first : most_units;
   }
 };
 
@@ -96,7 +96,7 @@ TEST(unit_set, reaches_the_last_unit) {
 
 TEST(unit_set, random_runs_as_the_naive_set) {
   std::mt19937 random(1);
-  unit_set set, other;
+  unit_set set, second;
   naive_set naive, naive_other;
   for (int round = 0; round < 3'000; ++round) {
     const std::size_t first = random() % most_units;
@@ -114,15 +114,15 @@ TEST(unit_set, random_runs_as_the_naive_set) {
         naive.assign(first, count, false);
         break;
       case 4:
-        other.insert(first, count);
+        second.insert(first, count);
         naive_other.assign(first, count, true);
         break;
       default:
-        set |= other;
+        set |= second;
         for (std::size_t unit = 0; unit < most_units; ++unit) {
           naive.members[unit] |= naive_other.members[unit];
         }
-        other.clear();
+        second.clear();
         naive_other = {};
         break;
     }

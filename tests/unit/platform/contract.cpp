@@ -30,9 +30,9 @@ bool is_mapped(const void* start, std::size_t bytes) {
 /// Returns true when it can be read: a guard cannot.
 bool is_accessible(const void* start) {
   char byte;
-  const iovec to{&byte, 1};
-  const iovec from{const_cast<void*>(start), 1};
-  return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 1;
+  const iovec local{&byte, 1};
+  const iovec remote{const_cast<void*>(start), 1};
+  return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1;
 }
 
 bool is_resident(const void* start, std::size_t bytes) {
@@ -40,8 +40,8 @@ bool is_resident(const void* start, std::size_t bytes) {
   if (mincore(const_cast<void*>(start), bytes, resident.data()) != 0) {
     return false;
   }
-  for (const unsigned char each : resident) {
-    if ((each & 1) == 0) {
+  for (const unsigned char page_state : resident) {
+    if ((page_state & 1) == 0) {
       return false;
     }
   }
@@ -81,20 +81,20 @@ TEST(CONTRACT, map_leaves_nothing_beside_what_it_gives) {
   char* const start = static_cast<char*>(platform::map(page, alignment));
   ASSERT_NE(start, nullptr);
   platform::unmap(start, page);
-  std::vector<char*> all;
+  std::vector<char*> mappings;
   for (int round = 0; round < 20; ++round) {  // an untrimmed rest would shift the next by more and more
-    all.push_back(static_cast<char*>(platform::map(page, alignment)));
-    ASSERT_NE(all.back(), nullptr);
+    mappings.push_back(static_cast<char*>(platform::map(page, alignment)));
+    ASSERT_NE(mappings.back(), nullptr);
   }
-  for (char* each : all) {
-    platform::unmap(each, page);
-    EXPECT_FALSE(is_mapped(each, page));
+  for (char* mapping : mappings) {
+    platform::unmap(mapping, page);
+    EXPECT_FALSE(is_mapped(mapping, page));
   }
 }
 
 TEST(CONTRACT, a_mapping_lies_between_guards) {
   for (const std::size_t alignment : {page, 64_KiB, 2_MiB}) {
-    std::vector<char*> all;
+    std::vector<char*> mappings;
     for (int round = 0; round < 8; ++round) {
       char* const start = static_cast<char*>(platform::map(3 * page, alignment));
       ASSERT_NE(start, nullptr);
@@ -103,11 +103,11 @@ TEST(CONTRACT, a_mapping_lies_between_guards) {
         EXPECT_FALSE(is_accessible(start - away)) << away;
         EXPECT_FALSE(is_accessible(start + 3 * page - 1 + away)) << away;
       }
-      all.push_back(start);
+      mappings.push_back(start);
     }
-    for (char* each : all) {
-      platform::unmap(each, 3 * page);
-      EXPECT_FALSE(is_mapped(each - platform::guard_bytes, 3 * page + 2 * platform::guard_bytes));
+    for (char* mapping : mappings) {
+      platform::unmap(mapping, 3 * page);
+      EXPECT_FALSE(is_mapped(mapping - platform::guard_bytes, 3 * page + 2 * platform::guard_bytes));
     }
   }
 }
@@ -217,34 +217,34 @@ TEST(CONTRACT, what_was_resized_lies_between_guards) {
 
 TEST(CONTRACT, move_carries_the_pages) {
   const std::size_t before = platform::mapped_bytes();
-  char* const from = static_cast<char*>(platform::map(4 * page, page));
-  char* const to = static_cast<char*>(platform::map(16 * page, 64_KiB));
-  ASSERT_TRUE(from != nullptr && to != nullptr);
-  std::memset(from, 3, 4 * page);
-  ASSERT_TRUE(platform::move(from, 4 * page, to, 16 * page));
+  char* const source = static_cast<char*>(platform::map(4 * page, page));
+  char* const target = static_cast<char*>(platform::map(16 * page, 64_KiB));
+  ASSERT_TRUE(source != nullptr && target != nullptr);
+  std::memset(source, 3, 4 * page);
+  ASSERT_TRUE(platform::move(source, 4 * page, target, 16 * page));
   EXPECT_EQ(platform::mapped_bytes(), before + 16 * page);
-  EXPECT_FALSE(is_mapped(from - platform::guard_bytes, 4 * page + 2 * platform::guard_bytes));
-  EXPECT_EQ(to[0], 3);
-  EXPECT_FALSE(is_accessible(to - 1));
-  EXPECT_FALSE(is_accessible(to + 16 * page));
-  EXPECT_EQ(to[4 * page - 1], 3);
-  EXPECT_TRUE(is_zero(to + 4 * page, 12 * page));
-  to[16 * page - 1] = 1;
-  platform::unmap(to, 16 * page);
+  EXPECT_FALSE(is_mapped(source - platform::guard_bytes, 4 * page + 2 * platform::guard_bytes));
+  EXPECT_EQ(target[0], 3);
+  EXPECT_FALSE(is_accessible(target - 1));
+  EXPECT_FALSE(is_accessible(target + 16 * page));
+  EXPECT_EQ(target[4 * page - 1], 3);
+  EXPECT_TRUE(is_zero(target + 4 * page, 12 * page));
+  target[16 * page - 1] = 1;
+  platform::unmap(target, 16 * page);
 }
 
 TEST(CONTRACT, a_move_that_fails_leaves_the_pages_where_they_are) {
-  char* const from = static_cast<char*>(platform::map(4 * page, page));
-  char* const to = static_cast<char*>(platform::map(16 * page, page));
-  ASSERT_TRUE(from != nullptr && to != nullptr);
-  from[0] = 3;
+  char* const source = static_cast<char*>(platform::map(4 * page, page));
+  char* const target = static_cast<char*>(platform::map(16 * page, page));
+  ASSERT_TRUE(source != nullptr && target != nullptr);
+  source[0] = 3;
   // The kernel moves one mapping, not several.
-  ASSERT_EQ(mprotect(from + 2 * page, page, PROT_READ), 0);
+  ASSERT_EQ(mprotect(source + 2 * page, page, PROT_READ), 0);
   errno = 77;
-  EXPECT_FALSE(platform::move(from, 4 * page, to, 16 * page));
+  EXPECT_FALSE(platform::move(source, 4 * page, target, 16 * page));
   EXPECT_EQ(errno, 77);
-  EXPECT_EQ(from[0], 3);
-  platform::unmap(from, 4 * page);
+  EXPECT_EQ(source[0], 3);
+  platform::unmap(source, 4 * page);
 }
 
 TEST(CONTRACT, purge_gives_pages_back_and_they_read_as_zero) {
@@ -296,10 +296,10 @@ TEST(CONTRACT, calls_are_counted_by_kind) {
 
 TEST(CONTRACT, a_thread_has_the_kernels_number) {
   EXPECT_EQ(platform::thread_number(), static_cast<std::uint32_t>(gettid()));
-  std::uint32_t other = 0;
-  std::thread([&] { other = platform::thread_number(); }).join();
-  EXPECT_NE(other, platform::thread_number());
-  EXPECT_NE(other, 0u);
+  std::uint32_t other_number = 0;
+  std::thread([&] { other_number = platform::thread_number(); }).join();
+  EXPECT_NE(other_number, platform::thread_number());
+  EXPECT_NE(other_number, 0u);
 }
 
 TEST(CONTRACT, the_clock_does_not_go_back) {

@@ -14,22 +14,22 @@ class other_thread {
  public:
   other_thread()
       : thread_([this] {
-          while (!over_) {
+          while (!is_over_) {
             std::this_thread::yield();
           }
         }) {}
   ~other_thread() {
-    over_ = true;
+    is_over_ = true;
     thread_.join();
   }
 
  private:
-  std::atomic<bool> over_{false};
+  std::atomic<bool> is_over_{false};
   std::thread thread_;
 };
 
 TEST(fork_section, takes_and_releases_once) {
-  const other_thread other;
+  const other_thread waiting;
   EXPECT_FALSE(is_only_thread());
   fork_section section;
   EXPECT_FALSE(section.leave());
@@ -46,7 +46,7 @@ TEST(fork_section, takes_and_releases_once) {
 }
 
 TEST(fork_section, ends_in_the_child_whatever_the_depth) {
-  const other_thread other;
+  const other_thread waiting;
   fork_section section;
   ASSERT_TRUE(section.enter());
   section.taken();

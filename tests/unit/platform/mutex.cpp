@@ -93,8 +93,8 @@ TEST(mutex, guards_what_threads_change) {
       }
     });
   }
-  for (std::thread& each : threads) {
-    each.join();
+  for (std::thread& thread : threads) {
+    thread.join();
   }
   EXPECT_EQ(count, 80'000u);
 }

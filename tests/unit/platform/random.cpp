@@ -16,7 +16,7 @@ namespace platform = tarn::platform;
 TEST(keyed_hash, is_siphash) {
   std::uint64_t key[2];
   unsigned char bytes[16];
-  for (unsigned char at = 0; at < 16; ++at) bytes[at] = at;
+  for (unsigned char index = 0; index < 16; ++index) bytes[index] = index;
   std::memcpy(key, bytes, sizeof key);
   EXPECT_EQ(platform::keyed_hash(key, bytes, 0), 0x726fdb47dd0e0e31u);
   EXPECT_EQ(platform::keyed_hash(key, bytes, 8), 0x93f5f5799a932462u);
@@ -41,8 +41,8 @@ TEST(random_number, without_getrandom_has_no_bytes_of_its_seed) {
     const std::uint64_t drawn = platform::random_number_without_getrandom();
     char bytes[sizeof drawn];
     std::memcpy(bytes, &drawn, sizeof drawn);
-    for (int at = 0; at <= 3; ++at) {
-      for (int of_seed = 0; of_seed <= 11; ++of_seed) EXPECT_NE(std::memcmp(bytes + at, seed + of_seed, 5), 0);
+    for (int offset = 0; offset <= 3; ++offset) {
+      for (int of_seed = 0; of_seed <= 11; ++of_seed) EXPECT_NE(std::memcmp(bytes + offset, seed + of_seed, 5), 0);
     }
   }
 }
