@@ -26,7 +26,7 @@ struct std::coroutine_traits<flag, Arguments...> {
     flag get_return_object() { return {}; }
   };
 };
-inline tarn::shared<int> number(1), other(2);
+inline tarn::shared<int> number(1), second_number(2);
 inline tarn::reloadable<int> current(1);
 inline tarn::read_only<std::string> text;
 
@@ -60,12 +60,12 @@ void reading() {
   number.read([](const int&) -> task { co_return; });
 }
 //- bad: is a coroutine
-void when() {
+void conditional() {
   number.with_when([](const int& n) { return n > 0; }, [](int&) -> task { co_return; });
 }
 //- bad: is a coroutine
 void two() {
-  tarn::with(number, other, [](int&, int&) -> task { co_return; });
+  tarn::with(number, second_number, [](int&, int&) -> task { co_return; });
 }
 //- bad: is a coroutine
 void version() {
@@ -74,7 +74,7 @@ void version() {
 
 //- good
 void build() {
-  text.build_with([](std::string& to) { to = "built"; });
+  text.build_with([](std::string& value) { value = "built"; });
 }
 //- bad: is a coroutine
 void build() {

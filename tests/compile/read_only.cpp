@@ -30,9 +30,9 @@ void change() { settings->proxy->port = 1; }
 //- clang: cannot assign to return value
 void change() { settings->proxy->port = 1; }
 //- gcc: invalid conversion from
-void leak() { host* all = settings->hosts.data(); }
+void leak() { host* hosts = settings->hosts.data(); }
 //- clang: cannot initialize a variable of type 'host *'
-void leak() { host* all = settings->hosts.data(); }
+void leak() { host* hosts = settings->hosts.data(); }
 
 //- good
 struct good_node {
@@ -46,7 +46,7 @@ struct node {
 tarn::read_only<node> list;
 //- bad: make it a pointer to const (std::shared_ptr<const X>), tarn::deep<std::unique_ptr<X>>
 struct node {
-  host* to;
+  host* target;
 };
 tarn::read_only<node> list;
 //- bad: a member of T gives access that is not const
@@ -56,7 +56,7 @@ struct counted {
 tarn::read_only<counted> counters;
 //- bad: If a const object of that class X gives only const access, write: template <> struct tarn::deeply_const<X>
 class closed {
-  host* to = nullptr;
+  host* target = nullptr;
 };
 tarn::read_only<closed> things;
 //- bad: because some are private
@@ -105,7 +105,7 @@ struct sixty_five {
 tarn::read_only<sixty_five> numbers;
 
 //- good
-const tarn::read_only<config>& same = settings;
+const tarn::read_only<config>& reference = settings;
 //- bad: deleted
 tarn::read_only<config> copy(settings);
 //- bad: read_only<T> adds the const itself

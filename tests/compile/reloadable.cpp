@@ -52,8 +52,8 @@ void change() {
 //- good
 void reload() { current.publish(config{{}, 5}); }
 //- bad: publish
-void reload(const tarn::reloadable<config>& it) { it.publish(config{{}, 5}); }
+void reload(const tarn::reloadable<config>& versions) { versions.publish(config{{}, 5}); }
 //- bad: publish
 void reload() { current.publish("a name"); }
 //- bad: deleted
-tarn::reloadable<config> other(current);
+tarn::reloadable<config> copy(current);

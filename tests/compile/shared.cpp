@@ -12,23 +12,23 @@ inline tarn::shared<table, std::shared_mutex> read_often;
 
 //- good
 int first() {
-  return rows.with([](table& all) { return all.front(); });
+  return rows.with([](table& rows_inside) { return rows_inside.front(); });
 }
 //- bad: would outlive the lock
 int& first() {
-  return rows.with([](table& all) -> int& { return all.front(); });
+  return rows.with([](table& rows_inside) -> int& { return rows_inside.front(); });
 }
 //- bad: return a value (a copy, a std::shared_ptr), or do the work inside
 auto first() {
-  return rows.with([](table& all) { return &all.front(); });
+  return rows.with([](table& rows_inside) { return &rows_inside.front(); });
 }
 //- bad: would outlive the lock
 auto first() {
-  return rows.with([](table& all) { return all.begin(); });
+  return rows.with([](table& rows_inside) { return rows_inside.begin(); });
 }
 //- bad: would outlive the lock
 auto first() {
-  return rows.read([](const table& all) { return std::optional(&all.front()); });
+  return rows.read([](const table& rows_inside) { return std::optional(&rows_inside.front()); });
 }
 //- bad: would outlive the lock
 auto text() {
@@ -37,11 +37,11 @@ auto text() {
 }
 
 //- good
-int both() {
+int sum_of_both() {
   return tarn::with(rows, read_often, [](table& a, table& b) { return a[0] + b[0]; });
 }
 //- bad: would outlive the lock
-int& both() {
+int& sum_of_both() {
   return tarn::with(rows, read_often, [](table& a, table&) -> int& { return a[0]; });
 }
 
@@ -62,17 +62,17 @@ void add() { rows.try_lock(); }
 //- gcc: use of deleted function
 void add() {
   auto held = rows.lock();
-  auto other = held;
+  auto copy = held;
 }
 //- gcc: use of deleted function
 void add() {
   auto held = rows.lock();
-  auto other = std::move(held);
+  auto copy = std::move(held);
 }
 //- clang: call to implicitly-deleted copy constructor
 void add() {
   auto held = rows.lock();
-  auto other = std::move(held);
+  auto copy = std::move(held);
 }
 //- clang: acquiring shared 'rows' that is already held
 void add() {
@@ -82,24 +82,24 @@ void add() {
 //- clang: cannot call function 'with' while shared 'rows' is held
 void add() {
   auto held = rows.lock();
-  rows.with([](table& all) { all.clear(); });
+  rows.with([](table& rows_inside) { rows_inside.clear(); });
 }
 
 //- good
-int look(const tarn::shared<table, std::shared_mutex>& all) {
-  const auto held = all.lock_shared();
-  return all.try_lock_shared() ? 0 : held->front();
+int look(const tarn::shared<table, std::shared_mutex>& shared_rows) {
+  const auto held = shared_rows.lock_shared();
+  return shared_rows.try_lock_shared() ? 0 : held->front();
 }
 //- bad: assignment of read-only
 #if defined(__clang__)
 #error "assignment of read-only"
 #endif
-void look(const tarn::shared<int>& all) {
-  all.with([](const int& n) { n = 1; });
+void look(const tarn::shared<int>& shared_rows) {
+  shared_rows.with([](const int& n) { n = 1; });
 }
 //- bad: the function must take the values as they are given
-void look(const tarn::shared<table>& all) {
-  all.with([](table&) {});
+void look(const tarn::shared<table>& shared_rows) {
+  shared_rows.with([](table&) {});
 }
 //- bad: lock_shared
 void look() { static_cast<void>(rows.lock_shared()); }

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-inline void append(std::string& to) { to += "x"; }
+inline void append(std::string& text) { text += "x"; }
 
 //- good
 void serve() {

@@ -26,23 +26,23 @@ using namespace tarn::io::journal_format;
 constexpr std::size_t most_bytes = 64 * 1024;
 
 template <class Struct>
-Struct at(const std::string& file, std::size_t offset) {
-  Struct found{};
-  std::memcpy(&found, file.data() + offset, sizeof found);
-  return found;
+Struct read_struct(const std::string& file, std::size_t offset) {
+  Struct value{};
+  std::memcpy(&value, file.data() + offset, sizeof value);
+  return value;
 }
 
 template <class Struct>
-void put(std::string& file, std::size_t offset, const Struct& made) {
-  std::memcpy(file.data() + offset, &made, sizeof made);
+void put(std::string& file, std::size_t offset, const Struct& value) {
+  std::memcpy(file.data() + offset, &value, sizeof value);
 }
 
 void fit_lines(std::string& file, std::size_t offset, std::size_t bytes, std::uint64_t number, std::uint64_t key) {
-  for (chunk_walk each(file.data() + offset, bytes); each.next(); ++number) {
-    if (each.is_torn()) continue;
-    line_header line = each.line();
-    line.check = check_of(each.text(), each.bytes(), line.mark, line.tick, number, key);
-    put(file, offset + each.offset(), line);
+  for (chunk_walk walk(file.data() + offset, bytes); walk.next(); ++number) {
+    if (walk.is_torn()) continue;
+    line_header line = walk.line();
+    line.check = check_of(walk.text(), walk.bytes(), line.mark, line.tick, number, key);
+    put(file, offset + walk.offset(), line);
   }
 }
 
@@ -53,7 +53,7 @@ std::string make_file(const std::uint8_t* bytes, std::size_t count) {
   if ((fitting & 1) == 0 || file.size() < sizeof(header)) return file;
   // The input cannot hold the rest of the header's page.
   file.insert(sizeof(header), std::string(header_bytes - sizeof(header), '\0'));
-  auto first = at<header>(file, 0);
+  auto first = read_struct<header>(file, 0);
   std::memcpy(first.magic, magic, sizeof magic);
   first.version = version;
   first.chunk_bytes = least_chunk << first.chunk_bytes % 3;
@@ -63,7 +63,7 @@ std::string make_file(const std::uint8_t* bytes, std::size_t count) {
   for (std::uint64_t slot = 0; slot < first.chunks; ++slot) {
     const std::size_t offset = header_bytes + slot * first.chunk_bytes;
     if (offset + sizeof(chunk_header) > file.size()) break;
-    auto head = at<chunk_header>(file, offset);
+    auto head = read_struct<chunk_header>(file, offset);
     if ((fitting & 2) != 0 && head.number != 0) {
       head.number = head.number % 16 * first.chunks + slot + 1;
       head.check = check_of(head, first.key);
@@ -80,16 +80,17 @@ void check(bool is_true) {
 }
 
 std::size_t read_all(const std::string& path) {
-  const journal_reader from(path);
+  const journal_reader journal(path);
   std::size_t bytes = 0, whole = 0, torn = 0, damaged = 0;
-  for (const journal_line& line : from.lines()) {
-    for (const char each : line.text) bytes += static_cast<unsigned char>(each);  // reads each byte, for the sanitizers
+  for (const journal_line& line : journal.lines()) {
+    for (const char character : line.text)
+      bytes += static_cast<unsigned char>(character);  // reads each byte, for the sanitizers
     whole += line.is == journal_line::condition::whole;
     torn += line.is == journal_line::condition::torn;
     damaged += line.is == journal_line::condition::damaged;
     check(line.is == journal_line::condition::whole || line.text.empty());
   }
-  check(torn == from.torn() && damaged == from.damaged());
+  check(torn == journal.torn() && damaged == journal.damaged());
   return whole + (bytes == ~std::size_t{0});
 }
 
@@ -112,8 +113,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t cou
       journal log(path, {.bytes = 8192, .chunk = 1024, .lanes = 2, .prepare = 0});
       number = log.append("a line that was appended");
     }
-    const journal_reader from(path);
-    check(std::ranges::any_of(from.lines(), [number](const journal_line& line) {
+    const journal_reader journal(path);
+    check(std::ranges::any_of(journal.lines(), [number](const journal_line& line) {
       return line.number == number && line.is == journal_line::condition::whole &&
              line.text == "a line that was appended";
     }));

@@ -20,9 +20,9 @@ namespace {
 namespace fake = tarn::platform::fake;
 
 // Replaces GoogleTest's checks: a fuzzer wants the process to end at the failure.
-void require(bool is_so, const char* what, std::size_t step) {
+void require(bool is_so, const char* condition, std::size_t step) {
   if (!is_so) {
-    std::fprintf(stderr, "operation %zu: not so: %s\n", step, what);
+    std::fprintf(stderr, "operation %zu: not so: %s\n", step, condition);
     std::abort();
   }
 }
@@ -32,27 +32,27 @@ void require(bool is_so, const char* what, std::size_t step) {
 // quick.
 constexpr std::size_t wholly_filled = 4096;
 template <class Each>
-void for_filled(std::size_t bytes, Each each) {
+void for_filled(std::size_t bytes, Each visit) {
   if (bytes <= wholly_filled) {
-    each(0, bytes);
+    visit(0, bytes);
     return;
   }
-  each(0, 64);
-  for (std::size_t at = wholly_filled; at < bytes; at += wholly_filled) {
-    each(at, 1);
+  visit(0, 64);
+  for (std::size_t offset = wholly_filled; offset < bytes; offset += wholly_filled) {
+    visit(offset, 1);
   }
-  each(bytes - 64, 64);
+  visit(bytes - 64, 64);
 }
 
-void fill(char* start, std::size_t bytes, std::uint8_t with) {
-  for_filled(bytes, [=](std::size_t at, std::size_t count) { std::memset(start + at, with, count); });
+void fill(char* start, std::size_t bytes, std::uint8_t fill_byte) {
+  for_filled(bytes, [=](std::size_t offset, std::size_t count) { std::memset(start + offset, fill_byte, count); });
 }
 
-bool is_filled(const char* start, std::size_t bytes, std::uint8_t with) {
+bool is_filled(const char* start, std::size_t bytes, std::uint8_t fill_byte) {
   bool so = true;
-  for_filled(bytes, [&](std::size_t at, std::size_t count) {
-    for (std::size_t end = at + count; at < end; ++at) {
-      so = so && static_cast<std::uint8_t>(start[at]) == with;
+  for_filled(bytes, [&](std::size_t offset, std::size_t count) {
+    for (std::size_t end = offset + count; offset < end; ++offset) {
+      so = so && static_cast<std::uint8_t>(start[offset]) == fill_byte;
     }
   });
   return so;
@@ -62,8 +62,8 @@ bool is_filled(const char* start, std::size_t bytes, std::uint8_t with) {
 
 interpreter::interpreter(std::span<const std::uint8_t> bytes) : left_(bytes) {
   fake::reset();
-  for (auto& each : threads_) {
-    each = std::make_unique<support::worker>();
+  for (auto& thread : threads_) {
+    thread = std::make_unique<support::worker>();
   }
   for (std::size_t lane = 0; lane < lanes; ++lane) {
     renew(lane);
@@ -166,7 +166,7 @@ void interpreter::step(std::uint8_t operation) {
     case 23: {  // a run of one size
       const int count = byte() % 64;
       const auto kept = left_;
-      for (int at = 0; at <= count; ++at) {
+      for (int number_of_run = 0; number_of_run <= count; ++number_of_run) {
         left_ = kept;
         allocate(lanes, 16);
       }
@@ -184,39 +184,40 @@ void interpreter::allocate(std::size_t lane, std::size_t alignment) {
   if (lane < lanes && !lanes_[lane]) {
     return;  // there was no memory for it
   }
-  void* const made = lane < lanes ? lanes_[lane]->try_allocate(bytes, alignment) : tarn_aligned_alloc(alignment, bytes);
-  REQUIRE(made != nullptr || may_fail(lane));
-  enter(made, bytes, alignment, lane);
+  void* const block_start =
+      lane < lanes ? lanes_[lane]->try_allocate(bytes, alignment) : tarn_aligned_alloc(alignment, bytes);
+  REQUIRE(block_start != nullptr || may_fail(lane));
+  enter(block_start, bytes, alignment, lane);
 }
 
 void interpreter::allocate_zeroed() {
   const std::size_t bytes = size();
-  char* const made = static_cast<char*>(tarn_calloc(1, bytes));
-  REQUIRE(made != nullptr || may_fail(lanes));
-  if (made != nullptr) {
-    REQUIRE(is_filled(made, bytes, 0));
-    REQUIRE(bytes > 65536 || std::all_of(made, made + bytes, [](char each) { return each == 0; }));
+  char* const block_start = static_cast<char*>(tarn_calloc(1, bytes));
+  REQUIRE(block_start != nullptr || may_fail(lanes));
+  if (block_start != nullptr) {
+    REQUIRE(is_filled(block_start, bytes, 0));
+    REQUIRE(bytes > 65536 || std::all_of(block_start, block_start + bytes, [](char byte) { return byte == 0; }));
   }
-  enter(made, bytes, 16, lanes);
+  enter(block_start, bytes, 16, lanes);
 }
 
-void interpreter::enter(void* made, std::size_t asked, std::size_t alignment, std::size_t lane) {
-  if (made == nullptr) {
+void interpreter::enter(void* block_start, std::size_t asked, std::size_t alignment, std::size_t lane) {
+  if (block_start == nullptr) {
     return;
   }
-  char* const start = static_cast<char*>(made);
-  const std::size_t bytes = tarn_usable_size(made);
-  REQUIRE(reinterpret_cast<std::uintptr_t>(made) % alignment == 0);
+  char* const start = static_cast<char*>(block_start);
+  const std::size_t bytes = tarn_usable_size(block_start);
+  REQUIRE(reinterpret_cast<std::uintptr_t>(block_start) % alignment == 0);
   REQUIRE(bytes >= asked);
   const auto next = blocks_.lower_bound(start);
   REQUIRE(next == blocks_.end() || start + bytes <= next->first);
   REQUIRE(next == blocks_.begin() || std::prev(next)->first + std::prev(next)->second.bytes <= start);
-  const auto with = static_cast<std::uint8_t>(step_ * 31 + blocks_.size() + 1);
-  fill(start, bytes, with);
-  blocks_[start] = {bytes, with, lane};
+  const auto fill_byte = static_cast<std::uint8_t>(step_ * 31 + blocks_.size() + 1);
+  fill(start, bytes, fill_byte);
+  blocks_[start] = {bytes, fill_byte, lane};
 }
 
-interpreter::block_map::iterator interpreter::any() {
+interpreter::block_map::iterator interpreter::random_block() {
   return std::next(blocks_.begin(), static_cast<std::ptrdiff_t>(number() % blocks_.size()));
 }
 
@@ -232,13 +233,13 @@ void interpreter::free_some(std::size_t count) {
   if (blocks_.empty() || count == 0) {
     return;
   }
-  for (auto at = any(); count != 0; --count) {
-    const auto next = std::next(at);
-    give(at);
+  for (auto position = random_block(); count != 0; --count) {
+    const auto next = std::next(position);
+    give(position);
     if (next == blocks_.end()) {
       return;
     }
-    at = next;
+    position = next;
   }
 }
 
@@ -246,37 +247,37 @@ void interpreter::resize() {
   if (blocks_.empty()) {
     return;
   }
-  const auto one = any();
-  const block before = one->second;
-  char* const start = one->first;
+  const auto resized = random_block();
+  const block before = resized->second;
+  char* const start = resized->first;
   const std::size_t bytes = size() + 1;
   REQUIRE(is_filled(start, before.bytes, before.fill));
-  auto* const made = static_cast<char*>(tarn_realloc(start, bytes));
-  if (made == nullptr) {
+  auto* const block_start = static_cast<char*>(tarn_realloc(start, bytes));
+  if (block_start == nullptr) {
     REQUIRE(may_fail(before.lane));
     REQUIRE(is_filled(start, before.bytes, before.fill));
     return;
   }
-  blocks_.erase(one);
+  blocks_.erase(resized);
   const std::size_t kept = bytes < before.bytes ? bytes : before.bytes;
   if (kept <= wholly_filled) {
-    REQUIRE(before.bytes > wholly_filled ? is_filled(made, kept < 64 ? kept : 64, before.fill)
-                                         : is_filled(made, kept, before.fill));
+    REQUIRE(before.bytes > wholly_filled ? is_filled(block_start, kept < 64 ? kept : 64, before.fill)
+                                         : is_filled(block_start, kept, before.fill));
   } else {
-    for (std::size_t at = wholly_filled; at < kept; at += wholly_filled) {
-      REQUIRE(static_cast<std::uint8_t>(made[at]) == before.fill);
+    for (std::size_t offset = wholly_filled; offset < kept; offset += wholly_filled) {
+      REQUIRE(static_cast<std::uint8_t>(block_start[offset]) == before.fill);
     }
   }
-  tarn::heap* const owner = tarn::owner_of(made);
+  tarn::heap* const owner = tarn::owner_of(block_start);
   std::size_t lane = 0;
   while (lane < lanes && !(lanes_[lane] && owner == &*lanes_[lane])) {
     ++lane;
   }
-  enter(made, bytes, 16, lane);
+  enter(block_start, bytes, 16, lane);
 }
 
 void interpreter::forget(std::size_t lane) {
-  std::erase_if(blocks_, [=](const auto& each) { return each.second.lane == lane; });
+  std::erase_if(blocks_, [=](const auto& entry) { return entry.second.lane == lane; });
 }
 
 void interpreter::release(std::size_t lane) {

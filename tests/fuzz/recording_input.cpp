@@ -36,10 +36,10 @@ void check(bool is_true, const char* otherwise) {
   std::abort();
 }
 
-std::uint8_t take_byte(std::string_view& from) {
-  if (from.empty()) return 0;
-  const auto first = static_cast<std::uint8_t>(from.front());
-  from.remove_prefix(1);
+std::uint8_t take_byte(std::string_view& input) {
+  if (input.empty()) return 0;
+  const auto first = static_cast<std::uint8_t>(input.front());
+  input.remove_prefix(1);
   return first;
 }
 
@@ -54,9 +54,9 @@ void append_block(std::string& file, std::uint32_t kind, std::string_view conten
 
 // A cell of zeros has no meaning and is not written.
 template <class Cells>
-Cells counted(Cells all) {
-  std::erase_if(all, [](const auto& each) { return each.second == typename Cells::mapped_type{}; });
-  return all;
+Cells counted(Cells cells) {
+  std::erase_if(cells, [](const auto& cell) { return cell.second == typename Cells::mapped_type{}; });
+  return cells;
 }
 
 bool is_same(const recording& a, const recording& b) {
@@ -66,49 +66,51 @@ bool is_same(const recording& a, const recording& b) {
          counted(a.orders) == counted(b.orders) && a.ended == b.ended;
 }
 
-void write_again(const recording& of) {
+void write_again(const recording& original) {
   static const std::string path = "/dev/shm/tarn-fuzz-recording-" + std::to_string(::getpid());
   {
-    writer to(path);
-    to.program(of.program);
-    to.changes(of);
-    if (of.ended) to.end(of.end);
+    writer output(path);
+    output.program(original.program);
+    output.changes(original);
+    if (original.ended) output.end(original.end);
   }
   const recording back = read(path);
   ::unlink(path.c_str());
   check(back.damage.empty(), "what is written cannot be read");
-  check(is_same(of, back), "what is written is not what was read");
+  check(is_same(original, back), "what is written is not what was read");
 }
 
-void analyse_all(const recording& of) {
+void analyse_all(const recording& examined) {
   static const analyse::costs prices = analyse::simple_prices();
-  analyse::analysis all(of, prices);
+  analyse::analysis analysis(examined, prices);
   std::vector<analyse::site_view> views;
-  for (const analyse::site& each : all.places()) {
+  for (const analyse::site& site : analysis.places()) {
     if (views.size() == most_views) break;
-    views.push_back(all.view(each));
+    views.push_back(analysis.view(site));
     check(views.back().place_at == 0 || views.back().place_at < views.back().stack.size(),
           "a place outside of its stack");
   }
   std::uint64_t apart = 0, together = 0;
-  for (const analyse::site& each : all.heap().sites) apart += each.sums[blocks];
-  for (const analyse::site& each : all.places()) together += each.sums[blocks];
+  for (const analyse::site& site : analysis.heap().sites) apart += site.sums[blocks];
+  for (const analyse::site& site : analysis.places()) together += site.sums[blocks];
   check(apart == together, "sites that were put together and do not add up");
   const std::vector<analyse::place_sums> places = analyse::sums_by_place(views);
   check(analyse::compare(places, places).changes.empty(), "a recording that differs from itself");
   const auto broken = analyse::breaches_of(
       {analyse::limit_of("allocations <= 0"), analyse::limit_of("heap share <= 1 %")}, places, {1, 1, 1}, 1);
   check(broken.size() <= 2, "more breaches than limits");
-  analyse::symbols by(of);
-  for (const analyse::lock_group& each : analyse::find_locks(of).groups) {
-    check(!each.sites.empty(), "a lock that nobody took");
-    analyse::stack_at(of, each.first_site, by);
+  analyse::symbols symbols(examined);
+  for (const analyse::lock_group& group : analyse::find_locks(examined).groups) {
+    check(!group.sites.empty(), "a lock that nobody took");
+    analyse::stack_at(examined, group.first_site, symbols);
   }
-  for (const analyse::inversion& each : analyse::find_orders(of).inversions) {
-    for (std::size_t at = 0; at < each.steps.size(); ++at)
-      check(each.steps[at].takes == each.steps[(at + 1) % each.steps.size()].holds, "a circle that is none");
+  for (const analyse::inversion& inversion : analyse::find_orders(examined).inversions) {
+    for (std::size_t index = 0; index < inversion.steps.size(); ++index)
+      check(inversion.steps[index].takes == inversion.steps[(index + 1) % inversion.steps.size()].holds,
+            "a circle that is none");
   }
-  for (const analyse::call_site& each : analyse::find_calls(of).sites) analyse::stack_at(of, each.site, by);
+  for (const analyse::call_site& call : analyse::find_calls(examined).sites)
+    analyse::stack_at(examined, call.site, symbols);
 }
 
 }  // namespace
@@ -128,49 +130,51 @@ std::string file_from(std::string_view input) {
 }
 
 std::string input_from(std::string_view file) {
-  std::string made = "\1";
+  std::string input = "\1";
   file.remove_prefix(sizeof(file_header));
   while (!file.empty()) {
     block_header header;
     std::memcpy(&header, file.data(), sizeof header);
     std::string content(header.unpacked, '\0');
     ZSTD_decompress(content.data(), content.size(), file.data() + sizeof header, header.packed);
-    const auto add = [&made](std::uint64_t kind, std::string_view part) {
-      made += {static_cast<char>(kind), static_cast<char>(part.size()), static_cast<char>(part.size() >> 8)};
-      made += part;
+    const auto add = [&input](std::uint64_t kind, std::string_view part) {
+      input += {static_cast<char>(kind), static_cast<char>(part.size()), static_cast<char>(part.size() >> 8)};
+      input += part;
     };
     if (header.kind != static_cast<std::uint32_t>(block_kind::look)) {
       add(header.kind, content);
     } else {  // changes of the blocks inside reach further
-      for (decoder from(content); !from.at_end();) {
-        const std::uint64_t kind = from.number();
-        add(kind, from.text());
+      for (decoder changes(content); !changes.at_end();) {
+        const std::uint64_t kind = changes.number();
+        add(kind, changes.text());
       }
     }
     file.remove_prefix(sizeof header + header.packed);
   }
-  return made;
+  return input;
 }
 
 void examine(std::string_view file) {
-  recording of;
+  recording examined;
   try {
-    of = parse(file);
+    examined = parse(file);
   } catch (const unreadable&) {
     return;
   }
-  analyse_all(of);
-  if (!of.moments.empty()) {
-    const interval half = to_moments(of, {0, of.moments.back().at_ns / 2});
-    const recording part = within(of, file, half);
-    const analyse::history course = analyse::history_of(of, file, 10);
-    check(course.intervals.empty() || course.intervals.back().to_ns == of.moments.back().at_ns,
+  analyse_all(examined);
+  if (!examined.moments.empty()) {
+    const interval half = to_moments(examined, {0, examined.moments.back().at_ns / 2});
+    const recording part = within(examined, file, half);
+    const analyse::history course = analyse::history_of(examined, file, 10);
+    check(course.intervals.empty() || course.intervals.back().to_ns == examined.moments.back().at_ns,
           "a course that ends elsewhere");
-    analyse::timeline_of(of, course, analyse::find(of), analyse::find_locks(of), analyse::find_calls(of));
-    check(part.threads.size() == of.threads.size() && part.sites.size() == of.sites.size(), "a part without names");
+    analyse::timeline_of(examined, course, analyse::find(examined), analyse::find_locks(examined),
+                         analyse::find_calls(examined));
+    check(part.threads.size() == examined.threads.size() && part.sites.size() == examined.sites.size(),
+          "a part without names");
     analyse_all(part);
   }
-  if (of.damage.empty()) write_again(of);
+  if (examined.damage.empty()) write_again(examined);
 }
 
 }  // namespace tarn::fuzz

@@ -55,11 +55,11 @@ TEST(broken_recordings, changes_of_a_good_one_break_nothing) {
   for (int round = 0; round < 500; ++round) {
     std::string input = good;
     for (std::size_t changes = 1 + below(3); changes > 0; --changes) {
-      const std::size_t at = 1 + below(input.size() - 1);
+      const std::size_t position = 1 + below(input.size() - 1);
       switch (below(3)) {
-        case 0: input[at] = static_cast<char>(below(256)); break;
-        case 1: input.insert(at, 1 + below(9), static_cast<char>(below(2) * 255)); break;
-        default: input.erase(at, 1 + below(3)); break;
+        case 0: input[position] = static_cast<char>(below(256)); break;
+        case 1: input.insert(position, 1 + below(9), static_cast<char>(below(2) * 255)); break;
+        default: input.erase(position, 1 + below(3)); break;
       }
       if (input.size() < 2) input = good;
     }

@@ -19,12 +19,12 @@ std::string job_of(unsigned flags, unsigned chosen) { return {static_cast<char>(
 
 // malloc at site 1, seven times realloc at site 2, free.
 std::string growing() {
-  std::string made = event_of(allocate, 0, 1, 3);
+  std::string trace = event_of(allocate, 0, 1, 3);
   for (unsigned round = 0; round < 7; ++round) {
-    made += event_of(resize, round);
-    made += event_of(allocate, round + 1, 2, 4 + round);
+    trace += event_of(resize, round);
+    trace += event_of(allocate, round + 1, 2, 4 + round);
   }
-  return made + event_of(release, 7);
+  return trace + event_of(release, 7);
 }
 
 TEST(replays, a_realloc_at_another_site_than_its_malloc_releases_each_block_once) {

@@ -47,7 +47,7 @@ using std::uint64_t;
 inline constexpr rl::memory_order memory_order_relaxed = rl::mo_relaxed;
 inline constexpr rl::memory_order memory_order_acquire = rl::mo_acquire;
 inline constexpr rl::memory_order memory_order_release = rl::mo_release;
-enum both { memory_order_acq_rel };
+enum both_orders { memory_order_acq_rel };
 enum sequential { memory_order_seq_cst };
 
 template <class T>
@@ -58,8 +58,8 @@ class atomic {
   T load(rl::memory_order order) const { return value_.load(order, $); }
   T load(sequential) const { return value_.load(orders.empty, $); }
   T exchange(T value, rl::memory_order order) { return value_.exchange(value, order, $); }
-  T exchange(T value, both) { return value_.exchange(value, orders.clear, $); }
-  T fetch_or(T value, both) { return value_.fetch_or(value, orders.set, $); }
+  T exchange(T value, both_orders) { return value_.exchange(value, orders.clear, $); }
+  T fetch_or(T value, both_orders) { return value_.fetch_or(value, orders.set, $); }
   bool compare_exchange_weak(T& expected, T value, sequential, rl::memory_order failed) {
     return compare_exchange_weak(expected, value, orders.post, failed);
   }
@@ -90,7 +90,7 @@ enum ownership : int { owned, idle, tending };
 constexpr unsigned sent_blocks = 2;
 
 struct going_idle : rl::test_suite<going_idle, 2> {
-  inbox in;
+  inbox posted;
   rl::atomic<int> state;
   rl::var<int> arrived;  // the inside of the heap: whoever acts for it writes it
   modelled::atomic<std::uint64_t> word{0};
@@ -104,7 +104,7 @@ struct going_idle : rl::test_suite<going_idle, 2> {
   }
 
   void collect() {
-    if (remote_frees* const sent = in.take_all(); sent != nullptr) {
+    if (remote_frees* const sent = posted.take_all(); sent != nullptr) {
       sent->take_remote([this](std::size_t, std::uint64_t freed) {
         for (; freed != 0; freed &= freed - 1) {
           arrived($) = arrived($) + contents[std::countr_zero(freed)]($);
@@ -114,7 +114,7 @@ struct going_idle : rl::test_suite<going_idle, 2> {
   }
 
   void tend() {
-    while (!in.empty()) {
+    while (!posted.empty()) {
       int expected = idle;
       if (!state.compare_exchange_strong(expected, tending, rl::mo_seq_cst, $)) {
         return;
@@ -133,7 +133,7 @@ struct going_idle : rl::test_suite<going_idle, 2> {
   void send(unsigned number) {
     contents[number]($) = 1;
     if (slab.free_remotely(0, std::uint64_t{1} << number).post) {
-      in.post(slab);
+      posted.post(slab);
       if (state.load(orders.look, $) == idle) {
         tend();
       }
@@ -145,14 +145,14 @@ struct going_idle : rl::test_suite<going_idle, 2> {
       retire();
       return;
     }
-    for (unsigned at = 0; at < sent_blocks; ++at) {
-      send(at);
+    for (unsigned block = 0; block < sent_blocks; ++block) {
+      send(block);
     }
   }
 
   void after() {
     RL_ASSERT(state.load(rl::mo_relaxed, $) == idle);
-    RL_ASSERT(in.empty());
+    RL_ASSERT(posted.empty());
     RL_ASSERT(arrived($) == static_cast<int>(sent_blocks));
   }
 };

@@ -1,7 +1,7 @@
 // The growth of the page map, which free reads without a lock, under the memory model of C++. Two threads map memory in
 // the same 4 GiB, one of which makes the leaf; a third frees a block of one of them, or asks for an
-// address that nobody handed out. Relacy runs the interleavings of up to five switches, with every value that a load may
-// give; without that bound there are too many.
+// address that nobody handed out. Relacy runs the interleavings of up to five switches, with every value that a load
+// may give; without that bound there are too many.
 //
 // page_map::cover, page_map::set and detail::key_of (src/pages/page_map.cpp, include/tarn/detail/fast_path.hpp) are
 // copied below: the root's entry is an index here, and a leaf has two units.
@@ -18,7 +18,7 @@ namespace {
 bool locked = true;
 rl::memory_order handing = rl::mo_release;
 
-constexpr int none = 0;
+constexpr int no_leaf = 0;
 constexpr int units = 2;  // of the first mapper, of the second
 
 struct growth : rl::test_suite<growth, 3> {
@@ -29,7 +29,7 @@ struct growth : rl::test_suite<growth, 3> {
   rl::atomic<int> leaves;
 
   void before() {
-    root.store(none, rl::mo_relaxed, $);
+    root.store(no_leaf, rl::mo_relaxed, $);
     leaves.store(0, rl::mo_relaxed, $);
     for (auto& leaf : keys) {
       for (auto& key : leaf) {
@@ -43,9 +43,9 @@ struct growth : rl::test_suite<growth, 3> {
     if (locked) {
       lock.lock($);
     }
-    if (root.load(rl::mo_relaxed, $) == none) {
-      const int made = leaves.fetch_add(1, rl::mo_relaxed, $) + 1;
-      root.store(made, rl::mo_release, $);
+    if (root.load(rl::mo_relaxed, $) == no_leaf) {
+      const int new_leaf = leaves.fetch_add(1, rl::mo_relaxed, $) + 1;
+      root.store(new_leaf, rl::mo_release, $);
     }
     if (locked) {
       lock.unlock($);
@@ -58,7 +58,7 @@ struct growth : rl::test_suite<growth, 3> {
 
   int key_of(int unit) {
     const int leaf = root.load(rl::mo_relaxed, $);
-    return leaf == none ? 0 : keys[leaf][unit].load(rl::mo_relaxed, $);
+    return leaf == no_leaf ? 0 : keys[leaf][unit].load(rl::mo_relaxed, $);
   }
 
   void thread(unsigned number) {

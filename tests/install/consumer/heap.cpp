@@ -14,9 +14,9 @@ struct order : tarn::pooled<order> {
   int number = 7;
 };
 
-void expect(bool condition, const char* what) {
+void expect(bool condition, const char* expectation) {
   if (!condition) {
-    std::fprintf(stderr, "not so: %s\n", what);
+    std::fprintf(stderr, "not so: %s\n", expectation);
     std::exit(1);
   }
 }
@@ -27,8 +27,8 @@ int main() {
   tarn::heap lane({.name = "lane", .statistics = true});
   {
     tarn::scoped_current use(lane);
-    const order* const one = new order;
-    expect(tarn::owner_of(one) == &lane, "a pooled object is in the current heap");
+    const order* const pooled_order = new order;
+    expect(tarn::owner_of(pooled_order) == &lane, "a pooled object is in the current heap");
 
     std::vector<int, tarn::allocator<int>> rows(1000, 1);
     expect(tarn::owner_of(rows.data()) == &lane, "a vector's block is in the current heap");
@@ -38,7 +38,7 @@ int main() {
     expect(tarn::owner_of(reply.data()) == &lane, "a pmr string's block is in the current heap");
 
     // Any thread may free.
-    std::thread([one] { delete one; }).join();
+    std::thread([pooled_order] { delete pooled_order; }).join();
   }
   expect(lane.is_valid(), "the heap is valid");
   expect(lane.statistics().allocated_blocks == 3, "the heap counted its three blocks");

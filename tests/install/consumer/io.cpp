@@ -10,9 +10,9 @@ int main() {
   } catch (const tarn::io::error& failed) {
     if (failed.code() == std::errc::no_such_file_or_directory) out.line("ok");
   }
-  tarn::io::batch both;
-  both.read_file("/dev/null");
-  both.run();
+  tarn::io::batch files;
+  files.read_file("/dev/null");
+  files.run();
   tarn::io::reader nothing("/dev/null");
-  return nothing.line() || !both.contents()[0] ? 1 : 0;
+  return nothing.line() || !files.contents()[0] ? 1 : 0;
 }

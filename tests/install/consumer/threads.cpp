@@ -47,14 +47,14 @@ void free_blocks_of_others() {
   std::deque<order*> queue;
   in_threads([&](int number) {
     for (int round = 0; round < rounds; ++round) {
-      for (int each = 0; each < 50; ++each) {
-        auto* const made = new order;
-        made->id = round;
-        std::memset(made->text, number, sizeof made->text);
+      for (int count = 0; count < 50; ++count) {
+        auto* const created = new order;
+        created->id = round;
+        std::memset(created->text, number, sizeof created->text);
         const std::lock_guard guard(mutex);
-        queue.push_back(made);
+        queue.push_back(created);
       }
-      for (int each = 0; each < 50; ++each) {
+      for (int count = 0; count < 50; ++count) {
         order* taken = nullptr;
         {
           const std::lock_guard guard(mutex);
@@ -78,10 +78,10 @@ void leave_heaps_to_later_threads() {
     in_threads([](int number) {
       std::vector<int, tarn::allocator<int>> numbers;
       std::vector<std::unique_ptr<order>> orders;
-      for (int each = 0; each < 500; ++each) {
-        numbers.push_back(number + each);
+      for (int id = 0; id < 500; ++id) {
+        numbers.push_back(number + id);
         orders.push_back(std::make_unique<order>());
-        orders.back()->id = each;
+        orders.back()->id = id;
       }
       auto kept = tarn::recycle<std::string>();
       kept->assign(300, 'x');
@@ -97,8 +97,8 @@ void share_under_locks() {
   in_threads([&](int number) {
     for (int round = 0; round < rounds * 20; ++round) {
       numbers.with([&](std::vector<int>& all) {
-        all.push_back(number);
-        if (all.size() > 1000) all.clear();
+        values.push_back(number);
+        if (values.size() > 1000) values.clear();
       });
       const std::lock_guard guard(spin);
       sum += number;
@@ -133,14 +133,14 @@ void share_pools() {
   std::deque<item*> queue;
   in_threads([&](int number) {
     for (int round = 0; round < rounds * 5; ++round) {
-      item* const one = pool.create();
-      item* const other = lock_free.create();
-      one->values[0] = other->values[5] = number;
-      lock_free.destroy(other);
+      item* const shared_item = pool.create();
+      item* const lock_free_item = lock_free.create();
+      shared_item->values[0] = lock_free_item->values[5] = number;
+      lock_free.destroy(lock_free_item);
       item* taken = nullptr;
       {
         const std::lock_guard guard(mutex);
-        queue.push_back(one);
+        queue.push_back(shared_item);
         if (queue.size() > 10) {
           taken = queue.front();
           queue.pop_front();
@@ -173,8 +173,8 @@ void hand_heaps_over() {
     auto lane = std::make_unique<tarn::heap>(tarn::heap_options{.name = "lane"});
     std::thread([&] {
       const tarn::scoped_current use(*lane);
-      for (int each = 0; each < 100; ++each) {
-        (new order)->id = each;
+      for (int id = 0; id < 100; ++id) {
+        (new order)->id = id;
       }
       lane->release();
     }).join();
