@@ -78,7 +78,7 @@ static inline void fetch_frees(void) {
 // (run.py --prove).
 static inline unsigned hang_seconds(void) {
   const char* wanted = getenv("HANG_SECONDS");
-  return wanted != NULL ? (unsigned)atoi(wanted) : 10;
+  return wanted != NULL ? (unsigned)atoi(wanted) : 100;
 }
 
 // Returns true when blocks are guarded (docs/guide/guard.md), because fresh memory is filled then. A small block takes

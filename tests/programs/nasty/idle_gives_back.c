@@ -10,7 +10,7 @@ enum { tables = 16, table_bytes = 25 << 20 };
 static char* block[tables];
 
 static void wait_until_small(size_t bytes) {
-  for (int tenths = 0; (resident_bytes() > bytes || thread_count() != 1) && tenths < 200; ++tenths) usleep(100000);
+  for (int tenths = 0; (resident_bytes() > bytes || thread_count() != 1) && tenths < 300; ++tenths) usleep(100000);
   if (resident_bytes() > bytes) note_size("resident_bytes", resident_bytes());
   CHECK(resident_bytes() <= bytes);
   CHECK(thread_count() == 1);

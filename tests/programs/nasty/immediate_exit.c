@@ -13,7 +13,7 @@ int main(void) {
   for (int round = 0; round < 60; ++round) {
     pid_t child = fork();
     if (child == 0) {
-      alarm(2);
+      alarm(hang_seconds());
       pthread_t thread;
       for (int i = 0; i < 4; ++i) CHECK(pthread_create(&thread, NULL, churn, NULL) == 0);
       usleep(500);

@@ -20,15 +20,15 @@ int main(void) {
   char page[4096] = "";
   CHECK(write(ends[1], page, sizeof page) == sizeof page);  // full
   CHECK(dup2(ends[1], 2) == 2);
-  pthread_t reporting, other;
+  pthread_t reporting, user;
   CHECK(pthread_create(&reporting, NULL, report, NULL) == 0);
-  usleep(100000);  // it writes by now
-  alarm(5);
+  usleep(100000);  // lets the report come to its write; what is checked holds whether it has or not
+  alarm(hang_seconds());
   for (int i = 0; i < 3; ++i) {  // each needs a heap
-    CHECK(pthread_create(&other, NULL, use, NULL) == 0 && pthread_join(other, NULL) == 0);
+    CHECK(pthread_create(&user, NULL, use, NULL) == 0 && pthread_join(user, NULL) == 0);
   }
-  CHECK(dup2(kept, 2) == 2);
   CHECK(read(ends[0], page, sizeof page) == sizeof page);
   CHECK(read(ends[0], page, 5) == 5 && memcmp(page, "tarn:", 5) == 0);
+  CHECK(dup2(kept, 2) == 2);
   return 0;
 }
