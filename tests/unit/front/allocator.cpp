@@ -75,21 +75,21 @@ TEST_F(allocator_test, over_aligned_elements) {
   struct alignas(128) wide {
     char bytes[128];
   };
-  vector<wide> some(50);
-  EXPECT_TRUE(tarn::base::is_aligned(some.data(), 128));
+  vector<wide> elements(50);
+  EXPECT_TRUE(tarn::base::is_aligned(elements.data(), 128));
   list<wide> others(50);
-  for (const wide& each : others) {
-    EXPECT_TRUE(tarn::base::is_aligned(&each, 128));
+  for (const wide& element : others) {
+    EXPECT_TRUE(tarn::base::is_aligned(&element, 128));
   }
 }
 
 TEST_F(allocator_test, absurd_counts_throw) {
-  tarn::allocator<std::uint64_t> of;
+  tarn::allocator<std::uint64_t> allocator;
   for (const std::size_t count : {~std::size_t{0}, ~std::size_t{0} / 8 + 1, std::size_t{1} << 60,
                                   (std::size_t{1} << 60) - 1, std::size_t{1} << 57}) {
-    EXPECT_THROW(static_cast<void>(of.allocate(count)), std::bad_alloc) << count;
+    EXPECT_THROW(static_cast<void>(allocator.allocate(count)), std::bad_alloc) << count;
   }
-  of.deallocate(of.allocate(0), 0);
+  allocator.deallocate(allocator.allocate(0), 0);
 }
 
 TEST_F(allocator_test, the_limit_of_a_heap_throws) {
@@ -108,11 +108,11 @@ TEST_F(allocator_test, allocate_shared) {
 }
 
 TEST_F(allocator_test, a_container_that_changes_threads) {
-  vector<list<string>> all(4);
+  vector<list<string>> containers(4);
   for (int round = 0; round < 8; ++round) {
     std::vector<std::thread> threads;
-    for (std::size_t thread = 0; thread < all.size(); ++thread) {
-      threads.emplace_back([&mine = all[(thread + static_cast<std::size_t>(round)) % all.size()]] {
+    for (std::size_t thread = 0; thread < containers.size(); ++thread) {
+      threads.emplace_back([&mine = containers[(thread + static_cast<std::size_t>(round)) % containers.size()]] {
         for (int line = 0; line < 200; ++line) {
           mine.emplace_back(static_cast<std::size_t>(line), 'z');
           if (mine.size() > 300) {
@@ -121,12 +121,12 @@ TEST_F(allocator_test, a_container_that_changes_threads) {
         }
       });
     }
-    for (std::thread& each : threads) {
-      each.join();
+    for (std::thread& thread : threads) {
+      thread.join();
     }
   }
-  for (const list<string>& each : all) {
-    for (const string& line : each) {
+  for (const list<string>& lines : containers) {
+    for (const string& line : lines) {
       EXPECT_EQ(line.find_first_not_of('z'), string::npos);
     }
   }

@@ -81,8 +81,8 @@ TEST_F(blocks, random_reallocations_keep_the_contents) {
       ASSERT_TRUE(std::equal(copy.begin(), copy.begin() + static_cast<std::ptrdiff_t>(kept), block))
           << round << " " << step;
       copy.resize(bytes);
-      for (std::size_t at = kept; at < bytes; at += 1 + random() % 100) {
-        copy[at] = static_cast<char>(random());
+      for (std::size_t index = kept; index < bytes; index += 1 + random() % 100) {
+        copy[index] = static_cast<char>(random());
       }
       std::copy(copy.begin() + static_cast<std::ptrdiff_t>(kept), copy.end(), block + kept);
       if (step % 16 == 15) {
@@ -168,40 +168,40 @@ TEST_F(blocks, what_cannot_shrink_stays_as_it_was) {
   char* const block = static_cast<char*>(take(100'000));
   std::memset(block, 8, 100'000);
   fake::fail_requests_from(1);
-  char* const same = grow(block, 3'000);  // no slab of its class exists yet
+  char* const grown = grow(block, 3'000);  // no slab of its class exists yet
   fake::fail_requests_from(0);
-  EXPECT_NE(same, nullptr);
-  EXPECT_TRUE(is_filled(same, 3'000, 8));
-  give(same);
+  EXPECT_NE(grown, nullptr);
+  EXPECT_TRUE(is_filled(grown, 3'000, 8));
+  give(grown);
 }
 
 TEST_F(blocks, blocks_of_other_threads_and_heaps) {
   tarn::heap lane;
-  worker other;
+  worker second_thread;
   for (const std::size_t bytes : {100, 300'000, 50'000'000}) {
     for (const std::size_t wanted : {50, 5'000, 600'000, 60'000'000}) {
       char* block = static_cast<char*>(lane.allocate(bytes));
       std::memset(block, 2, bytes);
-      other.run([&] { block = grow(block, wanted); });
+      second_thread.run([&] { block = grow(block, wanted); });
       ASSERT_NE(block, nullptr);
       EXPECT_TRUE(is_filled(block, std::min(bytes, wanted), 2));
       give(block);
     }
   }
-  other.run([] { settle(); });
+  second_thread.run([] { settle(); });
   EXPECT_TRUE(lane.is_valid());
 }
 
 TEST_F(blocks, trim_gives_memory_back) {
-  std::vector<void*> all;
+  std::vector<void*> freed_blocks;
   for (int round = 0; round < 300; ++round) {
-    all.push_back(take(10'000));
-    std::memset(all.back(), 1, 10'000);
+    freed_blocks.push_back(take(10'000));
+    std::memset(freed_blocks.back(), 1, 10'000);
   }
-  void* const kept = all.back();
-  all.pop_back();
-  for (void* each : all) {
-    give(each);
+  void* const kept = freed_blocks.back();
+  freed_blocks.pop_back();
+  for (void* block : freed_blocks) {
+    give(block);
   }
   const std::size_t mapped = platform::mapped_bytes();
   const auto purged = platform::purged().bytes;
@@ -212,12 +212,12 @@ TEST_F(blocks, trim_gives_memory_back) {
 }
 
 TEST_F(blocks, trim_sends_what_was_freed_for_others) {
-  worker other;
+  worker second_thread;
   void* block = nullptr;
-  other.run([&] { block = take(100); });
+  second_thread.run([&] { block = take(100); });
   give(block);
   trim();
-  other.run([] { trim(); });
+  second_thread.run([] { trim(); });
   EXPECT_EQ(in_use(), 0u);
 }
 
@@ -241,8 +241,8 @@ TEST_F(blocks, a_strict_heaps_large_block_is_not_resized_elsewhere) {
     tarn::heap lane({.name = "lane", .strict = true});
     void* const block = lane.allocate(1_MiB);
     static_cast<void>(grow(block, 2_MiB));  // by its own thread
-    void* const other = lane.allocate(1_MiB);
-    std::thread([=] { static_cast<void>(grow(other, 2_MiB)); }).join();
+    void* const large = lane.allocate(1_MiB);
+    std::thread([=] { static_cast<void>(grow(large, 2_MiB)); }).join();
   });
   EXPECT_EQ(seen.signal, SIGABRT);
   EXPECT_EQ(seen.error.rfind("tarn: heap \"lane\": block ", 0), 0u) << seen.error;

@@ -6,18 +6,11 @@
 #include <string.h>
 #include <tarn/tarn.h>
 
-#define TEXT_OF(what) #what
-#define TEXT(what) TEXT_OF(what)
-#define EXPECT(condition)                                     \
-  do {                                                        \
-    if (!(condition)) {                                       \
-      return __FILE__ ":" TEXT(__LINE__) ": not " #condition; \
-    }                                                         \
-  } while (0)
+#include "support/scene.h"
 
 static int is_zero(const char* block, size_t bytes) {
-  for (size_t at = 0; at < bytes; ++at) {
-    if (block[at] != 0) {
+  for (size_t index = 0; index < bytes; ++index) {
+    if (block[index] != 0) {
       return 0;
     }
   }
@@ -27,17 +20,17 @@ static int is_zero(const char* block, size_t bytes) {
 const char* scene_blocks(void) {
   static const size_t sizes[] = {0, 1, 16, 17, 100, 5000, 65536, 262144, 262145, 1000000, 50000000};
   void* blocks[sizeof sizes / sizeof *sizes];
-  for (size_t at = 0; at < sizeof sizes / sizeof *sizes; ++at) {
-    blocks[at] = tarn_malloc(sizes[at]);
-    EXPECT(blocks[at] != NULL);
-    EXPECT((uintptr_t)blocks[at] % 16 == 0);
-    EXPECT(tarn_usable_size(blocks[at]) >= sizes[at]);
-    EXPECT(tarn_owner_of(blocks[at]) == tarn_current());
-    memset(blocks[at], 1, tarn_usable_size(blocks[at]));
+  for (size_t index = 0; index < sizeof sizes / sizeof *sizes; ++index) {
+    blocks[index] = tarn_malloc(sizes[index]);
+    EXPECT(blocks[index] != NULL);
+    EXPECT((uintptr_t)blocks[index] % 16 == 0);
+    EXPECT(tarn_usable_size(blocks[index]) >= sizes[index]);
+    EXPECT(tarn_owner_of(blocks[index]) == tarn_current());
+    memset(blocks[index], 1, tarn_usable_size(blocks[index]));
   }
   errno = 77;
-  for (size_t at = 0; at < sizeof sizes / sizeof *sizes; ++at) {
-    tarn_free(blocks[at]);
+  for (size_t index = 0; index < sizeof sizes / sizeof *sizes; ++index) {
+    tarn_free(blocks[index]);
   }
   tarn_free(NULL);
   EXPECT(errno == 77);
@@ -55,9 +48,9 @@ const char* scene_zeroed(void) {
       tarn_free(block);
     }
   }
-  char* const one = tarn_calloc(0, 10);
-  EXPECT(one != NULL);
-  tarn_free(one);
+  char* const empty = tarn_calloc(0, 10);
+  EXPECT(empty != NULL);
+  tarn_free(empty);
   char* const table = tarn_calloc(100, 30);
   EXPECT(table != NULL && tarn_usable_size(table) >= 3000 && is_zero(table, 3000));
   tarn_free(table);
@@ -72,8 +65,8 @@ const char* scene_reallocation(void) {
   for (size_t bytes = 2; bytes < 20000000; bytes += bytes / 2) {
     block = tarn_realloc(block, bytes);
     EXPECT(block != NULL && tarn_usable_size(block) >= bytes);
-    for (size_t at = 0; at < filled; at += at < 5000 ? 1 : 4096) {
-      EXPECT(block[at] == 1);
+    for (size_t index = 0; index < filled; index += index < 5000 ? 1 : 4096) {
+      EXPECT(block[index] == 1);
     }
     memset(block + filled, 1, bytes - filled);
     filled = bytes;
@@ -81,8 +74,8 @@ const char* scene_reallocation(void) {
   for (size_t bytes = filled; bytes > 1; bytes -= bytes / 3 + 1) {
     block = tarn_realloc(block, bytes);
     EXPECT(block != NULL && tarn_usable_size(block) >= bytes);
-    for (size_t at = 0; at < bytes; at += at < 5000 ? 1 : 4096) {
-      EXPECT(block[at] == 1);
+    for (size_t index = 0; index < bytes; index += index < 5000 ? 1 : 4096) {
+      EXPECT(block[index] == 1);
     }
   }
   tarn_free(block);
@@ -133,8 +126,8 @@ const char* scene_errors(void) {
 const char* scene_heaps(void) {
   tarn_heap_options options = {.name = "from C", .initial = 1 << 20};
   tarn_heap* const heap = tarn_heap_create(&options);
-  tarn_heap* const other = tarn_heap_create(NULL);
-  EXPECT(heap != NULL && other != NULL && heap != other);
+  tarn_heap* const second_heap = tarn_heap_create(NULL);
+  EXPECT(heap != NULL && second_heap != NULL && heap != second_heap);
   char* first = tarn_heap_malloc(heap, 100);
   char* const second = tarn_heap_calloc(heap, 10, 1000);
   char* const third = tarn_heap_aligned_alloc(heap, 4096, 100);
@@ -157,7 +150,7 @@ const char* scene_heaps(void) {
   EXPECT(tarn_heap_trim(heap) == 0);
   EXPECT(tarn_heap_malloc(heap, 1000) != NULL);
   tarn_heap_destroy(heap);
-  tarn_heap_destroy(other);
+  tarn_heap_destroy(second_heap);
   tarn_heap_destroy(NULL);
   return NULL;
 }

@@ -7,16 +7,14 @@
 
 #include "front_fixture.hpp"
 #include "support/child.hpp"
+#include "support/play.hpp"
 
 namespace front_tests {
 namespace {
 
 using c_api = front_test;
 
-void play(const char* (*scene)()) {
-  const char* const wrong = scene();
-  EXPECT_EQ(wrong, nullptr) << wrong;
-}
+using support::play;
 
 TEST_F(c_api, blocks) { play(scene_blocks); }
 TEST_F(c_api, zeroed) { play(scene_zeroed); }
@@ -48,13 +46,13 @@ TEST_F(c_api, a_block_of_another_thread) {
 }
 
 TEST_F(c_api, heaps_are_the_same_as_in_cpp) {
-  tarn_heap* const made = tarn_heap_create(nullptr);
-  auto& same = *reinterpret_cast<tarn::heap*>(made);
-  void* const block = same.allocate(100);
-  EXPECT_EQ(tarn_owner_of(block), made);
-  EXPECT_EQ(tarn::owner_of(tarn_heap_malloc(made, 10)), &same);
-  EXPECT_TRUE(same.is_valid());
-  tarn_heap_destroy(made);
+  tarn_heap* const c_heap = tarn_heap_create(nullptr);
+  auto& cpp_heap = *reinterpret_cast<tarn::heap*>(c_heap);
+  void* const block = cpp_heap.allocate(100);
+  EXPECT_EQ(tarn_owner_of(block), c_heap);
+  EXPECT_EQ(tarn::owner_of(tarn_heap_malloc(c_heap, 10)), &cpp_heap);
+  EXPECT_TRUE(cpp_heap.is_valid());
+  tarn_heap_destroy(c_heap);
   EXPECT_EQ(reinterpret_cast<tarn::heap*>(tarn_current()), &tarn::current());
   EXPECT_EQ(reinterpret_cast<tarn::heap*>(tarn_global()), &tarn::global());
 }

@@ -14,14 +14,14 @@ using current_heap = front_test;
 TEST_F(current_heap, is_one_for_each_thread) {
   heap* const mine = &tarn::current();
   EXPECT_EQ(&tarn::current(), mine);
-  worker other;
-  heap* its = nullptr;
-  other.run([&] { its = &tarn::current(); });
-  EXPECT_NE(its, mine);
-  other.run([&] { EXPECT_EQ(&tarn::current(), its); });
+  worker second_thread;
+  heap* their_heap = nullptr;
+  second_thread.run([&] { their_heap = &tarn::current(); });
+  EXPECT_NE(their_heap, mine);
+  second_thread.run([&] { EXPECT_EQ(&tarn::current(), their_heap); });
   void* const block = tarn::current().allocate(100);
   EXPECT_EQ(tarn::owner_of(block), mine);
-  other.run([&] { EXPECT_EQ(tarn::owner_of(block), mine); });
+  second_thread.run([&] { EXPECT_EQ(tarn::owner_of(block), mine); });
   tarn::current().deallocate(block, 100);
   EXPECT_TRUE(mine->is_valid());
 }
@@ -67,8 +67,8 @@ TEST_F(current_heap, a_scope_puts_another_in_its_place) {
 TEST_F(current_heap, a_scope_may_be_a_threads_first_act) {
   heap lane;
   const auto started = tarn::heaps::registry::count().started;
-  worker other;
-  other.run([&] {
+  worker second_thread;
+  second_thread.run([&] {
     {
       const scoped_current use(lane);
       tarn::current().deallocate(tarn::current().allocate(100));
@@ -76,7 +76,7 @@ TEST_F(current_heap, a_scope_may_be_a_threads_first_act) {
     EXPECT_EQ(tarn::detail::local, &tarn::heaps::nobody);
   });
   EXPECT_EQ(tarn::heaps::registry::count().started, started);
-  other.run([&] { tarn::current().deallocate(tarn::current().allocate(100)); });
+  second_thread.run([&] { tarn::current().deallocate(tarn::current().allocate(100)); });
   EXPECT_EQ(tarn::heaps::registry::count().started, started + 1);
 }
 
@@ -121,10 +121,10 @@ TEST_F(current_heap, the_global_one_serves_every_thread) {
   heap* const shared = &tarn::global();
   EXPECT_EQ(&tarn::global(), shared);
   EXPECT_NE(&tarn::current(), shared);
-  std::vector<std::thread> all;
+  std::vector<std::thread> threads;
   std::vector<void*> blocks(40);
   for (std::size_t thread = 0; thread < 4; ++thread) {
-    all.emplace_back([&, thread] {
+    threads.emplace_back([&, thread] {
       EXPECT_EQ(&tarn::global(), shared);
       for (std::size_t block = 0; block < 10; ++block) {
         blocks[thread * 10 + block] = tarn::global().allocate(50 * (block + 1));
@@ -132,12 +132,12 @@ TEST_F(current_heap, the_global_one_serves_every_thread) {
       }
     });
   }
-  for (std::thread& each : all) {
-    each.join();
+  for (std::thread& thread : threads) {
+    thread.join();
   }
-  for (void* each : blocks) {
-    EXPECT_EQ(tarn::owner_of(each), shared);
-    tarn::global().deallocate(each);
+  for (void* block : blocks) {
+    EXPECT_EQ(tarn::owner_of(block), shared);
+    tarn::global().deallocate(block);
   }
   EXPECT_TRUE(shared->is_valid());
 }
@@ -156,11 +156,11 @@ TEST_F(current_heap, the_global_one_can_be_current) {
 TEST_F(current_heap, owner_of_knows_what_is_ours) {
   static const int global = 0;
   const int local = 0;
-  const std::unique_ptr<int> other(new int);
+  const std::unique_ptr<int> ordinary(new int);
   EXPECT_EQ(tarn::owner_of(nullptr), nullptr);
   EXPECT_EQ(tarn::owner_of(&global), nullptr);
   EXPECT_EQ(tarn::owner_of(&local), nullptr);
-  EXPECT_EQ(tarn::owner_of(other.get()), nullptr);
+  EXPECT_EQ(tarn::owner_of(ordinary.get()), nullptr);
   heap lane;
   for (const std::size_t bytes : {16, 5'000, 1'000'000, 50'000'000}) {
     char* const block = static_cast<char*>(lane.allocate(bytes));
@@ -172,12 +172,12 @@ TEST_F(current_heap, owner_of_knows_what_is_ours) {
 
 TEST_F(current_heap, owner_of_a_threads_block_outlives_the_thread) {
   void* block = nullptr;
-  heap* its = nullptr;
+  heap* their_heap = nullptr;
   std::thread([&] {
     block = tarn::current().allocate(100);
-    its = &tarn::current();
+    their_heap = &tarn::current();
   }).join();
-  EXPECT_EQ(tarn::owner_of(block), its);
+  EXPECT_EQ(tarn::owner_of(block), their_heap);
   tarn::current().deallocate(block);
 }
 
@@ -188,13 +188,13 @@ TEST_F(current_heap, owner_of_from_many_threads_at_once) {
     void* block = nullptr;
     owner.run([&] { block = tarn::detail::allocate(tarn::detail::local, 100, 16); });
     std::vector<heap*> seen(4);
-    std::vector<std::thread> all;
+    std::vector<std::thread> threads;
     for (heap*& mine : seen) {
-      all.emplace_back([&] { mine = tarn::owner_of(block); });
+      threads.emplace_back([&] { mine = tarn::owner_of(block); });
     }
     owner.run([&] { EXPECT_EQ(&tarn::current(), tarn::owner_of(block)); });
-    for (std::thread& each : all) {
-      each.join();
+    for (std::thread& thread : threads) {
+      thread.join();
     }
     EXPECT_EQ(seen, std::vector<heap*>(4, tarn::owner_of(block)));
     owner.run([&] { tarn::current().deallocate(block); });

@@ -25,23 +25,23 @@ std::string said(const void* block, int bytes) {
 
 // Frees a block of `from` twice, and others between, so that the block is not the newest free one.
 template <class Heap>
-void expect_named(Heap& from, int bytes) {
+void expect_named(Heap& owner, int bytes) {
   const auto size = static_cast<std::size_t>(bytes);
-  void* const block = from.allocate(size);
-  void* const other = from.allocate(size);
+  void* const block = owner.allocate(size);
+  void* const neighbour = owner.allocate(size);
   EXPECT_EQ(in_child([&] {
-              from.deallocate(block);
-              from.deallocate(other);
-              from.deallocate(block);
+              owner.deallocate(block);
+              owner.deallocate(neighbour);
+              owner.deallocate(block);
             }),
             fault(said(block, bytes)));
   EXPECT_EQ(in_child([&] {
-              from.deallocate(block, size);
-              static_cast<std::pmr::memory_resource&>(from).deallocate(block, size);
+              owner.deallocate(block, size);
+              static_cast<std::pmr::memory_resource&>(owner).deallocate(block, size);
             }),
             fault(said(block, bytes)));
-  from.deallocate(other);
-  from.deallocate(block);
+  owner.deallocate(neighbour);
+  owner.deallocate(block);
 }
 
 TEST(double_free, of_a_heap_object) {
@@ -61,12 +61,12 @@ TEST(double_free, of_a_heap_that_counts) {
 TEST(double_free, of_a_block_that_was_moved_to_a_slab_meanwhile) {
   tarn::heap lane;
   void* blocks[2000];
-  for (void*& each : blocks) {
-    each = lane.allocate(64);
+  for (void*& block : blocks) {
+    block = lane.allocate(64);
   }
   EXPECT_EQ(in_child([&] {
-              for (void* each : blocks) {
-                lane.deallocate(each);
+              for (void* block : blocks) {
+                lane.deallocate(block);
               }
               lane.deallocate(blocks[5]);
             }),
@@ -99,14 +99,14 @@ struct item : tarn::pooled<item> {
 };
 
 TEST(double_free, of_a_pooled_object_an_allocator_and_the_interface_for_c) {
-  auto* const one = new item;
+  auto* const pooled_item = new item;
   EXPECT_EQ(in_child([&] {
               ::operator delete(nullptr);
-              item::operator delete(one, sizeof(item));
-              item::operator delete(one, sizeof(item));
+              item::operator delete(pooled_item, sizeof(item));
+              item::operator delete(pooled_item, sizeof(item));
             }),
-            fault(said(one, 48)));
-  delete one;
+            fault(said(pooled_item, 48)));
+  delete pooled_item;
 
   tarn::allocator<long> longs;
   long* const two = longs.allocate(4);

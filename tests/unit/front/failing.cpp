@@ -20,19 +20,19 @@ class held {
       return false;
     }
     std::memset(block, fill, std::min<std::size_t>(bytes, 3'000));
-    all_.push_back({block, bytes});
+    blocks_.push_back({block, bytes});
     return true;
   }
   void free_all() {
-    for (const auto& [block, bytes] : all_) {
+    for (const auto& [block, bytes] : blocks_) {
       EXPECT_TRUE(is_filled(block, std::min<std::size_t>(bytes, 3'000), fill));
       tarn::current().deallocate(block);
     }
-    all_.clear();
+    blocks_.clear();
   }
 
  private:
-  std::vector<std::pair<void*, std::size_t>> all_;
+  std::vector<std::pair<void*, std::size_t>> blocks_;
 };
 
 struct element : tarn::pooled<element> {
@@ -51,7 +51,7 @@ int scene() {
     }
   };
 
-  held mine, its;
+  held mine, others_blocks;
   for (const std::size_t bytes : {16, 64, 1'000, 9'000, 70'000, 200'000, 300'000, 5'000'000, 40'000'000}) {
     for (int round = 0; round < 5; ++round) {
       count(mine.add(tarn::detail::allocate(tarn::detail::local, bytes, 16), bytes));
@@ -65,9 +65,9 @@ int scene() {
   {  // growing
     char* buffer = nullptr;
     for (std::size_t bytes = 100; bytes < 80'000'000; bytes *= 4) {
-      if (char* const more = static_cast<char*>(tarn::front::reallocate(tarn::detail::local, buffer, bytes))) {
-        EXPECT_TRUE(buffer == nullptr || more[99] == 1);
-        buffer = more;
+      if (char* const grown = static_cast<char*>(tarn::front::reallocate(tarn::detail::local, buffer, bytes))) {
+        EXPECT_TRUE(buffer == nullptr || grown[99] == 1);
+        buffer = grown;
         std::memset(buffer, 1, 100);
       } else {
         ++refused;
@@ -92,9 +92,9 @@ int scene() {
     lane.release();
     count(lane.try_allocate(100) != nullptr);
   });
-  if (tarn_heap* const made = tarn_heap_create(nullptr)) {
-    count(tarn_heap_calloc(made, 100, 100) != nullptr);
-    tarn_heap_destroy(made);
+  if (tarn_heap* const c_heap = tarn_heap_create(nullptr)) {
+    count(tarn_heap_calloc(c_heap, 100, 100) != nullptr);
+    tarn_heap_destroy(c_heap);
   } else {
     ++refused;
   }
@@ -102,15 +102,15 @@ int scene() {
   std::thread([&] {  // a thread that leaves blocks behind
     for (const std::size_t bytes : {32, 5'000, 400'000}) {
       for (int round = 0; round < 30; ++round) {
-        count(its.add(tarn::detail::allocate(tarn::detail::local, bytes, 16), bytes));
+        count(others_blocks.add(tarn::detail::allocate(tarn::detail::local, bytes, 16), bytes));
       }
     }
-    attempt([&] { count(its.add(tarn::global().try_allocate(700), 700)); });
+    attempt([&] { count(others_blocks.add(tarn::global().try_allocate(700), 700)); });
     attempt([] { static_cast<void>(tarn::current()); });
   })
       .join();
-  attempt([&] { its.free_all(); });  // remote frees, to a heap without a thread
-  std::thread([&] {                  // the next thread adopts it
+  attempt([&] { others_blocks.free_all(); });  // remote frees, to a heap without a thread
+  std::thread([&] {                            // the next thread adopts it
     for (int round = 0; round < 100; ++round) {
       void* const block = tarn::detail::allocate(tarn::detail::local, 32, 16);
       count(block != nullptr);
@@ -155,7 +155,7 @@ TEST_F(failing, each_request_in_turn) {
   int hit = 0;
   bool failed = true;
   for (std::uint64_t n = 1; failed; ++n) {
-    const std::size_t rest = blocks_at_rest();
+    const std::size_t blocks_before = blocks_at_rest();
     // Records are never given back but used again: after some rounds the same failure takes no more of them.
     constexpr int most_rounds = 10;
     for (int round = 0;; ++round) {
@@ -174,7 +174,7 @@ TEST_F(failing, each_request_in_turn) {
         break;
       }
     }
-    ASSERT_LE(blocks_at_rest(), rest) << "mapped memory was lost when request " << n << " failed";
+    ASSERT_LE(blocks_at_rest(), blocks_before) << "mapped memory was lost when request " << n << " failed";
     hit += failed ? 1 : 0;
   }
   ASSERT_EQ(scene(), 0);

@@ -47,15 +47,15 @@ TEST_F(heap_object, deallocates_with_and_without_sizes) {
 
 TEST_F(heap_object, keeps_to_its_limit) {
   heap lane({.name = "small", .limit = 1_MiB});
-  std::vector<void*> all;
+  std::vector<void*> blocks;
   while (void* const block = lane.try_allocate(10'000)) {
-    all.push_back(block);
+    blocks.push_back(block);
   }
-  EXPECT_GT(all.size() * 10'000, 700'000u);
+  EXPECT_GT(blocks.size() * 10'000, 700'000u);
   EXPECT_LE(lane.statistics().footprint_bytes, 1_MiB);
   EXPECT_THROW(static_cast<void>(lane.allocate(10'000)), std::bad_alloc);
   EXPECT_THROW(static_cast<void>(lane.allocate(500'000)), std::bad_alloc);
-  lane.deallocate(all.back());
+  lane.deallocate(blocks.back());
   EXPECT_NE(lane.try_allocate(10'000), nullptr);
   lane.release();
   EXPECT_NE(lane.try_allocate(1_MiB), nullptr);
@@ -132,33 +132,33 @@ TEST_F(heap_object, destruction_returns_all_it_had) {
 TEST_F(heap_object, release_frees_everything_at_once) {
   heap lane;
   for (int round = 0; round < 5; ++round) {
-    std::vector<std::pair<char*, std::size_t>> all;
+    std::vector<std::pair<char*, std::size_t>> filled_blocks;
     for (std::size_t bytes = 16; bytes < 3_MiB; bytes += bytes / 2) {
-      all.emplace_back(static_cast<char*>(lane.allocate(bytes)), bytes);
-      std::memset(all.back().first, round, bytes);
+      filled_blocks.emplace_back(static_cast<char*>(lane.allocate(bytes)), bytes);
+      std::memset(filled_blocks.back().first, round, bytes);
     }
-    for (const auto& [block, bytes] : all) {
+    for (const auto& [block, bytes] : filled_blocks) {
       ASSERT_TRUE(is_filled(block, bytes, round));
     }
     lane.release();
     EXPECT_EQ(lane.statistics().footprint_bytes, 0u);
     EXPECT_EQ(lane.statistics().used_bytes, 0u);
     EXPECT_TRUE(lane.is_valid());
-    EXPECT_EQ(tarn::owner_of(all[0].first), nullptr);
+    EXPECT_EQ(tarn::owner_of(filled_blocks[0].first), nullptr);
   }
 }
 
 TEST_F(heap_object, any_thread_may_free) {
   heap lane;
-  std::vector<void*> all;
+  std::vector<void*> blocks;
   for (std::size_t bytes = 16; bytes < 2_MiB; bytes += bytes / 3) {
     for (int round = 0; round < 20; ++round) {
-      all.push_back(lane.allocate(bytes));
+      blocks.push_back(lane.allocate(bytes));
     }
   }
   std::thread([&] {
-    for (void* each : all) {
-      tarn::current().deallocate(each);
+    for (void* block : blocks) {
+      tarn::current().deallocate(block);
     }
     tarn::front::trim();
   }).join();
@@ -171,19 +171,19 @@ TEST_F(heap_object, any_thread_may_free) {
 }
 
 TEST_F(heap_object, its_destruction_does_not_wait_for_frees_on_their_way) {
-  worker other;
+  worker second_thread;
   for (int round = 0; round < 3; ++round) {
     heap lane;
     void* const block = lane.allocate(100);
-    other.run([=] { tarn::current().deallocate(block); });  // marked in the slab, which nobody checks
+    second_thread.run([=] { tarn::current().deallocate(block); });  // marked in the slab, which nobody checks
   }
   heap again;
-  std::vector<void*> all;
+  std::vector<void*> blocks;
   for (int round = 0; round < 1'000; ++round) {
-    all.push_back(again.allocate(100));
+    blocks.push_back(again.allocate(100));
   }
-  other.run([&] {
-    tarn::current().deallocate(all[0]);
+  second_thread.run([&] {
+    tarn::current().deallocate(blocks[0]);
     tarn::front::trim();
   });
   for (int round = 0; round < 5'000; ++round) {
@@ -195,14 +195,14 @@ TEST_F(heap_object, its_destruction_does_not_wait_for_frees_on_their_way) {
 
 TEST_F(heap_object, counts_what_it_is_asked_to_count) {
   heap lane({.statistics = true});
-  std::vector<void*> all;
+  std::vector<void*> blocks;
   for (int round = 0; round < 100; ++round) {
-    all.push_back(lane.allocate(100));
+    blocks.push_back(lane.allocate(100));
   }
   void* const large = lane.allocate(1_MiB);
   for (int round = 0; round < 40; ++round) {
-    lane.deallocate(all.back(), 100);
-    all.pop_back();
+    lane.deallocate(blocks.back(), 100);
+    blocks.pop_back();
   }
   lane.deallocate(large);
   const heap_statistics now = lane.statistics();
@@ -236,10 +236,10 @@ TEST_F(heap_object, is_a_memory_resource) {
     EXPECT_EQ(tarn::owner_of(lines.back().data()), &lane);
   }
   EXPECT_EQ(lane.statistics().allocated_blocks, lane.statistics().freed_blocks);
-  heap other;
+  heap second_heap;
   std::pmr::memory_resource& first = lane;
   EXPECT_TRUE(first.is_equal(lane));
-  EXPECT_FALSE(first.is_equal(other));
+  EXPECT_FALSE(first.is_equal(second_heap));
   EXPECT_THROW(static_cast<void>(first.allocate(std::size_t{1} << 60, 16)), std::bad_alloc);
   void* const block = first.allocate(64, 128);
   EXPECT_TRUE(tarn::base::is_aligned(block, 128));
@@ -248,12 +248,12 @@ TEST_F(heap_object, is_a_memory_resource) {
 
 constexpr std::size_t freed_blocks = 40;
 void allocate_and_free(heap& lane, std::size_t bytes = 8_MiB) {
-  std::vector<void*> all;
+  std::vector<void*> blocks;
   for (std::size_t round = 0; round < freed_blocks; ++round) {
-    all.push_back(lane.allocate(bytes));
+    blocks.push_back(lane.allocate(bytes));
   }
-  for (void* each : all) {
-    lane.deallocate(each);
+  for (void* block : blocks) {
+    lane.deallocate(block);
   }
 }
 // A pair of calls of the slow path now and then: somebody comes by.
@@ -331,10 +331,10 @@ TEST_F(heap_object, trim_of_a_threads_heap_and_of_the_global_one) {
 TEST_F(heap_object, many_of_them) {
   char* mark = nullptr;
   for (int round = 0; round < 200; ++round) {
-    std::vector<std::unique_ptr<heap>> all;
-    for (int each = 0; each < 5; ++each) {
-      all.push_back(std::make_unique<heap>(heap_options{.increment = 1_MiB}));
-      std::memset(all.back()->allocate(5'000), each, 5'000);
+    std::vector<std::unique_ptr<heap>> lanes;
+    for (int number = 0; number < 5; ++number) {
+      lanes.push_back(std::make_unique<heap>(heap_options{.increment = 1_MiB}));
+      std::memset(lanes.back()->allocate(5'000), number, 5'000);
     }
     if (round == 2) {
       mark = static_cast<char*>(tarn::pages::metadata::allocate(1, 1));

@@ -20,24 +20,24 @@ tarn::heap* home_of(const owned_string& text) { return &text.get_allocator().hom
 class owned : public front_test {
  protected:
   void TearDown() override {
-    made_.reset();  // including its pending remote frees
+    lane_.reset();  // including its pending remote frees
     front_test::TearDown();
   }
 
  private:
-  std::unique_ptr<tarn::heap> made_ = std::make_unique<tarn::heap>(tarn::heap_options{.name = "lane"});
+  std::unique_ptr<tarn::heap> lane_ = std::make_unique<tarn::heap>(tarn::heap_options{.name = "lane"});
 
  protected:
-  tarn::heap& lane = *made_;
+  tarn::heap& lane = *lane_;
 };
 
 TEST_F(owned, the_heap_is_the_one_that_was_current) {
   const owned_string mine(long_text);
   EXPECT_EQ(home_of(mine), &tarn::current());
   const tarn::scoped_current use(lane);
-  const owned_string its(long_text);
-  EXPECT_EQ(home_of(its), &lane);
-  EXPECT_EQ(tarn::owner_of(its.data()), &lane);
+  const owned_string copy(long_text);
+  EXPECT_EQ(home_of(copy), &lane);
+  EXPECT_EQ(tarn::owner_of(copy.data()), &lane);
   EXPECT_NE(tarn::owner_of(mine.data()), &lane);
 }
 
@@ -56,7 +56,7 @@ TEST_F(owned, a_shared_object_survives_the_request) {
     shared.items.push_back(typed);
     shared.items.emplace_back(std::string(100, 'x'));
     shared.items.back() += typed;
-    for (int each = 0; each < 20; ++each) {
+    for (int number = 0; number < 20; ++number) {
       shared.items.push_back(owned_string(long_text));
       shared.name += long_text;
     }
@@ -66,9 +66,9 @@ TEST_F(owned, a_shared_object_survives_the_request) {
   EXPECT_EQ(shared.items.at(1).size(), 100 + std::string_view(long_text).size());
   EXPECT_EQ(tarn::owner_of(shared.name.data()), &tarn::global());
   EXPECT_EQ(tarn::owner_of(shared.items.data()), &tarn::global());
-  for (const owned_string& each : shared.items) {
-    EXPECT_EQ(home_of(each), &tarn::global());
-    EXPECT_EQ(tarn::owner_of(each.data()), &tarn::global());
+  for (const owned_string& item : shared.items) {
+    EXPECT_EQ(home_of(item), &tarn::global());
+    EXPECT_EQ(tarn::owner_of(item.data()), &tarn::global());
   }
 }
 
@@ -84,23 +84,23 @@ TEST_F(owned, copies_and_moves) {
   target = std::move(moved);
   EXPECT_EQ(home_of(target), &tarn::global());
   EXPECT_EQ(tarn::owner_of(target.data()), &tarn::global());
-  owned_string same(lane), other(long_text, lane);
-  const char* const its = other.data();
-  same = std::move(other);
-  EXPECT_EQ(same.data(), its) << "within one heap the buffer moves";
-  swap(same, target);
-  EXPECT_EQ(home_of(same), &tarn::global());
-  EXPECT_EQ(same, long_text);
+  owned_string target_in_lane(lane), source(long_text, lane);
+  const char* const moved_buffer = source.data();
+  target_in_lane = std::move(source);
+  EXPECT_EQ(target_in_lane.data(), moved_buffer) << "within one heap the buffer moves";
+  swap(target_in_lane, target);
+  EXPECT_EQ(home_of(target_in_lane), &tarn::global());
+  EXPECT_EQ(target_in_lane, long_text);
   EXPECT_EQ(tarn::owner_of(target.data()), &lane);
 }
 
 // Another heap is current: data of the thread still comes from the thread's own heap.
 TEST_F(owned, the_threads_own_heap_under_another) {
   owned_string mine("x");
-  const tarn::heap* const own = &tarn::current();
+  const tarn::heap* const own_heap = &tarn::current();
   const tarn::scoped_current use(lane);
   mine += long_text;
-  EXPECT_EQ(tarn::owner_of(mine.data()), own);
+  EXPECT_EQ(tarn::owner_of(mine.data()), own_heap);
 }
 
 TEST_F(owned, a_thread_grows_in_its_own_heap_what_came_from_another) {
@@ -127,9 +127,9 @@ TEST_F(owned, a_thread_grows_in_its_own_heap_what_came_from_another) {
 
 TEST_F(owned, any_thread_grows_what_is_the_processes) {
   owned_string text(tarn::global());
-  worker one, two;
+  worker first, two;
   for (int round = 0; round < 10; ++round) {
-    (round % 2 == 0 ? one : two).run([&] { text += long_text; });
+    (round % 2 == 0 ? first : two).run([&] { text += long_text; });
     EXPECT_EQ(tarn::owner_of(text.data()), &tarn::global());
   }
 }

@@ -26,11 +26,11 @@ struct base : counted, tarn::pooled<base> {
   int first = 1;
 };
 struct derived : base {
-  char more[300] = {1};
-  ~derived() override { more[0] = 0; }
+  char payload[300] = {1};
+  ~derived() override { payload[0] = 0; }
 };
 struct large_derived : base {
-  char more[300'000] = {1};
+  char payload[300'000] = {1};
 };
 struct alignas(64) over_aligned : counted, tarn::pooled<over_aligned> {
   char bytes[40] = {};
@@ -71,11 +71,11 @@ class pooled_test : public front_test {
 };
 
 TEST_F(pooled_test, single_objects) {
-  auto* const one = new order;
-  EXPECT_EQ(tarn::owner_of(one), &lane);
-  EXPECT_EQ(one->number, 7u);
+  auto* const single = new order;
+  EXPECT_EQ(tarn::owner_of(single), &lane);
+  EXPECT_EQ(single->number, 7u);
   EXPECT_EQ(bytes(), tarn::detail::size_of(tarn::detail::class_of(sizeof(order))));
-  delete one;
+  delete single;
   EXPECT_EQ(bytes(), 0u);
   const auto owned = std::make_unique<order>();
   EXPECT_EQ(tarn::owner_of(owned.get()), &lane);
@@ -85,11 +85,11 @@ TEST_F(pooled_test, single_objects) {
 
 TEST_F(pooled_test, arrays) {
   for (const std::size_t count : {0, 1, 3, 100, 5'000}) {
-    auto* const many = new order[count];
+    auto* const array = new order[count];
     EXPECT_EQ(alive, static_cast<int>(count));
-    EXPECT_EQ(tarn::owner_of(many), &lane);
+    EXPECT_EQ(tarn::owner_of(array), &lane);
     EXPECT_GE(bytes(), count * sizeof(order));
-    delete[] many;
+    delete[] array;
     EXPECT_EQ(bytes(), 0u);
   }
 }
@@ -109,12 +109,12 @@ TEST_F(pooled_test, derived_objects_deleted_through_the_base) {
 }
 
 TEST_F(pooled_test, over_aligned_objects) {
-  std::vector<std::unique_ptr<over_aligned>> some;
+  std::vector<std::unique_ptr<over_aligned>> objects;
   std::vector<std::unique_ptr<page_aligned>> others;
   for (int round = 0; round < 100; ++round) {
-    some.emplace_back(new over_aligned);
+    objects.emplace_back(new over_aligned);
     others.emplace_back(new page_aligned);
-    EXPECT_TRUE(tarn::base::is_aligned(some.back().get(), 64));
+    EXPECT_TRUE(tarn::base::is_aligned(objects.back().get(), 64));
     EXPECT_TRUE(tarn::base::is_aligned(others.back().get(), 4096));
     EXPECT_EQ(tarn::owner_of(others.back().get()), &lane);
   }
@@ -143,22 +143,22 @@ TEST_F(pooled_test, without_memory_they_throw) {
   EXPECT_THROW(static_cast<void>(new large_derived[10]), std::bad_alloc);
   EXPECT_THROW(static_cast<void>(new page_aligned[300]), std::bad_alloc);
   EXPECT_EQ(alive, 0);
-  std::vector<std::unique_ptr<derived>> all;
+  std::vector<std::unique_ptr<derived>> objects;
   EXPECT_THROW(
-      for (;;) { all.push_back(std::make_unique<derived>()); }, std::bad_alloc);
-  EXPECT_GT(all.size(), 1'000u);
+      for (;;) { objects.push_back(std::make_unique<derived>()); }, std::bad_alloc);
+  EXPECT_GT(objects.size(), 1'000u);
 }
 
 TEST_F(pooled_test, placement_uses_the_place) {
   alignas(order) unsigned char place[2 * sizeof(order)];
-  auto* const one = new (place) order;
-  EXPECT_EQ(static_cast<void*>(one), place);
-  one->~order();
+  auto* const single = new (place) order;
+  EXPECT_EQ(static_cast<void*>(single), place);
+  single->~order();
   alignas(order) unsigned char room[4 * sizeof(order) + 16];  // the compiler may store the count before the first
-  auto* const some = new (room) order[4];
-  EXPECT_GE(reinterpret_cast<unsigned char*>(some), room);
-  EXPECT_LE(reinterpret_cast<unsigned char*>(some + 4), room + sizeof room);
-  std::destroy_n(some, 4);
+  auto* const array = new (room) order[4];
+  EXPECT_GE(reinterpret_cast<unsigned char*>(array), room);
+  EXPECT_LE(reinterpret_cast<unsigned char*>(array + 4), room + sizeof room);
+  std::destroy_n(array, 4);
   EXPECT_EQ(bytes(), 0u);
 }
 
@@ -188,22 +188,22 @@ TEST_F(pooled_test, the_operators_can_be_called_by_hand) {
 }
 
 TEST_F(pooled_test, any_thread_may_delete) {
-  std::vector<base*> all;
+  std::vector<base*> polymorphic;
   for (int round = 0; round < 500; ++round) {
-    all.push_back(new derived);
+    polymorphic.push_back(new derived);
   }
   std::thread([&] {
-    for (base* each : all) {
-      delete each;
+    for (base* object : polymorphic) {
+      delete object;
     }
     delete new order;  // its own order
     tarn::front::trim();
   }).join();
   static_cast<void>(lane.statistics());
   for (int round = 0; round < 50 && bytes() != 0; ++round) {  // refills collect
-    std::vector<std::unique_ptr<derived>> some(100);
-    for (auto& each : some) {
-      each = std::make_unique<derived>();
+    std::vector<std::unique_ptr<derived>> objects(100);
+    for (auto& object : objects) {
+      object = std::make_unique<derived>();
     }
   }
   EXPECT_EQ(lane.statistics().remote_frees, 500u);
@@ -222,17 +222,17 @@ TEST_F(pooled_test, nothing_is_added_to_the_object) {
 }
 
 TEST_F(pooled_test, values_and_arrays_of_them) {
-  auto* const one = new tarn::pooled_value<int>(41);
-  EXPECT_EQ(tarn::owner_of(one), &lane);
-  ++*one;
-  EXPECT_EQ(*one, 42);
-  int& inside = *one;
+  auto* const value = new tarn::pooled_value<int>(41);
+  EXPECT_EQ(tarn::owner_of(value), &lane);
+  ++*value;
+  EXPECT_EQ(*value, 42);
+  int& inside = *value;
   inside = 5;
-  EXPECT_EQ(one->get(), 5);
-  *one = 6;
-  const tarn::pooled_value<int>& same = *one;
-  EXPECT_EQ(same.get() + same, 12);
-  delete one;
+  EXPECT_EQ(value->get(), 5);
+  *value = 6;
+  const tarn::pooled_value<int>& constant = *value;
+  EXPECT_EQ(constant.get() + constant, 12);
+  delete value;
 
   auto* const row = new tarn::pooled_value<double>[1'000];
   EXPECT_EQ(tarn::owner_of(row), &lane);

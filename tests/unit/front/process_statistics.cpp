@@ -14,9 +14,9 @@ using process_figures = front_test;
 TEST_F(process_figures, sum_up_the_heaps) {
   const process_statistics before = process_now();
   tarn::heap lane({.statistics = true});
-  tarn::heap other({.statistics = true});
+  tarn::heap second_heap({.statistics = true});
   void* const first = lane.allocate(100);
-  static_cast<void>(other.allocate(1_MiB));
+  static_cast<void>(second_heap.allocate(1_MiB));
   lane.deallocate(first);
   const process_statistics now = process_now();
   EXPECT_EQ(now.sums.allocated_blocks, before.sums.allocated_blocks + 2);
@@ -59,15 +59,15 @@ TEST_F(process_figures, count_what_the_system_was_asked) {
   const process_statistics before = process_now();
   void* const block = tarn::current().allocate(50_MiB);
   std::memset(block, 1, 1);
-  const process_statistics then = process_now();
-  EXPECT_GT(then.system_calls.mmap, before.system_calls.mmap);
-  EXPECT_GE(then.footprint_bytes, before.footprint_bytes + 50_MiB);
-  EXPECT_GE(then.peak_footprint_bytes, then.footprint_bytes);
+  const process_statistics during = process_now();
+  EXPECT_GT(during.system_calls.mmap, before.system_calls.mmap);
+  EXPECT_GE(during.footprint_bytes, before.footprint_bytes + 50_MiB);
+  EXPECT_GE(during.peak_footprint_bytes, during.footprint_bytes);
   tarn::current().deallocate(block);
   const process_statistics after = process_now();
   EXPECT_GT(after.system_calls.munmap, before.system_calls.munmap);
-  EXPECT_EQ(after.footprint_bytes, then.footprint_bytes - 50_MiB);
-  EXPECT_GE(after.peak_footprint_bytes, then.footprint_bytes);
+  EXPECT_EQ(after.footprint_bytes, during.footprint_bytes - 50_MiB);
+  EXPECT_GE(after.peak_footprint_bytes, during.footprint_bytes);
   EXPECT_EQ(after.system_calls.sum(), platform::system_calls().sum());
 }
 

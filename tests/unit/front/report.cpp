@@ -15,11 +15,11 @@ using tarn::report;
 using tarn::report_form;
 using testing::HasSubstr;
 
-constexpr tarn::pool_statistics some = {
+constexpr tarn::pool_statistics numbered = {
     .in_use = 3, .peak_in_use = 10, .capacity = 16, .chunks = 2, .chunk_bytes = 900, .upstream_calls = 3};
 
 TEST(report, text_for_people) {
-  EXPECT_EQ(report({{"no\ndes", some}}),
+  EXPECT_EQ(report({{"no\ndes", numbered}}),
             "pool \"no\\x0ades\"\n"
             "  in_use                              3\n"
             "  peak_in_use                        10\n"
@@ -31,7 +31,7 @@ TEST(report, text_for_people) {
 }
 
 TEST(report, json_for_programs) {
-  const auto read = nlohmann::json::parse(report({{"a\"b", some}, {"", {}}}, report_form::json));
+  const auto read = nlohmann::json::parse(report({{"a\"b", numbered}, {"", {}}}, report_form::json));
   ASSERT_EQ(read.size(), 2u);
   EXPECT_EQ(read[0]["pool"], "a\"b");
   EXPECT_EQ(read[0]["capacity"], 16);
@@ -42,7 +42,7 @@ TEST(report, json_for_programs) {
 }
 
 TEST(report, openmetrics_for_scrapers) {
-  const std::string text = report({{"one", some}, {"t\"wo\n", some}}, report_form::openmetrics);
+  const std::string text = report({{"one", numbered}, {"t\"wo\n", numbered}}, report_form::openmetrics);
   EXPECT_THAT(text, HasSubstr("# TYPE tarn_pool_in_use gauge\n"
                               "tarn_pool_in_use{pool=\"one\",row=\"0\"} 3\n"
                               "tarn_pool_in_use{pool=\"t_wo_\",row=\"1\"} 3\n"
@@ -65,11 +65,11 @@ TEST(report, of_heaps_and_arenas) {
 
 TEST(report, advice_holds) {
   tarn::pool<long> first;
-  for (int at = 0; at < 1000; ++at) {
+  for (int round = 0; round < 1000; ++round) {
     static_cast<void>(first.allocate());
   }
   tarn::pool<long> second(tarn::advice_for(first.statistics()));
-  for (int at = 0; at < 1000; ++at) {
+  for (int round = 0; round < 1000; ++round) {
     static_cast<void>(second.allocate());
   }
   EXPECT_GT(first.statistics().chunks, 1u);

@@ -15,8 +15,8 @@ std::string said_at_the_end_of(std::size_t left) {
     tarn::heap lane({.name = "lane", .sites = true});
     std::minstd_rand random(7);
     std::vector<std::pair<void*, std::size_t>> blocks;
-    for (std::size_t at = 0; at < 5000; ++at) {  // fills more than the first table and reuses addresses
-      const std::size_t bytes = at % 500 == 0 ? 400'000 : random() % 3000;
+    for (std::size_t count = 0; count < 5000; ++count) {  // fills more than the first table and reuses addresses
+      const std::size_t bytes = count % 500 == 0 ? 400'000 : random() % 3000;
       blocks.emplace_back(lane.allocate(bytes), bytes);
       if (random() % 3 == 0) {
         lane.deallocate(blocks.back().first, blocks.back().second);

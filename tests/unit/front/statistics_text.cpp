@@ -198,13 +198,14 @@ TEST(statistics_text, openmetrics_keeps_the_rules_of_the_format) {
   EXPECT_TRUE(ended);
   EXPECT_EQ(values, sizeof(heap_statistics) / 8 * (3 + 1) + (sizeof(process_statistics) - sizeof(heap_statistics)) / 8 +
                         sizeof(advice) / 8);
-  const std::string all = exposition(numbered_process(), heaps);
-  EXPECT_NE(all.find("# TYPE tarn_heap_allocated_blocks counter\ntarn_heap_allocated_blocks_total{program=\"app\","
-                     "process=\"77\",row=\"0\",thread=\"77\",heap=\"main\"} 1100\n"),
+  const std::string metrics = exposition(numbered_process(), heaps);
+  EXPECT_NE(metrics.find("# TYPE tarn_heap_allocated_blocks counter\ntarn_heap_allocated_blocks_total{program=\"app\","
+                         "process=\"77\",row=\"0\",thread=\"77\",heap=\"main\"} 1100\n"),
             std::string::npos);
-  EXPECT_NE(all.find("# TYPE tarn_footprint_bytes gauge\ntarn_footprint_bytes{program=\"app\",process=\"77\"} 36\n"),
-            std::string::npos);
-  EXPECT_NE(all.find("tarn_system_calls_total{program=\"app\",process=\"77\",call=\"madvise\"} 44\n"),
+  EXPECT_NE(
+      metrics.find("# TYPE tarn_footprint_bytes gauge\ntarn_footprint_bytes{program=\"app\",process=\"77\"} 36\n"),
+      std::string::npos);
+  EXPECT_NE(metrics.find("tarn_system_calls_total{program=\"app\",process=\"77\",call=\"madvise\"} 44\n"),
             std::string::npos);
 }
 
@@ -219,7 +220,8 @@ TEST(statistics_text, shows_the_first_heaps_and_counts_the_others) {
   process.heaps = 10'000;
   const auto count_rows = [](const std::string& report) {
     std::size_t rows = 0;
-    for (std::size_t at = report.find("\nworker "); at != std::string::npos; at = report.find("\nworker ", at + 1))
+    for (std::size_t position = report.find("\nworker "); position != std::string::npos;
+         position = report.find("\nworker ", position + 1))
       ++rows;
     return rows;
   };
@@ -257,12 +259,12 @@ TEST(statistics_text, hostile_names_do_not_break_a_line_or_the_json) {
 }
 
 TEST(statistics_text, the_longest_report_fits) {
-  heap_statistics most;
-  std::fill_n(reinterpret_cast<std::uint64_t*>(&most), sizeof most / 8, ~std::uint64_t{0});
+  heap_statistics largest;
+  std::fill_n(reinterpret_cast<std::uint64_t*>(&largest), sizeof largest / 8, ~std::uint64_t{0});
   process_statistics process;
   std::fill_n(reinterpret_cast<std::uint64_t*>(&process), sizeof process / 8, ~std::uint64_t{0});
   const std::string name(500, '\xff');
-  const std::vector<heap_row> heaps(most_heap_rows, heap_row{name, ~std::uint64_t{0}, most});
+  const std::vector<heap_row> heaps(most_heap_rows, heap_row{name, ~std::uint64_t{0}, largest});
   table(process, heaps, name);
   advice next;
   std::fill_n(reinterpret_cast<std::uint64_t*>(&next), sizeof next / 8, ~std::uint64_t{0});
@@ -285,17 +287,17 @@ std::string standard_error_of(Body body) {
     ::_exit(0);
   }
   ::close(ends[1]);
-  std::string all;
+  std::string text;
   char part[4096];
-  for (ssize_t got; (got = ::read(ends[0], part, sizeof part)) > 0;) all.append(part, static_cast<std::size_t>(got));
+  for (ssize_t got; (got = ::read(ends[0], part, sizeof part)) > 0;) text.append(part, static_cast<std::size_t>(got));
   ::close(ends[0]);
   int status = 0;
   ::waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
-  return all;
+  return text;
 }
 
-options with(stats_mode mode, const std::string& file = "") {
+options options_for(stats_mode mode, const std::string& file = "") {
   options values;
   values.stats = mode;
   file.copy(values.stats_file, file.size());
@@ -304,7 +306,7 @@ options with(stats_mode mode, const std::string& file = "") {
 
 TEST(statistics_output, goes_to_standard_error) {
   const std::string out = standard_error_of([] {
-    const options values = with(stats_mode::json);
+    const options values = options_for(stats_mode::json);
     open_statistics_output(values);
     if (!print_statistics(values, numbered_process(), {}, {})) ::abort();
   });
@@ -313,7 +315,7 @@ TEST(statistics_output, goes_to_standard_error) {
 
 TEST(statistics_output, survives_a_program_that_closes_standard_error) {
   const std::string out = standard_error_of([] {
-    const options values = with(stats_mode::text);
+    const options values = options_for(stats_mode::text);
     open_statistics_output(values);
     ::close(STDERR_FILENO);
     print_statistics(values, numbered_process(), {}, {});
@@ -326,7 +328,7 @@ TEST(statistics_output, names_a_heap_after_its_thread) {
     ::prctl(PR_SET_NAME, "a 15-byte\n\"name");
     const std::uint64_t thread = static_cast<std::uint64_t>(::getpid());
     const heap_row heaps[] = {{"", thread, {}}, {"mine", thread, {}}, {"", 0, {}}, {"", 0x7fff'ffff, {}}};
-    print_statistics(with(stats_mode::json), numbered_process(), heaps, {});
+    print_statistics(options_for(stats_mode::json), numbered_process(), heaps, {});
   });
   std::vector<std::string> names;
   const json report = json::parse(out);
@@ -337,7 +339,7 @@ TEST(statistics_output, names_a_heap_after_its_thread) {
 TEST(statistics_output, never_lands_in_a_file_that_took_the_descriptor) {
   const std::string path = testing::TempDir() + "tarn-victim-" + std::to_string(::getpid());
   standard_error_of([&] {
-    const options values = with(stats_mode::text);
+    const options values = options_for(stats_mode::text);
     open_statistics_output(values);
     for (int descriptor = 3; descriptor < 1'100; ++descriptor) ::close(descriptor);
     const int victim = ::open(path.c_str(), O_RDWR | O_CREAT, 0600);
@@ -353,7 +355,7 @@ TEST(statistics_output, appends_to_the_file_of_the_start) {
   std::filesystem::create_directory(folder);
   const std::string out = standard_error_of([&] {
     if (::chdir(folder.c_str()) != 0) ::abort();
-    const options values = with(stats_mode::json, "stats.json");
+    const options values = options_for(stats_mode::json, "stats.json");
     open_statistics_output(values);
     if (::chdir("/") != 0) ::abort();
     print_statistics(values, numbered_process(), {}, {});
@@ -370,7 +372,7 @@ TEST(statistics_output, appends_to_the_file_of_the_start) {
 
 TEST(statistics_output, reports_an_unusable_file_and_uses_standard_error) {
   const std::string out = standard_error_of([] {
-    const options values = with(stats_mode::text, "/nonexistent/stats");
+    const options values = options_for(stats_mode::text, "/nonexistent/stats");
     open_statistics_output(values);
     print_statistics(values, numbered_process(), {}, {});
   });
@@ -380,7 +382,7 @@ TEST(statistics_output, reports_an_unusable_file_and_uses_standard_error) {
 
 TEST(statistics_output, is_silent_and_opens_nothing_when_off) {
   const std::string out = standard_error_of([] {
-    open_statistics_output(with(stats_mode::off, "/nonexistent/stats"));
+    open_statistics_output(options_for(stats_mode::off, "/nonexistent/stats"));
     if (::fcntl(1'000, F_GETFD) != -1) ::abort();
   });
   EXPECT_EQ(out, "");

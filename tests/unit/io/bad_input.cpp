@@ -29,9 +29,9 @@ std::map<std::string, std::string> words_on(const std::string& path) {
   said["journal_reader"] = words_of([&] { journal_reader{path}; });
   said["journal"] = words_of([&] { journal(path, {.bytes = 4096, .chunk = 1024}); });
   said["writer"] = words_of([&] { writer(path, {.existing = creation::append}).flush(); });
-  batch all({.longest = 1 << 20});
-  const batch_content& text = all.read_file(path);
-  all.run();
+  batch requests({.longest = 1 << 20});
+  const batch_content& text = requests.read_file(path);
+  requests.run();
   said["batch"] = words_of([&] { static_cast<void>(text.get()); });
   return said;
 }
@@ -46,11 +46,11 @@ said all_say(const std::string& path, const std::string& why) {
 }
 
 TEST(bad_input, a_path_that_leads_nowhere) {
-  const io_test::folder here;
-  here.file("file", "");
-  std::filesystem::create_symlink(here.path("loop"), here.path("loop"));
-  const std::string missing = here.path("none/file"), in_a_file = here.path("file/x"), loop = here.path("loop");
-  const std::string too_long = here.path(std::string(300, 'x'));
+  const io_test::folder folder;
+  folder.file("file", "");
+  std::filesystem::create_symlink(folder.path("loop"), folder.path("loop"));
+  const std::string missing = folder.path("none/file"), in_a_file = folder.path("file/x"), loop = folder.path("loop");
+  const std::string too_long = folder.path(std::string(300, 'x'));
   EXPECT_EQ(words_on(missing), all_say(missing, "No such file or directory"));
   EXPECT_EQ(words_on(in_a_file), all_say(in_a_file, "Not a directory"));
   EXPECT_EQ(words_on(loop), all_say(loop, "Too many levels of symbolic links"));
@@ -58,8 +58,8 @@ TEST(bad_input, a_path_that_leads_nowhere) {
 }
 
 TEST(bad_input, a_file_that_may_not_be_read) {
-  const io_test::folder here;
-  const std::string path = here.file("secret", "x");
+  const io_test::folder folder;
+  const std::string path = folder.file("secret", "x");
   chmod(path.c_str(), 0);
   const support::ending seen = support::in_child([&] {
     constexpr uid_t nobody = 65534;
@@ -71,8 +71,8 @@ TEST(bad_input, a_file_that_may_not_be_read) {
 }
 
 TEST(bad_input, a_folder) {
-  const io_test::folder here;
-  const std::string path = here.path("");
+  const io_test::folder folder;
+  const std::string path = folder.path("");
   said expected = all_say(path, "Is a directory");
   const std::string not_read = path + ": cannot be read at offset 0: Is a directory";
   expected["reader"] = expected["mapped_file"] = expected["batch"] = not_read;
@@ -81,8 +81,8 @@ TEST(bad_input, a_folder) {
 }
 
 TEST(bad_input, a_socket) {
-  const io_test::folder here;
-  const std::string path = here.path("socket");
+  const io_test::folder folder;
+  const std::string path = folder.path("socket");
   const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
   sockaddr_un address{AF_UNIX, {}};
   path.copy(address.sun_path, sizeof address.sun_path - 1);
@@ -92,8 +92,8 @@ TEST(bad_input, a_socket) {
 }
 
 TEST(bad_input, an_empty_file_and_a_device) {
-  const io_test::folder here;
-  const std::string path = here.file("empty", "");
+  const io_test::folder folder;
+  const std::string path = folder.file("empty", "");
   said heard = words_on(path);
   EXPECT_EQ(heard["journal_reader"], path + ": is not a journal: Invalid argument");
   for (const char* const fine : {"reader", "mapped_file", "batch", "writer", "journal"}) EXPECT_EQ(heard[fine], "");
@@ -104,29 +104,29 @@ TEST(bad_input, an_empty_file_and_a_device) {
 }
 
 TEST(bad_input, an_enormous_file) {
-  const io_test::folder here;
-  const std::string path = here.file("enormous", "");
+  const io_test::folder folder;
+  const std::string path = folder.file("enormous", "");
   constexpr std::uint64_t bytes = std::uint64_t{1} << 40;
   const int descriptor = open(path.c_str(), O_RDWR);
   if (ftruncate(descriptor, bytes) != 0) GTEST_SKIP() << "this file system has no files of a tebibyte";
   ASSERT_EQ(pwrite(descriptor, "the end\n", 8, bytes - 8), 8);
 
-  const mapped_file all(path);
-  EXPECT_EQ(all.view().size(), bytes);
-  EXPECT_EQ(all.view().substr(bytes - 8), "the end\n");
+  const mapped_file mapped(path);
+  EXPECT_EQ(mapped.view().size(), bytes);
+  EXPECT_EQ(mapped.view().substr(bytes - 8), "the end\n");
 
   ASSERT_EQ(lseek(descriptor, bytes - 8, SEEK_SET), static_cast<off_t>(bytes - 8));
-  reader rest(file::adopt(descriptor, path));
-  EXPECT_EQ(rest.offset(), bytes - 8);
-  EXPECT_EQ(rest.line(), "the end");
-  EXPECT_EQ(rest.offset(), bytes);
+  reader end_reader(file::adopt(descriptor, path));
+  EXPECT_EQ(end_reader.offset(), bytes - 8);
+  EXPECT_EQ(end_reader.line(), "the end");
+  EXPECT_EQ(end_reader.offset(), bytes);
 
-  batch some({.longest = 1 << 20});
-  const batch_content& end = some.read(rest.source(), bytes - 8, 100);
-  const batch_content& whole = some.read_file(path);
-  const batch_status& status = some.status(path);
-  for (int each = 0; each < 8; ++each) some.status(path);
-  some.run();
+  batch requests({.longest = 1 << 20});
+  const batch_content& end = requests.read(end_reader.source(), bytes - 8, 100);
+  const batch_content& whole = requests.read_file(path);
+  const batch_status& status = requests.status(path);
+  for (int count = 0; count < 8; ++count) requests.status(path);
+  requests.run();
   EXPECT_EQ(end.get(), "the end\n");
   EXPECT_EQ(status.get().bytes, bytes);
   EXPECT_EQ(words_of([&] { static_cast<void>(whole.get()); }),

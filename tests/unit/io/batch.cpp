@@ -48,30 +48,31 @@ struct expected {
 };
 
 expected read_plainly(const std::string& path) {
-  expected all;
-  all.words = io_test::thrown<error>([&] {
-    reader from(path);
-    for (std::string_view block; !(block = from.block()).empty();) all.text += block;
+  expected outcome;
+  outcome.words = io_test::thrown<error>([&] {
+    reader input(path);
+    for (std::string_view block; !(block = input.block()).empty();) outcome.text += block;
   });
-  return all;
+  return outcome;
 }
 
 struct some_files {
-  io_test::folder here;
+  io_test::folder folder;
   std::vector<std::string> paths;
 
   some_files() {
     for (const std::size_t bytes : {0, 1, 100, 8191, 8192, 8193, 16384, 65535, 65536, 65537, 300'000}) {
-      paths.push_back(here.file("file" + std::to_string(bytes), io_test::text(bytes + 1, bytes, 200).substr(0, bytes)));
+      paths.push_back(
+          folder.file("file" + std::to_string(bytes), io_test::text(bytes + 1, bytes, 200).substr(0, bytes)));
     }
-    paths.push_back(here.path("missing"));
-    paths.push_back(here.path("file100/in a file"));
-    paths.push_back(here.path(""));  // a folder can be opened and not be read
+    paths.push_back(folder.path("missing"));
+    paths.push_back(folder.path("file100/in a file"));
+    paths.push_back(folder.path(""));  // a folder can be opened and not be read
     paths.push_back(std::string("a\0b", 3));
-    std::filesystem::create_symlink("file100", here.path("link"));
-    std::filesystem::create_symlink("nowhere", here.path("broken"));
-    paths.push_back(here.path("link"));
-    paths.push_back(here.path("broken"));
+    std::filesystem::create_symlink("file100", folder.path("link"));
+    std::filesystem::create_symlink("nowhere", folder.path("broken"));
+    paths.push_back(folder.path("link"));
+    paths.push_back(folder.path("broken"));
     paths.push_back("/proc/cpuinfo");  // reports a size of 0 and is read in short pieces
   }
 };
@@ -90,149 +91,152 @@ INSTANTIATE_TEST_SUITE_P(ways, steered_batches,
                                          batch_options{.at_once = 3}));
 
 TEST_P(batches, give_what_plain_calls_give) {
-  const some_files some;
+  const some_files files;
   std::vector<expected> plainly;
-  for (const std::string& path : some.paths) plainly.push_back(read_plainly(path));
+  for (const std::string& path : files.paths) plainly.push_back(read_plainly(path));
   for (std::uint64_t seed = 1; seed <= 2; ++seed) {
     io_test::numbers random(seed);
-    batch all(GetParam());
+    batch requests(GetParam());
     std::vector<std::size_t> wanted;
-    for (int each = 0; each < 200; ++each) {
-      wanted.push_back(random.below(some.paths.size()));
-      const std::string& path = some.paths[wanted.back()];
-      all.read_file(path);
-      all.status(path);
-      all.open_to_read(path);
+    for (int number = 0; number < 200; ++number) {
+      wanted.push_back(random.below(files.paths.size()));
+      const std::string& path = files.paths[wanted.back()];
+      requests.read_file(path);
+      requests.status(path);
+      requests.open_to_read(path);
     }
     std::optional<scoped_hook> hook;
     if (seed % 2 == 0 && GetParam().threads == 1) {
-      hook.emplace([&](const call& of) { return io_test::short_and_interrupted(random, of); });
+      hook.emplace([&](const call& system_call) { return io_test::short_and_interrupted(random, system_call); });
     }
-    all.run();
+    requests.run();
     hook.reset();
-    ASSERT_EQ(all.contents().size(), wanted.size());
-    for (std::size_t each = 0; each < wanted.size(); ++each) {
-      const std::string& path = some.paths[wanted[each]];
-      const expected& right = plainly[wanted[each]];
-      batch_content& text = all.contents()[each];
+    ASSERT_EQ(requests.contents().size(), wanted.size());
+    for (std::size_t index = 0; index < wanted.size(); ++index) {
+      const std::string& path = files.paths[wanted[index]];
+      const expected& right = plainly[wanted[index]];
+      batch_content& text = requests.contents()[index];
       ASSERT_EQ(text.path(), path);
       ASSERT_EQ(words_of(text), right.words);
       ASSERT_EQ(text ? text.get() : "", right.text);
-      struct stat known;
-      const bool has_status = path.find('\0') == std::string::npos && stat(path.c_str(), &known) == 0;
-      const batch_status& status = all.statuses()[each];
+      struct stat status_of_path;
+      const bool has_status = path.find('\0') == std::string::npos && stat(path.c_str(), &status_of_path) == 0;
+      const batch_status& status = requests.statuses()[index];
       ASSERT_EQ(static_cast<bool>(status), has_status);
       if (has_status) {
-        ASSERT_EQ(status.get().bytes, static_cast<std::uint64_t>(known.st_size));
-        ASSERT_EQ(status.get().number, known.st_ino);
-        ASSERT_EQ(status.get().kind == file_kind::folder, S_ISDIR(known.st_mode));
-        ASSERT_EQ(status.get().permissions, known.st_mode & 07777u);
+        ASSERT_EQ(status.get().bytes, static_cast<std::uint64_t>(status_of_path.st_size));
+        ASSERT_EQ(status.get().number, status_of_path.st_ino);
+        ASSERT_EQ(status.get().kind == file_kind::folder, S_ISDIR(status_of_path.st_mode));
+        ASSERT_EQ(status.get().permissions, status_of_path.st_mode & 07777u);
       }
-      batch_opened& opened = all.opened()[each];
+      batch_opened& opened = requests.opened()[index];
       ASSERT_EQ(words_of(opened), io_test::thrown<error>([&] { file::open_to_read(path); }));
-      if (opened && has_status && S_ISREG(known.st_mode)) {
-        reader from(opened.take());
-        ASSERT_EQ(from.block(200), right.text.substr(0, 200));
+      if (opened && has_status && S_ISREG(status_of_path.st_mode)) {
+        reader input(opened.take());
+        ASSERT_EQ(input.block(200), right.text.substr(0, 200));
       }
     }
   }
 }
 
 TEST_P(batches, write_files) {
-  const io_test::folder here;
+  const io_test::folder folder;
   io_test::numbers random(7);
   std::optional<scoped_hook> hook;
   if (GetParam().threads == 1) {
-    hook.emplace([&](const call& of) { return io_test::short_and_interrupted(random, of); });
+    hook.emplace([&](const call& system_call) { return io_test::short_and_interrupted(random, system_call); });
   }
-  batch all(GetParam());
+  batch requests(GetParam());
   std::vector<std::string> texts;
-  for (std::uint64_t each = 0; each < 100; ++each) {
-    texts.push_back(io_test::text(each, random.below(each % 10 == 0 ? 100'000 : 300), 80));
-    all.write_file(here.path(std::to_string(each)), texts.back());
+  for (std::uint64_t number = 0; number < 100; ++number) {
+    texts.push_back(io_test::text(number, random.below(number % 10 == 0 ? 100'000 : 300), 80));
+    requests.write_file(folder.path(std::to_string(number)), texts.back());
   }
-  all.run();
-  for (std::size_t each = 0; each < texts.size(); ++each) {
-    ASSERT_EQ(all.written()[each].get(), texts[each].size());
-    ASSERT_EQ(content(here.path(std::to_string(each))), texts[each]);
+  requests.run();
+  for (std::size_t index = 0; index < texts.size(); ++index) {
+    ASSERT_EQ(requests.written()[index].get(), texts[index].size());
+    ASSERT_EQ(content(folder.path(std::to_string(index))), texts[index]);
   }
-  all.clear();
-  all.write_file(here.path("0"), "new");
-  all.write_file(here.path("1"), "more", creation::append);
-  all.write_file(here.path("2"), "other", creation::refuse);
-  all.write_file(here.path("none/3"), "");
-  all.run();
-  EXPECT_EQ(content(here.path("0")), "new");
-  EXPECT_EQ(content(here.path("1")), texts[1] + "more");
-  EXPECT_EQ(content(here.path("2")), texts[2]);
-  EXPECT_EQ(words_of(all.written()[2]), here.path("2") + ": cannot be opened to write: File exists");
-  EXPECT_EQ(words_of(all.written()[3]), here.path("none/3") + ": cannot be opened to write: No such file or directory");
+  requests.clear();
+  requests.write_file(folder.path("0"), "new");
+  requests.write_file(folder.path("1"), "more", creation::append);
+  requests.write_file(folder.path("2"), "other", creation::refuse);
+  requests.write_file(folder.path("none/3"), "");
+  requests.run();
+  EXPECT_EQ(content(folder.path("0")), "new");
+  EXPECT_EQ(content(folder.path("1")), texts[1] + "more");
+  EXPECT_EQ(content(folder.path("2")), texts[2]);
+  EXPECT_EQ(words_of(requests.written()[2]), folder.path("2") + ": cannot be opened to write: File exists");
+  EXPECT_EQ(words_of(requests.written()[3]),
+            folder.path("none/3") + ": cannot be opened to write: No such file or directory");
 }
 
 TEST_P(batches, read_and_write_at_places_of_open_files) {
-  const io_test::folder here;
+  const io_test::folder folder;
   const std::string text = io_test::text(3, 200'000, 100);
-  const file target = file::open_to_update(here.path("file"));
+  const file target = file::open_to_update(folder.path("file"));
   {
     std::optional<scoped_hook> hook;
     io_test::numbers random(11);
     if (GetParam().threads == 1) {
-      hook.emplace([&](const call& of) { return io_test::short_and_interrupted(random, of); });
+      hook.emplace([&](const call& system_call) { return io_test::short_and_interrupted(random, system_call); });
     }
-    batch all(GetParam());
-    for (std::size_t at = 0; at < text.size(); at += 300) {
-      all.write(target, at, std::string_view(text).substr(at, 300));
+    batch requests(GetParam());
+    for (std::size_t offset = 0; offset < text.size(); offset += 300) {
+      requests.write(target, offset, std::string_view(text).substr(offset, 300));
     }
-    all.run();
-    for (const batch_written& each : all.written()) EXPECT_LE(each.get(), 300u);
-    EXPECT_EQ(content(here.path("file")), text);
+    requests.run();
+    for (const batch_written& written : requests.written()) EXPECT_LE(written.get(), 300u);
+    EXPECT_EQ(content(folder.path("file")), text);
     std::vector<std::pair<std::size_t, std::size_t>> places = {{0, 0}, {0, 1}, {text.size(), 5}, {text.size() + 9, 5}};
-    for (int each = 0; each < 300; ++each) places.emplace_back(random.below(text.size() + 100), random.below(20'000));
-    for (const auto& [at, bytes] : places) all.read(target, at, bytes);
-    all.run();
-    for (std::size_t each = 0; each < places.size(); ++each) {
-      const std::size_t at = std::min(places[each].first, text.size());
-      ASSERT_EQ(all.contents()[each].get(), std::string_view(text).substr(at, places[each].second)) << each;
+    for (int number = 0; number < 300; ++number)
+      places.emplace_back(random.below(text.size() + 100), random.below(20'000));
+    for (const auto& [offset, bytes] : places) requests.read(target, offset, bytes);
+    requests.run();
+    for (std::size_t index = 0; index < places.size(); ++index) {
+      const std::size_t offset = std::min(places[index].first, text.size());
+      ASSERT_EQ(requests.contents()[index].get(), std::string_view(text).substr(offset, places[index].second)) << index;
     }
   }
 }
 
 TEST_P(batches, each_error_is_its_own) {
-  const some_files some;
-  batch all(GetParam());
-  for (int each = 0; each < 20; ++each) {
-    all.read_file(some.paths[2]);
-    all.write_file("/dev/full", "lost");
-    all.read_file(some.here.path("missing"));
+  const some_files files;
+  batch requests(GetParam());
+  for (int number = 0; number < 20; ++number) {
+    requests.read_file(files.paths[2]);
+    requests.write_file("/dev/full", "lost");
+    requests.read_file(files.folder.path("missing"));
   }
-  all.run();
-  for (std::size_t each = 0; each < 20; ++each) {
-    EXPECT_EQ(all.contents()[2 * each].get(), content(some.paths[2]));
-    EXPECT_EQ(words_of(all.written()[each]), "/dev/full: cannot be written at offset 0: No space left on device");
-    EXPECT_EQ(number_of(all.contents()[2 * each + 1]), ENOENT);
+  requests.run();
+  for (std::size_t index = 0; index < 20; ++index) {
+    EXPECT_EQ(requests.contents()[2 * index].get(), content(files.paths[2]));
+    EXPECT_EQ(words_of(requests.written()[index]), "/dev/full: cannot be written at offset 0: No space left on device");
+    EXPECT_EQ(number_of(requests.contents()[2 * index + 1]), ENOENT);
   }
-  EXPECT_THROW(static_cast<void>(all.contents().back().get()), error);
+  EXPECT_THROW(static_cast<void>(requests.contents().back().get()), error);
 }
 
 TEST_P(steered_batches, say_where_an_error_was) {
-  const io_test::folder here;
-  const std::string path = here.file("file", io_test::text(1, 1000, 80));
+  const io_test::folder folder;
+  const std::string path = folder.file("file", io_test::text(1, 1000, 80));
   const file target = file::open_to_update(path);
   const std::string text(500, 'x');
-  batch all(GetParam());
-  const batch_content& whole = all.read_file(path);
-  const batch_content& part = all.read(target, 300, 400);
-  const batch_written& written = all.write(target, 600, text);
-  for (int each = 0; each < 9; ++each) all.status(path);
+  batch requests(GetParam());
+  const batch_content& whole = requests.read_file(path);
+  const batch_content& part = requests.read(target, 300, 400);
+  const batch_written& written = requests.write(target, 600, text);
+  for (int number = 0; number < 9; ++number) requests.status(path);
   std::size_t done[3] = {};
-  const scoped_hook hook([&](const call& of) {
+  const scoped_hook hook([&](const call& system_call) {
     using io_test::fake::kind;
-    if (of.kind != kind::read && of.kind != kind::read_at && of.kind != kind::write_at) return verdict{};
-    std::size_t& before = done[of.kind == kind::read ? 0 : of.kind == kind::read_at ? 1 : 2];
+    if (system_call.kind != kind::read && system_call.kind != kind::read_at && system_call.kind != kind::write_at)
+      return verdict{};
+    std::size_t& before = done[system_call.kind == kind::read ? 0 : system_call.kind == kind::read_at ? 1 : 2];
     before += 70;
     return before > 140 ? verdict{.error = EIO} : verdict{.limit = 70};
   });
-  all.run();
+  requests.run();
   EXPECT_EQ(words_of(whole), path + ": cannot be read at offset 140: Input/output error");
   EXPECT_EQ(words_of(part), path + ": cannot be read at offset 440: Input/output error");
   EXPECT_EQ(words_of(written), path + ": cannot be written at offset 740: Input/output error");
@@ -241,108 +245,109 @@ TEST_P(steered_batches, say_where_an_error_was) {
 TEST_P(batches, read_and_write_pipes) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
-  const file from = file::adopt(ends[0], "a pipe");
-  file to = file::adopt(ends[1], "its end");
-  batch all(GetParam());
-  for (int each = 0; each < 10; ++each) all.write(to, 0, "text");
-  all.run();
-  for (int each = 0; each < 9; ++each) all.read(from, 1000, 4);
-  all.run();
-  for (const batch_content& each : all.contents()) EXPECT_EQ(each.get(), "text");
-  to.close();
-  const batch_content& rest = all.read(from, 0, 100);
-  for (int each = 0; each < 9; ++each) all.status("/");
-  all.run();
-  EXPECT_EQ(rest.get(), "text");
+  const file read_end = file::adopt(ends[0], "a pipe");
+  file write_end = file::adopt(ends[1], "its end");
+  batch requests(GetParam());
+  for (int number = 0; number < 10; ++number) requests.write(write_end, 0, "text");
+  requests.run();
+  for (int number = 0; number < 9; ++number) requests.read(read_end, 1000, 4);
+  requests.run();
+  for (const batch_content& content_read : requests.contents()) EXPECT_EQ(content_read.get(), "text");
+  write_end.close();
+  const batch_content& last_read = requests.read(read_end, 0, 100);
+  for (int number = 0; number < 9; ++number) requests.status("/");
+  requests.run();
+  EXPECT_EQ(last_read.get(), "text");
 
   std::signal(SIGPIPE, SIG_IGN);
   ASSERT_EQ(pipe(ends), 0);
   close(ends[0]);
   const file broken = file::adopt(ends[1], "nobody");
-  const batch_written& lost = all.write(broken, 0, "text");
-  for (int each = 0; each < 9; ++each) all.status("/");
-  all.run();
+  const batch_written& lost = requests.write(broken, 0, "text");
+  for (int number = 0; number < 9; ++number) requests.status("/");
+  requests.run();
   EXPECT_EQ(words_of(lost), "nobody: cannot be written at offset 0: Broken pipe");
 }
 
 TEST_P(batches, show_results_as_they_come) {
-  const some_files some;
-  batch all(GetParam());
-  for (int each = 0; each < 1000; ++each) {
-    all.read_file(some.paths[each % 3 == 0 ? 1 : 5]);
-    all.status(some.paths[2]);
+  const some_files files;
+  batch requests(GetParam());
+  for (int number = 0; number < 1000; ++number) {
+    requests.read_file(files.paths[number % 3 == 0 ? 1 : 5]);
+    requests.status(files.paths[2]);
   }
-  const std::string one = content(some.paths[1]), other = content(some.paths[5]);
+  const std::string short_content = content(files.paths[1]), long_content = content(files.paths[5]);
   std::set<const batch_result*> seen;
   std::size_t texts = 0;
   const std::thread::id caller = std::this_thread::get_id();
-  all.run([&](batch_content& text) {
+  requests.run([&](batch_content& text) {
     EXPECT_EQ(std::this_thread::get_id(), caller);
-    const std::string& right = text.path() == some.paths[1] ? one : other;
+    const std::string& right = text.path() == files.paths[1] ? short_content : long_content;
     EXPECT_EQ(text.get(), right);
     if (texts % 2 == 0) {
       EXPECT_EQ(text.take(), right);
     }
     EXPECT_TRUE(seen.insert(&text).second);
-    if (++texts % 10 == 0 && texts <= 1000) all.read_file(some.paths[1]);  // adds more in the same run
+    if (++texts % 10 == 0 && texts <= 1000) requests.read_file(files.paths[1]);  // adds more in the same run
   });
   EXPECT_EQ(texts, 1100u);
-  EXPECT_THROW(static_cast<void>(all.contents()[0].get()), std::logic_error) << "shown, and gone";
-  for (const batch_status& each : all.statuses()) EXPECT_EQ(each.get().bytes, 100u);
-  all.run([](batch_result&) { FAIL() << "nothing is left"; });
+  EXPECT_THROW(static_cast<void>(requests.contents()[0].get()), std::logic_error) << "shown, and gone";
+  for (const batch_status& status : requests.statuses()) EXPECT_EQ(status.get().bytes, 100u);
+  requests.run([](batch_result&) { FAIL() << "nothing is left"; });
 }
 
 TEST_P(batches, do_everything_before_a_visitors_exception_comes_out) {
-  const some_files some;
-  batch all(GetParam());
-  for (int each = 0; each < 700; ++each) all.read_file(some.paths[2]);
+  const some_files files;
+  batch requests(GetParam());
+  for (int number = 0; number < 700; ++number) requests.read_file(files.paths[2]);
   int shown = 0;
-  EXPECT_THROW(all.run([&](batch_content&) {
+  EXPECT_THROW(requests.run([&](batch_content&) {
     if (++shown == 5) throw std::out_of_range("of the visitor");
   }),
                std::out_of_range);
   EXPECT_EQ(shown, 5);
-  for (const batch_content& each : all.contents()) ASSERT_TRUE(each) << "done, and not kept";
+  for (const batch_content& content_read : requests.contents()) ASSERT_TRUE(content_read) << "done, and not kept";
 }
 
 std::size_t descriptors() {
   std::size_t count = 0;
-  for ([[maybe_unused]] const auto& each : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
   return count;
 }
 
 TEST_P(steered_batches, any_call_may_fail_and_nothing_stays_open) {
-  const some_files some;
+  const some_files files;
   const std::size_t before = descriptors();
   bool is_over = false;
   for (std::uint64_t failing = 1; !is_over; ++failing) {
     std::size_t failed = 0;
     {
-      batch all(GetParam());
-      for (int each = 0; each < 3; ++each) {
-        all.read_file(some.paths[2]);
-        all.read_file(some.paths[5]);
-        all.open_to_read(some.paths[2]);
-        all.status(some.paths[2]);
-        all.write_file(some.here.path("new"), "text");
+      batch requests(GetParam());
+      for (int number = 0; number < 3; ++number) {
+        requests.read_file(files.paths[2]);
+        requests.read_file(files.paths[5]);
+        requests.open_to_read(files.paths[2]);
+        requests.status(files.paths[2]);
+        requests.write_file(files.folder.path("new"), "text");
       }
-      const scoped_hook hook([&](const call& of) {
-        if (of.number != failing) return verdict{};
-        if (of.kind == io_test::fake::kind::close && of.descriptor >= 0) close(of.descriptor);  // Linux closes it, too
+      const scoped_hook hook([&](const call& system_call) {
+        if (system_call.number != failing) return verdict{};
+        if (system_call.kind == io_test::fake::kind::close && system_call.descriptor >= 0)
+          close(system_call.descriptor);  // Linux closes it, too
         return verdict{.error = EIO};
       });
-      all.run();
+      requests.run();
       is_over = io_test::fake::calls() < failing;
       const auto look = [&](const batch_result& result) {
         ASSERT_TRUE(result.is_done());
         failed += !result;
         ASSERT_EQ(number_of(result), result ? 0 : EIO);
       };
-      for (const auto& each : all.contents()) look(each);
-      for (const auto& each : all.opened()) look(each);
-      for (const auto& each : all.statuses()) look(each);
-      for (const auto& each : all.written()) look(each);
-      for (const auto& each : all.contents()) ASSERT_TRUE(!each || each.get() == content(each.path()));
+      for (const auto& result : requests.contents()) look(result);
+      for (const auto& result : requests.opened()) look(result);
+      for (const auto& result : requests.statuses()) look(result);
+      for (const auto& result : requests.written()) look(result);
+      for (const auto& result : requests.contents()) ASSERT_TRUE(!result || result.get() == content(result.path()));
     }
     ASSERT_LE(failed, 1u);
   }
@@ -350,14 +355,15 @@ TEST_P(steered_batches, any_call_may_fail_and_nothing_stays_open) {
 }
 
 TEST(batch, needs_few_descriptors) {
-  const some_files some;
+  const some_files files;
   const auto body = [&](batch_way way) {
-    const rlimit few{40, 40};
-    setrlimit(RLIMIT_NOFILE, &few);
-    batch all({.way = way});
-    for (int each = 0; each < 500; ++each) all.read_file(some.paths[2]);
-    all.run();
-    return std::ranges::all_of(all.contents(), [](const batch_content& each) { return each.get().size() == 100; });
+    const rlimit few_descriptors{40, 40};
+    setrlimit(RLIMIT_NOFILE, &few_descriptors);
+    batch requests({.way = way});
+    for (int number = 0; number < 500; ++number) requests.read_file(files.paths[2]);
+    requests.run();
+    return std::ranges::all_of(requests.contents(),
+                               [](const batch_content& result) { return result.get().size() == 100; });
   };
   EXPECT_EQ(support::in_child([&] { return body(batch_way::best) ? 0 : 1; }).status, 0);
   EXPECT_EQ(support::in_child([&] { return body(batch_way::plain) ? 0 : 1; }).status, 0);
@@ -365,15 +371,15 @@ TEST(batch, needs_few_descriptors) {
 
 TEST(batch, uses_a_ring_where_there_is_one) {
   if (!has_ring()) GTEST_SKIP() << "no io_uring here";
-  const some_files some;
-  batch all;
-  for (int each = 0; each < 50; ++each) all.read_file(some.paths[2]);
-  all.run();
-  EXPECT_EQ(all.way(), batch_way::ring);
-  all.clear();
-  all.read_file(some.paths[2]);
-  all.run();
-  EXPECT_EQ(all.way(), batch_way::plain) << "for one file a ring costs more than it gives";
+  const some_files files;
+  batch requests;
+  for (int number = 0; number < 50; ++number) requests.read_file(files.paths[2]);
+  requests.run();
+  EXPECT_EQ(requests.way(), batch_way::ring);
+  requests.clear();
+  requests.read_file(files.paths[2]);
+  requests.run();
+  EXPECT_EQ(requests.way(), batch_way::plain) << "for one file a ring costs more than it gives";
 }
 
 /// Makes this system call fail with EPERM from now on, as in many containers.
@@ -390,19 +396,19 @@ void forbid(unsigned number) {
 }
 
 TEST(batch, does_without_io_uring_where_it_is_forbidden) {
-  const some_files some;
+  const some_files files;
   for (const unsigned number : {SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register}) {
     const support::ending seen = support::in_child([&] {
       forbid(number);
-      batch all;
-      for (int each = 0; each < 10; ++each) {
-        for (const std::string& path : some.paths) all.read_file(path);
+      batch requests;
+      for (int count = 0; count < 10; ++count) {
+        for (const std::string& path : files.paths) requests.read_file(path);
       }
-      all.run();
-      if (all.way() != batch_way::plain) return 2;
-      for (const batch_content& each : all.contents()) {
-        const expected right = read_plainly(each.path());
-        if (words_of(each) != right.words || (each && each.get() != right.text)) return 3;
+      requests.run();
+      if (requests.way() != batch_way::plain) return 2;
+      for (const batch_content& result : requests.contents()) {
+        const expected right = read_plainly(result.path());
+        if (words_of(result) != right.words || (result && result.get() != right.text)) return 3;
       }
       return 0;
     });
@@ -411,47 +417,46 @@ TEST(batch, does_without_io_uring_where_it_is_forbidden) {
 }
 
 TEST(batch, reads_what_comes_through_a_pipe) {
-  const io_test::folder here;
+  const io_test::folder folder;
   for (const batch_way way : {batch_way::best, batch_way::plain}) {
-    const std::string path = here.path("pipe");
+    const std::string path = folder.path("pipe");
     ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
     const std::string text = io_test::text(1, 300'000, 100);
-    std::jthread other([&] {
-      writer to(path);
-      to.write(text);
-      to.close();
+    std::jthread sender([&] {
+      writer output(path);
+      output.write(text);
+      output.close();
     });
-    batch all({.way = way});
-    for (int each = 0; each < 10; ++each) all.read_file(here.path("missing"));
-    const batch_content& got = all.read_file(path);
-    all.run();
+    batch requests({.way = way});
+    for (int number = 0; number < 10; ++number) requests.read_file(folder.path("missing"));
+    const batch_content& got = requests.read_file(path);
+    requests.run();
     EXPECT_EQ(got.get(), text);
     std::filesystem::remove(path);
   }
 }
 
 TEST(batch, results_are_there_after_the_run_only) {
-  const some_files some;
-  batch all;
-  const batch_content& text = all.read_file(some.paths[2]);
+  const some_files files;
+  batch requests;
+  const batch_content& text = requests.read_file(files.paths[2]);
   EXPECT_FALSE(text.is_done());
   EXPECT_FALSE(text);
   EXPECT_THROW(static_cast<void>(text.get()), std::logic_error);
-  EXPECT_FALSE(text.error()) << "nothing has failed";
-  all.run();
+  requests.run();
   EXPECT_EQ(text.get().size(), 100u);
 }
 
 TEST(batch, a_file_that_is_too_long_is_an_error) {
-  const some_files some;
+  const some_files files;
   for (const std::size_t longest : {99, 100, 10'000, 65'536}) {
-    batch all({.longest = longest});
-    for (const std::string& path : some.paths) all.read_file(path);
-    all.run();
-    for (const batch_content& each : all.contents()) {
-      const expected right = read_plainly(each.path());
+    batch requests({.longest = longest});
+    for (const std::string& path : files.paths) requests.read_file(path);
+    requests.run();
+    for (const batch_content& result : requests.contents()) {
+      const expected right = read_plainly(result.path());
       if (!right.words.empty()) continue;
-      EXPECT_EQ(number_of(each), right.text.size() > longest ? EMSGSIZE : 0) << each.path() << " " << longest;
+      EXPECT_EQ(number_of(result), right.text.size() > longest ? EMSGSIZE : 0) << result.path() << " " << longest;
     }
   }
 }

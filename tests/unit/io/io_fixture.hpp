@@ -61,14 +61,14 @@ class numbers {
 /// Returns lines of 0 to `longest` lower-case letters, `bytes` in all or a little more; the last has no newline.
 inline std::string text(std::uint64_t seed, std::size_t bytes, std::size_t longest) {
   numbers random(seed);
-  std::string all;
-  while (all.size() < bytes) {
+  std::string lines;
+  while (lines.size() < bytes) {
     for (std::uint64_t left = random.below(longest + 1); left > 0; --left) {
-      all += static_cast<char>('a' + random.below(26));
+      lines += static_cast<char>('a' + random.below(26));
     }
-    all += '\n';
+    lines += '\n';
   }
-  return all + "end";
+  return lines + "end";
 }
 
 /// Cuts every transfer short at random, and interrupts some calls first.

@@ -16,10 +16,12 @@
 
 #include "support/child.hpp"
 #include "unit/io/io_fixture.hpp"
+#include "unit/io/journal_fixture.hpp"
 
 namespace {
 
 using namespace tarn::io;
+using io_test::texts_of;
 using condition = journal_line::condition;
 using io_test::fake::call;
 using io_test::fake::kind;
@@ -27,23 +29,13 @@ using io_test::fake::verdict;
 
 constexpr journal_options small{.bytes = 16 * 1024, .chunk = 1024, .lanes = 4};
 
-std::vector<std::string> texts_of(const std::string& path) {
-  const journal_reader from(path);
-  std::vector<std::string> all;
-  for (const journal_line& line : from.lines()) {
-    all.emplace_back(line.state == condition::whole  ? line.text
-                     : line.state == condition::torn ? "(torn)"
-                                                     : "(damaged)");
-  }
-  return all;
-}
-
 TEST(journal, gives_back_what_it_had_of_a_full_disk) {
-  const io_test::folder here;
-  const std::string path = here.path("log");
+  const io_test::folder folder;
+  const std::string path = folder.path("log");
   {
-    const io_test::fake::scoped_hook hook(
-        [](const call& of) { return of.kind == io_test::fake::kind::allocate ? verdict{.limit = 8192} : verdict{}; });
+    const io_test::fake::scoped_hook hook([](const call& system_call) {
+      return system_call.kind == io_test::fake::kind::allocate ? verdict{.limit = 8192} : verdict{};
+    });
     EXPECT_EQ(io_test::thrown<error>([&] { journal log(path, {.bytes = 1 << 20}); }),
               path + ": has no room for a journal of 1048576 bytes: No space left on device");
   }
@@ -52,58 +44,58 @@ TEST(journal, gives_back_what_it_had_of_a_full_disk) {
 }
 
 TEST(journal, lines_come_back_in_order_with_their_numbers) {
-  const io_test::folder here;
-  journal log(here.path("log"), small);
-  EXPECT_EQ(journal_reader(here.path("log")).lines().size(), 0u);
+  const io_test::folder folder;
+  journal log(folder.path("log"), small);
+  EXPECT_EQ(journal_reader(folder.path("log")).lines().size(), 0u);
   io_test::numbers random(1);
   std::vector<std::string> expected;
   for (std::uint64_t number = 1; number <= 60; ++number) {
     expected.push_back(std::string(random.below(200), static_cast<char>('a' + number % 26)));
     EXPECT_EQ(log.append(expected.back()), number) << "one thread: no gaps, not even at the end of a chunk";
-    EXPECT_EQ(texts_of(here.path("log")), expected) << "read while it is written";
+    EXPECT_EQ(texts_of(folder.path("log")), expected) << "read while it is written";
   }
-  const journal_reader from(here.path("log"));
-  for (std::size_t at = 0; at < 60; ++at) EXPECT_EQ(from.lines()[at].number, at + 1);
-  EXPECT_EQ(from.torn() + from.damaged() + from.lost_pieces(), 0u);
+  const journal_reader contents(folder.path("log"));
+  for (std::size_t index = 0; index < 60; ++index) EXPECT_EQ(contents.lines()[index].number, index + 1);
+  EXPECT_EQ(contents.torn() + contents.damaged() + contents.lost_pieces(), 0u);
 }
 
 TEST(journal, any_bytes_of_any_length) {
-  const io_test::folder here;
-  journal log(here.path("log"), small);
+  const io_test::folder folder;
+  journal log(folder.path("log"), small);
   const std::string longest(log.longest_line(), '\n');
   const std::vector<std::string> lines{"", std::string(8, '\0'), longest, "\xa5\xa5\xa5\xa5", "", longest, "end"};
   for (const std::string& line : lines) log.append(line);
-  EXPECT_EQ(texts_of(here.path("log")), lines);
+  EXPECT_EQ(texts_of(folder.path("log")), lines);
   EXPECT_EQ(io_test::thrown<std::length_error>([&] { log.append(longest + "x"); }),
-            here.path("log") + ": a line of 969 bytes; the longest is 968");
+            folder.path("log") + ": a line of 969 bytes; the longest is 968");
   EXPECT_EQ(log.append("after"), 8u) << "nothing was done";
 }
 
 TEST(journal, goes_on_where_it_ended) {
-  const io_test::folder here;
+  const io_test::folder folder;
   std::vector<std::string> expected;
   for (std::uint64_t opening = 0; opening < 50; ++opening) {
-    journal log(here.path("log"), small);
+    journal log(folder.path("log"), small);
     for (int line = 0; line < 2; ++line) {
       expected.push_back("line " + std::to_string(expected.size() + 1));
       ASSERT_EQ(log.append(expected.back()), expected.size());
     }
   }
-  EXPECT_EQ(texts_of(here.path("log")), expected) << "fifty openings need no fifty chunks";
+  EXPECT_EQ(texts_of(folder.path("log")), expected) << "fifty openings need no fifty chunks";
 }
 
 TEST(journal, is_bounded_and_keeps_the_newest) {
-  const io_test::folder here;
-  journal log(here.path("log"), small);
-  const auto bytes = std::filesystem::file_size(here.path("log"));
+  const io_test::folder folder;
+  journal log(folder.path("log"), small);
+  const auto bytes = std::filesystem::file_size(folder.path("log"));
   std::uint64_t last = 0;
   for (int line = 0; line < 10'000; ++line) last = log.append("line " + std::to_string(line + 1));
   EXPECT_EQ(last, 10'000u);
-  EXPECT_EQ(std::filesystem::file_size(here.path("log")), bytes);
-  const journal_reader from(here.path("log"));
-  ASSERT_GT(from.lines().size(), 14u * 24);
-  std::uint64_t expected = 10'000 - from.lines().size();
-  for (const journal_line& line : from.lines()) {
+  EXPECT_EQ(std::filesystem::file_size(folder.path("log")), bytes);
+  const journal_reader contents(folder.path("log"));
+  ASSERT_GT(contents.lines().size(), 14u * 24);
+  std::uint64_t expected = 10'000 - contents.lines().size();
+  for (const journal_line& line : contents.lines()) {
     ++expected;
     EXPECT_EQ(line.number, expected);
     EXPECT_EQ(line.text, "line " + std::to_string(expected));
@@ -111,16 +103,16 @@ TEST(journal, is_bounded_and_keeps_the_newest) {
 }
 
 TEST(journal, appends_make_no_system_call) {
-  const io_test::folder here;
-  journal log(here.path("log"), small);
+  const io_test::folder folder;
+  journal log(folder.path("log"), small);
   const io_test::fake::scoped_hook hook([](const call&) { return verdict{}; });
   for (int line = 0; line < 10'000; ++line) log.append("a line that is a hundred bytes long or so");
   EXPECT_EQ(io_test::fake::calls(), 0u);
 }
 
 TEST(journal, a_line_is_made_in_its_place) {
-  const io_test::folder here;
-  journal log(here.path("log"), small);
+  const io_test::folder folder;
+  journal log(folder.path("log"), small);
   std::vector<std::string> expected;
   int calls = 0;
   for (std::size_t size = 0; size < 300; size += 7) {
@@ -139,69 +131,69 @@ TEST(journal, a_line_is_made_in_its_place) {
   EXPECT_THROW(log.append_with([](char*, std::size_t room) { return room + 2000; }), std::length_error);
   EXPECT_EQ(log.append("after"), before + 1);
   expected.push_back("after");
-  EXPECT_EQ(texts_of(here.path("log")), expected);
+  EXPECT_EQ(texts_of(folder.path("log")), expected);
 }
 
 TEST(journal, formats_in_place) {
-  const io_test::folder here;
-  journal log(here.path("log"), small);
+  const io_test::folder folder;
+  journal log(folder.path("log"), small);
   std::vector<std::string> expected;
   for (int line = 0; line < 100; ++line) {
     EXPECT_EQ(print_line(log, "{} is {:>100}", line, "far"), static_cast<std::uint64_t>(line + 1));
     expected.push_back(fmt::format("{} is {:>100}", line, "far"));
   }
-  EXPECT_EQ(texts_of(here.path("log")), expected);
+  EXPECT_EQ(texts_of(folder.path("log")), expected);
 }
 
 TEST(journal, threads_append_together) {
-  const io_test::folder here;
-  constexpr std::size_t threads = 6, each = 500;
-  journal log(here.path("log"), {.bytes = 1 << 20, .chunk = 4096, .lanes = 4});
+  const io_test::folder folder;
+  constexpr std::size_t threads = 6, lines_each = 500;
+  journal log(folder.path("log"), {.bytes = 1 << 20, .chunk = 4096, .lanes = 4});
   std::vector<std::vector<std::uint64_t>> numbers(threads);
-  std::vector<std::thread> all;
+  std::vector<std::thread> appenders;
   for (std::size_t thread = 0; thread < threads; ++thread) {
-    all.emplace_back([&, thread] {
-      for (std::size_t line = 0; line < each; ++line) {
+    appenders.emplace_back([&, thread] {
+      for (std::size_t line = 0; line < lines_each; ++line) {
         numbers[thread].push_back(log.append(std::to_string(thread) + " " + std::to_string(line)));
       }
     });
   }
-  for (std::thread& thread : all) thread.join();
-  const journal_reader from(here.path("log"));
-  ASSERT_EQ(from.lines().size(), threads * each);
+  for (std::thread& thread : appenders) thread.join();
+  const journal_reader contents(folder.path("log"));
+  ASSERT_EQ(contents.lines().size(), threads * lines_each);
   std::map<std::uint64_t, std::string> by_number;
   std::vector<std::size_t> next(threads);
-  for (const journal_line& line : from.lines()) {
+  for (const journal_line& line : contents.lines()) {
     by_number[line.number] = line.text;
     const std::size_t thread = static_cast<std::size_t>(line.text[0] - '0');
     EXPECT_EQ(line.text, std::to_string(thread) + " " + std::to_string(next[thread]++)) << "each thread's in order";
   }
-  ASSERT_EQ(by_number.size(), threads * each) << "no number twice";
+  ASSERT_EQ(by_number.size(), threads * lines_each) << "no number twice";
   for (std::size_t thread = 0; thread < threads; ++thread) {
-    for (std::size_t line = 0; line < each; ++line) {
+    for (std::size_t line = 0; line < lines_each; ++line) {
       ASSERT_EQ(by_number[numbers[thread][line]], std::to_string(thread) + " " + std::to_string(line));
     }
   }
 }
 
 TEST(journal, one_lane_is_enough_for_many_threads) {
-  const io_test::folder here;
-  journal log(here.path("log"), {.bytes = 1 << 20, .chunk = 64 * 1024, .lanes = 1});
-  std::vector<std::thread> all;
+  const io_test::folder folder;
+  journal log(folder.path("log"), {.bytes = 1 << 20, .chunk = 64 * 1024, .lanes = 1});
+  std::vector<std::thread> appenders;
   for (int thread = 0; thread < 4; ++thread) {
-    all.emplace_back([&] {
+    appenders.emplace_back([&] {
       for (int line = 0; line < 5000; ++line) log.append("x");
     });
   }
-  for (std::thread& thread : all) thread.join();
-  const journal_reader from(here.path("log"));
-  EXPECT_EQ(from.lines().size(), 20'000u);
-  EXPECT_EQ(from.torn() + from.damaged() + from.lost_pieces(), 0u);
+  for (std::thread& thread : appenders) thread.join();
+  const journal_reader contents(folder.path("log"));
+  EXPECT_EQ(contents.lines().size(), 20'000u);
+  EXPECT_EQ(contents.torn() + contents.damaged() + contents.lost_pieces(), 0u);
 }
 
 TEST(journal, nobody_writes_into_a_chunk_that_a_stopped_thread_has) {
-  const io_test::folder here;
-  journal log(here.path("log"), small);
+  const io_test::folder folder;
+  journal log(folder.path("log"), small);
   // A thread stops in the middle of a line, as by a signal, while the others go around the file ten times.
   const std::uint64_t outer = log.append_with([&](char* place, std::size_t) {
     std::memcpy(place, "half of ", 8);
@@ -209,98 +201,99 @@ TEST(journal, nobody_writes_into_a_chunk_that_a_stopped_thread_has) {
     std::memcpy(place + 8, "this line", 9);
     return std::size_t{17};
   });
-  const journal_reader from(here.path("log"));
-  const auto found = std::find_if(from.lines().begin(), from.lines().end(),
-                                  [&](const journal_line& line) { return line.number == outer; });
-  ASSERT_NE(found, from.lines().end());
-  EXPECT_EQ(found->text, "half of this line");
-  EXPECT_EQ(from.torn() + from.damaged() + from.lost_pieces(), 0u);
+  const journal_reader contents(folder.path("log"));
+  const auto position = std::find_if(contents.lines().begin(), contents.lines().end(),
+                                     [&](const journal_line& line) { return line.number == outer; });
+  ASSERT_NE(position, contents.lines().end());
+  EXPECT_EQ(position->text, "half of this line");
+  EXPECT_EQ(contents.torn() + contents.damaged() + contents.lost_pieces(), 0u);
 }
 
 TEST(journal, threads_that_go_around_and_around_lose_only_the_oldest) {
-  const io_test::folder here;
-  journal log(here.path("log"), small);
-  std::vector<std::thread> all;
+  const io_test::folder folder;
+  journal log(folder.path("log"), small);
+  std::vector<std::thread> appenders;
   for (int thread = 0; thread < 4; ++thread) {
-    all.emplace_back([&, thread] {
+    appenders.emplace_back([&, thread] {
       for (int line = 0; line < 5000; ++line) log.append(std::to_string(thread) + " " + std::to_string(line));
     });
   }
-  for (std::thread& thread : all) thread.join();
-  const journal_reader from(here.path("log"));
-  EXPECT_EQ(from.torn() + from.damaged() + from.lost_pieces(), 0u);
-  EXPECT_GT(from.lines().size(), 100u);
+  for (std::thread& thread : appenders) thread.join();
+  const journal_reader contents(folder.path("log"));
+  EXPECT_EQ(contents.torn() + contents.damaged() + contents.lost_pieces(), 0u);
+  EXPECT_GT(contents.lines().size(), 100u);
 }
 
 TEST(journal, who_is_second_is_told_so) {
-  const io_test::folder here;
-  journal log(here.path("log"), small);
+  const io_test::folder folder;
+  journal log(folder.path("log"), small);
   EXPECT_EQ(
-      io_test::thrown<error>([&] { journal other(here.path("log")); }),
-      here.path("log") + ": cannot be locked: somebody appends to this journal: Resource temporarily unavailable");
+      io_test::thrown<error>([&] { journal second_journal(folder.path("log")); }),
+      folder.path("log") + ": cannot be locked: somebody appends to this journal: Resource temporarily unavailable");
 }
 
 TEST(journal, a_forked_child_must_open_its_own) {
-  const io_test::folder here;
-  journal log(here.path("log"), small);
+  const io_test::folder folder;
+  journal log(folder.path("log"), small);
   log.append("parent");
   const auto child = support::in_child([&] {
     return io_test::thrown<std::logic_error>([&] { log.append("child"); }) ==
-                   here.path("log") + ": a journal of the parent process; a forked child must open its own"
+                   folder.path("log") + ": a journal of the parent process; a forked child must open its own"
                ? 0
                : 1;
   });
   EXPECT_EQ(child, support::ending{});
   log.append("parent again");
-  EXPECT_EQ(texts_of(here.path("log")), (std::vector<std::string>{"parent", "parent again"}));
+  EXPECT_EQ(texts_of(folder.path("log")), (std::vector<std::string>{"parent", "parent again"}));
 }
 
 TEST(journal, what_is_no_journal_stays_as_it_is) {
-  const io_test::folder here;
+  const io_test::folder folder;
   const std::string text = io_test::text(1, 10'000, 100);
-  const std::string path = here.file("text", text);
+  const std::string path = folder.file("text", text);
   const std::string words = path + ": is not a journal: Invalid argument";
   EXPECT_EQ(io_test::thrown<error>([&] { journal log(path); }), words);
-  EXPECT_EQ(io_test::thrown<error>([&] { journal_reader from(path); }), words);
+  EXPECT_EQ(io_test::thrown<error>([&] { journal_reader contents(path); }), words);
   EXPECT_EQ(io_test::content(path), text);
-  EXPECT_EQ(io_test::thrown<error>([&] { journal_reader from(here.file("empty", "")); }),
-            here.path("empty") + ": is not a journal: Invalid argument");
+  EXPECT_EQ(io_test::thrown<error>([&] { journal_reader contents(folder.file("empty", "")); }),
+            folder.path("empty") + ": is not a journal: Invalid argument");
   EXPECT_EQ(io_test::thrown<error>([&] { journal log("/dev/zero"); }), "/dev/zero: is not a journal: Invalid argument");
   const std::string image = std::string(100'000, '\0') + "a disk's image, perhaps";
-  EXPECT_EQ(io_test::thrown<error>([&] { journal log(here.file("image", image)); }),
-            here.path("image") + ": is not a journal: Invalid argument");
-  EXPECT_EQ(io_test::content(here.path("image")), image);
-  journal(here.file("zeros", std::string(100'000, '\0')), small).append("somebody died before he had begun");
-  EXPECT_EQ(texts_of(here.path("zeros")).size(), 1u);
-  EXPECT_THROW(journal(here.path("odd"), {.chunk = 1000}), std::invalid_argument);
-  { journal log(here.path("log"), small); }
-  std::filesystem::resize_file(here.path("log"), 9000);
-  EXPECT_EQ(io_test::thrown<error>([&] { journal log(here.path("log")); }),
-            here.path("log") + ": is a journal of 20480 bytes that was cut off at offset 9000: Invalid argument");
+  EXPECT_EQ(io_test::thrown<error>([&] { journal log(folder.file("image", image)); }),
+            folder.path("image") + ": is not a journal: Invalid argument");
+  EXPECT_EQ(io_test::content(folder.path("image")), image);
+  journal(folder.file("zeros", std::string(100'000, '\0')), small).append("somebody died before he had begun");
+  EXPECT_EQ(texts_of(folder.path("zeros")).size(), 1u);
+  EXPECT_THROW(journal(folder.path("odd"), {.chunk = 1000}), std::invalid_argument);
+  { journal log(folder.path("log"), small); }
+  std::filesystem::resize_file(folder.path("log"), 9000);
+  EXPECT_EQ(io_test::thrown<error>([&] { journal log(folder.path("log")); }),
+            folder.path("log") + ": is a journal of 20480 bytes that was cut off at offset 9000: Invalid argument");
 }
 
 TEST(journal, every_call_can_fail) {
-  const io_test::folder here;
+  const io_test::folder folder;
   for (const bool is_new : {true, false}) {
     for (std::uint64_t failing = 1;; ++failing) {
-      std::filesystem::remove(here.path("log"));
-      if (!is_new) journal(here.path("log"), small).append("before");
-      const io_test::fake::scoped_hook hook(
-          [&](const call& of) { return of.number == failing ? verdict{.error = ENOSPC} : verdict{}; });
+      std::filesystem::remove(folder.path("log"));
+      if (!is_new) journal(folder.path("log"), small).append("before");
+      const io_test::fake::scoped_hook hook([&](const call& system_call) {
+        return system_call.number == failing ? verdict{.error = ENOSPC} : verdict{};
+      });
       std::uint64_t calls = 0;
       try {
-        journal log(here.path("log"), small);
+        journal log(folder.path("log"), small);
         log.append("line");
         log.sync();
         calls = io_test::fake::calls();
       } catch (const error& failed) {
-        EXPECT_TRUE(std::string(failed.what()).starts_with(here.path("log") + ": ")) << failed.what();
+        EXPECT_TRUE(std::string(failed.what()).starts_with(folder.path("log") + ": ")) << failed.what();
       }
       if (calls != 0 && failing > calls) break;
       io_test::fake::set_hook(nullptr);
-      journal log(here.path("log"), small);
+      journal log(folder.path("log"), small);
       log.append("after");
-      std::vector<std::string> lines = texts_of(here.path("log"));
+      std::vector<std::string> lines = texts_of(folder.path("log"));
       EXPECT_EQ(lines.back(), "after") << "whatever failed, the next one opens it";
     }
   }
@@ -308,43 +301,43 @@ TEST(journal, every_call_can_fail) {
 
 /// Copies the file in the middle of an append, as a process that dies there would leave it.
 TEST(journal, a_torn_line_is_marked_and_never_whole) {
-  const io_test::folder here;
-  const std::string path = here.path("log");
+  const io_test::folder folder;
+  const std::string path = folder.path("log");
   {
     journal log(path, small);
     log.append("one");
     EXPECT_THROW(log.append_with([&](char* place, std::size_t) -> std::size_t {
       std::memcpy(place, "half", 4);
-      std::filesystem::copy_file(path, here.path("torn"));  // the content at the moment of death
+      std::filesystem::copy_file(path, folder.path("torn"));  // the content at the moment of death
       throw std::runtime_error("died");
     }),
                  std::runtime_error);
   }
-  EXPECT_EQ(texts_of(here.path("torn")), (std::vector<std::string>{"one", "(torn)"}));
+  EXPECT_EQ(texts_of(folder.path("torn")), (std::vector<std::string>{"one", "(torn)"}));
   EXPECT_EQ(texts_of(path), (std::vector<std::string>{"one"})) << "an exception is no death";
-  journal log(here.path("torn"), small);
+  journal log(folder.path("torn"), small);
   EXPECT_EQ(log.append("three"), 3u) << "the torn line keeps its number";
-  EXPECT_EQ(texts_of(here.path("torn")), (std::vector<std::string>{"one", "(torn)", "three"}));
+  EXPECT_EQ(texts_of(folder.path("torn")), (std::vector<std::string>{"one", "(torn)", "three"}));
 }
 
 /// Kills a process with appending threads at a random moment; every line whose append had returned must be there.
-void kill_and_look(const io_test::folder& here, std::uint64_t seed) {
-  constexpr std::size_t threads = 3, most = 20'000;
+void kill_and_look(const io_test::folder& folder, std::uint64_t seed) {
+  constexpr std::size_t threads = 3, most_lines = 20'000;
   struct shared {
     std::atomic<bool> started;
     std::atomic<std::uint64_t> returned[threads];
   };
-  const std::string path = here.path("log");
+  const std::string path = folder.path("log");
   std::filesystem::remove(path);
   auto* const seen =
       static_cast<shared*>(mmap(nullptr, sizeof(shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   const pid_t child = fork();
   if (child == 0) {
     journal log(path, {.bytes = 8 << 20, .chunk = 4096, .lanes = 4, .prepare = 0});
-    std::vector<std::thread> all;
+    std::vector<std::thread> appenders;
     for (std::size_t thread = 0; thread < threads; ++thread) {
-      all.emplace_back([&, thread] {
-        for (std::uint64_t line = 0; line < most; ++line) {
+      appenders.emplace_back([&, thread] {
+        for (std::uint64_t line = 0; line < most_lines; ++line) {
           const std::string text = std::to_string(thread) + " " + std::to_string(line) + std::string(line % 90, '.');
           log.append(text);
           seen->returned[thread].store(line + 1, std::memory_order_relaxed);
@@ -352,18 +345,18 @@ void kill_and_look(const io_test::folder& here, std::uint64_t seed) {
         }
       });
     }
-    for (std::thread& thread : all) thread.join();
+    for (std::thread& thread : appenders) thread.join();
     _exit(0);
   }
   while (!seen->started.load()) std::this_thread::yield();
   std::this_thread::sleep_for(std::chrono::microseconds(io_test::numbers(seed).below(2000)));
   kill(child, SIGKILL);
-  int how = 0;
-  waitpid(child, &how, 0);
+  int wait_status = 0;
+  waitpid(child, &wait_status, 0);
 
-  const journal_reader from(path);
+  const journal_reader contents(path);
   std::uint64_t next[threads] = {};
-  for (const journal_line& line : from.lines()) {
+  for (const journal_line& line : contents.lines()) {
     if (line.state == condition::torn) continue;
     ASSERT_EQ(line.state, condition::whole);
     const std::size_t thread = static_cast<std::size_t>(line.text[0] - '0');
@@ -375,8 +368,8 @@ void kill_and_look(const io_test::folder& here, std::uint64_t seed) {
     ASSERT_GE(next[thread], returned) << "a line is lost, seed " << seed;
     ASSERT_LE(next[thread], returned + 1) << "of one more the append may be done and not noted";
   }
-  ASSERT_LE(from.torn(), threads);
-  ASSERT_EQ(from.damaged() + from.lost_pieces(), 0u);
+  ASSERT_LE(contents.torn(), threads);
+  ASSERT_EQ(contents.damaged() + contents.lost_pieces(), 0u);
   journal again(path);
   again.append("again");
   ASSERT_EQ(journal_reader(path).lines().back().text, "again");
@@ -384,15 +377,15 @@ void kill_and_look(const io_test::folder& here, std::uint64_t seed) {
 }
 
 TEST(journal, kills_lose_no_line) {
-  const io_test::folder here;
+  const io_test::folder folder;
   const char* const wanted = std::getenv("TARN_JOURNAL_KILLS");
   const std::uint64_t kills = wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 100;
-  for (std::uint64_t seed = 1; seed <= kills && !testing::Test::HasFatalFailure(); ++seed) kill_and_look(here, seed);
+  for (std::uint64_t seed = 1; seed <= kills && !testing::Test::HasFatalFailure(); ++seed) kill_and_look(folder, seed);
 }
 
 TEST(journal, what_is_appended_behind_a_chunk_that_was_moved_is_read) {
-  const io_test::folder here;
-  const std::string path = here.path("log");
+  const io_test::folder folder;
+  const std::string path = folder.path("log");
   {
     journal log(path, small);
     for (int line = 0; line < 100; ++line) log.append("line " + std::to_string(line) + std::string(40, '.'));
@@ -401,26 +394,26 @@ TEST(journal, what_is_appended_behind_a_chunk_that_was_moved_is_read) {
   // Puts the newest chunk into the first slot, too: a valid chunk where it does not belong.
   std::size_t newest = 0;
   std::uint64_t highest = 0;
-  for (std::size_t at = 4096; at < bytes.size(); at += small.chunk) {
+  for (std::size_t offset = 4096; offset < bytes.size(); offset += small.chunk) {
     std::uint64_t number;
-    std::memcpy(&number, &bytes[at], sizeof number);
-    if (number > highest) highest = number, newest = at;
+    std::memcpy(&number, &bytes[offset], sizeof number);
+    if (number > highest) highest = number, newest = offset;
   }
   ASSERT_GT(newest, 4096u);
   bytes.replace(4096, small.chunk, bytes, newest, small.chunk);
-  here.file("log", bytes);
+  folder.file("log", bytes);
   {
     journal log(path, small);
     log.append("acknowledged");
   }
-  const journal_reader from(path);
-  EXPECT_EQ(from.lines().back().text, "acknowledged");
-  EXPECT_EQ(from.lost_pieces(), 1u);
+  const journal_reader contents(path);
+  EXPECT_EQ(contents.lines().back().text, "acknowledged");
+  EXPECT_EQ(contents.lost_pieces(), 1u);
 }
 
 TEST(journal, a_changed_file_gives_no_line_that_was_not_appended) {
-  const io_test::folder here;
-  const std::string path = here.path("log");
+  const io_test::folder folder;
+  const std::string path = folder.path("log");
   std::vector<std::string> expected;
   {
     journal log(path, small);
@@ -434,31 +427,31 @@ TEST(journal, a_changed_file_gives_no_line_that_was_not_appended) {
     io_test::numbers random(seed);
     std::string bad = good;
     for (std::uint64_t change = 0; change <= random.below(8); ++change) {
-      const std::size_t at = random.below(bad.size());
+      const std::size_t offset = random.below(bad.size());
       switch (random.below(5)) {
-        case 0: bad[at] = static_cast<char>(random.below(256)); break;
-        case 1: bad[at] = static_cast<char>(bad[at] ^ 1 << random.below(8)); break;
+        case 0: bad[offset] = static_cast<char>(random.below(256)); break;
+        case 1: bad[offset] = static_cast<char>(bad[offset] ^ 1 << random.below(8)); break;
         case 2:
-          std::fill_n(bad.begin() + static_cast<long>(at), std::min<std::size_t>(64, bad.size() - at), '\0');
+          std::fill_n(bad.begin() + static_cast<long>(offset), std::min<std::size_t>(64, bad.size() - offset), '\0');
           break;
         case 3: {  // a piece from somewhere else: whole lines, chunks
           const std::size_t unit = random.below(2) == 0 ? 8 : 1024;
-          const std::size_t from = random.below(bad.size() / unit) * unit, to = at / unit * unit;
-          const std::size_t bytes = std::min({unit * (1 + random.below(4)), bad.size() - from, bad.size() - to});
-          std::memmove(bad.data() + to, good.data() + from, bytes);
+          const std::size_t source = random.below(bad.size() / unit) * unit, target = offset / unit * unit;
+          const std::size_t bytes = std::min({unit * (1 + random.below(4)), bad.size() - source, bad.size() - target});
+          std::memmove(bad.data() + target, good.data() + source, bytes);
           break;
         }
-        default: bad.resize(4096 + at % (bad.size() - 4096 + 1)); break;
+        default: bad.resize(4096 + offset % (bad.size() - 4096 + 1)); break;
       }
     }
-    here.file("log", bad);
-    std::optional<journal_reader> from;
+    folder.file("log", bad);
+    std::optional<journal_reader> contents;
     try {
-      from.emplace(path);
+      contents.emplace(path);
     } catch (const error&) {
       continue;  // its header
     }
-    for (const journal_line& line : from->lines()) {
+    for (const journal_line& line : contents->lines()) {
       if (line.state != condition::whole) continue;
       ASSERT_TRUE(line.number >= 1 && line.number <= 100 && line.text == expected[line.number - 1])
           << "seed " << seed << ", line " << line.number << ": " << line.text;

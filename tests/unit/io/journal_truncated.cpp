@@ -16,24 +16,14 @@
 
 #include "support/child.hpp"
 #include "unit/io/io_fixture.hpp"
+#include "unit/io/journal_fixture.hpp"
 
 namespace {
 
 using namespace tarn::io;
-using condition = journal_line::condition;
+using io_test::texts_of;
 
 constexpr journal_options small{.bytes = 64 * 1024, .chunk = 4096, .lanes = 4};
-
-std::vector<std::string> texts_of(const std::string& path) {
-  const journal_reader from(path);
-  std::vector<std::string> all;
-  for (const journal_line& line : from.lines()) {
-    all.emplace_back(line.state == condition::whole  ? line.text
-                     : line.state == condition::torn ? "(torn)"
-                                                     : "(damaged)");
-  }
-  return all;
-}
 
 std::string restored(const std::string& path, const std::string& bytes) {
   return "tarn: journal " + path + ": was truncated to " + bytes +
@@ -43,8 +33,8 @@ std::string restored(const std::string& path, const std::string& bytes) {
 using lines = std::vector<std::string>;
 
 TEST(journal_truncated, keeps_what_comes_and_says_so_once) {
-  const io_test::folder here;
-  const std::string path = here.path("log");
+  const io_test::folder folder;
+  const std::string path = folder.path("log");
   const auto child = support::in_child([&] {
     journal log(path, small);
     log.append("before");
@@ -61,8 +51,8 @@ TEST(journal_truncated, keeps_what_comes_and_says_so_once) {
 }
 
 TEST(journal_truncated, in_the_middle_of_a_line_that_is_made_in_its_place) {
-  const io_test::folder here;
-  const std::string path = here.path("log");
+  const io_test::folder folder;
+  const std::string path = folder.path("log");
   const auto child = support::in_child([&] {
     journal log(path, small);
     log.append("before");
@@ -79,12 +69,12 @@ TEST(journal_truncated, in_the_middle_of_a_line_that_is_made_in_its_place) {
 }
 
 TEST(journal_truncated, by_a_shell_that_writes_something_else_into_it) {
-  const io_test::folder here;
-  const std::string path = here.path("log");
+  const io_test::folder folder;
+  const std::string path = folder.path("log");
   const auto child = support::in_child([&] {
     journal log(path, small);
     log.append("before");
-    here.file("log", "somebody's own text\n");
+    folder.file("log", "somebody's own text\n");
     log.append("after");
     return texts_of(path) == lines{"after"} ? 0 : 1;
   });
@@ -92,8 +82,8 @@ TEST(journal_truncated, by_a_shell_that_writes_something_else_into_it) {
 }
 
 TEST(journal_truncated, and_made_as_long_as_it_was_is_no_signal_and_is_noticed) {
-  const io_test::folder here;
-  const std::string path = here.path("log");
+  const io_test::folder folder;
+  const std::string path = folder.path("log");
   const auto child = support::in_child([&] {
     journal log(path, small);
     log.append("before");
@@ -108,8 +98,8 @@ TEST(journal_truncated, and_made_as_long_as_it_was_is_no_signal_and_is_noticed) 
 }
 
 TEST(journal_truncated, only_behind_its_chunks_keeps_them) {
-  const io_test::folder here;
-  const std::string path = here.path("log");
+  const io_test::folder folder;
+  const std::string path = folder.path("log");
   const auto child = support::in_child([&] {
     journal log(path, small);
     lines expected;
@@ -123,8 +113,8 @@ TEST(journal_truncated, only_behind_its_chunks_keeps_them) {
 
 // Each thread appends; a line whose append began after the last truncation must be there once.
 TEST(journal_truncated, again_and_again_while_threads_append) {
-  const io_test::folder here;
-  const std::string path = here.path("log");
+  const io_test::folder folder;
+  const std::string path = folder.path("log");
   const auto child = support::in_child([&] {
     constexpr std::size_t threads = 4;
     journal log(path, {.bytes = 8 << 20, .chunk = 4096, .lanes = 4, .prepare = 0});
@@ -132,9 +122,9 @@ TEST(journal_truncated, again_and_again_while_threads_append) {
     std::atomic<std::uint64_t> progress[threads]{};
     std::atomic<bool> was_last_truncation{false};
     std::uint64_t first_safe[threads]{};  // begun after the last truncation
-    std::vector<std::thread> all;
+    std::vector<std::thread> appenders;
     for (std::size_t thread = 0; thread < threads; ++thread) {
-      all.emplace_back([&, thread] {
+      appenders.emplace_back([&, thread] {
         sigset_t every;
         sigfillset(&every);
         pthread_sigmask(SIG_BLOCK, &every, nullptr);  // threads of servers do so
@@ -155,34 +145,34 @@ TEST(journal_truncated, again_and_again_while_threads_append) {
     }
     std::filesystem::resize_file(path, 0);
     was_last_truncation = true;
-    for (std::thread& thread : all) thread.join();
-    const journal_reader from(path);
-    std::map<std::string, int> found;
-    for (const journal_line& line : from.lines()) ++found[std::string(line.text)];
-    for (const auto& [text, count] : found) {
+    for (std::thread& thread : appenders) thread.join();
+    const journal_reader contents(path);
+    std::map<std::string, int> counts;
+    for (const journal_line& line : contents.lines()) ++counts[std::string(line.text)];
+    for (const auto& [text, count] : counts) {
       if (count != 1) return 1;
     }
     for (std::size_t thread = 0; thread < threads; ++thread) {
       for (std::uint64_t line = first_safe[thread]; line < progress[thread]; ++line) {
-        if (found.count(std::to_string(thread) + " " + std::to_string(line)) == 0) return 2;
+        if (counts.count(std::to_string(thread) + " " + std::to_string(line)) == 0) return 2;
       }
     }
-    return from.torn() + from.damaged() == 0 ? 0 : 3;
+    return contents.torn() + contents.damaged() == 0 ? 0 : 3;
   });
   EXPECT_EQ(child.signal, 0) << child;
   EXPECT_EQ(child.status, 0) << child;
 }
 
 TEST(journal_truncated, on_a_full_disk_goes_on_in_memory_and_is_reopened) {
-  const io_test::folder here;
-  const std::string path = here.path("log");
+  const io_test::folder folder;
+  const std::string path = folder.path("log");
   const auto child = support::in_child([&] {
     journal log(path, small);
     log.append("before");
     {
-      const io_test::fake::scoped_hook hook([](const io_test::fake::call& of) {
-        return of.kind == io_test::fake::kind::extend ? io_test::fake::verdict{.error = ENOSPC}
-                                                      : io_test::fake::verdict{};
+      const io_test::fake::scoped_hook hook([](const io_test::fake::call& system_call) {
+        return system_call.kind == io_test::fake::kind::extend ? io_test::fake::verdict{.error = ENOSPC}
+                                                               : io_test::fake::verdict{};
       });
       std::filesystem::resize_file(path, 0);
       for (int line = 0; line < 10'000; ++line) log.append("nowhere");
@@ -200,8 +190,8 @@ TEST(journal_truncated, on_a_full_disk_goes_on_in_memory_and_is_reopened) {
 
 // Other processes fill a file system of 1 MiB after the truncation. The test needs the right to mount.
 TEST(journal_truncated, on_a_file_system_that_is_full) {
-  const io_test::folder here;
-  const std::string disk = here.path("disk");
+  const io_test::folder folder;
+  const std::string disk = folder.path("disk");
   std::filesystem::create_directory(disk);
   if (::mount("tarn", disk.c_str(), "tmpfs", 0, "size=1m") != 0) GTEST_SKIP() << "no right to mount";
   const std::string path = disk + "/log";
@@ -226,8 +216,8 @@ TEST(journal_truncated, on_a_file_system_that_is_full) {
 }
 
 TEST(journal_truncated, a_limit_of_file_sizes_is_an_error_and_no_signal) {
-  const io_test::folder here;
-  const std::string path = here.path("log");
+  const io_test::folder folder;
+  const std::string path = folder.path("log");
   const auto child = support::in_child([&] {
     journal log(path, small);
     log.append("before");
@@ -235,9 +225,9 @@ TEST(journal_truncated, a_limit_of_file_sizes_is_an_error_and_no_signal) {
     setrlimit(RLIMIT_FSIZE, &limit);
     std::filesystem::resize_file(path, 0);
     for (int line = 0; line < 10'000; ++line) log.append("nowhere");
-    const std::string made = io_test::thrown<error>([&] { journal other(here.path("other"), small); });
-    const bool is_told = made == here.path("other") + ": has no room for a journal of 65536 bytes: File too large";
-    return is_told && !std::filesystem::exists(here.path("other")) ? 0 : 1;
+    const std::string message = io_test::thrown<error>([&] { journal second_journal(folder.path("other"), small); });
+    const bool is_told = message == folder.path("other") + ": has no room for a journal of 65536 bytes: File too large";
+    return is_told && !std::filesystem::exists(folder.path("other")) ? 0 : 1;
   });
   EXPECT_EQ(child, (support::ending{.error = "tarn: journal " + path +
                                              ": was truncated and cannot be restored (File too large): new lines are "
@@ -245,16 +235,16 @@ TEST(journal_truncated, a_limit_of_file_sizes_is_an_error_and_no_signal) {
 }
 
 TEST(journal_reopened, after_a_rename_goes_on_in_a_new_file) {
-  const io_test::folder here;
-  const std::string path = here.path("log");
+  const io_test::folder folder;
+  const std::string path = folder.path("log");
   journal log(path, small);
   EXPECT_FALSE(log.reopen()) << "it is the same file";
   log.append("one");
-  std::filesystem::rename(path, here.path("log.1"));
+  std::filesystem::rename(path, folder.path("log.1"));
   log.append("two");
   EXPECT_TRUE(log.reopen());
   EXPECT_EQ(log.append("three"), 3u);
-  EXPECT_EQ(texts_of(here.path("log.1")), (lines{"one", "two"}));
+  EXPECT_EQ(texts_of(folder.path("log.1")), (lines{"one", "two"}));
   EXPECT_EQ(texts_of(path), (lines{"three"}));
   std::filesystem::remove(path);
   log.append("into a file without a name");
@@ -262,22 +252,22 @@ TEST(journal_reopened, after_a_rename_goes_on_in_a_new_file) {
   log.append("five");
   EXPECT_EQ(texts_of(path), (lines{"five"}));
   // The old file is gone, and another file may be in its place.
-  { EXPECT_EQ(journal(here.path("log.1")).append("more"), 3u); }
-  std::filesystem::rename(here.path("log.1"), path);
+  { EXPECT_EQ(journal(folder.path("log.1")).append("more"), 3u); }
+  std::filesystem::rename(folder.path("log.1"), path);
   EXPECT_TRUE(log.reopen());
   EXPECT_GT(log.append("six"), 5u);
   EXPECT_EQ(texts_of(path), (lines{"one", "two", "more", "six"}));
 }
 
 TEST(journal_reopened, what_fails_changes_nothing) {
-  const io_test::folder here;
-  const std::string path = here.path("log");
+  const io_test::folder folder;
+  const std::string path = folder.path("log");
   journal log(path, small);
-  std::filesystem::rename(path, here.path("log.1"));
-  here.file("log", "not a journal");
+  std::filesystem::rename(path, folder.path("log.1"));
+  folder.file("log", "not a journal");
   EXPECT_EQ(io_test::thrown<error>([&] { log.reopen(); }), path + ": is not a journal: Invalid argument");
   log.append("goes on in the old one");
-  EXPECT_EQ(texts_of(here.path("log.1")), (lines{"goes on in the old one"}));
+  EXPECT_EQ(texts_of(folder.path("log.1")), (lines{"goes on in the old one"}));
   std::filesystem::remove(path);
   { journal tiny(path, {.bytes = 4096, .chunk = 1024, .lanes = 1}); }
   EXPECT_EQ(io_test::thrown<error>([&] { log.reopen(); }),
@@ -285,15 +275,15 @@ TEST(journal_reopened, what_fails_changes_nothing) {
 }
 
 TEST(journal_reopened, while_threads_append_loses_no_line) {
-  const io_test::folder here;
-  const std::string path = here.path("log");
+  const io_test::folder folder;
+  const std::string path = folder.path("log");
   constexpr std::size_t threads = 4, rotations = 50;
   std::vector<std::uint64_t> appended(threads);
   {
     journal log(path, {.bytes = 4 << 20, .chunk = 4096, .lanes = 2, .prepare = 0});
-    std::vector<std::thread> all;
+    std::vector<std::thread> appenders;
     for (std::size_t thread = 0; thread < threads; ++thread) {
-      all.emplace_back([&, thread] {
+      appenders.emplace_back([&, thread] {
         for (; appended[thread] < 20'000; ++appended[thread]) {
           log.append(std::to_string(thread) + " " + std::to_string(appended[thread]));
         }
@@ -303,14 +293,14 @@ TEST(journal_reopened, while_threads_append_loses_no_line) {
       std::filesystem::rename(path, path + "." + std::to_string(rotation));
       EXPECT_TRUE(log.reopen());
     }
-    for (std::thread& thread : all) thread.join();
+    for (std::thread& thread : appenders) thread.join();
   }
   std::filesystem::rename(path, path + "." + std::to_string(rotations));
   std::vector<std::uint64_t> next(threads);
   for (std::size_t rotation = 0; rotation <= rotations; ++rotation) {
-    const journal_reader from(path + "." + std::to_string(rotation));
-    EXPECT_EQ(from.torn() + from.damaged() + from.lost_pieces(), 0u);
-    for (const journal_line& line : from.lines()) {
+    const journal_reader contents(path + "." + std::to_string(rotation));
+    EXPECT_EQ(contents.torn() + contents.damaged() + contents.lost_pieces(), 0u);
+    for (const journal_line& line : contents.lines()) {
       const std::size_t thread = static_cast<std::size_t>(line.text[0] - '0');
       ASSERT_EQ(line.text, std::to_string(thread) + " " + std::to_string(next[thread]++));
     }
@@ -319,8 +309,8 @@ TEST(journal_reopened, while_threads_append_loses_no_line) {
 }
 
 TEST(journal_reopened, a_forked_child_must_open_its_own) {
-  const io_test::folder here;
-  journal log(here.path("log"), small);
+  const io_test::folder folder;
+  journal log(folder.path("log"), small);
   const auto child =
       support::in_child([&] { return io_test::thrown<std::logic_error>([&] { log.reopen(); }).empty() ? 1 : 0; });
   EXPECT_EQ(child, support::ending{});

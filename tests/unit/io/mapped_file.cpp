@@ -23,9 +23,9 @@ using io_test::fake::kind;
 using io_test::fake::verdict;
 
 TEST(mapped_file, is_what_is_in_the_file) {
-  const io_test::folder here;
+  const io_test::folder folder;
   const std::string text = io_test::text(1, 100'000, 100);
-  const mapped_file file(here.file("text", text));
+  const mapped_file file(folder.file("text", text));
   EXPECT_EQ(file.view(), text);
   EXPECT_EQ(file.size(), text.size());
   EXPECT_TRUE(file.is_mapped());
@@ -33,8 +33,8 @@ TEST(mapped_file, is_what_is_in_the_file) {
 }
 
 TEST(mapped_file, what_cannot_be_mapped_is_read) {
-  const io_test::folder here;
-  const mapped_file empty(here.file("empty", ""));
+  const io_test::folder folder;
+  const mapped_file empty(folder.file("empty", ""));
   EXPECT_EQ(empty.view(), "");
   EXPECT_FALSE(empty.is_mapped());
   const mapped_file status("/proc/self/status");
@@ -53,17 +53,17 @@ TEST(mapped_file, what_cannot_be_mapped_is_read) {
   EXPECT_EQ(piped.view(), text);
   EXPECT_EQ(count(piped, 'e'), count(text, 'e'));
   const io_test::fake::scoped_hook hook(
-      [](const call& of) { return of.kind == kind::map ? verdict{.error = ENODEV} : verdict{}; });
-  const mapped_file unmappable(here.file("text", text));
+      [](const call& system_call) { return system_call.kind == kind::map ? verdict{.error = ENODEV} : verdict{}; });
+  const mapped_file unmappable(folder.file("text", text));
   EXPECT_FALSE(unmappable.is_mapped());
   EXPECT_EQ(unmappable.view(), text);
 }
 
 TEST(mapped_file, a_file_that_shrinks_is_an_error_and_no_signal) {
-  const io_test::folder here;
-  const std::string path = here.file("text", std::string(100'000, 'x') + "\n");
+  const io_test::folder folder;
+  const std::string path = folder.file("text", std::string(100'000, 'x') + "\n");
   for (const std::size_t left : {0, 1, 5000, 8192, 100'000}) {
-    here.file("text", std::string(100'000, 'x') + "\n");
+    folder.file("text", std::string(100'000, 'x') + "\n");
     const mapped_file file(path);
     const std::string view_before(file.view());
     std::filesystem::resize_file(path, left);
@@ -83,8 +83,8 @@ TEST(mapped_file, a_file_that_shrinks_is_an_error_and_no_signal) {
 }
 
 TEST(mapped_file, a_page_that_was_lost_is_remembered) {
-  const io_test::folder here;
-  const std::string path = here.file("text", std::string(100'000, 'x'));
+  const io_test::folder folder;
+  const std::string path = folder.file("text", std::string(100'000, 'x'));
   const mapped_file file(path);
   std::filesystem::resize_file(path, 0);
   EXPECT_EQ(file.view()[50'000], '\0');
@@ -95,8 +95,8 @@ TEST(mapped_file, a_page_that_was_lost_is_remembered) {
 }
 
 TEST(mapped_file, a_file_that_grows_stays_as_long_as_it_was) {
-  const io_test::folder here;
-  const std::string path = here.file("text", "one\n");
+  const io_test::folder folder;
+  const std::string path = folder.file("text", "one\n");
   const mapped_file file(path);
   std::ofstream(path, std::ios::app) << "two\n";
   EXPECT_EQ(file.view(), "one\n");
@@ -113,8 +113,8 @@ const volatile char* strange_page() {
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these have their own handlers
 TEST(mapped_file, other_bus_errors_end_as_they_did) {
-  const io_test::folder here;
-  const std::string path = here.file("text", "text");
+  const io_test::folder folder;
+  const std::string path = folder.file("text", "text");
   const auto plain = support::in_child([&] {
     const mapped_file file(path);
     static_cast<void>(*strange_page());
@@ -124,8 +124,8 @@ TEST(mapped_file, other_bus_errors_end_as_they_did) {
 #endif
 
 TEST(mapped_file, the_handler_of_before_gets_other_bus_errors) {
-  const io_test::folder here;
-  const std::string path = here.file("text", "text");
+  const io_test::folder folder;
+  const std::string path = folder.file("text", "text");
   const auto with_information = support::in_child([&] {
     struct sigaction theirs {};
     theirs.sa_sigaction = [](int, siginfo_t* info, void*) { _exit(info->si_addr != nullptr ? 3 : 4); };
@@ -144,11 +144,11 @@ TEST(mapped_file, the_handler_of_before_gets_other_bus_errors) {
 }
 
 TEST(mapped_file, every_call_can_fail) {
-  const io_test::folder here;
-  const std::string path = here.file("text", io_test::text(3, 50'000, 50));
+  const io_test::folder folder;
+  const std::string path = folder.file("text", io_test::text(3, 50'000, 50));
   for (std::uint64_t failing = 1;; ++failing) {
     const io_test::fake::scoped_hook hook(
-        [&](const call& of) { return of.number == failing ? verdict{.error = EIO} : verdict{}; });
+        [&](const call& system_call) { return system_call.number == failing ? verdict{.error = EIO} : verdict{}; });
     try {
       const mapped_file file(path);
       count(file, 'x');
@@ -160,20 +160,20 @@ TEST(mapped_file, every_call_can_fail) {
 }
 
 TEST(mapped_file, errors_have_path_and_words) {
-  const io_test::folder here;
-  EXPECT_EQ(io_test::thrown<error>([&] { mapped_file file(here.path("none")); }),
-            here.path("none") + ": cannot be opened to read: No such file or directory");
-  EXPECT_EQ(io_test::thrown<error>([&] { mapped_file file(here.path("")); }),
-            here.path("") + ": cannot be read at offset 0: Is a directory");
+  const io_test::folder folder;
+  EXPECT_EQ(io_test::thrown<error>([&] { mapped_file file(folder.path("none")); }),
+            folder.path("none") + ": cannot be opened to read: No such file or directory");
+  EXPECT_EQ(io_test::thrown<error>([&] { mapped_file file(folder.path("")); }),
+            folder.path("") + ": cannot be read at offset 0: Is a directory");
   const io_test::fake::scoped_hook hook(
-      [](const call& of) { return of.kind == kind::map ? verdict{.error = ENOMEM} : verdict{}; });
-  EXPECT_EQ(io_test::thrown<error>([&] { mapped_file file(here.file("text", "text")); }),
-            here.path("text") + ": cannot be mapped (4 bytes) at offset 0: Cannot allocate memory");
+      [](const call& system_call) { return system_call.kind == kind::map ? verdict{.error = ENOMEM} : verdict{}; });
+  EXPECT_EQ(io_test::thrown<error>([&] { mapped_file file(folder.file("text", "text")); }),
+            folder.path("text") + ": cannot be mapped (4 bytes) at offset 0: Cannot allocate memory");
 }
 
 TEST(mapped_file, moves) {
-  const io_test::folder here;
-  mapped_file first(here.file("text", "mapped"));
+  const io_test::folder folder;
+  mapped_file first(folder.file("text", "mapped"));
   mapped_file second(std::move(first));
   EXPECT_EQ(second.view(), "mapped");
   mapped_file third("/dev/null");
@@ -190,13 +190,13 @@ TEST(mapped_file, moves) {
 }
 
 TEST(mapped_file, many_threads_map_and_lose_pages) {
-  const io_test::folder here;
+  const io_test::folder folder;
   std::vector<std::thread> threads;
   for (int number = 0; number < 4; ++number) {
     threads.emplace_back([&, number] {
-      const std::string path = here.path(std::to_string(number));
+      const std::string path = folder.path(std::to_string(number));
       for (int turn = 0; turn < 50; ++turn) {
-        here.file(std::to_string(number), std::string(20'000, 'x'));
+        folder.file(std::to_string(number), std::string(20'000, 'x'));
         const mapped_file file(path);
         ASSERT_EQ(count(file, 'x'), 20'000u);
         std::filesystem::resize_file(path, 100);

@@ -145,9 +145,9 @@ TEST(memo, other_keys_do_not_wait) {
   memo<int, int> answers(
       [&](const int& key) {
         if (key == 0) {
-          int other = 0;  // another thread asks in the same shard while this question is open
-          std::thread([&] { other = *answers.get(1); }).join();
-          return other;
+          int answer = 0;  // another thread asks in the same shard while this question is open
+          std::thread([&] { answer = *answers.get(1); }).join();
+          return answer;
         }
         return key;
       },
@@ -198,13 +198,13 @@ TEST(memo, values_that_cannot_be_assigned_and_memos_within_memos) {
   };
   memo<int, fixed> inner([](const int& key) { return std::optional<fixed>(fixed{key}); });
   struct asks_when_copied {
-    memo<int, fixed>* from;
-    asks_when_copied(memo<int, fixed>* from_) : from(from_) {}
-    asks_when_copied(const asks_when_copied& other) : from(other.from) { from->get(3); }
+    memo<int, fixed>* inner_memo;
+    asks_when_copied(memo<int, fixed>* inner_memo_) : inner_memo(inner_memo_) {}
+    asks_when_copied(const asks_when_copied& source) : inner_memo(source.inner_memo) { inner_memo->get(3); }
     asks_when_copied(asks_when_copied&&) = default;
   };
   memo<int, asks_when_copied> outer([&](const int&) { return std::optional<asks_when_copied>(&inner); });
-  for (int turn = 0; turn < 10; ++turn) EXPECT_EQ(outer.get(1)->from, &inner);
+  for (int turn = 0; turn < 10; ++turn) EXPECT_EQ(outer.get(1)->inner_memo, &inner);
   EXPECT_EQ(inner.get(3)->value, 3);
 }
 

@@ -61,9 +61,9 @@ std::string heard_in(Body body) {
     body();
   }
   std::string words;
-  for (const noise& each : log.kept()) {
+  for (const noise& noise_kept : log.kept()) {
     static constexpr const char* kinds[] = {"call ", "wait ", "heap "};
-    words += (words.empty() ? "" : ", ") + std::string(kinds[static_cast<int>(each.kind)]) + each.name;
+    words += (words.empty() ? "" : ", ") + std::string(kinds[static_cast<int>(noise_kept.kind)]) + noise_kept.name;
   }
   EXPECT_GE(log.count(), log.kept().size());
   return words;
@@ -75,11 +75,11 @@ TEST(quiet_region, hears_the_heap) {
   const auto of_heap = [](const std::string& words) { return words.starts_with("heap "); };
   EXPECT_PRED1(of_heap, heard_in([&] { block = std::malloc(100); }));
   EXPECT_PRED1(of_heap, heard_in([&] { std::free(block); }));
-  std::vector<int> some;
-  EXPECT_PRED1(of_heap, heard_in([&] { some.push_back(1); }));
-  EXPECT_PRED1(of_heap, heard_in([&] { std::vector<int>().swap(some); }));
+  std::vector<int> numbers;
+  EXPECT_PRED1(of_heap, heard_in([&] { numbers.push_back(1); }));
+  EXPECT_PRED1(of_heap, heard_in([&] { std::vector<int>().swap(numbers); }));
 #if !defined(__SANITIZE_ADDRESS__)  // a sanitizer names all of them malloc and free
-  const auto use = [](void* made) { return *static_cast<void* volatile*>(&made); };
+  const auto use = [](void* address) { return *static_cast<void* volatile*>(&address); };
   EXPECT_EQ(heard_in([&] { delete static_cast<int*>(use(new int)); }), "heap operator new, heap operator delete");
   struct alignas(128) wide {
     char bytes[128];
@@ -108,7 +108,7 @@ TEST_F(quiet_regions, hears_nothing_where_nothing_is) {
   std::mutex mutex;
   char text[100];
   EXPECT_EQ(heard_in([&] {
-              for (std::uint64_t each = 0; each < 1000; ++each) sum += each * each;
+              for (std::uint64_t number = 0; number < 1000; ++number) sum += number * number;
               const std::lock_guard lock(mutex);  // free: taken without the kernel
               std::snprintf(text, sizeof text, "%d of %s", 17, "these");
               sum += static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
@@ -200,7 +200,7 @@ TEST_F(quiet_regions, tells_the_stack) {
 TEST_F(quiet_regions, lies_in_another) {
   noise_log outer, inner;
   {
-    const quiet_region one{"outer", outer};
+    const quiet_region region{"outer", outer};
     {
       const quiet_region two{"inner", inner};
       static_cast<void>(getppid());
@@ -216,7 +216,7 @@ TEST_F(quiet_regions, keeps_the_first_noises_and_counts_all) {
   noise_log heard;
   {
     const quiet_region quiet{"test", heard};
-    for (int each = 0; each < 100; ++each) static_cast<void>(getppid());
+    for (int number = 0; number < 100; ++number) static_cast<void>(getppid());
   }
   EXPECT_EQ(heard.count(), 100u);
   EXPECT_EQ(heard.kept().size(), noise_log::most_kept);
@@ -225,10 +225,10 @@ TEST_F(quiet_regions, keeps_the_first_noises_and_counts_all) {
 
 TEST_F(quiet_regions, does_not_hear_other_threads) {
   std::atomic<int> step{0};
-  std::thread other([&] {
+  std::thread second_thread([&] {
     while (step != 1) {
     }
-    for (int each = 0; each < 100; ++each) static_cast<void>(getppid());
+    for (int number = 0; number < 100; ++number) static_cast<void>(getppid());
     step = 2;
   });
   EXPECT_EQ(heard_in([&] {
@@ -237,7 +237,7 @@ TEST_F(quiet_regions, does_not_hear_other_threads) {
               }
             }),
             "");
-  other.join();
+  second_thread.join();
 }
 
 TEST_F(quiet_regions, ends_with_an_exception) {
@@ -275,7 +275,7 @@ TEST_F(quiet_regions, lets_signals_wait_and_keeps_the_mask) {
 
   handled = 0;
   EXPECT_EQ(heard_in([] {
-              for (int each = 0; each < 3; ++each) raise(SIGUSR1);  // handled inside this call
+              for (int number = 0; number < 3; ++number) raise(SIGUSR1);  // handled inside this call
             }),
             "call gettid, call getpid, call tgkill, call gettid, call getpid, call tgkill, call gettid, call getpid, "
             "call tgkill");
@@ -285,7 +285,7 @@ TEST_F(quiet_regions, lets_signals_wait_and_keeps_the_mask) {
   handled = 0;
   std::atomic<int> step{0};
   const pthread_t self = pthread_self();
-  std::thread other([&] {
+  std::thread second_thread([&] {
     while (step != 1) {
     }
     pthread_kill(self, SIGUSR1);
@@ -301,15 +301,15 @@ TEST_F(quiet_regions, lets_signals_wait_and_keeps_the_mask) {
             "");
   EXPECT_EQ(inside, 0);
   EXPECT_EQ(handled, 1);
-  other.join();
+  second_thread.join();
 
   // Changes of the program's signal mask take effect and outlive the region.
-  sigset_t some, seen;
-  sigemptyset(&some);
-  sigaddset(&some, SIGUSR2);
-  sigaddset(&some, SIGSYS);
+  sigset_t blocked, seen;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGUSR2);
+  sigaddset(&blocked, SIGSYS);
   EXPECT_EQ(heard_in([&] {
-              pthread_sigmask(SIG_BLOCK, &some, nullptr);
+              pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
               pthread_sigmask(SIG_SETMASK, nullptr, &seen);
             }),
             "call rt_sigprocmask, call rt_sigprocmask");
@@ -371,30 +371,30 @@ TEST_F(quiet_regions, threads_and_children_start_in_it) {
   sigset_t after = mask_now();
   EXPECT_EQ(std::memcmp(&after, &before, sizeof(std::uint64_t)), 0);
 
-  int how = -1;
+  int wait_status = -1;
   EXPECT_NE(heard_in([&] {
               const pid_t child = fork();
               if (child == 0) {
                 const sigset_t inside = mask_now();
                 if (std::memcmp(&inside, &before, sizeof(std::uint64_t)) != 0) _exit(8);
-                noise_log own;
+                noise_log own_log;
                 {
-                  const quiet_region quiet{"in the child", own};
+                  const quiet_region quiet{"in the child", own_log};
                   static_cast<void>(getppid());
                 }
                 _exit(7);
               }
-              waitpid(child, &how, 0);
+              waitpid(child, &wait_status, 0);
             }).find("call clone"),
             std::string::npos);
-  EXPECT_EQ(WEXITSTATUS(how), 7);
+  EXPECT_EQ(WEXITSTATUS(wait_status), 7);
   EXPECT_EQ(heard_in([] { static_cast<void>(getppid()); }), "call getppid") << "the next region listens again";
 }
 
 TEST_F(quiet_regions, reports_on_standard_error) {
   const support::ending seen = support::in_child([] {
     const quiet_region quiet{"parse request"};
-    for (int each = 0; each < 20; ++each) static_cast<void>(getppid());
+    for (int number = 0; number < 20; ++number) static_cast<void>(getppid());
   });
   EXPECT_EQ(seen.status, 0);
   EXPECT_TRUE(seen.error.starts_with("tarn: quiet region parse request: system call getppid\n  at ")) << seen.error;

@@ -24,64 +24,66 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-std::vector<std::string> lines_of(reader& from) {
+std::vector<std::string> lines_of(reader& input) {
   std::vector<std::string> lines;
-  while (const auto line = from.line()) lines.emplace_back(*line);
+  while (const auto line = input.line()) lines.emplace_back(*line);
   return lines;
 }
 
 TEST(reader, lines_are_those_of_getline) {
-  const io_test::folder here;
+  const io_test::folder folder;
   for (const std::string text : {"", "\n", "a", "a\n", "\n\n", "a\n\nb", "one\ntwo\n", "\none"}) {
-    const std::string path = here.file("text", text);
+    const std::string path = folder.file("text", text);
     for (const std::size_t buffer : {1, 2, 3, 64 * 1024}) {
-      reader from(path, {.buffer = buffer});
-      EXPECT_EQ(lines_of(from), lines_of(text)) << testing::PrintToString(text) << ", buffer " << buffer;
-      EXPECT_EQ(from.offset(), text.size());
-      EXPECT_FALSE(from.line()) << "still at the end";
+      reader input(path, {.buffer = buffer});
+      EXPECT_EQ(lines_of(input), lines_of(text)) << testing::PrintToString(text) << ", buffer " << buffer;
+      EXPECT_EQ(input.offset(), text.size());
+      EXPECT_FALSE(input.line()) << "still at the end";
     }
   }
 }
 
 TEST(reader, short_reads_and_interruptions_change_nothing) {
-  const io_test::folder here;
+  const io_test::folder folder;
   const std::string text = io_test::text(1, 200'000, 300);
-  const std::string path = here.file("text", text);
+  const std::string path = folder.file("text", text);
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     io_test::numbers random(seed);
-    const io_test::fake::scoped_hook hook([&](const call& of) { return short_and_interrupted(random, of); });
-    reader from(path, {.buffer = 1 + random.below(2000)});
-    EXPECT_EQ(lines_of(from), lines_of(text)) << "seed " << seed;
+    const io_test::fake::scoped_hook hook(
+        [&](const call& system_call) { return short_and_interrupted(random, system_call); });
+    reader input(path, {.buffer = 1 + random.below(2000)});
+    EXPECT_EQ(lines_of(input), lines_of(text)) << "seed " << seed;
   }
 }
 
 TEST(reader, mixed_views_give_every_byte_once) {
-  const io_test::folder here;
+  const io_test::folder folder;
   const std::string text = io_test::text(2, 100'000, 100);
-  const std::string path = here.file("text", text);
+  const std::string path = folder.file("text", text);
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     io_test::numbers random(seed);
-    const io_test::fake::scoped_hook hook([&](const call& of) { return short_and_interrupted(random, of); });
-    reader from(path, {.buffer = 1 + random.below(5000)});
+    const io_test::fake::scoped_hook hook(
+        [&](const call& system_call) { return short_and_interrupted(random, system_call); });
+    reader input(path, {.buffer = 1 + random.below(5000)});
     std::string seen;
-    for (bool more = true; more;) {
-      ASSERT_EQ(from.offset(), seen.size());
+    for (bool has_more = true; has_more;) {
+      ASSERT_EQ(input.offset(), seen.size());
       const std::size_t wanted = random.below(10'000);
       char place[10'000];
       switch (random.below(6)) {
         case 0:
-          if (const auto line = from.line()) {
+          if (const auto line = input.line()) {
             seen += *line;
             if (seen.size() < text.size()) seen += '\n';
           } else {
-            more = false;
+            has_more = false;
           }
           break;
-        case 1: seen += from.block(wanted); break;
-        case 2: seen += from.block(); break;
-        case 3: seen.append(place, from.read(place, wanted)); break;
-        case 4: ASSERT_EQ(from.peek(wanted), text.substr(seen.size(), wanted)); break;
-        default: seen += text.substr(seen.size(), from.skip(wanted)); break;
+        case 1: seen += input.block(wanted); break;
+        case 2: seen += input.block(); break;
+        case 3: seen.append(place, input.read(place, wanted)); break;
+        case 4: ASSERT_EQ(input.peek(wanted), text.substr(seen.size(), wanted)); break;
+        default: seen += text.substr(seen.size(), input.skip(wanted)); break;
       }
     }
     EXPECT_EQ(seen, text) << "seed " << seed;
@@ -89,25 +91,25 @@ TEST(reader, mixed_views_give_every_byte_once) {
 }
 
 TEST(reader, a_system_call_for_each_buffer_and_no_more) {
-  const io_test::folder here;
-  const std::string path = here.file("text", std::string(1 << 20, 'x'));
+  const io_test::folder folder;
+  const std::string path = folder.file("text", std::string(1 << 20, 'x'));
   std::uint64_t reads = 0;
-  const io_test::fake::scoped_hook hook([&](const call& of) {
-    reads += of.kind == kind::read;
+  const io_test::fake::scoped_hook hook([&](const call& system_call) {
+    reads += system_call.kind == kind::read;
     return verdict{};
   });
-  reader from(path);
-  while (!from.block().empty()) {
+  reader input(path);
+  while (!input.block().empty()) {
   }
   EXPECT_EQ(reads, 17u) << "16 full buffers and the end";
 }
 
 TEST(reader, a_record_that_is_too_long_is_an_error) {
-  const io_test::folder here;
-  const std::string path = here.file("text", "short\n" + std::string(101, 'x') + "\n");
-  reader from(path, {.buffer = 16, .longest = 100});
-  EXPECT_EQ(from.line(), "short");
-  EXPECT_EQ(io_test::thrown<error>([&] { from.line(); }),
+  const io_test::folder folder;
+  const std::string path = folder.file("text", "short\n" + std::string(101, 'x') + "\n");
+  reader input(path, {.buffer = 16, .longest = 100});
+  EXPECT_EQ(input.line(), "short");
+  EXPECT_EQ(io_test::thrown<error>([&] { input.line(); }),
             path + ": a record of more than 100 bytes at offset 6: Message too long");
   reader enough(path, {.buffer = 16, .longest = 102});
   enough.line();
@@ -115,27 +117,28 @@ TEST(reader, a_record_that_is_too_long_is_an_error) {
 }
 
 TEST(reader, errors_have_path_place_and_words) {
-  const io_test::folder here;
-  EXPECT_EQ(io_test::thrown<error>([&] { reader from(here.path("none")); }),
-            here.path("none") + ": cannot be opened to read: No such file or directory");
-  EXPECT_EQ(io_test::thrown<error>([&] { reader(here.path("")).line(); }),
-            here.path("") + ": cannot be read at offset 0: Is a directory");
-  EXPECT_EQ(io_test::thrown<error>([&] { reader from(std::string("a\0b", 3)); }),
+  const io_test::folder folder;
+  EXPECT_EQ(io_test::thrown<error>([&] { reader input(folder.path("none")); }),
+            folder.path("none") + ": cannot be opened to read: No such file or directory");
+  EXPECT_EQ(io_test::thrown<error>([&] { reader(folder.path("")).line(); }),
+            folder.path("") + ": cannot be read at offset 0: Is a directory");
+  EXPECT_EQ(io_test::thrown<error>([&] { reader input(std::string("a\0b", 3)); }),
             "a: a path with a null byte in it cannot be opened: Invalid argument");
   EXPECT_EQ(io_test::thrown<error>([&] { reader(file::borrow(12345, "nothing")).line(); }),
             "nothing: cannot be read at offset 0: Bad file descriptor");
 }
 
 TEST(reader, what_came_before_an_error_can_be_taken) {
-  const io_test::folder here;
-  const std::string path = here.file("text", "one\ntwo");
+  const io_test::folder folder;
+  const std::string path = folder.file("text", "one\ntwo");
   std::uint64_t reads = 0;
-  const io_test::fake::scoped_hook hook(
-      [&](const call& of) { return of.kind == kind::read && ++reads == 2 ? verdict{.error = EIO} : verdict{}; });
-  reader from(path);
-  EXPECT_EQ(from.line(), "one");
+  const io_test::fake::scoped_hook hook([&](const call& system_call) {
+    return system_call.kind == kind::read && ++reads == 2 ? verdict{.error = EIO} : verdict{};
+  });
+  reader input(path);
+  EXPECT_EQ(input.line(), "one");
   try {
-    from.line();
+    input.line();
     FAIL();
   } catch (const error& failed) {
     EXPECT_STREQ(failed.what(), (path + ": cannot be read at offset 7: Input/output error").c_str());
@@ -143,20 +146,20 @@ TEST(reader, what_came_before_an_error_can_be_taken) {
     EXPECT_EQ(failed.offset(), 7u);
     EXPECT_EQ(failed.path(), path);
   }
-  EXPECT_EQ(from.block(), "two");
-  EXPECT_FALSE(from.line());
+  EXPECT_EQ(input.block(), "two");
+  EXPECT_FALSE(input.line());
 }
 
 TEST(reader, every_call_can_fail) {
-  const io_test::folder here;
-  const std::string path = here.file("text", io_test::text(3, 5000, 50));
+  const io_test::folder folder;
+  const std::string path = folder.file("text", io_test::text(3, 5000, 50));
   std::uint64_t calls = 0;
   for (std::uint64_t failing = 1;; ++failing) {
     const io_test::fake::scoped_hook hook(
-        [&](const call& of) { return of.number == failing ? verdict{.error = EIO} : verdict{}; });
+        [&](const call& system_call) { return system_call.number == failing ? verdict{.error = EIO} : verdict{}; });
     try {
-      reader from(path, {.buffer = 1000});
-      lines_of(from);
+      reader input(path, {.buffer = 1000});
+      lines_of(input);
     } catch (const error& failed) {
       EXPECT_EQ(failed.code(), std::errc::io_error);
       continue;
@@ -178,25 +181,25 @@ TEST(reader, a_pipe_that_does_not_block) {
     }
     close(ends[1]);
   });
-  reader from(file::adopt(ends[0], "pipe"));
+  reader input(file::adopt(ends[0], "pipe"));
   std::size_t lines = 0;
-  while (const auto line = from.line()) {
+  while (const auto line = input.line()) {
     EXPECT_EQ(*line, "half a line");
     ++lines;
   }
   sender.join();
   EXPECT_EQ(lines, 20u);
-  EXPECT_EQ(from.offset(), 240u);
+  EXPECT_EQ(input.offset(), 240u);
 }
 
 TEST(reader, a_file_that_grows_goes_on) {
-  const io_test::folder here;
-  const std::string path = here.file("text", "one\n");
-  reader from(path);
-  EXPECT_EQ(from.line(), "one");
-  EXPECT_FALSE(from.line());
+  const io_test::folder folder;
+  const std::string path = folder.file("text", "one\n");
+  reader input(path);
+  EXPECT_EQ(input.line(), "one");
+  EXPECT_FALSE(input.line());
   std::ofstream(path, std::ios::app) << "two\n";
-  EXPECT_EQ(from.line(), "two");
+  EXPECT_EQ(input.line(), "two");
 }
 
 TEST(reader, files_that_are_no_files) {
@@ -209,8 +212,8 @@ TEST(reader, files_that_are_no_files) {
 }
 
 TEST(reader, moves) {
-  const io_test::folder here;
-  reader first(here.file("text", "one\ntwo\nthree\n"));
+  const io_test::folder folder;
+  reader first(folder.file("text", "one\ntwo\nthree\n"));
   EXPECT_EQ(first.line(), "one");
   reader second(std::move(first));
   EXPECT_EQ(second.line(), "two");
@@ -220,14 +223,14 @@ TEST(reader, moves) {
 }
 
 TEST(reader, a_borrowed_descriptor_stays_open_and_an_adopted_one_does_not) {
-  const io_test::folder here;
-  const int descriptor = open(here.file("text", "text").c_str(), O_RDONLY);
-  { reader from(file::borrow(descriptor, "text")); }
+  const io_test::folder folder;
+  const int descriptor = open(folder.file("text", "text").c_str(), O_RDONLY);
+  { reader input(file::borrow(descriptor, "text")); }
   EXPECT_EQ(lseek(descriptor, 2, SEEK_SET), 2);
   {
-    reader from(file::adopt(descriptor, "text"));
-    EXPECT_EQ(from.offset(), 2u) << "offsets are the file's";
-    EXPECT_EQ(from.line(), "xt");
+    reader input(file::adopt(descriptor, "text"));
+    EXPECT_EQ(input.offset(), 2u) << "offsets are the file's";
+    EXPECT_EQ(input.line(), "xt");
   }
   EXPECT_EQ(lseek(descriptor, 0, SEEK_SET), -1);
 }

@@ -26,17 +26,17 @@ TEST(scan, every_kernel_counts_as_std_count_does) {
     io_test::numbers random(1);
     std::string text(2000, ' ');
     for (char& byte : text) byte = static_cast<char>(random.below(3) == 0 ? 'A' : random.below(256));
-    for (std::size_t from = 0; from < 70; ++from) {
+    for (std::size_t start = 0; start < 70; ++start) {
       for (std::size_t size = 0; size < 400; size += 1 + size / 17) {
         for (const char wanted : {'A', '\0', '\xff'}) {
-          ASSERT_EQ(kernel.count(text.data() + from, size, wanted),
-                    static_cast<std::size_t>(std::count(text.data() + from, text.data() + from + size, wanted)))
-              << kernel.name << ' ' << from << ' ' << size;
+          ASSERT_EQ(kernel.count(text.data() + start, size, wanted),
+                    static_cast<std::size_t>(std::count(text.data() + start, text.data() + start + size, wanted)))
+              << kernel.name << ' ' << start << ' ' << size;
         }
       }
     }
-    const std::string all(1'000'003, 'A');
-    EXPECT_EQ(kernel.count(all.data(), all.size(), 'A'), all.size()) << kernel.name << ": no sum overflows";
+    const std::string letters(1'000'003, 'A');
+    EXPECT_EQ(kernel.count(letters.data(), letters.size(), 'A'), letters.size()) << kernel.name << ": no sum overflows";
   }
 }
 
@@ -46,11 +46,11 @@ TEST(scan, every_kernel_has_a_bit_for_each_byte) {
     for (int turn = 0; turn < 200; ++turn) {
       std::string text(192 + 7, ' ');
       for (char& byte : text) byte = static_cast<char>(random.below(4) == 0 ? '\n' : random.below(256));
-      const std::size_t from = random.below(7);
+      const std::size_t start = random.below(7);
       std::uint64_t masks[3];
-      kernel.masks(text.data() + from, 3, '\n', masks);
-      for (std::size_t at = 0; at < 192; ++at) {
-        ASSERT_EQ((masks[at / 64] >> at % 64) & 1, text[from + at] == '\n') << kernel.name << ' ' << at;
+      kernel.masks(text.data() + start, 3, '\n', masks);
+      for (std::size_t index = 0; index < 192; ++index) {
+        ASSERT_EQ((masks[index / 64] >> index % 64) & 1, text[start + index] == '\n') << kernel.name << ' ' << index;
       }
     }
   }
@@ -65,9 +65,9 @@ TEST(scan, every_kernel_finds_what_string_view_finds) {
       const std::size_t length = 2 + random.below(std::min<std::size_t>(text.size() - 1, 12));
       std::string wanted = text.substr(random.below(text.size() - length + 1), length);
       if (random.below(2) == 0) wanted[random.below(length)] = 'c';
-      const char* const found = kernel.find(text.data(), text.size(), wanted.data(), wanted.size());
+      const char* const position = kernel.find(text.data(), text.size(), wanted.data(), wanted.size());
       const std::size_t expected = text.find(wanted);
-      ASSERT_EQ(found, expected == std::string::npos ? nullptr : text.data() + expected)
+      ASSERT_EQ(position, expected == std::string::npos ? nullptr : text.data() + expected)
           << kernel.name << ' ' << text << ' ' << wanted;
     }
     // Candidates are everywhere: the slow path must take over and still find the target.
@@ -90,12 +90,13 @@ TEST(scan, find_takes_the_odd_cases) {
 }
 
 TEST(scan, files_and_readers_as_memory) {
-  const io_test::folder here;
+  const io_test::folder folder;
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     io_test::numbers random(seed);
     const std::string text = io_test::text(seed, 3 * 8 * 1024 + random.below(1000), 80);
-    const std::string path = here.file("text", text);
-    const io_test::fake::scoped_hook hook([&](const call& of) { return short_and_interrupted(random, of); });
+    const std::string path = folder.file("text", text);
+    const io_test::fake::scoped_hook hook(
+        [&](const call& system_call) { return short_and_interrupted(random, system_call); });
     const mapped_file mapped(path);
     EXPECT_TRUE(mapped.is_mapped());
     const auto expected = static_cast<std::uint64_t>(std::count(text.begin(), text.end(), 'q'));
@@ -105,16 +106,16 @@ TEST(scan, files_and_readers_as_memory) {
     for (int turn = 0; turn < 20; ++turn) {
       std::string wanted = text.substr(random.below(text.size()), 1 + random.below(40));
       if (turn % 4 == 0) wanted += '!';
-      const std::size_t found = text.find(wanted);
+      const std::size_t position = text.find(wanted);
       const auto place =
-          found == std::string::npos ? std::optional<std::uint64_t>() : std::optional<std::uint64_t>(found);
+          position == std::string::npos ? std::optional<std::uint64_t>() : std::optional<std::uint64_t>(position);
       reader again(path, {.buffer = 1 + random.below(2000)});
       ASSERT_EQ(find(mapped, wanted), place);
       ASSERT_EQ(find(again, wanted), place);
       ASSERT_EQ(again.offset(), place ? *place + wanted.size() : text.size()) << "behind it, or at the end";
     }
   }
-  const mapped_file mapped(here.file("window", std::string(window_bytes - 2, ' ') + "wanted"));
+  const mapped_file mapped(folder.file("window", std::string(window_bytes - 2, ' ') + "wanted"));
   EXPECT_EQ(find(mapped, "wanted"), window_bytes - 2) << "across two windows";
   EXPECT_EQ(find(mapped, "wanted", window_bytes - 1), std::nullopt);
   EXPECT_EQ(find(mapped, "", window_bytes + 100), std::nullopt);
@@ -122,81 +123,81 @@ TEST(scan, files_and_readers_as_memory) {
 
 std::vector<std::string> lines_by_getline(const std::string& text) {
   std::istringstream stream(text);
-  std::vector<std::string> all;
-  for (std::string line; std::getline(stream, line);) all.push_back(line);
-  return all;
+  std::vector<std::string> all_lines;
+  for (std::string line; std::getline(stream, line);) all_lines.push_back(line);
+  return all_lines;
 }
 
 template <class Source>
 std::vector<std::string> lines_of(Source& source) {
-  std::vector<std::string> all;
-  for (const std::string_view line : lines(source)) all.emplace_back(line);
-  return all;
+  std::vector<std::string> all_lines;
+  for (const std::string_view line : lines(source)) all_lines.emplace_back(line);
+  return all_lines;
 }
 
 TEST(lines, are_those_of_getline) {
-  const io_test::folder here;
+  const io_test::folder folder;
   std::vector<std::string> texts{"", "\n", "a", "a\n", "\n\n", "a\n\nb", "\none"};
   for (std::size_t size = 60; size < 70; ++size)
     texts.push_back(std::string(size, 'x') + "\n" + std::string(size, '\n'));
   for (std::uint64_t seed = 1; seed <= 8; ++seed) texts.push_back(io_test::text(seed, 30'000, seed * seed * 3));
   texts.push_back(std::string(100'000, 'x'));
   for (const std::string& text : texts) {
-    const std::string path = here.file("text", text);
+    const std::string path = folder.file("text", text);
     const auto expected = lines_by_getline(text);
     EXPECT_EQ(lines_of(text), expected);
     const mapped_file mapped(path);
     EXPECT_EQ(lines_of(mapped), expected);
     for (const std::size_t buffer : {1, 10, 64, 1000, 64 * 1024}) {
-      reader from(path, {.buffer = buffer});
-      EXPECT_EQ(lines_of(from), expected) << "buffer " << buffer;
-      EXPECT_EQ(from.offset(), text.size());
+      reader input(path, {.buffer = buffer});
+      EXPECT_EQ(lines_of(input), expected) << "buffer " << buffer;
+      EXPECT_EQ(input.offset(), text.size());
     }
   }
 }
 
 TEST(lines, a_loop_that_is_left_leaves_the_reader_behind_its_last_line) {
-  const io_test::folder here;
+  const io_test::folder folder;
   const std::string text = io_test::text(5, 20'000, 60);
-  const std::string path = here.file("text", text);
+  const std::string path = folder.file("text", text);
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     io_test::numbers random(seed);
-    reader from(path, {.buffer = 1 + random.below(3000)});
+    reader input(path, {.buffer = 1 + random.below(3000)});
     std::uint64_t given = 0;
     while (given < text.size()) {
       if (random.below(3) == 0) {
-        given += from.block(random.below(100)).size();
+        given += input.block(random.below(100)).size();
         continue;
       }
       std::uint64_t left = random.below(40);
-      for (const std::string_view line : lines(from)) {
+      for (const std::string_view line : lines(input)) {
         ASSERT_EQ(line, std::string_view(text).substr(given, line.size()));
         given += line.size() + 1;
         if (left-- == 0) break;
       }
       given = std::min<std::uint64_t>(given, text.size());
-      ASSERT_EQ(from.offset(), given) << "seed " << seed;
+      ASSERT_EQ(input.offset(), given) << "seed " << seed;
     }
   }
 }
 
 TEST(lines, an_error_comes_after_what_was_read) {
-  const io_test::folder here;
-  const std::string path = here.file("text", "one\ntwo\nthr");
+  const io_test::folder folder;
+  const std::string path = folder.file("text", "one\ntwo\nthr");
   std::uint64_t reads = 0;
-  const io_test::fake::scoped_hook hook([&](const call& of) {
-    return of.kind == io_test::fake::kind::read && ++reads == 2 ? io_test::fake::verdict{.error = EIO}
-                                                                : io_test::fake::verdict{};
+  const io_test::fake::scoped_hook hook([&](const call& system_call) {
+    return system_call.kind == io_test::fake::kind::read && ++reads == 2 ? io_test::fake::verdict{.error = EIO}
+                                                                         : io_test::fake::verdict{};
   });
-  reader from(path);
+  reader input(path);
   std::vector<std::string> seen;
   EXPECT_THROW(
       {
-        for (const std::string_view line : lines(from)) seen.emplace_back(line);
+        for (const std::string_view line : lines(input)) seen.emplace_back(line);
       },
       error);
   EXPECT_EQ(seen, (std::vector<std::string>{"one", "two"}));
-  EXPECT_EQ(from.line(), "thr") << "the second time the disk was well again";
+  EXPECT_EQ(input.line(), "thr") << "the second time the disk was well again";
 }
 
 }  // namespace

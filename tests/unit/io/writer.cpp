@@ -22,89 +22,89 @@ using io_test::fake::kind;
 using io_test::fake::verdict;
 
 /// Writes with every function, `bytes` in all or a little more; returns the expected content of the file.
-std::string write_everything(writer& to, io_test::numbers& random, std::size_t bytes) {
+std::string write_everything(writer& output, io_test::numbers& random, std::size_t bytes) {
   std::string expected;
   while (expected.size() < bytes) {
     const std::string piece(random.below(random.below(8) == 0 ? 3000 : 100), static_cast<char>('a' + random.below(26)));
     switch (random.below(7)) {
-      case 0: to.write(piece), expected += piece; break;
-      case 1: to.line(piece), expected += piece + "\n"; break;
-      case 2: to.write('x'), expected += 'x'; break;
-      case 3: to.gather({piece, ", ", piece}), expected += piece + ", " + piece; break;
-      case 4: print(to, "{} {}", piece, 42), expected += piece + " 42"; break;
+      case 0: output.write(piece), expected += piece; break;
+      case 1: output.line(piece), expected += piece + "\n"; break;
+      case 2: output.write('x'), expected += 'x'; break;
+      case 3: output.gather({piece, ", ", piece}), expected += piece + ", " + piece; break;
+      case 4: print(output, "{} {}", piece, 42), expected += piece + " 42"; break;
       case 5:
-        piece.copy(to.reserve(piece.size()), piece.size());
-        to.commit(piece.size());
+        piece.copy(output.reserve(piece.size()), piece.size());
+        output.commit(piece.size());
         expected += piece;
         break;
       default: {
         const std::vector<std::string_view> parts(30, piece);
-        to.gather(parts);
+        output.gather(parts);
         for (const std::string_view part : parts) expected += part;
       }
     }
-    EXPECT_EQ(to.offset(), expected.size());
-    if (random.below(50) == 0) to.flush();
+    EXPECT_EQ(output.offset(), expected.size());
+    if (random.below(50) == 0) output.flush();
   }
   return expected;
 }
 
 TEST(writer, what_was_written_is_there) {
-  const io_test::folder here;
+  const io_test::folder folder;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     io_test::numbers random(seed);
     std::optional<io_test::fake::scoped_hook> hook;
     if (seed % 2 == 0) {
-      hook.emplace([&](const call& of) { return short_and_interrupted(random, of); });
+      hook.emplace([&](const call& system_call) { return short_and_interrupted(random, system_call); });
     }
     std::string expected;
     {
-      writer to(here.path("file"), {.buffer = 1 + random.below(5000)});
-      expected = write_everything(to, random, 100'000);
+      writer output(folder.path("file"), {.buffer = 1 + random.below(5000)});
+      expected = write_everything(output, random, 100'000);
     }
-    ASSERT_EQ(content(here.path("file")), expected) << "seed " << seed;
+    ASSERT_EQ(content(folder.path("file")), expected) << "seed " << seed;
   }
 }
 
 TEST(writer, small_lines_are_few_calls_and_large_ones_are_not_copied) {
-  const io_test::folder here;
+  const io_test::folder folder;
   std::uint64_t writes = 0;
-  const io_test::fake::scoped_hook hook([&](const call& of) {
-    writes += of.kind == kind::write;
+  const io_test::fake::scoped_hook hook([&](const call& system_call) {
+    writes += system_call.kind == kind::write;
     return verdict{};
   });
-  writer to(here.path("file"));
-  for (int line = 0; line < 10'000; ++line) to.line(std::string(99, 'x'));
+  writer output(folder.path("file"));
+  for (int line = 0; line < 10'000; ++line) output.line(std::string(99, 'x'));
   EXPECT_EQ(writes, 15u) << "a million bytes in buffers of 64 KiB";
-  to.flush();
+  output.flush();
   writes = 0;
-  to.write("head ");
-  to.write(std::string(1 << 20, 'x'));
+  output.write("head ");
+  output.write(std::string(1 << 20, 'x'));
   EXPECT_EQ(writes, 1u) << "buffer and bytes together";
-  EXPECT_EQ(to.buffered(), 0u);
+  EXPECT_EQ(output.buffered(), 0u);
 }
 
 TEST(writer, a_call_that_throws_has_taken_nothing_and_a_flush_goes_on) {
-  const io_test::folder here;
+  const io_test::folder folder;
   // The disk is full after `room` bytes, and has room again later.
   for (std::size_t room = 0; room < 400; room += 7) {
     std::size_t left = room;
-    const io_test::fake::scoped_hook hook([&](const call& of) {
-      if (of.kind != kind::write) return verdict{};
+    const io_test::fake::scoped_hook hook([&](const call& system_call) {
+      if (system_call.kind != kind::write) return verdict{};
       if (left == 0) return verdict{.error = ENOSPC};
-      const std::size_t now = std::min(left, of.bytes);
+      const std::size_t now = std::min(left, system_call.bytes);
       left -= now;
       return verdict{.limit = now};
     });
     std::string expected;
-    writer to(here.path("file"), {.buffer = 64});
+    writer output(folder.path("file"), {.buffer = 64});
     for (int number = 0; number < 20; ++number) {
       const std::string line(static_cast<std::size_t>(number * 5), static_cast<char>('a' + number));
       try {
         if (number % 2 == 0) {
-          to.line(line);
+          output.line(line);
         } else {
-          to.gather({line, "-", "\n"});
+          output.gather({line, "-", "\n"});
         }
         expected += line + (number % 2 == 0 ? "\n" : "-\n");
       } catch (const error& failed) {
@@ -113,22 +113,22 @@ TEST(writer, a_call_that_throws_has_taken_nothing_and_a_flush_goes_on) {
       }
     }
     left = 1 << 20;
-    to.close();
-    ASSERT_EQ(content(here.path("file")), expected) << "room " << room;
+    output.close();
+    ASSERT_EQ(content(folder.path("file")), expected) << "room " << room;
   }
 }
 
 TEST(writer, every_call_can_fail) {
-  const io_test::folder here;
-  const std::string path = here.path("file");
+  const io_test::folder folder;
+  const std::string path = folder.path("file");
   for (std::uint64_t failing = 1;; ++failing) {
     const io_test::fake::scoped_hook hook(
-        [&](const call& of) { return of.number == failing ? verdict{.error = EIO} : verdict{}; });
+        [&](const call& system_call) { return system_call.number == failing ? verdict{.error = EIO} : verdict{}; });
     try {
-      writer to(path, {.buffer = 100});
-      for (int line = 0; line < 20; ++line) to.line("a line of some bytes");
-      to.sync();
-      to.close();
+      writer output(path, {.buffer = 100});
+      for (int line = 0; line < 20; ++line) output.line("a line of some bytes");
+      output.sync();
+      output.close();
     } catch (const error& failed) {
       EXPECT_EQ(failed.code(), std::errc::io_error);
       EXPECT_TRUE(std::string(failed.what()).starts_with(path + ": "));
@@ -140,16 +140,16 @@ TEST(writer, every_call_can_fail) {
 }
 
 TEST(writer, errors_have_path_place_and_words) {
-  const io_test::folder here;
-  EXPECT_EQ(io_test::thrown<error>([&] { writer to(here.path("no/file")); }),
-            here.path("no/file") + ": cannot be opened to write: No such file or directory");
-  const std::string there = here.file("there", "text");
-  EXPECT_EQ(io_test::thrown<error>([&] { writer to(there, {.existing = creation::refuse}); }),
-            there + ": cannot be opened to write: File exists");
+  const io_test::folder folder;
+  EXPECT_EQ(io_test::thrown<error>([&] { writer output(folder.path("no/file")); }),
+            folder.path("no/file") + ": cannot be opened to write: No such file or directory");
+  const std::string existing = folder.file("there", "text");
+  EXPECT_EQ(io_test::thrown<error>([&] { writer output(existing, {.existing = creation::refuse}); }),
+            existing + ": cannot be opened to write: File exists");
   EXPECT_EQ(io_test::thrown<error>([&] {
-              writer to("/dev/full");
-              to.write("12345");
-              to.flush();
+              writer output("/dev/full");
+              output.write("12345");
+              output.flush();
             }),
             "/dev/full: cannot be written at offset 0: No space left on device");
   std::signal(SIGPIPE, SIG_IGN);
@@ -157,17 +157,17 @@ TEST(writer, errors_have_path_place_and_words) {
   ASSERT_EQ(pipe(ends), 0);
   close(ends[0]);
   EXPECT_EQ(io_test::thrown<error>([&] {
-              writer to(file::adopt(ends[1], "the other end"));
-              to.write("12345");
-              to.close();
+              writer output(file::adopt(ends[1], "the other end"));
+              output.write("12345");
+              output.close();
             }),
             "the other end: cannot be written at offset 0: Broken pipe");
 }
 
 TEST(writer, a_destructor_that_cannot_flush_says_so) {
   const auto full = support::in_child([] {
-    writer to("/dev/full");
-    to.write("12345");
+    writer output("/dev/full");
+    output.write("12345");
   });
   EXPECT_EQ(
       full,
@@ -175,28 +175,28 @@ TEST(writer, a_destructor_that_cannot_flush_says_so) {
                                 "were not flushed are lost\n"}));
   const auto closing = support::in_child([] {
     const io_test::fake::scoped_hook hook(
-        [](const call& of) { return of.kind == kind::close ? verdict{.error = EDQUOT} : verdict{}; });
-    writer to("/dev/null");
-    to.write("12345");
+        [](const call& system_call) { return system_call.kind == kind::close ? verdict{.error = EDQUOT} : verdict{}; });
+    writer output("/dev/null");
+    output.write("12345");
   });
   EXPECT_EQ(
       closing,
       (support::ending{.error = "tarn: /dev/null: failed when it was closed at offset 5: Disk quota exceeded\n"}));
   const auto discarded = support::in_child([] {
-    writer to("/dev/full");
-    to.write("12345");
-    return to.discard() == 5 ? 0 : 1;
+    writer output("/dev/full");
+    output.write("12345");
+    return output.discard() == 5 ? 0 : 1;
   });
   EXPECT_EQ(discarded, support::ending{});
 }
 
 TEST(writer, appends_where_the_end_is) {
-  const io_test::folder here;
-  const std::string path = here.file("file", "one\n");
-  writer to(path, {.existing = creation::append});
-  EXPECT_EQ(to.offset(), 4u);
-  to.line("two");
-  to.close();
+  const io_test::folder folder;
+  const std::string path = folder.file("file", "one\n");
+  writer output(path, {.existing = creation::append});
+  EXPECT_EQ(output.offset(), 4u);
+  output.line("two");
+  output.close();
   EXPECT_EQ(content(path), "one\ntwo\n");
 }
 
@@ -213,8 +213,8 @@ TEST(writer, a_pipe_that_does_not_block) {
     }
   });
   {
-    writer to(file::adopt(ends[1], "pipe"));
-    for (int line = 0; line < 5000; ++line) to.line(std::string(199, 'x'));
+    writer output(file::adopt(ends[1], "pipe"));
+    for (int line = 0; line < 5000; ++line) output.line(std::string(199, 'x'));
   }
   receiver.join();
   close(ends[0]);
@@ -224,16 +224,16 @@ TEST(writer, a_pipe_that_does_not_block) {
 TEST(writer, sync_of_what_has_no_disk_is_nothing) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
-  writer to(file::adopt(ends[1], "pipe"));
-  to.write("text");
-  EXPECT_NO_THROW(to.sync());
+  writer output(file::adopt(ends[1], "pipe"));
+  output.write("text");
+  EXPECT_NO_THROW(output.sync());
   close(ends[0]);
 }
 
 TEST(writer, moves) {
-  const io_test::folder here;
+  const io_test::folder folder;
   {
-    writer first(here.path("file"));
+    writer first(folder.path("file"));
     first.write("one ");
     writer second(std::move(first));
     second.write("two ");
@@ -241,16 +241,16 @@ TEST(writer, moves) {
     third = std::move(second);
     third.write("three");
   }
-  EXPECT_EQ(content(here.path("file")), "one two three");
+  EXPECT_EQ(content(folder.path("file")), "one two three");
 }
 
 TEST(writer, formats_that_fail_leave_nothing) {
-  const io_test::folder here;
-  writer to(here.path("file"), {.buffer = 16});
-  print_line(to, "{:>40}", "right");
-  EXPECT_THROW(print(to, fmt::runtime("{:d}"), "text"), fmt::format_error);
-  to.close();
-  EXPECT_EQ(content(here.path("file")), std::string(35, ' ') + "right\n");
+  const io_test::folder folder;
+  writer output(folder.path("file"), {.buffer = 16});
+  print_line(output, "{:>40}", "right");
+  EXPECT_THROW(print(output, fmt::runtime("{:d}"), "text"), fmt::format_error);
+  output.close();
+  EXPECT_EQ(content(folder.path("file")), std::string(35, ' ') + "right\n");
 }
 
 }  // namespace

@@ -77,24 +77,24 @@ TEST(arena, absurd_sizes_are_refused) {
   arena empty;
   arena used;
   static_cast<void>(used.allocate(40, 8));
-  for (arena* each : {&empty, &used}) {
-    const std::size_t before = each->statistics().used_bytes;
+  for (arena* tested : {&empty, &used}) {
+    const std::size_t before = tested->statistics().used_bytes;
     for (const std::size_t bytes : {too_many, too_many - 1, too_many - 15, too_many - 16, too_many - 100, too_many / 2,
                                     too_many / 2 + 1, too_many / 4 + 1, too_many / 8 + 1}) {
       for (const std::size_t alignment :
            {std::size_t{1}, std::size_t{16}, std::size_t{64}, too_many / 4 + 1, too_many / 2 + 1}) {
-        EXPECT_EQ(each->try_allocate(bytes, alignment), nullptr) << bytes << " at " << alignment;
-        EXPECT_THROW(static_cast<void>(each->allocate(bytes, alignment)), std::bad_alloc) << bytes;
+        EXPECT_EQ(tested->try_allocate(bytes, alignment), nullptr) << bytes << " at " << alignment;
+        EXPECT_THROW(static_cast<void>(tested->allocate(bytes, alignment)), std::bad_alloc) << bytes;
       }
     }
-    EXPECT_EQ(each->try_allocate(1, too_many / 2 + 1), nullptr);
-    EXPECT_EQ(each->try_allocate(0, too_many / 2 + 1), nullptr);
-    EXPECT_THROW(static_cast<void>(each->create_array<long>(too_many / 8 + 1)), std::bad_alloc);
-    EXPECT_THROW(static_cast<void>(each->create_array<std::string>(too_many / sizeof(std::string) + 1)),
+    EXPECT_EQ(tested->try_allocate(1, too_many / 2 + 1), nullptr);
+    EXPECT_EQ(tested->try_allocate(0, too_many / 2 + 1), nullptr);
+    EXPECT_THROW(static_cast<void>(tested->create_array<long>(too_many / 8 + 1)), std::bad_alloc);
+    EXPECT_THROW(static_cast<void>(tested->create_array<std::string>(too_many / sizeof(std::string) + 1)),
                  std::bad_alloc);
-    EXPECT_THROW(static_cast<void>(tarn::arena_allocator<long>(*each).allocate(too_many / 8 + 1)), std::bad_alloc);
-    EXPECT_EQ(each->statistics().used_bytes, before);
-    EXPECT_TRUE(each->is_valid());
+    EXPECT_THROW(static_cast<void>(tarn::arena_allocator<long>(*tested).allocate(too_many / 8 + 1)), std::bad_alloc);
+    EXPECT_EQ(tested->statistics().used_bytes, before);
+    EXPECT_TRUE(tested->is_valid());
   }
   char* const last = static_cast<char*>(used.allocate(10, 1));
   for (const std::size_t bytes : {too_many, too_many - 1, too_many / 2, too_many - 15, too_many - 16}) {
@@ -134,8 +134,8 @@ TEST(arena, stack_arena_holds_its_bytes) {
   const auto* const begin = reinterpret_cast<const char*>(&request);
   for (int round = 0; round < 3; ++round) {
     for (int block = 0; block < 30; ++block) {
-      const char* const made = static_cast<char*>(request.allocate(100));
-      EXPECT_TRUE(begin < made && made < begin + sizeof request);
+      const char* const block_start = static_cast<char*>(request.allocate(100));
+      EXPECT_TRUE(begin < block_start && block_start < begin + sizeof request);
     }
     request.reset();
   }
@@ -357,15 +357,15 @@ TEST(arena, reallocate_moves_only_when_it_must) {
   int moves = 0;
   std::size_t bytes = 0;
   for (std::size_t now = 100; now < 50'000; now += 100) {
-    char* const made = static_cast<char*>(request.reallocate(block, bytes, now, 1));
-    moves += made != block ? 1 : 0;
-    for (std::size_t at = 0; at < bytes; ++at) {
-      ASSERT_EQ(made[at], static_cast<char>(at));
+    char* const moved = static_cast<char*>(request.reallocate(block, bytes, now, 1));
+    moves += moved != block ? 1 : 0;
+    for (std::size_t index = 0; index < bytes; ++index) {
+      ASSERT_EQ(moved[index], static_cast<char>(index));
     }
-    for (std::size_t at = bytes; at < now; ++at) {
-      made[at] = static_cast<char>(at);
+    for (std::size_t index = bytes; index < now; ++index) {
+      moved[index] = static_cast<char>(index);
     }
-    block = made, bytes = now;
+    block = moved, bytes = now;
   }
   EXPECT_LE(moves, TARN_SMALL ? 500 : 6);
   EXPECT_TRUE(request.is_valid());
@@ -376,31 +376,31 @@ TEST(arena, is_a_memory_resource) {
   arena request({.upstream = &up});
   {
     std::pmr::map<int, std::pmr::string> names(&request);
-    for (int each = 0; each < 300; ++each) {
-      names[each] = "a name that is too long for the small buffer, number " + std::to_string(each);
+    for (int number = 0; number < 300; ++number) {
+      names[number] = "a name that is too long for the small buffer, number " + std::to_string(number);
     }
     EXPECT_EQ(names[250].substr(names[250].size() - 3), "250");
     EXPECT_EQ(*names.get_allocator().resource(), request);
   }
-  arena other;
-  EXPECT_NE(static_cast<std::pmr::memory_resource&>(request), other);
+  arena second_arena;
+  EXPECT_NE(static_cast<std::pmr::memory_resource&>(request), second_arena);
   EXPECT_TRUE(request.is_valid());
 }
 
 TEST(arena, allocator_for_containers) {
   arena request;
   std::vector<int, tarn::arena_allocator<int>> numbers(request);
-  for (int each = 0; each < 1000; ++each) {
-    numbers.push_back(each);
+  for (int number = 0; number < 1000; ++number) {
+    numbers.push_back(number);
   }
   std::map<int, int, std::less<>, tarn::arena_allocator<std::pair<const int, int>>> squares(request);
-  for (int each : numbers) {
-    squares[each] = each * each;
+  for (int number : numbers) {
+    squares[number] = number * number;
   }
   EXPECT_EQ(squares[31], 961);
-  arena other;
+  arena second_arena;
   EXPECT_EQ(tarn::arena_allocator<int>(request), tarn::arena_allocator<int>(request));
-  EXPECT_NE(tarn::arena_allocator<int>(request), tarn::arena_allocator<int>(other));
+  EXPECT_NE(tarn::arena_allocator<int>(request), tarn::arena_allocator<int>(second_arena));
 }
 
 TEST(arena, chunks_come_from_the_heap_that_is_current) {
@@ -434,12 +434,12 @@ TEST(arena, statistics_add_up) {
   support::upstream up;
   arena request({.upstream = &up, .first_chunk = 1024});
   static_cast<void>(request.allocate(100, 4));
-  const std::size_t each = 112 + gap;
-  EXPECT_EQ(request.statistics().used_bytes, each);
+  const std::size_t bytes_of_one = 112 + gap;
+  EXPECT_EQ(request.statistics().used_bytes, bytes_of_one);
   static_cast<void>(request.allocate(5000));
   const auto full = request.statistics();
-  EXPECT_GE(full.used_bytes, each + 5000);
-  EXPECT_LE(full.used_bytes, each + 5000 + 16 + gap);
+  EXPECT_GE(full.used_bytes, bytes_of_one + 5000);
+  EXPECT_LE(full.used_bytes, bytes_of_one + 5000 + 16 + gap);
   EXPECT_EQ(full.chunk_bytes, up.bytes());
   EXPECT_EQ(full.chunks, 2u);
   EXPECT_EQ(full.spare_bytes, 0u);
@@ -456,7 +456,7 @@ TEST(arena, statistics_add_up) {
 #if TARN_ADDRESS_SANITIZER
 TEST(arena, poisons_what_is_free) {
   arena request({.first_chunk = 4096});
-  const auto is_poisoned = [](const void* at) { return __asan_address_is_poisoned(at) != 0; };
+  const auto is_poisoned = [](const void* address) { return __asan_address_is_poisoned(address) != 0; };
   char* const block = static_cast<char*>(request.allocate(20));
   EXPECT_FALSE(is_poisoned(block + 19));
   EXPECT_TRUE(is_poisoned(block + 20)) << "an overrun by one";

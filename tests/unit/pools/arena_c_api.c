@@ -6,14 +6,7 @@
 #include <string.h>
 #include <tarn/tarn.h>
 
-#define TEXT_OF(what) #what
-#define TEXT(what) TEXT_OF(what)
-#define EXPECT(condition)                                     \
-  do {                                                        \
-    if (!(condition)) {                                       \
-      return __FILE__ ":" TEXT(__LINE__) ": not " #condition; \
-    }                                                         \
-  } while (0)
+#include "support/scene.h"
 
 const char* scene_arena_blocks(void) {
   tarn_arena* const arena = tarn_arena_create(NULL);

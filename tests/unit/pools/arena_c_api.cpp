@@ -1,14 +1,11 @@
 // Plays the scenes of arena_c_api.c.
 #include "arena_c_api.h"
 
-#include <gtest/gtest.h>
+#include "support/play.hpp"
 
 namespace {
 
-void play(const char* (*scene)()) {
-  const char* const wrong = scene();
-  EXPECT_EQ(wrong, nullptr) << wrong;
-}
+using support::play;
 
 TEST(arena_c_api, blocks) { play(scene_arena_blocks); }
 TEST(arena_c_api, marks) { play(scene_arena_marks); }

@@ -16,13 +16,13 @@ using tarn::arena;
 
 TEST(arena_faults, mark_of_another_arena) {
   arena request({.name = "request"});
-  arena other({.name = "other"});
+  arena foreign({.name = "other"});
   EXPECT_EQ(in_child([&] {
-              static_cast<void>(other.mark());
-              request.rewind(other.mark());
+              static_cast<void>(foreign.mark());
+              request.rewind(foreign.mark());
             }),
             fault("tarn: arena \"request\" at " + written(&request) + ": rewind to mark 2 of another arena, at " +
-                  written(&other)));
+                  written(&foreign)));
 }
 
 TEST(arena_faults, no_mark_at_all) {
@@ -81,24 +81,24 @@ TEST(arena_faults, scope_around_a_reset) {
 }
 
 struct calls_back {
-  arena& of;
-  void (*what)(arena&);
-  calls_back(arena& of_, void (*what_)(arena&)) : of(of_), what(what_) {}
-  ~calls_back() { what(of); }
+  arena& owner;
+  void (*misuse)(arena&);
+  calls_back(arena& owner_, void (*misuse_)(arena&)) : owner(owner_), misuse(misuse_) {}
+  ~calls_back() { misuse(owner); }
 };
 
 TEST(arena_faults, a_destructor_that_pulls_the_rug) {
   arena request({.name = "request"});
   const std::string line = "tarn: arena \"request\" at " + written(&request) + ": ";
-  const auto run = [&](void (*what)(arena&)) {
-    return in_child([&request, what] {
-      request.create<calls_back>(request, what);
+  const auto run = [&](void (*misuse)(arena&)) {
+    return in_child([&request, misuse] {
+      request.create<calls_back>(request, misuse);
       request.reset();
     });
   };
-  EXPECT_EQ(run([](arena& of) { of.reset(); }),
+  EXPECT_EQ(run([](arena& owner) { owner.reset(); }),
             fault(line + "reset() by a destructor that the arena itself is running"));
-  EXPECT_EQ(run([](arena& of) { of.release(); }),
+  EXPECT_EQ(run([](arena& owner) { owner.release(); }),
             fault(line + "release() by a destructor that the arena itself is running"));
 
   static tarn::arena_mark outer;
@@ -106,7 +106,7 @@ TEST(arena_faults, a_destructor_that_pulls_the_rug) {
               outer = request.mark();
               static_cast<void>(request.create<calls_back>(request, [](arena&) {}));
               const tarn::arena_scope inner(request);
-              request.create<calls_back>(request, [](arena& of) { of.rewind(outer); });
+              request.create<calls_back>(request, [](arena& owner) { owner.rewind(outer); });
             }),
             fault(line + "rewind() by a destructor that the arena itself is running"));
 }

@@ -31,13 +31,13 @@ TEST(arena_marks, a_scope_leaves_no_trace) {
 TEST(arena_marks, scopes_nest_over_chunks) {
   support::upstream up;
   arena request({.upstream = &up, .first_chunk = 256});
-  const auto fill = [&](int with) {
-    std::vector<char*> made;
+  const auto fill = [&](int value) {
+    std::vector<char*> blocks;
     for (const std::size_t bytes : {10, 100, 1000, 5000, 20}) {
-      made.push_back(static_cast<char*>(request.allocate(bytes)));
-      std::memset(made.back(), with, bytes);
+      blocks.push_back(static_cast<char*>(request.allocate(bytes)));
+      std::memset(blocks.back(), value, bytes);
     }
-    return made;
+    return blocks;
   };
   const auto deeper = [&](const auto& self, int depth) -> void {
     const auto mine = fill(depth);
@@ -119,10 +119,10 @@ TEST(arena_marks, in_a_chunk_without_other_room) {
   arena request({.upstream = &up, .first_chunk = 256});
   std::memset(request.allocate(180), 1, 180);
   up.fail_request(1);  // the chunk that would be larger
-  const auto here = request.mark();
+  const auto mark = request.mark();
   ASSERT_EQ(up.refused(), 1u);
   static_cast<void>(request.allocate(8));
-  request.rewind(here);
+  request.rewind(mark);
   EXPECT_TRUE(request.is_valid());
   EXPECT_EQ(request.statistics().used_bytes, 192 + tarn::detail::arena_gap);
 }

@@ -14,7 +14,7 @@ namespace {
 using tarn::arena;
 
 struct noisy {
-  noisy(std::vector<int>& to, int id_) : log(to), id(id_) {}
+  noisy(std::vector<int>& log_, int id_) : log(log_), id(id_) {}
   ~noisy() { log.push_back(id); }
   std::vector<int>& log;
   int id;
@@ -38,8 +38,8 @@ TEST(arena_objects, destructors_run_newest_first) {
   std::vector<int> log;
   {
     arena request;
-    for (int each = 1; each <= 4; ++each) {
-      EXPECT_EQ(request.create<noisy>(log, each)->id, each);
+    for (int number = 1; number <= 4; ++number) {
+      EXPECT_EQ(request.create<noisy>(log, number)->id, number);
     }
     EXPECT_TRUE(log.empty());
     request.reset();
@@ -79,13 +79,13 @@ TEST(arena_objects, no_destructor_costs_nothing) {
 
 TEST(arena_objects, alignment_of_the_type_is_kept) {
   arena request;
-  for (int each = 0; each < 10; ++each) {
+  for (int number = 0; number < 10; ++number) {
     static_cast<void>(request.allocate(1, 1));
-    wide* const made = request.create<wide>();
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(made) % 128, 0u);
+    wide* const created = request.create<wide>();
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(created) % 128, 0u);
     const auto row = request.create_array<wide>(3);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(row.data()) % 128, 0u);
-    EXPECT_EQ(row[2].text, made->text);
+    EXPECT_EQ(row[2].text, created->text);
   }
   EXPECT_TRUE(request.is_valid());
 }
@@ -129,27 +129,27 @@ TEST(arena_objects, a_throwing_constructor_leaves_nothing_behind) {
 // A destructor may use the arena: it is intact until the last one has run.
 TEST(arena_objects, destructors_may_allocate) {
   struct busy {
-    arena& of;
+    arena& owner;
     int left;
     int& ran;
-    busy(arena& of_, int left_, int& ran_) : of(of_), left(left_), ran(ran_) {}
+    busy(arena& owner_, int left_, int& ran_) : owner(owner_), left(left_), ran(ran_) {}
     ~busy() {
       ++ran;
-      const tarn::arena_scope inner(of);
-      std::pmr::string text(3000, 'x', &of);
+      const tarn::arena_scope inner(owner);
+      std::pmr::string text(3000, 'x', &owner);
       if (left > 0) {
-        of.create<busy>(of, left - 1, ran);  // ends with this scope
+        owner.create<busy>(owner, left - 1, ran);  // ends with this scope
       }
     }
   };
   struct leaving {
-    arena& of;
+    arena& owner;
     int& ran;
-    leaving(arena& of_, int& ran_) : of(of_), ran(ran_) {}
+    leaving(arena& owner_, int& ran_) : owner(owner_), ran(ran_) {}
     ~leaving() {
       if (++ran < 5) {
-        of.create<leaving>(of, ran);
-        static_cast<void>(of.mark());
+        owner.create<leaving>(owner, ran);
+        static_cast<void>(owner.mark());
       }
     }
   };
@@ -178,9 +178,9 @@ TEST(arena_objects, an_object_may_create_others) {
   struct tree {
     std::vector<int>& log;
     int depth;
-    tree(arena& of, std::vector<int>& to, int depth_) : log(to), depth(depth_) {
+    tree(arena& owner, std::vector<int>& log_, int depth_) : log(log_), depth(depth_) {
       if (depth > 0) {
-        of.create<tree>(of, to, depth - 1);
+        owner.create<tree>(owner, log, depth - 1);
       }
     }
     ~tree() { log.push_back(depth); }

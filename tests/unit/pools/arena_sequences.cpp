@@ -58,12 +58,12 @@ class sequence {
     std::size_t blocks, objects;
   };
   struct object {
-    object(sequence& of_, std::size_t number_) : of(of_), number(number_) {}
+    object(sequence& owner_, std::size_t number_) : owner(owner_), number(number_) {}
     ~object() {
-      EXPECT_EQ(of.objects_.empty() ? -1 : static_cast<long>(of.objects_.back()), static_cast<long>(number));
-      if (!of.objects_.empty()) of.objects_.pop_back();
+      EXPECT_EQ(owner.objects_.empty() ? -1 : static_cast<long>(owner.objects_.back()), static_cast<long>(number));
+      if (!owner.objects_.empty()) owner.objects_.pop_back();
     }
-    sequence& of;
+    sequence& owner;
     std::size_t number;
   };
 
@@ -82,8 +82,8 @@ class sequence {
     enter(arena_.allocate(bytes, alignment), bytes, alignment);
   }
 
-  void enter(void* made, std::size_t bytes, std::size_t alignment) {
-    auto* const start = static_cast<unsigned char*>(made);
+  void enter(void* block_start, std::size_t bytes, std::size_t alignment) {
+    auto* const start = static_cast<unsigned char*>(block_start);
     ASSERT_EQ(reinterpret_cast<std::uintptr_t>(start) % alignment, 0u);
     if (bytes != 0) {  // others may share an address
       const auto next = live_.lower_bound(start);
@@ -96,14 +96,14 @@ class sequence {
     order_.push_back({start, bytes, alignment, fill});
   }
 
-  void leave(std::size_t from) {
-    for (; order_.size() > from; order_.pop_back()) {
-      const block& each = order_.back();
-      for (std::size_t at = 0; at < each.bytes; ++at) {
-        ASSERT_EQ(each.start[at], each.fill) << "byte " << at << " of " << each.bytes;
+  void leave(std::size_t first) {
+    for (; order_.size() > first; order_.pop_back()) {
+      const block& last = order_.back();
+      for (std::size_t index = 0; index < last.bytes; ++index) {
+        ASSERT_EQ(last.start[index], last.fill) << "byte " << index << " of " << last.bytes;
       }
-      if (each.bytes != 0) {
-        live_.erase(each.start);
+      if (last.bytes != 0) {
+        live_.erase(last.start);
       }
     }
   }
@@ -120,8 +120,8 @@ class sequence {
     const block before = order_[which];
     const std::size_t bytes = any_size();
     if (!arena_.extend(before.start, before.bytes, bytes)) return;
-    for (std::size_t at = 0; at < std::min(bytes, before.bytes); ++at) {
-      ASSERT_EQ(before.start[at], before.fill);
+    for (std::size_t index = 0; index < std::min(bytes, before.bytes); ++index) {
+      ASSERT_EQ(before.start[index], before.fill);
     }
     if (before.bytes != 0) live_.erase(before.start);
     enter(before.start, bytes, before.alignment);
@@ -140,11 +140,11 @@ class sequence {
     if (marks_.empty()) return;
     const std::size_t back = random_() % 4 == 0 ? random_() % marks_.size() : 0;
     marks_.resize(marks_.size() - back);
-    const place to = marks_.back();
+    const place goal = marks_.back();
     marks_.pop_back();
-    leave(to.blocks);
-    arena_.rewind(to.mark);
-    ASSERT_EQ(objects_.size(), to.objects);
+    leave(goal.blocks);
+    arena_.rewind(goal.mark);
+    ASSERT_EQ(objects_.size(), goal.objects);
   }
 
   void reset() {

@@ -34,11 +34,11 @@ TEST(arena_string, grows_in_place_to_the_end_of_the_chunk) {
   arena request({.first_chunk = 100'000});
   arena_string page(request);
   page += 'x';
-  const char* const at = page.data();
+  const char* const start = page.data();
   for (int piece = 0; piece < 1000; ++piece) {
     page += "ninety bytes of text, of which there are about a thousand in the chunk, so they just fit in";
   }
-  EXPECT_EQ(page.data(), at);
+  EXPECT_EQ(page.data(), start);
   EXPECT_EQ(request.statistics().chunks, 1u);
 }
 
@@ -47,23 +47,23 @@ TEST(arena_string, is_copied_when_something_stands_behind_it) {
   arena_string page(request, "some");
   page.finish();
   static_cast<void>(request.allocate(8));
-  const char* const at = page.data();
+  const char* const start = page.data();
   page += " text";
-  EXPECT_NE(page.data(), at);
+  EXPECT_NE(page.data(), start);
   EXPECT_EQ(page.view(), "some text");
 }
 
 TEST(arena_string, two_that_grow_by_turns) {
   arena request;
   arena_string first(request), second(request);
-  std::string same;
+  std::string expected;
   for (int piece = 0; piece < 2000; ++piece) {
     first += static_cast<char>('a' + piece % 26);
     second += static_cast<char>('a' + piece % 26);
-    same += static_cast<char>('a' + piece % 26);
+    expected += static_cast<char>('a' + piece % 26);
   }
-  EXPECT_EQ(first.view(), same);
-  EXPECT_EQ(second.view(), same);
+  EXPECT_EQ(first.view(), expected);
+  EXPECT_EQ(second.view(), expected);
   EXPECT_TRUE(request.is_valid());
 }
 

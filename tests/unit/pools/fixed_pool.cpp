@@ -17,18 +17,18 @@ namespace {
 using tarn::fixed_pool;
 using tarn::pool_options;
 
-std::vector<void*> many(fixed_pool& from, std::size_t count) {
-  std::vector<void*> all;
-  for (std::size_t at = 0; at < count; ++at) {
-    all.push_back(from.allocate());
-    std::memset(all.back(), static_cast<int>(at), from.block_bytes());
+std::vector<void*> allocate_many(fixed_pool& pool, std::size_t count) {
+  std::vector<void*> taken;
+  for (std::size_t index = 0; index < count; ++index) {
+    taken.push_back(pool.allocate());
+    std::memset(taken.back(), static_cast<int>(index), pool.block_bytes());
   }
-  return all;
+  return taken;
 }
 
-void give(fixed_pool& to, const std::vector<void*>& blocks) {
-  for (void* const each : blocks) {
-    to.deallocate(each);
+void give(fixed_pool& pool, const std::vector<void*>& blocks) {
+  for (void* const block : blocks) {
+    pool.deallocate(block);
   }
 }
 
@@ -51,21 +51,22 @@ TEST_P(fixed_pool_shapes, blocks_are_aligned_apart_and_used_again) {
   fixed_pool blocks(bytes, alignment, {.upstream = &memory});
   EXPECT_GE(blocks.block_bytes(), bytes);
   for (int round = 0; round < 3; ++round) {
-    const auto all = many(blocks, 700);
+    const auto taken = allocate_many(blocks, 700);
     std::set<char*> places;
-    for (void* const each : all) {
-      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(each) % alignment, 0u);
-      const auto next = places.insert(static_cast<char*>(each)).first;
+    for (void* const block : taken) {
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % alignment, 0u);
+      const auto next = places.insert(static_cast<char*>(block)).first;
       EXPECT_TRUE(next == places.begin() || *std::prev(next) + blocks.block_bytes() <= *next);
       EXPECT_TRUE(std::next(next) == places.end() || *next + blocks.block_bytes() <= *std::next(next));
     }
-    ASSERT_EQ(places.size(), all.size());
+    ASSERT_EQ(places.size(), taken.size());
     ASSERT_TRUE(blocks.is_valid());
     EXPECT_EQ(blocks.statistics().in_use, 700u);
-    for (std::size_t at = 0; at < all.size(); ++at) {
-      EXPECT_EQ(static_cast<unsigned char*>(all[at])[bytes == 0 ? 0 : bytes - 1], static_cast<unsigned char>(at));
+    for (std::size_t index = 0; index < taken.size(); ++index) {
+      EXPECT_EQ(static_cast<unsigned char*>(taken[index])[bytes == 0 ? 0 : bytes - 1],
+                static_cast<unsigned char>(index));
     }
-    give(blocks, all);
+    give(blocks, taken);
     ASSERT_TRUE(blocks.is_valid());
     EXPECT_EQ(blocks.statistics().in_use, 0u);
   }
@@ -90,16 +91,16 @@ TEST(fixed_pool, the_block_freed_last_comes_first) {
 TEST(fixed_pool, grows_as_told) {
   support::upstream memory;
   fixed_pool doubling(48, 16, {.upstream = &memory, .first_chunk = 10});
-  many(doubling, 10);
+  allocate_many(doubling, 10);
   EXPECT_EQ(doubling.statistics().capacity, 10u);
-  many(doubling, 1);
+  allocate_many(doubling, 1);
   EXPECT_EQ(doubling.statistics().capacity, 20u);
-  many(doubling, 10);
+  allocate_many(doubling, 10);
   EXPECT_EQ(doubling.statistics().capacity, 40u);
   EXPECT_EQ(doubling.statistics().chunks, 3u);
 
   fixed_pool steps(48, 16, {.upstream = &memory, .first_chunk = 10, .step = 3});
-  many(steps, 12);
+  allocate_many(steps, 12);
   EXPECT_EQ(steps.statistics().capacity, 13u);
   EXPECT_EQ(steps.statistics().chunk_bytes + doubling.statistics().chunk_bytes, memory.bytes());
 }
@@ -110,20 +111,20 @@ TEST(fixed_pool, reserve_takes_it_all_at_once) {
   blocks.reserve(1000);
   const std::size_t requests = memory.requests();
   EXPECT_EQ(blocks.statistics().capacity, 1000u);
-  const auto all = many(blocks, 1000);
-  give(blocks, all);
+  const auto taken = allocate_many(blocks, 1000);
+  give(blocks, taken);
   blocks.reserve(500);
   EXPECT_EQ(memory.requests(), requests);
-  many(blocks, 1);
+  allocate_many(blocks, 1);
   blocks.reserve(1500);
   EXPECT_EQ(blocks.statistics().capacity, 1500u);
-  many(blocks, 1499);
+  allocate_many(blocks, 1499);
   EXPECT_EQ(memory.requests(), requests + 1);
 }
 
 TEST(fixed_pool, limit_is_kept_and_said) {
   fixed_pool blocks(24, 8, {.name = "nodes", .first_chunk = 7, .limit = 10});
-  const auto all = many(blocks, 10);
+  const auto taken = allocate_many(blocks, 10);
   EXPECT_EQ(blocks.try_allocate(), nullptr);
   try {
     static_cast<void>(blocks.allocate());
@@ -132,7 +133,7 @@ TEST(fixed_pool, limit_is_kept_and_said) {
     EXPECT_STREQ(reached.what(), "tarn: pool \"nodes\": limit reached: all 10 blocks of 24 bytes are in use");
   }
   EXPECT_THROW(blocks.reserve(11), tarn::pool_limit_reached);
-  blocks.deallocate(all.back());
+  blocks.deallocate(taken.back());
   EXPECT_NE(blocks.try_allocate(), nullptr);
 }
 
@@ -144,40 +145,40 @@ TEST(fixed_pool, absurd_sizes_have_no_memory) {
   EXPECT_THROW(small.reserve(SIZE_MAX), std::bad_alloc);
   EXPECT_THROW(small.reserve(SIZE_MAX / 16 + 1), std::bad_alloc);
   EXPECT_TRUE(small.is_valid());
-  many(small, 3);
+  allocate_many(small, 3);
 }
 
 TEST(fixed_pool, clear_keeps_the_memory_and_release_does_not) {
   support::upstream memory;
   fixed_pool blocks(64, 16, {.upstream = &memory});
-  auto all = many(blocks, 500);
-  give(blocks, {all.begin(), all.begin() + 200});
+  auto taken = allocate_many(blocks, 500);
+  give(blocks, {taken.begin(), taken.begin() + 200});
   const std::size_t requests = memory.requests();
   blocks.clear();
   EXPECT_TRUE(blocks.is_valid());
   EXPECT_EQ(blocks.statistics().in_use, 0u);
   EXPECT_LE(blocks.statistics().peak_in_use, 500u);
   EXPECT_GE(blocks.statistics().peak_in_use, 500u - tarn::detail::pool_slots);
-  all = many(blocks, 500);
+  taken = allocate_many(blocks, 500);
   EXPECT_EQ(memory.requests(), requests);
   blocks.release();
   EXPECT_EQ(memory.blocks(), 0u);
   EXPECT_EQ(blocks.statistics().capacity, 0u);
-  all = many(blocks, 50);
-  give(blocks, all);
+  taken = allocate_many(blocks, 50);
+  give(blocks, taken);
   EXPECT_TRUE(blocks.is_valid());
 }
 
 TEST(fixed_pool, live_blocks_are_found_in_order_and_the_pool_goes_on) {
   fixed_pool blocks(24, 8, {.first_chunk = 16});
   for (std::size_t count : {0, 1, 5, 300, 1200}) {
-    const auto all = many(blocks, count);
+    const auto taken = allocate_many(blocks, count);
     std::set<void*> live;
-    for (std::size_t at = 0; at < all.size(); ++at) {
-      if (at * 7 % 3 == 1) {
-        live.insert(all[at]);
+    for (std::size_t index = 0; index < taken.size(); ++index) {
+      if (index * 7 % 3 == 1) {
+        live.insert(taken[index]);
       } else {
-        blocks.deallocate(all[at]);
+        blocks.deallocate(taken[index]);
       }
     }
     std::vector<void*> seen;
@@ -186,7 +187,7 @@ TEST(fixed_pool, live_blocks_are_found_in_order_and_the_pool_goes_on) {
     ASSERT_TRUE(blocks.is_valid());
     EXPECT_EQ(blocks.statistics().in_use, live.size());
     give(blocks, seen);
-    give(blocks, many(blocks, count));
+    give(blocks, allocate_many(blocks, count));
     EXPECT_EQ(blocks.statistics().in_use, 0u);
   }
 }
@@ -198,22 +199,22 @@ TEST(fixed_pool, a_request_that_fails_loses_nothing) {
     support::upstream memory;
     memory.fail_request(n);
     fixed_pool blocks(64, 16, {.upstream = &memory, .first_chunk = 4});
-    std::vector<void*> all;
-    for (int at = 0; at < 300; ++at) {
+    std::vector<void*> taken;
+    for (int index = 0; index < 300; ++index) {
       if (void* const block = blocks.try_allocate()) {
-        all.push_back(block);
+        taken.push_back(block);
       }
       ASSERT_TRUE(blocks.is_valid());
     }
-    EXPECT_EQ(blocks.statistics().in_use, all.size());
-    EXPECT_GE(all.size(), 299u);
-    give(blocks, all);
+    EXPECT_EQ(blocks.statistics().in_use, taken.size());
+    EXPECT_GE(taken.size(), 299u);
+    give(blocks, taken);
     try {
       blocks.reserve(2000);
     } catch (const std::bad_alloc&) {
     }
     ASSERT_TRUE(blocks.is_valid());
-    many(blocks, 2000);
+    allocate_many(blocks, 2000);
     failed = memory.refused() != 0;
   }
 }
@@ -221,14 +222,14 @@ TEST(fixed_pool, a_request_that_fails_loses_nothing) {
 TEST(fixed_pool, steady_state_asks_for_nothing) {
   support::upstream memory;
   fixed_pool blocks(64, 16, {.upstream = &memory});
-  give(blocks, many(blocks, 1000));
+  give(blocks, allocate_many(blocks, 1000));
   const std::size_t requests = memory.requests();
   for (int round = 0; round < 50; ++round) {
-    auto all = many(blocks, 1000);
-    for (std::size_t at = 0; at < all.size(); ++at) {
-      std::swap(all[at], all[at * 7919 % all.size()]);
+    auto taken = allocate_many(blocks, 1000);
+    for (std::size_t index = 0; index < taken.size(); ++index) {
+      std::swap(taken[index], taken[index * 7919 % taken.size()]);
     }
-    give(blocks, all);
+    give(blocks, taken);
   }
   EXPECT_EQ(memory.requests(), requests);
 }
@@ -238,9 +239,9 @@ using fixed_pool_death = testing::Test;
 
 TEST(fixed_pool_death, blocks_freed_twice_are_named) {
   fixed_pool blocks(32, 16, {.name = "frames"});
-  const auto all = many(blocks, 20);
+  const auto taken = allocate_many(blocks, 20);
   const auto twice = [&] {
-    give(blocks, {all[3], all[4], all[3], all[7]});
+    give(blocks, {taken[3], taken[4], taken[3], taken[7]});
     blocks.for_each_live([](void*) {});
   };
   EXPECT_DEATH(twice(), "^tarn: pool \"frames\" at 0x[0-9a-f]+: double free of the 32-byte block at 0x[0-9a-f]+\n");
@@ -249,7 +250,7 @@ TEST(fixed_pool_death, blocks_freed_twice_are_named) {
 TEST(fixed_pool_death, blocks_of_another_pool_are_named) {
   fixed_pool blocks(32, 16, {.name = "frames"});
   fixed_pool others(32, 16);
-  many(blocks, 20);
+  allocate_many(blocks, 20);
   const auto foreign = [&] {
     blocks.deallocate(others.allocate());
     blocks.for_each_live([](void*) {});

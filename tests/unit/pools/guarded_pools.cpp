@@ -23,7 +23,7 @@ struct alignas(64) wide {
 template <class Pool>
 class guarded_pools : public testing::Test {
  public:
-  Pool all{tarn::pool_options{.name = "guarded", .limit = 100, .guard = true}};
+  Pool pool{tarn::pool_options{.name = "guarded", .limit = 100, .guard = true}};
 };
 using pools = testing::Types<tarn::pool<wide>, tarn::pool<wide, tarn::spin_mutex>, tarn::shared_pool<wide>,
                              tarn::lock_free_pool<wide>>;
@@ -31,55 +31,55 @@ TYPED_TEST_SUITE(guarded_pools, pools);
 
 TYPED_TEST(guarded_pools, blocks_are_aligned_and_apart) {
   std::set<char*> places;
-  for (int at = 0; at < 50; ++at) {
-    auto* const block = static_cast<char*>(this->all.allocate());
+  for (int round = 0; round < 50; ++round) {
+    auto* const block = static_cast<char*>(this->pool.allocate());
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % alignof(wide), 0u);
-    std::memset(block, at, sizeof(wide));
+    std::memset(block, round, sizeof(wide));
     const auto next = places.insert(block).first;
     EXPECT_TRUE(next == places.begin() || *std::prev(next) + sizeof(wide) < *next) << "a fence between";
   }
-  for (char* const each : places) {
-    this->all.deallocate(each);
+  for (char* const place : places) {
+    this->pool.deallocate(place);
   }
 }
 
 TYPED_TEST(guarded_pools, the_limit_holds) {
   std::vector<void*> taken;
-  for (int at = 0; at < 100; ++at) {
-    taken.push_back(this->all.allocate());
+  for (int round = 0; round < 100; ++round) {
+    taken.push_back(this->pool.allocate());
   }
-  EXPECT_EQ(this->all.try_allocate(), nullptr);
+  EXPECT_EQ(this->pool.try_allocate(), nullptr);
   try {
-    static_cast<void>(this->all.allocate());
+    static_cast<void>(this->pool.allocate());
     ADD_FAILURE();
   } catch (const tarn::pool_limit_reached& refused) {
     EXPECT_EQ(refused.what(),
               std::string("tarn: pool \"guarded\": limit reached: all 100 blocks of 128 bytes are in use"));
   }
-  this->all.deallocate(taken.back());
-  taken.back() = this->all.allocate();
-  for (void* const each : taken) {
-    this->all.deallocate(each);
+  this->pool.deallocate(taken.back());
+  taken.back() = this->pool.allocate();
+  for (void* const place : taken) {
+    this->pool.deallocate(place);
   }
-  this->all.reserve(100);
-  EXPECT_THROW(this->all.reserve(101), std::bad_alloc);
+  this->pool.reserve(100);
+  EXPECT_THROW(this->pool.reserve(101), std::bad_alloc);
 }
 
 TYPED_TEST(guarded_pools, a_freed_block_rests) {
-  void* const one = this->all.allocate();
-  this->all.deallocate(one);
-  void* const two = this->all.allocate();
-  EXPECT_NE(one, two);
-  this->all.deallocate(two);
+  void* const first = this->pool.allocate();
+  this->pool.deallocate(first);
+  void* const two = this->pool.allocate();
+  EXPECT_NE(first, two);
+  this->pool.deallocate(two);
 }
 
 TYPED_TEST(guarded_pools, other_threads_use_them) {
   const auto use = [this] {
     for (int round = 0; round < 300; ++round) {
-      void* const one = this->all.allocate();
-      void* const two = this->all.allocate();
-      this->all.deallocate(one);
-      this->all.deallocate(two);
+      void* const block = this->pool.allocate();
+      void* const two = this->pool.allocate();
+      this->pool.deallocate(block);
+      this->pool.deallocate(two);
     }
   };
   std::thread first(use);
@@ -96,17 +96,17 @@ TEST(guarded_pool, counts_and_visits_what_lives) {
   tarn::fixed_pool blocks(24, 8, {.guard = true});
   std::set<void*> mine;
   std::vector<void*> others;
-  for (int at = 0; at < 300; ++at) {
+  for (int round = 0; round < 300; ++round) {
     mine.insert(blocks.allocate());
     others.push_back(blocks.allocate());
   }
-  for (void* const each : others) {
-    blocks.deallocate(each);
+  for (void* const place : others) {
+    blocks.deallocate(place);
   }
   EXPECT_EQ(blocks.statistics().in_use, 300u);
   EXPECT_EQ(blocks.statistics().peak_in_use, 600u);
   std::vector<void*> seen;
-  blocks.for_each_live([&](void* each) { seen.push_back(each); });
+  blocks.for_each_live([&](void* place) { seen.push_back(place); });
   EXPECT_EQ(seen, std::vector<void*>(mine.begin(), mine.end())) << "by address";
   blocks.deallocate(*mine.begin());
   EXPECT_EQ(blocks.statistics().in_use, 299u);
@@ -121,16 +121,16 @@ TEST(guarded_pool, counts_and_visits_what_lives) {
 #if TARN_ADDRESS_SANITIZER
 template <class Pool>
 void expect_poisoned_when_free(const tarn::pool_options& options) {
-  const auto is_poisoned = [](const void* at) { return __asan_address_is_poisoned(at) != 0; };
-  Pool all(options);
+  const auto is_poisoned = [](const void* address) { return __asan_address_is_poisoned(address) != 0; };
+  Pool pool(options);
   std::vector<char*> blocks;
-  for (int at = 0; at < 600; ++at) {  // passes through magazine, carriers and depot
-    blocks.push_back(static_cast<char*>(all.allocate()));
-    EXPECT_FALSE(is_poisoned(blocks.back())) << at;
-    EXPECT_FALSE(is_poisoned(blocks.back() + sizeof(wide) - 1)) << at;
+  for (int round = 0; round < 600; ++round) {  // passes through magazine, carriers and depot
+    blocks.push_back(static_cast<char*>(pool.allocate()));
+    EXPECT_FALSE(is_poisoned(blocks.back())) << round;
+    EXPECT_FALSE(is_poisoned(blocks.back() + sizeof(wide) - 1)) << round;
   }
   for (char* const each : blocks) {
-    all.deallocate(each);
+    pool.deallocate(each);
   }
   for (char* const each : blocks) {
     EXPECT_TRUE(is_poisoned(each) && is_poisoned(each + sizeof(wide) - 1));
@@ -141,9 +141,9 @@ TEST(poisoned_pools_death, a_use_after_free_is_reported_by_the_sanitizer) {
   tarn::pool<wide> nodes;
   tarn::shared_pool<wide> shared;
   tarn::lock_free_pool<wide> freely;
-  const auto read_after_free = [](auto& from) {
-    auto* const block = static_cast<volatile char*>(from.allocate());
-    from.deallocate(const_cast<char*>(block));
+  const auto read_after_free = [](auto& pool) {
+    auto* const block = static_cast<volatile char*>(pool.allocate());
+    pool.deallocate(const_cast<char*>(block));
     static_cast<void>(block[7]);
   };
   EXPECT_DEATH(read_after_free(nodes), "use-after-poison");

@@ -12,33 +12,23 @@
 #include <vector>
 
 #include "support/upstream.hpp"
+#include "unit/pools/threaded_pools.hpp"
 
 namespace {
 
+using pool_tests::counted;
 using tarn::lock_free_pool;
 
-struct counted {
-  explicit counted(int value_ = 0) : value(value_) {
-    if (value < 0) {
-      throw std::invalid_argument("negative");
-    }
-    ++alive;
-  }
-  ~counted() { --alive; }
-  int value;
-  static inline std::atomic<int> alive{0};
-};
-
 TEST(lock_free_pool, creates_and_destroys) {
-  lock_free_pool<counted> all;
-  counted* const one = all.create(1);
-  auto two = all.make_unique(2);
-  EXPECT_NE(one, two.get());
-  EXPECT_THROW(static_cast<void>(all.create(-1)), std::invalid_argument);
-  all.destroy(one);
-  EXPECT_EQ(all.create(3), one);
-  all.destroy(one);
-  all.destroy(nullptr);
+  lock_free_pool<counted> pool;
+  counted* const object = pool.create(1);
+  auto two = pool.make_unique(2);
+  EXPECT_NE(object, two.get());
+  EXPECT_THROW(static_cast<void>(pool.create(-1)), std::invalid_argument);
+  pool.destroy(object);
+  EXPECT_EQ(pool.create(3), object);
+  pool.destroy(object);
+  pool.destroy(nullptr);
   two.reset();
   EXPECT_EQ(counted::alive, 0);
 }
@@ -49,65 +39,49 @@ struct alignas(64) wide {
 
 TEST(lock_free_pool, blocks_are_apart_and_aligned) {
   support::upstream memory;
-  lock_free_pool<wide> all({.upstream = &memory, .first_chunk = 3});
+  lock_free_pool<wide> pool({.upstream = &memory, .first_chunk = 3});
   std::set<char*> places;
   for (int round = 0; round < 2; ++round) {
-    std::vector<wide*> made;
-    for (int each = 0; each < 1000; ++each) {
-      made.push_back(all.create());
-      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(made.back()) % 64, 0u);
-      const auto next = places.insert(made.back()->bytes).first;
+    std::vector<wide*> objects;
+    for (int number = 0; number < 1000; ++number) {
+      objects.push_back(pool.create());
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(objects.back()) % 64, 0u);
+      const auto next = places.insert(objects.back()->bytes).first;
       EXPECT_TRUE(next == places.begin() || *std::prev(next) + sizeof(wide) <= *next);
     }
     EXPECT_EQ(places.size(), 1000u);
-    EXPECT_EQ(all.capacity(), 1020u);  // 4 + 8 + … + 512
-    for (wide* const each : made) {
-      all.destroy(each);
+    EXPECT_EQ(pool.capacity(), 1020u);  // 4 + 8 + … + 512
+    for (wide* const object : objects) {
+      pool.destroy(object);
     }
   }
 }
 
 TEST(lock_free_pool, limit_is_exact) {
-  lock_free_pool<counted> all({.name = "all", .first_chunk = 4, .limit = 21});
-  std::vector<counted*> made;
-  for (int each = 0; each < 21; ++each) {
-    made.push_back(all.create());
+  lock_free_pool<counted> pool({.name = "all", .first_chunk = 4, .limit = 21});
+  std::vector<counted*> objects;
+  for (int number = 0; number < 21; ++number) {
+    objects.push_back(pool.create());
   }
-  EXPECT_EQ(all.try_allocate(), nullptr);
-  EXPECT_THROW(static_cast<void>(all.create()), tarn::pool_limit_reached);
-  EXPECT_THROW(all.reserve(22), tarn::pool_limit_reached);
-  EXPECT_EQ(all.capacity(), 21u);
-  std::thread([&] { all.destroy(made.back()); }).join();
-  EXPECT_EQ(all.create(), made.back()) << "freed by another thread";
-  for (counted* const each : made) {
-    all.destroy(each);
+  EXPECT_EQ(pool.try_allocate(), nullptr);
+  EXPECT_THROW(static_cast<void>(pool.create()), tarn::pool_limit_reached);
+  EXPECT_THROW(pool.reserve(22), tarn::pool_limit_reached);
+  EXPECT_EQ(pool.capacity(), 21u);
+  std::thread([&] { pool.destroy(objects.back()); }).join();
+  EXPECT_EQ(pool.create(), objects.back()) << "freed by another thread";
+  for (counted* const object : objects) {
+    pool.destroy(object);
   }
 }
 
 TEST(lock_free_pool, reserve_and_failing_requests) {
-  bool failed = true;
-  for (std::size_t n = 1; failed; ++n) {
-    support::upstream memory;
-    memory.fail_request(n);
-    lock_free_pool<counted> all({.upstream = &memory, .first_chunk = 4});
-    std::vector<counted*> made;
-    for (int each = 0; each < 300; ++each) {
-      try {
-        made.push_back(all.create(each));
-      } catch (const std::bad_alloc&) {
-      }
-    }
-    EXPECT_GE(made.size(), 299u);
-    for (counted* const each : made) {
-      all.destroy(each);
-    }
+  pool_tests::fail_each_request<lock_free_pool<counted>>([](auto& pool) {
     try {
-      all.reserve(3000);
-      EXPECT_GE(all.capacity(), 3000u);
+      pool.reserve(3000);
+      EXPECT_GE(pool.capacity(), 3000u);
     } catch (const std::bad_alloc&) {
     }
-    failed = memory.refused() != 0;
-  }
+  });
 }
 
 // Every block bears its holder's name while it is held: if it were given to two, a name would be wrong. One thread
@@ -119,7 +93,7 @@ TEST(lock_free_pool, no_block_is_with_two_threads) {
     std::atomic<std::uint64_t> holder{0};
     std::atomic<item*> next{nullptr};
   };
-  lock_free_pool<item> all({.first_chunk = 4, .limit = 12});
+  lock_free_pool<item> pool({.first_chunk = 4, .limit = 12});
   constexpr std::uint64_t takers = 6;
   std::atomic<int> wrong{0};
   std::atomic<bool> stop{false};
@@ -128,7 +102,7 @@ TEST(lock_free_pool, no_block_is_with_two_threads) {
   for (std::uint64_t id = 1; id <= takers; ++id) {
     running.emplace_back([&, id] {
       while (!stop.load(std::memory_order_relaxed)) {
-        auto* const mine = static_cast<item*>(all.try_allocate());
+        auto* const mine = static_cast<item*>(pool.try_allocate());
         if (mine == nullptr) {
           std::this_thread::yield();
           continue;
@@ -148,15 +122,15 @@ TEST(lock_free_pool, no_block_is_with_two_threads) {
     if (next == nullptr) {
       std::this_thread::yield();
     }
-    for (int most = 100; next != nullptr && most != 0; --most) {  // without the tag it may have become circular
-      item* const each = next;
-      next = each->next.load(std::memory_order_relaxed);
-      all.deallocate(each);
+    for (int steps = 100; next != nullptr && steps != 0; --steps) {  // without the tag it may have become circular
+      item* const current = next;
+      next = current->next.load(std::memory_order_relaxed);
+      pool.deallocate(current);
     }
   }
   stop = true;
-  for (std::thread& each : running) {
-    each.join();
+  for (std::thread& thread : running) {
+    thread.join();
   }
   EXPECT_EQ(wrong, 0);
 }
@@ -165,53 +139,53 @@ TEST(lock_free_pool, grows_while_many_ask) {
   for (int round = 0; round < 20; ++round) {
     support::upstream memory;
     struct locked : std::pmr::memory_resource {
-      support::upstream& of;
+      support::upstream& upstream;
       std::mutex lock;
-      explicit locked(support::upstream& of_) : of(of_) {}
+      explicit locked(support::upstream& upstream_) : upstream(upstream_) {}
       void* do_allocate(std::size_t bytes, std::size_t alignment) override {
         const std::lock_guard hold(lock);
-        return of.allocate(bytes, alignment);
+        return upstream.allocate(bytes, alignment);
       }
       void do_deallocate(void* block, std::size_t bytes, std::size_t alignment) override {
         const std::lock_guard hold(lock);
-        of.deallocate(block, bytes, alignment);
+        upstream.deallocate(block, bytes, alignment);
       }
-      bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
+      bool do_is_equal(const std::pmr::memory_resource& resource) const noexcept override { return this == &resource; }
     } guarded(memory);
     {
-      lock_free_pool<counted> all({.upstream = &guarded, .first_chunk = 1});
+      lock_free_pool<counted> pool({.upstream = &guarded, .first_chunk = 1});
       std::mutex lock;
-      std::set<counted*> made;
+      std::set<counted*> objects;
       std::vector<std::thread> running;
       for (int id = 0; id < 4; ++id) {
         running.emplace_back([&] {
-          for (int each = 0; each < 100; ++each) {
-            counted* const one = all.create();
+          for (int number = 0; number < 100; ++number) {
+            counted* const object = pool.create();
             const std::lock_guard hold(lock);
-            EXPECT_TRUE(made.insert(one).second);
+            EXPECT_TRUE(objects.insert(object).second);
           }
         });
       }
-      for (std::thread& each : running) {
-        each.join();
+      for (std::thread& thread : running) {
+        thread.join();
       }
-      for (counted* const each : made) {
-        all.destroy(each);
+      for (counted* const object : objects) {
+        pool.destroy(object);
       }
-      EXPECT_LT(all.capacity(), 1024u);
+      EXPECT_LT(pool.capacity(), 1024u);
     }
   }
   EXPECT_EQ(counted::alive, 0);
 }
 
 TEST(lock_free_pool_death, foreign_blocks_are_named) {
-  lock_free_pool<std::uint64_t[4]> all({.name = "all"});
-  void* const block = all.allocate();
+  lock_free_pool<std::uint64_t[4]> pool({.name = "all"});
+  void* const block = pool.allocate();
   int local = 0;
-  EXPECT_DEATH(all.deallocate(&local),
+  EXPECT_DEATH(pool.deallocate(&local),
                "^tarn: pool \"all\" at 0x[0-9a-f]+: foreign pointer 0x[0-9a-f]+: not a block of "
                "this pool\n");
-  EXPECT_DEATH(all.deallocate(static_cast<char*>(block) + 8),
+  EXPECT_DEATH(pool.deallocate(static_cast<char*>(block) + 8),
                "^tarn: pool \"all\" at 0x[0-9a-f]+: foreign pointer 0x[0-9a-f]+: 8 bytes into the 32-byte block at ");
 }
 

@@ -14,12 +14,12 @@
 namespace {
 
 struct counted_object {
-  counted_object() { ++alive, ++made; }
+  counted_object() { ++alive, ++constructed; }
   counted_object(const counted_object&) = delete;
   counted_object& operator=(const counted_object&) = delete;
   ~counted_object() { --alive; }
   void clear() { ++cleared; }
-  static inline int alive = 0, made = 0, cleared = 0;
+  static inline int alive = 0, constructed = 0, cleared = 0;
 };
 
 struct parser {
@@ -81,21 +81,21 @@ TEST(object_cache, keeps_so_many_and_no_more) {
   {
     tarn::object_cache<counted_object> cache;
     {
-      std::vector<tarn::object_cache<counted_object>::handle> all;
-      for (int each = 0; each < 40; ++each) {
-        all.push_back(cache.take());
+      std::vector<tarn::object_cache<counted_object>::handle> handles;
+      for (int number = 0; number < 40; ++number) {
+        handles.push_back(cache.take());
       }
       EXPECT_EQ(counted_object::alive, 40);
     }
     EXPECT_EQ(counted_object::alive, 16);
     EXPECT_EQ(cache.size(), 16u);
-    const int made = counted_object::made;
-    for (int each = 0; each < 100; ++each) {
-      const auto one = cache.take();
-      const auto other = cache.take();
-      EXPECT_NE(one.get(), other.get());
+    const int constructed_before = counted_object::constructed;
+    for (int number = 0; number < 100; ++number) {
+      const auto first = cache.take();
+      const auto second = cache.take();
+      EXPECT_NE(first.get(), second.get());
     }
-    EXPECT_EQ(counted_object::made, made);
+    EXPECT_EQ(counted_object::constructed, constructed_before);
     cache.clear();
     EXPECT_EQ(counted_object::alive, 0);
     static_cast<void>(cache.take());
@@ -120,9 +120,9 @@ TEST(object_cache, a_policy_of_its_own) {
   tarn::object_cache<parser> parsers;
   parsers.take()->text = "kept";
   {
-    const auto one = parsers.take(), two = parsers.take(), three = parsers.take();
-    EXPECT_EQ(one->text, "kept");
-    EXPECT_EQ(one->uses, 1);
+    const auto first = parsers.take(), two = parsers.take(), three = parsers.take();
+    EXPECT_EQ(first->text, "kept");
+    EXPECT_EQ(first->uses, 1);
     EXPECT_EQ(two->text, "as new");
   }
   EXPECT_EQ(parsers.size(), 2u);
@@ -130,7 +130,7 @@ TEST(object_cache, a_policy_of_its_own) {
   parsers.take()->text.assign(70'000, 'x');
   EXPECT_EQ(parsers.size(), 0u);
   tarn::object_cache<stingy> nothing;
-  { const auto one = nothing.take(), two = nothing.take(); }
+  { const auto first = nothing.take(), two = nothing.take(); }
   EXPECT_EQ(nothing.size(), 0u);
   tarn::object_cache<std::ostringstream> streams;
   *streams.take() << "text";
@@ -144,17 +144,17 @@ TEST(object_cache, handles_move) {
   counted_object::cleared = 0;
   tarn::object_cache<counted_object> cache;
   {
-    auto one = cache.take();
-    counted_object* const object = one.get();
-    auto two = std::move(one);
-    EXPECT_FALSE(one);  // NOLINT: the promise is an empty handle
+    auto first = cache.take();
+    counted_object* const object = first.get();
+    auto two = std::move(first);
+    EXPECT_FALSE(first);  // NOLINT: the promise is an empty handle
     EXPECT_EQ(two.get(), object);
     auto three = cache.take();
     three = std::move(two);
     EXPECT_EQ(three.get(), object);
     EXPECT_EQ(counted_object::cleared, 1) << "what it held went back";
-    auto& same = three;
-    three = std::move(same);
+    auto& itself = three;
+    three = std::move(itself);
     EXPECT_EQ(three.get(), object) << "assigned to itself";
   }
   EXPECT_EQ(counted_object::cleared, 2);
@@ -175,7 +175,7 @@ TEST(object_cache, a_constructor_that_throws_changes_nothing) {
 TEST(object_cache, ending_before_what_it_gave_is_a_fault) {
   EXPECT_EQ(support::in_child([] {
               std::optional<tarn::object_cache<std::string>> lines(std::in_place);
-              const auto one = lines->take(), two = lines->take();
+              const auto first = lines->take(), two = lines->take();
               lines.reset();
             }),
             support::fault("tarn: an object cache ended before 2 of its objects, still in use"));

@@ -35,34 +35,34 @@ struct counted {
 };
 
 TEST(pool, creates_and_destroys) {
-  tarn::pool<counted> all;
-  counted* const one = all.create(1);
-  counted* const two = all.create(2);
-  EXPECT_EQ(one->value, 1);
+  tarn::pool<counted> pool;
+  counted* const first = pool.create(1);
+  counted* const two = pool.create(2);
+  EXPECT_EQ(first->value, 1);
   EXPECT_EQ(two->value, 2);
   EXPECT_EQ(counted::alive, 2);
-  all.destroy(one);
-  all.destroy(nullptr);
+  pool.destroy(first);
+  pool.destroy(nullptr);
   EXPECT_EQ(counted::alive, 1);
-  all.destroy(two);
+  pool.destroy(two);
   EXPECT_EQ(counted::alive, 0);
-  EXPECT_EQ(all.statistics().in_use, 0u);
-  EXPECT_TRUE(all.is_valid());
+  EXPECT_EQ(pool.statistics().in_use, 0u);
+  EXPECT_TRUE(pool.is_valid());
 }
 
 TEST(pool, a_constructor_that_throws_costs_no_block) {
-  tarn::pool<counted> all({.limit = 1});
-  EXPECT_THROW(static_cast<void>(all.create(-1)), std::invalid_argument);
-  EXPECT_EQ(all.statistics().in_use, 0u);
-  all.destroy(all.create(1));
+  tarn::pool<counted> pool({.limit = 1});
+  EXPECT_THROW(static_cast<void>(pool.create(-1)), std::invalid_argument);
+  EXPECT_EQ(pool.statistics().in_use, 0u);
+  pool.destroy(pool.create(1));
 }
 
 TEST(pool, unique_pointers_give_back) {
-  tarn::pool<counted> all;
+  tarn::pool<counted> pool;
   static_assert(sizeof(tarn::pool<counted>::unique) == 2 * sizeof(void*));
   tarn::pool<counted>::unique held;
   {
-    auto first = all.make_unique(7);
+    auto first = pool.make_unique(7);
     held = std::move(first);
     EXPECT_EQ(first, nullptr);
     EXPECT_EQ(held->value, 7);
@@ -70,23 +70,23 @@ TEST(pool, unique_pointers_give_back) {
   EXPECT_EQ(counted::alive, 1);
   held.reset();
   EXPECT_EQ(counted::alive, 0);
-  EXPECT_EQ(all.statistics().in_use, 0u);
+  EXPECT_EQ(pool.statistics().in_use, 0u);
 }
 
 TEST(pool, destroys_what_lives_when_asked) {
-  tarn::pool<counted> all;
-  std::vector<counted*> made;
+  tarn::pool<counted> pool;
+  std::vector<counted*> objects;
   for (int value = 0; value < 1000; ++value) {
-    made.push_back(all.create(value));
+    objects.push_back(pool.create(value));
   }
-  for (std::size_t at = 0; at < made.size(); at += 3) {
-    all.destroy(made[at]);
+  for (std::size_t index = 0; index < objects.size(); index += 3) {
+    pool.destroy(objects[index]);
   }
   EXPECT_EQ(counted::alive, 666);
-  all.destroy_all();
+  pool.destroy_all();
   EXPECT_EQ(counted::alive, 0);
-  EXPECT_EQ(all.statistics().in_use, 0u);
-  all.destroy(all.create(5));
+  EXPECT_EQ(pool.statistics().in_use, 0u);
+  pool.destroy(pool.create(5));
 }
 
 struct alignas(256) wide {
@@ -94,18 +94,18 @@ struct alignas(256) wide {
 };
 
 TEST(pool, honours_the_alignment_of_its_type) {
-  tarn::pool<wide> all;
-  for (int at = 0; at < 50; ++at) {
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(all.create()) % 256, 0u);
+  tarn::pool<wide> pool;
+  for (int index = 0; index < 50; ++index) {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(pool.create()) % 256, 0u);
   }
 }
 
 TEST(pool, a_small_type_is_no_larger_than_a_pointer) {
-  tarn::pool<char> all({.first_chunk = 100});
-  for (int at = 0; at < 100; ++at) {
-    *all.create() = 'x';
+  tarn::pool<char> pool({.first_chunk = 100});
+  for (int index = 0; index < 100; ++index) {
+    *pool.create() = 'x';
   }
-  EXPECT_EQ(all.statistics().chunks, 1u);
+  EXPECT_EQ(pool.statistics().chunks, 1u);
 }
 
 // Random operations: the content of the pool and its statistics are compared after each.
@@ -116,20 +116,20 @@ TEST(pool, sequences_agree_with_an_oracle) {
     tarn::pool<counted> tested({.upstream = &memory, .first_chunk = 1 + seed % 5, .step = seed % 3 * 4});
     std::map<counted*, int> oracle;
     for (int step = 0; step < 3000; ++step) {
-      const auto what = static_cast<unsigned>(random() % 100);
+      const auto chance = static_cast<unsigned>(random() % 100);
       const bool growing = step / 500 % 2 == 0;
-      if (what < (growing ? 60u : 35u)) {
+      if (chance < (growing ? 60u : 35u)) {
         const int value = static_cast<int>(random() % 1000);
         ASSERT_TRUE(oracle.emplace(tested.create(value), value).second) << "handed out twice";
-      } else if (what < 97) {
+      } else if (chance < 97) {
         if (!oracle.empty()) {
-          auto at = oracle.begin();
-          std::advance(at, static_cast<std::ptrdiff_t>(random() % std::min<std::size_t>(oracle.size(), 50)));
-          ASSERT_EQ(at->first->value, at->second);
-          tested.destroy(at->first);
-          oracle.erase(at);
+          auto position = oracle.begin();
+          std::advance(position, static_cast<std::ptrdiff_t>(random() % std::min<std::size_t>(oracle.size(), 50)));
+          ASSERT_EQ(position->first->value, position->second);
+          tested.destroy(position->first);
+          oracle.erase(position);
         }
-      } else if (what == 97) {
+      } else if (chance == 97) {
         tested.reserve(random() % 500);
       } else if (step % 10 == 0) {
         tested.destroy_all();
@@ -166,14 +166,14 @@ TYPED_TEST(pool_with_lock, serves_many_threads) {
           mine.pop_back();
         }
       }
-      for (std::uint64_t* const each : mine) {
-        wrong = wrong || *each >> 32 != id;
-        shared.destroy(each);
+      for (std::uint64_t* const object : mine) {
+        wrong = wrong || *object >> 32 != id;
+        shared.destroy(object);
       }
     });
   }
-  for (std::thread& each : threads) {
-    each.join();
+  for (std::thread& thread : threads) {
+    thread.join();
   }
   EXPECT_FALSE(wrong);
   EXPECT_EQ(shared.statistics().in_use, 0u);
@@ -193,8 +193,8 @@ TEST(spin_mutex, does_not_collapse_when_threads_outnumber_cores) {
       }
     });
   }
-  for (std::thread& each : threads) {
-    each.join();
+  for (std::thread& thread : threads) {
+    thread.join();
   }
   EXPECT_EQ(count, 16'000);
 }

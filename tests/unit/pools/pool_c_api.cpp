@@ -1,14 +1,11 @@
 // Plays the scenes of pool_c_api.c.
 #include "pool_c_api.h"
 
-#include <gtest/gtest.h>
+#include "support/play.hpp"
 
 namespace {
 
-void play(const char* (*scene)()) {
-  const char* const wrong = scene();
-  EXPECT_EQ(wrong, nullptr) << wrong;
-}
+using support::play;
 
 TEST(pool_c_api, blocks) { play(scene_pool_blocks); }
 TEST(pool_c_api, errors) { play(scene_pool_errors); }

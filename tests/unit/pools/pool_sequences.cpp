@@ -36,27 +36,28 @@ class oracle {
  public:
   void took(block* taken, std::uint64_t number) {
     ASSERT_EQ(reinterpret_cast<std::uintptr_t>(taken) % alignof(block), 0u);
-    const auto [at, is_new] = all_.emplace(taken, number);
+    const auto [position, is_new] = blocks_.emplace(taken, number);
     ASSERT_TRUE(is_new) << "handed out twice";
-    ASSERT_TRUE(at == all_.begin() || std::prev(at)->first + 1 <= taken) << "overlaps the block before";
-    ASSERT_TRUE(std::next(at) == all_.end() || taken + 1 <= std::next(at)->first) << "overlaps the block behind";
+    ASSERT_TRUE(position == blocks_.begin() || std::prev(position)->first + 1 <= taken) << "overlaps the block before";
+    ASSERT_TRUE(std::next(position) == blocks_.end() || taken + 1 <= std::next(position)->first)
+        << "overlaps the block behind";
     std::fill_n(taken->word, words, number);
   }
   block* chosen(std::uint64_t which) {
-    auto at = all_.begin();
-    std::advance(at, static_cast<std::ptrdiff_t>(which % std::min<std::size_t>(all_.size(), 60)));
-    const bool whole =
-        std::all_of(at->first->word, at->first->word + words, [&](std::uint64_t word) { return word == at->second; });
+    auto position = blocks_.begin();
+    std::advance(position, static_cast<std::ptrdiff_t>(which % std::min<std::size_t>(blocks_.size(), 60)));
+    const bool whole = std::all_of(position->first->word, position->first->word + words,
+                                   [&](std::uint64_t word) { return word == position->second; });
     EXPECT_TRUE(whole) << "written over";
-    block* const found = at->first;
-    all_.erase(at);
-    return found;
+    block* const block_chosen = position->first;
+    blocks_.erase(position);
+    return block_chosen;
   }
-  bool is_empty() const { return all_.empty(); }
-  std::size_t size() const { return all_.size(); }
+  bool is_empty() const { return blocks_.empty(); }
+  std::size_t size() const { return blocks_.size(); }
 
  private:
-  std::map<block*, std::uint64_t> all_;
+  std::map<block*, std::uint64_t> blocks_;
 };
 
 constexpr std::size_t limit = 400;
@@ -72,49 +73,49 @@ void play(unsigned seed, bool guard) {
                                  .step = seed % 3 * 5,
                                  .limit = limit,
                                  .guard = guard});
-  oracle known;
+  oracle model;
   std::vector<std::unique_ptr<support::worker>> workers(one_thread ? 1 : 3);
-  for (auto& each : workers) {
-    each = std::make_unique<support::worker>();
+  for (auto& worker : workers) {
+    worker = std::make_unique<support::worker>();
   }
   for (std::uint64_t step = 0; step < 1200; ++step) {
-    const auto what = random() % 100;
+    const auto chance = random() % 100;
     const bool growing = step / 300 % 2 == 0;
-    auto& by = workers[random() % workers.size()];
-    if (what < (growing ? 60u : 30u)) {
+    auto& acting = workers[random() % workers.size()];
+    if (chance < (growing ? 60u : 30u)) {
       memory.fail_request(random() % 4);
       block* taken = nullptr;
-      by->run([&] { taken = static_cast<block*>(tested.try_allocate()); });
+      acting->run([&] { taken = static_cast<block*>(tested.try_allocate()); });
       memory.fail_request(0);
       if (taken != nullptr) {
-        known.took(taken, step);
+        model.took(taken, step);
       }
-    } else if (what < 98) {
-      if (!known.is_empty()) {
-        block* const freed = known.chosen(random());
-        by->run([&] { tested.deallocate(freed); });
+    } else if (chance < 98) {
+      if (!model.is_empty()) {
+        block* const freed = model.chosen(random());
+        acting->run([&] { tested.deallocate(freed); });
       }
     } else if (!one_thread) {
-      by = std::make_unique<support::worker>();  // ends the thread and starts another
+      acting = std::make_unique<support::worker>();  // ends the thread and starts another
     }
-    ASSERT_LE(known.size(), limit);
+    ASSERT_LE(model.size(), limit);
     if (testing::Test::HasFatalFailure()) {
       return;
     }
   }
-  while (!known.is_empty()) {
-    tested.deallocate(known.chosen(random()));
+  while (!model.is_empty()) {
+    tested.deallocate(model.chosen(random()));
   }
   // The whole capacity is available once more.
   workers.clear();
   for (std::uint64_t number = 0; number < limit; ++number) {
     auto* const taken = static_cast<block*>(tested.try_allocate());
     ASSERT_NE(taken, nullptr) << number;
-    known.took(taken, number);
+    model.took(taken, number);
   }
   EXPECT_EQ(tested.try_allocate(), nullptr);
-  while (!known.is_empty()) {
-    tested.deallocate(known.chosen(random()));
+  while (!model.is_empty()) {
+    tested.deallocate(model.chosen(random()));
   }
 }
 

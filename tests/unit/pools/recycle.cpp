@@ -24,12 +24,12 @@ using support::worker;
 // Each test has its own type, because each type has its own cache.
 template <int Test>
 struct counted {
-  counted() { ++alive, ++made; }
+  counted() { ++alive, ++constructed; }
   counted(const counted&) = delete;
   counted& operator=(const counted&) = delete;
   ~counted() { --alive; }
   void clear() {}
-  static inline std::atomic<int> alive = 0, made = 0;
+  static inline std::atomic<int> alive = 0, constructed = 0;
 };
 
 TEST(recycle, a_string_keeps_its_capacity) {
@@ -55,11 +55,11 @@ TEST(recycle, steady_use_makes_no_object) {
   for (int round = 0; round < 100; ++round) {
     const auto a = tarn::recycle<object>(), b = tarn::recycle<object>(), c = tarn::recycle<object>();
   }
-  EXPECT_EQ(object::made, 3);
+  EXPECT_EQ(object::constructed, 3);
   {
-    std::vector<tarn::recycled<object>> many;
-    for (int each = 0; each < 50; ++each) {
-      many.push_back(tarn::recycle<object>());
+    std::vector<tarn::recycled<object>> handles;
+    for (int number = 0; number < 50; ++number) {
+      handles.push_back(tarn::recycle<object>());
     }
   }
   EXPECT_EQ(object::alive, 16);
@@ -70,7 +70,7 @@ TEST(recycle, each_thread_has_its_own_and_empties_it) {
   using object = counted<2>;
   { const auto mine = tarn::recycle<object>(); }
   std::vector<std::thread> threads;
-  for (int each = 0; each < 4; ++each) {
+  for (int number = 0; number < 4; ++number) {
     threads.emplace_back([] {
       EXPECT_EQ(tarn::recycler<object>::size(), 0u);
       for (int round = 0; round < 100; ++round) {
@@ -79,27 +79,27 @@ TEST(recycle, each_thread_has_its_own_and_empties_it) {
       EXPECT_EQ(tarn::recycler<object>::size(), 2u);
     });
   }
-  for (std::thread& each : threads) {
-    each.join();
+  for (std::thread& thread : threads) {
+    thread.join();
   }
   EXPECT_EQ(object::alive, 1);
-  EXPECT_EQ(object::made, 9);
+  EXPECT_EQ(object::constructed, 9);
 }
 
 TEST(recycle, a_handle_that_travels_ends_where_it_is) {
   using object = counted<3>;
-  worker other;
+  worker second_thread;
   auto mine = tarn::recycle<object>();
-  other.run([moved = std::make_shared<tarn::recycled<object>>(std::move(mine))]() mutable { moved.reset(); });
+  second_thread.run([moved = std::make_shared<tarn::recycled<object>>(std::move(mine))]() mutable { moved.reset(); });
   EXPECT_EQ(tarn::recycler<object>::size(), 0u);
-  other.run([] { EXPECT_EQ(tarn::recycler<object>::size(), 1u); });
-  std::optional<tarn::recycled<object>> its;
-  other.run([&] { its.emplace(tarn::recycle<object>()); });
-  other.end();
+  second_thread.run([] { EXPECT_EQ(tarn::recycler<object>::size(), 1u); });
+  std::optional<tarn::recycled<object>> travelling;
+  second_thread.run([&] { travelling.emplace(tarn::recycle<object>()); });
+  second_thread.end();
   EXPECT_EQ(object::alive, 1);
-  its.reset();  // the thread that it came from has ended
+  travelling.reset();  // the thread that it came from has ended
   EXPECT_EQ(tarn::recycler<object>::size(), 1u);
-  EXPECT_EQ(object::made, 1);
+  EXPECT_EQ(object::constructed, 1);
 }
 
 // An object that is taken in a scope of another heap must not die with that heap.
@@ -111,8 +111,8 @@ TEST(recycle, objects_do_not_live_in_the_current_heap) {
   tarn::heap lane;
   {
     const tarn::scoped_current use(lane);
-    const auto one = tarn::recycle<piece>();
-    EXPECT_NE(tarn::owner_of(one.get()), &lane);
+    const auto first = tarn::recycle<piece>();
+    EXPECT_NE(tarn::owner_of(first.get()), &lane);
   }
   lane.release();
   EXPECT_EQ(tarn::recycle<piece>()->number, 8);
@@ -125,8 +125,8 @@ struct at_end {
   explicit at_end(std::vector<std::size_t>& kept_) : kept(kept_) {}
   ~at_end() {
     for (int round = 0; round < 3; ++round) {
-      const auto one = tarn::recycle<object>(), two = tarn::recycle<object>();
-      EXPECT_NE(one.get(), two.get());
+      const auto first = tarn::recycle<object>(), two = tarn::recycle<object>();
+      EXPECT_NE(first.get(), two.get());
     }
     kept.push_back(tarn::recycler<object>::size());
   }
@@ -139,7 +139,7 @@ TEST(recycle, thread_local_destructors_in_any_order) {
   std::thread([&kept] {
     static thread_local at_end<4> ends_last(kept);
     static_cast<void>(ends_last);
-    { const auto one = tarn::recycle<object>(); }  // arms the end of the cache
+    { const auto first = tarn::recycle<object>(); }  // arms the end of the cache
     static thread_local at_end<4> ends_first(kept);
     static_cast<void>(ends_first);
   }).join();
@@ -165,7 +165,7 @@ TEST(recycle, handles_that_outlive_the_cache) {
   std::thread([] {
     static thread_local std::optional<tarn::recycled<object>> held;
     held.emplace(tarn::recycle<object>());
-    { const auto one = tarn::recycle<object>(); }
+    { const auto first = tarn::recycle<object>(); }
   }).join();
   EXPECT_EQ(object::alive, 0);
 }
@@ -176,7 +176,7 @@ struct tree {
   std::optional<tarn::recycled<counted<7>>> leaf;
   void grow(int depth) {
     leaf.emplace(tarn::recycle<counted<7>>());
-    for (int each = 0; depth > 0 && each < 2; ++each) {
+    for (int number = 0; depth > 0 && number < 2; ++number) {
       children.push_back(tarn::recycle<tree>());
       children.back()->grow(depth - 1);
     }
@@ -189,14 +189,14 @@ struct tree {
 
 TEST(recycle, objects_that_hold_recycled_ones) {
   std::thread([] {
-    int made = 0;
+    int constructed_before = 0;
     for (int round = 0; round < 10; ++round) {
       tarn::recycle<tree>()->grow(3);  // 15 trees
       if (round == 0) {
-        made = counted<7>::made;
+        constructed_before = counted<7>::constructed;
       }
     }
-    EXPECT_EQ(counted<7>::made, made);
+    EXPECT_EQ(counted<7>::constructed, constructed_before);
     EXPECT_EQ(tarn::recycler<tree>::size(), 15u);
     tarn::recycle<tree>()->grow(5);  // 63, most of them destroyed
     EXPECT_EQ(tarn::recycler<tree>::size(), 16u);
@@ -210,14 +210,14 @@ struct messy {
   void clear() { used = true; }
   ~messy() {
     if (used) {
-      const auto one = tarn::recycle<messy>();
+      const auto first = tarn::recycle<messy>();
       const auto two = tarn::recycle<counted<8>>();
     }
   }
 };
 
 TEST(recycle, destructors_of_kept_objects_use_caches) {
-  std::thread([] { const auto one = tarn::recycle<messy>(), two = tarn::recycle<messy>(); }).join();
+  std::thread([] { const auto first = tarn::recycle<messy>(), two = tarn::recycle<messy>(); }).join();
   EXPECT_EQ(counted<8>::alive, 0);
 }
 
@@ -228,7 +228,7 @@ TEST(recycle, threads_that_pass_handles_around) {
     worker first, second;
     for (int round = 0; round < 50; ++round) {
       first.run([&] {
-        for (int each = 0; each < 20; ++each) {
+        for (int number = 0; number < 20; ++number) {
           queue.push_back(tarn::recycle<object>());
         }
       });

@@ -20,9 +20,9 @@ void* allocate(std::size_t bytes) noexcept {
     failed = true;
     return nullptr;
   }
-  void* const made = std::malloc(bytes);
-  live += made != nullptr ? 1 : 0;
-  return made;
+  void* const block = std::malloc(bytes);
+  live += block != nullptr ? 1 : 0;
+  return block;
 }
 void deallocate(void* block) noexcept {
   live -= block != nullptr ? 1 : 0;
@@ -32,7 +32,7 @@ void deallocate(void* block) noexcept {
 }  // namespace
 
 void* operator new(std::size_t bytes) {
-  if (void* const made = allocate(bytes)) return made;
+  if (void* const block = allocate(bytes)) return block;
   throw std::bad_alloc();
 }
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return allocate(bytes); }
@@ -47,9 +47,9 @@ int scene() {
   for (int round = 0; round < 3; ++round) {
     try {
       auto line = tarn::recycle<std::string>();
-      auto other = tarn::recycle<std::string>();
+      auto text = tarn::recycle<std::string>();
       line->append(100, 'x');
-      other->append(*line);
+      text->append(*line);
       for (const std::string_view word : tarn::split("some words to be split", ' ')) {
         line->append(word);
       }

@@ -14,40 +14,30 @@
 #include "support/child.hpp"
 #include "support/upstream.hpp"
 #include "support/worker.hpp"
+#include "unit/pools/threaded_pools.hpp"
 
 namespace {
 
+using pool_tests::counted;
 using support::worker;
 using tarn::shared_pool;
 
 constexpr std::size_t slots = tarn::detail::pool_slots;
 
-struct counted {
-  explicit counted(int value_ = 0) : value(value_) {
-    if (value < 0) {
-      throw std::invalid_argument("negative");
-    }
-    ++alive;
-  }
-  ~counted() { --alive; }
-  int value;
-  static inline std::atomic<int> alive{0};
-};
-
 TEST(shared_pool, creates_and_destroys) {
-  shared_pool<counted> all;
-  counted* const one = all.create(1);
-  auto two = all.make_unique(2);
-  EXPECT_NE(one, two.get());
+  shared_pool<counted> pool;
+  counted* const object = pool.create(1);
+  auto two = pool.make_unique(2);
+  EXPECT_NE(object, two.get());
   EXPECT_EQ(counted::alive, 2);
-  EXPECT_THROW(static_cast<void>(all.create(-1)), std::invalid_argument);
-  all.destroy(one);
-  EXPECT_EQ(all.create(3), one) << "what a thread freed last it gets first";
-  all.destroy(one);
-  all.destroy(nullptr);
+  EXPECT_THROW(static_cast<void>(pool.create(-1)), std::invalid_argument);
+  pool.destroy(object);
+  EXPECT_EQ(pool.create(3), object) << "what a thread freed last it gets first";
+  pool.destroy(object);
+  pool.destroy(nullptr);
   two.reset();
   EXPECT_EQ(counted::alive, 0);
-  EXPECT_TRUE(all.is_valid());
+  EXPECT_TRUE(pool.is_valid());
 }
 
 TEST(shared_pool, each_pool_has_its_own_blocks) {
@@ -55,14 +45,14 @@ TEST(shared_pool, each_pool_has_its_own_blocks) {
   std::vector<std::vector<std::uint64_t*>> blocks(50);
   for (std::uint64_t pool = 0; pool < blocks.size(); ++pool) {
     pools.push_back(std::make_unique<shared_pool<std::uint64_t>>());
-    for (int each = 0; each < 20; ++each) {
+    for (int number = 0; number < 20; ++number) {
       blocks[pool].push_back(pools[pool]->create(pool));
     }
   }
   for (std::uint64_t pool = 0; pool < blocks.size(); ++pool) {
-    for (std::uint64_t* const each : blocks[pool]) {
-      EXPECT_EQ(*each, pool);
-      pools[pool]->destroy(each);
+    for (std::uint64_t* const object : blocks[pool]) {
+      EXPECT_EQ(*object, pool);
+      pools[pool]->destroy(object);
     }
     EXPECT_TRUE(pools[pool]->is_valid());
   }
@@ -70,19 +60,19 @@ TEST(shared_pool, each_pool_has_its_own_blocks) {
 
 // The number of a pool that ended is reused; blocks that threads kept of the old pool must not appear in the new one.
 TEST(shared_pool, a_pool_may_end_while_threads_that_used_it_live) {
-  worker other;
+  worker second_thread;
   for (int round = 0; round < 20; ++round) {
     support::upstream memory;
     {
-      shared_pool<counted> all({.upstream = &memory});
-      counted* mine = all.create(1);
+      shared_pool<counted> pool({.upstream = &memory});
+      counted* mine = pool.create(1);
       counted* theirs = nullptr;
-      other.run([&] {
-        theirs = all.create(2);
-        all.destroy(mine);
+      second_thread.run([&] {
+        theirs = pool.create(2);
+        pool.destroy(mine);
       });
-      all.destroy(theirs);
-      EXPECT_TRUE(all.is_valid());
+      pool.destroy(theirs);
+      EXPECT_TRUE(pool.is_valid());
     }
     EXPECT_EQ(memory.blocks(), 0u);
   }
@@ -90,21 +80,21 @@ TEST(shared_pool, a_pool_may_end_while_threads_that_used_it_live) {
 }
 
 TEST(shared_pool, the_end_of_a_thread_returns_what_it_kept) {
-  shared_pool<counted> all({.limit = slots});
+  shared_pool<counted> pool({.limit = slots});
   for (int round = 0; round < 50; ++round) {
     std::thread([&] {
       std::vector<counted*> mine;
-      for (std::size_t each = 0; each < slots; ++each) {
-        mine.push_back(all.create());
+      for (std::size_t number = 0; number < slots; ++number) {
+        mine.push_back(pool.create());
       }
-      EXPECT_EQ(all.try_allocate(), nullptr);
-      for (counted* const each : mine) {
-        all.destroy(each);
+      EXPECT_EQ(pool.try_allocate(), nullptr);
+      for (counted* const object : mine) {
+        pool.destroy(object);
       }
     }).join();
   }
-  EXPECT_EQ(all.statistics().in_use, 0u);
-  EXPECT_EQ(all.statistics().capacity, slots);
+  EXPECT_EQ(pool.statistics().in_use, 0u);
+  EXPECT_EQ(pool.statistics().capacity, slots);
 }
 
 // Some destructors of thread_local objects run after the slots are gone.
@@ -120,63 +110,44 @@ struct late_user {
 };
 
 TEST(shared_pool, is_used_by_destructors_of_a_thread_that_ends) {
-  shared_pool<counted> all;
+  shared_pool<counted> pool;
   std::thread([&] {
     static thread_local late_user late;
-    late.pool = &all;
-    late.object = all.create(5);
+    late.pool = &pool;
+    late.object = pool.create(5);
   }).join();
   EXPECT_EQ(counted::alive, 0);
-  EXPECT_EQ(all.statistics().in_use, 0u);
+  EXPECT_EQ(pool.statistics().in_use, 0u);
 }
 
 TEST(shared_pool, limit_and_statistics) {
-  shared_pool<counted> all({.name = "all", .limit = 3});
-  std::vector<counted*> made{all.create(), all.create(), all.create()};
-  EXPECT_EQ(all.try_allocate(), nullptr);
-  EXPECT_THROW(static_cast<void>(all.create()), tarn::pool_limit_reached);
-  EXPECT_EQ(all.statistics().capacity, 3u);
-  all.destroy(made.back());
-  EXPECT_NE(made.back() = all.create(), nullptr);
-  for (counted* const each : made) {
-    all.destroy(each);
+  shared_pool<counted> pool({.name = "all", .limit = 3});
+  std::vector<counted*> objects{pool.create(), pool.create(), pool.create()};
+  EXPECT_EQ(pool.try_allocate(), nullptr);
+  EXPECT_THROW(static_cast<void>(pool.create()), tarn::pool_limit_reached);
+  EXPECT_EQ(pool.statistics().capacity, 3u);
+  pool.destroy(objects.back());
+  EXPECT_NE(objects.back() = pool.create(), nullptr);
+  for (counted* const object : objects) {
+    pool.destroy(object);
   }
 }
 
 TEST(shared_pool, a_request_that_fails_loses_nothing) {
-  bool failed = true;
-  for (std::size_t n = 1; failed; ++n) {
-    support::upstream memory;
-    memory.fail_request(n);
-    shared_pool<counted> all({.upstream = &memory, .first_chunk = 4});
-    std::vector<counted*> made;
-    for (int each = 0; each < 300; ++each) {
-      try {
-        made.push_back(all.create(each));
-      } catch (const std::bad_alloc&) {
-      }
-    }
-    EXPECT_GE(made.size(), 299u);
-    for (counted* const each : made) {
-      all.destroy(each);
-    }
-    ASSERT_TRUE(all.is_valid());
-    failed = memory.refused() != 0;
-  }
-  EXPECT_EQ(counted::alive, 0);
+  pool_tests::fail_each_request<shared_pool<counted>>([](auto& pool) { EXPECT_TRUE(pool.is_valid()); });
 }
 
 TEST(shared_pool, steady_state_asks_for_nothing) {
   support::upstream memory;
-  shared_pool<counted> all({.upstream = &memory});
+  shared_pool<counted> pool({.upstream = &memory});
   std::size_t requests = 0;
   for (int round = 0; round < 20; ++round) {
-    std::vector<counted*> made;
-    for (int each = 0; each < 2000; ++each) {
-      made.push_back(all.create(each));
+    std::vector<counted*> objects;
+    for (int number = 0; number < 2000; ++number) {
+      objects.push_back(pool.create(number));
     }
-    for (counted* const each : made) {
-      all.destroy(each);
+    for (counted* const object : objects) {
+      pool.destroy(object);
     }
     EXPECT_TRUE(requests == 0 || memory.requests() == requests);
     requests = memory.requests();
@@ -191,7 +162,7 @@ TEST(shared_pool, blocks_travel_between_threads) {
   };
   constexpr std::size_t threads = 3;
   constexpr std::uint64_t rounds = TARN_SMALL ? 300 : 2000;
-  shared_pool<item> all({.first_chunk = 4});
+  shared_pool<item> pool({.first_chunk = 4});
   struct box {
     std::mutex lock;
     std::vector<item*> content;
@@ -203,8 +174,8 @@ TEST(shared_pool, blocks_travel_between_threads) {
     running.emplace_back([&, id] {
       for (std::uint64_t round = 0; round < rounds; ++round) {
         std::vector<item*> batch;
-        for (std::uint64_t each = 0; each < round % 17; ++each) {
-          batch.push_back(all.create(item{id, round}));
+        for (std::uint64_t number = 0; number < round % 17; ++number) {
+          batch.push_back(pool.create(item{id, round}));
         }
         box& next = boxes[(id + 1) % threads];
         {
@@ -216,23 +187,23 @@ TEST(shared_pool, blocks_travel_between_threads) {
           const std::lock_guard hold(boxes[id].lock);
           batch.swap(boxes[id].content);
         }
-        for (item* const each : batch) {
-          wrong = wrong || each->maker != (id + threads - 1) % threads || each->number >= rounds;
-          all.destroy(each);
+        for (item* const received : batch) {
+          wrong = wrong || received->maker != (id + threads - 1) % threads || received->number >= rounds;
+          pool.destroy(received);
         }
       }
     });
   }
-  for (std::thread& each : running) {
-    each.join();
+  for (std::thread& thread : running) {
+    thread.join();
   }
   EXPECT_FALSE(wrong);
-  for (box& each : boxes) {
-    for (item* const left : each.content) {
-      all.destroy(left);
+  for (box& from_box : boxes) {
+    for (item* const left : from_box.content) {
+      pool.destroy(left);
     }
   }
-  EXPECT_TRUE(all.is_valid());
+  EXPECT_TRUE(pool.is_valid());
 }
 
 // Pools are made and destroyed while threads start and end.
@@ -254,58 +225,58 @@ TEST(shared_pool, ends_of_threads_and_pools_meet) {
         std::thread([&] {
           const std::lock_guard hold(lock);
           if (pool) {
-            std::uint64_t* const one = pool->create(1u);
+            std::uint64_t* const object = pool->create(1u);
             pool->destroy(pool->create(2u));
-            pool->destroy(one);
+            pool->destroy(object);
           }
         }).join();  // its slots end outside of the lock
       }
     });
   }
   renewer.join();
-  for (std::thread& each : users) {
-    each.join();
+  for (std::thread& thread : users) {
+    thread.join();
   }
 }
 
 #if !defined(__SANITIZE_THREAD__)  // its runtime does not follow a fork with threads
 TEST(shared_pool, works_in_a_forked_child) {
-  shared_pool<counted> all;
+  shared_pool<counted> pool;
   std::atomic<bool> stop{false};
-  std::thread other([&] {
+  std::thread second_thread([&] {
     while (!stop) {
-      std::vector<counted*> made;
-      for (int each = 0; each < 300; ++each) {
-        made.push_back(all.create(each));
+      std::vector<counted*> objects;
+      for (int number = 0; number < 300; ++number) {
+        objects.push_back(pool.create(number));
       }
-      for (counted* const each : made) {
-        all.destroy(each);
+      for (counted* const object : objects) {
+        pool.destroy(object);
       }
     }
   });
   for (int round = 0; round < 10; ++round) {
     const support::ending seen = support::in_child([&] {
-      for (int each = 0; each < 1000; ++each) {
-        static_cast<void>(all.create(each));
+      for (int number = 0; number < 1000; ++number) {
+        static_cast<void>(pool.create(number));
       }
-      return all.is_valid() ? 0 : 1;
+      return pool.is_valid() ? 0 : 1;
     });
     EXPECT_EQ(seen, support::ending{});
   }
   stop = true;
-  other.join();
+  second_thread.join();
 }
 #endif
 
 #if TARN_CHECKS && !TARN_ADDRESS_SANITIZER
 TEST(shared_pool_death, a_double_free_is_named_at_once) {
-  shared_pool<std::uint64_t> all({.name = "all"});
-  std::uint64_t* const one = all.create(1u);
-  all.destroy(one);
-  EXPECT_DEATH(all.destroy(one),
+  shared_pool<std::uint64_t> pool({.name = "all"});
+  std::uint64_t* const object = pool.create(1u);
+  pool.destroy(object);
+  EXPECT_DEATH(pool.destroy(object),
                "^tarn: pool \"all\" at 0x[0-9a-f]+: double free of the 8-byte block at 0x[0-9a-f]+\n");
-  shared_pool<std::uint64_t> other;
-  EXPECT_DEATH(all.destroy(other.create(1u)),
+  shared_pool<std::uint64_t> second_pool;
+  EXPECT_DEATH(pool.destroy(second_pool.create(1u)),
                "^tarn: pool \"all\" at 0x[0-9a-f]+: foreign pointer 0x[0-9a-f]+: not a "
                "block of this pool\n");
 }

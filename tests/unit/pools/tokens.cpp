@@ -10,7 +10,7 @@ namespace {
 
 using parts = std::vector<std::string_view>;
 
-parts copy(const tarn::tokens& of) { return {of.begin(), of.end()}; }
+parts copy(const tarn::tokens& list) { return {list.begin(), list.end()}; }
 
 TEST(tokens, split_keeps_empty_parts) {
   EXPECT_EQ(copy(tarn::split("a,b,c", ',')), (parts{"a", "b", "c"}));
@@ -50,8 +50,8 @@ TEST(tokens, nest) {
 TEST(tokens, use_the_list_again) {
   const std::string_view* before;
   {
-    const auto many = tarn::split("1 2 3 4 5 6 7 8 9", ' ');
-    before = many.begin();
+    const auto long_list = tarn::split("1 2 3 4 5 6 7 8 9", ' ');
+    before = long_list.begin();
   }
   const auto again = tarn::split("a b c", ' ');
   EXPECT_EQ(again.begin(), before);

@@ -26,14 +26,8 @@
 namespace {
 
 using namespace application_tests;
-using namespace std::chrono_literals;
-using support::ending;
-using support::in_child;
-using tarn::application;
-using tarn::application_options;
 using tarn::wake;
 using tarn::watched_socket;
-using tarn::worker;
 
 void signal_myself(int which) { kill(getpid(), which); }
 // Nobody waits for a deadline except where it is the subject: a missing wake-up is found by the test's own deadline.
@@ -461,8 +455,9 @@ TEST(application, takes_its_signals_and_gives_them_back) {
               pthread_sigmask(SIG_BLOCK, nullptr, &after);
               sigaction(SIGPIPE, nullptr, &pipe_after);
               bool good = pipe_during.sa_handler == SIG_IGN && pipe_after.sa_handler == SIG_DFL;
-              for (const int each : {SIGHUP, SIGINT, SIGTERM}) {
-                good &= sigismember(&during, each) == 1 && sigismember(&before, each) == sigismember(&after, each);
+              for (const int signal_number : {SIGHUP, SIGINT, SIGTERM}) {
+                good &= sigismember(&during, signal_number) == 1 &&
+                        sigismember(&before, signal_number) == sigismember(&after, signal_number);
               }
               return good ? 0 : 100;
             }),

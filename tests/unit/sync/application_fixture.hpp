@@ -6,11 +6,19 @@
 #include <string>
 #include <thread>
 
+#include <tarn/application.hpp>
 #include <tarn/worker.hpp>
 
 #include "support/child.hpp"
 
 namespace application_tests {
+
+using namespace std::chrono_literals;
+using support::ending;
+using support::in_child;
+using tarn::application;
+using tarn::application_options;
+using tarn::worker;
 
 inline void wait_for_the_stop(tarn::worker& me) {
   pollfd stop{me.stop_descriptor(), POLLIN, 0};
@@ -26,10 +34,10 @@ void wait_until(Condition condition) {
 }
 inline support::ending said(int status, const std::string& lines) {
   std::string error;
-  for (std::size_t at = 0; at < lines.size();) {
-    const std::size_t end = lines.find('\n', at);
-    error += "tarn: application \"test\": " + lines.substr(at, end - at) + "\n";
-    at = end + 1;
+  for (std::size_t start = 0; start < lines.size();) {
+    const std::size_t end = lines.find('\n', start);
+    error += "tarn: application \"test\": " + lines.substr(start, end - start) + "\n";
+    start = end + 1;
   }
   return {.signal = 0, .status = status, .error = error};
 }

@@ -45,8 +45,8 @@ struct owned {
   std::coroutine_handle<promise_type> frame;
 };
 
-detached append(async_shared<std::string>& to, char letter, async_handle<std::string>* keep = nullptr) {
-  auto held = co_await to.lock();
+detached append(async_shared<std::string>& text, char letter, async_handle<std::string>* keep = nullptr) {
+  auto held = co_await text.lock();
   *held += letter;
   if (keep != nullptr) *keep = std::move(held);
 }
@@ -119,8 +119,8 @@ TEST(async_shared, a_coroutine_is_destroyed_while_it_waits) {
   async_shared<int> number;
   bool first = false, second = false;
   auto held = number.try_lock();
-  const owned one = wait_owned(number, first), two = wait_owned(number, second);
-  one.frame.destroy();
+  const owned first_waiting = wait_owned(number, first), two = wait_owned(number, second);
+  first_waiting.frame.destroy();
   held.unlock();
   EXPECT_FALSE(first);
   EXPECT_TRUE(second);
@@ -164,9 +164,9 @@ class loop {
   std::deque<std::coroutine_handle<>> ready_;
 };
 struct hop {
-  loop& to;
+  loop& target;
   bool await_ready() const noexcept { return false; }
-  void await_suspend(std::coroutine_handle<> by) const { to.post(by); }
+  void await_suspend(std::coroutine_handle<> coroutine) const { target.post(coroutine); }
   void await_resume() const noexcept {}
 };
 
@@ -175,18 +175,18 @@ struct shared_count {
   std::atomic<int> inside{0};
 };
 
-detached work(async_shared<shared_count>& count, loop& here, int rounds, std::atomic<int>& left, loop& ends) {
-  co_await hop{here};
+detached work(async_shared<shared_count>& count, loop& own_loop, int rounds, std::atomic<int>& left, loop& ends) {
+  co_await hop{own_loop};
   const auto own_thread = std::this_thread::get_id();
   for (int round = 0; round < rounds; ++round) {
     std::stop_source stop;
     std::thread canceller;
     if (round % 64 == 0) canceller = std::thread([&] { stop.request_stop(); });
     {
-      auto held = co_await count.lock([&](std::coroutine_handle<> next) { here.post(next); }, stop.get_token());
+      auto held = co_await count.lock([&](std::coroutine_handle<> next) { own_loop.post(next); }, stop.get_token());
       if (held) {
         EXPECT_EQ(held->inside.fetch_add(1), 0);
-        if (round % 8 == 0) co_await hop{here};  // the lock is held over a suspension
+        if (round % 8 == 0) co_await hop{own_loop};  // the lock is held over a suspension
         ++held->value;
         held->inside.fetch_sub(1);
       } else {
@@ -194,7 +194,7 @@ detached work(async_shared<shared_count>& count, loop& here, int rounds, std::at
       }
     }
     if (round % 16 == 1) EXPECT_EQ(own_thread, std::this_thread::get_id());
-    co_await hop{here};
+    co_await hop{own_loop};
     if (canceller.joinable()) canceller.join();
   }
   if (--left == 0) ends.post({});
@@ -205,14 +205,14 @@ TEST(async_shared, threads_share_it_and_each_coroutine_goes_on_in_its_own) {
   async_shared<shared_count> count;
   loop loops[threads], main_loop;
   std::atomic<int> left{threads * coroutines};
-  for (loop& each : loops) {
-    for (int coroutine = 0; coroutine < coroutines; ++coroutine) work(count, each, rounds, left, main_loop);
+  for (loop& own_loop : loops) {
+    for (int coroutine = 0; coroutine < coroutines; ++coroutine) work(count, own_loop, rounds, left, main_loop);
   }
-  std::vector<std::thread> all;
-  for (loop& each : loops) all.emplace_back([&each] { each.run(); });
+  std::vector<std::thread> runners;
+  for (loop& started_loop : loops) runners.emplace_back([&started_loop] { started_loop.run(); });
   main_loop.run();
-  for (loop& each : loops) each.post({});
-  for (std::thread& each : all) each.join();
+  for (loop& ended_loop : loops) ended_loop.post({});
+  for (std::thread& thread : runners) thread.join();
   EXPECT_EQ(count.try_lock()->value, threads * coroutines * rounds);
 }
 

@@ -25,10 +25,10 @@ using tarn::rank;
 using tarn::shared;
 
 template <class Shared>
-std::string text(const char* name, const Shared& of) {
-  return "shared \"" + std::string(name) + "\" at " + written(&of);
+std::string text(const char* name, const Shared& object) {
+  return "shared \"" + std::string(name) + "\" at " + written(&object);
 }
-std::string at(unsigned line) { return " at lock_order.cpp:" + std::to_string(line); }
+std::string at_line(unsigned line) { return " at lock_order.cpp:" + std::to_string(line); }
 std::string since(unsigned line) { return ", since lock_order.cpp:" + std::to_string(line); }
 const std::string cure = ": take them in one order, or together by tarn::with";
 
@@ -38,40 +38,40 @@ struct locks {
 
 /// Holds a handle that can be kept anywhere.
 struct kept_handle {
-  explicit kept_handle(shared<int>& of) : held(of.lock()) {}
+  explicit kept_handle(shared<int>& lock) : held(lock.lock()) {}
   shared<int>::handle held;
 };
 
 TEST(lock_order, two_locks_in_two_orders) {
-  locks of;
+  locks tested;
   constexpr unsigned line = __LINE__;
   const auto seen = in_child([&] {
     {
-      auto a = of.a.lock();
-      auto b = of.b.lock();
+      auto a = tested.a.lock();
+      auto b = tested.b.lock();
     }
-    auto b = of.b.lock();
-    auto a = of.a.lock();
+    auto b = tested.b.lock();
+    auto a = tested.a.lock();
   });
-  EXPECT_EQ(seen,
-            fault("tarn: lock order: " + text("a", of.a) + " is locked" + at(line + 7) + " while " + text("b", of.b) +
-                  " is held" + since(line + 6) + "; but before, " + text("b", of.b) + " was locked" + at(line + 4) +
-                  " while " + text("a", of.a) + " was held" + since(line + 3) + cure));
+  EXPECT_EQ(seen, fault("tarn: lock order: " + text("a", tested.a) + " is locked" + at_line(line + 7) + " while " +
+                        text("b", tested.b) + " is held" + since(line + 6) + "; but before, " + text("b", tested.b) +
+                        " was locked" + at_line(line + 4) + " while " + text("a", tested.a) + " was held" +
+                        since(line + 3) + cure));
 }
 
 TEST(lock_order, three_locks_in_a_circle_by_three_threads) {
-  locks of;
+  locks tested;
   constexpr unsigned line = __LINE__;
   const auto seen = in_child([&] {
-    support::worker().run([&] { of.a.with([&](int&) { of.b.with([](int&) {}); }); });
-    support::worker().run([&] { of.b.with([&](int&) { of.c.with([](int&) {}); }); });
-    of.c.with([&](int&) { of.a.with([](int&) {}); });
+    support::worker().run([&] { tested.a.with([&](int&) { tested.b.with([](int&) {}); }); });
+    support::worker().run([&] { tested.b.with([&](int&) { tested.c.with([](int&) {}); }); });
+    tested.c.with([&](int&) { tested.a.with([](int&) {}); });
   });
-  EXPECT_EQ(seen,
-            fault("tarn: lock order: " + text("a", of.a) + " is locked" + at(line + 4) + " while " + text("c", of.c) +
-                  " is held" + since(line + 4) + "; but before, " + text("b", of.b) + " was locked" + at(line + 2) +
-                  " while " + text("a", of.a) + " was held" + since(line + 2) + "; and " + text("c", of.c) +
-                  " was locked" + at(line + 3) + " while " + text("b", of.b) + " was held" + since(line + 3) + cure));
+  EXPECT_EQ(seen, fault("tarn: lock order: " + text("a", tested.a) + " is locked" + at_line(line + 4) + " while " +
+                        text("c", tested.c) + " is held" + since(line + 4) + "; but before, " + text("b", tested.b) +
+                        " was locked" + at_line(line + 2) + " while " + text("a", tested.a) + " was held" +
+                        since(line + 2) + "; and " + text("c", tested.c) + " was locked" + at_line(line + 3) +
+                        " while " + text("b", tested.b) + " was held" + since(line + 3) + cure));
 }
 
 TEST(lock_order, readers_count) {
@@ -84,38 +84,39 @@ TEST(lock_order, readers_count) {
 }
 
 TEST(lock_order, waiting_takes_the_lock_again) {
-  locks of;
+  locks tested;
   constexpr unsigned line = __LINE__;
   const auto seen = in_child([&] {
-    auto a = of.a.lock();
-    auto b = of.b.lock();
+    auto a = tested.a.lock();
+    auto b = tested.b.lock();
     static_cast<void>(a.wait_for(std::chrono::milliseconds(1), [](int) { return false; }));
   });
-  EXPECT_EQ(seen,
-            fault("tarn: lock order: " + text("a", of.a) + " is locked" + at(line + 4) + " while " + text("b", of.b) +
-                  " is held" + since(line + 3) + "; but before, " + text("b", of.b) + " was locked" + at(line + 3) +
-                  " while " + text("a", of.a) + " was held" + since(line + 2) + cure));
+  EXPECT_EQ(seen, fault("tarn: lock order: " + text("a", tested.a) + " is locked" + at_line(line + 4) + " while " +
+                        text("b", tested.b) + " is held" + since(line + 3) + "; but before, " + text("b", tested.b) +
+                        " was locked" + at_line(line + 3) + " while " + text("a", tested.a) + " was held" +
+                        since(line + 2) + cure));
 }
 
 TEST(lock_order, with_takes_several_in_any_order) {
-  locks of;
+  locks tested;
   for (int round = 0; round < 2; ++round) {
-    tarn::with(of.a, of.b, of.c, [](int&, int&, int&) {});
-    tarn::with(of.c, of.b, of.a, [](int&, int&, int&) {});
-    of.a.with([&](int&) { tarn::with(of.b, of.c, [](int&, int&) {}); });
+    tarn::with(tested.a, tested.b, tested.c, [](int&, int&, int&) {});
+    tarn::with(tested.c, tested.b, tested.a, [](int&, int&, int&) {});
+    tested.a.with([&](int&) { tarn::with(tested.b, tested.c, [](int&, int&) {}); });
   }
-  EXPECT_EQ(in_child([&] { of.b.with([&](int&) { tarn::with(of.c, of.a, [](int&, int&) {}); }); }).signal, SIGABRT);
+  EXPECT_EQ(in_child([&] { tested.b.with([&](int&) { tarn::with(tested.c, tested.a, [](int&, int&) {}); }); }).signal,
+            SIGABRT);
 }
 
 TEST(lock_order, tries_cannot_deadlock) {
-  locks of;
+  locks tested;
   for (int round = 0; round < 2; ++round) {
-    auto a = of.a.lock();
-    auto b = of.b.try_lock();
+    auto a = tested.a.lock();
+    auto b = tested.b.try_lock();
     EXPECT_TRUE(b);
   }
-  auto b = of.b.lock();
-  auto a = of.a.try_lock();
+  auto b = tested.b.lock();
+  auto a = tested.a.try_lock();
   EXPECT_TRUE(a);
 }
 
@@ -132,43 +133,44 @@ TEST(lock_order, a_lock_that_is_gone_is_forgotten) {
 }
 
 TEST(lock_order, levels_must_rise) {
-  shared<int> low(rank{1, "low"}), high(rank{2, "high"}), other(rank{2, "other"}), outside(rank{0, "outside"});
+  shared<int> low(rank{1, "low"}), high(rank{2, "high"}), other_high(rank{2, "other"}), outside(rank{0, "outside"});
   low.with([&](int&) { high.with([&](int&) { outside.with([](int&) {}); }); });
   constexpr unsigned line = __LINE__;
   const auto lower = in_child([&] {
     auto held = high.lock();
     low.with([](int&) {});
   });
-  const auto same = in_child([&] {
+  const auto same_level = in_child([&] {
     auto held = high.lock();
-    tarn::with(outside, other, [](int&, int&) {});
+    tarn::with(outside, other_high, [](int&, int&) {});
   });
-  EXPECT_EQ(lower, fault("tarn: lock rank: " + text("low", low) + " of level 1 is locked" + at(line + 3) + " while " +
-                         text("high", high) + " of level 2 is held" + since(line + 2) + ": levels must rise"));
-  EXPECT_EQ(same,
-            fault("tarn: lock rank: " + text("other", other) + " of level 2 is locked" + at(line + 7) + " while " +
-                  text("high", high) + " of level 2 is held" + since(line + 6) + ": levels must rise"));
+  EXPECT_EQ(lower,
+            fault("tarn: lock rank: " + text("low", low) + " of level 1 is locked" + at_line(line + 3) + " while " +
+                  text("high", high) + " of level 2 is held" + since(line + 2) + ": levels must rise"));
+  EXPECT_EQ(same_level,
+            fault("tarn: lock rank: " + text("other", other_high) + " of level 2 is locked" + at_line(line + 7) +
+                  " while " + text("high", high) + " of level 2 is held" + since(line + 6) + ": levels must rise"));
 }
 
 TEST(lock_order, a_lock_that_its_holder_wants_again) {
-  shared<int> one(rank{0, "one"});
+  shared<int> single(rank{0, "one"});
   constexpr unsigned line = __LINE__;
   const auto seen = in_child([&] {
-    auto held = one.lock();
-    [](shared<int>& again) { again.with([](int&) {}); }(one);
+    auto held = single.lock();
+    [](shared<int>& again) { again.with([](int&) {}); }(single);
   });
-  EXPECT_EQ(seen, fault("tarn: lock twice: " + text("one", one) + " is locked" + at(line + 3) +
+  EXPECT_EQ(seen, fault("tarn: lock twice: " + text("one", single) + " is locked" + at_line(line + 3) +
                         " by the thread that holds it since lock_order.cpp:" + std::to_string(line + 2)));
 }
 
 TEST(lock_order, a_handle_stays_with_its_thread) {
-  shared<int> one(rank{0, "one"});
+  shared<int> single(rank{0, "one"});
   const auto seen = in_child([&] {
-    auto* const escaped = new kept_handle(one);
+    auto* const escaped = new kept_handle(single);
     std::thread([&] { delete escaped; }).join();
   });
   EXPECT_EQ(seen.signal, SIGABRT);
-  EXPECT_NE(seen.error.find(text("one", one) + " is opened by thread "), std::string::npos) << seen;
+  EXPECT_NE(seen.error.find(text("one", single) + " is opened by thread "), std::string::npos) << seen;
   EXPECT_NE(
       seen.error.find(", which does not hold it: a handle stays with its thread, and is not kept over a co_await\n"),
       std::string::npos)
@@ -176,60 +178,61 @@ TEST(lock_order, a_handle_stays_with_its_thread) {
 }
 
 TEST(lock_order, a_shared_that_is_destroyed_while_it_is_locked) {
-  auto* const one = new shared<int>(rank{0, "one"});
+  auto* const single = new shared<int>(rank{0, "one"});
   const auto seen = in_child([&] {
-    auto* const escaped = new kept_handle(*one);
-    delete one;
+    auto* const escaped = new kept_handle(*single);
+    delete single;
     delete escaped;
   });
   EXPECT_EQ(seen.signal, SIGABRT);
-  EXPECT_NE(seen.error.find(text("one", *one) + " is destroyed by thread "), std::string::npos) << seen;
+  EXPECT_NE(seen.error.find(text("one", *single) + " is destroyed by thread "), std::string::npos) << seen;
   EXPECT_NE(seen.error.find(" while it is locked: end all handles before the object\n"), std::string::npos) << seen;
-  delete one;
+  delete single;
 }
 
 TEST(lock_order, a_thread_that_ends_with_a_lock) {
-  shared<int> one(rank{0, "one"});
+  shared<int> single(rank{0, "one"});
   const auto seen = in_child([&] {
     std::thread([&] {
-      static kept_handle* const never_deleted = new kept_handle(one);
+      static kept_handle* const never_deleted = new kept_handle(single);
       static_cast<void>(never_deleted);
     }).join();
   });
   EXPECT_EQ(seen.signal, SIGABRT);
-  EXPECT_NE(seen.error.find(" ends and holds " + text("one", one) + ", locked at lock_order.cpp:"), std::string::npos)
+  EXPECT_NE(seen.error.find(" ends and holds " + text("one", single) + ", locked at lock_order.cpp:"),
+            std::string::npos)
       << seen;
 }
 
 TEST(lock_order, handles_in_thread_locals_end_in_time) {
-  shared<int> one(rank{0, "one"});
+  shared<int> single(rank{0, "one"});
   std::thread([&] {
-    one.with([](int&) {});
-    static thread_local kept_handle mine(one);
+    single.with([](int&) {});
+    static thread_local kept_handle mine(single);
     *mine.held = 1;
   }).join();
-  EXPECT_TRUE(one.try_lock());
+  EXPECT_TRUE(single.try_lock());
 }
 
 TEST(lock_order, more_locks_than_are_watched) {
   using seen = shared<int, tarn::spin_mutex>;  // ThreadSanitizer knows 64 held locks at most
-  std::deque<seen> many(100);
+  std::deque<seen> locks_by_number(100);
   struct box {
-    explicit box(seen& of) : mine(of.lock()) {}
+    explicit box(seen& lock) : mine(lock.lock()) {}
     seen::handle mine;
   };
-  std::deque<box> all;
-  for (seen& each : many) {
-    all.emplace_back(each);
+  std::deque<box> handles;
+  for (seen& lock : locks_by_number) {
+    handles.emplace_back(lock);
   }
 }
 
 // The lock graph is consistent in a child that a thread forks while other threads take locks.
 TEST(lock_order, a_forked_child_goes_on) {
-  locks of;
-  support::worker other;
+  locks tested;
+  support::worker second_thread;
   EXPECT_EQ(in_child([&] {
-              of.a.with([&](int&) { of.b.with([](int&) {}); });
+              tested.a.with([&](int&) { tested.b.with([](int&) {}); });
               return 7;
             }).status,
             7);

@@ -25,12 +25,6 @@
 namespace {
 
 using namespace application_tests;
-using namespace std::chrono_literals;
-using support::ending;
-using support::in_child;
-using tarn::application;
-using tarn::application_options;
-using tarn::worker;
 
 /// The data that the parent and all processes share.
 struct seen {
@@ -43,8 +37,8 @@ seen& shared_numbers() {
   return *::new (memory) seen;
 }
 
-int now(tarn::reloadable<int>& of) {
-  return of.with([](int number) { return number; });
+int now(tarn::reloadable<int>& version) {
+  return version.with([](int number) { return number; });
 }
 
 application_options in_processes(unsigned processes, unsigned workers = 1) {
@@ -52,47 +46,47 @@ application_options in_processes(unsigned processes, unsigned workers = 1) {
 }
 
 /// Removes process ids, which a test cannot know.
-ending without_ids(ending of) {
+ending without_ids(ending reported) {
   constexpr std::string_view before = ": process ";
-  for (std::size_t at = 0; (at = of.error.find(before, at)) != std::string::npos;) {
-    at += before.size();
-    const std::size_t digits = of.error.find_first_not_of("0123456789", at) - at;
-    if (of.error.compare(at + digits, 4, " of ") != 0 && of.error[at + digits] == ' ') {
-      of.error.replace(at, digits, "N");
+  for (std::size_t position = 0; (position = reported.error.find(before, position)) != std::string::npos;) {
+    position += before.size();
+    const std::size_t digits = reported.error.find_first_not_of("0123456789", position) - position;
+    if (reported.error.compare(position + digits, 4, " of ") != 0 && reported.error[position + digits] == ' ') {
+      reported.error.replace(position, digits, "N");
     }
   }
-  return of;
+  return reported;
 }
 TEST(processes, run_from_the_initialiser_to_the_stop) {
-  seen& all = shared_numbers();
+  seen& counts = shared_numbers();
   EXPECT_EQ(in_child([&] {
               application app(in_processes(2, 3));
               const pid_t parent = getpid();
               tarn::read_only<std::string> text;
-              int own = 0;
+              int own_number = 0;
               app.on_initialise([&] { text.build("built once"); });
-              app.on_process([&](unsigned number) { own = static_cast<int>(number) + 1; });
+              app.on_process([&](unsigned number) { own_number = static_cast<int>(number) + 1; });
               app.on_work([&](worker& me) {
                 const bool is_right =
-                    getpid() != parent && *text == "built once" && own == static_cast<int>(me.number()) / 3 + 1;
-                all.numbers += is_right ? 1u << me.number() : 1000;
-                if (++all.working == 6) {
+                    getpid() != parent && *text == "built once" && own_number == static_cast<int>(me.number()) / 3 + 1;
+                counts.numbers += is_right ? 1u << me.number() : 1000;
+                if (++counts.working == 6) {
                   kill(parent, SIGTERM);
                 }
                 wait_for_the_stop(me);
-                ++all.stopped;
+                ++counts.stopped;
               });
-              return app.run() == 0 && getpid() == parent && all.numbers == 63 && all.stopped == 6 ? 0 : 100;
+              return app.run() == 0 && getpid() == parent && counts.numbers == 63 && counts.stopped == 6 ? 0 : 100;
             }),
             quiet(0));
 }
 
 TEST(processes, that_have_done_their_work_are_not_replaced) {
-  seen& all = shared_numbers();
+  seen& counts = shared_numbers();
   EXPECT_EQ(in_child([&] {
               application app(in_processes(3));
-              app.on_work([&](worker&) { ++all.working; });
-              return app.run() == 0 && all.working == 3 ? 0 : 100;
+              app.on_work([&](worker&) { ++counts.working; });
+              return app.run() == 0 && counts.working == 3 ? 0 : 100;
             }),
             quiet(0));
 }
@@ -122,12 +116,12 @@ TEST(processes, are_not_forked_beside_threads) {
   EXPECT_EQ(in_child([] {
               application app(in_processes(1));
               app.on_work([](worker&) { _exit(100); });
-              std::atomic<bool> over{false};
-              std::thread other([&] { over.wait(false); });
+              std::atomic<bool> is_over{false};
+              std::thread second_thread([&] { is_over.wait(false); });
               const int result = app.run();
-              over = true;
-              over.notify_all();
-              other.join();
+              is_over = true;
+              is_over.notify_all();
+              second_thread.join();
               return result;
             }),
             said(1, "not started: another thread runs already, and a process is forked from one thread alone\n"));
@@ -152,15 +146,15 @@ TEST(processes, start_together_or_not_at_all) {
 // --- Deaths ---------------------------------------------------------------------------------------------------------
 
 TEST(processes, one_that_dies_is_replaced_later_each_time) {
-  seen& all = shared_numbers();
+  seen& counts = shared_numbers();
   EXPECT_EQ(without_ids(in_child([&] {
               application app(in_processes(2));
               const pid_t parent = getpid();
               app.on_work([&](worker& me) {
-                ++all.working;
+                ++counts.working;
                 if (me.number() == 1) {
-                  wait_until([&] { return all.working >= 2; });
-                  switch (all.births++) {
+                  wait_until([&] { return counts.working >= 2; });
+                  switch (counts.births++) {
                     case 0: _exit(7);
                     case 1: kill(getpid(), SIGKILL); break;
                     default: kill(parent, SIGTERM);
@@ -176,28 +170,28 @@ TEST(processes, one_that_dies_is_replaced_later_each_time) {
 }
 
 TEST(processes, one_that_is_stopped_alone_is_replaced) {
-  seen& all = shared_numbers();
+  seen& counts = shared_numbers();
   EXPECT_EQ(without_ids(in_child([&] {
               application app(in_processes(1));
               const pid_t parent = getpid();
               app.on_work([&](worker& me) {
-                kill(all.births++ == 0 ? getpid() : parent, SIGTERM);
+                kill(counts.births++ == 0 ? getpid() : parent, SIGTERM);
                 wait_for_the_stop(me);
-                ++all.stopped;
+                ++counts.stopped;
               });
               const int result = app.run();
-              return all.stopped == 2 ? result : 100;
+              return counts.stopped == 2 ? result : 100;
             })),
             said(0, "process 0 of 1: process N was stopped, and starts again in 10 ms\n"));
 }
 
 TEST(processes, a_worker_that_throws_takes_its_process_along) {
-  seen& all = shared_numbers();
+  seen& counts = shared_numbers();
   EXPECT_EQ(without_ids(in_child([&] {
               application app(in_processes(1));
               const pid_t parent = getpid();
               app.on_work([&](worker& me) {
-                if (all.births++ == 0) {
+                if (counts.births++ == 0) {
                   throw std::runtime_error("lost");
                 }
                 kill(parent, SIGTERM);
@@ -211,60 +205,61 @@ TEST(processes, a_worker_that_throws_takes_its_process_along) {
 }
 
 TEST(processes, stop_when_the_parent_dies) {
-  seen& all = shared_numbers();
-  const ending how = in_child([&] {
+  seen& counts = shared_numbers();
+  const ending outcome = in_child([&] {
     application app(in_processes(2));
     const pid_t parent = getpid();
     app.on_work([&](worker& me) {
-      if (++all.working == 2) {
+      if (++counts.working == 2) {
         kill(parent, SIGKILL);
       }
       wait_for_the_stop(me);
       if (me.number() == 1) {  // a process forked later must not keep the parent alive for an earlier one
-        wait_until([&] { return all.stopped == 1; });
+        wait_until([&] { return counts.stopped == 1; });
       }
-      ++all.stopped;
+      ++counts.stopped;
     });
     return app.run();
   });
-  EXPECT_EQ(how.signal, SIGKILL);
-  EXPECT_EQ(all.stopped, 2);  // standard error was open until the processes had ended
-  for (const char* each : {"0", "1"}) {
-    EXPECT_THAT(how.error, testing::HasSubstr("process " + std::string(each) + ": the parent is gone: stopping\n"));
+  EXPECT_EQ(outcome.signal, SIGKILL);
+  EXPECT_EQ(counts.stopped, 2);  // standard error was open until the processes had ended
+  for (const char* number : {"0", "1"}) {
+    EXPECT_THAT(outcome.error,
+                testing::HasSubstr("process " + std::string(number) + ": the parent is gone: stopping\n"));
   }
 }
 
 // --- Reloads --------------------------------------------------------------------------------------------------------
 
 TEST(processes, reload_after_the_parent) {
-  seen& all = shared_numbers();
+  seen& counts = shared_numbers();
   EXPECT_EQ(in_child([&] {
               application app(in_processes(2));
               const pid_t parent = getpid();
               tarn::reloadable<int> version(1);
               app.on_reload([&] {
-                if (getpid() == parent || all.reloads > 0) {
-                  ++all.reloads;
+                if (getpid() == parent || counts.reloads > 0) {
+                  ++counts.reloads;
                   version.publish(2);
                 }
               });
               app.on_work([&](worker& me) {
-                if (++all.working == 2) {
+                if (++counts.working == 2) {
                   kill(parent, SIGHUP);
                 }
                 wait_until([&] { return now(version) == 2; });
-                if (++all.stopped == 2) {
+                if (++counts.stopped == 2) {
                   kill(parent, SIGTERM);
                 }
                 wait_for_the_stop(me);
               });
-              return app.run() == 0 && all.reloads == 3 ? 0 : 100;
+              return app.run() == 0 && counts.reloads == 3 ? 0 : 100;
             }),
             quiet(0));
 }
 
 TEST(processes, a_reload_that_fails_in_the_parent_is_asked_of_nobody) {
-  seen& all = shared_numbers();
+  seen& counts = shared_numbers();
   EXPECT_EQ(in_child([&] {
               application app(in_processes(2));
               const pid_t parent = getpid();
@@ -276,7 +271,7 @@ TEST(processes, a_reload_that_fails_in_the_parent_is_asked_of_nobody) {
                 throw std::runtime_error("line 3: no number");
               });
               app.on_work([&](worker& me) {
-                if (++all.working == 2) {
+                if (++counts.working == 2) {
                   kill(parent, SIGHUP);
                 }
                 wait_for_the_stop(me);
@@ -287,14 +282,14 @@ TEST(processes, a_reload_that_fails_in_the_parent_is_asked_of_nobody) {
 }
 
 TEST(processes, one_that_is_born_later_has_what_was_reloaded) {
-  seen& all = shared_numbers();
+  seen& counts = shared_numbers();
   EXPECT_EQ(without_ids(in_child([&] {
               application app(in_processes(1));
               const pid_t parent = getpid();
               tarn::reloadable<int> version(1);
               app.on_reload([&] { version.publish(2); });
               app.on_work([&](worker& me) {
-                if (all.births++ == 0) {
+                if (counts.births++ == 0) {
                   kill(parent, SIGHUP);
                   wait_until([&] { return now(version) == 2; });
                   _exit(7);
@@ -312,7 +307,7 @@ TEST(processes, one_that_is_born_later_has_what_was_reloaded) {
 // A terminal's Ctrl-C and a service manager's SIGTERM reach all processes at once.
 TEST(processes, signals_of_the_whole_group_count_once) {
   for (const int which : {SIGINT, SIGTERM}) {
-    seen& all = shared_numbers();
+    seen& counts = shared_numbers();
     EXPECT_EQ(in_child([&] {
                 setpgid(0, 0);
                 application app(in_processes(2));
@@ -322,21 +317,21 @@ TEST(processes, signals_of_the_whole_group_count_once) {
                     throw std::runtime_error("socketpair");
                   }
                   const tarn::watched_socket late(me, ends[0], tarn::wake::at_deadline);
-                  if (++all.working == 2) {
+                  if (++counts.working == 2) {
                     kill(0, which);
                   }
                   wait_for_the_stop(me);
                   pollfd hurried{ends[0], POLLIN, 0};
-                  all.stopped += poll(&hurried, 1, 200) == 0 ? 1 : 100;  // a second signal would have shut it down
+                  counts.stopped += poll(&hurried, 1, 200) == 0 ? 1 : 100;  // a second signal would have shut it down
                 });
-                return app.run() == 0 && all.stopped == 2 ? 0 : 100;
+                return app.run() == 0 && counts.stopped == 2 ? 0 : 100;
               }),
               quiet(0));
   }
 }
 
 TEST(processes, a_second_signal_hurries) {
-  seen& all = shared_numbers();
+  seen& counts = shared_numbers();
   EXPECT_EQ(in_child([&] {
               application app(in_processes(2));
               const pid_t parent = getpid();
@@ -346,11 +341,11 @@ TEST(processes, a_second_signal_hurries) {
                   throw std::runtime_error("socketpair");
                 }
                 const tarn::watched_socket late(me, ends[0], tarn::wake::at_deadline);
-                if (++all.working == 2) {
+                if (++counts.working == 2) {
                   kill(parent, SIGTERM);
                 }
                 wait_for_the_stop(me);
-                if (++all.stopped == 2) {
+                if (++counts.stopped == 2) {
                   kill(parent, SIGTERM);
                 }
                 char byte;

@@ -71,7 +71,7 @@ struct inside {
 struct seventeen {
   int a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q;
 };
-struct many {
+struct many_members {
   int a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z;
   int aa, bb, cc, dd, ee, ff, gg, hh, ii, jj, kk, ll, mm, nn, oo, pp, qq, rr, ss, tt, uu, vv, ww, xx, yy, zz;
   int a1, b1, c1, d1, e1, f1, g1, h1, i1, j1, k1, l1, m1;
@@ -83,7 +83,7 @@ class closed {
  private:
   int value_ = 0;
 };
-class known : public closed {};
+class specialised : public closed {};
 
 static_assert(is_deeply_const<plain>);
 static_assert(is_deeply_const<to_const>);
@@ -98,7 +98,7 @@ static_assert(!is_deeply_const<with_mutable>);
 static_assert(!is_deeply_const<graph>);
 static_assert(!is_deeply_const<inside>);
 static_assert(is_deeply_const<seventeen>);
-static_assert(!is_deeply_const<many>, "a compiler cannot count them");
+static_assert(!is_deeply_const<many_members>, "a compiler cannot count them");
 static_assert(!is_deeply_const<closed>, "nobody can see it");
 static_assert(!is_deeply_const<std::function<int()>>);
 static_assert(!is_deeply_const<std::vector<std::unique_ptr<int>>>);
@@ -107,16 +107,16 @@ static_assert(!is_deeply_const<std::shared_ptr<std::string>>);
 }  // namespace
 
 template <>
-struct tarn::deeply_const<known> : std::true_type {};
+struct tarn::deeply_const<specialised> : std::true_type {};
 
 namespace {
 
-static_assert(is_deeply_const<std::vector<known>>);
+static_assert(is_deeply_const<std::vector<specialised>>);
 
 TEST(deep, gives_const_through_const) {
-  through_deep it{std::make_unique<int>(1), nullptr};
-  *it.a = 2;
-  const through_deep& seen = it;
+  through_deep object{std::make_unique<int>(1), nullptr};
+  *object.a = 2;
+  const through_deep& seen = object;
   static_assert(std::is_same_v<decltype(*seen.a), const int&>);
   static_assert(std::is_same_v<decltype(seen.b.operator->()), const plain*>);
   EXPECT_EQ(*seen.a, 2);
@@ -132,7 +132,7 @@ struct config {
     }
     ++alive;
   }
-  config(config&& other) noexcept : value(other.value) { ++alive; }
+  config(config&& source) noexcept : value(source.value) { ++alive; }
   ~config() { --alive; }
   int value;
   static inline int alive = 0;
@@ -164,7 +164,7 @@ TEST(read_only, is_built_once_and_read) {
 
 TEST(read_only, is_filled_in_place) {
   tarn::read_only<std::map<std::string, int>> ports;
-  ports.build_with([](auto& all) { all["http"] = 80; });
+  ports.build_with([](auto& map) { map["http"] = 80; });
   EXPECT_EQ(ports->at("http"), 80);
   tarn::read_only<std::vector<int>> primes;
   EXPECT_THROW(primes.build_with([](auto&) { throw std::runtime_error("no"); }), std::runtime_error);
@@ -189,11 +189,12 @@ TEST(read_only, faults) {
     const tarn::working from_here_on;
     const tarn::working and_here;
   });
-  const auto at = [](unsigned number) { return " read_only.cpp:" + std::to_string(number); };
-  EXPECT_EQ(twice, fault(start + " is built again at" + at(line + 3) + ": it was built at" + at(line + 2)));
-  EXPECT_EQ(late, fault(start + " is built at" + at(line + 7) + " while workers run, since" + at(line + 6) +
+  const auto at_line = [](unsigned number) { return " read_only.cpp:" + std::to_string(number); };
+  EXPECT_EQ(twice, fault(start + " is built again at" + at_line(line + 3) + ": it was built at" + at_line(line + 2)));
+  EXPECT_EQ(late, fault(start + " is built at" + at_line(line + 7) + " while workers run, since" + at_line(line + 6) +
                         ": build it before them, or make it tarn::reloadable"));
-  EXPECT_EQ(again, fault("tarn: workers are said to run at" + at(line + 11) + ", and ran since" + at(line + 10)));
+  EXPECT_EQ(again,
+            fault("tarn: workers are said to run at" + at_line(line + 11) + ", and ran since" + at_line(line + 10)));
 }
 
 TEST(read_only, may_be_built_between_two_times_of_work) {

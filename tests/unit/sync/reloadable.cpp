@@ -37,8 +37,8 @@ struct counted {
   static inline std::thread::id ended_in;
 };
 
-int value_of(const reloadable<counted>& of) {
-  return of.with([](const counted& c) { return c.value; });
+int value_of(const reloadable<counted>& versions) {
+  return versions.with([](const counted& c) { return c.value; });
 }
 
 TEST(reloadable, a_snapshot_sees_one_version) {
@@ -70,11 +70,11 @@ TEST(reloadable, an_unread_version_ends_with_the_publish) {
 }
 
 TEST(reloadable, a_parked_reader_costs_the_version_that_it_reads) {
-  reloadable<counted> number(1), other(1);
+  reloadable<counted> number(1), untouched(1);
   const auto parked = number.snapshot();
   for (int round = 2; round < 10'000; ++round) {
     number.publish(round);
-    other.publish(round);
+    untouched.publish(round);
     EXPECT_EQ(counted::alive, 3);
   }
   EXPECT_EQ(parked->value, 1);
@@ -148,29 +148,29 @@ TEST(reloadable, retired_versions_are_bounded_and_their_readers_named) {
 }
 
 TEST(reloadable, any_number_of_snapshots_of_any_number_of_objects) {
-  std::vector<std::unique_ptr<reloadable<counted>>> many;
+  std::vector<std::unique_ptr<reloadable<counted>>> objects;
   std::vector<tarn::snapshot<counted>> held;
-  for (int at = 0; at < 50; ++at) {
-    many.push_back(std::make_unique<reloadable<counted>>(at));
-    held.push_back(many.back()->snapshot());
-    held.push_back(many.back()->snapshot());
+  for (int index = 0; index < 50; ++index) {
+    objects.push_back(std::make_unique<reloadable<counted>>(index));
+    held.push_back(objects.back()->snapshot());
+    held.push_back(objects.back()->snapshot());
   }
-  for (auto& each : many) {
-    each->publish(100);
+  for (auto& object : objects) {
+    object->publish(100);
   }
   EXPECT_EQ(counted::alive, 100);
-  for (std::size_t at = 0; at < held.size(); at += 2) {
-    EXPECT_EQ(held[at]->value, static_cast<int>(at / 2));
-    EXPECT_EQ(held[at + 1]->value, static_cast<int>(at / 2));
+  for (std::size_t index = 0; index < held.size(); index += 2) {
+    EXPECT_EQ(held[index]->value, static_cast<int>(index / 2));
+    EXPECT_EQ(held[index + 1]->value, static_cast<int>(index / 2));
   }
   held.erase(held.begin(), held.begin() + 50);  // the order differs from that of the snapshots
-  for (auto& each : many) {
-    each->collect();
+  for (auto& object : objects) {
+    object->collect();
   }
   EXPECT_EQ(counted::alive, 75);
   held.clear();
-  for (auto& each : many) {
-    EXPECT_EQ(each->collect(), 0u);
+  for (auto& object : objects) {
+    EXPECT_EQ(object->collect(), 0u);
   }
 }
 
@@ -178,7 +178,7 @@ TEST(reloadable, blocks_of_places_are_used_again) {
   reloadable<counted> number(1);
   const auto blocks = [] {
     std::size_t count = 0;
-    for (const auto* each = tarn::sync::all_blocks(); each != nullptr; each = each->next) {
+    for (const auto* block = tarn::sync::all_blocks(); block != nullptr; block = block->next) {
       ++count;
     }
     return count;
@@ -208,9 +208,9 @@ TEST(reloadable, a_snapshot_may_outlive_its_thread) {
 reloadable<counted>* late = nullptr;
 struct reads_at_the_end {
   ~reads_at_the_end() {
-    const auto one = late->snapshot();
+    const auto first = late->snapshot();
     const auto two = late->snapshot();
-    seen = one->value + two->value;
+    seen = first->value + two->value;
   }
   static inline int seen = 0;
 };
@@ -246,9 +246,9 @@ TEST(reloadable, ends_with_a_fault_while_it_is_read) {
 // The readers of a parent do not exist in its child and delay nothing there; those of the forking thread do exist.
 TEST(reloadable, fork) {
   reloadable<counted> number(1);
-  support::worker other;
+  support::worker second_thread;
   std::vector<tarn::snapshot<counted>> held;
-  other.run([&] { held.push_back(number.snapshot()); });
+  second_thread.run([&] { held.push_back(number.snapshot()); });
   number.publish(2);
   const auto mine = number.snapshot();
   number.publish(3);

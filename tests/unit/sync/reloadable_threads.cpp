@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -14,13 +15,16 @@
 
 namespace {
 
+// Counted work, because a busy machine does little in a fixed time.
+constexpr long publications = 10'000;
+
 /// All its numbers are the same while it lives, and wrong afterwards.
 struct whole {
   explicit whole(long number) { numbers.fill(number); }
   ~whole() { numbers.fill(-1); }
-  bool is(long number) const {
-    for (const long each : numbers) {
-      if (each != number) {
+  bool has_only(long number) const {
+    for (const long stored : numbers) {
+      if (stored != number) {
         return false;
       }
     }
@@ -36,6 +40,7 @@ struct load {
   std::atomic<bool> stop{false};
   std::atomic<long> wrong{0};
   std::atomic<long> published{0};
+  std::atomic<long> visits{0};  ///< by threads that read once and end
 
   void read() {
     std::uint64_t seen[3] = {};
@@ -46,13 +51,13 @@ struct load {
   void read_each(std::uint64_t (&seen)[3]) {
     const auto a = objects[0].snapshot();
     const auto b = objects[1].snapshot();
-    for (unsigned at = 0; at < 3; ++at) {
-      const auto inner = objects[at].snapshot();
-      wrong += inner.version() < seen[at];  // a reader never sees an older version again
-      seen[at] = inner.version();
-      wrong += !inner->is(inner->first());
+    for (unsigned index = 0; index < 3; ++index) {
+      const auto inner = objects[index].snapshot();
+      wrong += inner.version() < seen[index];  // a reader never sees an older version again
+      seen[index] = inner.version();
+      wrong += !inner->has_only(inner->first());
     }
-    wrong += !a->is(a->first()) || !b->is(b->first());
+    wrong += !a->has_only(a->first()) || !b->has_only(b->first());
   }
   void write() {
     for (long number = 1; !stop.load(std::memory_order_relaxed); ++number) {
@@ -65,22 +70,25 @@ struct load {
         std::uint64_t seen[3] = {};
         read_each(seen);
       }).join();
+      ++visits;
     }
   }
-  long run(std::chrono::milliseconds time) {
+  long run(long wanted) {
     std::vector<std::thread> running;
     for (int thread = 0; thread < 2; ++thread) {
       running.emplace_back([this] { read(); });
       running.emplace_back([this] { write(); });
     }
     running.emplace_back([this] { come_and_go(); });
-    std::this_thread::sleep_for(time);
-    stop = true;
-    for (std::thread& each : running) {
-      each.join();
+    while (published < wanted || visits < wanted / 100) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    for (auto& each : objects) {
-      wrong += each.collect() != 0;
+    stop = true;
+    for (std::thread& thread : running) {
+      thread.join();
+    }
+    for (auto& object : objects) {
+      wrong += object.collect() != 0;
     }
     return wrong;
   }
@@ -88,15 +96,14 @@ struct load {
 
 TEST(reloadable_threads, nothing_is_torn_or_freed_too_early) {
   load with_barrier;
-  EXPECT_EQ(with_barrier.run(std::chrono::milliseconds(300)), 0);
-  EXPECT_GT(with_barrier.published, 0);
+  EXPECT_EQ(with_barrier.run(publications), 0);
 }
 
 TEST(reloadable_threads, nor_without_membarrier) {
   EXPECT_EQ(support::in_child([] {
               tarn::sync::refuse_membarrier();
               load with_fence;
-              return with_fence.run(std::chrono::milliseconds(200)) != 0 || with_fence.published == 0;
+              return with_fence.run(publications) != 0;
             }),
             support::ending());
 }
@@ -106,9 +113,9 @@ TEST(reloadable_threads, no_change_of_an_update_is_lost) {
   constexpr int writers = 4, changes = 2'000;
   std::atomic<int> ready{0};
   tarn::reloadable<std::vector<int>> counts(std::vector<int>(writers + 1));
-  std::vector<std::thread> all;
+  std::vector<std::thread> updaters;
   for (std::size_t writer = 0; writer < writers; ++writer) {
-    all.emplace_back([&, writer] {
+    updaters.emplace_back([&, writer] {
       ++ready;
       while (ready != writers) {
         std::this_thread::yield();
@@ -125,8 +132,8 @@ TEST(reloadable_threads, no_change_of_an_update_is_lost) {
       }
     });
   }
-  for (std::thread& each : all) {
-    each.join();
+  for (std::thread& thread : updaters) {
+    thread.join();
   }
   std::vector<int> expected(writers, changes);
   expected.push_back(writers * changes);

@@ -25,10 +25,6 @@
 namespace {
 
 using namespace application_tests;
-using namespace std::chrono_literals;
-using support::in_child;
-using tarn::application;
-using tarn::worker;
 
 /// Is the manager's end of the notify socket, in the abstract namespace.
 class stand_in {
@@ -93,7 +89,7 @@ TEST(service, watchdog_of_this_process_only) {
 
 TEST(service, takes_the_sockets_once_with_their_names) {
   EXPECT_EQ(in_child([] {
-              for (const int at : {3, 4, 5}) dup2(0, at);
+              for (const int descriptor : {3, 4, 5}) dup2(0, descriptor);
               setenv("LISTEN_PID", std::to_string(getpid()).c_str(), 1);
               setenv("LISTEN_FDS", "3", 1);
               setenv("LISTEN_FDNAMES", "http:metrics", 1);

@@ -29,7 +29,7 @@ struct logged_mutex {
   void lock_shared() { note('S'), held = true; }
   bool try_lock_shared() { return note('s'), !refuse && (held = true); }
   void unlock_shared() { note('U'), held = false; }
-  static void note(char what) { log += what; }
+  static void note(char letter) { log += letter; }
   static std::string taken() { return std::exchange(log, ""); }
   static inline std::string log;
   static inline bool held = false, refuse = false;
@@ -98,8 +98,8 @@ TEST(shared, tries_hold_nothing_when_they_fail) {
 /// Replaces std::timed_mutex: ThreadSanitizer of GCC 12 does not know the call that it makes.
 struct patient_mutex : std::mutex {
   template <class Duration>
-  bool try_lock_for(Duration most) {
-    const auto end = std::chrono::steady_clock::now() + most;
+  bool try_lock_for(Duration duration) {
+    const auto end = std::chrono::steady_clock::now() + duration;
     while (!try_lock()) {
       if (std::chrono::steady_clock::now() > end) {
         return false;
@@ -112,13 +112,13 @@ struct patient_mutex : std::mutex {
 
 TEST(shared, timed_tries) {
   shared<int, patient_mutex> number(1);
-  support::worker other;
+  support::worker second_thread;
   {
     auto held = number.lock();
-    other.run([&] { EXPECT_FALSE(number.try_lock_for(std::chrono::milliseconds(1))); });
+    second_thread.run([&] { EXPECT_FALSE(number.try_lock_for(std::chrono::milliseconds(1))); });
   }
-  other.run([&] {
-    auto held = number.try_lock_for(std::chrono::seconds(10));
+  second_thread.run([&] {
+    auto held = number.try_lock_for(std::chrono::minutes(10));
     ASSERT_TRUE(held);
     *held = 2;
   });
@@ -138,10 +138,10 @@ TEST(shared, an_exception_opens_the_lock_and_poisons_nothing) {
 
 TEST(shared, results_that_own_what_they_need_may_leave) {
   shared<std::vector<int>> numbers(std::size_t{3}, 7);
-  EXPECT_EQ(numbers.with([](auto& all) { return all; }).size(), 3u);
-  EXPECT_EQ(*numbers.with([](auto& all) { return std::make_shared<int>(all[0]); }), 7);
+  EXPECT_EQ(numbers.with([](auto& values) { return values; }).size(), 3u);
+  EXPECT_EQ(*numbers.with([](auto& values) { return std::make_shared<int>(values[0]); }), 7);
   EXPECT_NE(numbers.with([](auto&) { return +[] {}; }), nullptr) << "a function";
-  EXPECT_EQ(numbers.with([](auto& all) { return std::pair(all.front(), std::string("x")); }).first, 7);
+  EXPECT_EQ(numbers.with([](auto& values) { return std::pair(values.front(), std::string("x")); }).first, 7);
 }
 
 TEST(shared, is_no_larger_than_it_must_be) {
@@ -191,8 +191,8 @@ TEST(with_several, in_any_order_by_many_threads) {
       }
     });
   }
-  for (std::thread& each : running) {
-    each.join();
+  for (std::thread& thread : running) {
+    thread.join();
   }
   EXPECT_EQ(a.unsafe_unlocked(), 2500);
   EXPECT_EQ(b.unsafe_unlocked(), 2500);
@@ -206,18 +206,18 @@ struct busy_mutex : logged_mutex {
 };
 
 TEST(with_several, opens_what_it_has_before_it_waits) {
-  shared<int, busy_mutex> both[2];
+  shared<int, busy_mutex> pair_of_locks[2];
   logged_mutex::taken();
-  tarn::with(both[0], both[1], [](int&, int&) { EXPECT_EQ(logged_mutex::taken(), "L-uLt"); });
+  tarn::with(pair_of_locks[0], pair_of_locks[1], [](int&, int&) { EXPECT_EQ(logged_mutex::taken(), "L-uLt"); });
   EXPECT_EQ(logged_mutex::taken(), "uu");
 }
 
 TEST(with_several, the_same_twice_is_a_fault) {
-  static shared<int> one;
-  const support::ending seen = support::in_child([] { tarn::with(one, one, [](int&, int&) {}); });
+  static shared<int> single;
+  const support::ending seen = support::in_child([] { tarn::with(single, single, [](int&, int&) {}); });
   EXPECT_EQ(seen.signal, SIGABRT);
   if constexpr (TARN_CHECKS == 0) {  // with checks, the lock-order watch reports it first
-    EXPECT_NE(seen.error.find("the object at " + support::written(&one) + " is given twice"), std::string::npos)
+    EXPECT_NE(seen.error.find("the object at " + support::written(&single) + " is given twice"), std::string::npos)
         << seen;
   }
 }

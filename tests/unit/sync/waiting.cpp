@@ -23,19 +23,20 @@ TYPED_TEST_SUITE(waiting, mutexes);
 // Four threads share a queue of bounded length: it would stop if a wake-up were lost.
 TYPED_TEST(waiting, nothing_is_lost_between_producers_and_consumers) {
   tarn::shared<std::deque<int>, TypeParam> queue;
-  constexpr int each = 2000;
+  constexpr int numbers_each = 2000;
   std::atomic<long> sum{0};
   std::vector<std::thread> running;
   for (int thread = 0; thread < 2; ++thread) {
     running.emplace_back([&] {
-      for (int number = 1; number <= each; ++number) {
-        queue.with_when([](const auto& all) { return all.size() < 3; }, [&](auto& all) { all.push_back(number); });
+      for (int number = 1; number <= numbers_each; ++number) {
+        queue.with_when([](const auto& numbers) { return numbers.size() < 3; },
+                        [&](auto& numbers) { numbers.push_back(number); });
       }
     });
     running.emplace_back([&] {
-      for (int number = 1; number <= each; ++number) {
+      for (int number = 1; number <= numbers_each; ++number) {
         auto held = queue.lock();
-        held.wait([](const auto& all) { return !all.empty(); });
+        held.wait([](const auto& numbers) { return !numbers.empty(); });
         sum += held->front();
         held->pop_front();
       }
@@ -44,7 +45,7 @@ TYPED_TEST(waiting, nothing_is_lost_between_producers_and_consumers) {
   for (std::thread& thread : running) {
     thread.join();
   }
-  EXPECT_EQ(sum, 2L * each * (each + 1) / 2);
+  EXPECT_EQ(sum, 2L * numbers_each * (numbers_each + 1) / 2);
   EXPECT_TRUE(queue.unsafe_unlocked().empty());
 }
 
@@ -83,12 +84,12 @@ TEST(waiters, only_those_whose_condition_holds_wake) {
 
 TEST(waiters, changes_before_a_wait_are_seen_by_others) {
   tarn::shared<int> turn(0);
-  std::thread other([&] { turn.with_when([](int t) { return t == 1; }, [](int& t) { t = 2; }); });
+  std::thread second_thread([&] { turn.with_when([](int t) { return t == 1; }, [](int& t) { t = 2; }); });
   auto held = turn.lock();
   *held = 1;
   held.wait([](int t) { return t == 2; });
   EXPECT_EQ(*held, 2);
-  other.join();
+  second_thread.join();
 }
 
 TEST(waiters, what_a_condition_throws_reaches_the_one_that_waits) {

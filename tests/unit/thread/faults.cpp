@@ -25,15 +25,15 @@ using support::in_child;
 using support::take;
 using support::written;
 
-ending foreign(const void* at) {
-  return fault("tarn: free(" + written(at) + "): foreign pointer: not a block of this allocator");
+ending foreign(const void* address) {
+  return fault("tarn: free(" + written(address) + "): foreign pointer: not a block of this allocator");
 }
-ending double_free(const void* at, std::size_t bytes) {
-  return fault("tarn: free(" + written(at) + "): double free of a block of " + std::to_string(bytes) + " bytes");
+ending double_free(const void* address, std::size_t bytes) {
+  return fault("tarn: free(" + written(address) + "): double free of a block of " + std::to_string(bytes) + " bytes");
 }
-ending misaligned(const void* at, std::size_t into, const void* block, std::size_t bytes) {
-  return fault("tarn: free(" + written(at) + "): misaligned pointer: " + std::to_string(into) + " bytes into the " +
-               std::to_string(bytes) + "-byte block at " + written(block));
+ending misaligned(const void* address, std::size_t offset, const void* block, std::size_t bytes) {
+  return fault("tarn: free(" + written(address) + "): misaligned pointer: " + std::to_string(offset) +
+               " bytes into the " + std::to_string(bytes) + "-byte block at " + written(block));
 }
 
 class faults : public testing::Test {
@@ -46,23 +46,23 @@ class faults : public testing::Test {
 TEST_F(faults, a_pointer_that_is_none_of_ours) {
   static int global = 0;
   int local = 0;
-  void* const other = std::calloc(1, 100);
+  void* const from_libc = std::calloc(1, 100);
   auto* const function = reinterpret_cast<void*>(&std::malloc);
-  for (void* each :
-       {static_cast<void*>(&global), static_cast<void*>(&local), other, function, reinterpret_cast<void*>(16),
+  for (void* address :
+       {static_cast<void*>(&global), static_cast<void*>(&local), from_libc, function, reinterpret_cast<void*>(16),
         reinterpret_cast<void*>(~std::uintptr_t{15}), reinterpret_cast<void*>(std::uintptr_t{1} << 47),
         reinterpret_cast<void*>(0x8000'0000'0000'0010)}) {
-    EXPECT_EQ(in_child([=] { give(each); }), foreign(each));
-    EXPECT_EQ(in_child([=] { detail::deallocate(detail::local, each, 64, 16); }), foreign(each));
-    EXPECT_EQ(in_child([=] { detail::deallocate(detail::local, each, 64, 4096); }), foreign(each));
+    EXPECT_EQ(in_child([=] { give(address); }), foreign(address));
+    EXPECT_EQ(in_child([=] { detail::deallocate(detail::local, address, 64, 16); }), foreign(address));
+    EXPECT_EQ(in_child([=] { detail::deallocate(detail::local, address, 64, 4096); }), foreign(address));
   }
-  std::free(other);
+  std::free(from_libc);
 }
 
 TEST_F(faults, a_foreign_pointer_as_a_threads_first_call) {
-  void* const other = std::calloc(1, 100);
-  EXPECT_EQ(in_child([=] { std::thread([=] { give(other); }).join(); }), foreign(other));
-  std::free(other);
+  void* const from_libc = std::calloc(1, 100);
+  EXPECT_EQ(in_child([=] { std::thread([=] { give(from_libc); }).join(); }), foreign(from_libc));
+  std::free(from_libc);
 }
 
 TEST_F(faults, nothing_happens_for_null) {
@@ -82,8 +82,8 @@ TEST_F(faults, a_pointer_into_a_large_block) {
   for (const std::size_t bytes : {300_KiB, 40_MiB}) {
     char* const block = static_cast<char*>(take(bytes));
     const std::size_t rounded = base::align_up(bytes, pages::unit_bytes);
-    for (const std::size_t into : {std::size_t{1}, std::size_t{16}, 64_KiB, rounded - 1}) {
-      EXPECT_EQ(in_child([=] { give(block + into); }), misaligned(block + into, into, block, rounded));
+    for (const std::size_t offset : {std::size_t{1}, std::size_t{16}, 64_KiB, rounded - 1}) {
+      EXPECT_EQ(in_child([=] { give(block + offset); }), misaligned(block + offset, offset, block, rounded));
     }
     give(block);
   }
@@ -134,10 +134,11 @@ TEST_F(faults, a_pointer_into_a_small_block) {
   for (const std::size_t bytes : {64, 500, 3'000}) {
     char* const block = static_cast<char*>(take(bytes));
     const std::size_t rounded = detail::size_of(detail::class_of(bytes));
-    for (const std::size_t into : {std::size_t{1}, std::size_t{16}, rounded - 1}) {
-      EXPECT_EQ(in_child([=] { give(block + into), front::trim(); }), misaligned(block + into, into, block, rounded));
-      EXPECT_EQ(in_child([=] { std::thread([=] { give(block + into); }).join(), front::trim(); }),
-                misaligned(block + into, into, block, rounded));
+    for (const std::size_t offset : {std::size_t{1}, std::size_t{16}, rounded - 1}) {
+      EXPECT_EQ(in_child([=] { give(block + offset), front::trim(); }),
+                misaligned(block + offset, offset, block, rounded));
+      EXPECT_EQ(in_child([=] { std::thread([=] { give(block + offset); }).join(), front::trim(); }),
+                misaligned(block + offset, offset, block, rounded));
     }
     give(block);
   }

@@ -54,13 +54,14 @@ void use_everything_once() {
 TEST(fork, the_child_goes_on_with_its_heap) {
   void* const block = take(64);
   EXPECT_EQ(in_child([=] {
-              auto* const own = static_cast<heaps::heap*>(detail::local);
+              auto* const own_heap = static_cast<heaps::heap*>(detail::local);
               give(block);
               for (std::size_t bytes = 16; bytes < 3'000'000; bytes *= 2) {
                 give(take(bytes));
               }
-              const bool mine = own->owner_thread.load() == platform::thread_number() && own == threads::own_heap();
-              return mine && own->is_valid() && heaps::central().is_valid() ? 0 : 1;
+              const bool mine =
+                  own_heap->owner_thread.load() == platform::thread_number() && own_heap == threads::own_heap();
+              return mine && own_heap->is_valid() && heaps::central().is_valid() ? 0 : 1;
             }),
             ending{});
   give(block);
@@ -68,30 +69,30 @@ TEST(fork, the_child_goes_on_with_its_heap) {
 
 TEST(fork, heaps_of_other_threads_stay_theirs_and_their_blocks_can_be_freed) {
   give(take(1));
-  worker other;
+  worker second_thread;
   std::vector<void*> blocks;
-  heaps::heap* its = nullptr;
-  other.run([&] {
+  heaps::heap* other_heap = nullptr;
+  second_thread.run([&] {
     for (int round = 0; round < 500; ++round) {
       blocks.push_back(take(64));
     }
     blocks.push_back(take(1'000'000));
-    its = static_cast<heaps::heap*>(detail::local);
+    other_heap = static_cast<heaps::heap*>(detail::local);
   });
   EXPECT_EQ(in_child([&] {
-              if (its->state.load() != ownership::owned) {
+              if (other_heap->state.load() != ownership::owned) {
                 return 1;
               }
-              for (void* each : blocks) {
-                static_cast<char*>(each)[0] = 1;
-                give(each);
+              for (void* block : blocks) {
+                static_cast<char*>(block)[0] = 1;
+                give(block);
               }
               front::trim();
               const std::uint64_t heaps_before = heaps::registry::count().heaps;
               for (int thread = 0; thread < 3; ++thread) {  // nobody adopts it
                 std::thread([&] {
                   for (int round = 0; round < 500; ++round) {
-                    if (heaps::owner_in(detail::key_of(take(64))) == its) {
+                    if (heaps::owner_in(detail::key_of(take(64))) == other_heap) {
                       _exit(2);
                     }
                   }
@@ -100,13 +101,13 @@ TEST(fork, heaps_of_other_threads_stay_theirs_and_their_blocks_can_be_freed) {
               if (heaps::registry::count().heaps > heaps_before + 1 || !heaps::central().is_valid()) {
                 return 3;
               }
-              return its->state.load() == ownership::owned ? 0 : 4;
+              return other_heap->state.load() == ownership::owned ? 0 : 4;
             }),
             ending{});
-  EXPECT_EQ(its->state.load(), ownership::owned);
-  other.run([&] {
-    for (void* each : blocks) {
-      give(each);
+  EXPECT_EQ(other_heap->state.load(), ownership::owned);
+  second_thread.run([&] {
+    for (void* block : blocks) {
+      give(block);
     }
   });
 }
@@ -147,10 +148,10 @@ TEST(fork, every_lock_is_open_in_the_child_and_in_the_parent) {
 }
 
 TEST(fork, handlers_from_before_may_allocate_while_all_locks_are_held) {
-  std::atomic<bool> over{false};
+  std::atomic<bool> is_over{false};
 #if !TARN_ADDRESS_SANITIZER  // see below
   std::thread busy([&] {
-    while (!over) {
+    while (!is_over) {
       use_everything_once();
     }
   });
@@ -165,7 +166,7 @@ TEST(fork, handlers_from_before_may_allocate_while_all_locks_are_held) {
               ending{});
   }
   handlers_are_on = false;
-  over = true;
+  is_over = true;
 #if !TARN_ADDRESS_SANITIZER
   busy.join();
 #endif
@@ -195,9 +196,9 @@ TEST(fork, by_a_handler_of_a_fork_leaves_the_locks_of_the_outer_one_held) {
   GTEST_SKIP() << "the sanitizer's own allocator does not survive such a fork";
 #endif
   const pid_t self = getpid();
-  std::atomic<bool> over{false};
+  std::atomic<bool> is_over{false};
   std::thread busy([&] {
-    while (!over) {
+    while (!is_over) {
       use_everything_once();
     }
   });
@@ -207,8 +208,8 @@ TEST(fork, by_a_handler_of_a_fork_leaves_the_locks_of_the_outer_one_held) {
     if (child == 0) {
       alarm(20);
       use_everything_once();
-      auto* const own = static_cast<heaps::heap*>(detail::local);
-      _exit(heaps::central().is_valid() && own->owner_thread.load() == platform::thread_number() ? 0 : 1);
+      auto* const own_heap = static_cast<heaps::heap*>(detail::local);
+      _exit(heaps::central().is_valid() && own_heap->owner_thread.load() == platform::thread_number() ? 0 : 1);
     }
     int status = -1;
     EXPECT_EQ(waitpid(child, &status, 0), child);
@@ -218,7 +219,7 @@ TEST(fork, by_a_handler_of_a_fork_leaves_the_locks_of_the_outer_one_held) {
       _exit(status == 0 && heaps::central().is_valid() ? 0 : 1);
     }
   }
-  over = true;
+  is_over = true;
   busy.join();
 }
 
@@ -294,11 +295,11 @@ TEST(fork, while_other_threads_allocate) {
 #if TARN_ADDRESS_SANITIZER
   GTEST_SKIP() << "the sanitizer's own allocator, which the fake platform uses, does not survive such a fork";
 #endif
-  std::atomic<bool> over{false};
+  std::atomic<bool> is_over{false};
   std::vector<std::thread> busy;
   for (int thread = 0; thread < 2; ++thread) {
     busy.emplace_back([&] {
-      while (!over) {
+      while (!is_over) {
         give(take(64));
         give(take(700'000));
         tarn::heap object;
@@ -326,9 +327,9 @@ TEST(fork, while_other_threads_allocate) {
               }),
               ending{});
   }
-  over = true;
-  for (std::thread& each : busy) {
-    each.join();
+  is_over = true;
+  for (std::thread& thread : busy) {
+    thread.join();
   }
 }
 

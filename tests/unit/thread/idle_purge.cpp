@@ -33,13 +33,13 @@ class idle_purge : public testing::Test {
   }
   std::uint64_t purged() const { return platform::purged().bytes - before_; }
 
-  static void allocate_and_free(heap& from, std::size_t count, std::size_t bytes) {
-    std::vector<void*> all;
-    for (std::size_t at = 0; at < count; ++at) {
-      all.push_back(from.allocate(bytes));
+  static void allocate_and_free(heap& owner, std::size_t count, std::size_t bytes) {
+    std::vector<void*> blocks;
+    for (std::size_t round = 0; round < count; ++round) {
+      blocks.push_back(owner.allocate(bytes));
     }
-    for (void* each : all) {
-      from.deallocate(each);
+    for (void* block : blocks) {
+      owner.deallocate(block);
     }
   }
 

@@ -84,8 +84,8 @@ int play(std::string_view scene) {
       static_cast<void>(take(1_MiB));
     }
     std::size_t segments = 0;
-    for (const fake::mapping& each : fake::mappings()) {
-      segments += each.bytes == 8_MiB ? 1 : 0;
+    for (const fake::mapping& mapping : fake::mappings()) {
+      segments += mapping.bytes == 8_MiB ? 1 : 0;
     }
     return segments == 3 ? 0 : 1;
   }

@@ -55,16 +55,16 @@ class threads_test : public testing::Test {
 };
 
 TEST_F(threads_test, a_thread_has_no_heap_until_it_needs_one) {
-  worker other;
+  worker second_thread;
   const auto before = registry::count();
-  other.run([] {
+  second_thread.run([] {
     EXPECT_EQ(detail::local, &heaps::nobody);
     EXPECT_EQ(threads::own_heap(), nullptr);
     give(nullptr);
     EXPECT_EQ(detail::local, &heaps::nobody);
   });
   EXPECT_EQ(registry::count().started, before.started);
-  other.run([] {
+  second_thread.run([] {
     void* const block = take(100);
     ASSERT_NE(block, nullptr);
     EXPECT_EQ(owner(block), current());
@@ -91,20 +91,20 @@ TEST_F(threads_test, the_first_call_may_be_any) {
   for (std::size_t which = 0; which < firsts.size(); ++which) {
     void* const block = take(100);
     const auto before = registry::count();
-    worker other;
-    other.run([&] { firsts[which](block); });
-    other.end();
+    worker second_thread;
+    second_thread.run([&] { firsts[which](block); });
+    second_thread.end();
     EXPECT_EQ(registry::count().started, before.started + 1) << which;
     EXPECT_EQ(registry::count().abandoned, before.abandoned + 1) << which;
   }
 }
 
 TEST_F(threads_test, live_threads_have_heaps_of_their_own) {
-  std::vector<std::unique_ptr<worker>> all;
+  std::vector<std::unique_ptr<worker>> workers;
   std::set<heap*> seen{current()};
   for (int thread = 0; thread < 12; ++thread) {
-    all.push_back(std::make_unique<worker>());
-    all.back()->run([&] {
+    workers.push_back(std::make_unique<worker>());
+    workers.back()->run([&] {
       give(take(64));
       EXPECT_TRUE(seen.insert(current()).second);
     });
@@ -147,8 +147,8 @@ TEST_F(threads_test, a_free_after_the_owners_end_is_not_lost) {
     });
   }
   EXPECT_GT(heaps::central().used_bytes(), 2'000'000u);
-  for (void* each : blocks) {
-    give(each);
+  for (void* block : blocks) {
+    give(block);
   }
 }
 
@@ -158,8 +158,8 @@ TEST_F(threads_test, thousands_of_threads_need_no_more_than_one) {
     for (std::size_t bytes = 16; bytes < 300'000; bytes *= 2) {
       blocks.push_back(take(bytes));
     }
-    for (void* each : blocks) {
-      give(each);
+    for (void* block : blocks) {
+      give(block);
     }
   };
   for (int thread = 0; thread < 3; ++thread) {
@@ -178,12 +178,12 @@ TEST_F(threads_test, thousands_of_threads_need_no_more_than_one) {
 }
 
 TEST_F(threads_test, own_heap_stays_while_another_is_current) {
-  heap* const own = current();
+  heap* const own_heap = current();
   detail::local = threads::process_heap();
-  EXPECT_EQ(threads::own_heap(), own);
+  EXPECT_EQ(threads::own_heap(), own_heap);
   void* const block = take(64);
   EXPECT_EQ(owner(block), threads::process_heap());
-  detail::local = own;
+  detail::local = own_heap;
   give(block);
   front::trim();  // sends the frees
 }
@@ -197,17 +197,17 @@ struct late {
 
 TEST_F(threads_test, a_thread_local_destructor_still_has_the_heap) {
   void* kept = nullptr;
-  heap* own = nullptr;
+  heap* own_heap = nullptr;
   std::thread([&] {
-    own = static_cast<heap*>((give(take(1)), detail::local));
+    own_heap = static_cast<heap*>((give(take(1)), detail::local));
     static thread_local late object;
     object.at_end = [&] {
-      EXPECT_EQ(current(), own);
+      EXPECT_EQ(current(), own_heap);
       give(take(100));
       kept = take(100);
     };
   }).join();
-  EXPECT_EQ(owner(kept), own);
+  EXPECT_EQ(owner(kept), own_heap);
   give(kept);
 }
 
@@ -223,8 +223,8 @@ void run_late(void* block) {  // runs after Tarn's own key: the heap is gone
 }
 
 TEST_F(threads_test, a_later_destructor_uses_the_heap_of_the_process) {
-  static const bool made = pthread_key_create(&late_key, run_late) == 0;
-  ASSERT_TRUE(made);
+  static const bool created = pthread_key_create(&late_key, run_late) == 0;
+  ASSERT_TRUE(created);
   const auto before = registry::count();
   std::thread([] { pthread_setspecific(late_key, take(40)); }).join();
   EXPECT_EQ(registry::count().started, before.started + 1);  // it was not armed again
@@ -237,10 +237,10 @@ TEST_F(threads_test, a_later_destructor_uses_the_heap_of_the_process) {
 // ---------------------------------------------------------------------- without memory
 
 TEST_F(threads_test, a_thread_without_a_heap_shares_the_one_of_the_process) {
-  std::vector<std::unique_ptr<worker>> all;
+  std::vector<std::unique_ptr<worker>> workers;
   while (registry::any_idle()) {
-    all.push_back(std::make_unique<worker>());
-    all.back()->run([] { give(take(1)); });
+    workers.push_back(std::make_unique<worker>());
+    workers.back()->run([] { give(take(1)); });
   }
   detail::local = threads::process_heap();
   void* const primer = take(64);  // gives that heap blocks of this class
@@ -266,16 +266,16 @@ TEST_F(threads_test, a_thread_without_a_heap_shares_the_one_of_the_process) {
 }
 
 TEST_F(threads_test, a_failed_allocation_leaves_the_thread_usable) {
-  worker other;
+  worker second_thread;
   for (std::uint64_t n = 1; n <= 6; ++n) {
     fake::fail_request(n);
-    other.run([] {
+    second_thread.run([] {
       for (const std::size_t bytes : {16, 4'000, 100'000, 900'000}) {
         give(take(bytes));
       }
     });
     fake::fail_request(0);
-    other.run([] {
+    second_thread.run([] {
       for (const std::size_t bytes : {16, 4'000, 100'000, 900'000}) {
         void* const block = take(bytes);
         EXPECT_NE(block, nullptr);
@@ -289,9 +289,9 @@ TEST_F(threads_test, a_failed_allocation_leaves_the_thread_usable) {
 
 // Many threads use the process heap at once, under its lock.
 TEST_F(threads_test, many_threads_share_one_heap) {
-  std::vector<std::thread> all;
+  std::vector<std::thread> busy_threads;
   for (int thread = 0; thread < 3; ++thread) {
-    all.emplace_back([thread] {
+    busy_threads.emplace_back([thread] {
       give(take(1));
       detail::local = threads::process_heap();
       std::vector<unsigned char*> mine;
@@ -305,14 +305,14 @@ TEST_F(threads_test, many_threads_share_one_heap) {
           mine.erase(mine.begin());
         }
       }
-      for (unsigned char* each : mine) {
-        give(each);
+      for (unsigned char* block : mine) {
+        give(block);
       }
       detail::local = threads::own_heap();
     });
   }
-  for (std::thread& each : all) {
-    each.join();
+  for (std::thread& thread : busy_threads) {
+    thread.join();
   }
   EXPECT_TRUE(threads::process_heap()->is_valid());
 }
