@@ -15,11 +15,11 @@ int main_of(int count, char** arguments) {
     return 0;
   }
   int result = 2;
-  const bool found = ((count > 1 && std::strcmp(arguments[1], Fronts::name) == 0
-                           ? (result = command<Fronts>(count - 2, arguments + 2), true)
-                           : false) ||
-                      ...);
-  if (!found) std::fprintf(stderr, "usage: bench-pools forms | FORM rows|row …\n");
+  const bool is_found = ((count > 1 && std::strcmp(arguments[1], Fronts::name) == 0
+                              ? (result = command<Fronts>(count - 2, arguments + 2), true)
+                              : false) ||
+                         ...);
+  if (!is_found) std::fprintf(stderr, "usage: bench-pools forms | FORM rows|row …\n");
   return result;
 }
 

@@ -18,11 +18,11 @@ inline constexpr const char* usage =
 
 template <class Front>
 int list_rows() {
-  for (const row& each : all_rows<Front>())
+  for (const row& listed : all_rows<Front>())
     std::printf(
         "{\"form\":\"%s\",\"row\":\"%s\",\"threads\":%u,\"units\":%llu,\"budget\":%g,\"baseline\":%s,\"pools\":%s}\n",
-        Front::name, each.name.c_str(), each.threads, static_cast<unsigned long long>(each.units), each.budget,
-        each.is_baseline ? "true" : "false", each.is_for_pools ? "true" : "false");
+        Front::name, listed.name.c_str(), listed.threads, static_cast<unsigned long long>(listed.units), listed.budget,
+        listed.is_baseline ? "true" : "false", listed.is_for_pools ? "true" : "false");
   return 0;
 }
 
@@ -38,15 +38,16 @@ inline int tell_facts() {
 
 template <class Front>
 int run_row(const char* name, std::uint64_t repetitions) {
-  for (const row& each : all_rows<Front>()) {
-    if (each.name != name) continue;
-    const outcome result = measure(each, repetitions);
-    const double units = static_cast<double>(repetitions) * static_cast<double>(each.units);
+  for (const row& candidate : all_rows<Front>()) {
+    if (candidate.name != name) continue;
+    const outcome result = measure(candidate, repetitions);
+    const double units = static_cast<double>(repetitions) * static_cast<double>(candidate.units);
     std::printf(
         "{\"form\":\"%s\",\"row\":\"%s\",\"malloc\":\"%s\",\"wall_ns\":%lld,\"ns\":%.4f,\"processor_ns\":%.4f,"
         "\"checksum\":\"%016llx\",\"peak_kib\":%ld,\"faults\":%ld}\n",
         Front::name, name, malloc_provider(), static_cast<long long>(result.wall_ns),
-        static_cast<double>(result.wall_ns) / units, static_cast<double>(result.processor_ns) / units / each.threads,
+        static_cast<double>(result.wall_ns) / units,
+        static_cast<double>(result.processor_ns) / units / candidate.threads,
         static_cast<unsigned long long>(result.checksum), peak_kib(), page_faults());
     return 0;
   }
@@ -57,15 +58,17 @@ int run_row(const char* name, std::uint64_t repetitions) {
 /// `arguments` are those after the program's name (and after the form's name in bench-inline).
 template <class Front>
 int command(int count, char** arguments) {
-  const auto is = [&](int at, const char* word) { return at < count && std::strcmp(arguments[at], word) == 0; };
-  const auto number = [&](int at) { return std::max(1ull, std::strtoull(arguments[at], nullptr, 10)); };
-  if (is(0, "facts") && count == 1) return tell_facts();
-  if (is(0, "rows") && count == 1) return list_rows<Front>();
-  if (is(0, "row") && count == 3) return run_row<Front>(arguments[1], number(2));
+  const auto is_word = [&](int position, const char* word) {
+    return position < count && std::strcmp(arguments[position], word) == 0;
+  };
+  const auto number = [&](int position) { return std::max(1ull, std::strtoull(arguments[position], nullptr, 10)); };
+  if (is_word(0, "facts") && count == 1) return tell_facts();
+  if (is_word(0, "rows") && count == 1) return list_rows<Front>();
+  if (is_word(0, "row") && count == 3) return run_row<Front>(arguments[1], number(2));
   if constexpr (requires(Front f) { f.allocate(1); }) {
-    if (is(0, "steady") && count == 3 && (is(2, "plain") || is(2, "traced")))
-      return run_steady<Front>(number(1), is(2, "traced"));
-    if (is(0, "footprint") && count == 2) return run_footprint<Front>(arguments[1]);
+    if (is_word(0, "steady") && count == 3 && (is_word(2, "plain") || is_word(2, "traced")))
+      return run_steady<Front>(number(1), is_word(2, "traced"));
+    if (is_word(0, "footprint") && count == 2) return run_footprint<Front>(arguments[1]);
   }
   std::fputs(usage, stderr);
   return 2;

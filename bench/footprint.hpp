@@ -75,7 +75,7 @@ enum class allocated_by { main_thread, ended_threads, sleeping_threads };
 
 /// Allocates 1 GiB of small blocks, which the main thread frees.
 template <class Front>
-void peak(allocated_by who) {
+void peak(allocated_by allocator) {
   constexpr std::size_t bytes = std::size_t{1} << 30;
   constexpr unsigned workers = 4;
   Front front;
@@ -83,29 +83,29 @@ void peak(allocated_by who) {
   std::atomic<unsigned> grown{0};
   std::atomic_flag end;
   std::vector<std::thread> threads;
-  if (who == allocated_by::main_thread) {
+  if (allocator == allocated_by::main_thread) {
     for (unsigned w = 0; w < workers; ++w) lists[w].grow(front, bytes / workers, w + 1);
   } else {
     for (unsigned w = 0; w < workers; ++w)
       threads.emplace_back([&, w] {
-        Front own;
-        lists[w].grow(own, bytes / workers, w + 1);
+        Front front_of_thread;
+        lists[w].grow(front_of_thread, bytes / workers, w + 1);
         ++grown;
         grown.notify_one();
-        if (who == allocated_by::sleeping_threads) end.wait(false);
+        if (allocator == allocated_by::sleeping_threads) end.wait(false);
       });
     for (unsigned ready = 0; ready < workers; ready = grown.load()) grown.wait(ready);
-    if (who == allocated_by::ended_threads)
-      for (std::thread& each : threads) each.join();
+    if (allocator == allocated_by::ended_threads)
+      for (std::thread& thread : threads) thread.join();
   }
   std::printf("\"peak_kib\":%ld,", resident_kib());
-  for (linked_blocks& each : lists) each.free_all(front);
+  for (linked_blocks& list : lists) list.free_all(front);
   std::printf("\"after_kib\":");
   watch_light_activity(front);
   end.test_and_set();
   end.notify_all();
-  for (std::thread& each : threads)
-    if (each.joinable()) each.join();
+  for (std::thread& thread : threads)
+    if (thread.joinable()) thread.join();
 }
 
 /// Runs 10,000 threads in turn: each allocates 100 blocks and frees half, its parent frees the rest.
@@ -117,18 +117,18 @@ void many_threads() {
   };
   Front front;
   left_over left;
-  const auto body = [](void* to) -> void* {
-    Front own;
-    auto& mine = *static_cast<left_over*>(to);
+  const auto body = [](void* argument) -> void* {
+    Front front_of_thread;
+    auto& mine = *static_cast<left_over*>(argument);
     random_numbers random(3);
     for (unsigned k = 0; k < 50; ++k) {
       mine.sizes[k] = skewed_size(random.next());
-      mine.blocks[k] = own.allocate(mine.sizes[k]);
+      mine.blocks[k] = front_of_thread.allocate(mine.sizes[k]);
       mark(mine.blocks[k], k);
       const std::size_t size = skewed_size(random.next());
-      void* block = own.allocate(size);
+      void* block = front_of_thread.allocate(size);
       mark(block, k);
-      own.deallocate(block, size);
+      front_of_thread.deallocate(block, size);
     }
     return nullptr;
   };
@@ -145,7 +145,7 @@ void many_threads() {
 /// Grows a heap object to 256 MiB and destroys it with all its blocks still allocated.
 template <class Front>
 void destroyed_heap() {
-  Front other;
+  Front second_heap;
   std::optional<Front> front;
   std::printf("\"before_kib\":%ld,", resident_kib());
   front.emplace();
@@ -153,22 +153,22 @@ void destroyed_heap() {
   std::printf("\"peak_kib\":%ld,", resident_kib());
   front.reset();
   std::printf("\"after_kib\":");
-  watch_light_activity(other);
+  watch_light_activity(second_heap);
 }
 
 template <class Front>
 int run_footprint(const char* kind) {
-  const auto is = [kind](const char* word) { return std::strcmp(kind, word) == 0; };
+  const auto is_kind = [kind](const char* word) { return std::strcmp(kind, word) == 0; };
   std::setvbuf(stdout, nullptr, _IOFBF, 4096);
   std::printf("{\"form\":\"%s\",\"footprint\":\"%s\",\"malloc\":\"%s\",", Front::name, kind, malloc_provider());
-  if (is("peak")) peak<Front>(allocated_by::main_thread);
+  if (is_kind("peak")) peak<Front>(allocated_by::main_thread);
   if constexpr (Front::any_thread_frees) {
-    if (is("peak-ended")) peak<Front>(allocated_by::ended_threads);
-    if (is("peak-sleeping")) peak<Front>(allocated_by::sleeping_threads);
-    if (is("threads")) many_threads<Front>();
+    if (is_kind("peak-ended")) peak<Front>(allocated_by::ended_threads);
+    if (is_kind("peak-sleeping")) peak<Front>(allocated_by::sleeping_threads);
+    if (is_kind("threads")) many_threads<Front>();
   }
   if constexpr (requires(Front f) { f.release(); }) {
-    if (is("destroyed")) destroyed_heap<Front>();
+    if (is_kind("destroyed")) destroyed_heap<Front>();
   }
   std::printf("}\n");
   return 0;

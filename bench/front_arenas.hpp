@@ -45,9 +45,9 @@ struct any_arena {
 /// Takes the blocks of one request from an arena that outlives it; drop() releases them.
 template <class From>
 struct borrowed {
-  From& from;
-  [[gnu::always_inline]] void* allocate(std::size_t bytes) { return from.allocate(bytes); }
-  [[gnu::always_inline]] void drop(std::span<void* const>) { from.release(); }
+  From& source;
+  [[gnu::always_inline]] void* allocate(std::size_t bytes) { return source.allocate(bytes); }
+  [[gnu::always_inline]] void drop(std::span<void* const>) { source.release(); }
 };
 /// Takes the blocks of one request from an arena that is made and destroyed with it.
 template <class From>
@@ -96,15 +96,15 @@ struct bounded_bump_front : any_arena {
     }
     [[gnu::always_inline]] void release() { top = room; }
   };
-  bump own;
-  bump* by = &own;
-  bounded_bump_front() { keep(by); }
-  [[gnu::always_inline]] borrowed<bump> hold() { return {*by}; }
+  bump arena;
+  bump* resource = &arena;
+  bounded_bump_front() { keep(resource); }
+  [[gnu::always_inline]] borrowed<bump> hold() { return {*resource}; }
 };
 
 struct arena_text {
   tarn::arena_string page;
-  explicit arena_text(tarn::arena& of) : page(of) {}
+  explicit arena_text(tarn::arena& arena) : page(arena) {}
   [[gnu::always_inline]] void append(const char* text, std::size_t bytes) { page.append({text, bytes}); }
   const char* data() const { return page.data(); }
 };
@@ -127,12 +127,12 @@ struct kept_arena_front : any_arena {
   struct kept : tarn::arena {
     [[gnu::always_inline]] void release() { reset(); }
   };
-  kept own;
-  [[gnu::always_inline]] borrowed<kept> hold() { return {own}; }
+  kept arena;
+  [[gnu::always_inline]] borrowed<kept> hold() { return {arena}; }
   using string = arena_text;
   [[gnu::always_inline]] string make_string() {
-    own.reset();
-    return string(own);
+    arena.reset();
+    return string(arena);
   }
 };
 
@@ -174,13 +174,13 @@ struct foonathan_stack_front : any_arena {
   static constexpr const char* name = "foonathan-stack";
   using stack = foonathan::memory::memory_stack<>;
   struct blocks {
-    stack& from;
-    stack::marker begin = from.top();
-    [[gnu::always_inline]] void* allocate(std::size_t bytes) { return from.allocate(bytes, 16); }
-    [[gnu::always_inline]] void drop(std::span<void* const>) { from.unwind(begin); }
+    stack& source;
+    stack::marker begin = source.top();
+    [[gnu::always_inline]] void* allocate(std::size_t bytes) { return source.allocate(bytes, 16); }
+    [[gnu::always_inline]] void drop(std::span<void* const>) { source.unwind(begin); }
   };
-  stack own{room_bytes};
-  [[gnu::always_inline]] blocks hold() { return {own}; }
+  stack arena{room_bytes};
+  [[gnu::always_inline]] blocks hold() { return {arena}; }
 };
 #endif
 
@@ -191,8 +191,8 @@ struct tbb_arena_front : any_arena {
     [[gnu::always_inline]] void* allocate(std::size_t bytes) { return malloc(bytes); }
     [[gnu::always_inline]] void release() { recycle(); }
   };
-  pool own;
-  [[gnu::always_inline]] borrowed<pool> hold() { return {own}; }
+  pool arena;
+  [[gnu::always_inline]] borrowed<pool> hold() { return {arena}; }
 };
 #endif
 

@@ -33,11 +33,11 @@ class pool_front {
 
   template <std::size_t Size>
   [[gnu::always_inline]] void* make() {
-    return of<Size>().take();
+    return pool_for<Size>().take();
   }
   template <std::size_t Size>
   [[gnu::always_inline]] void unmake(void* p) {
-    of<Size>().give(p);
+    pool_for<Size>().give(p);
     keep(p);
   }
   template <std::size_t Size>
@@ -51,22 +51,22 @@ class pool_front {
 
  private:
   template <std::size_t Size>
-  struct own {
+  struct own_pool {
     Pool<Size> pool;
   };
   template <std::size_t Size>
   struct everybodys {
-    static Pool<Size>& one() {
+    static Pool<Size>& instance() {
       static Pool<Size> only;
       return only;
     }
-    Pool<Size>& pool = one();
+    Pool<Size>& pool = instance();
   };
   template <std::size_t Size>
-  using held = std::conditional_t<Shared, everybodys<Size>, own<Size>>;
+  using held = std::conditional_t<Shared, everybodys<Size>, own_pool<Size>>;
 
   template <std::size_t Size>
-  [[gnu::always_inline]] auto& of() {
+  [[gnu::always_inline]] auto& pool_for() {
     return std::get<held<Size>>(pools_).pool;
   }
   std::tuple<held<16>, held<64>, held<256>, held<1024>> pools_;
@@ -129,10 +129,10 @@ struct list_pool {
 template <std::size_t Size, class Resource>
 struct resource_pool {
   Resource blocks;
-  std::pmr::memory_resource* by = &blocks;
-  resource_pool() { keep(by); }
-  [[gnu::always_inline]] void* take() { return by->allocate(Size); }
-  [[gnu::always_inline]] void give(void* p) { by->deallocate(p, Size); }
+  std::pmr::memory_resource* resource = &blocks;
+  resource_pool() { keep(resource); }
+  [[gnu::always_inline]] void* take() { return resource->allocate(Size); }
+  [[gnu::always_inline]] void give(void* p) { resource->deallocate(p, Size); }
 };
 template <std::size_t Size>
 using unsynchronized_pool = resource_pool<Size, std::pmr::unsynchronized_pool_resource>;

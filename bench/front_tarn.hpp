@@ -83,15 +83,15 @@ struct heap_front {
   static constexpr bool any_thread_frees = false;
   using string = std::pmr::string;
 
-  tarn::heap own;
+  tarn::heap heap;
 
   template <std::size_t Size>
   [[gnu::always_inline]] void* make() {
-    return own.allocate(Size);
+    return heap.allocate(Size);
   }
   template <std::size_t Size>
   [[gnu::always_inline]] void unmake(void* p) {
-    own.deallocate(p, Size);
+    heap.deallocate(p, Size);
   }
   template <std::size_t Size>
   [[gnu::always_inline]] void* create() {
@@ -102,17 +102,17 @@ struct heap_front {
     unmake<Size>(p);
   }
 
-  [[gnu::always_inline]] void* allocate(std::size_t bytes) { return own.allocate(bytes); }
-  [[gnu::always_inline]] void deallocate(void* p, std::size_t bytes) { own.deallocate(p, bytes); }
+  [[gnu::always_inline]] void* allocate(std::size_t bytes) { return heap.allocate(bytes); }
+  [[gnu::always_inline]] void deallocate(void* p, std::size_t bytes) { heap.deallocate(p, bytes); }
   [[gnu::always_inline]] void* allocate_aligned(std::size_t bytes, std::size_t align) {
-    return own.allocate(bytes, align);
+    return heap.allocate(bytes, align);
   }
   [[gnu::always_inline]] void deallocate_aligned(void* p, std::size_t bytes, std::size_t align) {
-    own.deallocate(p, bytes, align);
+    heap.deallocate(p, bytes, align);
   }
-  [[gnu::always_inline]] void release() { own.release(); }
+  [[gnu::always_inline]] void release() { heap.release(); }
 
-  [[gnu::always_inline]] string make_string() { return string(&own); }
+  [[gnu::always_inline]] string make_string() { return string(&heap); }
 };
 
 }  // namespace bench

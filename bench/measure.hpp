@@ -45,14 +45,14 @@ inline outcome measure(const row& measured, std::uint64_t repetitions) {
   std::vector<std::thread> others;
   for (unsigned thread = 1; thread < measured.threads; ++thread) others.emplace_back(body, thread);
   body(0);
-  for (std::thread& other : others) other.join();
+  for (std::thread& thread : others) thread.join();
 
   outcome result{0, processor_ns() - processor_start, 0};
   std::int64_t start = laps[0].start, end = laps[0].end;
-  for (const lap& each : laps) {
-    start = std::min(start, each.start);
-    end = std::max(end, each.end);
-    result.checksum += each.checksum;
+  for (const lap& lap_of_thread : laps) {
+    start = std::min(start, lap_of_thread.start);
+    end = std::max(end, lap_of_thread.end);
+    result.checksum += lap_of_thread.checksum;
   }
   result.wall_ns = end - start;
   return result;

@@ -37,8 +37,8 @@ void read_small_file(const char* path, char (&text)[Size]) noexcept {
 inline long peak_kib() noexcept {
   char text[4096];
   read_small_file("/proc/self/status", text);
-  const char* found = std::strstr(text, "VmHWM:");
-  return found != nullptr ? std::strtol(found + 6, nullptr, 10) : -1;
+  const char* line = std::strstr(text, "VmHWM:");
+  return line != nullptr ? std::strtol(line + 6, nullptr, 10) : -1;
 }
 
 inline long resident_kib() noexcept {

@@ -70,9 +70,9 @@ int run_steady(std::uint64_t steps, bool traced) {
     together.arrive_and_wait();
     sums[thread] = sum + worker.finish();
   };
-  std::thread other(body, 1);
+  std::thread second_thread(body, 1);
   body(0);
-  other.join();
+  second_thread.join();
   std::printf(
       "{\"form\":\"%s\",\"steady\":%llu,\"malloc\":\"%s\",\"faults\":%ld,\"grown_kib\":%ld,\"wall_ns\":%lld,"
       "\"checksum\":\"%016llx\"}\n",

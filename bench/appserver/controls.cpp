@@ -36,13 +36,13 @@ struct shared_words {
 };
 
 shared_words& all_words() {
-  static shared_words made;
-  return made;
+  static shared_words every_kind;
+  return every_kind;
 }
 
-void append_number(std::pmr::string& to, std::uint64_t number) {
+void append_number(std::pmr::string& text, std::uint64_t number) {
   char digits[20];
-  to.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+  text.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
 }
 
 std::size_t rows_of(std::string_view target) {
@@ -52,80 +52,80 @@ std::size_t rows_of(std::string_view target) {
   return rows;
 }
 
-void bare(std::string_view target, appserver::reply& into) {
+void bare(std::string_view target, appserver::reply& reply) {
   const std::size_t rows = rows_of(target);
-  into.body.reserve(100 + 90 * rows);
-  into.body += "<!doctype html><title>Tarn</title>\n<table>\n";
+  reply.body.reserve(100 + 90 * rows);
+  reply.body += "<!doctype html><title>Tarn</title>\n<table>\n";
   for (std::size_t row = 1; row <= rows; ++row) {
-    into.body += "<tr><td>customer number ";
-    append_number(into.body, row);
-    into.body += "</td><td>balance, in cents</td><td>";
-    append_number(into.body, row * row % 100'000);
-    into.body += "</td></tr>\n";
+    reply.body += "<tr><td>customer number ";
+    append_number(reply.body, row);
+    reply.body += "</td><td>balance, in cents</td><td>";
+    append_number(reply.body, row * row % 100'000);
+    reply.body += "</td></tr>\n";
   }
-  into.body += "</table>\n<p>\n";
+  reply.body += "</table>\n<p>\n";
 }
 
 /// `with_words(use)` calls use(const words&) in one of the ways.
 template <class Reading>
-void page(std::size_t rows, appserver::reply& into, Reading with_words) {
-  into.body += "<!doctype html><title>Tarn</title>\n<table>\n";
+void page(std::size_t rows, appserver::reply& reply, Reading with_words) {
+  reply.body += "<!doctype html><title>Tarn</title>\n<table>\n";
   for (std::size_t row = 1; row <= rows; ++row) {
-    std::pmr::string name("customer number ", into.body.get_allocator());
+    std::pmr::string name("customer number ", reply.body.get_allocator());
     append_number(name, row);
-    std::pmr::string line("<tr><td>", into.body.get_allocator());
+    std::pmr::string line("<tr><td>", reply.body.get_allocator());
     line.append(name).append("</td><td>balance, ");
     with_words([&](const words& read) { line.append(read.currency); });
     line.append("</td><td>");
     append_number(line, row * row % 100'000);
     line.append("</td></tr>\n");
-    into.body += line;
+    reply.body += line;
   }
-  into.body += "</table>\n<p>\n";
+  reply.body += "</table>\n<p>\n";
 }
 
-void read(std::string_view target, appserver::reply& into) {
-  shared_words& all = all_words();
+void read(std::string_view target, appserver::reply& reply) {
+  shared_words& kinds = all_words();
   const std::size_t rows = rows_of(target);
   const std::string_view way = target.substr(target.find("by=") + 3);
   if (way == "const") {
-    page(rows, into, [&](auto use) { use(all.plain); });
+    page(rows, reply, [&](auto use) { use(kinds.plain); });
   } else if (way == "mutex") {
-    page(rows, into, [&](auto use) {
-      const std::lock_guard lock(all.mutex);
-      use(all.guarded);
+    page(rows, reply, [&](auto use) {
+      const std::lock_guard lock(kinds.mutex);
+      use(kinds.guarded);
     });
   } else if (way == "shared_mutex") {
-    page(rows, into, [&](auto use) {
-      const std::shared_lock lock(all.shared_mutex);
-      use(all.guarded);
+    page(rows, reply, [&](auto use) {
+      const std::shared_lock lock(kinds.shared_mutex);
+      use(kinds.guarded);
     });
   } else if (way == "shared_ptr") {
-    page(rows, into, [&](auto use) { use(*all.counted.load()); });
+    page(rows, reply, [&](auto use) { use(*kinds.counted.load()); });
   } else if (way == "request_lock") {
-    const std::lock_guard lock(all.mutex);
-    page(rows, into, [&](auto use) { use(all.guarded); });
+    const std::lock_guard lock(kinds.mutex);
+    page(rows, reply, [&](auto use) { use(kinds.guarded); });
   } else if (way == "read_only") {
-    page(rows, into, [&](auto use) { use(*all.read_only); });
+    page(rows, reply, [&](auto use) { use(*kinds.read_only); });
   } else if (way == "snapshot") {
-    const auto now = all.reloadable.snapshot();
-    page(rows, into, [&](auto use) { use(*now); });
+    const auto now = kinds.reloadable.snapshot();
+    page(rows, reply, [&](auto use) { use(*now); });
   } else if (way == "snapshots") {
-    page(rows, into, [&](auto use) { all.reloadable.with(use); });
+    page(rows, reply, [&](auto use) { kinds.reloadable.with(use); });
   } else {
-    appserver::refuse(404, "no such way", into);
+    appserver::refuse(404, "no such way", reply);
   }
 }
 
-void answer(const appserver::request& asked, appserver::objects& all, appserver::worker_metrics& counted,
-            appserver::reply& into) noexcept {
+void answer(const appserver::request& asked, appserver::objects& objects, appserver::worker_metrics& counted,
+            appserver::reply& reply) noexcept {
   try {
     if (asked.target.substr(0, 6) == "/bare?") {
-      bare(asked.target, into);
+      bare(asked.target, reply);
     } else if (asked.target.substr(0, 6) == "/read?") {
-      read(asked.target, into);
+      read(asked.target, reply);
     } else {
-      appserver::answer(asked, all, counted, into);
+      appserver::answer(asked, objects, counted, reply);
     }
   } catch (...) {
     std::abort();
@@ -139,18 +139,18 @@ int serve(std::uint16_t port, appserver::allocator_kind allocator) {
                             .workers = settings.workers,
                             .own_heaps = allocator == appserver::allocator_kind::tarn,
                             .heap = {.initial = settings.heap}});
-  appserver::objects all(appserver::site_settings{});
+  appserver::objects everything(appserver::site_settings{});
   appserver::listeners sockets;
   server.on_initialise([&] {
     all_words().read_only.build(words{});
-    all.settings.build(settings);
-    all.metrics.emplace(settings.all_workers());
-    all.budget.emplace(settings.memory);
-    sockets.open(*all.settings);
+    everything.settings.build(settings);
+    everything.metrics.emplace(settings.all_workers());
+    everything.budget.emplace(settings.memory);
+    sockets.open(*everything.settings);
     std::printf("appserver: http://127.0.0.1:%u/\n", sockets.port());
     std::fflush(stdout);
   });
-  server.on_work([&](tarn::worker& me) { appserver::work(me, sockets, all, allocator, answer); });
+  server.on_work([&](tarn::worker& me) { appserver::work(me, sockets, everything, allocator, answer); });
   return server.run();
 }
 

@@ -16,34 +16,34 @@ namespace bench_io {
 
 using paths = std::vector<std::string>;
 
-inline paths small_files(const settings& wanted, const folder& in) {
-  paths made;
-  mkdir(in.path("files").c_str(), 0777);
+inline paths small_files(const settings& wanted, const folder& place) {
+  paths written_paths;
+  mkdir(place.path("files").c_str(), 0777);
   const std::string content(1000, 'x');
-  for (std::size_t each = 0; each < wanted.files; ++each) {
-    made.push_back(in.path("files/file" + std::to_string(each)));
-    tarn::io::writer to(made.back());
-    to.write(content);
-    to.close();
+  for (std::size_t number = 0; number < wanted.files; ++number) {
+    written_paths.push_back(place.path("files/file" + std::to_string(number)));
+    tarn::io::writer output(written_paths.back());
+    output.write(content);
+    output.close();
   }
   sync();  // only clean pages can be dropped
-  return made;
+  return written_paths;
 }
 
 /// Drops the files' content from the page cache; their inodes and directory entries stay cached.
-inline void forget(const paths& all) {
-  for (const std::string& each : all) {
-    const int file = open(each.c_str(), O_RDONLY);
+inline void forget(const paths& file_paths) {
+  for (const std::string& path : file_paths) {
+    const int file = open(path.c_str(), O_RDONLY);
     posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
     close(file);
   }
 }
 
-inline std::uint64_t read_each(const paths& all) {
+inline std::uint64_t read_each(const paths& file_paths) {
   std::uint64_t sum = 0;
   char buffer[8192];
-  for (const std::string& each : all) {
-    const int file = open(each.c_str(), O_RDONLY | O_CLOEXEC);
+  for (const std::string& path : file_paths) {
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     const ssize_t got = read(file, buffer, sizeof buffer);
     sum += static_cast<std::uint64_t>(got) + static_cast<unsigned char>(buffer[0]);
     close(file);
@@ -51,41 +51,43 @@ inline std::uint64_t read_each(const paths& all) {
   return sum;
 }
 
-inline std::uint64_t read_batch(const paths& all, tarn::io::batch_options options) {
+inline std::uint64_t read_batch(const paths& file_paths, tarn::io::batch_options options) {
   tarn::io::batch files(options);
-  for (const std::string& each : all) files.read_file(each);
+  for (const std::string& path : file_paths) files.read_file(path);
   std::uint64_t sum = 0;
-  files.run(
-      [&](tarn::io::batch_content& each) { sum += each.get().size() + static_cast<unsigned char>(each.get()[0]); });
+  files.run([&](tarn::io::batch_content& content) {
+    sum += content.get().size() + static_cast<unsigned char>(content.get()[0]);
+  });
   return sum;
 }
 
-inline group batch_group(const settings& wanted, const folder& in) {
-  const auto files = std::make_shared<const paths>(small_files(wanted, in));
-  group all{std::to_string(wanted.files) + " files of 1,000 bytes", "ns a file, wall time", 1, {}, {}};
+inline group batch_group(const settings& wanted, const folder& place) {
+  const auto files = std::make_shared<const paths>(small_files(wanted, place));
+  group batches{std::to_string(wanted.files) + " files of 1,000 bytes", "ns a file, wall time", 1, {}, {}};
   const auto add = [&](const std::string& name, bool is_cold, auto read_all) {
-    all.forms.push_back({name, [=, units = static_cast<double>(wanted.files)] {
-                           if (is_cold) forget(*files);
-                           const double start = wall_ns();
-                           const std::uint64_t result = read_all(*files);
-                           return outcome{(wall_ns() - start) / units, result, true};
-                         }});
+    batches.forms.push_back({name, [=, units = static_cast<double>(wanted.files)] {
+                               if (is_cold) forget(*files);
+                               const double start = wall_ns();
+                               const std::uint64_t result = read_all(*files);
+                               return outcome{(wall_ns() - start) / units, result, true};
+                             }});
   };
   for (const bool is_cold : {false, true}) {
-    const std::string where = is_cold ? "from the disk, " : "in page cache, ";
-    add(where + "open, read, close", is_cold, read_each);
+    const std::string condition = is_cold ? "from the disk, " : "in page cache, ";
+    add(condition + "open, read, close", is_cold, read_each);
     const auto add_batch = [&](const std::string& name, tarn::io::batch_options options) {
-      add(where + name, is_cold, [options](const paths& from) { return read_batch(from, options); });
+      add(condition + name, is_cold, [options](const paths& file_paths) { return read_batch(file_paths, options); });
     };
     add_batch("tarn batch, plain", {.way = tarn::io::batch_way::plain});
     add_batch("tarn batch, ring", {});
     add_batch("tarn batch, plain, 2 threads", {.threads = 2, .way = tarn::io::batch_way::plain});
     add_batch("tarn batch, ring, 2 threads", {.threads = 2});
     for (const char* const form : {"tarn batch, ring", "tarn batch, ring, 2 threads"}) {
-      all.goals.push_back({where + "each over " + form, where + "open, read, close", where + form, 2, false});
+      batches.goals.push_back(
+          {condition + "each over " + form, condition + "open, read, close", condition + form, 2, false});
     }
   }
-  return all;
+  return batches;
 }
 
 }  // namespace bench_io

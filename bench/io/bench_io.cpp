@@ -44,57 +44,59 @@ struct result {
 
 // Returns the number of read- and write-like calls of this process so far.
 std::uint64_t calls() {
-  std::ifstream from("/proc/self/io");
+  std::ifstream counters("/proc/self/io");
   std::uint64_t sum = 0, value = 0;
-  for (std::string word; from >> word >> value;) sum += word == "syscr:" || word == "syscw:" ? value : 0;
+  for (std::string word; counters >> word >> value;) sum += word == "syscr:" || word == "syscw:" ? value : 0;
   return sum;
 }
 
 // Returns false when two forms do not agree.
-bool run(const group& of, const settings& wanted, std::vector<result>& results) {
-  for (const form& each : of.forms) results.push_back({each.name, {}, 0});
+bool run(const group& rows, const settings& wanted, std::vector<result>& results) {
+  for (const form& row : rows.forms) results.push_back({row.name, {}, 0});
   std::uint64_t expected = 0;
   bool is_first = true, agree = true;
   for (int round = 0; round < wanted.rounds; ++round) {
-    for (std::size_t at = 0; at < of.forms.size(); ++at) {
-      const std::size_t now = (at + static_cast<std::size_t>(round)) % of.forms.size();
-      const form& each = of.forms[now];
-      if (each.is_slow && round >= 2) continue;
+    for (std::size_t turn = 0; turn < rows.forms.size(); ++turn) {
+      const std::size_t now = (turn + static_cast<std::size_t>(round)) % rows.forms.size();
+      const form& row = rows.forms[now];
+      if (row.is_slow && round >= 2) continue;
       const std::uint64_t before = calls();
-      outcome got = each.run();
-      for (int again = 0; again < wanted.patience && !got.is_fair; ++again) got = each.run();
+      outcome got = row.run();
+      for (int again = 0; again < wanted.patience && !got.is_fair; ++again) got = row.run();
       results[now].calls = calls() - before - 2;  // two of them come from calls() itself
       if (got.is_fair) results[now].ns.push_back(got.processor_ns);
-      if (!each.has_result) continue;
+      if (!row.has_result) continue;
       if (is_first) expected = got.result, is_first = false;
       if (got.result != expected) {
-        fmt::print(stderr, "bench-io: {}: {} is not {}\n", each.name, got.result, expected);
+        fmt::print(stderr, "bench-io: {}: {} is not {}\n", row.name, got.result, expected);
         agree = false;
       }
     }
   }
-  fmt::print("\n{}, {}\n", of.title, of.unit);
-  for (const result& each : results) {
-    if (each.ns.empty()) {
-      fmt::print("  {:<46} no round was fair\n", each.name);
+  fmt::print("\n{}, {}\n", rows.title, rows.unit);
+  for (const result& row : results) {
+    if (row.ns.empty()) {
+      fmt::print("  {:<46} no round was fair\n", row.name);
       continue;
     }
-    fmt::print("  {:<46} {:>12.2f} ({:.2f}){:>12} calls\n", each.name, each.least() / of.scale,
-               each.median() / of.scale, each.calls);
+    fmt::print("  {:<46} {:>12.2f} ({:.2f}){:>12} calls\n", row.name, row.least() / rows.scale,
+               row.median() / rows.scale, row.calls);
   }
-  for (const goal& each : of.goals) {
+  for (const goal& target : rows.goals) {
     if (wanted.is_check) break;
     const auto time = [&](const std::string& name) {
-      return std::find_if(results.begin(), results.end(), [&](const result& one) { return one.name == name; })->least();
+      return std::find_if(results.begin(), results.end(),
+                          [&](const result& candidate) { return candidate.name == name; })
+          ->least();
     };
-    const double ratio = time(each.of) / time(each.over);
-    const bool is_reached = each.is_most ? ratio <= each.wanted : ratio >= each.wanted;
-    const bool is_known = !each.is_of_threads || time(each.of) > 0;
+    const double ratio = time(target.measured) / time(target.baseline);
+    const bool is_reached = target.is_most ? ratio <= target.wanted : ratio >= target.wanted;
+    const bool is_known = !target.is_of_threads || time(target.measured) > 0;
     fmt::print("  {} {}: {:.2f}, wanted {} {:.2f}\n",
                !is_known    ? "unknown"
                : is_reached ? "reached"
                             : "MISSED ",
-               each.words, ratio, each.is_most ? "at most" : "at least", each.wanted);
+               target.words, ratio, target.is_most ? "at most" : "at least", target.wanted);
     if (!is_known)
       fmt::print("          (the machine did other work: in no round did both threads have a processor)\n");
   }
@@ -107,14 +109,14 @@ int main(int count, char** words) {
   settings wanted;
   std::vector<std::string> groups;
   std::string only;
-  for (int at = 1; at < count; ++at) {
-    const std::string word = words[at];
-    if (word == "--rounds" && at + 1 < count) {
-      wanted.rounds = std::max(1, std::atoi(words[++at]));
-    } else if (word == "--text" && at + 1 < count) {
-      wanted.text_bytes = std::strtoull(words[++at], nullptr, 10);
-    } else if (word == "--form" && at + 1 < count) {
-      only = words[++at];
+  for (int position = 1; position < count; ++position) {
+    const std::string word = words[position];
+    if (word == "--rounds" && position + 1 < count) {
+      wanted.rounds = std::max(1, std::atoi(words[++position]));
+    } else if (word == "--text" && position + 1 < count) {
+      wanted.text_bytes = std::strtoull(words[++position], nullptr, 10);
+    } else if (word == "--form" && position + 1 < count) {
+      only = words[++position];
     } else if (word == "--check") {
       wanted = {.rounds = 1,
                 .is_check = true,
@@ -135,7 +137,7 @@ int main(int count, char** words) {
     }
   }
   const idle_thread second;  // stdio and mutexes take short cuts in a process of one thread, and servers are none
-  const folder here;
+  const folder work_folder;
   bool agree = true;
   for (const auto& [name, make] :
        std::vector<std::pair<std::string, group (*)(const settings&, const folder&)>>{{"count", count_group},
@@ -146,15 +148,15 @@ int main(int count, char** words) {
                                                                                       {"batch", batch_group}}) {
     if (!groups.empty() && std::find(groups.begin(), groups.end(), name) == groups.end()) continue;
     std::vector<result> results;
-    group made = make(wanted, here);
+    group rows = make(wanted, work_folder);
     if (!only.empty()) {
-      std::erase_if(made.forms, [&](const form& each) { return each.name.find(only) == std::string::npos; });
-      made.goals.clear();
+      std::erase_if(rows.forms, [&](const form& row) { return row.name.find(only) == std::string::npos; });
+      rows.goals.clear();
     }
-    agree = run(made, wanted, results) && agree;
+    agree = run(rows, wanted, results) && agree;
   }
   if (only.empty() && (groups.empty() || std::find(groups.begin(), groups.end(), "kills") != groups.end())) {
-    agree = run_kills(wanted, here) && agree;
+    agree = run_kills(wanted, work_folder) && agree;
   }
   return agree ? 0 : 1;
 }

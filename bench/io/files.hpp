@@ -22,10 +22,10 @@ constexpr char letter = 'A';
 
 /// Writes lines of 20 to 140 letters, mean 80.
 inline std::string make_text(const std::string& path, std::size_t bytes) {
-  tarn::io::writer to(path);
+  tarn::io::writer output(path);
   std::uint64_t state = 1;
   std::string line;
-  while (to.offset() < bytes) {
+  while (output.offset() < bytes) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     line.clear();
     for (std::uint64_t left = 20 + (state >> 33) % 121, bits = state; left > 0; --left) {
@@ -33,9 +33,9 @@ inline std::string make_text(const std::string& path, std::size_t bytes) {
       line += static_cast<char>((bits >> 40) % 32 == 0 ? letter : 'a' + (bits >> 33) % 26);
     }
     // Repeats the same thousand lines: writing a gigabyte must not take longer than reading it.
-    for (int again = 0; again < 64; ++again) to.line(line);
+    for (int again = 0; again < 64; ++again) output.line(line);
   }
-  to.close();
+  output.close();
   return path;
 }
 
@@ -66,35 +66,35 @@ inline std::uint64_t count_read(int file, std::size_t buffer) {
   return total;
 }
 
-inline group count_group(const settings& wanted, const folder& in) {
-  const std::string path = make_text(in.path("count"), wanted.count_bytes);
-  group all{"count-a: a letter in " + std::to_string(wanted.count_bytes) + " bytes, in page cache", "ms", 1e6, {}, {}};
+inline group count_group(const settings& wanted, const folder& place) {
+  const std::string path = make_text(place.path("count"), wanted.count_bytes);
+  group rows{"count-a: a letter in " + std::to_string(wanted.count_bytes) + " bytes, in page cache", "ms", 1e6, {}, {}};
   const auto add = [&](std::string name, std::function<std::uint64_t()> run, bool is_slow = false) {
-    all.forms.push_back({std::move(name), [run] { return timed(run); }, true, is_slow});
+    rows.forms.push_back({std::move(name), [run] { return timed(run); }, true, is_slow});
   };
   add(
       "fgetc",
       [path] {
-        FILE* const from = fopen(path.c_str(), "r");
+        FILE* const input = fopen(path.c_str(), "r");
         std::uint64_t total = 0;
-        for (int byte; (byte = fgetc(from)) != EOF;) total += byte == letter;
-        fclose(from);
+        for (int byte; (byte = fgetc(input)) != EOF;) total += byte == letter;
+        fclose(input);
         return total;
       },
       true);
   add(
       "getc_unlocked",
       [path] {
-        FILE* const from = fopen(path.c_str(), "r");
+        FILE* const input = fopen(path.c_str(), "r");
         std::uint64_t total = 0;
-        for (int byte; (byte = getc_unlocked(from)) != EOF;) total += byte == letter;
-        fclose(from);
+        for (int byte; (byte = getc_unlocked(input)) != EOF;) total += byte == letter;
+        fclose(input);
         return total;
       },
       true);
   add("mmap, std::count", [path] {
-    const mapping from(path);
-    return static_cast<std::uint64_t>(std::count(from.view().begin(), from.view().end(), letter));
+    const mapping input(path);
+    return static_cast<std::uint64_t>(std::count(input.view().begin(), input.view().end(), letter));
   });
   for (const std::size_t kib : {4, 64, 256}) {
     add(fmt::format("read {} KiB, vectors", kib),
@@ -103,15 +103,15 @@ inline group count_group(const settings& wanted, const folder& in) {
   add("mmap, vectors", [path] { return tarn::io::count(mapping(path).view(), letter); });
   add("mmap MAP_POPULATE, vectors", [path] { return tarn::io::count(mapping(path, MAP_POPULATE).view(), letter); });
   add("tarn count(reader)", [path] {
-    tarn::io::reader from(path);
-    return tarn::io::count(from, letter);
+    tarn::io::reader input(path);
+    return tarn::io::count(input, letter);
   });
   add("tarn count(mapped_file)", [path] { return tarn::io::count(tarn::io::mapped_file(path), letter); });
-  all.goals = {{"mapped_file over mmap and vectors", "tarn count(mapped_file)", "mmap, vectors", 1.15, true},
-               {"mapped_file over MAP_POPULATE and vectors", "tarn count(mapped_file)", "mmap MAP_POPULATE, vectors",
-                1.15, true},
-               {"reader over read of 64 KiB", "tarn count(reader)", "read 64 KiB, vectors", 1.15, true}};
-  return all;
+  rows.goals = {{"mapped_file over mmap and vectors", "tarn count(mapped_file)", "mmap, vectors", 1.15, true},
+                {"mapped_file over MAP_POPULATE and vectors", "tarn count(mapped_file)", "mmap MAP_POPULATE, vectors",
+                 1.15, true},
+                {"reader over read of 64 KiB", "tarn count(reader)", "read 64 KiB, vectors", 1.15, true}};
+  return rows;
 }
 
 /// Reads the file through a pipe, written by a child; only the reader's time counts.
@@ -122,8 +122,8 @@ outcome through_pipe(const std::string& path, Read read_all) {
   const pid_t child = fork();
   if (child == 0) {
     close(ends[0]);
-    const mapping from(path);
-    std::string_view left = from.view();
+    const mapping input(path);
+    std::string_view left = input.view();
     while (!left.empty()) {
       const ssize_t sent = write(ends[1], left.data(), std::min<std::size_t>(left.size(), 64 * 1024));
       if (sent <= 0) _exit(1);
@@ -137,85 +137,86 @@ outcome through_pipe(const std::string& path, Read read_all) {
   return seen;
 }
 
-inline group pipe_group(const settings& wanted, const folder& in) {
-  const std::string path = make_text(in.path("pipe"), wanted.count_bytes);
-  group all{"count-a from a pipe", "ms", 1e6, {}, {}};
-  all.forms.push_back({"read 64 KiB, vectors",
-                       [path] { return through_pipe(path, [](int file) { return count_read(file, 64 * 1024); }); }});
-  all.forms.push_back({"tarn count(reader)", [path] {
-                         return through_pipe(path, [](int file) {
-                           tarn::io::reader from(tarn::io::file::adopt(file, "pipe"));
-                           return tarn::io::count(from, letter);
-                         });
-                       }});
-  all.goals = {{"reader over read of 64 KiB", "tarn count(reader)", "read 64 KiB, vectors", 1.15, true}};
-  return all;
+inline group pipe_group(const settings& wanted, const folder& place) {
+  const std::string path = make_text(place.path("pipe"), wanted.count_bytes);
+  group rows{"count-a from a pipe", "ms", 1e6, {}, {}};
+  rows.forms.push_back({"read 64 KiB, vectors",
+                        [path] { return through_pipe(path, [](int file) { return count_read(file, 64 * 1024); }); }});
+  rows.forms.push_back({"tarn count(reader)", [path] {
+                          return through_pipe(path, [](int file) {
+                            tarn::io::reader input(tarn::io::file::adopt(file, "pipe"));
+                            return tarn::io::count(input, letter);
+                          });
+                        }});
+  rows.goals = {{"reader over read of 64 KiB", "tarn count(reader)", "read 64 KiB, vectors", 1.15, true}};
+  return rows;
 }
 
-inline group lines_group(const settings& wanted, const folder& in) {
-  const std::string path = make_text(in.path("lines"), wanted.text_bytes);
-  group all{"lines of " + std::to_string(wanted.text_bytes) + " bytes, 80 each, in page cache", "ms", 1e6, {}, {}};
+inline group lines_group(const settings& wanted, const folder& place) {
+  const std::string path = make_text(place.path("lines"), wanted.text_bytes);
+  group rows{"lines of " + std::to_string(wanted.text_bytes) + " bytes, 80 each, in page cache", "ms", 1e6, {}, {}};
   const auto add = [&](std::string name, std::function<std::uint64_t()> run) {
-    all.forms.push_back({std::move(name), [run] { return timed(run); }});
+    rows.forms.push_back({std::move(name), [run] { return timed(run); }});
   };
   // The work for each line: its length and its first byte.
   const auto value = [](std::string_view line) { return line.size() * 256 + static_cast<unsigned char>(line[0]); };
   add("std::getline", [=] {
-    std::ifstream from(path);
+    std::ifstream input(path);
     std::uint64_t sum = 0;
-    for (std::string line; std::getline(from, line);) sum += value(line);
+    for (std::string line; std::getline(input, line);) sum += value(line);
     return sum;
   });
   add("fgets", [=] {
-    FILE* const from = fopen(path.c_str(), "r");
+    FILE* const input = fopen(path.c_str(), "r");
     std::uint64_t sum = 0;
-    for (char line[4096]; fgets(line, sizeof line, from) != nullptr;) sum += value({line, strlen(line) - 1});
-    fclose(from);
+    for (char line[4096]; fgets(line, sizeof line, input) != nullptr;) sum += value({line, strlen(line) - 1});
+    fclose(input);
     return sum;
   });
   add("getline(3)", [=] {
-    FILE* const from = fopen(path.c_str(), "r");
+    FILE* const input = fopen(path.c_str(), "r");
     std::uint64_t sum = 0;
     char* line = nullptr;
     std::size_t room = 0;
-    for (ssize_t got; (got = getline(&line, &room, from)) > 0;) sum += value({line, static_cast<std::size_t>(got) - 1});
+    for (ssize_t got; (got = getline(&line, &room, input)) > 0;)
+      sum += value({line, static_cast<std::size_t>(got) - 1});
     free(line);
-    fclose(from);
+    fclose(input);
     return sum;
   });
   add("mmap, memchr", [=] {
-    const mapping from(path);
+    const mapping input(path);
     std::uint64_t sum = 0;
-    const char *at = from.view().data(), *const end = at + from.view().size();
-    while (const void* const stop = memchr(at, '\n', static_cast<std::size_t>(end - at))) {
-      sum += value({at, static_cast<std::size_t>(static_cast<const char*>(stop) - at)});
-      at = static_cast<const char*>(stop) + 1;
+    const char *start = input.view().data(), *const end = start + input.view().size();
+    while (const void* const stop = memchr(start, '\n', static_cast<std::size_t>(end - start))) {
+      sum += value({start, static_cast<std::size_t>(static_cast<const char*>(stop) - start)});
+      start = static_cast<const char*>(stop) + 1;
     }
     return sum;
   });
   add("tarn reader.line()", [=] {
-    tarn::io::reader from(path);
+    tarn::io::reader input(path);
     std::uint64_t sum = 0;
-    while (const auto line = from.line()) sum += value(*line);
+    while (const auto line = input.line()) sum += value(*line);
     return sum;
   });
   add("tarn lines(reader)", [=] {
-    tarn::io::reader from(path);
+    tarn::io::reader input(path);
     std::uint64_t sum = 0;
-    for (const std::string_view line : tarn::io::lines(from)) sum += value(line);
+    for (const std::string_view line : tarn::io::lines(input)) sum += value(line);
     return sum;
   });
   add("tarn lines(mapped_file)", [=] {
-    const tarn::io::mapped_file from(path);
+    const tarn::io::mapped_file input(path);
     std::uint64_t sum = 0;
-    for (const std::string_view line : tarn::io::lines(from)) sum += value(line);
+    for (const std::string_view line : tarn::io::lines(input)) sum += value(line);
     return sum;
   });
-  all.goals = {{"std::getline over lines(mapped_file)", "std::getline", "tarn lines(mapped_file)", 3, false},
-               {"std::getline over lines(reader)", "std::getline", "tarn lines(reader)", 3, false},
-               {"fgets over lines(reader)", "fgets", "tarn lines(reader)", 1, false},
-               {"getline(3) over reader.line()", "getline(3)", "tarn reader.line()", 1, false}};
-  return all;
+  rows.goals = {{"std::getline over lines(mapped_file)", "std::getline", "tarn lines(mapped_file)", 3, false},
+                {"std::getline over lines(reader)", "std::getline", "tarn lines(reader)", 3, false},
+                {"fgets over lines(reader)", "fgets", "tarn lines(reader)", 1, false},
+                {"getline(3) over reader.line()", "getline(3)", "tarn reader.line()", 1, false}};
+  return rows;
 }
 
 }  // namespace bench_io

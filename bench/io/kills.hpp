@@ -44,9 +44,9 @@ inline void live_and_die(const std::string& path, std::uint64_t after_us, killed
   const pid_t child = fork();
   if (child == 0) {
     tarn::io::journal log(path, {.bytes = 16 << 20, .chunk = 4096, .lanes = 4, .prepare = 0});
-    std::vector<std::thread> all;
+    std::vector<std::thread> appenders;
     for (unsigned thread = 0; thread < killed::threads; ++thread) {
-      all.emplace_back([&, thread] {
+      appenders.emplace_back([&, thread] {
         for (std::uint64_t number = 0; number < 50'000; ++number) {
           log.append(killed_line(thread, number));
           returned[thread].store(number + 1, std::memory_order_relaxed);
@@ -54,7 +54,7 @@ inline void live_and_die(const std::string& path, std::uint64_t after_us, killed
         }
       });
     }
-    for (std::thread& thread : all) thread.join();
+    for (std::thread& thread : appenders) thread.join();
     _exit(0);
   }
   while (returned[killed::threads].load() == 0) std::this_thread::yield();
@@ -63,8 +63,8 @@ inline void live_and_die(const std::string& path, std::uint64_t after_us, killed
   waitpid(child, nullptr, 0);
 
   std::vector<std::uint64_t> next(killed::threads);
-  const tarn::io::journal_reader from(path);
-  for (const tarn::io::journal_line& line : from.lines()) {
+  const tarn::io::journal_reader contents(path);
+  for (const tarn::io::journal_line& line : contents.lines()) {
     if (line.is != tarn::io::journal_line::condition::whole) continue;
     const unsigned thread = line.text.empty() ? 0u : static_cast<unsigned>(line.text[0] - '0') % killed::threads;
     sum.wrong += line.text != killed_line(thread, next[thread]);
@@ -74,16 +74,16 @@ inline void live_and_die(const std::string& path, std::uint64_t after_us, killed
     sum.returned += returned[thread];
     sum.lost += returned[thread] > next[thread] ? returned[thread] - next[thread] : 0;
   }
-  sum.torn += from.torn();
-  sum.wrong += from.damaged() + from.lost_pieces();
+  sum.torn += contents.torn();
+  sum.wrong += contents.damaged() + contents.lost_pieces();
   munmap(returned, sizeof(counter) * (killed::threads + 1));
 }
 
 /// Returns false when an acknowledged line is lost, or a line is shown that was not appended.
-inline bool run_kills(const settings& wanted, const folder& in) {
+inline bool run_kills(const settings& wanted, const folder& place) {
   std::mt19937_64 random(17);
   killed sum;
-  for (int life = 0; life < wanted.kills; ++life) live_and_die(in.path("killed"), random() % 3000, sum);
+  for (int life = 0; life < wanted.kills; ++life) live_and_die(place.path("killed"), random() % 3000, sum);
   fmt::print("\n{} random SIGKILLs of a process of {} threads that append\n", wanted.kills, killed::threads);
   fmt::print("  {} lines acknowledged, {} of them lost; {} torn, and marked so; {} wrong ones shown\n", sum.returned,
              sum.lost, sum.torn, sum.wrong);

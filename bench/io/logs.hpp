@@ -23,16 +23,16 @@ namespace bench_io {
 #define BENCH_LINE_C \
   "12:00:00 INFO order %zu of customer %zu is %s, and the rest of this line is the same for all of them\n"
 
-inline group log_group(const settings& wanted, const folder& in) {
-  group all{"a line of a log", "ns a line, by thread", 1, {}, {}};
+inline group log_group(const settings& wanted, const folder& place) {
+  group rows{"a line of a log", "ns a line, by thread", 1, {}, {}};
   const std::size_t lines = wanted.lines;
   const double units = static_cast<double>(lines);
   const std::string ready(100, 'x');
   const auto add = [&](std::string name, std::function<outcome()> run) {
-    all.forms.push_back({std::move(name), std::move(run), false});
+    rows.forms.push_back({std::move(name), std::move(run), false});
   };
-  const auto fresh = [&in](const char* name) {
-    return open(in.path(name).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0666);
+  const auto fresh = [&place](const char* name) {
+    return open(place.path(name).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0666);
   };
 
   add("fmt + write(2)", [=] {
@@ -41,9 +41,9 @@ inline group log_group(const settings& wanted, const folder& in) {
         [&] {
           char line[256];
           std::uint64_t sum = 0;
-          for (std::size_t at = 0; at < lines; ++at) {
-            const auto made = fmt::format_to_n(line, sizeof line, BENCH_LINE "\n", at, at * 3, "paid");
-            sum += static_cast<std::uint64_t>(write(file, line, made.size));
+          for (std::size_t number = 0; number < lines; ++number) {
+            const auto formatted = fmt::format_to_n(line, sizeof line, BENCH_LINE "\n", number, number * 3, "paid");
+            sum += static_cast<std::uint64_t>(write(file, line, formatted.size));
           }
           return sum;
         },
@@ -56,7 +56,7 @@ inline group log_group(const settings& wanted, const folder& in) {
     const outcome seen = timed(
         [&] {
           std::uint64_t sum = 0;
-          for (std::size_t at = 0; at < lines; ++at)
+          for (std::size_t number = 0; number < lines; ++number)
             sum += static_cast<std::uint64_t>(write(file, ready.data(), ready.size()));
           return sum;
         },
@@ -64,11 +64,12 @@ inline group log_group(const settings& wanted, const folder& in) {
     close(file);
     return seen;
   });
-  add("fprintf (loses the last lines)", [=, &in] {
-    FILE* const file = fopen(in.path("stdio").c_str(), "w");
+  add("fprintf (loses the last lines)", [=, &place] {
+    FILE* const file = fopen(place.path("stdio").c_str(), "w");
     const outcome seen = timed(
         [&] {
-          for (std::size_t at = 0; at < lines; ++at) fprintf(file, BENCH_LINE_C, at, at * 3, "paid");
+          for (std::size_t number = 0; number < lines; ++number)
+            fprintf(file, BENCH_LINE_C, number, number * 3, "paid");
           return 0;
         },
         units);
@@ -76,9 +77,9 @@ inline group log_group(const settings& wanted, const folder& in) {
     return seen;
   });
 #if BENCH_SPDLOG
-  add("spdlog file sink (loses the last lines)", [=, &in] {
+  add("spdlog file sink (loses the last lines)", [=, &place] {
     auto log = std::make_shared<spdlog::logger>(
-        "bench", std::make_shared<spdlog::sinks::basic_file_sink_mt>(in.path("spdlog"), true));
+        "bench", std::make_shared<spdlog::sinks::basic_file_sink_mt>(place.path("spdlog"), true));
     log->set_pattern("%v");
     return timed(
         [&] {
@@ -88,25 +89,26 @@ inline group log_group(const settings& wanted, const folder& in) {
         units);
   });
 #endif
-  add("tarn writer, formatted (loses the last lines)", [=, &in] {
-    tarn::io::writer to(in.path("writer"));
+  add("tarn writer, formatted (loses the last lines)", [=, &place] {
+    tarn::io::writer output(place.path("writer"));
     return timed(
         [&] {
-          for (std::size_t at = 0; at < lines; ++at) tarn::io::print_line(to, BENCH_LINE, at, at * 3, "paid");
+          for (std::size_t number = 0; number < lines; ++number)
+            tarn::io::print_line(output, BENCH_LINE, number, number * 3, "paid");
           return 0;
         },
         units);
   });
   // The journals live as long as the bench, so a round does not start at the beginning of their file.
   const auto journal =
-      std::make_shared<tarn::io::journal>(in.path("journal"), tarn::io::journal_options{.bytes = 16 << 20});
+      std::make_shared<tarn::io::journal>(place.path("journal"), tarn::io::journal_options{.bytes = 16 << 20});
   add("formatting alone, fmt", [=] {
     return timed(
         [&] {
           char line[256];
           std::uint64_t sum = 0;
-          for (std::size_t at = 0; at < lines; ++at) {
-            sum += fmt::format_to_n(line, sizeof line, BENCH_LINE, at, at * 3, "paid").size;
+          for (std::size_t number = 0; number < lines; ++number) {
+            sum += fmt::format_to_n(line, sizeof line, BENCH_LINE, number, number * 3, "paid").size;
             asm volatile("" : : "r"(line) : "memory");
           }
           return sum;
@@ -117,8 +119,8 @@ inline group log_group(const settings& wanted, const folder& in) {
     return timed(
         [&] {
           std::uint64_t sum = 0;
-          for (std::size_t at = 0; at < lines; ++at)
-            sum += tarn::io::print_line(*journal, BENCH_LINE, at, at * 3, "paid");
+          for (std::size_t number = 0; number < lines; ++number)
+            sum += tarn::io::print_line(*journal, BENCH_LINE, number, number * 3, "paid");
           return sum;
         },
         units);
@@ -127,7 +129,7 @@ inline group log_group(const settings& wanted, const folder& in) {
     return timed(
         [&] {
           std::uint64_t sum = 0;
-          for (std::size_t at = 0; at < lines; ++at) sum += journal->append(ready);
+          for (std::size_t number = 0; number < lines; ++number) sum += journal->append(ready);
           return sum;
         },
         units);
@@ -136,7 +138,7 @@ inline group log_group(const settings& wanted, const folder& in) {
     return timed_threads(
         2,
         [&](unsigned) {
-          for (std::size_t at = 0; at < lines; ++at) journal->append(ready);
+          for (std::size_t number = 0; number < lines; ++number) journal->append(ready);
         },
         units);
   });
@@ -144,21 +146,22 @@ inline group log_group(const settings& wanted, const folder& in) {
     return timed_threads(
         2,
         [&](unsigned) {
-          for (std::size_t at = 0; at < lines; ++at) tarn::io::print_line(*journal, BENCH_LINE, at, at * 3, "paid");
+          for (std::size_t number = 0; number < lines; ++number)
+            tarn::io::print_line(*journal, BENCH_LINE, number, number * 3, "paid");
         },
         units);
   });
-  all.goals = {
+  rows.goals = {
       {"fmt + write over a ready line", "fmt + write(2)", "tarn journal, ready", 8, false},
       {"fmt + write over a formatted line", "fmt + write(2)", "tarn journal, formatted", 4, false},
       {"two threads over one, ready", "tarn journal, ready, 2 threads", "tarn journal, ready", 1.5, true, true},
       {"two threads over one, formatted", "tarn journal, formatted, 2 threads", "tarn journal, formatted", 1.5, true,
        true}};
 #if BENCH_SPDLOG
-  all.goals.push_back(
+  rows.goals.push_back(
       {"spdlog over a formatted line", "spdlog file sink (loses the last lines)", "tarn journal, formatted", 1, false});
 #endif
-  return all;
+  return rows;
 }
 
 }  // namespace bench_io

@@ -48,7 +48,7 @@ struct form {
 
 /// The figure of `of`, divided by that of `over`.
 struct goal {
-  std::string words, of, over;
+  std::string words, measured, baseline;
   double wanted;
   bool is_most;
   bool is_of_threads = false;  // says nothing when no round was fair
@@ -99,26 +99,26 @@ outcome timed(Body body, double units = 1) {
 
 /// Binds the calling thread to its own processor: on a busy machine two threads might otherwise share one.
 inline void settle(unsigned thread) {
-  cpu_set_t allowed, own;
-  CPU_ZERO(&own);
+  cpu_set_t allowed, own_processor;
+  CPU_ZERO(&own_processor);
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
   for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
-    if (CPU_ISSET(processor, &allowed) && thread-- == 0) CPU_SET(processor, &own);
+    if (CPU_ISSET(processor, &allowed) && thread-- == 0) CPU_SET(processor, &own_processor);
   }
-  if (CPU_COUNT(&own) == 1) sched_setaffinity(0, sizeof own, &own);
+  if (CPU_COUNT(&own_processor) == 1) sched_setaffinity(0, sizeof own_processor, &own_processor);
 }
 
 /// Runs `body(thread)` in `threads` threads at once and returns the mean of their times. The run is fair if each had
 /// a processor all the time: then its wall time hardly exceeds its processor time.
 template <class Body>
 outcome timed_threads(unsigned threads, Body body, double units) {
-  std::atomic<unsigned> here{0};
+  std::atomic<unsigned> ready{0};
   std::vector<double> spent(threads), passed(threads);
-  std::vector<std::thread> all;
+  std::vector<std::thread> timed;
   for (unsigned thread = 0; thread < threads; ++thread) {
-    all.emplace_back([&, thread] {
+    timed.emplace_back([&, thread] {
       if (threads > 1) settle(thread);
-      for (++here; here != threads;) {
+      for (++ready; ready != threads;) {
       }
       const double start = thread_ns(), wall = wall_ns();
       body(thread);
@@ -128,7 +128,7 @@ outcome timed_threads(unsigned threads, Body body, double units) {
   }
   double sum = 0;
   bool is_fair = true;
-  for (std::thread& thread : all) thread.join();
+  for (std::thread& thread : timed) thread.join();
   for (unsigned thread = 0; thread < threads; ++thread) {
     sum += spent[thread];
     is_fair = is_fair && (threads == 1 || passed[thread] < 1.1 * spent[thread]);

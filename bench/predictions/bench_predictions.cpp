@@ -88,11 +88,11 @@ constexpr std::array programs = {
 }  // namespace
 
 int main(int count, char** words) {
-  for (const entry& each : programs) {
-    if (count != 4 || each.name != words[1]) continue;
+  for (const entry& program : programs) {
+    if (count != 4 || program.name != words[1]) continue;
     const bool is_after = std::string_view(words[2]) == "after";
     const std::uint64_t rounds = std::strtoull(words[3], nullptr, 10);
-    std::printf("%llx\n", static_cast<unsigned long long>((is_after ? each.after : each.before)(rounds)));
+    std::printf("%llx\n", static_cast<unsigned long long>((is_after ? program.after : program.before)(rounds)));
     return 0;
   }
   std::fprintf(stderr, "usage: bench-predictions PROGRAM before|after ROUNDS\n");

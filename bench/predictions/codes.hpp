@@ -27,9 +27,9 @@ template <bool Pooled>
   }
 }
 
-inline std::uint64_t bits_of(const node& of, std::uint64_t depth) {
-  if (of.left == nullptr) return of.weight * depth + of.letter;
-  return bits_of(*of.left, depth + 1) + bits_of(*of.right, depth + 1);
+inline std::uint64_t bits_of(const node& tree, std::uint64_t depth) {
+  if (tree.left == nullptr) return tree.weight * depth + tree.letter;
+  return bits_of(*tree.left, depth + 1) + bits_of(*tree.right, depth + 1);
 }
 
 template <bool Pooled>
@@ -51,8 +51,8 @@ std::uint64_t run(std::uint64_t rounds) {
       queue.pop();
       std::shared_ptr<node> second = queue.top();
       queue.pop();
-      const std::uint64_t both = first->weight + second->weight;
-      queue.push(make_node<Pooled>(both, inner, std::move(first), std::move(second)));
+      const std::uint64_t weight = first->weight + second->weight;
+      queue.push(make_node<Pooled>(weight, inner, std::move(first), std::move(second)));
     }
     sum = sum * 31 + bits_of(*queue.top(), 0);
   }

@@ -17,11 +17,11 @@ struct plain {};
 template <bool Pooled>
 struct node : std::conditional_t<Pooled, tarn::pooled<node<Pooled>>, plain> {
   enum class kind : char { number, name, sum, product };
-  kind is;
+  kind operation;
   std::uint64_t value = 0;
   std::string_view text;
   std::unique_ptr<node> left, right;
-  explicit node(kind of) : is(of) {}
+  explicit node(kind operation_) : operation(operation_) {}
 };
 
 template <bool Pooled>
@@ -30,77 +30,79 @@ class parser {
   using kind = typename node<Pooled>::kind;
 
  public:
-  explicit parser(std::string_view text) : rest_(text) {}
+  explicit parser(std::string_view text) : remaining_(text) {}
 
   tree sum() {
-    tree made = product();
-    while (take('+')) made = make_pair(kind::sum, std::move(made), product());
-    return made;
+    tree expression = product();
+    while (take('+')) expression = make_pair(kind::sum, std::move(expression), product());
+    return expression;
   }
 
  private:
   tree product() {
-    tree made = operand();
-    while (take('*')) made = make_pair(kind::product, std::move(made), operand());
-    return made;
+    tree expression = operand();
+    while (take('*')) expression = make_pair(kind::product, std::move(expression), operand());
+    return expression;
   }
   tree operand() {
     if (take('(')) {
-      tree made = sum();
+      tree expression = sum();
       take(')');
-      return made;
+      return expression;
     }
     std::size_t end = 0;
-    while (end < rest_.size() && (rest_[end] >= 'a' || (rest_[end] >= '0' && rest_[end] <= '9'))) ++end;
-    tree made = make_leaf(rest_.substr(0, end));
-    rest_.remove_prefix(end);
-    return made;
+    while (end < remaining_.size() && (remaining_[end] >= 'a' || (remaining_[end] >= '0' && remaining_[end] <= '9')))
+      ++end;
+    tree expression = make_leaf(remaining_.substr(0, end));
+    remaining_.remove_prefix(end);
+    return expression;
   }
   bool take(char wanted) {
-    while (!rest_.empty() && rest_.front() == ' ') rest_.remove_prefix(1);
-    if (rest_.empty() || rest_.front() != wanted) return false;
-    rest_.remove_prefix(1);
-    while (!rest_.empty() && rest_.front() == ' ') rest_.remove_prefix(1);
+    while (!remaining_.empty() && remaining_.front() == ' ') remaining_.remove_prefix(1);
+    if (remaining_.empty() || remaining_.front() != wanted) return false;
+    remaining_.remove_prefix(1);
+    while (!remaining_.empty() && remaining_.front() == ' ') remaining_.remove_prefix(1);
     return true;
   }
-  [[gnu::noinline]] static tree make_pair(kind of, tree left, tree right) {
-    tree made(new node<Pooled>(of));
-    made->left = std::move(left);
-    made->right = std::move(right);
-    return made;
+  [[gnu::noinline]] static tree make_pair(kind operation, tree left, tree right) {
+    tree expression(new node<Pooled>(operation));
+    expression->left = std::move(left);
+    expression->right = std::move(right);
+    return expression;
   }
   [[gnu::noinline]] static tree make_leaf(std::string_view text) {
     const bool is_number = !text.empty() && text.front() < 'a';
-    tree made(new node<Pooled>(is_number ? kind::number : kind::name));
-    made->text = text;
-    for (const char each : text) made->value = made->value * (is_number ? 10 : 31) + static_cast<unsigned char>(each);
-    return made;
+    tree expression(new node<Pooled>(is_number ? kind::number : kind::name));
+    expression->text = text;
+    for (const char character : text)
+      expression->value = expression->value * (is_number ? 10 : 31) + static_cast<unsigned char>(character);
+    return expression;
   }
 
-  std::string_view rest_;
+  std::string_view remaining_;
 };
 
 template <bool Pooled>
-std::uint64_t folded(const node<Pooled>& of) {
-  switch (of.is) {
-    case node<Pooled>::kind::sum: return folded(*of.left) + folded(*of.right);
-    case node<Pooled>::kind::product: return folded(*of.left) * folded(*of.right);
-    default: return of.value;
+std::uint64_t folded(const node<Pooled>& tree) {
+  switch (tree.operation) {
+    case node<Pooled>::kind::sum: return folded(*tree.left) + folded(*tree.right);
+    case node<Pooled>::kind::product: return folded(*tree.left) * folded(*tree.right);
+    default: return tree.value;
   }
 }
 
 inline std::string statement(numbers& random, int depth) {
-  std::string made;
+  std::string text;
   for (std::uint32_t terms = 2 + random.below(3); terms > 0; --terms) {
     if (depth > 0 && random.below(2) == 0) {
-      made += '(' + statement(random, depth - 1) + ')';
+      text += '(' + statement(random, depth - 1) + ')';
     } else {
-      made += random.below(2) == 0 ? std::to_string(random.below(100000))
+      text += random.below(2) == 0 ? std::to_string(random.below(100000))
                                    : std::string("name") + static_cast<char>('a' + random.below(26));
     }
-    if (terms > 1) made += random.below(2) == 0 ? " + " : " * ";
+    if (terms > 1) text += random.below(2) == 0 ? " + " : " * ";
   }
-  return made;
+  return text;
 }
 
 template <bool Pooled>
@@ -110,7 +112,7 @@ std::uint64_t run(std::uint64_t rounds) {
   for (int line = 0; line < 500; ++line) source.push_back(statement(random, 4));
   std::uint64_t sum = 0;
   for (std::uint64_t round = 0; round < rounds; ++round) {
-    for (const std::string& each : source) sum += folded(*parser<Pooled>(each).sum());
+    for (const std::string& expression_text : source) sum += folded(*parser<Pooled>(expression_text).sum());
   }
   return sum;
 }

@@ -10,7 +10,7 @@ inline std::uint64_t mark(std::vector<unsigned char>& table, numbers& random) {
   table.resize(300 + random.below(300));
   for (int left = 20; left > 0; --left) ++table[random.below(static_cast<std::uint32_t>(table.size()))];
   std::uint64_t several = 0;
-  for (const unsigned char each : table) several += each > 1 ? 1 : 0;
+  for (const unsigned char mark_count : table) several += mark_count > 1 ? 1 : 0;
   return several;
 }
 

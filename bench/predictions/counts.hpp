@@ -16,8 +16,8 @@ using table = std::map<std::uint64_t, std::uint64_t, std::less<>,
                        std::conditional_t<Pooled, tarn::allocator<pair>, std::allocator<pair>>>;
 
 template <bool Pooled>
-[[gnu::noinline]] void count_words(table<Pooled>& to, numbers& random) {
-  for (int word = 0; word < 300; ++word) ++to[random.below(400)];
+[[gnu::noinline]] void count_words(table<Pooled>& counted, numbers& random) {
+  for (int word = 0; word < 300; ++word) ++counted[random.below(400)];
 }
 
 template <bool Pooled>

@@ -12,7 +12,7 @@ namespace predictions::diary {
 struct line {
   char text[160];
   std::size_t used = 0;
-  void add(std::string_view more) { used += more.copy(text + used, sizeof text - used); }
+  void add(std::string_view text_added) { used += text_added.copy(text + used, sizeof text - used); }
   void add(std::uint32_t value) {
     used = static_cast<std::size_t>(std::to_chars(text + used, text + sizeof text, value).ptr - text);
   }
@@ -20,16 +20,16 @@ struct line {
 };
 
 inline line event(numbers& random) {
-  line made;
-  made.add("level=info event=");
-  made.add(random.below(1000));
-  made.add(random.below(2) == 0 ? " state=open user=" : " state=closed reason=\"nobody wanted it\" user=");
-  made.add(random.below(1000000));
-  made.add("\n");
-  return made;
+  line entry;
+  entry.add("level=info event=");
+  entry.add(random.below(1000));
+  entry.add(random.below(2) == 0 ? " state=open user=" : " state=closed reason=\"nobody wanted it\" user=");
+  entry.add(random.below(1000000));
+  entry.add("\n");
+  return entry;
 }
 
-[[gnu::noinline]] inline void note(const temporary& to, const line& what) { to.put(what.view()); }
+[[gnu::noinline]] inline void note(const temporary& output, const line& entry) { output.put(entry.view()); }
 
 template <bool Buffered>
 std::uint64_t run(std::uint64_t rounds) {
@@ -38,11 +38,11 @@ std::uint64_t run(std::uint64_t rounds) {
   std::uint64_t sum = 0;
   for (std::uint64_t round = 0; round < rounds; ++round) {
     file.rewind();
-    tarn::io::writer to(tarn::io::file::borrow(file.number(), "diary"));
+    tarn::io::writer output(tarn::io::file::borrow(file.number(), "diary"));
     for (int left = 10000; left > 0; --left) {
       const line next = event(random);
       sum = sum * 31 + next.used;
-      Buffered ? to.write(next.view()) : note(file, next);
+      Buffered ? output.write(next.view()) : note(file, next);
     }
   }
   return sum;

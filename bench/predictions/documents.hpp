@@ -37,7 +37,7 @@ template <bool Pooled>
 std::uint64_t run(std::uint64_t rounds) {
   numbers random;
   std::vector<std::string> texts;
-  for (int each = 0; each < 20; ++each) texts.push_back(document(random));
+  for (int number = 0; number < 20; ++number) texts.push_back(document(random));
   std::uint64_t sum = 0;
   for (std::uint64_t round = 0; round < rounds; ++round) {
     const auto read = chosen<Pooled>::type::parse(texts[round % texts.size()]);

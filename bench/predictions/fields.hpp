@@ -8,14 +8,14 @@
 
 namespace predictions::fields {
 
-inline void cut(std::string_view line, std::vector<std::string_view>& to) {
+inline void cut(std::string_view line, std::vector<std::string_view>& fields) {
   for (std::size_t end; (end = line.find(',')) != line.npos; line.remove_prefix(end + 1))
-    to.push_back(line.substr(0, end));
-  to.push_back(line);
+    fields.push_back(line.substr(0, end));
+  fields.push_back(line);
 }
 inline std::uint64_t sum_of(const std::vector<std::string_view>& fields) {
   std::uint64_t sum = fields.size();
-  for (const std::string_view each : fields) sum = sum * 7 + each.size() + static_cast<unsigned char>(each.front());
+  for (const std::string_view field : fields) sum = sum * 7 + field.size() + static_cast<unsigned char>(field.front());
   return sum;
 }
 
@@ -34,9 +34,10 @@ template <bool Hoisted>
 std::uint64_t run(std::uint64_t rounds) {
   numbers random;
   std::vector<std::string> lines(64);
-  for (std::string& each : lines) {
-    for (std::uint32_t more = 4 + random.below(12); more > 0; --more)
-      each.append(1 + random.below(12), static_cast<char>('a' + random.below(26))).append(more > 1 ? "," : "");
+  for (std::string& generated : lines) {
+    for (std::uint32_t fields_left = 4 + random.below(12); fields_left > 0; --fields_left)
+      generated.append(1 + random.below(12), static_cast<char>('a' + random.below(26)))
+          .append(fields_left > 1 ? "," : "");
   }
   std::uint64_t sum = 0;
   std::vector<std::string_view> kept;

@@ -28,26 +28,27 @@ struct square : std::conditional_t<Pooled, tarn::pooled<square<Pooled>>, plain> 
 
   [[gnu::noinline]] void divide() {
     const double next = half / 2;
-    for (std::size_t at = 0; at < 4; ++at)
-      parts[at] = std::make_unique<square>(x + (at % 2 != 0 ? next : -next), y + (at / 2 != 0 ? next : -next), next);
+    for (std::size_t index = 0; index < 4; ++index)
+      parts[index] =
+          std::make_unique<square>(x + (index % 2 != 0 ? next : -next), y + (index / 2 != 0 ? next : -next), next);
   }
-  void add(const point& one) {
+  void add(const point& added) {
     if (parts[0] == nullptr && (count < points.size() || half < 1e-6)) {
-      if (count < points.size()) points[count++] = &one;
+      if (count < points.size()) points[count++] = &added;
       return;
     }
     if (parts[0] == nullptr) divide();
-    parts[(one.x > x ? 1U : 0U) + (one.y > y ? 2U : 0U)]->add(one);
+    parts[(added.x > x ? 1U : 0U) + (added.y > y ? 2U : 0U)]->add(added);
   }
-  double near(const point& one, double reach) const {
-    if (std::abs(one.x - x) > half + reach || std::abs(one.y - y) > half + reach) return 0;
+  double near(const point& center, double reach) const {
+    if (std::abs(center.x - x) > half + reach || std::abs(center.y - y) > half + reach) return 0;
     double sum = 0;
-    for (std::size_t at = 0; at < count; ++at) {
-      const double distance = std::hypot(points[at]->x - one.x, points[at]->y - one.y);
+    for (std::size_t index = 0; index < count; ++index) {
+      const double distance = std::hypot(points[index]->x - center.x, points[index]->y - center.y);
       if (distance < reach) sum += reach - distance;
     }
     if (parts[0] != nullptr) {
-      for (const auto& each : parts) sum += each->near(one, reach);
+      for (const auto& part : parts) sum += part->near(center, reach);
     }
     return sum;
   }
@@ -58,17 +59,18 @@ std::uint64_t run(std::uint64_t rounds) {
   numbers random;
   const auto fraction = [&] { return random.below(1 << 30) / static_cast<double>(1 << 30); };
   std::vector<point> points;
-  for (int each = 0; each < 800; ++each) points.push_back({fraction(), fraction(), fraction() - .5, fraction() - .5});
+  for (int number = 0; number < 800; ++number)
+    points.push_back({fraction(), fraction(), fraction() - .5, fraction() - .5});
   double sum = 0;
   for (std::uint64_t round = 0; round < rounds; ++round) {
-    square<Pooled> all(.5, .5, .5);
-    for (const point& each : points) all.add(each);
-    for (std::size_t at = 0; at < points.size(); at += 16) sum += all.near(points[at], .02);
-    for (point& each : points) {
-      each.x += each.dx * .01;
-      each.y += each.dy * .01;
-      if (each.x < 0 || each.x > 1) each.dx = -each.dx;
-      if (each.y < 0 || each.y > 1) each.dy = -each.dy;
+    square<Pooled> whole(.5, .5, .5);
+    for (const point& added : points) whole.add(added);
+    for (std::size_t index = 0; index < points.size(); index += 16) sum += whole.near(points[index], .02);
+    for (point& moved : points) {
+      moved.x += moved.dx * .01;
+      moved.y += moved.dy * .01;
+      if (moved.x < 0 || moved.x > 1) moved.dx = -moved.dx;
+      if (moved.y < 0 || moved.y > 1) moved.dy = -moved.dy;
     }
   }
   return static_cast<std::uint64_t>(sum * 1e6);

@@ -16,24 +16,24 @@ constexpr std::array<std::string_view, 8> names = {
 using fields = std::map<std::string, std::uint64_t, std::less<>>;
 
 template <bool View>
-[[gnu::noinline]] std::uint64_t value_of(const fields& in, std::string_view name) {
+[[gnu::noinline]] std::uint64_t value_of(const fields& headers, std::string_view name) {
   if constexpr (View) {
-    const auto found = in.find(name);
-    return found == in.end() ? 0 : found->second;
+    const auto position = headers.find(name);
+    return position == headers.end() ? 0 : position->second;
   } else {
-    const auto found = in.find(std::string(name));
-    return found == in.end() ? 0 : found->second;
+    const auto position = headers.find(std::string(name));
+    return position == headers.end() ? 0 : position->second;
   }
 }
 
 template <bool View>
 std::uint64_t run(std::uint64_t rounds) {
-  fields all;
-  for (const std::string_view name : names) all.emplace(name, name.size());
+  fields headers;
+  for (const std::string_view name : names) headers.emplace(name, name.size());
   numbers random;
   std::uint64_t sum = 0;
   for (std::uint64_t round = 0; round < rounds * 1000; ++round)
-    sum = sum * 31 + value_of<View>(all, names[random.below(names.size())]);
+    sum = sum * 31 + value_of<View>(headers, names[random.below(names.size())]);
   return sum;
 }
 

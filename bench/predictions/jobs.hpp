@@ -16,8 +16,8 @@ template <bool Pooled>
 using queue = std::list<job, std::conditional_t<Pooled, tarn::allocator<job>, std::allocator<job>>>;
 
 template <bool Pooled>
-[[gnu::noinline]] void add_job(queue<Pooled>& to, std::uint64_t number, numbers& random) {
-  to.push_back({number, random.below(100), {}});
+[[gnu::noinline]] void add_job(queue<Pooled>& jobs, std::uint64_t number, numbers& random) {
+  jobs.push_back({number, random.below(100), {}});
 }
 
 template <bool Pooled>
@@ -26,7 +26,7 @@ std::uint64_t run(std::uint64_t rounds) {
   queue<Pooled> waiting;
   std::uint64_t sum = 0, number = 0;
   for (std::uint64_t round = 0; round < rounds * 100; ++round) {
-    for (std::uint32_t more = random.below(30); more > 0 && waiting.size() < 300; --more)
+    for (std::uint32_t jobs_left = random.below(30); jobs_left > 0 && waiting.size() < 300; --jobs_left)
       add_job<Pooled>(waiting, number++, random);
     for (std::uint32_t done = random.below(30); done > 0 && !waiting.empty(); --done) {
       const auto next = random.below(4) == 0 ? std::prev(waiting.end()) : waiting.begin();

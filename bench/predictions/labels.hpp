@@ -17,30 +17,30 @@ struct hash {
 using table = std::unordered_map<std::string, std::uint64_t, hash, std::equal_to<>>;
 
 template <bool View>
-[[gnu::noinline]] std::uint64_t value_in(const table& all, const std::string& line) {
+[[gnu::noinline]] std::uint64_t value_in(const table& labels, const std::string& line) {
   const std::size_t end = line.find('=');
   if constexpr (View) {
-    const auto found = all.find(std::string_view(line).substr(0, end));
-    return found == all.end() ? 0 : found->second;
+    const auto position = labels.find(std::string_view(line).substr(0, end));
+    return position == labels.end() ? 0 : position->second;
   } else {
-    const auto found = all.find(line.substr(0, end));
-    return found == all.end() ? 0 : found->second;
+    const auto position = labels.find(line.substr(0, end));
+    return position == labels.end() ? 0 : position->second;
   }
 }
 
 template <bool View>
 std::uint64_t run(std::uint64_t rounds) {
   numbers random;
-  table all;
+  table labels;
   std::vector<std::string> lines;
-  for (int each = 0; each < 200; ++each) {
+  for (int number = 0; number < 200; ++number) {
     std::string label = "configuration.section." + std::to_string(random.below(1000)) + ".value";
-    lines.push_back(label + "=" + std::to_string(each));
-    if (each % 4 != 0) all.emplace(std::move(label), each);
+    lines.push_back(label + "=" + std::to_string(number));
+    if (number % 4 != 0) labels.emplace(std::move(label), number);
   }
   std::uint64_t sum = 0;
   for (std::uint64_t round = 0; round < rounds * 1000; ++round)
-    sum = sum * 31 + value_in<View>(all, lines[random.below(200)]);
+    sum = sum * 31 + value_in<View>(labels, lines[random.below(200)]);
   return sum;
 }
 

@@ -15,31 +15,31 @@ struct letter {
 };
 
 inline tarn::shared_pool<letter>& pool() {
-  static tarn::shared_pool<letter> one;
-  return one;
+  static tarn::shared_pool<letter> letters;
+  return letters;
 }
 
 template <bool Pooled>
 [[gnu::noinline]] letter* write_letter(std::uint64_t number) {
-  letter* const made = Pooled ? pool().create() : new letter;
-  made->number = number;
-  made->text[number % sizeof made->text] = 'x';
-  return made;
+  letter* const created = Pooled ? pool().create() : new letter;
+  created->number = number;
+  created->text[number % sizeof created->text] = 'x';
+  return created;
 }
 
 using box = std::array<std::atomic<letter*>, 128>;
 
 template <bool Pooled>
-std::uint64_t exchange(box& from, box& to, std::uint64_t letters) {
+std::uint64_t exchange(box& inbox, box& outbox, std::uint64_t letters) {
   std::uint64_t sum = 0;
   for (std::uint64_t number = 0; number < letters; ++number) {
-    std::atomic<letter*>& place = to[number % to.size()];
+    std::atomic<letter*>& place = outbox[number % outbox.size()];
     while (place.load(std::memory_order_acquire) != nullptr) std::this_thread::yield();
     place.store(write_letter<Pooled>(number), std::memory_order_release);
-    std::atomic<letter*>& other = from[number % from.size()];
+    std::atomic<letter*>& place_read = inbox[number % inbox.size()];
     letter* got;
-    while ((got = other.load(std::memory_order_acquire)) == nullptr) std::this_thread::yield();
-    other.store(nullptr, std::memory_order_release);
+    while ((got = place_read.load(std::memory_order_acquire)) == nullptr) std::this_thread::yield();
+    place_read.store(nullptr, std::memory_order_release);
     sum = sum * 31 + got->number;
     Pooled ? pool().destroy(got) : delete got;
   }
@@ -48,12 +48,12 @@ std::uint64_t exchange(box& from, box& to, std::uint64_t letters) {
 
 template <bool Pooled>
 std::uint64_t run(std::uint64_t rounds) {
-  static box one, other;
+  static box first_box, second_box;
   std::uint64_t sum = 0;
-  std::thread second([&] { sum = exchange<Pooled>(one, other, rounds * 1000); });
-  const std::uint64_t own = exchange<Pooled>(other, one, rounds * 1000);
+  std::thread second([&] { sum = exchange<Pooled>(first_box, second_box, rounds * 1000); });
+  const std::uint64_t own_sum = exchange<Pooled>(second_box, first_box, rounds * 1000);
   second.join();
-  return sum * 7 + own;
+  return sum * 7 + own_sum;
 }
 
 }  // namespace predictions::letters

@@ -15,17 +15,17 @@ struct answer {
   std::uint64_t key, words[6];
 };
 template <class T, bool Pooled>
-using from = std::conditional_t<Pooled, tarn::allocator<T>, std::allocator<T>>;
+using allocator_for = std::conditional_t<Pooled, tarn::allocator<T>, std::allocator<T>>;
 
 template <bool Pooled>
 class cache {
-  using order = std::list<answer, from<answer, Pooled>>;
+  using order = std::list<answer, allocator_for<answer, Pooled>>;
   using entry = std::pair<const std::uint64_t, typename order::iterator>;
 
  public:
   [[gnu::noinline]] const answer& find(std::uint64_t key) {
-    if (const auto found = by_key_.find(key); found != by_key_.end()) {
-      by_use_.splice(by_use_.begin(), by_use_, found->second);
+    if (const auto position = by_key_.find(key); position != by_key_.end()) {
+      by_use_.splice(by_use_.begin(), by_use_, position->second);
       return by_use_.front();
     }
     return fill(key);
@@ -44,7 +44,7 @@ class cache {
 
   order by_use_;
   std::unordered_map<std::uint64_t, typename order::iterator, std::hash<std::uint64_t>, std::equal_to<>,
-                     from<entry, Pooled>>
+                     allocator_for<entry, Pooled>>
       by_key_;
 };
 

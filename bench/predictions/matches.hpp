@@ -13,27 +13,27 @@ struct row {
   std::array<std::uint32_t, 24> cost{};
 };
 
-inline std::uint32_t distance(std::string_view one, std::string_view other, row& before, row& now) {
-  for (std::uint32_t at = 0; at <= other.size(); ++at) before.cost[at] = at;
-  for (std::uint32_t line = 0; line < one.size(); ++line) {
+inline std::uint32_t distance(std::string_view first, std::string_view second, row& before, row& now) {
+  for (std::uint32_t index = 0; index <= second.size(); ++index) before.cost[index] = index;
+  for (std::uint32_t line = 0; line < first.size(); ++line) {
     now.cost[0] = line + 1;
-    for (std::size_t at = 0; at < other.size(); ++at) {
-      now.cost[at + 1] = std::min(std::min(now.cost[at], before.cost[at + 1]) + 1,
-                                  before.cost[at] + (one[line] == other[at] ? 0U : 1U));
+    for (std::size_t index = 0; index < second.size(); ++index) {
+      now.cost[index + 1] = std::min(std::min(now.cost[index], before.cost[index + 1]) + 1,
+                                     before.cost[index] + (first[line] == second[index] ? 0U : 1U));
     }
     std::swap(before, now);
   }
-  return before.cost[other.size()];
+  return before.cost[second.size()];
 }
 
 template <bool Local>
-[[gnu::noinline]] std::uint32_t compare(std::string_view one, std::string_view other) {
+[[gnu::noinline]] std::uint32_t compare(std::string_view first, std::string_view second) {
   if constexpr (Local) {
     row before, now;
-    return distance(one, other, before, now);
+    return distance(first, second, before, now);
   } else {
     const auto before = std::make_unique<row>(), now = std::make_unique<row>();
-    return distance(one, other, *before, *now);
+    return distance(first, second, *before, *now);
   }
 }
 

@@ -11,19 +11,19 @@ namespace predictions::messages {
 using bytes = std::vector<unsigned char>;
 
 template <class Number>
-void put(bytes& to, Number value) {
+void put(bytes& message, Number value) {
   unsigned char raw[sizeof value];
   std::memcpy(raw, &value, sizeof value);
-  to.insert(to.end(), raw, raw + sizeof value);
+  message.insert(message.end(), raw, raw + sizeof value);
 }
-inline std::uint64_t write_message(bytes& to, numbers& random) {
-  put(to, std::uint32_t{0x7461726e});
-  for (std::uint32_t more = 3 + random.below(20); more > 0; --more) {
-    put(to, static_cast<std::uint16_t>(more));
-    put(to, std::uint64_t{random.below(1000000)});
+inline std::uint64_t write_message(bytes& message, numbers& random) {
+  put(message, std::uint32_t{0x7461726e});
+  for (std::uint32_t fields_left = 3 + random.below(20); fields_left > 0; --fields_left) {
+    put(message, static_cast<std::uint16_t>(fields_left));
+    put(message, std::uint64_t{random.below(1000000)});
   }
-  std::uint64_t sum = to.size();
-  for (std::size_t at = 0; at < to.size(); at += 16) sum = sum * 31 + to[at];
+  std::uint64_t sum = message.size();
+  for (std::size_t offset = 0; offset < message.size(); offset += 16) sum = sum * 31 + message[offset];
   return sum;
 }
 

@@ -19,21 +19,21 @@ struct parcel {
 using load = std::array<parcel*, 64>;
 
 inline tarn::shared_pool<parcel>& pool() {
-  static tarn::shared_pool<parcel> one;
-  return one;
+  static tarn::shared_pool<parcel> parcels;
+  return parcels;
 }
 
 template <bool Pooled>
 [[gnu::noinline]] parcel* pack(std::uint64_t number) {
-  parcel* const made = Pooled ? pool().create() : new parcel;
-  made->number = number;
-  made->content[number % sizeof made->content] = static_cast<char>(number);
-  return made;
+  parcel* const created = Pooled ? pool().create() : new parcel;
+  created->number = number;
+  created->content[number % sizeof created->content] = static_cast<char>(number);
+  return created;
 }
 template <bool Pooled>
-[[gnu::noinline]] std::uint64_t unpack(parcel* one) {
-  const std::uint64_t number = one->number;
-  Pooled ? pool().destroy(one) : delete one;
+[[gnu::noinline]] std::uint64_t unpack(parcel* received) {
+  const std::uint64_t number = received->number;
+  Pooled ? pool().destroy(received) : delete received;
   return number * number;
 }
 
@@ -45,7 +45,7 @@ std::uint64_t run(std::uint64_t rounds) {
   bool is_over = false;
   std::atomic<std::uint64_t> sum = 0;
   const auto work = [&] {
-    std::uint64_t own = 0;
+    std::uint64_t own_sum = 0;
     for (std::unique_lock hold(lock);;) {
       changed.wait(hold, [&] { return is_over || !waiting.empty(); });
       if (waiting.empty()) break;
@@ -53,15 +53,15 @@ std::uint64_t run(std::uint64_t rounds) {
       waiting.pop_front();
       hold.unlock();
       changed.notify_all();
-      for (parcel* const each : taken) own += unpack<Pooled>(each);
+      for (parcel* const received : taken) own_sum += unpack<Pooled>(received);
       hold.lock();
     }
-    sum += own;
+    sum += own_sum;
   };
   std::thread first(work), second(work);
   for (std::uint64_t round = 0; round < rounds * 10; ++round) {
     load next;
-    for (std::size_t at = 0; at < next.size(); ++at) next[at] = pack<Pooled>(round * 64 + at);
+    for (std::size_t index = 0; index < next.size(); ++index) next[index] = pack<Pooled>(round * 64 + index);
     std::unique_lock hold(lock);
     changed.wait(hold, [&] { return waiting.size() < 16; });
     waiting.push_back(next);

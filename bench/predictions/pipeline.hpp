@@ -15,19 +15,19 @@ struct message {
 };
 
 inline tarn::shared_pool<message>& pool() {
-  static tarn::shared_pool<message> one;
-  return one;
+  static tarn::shared_pool<message> messages;
+  return messages;
 }
 
 template <bool Pooled>
 [[gnu::noinline]] message* make_message(std::uint64_t number) {
-  message* const made = Pooled ? pool().create() : new message;
-  made->number = number;
-  return made;
+  message* const created = Pooled ? pool().create() : new message;
+  created->number = number;
+  return created;
 }
 template <bool Pooled>
-[[gnu::noinline]] void drop_message(message* one) {
-  Pooled ? pool().destroy(one) : delete one;
+[[gnu::noinline]] void drop_message(message* received) {
+  Pooled ? pool().destroy(received) : delete received;
 }
 
 // Uses a ring of one producer and one consumer; a thread that finds nothing to do yields.
@@ -38,10 +38,10 @@ std::uint64_t run(std::uint64_t rounds) {
   const std::uint64_t messages = rounds * 1000;
   std::thread producer([&] {
     for (std::uint64_t number = 0; number < messages; ++number) {
-      message* const made = make_message<Pooled>(number);
+      message* const created = make_message<Pooled>(number);
       std::atomic<message*>& place = ring[number % places];
       while (place.load(std::memory_order_acquire) != nullptr) std::this_thread::yield();
-      place.store(made, std::memory_order_release);
+      place.store(created, std::memory_order_release);
     }
   });
   std::uint64_t sum = 0;

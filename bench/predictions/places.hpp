@@ -8,13 +8,13 @@
 
 namespace predictions::places {
 
-[[gnu::noinline]] inline std::uint64_t find_all(std::string_view text, char what, std::size_t reserved) {
-  std::vector<std::uint32_t> found;
-  found.reserve(reserved);
-  for (std::size_t at = text.find(what); at != text.npos; at = text.find(what, at + 1))
-    found.push_back(static_cast<std::uint32_t>(at));
-  std::uint64_t sum = found.size();
-  for (const std::uint32_t each : found) sum = sum * 3 + each;
+[[gnu::noinline]] inline std::uint64_t find_all(std::string_view text, char letter, std::size_t reserved) {
+  std::vector<std::uint32_t> positions;
+  positions.reserve(reserved);
+  for (std::size_t position = text.find(letter); position != text.npos; position = text.find(letter, position + 1))
+    positions.push_back(static_cast<std::uint32_t>(position));
+  std::uint64_t sum = positions.size();
+  for (const std::uint32_t position : positions) sum = sum * 3 + position;
   return sum;
 }
 

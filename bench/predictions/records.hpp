@@ -13,18 +13,18 @@ struct record {
   std::uint64_t key, value, next;
 };
 
-inline std::uint64_t sum_of(const record& one) { return one.key * 31 + one.value % 7 + one.next; }
+inline std::uint64_t sum_of(const record& entry) { return entry.key * 31 + entry.value % 7 + entry.next; }
 
 [[gnu::noinline]] inline std::uint64_t read_by_call(int file) {
   std::uint64_t sum = 0;
-  for (record one; ::read(file, &one, sizeof one) == sizeof one;) sum = sum * 31 + sum_of(one);
+  for (record entry; ::read(file, &entry, sizeof entry) == sizeof entry;) sum = sum * 31 + sum_of(entry);
   return sum;
 }
 [[gnu::noinline]] inline std::uint64_t read_by_buffer(int file) {
   std::uint64_t sum = 0;
-  tarn::io::reader from(tarn::io::file::borrow(file, "records"));
-  record one;
-  while (from.read(&one, sizeof one) == sizeof one) sum = sum * 31 + sum_of(one);
+  tarn::io::reader input(tarn::io::file::borrow(file, "records"));
+  record entry;
+  while (input.read(&entry, sizeof entry) == sizeof entry) sum = sum * 31 + sum_of(entry);
   return sum;
 }
 
@@ -32,12 +32,12 @@ template <bool Buffered>
 std::uint64_t run(std::uint64_t rounds) {
   numbers random;
   const temporary file;
-  std::string all;
+  std::string content;
   for (int left = 20000; left > 0; --left) {
-    const record one = {random.below(1000), random.below(1000000), random.below(10)};
-    all.append(reinterpret_cast<const char*>(&one), sizeof one);
+    const record entry = {random.below(1000), random.below(1000000), random.below(10)};
+    content.append(reinterpret_cast<const char*>(&entry), sizeof entry);
   }
-  file.put(all);
+  file.put(content);
   std::uint64_t sum = 0;
   for (std::uint64_t round = 0; round < rounds; ++round) {
     file.rewind();

@@ -9,15 +9,15 @@
 
 namespace predictions::replies {
 
-inline void append_number(std::string& to, std::uint32_t value) {
+inline void append_number(std::string& reply, std::uint32_t value) {
   char digits[12];
-  to.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+  reply.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
 }
 inline void put_together(std::string& reply, numbers& random) {
   reply += "{\"user\":";
   append_number(reply, random.below(100000));
   reply += ",\"items\":[";
-  for (std::uint32_t more = random.below(12); more > 0; --more) {
+  for (std::uint32_t numbers_left = random.below(12); numbers_left > 0; --numbers_left) {
     append_number(reply, random.below(1000));
     reply += ',';
   }
@@ -25,7 +25,7 @@ inline void put_together(std::string& reply, numbers& random) {
 }
 inline std::uint64_t send(std::string_view text) {
   std::uint64_t sum = text.size();
-  for (const char each : text) sum = sum * 31 + static_cast<unsigned char>(each);
+  for (const char character : text) sum = sum * 31 + static_cast<unsigned char>(character);
   return sum;
 }
 

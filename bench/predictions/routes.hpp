@@ -18,10 +18,10 @@ using table = std::unordered_map<std::uint32_t, session, std::hash<std::uint32_t
                                  std::conditional_t<Pooled, tarn::allocator<entry>, std::allocator<entry>>>;
 
 template <bool Pooled>
-[[gnu::noinline]] void add_session(table<Pooled>& to, std::uint32_t number) {
-  session& one = to[number];
-  one.last = number;
-  one.bytes += 100;
+[[gnu::noinline]] void add_session(table<Pooled>& sessions, std::uint32_t number) {
+  session& updated = sessions[number];
+  updated.last = number;
+  updated.bytes += 100;
 }
 
 template <bool Pooled>

@@ -15,8 +15,8 @@ namespace predictions::samples {
     level += static_cast<double>(random.below(21)) - 10;
     readings.push_back(level);
   }
-  const auto [least, most] = std::minmax_element(readings.begin(), readings.end());
-  return static_cast<std::uint64_t>(*most - *least) + readings.size();
+  const auto [least, greatest] = std::minmax_element(readings.begin(), readings.end());
+  return static_cast<std::uint64_t>(*greatest - *least) + readings.size();
 }
 
 template <bool Reserved>

@@ -10,7 +10,7 @@ inline std::uint64_t unpack_into(std::vector<unsigned char>& page, numbers& rand
   for (std::uint32_t runs = 2000 + random.below(1000); runs > 0; --runs)
     page.insert(page.end(), 64 + random.below(128), static_cast<unsigned char>(runs));
   std::uint64_t sum = page.size();
-  for (std::size_t at = 0; at < page.size(); at += 512) sum += page[at];
+  for (std::size_t offset = 0; offset < page.size(); offset += 512) sum += page[offset];
   return sum;
 }
 

@@ -15,7 +15,7 @@ namespace predictions::strips {
     points.push_back(static_cast<short>(shade));
   }
   std::uint64_t sum = points.size();
-  for (std::size_t at = 0; at < points.size(); at += 100) sum += static_cast<std::uint64_t>(points[at]);
+  for (std::size_t index = 0; index < points.size(); index += 100) sum += static_cast<std::uint64_t>(points[index]);
   return sum;
 }
 

@@ -21,13 +21,13 @@ struct node : std::conditional_t<Pooled, tarn::pooled<node<Pooled>>, plain> {
 };
 
 template <bool Pooled>
-[[gnu::noinline]] void add_word(node<Pooled>& to, const std::string& word) {
-  node<Pooled>* at = &to;
+[[gnu::noinline]] void add_word(node<Pooled>& root, const std::string& word) {
+  node<Pooled>* current = &root;
   for (const char letter : word) {
-    auto& next = at->next[static_cast<std::size_t>(letter - 'a')];
+    auto& next = current->next[static_cast<std::size_t>(letter - 'a')];
     if (next == nullptr) next.reset(new node<Pooled>);
-    at = next.get();
-    ++at->words;
+    current = next.get();
+    ++current->words;
   }
 }
 
@@ -35,16 +35,16 @@ template <bool Pooled>
 std::uint64_t run(std::uint64_t rounds) {
   numbers random;
   std::vector<std::string> words;
-  for (int each = 0; each < 2000; ++each) {
+  for (int number = 0; number < 2000; ++number) {
     std::string& word = words.emplace_back();
     for (std::uint32_t left = 2 + random.below(6); left > 0; --left)
       word += static_cast<char>('a' + random.below(left > 4 ? 26 : 8));
   }
   std::uint64_t sum = 0;
   for (std::uint64_t round = 0; round < rounds; ++round) {
-    node<Pooled> all;
-    for (int each = 0; each < 60; ++each) add_word(all, words[random.below(2000)]);
-    for (const auto& each : all.next) sum = sum * 31 + (each == nullptr ? 0 : each->words);
+    node<Pooled> root;
+    for (int number = 0; number < 60; ++number) add_word(root, words[random.below(2000)]);
+    for (const auto& child : root.next) sum = sum * 31 + (child == nullptr ? 0 : child->words);
   }
   return sum;
 }

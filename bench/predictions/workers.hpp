@@ -15,8 +15,8 @@ namespace predictions::workers {
 struct order {
   std::uint32_t price, number;
   std::uint64_t amount;
-  bool operator<(const order& other) const {
-    return price != other.price ? price < other.price : number < other.number;
+  bool operator<(const order& right) const {
+    return price != right.price ? price < right.price : number < right.number;
   }
 };
 template <bool Pooled>
@@ -24,8 +24,8 @@ using book =
     std::multiset<order, std::less<>, std::conditional_t<Pooled, tarn::allocator<order>, std::allocator<order>>>;
 
 template <bool Pooled>
-[[gnu::noinline]] void take_orders(book<Pooled>& to, numbers& random) {
-  for (std::uint32_t number = 0; number < 40; ++number) to.insert({random.below(500), number, random.below(1000)});
+[[gnu::noinline]] void take_orders(book<Pooled>& orders, numbers& random) {
+  for (std::uint32_t number = 0; number < 40; ++number) orders.insert({random.below(500), number, random.below(1000)});
 }
 
 template <bool Pooled>
@@ -36,7 +36,7 @@ std::uint64_t work(std::uint64_t rounds, std::uint32_t first) {
     book<Pooled> orders;
     take_orders<Pooled>(orders, random);
     std::uint64_t rank = 0;
-    for (const order& each : orders) sum += each.amount * ++rank;
+    for (const order& entry : orders) sum += entry.amount * ++rank;
   }
   return sum;
 }
@@ -44,9 +44,9 @@ std::uint64_t work(std::uint64_t rounds, std::uint32_t first) {
 template <bool Pooled>
 std::uint64_t run(std::uint64_t rounds) {
   std::array<std::uint64_t, 2> sums{};
-  std::thread other([&] { sums[1] = work<Pooled>(rounds, 1); });
+  std::thread second_thread([&] { sums[1] = work<Pooled>(rounds, 1); });
   sums[0] = work<Pooled>(rounds, 0);
-  other.join();
+  second_thread.join();
   return sums[0] * 31 + sums[1];
 }
 

@@ -32,7 +32,7 @@ void blocks(long times) {
     const auto bytes = static_cast<std::size_t>(16 + time % 8 * 16);
     slot = deep(frames_around, [bytes] { return std::malloc(bytes); });
   }
-  for (void* each : in_use) std::free(each);
+  for (void* block : in_use) std::free(block);
 }
 
 void locks(long times) {
@@ -54,13 +54,13 @@ void calls(long times) {
 }  // namespace
 
 int main(int count, char** words) {
-  const std::string_view what = count > 2 ? words[1] : "";
-  auto* const call = what == "blocks" ? blocks : what == "locks" ? locks : what == "calls" ? calls : nullptr;
+  const std::string_view event = count > 2 ? words[1] : "";
+  auto* const call = event == "blocks" ? blocks : event == "locks" ? locks : event == "calls" ? calls : nullptr;
   if (call == nullptr) {
     std::fputs("usage: bench-record blocks|locks|calls TIMES [THREADS]\n", stderr);
     return 2;
   }
   const long times = std::atol(words[2]);
   std::vector<std::jthread> threads(count > 3 ? static_cast<std::size_t>(std::atol(words[3])) : 1);
-  for (std::jthread& each : threads) each = std::jthread(call, times);
+  for (std::jthread& thread : threads) thread = std::jthread(call, times);
 }

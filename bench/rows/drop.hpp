@@ -29,17 +29,17 @@ template <class Front>
 std::uint64_t drop(const share& mine) {
   constexpr std::size_t count = 200, requests = 20;
   static const auto sizes = [] {
-    std::array<std::size_t, count * requests> made;
+    std::array<std::size_t, count * requests> drawn_sizes;
     random_numbers random(1);
-    for (std::size_t& each : made) each = skewed_size(random.next());
-    return made;
+    for (std::size_t& size : drawn_sizes) size = skewed_size(random.next());
+    return drawn_sizes;
   }();
   Front front;
   std::uint64_t sum = 0;
   for (std::uint64_t i = 0; i < mine.repetitions; ++i) {
     const std::size_t* const wanted = sizes.data() + i % requests * count;
     std::array<void*, count> blocks;
-    auto all = [&] {
+    auto arena = [&] {
       if constexpr (requires { front.hold(); }) {
         return front.hold();
       } else {
@@ -47,11 +47,11 @@ std::uint64_t drop(const share& mine) {
       }
     }();
     for (std::size_t k = 0; k < count; ++k) {
-      blocks[k] = all.allocate(wanted[k]);
+      blocks[k] = arena.allocate(wanted[k]);
       mark(blocks[k], i + k);
     }
     for (void* const block : blocks) sum += marked(block);
-    all.drop(blocks);
+    arena.drop(blocks);
   }
   return sum;
 }

@@ -13,20 +13,20 @@ namespace bench {
 class ring {
  public:
   void push(void* item) noexcept {
-    const std::uint64_t at = pushed_;
-    for (patience p; at - read_seen_ == capacity; p.wait()) read_seen_ = read_.load(std::memory_order_acquire);
-    items_[at % capacity] = item;
-    pushed_ = at + 1;
+    const std::uint64_t position = pushed_;
+    for (patience p; position - read_seen_ == capacity; p.wait()) read_seen_ = read_.load(std::memory_order_acquire);
+    items_[position % capacity] = item;
+    pushed_ = position + 1;
     if (pushed_ % told_at_once == 0) flush();
   }
   /// Publishes the last items to the consumer.
   void flush() noexcept { written_.store(pushed_, std::memory_order_release); }
 
   void* pop() noexcept {
-    const std::uint64_t at = popped_;
-    for (patience p; at == written_seen_; p.wait()) written_seen_ = written_.load(std::memory_order_acquire);
-    void* item = items_[at % capacity];
-    popped_ = at + 1;
+    const std::uint64_t position = popped_;
+    for (patience p; position == written_seen_; p.wait()) written_seen_ = written_.load(std::memory_order_acquire);
+    void* item = items_[position % capacity];
+    popped_ = position + 1;
     if (popped_ % told_at_once == 0) read_.store(popped_, std::memory_order_release);
     return item;
   }

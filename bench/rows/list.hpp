@@ -20,11 +20,11 @@ std::uint64_t list(const share& mine) {
   for (std::uint64_t i = 0; i < mine.repetitions; ++i) {
     node* head = nullptr;
     for (std::size_t k = 0; k < Count; ++k) {
-      auto* made = static_cast<node*>(front.template create<sizeof(node)>());
-      made->value = i + k;
-      made->next = head;
-      keep(made);
-      head = made;
+      auto* created = static_cast<node*>(front.template create<sizeof(node)>());
+      created->value = i + k;
+      created->next = head;
+      keep(created);
+      head = created;
     }
     while (head != nullptr) {
       node* const gone = head;

@@ -118,7 +118,7 @@ std::uint64_t large(const share& mine) {
   std::uint64_t sum = 0;
   for (std::uint64_t i = 0; i < mine.repetitions; ++i) {
     auto* bytes = static_cast<char*>(front.allocate(Size));
-    for (std::size_t at = 0; at < Size; at += page) mark(bytes + at, i + at);
+    for (std::size_t offset = 0; offset < Size; offset += page) mark(bytes + offset, i + offset);
     sum += marked(bytes) + marked(bytes + Size - page);
     front.deallocate(bytes, Size);
   }

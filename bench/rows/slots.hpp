@@ -16,18 +16,18 @@ using working_set = std::array<slot, 1000>;
 
 /// Frees the block of the slot and returns the word that was in it.
 template <class Front>
-std::uint64_t empty(Front& front, slot& from) {
-  if (from.block == nullptr) return 0;
-  const std::uint64_t value = marked(from.block);
-  front.deallocate(from.block, from.size);
-  from.block = nullptr;
+std::uint64_t empty(Front& front, slot& emptied) {
+  if (emptied.block == nullptr) return 0;
+  const std::uint64_t value = marked(emptied.block);
+  front.deallocate(emptied.block, emptied.size);
+  emptied.block = nullptr;
   return value;
 }
 
 template <class Front>
-std::uint64_t empty(Front& front, working_set& from) {
+std::uint64_t empty(Front& front, working_set& set) {
   std::uint64_t sum = 0;
-  for (slot& each : from) sum += empty(front, each);
+  for (slot& member : set) sum += empty(front, member);
   return sum;
 }
 
@@ -88,7 +88,7 @@ class server {
 
   explicit server(const share& mine) noexcept
       : set_(&sets[mine.thread]),
-        in_(&boxes[mine.thread]),
+        inbox_(&boxes[mine.thread]),
         out_(&boxes[(mine.thread + 1) % mine.threads]),
         random_(mine.thread + 1) {}
 
@@ -114,8 +114,8 @@ class server {
     since_swap_ = 0;
     for (patience p; out_->content.load(std::memory_order_acquire) != nullptr;) p.wait();
     out_->content.store(set_, std::memory_order_release);
-    for (patience p; (set_ = in_->content.load(std::memory_order_acquire)) == nullptr;) p.wait();
-    in_->content.store(nullptr, std::memory_order_release);
+    for (patience p; (set_ = inbox_->content.load(std::memory_order_acquire)) == nullptr;) p.wait();
+    inbox_->content.store(nullptr, std::memory_order_release);
   }
 
   static constexpr unsigned most_threads = 16;
@@ -124,7 +124,7 @@ class server {
 
   Front front_;
   working_set* set_;
-  box* in_;
+  box* inbox_;
   box* out_;
   random_numbers random_;
   std::uint64_t since_swap_ = 0;

@@ -19,12 +19,12 @@ inline void run_thread(void* (*body)(void*), void* argument) {
 template <class Front>
 std::uint64_t short_thread(const share& mine) {
   std::uint64_t sum = 0;
-  const auto body = [](void* to) -> void* {
+  const auto body = [](void* result) -> void* {
     Front front;
     for (std::uint64_t k = 0; k < 100; ++k) {
       void* block = front.template make<64>();
       mark(block, k);
-      *static_cast<std::uint64_t*>(to) += marked(block);
+      *static_cast<std::uint64_t*>(result) += marked(block);
       front.template unmake<64>(block);
     }
     return nullptr;
@@ -40,11 +40,11 @@ std::uint64_t orphans(const share& mine) {
   Front front;
   blocks left{};
   std::uint64_t sum = 0;
-  const auto body = [](void* to) -> void* {
-    Front own;
+  const auto body = [](void* argument) -> void* {
+    Front front_of_thread;
     std::uint64_t k = 0;
-    for (void*& block : *static_cast<blocks*>(to)) {
-      block = own.template make<64>();
+    for (void*& block : *static_cast<blocks*>(argument)) {
+      block = front_of_thread.template make<64>();
       mark(block, k++);
     }
     return nullptr;

@@ -44,7 +44,7 @@ auto membership() {
 /// Runs the same code at the same address for each row of a form: a loop's alignment can cost it a quarter.
 template <class Operation>
 [[gnu::noinline, gnu::aligned(64)]] void batch(const Operation& operation, int thread) {
-  for (int at = 0; at < 64; ++at) operation(thread);
+  for (int round = 0; round < 64; ++round) operation(thread);
 }
 
 /// `threads` threads call operation(thread) in batches until the time is over; `meanwhile` runs beside them.
@@ -52,12 +52,12 @@ template <class Form, class Operation, class Meanwhile>
 double run(int threads, Operation operation, Meanwhile meanwhile) {
   std::atomic<bool> stop{false};
   std::barrier together(threads + 1);
-  std::vector<double> each(static_cast<std::size_t>(threads));
+  std::vector<double> ns_of_thread(static_cast<std::size_t>(threads));
   std::vector<std::thread> running;
   for (int thread = 0; thread < threads; ++thread) {
     running.emplace_back([&, thread] {
-      const auto in = membership<Form>();
-      static_cast<void>(in);
+      const auto member = membership<Form>();
+      static_cast<void>(member);
       operation(thread);
       together.arrive_and_wait();
       long done = 0;
@@ -66,7 +66,7 @@ double run(int threads, Operation operation, Meanwhile meanwhile) {
         batch(operation, thread);
         done += 64;
       } while (!stop.load(std::memory_order_relaxed));
-      each[static_cast<std::size_t>(thread)] = ns_since(start) / static_cast<double>(done);
+      ns_of_thread[static_cast<std::size_t>(thread)] = ns_since(start) / static_cast<double>(done);
     });
   }
   together.arrive_and_wait();
@@ -76,8 +76,8 @@ double run(int threads, Operation operation, Meanwhile meanwhile) {
     meanwhile();
   }
   stop = true;
-  for (std::thread& one : running) one.join();
-  return *std::max_element(each.begin(), each.end());
+  for (std::thread& thread : running) thread.join();
+  return *std::max_element(ns_of_thread.begin(), ns_of_thread.end());
 }
 
 void use(long value) { asm volatile("" : : "r"(value) : "memory"); }
@@ -98,9 +98,10 @@ struct table {
     for (const std::string& form : forms) {
       fmt::print("{:<42}", form);
       for (const std::string& row : rows) {
-        std::vector<double>& all = samples[form][row];
-        std::sort(all.begin(), all.end());
-        fmt::print("{:>26}", all.empty() ? "–" : fmt::format("{:.2f} ({:.1f})", all.front(), all[all.size() / 2]));
+        std::vector<double>& values = samples[form][row];
+        std::sort(values.begin(), values.end());
+        fmt::print("{:>26}",
+                   values.empty() ? "–" : fmt::format("{:.2f} ({:.1f})", values.front(), values[values.size() / 2]));
       }
       fmt::print("\n");
     }
@@ -108,11 +109,11 @@ struct table {
 };
 
 template <class Form>
-void read_rows(table& into) {
+void read_rows(table& results) {
   static Form form;
   const auto read = [](int) { use(form.read()); };
-  into.add(Form::name, "1 reader", run<Form>(1, read, [] {}));
-  into.add(Form::name, "2 readers", run<Form>(2, read, [] {}));
+  results.add(Form::name, "1 reader", run<Form>(1, read, [] {}));
+  results.add(Form::name, "2 readers", run<Form>(2, read, [] {}));
   if constexpr (requires { form.write(1); }) {
     double spent = 0, writes = 0;
     const double ns = run<Form>(1, read, [&] {
@@ -121,56 +122,56 @@ void read_rows(table& into) {
       spent += ns_since(start);
       ++writes;
     });
-    into.add(Form::name, "1 reader, 1 writer", ns);
-    into.add(Form::name, "a write then", spent / writes);
+    results.add(Form::name, "1 reader, 1 writer", ns);
+    results.add(Form::name, "a write then", spent / writes);
   }
 }
 
 template <class Form>
-void change_rows(table& into) {
+void change_rows(table& results) {
   static Form form;
   const auto change = [](int) { form.add(); };
-  into.add(Form::name, "1 thread", run<Form>(1, change, [] {}));
-  into.add(Form::name, "2 threads", run<Form>(2, change, [] {}));
+  results.add(Form::name, "1 thread", run<Form>(1, change, [] {}));
+  results.add(Form::name, "2 threads", run<Form>(2, change, [] {}));
 }
 
 template <class Form>
-void pair_rows(table& into) {
+void pair_rows(table& results) {
   static Form form;
-  into.add(Form::name, "1 thread",
-           run<Form>(
-               1, [](int) { form.add(0); }, [] {}));
-  into.add(Form::name, "2, same order",
-           run<Form>(
-               2, [](int) { form.add(0); }, [] {}));
-  into.add(Form::name, "2, opposite orders",
-           run<Form>(
-               2, [](int thread) { form.add(thread); }, [] {}));
+  results.add(Form::name, "1 thread",
+              run<Form>(
+                  1, [](int) { form.add(0); }, [] {}));
+  results.add(Form::name, "2, same order",
+              run<Form>(
+                  2, [](int) { form.add(0); }, [] {}));
+  results.add(Form::name, "2, opposite orders",
+              run<Form>(
+                  2, [](int thread) { form.add(thread); }, [] {}));
 }
 
 template <class... Forms>
-void all_reads(table& into) {
-  (read_rows<Forms>(into), ...);
+void all_reads(table& results) {
+  (read_rows<Forms>(results), ...);
 }
 template <class... Forms>
-void all_changes(table& into) {
-  (change_rows<Forms>(into), ...);
+void all_changes(table& results) {
+  (change_rows<Forms>(results), ...);
 }
 template <class... Forms>
-void all_pairs(table& into) {
-  (pair_rows<Forms>(into), ...);
+void all_pairs(table& results) {
+  (pair_rows<Forms>(results), ...);
 }
 
 }  // namespace
 
 int main(int count, char** words) {
-  for (int at = 1; at < count; ++at) {
-    const auto number = [&] { return at + 1 < count ? std::max(1, std::atoi(words[++at])) : 1; };
-    if (std::strcmp(words[at], "--rounds") == 0) {
+  for (int position = 1; position < count; ++position) {
+    const auto number = [&] { return position + 1 < count ? std::max(1, std::atoi(words[++position])) : 1; };
+    if (std::strcmp(words[position], "--rounds") == 0) {
       wanted.rounds = number();
-    } else if (std::strcmp(words[at], "--ms") == 0) {
+    } else if (std::strcmp(words[position], "--ms") == 0) {
       wanted.ms = number();
-    } else if (std::strcmp(words[at], "--check") == 0) {
+    } else if (std::strcmp(words[position], "--check") == 0) {
       wanted = {.rounds = 1, .ms = 1};
     } else {
       fmt::print(stderr, "usage: bench-sync [--rounds N] [--ms N] [--check]\n");

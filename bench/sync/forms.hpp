@@ -115,11 +115,11 @@ struct std_atomic_shared_ptr {
 template <class Seat>
 struct seats {
   static inline std::atomic<unsigned> taken{0};
-  static inline Seat all[8];
+  static inline Seat seats_of_threads[8];
   static inline constinit thread_local Seat* mine = nullptr;
-  static Seat& own() {
+  static Seat& own_seat() {
     if (mine == nullptr) [[unlikely]]
-      mine = &all[taken.fetch_add(1) % 8];
+      mine = &seats_of_threads[taken.fetch_add(1) % 8];
     return *mine;
   }
 };
@@ -144,7 +144,7 @@ struct epochs {
   static inline std::atomic<unsigned long> epoch{1};
   std::atomic<const config*> value{new config(1)};
   long read() const {
-    epoch_seat& mine = seats<epoch_seat>::own();
+    epoch_seat& mine = seats<epoch_seat>::own_seat();
     if (mine.depth++ == 0) {
       mine.inside_since.store(epoch.load(std::memory_order_relaxed), std::memory_order_release);
       std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -160,7 +160,7 @@ struct fenced_hazards {
   static constexpr const char* name = "candidate: hazard pointer, fence";
   std::atomic<const config*> value{new config(1)};
   long read() const {
-    std::atomic<const config*>& place = seats<hazard_seat>::own().place;
+    std::atomic<const config*>& place = seats<hazard_seat>::own_seat().place;
     const config* seen = nullptr;
     do {
       seen = value.load(std::memory_order_relaxed);
@@ -177,18 +177,18 @@ struct masked_hazards {
   static constexpr const char* name = "candidate: hazard pointer, mask";
   std::atomic<const config*> value{new config(1)};
   long read() const {
-    masked_seat& mine = seats<masked_seat>::own();
-    const int at = __builtin_ctz(mine.free);
+    masked_seat& mine = seats<masked_seat>::own_seat();
+    const int place = __builtin_ctz(mine.free);
     mine.free &= mine.free - 1;
     const config* seen = nullptr;
     do {
       seen = value.load(std::memory_order_relaxed);
-      mine.places[at].store(seen, std::memory_order_release);
+      mine.places[place].store(seen, std::memory_order_release);
       std::atomic_signal_fence(std::memory_order_seq_cst);
     } while (value.load(std::memory_order_acquire) != seen);
     const long sum = seen->sum();
-    mine.places[at].store(nullptr, std::memory_order_release);
-    mine.free |= 1u << at;
+    mine.places[place].store(nullptr, std::memory_order_release);
+    mine.free |= 1u << place;
     return sum;
   }
 };
@@ -196,28 +196,28 @@ struct masked_hazards {
 // Two locks, taken in the order of the caller.
 struct our_two {
   static constexpr const char* name = "tarn::with(a, b)";
-  tarn::shared<long> all[2];
+  tarn::shared<long> numbers[2];
   void add(int first) {
-    tarn::with(all[first], all[1 - first], [](long& x, long& y) { ++x, ++y; });
+    tarn::with(numbers[first], numbers[1 - first], [](long& x, long& y) { ++x, ++y; });
   }
 };
 struct scoped_two {
   static constexpr const char* name = "std::scoped_lock(a, b)";
-  struct alignas(64) one {
+  struct alignas(64) locked_number {
     std::mutex mutex;
     long value = 0;
-  } all[2];
+  } numbers[2];
   void add(int first) {
-    const std::scoped_lock hold(all[first].mutex, all[1 - first].mutex);
-    ++all[0].value, ++all[1].value;
+    const std::scoped_lock hold(numbers[first].mutex, numbers[1 - first].mutex);
+    ++numbers[0].value, ++numbers[1].value;
   }
 };
 struct ordered_two : scoped_two {
   static constexpr const char* name = "two std::mutex, one order";
   void add(int) {
-    const std::lock_guard outer(all[0].mutex);
-    const std::lock_guard inner(all[1].mutex);
-    ++all[0].value, ++all[1].value;
+    const std::lock_guard outer(numbers[0].mutex);
+    const std::lock_guard inner(numbers[1].mutex);
+    ++numbers[0].value, ++numbers[1].value;
   }
 };
 
