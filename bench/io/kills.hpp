@@ -65,7 +65,7 @@ inline void live_and_die(const std::string& path, std::uint64_t after_us, killed
   std::vector<std::uint64_t> next(killed::threads);
   const tarn::io::journal_reader contents(path);
   for (const tarn::io::journal_line& line : contents.lines()) {
-    if (line.is != tarn::io::journal_line::condition::whole) continue;
+    if (line.state != tarn::io::journal_line::condition::whole) continue;
     const unsigned thread = line.text.empty() ? 0u : static_cast<unsigned>(line.text[0] - '0') % killed::threads;
     sum.wrong += line.text != killed_line(thread, next[thread]);
     ++next[thread];

@@ -85,10 +85,10 @@ std::size_t read_all(const std::string& path) {
   for (const journal_line& line : journal.lines()) {
     for (const char character : line.text)
       bytes += static_cast<unsigned char>(character);  // reads each byte, for the sanitizers
-    whole += line.is == journal_line::condition::whole;
-    torn += line.is == journal_line::condition::torn;
-    damaged += line.is == journal_line::condition::damaged;
-    check(line.is == journal_line::condition::whole || line.text.empty());
+    whole += line.state == journal_line::condition::whole;
+    torn += line.state == journal_line::condition::torn;
+    damaged += line.state == journal_line::condition::damaged;
+    check(line.state == journal_line::condition::whole || line.text.empty());
   }
   check(torn == journal.torn() && damaged == journal.damaged());
   return whole + (bytes == ~std::size_t{0});
@@ -115,7 +115,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t cou
     }
     const journal_reader journal(path);
     check(std::ranges::any_of(journal.lines(), [number](const journal_line& line) {
-      return line.number == number && line.is == journal_line::condition::whole &&
+      return line.number == number && line.state == journal_line::condition::whole &&
              line.text == "a line that was appended";
     }));
   } catch (const error&) {  // reports that this is not one of our journals
