@@ -40,8 +40,8 @@ struct diff_request {
 
 // One of the two recordings.
 struct side {
-  side(const std::string& path, const analyse::costs& prices, double cpu_seconds)
-      : analysis(read_recording(path), prices, cpu_seconds * 1e9), sums(analyse::sums_by_place(all_views(analysis))) {
+  side(const std::string& path, const analyse::costs& costs, double cpu_seconds)
+      : analysis(read_recording(path), costs, cpu_seconds * 1e9), sums(analyse::sums_by_place(all_views(analysis))) {
     analyse::symbols symbols(analysis.recorded());
     locks = analyse::locks_in(analysis.recorded(), symbols);
     calls = analyse::calls_in(analysis.recorded(), symbols);
@@ -270,9 +270,9 @@ void diff(const diff_request& request) {
   if (request.redact && request.page.empty()) fail(exit_code::usage, "--redact is for a page: --html OUT");
   if (!request.page.empty()) require_page();
   const bool has_cpu_seconds = !request.cpu_seconds.empty();
-  const analyse::costs prices = machine_costs(false);
-  const side before(request.before, prices, has_cpu_seconds ? request.cpu_seconds[0] : 0);
-  const side after(request.after, prices, has_cpu_seconds ? request.cpu_seconds[1] : 0);
+  const analyse::costs costs = machine_costs(false);
+  const side before(request.before, costs, has_cpu_seconds ? request.cpu_seconds[0] : 0);
+  const side after(request.after, costs, has_cpu_seconds ? request.cpu_seconds[1] : 0);
   const analyse::difference difference = analyse::compare(before.sums, after.sums);
   if (!request.page.empty()) {
     write_difference(json_of(before, after, difference, difference.changes.size()), before, after, request);

@@ -144,10 +144,10 @@ void gate(const gate_request& request) {
     fail(exit_code::usage, "{}: the recording has no end; a part of a program passes no gate", request.path);
   }
   check_sources(limits, recording, request.path);
-  const bool needs_prices = std::any_of(limits.begin(), limits.end(),
-                                        [](const limit& argument) { return argument.what == limit::metric::share; });
-  const analyse::costs prices = needs_prices ? machine_costs(false) : analyse::costs();
-  analyse::analysis analysis(std::move(recording), prices);
+  const bool needs_cost_model = std::any_of(
+      limits.begin(), limits.end(), [](const limit& argument) { return argument.what == limit::metric::share; });
+  const analyse::costs costs = needs_cost_model ? machine_costs(false) : analyse::costs();
+  analyse::analysis analysis(std::move(recording), costs);
   const std::vector<analyse::place_sums> places = analyse::sums_by_place(all_views(analysis));
   check_functions(limits, places, analysis.recorded(), request.path);
   std::vector<analyse::breach> breaches;

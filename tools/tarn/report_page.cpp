@@ -36,7 +36,7 @@ void redact_whole(json& document) {
       document["program"]["words"].empty() ? "" : document["program"]["words"][0].get<std::string>();
   document["program"]["words"] = {program.empty() ? "" : "program"};
   leave_out(document["program"], {"process", "parent", "machine"});
-  leave_out(document["prices"], {"machine"});
+  leave_out(document["cost_model"], {"machine"});
   if (json& own_heap = document["recorder"]["own_heap"]; own_heap.is_object()) leave_out(own_heap, {"module"});
   for (json& entry : document["threads"]) leave_out(entry, {"name"});
   for (json& entry : document["locks"]) leave_out(entry, {"address"});

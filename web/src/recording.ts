@@ -148,7 +148,7 @@ export interface Data {
     live_at_end?: number;
     predicted: {now_ns: Range; share: Range; ms_per_second: Range; drop_in_saves_ns: Range};
   };
-  prices?: {machine?: string; library?: string; date?: string};
+  cost_model?: {machine?: string; library?: string; date?: string};
   threads?: {image?: number; id?: number; name?: string; role?: string}[];
   totals?: {acquisitions?: number; contended?: number; waited_ns?: number; calls?: number; calls_ns?: number};
   crossings?: [number, number, number][];

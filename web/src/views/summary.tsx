@@ -162,7 +162,7 @@ export function Summary({view}: {view: View}): JSX.Element {
           <h2>How sure it is</h2>
           <p>
             {data.recorder.mode === 'sampled' ? 'Totals are exact; figures of single sites are estimates from samples.' : 'All blocks were counted.'}{' '}
-            Costs come from what memory costs on {data.prices?.machine ? 'the machine that made this report' : 'one machine'}. The first figure is the best guess, the range in brackets should hold the truth.
+            Costs come from what memory costs on {data.cost_model?.machine ? 'the machine that made this report' : 'one machine'}. The first figure is the best guess, the range in brackets should hold the truth.
             {view.unit === 'CPU-ms/s' && ' CPU-ms/s: milliseconds of processor time, of all threads together, in each second of the run.'}
           </p>
           {!!data.recorder.forgotten && <p class="risk">{plural(data.recorder.forgotten, 'event')} are missing: the recorder had no room for them.</p>}
