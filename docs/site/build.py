@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 ORDER = {
     "guide": ["record", "report", "top", "export", "debugger", "pools", "sync", "application", "io", "checks", "guard",
               "quiet-region", "appserver", "server-steps", "lab"],
-    "reference": ["options", "report-json", "recording-format", "page-data", "cost-model", "figures"],
+    "reference": ["options", "exit-codes", "report-json", "recording-format", "page-data", "cost-model", "figures"],
 }
 PARTS = {
     "guide": "Tasks, one page each.",

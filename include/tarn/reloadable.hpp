@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <tarn/detail/escape.hpp>
+#include <tarn/detail/listeners.hpp>
 #include <tarn/detail/versions.hpp>
 
 namespace tarn {
@@ -141,8 +142,12 @@ class reloadable {
     requires std::constructible_from<T, Arguments...>
   [[nodiscard]] bool try_publish(Arguments&&... arguments) {
     auto next = std::make_unique<version>(std::forward<Arguments>(arguments)...);
-    const bool is_done = versions_.publish(next.get()) == detail::versions::outcome::published;
-    return is_done && (static_cast<void>(next.release()), true);
+    if (versions_.publish(next.get()) != detail::versions::outcome::published) {
+      return false;
+    }
+    static_cast<void>(next.release());
+    listeners_.notify([this] { return snapshot(); });
+    return true;
   }
   /// Copies the current value, calls `change(copy)`, with a T&, and publishes the copy. The published version is
   /// always the changed copy of the version directly before it, whatever other writers do: when another version was
@@ -158,11 +163,24 @@ class reloadable {
       std::invoke(change, next);
       auto made = std::make_unique<version>(std::move(next));
       switch (versions_.publish(made.get(), before)) {
-        case detail::versions::outcome::published: static_cast<void>(made.release()); return before + 1;
+        case detail::versions::outcome::published:
+          static_cast<void>(made.release());
+          listeners_.notify([this] { return snapshot(); });
+          return before + 1;
         case detail::versions::outcome::refused: versions_.refuse();
         case detail::versions::outcome::changed: break;
       }
     }
+  }
+
+  /// Calls `function(snapshot)` after each change from now on, until the returned object ends. The call is made by the
+  /// thread that publishes, before publish() returns, and holds no lock of this object: the function may publish.
+  /// Calls of one function do not overlap. When several threads publish at once, a version may be left out, but never
+  /// the newest. publish() passes on what the function throws, after the change and the other calls.
+  template <std::invocable<const tarn::snapshot<T>&> Function>
+  change_listener<tarn::snapshot<T>> on_change(Function&& function) {
+    detail::runs_before_it_returns<Function&, const tarn::snapshot<T>&>();
+    return listeners_.add(std::forward<Function>(function));
   }
 
   /// Returns the number of the current version.
@@ -197,6 +215,7 @@ class reloadable {
   }
 
   detail::versions versions_;
+  detail::listeners<tarn::snapshot<T>> listeners_;
 };
 
 template <class T>

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <source_location>
 #include <type_traits>
 #include <utility>
@@ -18,7 +19,21 @@ namespace tarn {
 
 namespace detail {
 struct shared_access;  // <tarn/with.hpp>
+
+/// Calls the function if `is_wanted`. The result is a bool for a function without a result, else a std::optional.
+template <class Function, class T>
+auto call_if(bool is_wanted, Function&& function, T& value) {
+  using result = std::invoke_result_t<Function, T&>;
+  if constexpr (std::is_void_v<result>) {
+    if (is_wanted) {
+      std::invoke(std::forward<Function>(function), value);
+    }
+    return is_wanted;
+  } else {
+    return is_wanted ? std::optional<result>(std::invoke(std::forward<Function>(function), value)) : std::nullopt;
+  }
 }
+}  // namespace detail
 
 /// tarn::shared<std::map<int, session>> sessions;
 /// sessions.with([](auto& all) { all[7].hits += 1; });          // the lock is held while the function runs
@@ -111,6 +126,55 @@ class TARN_CAPABILITY("shared") shared {
     return std::invoke(std::forward<Function>(function), value_);
   }
 
+  /// Does the same, but waits for at most this time. Returns what `function` returns, in a std::optional that is empty
+  /// when the condition did not hold in time; for a function without a result, a bool.
+  template <class Rep, class Period, std::predicate<const T&> Predicate, class Function>
+  [[nodiscard]] auto with_when_for(std::chrono::duration<Rep, Period> most, Predicate&& holds, Function&& function,
+                                   std::source_location where = std::source_location::current()) TARN_EXCLUDES(this) {
+    detail::result_stays_inside<Function, T&>();
+    handle held(*this, where);
+    return detail::call_if(held.wait_for(most, holds, where), std::forward<Function>(function), value_);
+  }
+  /// Waits until `holds(value)`, then calls `function(value)`, with a const T&, under the same lock. It takes the lock
+  /// exclusively, also where there is one for readers.
+  template <std::predicate<const T&> Predicate, class Function>
+  decltype(auto) read_when(Predicate&& holds, Function&& function,
+                           std::source_location where = std::source_location::current()) const TARN_EXCLUDES(this) {
+    detail::result_stays_inside<Function, const T&>();
+    detail::handle<const shared> held(*this, where);
+    held.wait(holds, where);
+    return std::invoke(std::forward<Function>(function), value_);
+  }
+  /// Does the same, but waits for at most this time. The result is that of with_when_for().
+  template <class Rep, class Period, std::predicate<const T&> Predicate, class Function>
+  [[nodiscard]] auto read_when_for(std::chrono::duration<Rep, Period> most, Predicate&& holds, Function&& function,
+                                   std::source_location where = std::source_location::current()) const
+      TARN_EXCLUDES(this) {
+    detail::result_stays_inside<Function, const T&>();
+    detail::handle<const shared> held(*this, where);
+    return detail::call_if(held.wait_for(most, holds, where), std::forward<Function>(function), value_);
+  }
+  /// Calls `function(value)` under the lock if `holds(value)`. It looks under the readers' lock first and takes the
+  /// lock for changes only when the condition holds; then it looks again, because the value may have changed in
+  /// between. So a rare change costs readers nothing, and two threads that both want to change cannot deadlock, as
+  /// they would with a readers' lock that is upgraded. `holds` must not change anything. The result is that of
+  /// with_when_for().
+  template <std::predicate<const T&> Predicate, class Function>
+  auto with_if(Predicate&& holds, Function&& function, std::source_location where = std::source_location::current())
+      TARN_EXCLUDES(this) {
+    detail::result_stays_inside<Function, T&>();
+    bool is_wanted = false;
+    {
+      const reader held(*this, where);
+      is_wanted = holds(std::as_const(value_));
+    }
+    if (!is_wanted) {
+      return detail::call_if(false, std::forward<Function>(function), value_);
+    }
+    const handle held(*this, where);
+    return detail::call_if(holds(std::as_const(value_)), std::forward<Function>(function), value_);
+  }
+
   /// Holds the lock for as long as the handle lives.
   handle lock(std::source_location where = std::source_location::current())
       TARN_ACQUIRE(this) TARN_NO_THREAD_SAFETY_ANALYSIS {
@@ -150,6 +214,7 @@ class TARN_CAPABILITY("shared") shared {
   template <class>
   friend class detail::handle_base;
   friend handle;
+  friend detail::handle<const shared>;
   friend reader;
   friend maybe_handle;
   friend maybe_reader;
@@ -161,12 +226,12 @@ class TARN_CAPABILITY("shared") shared {
     return self;
   }
 
-  void begin_change(const std::source_location& where) {
+  void begin_change(const std::source_location& where) const {
     watch_.before(this, where);
     mutex_.lock();
     watch_.taken(this, where);
   }
-  void end_change() noexcept {
+  void end_change() const noexcept {
     waiters_.wake(value_);
     watch_.released(this);
     mutex_.unlock();
@@ -190,7 +255,7 @@ class TARN_CAPABILITY("shared") shared {
   }
   template <class Predicate>
   bool wait(Predicate& holds, const std::chrono::steady_clock::time_point* deadline,
-            const std::source_location& where) {
+            const std::source_location& where) const {
     if (holds(std::as_const(value_))) {
       return true;
     }
@@ -201,14 +266,14 @@ class TARN_CAPABILITY("shared") shared {
     return waiters_.wait(mutex_, value_, holds, deadline);
   }
   struct retaken {
-    shared& of;
+    const shared& of;
     const std::source_location& where;
     ~retaken() { of.watch_.taken(&of, where); }
   };
 
   mutable Mutex mutex_;
   [[no_unique_address]] mutable detail::lock_watch watch_{0, ""};
-  detail::waiters<T, Mutex> waiters_;
+  mutable detail::waiters<T, Mutex> waiters_;
   T value_;
 };
 

@@ -5,10 +5,13 @@
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <ranges>
 #include <source_location>
+#include <span>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <tarn/detail/escape.hpp>
 #include <tarn/detail/lock_watch.hpp>
@@ -32,13 +35,13 @@ struct any_lock {
 /// reading.
 struct shared_access {
   template <class Shared>
-  static any_lock lock_of(Shared& object) noexcept {
+  static any_lock lock_of(Shared& target) noexcept {
     if constexpr (std::is_const_v<Shared> && shared_lockable<typename Shared::mutex_type>) {
-      return {&object, [](const void* object) { mutex<Shared>(object).lock_shared(); },
+      return {&target, [](const void* object) { mutex<Shared>(object).lock_shared(); },
               [](const void* object) -> bool { return mutex<Shared>(object).try_lock_shared(); },
               [](const void* object) noexcept { mutex<Shared>(object).unlock_shared(); }};
     } else {
-      return {&object, [](const void* object) { mutex<Shared>(object).lock(); },
+      return {&target, [](const void* object) { mutex<Shared>(object).lock(); },
               [](const void* object) -> bool { return mutex<Shared>(object).try_lock(); },
               [](const void* object) noexcept { mutex<Shared>(object).unlock(); }};
     }
@@ -70,11 +73,14 @@ struct shared_access {
 /// Takes all the locks: it waits for one while holding none and tries the others. When one is not free, it releases
 /// all and waits for that one. It begins in the order of addresses, so that threads that want the same locks meet at
 /// the first.
-template <std::size_t Count>
-void lock_together(std::array<any_lock, Count>& locks, const std::source_location& where) {
+inline void lock_together(std::span<any_lock> locks, const std::source_location& where) {
+  const std::size_t count = locks.size();
+  if (count == 0) {
+    return;
+  }
   std::sort(locks.begin(), locks.end(),
             [](const any_lock& a, const any_lock& b) { return std::less<>()(a.object, b.object); });
-  for (std::size_t at = 1; at < Count; ++at) {
+  for (std::size_t at = 1; at < count; ++at) {
     if (locks[at - 1].object == locks[at].object) {
       fault_same_twice(locks[at].object, where);
     }
@@ -82,15 +88,15 @@ void lock_together(std::array<any_lock, Count>& locks, const std::source_locatio
   for (std::size_t first = 0;;) {
     locks[first].lock(locks[first].object);
     std::size_t tried = 1;
-    while (tried < Count && locks[(first + tried) % Count].try_lock(locks[(first + tried) % Count].object)) {
+    while (tried < count && locks[(first + tried) % count].try_lock(locks[(first + tried) % count].object)) {
       ++tried;
     }
-    if (tried == Count) {
+    if (tried == count) {
       return;
     }
-    const std::size_t missing = (first + tried) % Count;
+    const std::size_t missing = (first + tried) % count;
     for (std::size_t held = 0; held < tried; ++held) {
-      const any_lock& each = locks[(first + held) % Count];
+      const any_lock& each = locks[(first + held) % count];
       each.unlock(each.object);
     }
     first = missing;
@@ -123,6 +129,9 @@ template <class T, class Mutex>
 inline constexpr bool is_shared<const shared<T, Mutex>> = true;
 template <class T>
 concept some_shared = is_shared<T>;
+template <class Range>
+concept range_of_shared =
+    std::ranges::forward_range<Range> && some_shared<std::remove_reference_t<std::ranges::range_reference_t<Range>>>;
 
 }  // namespace detail
 
@@ -152,6 +161,46 @@ template <detail::some_shared A, detail::some_shared B, detail::some_shared C, d
 decltype(auto) with(A& a, B& b, C& c, D& d, E& e, Function&& function,
                     std::source_location where = std::source_location::current()) {
   return detail::with_all(where, std::forward<Function>(function), a, b, c, d, e);
+}
+
+/// std::deque<tarn::shared<account>> accounts;
+/// tarn::with_range(accounts, [](std::span<account* const> each) { … });
+///
+/// Calls `function` with pointers to the values of all `shared` objects in the range, in its order, while all of them
+/// are locked, and returns its result, under the same rules and with the same freedom from deadlock as tarn::with.
+/// Const objects are locked for reading, and the pointers are then const. Throws std::bad_alloc before it locks
+/// anything. The pointers must not outlive the call.
+template <detail::range_of_shared Range, class Function>
+decltype(auto) with_range(Range&& objects, Function&& function,
+                          std::source_location where = std::source_location::current()) TARN_NO_THREAD_SAFETY_ANALYSIS {
+  using object = std::remove_reference_t<std::ranges::range_reference_t<Range>>;
+  using value = std::remove_reference_t<decltype(detail::shared_access::value(std::declval<object&>()))>;
+  detail::result_stays_inside<Function, std::span<value* const>>();
+  std::vector<detail::any_lock> locks;
+  std::vector<value*> values;
+  std::vector<object*> held_objects;
+  for (object& each : objects) {
+    locks.push_back(detail::shared_access::lock_of(each));
+    values.push_back(&detail::shared_access::value(each));
+    held_objects.push_back(&each);
+  }
+  for (object* const each : held_objects) {
+    detail::shared_access::watch(*each).before(each, where);
+  }
+  detail::lock_together(locks, where);
+  struct release {
+    std::vector<object*>& held;
+    ~release() {
+      for (object* const each : held) {
+        detail::shared_access::end(*each);
+      }
+    }
+  };
+  for (object* const each : held_objects) {
+    detail::shared_access::watch(*each).taken(each, where);
+  }
+  const release at_the_end{held_objects};
+  return std::invoke(std::forward<Function>(function), std::span<value* const>(values));
 }
 
 }  // namespace tarn

@@ -84,14 +84,14 @@ class lock_order {
 
   void forget(lock_watch& gone) {
     const platform::locked hold(mutex_);
-    const auto node = nodes_.find(gone.id_);
-    for (const auto& [after, pair] : node->second.after) {
+    const auto entry = nodes_.find(gone.id_);
+    for (const auto& [after, pair] : entry->second.after) {
       nodes_[after].before.erase(gone.id_);
     }
-    for (const std::uint64_t before : node->second.before) {
+    for (const std::uint64_t before : entry->second.before) {
       nodes_[before].after.erase(gone.id_);
     }
-    nodes_.erase(node);
+    nodes_.erase(entry);
   }
 
  private:
@@ -134,18 +134,18 @@ class lock_order {
     std::unordered_map<std::uint64_t, std::uint64_t> came_from{{from, 0}};
     std::deque<std::uint64_t> open{from};
     while (!open.empty() && !came_from.contains(to)) {
-      const std::uint64_t node = open.front();
+      const std::uint64_t visited = open.front();
       open.pop_front();
-      for (const auto& [next, pair] : nodes_[node].after) {
-        if (came_from.try_emplace(next, node).second) {
+      for (const auto& [next, pair] : nodes_[visited].after) {
+        if (came_from.try_emplace(next, visited).second) {
           open.push_back(next);
         }
       }
     }
     std::vector<lock_pair> way;
     if (came_from.contains(to)) {
-      for (std::uint64_t node = to; node != from; node = came_from[node]) {
-        way.push_back(nodes_[came_from[node]].after.at(node));
+      for (std::uint64_t visited = to; visited != from; visited = came_from[visited]) {
+        way.push_back(nodes_[came_from[visited]].after.at(visited));
       }
     }
     std::reverse(way.begin(), way.end());

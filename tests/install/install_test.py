@@ -16,6 +16,7 @@ import tempfile
 import unittest
 
 CONSUMER = pathlib.Path(__file__).resolve().parent / "consumer"
+GREETER = CONSUMER.parents[2] / "examples/greeter"
 TAG = "tarn_headers_with_TARN_CHECKS_{}_TARN_SMALL_0_TARN_ADDRESS_SANITIZER_0_need_a_matching_libtarn"
 BUILD = None
 
@@ -95,6 +96,19 @@ class Install(unittest.TestCase):
         self.assertNotIn(" W malloc", run("nm", build / "io"))  # that is in libtarn-quiet.a only
         self.assertEqual(run(build / "drop_in"), "libtarn-malloc.so\nlibtarn-malloc.so\n")
         self.assertEqual(run(build / "static"), "Tarn\n")
+
+    def test_tutorials_service_is_built_by_find_package_and_by_pkg_config(self):
+        build = self.folder / "greeter"
+        run("cmake", "-G", "Ninja", "-S", GREETER, "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        run("cmake", "--build", build)
+        run("cmake", "--install", build, "--prefix", self.folder / "deployed")
+        self.assertEqual(run(build / "hello"), "hello from Tarn\n")
+        program = self.folder / "greeter by pkg-config"
+        flags = shlex.split(self.pkg_config("--cflags", "--libs", package="tarn-io"))
+        flags += shlex.split(self.pkg_config("--cflags", "--libs", package="tarn-sync"))
+        run("c++", "-std=c++20", GREETER / "greeter.cpp", "-o", program, *flags)
+        for greeter in [self.folder / "deployed/bin/greeter", program]:
+            run(sys.executable, "-B", GREETER / "greeter_test.py", greeter, self.prefix / "bin/tarn")
 
     def test_pkg_config_gives_the_compiler_what_find_package_gives(self):
         build, _ = self.configure("flags", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")

@@ -8,26 +8,26 @@ namespace {
 void* go(unsigned way, int forks);
 // The call sites in these two functions tell the stacks apart.
 [[gnu::noinline]] void* left(unsigned way, int forks) {
-  void* const made = go(way, forks);
-  asm volatile("" : : "r"(made));
-  return made;
+  void* const block = go(way, forks);
+  asm volatile("" : : "r"(block));
+  return block;
 }
 [[gnu::noinline]] void* right(unsigned way, int forks) {
-  void* const made = go(way, forks);
-  asm volatile("" : : "r"(made) : "memory");
-  return made;
+  void* const block = go(way, forks);
+  asm volatile("" : : "r"(block) : "memory");
+  return block;
 }
 [[gnu::noinline]] void* go(unsigned way, int forks) {
-  void* made;
+  void* block;
   if (forks == 0) {
-    made = std::malloc(1);
+    block = std::malloc(1);
   } else if ((way & 1) != 0) {
-    made = left(way / 2, forks - 1);
+    block = left(way / 2, forks - 1);
   } else {
-    made = right(way / 2, forks - 1);
+    block = right(way / 2, forks - 1);
   }
-  asm volatile("" : : "r"(made));
-  return made;
+  asm volatile("" : : "r"(block));
+  return block;
 }
 
 }  // namespace

@@ -18,13 +18,13 @@ std::mutex wanted;
 void pause_a_little() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
 
 [[gnu::noinline]] void* make_parcel() {
-  void* volatile const made = std::malloc(100);
-  return made;
+  void* volatile const block = std::malloc(100);
+  return block;
 }
 
 [[gnu::noinline]] void make_temporary() {
-  void* volatile const made = std::malloc(40);
-  std::free(made);
+  void* volatile const block = std::malloc(40);
+  std::free(block);
 }
 
 void produce() {
@@ -51,7 +51,7 @@ void work() {
   pthread_setname_np(pthread_self(), "worker");
   const int file = ::open("/dev/null", O_WRONLY);
   while (!ends) {
-    for (int at = 0; at < 100; ++at) make_temporary();
+    for (int round = 0; round < 100; ++round) make_temporary();
     { const std::lock_guard held(wanted); }
     static_cast<void>(!::write(file, "1234567890", 10));
     pause_a_little();

@@ -67,10 +67,10 @@ static void* some_calls(void* unused) {
   return unused;
 }
 static void threads(void) {
-  pthread_t all[4];
-  for (int at = 0; at < 4; ++at) CHECK(pthread_create(&all[at], NULL, some_calls, NULL) == 0);
-  for (int at = 0; at < 4; ++at) CHECK(pthread_join(all[at], NULL) == 0);
-  for (int at = 0; at < 4; ++at) take();
+  pthread_t handles[4];
+  for (int index = 0; index < 4; ++index) CHECK(pthread_create(&handles[index], NULL, some_calls, NULL) == 0);
+  for (int index = 0; index < 4; ++index) CHECK(pthread_join(handles[index], NULL) == 0);
+  for (int index = 0; index < 4; ++index) take();
 }
 
 static void count_it(int signal) {
@@ -136,26 +136,26 @@ static void restarted(void) {
 }
 
 static void masks(void) {
-  sigset_t all, old, now;
-  sigfillset(&all);
-  CHECK(sigprocmask(SIG_BLOCK, &all, &old) == 0);
+  sigset_t every_signal, old, now;
+  sigfillset(&every_signal);
+  CHECK(sigprocmask(SIG_BLOCK, &every_signal, &old) == 0);
   getppid();
   CHECK(sigprocmask(SIG_SETMASK, NULL, &now) == 0 && sigismember(&now, SIGUSR1) && sigismember(&now, SIGRTMAX));
-  const struct timespec none = {0, 0};
-  struct pollfd on = {ends[0], POLLIN, 0};
-  CHECK(ppoll(&on, 1, &none, &all) == 0);
+  const struct timespec no_time = {0, 0};
+  struct pollfd readable = {ends[0], POLLIN, 0};
+  CHECK(ppoll(&readable, 1, &no_time, &every_signal) == 0);
   fd_set reads;
   FD_ZERO(&reads);
   FD_SET(ends[0], &reads);
-  CHECK(pselect(ends[0] + 1, &reads, NULL, NULL, &none, &all) == 0);
+  CHECK(pselect(ends[0] + 1, &reads, NULL, NULL, &no_time, &every_signal) == 0);
   const int watch = epoll_create1(0);
   struct epoll_event event;
-  CHECK(epoll_pwait(watch, &event, 1, 0, &all) == 0 && close(watch) == 0);
+  CHECK(epoll_pwait(watch, &event, 1, 0, &every_signal) == 0 && close(watch) == 0);
   came = 0;
   handle(SIGUSR2, count_it, 0);
   CHECK(raise(SIGUSR2) == 0 && came == 0);
-  sigdelset(&all, SIGUSR2);
-  CHECK(sigsuspend(&all) == -1 && errno == EINTR && came == 1);
+  sigdelset(&every_signal, SIGUSR2);
+  CHECK(sigsuspend(&every_signal) == -1 && errno == EINTR && came == 1);
   CHECK(syscall(SYS_rt_sigprocmask, SIG_BLOCK, (void*)8, NULL, 8) == -1 && errno == EFAULT);
   CHECK(sigprocmask(SIG_SETMASK, &old, NULL) == 0);
 }
@@ -171,7 +171,7 @@ static void on_stack(int signal) {
   raise(SIGUSR2);  // a signal on the signal's stack
 }
 static void signal_stack(void) {
-  stack_t mine = {.ss_sp = small_stack, .ss_size = sizeof small_stack}, none = {.ss_flags = SS_DISABLE}, old;
+  stack_t mine = {.ss_sp = small_stack, .ss_size = sizeof small_stack}, no_time = {.ss_flags = SS_DISABLE}, old;
   CHECK(sigaltstack(&mine, NULL) == 0);
   handle(SIGUSR2, count_it, 0);
   handle(SIGUSR1, on_stack, SA_ONSTACK);
@@ -180,7 +180,7 @@ static void signal_stack(void) {
   came = was_there = 0;
   getppid();
   CHECK(raise(SIGUSR1) == 0 && was_there && came == 1);
-  CHECK(sigaltstack(&none, &old) == 0 && old.ss_sp == small_stack && old.ss_size == sizeof small_stack);
+  CHECK(sigaltstack(&no_time, &old) == 0 && old.ss_sp == small_stack && old.ss_size == sizeof small_stack);
 }
 
 static void jump(int signal) {
@@ -232,11 +232,11 @@ static void* blocked(void* unused) {
   return unused;
 }
 static void cancels(void) {
-  pthread_t one;
+  pthread_t thread;
   void* result;
-  CHECK(pthread_create(&one, NULL, blocked, NULL) == 0);
-  CHECK(pthread_cancel(one) == 0);
-  CHECK(pthread_join(one, &result) == 0 && result == PTHREAD_CANCELED);
+  CHECK(pthread_create(&thread, NULL, blocked, NULL) == 0);
+  CHECK(pthread_cancel(thread) == 0);
+  CHECK(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED);
 }
 
 static int raw_thread(void* unused) {
@@ -320,13 +320,13 @@ int main(int count, char** words) {
     CHECK(0);
   }
   if (strcmp(words[1], "exit") == 0) {
-    pthread_t one;
-    CHECK(pthread_create(&one, NULL, exits, NULL) == 0);
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, exits, NULL) == 0);
     pause();
   }
-  for (size_t at = 0; at < sizeof modes / sizeof *modes; ++at) {
-    if (strcmp(words[1], modes[at].name) != 0) continue;
-    for (int rounds = atoi(words[2]); rounds > 0; --rounds) modes[at].run();
+  for (size_t index = 0; index < sizeof modes / sizeof *modes; ++index) {
+    if (strcmp(words[1], modes[index].name) != 0) continue;
+    for (int rounds = atoi(words[2]); rounds > 0; --rounds) modes[index].run();
     return 0;
   }
   return 8;

@@ -9,21 +9,23 @@ static size_t used;
 
 void* malloc(size_t bytes) {
   const size_t step = bytes <= 8 ? 8 : 16;
-  size_t at, end;
+  size_t position, end;
   do {
-    at = __atomic_load_n(&used, __ATOMIC_RELAXED);
-    end = (at + step - 1) / step * step + (bytes + step - 1) / step * step;
+    position = __atomic_load_n(&used, __ATOMIC_RELAXED);
+    end = (position + step - 1) / step * step + (bytes + step - 1) / step * step;
     if (end > sizeof memory) return errno = ENOMEM, NULL;
-  } while (!__atomic_compare_exchange_n(&used, &at, end, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-  return memory + (at + step - 1) / step * step;
+  } while (!__atomic_compare_exchange_n(&used, &position, end, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+  return memory + (position + step - 1) / step * step;
 }
 void free(void* block) { (void)block; }
-void* calloc(size_t count, size_t each) { return malloc(count * each); } /* nothing is used twice: all zero */
+void* calloc(size_t count, size_t element_bytes) {
+  return malloc(count * element_bytes);
+} /* nothing is used twice: all zero */
 void* realloc(void* block, size_t bytes) {
-  void* const made = malloc(bytes);
-  if (made != NULL && block != NULL) {
+  void* const moved = malloc(bytes);
+  if (moved != NULL && block != NULL) {
     const size_t left = (size_t)(memory + sizeof memory - (char*)block);
-    memmove(made, block, bytes < left ? bytes : left);
+    memmove(moved, block, bytes < left ? bytes : left);
   }
-  return made;
+  return moved;
 }

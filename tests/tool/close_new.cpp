@@ -8,17 +8,17 @@ namespace {
 alignas(64) char memory[1 << 20];
 std::size_t used = 0;  // used by one thread
 bool is_ours(const void* block) {
-  const char* const at = static_cast<const char*>(block);
-  return at >= memory && at < memory + sizeof memory;
+  const char* const address = static_cast<const char*>(block);
+  return address >= memory && address < memory + sizeof memory;
 }
 }  // namespace
 
 void* operator new(std::size_t bytes) {
   const std::size_t wanted = (bytes + 15) / 16 * 16;
-  void* const made = wanted > 64 || used + wanted > sizeof memory ? std::malloc(bytes) : memory + used;
-  if (made == nullptr) throw std::bad_alloc();
-  if (is_ours(made)) used += wanted;
-  return made;
+  void* const block = wanted > 64 || used + wanted > sizeof memory ? std::malloc(bytes) : memory + used;
+  if (block == nullptr) throw std::bad_alloc();
+  if (is_ours(block)) used += wanted;
+  return block;
 }
 void operator delete(void* block) noexcept {
   if (!is_ours(block)) std::free(block);

@@ -109,7 +109,7 @@ class CommandLine(CommandTest):
 
     def test_option_without_a_value(self):
         self.expect_error(self.run_with_stub("--option", "limit", "--", "true"), 2,
-                          "option limit has no value; write limit=0")
+                          "option limit needs a value, such as limit=0")
 
     def test_unknown_option(self):
         self.expect_error(self.run_with_stub("--option", "purge_delay=1", "--", "true"), 2,
@@ -154,10 +154,10 @@ class Generated(CommandTest):
 class Library(CommandTest):
     def test_missing_library(self):
         missing = f"{self.folder}/no.so"
-        self.expect_error(self.tarn("run", "--lib", missing, "--", "true"), 2, f"{missing}: No such file or directory")
+        self.expect_error(self.tarn("run", "--lib", missing, "--", "true"), 5, f"{missing}: No such file or directory")
 
     def test_library_is_a_directory(self):
-        self.expect_error(self.tarn("run", "--lib", str(self.folder), "--", "true"), 2,
+        self.expect_error(self.tarn("run", "--lib", str(self.folder), "--", "true"), 5,
                           f"{self.folder}: is a directory, not libtarn-malloc.so")
 
     def test_library_that_the_loader_cannot_be_told(self):
@@ -188,8 +188,8 @@ class Library(CommandTest):
         shutil.copy(PATHS.tarn, self.folder / "bin" / "tarn")
         result = subprocess.run([self.folder / "bin" / "tarn", "run", "--", "env"], env=self.environment,
                                 capture_output=True, text=True, check=False)
-        self.assertEqual(result.returncode, 2)
-        self.assertRegex(result.stderr, rf"^tarn: cannot find libtarn-malloc.so in {self.folder}/lib.*; name it with --lib\n$")
+        self.assertEqual(result.returncode, 5)
+        self.assertRegex(result.stderr, rf"^tarn: cannot find libtarn-malloc.so in {self.folder}/lib.*; use --lib PATH\n$")
 
 
 class HandedThrough(CommandTest):
@@ -235,9 +235,9 @@ class HandedThrough(CommandTest):
                          {"TARN_STATS": "json", "TARN_STATS_FILE": path})
 
     def test_stats_file_that_cannot_be_written(self):
-        self.expect_error(self.run_with_stub("--stats-file", "no/such", "--", "true"), 2,
+        self.expect_error(self.run_with_stub("--stats-file", "no/such", "--", "true"), 3,
                           "stats_file no/such: No such file or directory")
-        self.expect_error(self.run_with_stub("--stats-file", ".", "--", "true"), 2, "stats_file .: Is a directory")
+        self.expect_error(self.run_with_stub("--stats-file", ".", "--", "true"), 3, "stats_file .: Is a directory")
 
     def test_stats_file_is_not_touched_when_the_program_is_refused(self):
         self.file("old.txt", "old report\n", 0o644)
@@ -303,6 +303,31 @@ class HandedThrough(CommandTest):
         self.assertEqual(self.run_with_stub("--", "found").stdout, "yes\n")
         del self.environment["PATH"]
         self.assertEqual(self.run_with_stub("--", "echo", "x").stdout, "x\n")
+
+
+class ExitCodes(CommandTest):
+    """The codes of docs/reference/exit-codes.md that are not of PROGRAM: one example each."""
+
+    def test_only_a_wrong_command_line_is_wrong_usage(self):
+        for words in (["nonsense"], ["report"], ["report", "--top", "x", "rec"], ["diff", "a", "b", "--redact"]):
+            self.assertEqual(self.tarn(*words).returncode, 2, words)
+
+    def test_a_file_that_cannot_be_read(self):
+        for command in "report", "export":
+            words = ["--format", "pprof"] if command == "export" else []
+            self.expect_error(self.tarn(command, "none", *words), 3, "none: No such file or directory")
+        self.file("text", "neither a recording nor limits\n")
+        self.assertEqual(self.tarn("report", "text").returncode, 3)
+
+    def test_output_that_cannot_be_written(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            result = subprocess.run([PATHS.tarn, "journal", "check", "none"], stdout=full, stderr=subprocess.PIPE, text=True,
+                                    timeout=60, check=False, cwd=self.folder, env=self.environment)
+        self.assertEqual(result.returncode, 3)
+
+    def test_something_that_is_missing(self):
+        self.assertEqual(self.tarn("top", "--", "true", stdin=subprocess.DEVNULL).returncode, 5)
+        self.assertEqual(self.tarn("record", "--lib", "none", "--", "true").returncode, 5)
 
 
 class Refused(CommandTest):

@@ -60,7 +60,7 @@ class ExportTest(unittest.TestCase):
         return result
 
     def export(self, form, *words, recording="rec"):
-        return self.run_in(PATHS.tarn, "export", recording, "--to", form, *words).stdout
+        return self.run_in(PATHS.tarn, "export", recording, "--format", form, *words).stdout
 
     def exported(self, form, *words, recording="rec"):
         path = self.folder / f"{recording}.{form}"
@@ -241,7 +241,7 @@ class Parquet(ExportTest):
         environment = self.with_duckdb()
         for recording in TOTALS:
             path = self.folder / f"{recording}.parquet"
-            self.run_in(PATHS.tarn, "export", recording, "--to", "parquet", "-o", str(path), env=environment)
+            self.run_in(PATHS.tarn, "export", recording, "--format", "parquet", "-o", str(path), env=environment)
         page = pathlib.Path(__file__).resolve().parents[2] / "docs/guide/export.md"
         queries = re.search(r"```sql\n(.*?)```", page.read_text(), re.DOTALL)[1].split(";\n")
         queries = [each for each in queries if each.strip()]
@@ -258,7 +258,7 @@ class Parquet(ExportTest):
                           for kind in ("allocations", "calls", "lock_acquisitions")])
 
     def test_without_duckdb_the_cure_is_named(self):
-        result = self.run_in(PATHS.tarn, "export", "rec", "--to", "parquet", code=2, env={"PATH": str(self.folder)})
+        result = self.run_in(PATHS.tarn, "export", "rec", "--format", "parquet", code=5, env={"PATH": str(self.folder)})
         self.assertIn(b"pip install duckdb", result.stderr)
 
 
@@ -311,11 +311,11 @@ class Push(ExportTest):
         self.assertEqual(self.server.taken[0][2]["bytes"]["units"], "bytes")
 
     def test_what_a_server_refuses_is_said(self):
-        result = self.run_in(PATHS.tarn, "export", "rec", "--push", self.url + "elsewhere", code=2)
-        self.assertIn(b"did not take the profile: as it is", result.stderr)
+        result = self.run_in(PATHS.tarn, "export", "rec", "--push", self.url + "elsewhere", code=3)
+        self.assertIn(b"rejected the profile: as it is", result.stderr)
         result = self.run_in(PATHS.tarn, "export", "rec", "--push", "ftp://127.0.0.1", code=2)
-        self.assertIn(b"begins with http", result.stderr)
-        result = self.run_in(PATHS.tarn, "export", "rec", "--push", self.url, code=2, env={"PATH": str(self.folder)})
+        self.assertIn(b"must begin with http", result.stderr)
+        result = self.run_in(PATHS.tarn, "export", "rec", "--push", self.url, code=5, env={"PATH": str(self.folder)})
         self.assertIn(b"apt install curl", result.stderr)
 
 
@@ -324,31 +324,31 @@ class Command(ExportTest):
         def error(*words, code=2):
             return self.run_in(PATHS.tarn, "export", *words, code=code).stderr.decode()
 
-        self.assertIn("--to FORMAT, or --push URL", error("rec"))
-        self.assertIn("excludes", error("rec", "--to", "pprof", "--push", "http://127.0.0.1"))
-        self.assertIn("nonsense", error("rec", "--to", "nonsense"))
-        self.assertIn("no/such", error("no/such", "--to", "pprof"))
-        self.assertIn("nonsense", error("rec", "--to", "collapsed", "--measure", "nonsense"))
-        self.assertIn("has all of them", error("rec", "--to", "pprof", "--measure", "bytes"))
-        self.assertIn("No such file", error("rec", "--to", "pprof", "-o", "no/such/folder"))
-        self.assertIn("No space left", error("rec", "--to", "pprof", "-o", "/dev/full"))
+        self.assertIn("--format FORMAT or --push URL is required", error("rec"))
+        self.assertIn("excludes", error("rec", "--format", "pprof", "--push", "http://127.0.0.1"))
+        self.assertIn("nonsense", error("rec", "--format", "nonsense"))
+        self.assertIn("no/such", error("no/such", "--format", "pprof", code=3))
+        self.assertIn("nonsense", error("rec", "--format", "collapsed", "--measure", "nonsense"))
+        self.assertIn("contains all measures", error("rec", "--format", "pprof", "--measure", "bytes"))
+        self.assertIn("No such file", error("rec", "--format", "pprof", "-o", "no/such/folder", code=3))
+        self.assertIn("No space left", error("rec", "--format", "pprof", "-o", "/dev/full", code=3))
 
     def test_no_binary_on_a_terminal(self):
         ours, theirs = pty.openpty()
-        result = subprocess.run([PATHS.tarn, "export", "rec", "--to", "pprof"], stdout=theirs, stderr=subprocess.PIPE,
+        result = subprocess.run([PATHS.tarn, "export", "rec", "--format", "pprof"], stdout=theirs, stderr=subprocess.PIPE,
                                 cwd=FOLDER.name, timeout=HANG_S, check=False)
         os.close(theirs)
         os.close(ours)
         self.assertEqual(result.returncode, 2)
-        self.assertIn(b"not for terminals", result.stderr)
+        self.assertIn(b"cannot be written to a terminal", result.stderr)
 
     def test_a_damaged_recording_is_exported_up_to_there(self):
         whole = pathlib.Path(FOLDER.name, "rec").read_bytes()
         half = self.folder / "half"
         half.write_bytes(whole[:-20])
         for form in "collapsed", "firefox", "perfetto", "pprof", "rows", "speedscope":
-            result = self.run_in(PATHS.tarn, "export", str(half), "--to", form)
-            self.assertIn(b"what came before is shown", result.stderr)
+            result = self.run_in(PATHS.tarn, "export", str(half), "--format", form)
+            self.assertIn(b"the report covers the part before the damage", result.stderr)
             self.assertTrue(result.stdout)
 
 

@@ -11,8 +11,8 @@
 enum { base = 700000, page = 4096, stack_bytes = 16 * page };
 
 __attribute__((noipa)) void stop(size_t bytes) {
-  void* volatile made = malloc(bytes);
-  free(made);
+  void* volatile block = malloc(bytes);
+  free(block);
 }
 __attribute__((noipa)) static void inner(int number) {
   stop((size_t)(base + number));
@@ -31,26 +31,26 @@ static void fiber_main(int number) {
   task(number);
   __asm__ volatile("" ::: "memory");
 }
-static void run_on(void* stack, void (*what)(int), int number) {
+static void run_on(void* stack, void (*function)(int), int number) {
   ucontext_t fiber;
   getcontext(&fiber);
   fiber.uc_stack.ss_sp = stack;
   fiber.uc_stack.ss_size = stack_bytes;
   fiber.uc_link = &back;
-  task = what;
+  task = function;
   makecontext(&fiber, (void (*)(void))fiber_main, 1, number);
   swapcontext(&back, &fiber);
 }
 
 // Maps a stack with unreadable memory right above and below it.
 static char* guarded_stack(void) {
-  char* const all = mmap(NULL, stack_bytes + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  mprotect(all + page, stack_bytes, PROT_READ | PROT_WRITE);
-  return all + page;
+  char* const mapping = mmap(NULL, stack_bytes + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  mprotect(mapping + page, stack_bytes, PROT_READ | PROT_WRITE);
+  return mapping + page;
 }
-static void run_guarded(void (*what)(int), int number) {
+static void run_guarded(void (*function)(int), int number) {
   char* const stack = guarded_stack();
-  run_on(stack, what, number);
+  run_on(stack, function, number);
   munmap(stack - page, stack_bytes + 2 * page);
 }
 
@@ -76,22 +76,22 @@ static const unsigned char with_frame[] = {0x55, 0x48, 0x89, 0xe5, 0x89, 0xf7, 0
 // Its frame pointer is the first argument: the word at the end of the stack, beyond which nothing can be read.
 static const unsigned char without_frame[] = {0x55, 0x48, 0x89, 0xfd, 0x89, 0xf7, 0xff, 0xd2, 0x5d, 0xc3};
 static FILE* map;  // the map of names, if requested
-typedef void made_code(void* frame, int number, void (*what)(int));
-static made_code* made(const unsigned char* code, size_t bytes) {
-  void* const at = mmap(NULL, page, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  memcpy(at, code, bytes);
-  if (map != NULL) fprintf(map, "%lx %zx jitted_%zu\n", (unsigned long)at, bytes, bytes);
-  made_code* as_function;
-  memcpy(&as_function, &at, sizeof as_function);
+typedef void generated_code(void* frame, int number, void (*function)(int));
+static generated_code* make_code(const unsigned char* code, size_t bytes) {
+  void* const memory = mmap(NULL, page, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memcpy(memory, code, bytes);
+  if (map != NULL) fprintf(map, "%lx %zx jitted_%zu\n", (unsigned long)memory, bytes, bytes);
+  generated_code* as_function;
+  memcpy(&as_function, &memory, sizeof as_function);
   return as_function;
 }
 static void* end_of_stack;
 __attribute__((noipa)) static void through_frame(int number) {
-  made(with_frame, sizeof with_frame)(NULL, number, inner);
+  make_code(with_frame, sizeof with_frame)(NULL, number, inner);
   __asm__ volatile("" ::: "memory");
 }
 __attribute__((noipa)) static void through_no_frame(int number) {
-  made(without_frame, sizeof without_frame)((char*)end_of_stack - 8, number, inner);
+  make_code(without_frame, sizeof without_frame)((char*)end_of_stack - 8, number, inner);
   __asm__ volatile("" ::: "memory");
 }
 #endif
@@ -102,9 +102,9 @@ int main(int count, char** words) {
 #endif
   run_on(malloc(stack_bytes), middle, 1);
   run_guarded(middle, 2);
-  pthread_t one;
-  pthread_create(&one, NULL, thread, NULL);
-  pthread_join(one, NULL);
+  pthread_t second_thread;
+  pthread_create(&second_thread, NULL, thread, NULL);
+  pthread_join(second_thread, NULL);
 
   stack_t of_signals = {.ss_sp = malloc(stack_bytes), .ss_size = stack_bytes};
   sigaltstack(&of_signals, NULL);
@@ -118,7 +118,7 @@ int main(int count, char** words) {
   end_of_stack = stack + stack_bytes;
   run_on(stack, through_no_frame, 7);
 #endif
-  for (int many = 0; many < 50; ++many) run_on(guarded_stack(), middle, 8);
+  for (int repetition = 0; repetition < 50; ++repetition) run_on(guarded_stack(), middle, 8);
 #if defined(__x86_64__)
   if (map != NULL) fclose(map);
 #endif

@@ -14,13 +14,13 @@ namespace {
 int main() {
   using boost::context::fiber;
   for (int number = 0; number < 100; ++number) {
-    fiber one([&](fiber&& back) {
+    fiber worker([&](fiber&& back) {
       for (int request = 0; request < 20; ++request) {
         serve(request);
         back = std::move(back).resume();
       }
       return std::move(back);
     });
-    while (one) one = std::move(one).resume();
+    while (worker) worker = std::move(worker).resume();
   }
 }

@@ -6,7 +6,7 @@
 int main(int count, char** words) {
   (void)words;
   const pid_t child = count > 1 ? fork() : -1;
-  for (int at = 0; at < 100; ++at) free(malloc(8));
+  for (int round = 0; round < 100; ++round) free(malloc(8));
   if (child > 0) waitpid(child, NULL, 0);
   return 0;
 }

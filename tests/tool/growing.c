@@ -3,7 +3,7 @@
 
 enum { steps = 7 };
 
-__attribute__((noinline)) static char* made(void) {
+__attribute__((noinline)) static char* allocate_buffer(void) {
   char* const buffer = malloc(16);
   if (buffer != NULL) buffer[0] = 1;
   return buffer;
@@ -17,7 +17,7 @@ __attribute__((noinline)) static char* grown(char* buffer, size_t bytes) {
 
 int main(int count, char** words) {
   for (long left = count > 1 ? atol(words[1]) : 100000; left > 0; --left) {
-    char* buffer = made();
+    char* buffer = allocate_buffer();
     for (int step = 1; step <= steps; ++step) buffer = grown(buffer, (size_t)16 << step);
     free(buffer);
   }

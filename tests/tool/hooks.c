@@ -32,12 +32,12 @@ static void* next(const char* name) {
 }
 #define CHECK(name) check(name, __builtin_return_address(0))
 
-EXPORT void* dlsym(void* of, const char* name) {
+EXPORT void* dlsym(void* library, const char* name) {
   CHECK("dlsym");
   static void* (*real)(void*, const char*);
   if (!real) real = (void* (*)(void*, const char*))dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
   // RTLD_NEXT means the library after the caller's, which would be this program.
-  return of == RTLD_NEXT ? dlsym(dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD), name) : real(of, name);
+  return library == RTLD_NEXT ? dlsym(dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD), name) : real(library, name);
 }
 EXPORT int dladdr1(const void* address, Dl_info* facts, void** extra, int flags) {
   CHECK("dladdr1");
@@ -58,17 +58,17 @@ EXPORT int pthread_key_create(pthread_key_t* key, void (*destructor)(void*)) {
 }
 static const char* const watched[] = {"dlsym", "dladdr1", "on_exit", "__register_atfork", "pthread_key_create"};
 
-static int find_recorder(struct dl_phdr_info* of, size_t size, void* found) {
+static int find_recorder(struct dl_phdr_info* info, size_t size, void* is_found) {
   (void)size;
-  if (!strstr(of->dlpi_name, "libtarn-record.so")) return 0;
-  *(int*)found = 1;
+  if (!strstr(info->dlpi_name, "libtarn-record.so")) return 0;
+  *(int*)is_found = 1;
   uintptr_t end = 0;
-  for (int at = 0; at < of->dlpi_phnum; ++at) {
-    if (of->dlpi_phdr[at].p_type == PT_LOAD)
-      end = of->dlpi_addr + of->dlpi_phdr[at].p_vaddr + of->dlpi_phdr[at].p_memsz;
+  for (int index = 0; index < info->dlpi_phnum; ++index) {
+    if (info->dlpi_phdr[index].p_type == PT_LOAD)
+      end = info->dlpi_addr + info->dlpi_phdr[index].p_vaddr + info->dlpi_phdr[index].p_memsz;
   }
   recorder_end = end;
-  recorder_begin = of->dlpi_addr;
+  recorder_begin = info->dlpi_addr;
   return 1;
 }
 
@@ -126,10 +126,10 @@ static void* leave(void* argument) {
 
 static void one_round(void) {
   pthread_t thread;
-  thrd_t other;
+  thrd_t second_thread;
   for (int round = 0; round < 20; ++round) {
     if (pthread_create(&thread, NULL, round % 2 ? ask : leave, NULL) == 0) pthread_join(thread, NULL);
-    if (thrd_create(&other, ask_plainly, NULL) == thrd_success) thrd_join(other, NULL);
+    if (thrd_create(&second_thread, ask_plainly, NULL) == thrd_success) thrd_join(second_thread, NULL);
   }
   use_all();
   raise(SIGUSR1);
@@ -137,12 +137,12 @@ static void one_round(void) {
 
 int main(int count, char** words) {
   if (count > 1 && strcmp(words[1], "list") == 0) {
-    for (size_t at = 0; at < sizeof watched / sizeof *watched; ++at) puts(watched[at]);
+    for (size_t index = 0; index < sizeof watched / sizeof *watched; ++index) puts(watched[index]);
     return 0;
   }
-  int found = 0;
-  dl_iterate_phdr(find_recorder, &found);
-  if (!found) return 98;
+  int is_found = 0;
+  dl_iterate_phdr(find_recorder, &is_found);
+  if (!is_found) return 98;
   mtx_init(&plain, mtx_plain);
   signal(SIGUSR1, on_signal);
   one_round();

@@ -44,7 +44,7 @@ class Journal(unittest.TestCase):
                 running.stdin.flush()
                 self.assertEqual(running.stdout.readline(), f"{number}\n")
                 self.assertEqual(self.tarn("tail", "-n", "1", "log")[0], f"line {number}\n")
-            self.assertIn("somebody appends", self.tarn("append", "log", code=2)[1])
+            self.assertIn("somebody appends", self.tarn("append", "log", code=3)[1])
 
     def test_damage_is_named(self):
         self.append("".join(f"line {number}\n" for number in range(100)))
@@ -61,10 +61,10 @@ class Journal(unittest.TestCase):
 
     def test_what_is_no_journal(self):
         (self.folder / "log").write_text("text\n", encoding="utf-8")
-        self.assertEqual(self.tarn("cat", "none", code=2)[1],
+        self.assertEqual(self.tarn("cat", "none", code=3)[1],
                          "tarn: none: cannot be opened to read: No such file or directory\n")
         for word in "cat", "tail", "check", "append":
-            self.assertEqual(self.tarn(word, "log", code=2)[1], "tarn: log: is not a journal: Invalid argument\n")
+            self.assertEqual(self.tarn(word, "log", code=3)[1], "tarn: log: is not a journal: Invalid argument\n")
         self.assertEqual((self.folder / "log").read_text(encoding="utf-8"), "text\n")
 
     def test_kills_lose_no_printed_number(self):

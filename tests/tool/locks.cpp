@@ -59,14 +59,14 @@ std::atomic<int> holding = 0, waiting = 0, over = 0;
 }
 
 pthread_mutex_t of_kind(int kind, int robust) {
-  pthread_mutexattr_t how;
-  pthread_mutex_t made;
-  pthread_mutexattr_init(&how);
-  pthread_mutexattr_settype(&how, kind);
-  pthread_mutexattr_setrobust(&how, robust);
-  pthread_mutexattr_setpshared(&how, PTHREAD_PROCESS_SHARED);
-  CHECK(pthread_mutex_init(&made, &how) == 0);
-  return made;
+  pthread_mutexattr_t attributes;
+  pthread_mutex_t mutex;
+  pthread_mutexattr_init(&attributes);
+  pthread_mutexattr_settype(&attributes, kind);
+  pthread_mutexattr_setrobust(&attributes, robust);
+  pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+  CHECK(pthread_mutex_init(&mutex, &attributes) == 0);
+  return mutex;
 }
 
 [[gnu::noinline]] void kinds() {
@@ -125,9 +125,9 @@ pthread_mutex_t of_kind(int kind, int robust) {
 [[gnu::noinline]] void short_lived() {
   for (int round = 0; round < rounds; ++round) {
     alignas(pthread_mutex_t) static char place[sizeof(pthread_mutex_t)];
-    auto* const made = new (place) pthread_mutex_t;
-    CHECK(pthread_mutex_init(made, nullptr) == 0);
-    CHECK(pthread_mutex_lock(made) == 0 && pthread_mutex_unlock(made) == 0 && pthread_mutex_destroy(made) == 0);
+    auto* const mutex = new (place) pthread_mutex_t;
+    CHECK(pthread_mutex_init(mutex, nullptr) == 0);
+    CHECK(pthread_mutex_lock(mutex) == 0 && pthread_mutex_unlock(mutex) == 0 && pthread_mutex_destroy(mutex) == 0);
   }
 }
 
@@ -147,11 +147,11 @@ pthread_mutex_t at_one_place;
 std::mutex turn_lock;
 std::condition_variable turn_changed;
 int turn = 0;
-[[gnu::noinline]] void take_turns(int own) {
+[[gnu::noinline]] void take_turns(int own_turn) {
   for (int round = 0; round < rounds; ++round) {
     std::unique_lock held(turn_lock);
-    turn_changed.wait(held, [own] { return turn == own; });
-    turn = 1 - own;
+    turn_changed.wait(held, [own_turn] { return turn == own_turn; });
+    turn = 1 - own_turn;
     turn_changed.notify_one();
   }
 }

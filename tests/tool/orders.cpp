@@ -28,14 +28,14 @@ std::mutex left, right;
 [[gnu::noinline]] void left_then_right() { take(left, right); }
 [[gnu::noinline]] void right_then_left() { take(right, left); }
 
-std::mutex one, two, three;
-[[gnu::noinline]] void one_then_two() { take(one, two); }
-[[gnu::noinline]] void two_then_three() { take(two, three); }
-[[gnu::noinline]] void three_then_one() { take(three, one); }
+std::mutex lock_a, lock_b, lock_c;
+[[gnu::noinline]] void one_then_two() { take(lock_a, lock_b); }
+[[gnu::noinline]] void two_then_three() { take(lock_b, lock_c); }
+[[gnu::noinline]] void three_then_one() { take(lock_c, lock_a); }
 
 // Takes two of many locks; all such pairs are one finding.
-std::mutex many[6];
-[[gnu::noinline]] void transfer(int from, int to) { take(many[from], many[to]); }
+std::mutex accounts[6];
+[[gnu::noinline]] void transfer(int source, int target) { take(accounts[source], accounts[target]); }
 
 std::mutex own_left, own_right;
 [[gnu::noinline]] void both_ways_alone() {
@@ -82,8 +82,8 @@ std::mutex gate, behind_left, behind_right;
 }
 
 std::mutex scoped_left, scoped_right;
-[[gnu::noinline]] void both_at_once() { const std::scoped_lock both(scoped_left, scoped_right); }
-[[gnu::noinline]] void both_at_once_the_other_way() { const std::scoped_lock both(scoped_right, scoped_left); }
+[[gnu::noinline]] void both_at_once() { const std::scoped_lock guard(scoped_left, scoped_right); }
+[[gnu::noinline]] void both_at_once_the_other_way() { const std::scoped_lock guard(scoped_right, scoped_left); }
 
 std::shared_mutex read_left, read_right;
 [[gnu::noinline]] void reads() { const std::shared_lock outer(read_left), inner(read_right); }

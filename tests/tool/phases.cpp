@@ -14,14 +14,14 @@ using clock_type = std::chrono::steady_clock;
 std::mutex early_lock, late_lock;
 
 [[gnu::noinline]] void early_work() {
-  void* volatile const made = std::malloc(100);
-  std::free(made);
+  void* volatile const block = std::malloc(100);
+  std::free(block);
   const std::lock_guard held(early_lock);
 }
 
 [[gnu::noinline]] void late_work() {
-  void* volatile const made = std::malloc(1000);
-  std::free(made);
+  void* volatile const block = std::malloc(1000);
+  std::free(block);
   const std::lock_guard held(late_lock);
 }
 

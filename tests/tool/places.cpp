@@ -12,7 +12,7 @@ inline void take(std::size_t bytes) {
 struct server {
   void work() const {
     const auto make = [](std::size_t bytes) { take(bytes); };  // lambda
-    for (int at = 0; at < 100; ++at) make(100);                // work
+    for (int round = 0; round < 100; ++round) make(100);       // work
   }
 };
 

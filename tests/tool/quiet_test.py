@@ -87,7 +87,7 @@ class Quiet(unittest.TestCase):
         self.assertIn("noises: ", self.run_program(PATHS.tarn, "gate", "--max", "noises <= 0", "rec", code=1))
         self.run_program(PATHS.tarn, "gate", "--max", "noises <= 1M", "rec")
         self.run_program(PATHS.tarn, "record", "-o", "none", "--", "/bin/true")
-        self.assertIn("none: \"noises\": no quiet region was entered",
+        self.assertIn("none: \"noises\" cannot be checked: no quiet region was entered",
                       self.run_program(PATHS.tarn, "gate", "--max", "noises <= 0", "none", code=2))
 
 

@@ -184,7 +184,7 @@ class Record(unittest.TestCase):
         self.assertNotIn("othing to gain", text)
         self.assertEqual(self.report()["recorder"]["own_heap"], {"module": PATHS.own_malloc, "functions": ["malloc"]})
         refused = self.run_tarn("gate", "rec", "--max", "allocations <= 3", code=2).stderr
-        self.assertIn('"allocations": its heap was not recorded', refused)
+        self.assertIn('"allocations" cannot be checked: the recording has no heap', refused)
 
         partly = f"{PATHS.own_new} has an operator new of its own: of what that serves, only what it takes from malloc was recorded"
         self.assertIn(partly, self.record(PATHS.own_new).stderr)
@@ -220,7 +220,7 @@ class Record(unittest.TestCase):
         # A shell that execs the one and forks the other, which forks once more.
         said = self.run_tarn("record", "--heap", "--full", "--follow", "-o", "rec", "--", "sh", "-c",
                              f"'{PATHS.sites}' 100 0; '{PATHS.sites}' {ROUNDS} fork; exit 4", code=4).stderr
-        self.assertRegex(said, r"(?m)^tarn: and 3 processes that it started, each in its file, such as rec\.\d+$")
+        self.assertRegex(said, r"(?m)^tarn: recorded 3 child processes, each in a file of its own, such as rec\.\d+$")
         children = {}
         for path in self.folder.glob("rec.*"):
             report = json.loads(self.run_tarn("report", "--json", "--stacks", "--top", "100000", path.name).stdout)
@@ -320,20 +320,20 @@ class Record(unittest.TestCase):
         self.assertIn("statically linked, so no loader can put libtarn-record.so into it",
                       self.record(PATHS.static, code=126).stderr)
         self.assertIn("not found", self.record("no-such-program-here", code=127).stderr)
-        self.assertIn("No such file", self.run_tarn("record", "-o", "none/rec", "--", "true", code=2).stderr)
+        self.assertIn("No such file", self.run_tarn("record", "-o", "none/rec", "--", "true", code=3).stderr)
         self.assertIn("no program", self.run_tarn("record", code=2).stderr)
         (self.folder / "text").write_text("not a recording, but long enough for a header\n")
-        self.assertIn("not a recording", self.run_tarn("report", "text", code=2).stderr)
+        self.assertIn("not a recording", self.run_tarn("report", "text", code=3).stderr)
         self.record("true")
         newer = bytearray((self.folder / "rec").read_bytes())
         newer[8] += 1
         (self.folder / "rec").write_bytes(newer)
-        self.assertIn("version 2, and this tarn reads version 1", self.run_tarn("report", "rec", code=2).stderr)
+        self.assertIn("version 2, and this tarn reads version 1", self.run_tarn("report", "rec", code=3).stderr)
 
     def test_a_full_disk_ends_the_recording_and_not_the_program(self):
         if not os.access("/dev/full", os.W_OK):
             self.skipTest("no /dev/full")
-        self.assertIn("No space left", self.run_tarn("record", "-o", "/dev/full", "--", "true", code=2).stderr)
+        self.assertIn("No space left", self.run_tarn("record", "-o", "/dev/full", "--", "true", code=3).stderr)
 
     def test_nothing_to_gain_is_said(self):
         self.record("true")

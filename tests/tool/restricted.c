@@ -51,11 +51,11 @@ static void* run(void* argument) {
   return argument;
 }
 
-static long restrict_calls(const char* how) {
-  if (strcmp(how, "strict") == 0) return prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0);
+static long restrict_calls(const char* method) {
+  if (strcmp(method, "strict") == 0) return prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0);
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -1;
-  if (strcmp(how, "prctl") == 0) return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0);
-  if (strcmp(how, "syscall") == 0) return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter);
+  if (strcmp(method, "prctl") == 0) return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0);
+  if (strcmp(method, "syscall") == 0) return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter);
 #if defined(__x86_64__)
   long result;
   __asm__ volatile("syscall"

@@ -159,17 +159,17 @@ class Safety(unittest.TestCase):
     def test_what_is_not_recorded_is_said(self):
         runs_two = f"import subprocess; [subprocess.run(['{PATHS.sites}', '100', '0']) for at in range(2)]"
         said = self.record("/usr/bin/python3", "-c", runs_two, modes=["--heap"]).stderr
-        line = "not recorded: 2 programs that it started (tool_sites ×2); tarn record --follow records each process"
+        line = "not recorded: 2 child programs (tool_sites ×2); use tarn record --follow to record each process"
         self.assertIn(f"tarn: {line}\n", said)
         self.assertIn(f"{line}.\n", self.run_program(PATHS.tarn, "report", "rec").stdout)
         self.assertEqual(self.report()["recorder"]["unrecorded"]["programs"], {"tool_sites": 2})
 
         said = self.record("/usr/bin/python3", "-c", "import os; [os.fork() or os._exit(0) for at in range(3)]").stderr
-        self.assertIn("tarn: not recorded: 3 processes that it forked; tarn record --follow", said)
+        self.assertIn("tarn: not recorded: 3 forked processes; use tarn record --follow", said)
 
         said = self.record("/usr/bin/python3", "-c", f"import os; os.execv('{PATHS.static}', ['x'])").stderr
-        self.assertRegex(said, "tarn: not recorded: the program that it became by exec, .*statically linked")
-        self.assertIn("became by exec", self.run_program(PATHS.tarn, "report", "rec").stdout)
+        self.assertRegex(said, "tarn: not recorded: the program that replaced it by exec, .*statically linked")
+        self.assertIn("replaced it by exec", self.run_program(PATHS.tarn, "report", "rec").stdout)
 
         said = self.record("true").stderr
         self.assertNotIn("not recorded", said)
@@ -196,11 +196,11 @@ class Safety(unittest.TestCase):
         gigabyte = 1 << 30
         self.limited(resource.RLIMIT_AS, gigabyte, PATHS.sites, "2000", "0")
         self.assertGreater(self.report()["heap"]["allocations"], 12 * 2000)
-        self.assertIn(f"the limit is {gigabyte >> 10} (ulimit -v)",
-                      self.limited(resource.RLIMIT_AS, gigabyte, "true", modes=["--full"], code=2).stderr)
+        self.assertIn(f"the limit is {gigabyte >> 10} KiB (ulimit -v)",
+                      self.limited(resource.RLIMIT_AS, gigabyte, "true", modes=["--full"], code=4).stderr)
         self.limited(resource.RLIMIT_AS, gigabyte, "sh", "-c", f"'{PATHS.sites}' 100 0; true", modes=["--follow"])
-        self.assertIn("(ulimit -v) leaves no room to record in", self.limited(
-            resource.RLIMIT_AS, 200 << 20, "true", code=2).stderr)
+        self.assertIn("(ulimit -v) is too low to record", self.limited(
+            resource.RLIMIT_AS, 200 << 20, "true", code=4).stderr)
         # The region is a file in memory: its limit is raised as far as it may be, and not the program's.
         said = self.limited(resource.RLIMIT_FSIZE, 512 << 10, "sh", "-c", "ulimit -S -f; true", most=gigabyte).stdout
         self.assertEqual(said, "1024\n")
@@ -209,8 +209,8 @@ class Safety(unittest.TestCase):
         self.assertIn("File too large; what was written before can be read", said)
         raises = "import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (1, 1)); r.setrlimit(r.RLIMIT_FSIZE, (-1, -1))"
         if subprocess.run(["/usr/bin/python3", "-c", raises], check=False, stderr=subprocess.DEVNULL).returncode != 0:
-            self.assertIn("(ulimit -f) leaves no room to record in", self.limited(
-                resource.RLIMIT_FSIZE, 512 << 10, "true", code=2).stderr)
+            self.assertIn("(ulimit -f) is too low to record", self.limited(
+                resource.RLIMIT_FSIZE, 512 << 10, "true", code=4).stderr)
 
 
 if __name__ == "__main__":

@@ -25,16 +25,16 @@ std::atomic<char*> hand = nullptr;
 
 [[gnu::noinline]] void make_temporaries() {
   for (int round = 0; round < rounds; ++round) {
-    char* volatile const made = new char[100];
-    delete[] made;
+    char* volatile const buffer = new char[100];
+    delete[] buffer;
   }
 }
 
 [[gnu::noinline]] void produce() {
   for (int round = 0; round < rounds; ++round) {
-    char* const made = static_cast<char*>(std::malloc(64));
+    char* const buffer = static_cast<char*>(std::malloc(64));
     while (hand.load(std::memory_order_acquire) != nullptr) ::usleep(0);
-    hand.store(made, std::memory_order_release);
+    hand.store(buffer, std::memory_order_release);
   }
 }
 
@@ -53,25 +53,25 @@ std::atomic<char*> hand = nullptr;
 
 [[gnu::noinline]] void grow() {
   for (int round = 0; round < rounds; ++round) {
-    char* made = nullptr;
-    for (std::size_t size = 16; size <= 4096; size *= 2) made = static_cast<char*>(std::realloc(made, size));
-    std::free(made);
+    char* buffer = nullptr;
+    for (std::size_t size = 16; size <= 4096; size *= 2) buffer = static_cast<char*>(std::realloc(buffer, size));
+    std::free(buffer);
   }
 }
 
 // Two callers whose frames are alike, in turn: the registers at malloc are the same, and only words on the stack
 // differ.
 [[gnu::noinline]] char* leaf(std::size_t size) {
-  char* volatile const made = static_cast<char*>(std::malloc(size));
-  return made;
+  char* volatile const buffer = static_cast<char*>(std::malloc(size));
+  return buffer;
 }
 [[gnu::noinline]] char* left(std::size_t size) {
-  char* volatile const made = leaf(size);
-  return made;
+  char* volatile const buffer = leaf(size);
+  return buffer;
 }
 [[gnu::noinline]] char* right(std::size_t size) {
-  char* volatile const made = leaf(size);
-  return made;
+  char* volatile const buffer = leaf(size);
+  return buffer;
 }
 void alternate() {
   for (int round = 0; round < rounds; ++round) std::free((round % 3 == 0 ? left : right)(24));

@@ -12,8 +12,8 @@ enum { base = 700000 };
 
 // Makes one allocation of the given size. gdb stops at its first instruction.
 __attribute__((noipa)) void stop(size_t bytes) {
-  void* volatile made = malloc(bytes);
-  free(made);
+  void* volatile block = malloc(bytes);
+  free(block);
 }
 
 // Frames of many sizes, on registers that are saved here and there.
@@ -42,9 +42,9 @@ static int compare(const void* a, const void* b) {
   return result;
 }
 __attribute__((noipa)) static int sorting(void) {
-  int some[] = {3, 1, 2, 7, 5};
-  qsort(some, 5, sizeof *some, compare);
-  return some[0];
+  int numbers[] = {3, 1, 2, 7, 5};
+  qsort(numbers, 5, sizeof *numbers, compare);
+  return numbers[0];
 }
 
 // Unwinds out of a raised signal, and out of a signal at any instruction: here a function's first store.
@@ -58,7 +58,7 @@ static void on_fault(int number) {
   stop(base + 4);
   mprotect(guarded, 4096, PROT_READ | PROT_WRITE);
 }
-__attribute__((noipa)) static void store(volatile char* to) { *to = 1; }
+__attribute__((noipa)) static void store(volatile char* address) { *address = 1; }
 __attribute__((noipa)) static int signals(void) {
   guarded = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   signal(SIGUSR1, on_raise);
@@ -73,9 +73,9 @@ __attribute__((noipa)) static void* thread(void* argument) {
   return argument;
 }
 __attribute__((noipa)) static int threads(void) {
-  pthread_t one;
-  pthread_create(&one, NULL, thread, NULL);
-  pthread_join(one, NULL);
+  pthread_t thread;
+  pthread_create(&thread, NULL, thread, NULL);
+  pthread_join(thread, NULL);
   return 1;
 }
 

@@ -9,8 +9,8 @@
 constexpr std::size_t base = 710000;
 
 extern "C" [[gnu::noipa]] void stop(std::size_t bytes) {
-  void* volatile made = ::operator new(bytes);
-  ::operator delete(made);
+  void* volatile block = ::operator new(bytes);
+  ::operator delete(block);
 }
 
 namespace {
@@ -21,7 +21,7 @@ struct ends {
 };
 
 [[gnu::noipa]] void thrower(int depth) {
-  const ends here{base + 1};
+  const ends inner{base + 1};
   if (depth == 0) throw std::runtime_error("thrown");
 }
 
@@ -55,7 +55,7 @@ int main() {
   } catch (const std::runtime_error&) {
     stop(base + 4);
   }
-  const std::unique_ptr<shape> one = std::make_unique<square>();
-  const std::function<int(int)> called = [&](int by) { return by * one->area(); };
+  const std::unique_ptr<shape> shape_object = std::make_unique<square>();
+  const std::function<int(int)> called = [&](int by) { return by * shape_object->area(); };
   return called(1) + sorted() == 5 ? 0 : 1;
 }

@@ -11,8 +11,8 @@ static int stay;
 static pthread_barrier_t allocated;
 
 static void* work(void* slots) {
-  for (int at = 0; at < blocks; ++at) {
-    ((void**)slots)[at] = malloc(100);
+  for (int index = 0; index < blocks; ++index) {
+    ((void**)slots)[index] = malloc(100);
   }
   pthread_setname_np(pthread_self(), "w\n\"\x1b[2J");
   if (!stay) return NULL;
@@ -29,13 +29,13 @@ int main(int count, char** words) {
   pthread_barrier_init(&allocated, NULL, (unsigned)threads + 1);
   void** const slots = calloc((size_t)threads * (size_t)blocks, sizeof(void*));
   if (slots == NULL) return 3;
-  for (int at = 0; at < threads; ++at) {
+  for (int index = 0; index < threads; ++index) {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, work, slots + (size_t)at * (size_t)blocks) != 0) return 3;
+    if (pthread_create(&thread, NULL, work, slots + (size_t)index * (size_t)blocks) != 0) return 3;
     if (!stay) pthread_join(thread, NULL);
   }
   if (stay) pthread_barrier_wait(&allocated);
-  for (int at = 0; at < threads * blocks; ++at) free(slots[at]);
+  for (int index = 0; index < threads * blocks; ++index) free(slots[index]);
   free(slots);
   puts("done");
   exit(7);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The time in a recording: parts of it by `tarn report --from --to`."""
+"""The time in a recording: parts of it by `tarn report --start --end`."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def taken_at(of, function):
 
 class Parts(unittest.TestCase):
     def test_a_part_has_what_happened_in_it_and_nothing_else(self):
-        whole, first, last = report(), report("--to", "50%"), report("--from", "50%")
+        whole, first, last = report(), report("--end", "50%"), report("--start", "50%")
         self.assertIsNone(whole["part"])
         for count, work, other in ((blocks_at, "early_work", "late_work"), (taken_at, "early_work", "late_work")):
             self.assertGreater(count(whole, work), 10)
@@ -67,26 +67,26 @@ class Parts(unittest.TestCase):
         self.assertEqual(sum(map(sum, course["acquisitions"].values())), sum(each["acquisitions"] for each in whole["locks"]))
         self.assertEqual(sum(map(sum, course["syscalls"].values())), sum(each["count"] for each in whole["syscalls"]))
         self.assertTrue(all(course["resident_bytes"][:-1]))
-        self.assertIsNone(report("--to", "50%")["timeline"])
+        self.assertIsNone(report("--end", "50%")["timeline"])
         self.assertFalse(sum(map(sum, report("--source", "locks")["timeline"]["allocations"].values())))
 
     def test_categories_are_those_of_the_whole(self):
         whole = {tuple(map(str, each["stack"])): each["category"] for each in report("--stacks")["sites"]}
-        part = {tuple(map(str, each["stack"])): each["category"] for each in report("--stacks", "--to", "10%")["sites"]}
+        part = {tuple(map(str, each["stack"])): each["category"] for each in report("--stacks", "--end", "10%")["sites"]}
         self.assertLessEqual(part.items(), whole.items())
 
     def test_the_text_says_which_part(self):
-        self.assertRegex(tarn("report", "--from", "500ms", "--to", "0.9s", "rec").stdout, r"of that from 0\.\d\d to \d\.\d\d s")
+        self.assertRegex(tarn("report", "--start", "500ms", "--end", "0.9s", "rec").stdout, r"of that from 0\.\d\d to \d\.\d\d s")
 
     def test_times_that_mean_nothing(self):
-        for words, why in ((("--from", "soon"), "no time in the recording"), (("--to", "-1s"), "no time"),
-                           (("--from", "2", "--to", "1"), "not before --to"), (("--from", "nan"), "no time")):
+        for words, why in ((("--start", "soon"), "invalid time 'soon'"), (("--end", "-1s"), "invalid time"),
+                           (("--start", "2", "--end", "1"), "--start 2 is not before --end"), (("--start", "nan"), "invalid time")):
             said = tarn("report", *words, "rec", code=2).stderr
             self.assertIn(why, said)
             self.assertEqual(len(said.splitlines()), 1)
         header = pathlib.Path(SHARED.name, "rec").read_bytes()[:16]
         pathlib.Path(SHARED.name, "cut").write_bytes(header)
-        self.assertIn("has none yet", tarn("report", "--from", "1s", "cut", code=2).stderr)
+        self.assertIn("this recording has none", tarn("report", "--start", "1s", "cut", code=3).stderr)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ class TopTest(unittest.TestCase):
         self.folder = tempfile.mkdtemp(prefix="tarn-top-")
         self.addCleanup(shutil.rmtree, self.folder)
 
-    def tarn(self, *words, code=2):
+    def tarn(self, *words, code=3):
         result = subprocess.run([PATHS.tarn, *words], capture_output=True, text=True, timeout=HANG_S, check=False,
                                 stdin=subprocess.DEVNULL)
         self.assertEqual(result.returncode, code, result.stdout + result.stderr)
@@ -107,7 +107,8 @@ class Terminal(TopTest):
         self.wait_for(r"\d+k .* transient .*busy.cpp:\d+ make_temporary")
         sites = self.wait_for(r"shared .*busy.cpp:\d+ make_parcel")
         self.assertLess(sites.index("make_temporary"), sites.index("make_parcel"), "the most allocations first")
-        self.assertRegex(sites, r"heap .*/s .* foreign, \d+ in use   locks .* ms/s   calls .*/s")
+        self.assertRegex(sites, r"lock waits \d+ % of one thread   system calls .*/s, \d+ % of one thread\n"
+                                r"heap .*/s, .*/s; \d+ % freed by others; [\d,]+ in use; \d+ % transient")
         self.keys("s", "s")
         # Of samples: in the time between two looks there may be none.
         self.wait_for(r"by foreign/s(.|\n)*make_parcel(.|\n)*make_temporary")
@@ -126,7 +127,7 @@ class Terminal(TopTest):
         self.keys("t")
         self.wait_for(r"by calls\n")
         self.keys("?")
-        self.wait_for("Esc: all")
+        self.wait_for("Esc shows all")
         self.keys("?", "p")
         paused = self.wait_for(r"\[paused\]").splitlines()[1:]
         time.sleep(1)
@@ -187,7 +188,7 @@ class Terminal(TopTest):
             self.wait_for_threads(program.pid)
             self.open("--pid", str(program.pid))
             screen = self.wait_for(r"\n +[\d.]+K? .* producer \d+\n")
-            self.assertRegex(screen, rf"{program.pid} tool_busy\n\d+ heaps use .* that they hold\n")
+            self.assertRegex(screen, rf"{program.pid} tool_busy\n\d+ heaps: .* in use of .* held\n")
             self.assertEqual("allocations are not counted" in screen, not counted)
             self.keys("s", "s", "s")
             self.wait_for(r"by foreign/s\n.*\n +\S+ +\S+ +\S+ +[1-9]\S+ .*producer")  # its blocks, freed by others
@@ -195,7 +196,7 @@ class Terminal(TopTest):
                 self.keys("s", "s")
                 self.wait_for(r"by allocs/s\n(.|\n)* +[1-9][\d.,k]+ +[\d.]+[KM]?  worker \d+\n")
             program.kill()
-            self.wait_for(r"^\[ended\].*\n.*heaps use")
+            self.wait_for(r"^\[ended\].*\n.*heaps: ")
             self.keys("q")
             self.wait_for("ended with 0")
 
@@ -207,7 +208,7 @@ class Terminal(TopTest):
             self.keys("q")
             self.wait_for("ended with 0")
         self.open("--", PATHS.busy, environment="TERM=nonsense")
-        self.wait_for('the terminal "nonsense" is not known')
+        self.wait_for('unknown terminal type "nonsense"')
 
     def test_output_and_recording_are_kept_where_asked(self):
         self.open("-o", f"{self.folder}/rec", "--log", f"{self.folder}/log", "--", PATHS.busy, "1500")
@@ -220,20 +221,20 @@ class Terminal(TopTest):
 
 class Errors(TopTest):
     def test_they_say_why(self):
-        self.assertIn("is neither recorded nor on heaps of Tarn", self.tarn("top", "--pid", str(os.getpid())))
+        self.assertIn("is neither recorded nor running on Tarn's heaps", self.tarn("top", "--pid", str(os.getpid())))
         with subprocess.Popen([PATHS.other_heaps]) as other:
             for _ in polls():  # until the loader has loaded it
                 output = self.tarn("top", "--pid", str(other.pid))
-                if "is neither recorded nor on heaps of Tarn" not in output:
+                if "is neither recorded nor running on Tarn's heaps" not in output:
                     break
-            self.assertIn("on the heaps of another version of Tarn", output)
+            self.assertIn("uses another version of Tarn", output)
             other.kill()
         with subprocess.Popen(["true"]) as ended:
             ended.wait()
-            self.assertIn("there is no process", self.tarn("top", "--pid", str(ended.pid)))
-        self.assertIn("needs a terminal", self.tarn("top", "--", PATHS.busy))
-        self.assertIn("excludes", self.tarn("top", "--pid", "1", "-o", "x"))
-        self.tarn("top")
+            self.assertIn("does not exist", self.tarn("top", "--pid", str(ended.pid)))
+        self.assertIn("needs a terminal", self.tarn("top", "--", PATHS.busy, code=5))
+        self.assertIn("excludes", self.tarn("top", "--pid", "1", "-o", "x", code=2))
+        self.tarn("top", code=2)
 
     def as_nobody(self, pid, *who):
         """What tarn top says of a process when it is run by somebody else than root."""
@@ -244,7 +245,7 @@ class Errors(TopTest):
             self.skipTest("nobody may run this build")
         done = subprocess.run([*command, "top", "--pid", str(pid)], capture_output=True, text=True, timeout=HANG_S, check=False,
                               stdin=subprocess.DEVNULL)
-        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.returncode, 3)
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
         return done.stderr
 
@@ -259,15 +260,15 @@ class Errors(TopTest):
 
     def test_of_another_user(self):
         mine, nobody = (pwd.getpwuid(user).pw_name for user in (0, 65534))
-        self.assertEqual(self.as_nobody(os.getpid()), f"tarn: process {os.getpid()} is {mine}'s and may not be read by {nobody}: "
-                                                      f"sudo tarn top --pid {os.getpid()}\n")
+        self.assertEqual(self.as_nobody(os.getpid()), f"tarn: no permission to inspect process {os.getpid()} of {mine} as {nobody}; "
+                                                      f"try sudo tarn top --pid {os.getpid()}\n")
 
     def test_that_does_not_let_itself_be_read(self):
         self.as_nobody(os.getpid())  # or skip
         program = self.begin_as_nobody("/usr/bin/python3", "-c", "import ctypes, time; ctypes.CDLL(None).prctl(4, 0); "
                                                                 "print('hidden', flush=True); time.sleep(60)")
         self.assertEqual(program.stdout.readline(), "hidden\n")
-        self.assertIn("may not be read, though it is nobody's", self.as_nobody(program.pid))
+        self.assertIn("although it belongs to nobody", self.as_nobody(program.pid))
 
     def test_whose_memory_is_kept_closer_than_its_environment(self):
         self.as_nobody(os.getpid())  # or skip
@@ -275,7 +276,7 @@ class Errors(TopTest):
         self.assertEqual(program.stdout.readline(), "runs\n")
         # /proc asks for the effective user, process_vm_readv for the real one.
         said = self.as_nobody(program.pid, "--ruid=65533", "--euid=65534")
-        self.assertRegex(said, rf"^tarn: the memory of process {program.pid} may (not )?be read by .*\n$")
+        self.assertRegex(said, rf"^tarn: no permission to read the memory of process {program.pid}.*\n$")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 #include <new>
 
 void* operator new(std::size_t bytes) {
-  if (void* const made = std::calloc(1, bytes)) return made;
+  if (void* const block = std::calloc(1, bytes)) return block;
   throw std::bad_alloc();
 }
 void operator delete(void* block) noexcept { std::free(block); }

@@ -16,9 +16,9 @@ verdict judge(const result& result) {
   judgement.words = fmt::format(
       "On the process's heap of glibc a request takes {} the server's processor time that it takes with an arena for "
       "each request. ",
-      times_words(gains));
+      times_text(gains));
   if (!drop.empty())
-    judgement.words += fmt::format("On glibc it takes {} that of the same program on the drop-in. ", times_words(drop));
+    judgement.words += fmt::format("On glibc it takes {} that of the same program on the drop-in. ", times_text(drop));
   judgement.words +=
       fmt::format("Arenas take {} times the time of the fastest other malloc.", two_digits(1 / geometric_mean(best)));
   judgement.words += result.where_slower(0, "tarn, arenas") + result.where_slower(0, "tarn drop-in");

@@ -15,7 +15,7 @@ verdict judge(const result& result) {
   judgement.words = fmt::format(
       "With a mutex round each object a request takes {} the time that it takes by categories, with reader-writer "
       "locks {}. ",
-      times_words(mutexes), times_words(shared));
+      times_text(mutexes), times_text(shared));
   const std::uint64_t least = result.axes[0].front();
   const auto with_mutexes = result.count(0, "a mutex each", least, "locks"),
              with_categories = result.count(0, "categories", least, "locks");

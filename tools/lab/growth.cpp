@@ -17,7 +17,7 @@ constexpr double line_ns = 50;
 // The program's own work for each block.
 constexpr double work_ns = 1000;
 
-std::string exponent_words(const result& result, std::size_t sweep, const std::string& quantity) {
+std::string exponent_text(const result& result, std::size_t sweep, const std::string& quantity) {
   const auto ours = result.exponent(sweep, "tarn drop-in");
   std::optional<double> lowest, highest;
   for (const form& form : result.forms) {
@@ -33,7 +33,7 @@ std::string exponent_words(const result& result, std::size_t sweep, const std::s
 
 // Estimates how many processors stay busy before the atomic operations of a form, if all are on lines that all
 // processors share, fill the time.
-std::string limit_words(const result& result, const std::string& form) {
+std::string limit_text(const result& result, const std::string& form) {
   const auto atomics = result.count(by_owner, form, 1, "atomics"),
              own_atomics = result.count(by_owner, form, 0, "atomics");
   const auto ns =
@@ -48,12 +48,12 @@ verdict judge(const result& result) {
   const auto threads = result.exponent(by_threads, "tarn drop-in"), size = result.exponent(by_size, "tarn drop-in");
   if (!threads || !size) return {holds::unknown, "There were too few values for an exponent."};
   verdict judgement{*threads < 0.25 && *size < 0.35 ? holds::yes : *threads < 0.5 ? holds::partly : holds::no, {}};
-  judgement.words = "The drop-in's time for a block grows " + exponent_words(result, by_threads, "threads") +
-                    exponent_words(result, by_live, "live blocks") + exponent_words(result, by_size, "size");
+  judgement.words = "The drop-in's time for a block grows " + exponent_text(result, by_threads, "threads") +
+                    exponent_text(result, by_live, "live blocks") + exponent_text(result, by_size, "size");
   if (judgement.words.ends_with(", ")) judgement.words.replace(judgement.words.size() - 2, 2, ". ");
   std::string limits;
   for (const form& form : result.forms) {
-    if (form.name != "glibc tuned") limits += limit_words(result, form.name);
+    if (form.name != "glibc tuned") limits += limit_text(result, form.name);
   }
   if (!limits.empty()) {
     limits.replace(limits.size() - 2, 2, ".");

@@ -41,7 +41,7 @@ verdict judge_threads(const result& result, const std::string& shared, const std
   judgement.words = fmt::format(
       "Behind one lock an allocation takes {} the time that it takes in a heap of the thread's own; there it "
       "takes {} times as long beside {} threads as beside one for each processor. ",
-      times_words(gains), two_digits(flat), most_threads(result));
+      times_text(gains), two_digits(flat), most_threads(result));
   const std::vector<double> today = result.ratios(by_threads, "glibc", private_heap),
                             best = result.ratios(by_threads, best_other, private_heap),
                             drop = result.ratios(by_threads, best_other, "tarn drop-in");
@@ -50,7 +50,7 @@ verdict judge_threads(const result& result, const std::string& shared, const std
         "But the process's heap of today has a cache for each thread: glibc's takes {} times as long, and a private "
         "heap "
         "gains {} on it. ",
-        two_digits(glibc), times_words(today));
+        two_digits(glibc), times_text(today));
   }
   judgement.words +=
       fmt::format("Tarn's takes {} times the time of the fastest other", two_digits(1 / geometric_mean(best)));

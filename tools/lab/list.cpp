@@ -18,7 +18,7 @@ verdict judge(const result& result) {
       "The original's pools were 3.8 to 8.4 times faster than its malloc; the same pool is {} faster than today's "
       "glibc "
       "(on the mean {}).",
-      times_words(ratios), two_digits(mean));
+      times_text(ratios), two_digits(mean));
   const double behind = geometric_mean(peers);
   if (!pooled.empty()) {
     const double beside = geometric_mean(pooled);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t by_cores = 0, aba = 1;
 
-std::string aba_words(const result& result) {
+std::string aba_text(const result& result) {
   if (result.axes[aba].empty()) return {};
   const std::uint64_t operations = result.axes[aba].front();
   const auto untagged = result.count(aba, "untagged list", operations, "given twice"),
@@ -48,7 +48,7 @@ verdict judge(const result& result) {
     judgement.words += own_free ? fmt::format("; tarn::lock_free_pool takes {} times that.", two_digits(1 / *own_free))
                                 : std::string(".");
   }
-  judgement.words += result.where_slower(by_cores, "tarn::lock_free_pool") + aba_words(result);
+  judgement.words += result.where_slower(by_cores, "tarn::lock_free_pool") + aba_text(result);
   return judgement;
 }
 

@@ -31,7 +31,7 @@ verdict judge(const result& result) {
     judgement.words = "Calls and bytes were not counted. ";
   }
   judgement.words += fmt::format("It is {} faster; tarn::recycle takes {} times the time of the fastest other. ",
-                                 times_words(faster), two_digits(1 / geometric_mean(ours)));
+                                 times_text(faster), two_digits(1 / geometric_mean(ours)));
   if (!result.axes[sharing].empty()) {
     const std::uint64_t writes = result.axes[sharing].front();
     if (const auto cost = result.ratio(sharing, "blocks by turns", "a line each", writes)) {

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 // Five digits are all that a clock provides.
 std::string digits(double number) { return fmt::format("{:.5g}", number); }
 
-std::string x_words(std::uint64_t x) { return std::to_string(x); }
+std::string x_text(std::uint64_t x) { return std::to_string(x); }
 
 table figures_of(const std::vector<result>& results) {
   table rows = {{"experiment", "sweep", "x", "form", "role", "measure", "median", "low", "high"}};
@@ -33,7 +33,7 @@ table figures_of(const std::vector<result>& results) {
       }
       const auto add = [&](const std::string& measure, const std::vector<double>& values) {
         const spread spread = spread_of(values);
-        rows.push_back({result.definition->name, result.definition->sweeps[row.sweep].name, x_words(row.x), row.form,
+        rows.push_back({result.definition->name, result.definition->sweeps[row.sweep].name, x_text(row.x), row.form,
                         role, measure, digits(spread.median), digits(spread.low), digits(spread.high)});
       };
       if (!row.ns.empty()) add("ns", row.ns);

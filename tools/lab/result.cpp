@@ -128,7 +128,7 @@ std::string two_digits(double number) {
   return fmt::format("{:.{}f}", number, size >= 0.995 || size == 0 ? 1 : size >= 0.0995 ? 2 : 3);
 }
 
-std::string times_words(const std::vector<double>& ratios) {
+std::string times_text(const std::vector<double>& ratios) {
   if (ratios.empty()) return "not measured";
   const auto [lowest, highest] = std::minmax_element(ratios.begin(), ratios.end());
   const std::string low = two_digits(*lowest), high = two_digits(*highest);

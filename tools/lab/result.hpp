@@ -65,6 +65,6 @@ double geometric_mean(const std::vector<double>& ratios);
 // Formats with two significant digits: "3.8", "12", "0.42".
 std::string two_digits(double number);
 // Formats "3.8 to 4.6 times", or "4 times" where both are equal.
-std::string times_words(const std::vector<double>& ratios);
+std::string times_text(const std::vector<double>& ratios);
 
 }  // namespace tarn::lab

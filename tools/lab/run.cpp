@@ -143,9 +143,9 @@ class experiment_run {
       }
       std::error_code error;
       if (!is_built(form)) {
-        skip("{} is skipped: this build has it not{}", form.name, package_words(form));
+        skip("{} is skipped: this build has it not{}", form.name, package_text(form));
       } else if (!form.library.empty() && !std::filesystem::exists(present.library, error)) {
-        skip("{} is skipped: no {}{}", form.name, is_ours ? present.library : form.library, package_words(form));
+        skip("{} is skipped: no {}{}", form.name, is_ours ? present.library : form.library, package_text(form));
       } else {
         result_.forms.push_back(present);
       }
@@ -153,7 +153,7 @@ class experiment_run {
     if (result_.forms.empty()) throw broken{"no form of it is there"};
   }
 
-  static std::string package_words(const form& form) {
+  static std::string package_text(const form& form) {
     return form.package.empty() ? std::string() : fmt::format(" (Debian package {})", form.package);
   }
 

@@ -29,7 +29,7 @@ int ptrace_scope() {
 }
 
 void require_process(pid_t process) {
-  if (::kill(process, 0) != 0 && errno == ESRCH) fail(exit_code::usage, "there is no process {}", process);
+  if (::kill(process, 0) != 0 && errno == ESRCH) fail(exit_code::io_error, "process {} does not exist", process);
 }
 
 }  // namespace
@@ -44,16 +44,16 @@ void require_readable(pid_t process) {
   struct stat facts {};
   if (::stat(fmt::format("/proc/{}", process).c_str(), &facts) != 0) {
     require_process(process);  // it may have ended meanwhile; otherwise it is hidden
-    fail(exit_code::usage, "process {} is not to be seen by {}: sudo tarn top --pid {}", process,
+    fail(exit_code::io_error, "no permission to inspect process {} as {}; try sudo tarn top --pid {}", process,
          name_of_user(::geteuid()), process);
   }
   if (facts.st_uid == ::geteuid()) {
-    fail(exit_code::usage,
-         "process {} may not be read, though it is {}'s: it has capabilities, began as another user, or asked for it "
-         "(PR_SET_DUMPABLE): sudo tarn top --pid {}",
+    fail(exit_code::io_error,
+         "no permission to inspect process {}, although it belongs to {}: it has capabilities, changed its user, or "
+         "cleared PR_SET_DUMPABLE; try sudo tarn top --pid {}",
          process, name_of_user(facts.st_uid), process);
   }
-  fail(exit_code::usage, "process {} is {}'s and may not be read by {}: sudo tarn top --pid {}", process,
+  fail(exit_code::io_error, "no permission to inspect process {} of {} as {}; try sudo tarn top --pid {}", process,
        name_of_user(facts.st_uid), name_of_user(::geteuid()), process);
 }
 
@@ -62,21 +62,23 @@ void fail_unreadable_memory(pid_t process, int error) {
   switch (const int scope = ptrace_scope()) {
     case 0: break;
     case 1:
-      fail(exit_code::usage,
-           "the memory of process {} may be read by its parents and root alone, as kernel.yama.ptrace_scope is 1: sudo "
-           "tarn top --pid {}, or sudo sysctl kernel.yama.ptrace_scope=0",
-           process, process);
+      fail(
+          exit_code::io_error,
+          "no permission to read the memory of process {}: kernel.yama.ptrace_scope is 1, so only its parents and root "
+          "may; try sudo tarn top --pid {}, or sudo sysctl kernel.yama.ptrace_scope=0",
+          process, process);
     case 2:
-      fail(exit_code::usage,
-           "the memory of process {} may be read by root alone, as kernel.yama.ptrace_scope is 2: sudo tarn top --pid "
-           "{}",
+      fail(exit_code::io_error,
+           "no permission to read the memory of process {}: kernel.yama.ptrace_scope is 2, so only root may; try sudo "
+           "tarn top --pid {}",
            process, process);
     default:
-      fail(exit_code::usage, "the memory of process {} may be read by nobody, as kernel.yama.ptrace_scope is {}",
-           process, scope);
+      fail(exit_code::io_error,
+           "no permission to read the memory of process {}: kernel.yama.ptrace_scope is {}, so nobody may", process,
+           scope);
   }
-  fail(exit_code::usage, "the memory of process {} may not be read by {}: {}: sudo tarn top --pid {}", process,
-       name_of_user(::getuid()), system_words(error), process);
+  fail(exit_code::io_error, "no permission to read the memory of process {} as {}: {}; try sudo tarn top --pid {}",
+       process, name_of_user(::getuid()), system_error_text(error), process);
 }
 
 }  // namespace tarn::command

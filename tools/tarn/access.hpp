@@ -5,11 +5,11 @@
 
 namespace tarn::command {
 
-// Throws a usage failure unless /proc shows this user the open files and the environment of `process`.
+// Throws a failure unless /proc shows this user the open files and the environment of `process`.
 void require_readable(pid_t process);
 
 // Reports that the memory of a process cannot be read, which the system guards more closely than /proc. Throws a
-// usage failure for the errno value of the refusal.
+// failure for the errno value of the refusal.
 [[noreturn]] void fail_unreadable_memory(pid_t process, int error);
 
 }  // namespace tarn::command

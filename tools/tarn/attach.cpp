@@ -61,7 +61,10 @@ recorded_process find_recorded(pid_t process) {
   if (variable_of(process, format::process_variable) == std::to_string(process)) return {path, process};
   const int descriptor = first.descriptor_of(static_cast<std::uint32_t>(process));
   if (descriptor < 0) {
-    fail(exit_code::usage, "process {} is a child that is not recorded: tarn record --follow -- PROGRAM", process);
+    fail(exit_code::io_error,
+         "process {} is a child of a recorded program but is not recorded itself; start with tarn record --follow -- "
+         "PROGRAM",
+         process);
   }
   return {path.substr(0, path.find_last_of('/') + 1) + std::to_string(descriptor), process};
 }

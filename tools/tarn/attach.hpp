@@ -13,7 +13,7 @@ struct recorded_process {
 };
 
 // Finds the region of `process`: a recorded program, one of its recorded children, or the `tarn record` itself. The
-// path is empty where the process is not recorded, or belongs to another user. Throws a usage failure where there is
+// path is empty where the process is not recorded, or belongs to another user. Throws a failure where there is
 // no such process, or where it is a child that is not recorded.
 recorded_process find_recorded(pid_t process);
 

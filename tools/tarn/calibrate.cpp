@@ -91,9 +91,10 @@ fs::path cost_file() {
 // or -1.
 std::string output_of(const std::vector<std::string>& command, const std::string& preloaded, int input) {
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail(exit_code::usage, "cannot measure: {}", system_words(errno));
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0)
+    fail(exit_code::io_error, "cannot measure the cost model: {}", system_error_text(errno));
   const pid_t child = ::fork();
-  if (child < 0) fail(exit_code::usage, "cannot measure: {}", system_words(errno));
+  if (child < 0) fail(exit_code::io_error, "cannot measure the cost model: {}", system_error_text(errno));
   if (child == 0) become(command, preloaded, input, ends[1]);
   ::close(ends[1]);
   std::string text;
@@ -107,7 +108,8 @@ std::string output_of(const std::vector<std::string>& command, const std::string
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (status != 0)
-    fail(exit_code::usage, "cannot measure what memory costs here: {} ended with {}", command.back(), status);
+    fail(exit_code::io_error, "cannot measure the cost model: tarn measure {} ended with status {}", command.back(),
+         status);
   return text;
 }
 
@@ -115,7 +117,7 @@ costs measured_by(const std::vector<std::string>& command, const std::string& pr
   try {
     return analyse::costs_from(json::parse(output_of(command, preloaded, -1)));
   } catch (const json::exception& error) {
-    fail(exit_code::usage, "cannot measure what memory costs here: {}", error.what());
+    fail(exit_code::io_error, "cannot measure the cost model: {}", error.what());
   }
 }
 
@@ -131,7 +133,7 @@ class temporary_file {
  public:
   temporary_file() : path_(fs::temp_directory_path() / "tarn-XXXXXX") {
     const int file = ::mkstemp(path_.data());
-    if (file < 0) fail(exit_code::usage, "{}: {}", path_, system_words(errno));
+    if (file < 0) fail(exit_code::io_error, "{}: {}", path_, system_error_text(errno));
     ::close(file);
   }
   temporary_file(const temporary_file&) = delete;
@@ -211,12 +213,12 @@ costs machine_costs(bool remeasure) {
 std::vector<analyse::replayed> replays_of(const std::vector<analyse::replay_job>& jobs) {
   const std::string bytes = analyse::bytes_of(jobs);
   const int file = ::memfd_create("tarn-replay", MFD_CLOEXEC);
-  if (file < 0) fail(exit_code::usage, "no memory to replay: {}", system_words(errno));
+  if (file < 0) fail(exit_code::no_memory, "no memory to replay trace excerpts: {}", system_error_text(errno));
   std::string text;
   try {
     for (std::size_t done = 0; done < bytes.size();) {
       const ssize_t written = ::write(file, bytes.data() + done, bytes.size() - done);
-      if (written < 0) fail(exit_code::usage, "no memory to replay: {}", system_words(errno));
+      if (written < 0) fail(exit_code::no_memory, "no memory to replay trace excerpts: {}", system_error_text(errno));
       done += static_cast<std::size_t>(written);
     }
     ::lseek(file, 0, SEEK_SET);
@@ -229,7 +231,7 @@ std::vector<analyse::replayed> replays_of(const std::vector<analyse::replay_job>
   try {
     return analyse::replayed_from(text);
   } catch (const json::exception& error) {
-    fail(exit_code::usage, "cannot replay: {}", error.what());
+    fail(exit_code::io_error, "cannot replay trace excerpts: {}", error.what());
   }
 }
 

@@ -15,7 +15,7 @@ namespace tarn::command {
 namespace {
 
 // Returns the end that the recorder saw or, where a signal ended the process, what the system says.
-std::optional<format::end_facts> end_of(const recorded& recording, const watched_process& process) {
+std::optional<format::end_facts> end_of(const process_recording& recording, const watched_process& process) {
   if (const auto end = recording.region().ending()) return end;
   const std::optional<int> status = process.status();
   if (!status || !WIFSIGNALED(*status)) return std::nullopt;
@@ -35,7 +35,7 @@ void children::offer_to(region_file& first, std::uint32_t sources, std::uint64_t
   children_.resize(sizes.spares);
   std::vector<int> files;
   for (child_process& child : children_) {
-    child.recording = std::make_unique<recorded>(sources, interval, sizes.spare);
+    child.recording = std::make_unique<process_recording>(sources, interval, sizes.spare);
     files.push_back(child.recording->region().file());
   }
   first.offer(files);
@@ -103,11 +103,11 @@ std::vector<pollfd> children::running() const {
 
 namespace {
 
-bool is_of_launcher(const recorded& process) {
+bool is_of_launcher(const process_recording& process) {
   const std::vector<std::string> words = process.region().words();
   return words.empty() || is_launcher(words.front());
 }
-std::uint64_t processor_us(const recorded& process) {
+std::uint64_t processor_us(const process_recording& process) {
   if (const auto end = process.region().ending()) return end->user_us + end->system_us;
   if (process.now().moments.empty()) return 0;
   return process.now().moments.back().user_us + process.now().moments.back().system_us;
@@ -115,8 +115,8 @@ std::uint64_t processor_us(const recorded& process) {
 
 }  // namespace
 
-recorded& children::keep_longest_running(recorded& launcher) {
-  recorded* kept = &launcher;
+process_recording& children::keep_longest_running(process_recording& launcher) {
+  process_recording* kept = &launcher;
   if (is_of_launcher(launcher)) {
     for (const child_process& child : children_) {
       if (!child.recording->is_whole() || is_of_launcher(*child.recording)) continue;
@@ -143,17 +143,18 @@ recorded& children::keep_longest_running(recorded& launcher) {
 
 void children::print_summary(const region_file& first) const {
   std::size_t count = 0;
-  const recorded* last = nullptr;
+  const process_recording* last = nullptr;
   for (const child_process& child : children_) {
     if (child.file_suffix.empty() || !child.recording->is_whole()) continue;
     ++count;
     last = child.recording.get();
   }
-  if (count == 1) fmt::print(stderr, "tarn: and a process that it started, in {}\n", last->path());
+  if (count == 1) fmt::print(stderr, "tarn: recorded 1 child process, in {}\n", last->path());
   if (count > 1)
-    fmt::print(stderr, "tarn: and {} processes that it started, each in its file, such as {}\n", count, last->path());
+    fmt::print(stderr, "tarn: recorded {} child processes, each in a file of its own, such as {}\n", count,
+               last->path());
   if (first.missed() != 0) {
-    fmt::print(stderr, "tarn: {} further processes were not recorded: at most {} are\n", first.missed(),
+    fmt::print(stderr, "tarn: {} more child processes were not recorded; the limit is {}\n", first.missed(),
                children_.size());
   }
 }

@@ -13,7 +13,7 @@
 
 #include "format/recording.hpp"
 #include "tarn/limits.hpp"
-#include "tarn/recorded.hpp"
+#include "tarn/process_recording.hpp"
 #include "tarn/watched_process.hpp"
 
 namespace tarn::command {
@@ -39,7 +39,7 @@ class children {
   // Ends the recording of a launcher. Of the programs that it started, the one with the most processor time takes its
   // place, unless the launcher itself became a program; the files of all other processes are removed. Returns the
   // recording that is left.
-  recorded& keep_longest_running(recorded& launcher);
+  process_recording& keep_longest_running(process_recording& launcher);
 
   // Prints how many children there were and where they are recorded; prints nothing when there was none.
   void print_summary(const region_file& first) const;
@@ -48,7 +48,7 @@ class children {
   struct child_process {
     std::string file_suffix;    // names the process in its file's name; empty until there is a process
     std::uint32_t process = 0;  // its number in our namespace if it is found there, else in its own
-    std::unique_ptr<recorded> recording;
+    std::unique_ptr<process_recording> recording;
     std::unique_ptr<watched_process> watched;  // null until there is a process
     bool is_over = false;                      // the process has ended, and its counters are written
     bool has_end = false;                      // the end record is written

@@ -14,12 +14,12 @@
 #include "tarn/calibrate.hpp"
 #include "tarn/commands.hpp"
 #include "tarn/failure.hpp"
+#include "tarn/html_file.hpp"
+#include "tarn/html_names.hpp"
 #include "tarn/own_heap.hpp"
-#include "tarn/page.hpp"
-#include "tarn/page_names.hpp"
 #include "tarn/report.hpp"
+#include "tarn/text.hpp"
 #include "tarn/views.hpp"
-#include "tarn/words.hpp"
 
 namespace tarn::command {
 namespace {
@@ -65,8 +65,6 @@ range predicted_of(const analyse::difference& difference) {
   return sum;
 }
 
-std::string milliseconds(const range& ns) { return range_words(ns * 1e-6) + " ms"; }
-
 std::string location_text(const place_sums& sums) {
   const std::string file = sums.file.substr(sums.file.find_last_of('/') + 1);
   return sums.line == 0 ? file + ' ' + sums.function : fmt::format("{}:{} {}", file, sums.line, sums.function);
@@ -77,12 +75,13 @@ std::string verdict(const change& change) {
   if (change.is_as_predicted()) return "as predicted";
   const range achieved = change.achieved_ns(), predicted = change.before->first->predicted.saved_ns;
   if (achieved.high < predicted.low) return "less than predicted";
-  return achieved.low > predicted.high ? "more than predicted" : "but it was not taken";
+  return achieved.low > predicted.high ? "more than predicted" : "the remedy was not taken";
 }
 
-void print_change(const change& change, std::size_t rank, const paint& style) {
+// `before` gives the CPU time that the shares refer to.
+void print_change(const analyse::analysis& before, const change& change, std::size_t rank, const paint& style) {
   const place_sums shown = change.after ? *change.after : change.before.value_or(place_sums());
-  fmt::print("\n{}. {}\n", rank, style.strong(cut(location_text(shown), page_width - 6)));
+  fmt::print("\n{}. {}\n", rank, style.strong(cut(location_text(shown), text_width - 6)));
   const auto number = [](const std::optional<place_sums>& side) { return grouped(side ? side->allocations : 0); };
   const char* const state = change.before && change.after ? "" : change.before ? ", gone" : ", new";
   fmt::print("   {} → {} allocations{}", number(change.before), number(change.after), state);
@@ -92,16 +91,16 @@ void print_change(const change& change, std::size_t rank, const paint& style) {
   fmt::print("\n");
   const range achieved = change.achieved_ns();
   if (achieved.middle() < 0) {
-    fmt::print("   {}\n", style.bad("costs " + milliseconds({-achieved.high, -achieved.low}) + " more"));
+    fmt::print("   {}\n", style.bad("costs " + cost_text(before, {-achieved.high, -achieved.low}) + " more"));
     return;
   }
-  std::string words = "saves " + milliseconds(achieved);
+  fmt::print("   {}\n", style.good("saves " + cost_text(before, achieved)));
   if (change.before && change.before->first) {
     const analyse::prediction& prediction = change.before->first->predicted;
-    words += fmt::format("; predicted by {}: {}: {}", analyse::name(prediction.by), milliseconds(prediction.saved_ns),
-                         verdict(change));
+    fmt::print("   {}\n", cut(fmt::format("{}: {} was predicted to save {}", verdict(change),
+                                          analyse::name(prediction.by), cost_text(before, prediction.saved_ns)),
+                              text_width - 3));
   }
-  fmt::print("   {}\n", style.good(cut(words, page_width - 3)));
 }
 
 // Prints locks or system calls, where either program has any.
@@ -120,20 +119,21 @@ void print_uses(const analyse::use_difference& uses, const char* title, const ch
                     grouped(change.after ? change.after->count : 0), ms(change.before ? change.before->nanoseconds : 0),
                     ms(change.after ? change.after->nanoseconds : 0));
     const std::string location = fmt::format("{} in {} {}", shown.what, file, shown.function);
-    fmt::print("   {}{}\n", cut(location, page_width - 3 - std::min<std::size_t>(counts.size(), 50)), counts);
+    fmt::print("   {}{}\n", cut(location, text_width - 3 - std::min<std::size_t>(counts.size(), 50)), counts);
   }
 }
 
-void print_text(const side& before, const side& after, const analyse::difference& difference,
-                const diff_request& request) {
-  const paint style;
-  fmt::print("before  {}\n", cut(program_words_of(before.analysis.recorded()), page_width - 8));
-  fmt::print("after   {}\n", cut(program_words_of(after.analysis.recorded()), page_width - 8));
-  for (const side* const side : {&before, &after}) {
-    if (const format::module_facts* const module = own_heap_in(side->analysis.recorded())) {
-      fmt::print("{}.\n", style.bold(own_heap_words(*module)));
-    }
-  }
+// Returns what the change saved, as one figure with its range. Without a measured CPU time the recorders' own time is
+// taken off.
+std::string saving_text(const side& before, const side& after) {
+  const range saved = saved_cpu(before, after);
+  if (saved.low > 0) return fmt::format("Faster: saves {}.", cost_text(before.analysis, saved));
+  if (saved.high < 0)
+    return fmt::format("Slower: costs {} more.", cost_text(before.analysis, {-saved.high, -saved.low}));
+  return fmt::format("No clear difference: saves {}.", cost_text(before.analysis, saved));
+}
+
+void print_allocations(const analyse::difference& difference) {
   for (std::size_t index = 0; index < analyse::category_count; ++index) {
     if (difference.before[index] == 0 && difference.after[index] == 0) continue;
     const double earlier = static_cast<double>(difference.before[index]),
@@ -142,22 +142,36 @@ void print_text(const side& before, const side& after, const analyse::difference
                grouped(difference.before[index]), grouped(difference.after[index]),
                earlier == 0 ? "" : fmt::format(" {:>+8.1f} %", 100 * (later - earlier) / earlier));
   }
-  fmt::print("The heap cost {}, and now {}.\n", milliseconds(difference.before_ns), milliseconds(difference.after_ns));
+}
+
+void print_text(const side& before, const side& after, const analyse::difference& difference,
+                const diff_request& request) {
+  const paint style;
   const analyse::use_difference locks = analyse::compare(before.locks, after.locks);
   const analyse::use_difference calls = analyse::compare(before.calls, after.calls);
   const bool is_unchanged = difference.changes.empty() && locks.changes.empty() && calls.changes.empty();
-  if (!difference.changes.empty())
-    fmt::print("Predicted of the remedies taken: {}.\n", milliseconds(predicted_of(difference)));
-  // Without a change, the difference would come from the recorders' own time and from the machine.
-  if (!is_unchanged || !request.cpu_seconds.empty()) {
-    fmt::print("{}\n", style.bold(fmt::format("Processor time saved{}: {}.",
-                                              request.cpu_seconds.empty() ? ", without what the recorder took" : "",
-                                              milliseconds(saved_cpu(before, after)))));
-  }
   if (is_unchanged) fmt::print("{}\n", style.bold("No change."));
+  // Without a change, the difference would come from the recorders' own time and from the machine.
+  if (!is_unchanged || !request.cpu_seconds.empty()) fmt::print("{}\n", style.bold(saving_text(before, after)));
+  if (!is_unchanged && request.cpu_seconds.empty()) {
+    fmt::print("The CPU times leave out what the recorder took; for exact figures measure without it: --cpu.\n");
+  }
+  if (!difference.changes.empty()) {
+    fmt::print("The remedies taken were predicted to save {}.\n", cost_text(before.analysis, predicted_of(difference)));
+  }
+  fmt::print("before  {}\n", cut(command_line_of(before.analysis.recorded()), text_width - 8));
+  fmt::print("after   {}\n", cut(command_line_of(after.analysis.recorded()), text_width - 8));
+  for (const side* const side : {&before, &after}) {
+    if (const format::module_facts* const module = own_heap_in(side->analysis.recorded())) {
+      fmt::print("{}.\n", style.bold(own_heap_text(*module)));
+    }
+  }
+  fmt::print("The heap costs {}; before it cost {}.\n", cost_text(after.analysis, difference.after_ns),
+             cost_text(before.analysis, difference.before_ns));
+  print_allocations(difference);
   if (difference.changes.empty()) fmt::print("No site changed.\n");
   for (std::size_t index = 0; index < std::min(request.top, difference.changes.size()); ++index) {
-    print_change(difference.changes[index], index + 1, style);
+    print_change(before.analysis, difference.changes[index], index + 1, style);
   }
   print_uses(locks, "Locks", "taken", "waited", request.top, style);
   print_uses(calls, "System calls", "made", "in the kernel", request.top, style);
@@ -233,7 +247,7 @@ json json_of(const side& before, const side& after, const analyse::difference& d
 
 // Replaces the names of functions and files by numbers, the same before and after; drops the texts of remedies, which
 // contain code.
-void redact(json& changes, page_names& names) {
+void redact(json& changes, html_names& names) {
   for (json& change : changes) {
     for (const char* const side : {"before", "after"}) {
       json& description = change[side];
@@ -248,16 +262,16 @@ void redact(json& changes, page_names& names) {
 
 // Writes an HTML report that has nothing but the difference in it.
 void write_difference(json difference, const side& before, const side& after, const diff_request& request) {
-  difference["before"] = request.redact ? "program" : program_words_of(before.analysis.recorded());
-  difference["after"] = request.redact ? "program" : program_words_of(after.analysis.recorded());
-  page_names names(request.redact);
+  difference["before"] = request.redact ? "program" : command_line_of(before.analysis.recorded());
+  difference["after"] = request.redact ? "program" : command_line_of(after.analysis.recorded());
+  html_names names(request.redact);
   if (request.redact) {
     for (json* const changes :
          {&difference["changes"], &difference["locks"]["changes"], &difference["syscalls"]["changes"]})
       redact(*changes, names);
   }
   names.compact(difference);
-  page_file page(request.page);
+  html_file page(request.page);
   page.add(json{{"kind", "difference"}, {"redacted", request.redact}, {"difference", difference}}.dump(
       -1, ' ', false, json::error_handler_t::replace));
   page.end();
@@ -265,10 +279,10 @@ void write_difference(json difference, const side& before, const side& after, co
 
 void diff(const diff_request& request) {
   if (!request.cpu_seconds.empty() && request.cpu_seconds.size() != 2) {
-    fail(exit_code::usage, "--cpu takes two numbers: --cpu 12.3,10.9");
+    fail(exit_code::usage, "--cpu needs two numbers, such as --cpu 12.3,10.9");
   }
-  if (request.redact && request.page.empty()) fail(exit_code::usage, "--redact is for a page: --html OUT");
-  if (!request.page.empty()) require_page();
+  if (request.redact && request.page.empty()) fail(exit_code::usage, "--redact needs --html OUT");
+  if (!request.page.empty()) require_template();
   const bool has_cpu_seconds = !request.cpu_seconds.empty();
   const analyse::costs costs = machine_costs(false);
   const side before(request.before, costs, has_cpu_seconds ? request.cpu_seconds[0] : 0);
@@ -288,18 +302,21 @@ void diff(const diff_request& request) {
 
 void add_diff(CLI::App& application) {
   CLI::App* const command =
-      application.add_subcommand("diff", "Compare two recordings, site by site: predicted beside achieved.");
+      application.add_subcommand("diff", "Compare two recordings: what a change saved, next to what was predicted.");
   const auto request = std::make_shared<diff_request>();
-  command->add_option("BEFORE", request->before, "the recording before the change")->required();
-  command->add_option("AFTER", request->after, "the recording after it, of the same work")->required();
-  CLI::Option* const as_json = command->add_flag("--json", request->as_json, "as JSON (docs/reference/report-json.md)");
-  command->add_option("--html", request->page, "as a page for a browser, in one file, of all changes")
+  command->add_option("BEFORE", request->before, "recording before the change")->required();
+  command->add_option("AFTER", request->after, "recording of the same work after the change")->required();
+  CLI::Option* const as_json =
+      command->add_flag("--json", request->as_json, "print JSON (docs/reference/report-json.md)");
+  command->add_option("--html", request->page, "write an HTML report of all changes, in one file")
       ->type_name("OUT")
       ->excludes(as_json);
-  command->add_flag("--redact", request->redact, "the page without paths, arguments, own names and remedies' words");
-  command->add_option("--top", request->top, "changes to show; 10 if not given")->type_name("N");
+  command->add_flag("--redact", request->redact,
+                    "leave paths, arguments, your names and the text of remedies out of the HTML report");
+  command->add_option("--top", request->top, "number of changes to show; default 10")->type_name("N");
   command
-      ->add_option("--cpu", request->cpu_seconds, "processor times of both without a recorder, if they were measured")
+      ->add_option("--cpu", request->cpu_seconds,
+                   "CPU seconds of both programs without a recorder, if you measured them")
       ->delimiter(',')
       ->type_name("BEFORE,AFTER");
   command->callback([request] { diff(*request); });

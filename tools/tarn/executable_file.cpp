@@ -49,7 +49,8 @@ executable_file::executable_file(std::string shown, std::string path)
     : shown_(std::move(shown)), path_(std::move(path)) {
   const int file = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0)
-    fail(exit_code::cannot_run, "{}: cannot be read to see how it is linked: {}", shown_, system_words(errno));
+    fail(exit_code::cannot_run, "{}: cannot read the file to check how it is linked: {}", shown_,
+         system_error_text(errno));
   start_.resize(start_bytes);
   std::size_t size = 0;
   for (ssize_t bytes_read;
@@ -58,7 +59,7 @@ executable_file::executable_file(std::string shown, std::string path)
     if (bytes_read < 0) {
       const int error = errno;
       ::close(file);
-      fail(exit_code::cannot_run, "{}: {}", shown_, system_words(error));
+      fail(exit_code::cannot_run, "{}: {}", shown_, system_error_text(error));
     }
     size += static_cast<std::size_t>(bytes_read);
   }
@@ -134,7 +135,7 @@ std::string executable_file::loader() const {
 void executable_file::check_privileges() const {
   constexpr std::string_view reason = "so the dynamic loader does not obey LD_PRELOAD";
   struct stat status;
-  if (::stat(path_.c_str(), &status) != 0) fail(exit_code::cannot_run, "{}: {}", shown_, system_words(errno));
+  if (::stat(path_.c_str(), &status) != 0) fail(exit_code::cannot_run, "{}: {}", shown_, system_error_text(errno));
   if ((status.st_mode & S_ISUID) != 0) fail(exit_code::cannot_run, "{}: is set-uid, {}", shown_, reason);
   if ((status.st_mode & S_ISGID) != 0) fail(exit_code::cannot_run, "{}: is set-gid, {}", shown_, reason);
   if (::getxattr(path_.c_str(), "security.capability", nullptr, 0) > 0) {
@@ -153,7 +154,7 @@ void executable_file::check_elf(const char* library) const {
     fail(exit_code::cannot_run, "{}: uses another C library than glibc (its loader is {})", shown_, loader);
   }
   if (::access(loader.c_str(), X_OK) != 0) {
-    fail(exit_code::cannot_run, "{}: its loader {}: {}", shown_, loader, system_words(errno));
+    fail(exit_code::cannot_run, "{}: its loader {}: {}", shown_, loader, system_error_text(errno));
   }
   check_privileges();
 }

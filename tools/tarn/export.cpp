@@ -87,7 +87,7 @@ class output_file {
  private:
   bool is_output() const { return path_ == "-"; }
   [[noreturn]] void refuse() const {
-    fail(exit_code::usage, "{}: {}", is_output() ? "standard output" : path_, system_words(errno));
+    fail(exit_code::io_error, "{}: {}", is_output() ? "standard output" : path_, system_error_text(errno));
   }
 
   const std::string& path_;
@@ -101,15 +101,16 @@ void run_push(const export_request& request) {
 
 void run_export(const export_request& request) {
   if (!request.push.empty()) return run_push(request);
-  if (request.format.empty()) fail(exit_code::usage, "--to FORMAT, or --push URL; see tarn export --help");
+  if (request.format.empty())
+    fail(exit_code::usage, "--format FORMAT or --push URL is required; see tarn export --help");
   const export_format& format =
       *std::find_if(export_formats.begin(), export_formats.end(),
                     [&](const export_format& candidate) { return candidate.name == request.format; });
   if (!request.measure.empty() && request.format != "collapsed") {
-    fail(exit_code::usage, "--measure is for collapsed: {} has all of them", request.format);
+    fail(exit_code::usage, "--measure works with --format collapsed only; {} contains all measures", request.format);
   }
   if (!format.is_text && request.output == "-" && ::isatty(STDOUT_FILENO) == 1) {
-    fail(exit_code::usage, "{} is not for terminals: -o FILE, or a pipe", request.format);
+    fail(exit_code::usage, "{} is binary and cannot be written to a terminal; use -o FILE or a pipe", request.format);
   }
   const ::tarn::format::recording recording = read_recording(request.path);
   const exports::profile profile(recording);
@@ -121,30 +122,28 @@ void run_export(const export_request& request) {
 }  // namespace
 
 void add_export(CLI::App& application) {
-  CLI::App* const command = application.add_subcommand(
-      "export", "Write a recording in the format of another tool: for flame graphs, profilers and data bases.");
+  CLI::App* const command =
+      application.add_subcommand("export", "Convert a recording for other tools: flame graphs, profilers, databases.");
   const auto request = std::make_shared<export_request>();
   std::vector<std::string> formats, names;
   for (const export_format& format : export_formats) formats.emplace_back(format.name);
   for (const exports::measure_info& measure : exports::measures) names.emplace_back(measure.name);
-  command->add_option("FILE", request->path, "the recording")->required();
-  command->add_option("--to", request->format, "the format")->type_name("FORMAT")->check(CLI::IsMember(formats));
-  command->add_option("-o,--output", request->output, "the file to write; standard output if not given")
-      ->type_name("FILE");
-  command->add_option("--measure", request->measure, "what collapsed counts; bytes if not given")
+  command->add_option("FILE", request->path, "recording to convert")->required();
+  command->add_option("--format", request->format, "output format")->type_name("FORMAT")->check(CLI::IsMember(formats));
+  command->add_option("-o,--output", request->output, "file to write; default standard output")->type_name("FILE");
+  command->add_option("--measure", request->measure, "measure for --format collapsed; default bytes")
       ->type_name("NAME")
       ->check(CLI::IsMember(names));
   CLI::Option* const push =
-      command
-          ->add_option("--push", request->push, "send it to the Pyroscope server there, for many machines in one place")
+      command->add_option("--push", request->push, "send the profile to the Pyroscope server at URL")
           ->type_name("URL")
-          ->excludes("--to")
+          ->excludes("--format")
           ->excludes("--output")
           ->excludes("--measure");
-  command->add_option("--name", request->name, "the name of the application there; the program's if not given")
+  command->add_option("--name", request->name, "application name on the server; default the program's name")
       ->type_name("NAME")
       ->needs(push);
-  command->footer("Which tool opens it, and how: docs/guide/export.md.");
+  command->footer("docs/guide/export.md lists the tools that open each format.");
   command->callback([request] { run_export(*request); });
 }
 

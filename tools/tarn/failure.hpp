@@ -9,12 +9,17 @@
 
 namespace tarn::command {
 
-// The exit codes are those of shells, env(1) and nohup(1) for the same cases.
+// Every exit code of the command; docs/reference/exit-codes.md documents them. 126, 127 and 130 are those of shells,
+// env(1) and nohup(1) for the same cases.
 enum class exit_code : int {
-  damaged = 1,       // the checked thing is not as it should be
-  usage = 2,         // the command line is wrong, or something that Tarn itself needs is missing
-  cannot_run = 126,  // PROGRAM exists but cannot be run, or not on Tarn
-  not_found = 127,   // PROGRAM does not exist
+  check_failed = 1,   // a limit is broken, a journal is damaged, or an experiment failed
+  usage = 2,          // the command line is wrong
+  io_error = 3,       // a file or a process cannot be read or written, or has the wrong content
+  no_memory = 4,      // there is no memory, or a limit on it (ulimit) is too low
+  missing = 5,        // a library, a helper program, a terminal or a feature of this system or build is missing
+  cannot_run = 126,   // PROGRAM exists but cannot run, or cannot run on Tarn
+  not_found = 127,    // PROGRAM does not exist
+  interrupted = 130,  // a signal ended the command before PROGRAM ran
 };
 
 // main catches it and prints "tarn: " and the message.
@@ -28,11 +33,11 @@ class failure : public std::runtime_error {
 };
 
 template <class... Arguments>
-[[noreturn]] void fail(exit_code code, fmt::format_string<Arguments...> words, Arguments&&... arguments) {
-  throw failure(code, fmt::format(words, std::forward<Arguments>(arguments)...));
+[[noreturn]] void fail(exit_code code, fmt::format_string<Arguments...> message, Arguments&&... arguments) {
+  throw failure(code, fmt::format(message, std::forward<Arguments>(arguments)...));
 }
 
 // Returns the system's text for an errno value, such as "No such file or directory".
-std::string system_words(int error_number);
+std::string system_error_text(int error_number);
 
 }  // namespace tarn::command

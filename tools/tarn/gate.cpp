@@ -18,8 +18,8 @@
 #include "tarn/failure.hpp"
 #include "tarn/own_heap.hpp"
 #include "tarn/report.hpp"
+#include "tarn/text.hpp"
 #include "tarn/views.hpp"
-#include "tarn/words.hpp"
 
 namespace tarn::command {
 namespace {
@@ -37,11 +37,12 @@ void read_limits(const std::string& path, std::vector<limit>& limits, double& re
   try {
     const toml::table file = toml::parse_file(path);
     for (const auto& [key, value] : file) {
-      if (key != "max" && key != "requests") fail(exit_code::usage, "{}: what is \"{}\"?", path, key.str());
+      if (key != "max" && key != "requests")
+        fail(exit_code::io_error, "{}: unknown key \"{}\"; the keys are max and requests", path, key.str());
     }
     if (requests == 0) requests = file["requests"].value_or(0.0);
     const toml::table* const maxima = file["max"].as_table();
-    if (maxima == nullptr) fail(exit_code::usage, "{}: there is no table [max]", path);
+    if (maxima == nullptr) fail(exit_code::io_error, "{}: the table [max] is missing", path);
     for (const auto& [key, value] : *maxima) {
       const std::string words(key.str());
       if (const auto text = value.value_exact<std::string>()) {
@@ -49,30 +50,36 @@ void read_limits(const std::string& path, std::vector<limit>& limits, double& re
       } else if (const auto number = value.value<double>()) {
         limits.push_back(analyse::limit_of(words, *number));
       } else {
-        fail(exit_code::usage, "{}: \"{}\" is no number", path, words);
+        fail(exit_code::io_error, "{}: the limit of \"{}\" is not a number", path, words);
       }
     }
   } catch (const toml::parse_error& error) {
-    fail(exit_code::usage, "{}:{}: {}", path, error.source().begin.line, error.description());
+    fail(exit_code::io_error, "{}:{}: {}", path, error.source().begin.line, error.description());
   } catch (const analyse::wrong_limit& error) {
-    fail(exit_code::usage, "{}: {}", path, error.what());
+    fail(exit_code::io_error, "{}: {}", path, error.what());
   }
 }
 
-std::string limit_words(const limit& limit, double value) {
-  if (analyse::is_share(limit.what)) return fmt::format("{:.2f} %", value * 100);
+std::string limit_text(const limit& limit, double value) {
+  if (analyse::is_share(limit.what)) return fmt::format("{:.3g} %", value * 100);
   return limit.per_request ? fmt::format("{:.3g}", value) : grouped(static_cast<std::uint64_t>(value));
 }
 
 void print_breach(const analyse::breach& breach) {
-  fmt::print("{}: {}, at most {} allowed", breach.of.words, limit_words(breach.of, breach.value),
-             limit_words(breach.of, breach.of.most));
+  fmt::print("{}: {}, limit {}", breach.of.words, limit_text(breach.of, breach.value),
+             limit_text(breach.of, breach.of.most));
   if (breach.largest != nullptr) {
     const std::string file = breach.largest->file.substr(breach.largest->file.find_last_of('/') + 1);
-    fmt::print("; most at {}:{} {}{}", file, breach.largest->line, breach.largest->function,
+    fmt::print("; largest at {}:{} {}{}", file, breach.largest->line, breach.largest->function,
                breach.largest->remedy.empty() ? "" : ": " + breach.largest->remedy);
   }
   fmt::print("\n");
+}
+
+void print_verdict(std::size_t broken, std::size_t limits, const std::string& path) {
+  const char* const plural = limits == 1 ? "" : "s";
+  if (broken == 0) fmt::print("Passed: {} keeps {} limit{}.\n", path, limits, plural);
+  if (broken != 0) fmt::print("Failed: {} breaks {} of {} limit{}.\n", path, broken, limits, plural);
 }
 
 analyse::totals totals_of(analyse::analysis& analysis) {
@@ -95,14 +102,14 @@ void check_sources(const std::vector<limit>& limits, const format::recording& re
   for (const limit& limit : limits) {
     if (limit.what == limit::metric::noises) {
       if (recording.quiet_regions.empty())
-        fail(exit_code::usage, "{}: \"{}\": no quiet region was entered", path, limit.words);
+        fail(exit_code::usage, "{}: \"{}\" cannot be checked: no quiet region was entered", path, limit.words);
       continue;
     }
     const std::string_view needed = limit.what == limit::metric::lock_waits     ? "locks"
                                     : limit.what == limit::metric::system_calls ? "system calls"
                                                                                 : "heap";
     if (!has(needed) || (needed == "heap" && !records_heap(recording)))
-      fail(exit_code::usage, "{}: \"{}\": its {} was not recorded", path, limit.words, needed);
+      fail(exit_code::usage, "{}: \"{}\" cannot be checked: the recording has no {}", path, limit.words, needed);
   }
 }
 
@@ -119,13 +126,14 @@ void check_functions(const std::vector<limit>& limits, const std::vector<analyse
       return analyse::is_at(limit, analyse::without_arguments(name));
     };
     if (!symbols.has_function(is_wanted)) {
-      fail(exit_code::usage, "{}: \"{}\": no function of that name is on a recorded stack or in the recorded programs",
+      fail(exit_code::usage, "{}: \"{}\" cannot be checked: no recorded stack or program has a function of that name",
            path, limit.words);
     }
   }
 }
 
-void gate(const gate_request& request) {
+// Returns whether all limits hold.
+bool gate(const gate_request& request) {
   std::vector<limit> limits;
   double requests = request.requests;
   for (const std::string& argument : request.limits) {
@@ -141,7 +149,7 @@ void gate(const gate_request& request) {
   }
   format::recording recording = read_recording(request.path);
   if (!recording.damage.empty() || !recording.ended) {
-    fail(exit_code::usage, "{}: the recording has no end; a part of a program passes no gate", request.path);
+    fail(exit_code::io_error, "{}: the recording is incomplete; gates need a complete run", request.path);
   }
   check_sources(limits, recording, request.path);
   const bool needs_cost_model = std::any_of(
@@ -154,37 +162,41 @@ void gate(const gate_request& request) {
   try {
     breaches = analyse::breaches_of(limits, places, totals_of(analysis), requests);
   } catch (const analyse::wrong_limit& error) {
-    fail(exit_code::usage, "{}: --requests N, or requests = N in the file", error.what());
+    fail(exit_code::usage, "{}; use --requests N, or requests = N in the file", error.what());
   }
-  for (const analyse::breach& argument : breaches) print_breach(argument);
-  if (!breaches.empty()) {
-    fail(exit_code::damaged, "{} of {} limits broken by {}", breaches.size(), limits.size(), request.path);
-  }
+  print_verdict(breaches.size(), limits.size(), request.path);
+  for (const analyse::breach& breach : breaches) print_breach(breach);
+  return breaches.empty();
 }
 
 }  // namespace
 
 void add_gate(CLI::App& application) {
   CLI::App* const command =
-      application.add_subcommand("gate", "Check a recording against limits: exit code 1 where one is broken.");
+      application.add_subcommand("gate", "Check a recording against limits; exit code 1 if one is broken.");
   const auto request = std::make_shared<gate_request>();
-  command->add_option("FILE", request->path, "the recording")->required();
+  command->add_option("FILE", request->path, "recording to check")->required();
   command
       ->add_option("--max", request->limits,
-                   "a limit, such as 'transient allocations <= 1000', or a file of them; may be repeated")
+                   "limit such as 'transient allocations <= 1000', or a file of limits; may be repeated")
       ->required()
       ->expected(1)
       ->take_all()
       ->type_name("FILE.toml|LIMIT");
-  command->add_option("--requests", request->requests, "how many the program served, for limits per request")
+  command
+      ->add_option("--requests", request->requests,
+                   "number of requests that the program served, for limits per request")
       ->type_name("N");
   command->footer(
       "A limit: [transient|shared|start-up|kept] allocations|bytes|copied bytes|hand-overs|sites\n"
       "[at function NAME|at file NAME] <= NUMBER[k|M|G] [per request]; or: heap share <= NUMBER %,\n"
       "lock waits <= NUMBER %, system calls <= NUMBER [per request].\n"
       "A file has them in a table [max], as \"transient allocations\" = 1000, and requests = N above it.\n"
-      "One line for each broken limit. Exit code: 0, 1 where a limit is broken, 2 where something is wrong.");
-  command->callback([request] { gate(*request); });
+      "The first line is the verdict; one line for each broken limit follows. Exit code: 0 all limits hold,\n"
+      "1 a limit is broken, others are errors (docs/reference/exit-codes.md).");
+  command->callback([request] {
+    if (!gate(*request)) throw CLI::RuntimeError(static_cast<int>(exit_code::check_failed));
+  });
 }
 
 }  // namespace tarn::command

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "tarn/commands.hpp"
-#include "tarn/option_words.hpp"
+#include "tarn/option_text.hpp"
 
 namespace tarn::command {
 namespace {
@@ -29,7 +29,7 @@ std::string roff(std::string_view text) {
 }
 
 // Returns the option as the user writes it, --stats included, with the type of its value.
-std::string flag_words(const CLI::Option& option) {
+std::string flag_text(const CLI::Option& option) {
   if (option.check_name("--stats")) return "--stats[=text|json|openmetrics]";
   const std::string type = option.get_type_name();
   return option.get_name(false, true) + (option.get_expected_min() == 0 || type.empty() ? "" : " " + type);
@@ -41,19 +41,19 @@ std::vector<const CLI::App*> shown_commands(const CLI::App& application) {
 
 std::string man_page(const CLI::App& application) {
   std::string page =
-      fmt::format(".TH TARN 1 \"\" \"tarn {}.{}.{}\"\n.SH NAME\ntarn \\- run programs on thread\\-private heaps\n",
+      fmt::format(".TH TARN 1 \"\" \"tarn {}.{}.{}\"\n.SH NAME\ntarn \\- find and fix where threads wait\n",
                   TARN_VERSION_MAJOR, TARN_VERSION_MINOR, TARN_VERSION_PATCH);
   page +=
       ".SH SYNOPSIS\n.B tarn run\n[OPTIONS] \\-\\- PROGRAM [ARGS...]\n.br\n.B tarn record\n[OPTIONS] \\-\\- PROGRAM "
       "[ARGS...]\n.br\n.B tarn report\n[OPTIONS] FILE\n.br\n.B tarn diff\n[OPTIONS] BEFORE AFTER\n.br\n.B tarn gate\n"
-      "\\-\\-max LIMIT FILE\n.br\n.B tarn export\n\\-\\-to FORMAT FILE\n.br\n.B tarn top\n[OPTIONS] \\-\\- PROGRAM "
+      "\\-\\-max LIMIT FILE\n.br\n.B tarn export\n\\-\\-format FORMAT FILE\n.br\n.B tarn top\n[OPTIONS] \\-\\- PROGRAM "
       "[ARGS...]\n.br\n.B tarn lab\n[OPTIONS] [EXPERIMENT...]\n.br\n.B tarn options\n[\\-\\-markdown]\n";
   page += ".br\n.B tarn journal\ncat|tail|check|append [OPTIONS] FILE\n";
   page += ".SH COMMANDS\n";
   for (const CLI::App* const command : shown_commands(application)) {
     page += fmt::format(".SS tarn {}\n{}\n", command->get_name(), roff(command->get_description()));
     for (const CLI::Option* const option : command->get_options()) {
-      page += fmt::format(".TP\n.B {}\n{}\n", roff(flag_words(*option)), roff(option->get_description()));
+      page += fmt::format(".TP\n.B {}\n{}\n", roff(flag_text(*option)), roff(option->get_description()));
     }
     for (const CLI::App* const part : shown_commands(*command)) {
       page += fmt::format(".TP\n.B {}\n{}\n", roff(part->get_name()), roff(part->get_description()));
@@ -61,14 +61,15 @@ std::string man_page(const CLI::App& application) {
   }
   page += ".SH OPTIONS FOR \\-\\-option, AND ENVIRONMENT\n";
   for (const base::option_info& option : all_options()) {
-    page += fmt::format(".TP\n.BR {} \" (\" {} )\n{}\nValue: {}. Default: {}.\n", roff(option.name),
-                        environment_words(option), roff(option.help), roff(value_words(option)),
-                        roff(default_words(option)));
+    page +=
+        fmt::format(".TP\n.BR {} \" (\" {} )\n{}\nValue: {}. Default: {}.\n", roff(option.name),
+                    environment_text(option), roff(option.help), roff(value_text(option)), roff(default_text(option)));
   }
   page +=
-      ".SH EXIT STATUS\nThat of PROGRAM. Otherwise 2 for a wrong command line, 126 when PROGRAM cannot be run on "
-      "Tarn,\n"
-      "127 when it is not found; 1 for a journal that is damaged and for a recording above a limit.\n";
+      ".SH EXIT STATUS\nThat of PROGRAM. Otherwise: 1 a check failed (a limit is broken, a journal is damaged);\n"
+      "2 wrong command line; 3 a file or a process cannot be read or written; 4 no memory;\n"
+      "5 a library, a helper program or a feature is missing; 126 PROGRAM cannot run on Tarn;\n"
+      "127 PROGRAM is not found; 130 interrupted.\n";
   return page;
 }
 

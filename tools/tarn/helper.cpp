@@ -17,7 +17,7 @@ namespace {
 class memory_file {
  public:
   memory_file() : file_(::memfd_create("tarn", MFD_CLOEXEC)) {
-    if (file_ < 0) fail(exit_code::usage, "no memory for a file: {}", system_words(errno));
+    if (file_ < 0) fail(exit_code::no_memory, "no memory for a temporary file: {}", system_error_text(errno));
   }
   memory_file(const memory_file&) = delete;
   memory_file& operator=(const memory_file&) = delete;
@@ -28,7 +28,8 @@ class memory_file {
   void write(std::string_view content) const {
     while (!content.empty()) {
       const ssize_t written = ::write(file_, content.data(), content.size());
-      if (written < 0 && errno != EINTR) fail(exit_code::usage, "no memory for a file: {}", system_words(errno));
+      if (written < 0 && errno != EINTR)
+        fail(exit_code::no_memory, "no memory for a temporary file: {}", system_error_text(errno));
       if (written > 0) content.remove_prefix(static_cast<std::size_t>(written));
     }
     ::lseek(file_, 0, SEEK_SET);

@@ -13,7 +13,7 @@ struct helper_result {
 };
 
 // Runs a program from PATH with `input` as its standard input, and its errors on ours or discarded. Input and output
-// are files in memory, which it may reopen as /dev/stdin and /dev/stdout, and seek in. Throws a usage failure without
+// are files in memory, which it may reopen as /dev/stdin and /dev/stdout, and seek in. Throws a failure without
 // memory.
 helper_result run_helper(const std::vector<std::string>& command, std::string_view input, bool shows_errors);
 

@@ -70,7 +70,7 @@ void check(const journal_request& request) {
   }
   out.close();
   if (reader.damaged() != 0 || reader.lost_pieces() != 0)
-    throw failure(exit_code::damaged, request.path + ": is damaged");
+    throw failure(exit_code::check_failed, request.path + ": is damaged");
 }
 
 void append(const journal_request& request) {
@@ -89,7 +89,7 @@ void append(const journal_request& request) {
 CLI::App* add(CLI::App& parent, const char* name, const char* help, const std::shared_ptr<journal_request>& request,
               void (*run)(const journal_request&)) {
   CLI::App* const command = parent.add_subcommand(name, help);
-  command->add_option("FILE", request->path, "the journal")->required();
+  command->add_option("FILE", request->path, "journal file")->required();
   command->callback([request, run] { run(*request); });
   return command;
 }
@@ -101,17 +101,16 @@ void add_journal(CLI::App& application) {
       application.add_subcommand("journal", "Read a journal or append to it: cat, tail, check, append.");
   command->require_subcommand(1);
   const auto request = std::make_shared<journal_request>();
-  const char* const numbers = "each line after its number and a tab";
-  add(*command, "cat", "Print all lines, in the order of their appends.", request, cat)
+  const char* const numbers = "print the number and a tab before each line";
+  add(*command, "cat", "Print all lines, oldest first.", request, cat)
       ->add_flag("-n,--numbers", request->has_numbers, numbers);
   CLI::App* const last = add(*command, "tail", "Print the newest lines.", request, tail);
   last->add_flag("--numbers", request->has_numbers, numbers);
-  last->add_option("-n,--lines", request->last, "how many")->capture_default_str();
-  add(*command, "check", "Say what is in it, and exit with 1 where it is damaged (not for a torn line).", request,
+  last->add_option("-n,--lines", request->last, "number of lines")->capture_default_str();
+  add(*command, "check", "Print a summary; exit code 1 if the journal is damaged (a torn line is not damage).", request,
       check);
-  CLI::App* const append_command =
-      add(*command, "append", "Append each line of standard input, and print its number once it cannot be lost.",
-          request, append);
+  CLI::App* const append_command = add(
+      *command, "append", "Append each line of standard input; print its number once it is durable.", request, append);
   append_command->add_option("--bytes", request->creation.bytes, "size of a new journal: 1M, 64M")
       ->transform(CLI::AsSizeValue(false));
   request->creation.prepare = 0;  // a few lines do not touch most of it

@@ -58,7 +58,7 @@ void json_output::end_array(std::size_t count, std::size_t depth) {
 
 void json_output::flush() {
   if (std::fwrite(waiting_.data(), 1, waiting_.size(), stdout) != waiting_.size() || std::fflush(stdout) != 0)
-    fail(exit_code::usage, "standard output: {}", system_words(errno));
+    fail(exit_code::io_error, "standard output: {}", system_error_text(errno));
   waiting_.clear();
 }
 

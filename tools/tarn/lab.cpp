@@ -17,18 +17,18 @@
 #include "lab/run.hpp"
 #include "tarn/commands.hpp"
 #include "tarn/failure.hpp"
+#include "tarn/html_file.hpp"
 #include "tarn/lab_compare.hpp"
 #include "tarn/lab_text.hpp"
 #include "tarn/library.hpp"
-#include "tarn/page.hpp"
-#include "tarn/words.hpp"
+#include "tarn/text.hpp"
 
-// Defined by lab_page.S; empty if the build had no npm.
+// Defined by lab_template.S; empty if the build had no npm.
 extern "C" const char tarn_lab_page_begin[], tarn_lab_page_end[];
 
 namespace tarn::command {
 
-std::string_view lab_page() {
+std::string_view lab_template() {
   return {tarn_lab_page_begin, static_cast<std::size_t>(tarn_lab_page_end - tarn_lab_page_begin)};
 }
 
@@ -74,7 +74,7 @@ std::vector<const lab::experiment*> chosen(const std::vector<std::string>& names
   for (const std::string& name : names) {
     const bool is_known = std::any_of(selected.begin(), selected.end(),
                                       [&](const lab::experiment* experiment) { return experiment->name == name; });
-    if (!is_known) fail(exit_code::usage, "no experiment {}: one of {}", name, names_known);
+    if (!is_known) fail(exit_code::usage, "unknown experiment {}; the experiments are {}", name, names_known);
   }
   return selected;
 }
@@ -83,7 +83,7 @@ std::vector<const lab::experiment*> chosen(const std::vector<std::string>& names
 lab::places find_places(const std::string& program) {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  if (error) fail(exit_code::usage, "cannot find the lab's programs without /proc");
+  if (error) fail(exit_code::missing, "cannot find the lab's programs: /proc is not mounted");
   lab::places places;
   places.libraries = fs::path(find_library(lab::drop_in, {})).parent_path().string();
   for (const char* const folder : {".", TARN_PROGRAM_FOLDER}) {
@@ -92,18 +92,18 @@ lab::places find_places(const std::string& program) {
     places.programs = folder_path.string();
     return places;
   }
-  fail(exit_code::usage, "no lab-{} in {}: this build has no lab", program,
+  fail(exit_code::missing, "cannot find lab-{} in {}; build with TARN_BUILD_LAB=ON", program,
        (self.parent_path() / TARN_PROGRAM_FOLDER).lexically_normal().string());
 }
 
 void write_text(const std::string& path, const std::string& text) {
   const bool to_output = path == "-";
   std::FILE* const file = to_output ? stdout : std::fopen(path.c_str(), "we");
-  if (file == nullptr) fail(exit_code::usage, "{}: {}", path, system_words(errno));
+  if (file == nullptr) fail(exit_code::io_error, "{}: {}", path, system_error_text(errno));
   const bool is_written = std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0;
   const int error = errno;
   if (!to_output) std::fclose(file);
-  if (!is_written) fail(exit_code::usage, "{}: {}", to_output ? "standard output" : path, system_words(error));
+  if (!is_written) fail(exit_code::io_error, "{}: {}", to_output ? "standard output" : path, system_error_text(error));
 }
 
 // Progress is shown on a terminal only, where it stays on one line; elsewhere each step would be a line.
@@ -111,7 +111,7 @@ class progress_line {
  public:
   void operator()(const std::string& text) {
     if (!is_shown_) return;
-    fmt::print(stderr, "\r\033[K{}", cut(text, page_width - 1));
+    fmt::print(stderr, "\r\033[K{}", cut(text, text_width - 1));
     std::fflush(stderr);
   }
   ~progress_line() {
@@ -127,7 +127,7 @@ int run_lab(const lab_request& wanted) {
     list_experiments();
     return 0;
   }
-  if (!wanted.html.empty()) require_page(lab_page());
+  if (!wanted.html.empty()) require_template(lab_template());
   const std::vector<const lab::experiment*> experiments = chosen(wanted.names);
   std::map<std::string, lab::settings> settings;
   try {
@@ -141,7 +141,7 @@ int run_lab(const lab_request& wanted) {
   if (shows_text) {
     std::string facts;
     for (const auto& [name, value] : machine) facts += (facts.empty() ? "" : "; ") + fmt::format("{} {}", name, value);
-    fmt::print("{}\n", wrapped(facts, "", page_width));
+    fmt::print("{}\n", wrapped(facts, "", text_width));
   }
   std::vector<lab::result> results;
   bool is_broken = false;
@@ -161,32 +161,32 @@ int run_lab(const lab_request& wanted) {
   const nlohmann::ordered_json document = lab::as_json(results, wanted.is_quick, machine);
   if (!wanted.json.empty()) write_text(wanted.json, document.dump(1) + "\n");
   if (!wanted.html.empty()) {
-    page_file page(wanted.html, lab_page());
+    html_file page(wanted.html, lab_template());
     page.add(document.dump());
     page.end();
   }
   if (!wanted.record.empty()) {
     try {
       const std::string folder = lab::record(wanted.record, results, machine, wanted.is_quick);
-      if (shows_text) fmt::print("kept in {}\n", folder);
+      if (shows_text) fmt::print("stored in {}\n", folder);
     } catch (const lab::problem& problem) {
-      fail(exit_code::usage, "{}", problem.what());
+      fail(exit_code::io_error, "{}", problem.what());
     }
   }
-  return is_broken ? static_cast<int>(exit_code::damaged) : 0;
+  return is_broken ? static_cast<int>(exit_code::check_failed) : 0;
 }
 
 void add_compare(CLI::App& lab_command) {
-  CLI::App* const command = lab_command.add_subcommand("compare", "Set two kept runs side by side.");
+  CLI::App* const command = lab_command.add_subcommand("compare", "Compare two stored runs.");
   const auto folders = std::make_shared<std::vector<std::string>>();
-  command->add_option("FOLDERS", *folders, "two runs that --record kept, the one before first")
+  command->add_option("FOLDERS", *folders, "two folders that --record wrote, the earlier one first")
       ->required()
       ->expected(2);
   command->callback([folders] {
     try {
       fmt::print("{}", compare_text(lab::read_record(folders->at(0)), lab::read_record(folders->at(1))));
     } catch (const lab::problem& problem) {
-      fail(exit_code::usage, "{}", problem.what());
+      fail(exit_code::io_error, "{}", problem.what());
     }
   });
 }
@@ -195,25 +195,25 @@ void add_compare(CLI::App& lab_command) {
 
 void add_lab(CLI::App& application) {
   CLI::App* const command = application.add_subcommand(
-      "lab", "Run the experiments of the sources, each beside its original's figures and its modern peers.");
+      "lab", "Repeat published experiments on allocators, next to the original figures and modern peers.");
   const auto request = std::make_shared<lab_request>();
-  command->add_option("EXPERIMENT", request->names, "which; all of them if none is given");
-  command->add_flag("--list", request->lists, "name the experiments and what can be set, and end");
-  command->add_flag("--quick", request->is_quick, "less of everything: all in a minute");
-  command->add_option("--rounds", request->rounds, "how often each form does each work; 5 if not given, 3 when quick")
+  command->add_option("EXPERIMENT", request->names, "experiments to run; default all");
+  command->add_flag("--list", request->lists, "list the experiments and their parameters, and exit");
+  command->add_flag("--quick", request->is_quick, "smaller parameters: about a minute for all experiments");
+  command->add_option("--rounds", request->rounds, "repetitions of each measurement; default 5, with --quick 3")
       ->type_name("N")
       ->check(CLI::Range(std::uint64_t{1}, lab::most_rounds));
-  command->add_option("--set", request->set, "another value: [EXPERIMENT.]KEY=N[,N...]; may be repeated")
+  command->add_option("--set", request->set, "set a parameter: [EXPERIMENT.]KEY=N[,N...]; may be repeated")
       ->type_name("KEY=N")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command->add_option("--json", request->json, "write the results there as JSON, - for standard output instead of text")
+  command->add_option("--json", request->json, "write the results as JSON; - prints them instead of text")
       ->type_name("FILE");
-  command->add_option("--html", request->html, "write them there as one page with charts, that fetches nothing")
+  command->add_option("--html", request->html, "write the results as one self-contained HTML page with charts")
       ->type_name("FILE");
-  command->add_option("--record", request->record, "keep them as CSV in DIR/MACHINE/DATE")->type_name("DIR");
+  command->add_option("--record", request->record, "store the results as CSV in DIR/MACHINE/DATE")->type_name("DIR");
   add_compare(*command);
-  command->footer("What each experiment does, and the form of the JSON: docs/guide/lab.md.");
+  command->footer("docs/guide/lab.md describes the experiments and the JSON.");
   command->callback([request, command] {
     if (!command->get_subcommands().empty()) return;
     if (const int code = run_lab(*request)) throw CLI::RuntimeError(code);

@@ -7,7 +7,7 @@
 
 namespace tarn::command {
 
-// Returns, for each form of each sweep, the time of `after` over that of `before`, at most page_width columns wide.
+// Returns, for each form of each sweep, the time of `after` over that of `before`, at most text_width columns wide.
 std::string compare_text(const lab::kept_run& before, const lab::kept_run& after);
 
 }  // namespace tarn::command

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "lab/json.hpp"
-#include "tarn/words.hpp"
+#include "tarn/text.hpp"
 
 namespace tarn::command {
 namespace {
@@ -30,7 +30,7 @@ std::string padded(const std::string& text, std::size_t columns) {
   return text + std::string(width < columns ? columns - width : 0, ' ');
 }
 
-std::string number_words(double number) {
+std::string number_text(double number) {
   return number >= 1e10   ? fmt::format("{:.3g}", number)
          : number >= 99.5 ? grouped(static_cast<std::uint64_t>(std::llround(number)))
                           : lab::two_digits(number);
@@ -42,12 +42,10 @@ class experiment_text {
 
   std::string str() {
     text_ = colours_.bold(result_.definition->name) + ": " +
-            cut(result_.definition->source, page_width - result_.definition->name.size() - 2) + "\n";
-    text_ += wrapped(result_.definition->claim, "  ", page_width);
-    for (std::size_t sweep_index = 0; sweep_index < result_.axes.size(); ++sweep_index) table(sweep_index);
-    for (const std::string& note : result_.skipped) text_ += wrapped(note, "  ", page_width);
+            cut(result_.definition->source, text_width - result_.definition->name.size() - 2) + "\n";
+    text_ += wrapped(result_.definition->claim, "  ", text_width);
     if (!result_.failure.empty()) {
-      text_ += wrapped("ended early: " + result_.failure, "  ", page_width);
+      text_ += wrapped("Failed: " + result_.failure, "  ", text_width);
     } else {
       using lab::holds;
       const holds held = result_.judgement.outcome;
@@ -55,8 +53,10 @@ class experiment_text {
                                : held == holds::partly ? "The claim holds in part. "
                                : held == holds::no     ? "The claim does not hold. "
                                                        : "";
-      text_ += wrapped(word + result_.judgement.words, "  ", page_width);
+      text_ += wrapped(word + result_.judgement.words, "  ", text_width);
     }
+    for (std::size_t sweep_index = 0; sweep_index < result_.axes.size(); ++sweep_index) table(sweep_index);
+    for (const std::string& note : result_.skipped) text_ += wrapped(note, "  ", text_width);
     return text_ + "\n";
   }
 
@@ -64,7 +64,7 @@ class experiment_text {
   void table(std::size_t sweep_index) {
     const lab::sweep& sweep = result_.definition->sweeps[sweep_index];
     text_ += "\n" + wrapped(fmt::format("{} ({}, median of {})", sweep.title, sweep.y_label, result_.rounds), "  ",
-                            page_width);
+                            text_width);
     base_ = base_of(sweep_index);
     const std::vector<std::uint64_t>& values = result_.axes[sweep_index];
     for (std::size_t begin = 0; begin < values.size(); begin += most_values) {
@@ -95,7 +95,7 @@ class experiment_text {
     for (const std::uint64_t x : xs)
       line += fmt::format("{:>{}}", sweep.x_names.empty() ? grouped(x) : sweep.x_name(x), value_columns);
     if (has_bars)
-      line += "   " + cut("time over " + base_ + "'s", page_width - 5 - name_columns - value_columns * xs.size());
+      line += "   " + cut("time over " + base_ + "'s", text_width - 5 - name_columns - value_columns * xs.size());
     text_ += colours_.faint(line) + "\n";
   }
 
@@ -108,7 +108,7 @@ class experiment_text {
       line += cell(row);
     }
     if (!is_there) return;
-    if (has_bars) line += bar_words(sweep_index, form.name, xs.size());
+    if (has_bars) line += bar_text(sweep_index, form.name, xs.size());
     text_ += (form.origin == lab::role::ours ? colours_.strong(line) : line) + "\n";
   }
 
@@ -117,17 +117,17 @@ class experiment_text {
     if (row == nullptr || row->ns.empty()) return fmt::format("{:>{}}", "–", value_columns);
     const lab::spread spread = lab::spread_of(row->ns);
     const std::string mark = spread.high - spread.low > 0.15 * spread.median ? "~" : "";
-    return fmt::format("{:>{}}", mark + number_words(spread.median), value_columns);
+    return fmt::format("{:>{}}", mark + number_text(spread.median), value_columns);
   }
 
-  std::string bar_words(std::size_t sweep_index, const std::string& form, std::size_t columns) const {
+  std::string bar_text(std::size_t sweep_index, const std::string& form, std::size_t columns) const {
     double largest = 0;
     for (const lab::form& other : result_.forms) largest = std::max(largest, mean_over_base(sweep_index, other.name));
     const double ratio = mean_over_base(sweep_index, form);
     if (ratio <= 0) return {};
     const std::size_t used = 2 + name_columns + value_columns * columns + 9;
     return fmt::format("   {:>5} ", lab::two_digits(ratio)) +
-           bar(ratio / largest, std::min(bar_columns, page_width - used));
+           bar(ratio / largest, std::min(bar_columns, text_width - used));
   }
 
   double mean_over_base(std::size_t sweep_index, const std::string& form) const {
@@ -165,7 +165,7 @@ class experiment_text {
       if (has) names.push_back(name);
     }
     if (names.empty()) return;
-    const std::size_t columns = std::min<std::size_t>(17, (page_width - 2 - name_columns) / names.size());
+    const std::size_t columns = std::min<std::size_t>(17, (text_width - 2 - name_columns) / names.size());
     for (const std::uint64_t x : result_.axes[sweep_index]) {
       std::string lines;
       for (const lab::form& form : result_.forms) {
@@ -174,7 +174,7 @@ class experiment_text {
         for (const std::string& name : names) {
           const std::optional<double> number = result_.count(sweep_index, form.name, x, name);
           is_there = is_there || number;
-          line += fmt::format("{:>{}}", number ? number_words(*number) : "–", columns);
+          line += fmt::format("{:>{}}", number ? number_text(*number) : "–", columns);
         }
         if (is_there) lines += line + "\n";
       }

@@ -7,7 +7,7 @@
 
 namespace tarn::command {
 
-// Returns lines of at most page_width columns, with a line end after the last.
+// Returns lines of at most text_width columns, with a line end after the last.
 std::string lab_text(const lab::result& result);
 
 // Returns `text` in lines of at most `columns`, each after `indent`, with a line end after the last.

@@ -23,12 +23,14 @@ region_sizes sizes_within_limits(bool full, bool follows) {
   region_sizes sizes{format::usual_region_bytes, format::usual_region_bytes, follows ? format::most_spares : 0};
   if (const std::uint64_t addresses = limit_of(RLIMIT_AS); addresses != RLIM_INFINITY) {
     if (full && addresses < 2 * table_of_blocks) {
-      fail(exit_code::usage,
-           "--full takes {} KiB of addresses, and the limit is {} (ulimit -v); without --full, {} are enough",
-           table_of_blocks >> 10, addresses >> 10, part * least_region_bytes >> 10);
+      fail(
+          exit_code::no_memory,
+          "--full needs {} KiB of address space, and the limit is {} KiB (ulimit -v); without --full {} KiB are enough",
+          table_of_blocks >> 10, addresses >> 10, part * least_region_bytes >> 10);
     }
     if (addresses < part * least_region_bytes) {
-      fail(exit_code::usage, "a limit of {} KiB of addresses (ulimit -v) leaves no room to record in; {} are enough",
+      fail(exit_code::no_memory,
+           "the address space limit of {} KiB (ulimit -v) is too low to record; at least {} KiB are needed",
            addresses >> 10, part * least_region_bytes >> 10);
     }
     sizes.first = std::min(sizes.first, std::bit_floor(addresses / part));
@@ -38,8 +40,9 @@ region_sizes sizes_within_limits(bool full, bool follows) {
   const larger_files now;
   if (const std::uint64_t bytes = limit_of(RLIMIT_FSIZE); bytes != RLIM_INFINITY) {
     if (bytes < least_region_bytes) {
-      fail(exit_code::usage, "a limit of {} KiB for a file (ulimit -f) leaves no room to record in; {} are enough",
-           bytes >> 10, least_region_bytes >> 10);
+      fail(exit_code::no_memory,
+           "the file size limit of {} KiB (ulimit -f) is too low to record; at least {} KiB are needed", bytes >> 10,
+           least_region_bytes >> 10);
     }
     sizes.first = std::min(sizes.first, std::bit_floor(bytes));
     sizes.spare = std::min(sizes.spare, sizes.first);

@@ -15,7 +15,7 @@ struct region_sizes {
   std::size_t spares = 0;
 };
 
-// `full` means that every block is counted, `follows` that children are recorded. Throws a usage failure that names
+// `full` means that every block is counted, `follows` that children are recorded. Throws a failure that names
 // the limit that is too low.
 region_sizes sizes_within_limits(bool full, bool follows);
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <tarn/version.hpp>
@@ -33,7 +35,7 @@ int run(std::vector<std::string> words) {
   const std::vector<std::string> after_dashes(dashes, words.end());
   words.erase(dashes, words.end());
 
-  CLI::App application("Thread-private heaps for C and C++ programs.", "tarn");
+  CLI::App application("Find and fix where threads wait: heap, locks, system calls.", "tarn");
   application.set_version_flag(
       "--version", fmt::format("tarn {}.{}.{}", TARN_VERSION_MAJOR, TARN_VERSION_MINOR, TARN_VERSION_PATCH));
   application.require_subcommand(1);
@@ -72,7 +74,12 @@ int main(int count, char** words) {
     return run(std::vector<std::string>(words + (count > 0 ? 1 : 0), words + count));
   } catch (const tarn::command::failure& failure) {
     return report(failure.code(), failure.what());
+  } catch (const std::bad_alloc&) {
+    return report(exit_code::no_memory, "out of memory");
+  } catch (const std::system_error& error) {
+    return report(error.code() == std::errc::not_enough_memory ? exit_code::no_memory : exit_code::io_error,
+                  error.what());
   } catch (const std::exception& error) {
-    return report(exit_code::usage, error.what());
+    return report(exit_code::io_error, error.what());
   }
 }

@@ -47,7 +47,7 @@ c_blocks library_blocks() {
   void* const library = ::dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
   const auto find = [&](const char* symbol) {
     void* const address = library == nullptr ? nullptr : ::dlsym(library, symbol);
-    if (address == nullptr) fail(exit_code::usage, "no {} in the C library", symbol);
+    if (address == nullptr) fail(exit_code::missing, "the C library has no function {}", symbol);
     return address;
   };
   return {reinterpret_cast<void* (*)(std::size_t)>(find("malloc")), reinterpret_cast<void (*)(void*)>(find("free")), 0};

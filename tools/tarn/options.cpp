@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "tarn/commands.hpp"
-#include "tarn/option_words.hpp"
+#include "tarn/option_text.hpp"
 
 namespace tarn::command {
 namespace {
@@ -18,8 +18,8 @@ std::string markdown() {
       "| option | environment | value | default | what it does |\n"
       "|---|---|---|---|---|\n";
   for (const base::option_info& option : all_options()) {
-    page += fmt::format("| `{}` | `{}` | {} | {} | {} |\n", option.name, environment_words(option), value_words(option),
-                        default_words(option), option.help);
+    page += fmt::format("| `{}` | `{}` | {} | {} | {} |\n", option.name, environment_text(option), value_text(option),
+                        default_text(option), option.help);
   }
   page +=
       "\n"

@@ -27,7 +27,7 @@ bool records_heap(const format::recording& recording) {
          (module == nullptr || !has_malloc(*module));
 }
 
-std::string own_heap_words(const format::module_facts& module) {
+std::string own_heap_text(const format::module_facts& module) {
   if (has_malloc(module)) return fmt::format("{} has a malloc of its own: its heap was not recorded", module.path);
   return fmt::format(
       "{} has an operator new of its own: of what that serves, only what it takes from malloc was recorded",

@@ -15,6 +15,6 @@ const format::module_facts* own_heap_in(const format::recording& recording);
 bool records_heap(const format::recording& recording);
 
 // Returns "server has a malloc of its own: its heap was not recorded", for what own_heap_in() found.
-std::string own_heap_words(const format::module_facts& module);
+std::string own_heap_text(const format::module_facts& module);
 
 }  // namespace tarn::command

@@ -37,10 +37,10 @@ std::string as_parquet(const exports::profile& profile) {
     helper_result result = run_helper(command, rows, true);
     if (result.code == 127) continue;
     if (result.code == 0 && result.output.starts_with(magic)) return std::move(result.output);
-    fail(exit_code::usage, "{} did not write Parquet: it ended with {}", command.front(), result.code);
+    fail(exit_code::io_error, "{} could not write Parquet: exit code {}", command.front(), result.code);
   }
-  fail(exit_code::usage,
-       "Parquet is written by DuckDB, which is not here: pip install duckdb, or --to rows, which it reads elsewhere");
+  fail(exit_code::missing,
+       "DuckDB is needed to write Parquet; pip install duckdb, or use --format rows, which DuckDB reads elsewhere");
 }
 
 }  // namespace tarn::command

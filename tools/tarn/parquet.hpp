@@ -6,7 +6,7 @@
 
 namespace tarn::command {
 
-// Returns the rows as a Parquet file, which DuckDB writes (docs/design/parquet.md). Throws a usage failure that says
+// Returns the rows as a Parquet file, which DuckDB writes (docs/design/parquet.md). Throws a failure that says
 // how to get DuckDB if there is none.
 std::string as_parquet(const exports::profile& profile);
 

@@ -24,25 +24,25 @@ std::uint64_t time_of(std::string_view text, std::uint64_t whole_ns) {
     if (error != std::errc() || name != unit || !std::isfinite(value) || value < 0) continue;
     return static_cast<std::uint64_t>(std::min(value * factor, whole));
   }
-  fail(exit_code::usage, "{} is no time in the recording: 2s, 500ms, 1.5min, 20%", text);
+  fail(exit_code::usage, "invalid time '{}'; write 2s, 500ms, 1.5min or 20%", text);
 }
 
 }  // namespace
 
 void add_part(CLI::App& command, part_request& request) {
-  command.add_option("--from", request.begin, "only what happened after this time of the run: 2s, 500ms, 20%")
+  command.add_option("--start", request.begin, "leave out everything before this time of the run: 2s, 500ms, 20%")
       ->type_name("TIME");
-  command.add_option("--to", request.end, "only what happened before it")->type_name("TIME");
+  command.add_option("--end", request.end, "leave out everything after this time of the run")->type_name("TIME");
 }
 
 format::interval part_of(const format::recording& whole, const part_request& request) {
   if (whole.moments.empty()) {
-    fail(exit_code::usage, "--from and --to need what a look found, and the recording has none yet");
+    fail(exit_code::io_error, "--start and --end need at least one snapshot; this recording has none");
   }
   const std::uint64_t end = whole.moments.back().at_ns;
   const format::interval wanted{request.begin.empty() ? 0 : time_of(request.begin, end),
                                 request.end.empty() ? end : time_of(request.end, end)};
-  if (wanted.from_ns >= wanted.to_ns) fail(exit_code::usage, "--from is not before --to: {}", request.begin);
+  if (wanted.from_ns >= wanted.to_ns) fail(exit_code::usage, "--start {} is not before --end", request.begin);
   return format::to_moments(whole, wanted);
 }
 

@@ -1,4 +1,4 @@
-// Holds the part of a recording that --from and --to ask for.
+// Holds the part of a recording that --start and --end ask for.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct part_request {
 
 void add_part(CLI::App& command, part_request& request);
 
-// Returns the requested part, widened to snapshots of the recording. Throws a usage failure where the recording has
+// Returns the requested part, widened to snapshots of the recording. Throws a failure where the recording has
 // no snapshot, or where the times name no part of it.
 format::interval part_of(const format::recording& whole, const part_request& request);
 

@@ -36,10 +36,10 @@ int execution_error(const std::string& path) {
 
 [[noreturn]] void refuse(const std::string& name, const std::string& path, int error) {
   const std::string shown = name == path ? name : name + ": " + path;
-  if (error == ENOENT || error == ENOTDIR) fail(exit_code::not_found, "{}: {}", shown, system_words(error));
+  if (error == ENOENT || error == ENOTDIR) fail(exit_code::not_found, "{}: {}", shown, system_error_text(error));
   if (error == EISDIR) fail(exit_code::cannot_run, "{}: is a directory", shown);
   if (error == EACCES && ::access(path.c_str(), F_OK) == 0) fail(exit_code::cannot_run, "{}: is not executable", shown);
-  fail(exit_code::cannot_run, "{}: {}", shown, system_words(error));
+  fail(exit_code::cannot_run, "{}: {}", shown, system_error_text(error));
 }
 
 }  // namespace
@@ -89,7 +89,7 @@ start check_preloadable(const std::string& name, const std::string& path, const 
     const int error = execution_error(file);
     const std::string words = error == EISDIR   ? "is a directory"
                               : error == EACCES ? "is not executable"
-                                                : system_words(error);
+                                                : system_error_text(error);
     if (error != 0) fail(exit_code::cannot_run, "{}: its interpreter {}: {}", shown, file, words);
     shown = fmt::format("{}: its interpreter {}", name, file);
   }

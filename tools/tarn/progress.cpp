@@ -27,7 +27,7 @@ void progress::update(std::size_t done, std::size_t total) {
   if (now < next_) return;
   next_ = now + between_lines;
   has_line_ = true;
-  fmt::print(output_, "\r\x1b[Ktarn: {}: {} of {}, {} %", task_, done, total,
+  fmt::print(output_, "\r\x1b[Ktarn: {}: {} of {} sites, {} %", task_, done, total,
              100 * done / std::max<std::size_t>(total, 1));
   std::fflush(output_);
 }

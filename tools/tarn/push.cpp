@@ -42,7 +42,7 @@ std::string types_of(const exports::profile& profile) {
 
 void push(const exports::profile& profile, const std::string& url, const std::string& name) {
   if (!url.starts_with("http://") && !url.starts_with("https://")) {
-    fail(exit_code::usage, "{}: an address begins with http:// or https://", url);
+    fail(exit_code::usage, "{}: the URL must begin with http:// or https://", url);
   }
   const format::recording& recording = profile.recorded();
   const std::string program =
@@ -57,12 +57,12 @@ void push(const exports::profile& profile, const std::string& url, const std::st
                   "--form", "profile=@-;filename=profile.pb.gz",                                            //
                   "--form", "sample_type_config=" + types_of(profile) + ";filename=types.json", "--url", address},
                  exports::gzip(exports::as_pprof(profile)), true);
-  if (result.code == 127) fail(exit_code::usage, "curl sends profiles, and is not here: apt install curl");
+  if (result.code == 127) fail(exit_code::missing, "curl is needed to send profiles; apt install curl");
   if (result.code != 0) {
     std::string answer = result.output.substr(0, 200);
     std::replace_if(
         answer.begin(), answer.end(), [](char letter) { return static_cast<unsigned char>(letter) < 0x20; }, ' ');
-    fail(exit_code::usage, "{} did not take the profile{}{}", url, answer.empty() ? "" : ": ", answer);
+    fail(exit_code::io_error, "{} rejected the profile{}{}", url, answer.empty() ? "" : ": ", answer);
   }
 }
 

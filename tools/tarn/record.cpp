@@ -31,9 +31,9 @@
 #include "tarn/launchers.hpp"
 #include "tarn/library.hpp"
 #include "tarn/own_heap.hpp"
+#include "tarn/process_recording.hpp"
 #include "tarn/processor_counts.hpp"
 #include "tarn/program.hpp"
-#include "tarn/recorded.hpp"
 #include "tarn/start.hpp"
 #include "tarn/unrecorded.hpp"
 
@@ -114,7 +114,7 @@ bool can_dispatch() {
 }
 
 // Returns the requested sources, or all where none is named. Where this kernel or processor cannot dispatch system
-// calls, it leaves them out with a message, or throws a usage failure if they are named.
+// calls, it leaves them out with a message, or throws a failure if they are named.
 std::uint32_t sources_of(const record_request& request) {
   using enum format::kind;
   std::uint32_t sources = 0;
@@ -125,7 +125,7 @@ std::uint32_t sources_of(const record_request& request) {
   if (is_default) sources = source_bit(heap_kind) | source_bit(lock_kind) | source_bit(call_kind);
   if ((sources & source_bit(call_kind)) != 0 && !can_dispatch()) {
     constexpr const char* reason = "this kernel cannot dispatch system calls to their program (x86-64, Linux 5.11)";
-    if (!is_default) fail(exit_code::usage, "--syscalls: {}", reason);
+    if (!is_default) fail(exit_code::missing, "--syscalls: {}", reason);
     fmt::print(stderr, "tarn: system calls are not recorded: {}\n", reason);
     sources &= ~source_bit(call_kind);
   }
@@ -185,7 +185,7 @@ bool wait_for(pid_t process, std::vector<pollfd> other_descriptors, steady::time
   return false;
 }
 
-std::string count_words(const format::recording& recording, std::uint32_t sources) {
+std::string count_text(const format::recording& recording, std::uint32_t sources) {
   using enum format::kind;
   std::uint64_t blocks = 0, calls = 0, acquisitions = 0;
   for (const format::thread_facts& thread : recording.threads) blocks += thread.allocations;
@@ -201,31 +201,32 @@ std::string count_words(const format::recording& recording, std::uint32_t source
   return words;
 }
 
-void print_summary(std::uint32_t sources, const recorded& recording) {
+void print_summary(std::uint32_t sources, const process_recording& recording) {
   const region_file& region = recording.region();
   if (region.is_restricted()) {
     fmt::print(stderr,
-               "tarn: the program restricted its system calls (seccomp): from then on none of them is recorded\n");
+               "tarn: the program restricted its system calls (seccomp); later system calls were not recorded\n");
   }
-  for (const std::string& line : unrecorded_words(recording.now().unrecorded)) fmt::print(stderr, "tarn: {}\n", line);
+  for (const std::string& line : unrecorded_text(recording.now().unrecorded)) fmt::print(stderr, "tarn: {}\n", line);
   if (region.images() == 0) {
     if (region.problem() != 0) {
-      fmt::print(stderr, "tarn: not recorded: no address space for the recorder: {}\n", system_words(region.problem()));
+      fmt::print(stderr, "tarn: nothing was recorded: no address space for the recorder: {}\n",
+                 system_error_text(region.problem()));
     } else {
-      fmt::print(stderr, "tarn: not recorded: the program did not load libtarn-record.so\n");
+      fmt::print(stderr, "tarn: nothing was recorded: the program did not load libtarn-record.so\n");
     }
     return;
   }
   if (region.call_problem() != 0) {
-    fmt::print(stderr, "tarn: system calls were not recorded: {}\n", system_words(region.call_problem()));
+    fmt::print(stderr, "tarn: system calls were not recorded: {}\n", system_error_text(region.call_problem()));
   }
   const format::recording& recorded_facts = recording.now();
   if (const format::module_facts* const module = own_heap_in(recorded_facts)) {
-    fmt::print(stderr, "tarn: {}\n", own_heap_words(*module));
+    fmt::print(stderr, "tarn: {}\n", own_heap_text(*module));
   }
   if (!recording.is_whole()) return;
   fmt::print(stderr, "tarn: {} at {} sites by {} threads, in {} ({} bytes); tarn report {}\n",
-             count_words(recorded_facts, sources), recorded_facts.sites.size() - 1, recorded_facts.threads.size(),
+             count_text(recorded_facts, sources), recorded_facts.sites.size() - 1, recorded_facts.threads.size(),
              recording.path(), recording.bytes(), recording.path());
 }
 
@@ -268,14 +269,14 @@ void print_summary(std::uint32_t sources, const recorded& recording) {
   // A launcher's children are recorded as with --follow, and in the end one recording is kept.
   const bool launches = !request.follow && is_launcher(program);
   const region_sizes sizes = sizes_within_limits(request.full, request.follow || launches);
-  recorded first(sources, interval, sizes.first);
+  process_recording first(sources, interval, sizes.first);
   children child_processes;
   if (request.follow || launches) child_processes.offer_to(first.region(), sources, interval, sizes);
   format::program_facts facts = facts_of(words, sources, request.full);
   try {
     first.begin(request.output, facts);
   } catch (const std::system_error& error) {
-    fail(exit_code::usage, "{}", error.what());
+    fail(exit_code::io_error, "{}", error.what());
   }
   preload(library);
   set_environment(format::region_variable, first.region().path());
@@ -285,7 +286,7 @@ void print_summary(std::uint32_t sources, const recorded& recording) {
   const signals arranged;
   const auto begun = steady::now();
   const pid_t process = ::fork();
-  if (process < 0) fail(exit_code::cannot_run, "{}: {}", words.front(), system_words(errno));
+  if (process < 0) fail(exit_code::cannot_run, "{}: {}", words.front(), system_error_text(errno));
   if (process == 0) start_program(words, program, method, arranged);
   arranged.in_parent(process);
 
@@ -320,9 +321,9 @@ void print_summary(std::uint32_t sources, const recorded& recording) {
   }
   child_processes.write_changes(request.output, facts, true);
   if (launches) {
-    const recorded& kept_recording = child_processes.keep_longest_running(first);
+    const process_recording& kept_recording = child_processes.keep_longest_running(first);
     if (&kept_recording != &first)
-      fmt::print(stderr, "tarn: recorded is {}\n", fmt::join(kept_recording.region().words(), " "));
+      fmt::print(stderr, "tarn: kept the recording of {}\n", fmt::join(kept_recording.region().words(), " "));
     print_summary(sources, kept_recording);
   } else {
     first.write_unrecorded(unrecorded_in(first.region()));
@@ -343,34 +344,34 @@ class record_formatter : public CLI::Formatter {
 
 void add_record(CLI::App& application, const std::vector<std::string>& after_dashes) {
   CLI::App* const command = application.add_subcommand(
-      "record", "Run a program and record what each call stack allocates, locks and asks of the system.");
+      "record", "Run a program and record its allocations, locks and system calls by call stack.");
   command->formatter(std::make_shared<record_formatter>());
   command->prefix_command();
   const auto request = std::make_shared<record_request>();
-  command->add_option("-o,--output", request->output, "the recording; tarn.rec if not given")->type_name("FILE");
-  command->add_flag("--heap", request->heap, "record allocations; without a source named: everything");
+  command->add_option("-o,--output", request->output, "recording to write; default tarn.rec")->type_name("FILE");
+  command->add_flag("--heap", request->heap,
+                    "record allocations; without --heap, --locks and --syscalls, record all three");
   command->add_flag("--locks", request->locks, "record mutexes, reader-writer and spin locks, condition variables");
-  command->add_flag("--syscalls", request->syscalls, "record system calls, also those that the C library makes");
-  CLI::Option* const full =
-      command->add_flag("--full", request->full, "count every block at its call stack, instead of samples");
+  command->add_flag("--syscalls", request->syscalls, "record system calls, including those of the C library");
+  CLI::Option* const full = command->add_flag("--full", request->full, "count every allocation instead of sampling");
   command
       ->add_option("--sample", request->interval,
-                   fmt::format("sample one block in so many bytes, each counted as {} more; {} if not given",
+                   fmt::format("mean bytes between samples, where each block counts as {} bytes more; default {}",
                                format::cost_of_a_block, default_interval))
       ->check(CLI::Range(std::uint64_t{1024}, std::uint64_t{1} << 30))
       ->type_name("BYTES")
       ->excludes(full);
-  command->add_flag("--follow", request->follow,
-                    "record also the processes that it starts, each in a file of its own, FILE.PROCESS");
-  command->add_option("--lib", request->library, "the libtarn-record.so to use, if not the one beside this program")
+  command->add_flag("--follow", request->follow, "also record child processes, each in a file of its own: FILE.PID");
+  command
+      ->add_option("--lib", request->library, "libtarn-record.so to use; default the one installed with this command")
       ->type_name("PATH");
   command->footer(
-      "Recorded is the process that is started, also after an exec; of a shell, or a launcher such as timeout or env,\n"
-      "the program that takes most time of what it starts. With --follow the recording ends with the last\n"
-      "of the processes, or with a signal that comes after the first one ended.\n"
-      "Exit code and signals are the program's own; 2 for a wrong command line, 126 when the program cannot be\n"
-      "recorded, 127 when it is not found.");
-  command->callback([request, command, &after_dashes] { record(*request, program_words(*command, after_dashes)); });
+      "tarn record records the process that it starts, also after an exec. If PROGRAM is a shell or a\n"
+      "launcher such as timeout or env, it keeps the recording of the child that used the most CPU time.\n"
+      "With --follow the recording ends with the last process, or with a signal after the first has ended.\n"
+      "Exit code and signals are the program's own; 2 for a wrong command line, 126 if the program cannot\n"
+      "be recorded, 127 if it is not found; docs/reference/exit-codes.md has the others.");
+  command->callback([request, command, &after_dashes] { record(*request, program_arguments(*command, after_dashes)); });
 }
 
 }  // namespace tarn::command

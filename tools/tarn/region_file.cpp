@@ -25,7 +25,7 @@ region_file::region_file(std::uint32_t sources, std::uint64_t interval, std::uin
     : first_tick_(ticks()),
       first_nanosecond_(monotonic_nanoseconds()),
       file_(::memfd_create("tarn-record", MFD_CLOEXEC)) {
-  if (file_ < 0) fail(exit_code::usage, "no memory to record in: {}", system_words(errno));
+  if (file_ < 0) fail(exit_code::no_memory, "no memory for the recording: {}", system_error_text(errno));
   const larger_files now;
   void* const start = ::ftruncate(file_, static_cast<off_t>(bytes)) != 0
                           ? MAP_FAILED
@@ -33,7 +33,7 @@ region_file::region_file(std::uint32_t sources, std::uint64_t interval, std::uin
   if (start == MAP_FAILED) {
     const int error = errno;
     ::close(file_);
-    fail(exit_code::usage, "no memory to record in: {}", system_words(error));
+    fail(exit_code::no_memory, "no memory for the recording: {}", system_error_text(error));
   }
   auto* const header = static_cast<region_header*>(start);  // all zeroes, and most pages stay untouched
   header->mark = region_mark;
@@ -52,20 +52,20 @@ region_file::region_file(const std::string& path)
       first_nanosecond_(monotonic_nanoseconds()),
       file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)),
       path_(path) {
-  if (file_ < 0) fail(exit_code::usage, "{}: {}", path, system_words(errno));
+  if (file_ < 0) fail(exit_code::io_error, "{}: {}", path, system_error_text(errno));
   struct stat facts {};
   const bool is_whole = ::fstat(file_, &facts) == 0 && static_cast<std::uint64_t>(facts.st_size) >= least_region_bytes;
   const auto bytes = static_cast<std::size_t>(facts.st_size);
   void* const start = is_whole ? ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, file_, 0) : MAP_FAILED;
   if (start == MAP_FAILED) {
     ::close(file_);
-    fail(exit_code::usage, "{} is no region of a recorder", path);
+    fail(exit_code::io_error, "{} is not a shared region of a recording", path);
   }
   header_ = static_cast<region_header*>(start);
   if (header_->mark != region_mark || header_->version != region_version || header_->bytes != bytes) {
     ::munmap(start, bytes);
     ::close(file_);
-    fail(exit_code::usage, "{} is of another version of Tarn", path);
+    fail(exit_code::io_error, "{} belongs to another version of Tarn", path);
   }
 }
 

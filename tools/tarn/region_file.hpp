@@ -15,10 +15,10 @@ namespace tarn::command {
 // Pages of a memory file that this process and the recorded one share. The system frees them when both are gone.
 class region_file {
  public:
-  // Creates a region. `sources` are the source_bits of the sources to record. Throws a usage failure when the system
+  // Creates a region. `sources` are the source_bits of the sources to record. Throws a failure when the system
   // has no room for it.
   region_file(std::uint32_t sources, std::uint64_t interval, std::uint64_t bytes);
-  // Opens a region of another process for reading. Throws a usage failure where it cannot be opened or belongs to
+  // Opens a region of another process for reading. Throws a failure where it cannot be opened or belongs to
   // another version of Tarn.
   explicit region_file(const std::string& path);
   region_file(const region_file&) = delete;

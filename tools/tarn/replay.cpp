@@ -267,7 +267,7 @@ replayed play(const replay_job& job) {
 }  // namespace
 
 std::vector<replayed> replay(std::vector<replay_job> jobs) {
-  if (!std::all_of(jobs.begin(), jobs.end(), is_playable)) fail(exit_code::usage, "steps that cannot be repeated");
+  if (!std::all_of(jobs.begin(), jobs.end(), is_playable)) fail(exit_code::io_error, "the trace excerpt is invalid");
   std::vector<replayed> results(jobs.size());
   const auto play_all = [&](bool alone) {
     for (std::size_t index = 0; index < jobs.size(); ++index) {
@@ -286,7 +286,7 @@ std::vector<replayed> replay(std::vector<replay_job> jobs) {
 }
 
 void rehearse(const replay_job& job) {
-  if (!is_playable(job)) fail(exit_code::usage, "steps that cannot be repeated");
+  if (!is_playable(job)) fail(exit_code::io_error, "the trace excerpt is invalid");
   const times once(job, 0);
 }
 

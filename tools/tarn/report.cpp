@@ -16,7 +16,7 @@
 #include "tarn/calibrate.hpp"
 #include "tarn/commands.hpp"
 #include "tarn/failure.hpp"
-#include "tarn/page.hpp"
+#include "tarn/html_file.hpp"
 
 namespace tarn::command {
 
@@ -24,10 +24,10 @@ format::recording parse_recording(const std::string& path, const std::string& by
   try {
     format::recording recording = format::parse(bytes);
     if (!recording.damage.empty())
-      fmt::print(stderr, "tarn: {}: {}; what came before is shown\n", path, recording.damage);
+      fmt::print(stderr, "tarn: {}: {}; the report covers the part before the damage\n", path, recording.damage);
     return recording;
   } catch (const format::unreadable& reason) {
-    fail(exit_code::usage, "{}: {}", path, reason.what());
+    fail(exit_code::io_error, "{}: {}", path, reason.what());
   }
 }
 
@@ -35,7 +35,7 @@ std::string recording_content(const std::string& path) {
   try {
     return format::content_of(path);
   } catch (const format::unreadable& reason) {
-    fail(exit_code::usage, "{}", reason.what());
+    fail(exit_code::io_error, "{}", reason.what());
   }
 }
 
@@ -71,13 +71,13 @@ void replay(analyse::analysis& analysis, const report_request& request) {
   try {
     analysis.replay(request.sites(analysis), most_replays, replays_of);
   } catch (const failure& reason) {
-    fmt::print(stderr, "tarn: {}; predicted by prices alone\n", reason.what());
+    fmt::print(stderr, "tarn: {}; predictions use the cost model only\n", reason.what());
   }
 }
 
 void report(const report_request& request) {
-  if (request.redact && request.page.empty()) fail(exit_code::usage, "--redact is for a page: --html OUT");
-  if (!request.page.empty()) require_page();
+  if (request.redact && request.page.empty()) fail(exit_code::usage, "--redact needs --html OUT");
+  if (!request.page.empty()) require_template();
   std::string bytes = recording_content(request.path);
   format::recording recording = parse_recording(request.path, bytes);
   std::optional<format::recording> whole;
@@ -91,7 +91,7 @@ void report(const report_request& request) {
                              request.wrappers);
   if (std::exchange(whole, std::nullopt)) bytes.clear();
   if (!request.quick) replay(analysis, request);
-  if (!request.page.empty()) return write_page(analysis, bytes, costs, request);
+  if (!request.page.empty()) return write_html(analysis, bytes, costs, request);
   request.as_json ? print_json(analysis, bytes, costs, request) : print_text(analysis, request);
 }
 
@@ -99,40 +99,43 @@ void report(const report_request& request) {
 
 void add_report(CLI::App& application) {
   CLI::App* const command = application.add_subcommand(
-      "report", "Show what a recording says: its sites, what they cost, what each remedy would give.");
+      "report", "Show what is worth fixing: the sites of a recording, their cost and what each fix would save.");
   const auto request = std::make_shared<report_request>();
-  command->add_option("FILE", request->path, "the recording")->required();
-  CLI::Option* const as_json = command->add_flag("--json", request->as_json, "as JSON (docs/reference/report-json.md)");
-  command->add_option("--html", request->page, "as a page for a browser, in one file, of all sites")
+  command->add_option("FILE", request->path, "recording to report on")->required();
+  CLI::Option* const as_json =
+      command->add_flag("--json", request->as_json, "print JSON (docs/reference/report-json.md)");
+  command->add_option("--html", request->page, "write an HTML report of all sites, in one file")
       ->type_name("OUT")
       ->excludes(as_json);
-  command->add_flag("--redact", request->redact, "the page without paths, arguments, own names and lines of source");
-  command->add_option("--top", request->top, "sites to show; 10 if not given")->type_name("N");
+  command->add_flag("--redact", request->redact,
+                    "leave paths, arguments, your names and source lines out of the HTML report");
+  command->add_option("--top", request->top, "number of sites to show; default 10")->type_name("N");
   const std::map<std::string, analyse::category> categories = {{"transient", analyse::category::transient},
                                                                {"shared", analyse::category::shared},
                                                                {"start-up", analyse::category::start_up},
                                                                {"kept", analyse::category::kept}};
-  command->add_option("--category", request->only, "only sites of this one: transient, shared, start-up or kept")
+  command
+      ->add_option("--category", request->only, "show only sites of one category: transient, shared, start-up or kept")
       ->type_name("NAME")
       ->transform(CLI::CheckedTransformer(categories));
-  command->add_option("--source", request->sources, "only this one, or these: heap, locks, syscalls")
+  command->add_option("--source", request->sources, "show only these sources: heap, locks, syscalls")
       ->type_name("NAME,...")
       ->delimiter(',')
       ->check(CLI::IsMember({"heap", "locks", "syscalls"}));
   add_part(*command, request->part);
   command
       ->add_option("--wrapper", request->wrappers,
-                   "a function that only allocates for others, as os::malloc of the JVM; may be repeated")
+                   "function that only allocates for its callers, such as os::malloc of the JVM; may be repeated")
       ->expected(1)
       ->take_all()
       ->type_name("NAME");
-  command->add_flag("--stacks", request->by_stack, "each call stack by itself, instead of each function that decides");
+  command->add_flag("--stacks", request->by_stack, "one site for each call stack instead of each deciding function");
   command
       ->add_option("--cpu", request->cpu_seconds,
-                   "processor time of the program without a recorder, in seconds, if it was measured")
+                   "CPU time of the program without a recorder, in seconds, if you measured it")
       ->type_name("SECONDS");
-  command->add_flag("--calibrate", request->calibrate, "measure anew what memory costs on this machine");
-  command->add_flag("--quick", request->quick, "predict by prices alone, and do not repeat excerpts of the recording");
+  command->add_flag("--calibrate", request->calibrate, "measure the cost model of this machine again");
+  command->add_flag("--quick", request->quick, "predict with the cost model only, without replaying trace excerpts");
   command->callback([request] { report(*request); });
 }
 

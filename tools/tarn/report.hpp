@@ -40,7 +40,7 @@ void print_json(analyse::analysis& analysis, std::string_view bytes, const analy
                 const report_request& request);
 // Writes the HTML report to the file `request.page`. Throws a failure where the file cannot be written, or this build
 // has no HTML report.
-void write_page(analyse::analysis& analysis, std::string_view bytes, const analyse::costs& costs,
+void write_html(analyse::analysis& analysis, std::string_view bytes, const analyse::costs& costs,
                 const report_request& request);
 
 // Follows the schema of docs/reference/report-json.md. json_of_site() returns an element of `sites`, and
@@ -48,7 +48,7 @@ void write_page(analyse::analysis& analysis, std::string_view bytes, const analy
 nlohmann::json json_of_site(const analyse::analysis& analysis, const analyse::site_view& view);
 nlohmann::json json_without_sites(const analyse::analysis& analysis, const analyse::costs& costs, std::size_t top);
 
-// Reads the recording in `path`, with a line on standard error where it is damaged. Throws a usage failure.
+// Reads the recording in `path`, with a line on standard error where it is damaged. Throws a failure.
 format::recording read_recording(const std::string& path);
 // These two functions do the work of read_recording() in two steps.
 std::string recording_content(const std::string& path);

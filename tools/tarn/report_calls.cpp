@@ -9,8 +9,8 @@
 #include "analyse/call_savings.hpp"
 #include "analyse/stacks.hpp"
 #include "analyse/syscalls.hpp"
-#include "tarn/stack_words.hpp"
-#include "tarn/words.hpp"
+#include "tarn/stack_text.hpp"
+#include "tarn/text.hpp"
 
 namespace tarn::command {
 namespace {
@@ -37,7 +37,7 @@ void print_site(const analyse::analysis& analysis, const call_site& site, std::s
   print_stack(analyse::stack_at(recording, site.site, symbols));
   const analyse::call_saving saving = analyse::saving_of(site, recording, analysis.prices());
   if (saving.not_predicted.empty()) {
-    fmt::print("   → {}\n     {}\n", gain_words(analysis, saving.ns, saving.at_least), site.remedy);
+    fmt::print("   → {}\n     {}\n", gain_text(analysis, saving.ns, saving.at_least), site.remedy);
   } else {
     fmt::print("   → {}\n     what it saves is not predicted: {}\n", site.remedy, saving.not_predicted);
   }

@@ -7,7 +7,7 @@
 
 #include "analyse/locks.hpp"
 #include "analyse/stacks.hpp"
-#include "tarn/stack_words.hpp"
+#include "tarn/stack_text.hpp"
 
 namespace tarn::command {
 namespace {

@@ -9,8 +9,8 @@
 #include "analyse/locks.hpp"
 #include "analyse/orders.hpp"
 #include "analyse/stacks.hpp"
-#include "tarn/stack_words.hpp"
-#include "tarn/words.hpp"
+#include "tarn/stack_text.hpp"
+#include "tarn/text.hpp"
 
 namespace tarn::command {
 namespace {
@@ -18,12 +18,12 @@ namespace {
 using nlohmann::json;
 
 // Returns a text like "mutex A"; the letters tell locks of one type apart.
-std::string lock_words(const format::recording& recording, std::uint32_t lock, std::size_t index) {
+std::string lock_text(const format::recording& recording, std::uint32_t lock, std::size_t index) {
   return fmt::format("{} {}", analyse::name(recording.locks[lock].type),
                      index < 26 ? std::string(1, static_cast<char>('A' + index)) : std::to_string(index + 1));
 }
 
-std::string threads_words(const format::recording& recording, const std::vector<std::uint32_t>& threads) {
+std::string threads_text(const format::recording& recording, const std::vector<std::uint32_t>& threads) {
   constexpr std::size_t shown = 4;
   std::string words = threads.size() == 1 ? "thread" : "threads";
   for (std::size_t index = 0; index < std::min(shown, threads.size()); ++index)
@@ -41,10 +41,10 @@ void print_inversion(const format::recording& recording, const analyse::inversio
              inversion.alike > 1 ? fmt::format("; so are {} more, at the same places", inversion.alike - 1) : "");
   for (std::size_t index = 0; index < count; ++index) {
     const analyse::order_step& step = inversion.steps[index];
-    fmt::print("   {} times, by {}: {} is held, from\n", grouped(step.times), threads_words(recording, step.threads),
-               lock_words(recording, step.holds, index));
+    fmt::print("   {} times, by {}: {} is held, from\n", grouped(step.times), threads_text(recording, step.threads),
+               lock_text(recording, step.holds, index));
     print_stack(analyse::stack_at(recording, step.held_site, symbols));
-    fmt::print("   and {} taken, at\n", lock_words(recording, step.takes, (index + 1) % count));
+    fmt::print("   and {} taken, at\n", lock_text(recording, step.takes, (index + 1) % count));
     print_stack(analyse::stack_at(recording, step.taken_site, symbols));
   }
   fmt::print("   → one order everywhere; or both at once: tarn::with(a, b, …), std::scoped_lock\n");
@@ -58,13 +58,13 @@ void print_chain(const format::recording& recording, const analyse::wait_chain& 
     const analyse::chain_link& link = chain.links[index];
     fmt::print("   {}thread {} waited {:.3f} s for {}, at\n", index == 0 ? "" : "which meanwhile, ",
                recording.threads[link.thread].id, static_cast<double>(link.nanoseconds) / 1e9,
-               lock_words(recording, link.lock, index));
+               lock_text(recording, link.lock, index));
     print_stack(analyse::stack_at(recording, link.site, symbols));
     fmt::print("   while thread {} held it, from\n", recording.threads[link.holder].id);
     print_stack(analyse::stack_at(recording, link.holder_site, symbols));
   }
-  fmt::print("   → do not wait for {} while {} is held\n", lock_words(recording, chain.links[1].lock, 1),
-             lock_words(recording, chain.links[0].lock, 0));
+  fmt::print("   → do not wait for {} while {} is held\n", lock_text(recording, chain.links[1].lock, 1),
+             lock_text(recording, chain.links[0].lock, 0));
 }
 
 json json_of_lock(const format::recording& recording, std::uint32_t lock, analyse::symbols& symbols) {

@@ -10,8 +10,8 @@
 
 #include "analyse/quiet.hpp"
 #include "analyse/stacks.hpp"
-#include "tarn/stack_words.hpp"
-#include "tarn/words.hpp"
+#include "tarn/stack_text.hpp"
+#include "tarn/text.hpp"
 
 namespace tarn::command {
 namespace {
@@ -20,7 +20,7 @@ using analyse::quiet_view;
 using nlohmann::json;
 
 // Returns a text like "3 heap calls, 1 lock wait".
-std::string words_of(const format::noise_counts& counts) {
+std::string text_of(const format::noise_counts& counts) {
   constexpr std::array names = {"heap call", "system call", "lock wait"};
   static_assert(names.size() == format::noise_counter_count);
   std::string words;
@@ -57,11 +57,11 @@ void print_quiet_regions(const format::recording& recording, std::size_t top) {
     if (region.is_quiet()) break;
     if (is_first) fmt::print("\nQuiet regions\n");
     is_first = false;
-    fmt::print("\n{}: {} in {} time{}\n", style.strong(cut(region.name, page_width / 2)), words_of(region.sums),
+    fmt::print("\n{}: {} in {} time{}\n", style.strong(cut(region.name, text_width / 2)), text_of(region.sums),
                grouped(region.entered), region.entered == 1 ? "" : "s");
     const std::size_t shown = std::min(top, region.sites.size());
     for (std::size_t index = 0; index < shown; ++index) {
-      fmt::print("   {}\n", words_of(region.sites[index].sums));
+      fmt::print("   {}\n", text_of(region.sites[index].sums));
       print_stack(analyse::stack_at(recording, region.sites[index].site, symbols));
     }
     if (region.sites.size() > shown) fmt::print("   and from {} more call stacks\n", region.sites.size() - shown);

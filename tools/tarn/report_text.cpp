@@ -12,8 +12,8 @@
 #include "tarn/report_locks.hpp"
 #include "tarn/report_orders.hpp"
 #include "tarn/report_quiet.hpp"
+#include "tarn/text.hpp"
 #include "tarn/unrecorded.hpp"
-#include "tarn/words.hpp"
 
 namespace tarn::command {
 namespace {
@@ -25,7 +25,7 @@ using format::counter;
 constexpr std::size_t shown_callers = 2;  // per site; the JSON has all
 constexpr std::size_t shown_offers = 3;
 
-std::string end_words(const format::recording& recording) {
+std::string end_text(const format::recording& recording) {
   const std::string process =
       recording.program.parent == 0
           ? ""
@@ -42,7 +42,7 @@ double percent(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
-std::string size_words(const analyse::site& site) {
+std::string size_text(const analyse::site& site) {
   const auto used = [&](std::size_t bucket) { return site.sums[counter::size_buckets + bucket] != 0; };
   std::size_t low = 0, high = counter::size_bucket_count - 1;
   while (low < high && !used(low)) ++low;
@@ -53,7 +53,7 @@ std::string size_words(const analyse::site& site) {
              : fmt::format("{} to {} bytes", smallest, format::size_bucket_end(high));
 }
 
-std::string thread_words(const format::recording& recording, const analyse::site& site) {
+std::string thread_text(const format::recording& recording, const analyse::site& site) {
   std::string words = fmt::format("by {} thread{}", site.threads, site.threads == 1 ? "" : "s");
   if (site.freed_by_other_thread == 0) {
     words += site.freed_by_same_thread == 0 ? ", not freed" : ", freed by the same";
@@ -72,26 +72,26 @@ std::string thread_words(const format::recording& recording, const analyse::site
 }
 
 void print_offer(const analyse::analysis& analysis, const analyse::offer& offer, const paint& style) {
-  const std::string gain = gain_words(analysis, offer.predicted.saved_ns, offer.predicted.at_least);
-  fmt::print("   → {}\n     {}\n", style.good(gain), cut(offer.how.words, page_width - 5));
-  if (!offer.how.code.empty()) fmt::print("     {}\n", style.bold(cut(offer.how.code, page_width - 5)));
+  const std::string gain = gain_text(analysis, offer.predicted.saved_ns, offer.predicted.at_least);
+  fmt::print("   → {}\n     {}\n", style.good(gain), cut(offer.how.words, text_width - 5));
+  if (!offer.how.code.empty()) fmt::print("     {}\n", style.bold(cut(offer.how.code, text_width - 5)));
 }
 
 // Describes a function without a name by the next one up the stack that has a name.
-std::string deciding_words(const analyse::site_view& view, const place& location) {
-  std::string words = place_words(location, 60);
+std::string deciding_text(const analyse::site_view& view, const place& location) {
+  std::string words = place_text(location, 60);
   if (!location.function.empty()) return words;
   const auto named = std::find_if(view.stack.begin() + static_cast<std::ptrdiff_t>(view.place_at), view.stack.end(),
                                   [](const place& place) { return !place.function.empty(); });
   if (named == view.stack.end() || view.callers.size() > 1) return words;
-  return words.append(", for ").append(function_words(*named, 60));
+  return words.append(", for ").append(function_text(*named, 60));
 }
 
 // Prints the next two functions up the stack; of several stacks it prints the most frequent callers.
 void print_callers(const analyse::site_view& view, const paint& style) {
   if (view.callers.size() < 2) {
     for (std::size_t up = view.place_at + 1; up <= view.place_at + shown_callers && up < view.stack.size(); ++up) {
-      fmt::print("   {}\n", style.faint("by " + place_words(view.stack[up], page_width - 6)));
+      fmt::print("   {}\n", style.faint("by " + place_text(view.stack[up], text_width - 6)));
     }
     return;
   }
@@ -104,7 +104,7 @@ void print_callers(const analyse::site_view& view, const paint& style) {
                                       ? fmt::format(", and {} more", view.callers.size() - shown)
                                       : "";
     fmt::print("   {}\n", style.faint(fmt::format(
-                              "{}{}{}", share, place_words(caller.at, page_width - 14 - remainder.size()), remainder)));
+                              "{}{}{}", share, place_text(caller.at, text_width - 14 - remainder.size()), remainder)));
   }
 }
 
@@ -113,18 +113,18 @@ void print_site(const analyse::analysis& analysis, const analyse::site_view& vie
   const analyse::site& site = view.facts;
   const place* const location = view.where();
   fmt::print("\n{}. {}  {}\n", rank,
-             style.strong(location == nullptr ? "sites beyond the recorder's limit" : deciding_words(view, *location)),
-             cost_words(analysis, view.predicted.now_ns));
-  if (!view.made.source.empty()) fmt::print("   {}\n", style.faint(cut(view.made.source, page_width - 3)));
+             style.strong(location == nullptr ? "sites beyond the recorder's limit" : deciding_text(view, *location)),
+             cost_text(analysis, view.predicted.now_ns));
+  if (!view.made.source.empty()) fmt::print("   {}\n", style.faint(cut(view.made.source, text_width - 3)));
   fmt::print(
       "   {}\n",
       cut(fmt::format("{}: {} allocations{}, {} each; {}", analyse::name(site.is), grouped(site.sums[counter::blocks]),
-                      view.made.type.empty() ? "" : " of " + view.made.type, size_words(site),
+                      view.made.type.empty() ? "" : " of " + view.made.type, size_text(site),
                       site.freed_by_same_thread == 0
                           ? "none freed by its own thread"
                           : fmt::format("{:.0f} % short-lived", percent(site.short_lived, site.freed_by_same_thread))),
-          page_width - 3));
-  fmt::print("   {}\n", cut(thread_words(analysis.recorded(), site), page_width - 3));
+          text_width - 3));
+  fmt::print("   {}\n", cut(thread_text(analysis.recorded(), site), text_width - 3));
   print_callers(view, style);
   if (!view.is_worth_it || view.remedy.empty()) {
     fmt::print("   → nothing to gain\n");
@@ -157,7 +157,7 @@ void print_categories(analyse::analysis& analysis) {
 void print_program(analyse::analysis& analysis, const paint& style) {
   const format::recording& recording = analysis.recorded();
   const analyse::program_costs& whole = analysis.whole();
-  fmt::print("{}\n", style.bold(cut(program_words_of(recording), page_width)));
+  fmt::print("{}\n", style.bold(cut(command_line_of(recording), text_width)));
   std::string times;
   if (recording.part != format::interval{}) {
     times = fmt::format("; of that from {:.2f} to {:.2f} s", seconds(recording.part.from_ns / 1000),
@@ -166,21 +166,21 @@ void print_program(analyse::analysis& analysis, const paint& style) {
   if (recording.ended) {
     times += fmt::format("; {:.2f} s, {:.2f} s of processor time, of which the recorder took {} s",
                          seconds(recording.end.wall_us), seconds(recording.end.user_us + recording.end.system_us),
-                         range_words(whole.recorder_ns * 1e-9));
+                         range_text(whole.recorder_ns * 1e-9));
   }
-  fmt::print("{}{}; {} thread{}\n", end_words(recording), times, recording.threads.size(),
+  fmt::print("{}{}; {} thread{}\n", end_text(recording), times, recording.threads.size(),
              recording.threads.size() == 1 ? "" : "s");
 }
 
 void print_heap_summary(analyse::analysis& analysis) {
   const analyse::heap_findings& heap = analysis.heap();
   const analyse::program_costs& whole = analysis.whole();
-  const char* const more_words = analysis.recorded().part != format::interval{} ? "more " : "";
+  const char* const more_text = analysis.recorded().part != format::interval{} ? "more " : "";
   fmt::print("{} allocations, {}; {} frees; {} {}blocks in use at the end\n", grouped(heap.allocations),
-             bytes_words(static_cast<double>(heap.bytes)), grouped(heap.frees), grouped(heap.live), more_words);
+             bytes_text(static_cast<double>(heap.bytes)), grouped(heap.frees), grouped(heap.live), more_text);
   print_categories(analysis);
   const bool is_little = analysis.knows_processor_time() && analysis.share(whole.heap_ns).high < 0.01;
-  fmt::print("The heap costs {}{}.\n", cost_words(analysis, whole.heap_ns), is_little ? ": little to gain" : "");
+  fmt::print("The heap costs {}{}.\n", cost_text(analysis, whole.heap_ns), is_little ? ": little to gain" : "");
 }
 
 // Sums what the first remedy of each site saves.
@@ -208,11 +208,11 @@ void print_verdict(const analyse::analysis& analysis, const first_remedies& heap
   const bool locks = locks_gain(analysis.recorded()), calls = calls_gain(analysis.recorded());
   if (heap.count != 0) {
     fmt::print("{} Taking the first remedy of {} site{} {}.\n", style.bold("Worth doing."), heap.count,
-               heap.count == 1 ? "" : "s", style.good(gain_words(analysis, heap.saved_ns, heap.is_at_least)));
+               heap.count == 1 ? "" : "s", style.good(gain_text(analysis, heap.saved_ns, heap.is_at_least)));
   }
   if (analysis.whole().drop_in_saves_ns.middle() > 0) {
     fmt::print("Without a change to the program: tarn run {}.\n",
-               gain_words(analysis, analysis.whole().drop_in_saves_ns, false));
+               gain_text(analysis, analysis.whole().drop_in_saves_ns, false));
   }
   if (heap.count == 0 && (heap.has_any || locks || calls)) {
     fmt::print("{} See {} below.\n", style.bold("Worth a look."),
@@ -238,10 +238,10 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
   }
   print_program(analysis, style);
   const bool has_heap = records_heap(analysis.recorded());
-  const std::vector<std::string> unrecorded = unrecorded_words(analysis.recorded().unrecorded);
+  const std::vector<std::string> unrecorded = unrecorded_text(analysis.recorded().unrecorded);
   for (const std::string& line : unrecorded) fmt::print("{}.\n", style.bold(line));
   if (const format::module_facts* const module = own_heap_in(analysis.recorded())) {
-    fmt::print("{}.\n", style.bold(own_heap_words(*module)));
+    fmt::print("{}.\n", style.bold(own_heap_text(*module)));
   }
   const std::vector<std::string>& sources = analysis.recorded().program.sources;
   const bool recorded_any = has_heap || std::any_of(sources.begin(), sources.end(),

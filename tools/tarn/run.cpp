@@ -12,7 +12,7 @@
 #include "tarn/commands.hpp"
 #include "tarn/failure.hpp"
 #include "tarn/library.hpp"
-#include "tarn/option_words.hpp"
+#include "tarn/option_text.hpp"
 #include "tarn/program.hpp"
 #include "tarn/start.hpp"
 
@@ -53,7 +53,7 @@ std::vector<setting> settings_of(const run_request& request) {
     const std::size_t equals = given.find('=');
     if (equals == std::string::npos) {
       const base::option_info& option = option_named(given);
-      fail(exit_code::usage, "option {} has no value; write {}={}", given, given, default_words(option));
+      fail(exit_code::usage, "option {} needs a value, such as {}={}", given, given, default_text(option));
     }
     settings.push_back(checked_setting(given.substr(0, equals), given.substr(equals + 1)));
   }
@@ -66,7 +66,7 @@ std::string prepared_stats_file(const std::string& given) {
   if (given.empty()) return given;
   const std::string path = std::filesystem::absolute(given).string();  // the program may start others in another folder
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
-  if (file < 0) fail(exit_code::usage, "stats_file {}: {}", given, system_words(errno));
+  if (file < 0) fail(exit_code::io_error, "stats_file {}: {}", given, system_error_text(errno));
   ::close(file);
   return path;
 }
@@ -80,7 +80,7 @@ std::string prepared_stats_file(const std::string& given) {
 
   for (setting& setting : settings) {
     if (setting.option->id == base::option_id::stats_file) setting.value = prepared_stats_file(setting.value);
-    set_environment(environment_words(*setting.option), setting.value);
+    set_environment(environment_text(*setting.option), setting.value);
   }
   preload(library);
   execute(words, program, method);
@@ -107,20 +107,24 @@ void add_run(CLI::App& application, const std::vector<std::string>& after_dashes
   command->prefix_command();
   const auto request = std::make_shared<run_request>();
   command->add_flag("--stats{text}", request->stats,
-                    "print statistics when the program exits, as text, JSON or OpenMetrics");
-  command->add_option("--stats-file", request->stats_file, "print them to this file, emptied first; implies --stats")
+                    "print heap statistics when the program exits: text, JSON or OpenMetrics");
+  command
+      ->add_option("--stats-file", request->stats_file,
+                   "write the statistics to FILE, which is emptied first; implies --stats")
       ->type_name("FILE");
   command->add_option("--option", request->settings, "set an option listed below; may be repeated")
       ->type_name("NAME=VALUE")
       ->expected(1)
       ->take_all();
-  command->add_option("--lib", request->library, "the libtarn-malloc.so to use, if not the one beside this program")
+  command
+      ->add_option("--lib", request->library, "libtarn-malloc.so to use; default the one installed with this command")
       ->type_name("PATH");
-  command->footer(
-      "Options for --option, also read from the environment (limit is TARN_LIMIT there):\n" + option_list(100) +
-      "\nExit code: the program's own; 2 for a wrong command line, 126 when the program cannot be run on Tarn,\n"
-      "127 when it is not found. A program that is killed by a signal or leaves by _exit prints no statistics.");
-  command->callback([request, command, &after_dashes] { run(*request, program_words(*command, after_dashes)); });
+  command->footer("Options for --option, also read from the environment (limit is TARN_LIMIT there):\n" +
+                  option_list(100) +
+                  "\nThe exit code is the program's own; 2 for a wrong command line, 126 if the program cannot run on\n"
+                  "Tarn, 127 if it is not found; docs/reference/exit-codes.md has the others. A program that a signal\n"
+                  "kills, or that calls _exit, prints no statistics.");
+  command->callback([request, command, &after_dashes] { run(*request, program_arguments(*command, after_dashes)); });
 }
 
 }  // namespace tarn::command

@@ -9,7 +9,7 @@
 
 namespace tarn::command {
 
-std::vector<std::string> program_words(const CLI::App& command, const std::vector<std::string>& after_dashes) {
+std::vector<std::string> program_arguments(const CLI::App& command, const std::vector<std::string>& after_dashes) {
   std::vector<std::string> words = command.remaining();
   if (!words.empty() && words.front().starts_with('-')) {
     fail(exit_code::usage, "unknown argument {}; see tarn {} --help", words.front(), command.get_name());
@@ -23,7 +23,8 @@ std::vector<std::string> program_words(const CLI::App& command, const std::vecto
 }
 
 void set_environment(const std::string& name, const std::string& value) {
-  if (::setenv(name.c_str(), value.c_str(), 1) != 0) fail(exit_code::usage, "{}: {}", name, system_words(errno));
+  if (::setenv(name.c_str(), value.c_str(), 1) != 0)
+    fail(exit_code::no_memory, "{}: {}", name, system_error_text(errno));
 }
 
 void preload(const std::string& library) {
@@ -42,7 +43,7 @@ void execute(const std::vector<std::string>& words, const std::string& program, 
     arguments.insert(arguments.begin(), file);
   }
   ::execv(file, const_cast<char* const*>(arguments.data()));
-  fail(exit_code::cannot_run, "{}: {}", words.front(), system_words(errno));
+  fail(exit_code::cannot_run, "{}: {}", words.front(), system_error_text(errno));
 }
 
 }  // namespace tarn::command

@@ -11,10 +11,10 @@
 namespace tarn::command {
 
 // Returns PROGRAM and its arguments: from the first argument that is no option of `command`, else what follows the
-// "--". Throws a usage failure for an unknown option.
-std::vector<std::string> program_words(const CLI::App& command, const std::vector<std::string>& after_dashes);
+// "--". Throws a failure for an unknown option.
+std::vector<std::string> program_arguments(const CLI::App& command, const std::vector<std::string>& after_dashes);
 
-// Throws a usage failure when there is no memory for the variable.
+// Throws a failure when there is no memory for the variable.
 void set_environment(const std::string& name, const std::string& value);
 
 // Puts `library` in front of the libraries that LD_PRELOAD already names.

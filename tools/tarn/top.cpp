@@ -62,7 +62,7 @@ class own_recorder {
     const int error = ::posix_spawn(&process_, "/proc/self/exe", &files, &attributes, arguments.data(), environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&files);
-    if (error != 0) fail(exit_code::cannot_run, "{}: {}", words.front(), system_words(error));
+    if (error != 0) fail(exit_code::cannot_run, "{}: {}", words.front(), system_error_text(error));
   }
   own_recorder(const own_recorder&) = delete;
   own_recorder& operator=(const own_recorder&) = delete;
@@ -95,8 +95,9 @@ recorded_process wait_for_program(own_recorder& recorder, const std::string& nam
     }
     if (!recording.region.empty()) return recording;
     if (recorder.has_ended())
-      fail(exit_code::cannot_run, "{} ended at once, with {}: tarn record -- {} says why", name, recorder.code(), name);
-    if (stopped != 0) fail(exit_code::usage, "stopped");
+      fail(exit_code::cannot_run, "{} ended at once with exit code {}; run tarn record -- {} to see why", name,
+           recorder.code(), name);
+    if (stopped != 0) fail(exit_code::interrupted, "stopped");
     std::this_thread::sleep_for(milliseconds(5));
   }
 }
@@ -141,8 +142,8 @@ void show_running(const top_request& request) {
   }
   const std::optional<process_heaps> recording = process_heaps::find(request.process);
   if (!recording) {
-    fail(exit_code::usage,
-         "process {} is neither recorded nor on heaps of Tarn: tarn top -- PROGRAM, or tarn run -- PROGRAM",
+    fail(exit_code::io_error,
+         "process {} is neither recorded nor running on Tarn's heaps; use tarn top -- PROGRAM or tarn run -- PROGRAM",
          request.process);
   }
   auto source = std::make_unique<top_heaps>(request.process, *recording);
@@ -156,7 +157,7 @@ void top(const top_request& request, const std::vector<std::string>& words) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
   if (request.process != 0) return show_running(request);
   if (::isatty(STDOUT_FILENO) != 1)
-    fail(exit_code::usage, "tarn top needs a terminal; elsewhere: tarn record, and tarn report");
+    fail(exit_code::missing, "tarn top needs a terminal; without one use tarn record and tarn report");
   own_recorder recorder(request, words);
   show(request, wait_for_program(recorder, words.front()), &recorder);
 }
@@ -171,28 +172,28 @@ class top_formatter : public CLI::Formatter {
 
 void add_top(CLI::App& application, const std::vector<std::string>& after_dashes) {
   CLI::App* const command =
-      application.add_subcommand("top", "Show what a recorded program allocates, waits for and calls, while it runs.");
+      application.add_subcommand("top", "Watch a running program: its allocations, lock waits and system calls.");
   command->formatter(std::make_shared<top_formatter>());
   command->prefix_command();
   const auto request = std::make_shared<top_request>();
   CLI::Option* const process =
       command
           ->add_option("--pid", request->process,
-                       "a program that tarn record runs, the tarn record, or a program on heaps of Tarn")
+                       "process to watch: a recorded program, its tarn record, or a program on Tarn's heaps")
           ->check(CLI::Range(1, 1 << 22))
           ->type_name("PID");
-  command->add_option("--interval", request->interval, "between two looks, in seconds; 1 if not given")
+  command->add_option("--interval", request->interval, "seconds between two snapshots; default 1")
       ->check(CLI::Range(0.1, 3600.0))
       ->type_name("SECONDS");
-  command->add_option("-o,--output", request->output, "keep the recording there, too")
+  command->add_option("-o,--output", request->output, "also keep the recording in FILE")
       ->type_name("FILE")
       ->excludes(process);
-  command->add_option("--log", request->log, "where the output of PROGRAM goes; nowhere if not given")
+  command->add_option("--log", request->log, "write the output of PROGRAM to FILE; default discard it")
       ->type_name("FILE")
       ->excludes(process);
-  command->footer("PROGRAM is recorded as by tarn record, and ends with tarn top. Keys: ? shows them.");
+  command->footer("tarn top records PROGRAM as tarn record does, and ends it on exit. Press ? for the keys.");
   command->callback([request, command, &after_dashes] {
-    top(*request, request->process != 0 ? std::vector<std::string>() : program_words(*command, after_dashes));
+    top(*request, request->process != 0 ? std::vector<std::string>() : program_arguments(*command, after_dashes));
   });
 }
 

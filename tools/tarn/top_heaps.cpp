@@ -8,9 +8,9 @@
 #include <limits>
 
 #include "exports/profile.hpp"
+#include "tarn/text.hpp"
 #include "tarn/thread_names.hpp"
 #include "tarn/top_numbers.hpp"
-#include "tarn/words.hpp"
 
 namespace tarn::command {
 namespace {
@@ -50,7 +50,7 @@ void top_heaps::look(double seconds) {
 std::span<const char* const> top_heaps::views() const { return names; }
 std::span<const live_column> top_heaps::columns(std::size_t) const { return heap_columns; }
 
-std::string top_heaps::owner_words(const heap_facts& heap) {
+std::string top_heaps::owner_text(const heap_facts& heap) {
   if (!heap.name.empty()) return printable(heap.name);
   if (heap.thread == 0) return "threads that ended";
   std::string& name = names_[heap.thread];
@@ -72,7 +72,7 @@ std::vector<live_row> top_heaps::rows(std::size_t, bool totals) {
                            : static_cast<double>(now.*counter - std::min(now.*counter, previous.*counter)) / seconds_;
     };
     live_row& row = table_rows.emplace_back();
-    row.what = owner_words(heap);
+    row.what = owner_text(heap);
     row.values = {static_cast<double>(now.used_bytes),
                   static_cast<double>(now.footprint_bytes),
                   static_cast<double>(now.peak_footprint_bytes),
@@ -84,7 +84,7 @@ std::vector<live_row> top_heaps::rows(std::size_t, bool totals) {
   return table_rows;
 }
 
-std::string top_heaps::words_of(std::size_t, const live_row& row) { return row.what; }
+std::string top_heaps::text_of(std::size_t, const live_row& row) { return row.what; }
 
 std::vector<std::string> top_heaps::sums(bool, const char*) const {
   heap_statistics sum;
@@ -93,10 +93,9 @@ std::vector<std::string> top_heaps::sums(bool, const char*) const {
     sum += heap.statistics;
     counts = counts || heap.counts_calls;
   }
-  return {
-      fmt::format("{} heaps use {} of {} that they hold", now_.size(), bytes_words(static_cast<double>(sum.used_bytes)),
-                  bytes_words(static_cast<double>(sum.footprint_bytes))),
-      counts ? "" : "allocations are not counted: tarn run --stats, or tarn top -- PROGRAM, which records"};
+  return {fmt::format("{} heaps: {} in use of {} held", now_.size(), bytes_text(static_cast<double>(sum.used_bytes)),
+                      bytes_text(static_cast<double>(sum.footprint_bytes))),
+          counts ? "" : "allocations are not counted; use tarn run --stats, or tarn top -- PROGRAM"};
 }
 
 }  // namespace tarn::command

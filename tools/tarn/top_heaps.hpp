@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tarn/heaps_of.hpp"
+#include "tarn/process_heaps.hpp"
 #include "tarn/top_source.hpp"
 
 namespace tarn::command {
@@ -21,12 +21,12 @@ class top_heaps : public top_source {
   std::span<const analyse::live_column> columns(std::size_t view) const override;
   std::string last_title(std::size_t) const override { return "heap of"; }
   std::vector<analyse::live_row> rows(std::size_t view, bool totals) override;
-  std::string words_of(std::size_t view, const analyse::live_row& row) override;
+  std::string text_of(std::size_t view, const analyse::live_row& row) override;
   std::vector<std::string> sums(bool totals, const char* per) const override;
   std::size_t threads_seen() const override { return now_.size(); }
 
  private:
-  std::string owner_words(const heap_facts& facts);
+  std::string owner_text(const heap_facts& facts);
 
   pid_t process_;
   process_heaps heaps_;

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "exports/text.hpp"
-#include "tarn/words.hpp"
+#include "tarn/text.hpp"
 
 namespace tarn::command {
 
@@ -41,7 +41,7 @@ std::string short_bytes(double value) {
   return fmt::format("{:.{}f}{}", value, unit != 0 && value < 100 ? 1 : 0, units[unit]);
 }
 
-std::string number_words(double value, const live_column& column) {
+std::string number_text(double value, const live_column& column) {
   if (std::isnan(value)) return "-";
   if (column.in == live_unit::count && !column.is_rate && value < 10'000)
     return grouped(static_cast<std::uint64_t>(value));

@@ -11,7 +11,7 @@ namespace tarn::command {
 std::string short_number(double value);
 std::string short_bytes(double value);
 // Returns "-" for a NaN.
-std::string number_words(double value, const analyse::live_column& column);
+std::string number_text(double value, const analyse::live_column& column);
 // Makes a name safe for a terminal: it may have any bytes.
 std::string printable(const std::string& text);
 

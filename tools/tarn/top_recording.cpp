@@ -9,9 +9,9 @@
 #include "analyse/findings.hpp"
 #include "analyse/stacks.hpp"
 #include "exports/profile.hpp"
+#include "tarn/text.hpp"
 #include "tarn/thread_names.hpp"
 #include "tarn/top_numbers.hpp"
-#include "tarn/words.hpp"
 
 namespace tarn::command {
 namespace {
@@ -80,11 +80,11 @@ const std::string& top_recording::name_of(const live_row& row) {
   if (!name.empty()) return name;
   const std::vector<analyse::place> stack = analyse::stack_at(now_, row.site, *symbols_);
   name = stack.empty() ? "sites beyond the recorder's limit"
-                       : printable(place_words(stack[analyse::own_place(stack)], 200));
+                       : printable(place_text(stack[analyse::own_place(stack)], 200));
   return name;
 }
 
-std::string top_recording::words_of(std::size_t view, const live_row& row) {
+std::string top_recording::text_of(std::size_t view, const live_row& row) {
   if (view_at(view) == live_view::threads) return printable(row.what);
   return fmt::format("{:<{}}{}{}{}", row.category, category_width, row.what, row.what.empty() ? "" : " ", name_of(row));
 }
@@ -96,15 +96,19 @@ std::vector<std::string> top_recording::sums(bool totals, const char* per) const
   double total = 0;
   for (const double category : sums.by_category) total += category;
   for (std::size_t index = 0; index < sums.by_category.size(); ++index) {
-    shares +=
-        fmt::format("{}{} {:.1f} %", index == 0 ? "" : "   ", analyse::name(static_cast<analyse::category>(index)),
-                    total > 0 ? 100 * sums.by_category[index] / total : 0.0);
+    if (sums.by_category[index] * 200 < total || total <= 0) continue;
+    shares += fmt::format("{} {:.0f} % {}", shares.empty() ? ";" : ",", 100 * sums.by_category[index] / total,
+                          analyse::name(static_cast<analyse::category>(index)));
   }
-  return {fmt::format("heap {0}{7} {1}{7}, {2:.1f} % foreign, {3} in use   locks {4} ms{7}   calls {5}{7} {6} ms{7}",
-                      short_number(sums.allocations), short_bytes(sums.bytes),
-                      100 * sums.foreign_frees / std::max(sums.frees, 1e-9), grouped(sums.in_use),
-                      short_number(sums.wait_ms), short_number(sums.calls), short_number(sums.call_ms), per),
-          shares};
+  // 1,000 ms in a second is all the time of one thread.
+  const auto time_text = [&](double ms) {
+    return totals ? fmt::format("{:.1f} s", ms / 1000) : fmt::format("{:.0f} % of one thread", ms / 10);
+  };
+  return {fmt::format("lock waits {}   system calls {}{}, {}", time_text(sums.wait_ms), short_number(sums.calls), per,
+                      time_text(sums.call_ms)),
+          fmt::format("heap {}{}, {}{}; {:.0f} % freed by others; {} in use{}", short_number(sums.allocations), per,
+                      short_bytes(sums.bytes), per, 100 * sums.foreign_frees / std::max(sums.frees, 1e-9),
+                      grouped(sums.in_use), shares)};
 }
 
 }  // namespace tarn::command

@@ -15,7 +15,7 @@ namespace tarn::command {
 
 class top_recording : public top_source {
  public:
-  // Throws a usage failure if the region cannot be read.
+  // Throws a failure if the region cannot be read.
   explicit top_recording(const recorded_process& process);
   // Returns its command line.
   std::string title() const;
@@ -26,7 +26,7 @@ class top_recording : public top_source {
   std::string last_title(std::size_t view) const override;
   std::size_t first_view() const override;
   std::vector<analyse::live_row> rows(std::size_t view, bool totals) override;
-  std::string words_of(std::size_t view, const analyse::live_row& row) override;
+  std::string text_of(std::size_t view, const analyse::live_row& row) override;
   std::vector<std::string> sums(bool totals, const char* per) const override;
   std::size_t threads_seen() const override { return now_.threads.size(); }
 

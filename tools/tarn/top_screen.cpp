@@ -49,12 +49,12 @@ int key_of(int code) {
 
 top_screen::top_screen() {
   if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDOUT_FILENO) != 1) {
-    fail(exit_code::usage, "tarn top needs a terminal; elsewhere: tarn record, and tarn report");
+    fail(exit_code::missing, "tarn top needs a terminal; without one use tarn record and tarn report");
   }
   std::setlocale(LC_ALL, "");
   const char* const term = std::getenv("TERM");
   if (::newterm(nullptr, stdout, stdin) == nullptr) {
-    fail(exit_code::usage, "the terminal \"{}\" is not known here; TERM=xterm, perhaps", term == nullptr ? "" : term);
+    fail(exit_code::missing, "unknown terminal type \"{}\"; try TERM=xterm", term == nullptr ? "" : term);
   }
   ::cbreak();
   ::noecho();

@@ -9,7 +9,7 @@ namespace tarn::command {
 
 class top_screen {
  public:
-  // Throws a usage failure if there is no terminal, or one that cannot be addressed.
+  // Throws a failure if there is no terminal, or one that cannot be addressed.
   top_screen();
   top_screen(const top_screen&) = delete;
   top_screen& operator=(const top_screen&) = delete;

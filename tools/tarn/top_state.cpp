@@ -9,8 +9,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "tarn/text.hpp"
 #include "tarn/top_numbers.hpp"
-#include "tarn/words.hpp"
 
 namespace tarn::command {
 namespace {
@@ -69,7 +69,7 @@ void top_state::sort() {
   std::stable_sort(rows_.begin(), rows_.end(),
                    [&](const live_row& a, const live_row& b) { return value(a) > value(b); });
   if (!filter_.empty()) {
-    std::erase_if(rows_, [&](const live_row& row) { return !contains(source_->words_of(view_, row), filter_); });
+    std::erase_if(rows_, [&](const live_row& row) { return !contains(source_->text_of(view_, row), filter_); });
   }
   first_ = std::min(first_, rows_.empty() ? 0 : rows_.size() - 1);
 }
@@ -137,8 +137,8 @@ std::vector<std::string> top_state::head(int columns) const {
   const auto width = static_cast<std::size_t>(columns);
   const std::string state = !process_.runs ? "ended" : paused_ ? "paused" : "";
   std::string facts = process_.runs ? fmt::format("{} threads, {} resident", process_.threads,
-                                                  bytes_words(static_cast<double>(process_.resident)))
-                                    : fmt::format("{} threads were seen", source_->threads_seen());
+                                                  bytes_text(static_cast<double>(process_.resident)))
+                                    : fmt::format("{} threads in all", source_->threads_seen());
   if (!state.empty()) facts = "[" + state + "] " + facts;
   std::vector<std::string> lines = {fmt::format("{}  {}", facts, printable(title_))};
   for (std::string& text : source_->sums(totals_, totals_ ? "" : "/s")) lines.push_back(std::move(text));
@@ -165,13 +165,13 @@ std::vector<std::string> top_state::table(int lines, int columns) {
   std::vector<std::string> lines_shown;
   if (helps_) {
     lines_shown = {"1 2 3 4, Tab   threads, sites, locks, calls",
-                   "s S, arrows    sort by the next, the last column",
-                   "/              show only what has some letters in it; Esc: all",
-                   "t              totals since the start, or rates",
+                   "s S, arrows    sort by the next, the previous column",
+                   "/              show only lines that contain a text; Esc shows all",
+                   "t              switch between rates and totals since the start",
                    "p, space       pause",
-                   "j k, PgUp PgDn move",
+                   "j k, PgUp PgDn scroll",
                    "q              quit",
-                   "?              this"};
+                   "?              show or hide the keys"};
     lines_shown.resize(std::min(lines_shown.size(), static_cast<std::size_t>(std::max(lines, 0))));
     return lines_shown;
   }
@@ -181,9 +181,9 @@ std::vector<std::string> top_state::table(int lines, int columns) {
     const live_row& row = rows_[index];
     std::string line;
     for (std::size_t column = 0; column < shown.size(); ++column) {
-      line += fmt::format("{:>{}}", number_words(row.values[column], shown[column]), width_of(shown[column]));
+      line += fmt::format("{:>{}}", number_text(row.values[column], shown[column]), width_of(shown[column]));
     }
-    lines_shown.push_back(cut(line + "  " + source_->words_of(view_, row), static_cast<std::size_t>(columns)));
+    lines_shown.push_back(cut(line + "  " + source_->text_of(view_, row), static_cast<std::size_t>(columns)));
   }
   return lines_shown;
 }

@@ -21,10 +21,10 @@ format::unrecorded_facts unrecorded_in(const region_file& region) {
   return facts;
 }
 
-std::vector<std::string> unrecorded_words(const format::unrecorded_facts& facts) {
+std::vector<std::string> unrecorded_text(const format::unrecorded_facts& facts) {
   std::vector<std::string> lines;
   if (!facts.became.empty()) {
-    lines.push_back(fmt::format("not recorded: the program that it became by exec, {}",
+    lines.push_back(fmt::format("not recorded: the program that replaced it by exec, {}",
                                 facts.why.empty() ? facts.became + ": the loader did not obey LD_PRELOAD" : facts.why));
   }
   std::vector<std::pair<std::string, std::uint64_t>> programs(facts.programs.begin(), facts.programs.end());
@@ -39,11 +39,11 @@ std::vector<std::string> unrecorded_words(const format::unrecorded_facts& facts)
     if (index >= most_named) continue;
     names += fmt::format("{}{}{}", names.empty() ? "" : ", ", name, starts > 1 ? fmt::format(" ×{}", starts) : "");
   }
-  constexpr const char* help = "tarn record --follow records each process";
+  constexpr const char* help = "use tarn record --follow to record each process";
   if (starts_of_all != 0)
-    lines.push_back(fmt::format("not recorded: {} programs that it started ({}); {}", starts_of_all, names, help));
+    lines.push_back(fmt::format("not recorded: {} child programs ({}); {}", starts_of_all, names, help));
   if (facts.forks > starts_of_all) {
-    lines.push_back(fmt::format("not recorded: {} processes that it forked; {}", facts.forks - starts_of_all, help));
+    lines.push_back(fmt::format("not recorded: {} forked processes; {}", facts.forks - starts_of_all, help));
   }
   return lines;
 }

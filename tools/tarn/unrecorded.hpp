@@ -13,6 +13,6 @@ namespace tarn::command {
 format::unrecorded_facts unrecorded_in(const region_file& region);
 
 // Returns a line for each item; no line where everything was recorded.
-std::vector<std::string> unrecorded_words(const format::unrecorded_facts& facts);
+std::vector<std::string> unrecorded_text(const format::unrecorded_facts& facts);
 
 }  // namespace tarn::command

@@ -22,8 +22,8 @@ std::vector<analyse::site_view> all_views(analyse::analysis& analysis) {
     if (!is_shown || clock::now() < next) continue;
     constexpr std::size_t width = 40;
     const std::size_t done = views.size() * width / count;
-    fmt::print(stderr, "\r   reading names [{:#<{}}{:.<{}}] {} of {} sites ", "", done, "", width - done, views.size(),
-               count);
+    fmt::print(stderr, "\rtarn: resolving names [{:#<{}}{:.<{}}] {} of {} sites ", "", done, "", width - done,
+               views.size(), count);
     std::fflush(stderr);
     was_shown = true;
     next = clock::now() + step;

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <source_location>
 #include <type_traits>
+#include <utility>
 
 #include <tarn/detail/config.hpp>
 #include <tarn/detail/escape.hpp>
@@ -65,14 +66,16 @@ class handle_base {
   explicit handle_base(Owner* owner) noexcept : owner_(owner) {}
   ~handle_base() = default;
 
-  value_type& value() const noexcept {
+  Owner& owner() const noexcept {
     if constexpr (TARN_CHECKS) {
       if (owner_ == nullptr) {
         fault_empty_handle("tarn::shared");
       }
     }
-    return owner_->value_;
+    return *owner_;
   }
+
+  value_type& value() const noexcept { return owner().value_; }
 
   Owner* owner_;
 };
@@ -82,14 +85,21 @@ template <class Owner>
 class TARN_SCOPED_CAPABILITY [[nodiscard("the lock ends with the handle: give it a name")]] handle
     : public handle_base<Owner> {
  public:
-  ~handle() TARN_RELEASE() { this->owner_->end_change(); }
+  ~handle() TARN_RELEASE() { unlock(); }
+
+  /// Releases the lock before the end of the scope. The handle is empty then, and unlock() does nothing more.
+  void unlock() noexcept TARN_RELEASE() TARN_NO_THREAD_SAFETY_ANALYSIS {
+    if (Owner* const owner = std::exchange(this->owner_, nullptr)) {
+      owner->end_change();
+    }
+  }
 
   /// Returns when `holds(value)`; the lock is released while the thread waits. `holds` is called under the lock, by
   /// this thread or by the one that ends a change, and must not change anything. Throws what `holds` throws; the lock
   /// is held then.
   template <std::predicate<const typename Owner::value_type&> Predicate>
   void wait(Predicate&& holds, std::source_location where = std::source_location::current()) {
-    this->owner_->wait(holds, nullptr, where);
+    this->owner().wait(holds, nullptr, where);
   }
   /// Does the same for at most this time. Returns true when the condition holds.
   template <class Rep, class Period, std::predicate<const typename Owner::value_type&> Predicate>
@@ -97,11 +107,17 @@ class TARN_SCOPED_CAPABILITY [[nodiscard("the lock ends with the handle: give it
                               std::source_location where = std::source_location::current()) {
     const auto deadline =
         std::chrono::steady_clock::now() + std::chrono::ceil<std::chrono::steady_clock::duration>(most);
-    return this->owner_->wait(holds, &deadline, where);
+    return this->owner().wait(holds, &deadline, where);
+  }
+  /// Waits until `deadline` at the latest. Returns true when the condition holds.
+  template <std::predicate<const typename Owner::value_type&> Predicate>
+  [[nodiscard]] bool wait_until(std::chrono::steady_clock::time_point deadline, Predicate&& holds,
+                                std::source_location where = std::source_location::current()) {
+    return this->owner().wait(holds, &deadline, where);
   }
 
  private:
-  friend Owner;
+  friend std::remove_const_t<Owner>;
   handle(Owner& of, const std::source_location& where) TARN_ACQUIRE(of) : handle_base<Owner>(&of) {
     of.begin_change(where);
   }
@@ -112,7 +128,14 @@ template <class Owner>
 class TARN_SCOPED_CAPABILITY [[nodiscard("the lock ends with the handle: give it a name")]] reader
     : public handle_base<const Owner> {
  public:
-  ~reader() TARN_RELEASE() { this->owner_->end_reading(); }
+  ~reader() TARN_RELEASE() { unlock(); }
+
+  /// Releases the lock before the end of the scope. The handle is empty then, and unlock() does nothing more.
+  void unlock() noexcept TARN_RELEASE() TARN_NO_THREAD_SAFETY_ANALYSIS {
+    if (const Owner* const owner = std::exchange(this->owner_, nullptr)) {
+      owner->end_reading();
+    }
+  }
 
  private:
   friend Owner;

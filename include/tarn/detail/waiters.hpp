@@ -25,7 +25,7 @@ class waiters {
     std::unique_lock<Mutex> lock(mutex, std::adopt_lock);
     const still_held keep{lock};
     while (!holds(value)) {
-      waiter mine{&holds, [](void* condition, const T& current) noexcept {
+      waiter mine{const_cast<std::remove_const_t<Predicate>*>(&holds), [](void* condition, const T& current) noexcept {
                     return call_or([&] { return static_cast<bool>((*static_cast<Predicate*>(condition))(current)); },
                                    [] { return true; });  // the waiting thread calls it again, and it throws there
                   }};

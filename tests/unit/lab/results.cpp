@@ -110,9 +110,9 @@ TEST(LabResult, NumbersAreShort) {
   EXPECT_EQ(two_digits(0.4249), "0.42");
   EXPECT_EQ(two_digits(0.0997), "0.10");
   EXPECT_EQ(two_digits(0.0123), "0.012");
-  EXPECT_EQ(times_words({3.8, 4.6, 4.2}), "3.8 to 4.6 times");
-  EXPECT_EQ(times_words({2, 2.01}), "2.0 times");
-  EXPECT_EQ(times_words({}), "not measured");
+  EXPECT_EQ(times_text({3.8, 4.6, 4.2}), "3.8 to 4.6 times");
+  EXPECT_EQ(times_text({2, 2.01}), "2.0 times");
+  EXPECT_EQ(times_text({}), "not measured");
 }
 
 TEST(LabJson, HasWhatTheSchemaSays) {

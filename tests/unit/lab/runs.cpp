@@ -50,7 +50,7 @@ class LabRun : public testing::Test {
   }
 
   // Returns the arguments of each call of the program.
-  void program_notes_its_words() const {
+  void program_notes_its_text() const {
     program_does("echo \"$@\" >> \"$(dirname \"$0\")/told\"; " + std::string(answer));
   }
   std::vector<std::string> told() const {
@@ -80,14 +80,14 @@ TEST_F(LabRun, EachFormAtEachPlaceInEachRound) {
 }
 
 TEST_F(LabRun, ProgramIsToldTheNumbersAndEachRoundBeginsWithAnotherForm) {
-  program_notes_its_words();
+  program_notes_its_text();
   run_it(2);
   EXPECT_THAT(told(), ElementsAre("old n=1 total=40", "new n=1 total=40", "old n=2 total=40", "new n=2 total=40",
                                   "new n=1 total=40", "old n=1 total=40", "new n=2 total=40", "old n=2 total=40"));
 }
 
 TEST_F(LabRun, QuickIsWithOtherNumbersAndFewerRounds) {
-  program_notes_its_words();
+  program_notes_its_text();
   of_.quick_rounds = 2;
   request wanted;
   wanted.is_quick = true;
@@ -97,7 +97,7 @@ TEST_F(LabRun, QuickIsWithOtherNumbersAndFewerRounds) {
 }
 
 TEST_F(LabRun, SweepSaysWhatItsProgramIsTold) {
-  program_notes_its_words();
+  program_notes_its_text();
   of_.forms.pop_back();
   of_.forms.front().settings = {"fast"};
   of_.parameters.push_back({"other", "", {7}, {7}, 1, 100});

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "tarn/failure.hpp"
-#include "tarn/page.hpp"
+#include "tarn/html_file.hpp"
 
 // Takes the place of the page that the command embeds from web/.
 asm(R"(
@@ -28,7 +28,7 @@ tarn_page_end:
 
 namespace tarn::command {
 
-std::string system_words(int error_number) { return std::strerror(error_number); }
+std::string system_error_text(int error_number) { return std::strerror(error_number); }
 
 namespace {
 
@@ -70,7 +70,7 @@ TEST_F(PageFile, HasTheTextInItsPlace) {
     std::string text;
     unsigned seed = 1;  // hardly compressible
     while (text.size() < size) text += static_cast<char>('a' + ((seed = seed * 1664525 + 1013904223) >> 24) % 26);
-    page_file page(path);
+    html_file page(path);
     for (std::size_t at = 0; at < text.size(); at += 77) page.add(text.substr(at, 77));
     page.end();
     const std::string all = content(path);
@@ -81,13 +81,13 @@ TEST_F(PageFile, HasTheTextInItsPlace) {
 
 TEST_F(PageFile, IsNotLeftHalfWritten) {
   {
-    page_file page(path);
+    html_file page(path);
     page.add("some");
   }
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-TEST_F(PageFile, ThatCannotBeWrittenIsSaid) { EXPECT_THROW(page_file(path + "/no/such/folder"), failure); }
+TEST_F(PageFile, ThatCannotBeWrittenIsSaid) { EXPECT_THROW(html_file(path + "/no/such/folder"), failure); }
 
 // The disk is full: a limit of the process, which therefore is a process of its own.
 TEST_F(PageFile, IsTakenAwayWhereTheDiskIsFull) {
@@ -96,7 +96,7 @@ TEST_F(PageFile, IsTakenAwayWhereTheDiskIsFull) {
     const rlimit small{1000, 1000};
     if (::setrlimit(RLIMIT_FSIZE, &small) != 0) std::_Exit(3);
     try {
-      page_file page(path);
+      html_file page(path);
       for (int turn = 0; turn < 100'000; ++turn) page.add(std::to_string(turn * 7919));
       page.end();
     } catch (const failure&) {

@@ -1,4 +1,4 @@
-#include "tarn/page_names.hpp"
+#include "tarn/html_names.hpp"
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ std::string name_of(const json& tables, std::uint32_t node, const char* what) {
 }
 
 TEST(PageNames, StacksShareWhatTheyHaveInCommon) {
-  page_names names(false);
+  html_names names(false);
   const auto first = names.node({allocate, serve, begin});
   EXPECT_EQ(names.node({allocate, serve, begin}), first);
   const auto second = names.node({serve, begin});
@@ -39,13 +39,13 @@ TEST(PageNames, StacksShareWhatTheyHaveInCommon) {
 }
 
 TEST(PageNames, WithoutALineThereIsAnOffset) {
-  page_names names(false);
+  html_names names(false);
   names.node({inside});
   EXPECT_EQ(names.tables()["places"]["line"][0], 0x40);
 }
 
 TEST(PageNames, RedactedAreTheProgramsOwn) {
-  page_names names(true);
+  html_names names(true);
   const auto node = names.node({inside, allocate, serve});
   const auto same = names.node({allocate});
   const json tables = names.tables();
@@ -58,22 +58,22 @@ TEST(PageNames, RedactedAreTheProgramsOwn) {
 }
 
 TEST(PageNames, ALongNameIsCutBetweenCharacters) {
-  page_names names(false);
-  std::string name(longest_page_name - 1, 'x');
+  html_names names(false);
+  std::string name(longest_html_name - 1, 'x');
   for (int repeat = 0; repeat < 100'000; ++repeat) name += "\u00e9";
   const auto node = names.node({{name, "", 0, "", 0}});
   const json tables = names.tables();
   const std::string kept = name_of(tables, node, "function");
-  EXPECT_LT(kept.size(), longest_page_name + 40);
-  EXPECT_EQ(kept.substr(0, longest_page_name + 2), std::string(longest_page_name - 1, 'x') + "\u2026");
+  EXPECT_LT(kept.size(), longest_html_name + 40);
+  EXPECT_EQ(kept.substr(0, longest_html_name + 2), std::string(longest_html_name - 1, 'x') + "\u2026");
   EXPECT_NO_THROW(tables.dump());  // dump() refuses half of a character
   // Bytes that are no text, in any number.
-  page_names others(false);
+  html_names others(false);
   EXPECT_EQ(others.node({{std::string(1 << 20, '\x80'), "", 0, "", 0}}), 1U);
 }
 
 TEST(PageNames, WhatSaysNothingIsLeftOut) {
-  page_names names(false);
+  html_names names(false);
   json of = {{"none", 0},
              {"no", false},
              {"null", nullptr},

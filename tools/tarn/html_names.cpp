@@ -1,4 +1,4 @@
-#include "tarn/page_names.hpp"
+#include "tarn/html_names.hpp"
 
 #include <fmt/format.h>
 
@@ -39,34 +39,34 @@ std::vector<analyse::place> places_of(const json& stack) {
 
 // Never cuts in the middle of a character.
 std::string cut_name(std::string text) {
-  if (text.size() <= longest_page_name) return text;
-  std::size_t end = longest_page_name;
+  if (text.size() <= longest_html_name) return text;
+  std::size_t end = longest_html_name;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
   return fmt::format("{}… ({} bytes)", text.substr(0, end), text.size());
 }
 
 }  // namespace
 
-std::uint32_t page_names::string(std::string text) {
+std::uint32_t html_names::string(std::string text) {
   text = cut_name(std::move(text));
   const auto [entry, is_new] = known_strings_.try_emplace(text, static_cast<std::uint32_t>(strings_.size()));
   if (is_new) strings_.push_back(text);
   return entry->second;
 }
 
-std::string page_names::pseudonym(const char* kind, std::map<std::string, std::size_t>& numbers,
+std::string html_names::pseudonym(const char* kind, std::map<std::string, std::size_t>& numbers,
                                   const std::string& name) const {
   if (name.empty()) return name;
   return fmt::format("{} {}", kind, numbers.try_emplace(name, numbers.size() + 1).first->second);
 }
 
-std::pair<std::string, std::string> page_names::pseudonyms(const std::string& function, const std::string& file) {
+std::pair<std::string, std::string> html_names::pseudonyms(const std::string& function, const std::string& file) {
   // A file with lines may hold templates of the program's own types, so only a module counts as a library.
   if (is_library(file)) return {function, file.substr(file.find_last_of('/') + 1)};
   return {pseudonym("function", functions_, function), pseudonym("file", files_, file)};
 }
 
-page_names::place_key page_names::place(const analyse::place& place) {
+html_names::place_key html_names::place(const analyse::place& place) {
   std::string function = place.function, file = place.file, module = place.module;
   // A location without a line gives its offset in the module.
   const auto line = file.empty() ? static_cast<std::int64_t>(place.offset) : place.line;
@@ -83,7 +83,7 @@ page_names::place_key page_names::place(const analyse::place& place) {
   return {string(std::move(function)), string(std::move(file)), line, string(std::move(module))};
 }
 
-std::uint32_t page_names::node(const std::vector<analyse::place>& stack) {
+std::uint32_t html_names::node(const std::vector<analyse::place>& stack) {
   std::uint32_t node = 0;
   for (std::size_t frame = stack.size(); frame-- > 0;) {  // outermost first
     const place_key key = place(stack[frame]);
@@ -97,7 +97,7 @@ std::uint32_t page_names::node(const std::vector<analyse::place>& stack) {
   return node;
 }
 
-void page_names::compact(json& value) {
+void html_names::compact(json& value) {
   if (value.is_array()) {
     for (json& element : value) compact(element);
   } else if (value.is_object()) {
@@ -110,11 +110,11 @@ void page_names::compact(json& value) {
       element = is_default(*element) ? value.erase(element) : std::next(element);
     }
   } else if (value.is_string()) {
-    if (value.get_ref<const std::string&>().size() > longest_page_name) value = cut_name(value.get<std::string>());
+    if (value.get_ref<const std::string&>().size() > longest_html_name) value = cut_name(value.get<std::string>());
   }
 }
 
-json page_names::tables() const {
+json html_names::tables() const {
   json functions = json::array(), files = json::array(), lines = json::array(), modules = json::array();
   for (const auto& [function, file, line, module] : places_) {
     functions.push_back(function);

@@ -1,4 +1,4 @@
-#include "tarn/words.hpp"
+#include "tarn/text.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -49,7 +49,7 @@ constexpr unit of_second = {" CPU-ms per second", ""};
 constexpr unit of_run = {" ms of CPU time", ""};
 
 // Puts one figure first, and its range behind it: "about 4 % of CPU (2–7 %)".
-std::string guess_words(const analyse::range& range, const unit& unit_text, std::string_view suffix) {
+std::string guess_text(const analyse::range& range, const unit& unit_text, std::string_view suffix) {
   if (std::max(std::fabs(range.low), std::fabs(range.high)) < 0.005)
     return fmt::format("less than 0.01{}{}", unit_text.single, suffix);
   const std::string low = tidy(range.low), high = tidy(range.high);
@@ -59,10 +59,10 @@ std::string guess_words(const analyse::range& range, const unit& unit_text, std:
                      unit_text.range);
 }
 
-std::string cost_in_words(const analyse::analysis& analysis, const analyse::range& ns, std::string_view suffix) {
-  if (analysis.knows_processor_time()) return guess_words(analysis.share(ns) * 100, of_processor, suffix);
-  if (analysis.whole().wall_ns > 0) return guess_words(analysis.ms_per_second(ns), of_second, suffix);
-  return guess_words(ns * 1e-6, of_run, suffix);
+std::string cost_in_text(const analyse::analysis& analysis, const analyse::range& ns, std::string_view suffix) {
+  if (analysis.knows_processor_time()) return guess_text(analysis.share(ns) * 100, of_processor, suffix);
+  if (analysis.whole().wall_ns > 0) return guess_text(analysis.ms_per_second(ns), of_second, suffix);
+  return guess_text(ns * 1e-6, of_run, suffix);
 }
 
 }  // namespace
@@ -73,26 +73,26 @@ std::string grouped(std::uint64_t number) {
   return digits;
 }
 
-std::string bytes_words(double bytes) {
+std::string bytes_text(double bytes) {
   constexpr std::array units = {"bytes", "KiB", "MiB", "GiB", "TiB"};
   std::size_t unit = 0;
   for (; bytes >= 10240 && unit + 1 < units.size(); ++unit) bytes /= 1024;
   return unit == 0 ? fmt::format("{:.0f} bytes", bytes) : fmt::format("{} {}", tidy(bytes), units[unit]);
 }
 
-std::string range_words(const analyse::range& range) {
+std::string range_text(const analyse::range& range) {
   const std::string low = tidy(range.low), high = tidy(range.high);
   return low == high ? low : low + " to " + high;
 }
 
-std::string cost_words(const analyse::analysis& analysis, const analyse::range& ns) {
-  return cost_in_words(analysis, ns, "");
+std::string cost_text(const analyse::analysis& analysis, const analyse::range& ns) {
+  return cost_in_text(analysis, ns, "");
 }
 
-std::string gain_words(const analyse::analysis& analysis, const analyse::range& ns, bool at_least) {
-  if (at_least) return "saves " + cost_in_words(analysis, {std::max(ns.low, 0.0), ns.high}, " or more");
-  if (ns.low > 0) return "saves " + cost_words(analysis, ns);
-  return (ns.middle() > 0 ? "may save " : "no gain expected: ") + cost_words(analysis, ns);
+std::string gain_text(const analyse::analysis& analysis, const analyse::range& ns, bool at_least) {
+  if (at_least) return "saves " + cost_in_text(analysis, {std::max(ns.low, 0.0), ns.high}, " or more");
+  if (ns.low > 0) return "saves " + cost_text(analysis, ns);
+  return (ns.middle() > 0 ? "may save " : "no gain expected: ") + cost_text(analysis, ns);
 }
 
 std::string cut(std::string text, std::size_t columns) {
@@ -105,17 +105,17 @@ std::string cut(std::string text, std::size_t columns) {
   return text.substr(0, position) + "…";
 }
 
-std::string place_words(const analyse::place& place, std::size_t columns) {
+std::string place_text(const analyse::place& place, std::size_t columns) {
   const std::string location = place.file.empty() ? fmt::format("{}+{:#x}", file_name(place.module), place.offset)
                                                   : fmt::format("{}:{}", file_name(place.file), place.line);
   return cut(place.function.empty() ? location : location + ' ' + short_function(place.function), columns);
 }
 
-std::string function_words(const analyse::place& place, std::size_t columns) {
+std::string function_text(const analyse::place& place, std::size_t columns) {
   return cut(short_function(place.function), columns);
 }
 
-std::string program_words_of(const format::recording& recording) {
+std::string command_line_of(const format::recording& recording) {
   std::string words;
   for (const std::string& word : recording.program.words) words += (words.empty() ? "" : " ") + word;
   for (char& letter : words) {  // replaces a script's line ends and escapes to the terminal

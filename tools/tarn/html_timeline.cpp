@@ -1,4 +1,4 @@
-#include "tarn/page_timeline.hpp"
+#include "tarn/html_timeline.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -8,7 +8,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t most_page_intervals = 96, least_page_intervals = 12;
+constexpr std::size_t most_html_intervals = 96, least_html_intervals = 12;
 constexpr std::size_t most_points = 300'000;
 
 // Holds the columns: for each cell its key and its number of points; for each point, cell by cell, its interval and
@@ -51,15 +51,15 @@ std::vector<analyse::point<Counters>> in_nanoseconds(const format::recording& re
 
 }  // namespace
 
-analyse::history page_history(const format::recording& recording, std::string_view bytes) {
+analyse::history html_history(const format::recording& recording, std::string_view bytes) {
   if (bytes.empty()) return {};  // only a part of the run
-  for (std::size_t most_intervals = most_page_intervals;; most_intervals /= 2) {
+  for (std::size_t most_intervals = most_html_intervals;; most_intervals /= 2) {
     analyse::history history = analyse::history_of(recording, bytes, most_intervals);
-    if (history.points() <= most_points || most_intervals <= least_page_intervals) return history;
+    if (history.points() <= most_points || most_intervals <= least_html_intervals) return history;
   }
 }
 
-json page_timeline(const analyse::history& history, const format::recording& recording, page_stacks& stacks,
+json html_timeline(const analyse::history& history, const format::recording& recording, html_stacks& stacks,
                    const analyse::lock_findings& locks, const analyse::call_findings& calls) {
   if (history.intervals.empty()) return {};
   json ends = json::array(), resident = json::array(), cpu = json::array();

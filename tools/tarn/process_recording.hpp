@@ -12,9 +12,9 @@
 
 namespace tarn::command {
 
-class recorded {
+class process_recording {
  public:
-  recorded(std::uint32_t sources, std::uint64_t interval, std::uint64_t region_bytes)
+  process_recording(std::uint32_t sources, std::uint64_t interval, std::uint64_t region_bytes)
       : region_(sources, interval, region_bytes) {}
 
   const region_file& region() const { return region_; }

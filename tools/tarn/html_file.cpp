@@ -1,4 +1,4 @@
-#include "tarn/page.hpp"
+#include "tarn/html_file.hpp"
 
 #define ZLIB_CONST  // zlib's input pointers become const
 #include <zlib.h>
@@ -11,7 +11,7 @@
 
 #include "tarn/failure.hpp"
 
-// Defined by page_template.S; empty if the build had no npm.
+// Defined by report_template.S; empty if the build had no npm.
 extern "C" const char tarn_page_begin[], tarn_page_end[];
 
 namespace tarn::command {
@@ -21,30 +21,33 @@ constexpr std::string_view mark = "@RECORDING@";  // replaced by the text
 
 }  // namespace
 
-std::string_view report_page() { return {tarn_page_begin, static_cast<std::size_t>(tarn_page_end - tarn_page_begin)}; }
-
-void require_page(std::string_view page) {
-  if (page.find(mark) != std::string_view::npos) return;
-  fail(exit_code::usage, "this build has no page, as it was made without npm (Debian packages nodejs and npm)");
+std::string_view report_template() {
+  return {tarn_page_begin, static_cast<std::size_t>(tarn_page_end - tarn_page_begin)};
 }
 
-struct page_file::packer {
+void require_template(std::string_view page) {
+  if (page.find(mark) != std::string_view::npos) return;
+  fail(exit_code::missing,
+       "this build cannot write HTML reports; install the Debian packages nodejs and npm, and build again");
+}
+
+struct html_file::packer {
   z_stream stream{};
 };
 
-page_file::page_file(const std::string& path, std::string_view page)
+html_file::html_file(const std::string& path, std::string_view page)
     : path_(path), page_(page), file_(nullptr), packer_(std::make_unique<packer>()) {
-  require_page(page);
-  if (::deflateInit(&packer_->stream, 6) != Z_OK) fail(exit_code::usage, "no memory to compress the page");
+  require_template(page);
+  if (::deflateInit(&packer_->stream, 6) != Z_OK) fail(exit_code::no_memory, "no memory to compress the HTML report");
   file_ = std::fopen(path.c_str(), "wbe");
   if (file_ == nullptr) {
     ::deflateEnd(&packer_->stream);
-    fail(exit_code::usage, "{}: {}", path, system_words(errno));
+    fail(exit_code::io_error, "{}: {}", path, system_error_text(errno));
   }
   write(page_.substr(0, page_.find(mark)));
 }
 
-page_file::~page_file() {
+html_file::~html_file() {
   ::deflateEnd(&packer_->stream);
   if (file_ == nullptr) return;
   std::fclose(file_);
@@ -52,24 +55,24 @@ page_file::~page_file() {
 }
 
 // Leaves a file alone that existed before and is no regular file, such as /dev/stdout.
-void page_file::remove() const {
+void html_file::remove() const {
   std::error_code ignored;
   if (std::filesystem::is_regular_file(path_, ignored)) std::filesystem::remove(path_, ignored);
 }
 
-void page_file::add(std::string_view text) { pack(text, false); }
+void html_file::add(std::string_view text) { pack(text, false); }
 
-void page_file::end() {
+void html_file::end() {
   pack({}, true);
   write(page_.substr(page_.find(mark) + mark.size()));
   std::FILE* const file = std::exchange(file_, nullptr);
   if (std::fclose(file) == 0) return;
   const int error = errno;
   remove();
-  fail(exit_code::usage, "{}: {}", path_, system_words(error));
+  fail(exit_code::io_error, "{}: {}", path_, system_error_text(error));
 }
 
-void page_file::pack(std::string_view text, bool is_last) {
+void html_file::pack(std::string_view text, bool is_last) {
   std::array<char, 1 << 15> packed;
   z_stream& stream = packer_->stream;
   stream.next_in = reinterpret_cast<const Bytef*>(text.data());
@@ -82,7 +85,7 @@ void page_file::pack(std::string_view text, bool is_last) {
   } while (stream.avail_out == 0);
 }
 
-void page_file::encode(std::string_view bytes, bool is_last) {
+void html_file::encode(std::string_view bytes, bool is_last) {
   constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string text;
   text.reserve(bytes.size() / 3 * 4 + 8);
@@ -103,9 +106,9 @@ void page_file::encode(std::string_view bytes, bool is_last) {
   write(text);
 }
 
-void page_file::write(std::string_view text) {
+void html_file::write(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), file_) == text.size()) return;
-  fail(exit_code::usage, "{}: {}", path_, system_words(errno));
+  fail(exit_code::io_error, "{}: {}", path_, system_error_text(errno));
 }
 
 }  // namespace tarn::command

@@ -18,13 +18,13 @@
 namespace tarn::command {
 
 // Longer names are cut here, and say so.
-constexpr std::size_t longest_page_name = 4096;
+constexpr std::size_t longest_html_name = 4096;
 
-class page_names {
+class html_names {
  public:
   // With `redacts`, directories are left out, and names of functions and files that belong to no installed library
   // are replaced by numbers.
-  explicit page_names(bool redacts) : redacts_(redacts) {}
+  explicit html_names(bool redacts) : redacts_(redacts) {}
 
   // Returns the node number of a stack, whose innermost location comes first.
   std::uint32_t node(const std::vector<analyse::place>& stack);

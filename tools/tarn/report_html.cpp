@@ -9,10 +9,10 @@
 
 #include "analyse/locks.hpp"
 #include "analyse/syscalls.hpp"
-#include "tarn/page.hpp"
-#include "tarn/page_names.hpp"
-#include "tarn/page_stacks.hpp"
-#include "tarn/page_timeline.hpp"
+#include "tarn/html_file.hpp"
+#include "tarn/html_names.hpp"
+#include "tarn/html_stacks.hpp"
+#include "tarn/html_timeline.hpp"
 #include "tarn/progress.hpp"
 #include "tarn/report.hpp"
 #include "tarn/thread_roles.hpp"
@@ -30,7 +30,7 @@ void leave_out(json& object, std::initializer_list<const char*> members) {
   for (const char* member : members) object.erase(member);
 }
 
-// Redacts paths, arguments and names outside of stacks; page_names redacts those in stacks.
+// Redacts paths, arguments and names outside of stacks; html_names redacts those in stacks.
 void redact_whole(json& document) {
   const std::string program =
       document["program"]["words"].empty() ? "" : document["program"]["words"][0].get<std::string>();
@@ -55,11 +55,11 @@ void redact_site(json& site) {
 
 }  // namespace
 
-void write_page(analyse::analysis& analysis, std::string_view bytes, const analyse::costs& costs,
+void write_html(analyse::analysis& analysis, std::string_view bytes, const analyse::costs& costs,
                 const report_request& request) {
   const format::recording& recording = analysis.recorded();
-  page_names names(request.redact);
-  page_file page(request.page);
+  html_names names(request.redact);
+  html_file page(request.page);
   json document = json_without_sites(analysis, costs, all_of_them);
   const std::vector<std::string> roles = request.redact ? std::vector<std::string>{} : thread_roles(recording);
   for (std::size_t index = 0; index < roles.size(); ++index) document["threads"][index]["role"] = roles[index];
@@ -73,7 +73,7 @@ void write_page(analyse::analysis& analysis, std::string_view bytes, const analy
                         {"waited_ns", locks.wait_nanoseconds},
                         {"calls", calls.calls},
                         {"calls_ns", calls.nanoseconds}};
-  page_stacks stacks(analysis, names);
+  html_stacks stacks(analysis, names);
   stacks.add_to_calls(document["syscalls"], calls);
   stacks.add_to_locks(document["locks"], locks);
   document["crossings"] = stacks.crossings();
@@ -82,7 +82,7 @@ void write_page(analyse::analysis& analysis, std::string_view bytes, const analy
   text.back() = ',';
   page.add(text + "\"sites\":[");
   bool is_first = true;
-  progress progress_line("sites of the page");
+  progress progress_line("writing the HTML report");
   std::size_t done = 0;
   for (const analyse::site& facts : request.sites(analysis)) {
     progress_line.update(done++, request.sites(analysis).size());
@@ -99,7 +99,7 @@ void write_page(analyse::analysis& analysis, std::string_view bytes, const analy
     is_first = false;
   }
   page.add("]");
-  if (const json timeline = page_timeline(page_history(recording, bytes), recording, stacks, locks, calls);
+  if (const json timeline = html_timeline(html_history(recording, bytes), recording, stacks, locks, calls);
       !timeline.is_null())
     page.add(",\"timeline\":" + text_of(timeline));
   text = text_of(names.tables());

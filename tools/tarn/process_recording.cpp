@@ -1,4 +1,4 @@
-#include "tarn/recorded.hpp"
+#include "tarn/process_recording.hpp"
 
 #include <fmt/format.h>
 
@@ -28,7 +28,7 @@ std::chrono::nanoseconds pause_after(const format::recording& now, std::chrono::
 }  // namespace
 
 template <class Step>
-void recorded::write(Step step) {
+void process_recording::write(Step step) {
   if (writer_ == nullptr) return;
   try {
     step(*writer_);
@@ -38,14 +38,14 @@ void recorded::write(Step step) {
   }
 }
 
-void recorded::begin(const std::string& path, const format::program_facts& facts) {
+void process_recording::begin(const std::string& path, const format::program_facts& facts) {
   path_ = path;
   writer_ = std::make_unique<format::writer>(path);
   now_.program = facts;
   write([&](format::writer& writer) { writer.program(facts); });
 }
 
-void recorded::add_snapshot(const std::optional<format::end_facts>& end) {
+void process_recording::add_snapshot(const std::optional<format::end_facts>& end) {
   if (region_.begun_ns() == 0) return;
   format::moment_facts snapshot = now_.moments.empty() ? format::moment_facts{} : now_.moments.back();
   const std::uint64_t at_ns = end ? end->wall_us * 1000 : format::monotonic_nanoseconds() - region_.begun_ns();
@@ -61,7 +61,7 @@ void recorded::add_snapshot(const std::optional<format::end_facts>& end) {
   now_.moments.push_back(snapshot);
 }
 
-void recorded::write_changes(const std::optional<format::end_facts>& end) {
+void process_recording::write_changes(const std::optional<format::end_facts>& end) {
   const auto began = std::chrono::steady_clock::now();
   add_snapshot(end);
   region_.read(now_);
@@ -71,23 +71,23 @@ void recorded::write_changes(const std::optional<format::end_facts>& end) {
   next_snapshot_ = ended + pause_after(now_, ended - began);
 }
 
-void recorded::write_unrecorded(const format::unrecorded_facts& facts) {
+void process_recording::write_unrecorded(const format::unrecorded_facts& facts) {
   if (facts.is_empty()) return;
   now_.unrecorded = facts;
   write([&](format::writer& writer) { writer.unrecorded(facts); });
 }
 
-void recorded::move_to(const std::string& path) {
+void process_recording::move_to(const std::string& path) {
   std::filesystem::rename(path_, path);
   path_ = path;
 }
 
-void recorded::remove() {
+void process_recording::remove() {
   std::error_code ignored;
   std::filesystem::remove(path_, ignored);
 }
 
-void recorded::write_end(const format::end_facts& end) {
+void process_recording::write_end(const format::end_facts& end) {
   write([&](format::writer& writer) { writer.end(end); });
 }
 

@@ -8,28 +8,28 @@
 
 namespace tarn::command {
 
-constexpr std::size_t page_width = 100;  // columns
+constexpr std::size_t text_width = 100;  // columns
 
 // Formats 1,234,567.
 std::string grouped(std::uint64_t number);
 // Formats "512 bytes", "1.5 MiB".
-std::string bytes_words(double bytes);
+std::string bytes_text(double bytes);
 // Formats "1.2 to 3.4", with the digits that are significant.
-std::string range_words(const analyse::range& range);
+std::string range_text(const analyse::range& range);
 // Formats a cost in processor time as one figure with its range: "about 4 % of CPU (2–7 %)". If the processor time of
 // the program is unknown, "about 40 CPU-ms per second (20–70)": milliseconds of CPU time, of all threads together, for
 // each second of the run. If the time of the run is unknown as well, "about 40 ms of CPU time (20–70)".
-std::string cost_words(const analyse::analysis& analysis, const analyse::range& ns);
+std::string cost_text(const analyse::analysis& analysis, const analyse::range& ns);
 // Formats what a remedy saves: "saves about 4 % of CPU (2–7 %)", with "or more" behind the figure if it also saves what
 // no recording shows; "may save …" if the range reaches to 0 or below; "no gain expected: …" if its middle does.
-std::string gain_words(const analyse::analysis& analysis, const analyse::range& ns, bool at_least);
+std::string gain_text(const analyse::analysis& analysis, const analyse::range& ns, bool at_least);
 // Formats "main.cpp:12 serve()", with the known parts, in at most `columns`.
-std::string place_words(const analyse::place& place, std::size_t columns);
+std::string place_text(const analyse::place& place, std::size_t columns);
 // Formats the function alone, without arguments.
-std::string function_words(const analyse::place& place, std::size_t columns);
+std::string function_text(const analyse::place& place, std::size_t columns);
 std::string cut(std::string text, std::size_t columns);
 // Formats the path of a program and its arguments as they were given.
-std::string program_words_of(const format::recording& recording);
+std::string command_line_of(const format::recording& recording);
 
 // Returns `text` with escapes for colour if standard output is a terminal with colour (and `NO_COLOR` is not set).
 class paint {

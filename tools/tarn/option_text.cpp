@@ -1,4 +1,4 @@
-#include "tarn/option_words.hpp"
+#include "tarn/option_text.hpp"
 
 #include <fmt/format.h>
 
@@ -9,13 +9,13 @@
 
 namespace tarn::command {
 
-std::string system_words(int error_number) { return std::strerror(error_number); }
+std::string system_error_text(int error_number) { return std::strerror(error_number); }
 
-std::string environment_words(const base::option_info& option) {
+std::string environment_text(const base::option_info& option) {
   return std::string(base::environment_name(option).view());
 }
 
-std::string value_words(const base::option_info& option) {
+std::string value_text(const base::option_info& option) {
   switch (option.kind) {
     case base::option_kind::milliseconds: return fmt::format("milliseconds, {} to {}", option.minimum, option.maximum);
     case base::option_kind::number: return fmt::format("a number, {} to {}", option.minimum, option.maximum);
@@ -29,7 +29,7 @@ std::string value_words(const base::option_info& option) {
   return words;
 }
 
-std::string default_words(const base::option_info& option) {
+std::string default_text(const base::option_info& option) {
   return option.default_text.empty() ? "none" : std::string(option.default_text);
 }
 
@@ -37,7 +37,7 @@ std::string option_list(std::size_t width) {
   constexpr std::size_t indent = 6;
   std::string list;
   for (const base::option_info& option : all_options()) {
-    list += fmt::format("  {}: {}; default {}", option.name, value_words(option), default_words(option));
+    list += fmt::format("  {}: {}; default {}", option.name, value_text(option), default_text(option));
     std::size_t column = width;  // the help starts on a line of its own
     std::istringstream words{std::string(option.help)};
     for (std::string word; words >> word; column += word.size() + 1) {

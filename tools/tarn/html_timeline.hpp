@@ -7,16 +7,16 @@
 #include <string_view>
 
 #include "analyse/history.hpp"
-#include "tarn/page_stacks.hpp"
+#include "tarn/html_stacks.hpp"
 
 namespace tarn::command {
 
 // Uses as many intervals as there is room for: at most 96, and fewer if there would be more than some hundred
 // thousand points.
-analyse::history page_history(const format::recording& recording, std::string_view bytes);
+analyse::history html_history(const format::recording& recording, std::string_view bytes);
 
 // Covers the sites, locks and calls of `stacks`. Returns null if there are no intervals.
-nlohmann::json page_timeline(const analyse::history& history, const format::recording& recording, page_stacks& stacks,
+nlohmann::json html_timeline(const analyse::history& history, const format::recording& recording, html_stacks& stacks,
                              const analyse::lock_findings& locks, const analyse::call_findings& calls);
 
 }  // namespace tarn::command

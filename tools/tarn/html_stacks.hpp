@@ -11,14 +11,14 @@
 #include "analyse/analysis.hpp"
 #include "analyse/locks.hpp"
 #include "analyse/syscalls.hpp"
-#include "tarn/page_names.hpp"
+#include "tarn/html_names.hpp"
 
 namespace tarn::command {
 
-class page_stacks {
+class html_stacks {
  public:
   // Both must outlive it.
-  page_stacks(analyse::analysis& analysis, page_names& names);
+  html_stacks(analyse::analysis& analysis, html_names& names);
 
   // Adds to an element of `sites`, whose `stack` is a node: `weights`, triples of node, blocks and bytes, and
   // `by_thread`, pairs of thread and blocks. Removes `callers`, which the stacks imply.
@@ -37,7 +37,7 @@ class page_stacks {
  private:
   analyse::analysis& analysis_;
   const format::recording& recording_;
-  page_names& names_;
+  html_names& names_;
   analyse::symbols symbols_;
   std::map<std::uint32_t, std::map<std::uint32_t, std::uint64_t>> blocks_;  // by site and thread
   std::unordered_map<std::uint32_t, const analyse::site*> heap_;            // by number

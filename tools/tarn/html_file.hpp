@@ -10,20 +10,20 @@
 namespace tarn::command {
 
 // The pages of `tarn report` and of `tarn lab`; empty if the build had no npm.
-std::string_view report_page();
-std::string_view lab_page();
+std::string_view report_template();
+std::string_view lab_template();
 
 // Throws a failure with a reason in one line if this build has no page, because it was made without npm.
-void require_page(std::string_view page = report_page());
+void require_template(std::string_view page = report_template());
 
 // The text is JSON, given in pieces; in the page it is a zlib stream in base64. Threads: one at a time. Each function
 // throws a failure if the file cannot be written, and then removes what was written.
-class page_file {
+class html_file {
  public:
-  explicit page_file(const std::string& path, std::string_view page = report_page());
-  page_file(const page_file&) = delete;
-  page_file& operator=(const page_file&) = delete;
-  ~page_file();
+  explicit html_file(const std::string& path, std::string_view page = report_template());
+  html_file(const html_file&) = delete;
+  html_file& operator=(const html_file&) = delete;
+  ~html_file();
 
   void add(std::string_view text);
   void end();

@@ -1,4 +1,4 @@
-#include "tarn/page_stacks.hpp"
+#include "tarn/html_stacks.hpp"
 
 #include <tuple>
 #include <utility>
@@ -11,7 +11,7 @@ namespace tarn::command {
 using format::counter;
 using nlohmann::json;
 
-page_stacks::page_stacks(analyse::analysis& analysis, page_names& names)
+html_stacks::html_stacks(analyse::analysis& analysis, html_names& names)
     : analysis_(analysis), recording_(analysis.recorded()), names_(names), symbols_(recording_) {
   for (const auto& [key, value] : recording_.cells) {
     if (value[counter::blocks] != 0) blocks_[key.site][key.owner] += value[counter::blocks];
@@ -19,7 +19,7 @@ page_stacks::page_stacks(analyse::analysis& analysis, page_names& names)
   for (const analyse::site& site : analysis.heap().sites) heap_[site.number] = &site;
 }
 
-void page_stacks::add_to_site(json& site, const analyse::site& facts) {
+void html_stacks::add_to_site(json& site, const analyse::site& facts) {
   std::map<std::uint32_t, std::uint64_t> blocks;
   json weights = json::array(), pairs = json::array();
   const auto add = [&](std::uint32_t number) {
@@ -39,18 +39,18 @@ void page_stacks::add_to_site(json& site, const analyse::site& facts) {
   ++sites_;
 }
 
-std::optional<std::pair<std::uint32_t, std::uint32_t>> page_stacks::site_of(std::uint32_t site) const {
+std::optional<std::pair<std::uint32_t, std::uint32_t>> html_stacks::site_of(std::uint32_t site) const {
   const auto place = places_.find(site);
   return place == places_.end() ? std::nullopt : std::optional(place->second);
 }
 
-std::uint32_t page_stacks::node(std::uint32_t site) {
+std::uint32_t html_stacks::node(std::uint32_t site) {
   const auto [node, is_new] = nodes_.try_emplace(site, 0);
   if (is_new) node->second = names_.node(analyse::stack_at(recording_, site, symbols_));
   return node->second;
 }
 
-void page_stacks::add_to_calls(json& calls, const analyse::call_findings& findings) {
+void html_stacks::add_to_calls(json& calls, const analyse::call_findings& findings) {
   for (const auto& [key, value] : recording_.calls) {
     const std::size_t place = findings.places.at({key.site, key.number});
     calls[place]["weights"].push_back(json{node(key.site), value[format::calls],
@@ -59,7 +59,7 @@ void page_stacks::add_to_calls(json& calls, const analyse::call_findings& findin
   }
 }
 
-void page_stacks::add_to_locks(json& locks, const analyse::lock_findings& findings) {
+void html_stacks::add_to_locks(json& locks, const analyse::lock_findings& findings) {
   std::map<std::tuple<format::lock_type, std::uint32_t>, std::size_t> groups;
   for (std::size_t index = 0; index < findings.groups.size(); ++index)
     groups[{findings.groups[index].type, findings.groups[index].first_site}] = index;
@@ -79,7 +79,7 @@ void page_stacks::add_to_locks(json& locks, const analyse::lock_findings& findin
   }
 }
 
-json page_stacks::crossings() const {
+json html_stacks::crossings() const {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> frees;
   for (const auto& [key, value] : recording_.cells) {
     if (value[counter::frees] != 0) frees[{key.owner, key.actor}] += value[counter::frees];

@@ -1,4 +1,4 @@
-#include "tarn/heaps_of.hpp"
+#include "tarn/process_heaps.hpp"
 
 #include <elfutils/libdwfl.h>
 #include <sys/uio.h>
@@ -74,7 +74,7 @@ std::optional<process_heaps> process_heaps::find(pid_t process) {
   watch_root root{0, 0, nullptr};
   if (!read_from(process, address, &root, sizeof root)) fail_unreadable_memory(process, errno);
   if (root.mark != watch_root::expected_mark || root.layout != heaps::watch_layout) {
-    fail(exit_code::usage, "process {} runs on the heaps of another version of Tarn", process);
+    fail(exit_code::io_error, "process {} uses another version of Tarn; run that version's tarn top", process);
   }
   return process_heaps(process, reinterpret_cast<std::uint64_t>(root.heaps));
 }

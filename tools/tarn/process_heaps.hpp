@@ -23,7 +23,7 @@ struct heap_facts {
 
 class process_heaps {
  public:
-  // Returns null if the process has no heaps of Tarn. Throws a usage failure if it may not be read, or has those of
+  // Returns null if the process has no heaps of Tarn. Throws a failure if it may not be read, or has those of
   // another version of Tarn.
   static std::optional<process_heaps> find(pid_t process);
 

@@ -1,4 +1,4 @@
-#include "tarn/stack_words.hpp"
+#include "tarn/stack_text.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 
 #include "analyse/stacks.hpp"
-#include "tarn/words.hpp"
+#include "tarn/text.hpp"
 
 namespace tarn::command {
 namespace {
@@ -19,7 +19,7 @@ constexpr std::size_t shown_frames = 4;  // counted from the first that is not t
 void print_stack(const std::vector<analyse::place>& stack) {
   const std::size_t first = analyse::own_place(stack);
   for (std::size_t index = first; index < std::min(first + shown_frames, stack.size()); ++index) {
-    fmt::print("   {} {}\n", index == first ? "at" : "by", place_words(stack[index], page_width - 6));
+    fmt::print("   {} {}\n", index == first ? "at" : "by", place_text(stack[index], text_width - 6));
   }
   if (stack.empty()) fmt::print("   at sites beyond the recorder's limit\n");
 }

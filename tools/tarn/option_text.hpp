@@ -11,15 +11,15 @@ namespace tarn::command {
 inline std::span<const base::option_info> all_options() { return base::option_table; }
 
 // Returns TARN_PURGE_DELAY_MS.
-std::string environment_words(const base::option_info& option);
+std::string environment_text(const base::option_info& option);
 // Returns what may follow the `=`: "milliseconds, 0 to 3600000".
-std::string value_words(const base::option_info& option);
+std::string value_text(const base::option_info& option);
 // Returns the default as a user writes it, or "none".
-std::string default_words(const base::option_info& option);
+std::string default_text(const base::option_info& option);
 // Returns every option in lines of at most `width` columns, for a terminal.
 std::string option_list(std::size_t width);
 
-// Finds the option that a user named; throws a usage failure that names the most similar option if there is none.
+// Finds the option that a user named; throws a failure that names the most similar option if there is none.
 const base::option_info& option_named(const std::string& name);
 
 }  // namespace tarn::command

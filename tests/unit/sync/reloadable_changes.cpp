@@ -1,0 +1,94 @@
+// Listeners of a reloadable.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <tarn/reloadable.hpp>
+
+namespace {
+
+using snapshot = tarn::snapshot<int>;
+
+TEST(on_change, is_called_after_each_change_until_it_ends) {
+  tarn::reloadable<int> number(0);
+  std::vector<int> seen;
+  {
+    const auto listener = number.on_change([&](const snapshot& now) { seen.push_back(*now); });
+    number.publish(1);
+    EXPECT_EQ(number.update([](int& n) { n = 2; }), 3u);
+    EXPECT_TRUE(number.try_publish(3));
+  }
+  number.publish(4);
+  EXPECT_EQ(seen, (std::vector{1, 2, 3}));
+}
+
+TEST(on_change, may_publish_and_end_itself) {
+  tarn::reloadable<int> number(0);
+  std::vector<int> seen;
+  std::optional<tarn::change_listener<snapshot>> listener;
+  listener.emplace(number.on_change([&](const snapshot& now) {
+    seen.push_back(*now);
+    if (*now == 1) {
+      number.publish(2);
+    } else {
+      listener.reset();
+    }
+  }));
+  number.publish(1);
+  number.publish(3);
+  EXPECT_EQ(seen, (std::vector{1, 2}));
+}
+
+TEST(on_change, what_it_throws_comes_out_of_publish_after_the_other_calls) {
+  tarn::reloadable<int> number(0);
+  int seen = 0;
+  const auto bad = number.on_change([](const snapshot&) { throw std::runtime_error("no"); });
+  const auto good = number.on_change([&](const snapshot& now) { seen = *now; });
+  EXPECT_THROW(number.publish(5), std::runtime_error);
+  EXPECT_EQ(seen, 5);
+  const auto now = number.snapshot();
+  EXPECT_EQ(*now, 5) << "it is published";
+}
+
+TEST(on_change, the_newest_version_is_never_left_out) {
+  tarn::reloadable<int> number(0);
+  std::atomic<std::uint64_t> newest{0};
+  std::atomic<bool> is_inside{false}, overlap{false}, is_older{false};
+  const auto listener = number.on_change([&](const snapshot& now) {
+    overlap = overlap || is_inside.exchange(true);
+    is_older = is_older || now.version() <= newest;
+    newest = now.version();
+    is_inside = false;
+  });
+  std::vector<std::thread> running;
+  for (int thread = 0; thread < 3; ++thread) {
+    running.emplace_back([&] {
+      for (int round = 0; round < 300; ++round) {
+        number.update([](int& n) { ++n; });
+      }
+    });
+  }
+  for (std::thread& thread : running) {
+    thread.join();
+  }
+  EXPECT_EQ(newest, number.version_number());
+  EXPECT_FALSE(overlap);
+  EXPECT_FALSE(is_older);
+}
+
+TEST(on_change, a_listener_that_another_one_ends_is_not_called) {
+  tarn::reloadable<int> number(0);
+  std::optional<tarn::change_listener<snapshot>> second;
+  const auto first = number.on_change([&](const snapshot&) { second.reset(); });
+  bool is_called = false;
+  second.emplace(number.on_change([&](const snapshot&) { is_called = true; }));
+  number.publish(1);
+  EXPECT_FALSE(is_called);
+}
+
+}  // namespace
