@@ -32,7 +32,7 @@ void heap_peaks::add(std::uint64_t peak_bytes) noexcept {
   }
   ++heaps_;
   ++counts_[step_of(peak_bytes)];
-  most_ = peak_bytes > most_ ? peak_bytes : most_;
+  maximum_ = peak_bytes > maximum_ ? peak_bytes : maximum_;
   if (eager_ != 0 && peak_bytes > eager_) {
     ++excess_heaps_;
     excess_bytes_ += peak_bytes - eager_;
@@ -49,9 +49,9 @@ advice heap_peaks::result(std::uint64_t process_peak_bytes) const noexcept {
   for (std::uint64_t seen = counts_[0]; seen < wanted; seen += counts_[step]) {
     ++step;
   }
-  const std::uint64_t enough = last_of(step) < most_ ? last_of(step) : most_;
+  const std::uint64_t enough = last_of(step) < maximum_ ? last_of(step) : maximum_;
   made.initial = rounded_up(enough);
-  const std::uint64_t rest = most_ > made.initial ? most_ - made.initial : 0;
+  const std::uint64_t rest = maximum_ > made.initial ? maximum_ - made.initial : 0;
   made.increment = rounded_up(rest > 4_MiB ? rest / 4 : 1_MiB);
   const std::uint64_t eager = heaps_ * made.initial;
   const std::uint64_t needed = process_peak_bytes > eager ? process_peak_bytes : eager;

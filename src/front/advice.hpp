@@ -36,7 +36,7 @@ class heap_peaks {
 
   std::uint64_t eager_;
   std::uint64_t heaps_ = 0;
-  std::uint64_t most_ = 0;
+  std::uint64_t maximum_ = 0;
   std::uint64_t excess_heaps_ = 0;
   std::uint64_t excess_bytes_ = 0;
   std::uint32_t counts_[steps] = {};

@@ -33,37 +33,37 @@ std::size_t usable_bytes(const char* entry, const void* block) noexcept {
   return block == nullptr ? 0 : heaps::find_block(entry, block).bytes;
 }
 
-void* allocate_zeroed(detail::heap_front* at, std::size_t count, std::size_t each) noexcept {
+void* allocate_zeroed(detail::heap_front* current, std::size_t count, std::size_t element_bytes) noexcept {
   std::size_t bytes;
-  if (__builtin_mul_overflow(count, each, &bytes) || bytes > largest_request) {
+  if (__builtin_mul_overflow(count, element_bytes, &bytes) || bytes > largest_request) {
     return nullptr;
   }
   if (bytes <= largest_class_size) {
-    void* const block = detail::allocate(at, detail::class_of(bytes));
+    void* const block = detail::allocate(current, detail::class_of(bytes));
     return block == nullptr ? nullptr : std::memset(block, 0, bytes);
   }
   bool zeroed = false;
-  void* const block = detail::allocate_large(at, bytes, detail::block_alignment, &zeroed);
+  void* const block = detail::allocate_large(current, bytes, detail::block_alignment, &zeroed);
   if (block != nullptr && !zeroed) {
     std::memset(block, 0, bytes);
   }
   return block;
 }
 
-void* reallocate(detail::heap_front* at, void* block, std::size_t bytes, give_back_function give_back) noexcept {
+void* reallocate(detail::heap_front* current, void* block, std::size_t bytes, give_back_function give_back) noexcept {
   if (block == nullptr) {
-    return bytes > largest_request ? nullptr : detail::allocate_any(at, bytes, detail::block_alignment);
+    return bytes > largest_request ? nullptr : detail::allocate_any(current, bytes, detail::block_alignment);
   }
-  const heaps::found_block found = heaps::find_block("realloc", block);
-  const std::size_t before = found.bytes;
+  const heaps::found_block before_move = heaps::find_block("realloc", block);
+  const std::size_t before = before_move.bytes;
   // A block that shrinks a little stays: the bytes that it would free are not worth a copy.
-  if (bytes <= before && bytes >= (found.large() ? before - pages::unit_bytes + 1 : before / 2)) {
+  if (bytes <= before && bytes >= (before_move.large() ? before - pages::unit_bytes + 1 : before / 2)) {
     return block;
   }
   if (bytes > largest_request) {
     return nullptr;
   }
-  heaps::heap* const self = threads::ready(at);
+  heaps::heap* const self = threads::ready(current);
   if (self == nullptr) {
     return nullptr;
   }
@@ -72,41 +72,41 @@ void* reallocate(detail::heap_front* at, void* block, std::size_t bytes, give_ba
   if (filling && bytes <= before && bytes >= before / 8) {
     return block;
   }
-  if (found.large() && bytes > largest_class_size) {
-    heaps::check_strict(*found.owner, block);
-    if (found.owner->resize_large(found.home, bytes)) {
-      return found.home->start;
+  if (before_move.large() && bytes > largest_class_size) {
+    heaps::check_strict(*before_move.owner, block);
+    if (before_move.owner->resize_large(before_move.home, bytes)) {
+      return before_move.home->start;
     }
   }
   const bool grows = bytes > before;
-  void* made = nullptr;
+  void* moved = nullptr;
   if (grows && filling) {
-    made = detail::allocate_any(self, with_room(bytes), detail::block_alignment);
+    moved = detail::allocate_any(self, with_room(bytes), detail::block_alignment);
   }
-  if (made == nullptr) {
-    made = detail::allocate_any(self, bytes, detail::block_alignment);
+  if (moved == nullptr) {
+    moved = detail::allocate_any(self, bytes, detail::block_alignment);
   }
-  if (made == nullptr) {
+  if (moved == nullptr) {
     return grows ? nullptr : block;
   }
   // The copy has at least the smallest block's size: the drop-in keeps a mark in the second word.
-  std::memcpy(made, block, grows ? before : bytes < 16 ? 16 : bytes);
+  std::memcpy(moved, block, grows ? before : bytes < 16 ? 16 : bytes);
   give_back(self, block);
   if (grows) {
-    self->grown.insert(made);
+    self->grown.insert(moved);
   }
-  return made;
+  return moved;
 }
 
 bool trim() noexcept {
   if (!threads::initialise()) {
     return false;
   }
-  const auto trim_one = [](heaps::heap& each) {
-    each.send_all();
-    each.collect();
-    each.flush_all();
-    return each.purge_slabs();
+  const auto trim_one = [](heaps::heap& visited) {
+    visited.send_all();
+    visited.collect();
+    visited.flush_all();
+    return visited.purge_slabs();
   };
   std::size_t purged = 0;
   if (heaps::heap* const own = threads::own_heap()) {

@@ -29,7 +29,7 @@ void* or_no_memory(void* block) noexcept {
 
 // Runs `body` with `wanted` as the current heap.
 template <class Body>
-auto in(tarn_heap* wanted, Body body) noexcept {
+auto on_heap(tarn_heap* wanted, Body body) noexcept {
   const scoped_current use(*to_heap(wanted));
   return body(detail::local);
 }
@@ -44,24 +44,26 @@ tarn_heap* face(Get get) noexcept {
   }
 }
 
-// Returns a block of `at` as the program gets it; `site` is the address that the program's call returns to.
-void* given(detail::heap_front* at, void* block, std::size_t bytes, const void* site) noexcept {
-  threads::correct_site(at, block, bytes, site);
+// Returns a block of `current` as the program gets it; `site` is the address that the program's call returns to.
+void* given(detail::heap_front* current, void* block, std::size_t bytes, const void* site) noexcept {
+  threads::correct_site(current, block, bytes, site);
   return or_no_memory(block);
 }
 
-void* allocate(detail::heap_front* at, std::size_t bytes, const void* site) noexcept {
+void* allocate(detail::heap_front* current, std::size_t bytes, const void* site) noexcept {
   if (bytes > front::largest_request) {
     return or_no_memory(nullptr);
   }
-  return given(at, detail::allocate(at, bytes, detail::block_alignment), bytes, site);
+  return given(current, detail::allocate(current, bytes, detail::block_alignment), bytes, site);
 }
 
-void* allocate_zeroed(detail::heap_front* at, std::size_t count, std::size_t each, const void* site) noexcept {
-  return given(at, front::allocate_zeroed(at, count, each), count * each, site);
+void* allocate_zeroed(detail::heap_front* current, std::size_t count, std::size_t element_bytes,
+                      const void* site) noexcept {
+  return given(current, front::allocate_zeroed(current, count, element_bytes), count * element_bytes, site);
 }
 
-void* allocate_aligned(detail::heap_front* at, std::size_t alignment, std::size_t bytes, const void* site) noexcept {
+void* allocate_aligned(detail::heap_front* current, std::size_t alignment, std::size_t bytes,
+                       const void* site) noexcept {
   if (!std::has_single_bit(alignment)) {
     errno = EINVAL;
     return nullptr;
@@ -69,11 +71,11 @@ void* allocate_aligned(detail::heap_front* at, std::size_t alignment, std::size_
   if (bytes > front::largest_request) {
     return or_no_memory(nullptr);
   }
-  return given(at, detail::allocate_any(at, bytes, alignment), bytes, site);
+  return given(current, detail::allocate_any(current, bytes, alignment), bytes, site);
 }
 
-void* reallocate(detail::heap_front* at, void* block, std::size_t bytes, const void* site) noexcept {
-  return given(at, front::reallocate(at, block, bytes), bytes, site);
+void* reallocate(detail::heap_front* current, void* block, std::size_t bytes, const void* site) noexcept {
+  return given(current, front::reallocate(current, block, bytes), bytes, site);
 }
 
 }  // namespace
@@ -106,14 +108,14 @@ tarn_heap* tarn_heap_create(const tarn_heap_options* options) {
   }
 }
 
-void tarn_heap_destroy(tarn_heap* of) {
-  if (of != nullptr) {
-    to_heap(of)->~heap();
-    tarn_free(of);
+void tarn_heap_destroy(tarn_heap* handle) {
+  if (handle != nullptr) {
+    to_heap(handle)->~heap();
+    tarn_free(handle);
   }
 }
 
-void tarn_heap_release(tarn_heap* of) { to_heap(of)->release(); }
+void tarn_heap_release(tarn_heap* handle) { to_heap(handle)->release(); }
 size_t tarn_heap_trim(tarn_heap* of) { return to_heap(of)->trim(); }
 
 tarn_heap_statistics tarn_heap_get_statistics(const tarn_heap* of) {
@@ -134,26 +136,28 @@ tarn_heap_statistics tarn_heap_get_statistics(const tarn_heap* of) {
           .flushes = now.flushes};
 }
 
-void* tarn_heap_malloc(tarn_heap* of, size_t bytes) {
+void* tarn_heap_malloc(tarn_heap* handle, size_t bytes) {
   const void* const site = __builtin_return_address(0);
-  return in(of, [=](detail::heap_front* at) { return allocate(at, bytes, site); });
+  return on_heap(handle, [=](detail::heap_front* current) { return allocate(current, bytes, site); });
 }
-void* tarn_heap_calloc(tarn_heap* of, size_t count, size_t each) {
+void* tarn_heap_calloc(tarn_heap* handle, size_t count, size_t element_bytes) {
   const void* const site = __builtin_return_address(0);
-  return in(of, [=](detail::heap_front* at) { return allocate_zeroed(at, count, each, site); });
+  return on_heap(handle,
+                 [=](detail::heap_front* current) { return allocate_zeroed(current, count, element_bytes, site); });
 }
-void* tarn_heap_realloc(tarn_heap* of, void* block, size_t bytes) {
+void* tarn_heap_realloc(tarn_heap* handle, void* block, size_t bytes) {
   const void* const site = __builtin_return_address(0);
-  return in(of, [=](detail::heap_front* at) { return reallocate(at, block, bytes, site); });
+  return on_heap(handle, [=](detail::heap_front* current) { return reallocate(current, block, bytes, site); });
 }
-void* tarn_heap_aligned_alloc(tarn_heap* of, size_t alignment, size_t bytes) {
+void* tarn_heap_aligned_alloc(tarn_heap* handle, size_t alignment, size_t bytes) {
   const void* const site = __builtin_return_address(0);
-  return in(of, [=](detail::heap_front* at) { return allocate_aligned(at, alignment, bytes, site); });
+  return on_heap(handle,
+                 [=](detail::heap_front* current) { return allocate_aligned(current, alignment, bytes, site); });
 }
 
 void* tarn_malloc(size_t bytes) { return allocate(detail::local, bytes, __builtin_return_address(0)); }
-void* tarn_calloc(size_t count, size_t each) {
-  return allocate_zeroed(detail::local, count, each, __builtin_return_address(0));
+void* tarn_calloc(size_t count, size_t element_bytes) {
+  return allocate_zeroed(detail::local, count, element_bytes, __builtin_return_address(0));
 }
 void* tarn_realloc(void* block, size_t bytes) {
   return reallocate(detail::local, block, bytes, __builtin_return_address(0));

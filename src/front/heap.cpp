@@ -132,13 +132,13 @@ namespace {
 bool is_tabled(std::size_t bytes, std::size_t alignment) noexcept {
   return bytes <= detail::tabled_bytes && alignment <= detail::block_alignment;
 }
-[[gnu::noinline]] void* allocate_other(heap& from, std::size_t bytes, std::size_t alignment, const void* site) {
-  void* const block = from.allocate(bytes, alignment);
-  threads::correct_site(heap_access::front_of(from), block, bytes, site);
+[[gnu::noinline]] void* allocate_other(heap& source, std::size_t bytes, std::size_t alignment, const void* site) {
+  void* const block = source.allocate(bytes, alignment);
+  threads::correct_site(heap_access::front_of(source), block, bytes, site);
   return block;
 }
-[[gnu::noinline]] void deallocate_other(heap& to, void* block, std::size_t bytes, std::size_t alignment) noexcept {
-  to.deallocate(block, bytes, alignment);
+[[gnu::noinline]] void deallocate_other(heap& target, void* block, std::size_t bytes, std::size_t alignment) noexcept {
+  target.deallocate(block, bytes, alignment);
 }
 
 }  // namespace
@@ -204,8 +204,8 @@ heap* owner_of(const void* block) {
 namespace tarn::detail {
 
 heap& current_slow() {
-  heaps::heap* const own = threads::ready(local);
-  heap* const face = own == nullptr ? nullptr : heap_access::face_of(own);
+  heaps::heap* const caller = threads::ready(local);
+  heap* const face = caller == nullptr ? nullptr : heap_access::face_of(caller);
   if (face == nullptr) {
     throw_bad_alloc();
   }

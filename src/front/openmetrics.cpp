@@ -12,8 +12,8 @@ constexpr std::size_t most_label_bytes = 64;
 // that is not plain becomes an underscore.
 void append_label(base::text& report, std::string_view name, std::string_view value) noexcept {
   report.append(name).append("=\"");
-  for (std::size_t at = 0; at < value.size() && at < most_label_bytes; ++at) {
-    const char byte = value[at];
+  for (std::size_t position = 0; position < value.size() && position < most_label_bytes; ++position) {
+    const char byte = value[position];
     const bool plain = byte >= ' ' && byte <= '~' && byte != '"' && byte != '\\';
     report.append(plain ? byte : '_');
   }

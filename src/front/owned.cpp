@@ -8,16 +8,16 @@
 namespace tarn::detail {
 
 void* allocate_owned(heap& home, std::size_t bytes, std::size_t alignment) noexcept {
-  auto* at = static_cast<heaps::heap*>(heap_access::front_of(home));
-  if (at->space == &heaps::central() && !at->policy.shared()) {
+  auto* home_heap = static_cast<heaps::heap*>(heap_access::front_of(home));
+  if (home_heap->space == &heaps::central() && !home_heap->policy.shared()) {
     // This heap belongs to a thread, and only that thread may use it. Either it is this thread's, while another heap
     // is current, or the container has come from another thread and lives on where it is used.
-    at = threads::own_heap();
-    if (at == nullptr) {
-      at = local == &heaps::nobody ? threads::start() : threads::process_heap();
+    home_heap = threads::own_heap();
+    if (home_heap == nullptr) {
+      home_heap = local == &heaps::nobody ? threads::start() : threads::process_heap();
     }
   }
-  return at == nullptr ? nullptr : allocate(at, bytes, alignment);
+  return home_heap == nullptr ? nullptr : allocate(home_heap, bytes, alignment);
 }
 
 }  // namespace tarn::detail

@@ -41,9 +41,9 @@ static_assert(std::size(arena_fields) == sizeof(arena_statistics) / sizeof(std::
 
 // Builds one line at a time in the text class of the engine's own reports.
 using line = base::text_buffer<512>;
-void append(std::string& to, const line& from) { to += from.view(); }
+void append(std::string& output, const line& text_line) { output += text_line.view(); }
 
-void append_advice(std::string& to, const pool_statistics& numbers, report_form form) {
+void append_advice(std::string& output, const pool_statistics& numbers, report_form form) {
   const pool_options wanted = advice_for(numbers);
   line text;
   if (form == report_form::json) {
@@ -53,7 +53,7 @@ void append_advice(std::string& to, const pool_statistics& numbers, report_form 
     text.append("  next time: {.first_chunk = ").decimal(wanted.first_chunk);
     text.append(", .limit = ").decimal(wanted.limit).append("}\n");
   }
-  append(to, text);
+  append(output, text);
 }
 void append_advice(std::string&, const arena_statistics&, report_form) {}
 void append_advice(std::string&, const heap_statistics&, report_form) {}
@@ -115,8 +115,8 @@ std::string as_openmetrics(std::string_view kind, std::span<const named<Statisti
 }
 
 template <class Statistics, class Fields>
-std::string made(std::string_view kind, std::span<const named<Statistics>> all, const Fields& fields,
-                 report_form form) {
+std::string written(std::string_view kind, std::span<const named<Statistics>> all, const Fields& fields,
+                    report_form form) {
   switch (form) {
     case report_form::json: return as_json(kind, all, fields);
     case report_form::openmetrics: return as_openmetrics(kind, all, fields);
@@ -133,13 +133,13 @@ pool_options advice_for(const pool_statistics& of) noexcept {
 }
 
 std::string report(std::span<const named<heap_statistics>> heaps, report_form form) {
-  return made("heap", heaps, front::heap_fields, form);
+  return written("heap", heaps, front::heap_fields, form);
 }
 std::string report(std::span<const named<pool_statistics>> pools, report_form form) {
-  return made("pool", pools, pool_fields, form);
+  return written("pool", pools, pool_fields, form);
 }
 std::string report(std::span<const named<arena_statistics>> arenas, report_form form) {
-  return made("arena", arenas, arena_fields, form);
+  return written("arena", arenas, arena_fields, form);
 }
 
 }  // namespace tarn

@@ -16,17 +16,18 @@ namespace {
 class busiest_heaps {
  public:
   void offer(const heap_row& row) noexcept {
-    std::size_t at = count_;
+    std::size_t position = count_;
     if (count_ < most_heap_rows) {
       ++count_;
-    } else if (rows_[--at].statistics.allocated_bytes > row.statistics.allocated_bytes) {
+    } else if (rows_[--position].statistics.allocated_bytes > row.statistics.allocated_bytes) {
       return;
     }
     // The registry names the newest heap first, so an equal moves back too.
-    for (; at > 0 && rows_[at - 1].statistics.allocated_bytes <= row.statistics.allocated_bytes; --at) {
-      rows_[at] = rows_[at - 1];
+    for (; position > 0 && rows_[position - 1].statistics.allocated_bytes <= row.statistics.allocated_bytes;
+         --position) {
+      rows_[position] = rows_[position - 1];
     }
-    rows_[at] = row;
+    rows_[position] = row;
   }
   /// Copies the names, because heaps may be renamed once the registry's lock is released.
   void keep_names() noexcept {

@@ -14,8 +14,8 @@ struct shown_heaps {
 
   shown_heaps(std::uint64_t heaps_now, std::span<const heap_row> given) noexcept
       : rows(given.size() > most_heap_rows ? given.first(most_heap_rows) : given), left_out(0) {
-    const std::uint64_t known = heaps_now > given.size() ? heaps_now : given.size();
-    left_out = known - rows.size();
+    const std::uint64_t heap_count = heaps_now > given.size() ? heaps_now : given.size();
+    left_out = heap_count - rows.size();
   }
 };
 
@@ -59,10 +59,10 @@ void append_row(base::text& report, std::string_view name, std::uint64_t thread,
       heap.peak_footprint_bytes,
   };
   static_assert(sizeof cells / sizeof cells[0] == sizeof columns / sizeof columns[0]);
-  std::size_t at = 0;
+  std::size_t position = 0;
   for (const std::uint64_t cell : cells) {
-    const std::size_t width = columns[at].width;
-    if (at++ == 0 && cell == 0) {
+    const std::size_t width = columns[position].width;
+    if (position++ == 0 && cell == 0) {
       for (std::size_t used = 1; used < width; ++used) report.append(' ');
       report.append('-');  // a heap of no thread
     } else {

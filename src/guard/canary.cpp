@@ -23,36 +23,36 @@ std::uint64_t the_key() noexcept { return key.load(std::memory_order_relaxed); }
 
 /// Returns eight bytes of the canary, from a multiple of eight on.
 std::uint64_t pattern() noexcept { return mixed(the_key()) | 0x8080808080808080; }
-char byte_at(const char* at, std::uint64_t word) noexcept {
+char byte_at(const char* address, std::uint64_t word) noexcept {
   static_assert(std::endian::native == std::endian::little);
-  return static_cast<char>(word >> (reinterpret_cast<std::uintptr_t>(at) % 8 * 8));
+  return static_cast<char>(word >> (reinterpret_cast<std::uintptr_t>(address) % 8 * 8));
 }
 
-/// Skips the bytes in [from, to) that repeat `word`.
-char* skip(char* from, char* to, std::uint64_t word) noexcept {
-  for (; from != to; ++from) {
-    if (reinterpret_cast<std::uintptr_t>(from) % sizeof word == 0) {
-      std::uint64_t found;
-      while (to - from >= static_cast<std::ptrdiff_t>(sizeof found) &&
-             (std::memcpy(&found, from, sizeof found), found == word)) {
-        from += sizeof found;
+/// Skips the bytes in [begin, end) that repeat `word`.
+char* skip(char* begin, char* end, std::uint64_t word) noexcept {
+  for (; begin != end; ++begin) {
+    if (reinterpret_cast<std::uintptr_t>(begin) % sizeof word == 0) {
+      std::uint64_t chunk;
+      while (end - begin >= static_cast<std::ptrdiff_t>(sizeof chunk) &&
+             (std::memcpy(&chunk, begin, sizeof chunk), chunk == word)) {
+        begin += sizeof chunk;
       }
-      if (from == to) {
+      if (begin == end) {
         break;
       }
     }
-    if (*from != byte_at(from, word)) {
+    if (*begin != byte_at(begin, word)) {
       break;
     }
   }
-  return from;
+  return begin;
 }
 
 }  // namespace
 
 void draw() noexcept {
-  std::uint64_t none = 0;
-  key.compare_exchange_strong(none, platform::random_number() | 1, std::memory_order_relaxed);
+  std::uint64_t undrawn = 0;
+  key.compare_exchange_strong(undrawn, platform::random_number() | 1, std::memory_order_relaxed);
 }
 
 std::uint64_t word_for(const void* address, std::uint64_t number) noexcept {
@@ -64,31 +64,31 @@ std::uint64_t sum(const void* at, std::uint64_t a, std::uint64_t b, std::uint64_
   return mixed(mixed(mixed(word_for(at, 0) ^ a) ^ b) ^ c);
 }
 
-void fill(char* from, char* to) noexcept {
+void fill(char* begin, char* end) noexcept {
   const std::uint64_t word = pattern();
-  for (; from != to && reinterpret_cast<std::uintptr_t>(from) % sizeof word != 0; ++from) {
-    *from = byte_at(from, word);
+  for (; begin != end && reinterpret_cast<std::uintptr_t>(begin) % sizeof word != 0; ++begin) {
+    *begin = byte_at(begin, word);
   }
-  for (; to - from >= static_cast<std::ptrdiff_t>(sizeof word); from += sizeof word) {
-    std::memcpy(from, &word, sizeof word);
+  for (; end - begin >= static_cast<std::ptrdiff_t>(sizeof word); begin += sizeof word) {
+    std::memcpy(begin, &word, sizeof word);
   }
-  for (; from != to; ++from) {
-    *from = byte_at(from, word);
+  for (; begin != end; ++begin) {
+    *begin = byte_at(begin, word);
   }
 }
 
-char* first_changed(char* from, char* to) noexcept { return skip(from, to, pattern()); }
+char* first_changed(char* begin, char* end) noexcept { return skip(begin, end, pattern()); }
 
-char* last_changed(char* from, char* to) noexcept {
+char* last_changed(char* begin, char* end) noexcept {
   const std::uint64_t word = pattern();
-  while (to != from && to[-1] == byte_at(to - 1, word)) {
-    --to;
+  while (end != begin && end[-1] == byte_at(end - 1, word)) {
+    --end;
   }
-  return to;
+  return end;
 }
 
-char* first_other(char* from, char* to, unsigned char byte) noexcept {
-  return skip(from, to, byte * std::uint64_t{0x0101010101010101});
+char* first_other(char* begin, char* end, unsigned char byte) noexcept {
+  return skip(begin, end, byte * std::uint64_t{0x0101010101010101});
 }
 
 }  // namespace tarn::guard::canary

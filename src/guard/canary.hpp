@@ -17,13 +17,13 @@ std::uint64_t word_for(const void* address, std::uint64_t number) noexcept;
 /// Returns a checksum that depends on its location, too.
 std::uint64_t sum(const void* at, std::uint64_t a, std::uint64_t b, std::uint64_t c) noexcept;
 
-/// fill() writes the canary into [from, to). first_changed() returns its first byte that has changed, or `to`;
-/// last_changed() returns the end of the last such byte, or `from`.
-void fill(char* from, char* to) noexcept;
-char* first_changed(char* from, char* to) noexcept;
-char* last_changed(char* from, char* to) noexcept;
+/// fill() writes the canary into [begin, end). first_changed() returns its first byte that has changed, or `end`;
+/// last_changed() returns the end of the last such byte, or `begin`.
+void fill(char* begin, char* end) noexcept;
+char* first_changed(char* begin, char* end) noexcept;
+char* last_changed(char* begin, char* end) noexcept;
 
-/// Returns the first byte in [from, to) that is not `byte`, or `to`.
-char* first_other(char* from, char* to, unsigned char byte) noexcept;
+/// Returns the first byte in [begin, end) that is not `byte`, or `end`.
+char* first_other(char* begin, char* end, unsigned char byte) noexcept;
 
 }  // namespace tarn::guard::canary

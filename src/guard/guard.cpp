@@ -26,11 +26,11 @@ constexpr unsigned char freed_byte = 0xdf;
 
 /// Returns the calling thread's heap, closed where all blocks are guarded. Returns null when there is no memory.
 heaps::heap* this_heap() noexcept {
-  heaps::heap* const own = threads::ready(detail::local);
-  if (own != nullptr && !own->policy.closed() && current_mode.load(std::memory_order_relaxed) == mode::on) {
-    own->add_trait(heaps::heap_trait::guarded);
+  heaps::heap* const caller = threads::ready(detail::local);
+  if (caller != nullptr && !caller->policy.closed() && current_mode.load(std::memory_order_relaxed) == mode::enabled) {
+    caller->add_trait(heaps::heap_trait::guarded);
   }
-  return own;
+  return caller;
 }
 
 // The system knows the thread's number, too, but asking it costs a system call.
@@ -52,9 +52,9 @@ struct extent {
   char* first;
   char* last;
 };
-/// Returns the range of changed bytes of the canary in [from, to).
-extent damage(char* from, char* to) noexcept {
-  return {canary::first_changed(from, to), canary::last_changed(from, to)};
+/// Returns the range of changed bytes of the canary in [begin, end).
+extent damage(char* begin, char* end) noexcept {
+  return {canary::first_changed(begin, end), canary::last_changed(begin, end)};
 }
 
 void fault_if_overrun(const char* entry, const void* pointer, const guarded& block) noexcept {
@@ -131,9 +131,9 @@ guarded find(const char* entry, const void* pointer) noexcept {
   } else if (now != block.word_for(block_state::leaving)) {
     const state_word live = block.word_for(block_state::live);
     std::size_t written = sizeof live;
-    const auto* const is = reinterpret_cast<const char*>(&now);
+    const auto* const present = reinterpret_cast<const char*>(&now);
     const auto* const was = reinterpret_cast<const char*>(&live);
-    while (is[sizeof live - written] == was[sizeof live - written]) {
+    while (present[sizeof live - written] == was[sizeof live - written]) {
       --written;
     }
     base::fault_underrun(entry, record, written);
@@ -174,18 +174,18 @@ char* first_changed(const freed_block& freed) noexcept {
     return block.start();
   }
   char* const state = reinterpret_cast<char*>(block.state());
-  if (char* const at = canary::first_changed(block.gap(), state); at != state) {
-    return at;
+  if (char* const changed = canary::first_changed(block.gap(), state); changed != state) {
+    return changed;
   }
   if (*block.state() != block.word_for(block_state::freed)) {
     return state;
   }
   char* const filled_end = block.user + block.filled();
-  if (char* const at = canary::first_other(block.user, filled_end, freed_byte); at != filled_end) {
-    return at;
+  if (char* const changed = canary::first_other(block.user, filled_end, freed_byte); changed != filled_end) {
+    return changed;
   }
-  char* const at = canary::first_changed(block.slack(), block.slack_end());
-  return at == block.slack_end() ? nullptr : at;
+  char* const changed = canary::first_changed(block.slack(), block.slack_end());
+  return changed == block.slack_end() ? nullptr : changed;
 }
 
 [[noreturn]] void fault_changed(const freed_block& freed, const char* changed) noexcept {
@@ -217,14 +217,14 @@ void release_all() noexcept {
 constinit std::atomic<mode> current_mode{mode::unknown};
 
 bool find_mode() noexcept {
-  if (current_mode.load(std::memory_order_acquire) == mode::on) {  // acquire: the canary's key is seen, too
+  if (current_mode.load(std::memory_order_acquire) == mode::enabled) {  // acquire: the canary's key is seen, too
     return true;
   }
   if (!threads::initialise()) {
     return false;
   }
-  const bool on = base::current_options().guard;
-  if (on) {
+  const bool is_on = base::current_options().guard;
+  if (is_on) {
     prepare();
     // Every block is checked here, so each thread may have a heap of its own (threads::ready).
     if (heaps::heap* const process = threads::process_heap(); process->policy.exact()) {
@@ -232,8 +232,8 @@ bool find_mode() noexcept {
     }
   }
   // release: a thread that sees the mode sees the canary's key.
-  current_mode.store(on ? mode::on : mode::off, std::memory_order_release);
-  return on;
+  current_mode.store(is_on ? mode::enabled : mode::off, std::memory_order_release);
+  return is_on;
 }
 
 bool prepare() noexcept {
@@ -255,17 +255,17 @@ struct heap_block {
   bool zeroed;
 };
 
-heap_block take(heaps::heap* own, std::size_t bytes, std::size_t alignment) noexcept {
+heap_block take(heaps::heap* caller, std::size_t bytes, std::size_t alignment) noexcept {
   heap_block got = {};
   if (bytes <= detail::largest_class_size && alignment <= pages::unit_bytes) {
     const detail::size_class index = detail::class_of(bytes, alignment);
     if (index < detail::class_count) {
-      got.start = static_cast<char*>(detail::allocate(own, index));
+      got.start = static_cast<char*>(detail::allocate(caller, index));
       got.bytes = detail::size_of(index);
       return got;
     }
   }
-  got.start = static_cast<char*>(detail::allocate_large(own, bytes, alignment, &got.zeroed));
+  got.start = static_cast<char*>(detail::allocate_large(caller, bytes, alignment, &got.zeroed));
   if (got.start != nullptr) {
     got.bytes = pages::page_map::slab_of(got.start)->bytes;
   }
@@ -278,17 +278,17 @@ void* make(std::size_t bytes, std::size_t alignment, const void* site, contents 
   if (bytes > pages::most_large_bytes || alignment > pages::most_large_bytes) {
     return nullptr;
   }
-  heaps::heap* const own = this_heap();
-  if (own == nullptr) {
+  heaps::heap* const caller = this_heap();
+  if (caller == nullptr) {
     return nullptr;
   }
   const unsigned shift = shift_for(alignment);
   const std::size_t total = offset_of(shift) + bytes + least_slack;
   const std::size_t heap_alignment = shift == 0 ? detail::block_alignment : offset_of(shift);
-  heap_block got = take(own, total, heap_alignment);
+  heap_block got = take(caller, total, heap_alignment);
   if (got.start == nullptr) {
     release_all();
-    got = take(own, total, heap_alignment);
+    got = take(caller, total, heap_alignment);
     if (got.start == nullptr) {
       return nullptr;
     }
@@ -298,7 +298,7 @@ void* make(std::size_t bytes, std::size_t alignment, const void* site, contents 
            .freed_at = nullptr,
            .allocated_at = site,
            .bytes_and_shift = bytes << 8 | shift,
-           .allocated_by = thread_of(*own),
+           .allocated_by = thread_of(*caller),
            .freed_by = 0};
   const guarded block = at_start(got.start, got.start + got.bytes);
   head->check = block.sum();
@@ -346,10 +346,11 @@ void* allocate(std::size_t bytes, std::size_t alignment, const void* site) noexc
   return make(bytes, alignment, site, contents::pattern);
 }
 
-void* allocate_zeroed(std::size_t count, std::size_t each, const void* site) noexcept {
+void* allocate_zeroed(std::size_t count, std::size_t element_bytes, const void* site) noexcept {
   std::size_t bytes;
-  return __builtin_mul_overflow(count, each, &bytes) ? nullptr
-                                                     : make(bytes, detail::block_alignment, site, contents::zero);
+  return __builtin_mul_overflow(count, element_bytes, &bytes)
+             ? nullptr
+             : make(bytes, detail::block_alignment, site, contents::zero);
 }
 
 void deallocate(const char* entry, void* pointer, std::size_t said_bytes, const void* site) noexcept {
@@ -373,12 +374,12 @@ void* reallocate(void* pointer, std::size_t bytes, const void* site) noexcept {
   }
   const guarded block = find_live("realloc", pointer);
   check_canaries("realloc", block);
-  void* const made = allocate(bytes, detail::block_alignment, site);
-  if (made != nullptr) {
-    std::memcpy(made, pointer, bytes < block.bytes() ? bytes : block.bytes());
+  void* const moved = allocate(bytes, detail::block_alignment, site);
+  if (moved != nullptr) {
+    std::memcpy(moved, pointer, bytes < block.bytes() ? bytes : block.bytes());
     deallocate("realloc", pointer, unsaid, site);
   }
-  return made;
+  return moved;
 }
 
 std::size_t usable_bytes(const char* entry, const void* block) noexcept {
@@ -397,14 +398,14 @@ namespace {
 
 // Checks the blocks in quarantine when the program ends, after its own destructors.
 [[gnu::destructor]] void verify() noexcept {
-  freed_block found;
-  const auto changed = [](const freed_block& each) {
-    detail::mark_allocated(each.start, each.held_bytes);
-    memcheck::look_at(each.start, each.start + each.held_bytes);
-    return first_changed(each) != nullptr;
+  freed_block broken;
+  const auto changed = [](const freed_block& entry) {
+    detail::mark_allocated(entry.start, entry.held_bytes);
+    memcheck::look_at(entry.start, entry.start + entry.held_bytes);
+    return first_changed(entry) != nullptr;
   };
-  if (waiting.find_waiting(found, changed)) {
-    fault_changed(found, first_changed(found));  // without the lock, as a handler of SIGABRT may free
+  if (waiting.find_waiting(broken, changed)) {
+    fault_changed(broken, first_changed(broken));  // without the lock, as a handler of SIGABRT may free
   }
 }
 

@@ -20,7 +20,7 @@
 
 namespace tarn::guard {
 
-enum class mode : unsigned char { unknown, off, on };
+enum class mode : unsigned char { unknown, off, enabled };
 extern constinit std::atomic<mode> current_mode;
 /// Reads the options if no thread has read them yet. Returns false when there is no memory at all.
 bool find_mode() noexcept;
@@ -44,7 +44,7 @@ inline constexpr std::size_t unsaid = std::size_t{1} << 63;
 /// Returns a block that is filled with a pattern, at most its first 64 KiB. Returns null when there is no memory.
 void* allocate(std::size_t bytes, std::size_t alignment, const void* site) noexcept;
 /// Returns a zeroed block.
-void* allocate_zeroed(std::size_t count, std::size_t each, const void* site) noexcept;
+void* allocate_zeroed(std::size_t count, std::size_t element_bytes, const void* site) noexcept;
 /// Frees a block that is not null. Reports a fault when `said_bytes` is not the requested size.
 void deallocate(const char* entry, void* block, std::size_t said_bytes, const void* site) noexcept;
 /// Always returns another block, so that uses of the old address show. `block` may be null. If it returns null, the

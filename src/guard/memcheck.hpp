@@ -23,9 +23,9 @@ inline void handed_out([[maybe_unused]] char* block, [[maybe_unused]] std::size_
 }
 /// The program frees the block.
 inline void freed([[maybe_unused]] char* block) noexcept { VALGRIND_FREELIKE_BLOCK(block, 0); }
-/// The guard is about to read [from, to) itself.
-inline void look_at([[maybe_unused]] char* from, [[maybe_unused]] char* to) noexcept {
-  VALGRIND_MAKE_MEM_DEFINED(from, static_cast<std::size_t>(to - from));
+/// The guard is about to read [begin, end) itself.
+inline void look_at([[maybe_unused]] char* begin, [[maybe_unused]] char* end) noexcept {
+  VALGRIND_MAKE_MEM_DEFINED(begin, static_cast<std::size_t>(end - begin));
 }
 
 }  // namespace tarn::guard::memcheck

@@ -35,8 +35,8 @@ class quarantine {
 
   void push(const freed_block& block) noexcept;
 
-  /// Takes the oldest block out if there are too many, or always with `any`. Returns false if it took none.
-  bool pop(freed_block& oldest, bool any = false) noexcept;
+  /// Takes the oldest block out if there are too many, or always with `is_forced`. Returns false if it took none.
+  bool pop(freed_block& oldest, bool is_forced = false) noexcept;
 
   /// Finds the record of the last free of `block`, whether it still waits or not. Returns false if there is none.
   /// Slow.
@@ -45,11 +45,11 @@ class quarantine {
   /// Calls `bad(entry)` for the waiting blocks, the oldest first, and returns true with a copy of the first for which
   /// it is true.
   template <class Bad>
-  bool find_waiting(freed_block& found, Bad bad) noexcept {
+  bool find_waiting(freed_block& result, Bad bad) noexcept {
     const platform::locked hold(mutex_);
     for (std::uint64_t at = left_; at != come_; ++at) {
       if (slot(at).held_bytes != 0 && bad(slot(at))) {
-        found = slot(at);
+        result = slot(at);
         return true;
       }
     }

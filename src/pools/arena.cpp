@@ -45,13 +45,13 @@ chunk* without_top(chunk* top) noexcept {
     pair->older = pairs;
     pairs = pair;
   }
-  chunk* all = nullptr;
+  chunk* chunks = nullptr;
   while (pairs != nullptr) {
-    chunk* const rest = pairs->older;
-    all = meld(all, pairs);
-    pairs = rest;
+    chunk* const older_chunk = pairs->older;
+    chunks = meld(chunks, pairs);
+    pairs = older_chunk;
   }
-  return all;
+  return chunks;
 }
 
 void poison(char* begin, char* end) noexcept { detail::mark_free(begin, static_cast<std::size_t>(end - begin)); }

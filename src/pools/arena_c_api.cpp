@@ -45,26 +45,28 @@ tarn_arena* tarn_arena_create(const tarn_arena_options* options) {
   }
 }
 
-void tarn_arena_destroy(tarn_arena* of) {
-  if (of != nullptr) {
-    to_arena(of)->~arena();
-    tarn_free(of);
+void tarn_arena_destroy(tarn_arena* handle) {
+  if (handle != nullptr) {
+    to_arena(handle)->~arena();
+    tarn_free(handle);
   }
 }
 
-void* tarn_arena_malloc(tarn_arena* of, size_t bytes) { return or_no_memory(to_arena(of)->try_allocate(bytes)); }
+void* tarn_arena_malloc(tarn_arena* handle, size_t bytes) {
+  return or_no_memory(to_arena(handle)->try_allocate(bytes));
+}
 
-void* tarn_arena_aligned_alloc(tarn_arena* of, size_t alignment, size_t bytes) {
+void* tarn_arena_aligned_alloc(tarn_arena* handle, size_t alignment, size_t bytes) {
   if (!std::has_single_bit(alignment)) {
     errno = EINVAL;
     return nullptr;
   }
-  return or_no_memory(to_arena(of)->try_allocate(bytes, alignment));
+  return or_no_memory(to_arena(handle)->try_allocate(bytes, alignment));
 }
 
-void* tarn_arena_realloc(tarn_arena* of, void* block, size_t old_bytes, size_t new_bytes) {
+void* tarn_arena_realloc(tarn_arena* handle, void* block, size_t old_bytes, size_t new_bytes) {
   try {
-    return to_arena(of)->reallocate(block, old_bytes, new_bytes);
+    return to_arena(handle)->reallocate(block, old_bytes, new_bytes);
   } catch (const std::bad_alloc&) {
     return or_no_memory(nullptr);
   }
@@ -79,11 +81,11 @@ tarn_arena_mark tarn_arena_set_mark(tarn_arena* of) {
   }
 }
 
-void tarn_arena_rewind(tarn_arena* of, tarn_arena_mark to) {
-  to_arena(of)->rewind(std::bit_cast<tarn::arena_mark>(to));
+void tarn_arena_rewind(tarn_arena* handle, tarn_arena_mark mark) {
+  to_arena(handle)->rewind(std::bit_cast<tarn::arena_mark>(mark));
 }
-void tarn_arena_reset(tarn_arena* of) { to_arena(of)->reset(); }
-void tarn_arena_release(tarn_arena* of) { to_arena(of)->release(); }
+void tarn_arena_reset(tarn_arena* handle) { to_arena(handle)->reset(); }
+void tarn_arena_release(tarn_arena* handle) { to_arena(handle)->release(); }
 
 tarn_arena_statistics tarn_arena_get_statistics(const tarn_arena* of) {
   const tarn::arena_statistics now = reinterpret_cast<const arena*>(of)->statistics();

@@ -46,12 +46,12 @@ std::size_t header_bytes(std::size_t blocks, std::size_t alignment) noexcept {
 }
 
 /// Copies a few addresses. A call of memcpy, which the compiler would make of the loop, costs more.
-void** copy_few(void* const* from, std::size_t count, void** to) noexcept {
+void** copy_few(void* const* source, std::size_t count, void** target) noexcept {
   for (; count != 0; --count) {
-    *to++ = *from++;
-    asm("" : "+r"(from));
+    *target++ = *source++;
+    asm("" : "+r"(source));
   }
-  return to;
+  return target;
 }
 
 /// Calls `work` with the blocks of a carrier. Two, the number for blocks of 16 bytes, is a constant here: a list of

@@ -21,15 +21,15 @@ class guarded_blocks {
   /// `pool`.
   static guarded_blocks* make(const void* pool, std::size_t bytes, std::size_t alignment,
                               const pool_options& options) noexcept;
-  /// Reports the blocks in use with their allocation sites, and frees them. `of` may be null.
-  static void end(guarded_blocks* of) noexcept;
+  /// Reports the blocks in use with their allocation sites, and frees them. `blocks` may be null.
+  static void end(guarded_blocks* blocks) noexcept;
 
   /// Returns null at the limit, and without memory. `site` is the return address of the program's call.
   void* take(const void* site) noexcept;
   void give(void* block, const void* site) noexcept;
   /// Frees all blocks.
   void clear(const void* site) noexcept;
-  void for_each_live(void (*each)(void*, void*), void* call);
+  void for_each_live(void (*visit)(void*, void*), void* call);
 
   bool has_room(std::size_t blocks) const noexcept { return limit_ == 0 || blocks <= limit_; }
   std::size_t in_use() noexcept;

@@ -67,8 +67,8 @@ Node* sorted(Node* list) noexcept {
     }
     bins[bin] = carry;
   }
-  for (Node* const each : bins) {
-    list = merged(each, list);
+  for (Node* const bin : bins) {
+    list = merged(bin, list);
   }
   return list;
 }

@@ -14,25 +14,25 @@ namespace tarn::detail {
 /// Does what the inline paths of C++ do, with the site of the C program's call for a guarded pool. The slow paths
 /// would see a return address in this file instead.
 struct pool_c_api {
-  static void* allocate(fixed_pool& of, const void* site) noexcept {
-    return of.take([&]() __attribute__((always_inline)) { return of.try_allocate_slow(site); });
+  static void* allocate(fixed_pool& pool, const void* site) noexcept {
+    return pool.take([&]() __attribute__((always_inline)) { return pool.try_allocate_slow(site); });
   }
-  static void deallocate(fixed_pool& of, void* block, const void* site) noexcept {
-    if (of.guarded_ != nullptr) {
-      of.spill(block, site);
+  static void deallocate(fixed_pool& pool, void* block, const void* site) noexcept {
+    if (pool.guarded_ != nullptr) {
+      pool.spill(block, site);
     } else {
-      of.deallocate(block);
+      pool.deallocate(block);
     }
   }
-  static void* allocate(shared_blocks& of, const void* site) noexcept {
-    void* const block = of.take();
-    return block != nullptr ? block : of.try_allocate_slow(site);
+  static void* allocate(shared_blocks& pool, const void* site) noexcept {
+    void* const block = pool.take();
+    return block != nullptr ? block : pool.try_allocate_slow(site);
   }
-  static void deallocate(shared_blocks& of, void* block, const void* site) noexcept {
-    if (of.is_guarded_) {
-      of.deallocate_slow(block, site);
+  static void deallocate(shared_blocks& pool, void* block, const void* site) noexcept {
+    if (pool.is_guarded_) {
+      pool.deallocate_slow(block, site);
     } else {
-      of.deallocate(block);
+      pool.deallocate(block);
     }
   }
 };
@@ -81,17 +81,17 @@ Pool* create(size_t bytes, size_t alignment, const tarn_pool_options* options) {
 }
 
 template <class Pool>
-void destroy(Pool* of) {
-  if (of != nullptr) {
-    of->~Pool();
-    tarn_free(of);
+void destroy(Pool* pool) {
+  if (pool != nullptr) {
+    pool->~Pool();
+    tarn_free(pool);
   }
 }
 
 template <class Pool>
-bool reserve(Pool& of, size_t blocks) {
+bool reserve(Pool& pool, size_t blocks) {
   try {
-    of.reserve(blocks);
+    pool.reserve(blocks);
     return true;
   } catch (const std::bad_alloc&) {
     errno = ENOMEM;
@@ -115,18 +115,18 @@ extern "C" {
 tarn_pool* tarn_pool_create(size_t bytes, size_t alignment, const tarn_pool_options* options) {
   return reinterpret_cast<tarn_pool*>(create<fixed_pool>(bytes, alignment, options));
 }
-void tarn_pool_destroy(tarn_pool* of) { destroy(to_pool(of)); }
-void* tarn_pool_malloc(tarn_pool* of) {
-  return or_no_memory(pool_c_api::allocate(*to_pool(of), __builtin_return_address(0)));
+void tarn_pool_destroy(tarn_pool* handle) { destroy(to_pool(handle)); }
+void* tarn_pool_malloc(tarn_pool* handle) {
+  return or_no_memory(pool_c_api::allocate(*to_pool(handle), __builtin_return_address(0)));
 }
-void tarn_pool_free(tarn_pool* of, void* block) {
+void tarn_pool_free(tarn_pool* handle, void* block) {
   if (block != nullptr) {
-    pool_c_api::deallocate(*to_pool(of), block, __builtin_return_address(0));
+    pool_c_api::deallocate(*to_pool(handle), block, __builtin_return_address(0));
   }
 }
-bool tarn_pool_reserve(tarn_pool* of, size_t blocks) { return reserve(*to_pool(of), blocks); }
-void tarn_pool_clear(tarn_pool* of) { to_pool(of)->clear(); }
-void tarn_pool_release(tarn_pool* of) { to_pool(of)->release(); }
+bool tarn_pool_reserve(tarn_pool* handle, size_t blocks) { return reserve(*to_pool(handle), blocks); }
+void tarn_pool_clear(tarn_pool* handle) { to_pool(handle)->clear(); }
+void tarn_pool_release(tarn_pool* handle) { to_pool(handle)->release(); }
 tarn_pool_statistics tarn_pool_get_statistics(const tarn_pool* of) {
   return copied(reinterpret_cast<const fixed_pool*>(of)->statistics());
 }
@@ -134,16 +134,16 @@ tarn_pool_statistics tarn_pool_get_statistics(const tarn_pool* of) {
 tarn_shared_pool* tarn_shared_pool_create(size_t bytes, size_t alignment, const tarn_pool_options* options) {
   return reinterpret_cast<tarn_shared_pool*>(create<shared_blocks>(bytes, alignment, options));
 }
-void tarn_shared_pool_destroy(tarn_shared_pool* of) { destroy(to_pool(of)); }
-void* tarn_shared_pool_malloc(tarn_shared_pool* of) {
-  return or_no_memory(pool_c_api::allocate(*to_pool(of), __builtin_return_address(0)));
+void tarn_shared_pool_destroy(tarn_shared_pool* handle) { destroy(to_pool(handle)); }
+void* tarn_shared_pool_malloc(tarn_shared_pool* handle) {
+  return or_no_memory(pool_c_api::allocate(*to_pool(handle), __builtin_return_address(0)));
 }
-void tarn_shared_pool_free(tarn_shared_pool* of, void* block) {
+void tarn_shared_pool_free(tarn_shared_pool* handle, void* block) {
   if (block != nullptr) {
-    pool_c_api::deallocate(*to_pool(of), block, __builtin_return_address(0));
+    pool_c_api::deallocate(*to_pool(handle), block, __builtin_return_address(0));
   }
 }
-bool tarn_shared_pool_reserve(tarn_shared_pool* of, size_t blocks) { return reserve(*to_pool(of), blocks); }
+bool tarn_shared_pool_reserve(tarn_shared_pool* handle, size_t blocks) { return reserve(*to_pool(handle), blocks); }
 tarn_pool_statistics tarn_shared_pool_get_statistics(tarn_shared_pool* of) { return copied(to_pool(of)->statistics()); }
 
 }  // extern "C"

@@ -65,18 +65,18 @@ struct shared_pools {
   static inline constinit shared_blocks* first = nullptr;
   static inline constinit std::uint64_t last_id = 0;
 
-  static void add(shared_blocks& made) {
+  static void add(shared_blocks& fresh) {
     static const bool handled = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
     static_cast<void>(handled);
     const hold guard(lock);
-    made.id_ = ++last_id;
+    fresh.id_ = ++last_id;
     shared_blocks** link = &first;
-    while (*link != nullptr && (*link)->seat_ == made.seat_ && made.seat_ != last_seat) {
-      ++made.seat_;
+    while (*link != nullptr && (*link)->seat_ == fresh.seat_ && fresh.seat_ != last_seat) {
+      ++fresh.seat_;
       link = &(*link)->next_;
     }
-    made.next_ = *link;
-    *link = &made;
+    fresh.next_ = *link;
+    *link = &fresh;
   }
   static void remove(shared_blocks& gone) noexcept {
     const hold guard(lock);
@@ -94,8 +94,8 @@ struct shared_pools {
       return;
     }
     lock.lock();
-    for (shared_blocks* each = first; each != nullptr; each = each->next_) {
-      each->lock_.lock();
+    for (shared_blocks* member = first; member != nullptr; member = member->next_) {
+      member->lock_.lock();
     }
     forking.taken();
   }
@@ -110,8 +110,8 @@ struct shared_pools {
     }
   }
   static void unlock_all() noexcept {
-    for (shared_blocks* each = first; each != nullptr; each = each->next_) {
-      each->lock_.unlock();
+    for (shared_blocks* member = first; member != nullptr; member = member->next_) {
+      member->lock_.unlock();
     }
     lock.unlock();
   }
@@ -119,10 +119,10 @@ struct shared_pools {
   /// Returns the blocks of a magazine to their pool, if that still exists.
   static void give_back(std::uint64_t id, void** blocks, std::size_t count) noexcept {
     const hold guard(lock);
-    for (shared_blocks* each = first; each != nullptr; each = each->next_) {
-      if (each->id_ == id) {
-        const hold of_pool(each->lock_);
-        each->depot_.give_many(blocks, count, nullptr);
+    for (shared_blocks* member = first; member != nullptr; member = member->next_) {
+      if (member->id_ == id) {
+        const hold of_pool(member->lock_);
+        member->depot_.give_many(blocks, count, nullptr);
       }
     }
   }
@@ -148,15 +148,15 @@ struct shared_pools {
     if (memory == nullptr) {
       return false;
     }
-    auto* const made = ::new (memory) seated_thread;
-    made->run = end;
-    if (!at_thread_end(*made)) {
+    auto* const fresh = ::new (memory) seated_thread;
+    fresh->run = end;
+    if (!at_thread_end(*fresh)) {
       is_over = true;
-      global().deallocate(made, sizeof(seated_thread), alignof(seated_thread));
+      global().deallocate(fresh, sizeof(seated_thread), alignof(seated_thread));
       return false;
     }
-    self = made;
-    own_pool_seats = made->seats;
+    self = fresh;
+    own_pool_seats = fresh->seats;
     return true;
   }
 
@@ -167,11 +167,11 @@ struct shared_pools {
     std::uint8_t* batch = nullptr;
   };
   static place place_in(const shared_blocks& pool) noexcept {
-    const std::size_t at = pool.seat_;
-    if (at == last_seat || pool.is_guarded_ || (self == nullptr && !sit_down())) {
+    const std::size_t seat_number = pool.seat_;
+    if (seat_number == last_seat || pool.is_guarded_ || (self == nullptr && !sit_down())) {
       return {};
     }
-    pool_magazine*& magazine = self->magazines[at];
+    pool_magazine*& magazine = self->magazines[seat_number];
     if (magazine == nullptr) {
       void* const memory = global().try_allocate(sizeof(pool_magazine), alignof(pool_magazine));
       if (memory == nullptr) {
@@ -180,12 +180,12 @@ struct shared_pools {
       magazine = ::new (memory) pool_magazine;
       magazine->slots[0] = nullptr;
     }
-    pool_seat& seat = self->seats[at];
+    pool_seat& seat = self->seats[seat_number];
     if (seat.pool != pool.id_) {  // the seat belongs to a destroyed pool, or to none
       seat = {.pool = pool.id_, .top = magazine->bottom()};
-      self->batches[at] = first_batch;
+      self->batches[seat_number] = first_batch;
     }
-    return {&seat, magazine, &self->batches[at]};
+    return {&seat, magazine, &self->batches[seat_number]};
   }
 };
 
