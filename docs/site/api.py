@@ -164,6 +164,8 @@ def read(root, arguments=()):
             entity = Entity(child, name, lines, parent)
             if kind_of(child) in TYPES and not child.is_definition():
                 continue
+            if entity.is_alias and parent is None and any(known.name == entity.name for known in found[name]):
+                continue  # in C, the second name of a struct
             if parent is not None:
                 parent.members.append(entity)
             elif kind_of(child.semantic_parent) not in TYPES:
