@@ -274,7 +274,7 @@ bool has_seen_all_events(std::uint64_t adopted_before) {
          (reclaimed > 0 || !TARN_SMALL);  // without small constants it takes more than these blocks
 }
 
-TEST(stress, all_at_once) {
+TEST(stress, nothing_breaks_when_all_happens_at_once) {
   const char* const wanted = std::getenv("TARN_STRESS_SECONDS");
   const auto end = steady_clock::now() + milliseconds(wanted != nullptr ? 1000 * std::atoi(wanted) : 2000);
   base::current_options().purge_delay_ms = 2;  // set while there is one thread

@@ -21,7 +21,7 @@ TEST(leaks, nothing_is_said_of_nothing) {
   EXPECT_EQ(printed(report), "");
 }
 
-TEST(leaks, by_place_and_thread_the_most_bytes_first) {
+TEST(leaks, are_listed_by_place_and_thread_with_the_most_bytes_first) {
   tarn::base::leak_report report;
   report.add(10, place(0x101), 7);
   report.add(500, place(0x201), 7);

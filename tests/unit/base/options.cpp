@@ -85,12 +85,12 @@ TEST(options, every_option_can_be_set_and_sets_only_itself) {
   }
 }
 
-TEST(options, environment_names) {
+TEST(options, have_names_in_the_environment) {
   EXPECT_EQ(environment_name(info(option_id::purge_delay_ms)).view(), "TARN_PURGE_DELAY_MS");
   EXPECT_EQ(environment_name(info(option_id::thp)).view(), "TARN_THP");
 }
 
-TEST(options, milliseconds) {
+TEST(options, are_read_as_milliseconds) {
   EXPECT_EQ(parsed(option_id::purge_delay_ms, "0").values.purge_delay_ms, 0U);
   EXPECT_EQ(parsed(option_id::purge_delay_ms, "3600000").values.purge_delay_ms, 3'600'000U);
   for (const char* bad : {"abc", "", "-1", "+1", " 1", "1 ", "3600001", "1.5", "0x10", "1K", "18446744073709551620"}) {
@@ -101,7 +101,7 @@ TEST(options, milliseconds) {
   }
 }
 
-TEST(options, bytes) {
+TEST(options, are_read_as_bytes) {
   const struct {
     const char* text;
     std::uint64_t bytes;
@@ -130,7 +130,7 @@ TEST(options, bytes) {
   }
 }
 
-TEST(options, flags) {
+TEST(options, are_read_as_flags) {
   for (const char* text : {"1", "on"}) EXPECT_TRUE(parsed(option_id::guard, text).values.guard) << text;
   for (const char* off : {"0", "off"}) EXPECT_FALSE(parsed(option_id::guard, off).values.guard) << off;
   for (const char* bad : {"", "2", "yes", "ON", "01"}) {
@@ -138,7 +138,7 @@ TEST(options, flags) {
   }
 }
 
-TEST(options, choices) {
+TEST(options, are_read_as_choices) {
   EXPECT_EQ(parsed(option_id::stats, "off").values.stats, stats_mode::off);
   EXPECT_EQ(parsed(option_id::stats, "text").values.stats, stats_mode::text);
   EXPECT_EQ(parsed(option_id::stats, "json").values.stats, stats_mode::json);
@@ -165,12 +165,12 @@ TEST(options, path_is_copied_and_bounded) {
   EXPECT_STREQ(values.stats_file, "b");
 }
 
-TEST(options, names) {
+TEST(options, are_found_by_their_exact_names) {
   EXPECT_EQ(find_option("thp"), option_id::thp);
   for (const char* unknown : {"", "THP", "th", "thpp", "purge-delay-ms"}) EXPECT_EQ(find_option(unknown), std::nullopt);
 }
 
-TEST(options, nearest_name_of_a_slip) {
+TEST(options, suggest_the_nearest_name_for_a_slip) {
   EXPECT_EQ(nearest_option("purge_delay"), option_id::purge_delay_ms);
   EXPECT_EQ(nearest_option("purge-delay-ms"), option_id::purge_delay_ms);
   EXPECT_EQ(nearest_option("limt"), option_id::limit);
@@ -252,7 +252,7 @@ TEST(options, environment_of_a_set_uid_program_is_ignored) {
   std::filesystem::remove(copy);
 }
 
-TEST(options, no_environment) {
+TEST(options, keep_their_defaults_without_an_environment) {
   options values;
   load_from_environment(values, nullptr, note);
   EXPECT_EQ(values.purge_delay_ms, 500U);

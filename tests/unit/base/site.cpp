@@ -39,18 +39,18 @@ std::string short_path(const std::string& path) {
   return path.size() > 160 ? "..." + path.substr(path.size() - 160) : path;
 }
 
-TEST(site, of_the_program_is_its_path_and_the_byte_before) {
+TEST(site, in_the_program_is_its_path_and_the_byte_before) {
   const auto* const function = reinterpret_cast<const char*>(&site_of);
   char offset[32];
   std::snprintf(offset, sizeof offset, "+%#lx", reinterpret_cast<std::uintptr_t>(function) - load_address());
   EXPECT_EQ(site_of(function + 1), short_path(program()) + offset);
 }
 
-TEST(site, of_a_library_is_its_path) {
+TEST(site, in_a_library_is_its_path) {
   EXPECT_THAT(site_of(reinterpret_cast<const void*>(&std::abort)), testing::HasSubstr("+0x"));
 }
 
-TEST(site, where_no_module_is_is_the_address) {
+TEST(site, outside_of_all_modules_is_the_address) {
   EXPECT_EQ(site_of(reinterpret_cast<const void*>(0x1001)), "0x1000");
   const int local = 0;
   char address[32];

@@ -28,7 +28,7 @@ class allocator_test : public front_test {
 static_assert(std::allocator_traits<tarn::allocator<int>>::is_always_equal::value);
 static_assert(std::is_empty_v<tarn::allocator<int>>);
 
-TEST_F(allocator_test, containers_of_every_kind) {
+TEST_F(allocator_test, serves_containers_of_every_kind) {
   {
     const tarn::scoped_current use(lane);
     list<int> numbers;
@@ -71,7 +71,7 @@ TEST_F(allocator_test, all_instances_are_equal_so_containers_may_swap_heaps) {
   outside.clear();  // half of it belongs to the lane
 }
 
-TEST_F(allocator_test, over_aligned_elements) {
+TEST_F(allocator_test, over_aligned_elements_are_aligned) {
   struct alignas(128) wide {
     char bytes[128];
   };
@@ -101,13 +101,13 @@ TEST_F(allocator_test, the_limit_of_a_heap_throws) {
   EXPECT_GT(numbers.size(), 10'000u);
 }
 
-TEST_F(allocator_test, allocate_shared) {
+TEST_F(allocator_test, serves_allocate_shared) {
   const auto shared = std::allocate_shared<string>(tarn::allocator<string>(), 100u, 'y');
   EXPECT_EQ(tarn::owner_of(shared.get()), &tarn::current());
   std::thread([copy = shared]() mutable { copy.reset(); }).join();
 }
 
-TEST_F(allocator_test, a_container_that_changes_threads) {
+TEST_F(allocator_test, a_container_may_change_threads) {
   vector<list<string>> containers(4);
   for (int round = 0; round < 8; ++round) {
     std::vector<std::thread> threads;

@@ -16,17 +16,17 @@ using c_api = front_test;
 
 using support::play;
 
-TEST_F(c_api, blocks) { play(scene_blocks); }
-TEST_F(c_api, zeroed) { play(scene_zeroed); }
-TEST_F(c_api, reallocation) { play(scene_reallocation); }
-TEST_F(c_api, alignment) { play(scene_alignment); }
-TEST_F(c_api, errors) { play(scene_errors); }
-TEST_F(c_api, heaps) { play(scene_heaps); }
-TEST_F(c_api, limit) { play(scene_limit); }
-TEST_F(c_api, current) { play(scene_current); }
-TEST_F(c_api, statistics) { play(scene_statistics); }
+TEST_F(c_api, gives_blocks) { play(scene_blocks); }
+TEST_F(c_api, gives_zeroed_blocks) { play(scene_zeroed); }
+TEST_F(c_api, resizes_blocks) { play(scene_reallocation); }
+TEST_F(c_api, aligns_blocks) { play(scene_alignment); }
+TEST_F(c_api, reports_errors) { play(scene_errors); }
+TEST_F(c_api, makes_heaps) { play(scene_heaps); }
+TEST_F(c_api, keeps_to_a_limit) { play(scene_limit); }
+TEST_F(c_api, changes_the_current_heap) { play(scene_current); }
+TEST_F(c_api, tells_statistics) { play(scene_statistics); }
 
-TEST_F(c_api, every_scene_in_a_thread_that_ends) {
+TEST_F(c_api, works_in_a_thread_that_ends) {
   std::thread([] {
     for (const auto scene : {scene_blocks, scene_zeroed, scene_reallocation, scene_alignment, scene_errors, scene_heaps,
                              scene_limit, scene_current, scene_statistics}) {
@@ -35,7 +35,7 @@ TEST_F(c_api, every_scene_in_a_thread_that_ends) {
   }).join();
 }
 
-TEST_F(c_api, a_block_of_another_thread) {
+TEST_F(c_api, frees_a_block_of_another_thread) {
   void* block = nullptr;
   worker maker;
   maker.run([&] { block = scene_make(); });
@@ -90,7 +90,7 @@ TEST_F(c_api, says_null_and_enomem_whichever_request_fails) {
   }
 }
 
-TEST_F(c_api, a_pointer_that_is_none_of_ours) {
+TEST_F(c_api, refuses_a_pointer_that_is_none_of_ours) {
   static int foreign = 0;
   const auto line = [](const char* entry) {
     return support::fault(std::string("tarn: ") + entry + "(" + support::written(&foreign) +

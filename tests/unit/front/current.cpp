@@ -103,7 +103,7 @@ TEST_F(current_heap, a_heap_that_ends_while_current_is_no_longer) {
   EXPECT_EQ(&tarn::current(), mine);
 }
 
-TEST_F(current_heap, the_end_of_a_thread_inside_of_a_scope) {
+TEST_F(current_heap, a_thread_may_end_inside_of_a_scope) {
   heap lane;
   void* block = nullptr;
   std::thread([&] {
@@ -182,7 +182,7 @@ TEST_F(current_heap, owner_of_a_threads_block_outlives_the_thread) {
 }
 
 // Nobody has called current() yet: of several concurrent callers the first makes the public side of that heap.
-TEST_F(current_heap, owner_of_from_many_threads_at_once) {
+TEST_F(current_heap, many_threads_may_ask_for_owners_at_once) {
   for (int round = 0; round < 20; ++round) {
     worker owner;
     void* block = nullptr;

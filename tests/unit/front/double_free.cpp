@@ -44,21 +44,21 @@ void expect_named(Heap& owner, int bytes) {
   owner.deallocate(block);
 }
 
-TEST(double_free, of_a_heap_object) {
+TEST(double_free, is_named_for_a_heap_object) {
   tarn::heap lane;
   expect_named(lane, 16);
   expect_named(lane, 64);
   expect_named(lane, 32768);
 }
 
-TEST(double_free, of_the_heap_of_the_process) { expect_named(tarn::global(), 64); }
+TEST(double_free, is_named_for_the_heap_of_the_process) { expect_named(tarn::global(), 64); }
 
-TEST(double_free, of_a_heap_that_counts) {
+TEST(double_free, is_named_for_a_heap_that_counts) {
   tarn::heap lane({.statistics = true});
   expect_named(lane, 64);
 }
 
-TEST(double_free, of_a_block_that_was_moved_to_a_slab_meanwhile) {
+TEST(double_free, is_named_for_a_block_that_was_moved_to_a_slab_meanwhile) {
   tarn::heap lane;
   void* blocks[2000];
   for (void*& block : blocks) {
@@ -73,7 +73,7 @@ TEST(double_free, of_a_block_that_was_moved_to_a_slab_meanwhile) {
             fault(said(blocks[5], 64)));
 }
 
-TEST(double_free, by_two_threads) {
+TEST(double_free, is_named_when_two_threads_free) {
   tarn::heap lane;
   void* const block = lane.allocate(64);
   EXPECT_EQ(in_child([&] {
@@ -98,7 +98,7 @@ struct item : tarn::pooled<item> {
   long values[6] = {};
 };
 
-TEST(double_free, of_a_pooled_object_an_allocator_and_the_interface_for_c) {
+TEST(double_free, is_named_for_pooled_objects_allocators_and_the_interface_for_c) {
   auto* const pooled_item = new item;
   EXPECT_EQ(in_child([&] {
               ::operator delete(nullptr);
@@ -143,7 +143,7 @@ TEST(double_free, is_none_after_the_block_was_allocated_again) {
 #endif
 
 // A heap that notes sites knows both places, in every build.
-TEST(double_free, of_a_heap_with_sites_tells_both_places) {
+TEST(double_free, names_both_places_in_a_heap_with_sites) {
   tarn::heap lane({.name = "lane", .sites = true});
   void* const block = lane.allocate(40);
   const support::ending seen = in_child([&] {

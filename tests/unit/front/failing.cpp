@@ -151,7 +151,7 @@ class failing : public front_test {
   static char* next_record() { return static_cast<char*>(tarn::pages::metadata::allocate(1, 1)); }
 };
 
-TEST_F(failing, each_request_in_turn) {
+TEST_F(failing, is_survived_whichever_request_fails) {
   int hit = 0;
   bool failed = true;
   for (std::uint64_t n = 1; failed; ++n) {
@@ -181,7 +181,7 @@ TEST_F(failing, each_request_in_turn) {
   EXPECT_GT(hit, 8);
 }
 
-TEST_F(failing, all_requests_from_each_on) {
+TEST_F(failing, is_survived_when_all_requests_from_one_on_fail) {
   for (std::uint64_t n = 1;; ++n) {
     fake::reset();
     fake::fail_requests_from(n);
@@ -199,7 +199,7 @@ TEST_F(failing, all_requests_from_each_on) {
 }
 
 // The system has a memory budget: it serves what fits and refuses the rest.
-TEST_F(failing, within_every_budget) {
+TEST_F(failing, is_survived_within_every_budget) {
   for (std::size_t budget = 0; budget < 200_MiB; budget += budget < 10_MiB ? 700'000 : 13_MiB) {
     fake::set_budget(at_rest() + budget);
     scene();
@@ -211,7 +211,7 @@ TEST_F(failing, within_every_budget) {
 }
 
 // The process has done nothing yet, so the first slab, the first magazine and the first heap fail.
-TEST(failing_cold, each_request_in_turn) {
+TEST(failing_cold, is_survived_from_the_start_whichever_request_fails) {
   bool failed = true;
   for (std::uint64_t n = 1; failed; ++n) {
     const support::ending seen = support::in_child([n] {

@@ -319,7 +319,7 @@ TEST_F(heap_object, initial_memory_stays_until_it_is_trimmed) {
   EXPECT_GE(lane.trim(), 6_MiB);
 }
 
-TEST_F(heap_object, trim_of_a_threads_heap_and_of_the_global_one) {
+TEST_F(heap_object, trim_works_on_a_threads_heap_and_on_the_global_one) {
   const std::uint64_t before = platform::purged().bytes;
   tarn::current().deallocate(tarn::current().allocate(5_MiB));
   EXPECT_GE(tarn::current().trim(), 5_MiB);
@@ -328,7 +328,7 @@ TEST_F(heap_object, trim_of_a_threads_heap_and_of_the_global_one) {
   EXPECT_GE(platform::purged().bytes - before, 10_MiB);
 }
 
-TEST_F(heap_object, many_of_them) {
+TEST_F(heap_object, many_leave_no_records_behind) {
   char* mark = nullptr;
   for (int round = 0; round < 200; ++round) {
     std::vector<std::unique_ptr<heap>> lanes;

@@ -72,7 +72,7 @@ TEST_F(owned, a_shared_object_survives_the_request) {
   }
 }
 
-TEST_F(owned, copies_and_moves) {
+TEST_F(owned, copies_and_moves_keep_to_their_heaps) {
   owned_string kept(long_text, lane);
   const owned_string copy(kept);
   EXPECT_EQ(home_of(copy), &tarn::current()) << "a copy is the copier's";
@@ -95,7 +95,7 @@ TEST_F(owned, copies_and_moves) {
 }
 
 // Another heap is current: data of the thread still comes from the thread's own heap.
-TEST_F(owned, the_threads_own_heap_under_another) {
+TEST_F(owned, stays_in_the_threads_own_heap_under_another) {
   owned_string mine("x");
   const tarn::heap* const own_heap = &tarn::current();
   const tarn::scoped_current use(lane);
@@ -134,7 +134,7 @@ TEST_F(owned, any_thread_grows_what_is_the_processes) {
   }
 }
 
-TEST_F(owned, no_memory_and_absurd_sizes) {
+TEST_F(owned, throws_without_memory_and_for_absurd_sizes) {
   tarn::heap small({.limit = 1 << 20});
   owned_string text(small);
   EXPECT_THROW(text.assign(4 << 20, 'x'), std::bad_alloc);

@@ -70,7 +70,7 @@ class pooled_test : public front_test {
   std::optional<tarn::scoped_current> use;
 };
 
-TEST_F(pooled_test, single_objects) {
+TEST_F(pooled_test, single_objects_come_from_the_current_heap) {
   auto* const single = new order;
   EXPECT_EQ(tarn::owner_of(single), &lane);
   EXPECT_EQ(single->number, 7u);
@@ -83,7 +83,7 @@ TEST_F(pooled_test, single_objects) {
   delete nothing.release();
 }
 
-TEST_F(pooled_test, arrays) {
+TEST_F(pooled_test, arrays_come_from_the_current_heap) {
   for (const std::size_t count : {0, 1, 3, 100, 5'000}) {
     auto* const array = new order[count];
     EXPECT_EQ(alive, static_cast<int>(count));
@@ -94,7 +94,7 @@ TEST_F(pooled_test, arrays) {
   }
 }
 
-TEST_F(pooled_test, derived_objects_deleted_through_the_base) {
+TEST_F(pooled_test, derived_objects_can_be_deleted_through_the_base) {
   base* const first = new derived;
   EXPECT_EQ(bytes(), tarn::detail::size_of(tarn::detail::class_of(sizeof(derived))));
   delete first;
@@ -108,7 +108,7 @@ TEST_F(pooled_test, derived_objects_deleted_through_the_base) {
   }
 }
 
-TEST_F(pooled_test, over_aligned_objects) {
+TEST_F(pooled_test, over_aligned_objects_are_aligned) {
   std::vector<std::unique_ptr<over_aligned>> objects;
   std::vector<std::unique_ptr<page_aligned>> others;
   for (int round = 0; round < 100; ++round) {
@@ -126,7 +126,7 @@ TEST_F(pooled_test, over_aligned_objects) {
   delete[] pages;
 }
 
-TEST_F(pooled_test, nothrow_forms) {
+TEST_F(pooled_test, nothrow_forms_return_null) {
   delete new (std::nothrow) order;
   delete[] new (std::nothrow) order[10];
   delete new (std::nothrow) over_aligned;
@@ -221,7 +221,7 @@ TEST_F(pooled_test, nothing_is_added_to_the_object) {
   static_assert(sizeof(tarn::pooled_value<char>) == 1);
 }
 
-TEST_F(pooled_test, values_and_arrays_of_them) {
+TEST_F(pooled_test, values_and_arrays_of_them_work_like_plain_ones) {
   auto* const value = new tarn::pooled_value<int>(41);
   EXPECT_EQ(tarn::owner_of(value), &lane);
   ++*value;

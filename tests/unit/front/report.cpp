@@ -18,7 +18,7 @@ using testing::HasSubstr;
 constexpr tarn::pool_statistics numbered = {
     .in_use = 3, .peak_in_use = 10, .capacity = 16, .chunks = 2, .chunk_bytes = 900, .upstream_calls = 3};
 
-TEST(report, text_for_people) {
+TEST(report, is_text_for_people) {
   EXPECT_EQ(report({{"no\ndes", numbered}}),
             "pool \"no\\x0ades\"\n"
             "  in_use                              3\n"
@@ -30,7 +30,7 @@ TEST(report, text_for_people) {
             "  next time: {.first_chunk = 10, .limit = 13}\n");
 }
 
-TEST(report, json_for_programs) {
+TEST(report, is_json_for_programs) {
   const auto read = nlohmann::json::parse(report({{"a\"b", numbered}, {"", {}}}, report_form::json));
   ASSERT_EQ(read.size(), 2u);
   EXPECT_EQ(read[0]["pool"], "a\"b");
@@ -41,7 +41,7 @@ TEST(report, json_for_programs) {
             nlohmann::json::array());
 }
 
-TEST(report, openmetrics_for_scrapers) {
+TEST(report, is_openmetrics_for_scrapers) {
   const std::string text = report({{"one", numbered}, {"t\"wo\n", numbered}}, report_form::openmetrics);
   EXPECT_THAT(text, HasSubstr("# TYPE tarn_pool_in_use gauge\n"
                               "tarn_pool_in_use{pool=\"one\",row=\"0\"} 3\n"
@@ -52,7 +52,7 @@ TEST(report, openmetrics_for_scrapers) {
   EXPECT_TRUE(text.ends_with("\n# EOF\n"));
 }
 
-TEST(report, of_heaps_and_arenas) {
+TEST(report, shows_heaps_and_arenas) {
   tarn::heap lane({.name = "lane", .statistics = true});
   static_cast<void>(lane.allocate(100));
   EXPECT_THAT(report({{"lane", lane.statistics()}}), HasSubstr("  allocated_blocks                    1\n"));

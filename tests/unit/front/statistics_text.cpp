@@ -209,7 +209,7 @@ TEST(statistics_text, openmetrics_keeps_the_rules_of_the_format) {
             std::string::npos);
 }
 
-TEST(statistics_text, no_heaps) {
+TEST(statistics_text, has_no_rows_without_heaps) {
   EXPECT_EQ(json::parse(json_line({}, {})).at("heap_rows"), json::array());
   EXPECT_EQ(table({}, {}).find("more"), std::string::npos);
 }

@@ -19,7 +19,7 @@ class steady : public front_test {
   }
 };
 
-TEST_F(steady, one_thread_a_million_operations) {
+TEST_F(steady, one_thread_does_not_enter_the_kernel_in_a_million_operations) {
   std::mt19937 random(2);
   std::vector<void*> slots(2'000);
   const auto operate = [&](int operations) {
@@ -40,7 +40,7 @@ TEST_F(steady, one_thread_a_million_operations) {
 }
 
 // Large free blocks are purged after a while, so the clock stands still here.
-TEST_F(steady, large_blocks) {
+TEST_F(steady, large_blocks_do_not_enter_the_kernel) {
   std::mt19937 random(4);
   std::vector<void*> slots(50);
   const auto operate = [&](int operations) {
@@ -57,7 +57,7 @@ TEST_F(steady, large_blocks) {
   std::ranges::for_each(slots, give);
 }
 
-TEST_F(steady, bursts) {
+TEST_F(steady, bursts_do_not_enter_the_kernel) {
   std::vector<void*> blocks(3'000);
   const auto operate = [&](int rounds) {
     for (int round = 0; round < rounds; ++round) {
@@ -75,7 +75,7 @@ TEST_F(steady, bursts) {
 }
 
 // A buffer is filled by appends, sent, and dropped.
-TEST_F(steady, replies) {
+TEST_F(steady, replies_do_not_enter_the_kernel) {
   const auto operate = [](int rounds) {
     for (int round = 0; round < rounds; ++round) {
       void* buffer = nullptr;
@@ -93,7 +93,7 @@ TEST_F(steady, replies) {
 }
 
 // Threads hand blocks to each other: the server-like mix, one command at a time so that no lock is ever waited for.
-TEST_F(steady, three_threads_a_million_operations) {
+TEST_F(steady, three_threads_do_not_enter_the_kernel_in_a_million_operations) {
   std::mt19937 random(3);
   std::vector<void*> slots(3'000);
   std::vector<std::unique_ptr<worker>> workers;
@@ -119,7 +119,7 @@ TEST_F(steady, three_threads_a_million_operations) {
   std::ranges::for_each(slots, give);
 }
 
-TEST_F(steady, producer_and_consumer) {
+TEST_F(steady, a_producer_and_a_consumer_do_not_enter_the_kernel) {
   worker producer, consumer;
   std::vector<void*> queue;
   const auto operate = [&](int rounds) {
@@ -142,7 +142,7 @@ TEST_F(steady, producer_and_consumer) {
   EXPECT_EQ(platform::system_calls().sum() - calls, 0u);
 }
 
-TEST_F(steady, heaps_with_initial_memory) {
+TEST_F(steady, heaps_with_initial_memory_do_not_enter_the_kernel) {
   tarn::heap lane({.initial = 8_MiB});
   const std::uint64_t calls = fake::kernel_calls();
   for (int round = 0; round < 300; ++round) {

@@ -50,7 +50,7 @@ TEST_F(heap_test, what_waits_in_the_inbox_serves_before_memory_is_refused) {
 }
 
 // Without memory for magazines, blocks go to their slabs one by one, and nothing is lost.
-TEST_F(heap_test, frees_without_memory_for_a_magazine) {
+TEST_F(heap_test, frees_need_no_memory_for_a_magazine) {
   heap& tested = make();
   const size_class index = class_of(48);
   live_blocks live;

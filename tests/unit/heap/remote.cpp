@@ -74,7 +74,7 @@ TEST_F(remote_test, a_refill_takes_the_inbox_before_new_memory) {
   expect_in_use(owner, 0);
 }
 
-TEST_F(remote_test, many_owners) {
+TEST_F(remote_test, blocks_of_many_owners_all_return) {
   std::mt19937 random(11);
   heap& sender = start();
   std::vector<heap*> owners;
@@ -128,7 +128,7 @@ TEST_F(remote_test, a_counting_owner_counts_remote_frees) {
 }
 
 // Without memory for a batch each block is sent alone.
-TEST_F(remote_test, travels_without_memory) {
+TEST_F(remote_test, frees_travel_without_memory) {
   heap& owner = start();
   const std::uint64_t arrived = owner.statistics().remote_frees;
   heap& sender = start();
@@ -214,7 +214,7 @@ TEST_F(remote_test, a_second_free_is_named) {
 }
 
 // Many threads post while the owner collects: each block comes back once.
-TEST_F(remote_test, batches_from_many_threads) {
+TEST_F(remote_test, batches_from_many_threads_all_arrive) {
   heap& owner = start();
   const std::uint64_t arrived = owner.statistics().remote_frees;
   constexpr int senders = 3;

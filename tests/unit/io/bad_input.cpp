@@ -45,7 +45,7 @@ said all_say(const std::string& path, const std::string& why) {
           {"batch", to_read},          {"writer", path + ": cannot be opened to write: " + why}};
 }
 
-TEST(bad_input, a_path_that_leads_nowhere) {
+TEST(bad_input, a_path_that_leads_nowhere_is_an_error) {
   const io_test::folder folder;
   folder.file("file", "");
   std::filesystem::create_symlink(folder.path("loop"), folder.path("loop"));
@@ -57,7 +57,7 @@ TEST(bad_input, a_path_that_leads_nowhere) {
   EXPECT_EQ(words_on(too_long), all_say(too_long, "File name too long"));
 }
 
-TEST(bad_input, a_file_that_may_not_be_read) {
+TEST(bad_input, a_file_that_may_not_be_read_is_an_error) {
   const io_test::folder folder;
   const std::string path = folder.file("secret", "x");
   chmod(path.c_str(), 0);
@@ -70,7 +70,7 @@ TEST(bad_input, a_file_that_may_not_be_read) {
   EXPECT_EQ(seen, support::ending{});
 }
 
-TEST(bad_input, a_folder) {
+TEST(bad_input, a_folder_is_an_error) {
   const io_test::folder folder;
   const std::string path = folder.path("");
   said expected = all_say(path, "Is a directory");
@@ -80,7 +80,7 @@ TEST(bad_input, a_folder) {
   EXPECT_EQ(words_on(path), expected);
 }
 
-TEST(bad_input, a_socket) {
+TEST(bad_input, a_socket_is_an_error) {
   const io_test::folder folder;
   const std::string path = folder.path("socket");
   const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
@@ -91,7 +91,7 @@ TEST(bad_input, a_socket) {
   close(socket);
 }
 
-TEST(bad_input, an_empty_file_and_a_device) {
+TEST(bad_input, an_empty_file_and_a_device_are_empty) {
   const io_test::folder folder;
   const std::string path = folder.file("empty", "");
   said heard = words_on(path);
@@ -103,7 +103,7 @@ TEST(bad_input, an_empty_file_and_a_device) {
   EXPECT_EQ(heard["journal"], "/dev/null: is not a journal: Invalid argument");
 }
 
-TEST(bad_input, an_enormous_file) {
+TEST(bad_input, an_enormous_file_is_read_where_it_can_be) {
   const io_test::folder folder;
   const std::string path = folder.file("enormous", "");
   constexpr std::uint64_t bytes = std::uint64_t{1} << 40;

@@ -59,7 +59,7 @@ TEST(journal, lines_come_back_in_order_with_their_numbers) {
   EXPECT_EQ(contents.torn() + contents.damaged() + contents.lost_pieces(), 0u);
 }
 
-TEST(journal, any_bytes_of_any_length) {
+TEST(journal, keeps_any_bytes_of_any_length) {
   const io_test::folder folder;
   journal log(folder.path("log"), small);
   const std::string longest(log.longest_line(), '\n');

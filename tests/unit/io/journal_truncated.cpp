@@ -50,7 +50,7 @@ TEST(journal_truncated, keeps_what_comes_and_says_so_once) {
   EXPECT_EQ(texts_of(path), (lines{"after that", "the next process"}));
 }
 
-TEST(journal_truncated, in_the_middle_of_a_line_that_is_made_in_its_place) {
+TEST(journal_truncated, keeps_the_line_that_is_made_in_its_place_meanwhile) {
   const io_test::folder folder;
   const std::string path = folder.path("log");
   const auto child = support::in_child([&] {
@@ -68,7 +68,7 @@ TEST(journal_truncated, in_the_middle_of_a_line_that_is_made_in_its_place) {
   EXPECT_EQ(child, (support::ending{.error = restored(path, "0")}));
 }
 
-TEST(journal_truncated, by_a_shell_that_writes_something_else_into_it) {
+TEST(journal_truncated, survives_a_shell_that_writes_something_else_into_it) {
   const io_test::folder folder;
   const std::string path = folder.path("log");
   const auto child = support::in_child([&] {
@@ -81,7 +81,7 @@ TEST(journal_truncated, by_a_shell_that_writes_something_else_into_it) {
   EXPECT_EQ(child, (support::ending{.error = restored(path, "20")}));
 }
 
-TEST(journal_truncated, and_made_as_long_as_it_was_is_no_signal_and_is_noticed) {
+TEST(journal_truncated, is_noticed_without_a_signal_when_it_is_made_as_long_again) {
   const io_test::folder folder;
   const std::string path = folder.path("log");
   const auto child = support::in_child([&] {
@@ -97,7 +97,7 @@ TEST(journal_truncated, and_made_as_long_as_it_was_is_no_signal_and_is_noticed) 
   EXPECT_EQ(child.signal, 0);
 }
 
-TEST(journal_truncated, only_behind_its_chunks_keeps_them) {
+TEST(journal_truncated, keeps_the_chunks_that_are_left) {
   const io_test::folder folder;
   const std::string path = folder.path("log");
   const auto child = support::in_child([&] {
@@ -112,7 +112,7 @@ TEST(journal_truncated, only_behind_its_chunks_keeps_them) {
 }
 
 // Each thread appends; a line whose append began after the last truncation must be there once.
-TEST(journal_truncated, again_and_again_while_threads_append) {
+TEST(journal_truncated, loses_no_line_of_threads_that_append) {
   const io_test::folder folder;
   const std::string path = folder.path("log");
   const auto child = support::in_child([&] {
@@ -163,7 +163,7 @@ TEST(journal_truncated, again_and_again_while_threads_append) {
   EXPECT_EQ(child.status, 0) << child;
 }
 
-TEST(journal_truncated, on_a_full_disk_goes_on_in_memory_and_is_reopened) {
+TEST(journal_truncated, goes_on_in_memory_on_a_full_disk_and_is_reopened) {
   const io_test::folder folder;
   const std::string path = folder.path("log");
   const auto child = support::in_child([&] {
@@ -189,7 +189,7 @@ TEST(journal_truncated, on_a_full_disk_goes_on_in_memory_and_is_reopened) {
 }
 
 // Other processes fill a file system of 1 MiB after the truncation. The test needs the right to mount.
-TEST(journal_truncated, on_a_file_system_that_is_full) {
+TEST(journal_truncated, goes_on_on_a_file_system_that_is_full) {
   const io_test::folder folder;
   const std::string disk = folder.path("disk");
   std::filesystem::create_directory(disk);
@@ -234,7 +234,7 @@ TEST(journal_truncated, a_limit_of_file_sizes_is_an_error_and_no_signal) {
                                              "in no file until journal::reopen() succeeds\n"}));
 }
 
-TEST(journal_reopened, after_a_rename_goes_on_in_a_new_file) {
+TEST(journal_reopened, goes_on_in_a_new_file_after_a_rename) {
   const io_test::folder folder;
   const std::string path = folder.path("log");
   journal log(path, small);
@@ -259,7 +259,7 @@ TEST(journal_reopened, after_a_rename_goes_on_in_a_new_file) {
   EXPECT_EQ(texts_of(path), (lines{"one", "two", "more", "six"}));
 }
 
-TEST(journal_reopened, what_fails_changes_nothing) {
+TEST(journal_reopened, changes_nothing_where_it_fails) {
   const io_test::folder folder;
   const std::string path = folder.path("log");
   journal log(path, small);
@@ -274,7 +274,7 @@ TEST(journal_reopened, what_fails_changes_nothing) {
             path + ": is a journal of 4 chunks, too few for 4 lanes: Invalid argument");
 }
 
-TEST(journal_reopened, while_threads_append_loses_no_line) {
+TEST(journal_reopened, loses_no_line_while_threads_append) {
   const io_test::folder folder;
   const std::string path = folder.path("log");
   constexpr std::size_t threads = 4, rotations = 50;

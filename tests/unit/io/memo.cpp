@@ -97,7 +97,7 @@ TEST(memo, is_bounded_by_bytes) {
   EXPECT_GT(answers.statistics().entries, 0u) << "and nothing gave way to it";
 }
 
-TEST(memo, put_peek_forget_clear) {
+TEST(memo, is_changed_by_put_forget_and_clear) {
   memo<int, int> answers([](const int&) -> std::optional<int> { throw std::runtime_error("not to be asked"); });
   EXPECT_EQ(answers.peek(1), std::nullopt);
   answers.put(1, 10);
@@ -192,7 +192,7 @@ TEST(memo, a_loader_that_asks_for_its_own_key_is_told_so) {
   EXPECT_THROW(circle.get(1), std::logic_error);
 }
 
-TEST(memo, values_that_cannot_be_assigned_and_memos_within_memos) {
+TEST(memo, holds_values_that_cannot_be_assigned_and_memos_within_memos) {
   struct fixed {
     const int value;
   };

@@ -170,7 +170,7 @@ TEST(reader, every_call_can_fail) {
   EXPECT_GE(calls, 7u);
 }
 
-TEST(reader, a_pipe_that_does_not_block) {
+TEST(reader, waits_for_a_pipe_that_does_not_block) {
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_NONBLOCK), 0);
   std::thread sender([&] {
@@ -202,7 +202,7 @@ TEST(reader, a_file_that_grows_goes_on) {
   EXPECT_EQ(input.line(), "two");
 }
 
-TEST(reader, files_that_are_no_files) {
+TEST(reader, refuses_files_that_are_no_files) {
   reader nothing("/dev/null");
   EXPECT_FALSE(nothing.line());
   reader status("/proc/self/status");

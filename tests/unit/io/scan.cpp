@@ -89,7 +89,7 @@ TEST(scan, find_takes_the_odd_cases) {
   EXPECT_EQ(find(std::string_view("a\0b\0c", 5), std::string_view("\0c", 2)), 3u);
 }
 
-TEST(scan, files_and_readers_as_memory) {
+TEST(scan, searches_files_and_readers_like_memory) {
   const io_test::folder folder;
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     io_test::numbers random(seed);

@@ -200,7 +200,7 @@ TEST(writer, appends_where_the_end_is) {
   EXPECT_EQ(content(path), "one\ntwo\n");
 }
 
-TEST(writer, a_pipe_that_does_not_block) {
+TEST(writer, waits_for_a_pipe_that_does_not_block) {
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_NONBLOCK), 0);
   fcntl(ends[0], F_SETFL, 0);

@@ -232,7 +232,7 @@ TEST_F(segment_test, extends_and_shortens_every_small_run) {
   }
 }
 
-TEST_F(segment_test, random_operations_as_the_naive_segment) {
+TEST_F(segment_test, random_operations_agree_with_the_naive_segment) {
   for (unsigned seed = 0; seed < 20; ++seed) {
     std::mt19937 random(seed);
     pair tested(10 + random() % 300, unit_bytes << random() % 6);
@@ -280,7 +280,7 @@ TEST_F(segment_test, random_operations_as_the_naive_segment) {
   }
 }
 
-TEST_F(segment_test, no_units_beyond_its_end) {
+TEST_F(segment_test, has_no_units_beyond_its_end) {
   pair tested(5);
   EXPECT_EQ(tested.take(6, unit_bytes), nullptr);
   slab* const whole = tested.take(5, unit_bytes);

@@ -168,7 +168,7 @@ TEST_F(slab_test, gives_the_pages_back_in_which_only_free_blocks_lie) {
   }
 }
 
-TEST_F(slab_test, every_state_of_a_small_slab) {
+TEST_F(slab_test, is_right_in_every_state_of_a_small_slab) {
   const size_class index = class_count - 1;
   const std::size_t capacity = pages::shapes.of[index].capacity;
   ASSERT_LE(capacity, 8u);

@@ -164,7 +164,7 @@ TEST_F(space_test, advises_huge_pages_as_configured) {
   EXPECT_EQ(fake::huge_advices(false), 2u);
 }
 
-TEST_F(space_test, a_smaller_segment_when_a_large_one_is_not_to_be_had) {
+TEST_F(space_test, takes_a_smaller_segment_when_a_large_one_is_not_to_be_had) {
   fake::set_budget(platform::mapped_bytes() + 8_MiB);  // a segment wants 64
   slab* const fresh_slab = tested.allocate_slab(0, owner);
   ASSERT_NE(fresh_slab, nullptr);

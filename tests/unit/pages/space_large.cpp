@@ -16,7 +16,7 @@ void expect_filled(const slab& block, std::size_t bytes) {
   }
 }
 
-TEST_F(space_test, large_blocks_of_all_sizes) {
+TEST_F(space_test, gives_large_blocks_of_all_sizes) {
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, unit_bytes, unit_bytes + 1, 300_KiB, 1_MiB - 1,
                                   31_MiB, 32_MiB, 32_MiB + 1, 33_MiB, 100_MiB}) {
     slab* const block = tested.allocate_large(bytes, unit_bytes, owner);
@@ -40,7 +40,7 @@ TEST_F(space_test, large_blocks_of_all_sizes) {
   }
 }
 
-TEST_F(space_test, large_blocks_at_every_power_of_two) {
+TEST_F(space_test, gives_large_blocks_at_every_power_of_two) {
   for (std::size_t alignment = 1; alignment <= 8_GiB; alignment *= 2) {
     for (const std::size_t bytes : {std::size_t{1}, 300_KiB, 20_MiB, single_bytes}) {
       slab* const block = tested.allocate_large(bytes, alignment, owner);

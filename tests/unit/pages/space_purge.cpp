@@ -202,7 +202,7 @@ TEST_F(purge_test, what_the_system_refuses_to_take_stays_dirty) {
   EXPECT_FALSE(again->zeroed);
 }
 
-TEST_F(purge_test, at_once_when_configured_so) {
+TEST_F(purge_test, purges_at_once_when_configured_so) {
   tested.deallocate(keeper);
   tested.release_all(0);
   tested.configure({.purge = pages::purging::at_once});

@@ -54,7 +54,7 @@ TEST(unit_set, is_empty_at_first) {
 }
 
 // Tries every run that begins and ends near a border of two words.
-TEST(unit_set, every_run_across_word_borders) {
+TEST(unit_set, holds_every_run_across_word_borders) {
   for (std::size_t first = 60; first <= 130; ++first) {
     for (std::size_t count = 0; count <= 70; ++count) {
       unit_set set;
@@ -94,7 +94,7 @@ TEST(unit_set, reaches_the_last_unit) {
   expect_same(set, {});
 }
 
-TEST(unit_set, random_runs_as_the_naive_set) {
+TEST(unit_set, random_runs_agree_with_the_naive_set) {
   std::mt19937 random(1);
   unit_set set, second;
   naive_set naive, naive_other;

@@ -129,7 +129,7 @@ TEST(lock_rank, rises) {
   EXPECT_DEATH(heap.lock_for_fork(), "no lock is held when the process forks");
 }
 
-TEST(lock_rank, of_one_that_is_held_alone) {
+TEST(lock_rank, is_free_for_one_that_is_held_alone) {
   mutex heap(lock_rank::heap);
   mutex alone(lock_rank::alone);
   {

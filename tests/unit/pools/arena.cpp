@@ -50,7 +50,7 @@ TEST(arena, asks_nobody_before_it_is_used) {
   EXPECT_EQ(up.requests(), 0u);
 }
 
-TEST(arena, any_alignment) {
+TEST(arena, gives_any_alignment) {
   support::upstream up;
   arena request({.upstream = &up});
   for (std::size_t alignment = 1; alignment <= 1 << 20; alignment *= 2) {
@@ -103,7 +103,7 @@ TEST(arena, absurd_sizes_are_refused) {
   }
 }
 
-TEST(arena, first_span_before_any_chunk) {
+TEST(arena, uses_the_first_span_before_any_chunk) {
   support::upstream up;
   alignas(64) std::array<std::byte, 1024> room;
   for (std::size_t skip = 0; skip < 20; ++skip) {
@@ -387,7 +387,7 @@ TEST(arena, is_a_memory_resource) {
   EXPECT_TRUE(request.is_valid());
 }
 
-TEST(arena, allocator_for_containers) {
+TEST(arena, serves_containers_by_its_allocator) {
   arena request;
   std::vector<int, tarn::arena_allocator<int>> numbers(request);
   for (int number = 0; number < 1000; ++number) {

@@ -7,9 +7,9 @@ namespace {
 
 using support::play;
 
-TEST(arena_c_api, blocks) { play(scene_arena_blocks); }
-TEST(arena_c_api, marks) { play(scene_arena_marks); }
-TEST(arena_c_api, errors) { play(scene_arena_errors); }
-TEST(arena_c_api, upstream) { play(scene_arena_upstream); }
+TEST(arena_c_api, gives_blocks) { play(scene_arena_blocks); }
+TEST(arena_c_api, rewinds_to_marks) { play(scene_arena_marks); }
+TEST(arena_c_api, reports_errors) { play(scene_arena_errors); }
+TEST(arena_c_api, uses_the_upstream) { play(scene_arena_upstream); }
 
 }  // namespace

@@ -93,7 +93,7 @@ void each_n(void (support::upstream::*fail)(std::size_t)) {
   EXPECT_GT(hit, 8);
 }
 
-TEST(arena_failing, each_request_in_turn) { each_n(&support::upstream::fail_request); }
-TEST(arena_failing, all_requests_from_each_on) { each_n(&support::upstream::fail_from); }
+TEST(arena_failing, survives_whichever_request_fails) { each_n(&support::upstream::fail_request); }
+TEST(arena_failing, survives_when_all_requests_from_one_on_fail) { each_n(&support::upstream::fail_from); }
 
 }  // namespace

@@ -14,7 +14,7 @@ using support::in_child;
 using support::written;
 using tarn::arena;
 
-TEST(arena_faults, mark_of_another_arena) {
+TEST(arena_faults, a_mark_of_another_arena_is_named) {
   arena request({.name = "request"});
   arena foreign({.name = "other"});
   EXPECT_EQ(in_child([&] {
@@ -25,13 +25,13 @@ TEST(arena_faults, mark_of_another_arena) {
                   written(&foreign)));
 }
 
-TEST(arena_faults, no_mark_at_all) {
+TEST(arena_faults, a_mark_of_no_arena_is_named) {
   arena request;
   EXPECT_EQ(in_child([&] { request.rewind(tarn::arena_mark()); }),
             fault("tarn: arena \"\" at " + written(&request) + ": rewind to mark 0 of another arena, at 0x0"));
 }
 
-TEST(arena_faults, marks_in_the_wrong_order) {
+TEST(arena_faults, marks_in_the_wrong_order_are_named) {
   arena request({.name = "request"});
   EXPECT_EQ(in_child([&] {
               static_cast<void>(request.mark());
@@ -44,7 +44,7 @@ TEST(arena_faults, marks_in_the_wrong_order) {
                   ": rewind to mark 3, which has ended: marks end newest first; the newest left is 1 of 3 set"));
 }
 
-TEST(arena_faults, scopes_in_the_wrong_order) {
+TEST(arena_faults, scopes_in_the_wrong_order_are_named) {
   arena request({.name = "request"});
   EXPECT_EQ(in_child([&] {
               std::optional<tarn::arena_scope> outer(request);
@@ -57,7 +57,7 @@ TEST(arena_faults, scopes_in_the_wrong_order) {
 }
 
 // New marks at exactly the same position must not revive one that has ended.
-TEST(arena_faults, an_ended_mark_whose_place_is_used_again) {
+TEST(arena_faults, an_ended_mark_whose_place_is_used_again_is_named) {
   arena request({.name = "request"});
   EXPECT_EQ(in_child([&] {
               const auto first = request.mark();
@@ -69,7 +69,7 @@ TEST(arena_faults, an_ended_mark_whose_place_is_used_again) {
                   ": rewind to mark 1, which has ended: marks end newest first; the newest left is 2 of 2 set"));
 }
 
-TEST(arena_faults, scope_around_a_reset) {
+TEST(arena_faults, a_scope_around_a_reset_is_named) {
   arena request({.name = "request"});
   EXPECT_EQ(in_child([&] {
               const tarn::arena_scope inner(request);
@@ -87,7 +87,7 @@ struct calls_back {
   ~calls_back() { misuse(owner); }
 };
 
-TEST(arena_faults, a_destructor_that_pulls_the_rug) {
+TEST(arena_faults, a_destructor_that_resets_its_arena_is_named) {
   arena request({.name = "request"});
   const std::string line = "tarn: arena \"request\" at " + written(&request) + ": ";
   const auto run = [&](void (*misuse)(arena&)) {

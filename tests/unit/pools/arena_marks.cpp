@@ -77,7 +77,7 @@ TEST(arena_marks, rewinding_to_an_older_mark_ends_the_newer) {
   EXPECT_TRUE(request.is_valid());
 }
 
-TEST(arena_marks, first_span_and_back) {
+TEST(arena_marks, a_scope_may_leave_the_first_span_and_return) {
   support::upstream up;
   alignas(16) std::array<std::byte, 512> room;
   arena request(room, {.upstream = &up});
@@ -95,7 +95,7 @@ TEST(arena_marks, first_span_and_back) {
 }
 
 // The mark itself takes room: at the end of a chunk it opens the next one, and must be found there again.
-TEST(arena_marks, at_every_place_of_a_chunk) {
+TEST(arena_marks, scopes_work_at_every_place_of_a_chunk) {
   support::upstream up;
   for (std::size_t before = 0; before < 300; ++before) {
     arena request({.upstream = &up, .first_chunk = 256});
@@ -114,7 +114,7 @@ TEST(arena_marks, at_every_place_of_a_chunk) {
 }
 
 // Upstream has just enough for the record, which must still be where the arena continues.
-TEST(arena_marks, in_a_chunk_without_other_room) {
+TEST(arena_marks, scopes_work_in_a_chunk_without_other_room) {
   support::upstream up;
   arena request({.upstream = &up, .first_chunk = 256});
   std::memset(request.allocate(180), 1, 180);

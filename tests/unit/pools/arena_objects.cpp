@@ -49,7 +49,7 @@ TEST(arena_objects, destructors_run_newest_first) {
   EXPECT_EQ(log, (std::vector{4, 3, 2, 1, 5}));
 }
 
-TEST(arena_objects, a_scope_runs_its_own) {
+TEST(arena_objects, a_scope_runs_its_own_destructors) {
   std::vector<int> log;
   arena request;
   request.create<noisy>(log, 1);
@@ -90,7 +90,7 @@ TEST(arena_objects, alignment_of_the_type_is_kept) {
   EXPECT_TRUE(request.is_valid());
 }
 
-TEST(arena_objects, arrays) {
+TEST(arena_objects, arrays_are_initialised) {
   arena request;
   const auto numbers = request.create_array<int>(1000);
   EXPECT_EQ(numbers.size(), 1000u);

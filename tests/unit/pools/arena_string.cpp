@@ -53,7 +53,7 @@ TEST(arena_string, is_copied_when_something_stands_behind_it) {
   EXPECT_EQ(page.view(), "some text");
 }
 
-TEST(arena_string, two_that_grow_by_turns) {
+TEST(arena_string, two_may_grow_by_turns) {
   arena request;
   arena_string first(request), second(request);
   std::string expected;

@@ -74,7 +74,7 @@ TEST(lock_free_pool, limit_is_exact) {
   }
 }
 
-TEST(lock_free_pool, reserve_and_failing_requests) {
+TEST(lock_free_pool, a_request_that_fails_loses_nothing) {
   pool_tests::fail_each_request<lock_free_pool<counted>>([](auto& pool) {
     try {
       pool.reserve(3000);

@@ -116,7 +116,7 @@ TEST(object_cache, one_huge_object_is_not_for_ever) {
   EXPECT_EQ(rows.size(), 0u) << "bytes, not elements";
 }
 
-TEST(object_cache, a_policy_of_its_own) {
+TEST(object_cache, follows_a_policy_of_its_own) {
   tarn::object_cache<parser> parsers;
   parsers.take()->text = "kept";
   {

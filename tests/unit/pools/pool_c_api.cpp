@@ -7,10 +7,10 @@ namespace {
 
 using support::play;
 
-TEST(pool_c_api, blocks) { play(scene_pool_blocks); }
-TEST(pool_c_api, errors) { play(scene_pool_errors); }
-TEST(pool_c_api, upstream) { play(scene_pool_upstream); }
-TEST(pool_c_api, shared_blocks) { play(scene_shared_pool_blocks); }
-TEST(pool_c_api, guarded) { play(scene_guarded_pools); }
+TEST(pool_c_api, gives_blocks) { play(scene_pool_blocks); }
+TEST(pool_c_api, reports_errors) { play(scene_pool_errors); }
+TEST(pool_c_api, uses_the_upstream) { play(scene_pool_upstream); }
+TEST(pool_c_api, gives_blocks_to_many_threads) { play(scene_shared_pool_blocks); }
+TEST(pool_c_api, guards_blocks) { play(scene_guarded_pools); }
 
 }  // namespace

@@ -124,7 +124,7 @@ TYPED_TEST(pool_sequences, agree_with_an_oracle) {
     play<TypeParam>(seed, false);
   }
 }
-TYPED_TEST(pool_sequences, of_guarded_blocks_too) {
+TYPED_TEST(pool_sequences, agree_with_an_oracle_on_guarded_blocks) {
   for (unsigned seed = 1; seed <= 3 && !this->HasFatalFailure(); ++seed) {
     play<TypeParam>(seed, true);
   }

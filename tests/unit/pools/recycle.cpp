@@ -133,7 +133,7 @@ struct at_end {
   std::vector<std::size_t>& kept;
 };
 
-TEST(recycle, thread_local_destructors_in_any_order) {
+TEST(recycle, thread_local_destructors_may_run_in_any_order) {
   using object = counted<4>;
   std::vector<std::size_t> kept;
   std::thread([&kept] {
@@ -148,7 +148,7 @@ TEST(recycle, thread_local_destructors_in_any_order) {
 }
 
 // The first use is in such a destructor.
-TEST(recycle, first_use_in_a_thread_local_destructor) {
+TEST(recycle, may_be_used_first_in_a_thread_local_destructor) {
   using object = counted<5>;
   std::vector<std::size_t> kept;
   std::thread([&kept] {
@@ -160,7 +160,7 @@ TEST(recycle, first_use_in_a_thread_local_destructor) {
 }
 
 // A thread_local handle is given back after the cache ended.
-TEST(recycle, handles_that_outlive_the_cache) {
+TEST(recycle, handles_may_outlive_the_cache) {
   using object = counted<6>;
   std::thread([] {
     static thread_local std::optional<tarn::recycled<object>> held;
@@ -187,7 +187,7 @@ struct tree {
   }
 };
 
-TEST(recycle, objects_that_hold_recycled_ones) {
+TEST(recycle, objects_may_hold_recycled_ones) {
   std::thread([] {
     int constructed_before = 0;
     for (int round = 0; round < 10; ++round) {
@@ -221,7 +221,7 @@ TEST(recycle, destructors_of_kept_objects_use_caches) {
   EXPECT_EQ(counted<8>::alive, 0);
 }
 
-TEST(recycle, threads_that_pass_handles_around) {
+TEST(recycle, threads_may_pass_handles_around) {
   using object = counted<9>;
   {
     std::vector<tarn::recycled<object>> queue;

@@ -61,7 +61,7 @@ int scene() {
   return refused;
 }
 
-TEST(recycle_failing, each_call_in_turn) {
+TEST(recycle_failing, survives_whichever_call_fails) {
   int hits = 0;
   for (long n = 1;; ++n) {
     bool hit = false;

@@ -120,7 +120,7 @@ TEST(shared_pool, is_used_by_destructors_of_a_thread_that_ends) {
   EXPECT_EQ(pool.statistics().in_use, 0u);
 }
 
-TEST(shared_pool, limit_and_statistics) {
+TEST(shared_pool, limit_is_exact) {
   shared_pool<counted> pool({.name = "all", .limit = 3});
   std::vector<counted*> objects{pool.create(), pool.create(), pool.create()};
   EXPECT_EQ(pool.try_allocate(), nullptr);

@@ -73,7 +73,7 @@ TEST(application, names_its_threads) {
 
 // --- The initialiser ------------------------------------------------------------------------------------------------
 
-TEST(application, an_initialiser_that_throws) {
+TEST(application, is_not_started_when_the_initialiser_throws) {
   const auto run = [](auto initialise) {
     return in_child([initialise] {
       application app(options(1));
@@ -87,7 +87,7 @@ TEST(application, an_initialiser_that_throws) {
             said(1, "not started: the initialiser threw: an exception that is no std::exception\n"));
 }
 
-TEST(application, a_stop_before_the_workers) {
+TEST(application, does_not_start_workers_after_a_stop) {
   EXPECT_EQ(in_child([] {
               application app(options(1));
               app.on_initialise([] { signal_myself(SIGTERM); });
@@ -97,7 +97,7 @@ TEST(application, a_stop_before_the_workers) {
             quiet(0));
 }
 
-TEST(application, a_worker_without_memory_for_its_heap) {
+TEST(application, is_not_started_without_memory_for_a_heap) {
   EXPECT_EQ(in_child([] {
               application_options wanted = options(1);
               wanted.own_heaps = true;
@@ -110,7 +110,7 @@ TEST(application, a_worker_without_memory_for_its_heap) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they need more address space than there is here
-TEST(application, a_worker_without_a_thread) {
+TEST(application, is_not_started_without_a_thread) {
   const ending seen = in_child([] {
     application app(options(10'000));
     app.on_work([](worker&) { _exit(100); });
@@ -139,7 +139,7 @@ TEST(application, runs_once) {
 
 // --- Workers --------------------------------------------------------------------------------------------------------
 
-TEST(application, workers_that_return) {
+TEST(application, ends_when_all_workers_have_returned) {
   EXPECT_EQ(in_child([] {
               application app(options(2));
               std::atomic<int> done{0};
@@ -231,7 +231,7 @@ TEST(application, reloads_while_workers_work) {
             quiet(0));
 }
 
-TEST(application, requests_during_a_reload_are_one_more) {
+TEST(application, takes_requests_during_a_reload_for_one_more) {
   EXPECT_EQ(in_child([] {
               application app(options(1));
               std::atomic<int> reloads{0};
@@ -289,7 +289,7 @@ TEST(application, a_reload_asked_for_in_the_initialiser_is_not_lost) {
             quiet(0));
 }
 
-TEST(application, no_reload_while_it_stops) {
+TEST(application, does_not_reload_while_it_stops) {
   EXPECT_EQ(in_child([] {
               application app(options(1));
               app.on_reload([] { _exit(100); });

@@ -103,7 +103,7 @@ TEST(callbacks, a_stop_during_a_reload_begins_at_once_and_calls_on_stop_after_it
             quiet(0));
 }
 
-TEST(callbacks, an_initialiser_that_hangs) {
+TEST(callbacks, an_initialiser_that_hangs_is_named) {
   for (const unsigned processes : {0u, 2u}) {
     EXPECT_EQ(in_child([processes] {
                 application_options wanted = in_an_hour();
@@ -161,7 +161,7 @@ TEST(callbacks, that_return_in_time_change_nothing) {
             quiet(0));
 }
 
-TEST(callbacks, of_processes_that_hang) {
+TEST(callbacks, callbacks_of_processes_that_hang_are_named) {
   // Both processes end at their own deadlines.
   const ending stops = in_child([] {
     application_options wanted = in_a_moment();

@@ -42,7 +42,7 @@ struct kept_handle {
   shared<int>::handle held;
 };
 
-TEST(lock_order, two_locks_in_two_orders) {
+TEST(lock_order, two_locks_in_two_orders_are_a_fault) {
   locks tested;
   constexpr unsigned line = __LINE__;
   const auto seen = in_child([&] {
@@ -59,7 +59,7 @@ TEST(lock_order, two_locks_in_two_orders) {
                         since(line + 3) + cure));
 }
 
-TEST(lock_order, three_locks_in_a_circle_by_three_threads) {
+TEST(lock_order, three_locks_in_a_circle_by_three_threads_are_a_fault) {
   locks tested;
   constexpr unsigned line = __LINE__;
   const auto seen = in_child([&] {
@@ -152,7 +152,7 @@ TEST(lock_order, levels_must_rise) {
                   " while " + text("high", high) + " of level 2 is held" + since(line + 6) + ": levels must rise"));
 }
 
-TEST(lock_order, a_lock_that_its_holder_wants_again) {
+TEST(lock_order, a_lock_that_its_holder_wants_again_is_a_fault) {
   shared<int> single(rank{0, "one"});
   constexpr unsigned line = __LINE__;
   const auto seen = in_child([&] {
@@ -177,7 +177,7 @@ TEST(lock_order, a_handle_stays_with_its_thread) {
       << seen;
 }
 
-TEST(lock_order, a_shared_that_is_destroyed_while_it_is_locked) {
+TEST(lock_order, a_shared_that_is_destroyed_while_it_is_locked_is_a_fault) {
   auto* const single = new shared<int>(rank{0, "one"});
   const auto seen = in_child([&] {
     auto* const escaped = new kept_handle(*single);
@@ -190,7 +190,7 @@ TEST(lock_order, a_shared_that_is_destroyed_while_it_is_locked) {
   delete single;
 }
 
-TEST(lock_order, a_thread_that_ends_with_a_lock) {
+TEST(lock_order, a_thread_that_ends_with_a_lock_is_a_fault) {
   shared<int> single(rank{0, "one"});
   const auto seen = in_child([&] {
     std::thread([&] {
@@ -214,7 +214,7 @@ TEST(lock_order, handles_in_thread_locals_end_in_time) {
   EXPECT_TRUE(single.try_lock());
 }
 
-TEST(lock_order, more_locks_than_are_watched) {
+TEST(lock_order, more_locks_than_are_watched_may_be_held) {
   using seen = shared<int, tarn::spin_mutex>;  // ThreadSanitizer knows 64 held locks at most
   std::deque<seen> locks_by_number(100);
   struct box {

@@ -171,7 +171,7 @@ TEST(read_only, is_filled_in_place) {
   EXPECT_FALSE(primes.is_built());
 }
 
-TEST(read_only, faults) {
+TEST(read_only, misuses_are_named) {
   tarn::read_only<config> settings;
   const std::string start = "tarn: read-only object at " + written(&settings);
   const auto unbuilt = in_child([&] { return settings->value; });

@@ -147,7 +147,7 @@ TEST(reloadable, retired_versions_are_bounded_and_their_readers_named) {
   EXPECT_EQ(counted::alive, 1);
 }
 
-TEST(reloadable, any_number_of_snapshots_of_any_number_of_objects) {
+TEST(reloadable, a_thread_may_hold_any_number_of_snapshots_of_any_number_of_objects) {
   std::vector<std::unique_ptr<reloadable<counted>>> objects;
   std::vector<tarn::snapshot<counted>> held;
   for (int index = 0; index < 50; ++index) {
@@ -215,7 +215,7 @@ struct reads_at_the_end {
   static inline int seen = 0;
 };
 
-TEST(reloadable, reads_in_destructors_of_thread_locals) {
+TEST(reloadable, destructors_of_thread_locals_may_read) {
   reloadable<counted> number(1);
   late = &number;
   std::thread([&] {
@@ -244,7 +244,7 @@ TEST(reloadable, ends_with_a_fault_while_it_is_read) {
 }
 
 // The readers of a parent do not exist in its child and delay nothing there; those of the forking thread do exist.
-TEST(reloadable, fork) {
+TEST(reloadable, works_in_a_forked_child) {
   reloadable<counted> number(1);
   support::worker second_thread;
   std::vector<tarn::snapshot<counted>> held;

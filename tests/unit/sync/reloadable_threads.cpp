@@ -99,7 +99,7 @@ TEST(reloadable_threads, nothing_is_torn_or_freed_too_early) {
   EXPECT_EQ(with_barrier.run(publications), 0);
 }
 
-TEST(reloadable_threads, nor_without_membarrier) {
+TEST(reloadable_threads, nothing_is_torn_without_membarrier) {
   EXPECT_EQ(support::in_child([] {
               tarn::sync::refuse_membarrier();
               load with_fence;

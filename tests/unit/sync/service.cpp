@@ -72,7 +72,7 @@ TEST(service, sends_to_the_manager) {
   unsetenv("NOTIFY_SOCKET");
 }
 
-TEST(service, watchdog_of_this_process_only) {
+TEST(service, answers_the_watchdog_of_this_process_only) {
   setenv("WATCHDOG_USEC", "30000000", 1);
   EXPECT_EQ(tarn::service_watchdog(), 30s);
   setenv("WATCHDOG_PID", std::to_string(getpid()).c_str(), 1);

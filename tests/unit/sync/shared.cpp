@@ -110,7 +110,7 @@ struct patient_mutex : std::mutex {
   }
 };
 
-TEST(shared, timed_tries) {
+TEST(shared, tries_end_at_their_time) {
   shared<int, patient_mutex> number(1);
   support::worker second_thread;
   {
@@ -173,7 +173,7 @@ TEST(with_several, takes_and_opens_all) {
   EXPECT_TRUE(b.try_lock());
 }
 
-TEST(with_several, in_any_order_by_many_threads) {
+TEST(with_several, many_threads_may_name_them_in_any_order) {
   shared<long> a(0), b(0), c(0);
   const auto add = [](long& x, long& y, long& z) { ++x, ++y, ++z; };
   std::vector<std::thread> running;

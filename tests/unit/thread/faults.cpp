@@ -43,7 +43,7 @@ class faults : public testing::Test {
   void* kept = nullptr;
 };
 
-TEST_F(faults, a_pointer_that_is_none_of_ours) {
+TEST_F(faults, a_pointer_that_is_none_of_ours_is_named) {
   static int global = 0;
   int local = 0;
   void* const from_libc = std::calloc(1, 100);
@@ -59,7 +59,7 @@ TEST_F(faults, a_pointer_that_is_none_of_ours) {
   std::free(from_libc);
 }
 
-TEST_F(faults, a_foreign_pointer_as_a_threads_first_call) {
+TEST_F(faults, a_foreign_pointer_is_named_in_a_threads_first_call) {
   void* const from_libc = std::calloc(1, 100);
   EXPECT_EQ(in_child([=] { std::thread([=] { give(from_libc); }).join(); }), foreign(from_libc));
   std::free(from_libc);
@@ -69,7 +69,7 @@ TEST_F(faults, nothing_happens_for_null) {
   EXPECT_EQ(in_child([] { give(nullptr); }), ending{});
 }
 
-TEST_F(faults, a_large_block_freed_twice) {
+TEST_F(faults, a_large_block_that_is_freed_twice_is_named) {
   for (const std::size_t bytes : {300_KiB, 1_MiB, 40_MiB, 200_MiB}) {
     void* const block = take(bytes);
     const std::size_t rounded = base::align_up(bytes, pages::unit_bytes);
@@ -78,7 +78,7 @@ TEST_F(faults, a_large_block_freed_twice) {
   }
 }
 
-TEST_F(faults, a_pointer_into_a_large_block) {
+TEST_F(faults, a_pointer_into_a_large_block_is_named) {
   for (const std::size_t bytes : {300_KiB, 40_MiB}) {
     char* const block = static_cast<char*>(take(bytes));
     const std::size_t rounded = base::align_up(bytes, pages::unit_bytes);
@@ -90,7 +90,7 @@ TEST_F(faults, a_pointer_into_a_large_block) {
 }
 
 // A small block that is free already is detected when it reaches its slab.
-TEST_F(faults, a_small_block_freed_twice) {
+TEST_F(faults, a_small_block_that_is_freed_twice_is_named) {
   for (const std::size_t bytes : {16, 64, 500, 3'000, 100'000}) {
     void* const block = take(bytes);
     const std::size_t rounded = detail::size_of(detail::class_of(bytes));
@@ -113,7 +113,7 @@ TEST_F(faults, a_small_block_freed_twice) {
   }
 }
 
-TEST_F(faults, a_small_block_freed_here_and_there) {
+TEST_F(faults, a_small_block_that_two_threads_free_is_named) {
   void* const block = take(64);
   EXPECT_EQ(in_child([=] {
               std::thread([=] { give(block); }).join();
@@ -130,7 +130,7 @@ TEST_F(faults, a_small_block_freed_here_and_there) {
   give(block);
 }
 
-TEST_F(faults, a_pointer_into_a_small_block) {
+TEST_F(faults, a_pointer_into_a_small_block_is_named) {
   for (const std::size_t bytes : {64, 500, 3'000}) {
     char* const block = static_cast<char*>(take(bytes));
     const std::size_t rounded = detail::size_of(detail::class_of(bytes));
@@ -144,7 +144,7 @@ TEST_F(faults, a_pointer_into_a_small_block) {
   }
 }
 
-TEST_F(faults, a_free_with_the_wrong_size) {
+TEST_F(faults, a_free_with_the_wrong_size_is_named) {
   const auto wrong = [](void* block, std::size_t said, std::size_t bytes) {
     // The message has the class that the size falls into.
     EXPECT_EQ(in_child([=] { detail::deallocate(detail::local, block, said, 16); }),
@@ -161,7 +161,7 @@ TEST_F(faults, a_free_with_the_wrong_size) {
   detail::deallocate(detail::local, large, 1_MiB, 16);
 }
 
-TEST_F(faults, a_block_of_a_strict_heap_freed_elsewhere) {
+TEST_F(faults, a_block_of_a_strict_heap_that_is_freed_elsewhere_is_named) {
   for (const std::size_t bytes : {64, 1'000'000}) {
     const ending seen = in_child([=] {
       heap lane({.name = "parser\n", .strict = true});

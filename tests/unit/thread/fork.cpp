@@ -191,7 +191,7 @@ void fork_in_handler() {
 }
 [[gnu::constructor(101)]] void install_forking_handler() { pthread_atfork(fork_in_handler, nullptr, nullptr); }
 
-TEST(fork, by_a_handler_of_a_fork_leaves_the_locks_of_the_outer_one_held) {
+TEST(fork, a_fork_by_a_handler_of_a_fork_leaves_the_outer_ones_locks_held) {
 #if TARN_ADDRESS_SANITIZER
   GTEST_SKIP() << "the sanitizer's own allocator does not survive such a fork";
 #endif
@@ -233,7 +233,7 @@ void wait_in_purge() {
   }
 }
 
-TEST(fork, while_another_thread_gives_memory_back) {
+TEST(fork, works_while_another_thread_gives_memory_back) {
   constexpr std::size_t bytes = std::size_t{3} << 20;
   front::trim();
   void* const kept = take(bytes);  // keeps the segment
@@ -275,7 +275,7 @@ TEST(fork, while_another_thread_gives_memory_back) {
   give(kept);
 }
 
-TEST(fork, a_child_of_a_child) {
+TEST(fork, works_in_a_child_of_a_child) {
   void* const block = take(64);
   EXPECT_EQ(in_child([=] {
               const ending inner = in_child([=] {
@@ -291,7 +291,7 @@ TEST(fork, a_child_of_a_child) {
 
 // Forks while other threads are in the middle of everything: a lock that another thread holds would hang the child.
 // never ends.
-TEST(fork, while_other_threads_allocate) {
+TEST(fork, works_while_other_threads_allocate) {
 #if TARN_ADDRESS_SANITIZER
   GTEST_SKIP() << "the sanitizer's own allocator, which the fake platform uses, does not survive such a fork";
 #endif
