@@ -25,6 +25,11 @@ void hang() {
 // A callback that hangs is left at the deadline. Workers that do not hang must have ended by then, or the message would
 // name them as well: they need some microseconds, and a busy machine must let them run once in the second.
 application_options in_a_moment() { return {.name = "test", .workers = 2, .stop_after = 1s, .end_after = 20ms}; }
+// The parent gives its processes a second more than their own deadline, also after a second signal, which skips the
+// time for the stop: that time must be short beside the second.
+application_options in_processes_in_a_moment() {
+  return {.name = "test", .workers = 2, .stop_after = 20ms, .end_after = 20ms};
+}
 // The second signal ends it, not a deadline.
 application_options in_an_hour() { return {.name = "test", .workers = 2, .stop_after = 1h, .end_after = 20ms}; }
 
@@ -164,7 +169,7 @@ TEST(callbacks, that_return_in_time_change_nothing) {
 TEST(callbacks, callbacks_of_processes_that_hang_are_named) {
   // Both processes end at their own deadlines.
   const ending stops = in_child([] {
-    application_options wanted = in_a_moment();
+    application_options wanted = in_processes_in_a_moment();
     wanted.processes = 2;
     application app(wanted);
     app.on_work([&](worker& me) {
@@ -179,7 +184,7 @@ TEST(callbacks, callbacks_of_processes_that_hang_are_named) {
 
   // The parent runs its own reload: its processes are stopped meanwhile.
   const ending reloads = in_child([] {
-    application_options wanted = in_a_moment();
+    application_options wanted = in_processes_in_a_moment();
     wanted.processes = 1;
     static application app(wanted);
     app.on_work([&](worker& me) {
@@ -195,7 +200,7 @@ TEST(callbacks, callbacks_of_processes_that_hang_are_named) {
   EXPECT_EQ(reloads, said(3, "on_reload did not return\n"));
 
   const ending births = in_child([] {
-    application_options wanted = in_a_moment();
+    application_options wanted = in_processes_in_a_moment();
     wanted.processes = 1;
     application app(wanted);
     app.on_work([&](worker&) { _exit(100); });
