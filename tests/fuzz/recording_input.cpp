@@ -62,7 +62,7 @@ Cells counted(Cells cells) {
 bool is_same(const recording& a, const recording& b) {
   return a.modules == b.modules && a.threads == b.threads && a.sites == b.sites &&
          counted(a.cells) == counted(b.cells) && counted(a.calls) == counted(b.calls) && a.locks == b.locks &&
-         counted(a.lockings) == counted(b.lockings) && counted(a.waits) == counted(b.waits) &&
+         counted(a.acquisitions) == counted(b.acquisitions) && counted(a.waits) == counted(b.waits) &&
          counted(a.orders) == counted(b.orders) && a.ended == b.ended;
 }
 
@@ -81,20 +81,20 @@ void write_again(const recording& original) {
 }
 
 void analyse_all(const recording& examined) {
-  static const analyse::costs prices = analyse::simple_prices();
+  static const analyse::cost_model prices = analyse::simple_costs();
   analyse::analysis analysis(examined, prices);
   std::vector<analyse::site_view> views;
-  for (const analyse::site& site : analysis.places()) {
+  for (const analyse::site& site : analysis.grouped_sites()) {
     if (views.size() == most_views) break;
     views.push_back(analysis.view(site));
-    check(views.back().place_at == 0 || views.back().place_at < views.back().stack.size(),
+    check(views.back().frame_index == 0 || views.back().frame_index < views.back().stack.size(),
           "a place outside of its stack");
   }
   std::uint64_t apart = 0, together = 0;
   for (const analyse::site& site : analysis.heap().sites) apart += site.sums[blocks];
-  for (const analyse::site& site : analysis.places()) together += site.sums[blocks];
+  for (const analyse::site& site : analysis.grouped_sites()) together += site.sums[blocks];
   check(apart == together, "sites that were put together and do not add up");
-  const std::vector<analyse::place_sums> places = analyse::sums_by_place(views);
+  const std::vector<analyse::location_sums> places = analyse::sums_by_location(views);
   check(analyse::compare(places, places).changes.empty(), "a recording that differs from itself");
   const auto broken = analyse::breaches_of(
       {analyse::limit_of("allocations <= 0"), analyse::limit_of("heap share <= 1 %")}, places, {1, 1, 1}, 1);
@@ -141,7 +141,7 @@ std::string input_from(std::string_view file) {
       input += {static_cast<char>(kind), static_cast<char>(part.size()), static_cast<char>(part.size() >> 8)};
       input += part;
     };
-    if (header.kind != static_cast<std::uint32_t>(block_kind::look)) {
+    if (header.kind != static_cast<std::uint32_t>(block_kind::snapshot)) {
       add(header.kind, content);
     } else {  // changes of the blocks inside reach further
       for (decoder changes(content); !changes.at_end();) {
@@ -162,11 +162,11 @@ void examine(std::string_view file) {
     return;
   }
   analyse_all(examined);
-  if (!examined.moments.empty()) {
-    const interval half = to_moments(examined, {0, examined.moments.back().at_ns / 2});
-    const recording part = within(examined, file, half);
+  if (!examined.snapshots.empty()) {
+    const interval half = to_snapshots(examined, {0, examined.snapshots.back().at_ns / 2});
+    const recording part = part_of(examined, file, half);
     const analyse::history course = analyse::history_of(examined, file, 10);
-    check(course.intervals.empty() || course.intervals.back().to_ns == examined.moments.back().at_ns,
+    check(course.intervals.empty() || course.intervals.back().to_ns == examined.snapshots.back().at_ns,
           "a course that ends elsewhere");
     analyse::timeline_of(examined, course, analyse::find(examined), analyse::find_locks(examined),
                          analyse::find_calls(examined));

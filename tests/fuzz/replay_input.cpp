@@ -17,8 +17,8 @@ namespace {
 
 using namespace tarn::command;
 using analyse::replay_job;
+using format::excerpt_event;
 using format::excerpt_kind;
-using format::excerpt_step;
 
 void check(bool is_true, const char* otherwise, way tested_way) {
   if (is_true) return;
@@ -47,9 +47,9 @@ format::excerpt_facts excerpt_from(std::string_view input) {
     const std::uint32_t bytes = sizes[size_and_site % sizes.size()], site = 1 + size_and_site / 16 % sites;
     switch (operation % 4) {
       case 0:
-      case 1: excerpt.steps.push_back({excerpt_kind::allocate, site, bytes, address}); break;
-      case 2: excerpt.steps.push_back({excerpt_kind::release, 0, bytes, address}); break;
-      default: excerpt.steps.push_back({excerpt_kind::resize, 0, bytes, address}); break;
+      case 1: excerpt.events.push_back({excerpt_kind::allocate, site, bytes, address}); break;
+      case 2: excerpt.events.push_back({excerpt_kind::release, 0, bytes, address}); break;
+      default: excerpt.events.push_back({excerpt_kind::resize, 0, bytes, address}); break;
     }
   }
   return excerpt;
@@ -88,7 +88,7 @@ class auditor {
     blocks_[number] = {};
   }
   void copy(const action& now) {
-    const block& old = blocks_[now.from];
+    const block& old = blocks_[now.source];
     check(old.owner != allocator::nobody && old.owner != allocator::text, "what is copied is no block", way_);
     check(now.old_bytes <= old.bytes, "more is copied than there is", way_);
   }
@@ -106,7 +106,7 @@ class auditor {
       case op::allocate_new: make(now, allocator::library_new); break;
       case op::release_new: end(now, now.place, allocator::library_new); break;
       case op::resize:
-        end(now, now.from, allocator::library);
+        end(now, now.source, allocator::library);
         make(now, allocator::library);
         break;
       case op::grow:
@@ -118,9 +118,9 @@ class auditor {
         make(now, allocator::library_new);
         break;
       case op::take_over: {
-        const block old = blocks_[now.from];
+        const block old = blocks_[now.source];
         check(old.owner != allocator::nobody && old.bytes == now.bytes, "there is nothing to take over", way_);
-        blocks_[now.from] = {};
+        blocks_[now.source] = {};
         make(now, old.owner);
         break;
       }
@@ -138,9 +138,9 @@ class auditor {
         end(now, now.place, allocator::pool);
         break;
       case op::resize_pooled:
-        check(blocks_[now.from].owner == allocator::pool && blocks_[now.from].bytes == now.old_bytes, "no pooled block",
-              way_);
-        blocks_[now.from] = {};
+        check(blocks_[now.source].owner == allocator::pool && blocks_[now.source].bytes == now.old_bytes,
+              "no pooled block", way_);
+        blocks_[now.source] = {};
         make(now, allocator::pool);
         break;
       case op::grow_pooled:
@@ -165,7 +165,7 @@ void audit(const replay_job& job) {
     if (!has_way(job, tested_way)) continue;
     const std::vector<script> scripts = scripts_of(job, tested_way);
     for (std::size_t plan = 0; plan < scripts.size(); ++plan) {
-      auditor books(tested_way, job.plans[plan].places);
+      auditor books(tested_way, job.plans[plan].slots);
       for (const auto* const part : {&scripts[plan].before, &scripts[plan].steps, &scripts[plan].after}) {
         books.run(*part);
         actions[number] += part->size();
@@ -195,7 +195,7 @@ void replay_trace(std::string_view input) {
   analyse::reserve(job, sizes[flags / 16 % sizes.size()]);
   check(is_playable(job), "the plan contradicts itself", way::as_is);
   audit(job);
-  rehearse(analyse::jobs_from(analyse::bytes_of({job})).front());
+  rehearse(analyse::decode_jobs(analyse::encode({job})).front());
 }
 
 }  // namespace tarn::fuzz

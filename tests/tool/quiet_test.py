@@ -84,11 +84,11 @@ class Quiet(unittest.TestCase):
 
     def test_a_gate_holds_them(self):
         self.record()
-        self.assertIn("noises: ", self.run_program(PATHS.tarn, "gate", "--max", "noises <= 0", "rec", code=1))
-        self.run_program(PATHS.tarn, "gate", "--max", "noises <= 1M", "rec")
+        self.assertIn("violations: ", self.run_program(PATHS.tarn, "gate", "--max", "violations <= 0", "rec", code=1))
+        self.run_program(PATHS.tarn, "gate", "--max", "violations <= 1M", "rec")
         self.run_program(PATHS.tarn, "record", "-o", "none", "--", "/bin/true")
-        self.assertIn("none: \"noises\" cannot be checked: no quiet region was entered",
-                      self.run_program(PATHS.tarn, "gate", "--max", "noises <= 0", "none", code=2))
+        self.assertIn("none: \"violations\" cannot be checked: no quiet region was entered",
+                      self.run_program(PATHS.tarn, "gate", "--max", "violations <= 0", "none", code=2))
 
 
 if __name__ == "__main__":

@@ -101,7 +101,7 @@ class Record(unittest.TestCase):
                                  f"::{function}(" in f"::{each['stack'][1]['function']}(")
                    for function in ("left", "right")}
         self.assertEqual(callers, {"left": (ROUNDS + 2) // 3, "right": ROUNDS - (ROUNDS + 2) // 3})
-        self.assertEqual(report["recorder"]["forgotten"], 0)
+        self.assertEqual(report["recorder"]["dropped"], 0)
 
     def test_each_site_is_found_and_classified(self):
         result = self.record(PATHS.sites, str(ROUNDS), "7", code=7)

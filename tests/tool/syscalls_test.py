@@ -34,7 +34,7 @@ class Syscalls(unittest.TestCase):
     def counts(self, *words):
         """Calls by name, by `tarn record`."""
         report = self.record(*words)
-        self.assertEqual(report["recorder"]["forgotten"], 0)
+        self.assertEqual(report["recorder"]["dropped"], 0)
         total = collections.Counter()
         for site in report["syscalls"]:
             total[site["name"]] += site["count"]
@@ -120,7 +120,7 @@ class Syscalls(unittest.TestCase):
         said = self.run_program(PATHS.tarn, "record", "--full", "-o", "rec", "--", PATHS.calls, "storm", "1").stdout
         report = json.loads(self.run_program(PATHS.tarn, "report", "--json", "--top", "1000000", "rec").stdout)
         self.assertEqual(sum(each["count"] for each in report["syscalls"] if each["name"] == "getppid"), int(said))
-        self.assertEqual(report["recorder"]["forgotten"], 0)
+        self.assertEqual(report["recorder"]["dropped"], 0)
 
     def test_children_are_recorded_with_follow(self):
         self.run_program(PATHS.tarn, "record", "--follow", "--syscalls", "-o", "rec", "--", PATHS.calls, "forks", "1")

@@ -11,13 +11,13 @@ constexpr auto read_only_words = "tarn::read_only<T>, if nothing writes to it on
 
 std::string line_of(const site_view& view) {
   if (view.facts.sums[format::blocks] < least_allocations) return {};
-  if (view.facts.is == category::start_up) return read_only_words;
+  if (view.facts.category == heap_category::start_up) return read_only_words;
   std::string line;
-  for (const offer& each : view.offers) {
-    if (each.predicted.by == remedy::drop_in && !line.empty()) break;
-    line += (line.empty() ? "" : "; else ") + each.how.words;
-    if (!each.how.code.empty()) line += ": " + each.how.code;
-    if (each.predicted.by != remedy::hoist) break;
+  for (const offer& offer : view.offers) {
+    if (offer.predicted.remedy == remedy_kind::drop_in && !line.empty()) break;
+    line += (line.empty() ? "" : "; else ") + offer.suggestion.text;
+    if (!offer.suggestion.code.empty()) line += ": " + offer.suggestion.code;
+    if (offer.predicted.remedy != remedy_kind::hoist) break;
   }
   return line;
 }
@@ -30,161 +30,165 @@ struct common_change {
   bool is_copied_text = false, is_filled = false, by_new = false;
   std::uint64_t grows_to = 0;  // the most bytes that one site grows to
 
-  void add(const site& more, const site_view& shown, const std::vector<place>& frames) {
-    sites.push_back(&more);
+  void add(const site& site, const site_view& shown, const std::vector<code_location>& frames) {
+    sites.push_back(&site);
     add_site(sums, shown.facts);
     sums.grows = sums.grows || shown.facts.grows;
     grows_to = std::max(grows_to, growth_of(shown.facts).bytes);
-    chosen.push_back(more.number);
-    chosen.insert(chosen.end(), more.others.begin(), more.others.end());
-    is_copied_text = shown.made.what == thing::text && shown.made.copies;
-    is_filled = shown.made.what == thing::text || shown.made.what == thing::vector;
+    chosen.push_back(site.number);
+    chosen.insert(chosen.end(), site.merged_sites.begin(), site.merged_sites.end());
+    is_copied_text = shown.allocation.kind == allocated_kind::text && shown.allocation.copies;
+    is_filled = shown.allocation.kind == allocated_kind::text || shown.allocation.kind == allocated_kind::vector;
     by_new = std::any_of(frames.begin(), frames.end(),
-                         [](const place& each) { return each.function.starts_with("operator new"); });
+                         [](const code_location& location) { return location.function.starts_with("operator new"); });
   }
   replay_job completed(replay_job job) const {
     job.is_copied_text = is_copied_text;
     job.is_filled = is_filled;
     job.by_new = by_new;
-    const growth all = growth_of(sums);
-    reserve(job, all.steps == 0 ? grows_to : all.bytes);
+    const growth buffers = growth_of(sums);
+    reserve(job, buffers.steps == 0 ? grows_to : buffers.bytes);
     return job;
   }
 };
 std::string key_of(const site_view& shown) {
-  const place& where = *shown.where();
-  std::string key = where.module + '\n' + where.function + '\n';
-  key += where.function.empty() ? std::to_string(where.offset) : where.file;
-  return key + '\n' + (shown.made.type.empty() ? std::to_string(where.line) : shown.made.type);
+  const code_location& location = *shown.location();
+  std::string key = location.module + '\n' + location.function + '\n';
+  key += location.function.empty() ? std::to_string(location.offset) : location.file;
+  return key + '\n' + (shown.allocation.type.empty() ? std::to_string(location.line) : shown.allocation.type);
 }
 
 }  // namespace
 
-analysis::analysis(format::recording of, const costs& prices, double measured_cpu_ns, const format::recording* whole,
-                   const std::vector<std::string>& wrappers)
-    : recording_(std::move(of)),
-      prices_(prices),
+analysis::analysis(format::recording recording, const cost_model& costs, double measured_cpu_ns,
+                   const format::recording* whole, const std::vector<std::string>& wrappers)
+    : recording_(std::move(recording)),
+      costs_(costs),
       heap_(find(recording_, whole)),
       symbols_(recording_),
-      deciders_(recording_, heap_.sites, symbols_, wrappers),
-      predictor_(recording_, prices),
-      whole_(predictor_.of(heap_, measured_cpu_ns)) {
+      deciding_frames_(recording_, heap_.sites, symbols_, wrappers),
+      predictor_(recording_, costs),
+      whole_(predictor_.program_costs_of(heap_, measured_cpu_ns)) {
   sort_by_cost(heap_.sites);
-  places_ = grouped(recording_, heap_.sites, deciders_);
-  sort_by_cost(places_);
+  grouped_sites_ = grouped(recording_, heap_.sites, deciding_frames_);
+  sort_by_cost(grouped_sites_);
   blocks_.resize(recording_.sites.size());
-  for (const site& each : heap_.sites) blocks_[each.number] = each.sums[format::blocks];
+  for (const site& site : heap_.sites) blocks_[site.number] = site.sums[format::blocks];
 }
 
 void analysis::sort_by_cost(std::vector<site>& sites) const {
   // The sort moves small indexes and then permutes the sites in place, because a site is large.
   std::vector<std::pair<double, std::uint32_t>> order(sites.size());  // current ns, negated
-  for (std::size_t at = 0; at < sites.size(); ++at)
-    order[at] = {-predictor_.of(sites[at]).now_ns.middle(), static_cast<std::uint32_t>(at)};
+  for (std::size_t index = 0; index < sites.size(); ++index)
+    order[index] = {-predictor_.predict(sites[index]).now_ns.middle(), static_cast<std::uint32_t>(index)};
   std::sort(order.begin(), order.end());
   for (std::uint32_t start = 0; start < order.size(); ++start) {
     if (order[start].second == start) continue;
     site first = std::move(sites[start]);
-    std::uint32_t at = start;
-    for (std::uint32_t from = std::exchange(order[at].second, at); from != start;
-         from = std::exchange(order[at].second, at)) {
-      sites[at] = std::move(sites[from]);
-      at = from;
+    std::uint32_t index = start;
+    for (std::uint32_t source = std::exchange(order[index].second, index); source != start;
+         source = std::exchange(order[index].second, index)) {
+      sites[index] = std::move(sites[source]);
+      index = source;
     }
-    sites[at] = std::move(first);
+    sites[index] = std::move(first);
   }
 }
 
-std::vector<caller> analysis::callers_of(const site& of) {
-  std::vector<caller> found;
-  if (of.others.empty()) return found;
+std::vector<caller> analysis::callers_of(const site& site) {
+  std::vector<caller> callers;
+  if (site.merged_sites.empty()) return callers;
   const auto add = [&](std::uint32_t number) {
     const format::site_facts& facts = recording_.sites[number];
     // The caller is the next frame with a name, or the next frame if none has one.
-    const place* next = nullptr;
-    for (std::size_t at = deciders_.frame_of(number) + 1; at < facts.frames.size(); ++at) {
-      const place& each = symbols_.of(facts.image, facts.frames[at]).front();
-      if (next == nullptr || !each.function.empty()) next = &each;
-      if (!each.function.empty()) break;
+    const code_location* next = nullptr;
+    for (std::size_t index = deciding_frames_.frame_of(number) + 1; index < facts.frames.size(); ++index) {
+      const code_location& location = symbols_.resolve(facts.image, facts.frames[index]).front();
+      if (next == nullptr || !location.function.empty()) next = &location;
+      if (!location.function.empty()) break;
     }
     if (next == nullptr) return;
-    const auto same = std::find_if(found.begin(), found.end(), [&](const caller& other) {
-      return other.at.function == next->function && other.at.module == next->module && other.at.line == next->line &&
-             (!next->function.empty() || other.at.offset == next->offset);
+    const auto match = std::find_if(callers.begin(), callers.end(), [&](const caller& caller) {
+      return caller.location.function == next->function && caller.location.module == next->module &&
+             caller.location.line == next->line && (!next->function.empty() || caller.location.offset == next->offset);
     });
-    if (same == found.end()) {
-      found.push_back({*next, blocks_[number]});
+    if (match == callers.end()) {
+      callers.push_back({*next, blocks_[number]});
     } else {
-      same->blocks += blocks_[number];
+      match->blocks += blocks_[number];
     }
   };
-  add(of.number);
-  for (const std::uint32_t number : of.others) add(number);
-  std::stable_sort(found.begin(), found.end(), [](const caller& a, const caller& b) { return a.blocks > b.blocks; });
-  return found;
+  add(site.number);
+  for (const std::uint32_t number : site.merged_sites) add(number);
+  std::stable_sort(callers.begin(), callers.end(),
+                   [](const caller& a, const caller& b) { return a.blocks > b.blocks; });
+  return callers;
 }
 
-site_view analysis::view(const site& of) {
-  site_view made;
-  made.facts = of;
-  std::vector<place> frames = frames_of(recording_, of, symbols_);
-  const format::site_facts& stack = recording_.sites[of.number];
+site_view analysis::view(const site& site) {
+  site_view view;
+  view.facts = site;
+  std::vector<code_location> frames = frames_of(recording_, site, symbols_);
+  const format::site_facts& stack = recording_.sites[site.number];
   std::size_t passed = 0;
-  for (std::size_t at = 0; at < deciders_.frame_of(of.number); ++at)
-    passed += symbols_.of(stack.image, stack.frames[at]).size();
-  made.made = made_at(frames, passed);
-  read_source(made.made, frames, recording_.program.started);
-  made.facts.grows = made.made.grows;
-  const auto found = replayed_.find({of.number, of.others.size()});
-  growth grown = growth_of(made.facts);
-  if (found != replayed_.end() && found->second.grown.steps != 0) grown = found->second.grown;
-  made.predicted = predictor_.of(made.facts, grown);
-  if (found != replayed_.end()) correct(made.predicted, made.facts, found->second.by, surprises_in(recording_));
-  for (prediction& each : made.predicted.remedies) each.at_least = spares_more(each.by, made.made);
-  const std::size_t all = frames.size(), own = made.made.place;
-  made.stack = stack_of(std::move(frames));
+  for (std::size_t index = 0; index < deciding_frames_.frame_of(site.number); ++index)
+    passed += symbols_.resolve(stack.image, stack.frames[index]).size();
+  view.allocation = allocation_at(frames, passed);
+  read_source(view.allocation, frames, recording_.program.started);
+  view.facts.grows = view.allocation.grows;
+  const auto replayed = replayed_.find({site.number, site.merged_sites.size()});
+  growth grown = growth_of(view.facts);
+  if (replayed != replayed_.end() && replayed->second.buffers.steps != 0) grown = replayed->second.buffers;
+  view.predicted = predictor_.predict(view.facts, grown);
+  if (replayed != replayed_.end())
+    correct(view.predicted, view.facts, replayed->second.result, misprediction_rate_of(recording_));
+  for (prediction& prediction : view.predicted.remedies)
+    prediction.at_least = saves_unmodelled_work(prediction.remedy, view.allocation);
+  const std::size_t depth = frames.size(), own_frame = view.allocation.frame;
+  view.stack = stack_of(std::move(frames));
   // The index has to skip the frames that stack_of removed; it is 0 if those include the deciding frame.
-  const std::size_t taken = all - made.stack.size();
-  made.place_at = own >= taken ? own - taken : 0;
-  made.callers = callers_of(of);
-  if (of.sums[format::blocks] >= least_allocations && of.is != category::kept) {
-    for (const prediction& each : made.predicted.remedies) {
-      if (each.saved_ns.middle() < 0) continue;  // 0 if there are no prices
-      if (made.made.is_foreign && each.by != remedy::drop_in) continue;
-      made.offers.push_back({each, advise(each.by, made.made, made.facts, grown)});
+  const std::size_t taken = depth - view.stack.size();
+  view.frame_index = own_frame >= taken ? own_frame - taken : 0;
+  view.callers = callers_of(site);
+  if (site.sums[format::blocks] >= least_allocations && site.category != heap_category::kept) {
+    for (const prediction& prediction : view.predicted.remedies) {
+      if (prediction.saved_ns.middle() < 0) continue;  // 0 if there are no prices
+      if (view.allocation.is_foreign && prediction.remedy != remedy_kind::drop_in) continue;
+      view.offers.push_back({prediction, advise(prediction.remedy, view.allocation, view.facts, grown)});
     }
   }
-  const auto saves = [&](const offer& each) { return share(each.predicted.saved_ns).high >= least_saved_share; };
-  made.is_worth_it = (made.offers.empty() && of.is == category::start_up) || !knows_processor_time() ||
-                     std::any_of(made.offers.begin(), made.offers.end(), saves);
-  made.remedy = line_of(made);
-  return made;
+  const auto saves = [&](const offer& offer) { return share(offer.predicted.saved_ns).high >= least_saved_share; };
+  view.is_worth_it = (view.offers.empty() && site.category == heap_category::start_up) || !knows_processor_time() ||
+                     std::any_of(view.offers.begin(), view.offers.end(), saves);
+  view.remedy = line_of(view);
+  return view;
 }
 
-void analysis::replay(const std::vector<site>& sites, std::size_t most, const player& by) {
+void analysis::replay(const std::vector<site>& sites, std::size_t limit, const replayer& replay_all) {
   if (recording_.excerpts.empty()) return;
   std::map<std::string, common_change> changes;
-  for (std::size_t at = 0; at < std::min(most, sites.size()); ++at) {
-    const site& each = sites[at];
-    if (each.sums[format::blocks] < least_allocations || each.is != category::transient) continue;
-    if (predictor_.is_on_drop_in(each)) continue;
-    const site_view shown = view(each);
-    if (shown.where() != nullptr) changes[key_of(shown)].add(each, shown, frames_of(recording_, each, symbols_));
+  for (std::size_t index = 0; index < std::min(limit, sites.size()); ++index) {
+    const site& site = sites[index];
+    if (site.sums[format::blocks] < least_allocations || site.category != heap_category::transient) continue;
+    if (predictor_.is_on_drop_in(site)) continue;
+    const site_view shown = view(site);
+    if (shown.location() != nullptr) changes[key_of(shown)].add(site, shown, frames_of(recording_, site, symbols_));
   }
   std::vector<replay_job> jobs;
-  std::vector<const common_change*> whose;
-  for (auto& [key, each] : changes) {
-    std::sort(each.chosen.begin(), each.chosen.end());
-    replay_job job = job_of(recording_, each.chosen);
+  std::vector<const common_change*> replayed_changes;
+  for (auto& [key, change] : changes) {
+    std::sort(change.chosen.begin(), change.chosen.end());
+    replay_job job = job_of(recording_, change.chosen);
     if (job.plans.empty()) continue;
-    jobs.push_back(each.completed(std::move(job)));
-    whose.push_back(&each);
+    jobs.push_back(change.completed(std::move(job)));
+    replayed_changes.push_back(&change);
   }
   if (jobs.empty()) return;
-  const std::vector<replayed> all = by(jobs);
-  for (std::size_t at = 0; at < std::min(all.size(), whose.size()); ++at) {
-    const together found = {all[at], growth_of(whose[at]->sums)};
-    for (const site* const each : whose[at]->sites) replayed_[{each->number, each->others.size()}] = found;
+  const std::vector<replayed> results = replay_all(jobs);
+  for (std::size_t index = 0; index < std::min(results.size(), replayed_changes.size()); ++index) {
+    const combined_replay result = {results[index], growth_of(replayed_changes[index]->sums)};
+    for (const site* const site : replayed_changes[index]->sites)
+      replayed_[{site->number, site->merged_sites.size()}] = result;
   }
 }
 

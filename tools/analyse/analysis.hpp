@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "analyse/advice.hpp"
-#include "analyse/costs.hpp"
+#include "analyse/cost_model.hpp"
 #include "analyse/findings.hpp"
 #include "analyse/predict.hpp"
 #include "analyse/replay.hpp"
@@ -23,35 +23,35 @@ namespace tarn::analyse {
 // One remedy of a site, with its predicted effect and the code to write.
 struct offer {
   prediction predicted;
-  advice how;
+  advice suggestion;
 };
 
 // A caller of the deciding function, and the number of the site's allocations that it causes.
 struct caller {
-  place at;
+  code_location location;
   std::uint64_t blocks = 0;
 };
 
 struct site_view {
   site facts;
-  std::vector<place> stack;     // the result of stack_of
-  std::size_t place_at = 0;     // index of the function to change in `stack`
-  std::vector<caller> callers;  // if the site combines several stacks: the most allocations first; else empty
-  made_here made;
+  std::vector<code_location> stack;  // the result of stack_of
+  std::size_t frame_index = 0;       // index of the function to change in `stack`
+  std::vector<caller> callers;       // if the site combines several stacks: the most allocations first; else empty
+  allocation_info allocation;
   site_prediction predicted;
   std::vector<offer> offers;  // the first choice in front; empty if there is nothing to gain
   bool is_worth_it = false;   // an offer saves 0.1 % of the processor time, or that time is unknown
   std::string remedy;         // one line; empty if there is nothing to gain
 
   // Returns null for the site that stands for all beyond the recorder's limit.
-  const place* where() const { return place_at < stack.size() ? &stack[place_at] : nullptr; }
+  const code_location* location() const { return frame_index < stack.size() ? &stack[frame_index] : nullptr; }
 };
 
 class analysis {
  public:
-  // `prices` must outlive the analysis. `measured_cpu_ns`: see predictor. `whole`: see find(); used only in the
+  // `costs` must outlive the analysis. `measured_cpu_ns`: see predictor. `whole`: see find(); used only in the
   // constructor.
-  analysis(format::recording of, const costs& prices, double measured_cpu_ns = 0,
+  analysis(format::recording recording, const cost_model& costs, double measured_cpu_ns = 0,
            const format::recording* whole = nullptr, const std::vector<std::string>& wrappers = {});
   analysis(const analysis&) = delete;
   analysis& operator=(const analysis&) = delete;
@@ -60,19 +60,19 @@ class analysis {
   const heap_findings& heap() const { return heap_; }  // the most expensive site first; each is one call stack
   // Returns the sites of heap(), with those of one deciding function and category combined (`grouped`); the most
   // expensive first.
-  const std::vector<site>& places() const { return places_; }
+  const std::vector<site>& grouped_sites() const { return grouped_sites_; }
   const program_costs& whole() const { return whole_; }
-  const costs& prices() const { return prices_; }
+  const cost_model& costs() const { return costs_; }
 
-  // Repeats the excerpts of the first `most` of `sites`, if that predicts more than the cost model. Views of these
+  // Repeats the excerpts of the first `limit` of `sites`, if that predicts more than the cost model. Views of these
   // sites then contain the results.
-  using player = std::function<std::vector<replayed>(const std::vector<replay_job>&)>;
-  void replay(const std::vector<site>& sites, std::size_t most, const player& by);
+  using replayer = std::function<std::vector<replayed>(const std::vector<replay_job>&)>;
+  void replay(const std::vector<site>& sites, std::size_t limit, const replayer& replay_all);
 
   // Resolves the names of the site, which costs some milliseconds if there is debug information.
-  site_view view(const site& of);
+  site_view view(const site& site);
   // Returns only the stack of the site, as in its view.
-  std::vector<place> stack(const site& of) { return stack_of(frames_of(recording_, of, symbols_)); }
+  std::vector<code_location> stack(const site& site) { return stack_of(frames_of(recording_, site, symbols_)); }
   // These return a range of nanoseconds as milliseconds per second of the run, and as a share of the processor time.
   range ms_per_second(const range& ns) const;
   range share(const range& ns) const;
@@ -81,22 +81,23 @@ class analysis {
 
  private:
   void sort_by_cost(std::vector<site>& sites) const;
-  std::vector<caller> callers_of(const site& of);
+  std::vector<caller> callers_of(const site& site);
 
   format::recording recording_;
-  const costs& prices_;
+  const cost_model& costs_;
   heap_findings heap_;
   symbols symbols_;
   std::vector<std::uint64_t> blocks_;  // number of blocks of each site of the recording
-  deciders deciders_;
-  std::vector<site> places_;
+  deciding_frames deciding_frames_;
+  std::vector<site> grouped_sites_;
   predictor predictor_;
   program_costs whole_;
-  struct together {
-    replayed by;
-    growth grown;  // the growth of all sites that change together
+  struct combined_replay {
+    replayed result;
+    growth buffers;  // the growth of all sites that change together
   };
-  std::map<std::pair<std::uint32_t, std::size_t>, together> replayed_;  // by site number and number of other sites
+  std::map<std::pair<std::uint32_t, std::size_t>, combined_replay>
+      replayed_;  // by site number and number of other sites
 };
 
 }  // namespace tarn::analyse

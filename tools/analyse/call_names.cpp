@@ -59,9 +59,9 @@ std::string_view word_of(std::string_view words, std::uint32_t number) {
 }  // namespace
 
 std::string call_name(std::uint32_t number) {
-  const std::string_view found =
+  const std::string_view name =
       number >= after_gap ? word_of(after_names, number - after_gap) : word_of(before_names, number);
-  return found.empty() ? "call_" + std::to_string(number) : std::string(found);
+  return name.empty() ? "call_" + std::to_string(number) : std::string(name);
 }
 
 }  // namespace tarn::analyse

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "analyse/costs.hpp"
+#include "analyse/cost_model.hpp"
 #include "analyse/syscalls.hpp"
 #include "format/recording.hpp"
 
@@ -16,7 +16,7 @@ struct call_saving {
   std::string not_predicted;  // the reason; empty if it is predicted
 };
 
-// `of` must have a remedy.
-call_saving saving_of(const call_site& of, const format::recording& in, const costs& prices);
+// `site` must have a remedy.
+call_saving saving_of(const call_site& site, const format::recording& recording, const cost_model& costs);
 
 }  // namespace tarn::analyse

@@ -15,10 +15,10 @@ namespace tarn::analyse {
 constexpr std::size_t category_count = 4;
 
 // The sums of all sites at one place of the source: one function, or one line of it if lines are known.
-struct place_sums {
+struct location_sums {
   std::string function, file;  // without arguments; the module if there is no function
   int line = 0;
-  category is = category::kept;  // the category of most of its allocations
+  heap_category category = heap_category::kept;  // the category of most of its allocations
   std::uint64_t allocations = 0, bytes = 0, handed_over = 0, copied = 0, live = 0;
   double variance = 0;  // variance of `allocations` if they are estimated from samples; 0 if they were counted
   range now_ns;
@@ -27,7 +27,7 @@ struct place_sums {
 };
 
 struct change {
-  std::optional<place_sums> before, after;  // at least one of them is set
+  std::optional<location_sums> before, after;  // at least one of them is set
   // The first remedy seems to be taken: at least half of the allocations that it saves are gone, beyond the decrease
   // at all other places.
   bool is_taken = false;
@@ -47,7 +47,7 @@ struct difference {
 
 // Places match if function, file and line are equal, or module and function if there is no line. The remaining places
 // of one function are matched in the order of their lines, because an edit moves lines.
-std::vector<place_sums> sums_by_place(const std::vector<site_view>& views);
-difference compare(const std::vector<place_sums>& before, const std::vector<place_sums>& after);
+std::vector<location_sums> sums_by_location(const std::vector<site_view>& views);
+difference compare(const std::vector<location_sums>& before, const std::vector<location_sums>& after);
 
 }  // namespace tarn::analyse

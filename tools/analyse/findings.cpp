@@ -21,41 +21,43 @@ using format::counter;
 constexpr double nearly_all = 0.99;
 
 // `threaded` is true if the site's program had a second thread.
-category categorise(const site& of, bool threaded) {
-  const std::uint64_t blocks = of.sums[counter::blocks];
-  const std::uint64_t lived_on = of.sums[counter::early] - of.sums[counter::early_gone];
-  if (threaded && is_share(lived_on, blocks, 0.5) && of.sums[counter::early_busy] == 0) return category::start_up;
-  const std::uint64_t frees = of.freed_by_same_thread + of.freed_by_other_thread;
-  if (!is_share(frees, blocks, 0.5)) return category::kept;
-  return is_share(of.freed_by_same_thread, frees, nearly_all) ? category::transient : category::shared;
+heap_category categorise(const site& site, bool threaded) {
+  const std::uint64_t blocks = site.sums[counter::blocks];
+  const std::uint64_t lived_on = site.sums[counter::early] - site.sums[counter::early_gone];
+  if (threaded && is_share(lived_on, blocks, 0.5) && site.sums[counter::early_busy] == 0)
+    return heap_category::start_up;
+  const std::uint64_t frees = site.freed_by_same_thread + site.freed_by_other_thread;
+  if (!is_share(frees, blocks, 0.5)) return heap_category::kept;
+  return is_share(site.freed_by_same_thread, frees, nearly_all) ? heap_category::transient : heap_category::shared;
 }
 
-void add_cell(site& to, const format::cell_key_facts& key, const format::counts& value) {
-  for (std::size_t at = 0; at < format::counter_count; ++at) to.sums[at] += value[at];
+void add_cell(site& site, const format::heap_key& key, const format::heap_counts& value) {
+  for (std::size_t index = 0; index < format::counter_count; ++index) site.sums[index] += value[index];
   // Cells are sorted by site and then by owner. The allocating thread is its own owner.
-  if (value[counter::blocks] != 0) to.allocating.push_back(key.owner);
+  if (value[counter::blocks] != 0) site.allocating_threads.push_back(key.owner);
   if (key.owner == key.actor) {
-    to.freed_by_same_thread += value[counter::frees];
-    for (std::size_t at = 0; at < format::short_lived_buckets; ++at)
-      to.short_lived += value[counter::life_buckets + at];
+    site.freed_by_same_thread += value[counter::frees];
+    for (std::size_t index = 0; index < format::short_lived_buckets; ++index)
+      site.short_lived += value[counter::life_buckets + index];
   } else {
-    to.freed_by_other_thread += value[counter::frees];
-    if (value[counter::frees] != 0) to.pairs.push_back({key.owner, key.actor, value[counter::frees]});
+    site.freed_by_other_thread += value[counter::frees];
+    if (value[counter::frees] != 0) site.handovers.push_back({key.owner, key.actor, value[counter::frees]});
   }
 }
 
 // Returns a factor for each thread that scales its samples to its totals. The totals are exact even if few of its
 // blocks are sampled.
-std::vector<double> corrections_of(const format::recording& in) {
-  std::vector<double> factors(in.threads.size(), 1.0);
-  if (in.program.mode != "sampled") return factors;
-  std::vector<std::uint64_t> estimated(in.threads.size());
-  for (const auto& [key, value] : in.cells) {
+std::vector<double> corrections_of(const format::recording& recording) {
+  std::vector<double> factors(recording.threads.size(), 1.0);
+  if (recording.program.mode != "sampled") return factors;
+  std::vector<std::uint64_t> estimated(recording.threads.size());
+  for (const auto& [key, value] : recording.cells) {
     if (key.owner < estimated.size()) estimated[key.owner] += value[counter::blocks];
   }
-  for (std::size_t at = 0; at < factors.size(); ++at) {
-    const std::uint64_t exact = in.threads[at].allocations;
-    if (estimated[at] != 0 && exact != 0) factors[at] = static_cast<double>(exact) / static_cast<double>(estimated[at]);
+  for (std::size_t index = 0; index < factors.size(); ++index) {
+    const std::uint64_t exact = recording.threads[index].allocations;
+    if (estimated[index] != 0 && exact != 0)
+      factors[index] = static_cast<double>(exact) / static_cast<double>(estimated[index]);
   }
   return factors;
 }
@@ -64,34 +66,35 @@ std::uint64_t product(std::uint64_t value, double factor) {
   return static_cast<std::uint64_t>(static_cast<double>(value) * factor + 0.5);
 }
 
-format::counts corrected(const format::counts& value, double factor) {
-  format::counts made{};
-  for (std::size_t at = 0; at < value.size(); ++at)
-    made[at] = product(value[at], at == counter::spread ? factor * factor : factor);  // `spread` is a variance
+format::heap_counts corrected(const format::heap_counts& value, double factor) {
+  format::heap_counts result{};
+  for (std::size_t index = 0; index < value.size(); ++index)
+    result[index] =
+        product(value[index], index == counter::spread ? factor * factor : factor);  // `spread` is a variance
   // Buckets are rounded by their running sums, so that they add up to the rounded total.
   for (const auto& [first, count] : {std::pair{std::size_t{counter::size_buckets}, format::size_bucket_count},
                                      std::pair{std::size_t{counter::life_buckets}, format::life_bucket_count},
                                      std::pair{std::size_t{counter::time_buckets}, format::time_bucket_count}}) {
     std::uint64_t sum = 0;
-    for (std::size_t at = first; at < first + count; ++at) {
-      made[at] = product(sum + value[at], factor) - product(sum, factor);
-      sum += value[at];
+    for (std::size_t index = first; index < first + count; ++index) {
+      result[index] = product(sum + value[index], factor) - product(sum, factor);
+      sum += value[index];
     }
   }
-  return made;
+  return result;
 }
 
-double error_of(const site& of) {
-  const std::uint64_t blocks = of.sums[counter::blocks];
+double error_of(const site& site) {
+  const std::uint64_t blocks = site.sums[counter::blocks];
   if (blocks == 0) return 0;
-  return 1.96 * std::sqrt(static_cast<double>(of.sums[counter::spread])) / static_cast<double>(blocks);
+  return 1.96 * std::sqrt(static_cast<double>(site.sums[counter::spread])) / static_cast<double>(blocks);
 }
 
-bool more_blocks(const pair& a, const pair& b) { return a.blocks > b.blocks; }
+bool more_blocks(const handover& a, const handover& b) { return a.blocks > b.blocks; }
 
 // Returns whether a function belongs to the allocation machinery and does not show why memory is allocated.
-bool allocates(const place& at) {
-  if (at.module.ends_with("/libtarn-record.so")) return true;
+bool allocates(const code_location& location) {
+  if (location.module.ends_with("/libtarn-record.so")) return true;
   constexpr std::array<std::string_view, 8> starts = {"operator new",
                                                       "std::allocator",
                                                       "std::__new_allocator",
@@ -100,115 +103,118 @@ bool allocates(const place& at) {
                                                       "std::__detail::_Hashtable_alloc",
                                                       "std::__allocate_guarded",
                                                       "std::make_unique"};
-  const std::string_view name = qualified(at.function);
-  return std::any_of(starts.begin(), starts.end(), [&](std::string_view each) { return name.starts_with(each); });
+  const std::string_view name = qualified(location.function);
+  return std::any_of(starts.begin(), starts.end(), [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
 }  // namespace
 
-const char* name(category of) {
-  switch (of) {
-    case category::transient: return "transient";
-    case category::shared: return "shared";
-    case category::start_up: return "start-up";
-    case category::kept: return "kept";
+const char* name(heap_category category) {
+  switch (category) {
+    case heap_category::transient: return "transient";
+    case heap_category::shared: return "shared";
+    case heap_category::start_up: return "start-up";
+    case heap_category::kept: return "kept";
   }
   return "";
 }
 
-bool is_short_lived(const site& of) { return is_share(of.short_lived, of.freed_by_same_thread, 0.9); }
+bool is_short_lived(const site& site) { return is_share(site.short_lived, site.freed_by_same_thread, 0.9); }
 
-void add_site(site& to, const site& more) {
-  for (std::size_t at = 0; at < format::counter_count; ++at) to.sums[at] += more.sums[at];
-  to.freed_by_same_thread += more.freed_by_same_thread;
-  to.freed_by_other_thread += more.freed_by_other_thread;
-  to.live += more.live;
-  to.short_lived += more.short_lived;
-  to.error = error_of(to);
+void add_site(site& sum, const site& addend) {
+  for (std::size_t index = 0; index < format::counter_count; ++index) sum.sums[index] += addend.sums[index];
+  sum.freed_by_same_thread += addend.freed_by_same_thread;
+  sum.freed_by_other_thread += addend.freed_by_other_thread;
+  sum.live += addend.live;
+  sum.short_lived += addend.short_lived;
+  sum.error = error_of(sum);
   std::vector<std::uint32_t> threads;
-  std::set_union(to.allocating.begin(), to.allocating.end(), more.allocating.begin(), more.allocating.end(),
-                 std::back_inserter(threads));
-  to.allocating = std::move(threads);
-  to.threads = static_cast<std::uint32_t>(to.allocating.size());
-  for (const pair& each : more.pairs) {
-    const auto same = std::find_if(to.pairs.begin(), to.pairs.end(), [&](const pair& other) {
-      return other.allocates == each.allocates && other.frees == each.frees;
+  std::set_union(sum.allocating_threads.begin(), sum.allocating_threads.end(), addend.allocating_threads.begin(),
+                 addend.allocating_threads.end(), std::back_inserter(threads));
+  sum.allocating_threads = std::move(threads);
+  sum.threads = static_cast<std::uint32_t>(sum.allocating_threads.size());
+  for (const handover& handed : addend.handovers) {
+    const auto match = std::find_if(sum.handovers.begin(), sum.handovers.end(), [&](const handover& known_handover) {
+      return known_handover.allocates == handed.allocates && known_handover.frees == handed.frees;
     });
-    if (same == to.pairs.end()) {
-      to.pairs.push_back(each);
+    if (match == sum.handovers.end()) {
+      sum.handovers.push_back(handed);
     } else {
-      same->blocks += each.blocks;
+      match->blocks += handed.blocks;
     }
   }
-  std::sort(to.pairs.begin(), to.pairs.end(), more_blocks);
-  to.others.push_back(more.number);
+  std::sort(sum.handovers.begin(), sum.handovers.end(), more_blocks);
+  sum.merged_sites.push_back(addend.number);
 }
 
-heap_findings find(const format::recording& in, const format::recording* whole) {
+heap_findings find(const format::recording& recording, const format::recording* whole) {
   if (whole != nullptr) {
-    heap_findings part = find(in);
-    std::vector<category> categories(in.sites.size(), category::kept);
-    for (const site& each : find(*whole).sites) categories[each.number] = each.is;
-    for (site& each : part.sites) each.is = categories[each.number];
+    heap_findings part = find(recording);
+    std::vector<heap_category> categories(recording.sites.size(), heap_category::kept);
+    for (const site& site : find(*whole).sites) categories[site.number] = site.category;
+    for (site& site : part.sites) site.category = categories[site.number];
     return part;
   }
 
-  heap_findings all;
-  std::vector<std::uint32_t> threads(in.images + 1U);  // by image; the last entry counts threads of invalid images
-  const auto image = [&](std::uint32_t said) { return std::min(said, in.images); };
-  for (const format::thread_facts& each : in.threads) ++threads[image(each.image)];
+  heap_findings findings;
+  std::vector<std::uint32_t> threads(recording.images +
+                                     1U);  // by image; the last entry counts threads of invalid images
+  const auto image = [&](std::uint32_t said) { return std::min(said, recording.images); };
+  for (const format::thread_facts& thread : recording.threads) ++threads[image(thread.image)];
   // Cells are sorted by site. For a million sites the vector takes half a gigabyte, so it must not be reallocated.
   std::size_t count = 0;
   std::uint32_t before = ~0U;
-  for (const auto& [key, value] : in.cells) count += std::exchange(before, key.site) != key.site ? 1 : 0;
-  all.sites.reserve(count);
-  const std::vector<double> factors = corrections_of(in);
-  for (const auto& [key, value] : in.cells) {
-    if (all.sites.empty() || all.sites.back().number != key.site) all.sites.emplace_back().number = key.site;
+  for (const auto& [key, value] : recording.cells) count += std::exchange(before, key.site) != key.site ? 1 : 0;
+  findings.sites.reserve(count);
+  const std::vector<double> factors = corrections_of(recording);
+  for (const auto& [key, value] : recording.cells) {
+    if (findings.sites.empty() || findings.sites.back().number != key.site)
+      findings.sites.emplace_back().number = key.site;
     const double factor = key.owner < factors.size() ? factors[key.owner] : 1;
-    add_cell(all.sites.back(), key, factor == 1 ? value : corrected(value, factor));
+    add_cell(findings.sites.back(), key, factor == 1 ? value : corrected(value, factor));
   }
-  for (site& each : all.sites) {
-    const std::uint64_t blocks = each.sums[counter::blocks], frees = each.sums[counter::frees];
-    each.live = blocks > frees ? blocks - frees : 0;  // a snapshot of a running program may already contain the free
-    each.is = categorise(each, threads[image(in.sites[each.number].image)] > 1);
-    each.threads = static_cast<std::uint32_t>(each.allocating.size());
-    each.error = error_of(each);
-    std::sort(each.pairs.begin(), each.pairs.end(), more_blocks);
-    all.allocations += blocks;
-    all.frees += frees;
-    all.bytes += each.sums[counter::bytes];
-    all.live += each.live;
+  for (site& site : findings.sites) {
+    const std::uint64_t blocks = site.sums[counter::blocks], frees = site.sums[counter::frees];
+    site.live = blocks > frees ? blocks - frees : 0;  // a snapshot of a running program may already contain the free
+    site.category = categorise(site, threads[image(recording.sites[site.number].image)] > 1);
+    site.threads = static_cast<std::uint32_t>(site.allocating_threads.size());
+    site.error = error_of(site);
+    std::sort(site.handovers.begin(), site.handovers.end(), more_blocks);
+    findings.allocations += blocks;
+    findings.frees += frees;
+    findings.bytes += site.sums[counter::bytes];
+    findings.live += site.live;
   }
-  const bool is_sampled = in.program.mode == "sampled";
-  if (is_sampled) all.allocations = all.frees = all.bytes = 0;  // the totals of all sites together are known exactly
-  for (const format::thread_facts& each : in.threads) {
+  const bool is_sampled = recording.program.mode == "sampled";
+  if (is_sampled)
+    findings.allocations = findings.frees = findings.bytes = 0;  // the totals of all sites together are known exactly
+  for (const format::thread_facts& thread : recording.threads) {
     if (is_sampled) {
-      all.allocations += each.allocations;
-      all.frees += each.frees;
-      all.bytes += each.bytes;
+      findings.allocations += thread.allocations;
+      findings.frees += thread.frees;
+      findings.bytes += thread.bytes;
     }
-    all.unknown += each.unknown;
-    all.forgotten += each.forgotten;
+    findings.unknown += thread.unknown;
+    findings.dropped += thread.dropped;
   }
-  if (is_sampled) all.live = all.allocations > all.frees ? all.allocations - all.frees : 0;
-  std::sort(all.sites.begin(), all.sites.end(), [](const site& a, const site& b) {
+  if (is_sampled) findings.live = findings.allocations > findings.frees ? findings.allocations - findings.frees : 0;
+  std::sort(findings.sites.begin(), findings.sites.end(), [](const site& a, const site& b) {
     return std::pair(b.sums[counter::blocks], a.number) < std::pair(a.sums[counter::blocks], b.number);
   });
-  return all;
+  return findings;
 }
 
-std::vector<place> frames_of(const format::recording& in, const site& of, symbols& by) {
-  std::vector<place> frames;
-  const format::site_facts& facts = in.sites[of.number];
+std::vector<code_location> frames_of(const format::recording& recording, const site& site, symbols& symbols) {
+  std::vector<code_location> frames;
+  const format::site_facts& facts = recording.sites[site.number];
   for (const std::uint64_t frame : facts.frames) {
-    const std::vector<place>& places = by.of(facts.image, frame);
+    const std::vector<code_location>& places = symbols.resolve(facts.image, frame);
     frames.insert(frames.end(), places.begin(), places.end());
   }
   return frames;
 }
 
-std::vector<place> stack_of(std::vector<place> frames) {
+std::vector<code_location> stack_of(std::vector<code_location> frames) {
   const auto first = std::find_if_not(frames.begin(), frames.end(), allocates);
   if (first != frames.end()) frames.erase(frames.begin(), first);
   return frames;

@@ -13,21 +13,21 @@
 namespace tarn::analyse {
 
 // The counters of a cell that are kept, in this order.
-inline constexpr std::array heap_course = {format::blocks, format::bytes, format::frees};
-inline constexpr std::array lock_course = {format::acquisitions, format::contended,  format::wait_ticks,
+inline constexpr std::array heap_series = {format::blocks, format::bytes, format::frees};
+inline constexpr std::array lock_series = {format::acquisitions, format::contended,  format::wait_ticks,
                                            format::held,         format::held_ticks, format::refused};
-inline constexpr std::array wait_course = {format::waits, format::waited_ticks};
-inline constexpr std::array call_course = {format::calls,      format::errors,         format::asked,   format::given,
+inline constexpr std::array wait_series = {format::waits, format::waited_ticks};
+inline constexpr std::array call_series = {format::calls,      format::errors,         format::asked,   format::given,
                                            format::call_ticks, format::same_arguments, format::in_a_row};
 
 // The increase of a cell in one interval; an interval without an increase has no point.
 template <std::size_t Counters>
 struct point {
   std::uint32_t interval = 0;
-  std::array<std::uint64_t, Counters> more{};
+  std::array<std::uint64_t, Counters> increase{};
 };
 template <class Key, std::size_t Counters>
-using course = std::map<Key, std::vector<point<Counters>>>;
+using series = std::map<Key, std::vector<point<Counters>>>;
 
 // An interval between two moments of the recording.
 struct history_interval {
@@ -38,16 +38,16 @@ struct history_interval {
 
 struct history {
   std::vector<history_interval> intervals;  // consecutive; empty for a recording without moments
-  course<format::cell_key_facts, heap_course.size()> heap;
-  course<format::lock_key, lock_course.size()> locks;
-  course<format::wait_key, wait_course.size()> waits;
-  course<format::call_key, call_course.size()> calls;
+  series<format::heap_key, heap_series.size()> heap;
+  series<format::lock_key, lock_series.size()> locks;
+  series<format::wait_key, wait_series.size()> waits;
+  series<format::call_key, call_series.size()> calls;
 
   std::size_t points() const;
 };
 
-// Returns the history of the recording in `bytes`, in at most `most` intervals of about equal length if the moments
-// allow. It contains the kinds of cells that `of` has.
-history history_of(const format::recording& of, std::string_view bytes, std::size_t most);
+// Returns the history of the recording in `bytes`, in at most `limit` intervals of about equal length if the moments
+// allow. It contains the kinds of cells that `recording` has.
+history history_of(const format::recording& recording, std::string_view bytes, std::size_t limit);
 
 }  // namespace tarn::analyse

@@ -11,7 +11,7 @@
 namespace tarn::analyse {
 namespace {
 
-using metric = limit::metric;
+using metric_kind = limit::metric_kind;
 
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
@@ -25,11 +25,11 @@ std::vector<std::string_view> words_of(std::string_view text) {
   return words;
 }
 
-// Removes the words of `phrase` from the front of `from`; returns false if they are not there.
-bool take(std::vector<std::string_view>& from, std::string_view phrase) {
+// Removes the words of `phrase` from the front of `words`; returns false if they are not there.
+bool take(std::vector<std::string_view>& words, std::string_view phrase) {
   const std::vector<std::string_view> wanted = words_of(phrase);
-  if (from.size() < wanted.size() || !std::equal(wanted.begin(), wanted.end(), from.begin())) return false;
-  from.erase(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(wanted.size()));
+  if (words.size() < wanted.size() || !std::equal(wanted.begin(), wanted.end(), words.begin())) return false;
+  words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(wanted.size()));
   return true;
 }
 
@@ -41,77 +41,80 @@ double number_of(std::string_view text) {
   constexpr std::array units = {std::pair{"", 1.0},  std::pair{"k", 1e3}, std::pair{"K", 1e3},
                                 std::pair{"M", 1e6}, std::pair{"G", 1e9}, std::pair{"%", 0.01}};
   const auto* const factor =
-      std::find_if(units.begin(), units.end(), [&](const auto& each) { return unit == each.first; });
+      std::find_if(units.begin(), units.end(), [&](const auto& scale) { return unit == scale.first; });
   if (error != std::errc() || factor == units.end() || !std::isfinite(value) || value < 0) {
     throw wrong_limit("\"" + std::string(text) + "\" is no number such as 3, 1000, 2.5M or 5 %");
   }
   return value * factor->second;
 }
 
-double value_of(metric what, const place_sums& of) {
-  switch (what) {
-    case metric::allocations: return static_cast<double>(of.allocations);
-    case metric::bytes: return static_cast<double>(of.bytes);
-    case metric::copied: return static_cast<double>(of.copied);
-    case metric::handed_over: return static_cast<double>(of.handed_over);
-    case metric::sites: return 1;
-    case metric::share:
-    case metric::lock_waits:
-    case metric::system_calls:
-    case metric::noises: break;
+double value_of(metric_kind metric, const location_sums& sums) {
+  switch (metric) {
+    case metric_kind::allocations: return static_cast<double>(sums.allocations);
+    case metric_kind::bytes: return static_cast<double>(sums.bytes);
+    case metric_kind::copied: return static_cast<double>(sums.copied);
+    case metric_kind::handed_over: return static_cast<double>(sums.handed_over);
+    case metric_kind::sites: return 1;
+    case metric_kind::share:
+    case metric_kind::lock_waits:
+    case metric_kind::system_calls:
+    case metric_kind::violations: break;
   }
   return 0;
 }
 
-bool is_of_program(metric what) { return is_share(what) || what == metric::system_calls || what == metric::noises; }
+bool is_of_program(metric_kind metric) {
+  return is_share(metric) || metric == metric_kind::system_calls || metric == metric_kind::violations;
+}
 
-bool is_meant(const limit& by, const place_sums& of) {
-  if (by.of && of.is != *by.of) return false;
-  if (!by.function.empty() && !is_called(of.function, by.function)) return false;
-  return by.file.empty() || ends_in(of.file, by.file, "/");
+bool is_meant(const limit& limit, const location_sums& sums) {
+  if (limit.category && sums.category != *limit.category) return false;
+  if (!limit.function.empty() && !is_called(sums.function, limit.function)) return false;
+  return limit.file.empty() || ends_in(sums.file, limit.file, "/");
 }
 
 }  // namespace
 
-limit limit_of(std::string_view words, double most) {
-  limit made;
-  made.words = words;
-  made.most = most;
+limit limit_of(std::string_view words, double maximum) {
+  limit limit;
+  limit.text = words;
+  limit.maximum = maximum;
   std::vector<std::string_view> left = words_of(words);
-  for (const auto each : {category::transient, category::shared, category::start_up, category::kept}) {
-    if (!made.of && take(left, name(each))) made.of = each;
+  for (const auto candidate :
+       {heap_category::transient, heap_category::shared, heap_category::start_up, heap_category::kept}) {
+    if (!limit.category && take(left, name(candidate))) limit.category = candidate;
   }
-  constexpr std::array metrics = {std::pair{"allocations", metric::allocations},
-                                  std::pair{"bytes", metric::bytes},
-                                  std::pair{"copied bytes", metric::copied},
-                                  std::pair{"hand-overs", metric::handed_over},
-                                  std::pair{"sites", metric::sites},
-                                  std::pair{"heap share", metric::share},
-                                  std::pair{"lock waits", metric::lock_waits},
-                                  std::pair{"system calls", metric::system_calls},
-                                  std::pair{"noises", metric::noises}};
-  const auto* const found =
-      std::find_if(metrics.begin(), metrics.end(), [&](const auto& each) { return take(left, each.first); });
-  if (found == metrics.end()) {
+  constexpr std::array metrics = {std::pair{"allocations", metric_kind::allocations},
+                                  std::pair{"bytes", metric_kind::bytes},
+                                  std::pair{"copied bytes", metric_kind::copied},
+                                  std::pair{"hand-overs", metric_kind::handed_over},
+                                  std::pair{"sites", metric_kind::sites},
+                                  std::pair{"heap share", metric_kind::share},
+                                  std::pair{"lock waits", metric_kind::lock_waits},
+                                  std::pair{"system calls", metric_kind::system_calls},
+                                  std::pair{"violations", metric_kind::violations}};
+  const auto* const metric =
+      std::find_if(metrics.begin(), metrics.end(), [&](const auto& candidate) { return take(left, candidate.first); });
+  if (metric == metrics.end()) {
     throw wrong_limit("\"" + std::string(words) +
                       "\" begins with none of: allocations, bytes, copied bytes, hand-overs, sites (a category may "
-                      "stand before these), heap share, lock waits, system calls, noises");
+                      "stand before these), heap share, lock waits, system calls, violations");
   }
-  made.what = found->second;
-  for (auto [where, to] : {std::pair{"at function", &made.function}, std::pair{"at file", &made.file}}) {
-    if (!take(left, where)) continue;
-    if (left.empty()) throw wrong_limit("\"" + std::string(words) + "\": " + where + " what?");
-    *to = left.front();
+  limit.metric = metric->second;
+  for (auto [keyword, destination] : {std::pair{"at function", &limit.function}, std::pair{"at file", &limit.file}}) {
+    if (!take(left, keyword)) continue;
+    if (left.empty()) throw wrong_limit("\"" + std::string(words) + "\": " + keyword + " what?");
+    *destination = left.front();
     left.erase(left.begin());
   }
-  made.per_request = take(left, "per request");
+  limit.per_request = take(left, "per request");
   if (!left.empty())
     throw wrong_limit("\"" + std::string(words) + "\": what is \"" + std::string(left.front()) + "\"?");
-  const bool is_of_a_part = made.of || !made.function.empty() || !made.file.empty();
-  if (is_of_program(made.what) && (is_of_a_part || (is_share(made.what) && made.per_request))) {
-    throw wrong_limit("\"" + std::string(found->first) + "\" is of the whole program");
+  const bool is_of_a_part = limit.category || !limit.function.empty() || !limit.file.empty();
+  if (is_of_program(limit.metric) && (is_of_a_part || (is_share(limit.metric) && limit.per_request))) {
+    throw wrong_limit("\"" + std::string(metric->first) + "\" is of the whole program");
   }
-  return made;
+  return limit;
 }
 
 limit limit_of(std::string_view expression) {
@@ -123,40 +126,41 @@ limit limit_of(std::string_view expression) {
   while (number.starts_with(' ')) number.remove_prefix(1);
   while (number.ends_with(' ')) number.remove_suffix(1);
   while (words.ends_with(' ')) words.remove_suffix(1);
-  std::string all(words);
+  std::string complete(words);
   constexpr std::string_view unit = " per request";
   if (number.ends_with(unit)) {
     number.remove_suffix(unit.size());
-    all += unit;
+    complete += unit;
   }
-  return limit_of(all, number_of(number));
+  return limit_of(complete, number_of(number));
 }
 
-bool is_at(const limit& by, std::string_view function) { return is_called(function, by.function); }
+bool is_at(const limit& limit, std::string_view function) { return is_called(function, limit.function); }
 
-bool is_share(metric of) { return of == metric::share || of == metric::lock_waits; }
+bool is_share(metric_kind metric) { return metric == metric_kind::share || metric == metric_kind::lock_waits; }
 
-std::vector<breach> breaches_of(const std::vector<limit>& limits, const std::vector<place_sums>& places,
+std::vector<breach> breaches_of(const std::vector<limit>& limits, const std::vector<location_sums>& places,
                                 const totals& whole, double requests) {
-  std::vector<breach> found;
-  for (const limit& each : limits) {
-    breach one{each, 0, nullptr};
-    for (const place_sums& at : places) {
-      if (is_of_program(each.what) || !is_meant(each, at)) continue;
-      one.value += value_of(each.what, at);
-      if (one.largest == nullptr || value_of(each.what, at) > value_of(each.what, *one.largest)) one.largest = &at;
+  std::vector<breach> breaches;
+  for (const limit& limit : limits) {
+    breach breach{limit, 0, nullptr};
+    for (const location_sums& sums : places) {
+      if (is_of_program(limit.metric) || !is_meant(limit, sums)) continue;
+      breach.value += value_of(limit.metric, sums);
+      if (breach.largest == nullptr || value_of(limit.metric, sums) > value_of(limit.metric, *breach.largest))
+        breach.largest = &sums;
     }
-    if (each.what == metric::share) one.value = whole.heap_share;
-    if (each.what == metric::lock_waits) one.value = whole.lock_waits;
-    if (each.what == metric::system_calls) one.value = whole.system_calls;
-    if (each.what == metric::noises) one.value = whole.noises;
-    if (each.per_request) {
-      if (requests <= 0) throw wrong_limit("\"" + each.words + "\" needs to know how many requests there were");
-      one.value /= requests;
+    if (limit.metric == metric_kind::share) breach.value = whole.heap_share;
+    if (limit.metric == metric_kind::lock_waits) breach.value = whole.lock_waits;
+    if (limit.metric == metric_kind::system_calls) breach.value = whole.system_calls;
+    if (limit.metric == metric_kind::violations) breach.value = whole.violations;
+    if (limit.per_request) {
+      if (requests <= 0) throw wrong_limit("\"" + limit.text + "\" needs to know how many requests there were");
+      breach.value /= requests;
     }
-    if (one.value > each.most) found.push_back(std::move(one));
+    if (breach.value > limit.maximum) breaches.push_back(std::move(breach));
   }
-  return found;
+  return breaches;
 }
 
 }  // namespace tarn::analyse

@@ -22,16 +22,26 @@ namespace tarn::analyse {
 //   heap share <= 5 %
 //   lock waits <= 1 %
 //   system calls <= 20 per request
-//   noises <= 0
+//   violations <= 0
 struct limit {
-  enum class metric { allocations, bytes, copied, handed_over, sites, share, lock_waits, system_calls, noises };
+  enum class metric_kind {
+    allocations,
+    bytes,
+    copied,
+    handed_over,
+    sites,
+    share,
+    lock_waits,
+    system_calls,
+    violations
+  };
 
-  std::string words;  // the expression as given, without the number
-  metric what = metric::allocations;
-  std::optional<category> of;
+  std::string text;  // the expression as given, without the number
+  metric_kind metric = metric_kind::allocations;
+  std::optional<heap_category> category;
   std::string function, file;  // empty: any
   bool per_request = false;
-  double most = 0;
+  double maximum = 0;
 };
 
 // Tells a person why an expression is not a valid limit.
@@ -41,7 +51,7 @@ class wrong_limit : public std::runtime_error {
 };
 
 // Parses `words` and throws wrong_limit if they are not a limit.
-limit limit_of(std::string_view words, double most);
+limit limit_of(std::string_view words, double maximum);
 // Parses an expression that contains its number after "<=".
 limit limit_of(std::string_view expression);
 
@@ -51,24 +61,24 @@ struct totals {
                           // only a certain excess is a breach
   double lock_waits = 0;  // the sum over all threads, as a share of the run time; above 1 if several waited at once
   double system_calls = 0;
-  double noises = 0;  // violations in quiet regions
+  double violations = 0;  // violations in quiet regions
 };
 
 struct breach {
-  limit of;
+  limit exceeded;
   double value = 0;
-  const place_sums* largest = nullptr;  // the largest of the places that add up to it; null for a share
+  const location_sums* largest = nullptr;  // the largest of the places that add up to it; null for a share
 };
 
 // Returns whether the limit applies to a function, given with its scopes and without arguments.
-bool is_at(const limit& by, std::string_view function);
+bool is_at(const limit& limit, std::string_view function);
 
 // Returns whether the metric is a share of the program and not a number.
-bool is_share(limit::metric of);
+bool is_share(limit::metric_kind metric);
 
 // Returns the limits that are exceeded. `requests` is the number of requests that the program served; throws
 // wrong_limit if it is 0 and a limit needs it.
-std::vector<breach> breaches_of(const std::vector<limit>& limits, const std::vector<place_sums>& places,
+std::vector<breach> breaches_of(const std::vector<limit>& limits, const std::vector<location_sums>& places,
                                 const totals& whole, double requests);
 
 }  // namespace tarn::analyse

@@ -13,19 +13,19 @@ namespace tarn::analyse {
 
 enum class live_view { threads, sites, locks, calls };
 inline constexpr std::array live_views = {live_view::threads, live_view::sites, live_view::locks, live_view::calls};
-const char* name(live_view of);
+const char* name(live_view view);
 
 enum class live_unit { count, bytes, milliseconds };
 struct live_column {
   const char* title;
-  live_unit in;
+  live_unit unit;
   bool is_rate;  // if false, the column shows the current value
 };
 constexpr std::size_t most_live_columns = 7;
-std::span<const live_column> columns_of(live_view of);
+std::span<const live_column> columns_of(live_view view);
 
 struct live_row {
-  std::string what;        // thread, type of lock or system call; empty for a site
+  std::string subject;     // thread, type of lock or system call; empty for a site
   std::uint32_t site = 0;  // the site in the recording; 0 for a thread
   const char* category = "";
   std::array<double, most_live_columns> values{};  // per second if the column is a rate
@@ -33,7 +33,7 @@ struct live_row {
 
 // Returns one row for each item that was ever active. `before` may be an empty recording: then the rows cover
 // everything so far, over `seconds`.
-std::vector<live_row> live_rows(live_view of, const format::recording& before, const format::recording& now,
+std::vector<live_row> live_rows(live_view view, const format::recording& before, const format::recording& now,
                                 double seconds);
 
 // The totals of all threads, per second.

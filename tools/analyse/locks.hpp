@@ -18,8 +18,8 @@ enum class lock_category {
   one_thread,   // only one thread ever takes each of them
   condition,    // a condition variable, whose purpose is to be waited for
 };
-const char* name(lock_category of);
-const char* name(format::lock_type of);
+const char* name(lock_category category);
+const char* name(format::lock_type type);
 
 // The waits at a site for one holder of the lock.
 struct lock_wait {
@@ -41,11 +41,11 @@ struct lock_group {
   std::uint64_t address = 0;  // the address of the first of them
   std::uint32_t locks = 0, threads = 0;
   format::lock_counts sums{};  // sums over all sites; times in nanoseconds
-  lock_category is = lock_category::uncontended;
-  std::vector<lock_site> sites;                 // sorted by longest waits, then by most acquisitions
-  std::map<std::uint32_t, std::size_t> places;  // indexes into `sites`, by site of the recording
-  std::string library;                          // the installed library that takes it; empty if the program does
-  std::string remedy;                           // one line; empty if there is nothing to gain
+  lock_category category = lock_category::uncontended;
+  std::vector<lock_site> sites;                        // sorted by longest waits, then by most acquisitions
+  std::map<std::uint32_t, std::size_t> index_by_site;  // indexes into `sites`, by site of the recording
+  std::string library;                                 // the installed library that takes it; empty if the program does
+  std::string remedy;                                  // one line; empty if there is nothing to gain
 };
 
 struct lock_findings {
@@ -53,9 +53,9 @@ struct lock_findings {
   std::vector<lock_group> groups;                                       // the longest waits first
 
   // Returns null for a lock that no thread took.
-  const lock_group* group_of(const format::recording& in, std::uint32_t lock) const;
+  const lock_group* group_of(const format::recording& recording, std::uint32_t lock) const;
 };
 
-lock_findings find_locks(const format::recording& in);
+lock_findings find_locks(const format::recording& recording);
 
 }  // namespace tarn::analyse

@@ -6,9 +6,9 @@ namespace {
 // Returns the position after the parenthesis that closes the first one.
 std::size_t past_parentheses(std::string_view text) {
   int depth = 0;
-  for (std::size_t at = text.find('('); at < text.size(); ++at) {
-    if (text[at] == '(') ++depth;
-    if (text[at] == ')' && --depth == 0) return at + 1;
+  for (std::size_t index = text.find('('); index < text.size(); ++index) {
+    if (text[index] == '(') ++depth;
+    if (text[index] == ')' && --depth == 0) return index + 1;
   }
   return text.size();
 }
@@ -18,14 +18,14 @@ bool is_by_line(std::string_view function) {
 }
 
 std::string without_templates(std::string_view function) {
-  std::string made;
+  std::string result;
   int depth = 0;
-  for (const char each : function) {
-    if (each == '<') ++depth;
-    if (depth == 0) made += each;
-    if (each == '>' && depth > 0) --depth;
+  for (const char character : function) {
+    if (character == '<') ++depth;
+    if (depth == 0) result += character;
+    if (character == '>' && depth > 0) --depth;
   }
-  return made;
+  return result;
 }
 
 }  // namespace
@@ -35,20 +35,20 @@ std::string_view qualified(std::string_view function) {
   constexpr std::string_view anonymous = "(anonymous namespace)";
   int depth = 0;
   std::size_t start = 0;
-  for (std::size_t at = 0; at < function.size(); ++at) {
-    const std::string_view rest = function.substr(at);
-    if (depth == 0 && (rest.starts_with("decltype (") || rest.starts_with("decltype("))) {
-      at += past_parentheses(rest) - 1;
-    } else if (rest.starts_with(anonymous)) {
-      at += anonymous.size() - 1;
-    } else if (depth == 0 && (rest.front() == '(' || rest.starts_with("operator"))) {
+  for (std::size_t index = 0; index < function.size(); ++index) {
+    const std::string_view remainder = function.substr(index);
+    if (depth == 0 && (remainder.starts_with("decltype (") || remainder.starts_with("decltype("))) {
+      index += past_parentheses(remainder) - 1;
+    } else if (remainder.starts_with(anonymous)) {
+      index += anonymous.size() - 1;
+    } else if (depth == 0 && (remainder.front() == '(' || remainder.starts_with("operator"))) {
       break;
-    } else if (rest.front() == '<') {
+    } else if (remainder.front() == '<') {
       ++depth;
-    } else if (rest.front() == '>') {
+    } else if (remainder.front() == '>') {
       --depth;
-    } else if (rest.front() == ' ' && depth == 0) {
-      start = at + 1;
+    } else if (remainder.front() == ' ' && depth == 0) {
+      start = index + 1;
     }
   }
   return function.substr(start);
@@ -58,11 +58,11 @@ std::string without_arguments(const std::string& function) {
   const std::string_view name = qualified(function);
   if (is_by_line(name)) return function;
   int depth = 0;
-  for (std::size_t at = 0; at < name.size(); ++at) {
-    if (name[at] == '<') ++depth;
-    if (name[at] == '>') --depth;
-    if (name[at] == '(' && depth <= 0 && !name.substr(at).starts_with("(anonymous namespace)") && at != 0) {
-      return std::string(name.substr(0, at));
+  for (std::size_t index = 0; index < name.size(); ++index) {
+    if (name[index] == '<') ++depth;
+    if (name[index] == '>') --depth;
+    if (name[index] == '(' && depth <= 0 && !name.substr(index).starts_with("(anonymous namespace)") && index != 0) {
+      return std::string(name.substr(0, index));
     }
   }
   return std::string(name);
@@ -79,14 +79,14 @@ bool is_called(std::string_view function, std::string_view wanted) {
 }
 
 std::string_view argument_of(std::string_view function, std::string_view prefix) {
-  const std::size_t found = function.find(prefix);
-  if (found == std::string_view::npos) return {};
-  const std::string_view rest = function.substr(found + prefix.size());
+  const std::size_t start = function.find(prefix);
+  if (start == std::string_view::npos) return {};
+  const std::string_view remainder = function.substr(start + prefix.size());
   int depth = 0;
-  for (std::size_t at = 0; at < rest.size(); ++at) {
-    if (depth == 0 && (rest[at] == ',' || rest[at] == '>')) return rest.substr(0, at);
-    if (rest[at] == '<' || rest[at] == '(') ++depth;
-    if (rest[at] == '>' || rest[at] == ')') --depth;
+  for (std::size_t index = 0; index < remainder.size(); ++index) {
+    if (depth == 0 && (remainder[index] == ',' || remainder[index] == '>')) return remainder.substr(0, index);
+    if (remainder[index] == '<' || remainder[index] == '(') ++depth;
+    if (remainder[index] == '>' || remainder[index] == ')') --depth;
   }
   return {};
 }

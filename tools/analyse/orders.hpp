@@ -19,9 +19,9 @@ struct order_step {
 // Locks that threads take in a cycle: two locks in both orders, or a longer cycle. If the steps happen at the same
 // time, each thread waits for the next one forever.
 struct inversion {
-  std::vector<order_step> steps;  // each step holds the lock that the step before takes
-  bool by_one_thread = false;     // one thread does all steps: a deadlock needs another thread that does the same
-  std::uint32_t alike = 1;        // cycles counted here: other locks, same first uses, same sites
+  std::vector<order_step> steps;     // each step holds the lock that the step before takes
+  bool by_one_thread = false;        // one thread does all steps: a deadlock needs another thread that does the same
+  std::uint32_t similar_cycles = 1;  // cycles counted here: other locks, same first uses, same sites
 };
 
 // A thread waits for a lock whose holder waits for the next lock.
@@ -40,12 +40,12 @@ struct wait_chain {
 struct order_findings {
   std::vector<inversion> inversions;  // several threads first, then two locks, then by the rarest step's count
   std::vector<wait_chain> chains;     // the longest first
-  std::uint64_t beyond = 0;           // orders counted without their locks: more pairs than the recorder keeps
+  std::uint64_t unattributed = 0;     // orders counted without their locks: more pairs than the recorder keeps
 };
 
 // Finds inversions and wait chains. A cycle is no inversion if another lock, held exclusively around all of it, keeps
 // its steps from happening at the same time. Locks that were only ever taken as one of several readers form no
 // inversion either.
-order_findings find_orders(const format::recording& in);
+order_findings find_orders(const format::recording& recording);
 
 }  // namespace tarn::analyse

@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "analyse/costs.hpp"
+#include "analyse/cost_model.hpp"
 #include "analyse/findings.hpp"
 #include "analyse/replay.hpp"
 
 namespace tarn::analyse {
 
-enum class remedy {
+enum class remedy_kind {
   hoist,    // allocate once, outside the loop
   reserve,  // allocate the final size at once
   recycle,  // tarn::recycle<T>()
@@ -21,10 +21,10 @@ enum class remedy {
   shared,   // tarn::shared_pool<T>
   drop_in,  // tarn run
 };
-const char* name(remedy of);
+const char* name(remedy_kind remedy);
 
 struct prediction {
-  remedy by = remedy::drop_in;
+  remedy_kind remedy = remedy_kind::drop_in;
   range ns;                       // predicted cost of the site with the remedy
   range saved_ns;                 // below 0 if it may cost more
   std::uint64_t calls_saved = 0;  // allocations that would not happen
@@ -45,14 +45,15 @@ struct growth {
   std::uint64_t bytes = 0;    // bytes to reserve: enough for nine of ten buffers
   std::uint64_t blocks = 0;   // all allocations, including the steps
 };
-growth growth_of(const site& of);
+growth growth_of(const site& site);
 
-// Replaces the predictions of the cost model by the results of repeating the excerpts. `surprises` is the share of
-// calls that follow a mispredicted branch; empty if it is not known.
-void correct(site_prediction& that, const site& of, const replayed& by, std::optional<double> surprises);
+// Replaces the predictions of the cost model by the results of repeating the excerpts. `misprediction_rate` is the
+// share of calls that follow a mispredicted branch; empty if it is not known.
+void correct(site_prediction& result, const site& site, const replayed& replayed,
+             std::optional<double> misprediction_rate);
 // Returns that share for the whole program: the processor's count of branch mispredictions divided by all allocations
 // and frees.
-std::optional<double> surprises_in(const format::recording& in);
+std::optional<double> misprediction_rate_of(const format::recording& recording);
 
 struct program_costs {
   range cpu_ns;        // processor time of the program without its recorder
@@ -64,22 +65,22 @@ struct program_costs {
 
 class predictor {
  public:
-  predictor(const format::recording& of, const costs& prices);
+  predictor(const format::recording& recording, const cost_model& costs);
 
-  site_prediction of(const site& one) const { return of(one, growth_of(one)); }
+  site_prediction predict(const site& site) const { return predict(site, growth_of(site)); }
   // `grown` describes the buffers that this site grows, possibly together with other sites.
-  site_prediction of(const site& one, const growth& grown) const;
+  site_prediction predict(const site& site, const growth& grown) const;
   // `measured_cpu_ns` is the processor time of the program without a recorder; 0: unknown.
-  program_costs of(const heap_findings& all, double measured_cpu_ns = 0) const;
+  program_costs program_costs_of(const heap_findings& findings, double measured_cpu_ns = 0) const;
 
-  bool is_on_drop_in(const site& one) const { return serves(one) == server::drop_in; }
+  bool is_on_drop_in(const site& site) const { return allocator_of(site) == allocator_kind::drop_in; }
 
  private:
-  server serves(const site& one) const;
-  site_prediction counted(const site& one, const growth& grown) const;  // as if its counts were exact
+  allocator_kind allocator_of(const site& site) const;
+  site_prediction predict_exactly(const site& site, const growth& grown) const;  // as if its counts were exact
 
   const format::recording& recording_;
-  const costs& prices_;
+  const cost_model& costs_;
   bool is_sampled_;
   std::vector<bool> is_threaded_, is_on_drop_in_;  // by image
 };

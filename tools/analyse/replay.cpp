@@ -11,137 +11,138 @@
 namespace tarn::analyse {
 namespace {
 
+using format::excerpt_event;
 using format::excerpt_kind;
-using format::excerpt_step;
 
 // A growing container allocates, moves its content and releases the old buffer within this many steps.
 constexpr std::size_t steps_of_growth = 4;
 
-struct known_block {
-  std::uint32_t place, bytes;
+struct live_block {
+  std::uint32_t slot, bytes;
   bool chosen;
 };
 
 class planner {
  public:
-  planner(const format::excerpt_facts& of, const std::vector<std::uint32_t>& chosen) : of_(of.steps), chosen_(chosen) {}
+  planner(const format::excerpt_facts& excerpt, const std::vector<std::uint32_t>& chosen)
+      : events_(excerpt.events), chosen_(chosen) {}
 
   replay_plan plan() {
     find_old();
-    for (std::size_t at = 0; at < of_.size(); ++at) add(at);
-    std::vector<known_block> left;
-    for (const auto& [address, block] : here_) left.push_back(block);
+    for (std::size_t index = 0; index < events_.size(); ++index) add(index);
+    std::vector<live_block> left;
+    for (const auto& [address, block] : live_blocks_) left.push_back(block);
     left.insert(left.end(), freed_elsewhere_.begin(), freed_elsewhere_.end());
-    std::sort(left.begin(), left.end(), [](const auto& a, const auto& b) { return a.place < b.place; });
-    for (const known_block& each : left)
-      made_.after.push_back({replay_step::release, each.chosen, false, each.place, 0, each.bytes});
-    return std::move(made_);
+    std::sort(left.begin(), left.end(), [](const auto& a, const auto& b) { return a.slot < b.slot; });
+    for (const live_block& block : left)
+      plan_.after.push_back({replay_step::release, block.chosen, false, block.slot, 0, block.bytes});
+    return std::move(plan_);
   }
 
  private:
   // Blocks from before the excerpt are allocated first, in the order of their addresses.
   void find_old() {
-    std::vector<excerpt_step> old;
-    std::unordered_map<std::uint64_t, bool> made;
-    for (const excerpt_step& each : of_) {
-      if (each.is == excerpt_kind::allocate) {
-        made[each.address] = true;
-      } else if (!std::exchange(made[each.address], false)) {
-        old.push_back(each);
+    std::vector<excerpt_event> old;
+    std::unordered_map<std::uint64_t, bool> is_allocated;
+    for (const excerpt_event& event : events_) {
+      if (event.kind == excerpt_kind::allocate) {
+        is_allocated[event.address] = true;
+      } else if (!std::exchange(is_allocated[event.address], false)) {
+        old.push_back(event);
       }
     }
     std::sort(old.begin(), old.end(), [](const auto& a, const auto& b) { return a.address < b.address; });
-    for (const excerpt_step& each : old) {
-      if (here_.contains(each.address)) continue;  // another thread freed the earlier one in between
-      here_[each.address] = {made_.places, each.bytes, false};
-      made_.before.push_back({replay_step::allocate, false, false, made_.places++, 0, each.bytes});
+    for (const excerpt_event& event : old) {
+      if (live_blocks_.contains(event.address)) continue;  // another thread freed the earlier one in between
+      live_blocks_[event.address] = {plan_.slots, event.bytes, false};
+      plan_.before.push_back({replay_step::allocate, false, false, plan_.slots++, 0, event.bytes});
     }
   }
 
-  void add(std::size_t at) {
-    const excerpt_step& now = of_[at];
-    if (now.is == excerpt_kind::resize) {
+  void add(std::size_t index) {
+    const excerpt_event& now = events_[index];
+    if (now.kind == excerpt_kind::resize) {
       // The next step allocates the new block; a resize at the end of the excerpt is ignored.
-      resized_ = at + 1 < of_.size() && of_[at + 1].is == excerpt_kind::allocate ? now.address : 0;
+      resized_ = index + 1 < events_.size() && events_[index + 1].kind == excerpt_kind::allocate ? now.address : 0;
       return;
     }
-    if (now.is == excerpt_kind::release) {
-      const auto found = here_.find(now.address);
-      if (found == here_.end()) return;
-      const known_block& block = found->second;
-      const bool outgrown = outgrown_ == block.place;
-      if (outgrown) outgrown_ = none;
-      made_.steps.push_back({replay_step::release, block.chosen, outgrown, block.place, 0, block.bytes});
-      here_.erase(found);
+    if (now.kind == excerpt_kind::release) {
+      const auto match = live_blocks_.find(now.address);
+      if (match == live_blocks_.end()) return;
+      const live_block& block = match->second;
+      const bool outgrown = outgrown_ == block.slot;
+      if (outgrown) outgrown_ = no_slot;
+      plan_.steps.push_back({replay_step::release, block.chosen, outgrown, block.slot, 0, block.bytes});
+      live_blocks_.erase(match);
       return;
     }
     const bool chosen = std::binary_search(chosen_.begin(), chosen_.end(), now.site);
-    const std::uint32_t place = made_.places++;
-    replay_step step{replay_step::allocate, chosen, false, place, 0, now.bytes};
-    if (const auto old = resized_ == 0 ? here_.end() : here_.find(resized_); old != here_.end()) {
-      step.is = replay_step::resize;
-      step.from = old->second.place;
-      here_.erase(old);
+    const std::uint32_t slot = plan_.slots++;
+    replay_step step{replay_step::allocate, chosen, false, slot, 0, now.bytes};
+    if (const auto old = resized_ == 0 ? live_blocks_.end() : live_blocks_.find(resized_); old != live_blocks_.end()) {
+      step.kind = replay_step::resize;
+      step.source_slot = old->second.slot;
+      live_blocks_.erase(old);
     } else if (chosen) {
-      if (const known_block* const smaller = grown_from(at)) {
-        step.is = replay_step::grow;
-        step.from = outgrown_ = smaller->place;
+      if (const live_block* const smaller = grown_from(index)) {
+        step.kind = replay_step::grow;
+        step.source_slot = outgrown_ = smaller->slot;
       }
     }
     resized_ = 0;
-    made_.steps.push_back(step);
-    const known_block block{place, now.bytes, chosen};
-    const auto [there, is_new] = here_.try_emplace(now.address, block);
-    if (!is_new) freed_elsewhere_.push_back(std::exchange(there->second, block));
+    plan_.steps.push_back(step);
+    const live_block block{slot, now.bytes, chosen};
+    const auto [match, is_new] = live_blocks_.try_emplace(now.address, block);
+    if (!is_new) freed_elsewhere_.push_back(std::exchange(match->second, block));
   }
 
   // Returns the smaller block of the same site that is released next.
-  const known_block* grown_from(std::size_t at) const {
-    for (std::size_t next = at + 1; next < std::min(of_.size(), at + 1 + steps_of_growth); ++next) {
-      const excerpt_step& each = of_[next];
-      if (each.is != excerpt_kind::release) return nullptr;
-      const auto found = here_.find(each.address);
-      if (found != here_.end() && found->second.chosen)
-        return found->second.bytes < of_[at].bytes ? &found->second : nullptr;
+  const live_block* grown_from(std::size_t index) const {
+    for (std::size_t next = index + 1; next < std::min(events_.size(), index + 1 + steps_of_growth); ++next) {
+      const excerpt_event& event = events_[next];
+      if (event.kind != excerpt_kind::release) return nullptr;
+      const auto match = live_blocks_.find(event.address);
+      if (match != live_blocks_.end() && match->second.chosen)
+        return match->second.bytes < events_[index].bytes ? &match->second : nullptr;
     }
     return nullptr;
   }
 
-  static constexpr std::uint32_t none = ~0U;
+  static constexpr std::uint32_t no_slot = ~0U;
 
-  const std::vector<excerpt_step>& of_;
+  const std::vector<excerpt_event>& events_;
   const std::vector<std::uint32_t>& chosen_;
-  std::unordered_map<std::uint64_t, known_block> here_;
-  std::vector<known_block> freed_elsewhere_;  // another thread freed them: their addresses were reused
+  std::unordered_map<std::uint64_t, live_block> live_blocks_;
+  std::vector<live_block> freed_elsewhere_;  // another thread freed them: their addresses were reused
   std::uint64_t resized_ = 0;
-  std::uint32_t outgrown_ = none;
-  replay_plan made_;
+  std::uint32_t outgrown_ = no_slot;
+  replay_plan plan_;
 };
 
-void put(format::encoder& to, const std::vector<replay_step>& steps) {
-  to.number(steps.size());
-  for (const replay_step& each : steps) {
-    to.number(static_cast<std::uint64_t>(each.is) | (each.chosen ? 4U : 0U) | (each.outgrown ? 8U : 0U));
-    to.number(each.place);
-    if (each.is > replay_step::release) to.number(each.from);
-    to.number(each.bytes);
+void put(format::encoder& output, const std::vector<replay_step>& steps) {
+  output.number(steps.size());
+  for (const replay_step& step : steps) {
+    output.number(static_cast<std::uint64_t>(step.kind) | (step.chosen ? 4U : 0U) | (step.outgrown ? 8U : 0U));
+    output.number(step.slot);
+    if (step.kind > replay_step::release) output.number(step.source_slot);
+    output.number(step.bytes);
   }
 }
 
-std::uint32_t small(format::decoder& from) { return static_cast<std::uint32_t>(from.number(~0U)); }
+std::uint32_t small(format::decoder& input) { return static_cast<std::uint32_t>(input.number(~0U)); }
 
-std::vector<replay_step> steps_from(format::decoder& from) {
+std::vector<replay_step> steps_from(format::decoder& input) {
   std::vector<replay_step> steps;
-  for (std::uint64_t left = from.number(); left > 0; --left) {
-    replay_step each;
-    const std::uint64_t what = from.number(15);
-    each.is = static_cast<replay_step::kind>(what & 3U);
-    each.chosen = (what & 4U) != 0;
-    each.outgrown = (what & 8U) != 0;
-    each.place = small(from);
-    if (each.is > replay_step::release) each.from = small(from);
-    each.bytes = small(from);
-    steps.push_back(each);
+  for (std::uint64_t left = input.number(); left > 0; --left) {
+    replay_step step;
+    const std::uint64_t flags = input.number(15);
+    step.kind = static_cast<replay_step::step_kind>(flags & 3U);
+    step.chosen = (flags & 4U) != 0;
+    step.outgrown = (flags & 8U) != 0;
+    step.slot = small(input);
+    if (step.kind > replay_step::release) step.source_slot = small(input);
+    step.bytes = small(input);
+    steps.push_back(step);
   }
   return steps;
 }
@@ -149,21 +150,21 @@ std::vector<replay_step> steps_from(format::decoder& from) {
 constexpr std::uint64_t most_bytes = std::uint64_t{256} << 20;  // memory limit of the report for one plan
 
 // Returns the peak of the bytes in all live blocks if each chosen block has at least `reserved` bytes.
-std::uint64_t most_alive(const replay_plan& of, std::uint64_t reserved = 0) {
-  std::vector<std::uint64_t> bytes(of.places);
-  std::uint64_t now = 0, most = 0;
-  for (const auto* const steps : {&of.before, &of.steps}) {
-    for (const replay_step& each : *steps) {
-      if (each.is == replay_step::release) {
-        now -= std::exchange(bytes[each.place], 0);
+std::uint64_t most_alive(const replay_plan& plan, std::uint64_t reserved = 0) {
+  std::vector<std::uint64_t> bytes(plan.slots);
+  std::uint64_t now = 0, highest = 0;
+  for (const auto* const steps : {&plan.before, &plan.steps}) {
+    for (const replay_step& step : *steps) {
+      if (step.kind == replay_step::release) {
+        now -= std::exchange(bytes[step.slot], 0);
         continue;
       }
-      if (each.is == replay_step::resize) now -= std::exchange(bytes[each.from], 0);
-      now += bytes[each.place] = each.chosen ? std::max<std::uint64_t>(each.bytes, reserved) : each.bytes;
-      most = std::max(most, now);
+      if (step.kind == replay_step::resize) now -= std::exchange(bytes[step.source_slot], 0);
+      now += bytes[step.slot] = step.chosen ? std::max<std::uint64_t>(step.bytes, reserved) : step.bytes;
+      highest = std::max(highest, now);
     }
   }
-  return most;
+  return highest;
 }
 
 constexpr std::array remedies = {&replayed::now,    &replayed::hoist, &replayed::recycle,
@@ -172,34 +173,34 @@ constexpr std::array names = {"now", "hoist", "recycle", "pooled", "arena", "res
 
 }  // namespace
 
-replay_plan plan_of(const format::excerpt_facts& of, const std::vector<std::uint32_t>& chosen) {
-  return planner(of, chosen).plan();
+replay_plan plan_of(const format::excerpt_facts& excerpt, const std::vector<std::uint32_t>& chosen) {
+  return planner(excerpt, chosen).plan();
 }
 
-replay_job job_of(const format::recording& in, const std::vector<std::uint32_t>& chosen) {
+replay_job job_of(const format::recording& recording, const std::vector<std::uint32_t>& chosen) {
   constexpr std::size_t most_plans = 6, least_blocks = 256;
-  if (in.excerpts.empty() || chosen.empty()) return {};
-  const std::uint32_t image = in.sites[chosen.front()].image;
+  if (recording.excerpts.empty() || chosen.empty()) return {};
+  const std::uint32_t image = recording.sites[chosen.front()].image;
   std::uint32_t threads = 0, first_thread = ~0U;
-  for (std::uint32_t at = 0; at < in.threads.size(); ++at) {
-    if (in.threads[at].image != image) continue;
-    first_thread = std::min(first_thread, at);
+  for (std::uint32_t index = 0; index < recording.threads.size(); ++index) {
+    if (recording.threads[index].image != image) continue;
+    first_thread = std::min(first_thread, index);
     ++threads;
   }
   struct part {
-    const format::excerpt_facts* of;
+    const format::excerpt_facts* excerpt;
     std::size_t blocks;
   };
   std::array<std::vector<part>, 2> parts;  // other threads, then the first thread
   std::array<std::size_t, 2> blocks{};
-  for (const format::excerpt_facts& each : in.excerpts) {
-    const auto count =
-        static_cast<std::size_t>(std::count_if(each.steps.begin(), each.steps.end(), [&](const excerpt_step& step) {
-          return step.is == excerpt_kind::allocate && std::binary_search(chosen.begin(), chosen.end(), step.site);
+  for (const format::excerpt_facts& candidate : recording.excerpts) {
+    const auto count = static_cast<std::size_t>(
+        std::count_if(candidate.events.begin(), candidate.events.end(), [&](const excerpt_event& step) {
+          return step.kind == excerpt_kind::allocate && std::binary_search(chosen.begin(), chosen.end(), step.site);
         }));
-    const std::size_t whose = each.thread == first_thread ? 1 : 0;
-    if (count != 0) parts[whose].push_back({&each, count});
-    blocks[whose] += count;
+    const std::size_t owner = candidate.thread == first_thread ? 1 : 0;
+    if (count != 0) parts[owner].push_back({&candidate, count});
+    blocks[owner] += count;
   }
   replay_job job;
   job.alone = threads == 1;
@@ -207,78 +208,80 @@ replay_job job_of(const format::recording& in, const std::vector<std::uint32_t>&
   std::vector<part>& mine = parts[job.first_thread ? 1 : 0];
   std::stable_sort(mine.begin(), mine.end(), [](const part& a, const part& b) { return a.blocks > b.blocks; });
   if (mine.size() > most_plans) mine.resize(most_plans);
-  std::size_t all = 0;
-  for (const part& each : mine) all += each.blocks;
-  if (all < least_blocks) return {};
-  for (const part& each : mine) {
-    replay_plan plan = plan_of(*each.of, chosen);
+  std::size_t allocations = 0;
+  for (const part& candidate : mine) allocations += candidate.blocks;
+  if (allocations < least_blocks) return {};
+  for (const part& candidate : mine) {
+    replay_plan plan = plan_of(*candidate.excerpt, chosen);
     if (most_alive(plan) > most_bytes) return {};
     job.plans.push_back(std::move(plan));
   }
   return job;
 }
 
-void reserve(replay_job& in, std::uint64_t bytes) {
-  const bool has_memory = std::all_of(in.plans.begin(), in.plans.end(),
-                                      [&](const replay_plan& each) { return most_alive(each, bytes) <= most_bytes; });
-  in.reserved_bytes = has_memory ? static_cast<std::uint32_t>(std::min(bytes, most_bytes)) : 0;
+void reserve(replay_job& job, std::uint64_t bytes) {
+  const bool has_memory = std::all_of(job.plans.begin(), job.plans.end(),
+                                      [&](const replay_plan& plan) { return most_alive(plan, bytes) <= most_bytes; });
+  job.reserved_bytes = has_memory ? static_cast<std::uint32_t>(std::min(bytes, most_bytes)) : 0;
 }
 
-std::string bytes_of(const std::vector<replay_job>& jobs) {
-  format::encoder to;
-  for (const replay_job& each : jobs) {
-    to.number((each.alone ? 1U : 0U) | (each.first_thread ? 2U : 0U) | (each.by_new ? 4U : 0U) |
-              (each.is_copied_text ? 8U : 0U) | (each.is_filled ? 16U : 0U));
-    to.number(each.reserved_bytes);
-    to.number(each.plans.size());
-    for (const replay_plan& plan : each.plans) {
-      to.number(plan.places);
-      for (const auto* const steps : {&plan.before, &plan.steps, &plan.after}) put(to, *steps);
+std::string encode(const std::vector<replay_job>& jobs) {
+  format::encoder output;
+  for (const replay_job& job : jobs) {
+    output.number((job.alone ? 1U : 0U) | (job.first_thread ? 2U : 0U) | (job.by_new ? 4U : 0U) |
+                  (job.is_copied_text ? 8U : 0U) | (job.is_filled ? 16U : 0U));
+    output.number(job.reserved_bytes);
+    output.number(job.plans.size());
+    for (const replay_plan& plan : job.plans) {
+      output.number(plan.slots);
+      for (const auto* const steps : {&plan.before, &plan.steps, &plan.after}) put(output, *steps);
     }
   }
-  return to.bytes();
+  return output.bytes();
 }
 
-std::vector<replay_job> jobs_from(std::string_view bytes) {
-  format::decoder from(bytes);
+std::vector<replay_job> decode_jobs(std::string_view bytes) {
+  format::decoder input(bytes);
   std::vector<replay_job> jobs;
-  while (!from.at_end()) {
-    replay_job& each = jobs.emplace_back();
-    const std::uint64_t how = from.number(31);
-    each.alone = (how & 1U) != 0;
-    each.first_thread = (how & 2U) != 0;
-    each.by_new = (how & 4U) != 0;
-    each.is_copied_text = (how & 8U) != 0;
-    each.is_filled = (how & 16U) != 0;
-    each.reserved_bytes = small(from);
-    for (std::uint64_t left = from.number(); left > 0; --left) {
-      replay_plan& plan = each.plans.emplace_back();
-      plan.places = small(from);
-      for (auto* const steps : {&plan.before, &plan.steps, &plan.after}) *steps = steps_from(from);
+  while (!input.at_end()) {
+    replay_job& job = jobs.emplace_back();
+    const std::uint64_t flags = input.number(31);
+    job.alone = (flags & 1U) != 0;
+    job.first_thread = (flags & 2U) != 0;
+    job.by_new = (flags & 4U) != 0;
+    job.is_copied_text = (flags & 8U) != 0;
+    job.is_filled = (flags & 16U) != 0;
+    job.reserved_bytes = small(input);
+    for (std::uint64_t left = input.number(); left > 0; --left) {
+      replay_plan& plan = job.plans.emplace_back();
+      plan.slots = small(input);
+      for (auto* const steps : {&plan.before, &plan.steps, &plan.after}) *steps = steps_from(input);
     }
   }
   return jobs;
 }
 
-std::string json_of(const std::vector<replayed>& all) {
-  nlohmann::json made = nlohmann::json::array();
-  for (const replayed& each : all) {
-    nlohmann::json& one = made.emplace_back();
-    for (std::size_t at = 0; at < remedies.size(); ++at)
-      one[names[at]] = {(each.*remedies[at]).overlapping, (each.*remedies[at]).surprised, (each.*remedies[at]).hidden};
+std::string json_of(const std::vector<replayed>& results) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const replayed& result : results) {
+    nlohmann::json& entry = list.emplace_back();
+    for (std::size_t index = 0; index < remedies.size(); ++index)
+      entry[names[index]] = {(result.*remedies[index]).overlapping, (result.*remedies[index]).mispredicted,
+                             (result.*remedies[index]).hidden};
   }
-  return made.dump();
+  return list.dump();
 }
 
 std::vector<replayed> replayed_from(const std::string& json) {
-  std::vector<replayed> all;
-  for (const nlohmann::json& each : nlohmann::json::parse(json)) {
-    replayed& one = all.emplace_back();
-    for (std::size_t at = 0; at < remedies.size(); ++at) {
-      one.*remedies[at] = {each.at(names[at]).at(0), each.at(names[at]).at(1), each.at(names[at]).at(2)};
+  std::vector<replayed> results;
+  for (const nlohmann::json& entry : nlohmann::json::parse(json)) {
+    replayed& result = results.emplace_back();
+    for (std::size_t index = 0; index < remedies.size(); ++index) {
+      result.*
+          remedies[index] = {entry.at(names[index]).at(0), entry.at(names[index]).at(1), entry.at(names[index]).at(2)};
     }
   }
-  return all;
+  return results;
 }
 
 }  // namespace tarn::analyse

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analyse/costs.hpp"
+#include "analyse/cost_model.hpp"
 #include "analyse/findings.hpp"
 #include "format/recording.hpp"
 
@@ -17,24 +17,24 @@ namespace tarn::analyse {
 
 // Each block has a slot. Slots are numbered from 0 and used only once.
 struct replay_step {
-  enum kind : std::uint8_t {
-    allocate,  // a block of `bytes` in slot `place`
-    release,   // the block in slot `place`, of `bytes`
-    resize,    // a realloc of the block in slot `from`, chosen or not, to `bytes` in slot `place`
-    grow,      // a larger block in slot `place`, and a copy from slot `from`; a later step releases the old block
+  enum step_kind : std::uint8_t {
+    allocate,  // a block of `bytes` in `slot`
+    release,   // the block in `slot`, of `bytes`
+    resize,    // a realloc of the block in `source_slot`, chosen or not, to `bytes` in `slot`
+    grow,      // a larger block in `slot`, and a copy from `source_slot`; a later step releases the old block
   };
-  kind is = allocate;
+  step_kind kind = allocate;
   bool chosen = false;    // the block is of the site that the remedy is for
   bool outgrown = false;  // the released block was replaced by a larger one
-  std::uint32_t place = 0, from = 0, bytes = 0;
+  std::uint32_t slot = 0, source_slot = 0, bytes = 0;
   bool operator==(const replay_step&) const = default;
 };
 struct replay_plan {
-  std::uint32_t places = 0;
+  std::uint32_t slots = 0;
   std::vector<replay_step> before, steps, after;  // the blocks from before the excerpt, the excerpt, and the rest
 };
 // `chosen` holds site numbers in order.
-replay_plan plan_of(const format::excerpt_facts& of, const std::vector<std::uint32_t>& chosen);
+replay_plan plan_of(const format::excerpt_facts& excerpt, const std::vector<std::uint32_t>& chosen);
 
 struct replay_job {
   bool alone = false;                // the program had one thread
@@ -48,28 +48,28 @@ struct replay_job {
 // Builds a job from the excerpts that contain most of the allocations of the chosen sites. These sites are of one
 // image and in order. The job has no plans if the excerpts contain too few such allocations. It leaves by_new,
 // is_copied_text, is_filled and reserved_bytes unset.
-replay_job job_of(const format::recording& in, const std::vector<std::uint32_t>& chosen);
+replay_job job_of(const format::recording& recording, const std::vector<std::uint32_t>& chosen);
 // Sets reserved_bytes, or sets it to 0 if that many bytes for each chosen block exceed the memory limit of the
 // report.
-void reserve(replay_job& in, std::uint64_t bytes);
+void reserve(replay_job& job, std::uint64_t bytes);
 // These convert jobs to bytes for the pipe, and back. `jobs_from` throws format::unreadable.
-std::string bytes_of(const std::vector<replay_job>& jobs);
-std::vector<replay_job> jobs_from(std::string_view bytes);
+std::string encode(const std::vector<replay_job>& jobs);
+std::vector<replay_job> decode_jobs(std::string_view bytes);
 
 // Nanoseconds of each chosen allocation with its free, beside three kinds of other work.
 struct call_ns {
-  double overlapping = 0;  // no other work: calls follow one another and overlap
-  double surprised = 0;    // unpredictable branches before each call: then nothing overlaps, and the branches
-                           // of the allocator are mispredicted as well
-  double hidden = 0;       // a dependency chain that leaves the processor time for most of a call
+  double overlapping = 0;   // no other work: calls follow one another and overlap
+  double mispredicted = 0;  // unpredictable branches before each call: then nothing overlaps, and the branches
+                            // of the allocator are mispredicted as well
+  double hidden = 0;        // a dependency chain that leaves the processor time for most of a call
   // `share` is the share of calls that follow a mispredicted branch.
-  double at(double share) const { return overlapping + share * (surprised - overlapping); }
+  double at_misprediction_rate(double share) const { return overlapping + share * (mispredicted - overlapping); }
 };
 // The current cost, and the saving of each remedy; all values are 0 for what was not repeated.
 struct replayed {
   call_ns now, hoist, recycle, pooled, arena, reserve;
 };
-std::string json_of(const std::vector<replayed>& all);
+std::string json_of(const std::vector<replayed>& results);
 // Throws nlohmann::json::exception if the text is not valid.
 std::vector<replayed> replayed_from(const std::string& json);
 

@@ -17,17 +17,17 @@ class scopes {
 
   // Returns the innermost inlined function at `address` first, and the function that is not inlined last. Empty if
   // there is none.
-  std::vector<Dwarf_Die> at(std::uint64_t address) const;
+  std::vector<Dwarf_Die> find(std::uint64_t address) const;
 
  private:
   struct scope {
     Dwarf_Die die;
     std::size_t outer;  // index in scopes_; `none` for a function that is not inlined
   };
-  static constexpr std::size_t none = ~std::size_t{0};
+  static constexpr std::size_t no_scope = ~std::size_t{0};
 
-  void add_children(Dwarf_Die& of, std::size_t outer, int depth);
-  void add(Dwarf_Die& one, std::size_t outer, int depth);
+  void add_children(Dwarf_Die& die, std::size_t outer, int depth);
+  void add(Dwarf_Die& die, std::size_t outer, int depth);
 
   std::vector<scope> scopes_;
   address_ranges code_;  // the code ranges of each scope

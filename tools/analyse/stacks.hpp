@@ -14,7 +14,7 @@ namespace tarn::analyse {
 // Recognises frames of the C library, the C++ library and the recorder by their modules, without names.
 class own_code {
  public:
-  explicit own_code(const format::recording& in) : recording_(in) {}
+  explicit own_code(const format::recording& recording) : recording_(recording) {}
 
   // Returns the stack of the site up to the first frame outside these modules.
   std::vector<std::uint64_t> inner_frames(std::uint32_t site);
@@ -26,16 +26,16 @@ class own_code {
   const format::module_facts* module_at(std::uint32_t image, std::uint64_t frame);
 
   const format::recording& recording_;
-  std::map<std::pair<std::uint32_t, std::uint64_t>, const format::module_facts*> known_;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, const format::module_facts*> modules_;
 };
 
 // Returns whether a module is a shared library of the system, judged by its path.
 bool is_installed_library(const std::string& module);
 
 // Returns the index of the first place outside these libraries; 0 if there is none.
-std::size_t own_place(const std::vector<place>& stack);
+std::size_t own_frame_index(const std::vector<code_location>& stack);
 
 // Returns the call stack of a site, innermost first, without the recorder's frames.
-std::vector<place> stack_at(const format::recording& in, std::uint32_t site, symbols& by);
+std::vector<code_location> stack_at(const format::recording& recording, std::uint32_t site, symbols& symbols);
 
 }  // namespace tarn::analyse

@@ -20,14 +20,14 @@ class symbol_table {
   // Returns the mangled name at an address of the process. Of the symbols that contain the address it is the one that
   // begins last, and a local symbol only if there is no other; else the label before it, which has no size. Returns
   // null if there is none.
-  const char* at(std::uint64_t address) const;
+  const char* name_at(std::uint64_t address) const;
 
   // Returns the mangled names of all symbols that have a size.
   const std::vector<const char*>& names() const { return names_; }
 
  private:
   struct label {
-    std::uint64_t from;
+    std::uint64_t address;
     GElf_Word section;
     const char* name;
   };
@@ -36,7 +36,7 @@ class symbol_table {
   Dwfl_Module* module_;
   std::vector<const char*> names_;  // the names that the ranges refer to
   address_ranges globals_, locals_;
-  std::vector<label> labels_;  // sorted by `from`
+  std::vector<label> labels_;  // sorted by `address`
 };
 
 }  // namespace tarn::analyse

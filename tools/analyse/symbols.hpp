@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "analyse/made_code.hpp"
+#include "analyse/jit_symbols.hpp"
 #include "format/recording.hpp"
 
 namespace tarn::analyse {
 
-struct place {
+struct code_location {
   std::string function;  // demangled; empty if it is not known
   std::string file;      // empty if there is no debug information
   int line = 0;
@@ -27,13 +27,13 @@ struct place {
 // build id than the recorded one. Only one thread at a time may use an object.
 class symbols {
  public:
-  explicit symbols(const format::recording& of);
+  explicit symbols(const format::recording& recording);
   symbols(const symbols&) = delete;
   symbols& operator=(const symbols&) = delete;
   ~symbols();
 
   // Returns the places of the call before a return address; functions that were inlined there come first. Cached.
-  const std::vector<place>& of(std::uint32_t image, std::uint64_t frame);
+  const std::vector<code_location>& resolve(std::uint32_t image, std::uint64_t frame);
 
   // Returns whether a function whose demangled name satisfies `is_wanted` is on a recorded stack of the heap, inlined
   // or not, or among the symbols of the recorded modules. Reads all stacks and symbols.
@@ -45,8 +45,8 @@ class symbols {
 
   const format::recording& recording_;
   std::map<std::uint32_t, std::unique_ptr<files>> images_;
-  std::optional<made_code> made_code_;  // read when an address is in no module
-  std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<place>> known_;
+  std::optional<jit_symbols> jit_symbols_;  // read when an address is in no module
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<code_location>> resolved_;
 };
 
 }  // namespace tarn::analyse

@@ -22,7 +22,7 @@ enum class call_category {
   waits,     // waits for other threads, time or events
   needed,    // none of the above
 };
-const char* name(call_category of);
+const char* name(call_category category);
 
 // All calls of one number from one function of the program, or of a library other than the C library.
 struct call_site {
@@ -32,7 +32,7 @@ struct call_site {
   format::call_counts sums{};  // sums over all threads
   std::uint64_t nanoseconds = 0;
   std::uint32_t threads = 0;
-  call_category is = call_category::needed;
+  call_category category = call_category::needed;
   std::string remedy;  // one line; empty if there is nothing to gain, or less than 0.5 % of the processor time
 };
 
@@ -40,11 +40,12 @@ struct call_findings {
   std::uint64_t calls = 0, nanoseconds = 0;
   std::vector<call_site> sites;  // the most calls first
 
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> places;  // index in `sites`, by site and call number
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t>
+      index_by_site;  // index in `sites`, by site and call number
   // Returns null for a call that belongs to no site.
   const call_site* site_of(std::uint32_t site, std::uint32_t number) const {
-    const auto found = places.find({site, number});
-    return found == places.end() ? nullptr : &sites[found->second];
+    const auto match = index_by_site.find({site, number});
+    return match == index_by_site.end() ? nullptr : &sites[match->second];
   }
 };
 
@@ -52,6 +53,6 @@ struct call_findings {
 bool is_reading(std::string_view name);
 bool is_writing(std::string_view name);
 
-call_findings find_calls(const format::recording& in);
+call_findings find_calls(const format::recording& recording);
 
 }  // namespace tarn::analyse

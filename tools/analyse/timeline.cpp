@@ -5,62 +5,63 @@
 
 namespace tarn::analyse {
 
-timeline timeline_of(const format::recording& in, const history& of, const heap_findings& heap,
+timeline timeline_of(const format::recording& recording, const history& history, const heap_findings& heap,
                      const lock_findings& locks, const call_findings& calls) {
-  timeline made;
-  const std::size_t count = of.intervals.size();
-  const auto clear = [&](auto&... all) {
-    (std::for_each(all.begin(), all.end(), [&](line& to) { to.assign(count, 0); }), ...);
+  timeline timeline;
+  const std::size_t count = history.intervals.size();
+  const auto clear = [&](auto&... lines) {
+    (std::for_each(lines.begin(), lines.end(), [&](line& counts) { counts.assign(count, 0); }), ...);
   };
-  clear(made.blocks, made.bytes, made.in_use, made.taken, made.waited_ns, made.calls, made.calls_ns);
-  const auto ns = [&](std::uint64_t ticks) { return format::nanoseconds(in.clock, ticks); };
+  clear(timeline.blocks, timeline.bytes, timeline.in_use, timeline.taken, timeline.waited_ns, timeline.calls,
+        timeline.calls_ns);
+  const auto ns = [&](std::uint64_t ticks) { return format::nanoseconds(recording.clock, ticks); };
 
   struct in_use_of {
-    category is = category::kept;
+    heap_category category = heap_category::kept;
     double mean = 0;             // mean bytes of a block
     std::vector<double> change;  // blocks, by interval
   };
   std::map<std::uint32_t, in_use_of> sites;
-  for (const site& each : heap.sites) {
-    const auto blocks = static_cast<double>(each.sums[format::blocks]);
-    sites[each.number] = {each.is, blocks == 0 ? 0 : static_cast<double>(each.sums[format::bytes]) / blocks, {}};
+  for (const site& site : heap.sites) {
+    const auto blocks = static_cast<double>(site.sums[format::blocks]);
+    sites[site.number] = {site.category, blocks == 0 ? 0 : static_cast<double>(site.sums[format::bytes]) / blocks, {}};
   }
-  for (const auto& [key, points] : of.heap) {
+  for (const auto& [key, points] : history.heap) {
     in_use_of& site = sites[key.site];
     site.change.resize(count);
-    const auto kind = static_cast<std::size_t>(site.is);
-    for (const auto& [at, more] : points) {
-      const auto [blocks, bytes, frees] = more;
-      made.blocks[kind][at] += blocks;
-      made.bytes[kind][at] += bytes;
-      site.change[at] += static_cast<double>(blocks) - static_cast<double>(frees);
+    const auto kind = static_cast<std::size_t>(site.category);
+    for (const auto& [index, increase] : points) {
+      const auto [blocks, bytes, frees] = increase;
+      timeline.blocks[kind][index] += blocks;
+      timeline.bytes[kind][index] += bytes;
+      site.change[index] += static_cast<double>(blocks) - static_cast<double>(frees);
     }
   }
   for (const auto& [number, site] : sites) {
     double blocks = 0;
-    for (std::size_t at = 0; at < site.change.size(); ++at) {
-      blocks += site.change[at];
-      made.in_use[static_cast<std::size_t>(site.is)][at] +=
+    for (std::size_t index = 0; index < site.change.size(); ++index) {
+      blocks += site.change[index];
+      timeline.in_use[static_cast<std::size_t>(site.category)][index] +=
           static_cast<std::uint64_t>(std::max(0.0, blocks) * site.mean);
     }
   }
-  for (const auto& [key, points] : of.locks) {
-    const lock_group* const group = locks.group_of(in, key.lock);
+  for (const auto& [key, points] : history.locks) {
+    const lock_group* const group = locks.group_of(recording, key.lock);
     if (group == nullptr) continue;
-    for (const auto& [at, more] : points) {
-      made.taken[static_cast<std::size_t>(group->is)][at] += more[0];
-      made.waited_ns[static_cast<std::size_t>(group->is)][at] += ns(more[2]);
+    for (const auto& [index, increase] : points) {
+      timeline.taken[static_cast<std::size_t>(group->category)][index] += increase[0];
+      timeline.waited_ns[static_cast<std::size_t>(group->category)][index] += ns(increase[2]);
     }
   }
-  for (const auto& [key, points] : of.calls) {
+  for (const auto& [key, points] : history.calls) {
     const call_site* const site = calls.site_of(key.site, key.number);
     if (site == nullptr) continue;
-    for (const auto& [at, more] : points) {
-      made.calls[static_cast<std::size_t>(site->is)][at] += more[0];
-      made.calls_ns[static_cast<std::size_t>(site->is)][at] += ns(more[4]);
+    for (const auto& [index, increase] : points) {
+      timeline.calls[static_cast<std::size_t>(site->category)][index] += increase[0];
+      timeline.calls_ns[static_cast<std::size_t>(site->category)][index] += ns(increase[4]);
     }
   }
-  return made;
+  return timeline;
 }
 
 }  // namespace tarn::analyse

@@ -12,7 +12,8 @@
 
 namespace tarn::analyse {
 
-inline constexpr std::array categories = {category::transient, category::shared, category::start_up, category::kept};
+inline constexpr std::array categories = {heap_category::transient, heap_category::shared, heap_category::start_up,
+                                          heap_category::kept};
 inline constexpr std::array lock_categories = {lock_category::contended, lock_category::uncontended,
                                                lock_category::one_thread, lock_category::condition};
 inline constexpr std::array call_categories = {call_category::small,  call_category::repeated, call_category::batch,
@@ -29,7 +30,7 @@ struct timeline {
   std::array<line, call_categories.size()> calls, calls_ns;
 };
 
-timeline timeline_of(const format::recording& in, const history& of, const heap_findings& heap,
+timeline timeline_of(const format::recording& recording, const history& history, const heap_findings& heap,
                      const lock_findings& locks, const call_findings& calls);
 
 }  // namespace tarn::analyse

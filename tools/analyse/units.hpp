@@ -22,13 +22,13 @@ class units {
     Dwarf_Die lines, code;
   };
   // Returns null if no unit contains the address, which is one of the process.
-  unit* at(std::uint64_t address);
+  unit* find(std::uint64_t address);
   // Returns the number to subtract from an address of the process for libdw.
   std::uint64_t bias() const { return bias_; }
 
  private:
   Dwarf_Addr bias_ = 0;
-  std::vector<unit> all_;
+  std::vector<unit> units_;
   address_ranges ranges_;
 };
 

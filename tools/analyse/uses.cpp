@@ -14,26 +14,26 @@
 namespace tarn::analyse {
 namespace {
 
-use made_of(std::string what, const std::vector<place>& stack) {
-  use made;
-  made.what = std::move(what);
-  if (stack.empty()) return made;
-  const place& at = stack[own_place(stack)];
-  made.function = without_arguments(at.function);
-  made.file = at.file.empty() ? at.module : at.file;
-  return made;
+use made_of(std::string operation, const std::vector<code_location>& stack) {
+  use use;
+  use.operation = std::move(operation);
+  if (stack.empty()) return use;
+  const code_location& location = stack[own_frame_index(stack)];
+  use.function = without_arguments(location.function);
+  use.file = location.file.empty() ? location.module : location.file;
+  return use;
 }
 
-void add(use& to, const use& more) {
-  to.count += more.count;
-  to.nanoseconds += more.nanoseconds;
+void add(use& sum, const use& use) {
+  sum.count += use.count;
+  sum.nanoseconds += use.nanoseconds;
 }
 
-double difference_of(std::uint64_t from, std::uint64_t to) {
-  return static_cast<double>(from) - static_cast<double>(to);
+double difference_of(std::uint64_t before, std::uint64_t after) {
+  return static_cast<double>(before) - static_cast<double>(after);
 }
 
-std::uint64_t count_of(const std::optional<use>& of) { return of ? of->count : 0; }
+std::uint64_t count_of(const std::optional<use>& use) { return use ? use->count : 0; }
 
 }  // namespace
 
@@ -41,54 +41,55 @@ double use_change::saved_ns() const {
   return difference_of(before ? before->nanoseconds : 0, after ? after->nanoseconds : 0);
 }
 
-std::vector<use> calls_in(const format::recording& of, symbols& by) {
-  std::vector<use> all;
-  for (const call_site& each : find_calls(of).sites) {
-    all.push_back(made_of(each.name, stack_at(of, each.site, by)));
-    all.back().count = each.sums[format::calls];
-    all.back().nanoseconds = each.nanoseconds;
+std::vector<use> calls_in(const format::recording& recording, symbols& symbols) {
+  std::vector<use> uses;
+  for (const call_site& site : find_calls(recording).sites) {
+    uses.push_back(made_of(site.name, stack_at(recording, site.site, symbols)));
+    uses.back().count = site.sums[format::calls];
+    uses.back().nanoseconds = site.nanoseconds;
   }
-  return all;
+  return uses;
 }
 
-std::vector<use> locks_in(const format::recording& of, symbols& by) {
-  std::vector<use> all;
-  for (const lock_group& group : find_locks(of).groups) {
-    if (group.is == lock_category::condition) continue;
-    for (const lock_site& each : group.sites) {
-      all.push_back(made_of(name(group.type), stack_at(of, each.site, by)));
-      all.back().count = each.sums[format::acquisitions];
-      all.back().nanoseconds = each.sums[format::wait_ticks];
+std::vector<use> locks_in(const format::recording& recording, symbols& symbols) {
+  std::vector<use> uses;
+  for (const lock_group& group : find_locks(recording).groups) {
+    if (group.category == lock_category::condition) continue;
+    for (const lock_site& site : group.sites) {
+      uses.push_back(made_of(name(group.type), stack_at(recording, site.site, symbols)));
+      uses.back().count = site.sums[format::acquisitions];
+      uses.back().nanoseconds = site.sums[format::wait_ticks];
     }
   }
-  return all;
+  return uses;
 }
 
 use_difference compare(const std::vector<use>& before, const std::vector<use>& after) {
   std::map<std::tuple<std::string, std::string, std::string>, use_change> places;
-  use_difference made;
-  const auto collect = [&](const std::vector<use>& from, use& whole, std::optional<use> use_change::*side) {
-    for (const use& each : from) {
-      std::optional<use>& to = places[{each.what, each.function, each.file}].*side;
-      if (to) {
-        add(*to, each);
+  use_difference result;
+  const auto collect = [&](const std::vector<use>& uses, use& whole, std::optional<use> use_change::*side) {
+    for (const use& usage : uses) {
+      std::optional<use>& entry = places[{usage.operation, usage.function, usage.file}].*side;
+      if (entry) {
+        add(*entry, usage);
       } else {
-        to = each;
+        entry = usage;
       }
-      add(whole, each);
+      add(whole, usage);
     }
   };
-  collect(before, made.before, &use_change::before);
-  collect(after, made.after, &use_change::after);
-  for (auto& [key, each] : places) {
-    if (count_of(each.before) != count_of(each.after)) made.changes.push_back(std::move(each));
+  collect(before, result.before, &use_change::before);
+  collect(after, result.after, &use_change::after);
+  for (auto& [key, change] : places) {
+    if (count_of(change.before) != count_of(change.after)) result.changes.push_back(std::move(change));
   }
-  const auto size = [](const use_change& of) {
-    return std::pair(std::fabs(of.saved_ns()), std::fabs(difference_of(count_of(of.before), count_of(of.after))));
+  const auto size = [](const use_change& change) {
+    return std::pair(std::fabs(change.saved_ns()),
+                     std::fabs(difference_of(count_of(change.before), count_of(change.after))));
   };
-  std::stable_sort(made.changes.begin(), made.changes.end(),
+  std::stable_sort(result.changes.begin(), result.changes.end(),
                    [&](const use_change& a, const use_change& b) { return size(a) > size(b); });
-  return made;
+  return result;
 }
 
 }  // namespace tarn::analyse

@@ -13,7 +13,7 @@ namespace tarn::analyse {
 
 // All locks of one type that one function takes, or all its system calls of one name.
 struct use {
-  std::string what;               // "mutex", "write"
+  std::string operation;          // "mutex", "write"
   std::string function, file;     // without arguments; the first outside the C library; the module if it has no file
   std::uint64_t count = 0;        // acquisitions, calls
   std::uint64_t nanoseconds = 0;  // waiting time, or time in the kernel
@@ -25,14 +25,14 @@ struct use_change {
 };
 
 struct use_difference {
-  use before, after;                // sums of the whole program; `what` and the places are empty
+  use before, after;                // sums of the whole program; `operation` and the locations are empty
   std::vector<use_change> changes;  // the largest by time first, then by count; without unchanged ones
 };
 
 // Returns the system calls in any order.
-std::vector<use> calls_in(const format::recording& of, symbols& by);
+std::vector<use> calls_in(const format::recording& recording, symbols& symbols);
 // Returns the locks, without condition variables, whose purpose is to be waited for.
-std::vector<use> locks_in(const format::recording& of, symbols& by);
+std::vector<use> locks_in(const format::recording& recording, symbols& symbols);
 
 // Uses match if all three texts are equal.
 use_difference compare(const std::vector<use>& before, const std::vector<use>& after);

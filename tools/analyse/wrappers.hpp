@@ -15,12 +15,12 @@
 namespace tarn::analyse {
 
 // Returns whether a function only allocates for its callers, judged by its name, its file or its module.
-bool passes_on(const place& at);
+bool is_wrapper(const code_location& location);
 // Returns whether the file is a source of Rust's standard library.
 bool is_of_rusts_library(std::string_view file);
 // Returns whether the source is in a language in which no remedy of Tarn can be written. Only debug information tells
 // this.
-bool is_of_another_language(const place& at);
+bool is_of_another_language(const code_location& location);
 // Returns whether the module is the C library, the standard library of C++, or the recorder.
 bool is_of_the_language(const std::string& module);
 
@@ -28,10 +28,10 @@ bool is_of_the_language(const std::string& module);
 // function that allocates for others, or if three or more callers allocate through it; the second rule skips at most
 // two functions. `wrappers` names functions, with or without scopes, that only allocate for their callers; they are
 // skipped with all that they call.
-class deciders {
+class deciding_frames {
  public:
-  deciders(const format::recording& in, const std::vector<site>& sites, symbols& by,
-           const std::vector<std::string>& wrappers = {});
+  deciding_frames(const format::recording& recording, const std::vector<site>& sites, symbols& symbols,
+                  const std::vector<std::string>& wrappers = {});
 
   // Returns the index of the deciding frame of the site; 0 if all frames only allocate for their callers.
   std::size_t frame_of(std::uint32_t site) const { return frames_[site]; }
@@ -43,6 +43,7 @@ class deciders {
 // Combines the sites of one category whose stacks are equal up to the deciding function: the first one in `sites`
 // gets the sums of all. Sites where 90 % of the blocks are short-lived stay apart from the others, because their
 // remedies differ. Keeps the order of `sites`.
-std::vector<site> grouped(const format::recording& in, const std::vector<site>& sites, const deciders& by);
+std::vector<site> grouped(const format::recording& recording, const std::vector<site>& sites,
+                          const deciding_frames& deciding_frames);
 
 }  // namespace tarn::analyse

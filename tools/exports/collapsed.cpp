@@ -14,10 +14,10 @@ namespace {
 // A semicolon ends a frame, and a control character may end a line.
 std::string one_frame(std::string_view text) {
   std::string name = well_formed(text);
-  for (char& each : name) {
-    const auto code = static_cast<unsigned char>(each);
-    if (each == ';') each = ':';
-    if (code < 0x20 || code == 0x7f) each = ' ';
+  for (char& character : name) {
+    const auto code = static_cast<unsigned char>(character);
+    if (character == ';') character = ':';
+    if (code < 0x20 || code == 0x7f) character = ' ';
   }
   return name;
 }
@@ -25,34 +25,34 @@ std::string one_frame(std::string_view text) {
 // Ranks the values in their order; equal ones have the same rank.
 std::vector<std::uint32_t> places_in_order(const std::vector<std::string>& names) {
   std::map<std::string_view, std::uint32_t> order;
-  for (const std::string& each : names) order.try_emplace(each);
+  for (const std::string& name : names) order.try_emplace(name);
   std::uint32_t next = 0;
   for (auto& [name, place] : order) place = next++;
   std::vector<std::uint32_t> places;
-  for (const std::string& each : names) places.push_back(order.at(each));
+  for (const std::string& name : names) places.push_back(order.at(name));
   return places;
 }
 
 }  // namespace
 
-void write_collapsed(const profile& of, measure which, const sink& to) {
-  frames known(of);
+void write_collapsed(const profile& profile, measure which, const sink& output) {
+  frames frames(profile);
   std::vector<std::vector<std::uint32_t>> stacks;
-  for (const sample& each : of.samples()) {
-    stacks.push_back(each.counted[which] == 0 ? std::vector<std::uint32_t>() : known.of(each));
+  for (const sample& sample : profile.samples()) {
+    stacks.push_back(sample.counted[which] == 0 ? std::vector<std::uint32_t>() : frames.stack_of(sample));
   }
   std::vector<std::string> names;
-  for (const frame& each : known.all()) names.push_back(one_frame(each.name));
+  for (const frame& frame : frames.list()) names.push_back(one_frame(frame.name));
   const std::vector<std::uint32_t> places = places_in_order(names);
   std::vector<const std::string*> in_order(names.size());
-  for (std::size_t at = 0; at < names.size(); ++at) in_order[places[at]] = &names[at];
+  for (std::size_t index = 0; index < names.size(); ++index) in_order[places[index]] = &names[index];
   // The lines are sorted, so that two exports can be compared, and sorted by numbers, because the lines of a large
   // recording take hundreds of megabytes.
   std::map<std::vector<std::uint32_t>, std::uint64_t> lines;
-  for (std::size_t at = 0; at < stacks.size(); ++at) {
-    if (stacks[at].empty()) continue;
-    for (std::uint32_t& number : stacks[at]) number = places[number];
-    lines[std::move(stacks[at])] += of.samples()[at].counted[which];
+  for (std::size_t index = 0; index < stacks.size(); ++index) {
+    if (stacks[index].empty()) continue;
+    for (std::uint32_t& number : stacks[index]) number = places[number];
+    lines[std::move(stacks[index])] += profile.samples()[index].counted[which];
   }
   for (const auto& [stack, count] : lines) {
     std::string line;
@@ -60,7 +60,7 @@ void write_collapsed(const profile& of, measure which, const sink& to) {
       if (!line.empty()) line += ';';
       line += *in_order[place];
     }
-    to(line + ' ' + std::to_string(count) + '\n');
+    output(line + ' ' + std::to_string(count) + '\n');
   }
 }
 

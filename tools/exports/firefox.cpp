@@ -37,9 +37,9 @@ constexpr std::array<category_info, 15> categories = {{{"other", "grey"},
                                                        {"needed", "lightblue"}}};
 
 std::size_t category_of(std::string_view name) {
-  const auto found =
-      std::find_if(categories.begin(), categories.end(), [&](const auto& each) { return each.name == name; });
-  return found == categories.end() ? 0 : static_cast<std::size_t>(found - categories.begin());
+  const auto match =
+      std::find_if(categories.begin(), categories.end(), [&](const auto& category) { return category.name == name; });
+  return match == categories.end() ? 0 : static_cast<std::size_t>(match - categories.begin());
 }
 
 // Writes a build id as Breakpad does: the first 16 bytes as a GUID, whose first three parts are little-endian, and an
@@ -47,16 +47,16 @@ std::size_t category_of(std::string_view name) {
 std::string breakpad_id(std::string id) {
   id.resize(32, '0');
   static constexpr std::array<std::size_t, 16> order = {3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15};
-  std::string made;
-  for (const std::size_t each : order) made += id.substr(2 * each, 2);
-  std::transform(made.begin(), made.end(), made.begin(),
-                 [](char each) { return each >= 'a' ? static_cast<char>(each - 32) : each; });
-  return made + '0';
+  std::string guid;
+  for (const std::size_t position : order) guid += id.substr(2 * position, 2);
+  std::transform(guid.begin(), guid.end(), guid.begin(),
+                 [](char character) { return character >= 'a' ? static_cast<char>(character - 32) : character; });
+  return guid + '0';
 }
 
 class firefox {
  public:
-  explicit firefox(const profile& of) : profile_(of) {}
+  explicit firefox(const profile& profile) : profile_(profile) {}
 
   std::string file();
 
@@ -71,21 +71,21 @@ class firefox {
     int line;
     auto operator<=>(const frame_key&) const = default;
   };
-  static constexpr std::size_t none = ~std::size_t{0};
+  static constexpr std::size_t no_entry = ~std::size_t{0};
 
   template <class Key>
-  static std::pair<std::size_t, bool> number(std::map<Key, std::size_t>& of, Key key) {
-    const auto [found, is_new] = of.try_emplace(std::move(key), of.size());
-    return {found->second, is_new};
+  static std::pair<std::size_t, bool> number(std::map<Key, std::size_t>& numbers, Key key) {
+    const auto [match, is_new] = numbers.try_emplace(std::move(key), numbers.size());
+    return {match->second, is_new};
   }
-  static json or_null(std::size_t value) { return value == none ? json() : json(value); }
+  static json or_null(std::size_t value) { return value == no_entry ? json() : json(value); }
 
   std::size_t string(const std::string& text);
   std::size_t library(std::size_t module);
   std::size_t function(const std::string& name, const std::string& file, std::size_t resource);
   std::size_t frame(const frame_key& key);
   std::size_t stack(std::size_t frame, std::size_t outer);
-  std::size_t stack_of(const sample& one);
+  std::size_t stack_of(const sample& sample);
   json track(measure which, std::uint32_t thread, std::vector<std::size_t> samples, bool is_first);
 
   const profile& profile_;
@@ -109,15 +109,15 @@ class firefox {
 };
 
 std::size_t firefox::string(const std::string& text) {
-  const auto [found, is_new] = number(strings_, text);
+  const auto [string_number, is_new] = number(strings_, text);
   if (is_new) string_array_.push_back(text);
-  return found;
+  return string_number;
 }
 
 // The resource and the library of a module have the same number.
 std::size_t firefox::library(std::size_t module) {
-  if (module == no_module) return none;
-  const auto [found, is_new] = number(libraries_, module);
+  if (module == no_module) return no_entry;
+  const auto [library_number, is_new] = number(libraries_, module);
   if (is_new) {
     const format::module_facts& facts = profile_.recorded().modules[module];
     const std::string name = file_name(facts.path);
@@ -129,21 +129,21 @@ std::size_t firefox::library(std::size_t module) {
                      {"breakpadId", breakpad_id(facts.build_id)},
                      {"codeId", facts.build_id}});
     resource_["name"].push_back(string(name));
-    resource_["lib"].push_back(found);
+    resource_["lib"].push_back(library_number);
     resource_["host"].push_back(nullptr);
     resource_["type"].push_back(1);  // a library
   }
-  return found;
+  return library_number;
 }
 
 std::size_t firefox::function(const std::string& name, const std::string& file, std::size_t resource) {
-  const std::size_t path = file.empty() ? none : string(file);
-  const auto [found, is_new] = number(functions_, {string(name), path, resource});
+  const std::size_t path = file.empty() ? no_entry : string(file);
+  const auto [function_number, is_new] = number(functions_, {string(name), path, resource});
   if (is_new) {
-    std::size_t source = none;
-    if (path != none) {
-      const auto [at, is_new_file] = number(sources_, path);
-      source = at;
+    std::size_t source = no_entry;
+    if (path != no_entry) {
+      const auto [source_number, is_new_file] = number(sources_, path);
+      source = source_number;
       if (is_new_file) {
         source_["uuid"].push_back(nullptr);
         source_["filename"].push_back(path);
@@ -152,16 +152,16 @@ std::size_t firefox::function(const std::string& name, const std::string& file, 
     func_["name"].push_back(string(name));
     func_["isJS"].push_back(false);
     func_["relevantForJS"].push_back(false);
-    func_["resource"].push_back(resource == none ? json(-1) : json(resource));
+    func_["resource"].push_back(resource == no_entry ? json(-1) : json(resource));
     func_["source"].push_back(or_null(source));
     func_["lineNumber"].push_back(nullptr);
     func_["columnNumber"].push_back(nullptr);
   }
-  return found;
+  return function_number;
 }
 
 std::size_t firefox::frame(const frame_key& key) {
-  const auto [found, is_new] = number(frames_, key);
+  const auto [frame_number, is_new] = number(frames_, key);
   if (is_new) {
     frame_["address"].push_back(key.address);
     frame_["inlineDepth"].push_back(key.depth);
@@ -173,52 +173,54 @@ std::size_t firefox::frame(const frame_key& key) {
     frame_["line"].push_back(key.line > 0 ? json(key.line) : json());
     frame_["column"].push_back(nullptr);
   }
-  return found;
+  return frame_number;
 }
 
 std::size_t firefox::stack(std::size_t frame, std::size_t outer) {
-  const auto [found, is_new] = number(stacks_, {outer, frame});
+  const auto [stack_number, is_new] = number(stacks_, {outer, frame});
   if (is_new) {
     stack_["frame"].push_back(frame);
     stack_["prefix"].push_back(or_null(outer));
   }
-  return found;
+  return stack_number;
 }
 
-std::size_t firefox::stack_of(const sample& one) {
-  std::size_t made = none;
-  const std::vector<std::uint32_t>& places = profile_.stacks()[one.site];
-  for (auto at = places.rbegin(); at != places.rend(); ++at) {
-    const location& here = profile_.locations()[*at];
-    const std::size_t resource = library(here.module);
+std::size_t firefox::stack_of(const sample& sample) {
+  std::size_t stack_number = no_entry;
+  const std::vector<std::uint32_t>& places = profile_.stacks()[sample.site];
+  for (auto place = places.rbegin(); place != places.rend(); ++place) {
+    const location& location = profile_.locations()[*place];
+    const std::size_t resource = library(location.module);
     std::size_t depth = 0;  // depth of inlining
-    for (auto each = here.lines->rbegin(); each != here.lines->rend(); ++each) {
-      const auto address = here.module == no_module ? -1 : static_cast<std::int64_t>(each->offset);
-      const std::size_t called = function(frame_name(*each), each->file, resource);
-      made = stack(frame({called, 0, depth++, address, each->line}), made);
+    for (auto line = location.lines->rbegin(); line != location.lines->rend(); ++line) {
+      const auto address = location.module == no_module ? -1 : static_cast<std::int64_t>(line->offset);
+      const std::size_t called = function(frame_name(*line), line->file, resource);
+      stack_number = stack(frame({called, 0, depth++, address, line->line}), stack_number);
     }
   }
-  if (places.empty()) made = stack(frame({function(std::string(no_stack), {}, none), 0, 0, -1, 0}), made);
-  return stack(frame({function(leaf_name(one), {}, none), category_of(one.category), 0, -1, 0}), made);
+  if (places.empty())
+    stack_number = stack(frame({function(std::string(no_stack), {}, no_entry), 0, 0, -1, 0}), stack_number);
+  return stack(frame({function(leaf_name(sample), {}, no_entry), category_of(sample.category), 0, -1, 0}),
+               stack_number);
 }
 
 json firefox::track(measure which, std::uint32_t thread, std::vector<std::size_t> samples, bool is_first) {
-  const auto count = [&](std::size_t at) { return profile_.samples()[at].counted[which]; };
+  const auto count = [&](std::size_t index) { return profile_.samples()[index].counted[which]; };
   std::stable_sort(samples.begin(), samples.end(), [&](std::size_t a, std::size_t b) { return count(a) > count(b); });
   json stacks = json::array(), times = json::array(), weights = json::array();
-  for (const std::size_t at : samples) {
+  for (const std::size_t index : samples) {
     times.push_back(stacks.size());
-    stacks.push_back(stack_of_sample_[at]);
-    weights.push_back(measures[which].in == unit::nanoseconds ? json(static_cast<double>(count(at)) / 1e6)
-                                                              : json(count(at)));
+    stacks.push_back(stack_of_sample_[index]);
+    weights.push_back(measures[which].value_unit == unit::nanoseconds ? json(static_cast<double>(count(index)) / 1e6)
+                                                                      : json(count(index)));
   }
   const std::size_t length = stacks.size();
-  const char* const type = measures[which].in == unit::bytes         ? "bytes"
-                           : measures[which].in == unit::nanoseconds ? "tracing-ms"
-                                                                     : "samples";
+  const char* const type = measures[which].value_unit == unit::bytes         ? "bytes"
+                           : measures[which].value_unit == unit::nanoseconds ? "tracing-ms"
+                                                                             : "samples";
   const std::string name = profile_.recorded().threads.empty() ? "" : thread_name(profile_.recorded(), thread);
   return {{"processType", "default"},
-          {"processName", measures[which].words},
+          {"processName", measures[which].description},
           {"processStartupTime", 0},
           {"processShutdownTime", nullptr},
           {"registerTime", 0},
@@ -245,14 +247,14 @@ json firefox::track(measure which, std::uint32_t thread, std::vector<std::size_t
 }
 
 std::string firefox::file() {
-  const format::recording& in = profile_.recorded();
-  for (const sample& each : profile_.samples()) stack_of_sample_.push_back(stack_of(each));
+  const format::recording& recording = profile_.recorded();
+  for (const sample& sample : profile_.samples()) stack_of_sample_.push_back(stack_of(sample));
   json threads = json::array();
   for (const measure which : profile_.used()) {
     std::map<std::uint32_t, std::vector<std::size_t>> by_thread;
-    for (std::size_t at = 0; at < profile_.samples().size(); ++at) {
-      const sample& each = profile_.samples()[at];
-      if (each.counted[which] != 0) by_thread[each.thread].push_back(at);
+    for (std::size_t index = 0; index < profile_.samples().size(); ++index) {
+      const sample& sample = profile_.samples()[index];
+      if (sample.counted[which] != 0) by_thread[sample.thread].push_back(index);
     }
     if (by_thread.empty()) by_thread[0];
     bool is_first = true;
@@ -261,52 +263,52 @@ std::string firefox::file() {
     }
   }
   json names = json::array();
-  for (const category_info& each : categories) {
-    names.push_back({{"name", each.name}, {"color", each.colour}, {"subcategories", {"Other"}}});
+  for (const category_info& category : categories) {
+    names.push_back({{"name", category.name}, {"color", category.colour}, {"subcategories", {"Other"}}});
   }
   resource_["length"] = libraries_.size();
   source_["length"] = sources_.size();
   func_["length"] = functions_.size();
   frame_["length"] = frames_.size();
   stack_["length"] = stacks_.size();
-  const json all = {{"meta",
-                     {{"interval", 1},
-                      {"startTime", static_cast<double>(in.program.started) * 1e3},
-                      {"processType", 0},
-                      {"product", program_name(in)},
-                      {"importedFrom", "tarn"},
-                      {"platform", "Linux"},
-                      {"oscpu", in.program.machine},
-                      {"arguments", program_name(in)},
-                      {"stackwalk", 1},
-                      {"version", gecko_version},
-                      {"preprocessedProfileVersion", processed_version},
-                      {"symbolicated", true},
-                      {"categories", std::move(names)},
-                      {"markerSchema", json::array()},
-                      {"usesOnlyOneStackType", true},
-                      {"sourceCodeIsNotOnSearchfox", true}}},
-                    {"libs", std::move(libs_)},
-                    {"pages", json::array()},
-                    {"shared",
-                     {{"stackTable", std::move(stack_)},
-                      {"frameTable", std::move(frame_)},
-                      {"funcTable", std::move(func_)},
-                      {"resourceTable", std::move(resource_)},
-                      {"nativeSymbols",
-                       {{"libIndex", json::array()},
-                        {"address", json::array()},
-                        {"name", json::array()},
-                        {"functionSize", json::array()},
-                        {"length", 0}}},
-                      {"sources", std::move(source_)},
-                      {"stringArray", std::move(string_array_)}}},
-                    {"threads", std::move(threads)}};
-  return all.dump(-1, ' ', false, json::error_handler_t::replace);
+  const json document = {{"meta",
+                          {{"interval", 1},
+                           {"startTime", static_cast<double>(recording.program.started) * 1e3},
+                           {"processType", 0},
+                           {"product", program_name(recording)},
+                           {"importedFrom", "tarn"},
+                           {"platform", "Linux"},
+                           {"oscpu", recording.program.machine},
+                           {"arguments", program_name(recording)},
+                           {"stackwalk", 1},
+                           {"version", gecko_version},
+                           {"preprocessedProfileVersion", processed_version},
+                           {"symbolicated", true},
+                           {"categories", std::move(names)},
+                           {"markerSchema", json::array()},
+                           {"usesOnlyOneStackType", true},
+                           {"sourceCodeIsNotOnSearchfox", true}}},
+                         {"libs", std::move(libs_)},
+                         {"pages", json::array()},
+                         {"shared",
+                          {{"stackTable", std::move(stack_)},
+                           {"frameTable", std::move(frame_)},
+                           {"funcTable", std::move(func_)},
+                           {"resourceTable", std::move(resource_)},
+                           {"nativeSymbols",
+                            {{"libIndex", json::array()},
+                             {"address", json::array()},
+                             {"name", json::array()},
+                             {"functionSize", json::array()},
+                             {"length", 0}}},
+                           {"sources", std::move(source_)},
+                           {"stringArray", std::move(string_array_)}}},
+                         {"threads", std::move(threads)}};
+  return document.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 }  // namespace
 
-std::string as_firefox(const profile& of) { return firefox(of).file(); }
+std::string as_firefox(const profile& profile) { return firefox(profile).file(); }
 
 }  // namespace tarn::exports

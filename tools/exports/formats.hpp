@@ -16,23 +16,23 @@ namespace tarn::exports {
 using sink = std::function<void(std::string_view)>;
 
 // One measure, with a line for each stack: "thread;main;…;function;[category] 123".
-void write_collapsed(const profile& of, measure which, const sink& to);
+void write_collapsed(const profile& profile, measure which, const sink& output);
 
 // A profile for each measure: https://github.com/jlfwong/speedscope/wiki/Importing-from-custom-sources.
-void write_speedscope(const profile& of, const sink& to);
+void write_speedscope(const profile& profile, const sink& output);
 
 // Firefox's processed profile, version 60: a process for each measure, with a track for each thread.
-std::string as_firefox(const profile& of);
+std::string as_firefox(const profile& profile);
 
 // https://github.com/google/pprof/blob/main/proto/profile.proto, not compressed.
-std::string as_pprof(const profile& of);
+std::string as_pprof(const profile& profile);
 
 // A Perfetto trace: a heap dump for the heap; slices for locks and system calls, each as long as the time it stands
 // for.
-std::string as_perfetto(const profile& of);
+std::string as_perfetto(const profile& profile);
 
 // A line of JSON for each sample, for databases. Each line has all the columns in row_columns().
-void write_rows(const profile& of, const sink& to);
+void write_rows(const profile& profile, const sink& output);
 enum class column_type { text, number };
 struct column {
   std::string_view name;

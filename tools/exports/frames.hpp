@@ -20,19 +20,19 @@ struct frame {
 // Stores each frame once, by name, file and line.
 class frames {
  public:
-  explicit frames(const profile& of) : profile_(of), of_location_(of.locations().size()) {}
+  explicit frames(const profile& profile) : profile_(profile), of_location_(profile.locations().size()) {}
 
   // Returns the frames, outermost first: the thread, the functions with the inlined ones, the category.
-  std::vector<std::uint32_t> of(const sample& one);
-  const std::vector<frame>& all() const { return all_; }
+  std::vector<std::uint32_t> stack_of(const sample& sample);
+  const std::vector<frame>& list() const { return list_; }
 
  private:
-  std::uint32_t number_of(frame one);
+  std::uint32_t number_of(frame frame);
   const std::vector<std::uint32_t>& of_location(std::uint32_t place);
 
   const profile& profile_;
-  std::vector<frame> all_;
-  std::map<std::tuple<std::string, std::string, int>, std::uint32_t> known_;
+  std::vector<frame> list_;
+  std::map<std::tuple<std::string, std::string, int>, std::uint32_t> numbers_;
   std::vector<std::vector<std::uint32_t>> of_location_;  // outermost first; filled on demand
   std::map<std::uint32_t, std::uint32_t> of_thread_;
 };

@@ -30,8 +30,8 @@ enum measure : std::size_t {
 
 enum class unit { count, bytes, nanoseconds };
 
-constexpr const char* words(unit of) {
-  switch (of) {
+constexpr const char* name(unit unit) {
+  switch (unit) {
     case unit::count: return "count";
     case unit::bytes: return "bytes";
     case unit::nanoseconds: return "nanoseconds";
@@ -41,8 +41,8 @@ constexpr const char* words(unit of) {
 
 struct measure_info {
   std::string_view name;  // the argument of --measure
-  unit in;
-  std::string_view words;
+  unit value_unit;
+  std::string_view description;
 };
 
 constexpr std::array<measure_info, measure_count> measures = {{

@@ -14,14 +14,14 @@
 
 namespace tarn::exports {
 
-enum class source { heap, lock, call };
-std::string_view name(source of);
+enum class sample_source { heap, lock, call };
+std::string_view name(sample_source source);
 
 // A return address, with the functions that were inlined there.
 struct location {
-  const std::vector<analyse::place>* lines = nullptr;  // innermost first; never empty
-  std::uint64_t address = 0;                           // the address inside the call
-  std::size_t module = 0;                              // index in the recording's modules, or `no_module`
+  const std::vector<analyse::code_location>* lines = nullptr;  // innermost first; never empty
+  std::uint64_t address = 0;                                   // the address inside the call
+  std::size_t module = 0;                                      // index in the recording's modules, or `no_module`
 };
 constexpr std::size_t no_module = ~std::size_t{0};
 
@@ -30,9 +30,9 @@ struct sample {
   std::uint32_t site = 0;    // index in profile::stacks
   std::uint32_t thread = 0;  // index in the recording's threads: the one that allocated, or acted
   std::uint32_t freed_by = 0;
-  source from = source::heap;
-  std::string_view category;  // the site's: "transient", "contended", "small" …
-  std::string_view what;      // "mutex", "read"; empty for the heap
+  sample_source source = sample_source::heap;
+  std::string_view category;   // the site's: "transient", "contended", "small" …
+  std::string_view operation;  // "mutex", "read"; empty for the heap
   values counted{};
 };
 
@@ -40,7 +40,7 @@ struct sample {
 class profile {
  public:
   // Resolves all names, which takes a second or so for 10,000 sites with debug information.
-  explicit profile(const format::recording& of);
+  explicit profile(const format::recording& recording);
   profile(const profile&) = delete;
   profile& operator=(const profile&) = delete;
 
@@ -59,7 +59,7 @@ class profile {
   void add_heap();
   void add_locks();
   void add_calls();
-  void add(const sample& one);
+  void add(const sample& sample);
   std::string_view kept(std::string text) { return *texts_.insert(std::move(text)).first; }
 
   const format::recording& recording_;
@@ -77,12 +77,12 @@ constexpr std::string_view no_stack = "[not recorded]";
 // Returns the last part of a path.
 std::string file_name(const std::string& path);
 // Returns what every format shows of a frame: the function, or if the name is unknown, the file and the offset in it.
-std::string frame_name(const analyse::place& of);
+std::string frame_name(const analyse::code_location& location);
 // Returns "worker (4712)"; the number is added for images that a later exec began.
-std::string thread_name(const format::recording& in, std::uint32_t thread);
+std::string thread_name(const format::recording& recording, std::uint32_t thread);
 // Returns the innermost frame of formats without labels: "[transient]", "[read: small]".
-std::string leaf_name(const sample& of);
+std::string leaf_name(const sample& sample);
 // Returns the command line.
-std::string program_name(const format::recording& in);
+std::string program_name(const format::recording& recording);
 
 }  // namespace tarn::exports

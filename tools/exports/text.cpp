@@ -6,7 +6,9 @@ namespace {
 // Returns the bytes of the character at the start of `text`, which is not empty, or 0 where there is none. This is
 // table 3-7 of the Unicode standard: the range of the second byte depends on the first, all others are 80 to BF.
 std::size_t character(std::string_view text) {
-  const auto byte = [&](std::size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0U; };
+  const auto byte = [&](std::size_t index) {
+    return index < text.size() ? static_cast<unsigned char>(text[index]) : 0U;
+  };
   const unsigned first = byte(0);
   if (first < 0x80) return 1;
   const std::size_t length = first >= 0xc2 && first < 0xe0   ? 2
@@ -15,10 +17,10 @@ std::size_t character(std::string_view text) {
                                                              : 0;
   if (length == 0) return 0;
   const unsigned least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-  const unsigned most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
-  if (byte(1) < least || byte(1) > most) return 0;
-  for (std::size_t at = 2; at < length; ++at) {
-    if (byte(at) < 0x80 || byte(at) > 0xbf) return 0;
+  const unsigned largest = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+  if (byte(1) < least || byte(1) > largest) return 0;
+  for (std::size_t index = 2; index < length; ++index) {
+    if (byte(index) < 0x80 || byte(index) > 0xbf) return 0;
   }
   return length;
 }
@@ -26,14 +28,14 @@ std::size_t character(std::string_view text) {
 }  // namespace
 
 std::string well_formed(std::string_view text) {
-  std::string made;
-  made.reserve(text.size());
+  std::string result;
+  result.reserve(text.size());
   while (!text.empty()) {
     const std::size_t length = character(text);
-    made += length == 0 ? std::string_view("\xef\xbf\xbd") : text.substr(0, length);
+    result += length == 0 ? std::string_view("\xef\xbf\xbd") : text.substr(0, length);
     text.remove_prefix(length == 0 ? 1 : length);
   }
-  return made;
+  return result;
 }
 
 }  // namespace tarn::exports

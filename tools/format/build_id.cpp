@@ -20,7 +20,7 @@ std::string build_id_in(Elf* file) {
         ::elf_getdata_rawchunk(file, static_cast<std::int64_t>(part.p_offset), part.p_filesz, ELF_T_NHDR);
     GElf_Nhdr note;
     std::size_t name = 0, content = 0;
-    for (std::size_t at = 0; data != nullptr && (at = ::gelf_getnote(data, at, &note, &name, &content)) > 0;) {
+    for (std::size_t index = 0; data != nullptr && (index = ::gelf_getnote(data, index, &note, &name, &content)) > 0;) {
       const auto* const start = static_cast<const char*>(data->d_buf);
       if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 || std::memcmp(start + name, "GNU", 4) != 0) continue;
       std::string digits;
@@ -45,10 +45,10 @@ std::string build_id_of(const std::string& path) {
   if (file < 0) return {};
   ::elf_version(EV_CURRENT);
   Elf* const elf = ::elf_begin(file, ELF_C_READ_MMAP, nullptr);
-  std::string found = elf == nullptr ? std::string() : build_id_in(elf);
+  std::string build_id = elf == nullptr ? std::string() : build_id_in(elf);
   ::elf_end(elf);
   ::close(file);
-  return found;
+  return build_id;
 }
 
 }  // namespace tarn::format

@@ -56,10 +56,10 @@ class decoder {
     }
     throw unreadable("a number with more than 64 bits");
   }
-  // Reads a number and throws `unreadable` if it is above `most`.
-  std::uint64_t number(std::uint64_t most) {
+  // Reads a number and throws `unreadable` if it is above `limit`.
+  std::uint64_t number(std::uint64_t limit) {
     const std::uint64_t value = number();
-    if (value > most) throw unreadable("a number above its limit");
+    if (value > limit) throw unreadable("a number above its limit");
     return value;
   }
   std::uint64_t difference(std::uint64_t before) {
@@ -69,9 +69,9 @@ class decoder {
   std::string_view text() {
     const std::uint64_t size = number(bytes_.size());
     if (size > bytes_.size()) throw unreadable("a text longer than its block");
-    const std::string_view words = bytes_.substr(0, size);
+    const std::string_view characters = bytes_.substr(0, size);
     bytes_.remove_prefix(size);
-    return words;
+    return characters;
   }
 
  private:

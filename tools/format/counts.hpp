@@ -9,7 +9,7 @@
 namespace tarn::format {
 
 // These are the kinds of events, and each has its own counters. A user can select the first three as sources.
-enum kind : std::size_t { heap_kind, call_kind, lock_kind, wait_kind, noise_kind, order_kind, kind_count };
+enum kind : std::size_t { heap_kind, call_kind, lock_kind, wait_kind, violation_kind, order_kind, kind_count };
 constexpr std::uint32_t source_bit(kind source) noexcept { return 1U << source; }
 
 // A heap cell counts what one thread does with the blocks that one thread (their owner) allocated at one site. Only
@@ -72,7 +72,7 @@ static_assert(life_bucket(1) == 1 && life_bucket(3) == 1 && life_bucket(4) == 2 
 // For the first threads of a process, the recorder also keeps excerpts: lists of single heap events. One excerpt
 // starts after `excerpt_events` allocations, one after four times as many, and so on. See analyse/replay.hpp for
 // their use.
-constexpr std::uint32_t excerpt_events = 8192, most_excerpts = 8, most_excerpted = 8;
+constexpr std::uint32_t excerpt_capacity = 8192, most_excerpts = 8, most_excerpted = 8;
 enum class excerpt_kind : std::uint32_t {
   allocate,
   release,  // a free, whichever thread allocated the block
@@ -111,7 +111,7 @@ enum class lock_type : std::uint32_t { mutex, reader_writer, spin, condition };
 constexpr std::uint32_t lock_types = 4;
 
 // For these counters a later value replaces an earlier one; all others are added up.
-constexpr bool is_longest(lock_counter of) noexcept { return of == longest_wait || of == longest_held; }
+constexpr bool is_longest(lock_counter counter) noexcept { return counter == longest_wait || counter == longest_held; }
 
 // A wait cell counts how often and how long one thread at one site waited for one lock while one thread held it that
 // had acquired it at one site.
@@ -123,7 +123,7 @@ enum wait_counter : std::size_t { waits, waited_ticks, wait_counter_count };
 enum order_counter : std::size_t { orders, order_waits, order_ticks, order_counter_count };
 
 // A violation cell counts what one thread does at one site inside a quiet region (tarn::quiet_region).
-enum noise_counter : std::size_t { heap_calls, system_calls, lock_waits, noise_counter_count };
+enum violation_counter : std::size_t { heap_calls, system_calls, lock_waits, violation_counter_count };
 
 // A module, mostly the program itself, may define heap functions that take precedence over the recorder's. The
 // recorder does not see blocks from such a malloc; of the blocks from such an operator new it sees only those that

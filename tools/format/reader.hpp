@@ -13,14 +13,14 @@ class watcher {
  public:
   virtual ~watcher() = default;
   // Receives the increase since the previous snapshot; for a longest time the new value, or 0 if it has not changed.
-  virtual void more(const cell_key_facts&, const counts&) {}
-  virtual void more(const call_key&, const call_counts&) {}
-  virtual void more(const lock_key&, const lock_counts&) {}
-  virtual void more(const wait_key&, const wait_counts&) {}
-  virtual void more(const noise_key&, const noise_counts&) {}
-  virtual void more(const order_key&, const order_counts&) {}
+  virtual void increase(const heap_key&, const heap_counts&) {}
+  virtual void increase(const call_key&, const call_counts&) {}
+  virtual void increase(const lock_key&, const lock_counts&) {}
+  virtual void increase(const wait_key&, const wait_counts&) {}
+  virtual void increase(const violation_key&, const violation_counts&) {}
+  virtual void increase(const order_key&, const order_counts&) {}
   // Receives the recording up to the last of its moments.
-  virtual void moment(const recording&) {}
+  virtual void snapshot(const recording&) {}
 };
 
 // Parses a recording up to the last complete block; `damage` gives the reason if that is not the end. Throws

@@ -21,9 +21,9 @@ constexpr std::uint32_t largest_block = 64U << 20;  // size of a block in bytes,
 // The writer writes the first three as blocks, and the others as parts of a snapshot, in this order. The reader also
 // accepts a part that stands in a block of its own.
 // clang-format off
-enum class block_kind : std::uint32_t { program = 1, look, end,
+enum class block_kind : std::uint32_t { program = 1, snapshot, end,
                                         modules, threads, names, sites, locks, quiet_regions, excerpt,
-                                        cells, calls, lockings, waits, orders, noises, clock, moment, unrecorded };
+                                        cells, calls, acquisitions, waits, orders, violations, clock, timestamp, unrecorded };
 // clang-format on
 
 // The file contains both structs unchanged, little-endian.
@@ -47,7 +47,7 @@ struct program_facts {
   std::string machine;               // kernel, processors
   std::string mode;                  // "full", or "sampled": then the counts of heap cells are unbiased estimates
   std::vector<std::string> sources;  // "heap", "locks", "system calls by syscall user dispatch"
-  std::vector<std::string> words;
+  std::vector<std::string> arguments;
   std::uint64_t parent = 0;  // the started process, an ancestor of this one; 0 if this is it
 };
 struct module_facts {
@@ -61,8 +61,8 @@ struct module_facts {
 struct thread_facts {
   std::uint32_t image = 0;
   std::uint32_t id = 0;
-  std::uint64_t unknown = 0;    // frees of blocks that were not recorded
-  std::uint64_t forgotten = 0;  // dropped events: the region had no room for them
+  std::uint64_t unknown = 0;  // frees of blocks that were not recorded
+  std::uint64_t dropped = 0;  // dropped events: the region had no room for them
   // Exact counts, with and without sampling; `bytes` is counted only with sampling.
   std::uint64_t allocations = 0, frees = 0, bytes = 0;
   std::string name = {};  // the name that was seen last, arbitrary bytes; empty if none was seen
@@ -73,11 +73,11 @@ struct site_facts {
   std::vector<std::uint64_t> frames;  // return addresses, innermost first
   auto operator<=>(const site_facts&) const = default;
 };
-struct cell_key_facts {
+struct heap_key {
   std::uint32_t site = 0, owner = 0, actor = 0;  // indexes into `sites` and `threads`
-  auto operator<=>(const cell_key_facts&) const = default;
+  auto operator<=>(const heap_key&) const = default;
 };
-using counts = std::array<std::uint64_t, counter_count>;
+using heap_counts = std::array<std::uint64_t, counter_count>;
 
 // The keys of the other kinds follow. `thread` is the acting thread.
 struct call_key {
@@ -106,11 +106,11 @@ struct order_key {
 };
 using order_counts = std::array<std::uint64_t, order_counter_count>;
 
-struct noise_key {
+struct violation_key {
   std::uint32_t site = 0, thread = 0, region = 0;  // `region` is an index into `quiet_regions`
-  auto operator<=>(const noise_key&) const = default;
+  auto operator<=>(const violation_key&) const = default;
 };
-using noise_counts = std::array<std::uint64_t, noise_counter_count>;
+using violation_counts = std::array<std::uint64_t, violation_counter_count>;
 
 // A quiet region of the program (tarn::quiet_region), identified by its name.
 struct quiet_facts {
@@ -138,23 +138,24 @@ struct clock_facts {
   std::uint64_t ticks = 1, nanoseconds = 1;
   auto operator<=>(const clock_facts&) const = default;
 };
-inline std::uint64_t nanoseconds(const clock_facts& of, std::uint64_t ticks) {
-  const double made = static_cast<double>(ticks) * static_cast<double>(of.nanoseconds) / static_cast<double>(of.ticks);
-  constexpr double most = 1e18;  // thirty years; a larger value comes from a broken file
-  return static_cast<std::uint64_t>(made < most ? made : most);
+inline std::uint64_t nanoseconds(const clock_facts& clock, std::uint64_t ticks) {
+  const double result =
+      static_cast<double>(ticks) * static_cast<double>(clock.nanoseconds) / static_cast<double>(clock.ticks);
+  constexpr double limit = 1e18;  // thirty years; a larger value comes from a broken file
+  return static_cast<std::uint64_t>(result < limit ? result : limit);
 }
 // An excerpt lists the heap events of one thread in their order (counts.hpp).
-struct excerpt_step {
-  excerpt_kind is = excerpt_kind::allocate;
+struct excerpt_event {
+  excerpt_kind kind = excerpt_kind::allocate;
   std::uint32_t site = 0;  // the site of an allocation
   std::uint32_t bytes = 0;
   std::uint64_t address = 0;
-  auto operator<=>(const excerpt_step&) const = default;
+  auto operator<=>(const excerpt_event&) const = default;
 };
 struct excerpt_facts {
   std::uint32_t thread = 0;
   std::uint64_t allocations = 0;  // how many allocations the thread had made before
-  std::vector<excerpt_step> steps;
+  std::vector<excerpt_event> events;
   auto operator<=>(const excerpt_facts&) const = default;
 };
 
@@ -163,7 +164,7 @@ struct end_facts {
   std::uint32_t status = 0;  // exit code or signal number
   std::uint64_t wall_us = 0, user_us = 0, system_us = 0;
   // The processor counted these in the program, including the recorder; 0 if they were not or could not be counted.
-  std::uint64_t instructions = 0, surprises = 0;  // `surprises`: branch mispredictions
+  std::uint64_t instructions = 0, branch_mispredictions = 0;
   auto operator<=>(const end_facts&) const = default;
 };
 
@@ -178,11 +179,11 @@ struct unrecorded_facts {
 };
 
 // A moment is the time of a snapshot by `tarn record`. The changes in a snapshot happened since the moment before.
-struct moment_facts {
+struct snapshot_facts {
   std::uint64_t at_ns = 0;                   // since the program's start
   std::uint64_t resident_bytes = 0;          // 0: unknown
   std::uint64_t user_us = 0, system_us = 0;  // processor time so far
-  auto operator<=>(const moment_facts&) const = default;
+  auto operator<=>(const snapshot_facts&) const = default;
 };
 
 struct interval {
@@ -195,18 +196,18 @@ struct recording {
   std::uint32_t images = 0;  // program starts: 1, plus one for each exec
   std::vector<module_facts> modules;
   std::vector<thread_facts> threads;
-  std::vector<site_facts> sites;           // site 0 has no frames: it stands for all sites beyond the limit
-  std::map<cell_key_facts, counts> cells;  // heap cells
+  std::vector<site_facts> sites;          // site 0 has no frames: it stands for all sites beyond the limit
+  std::map<heap_key, heap_counts> cells;  // heap cells
   std::map<call_key, call_counts> calls;
   std::vector<lock_facts> locks;  // lock 0 stands for all locks beyond the limit
-  std::map<lock_key, lock_counts> lockings;
+  std::map<lock_key, lock_counts> acquisitions;
   std::map<wait_key, wait_counts> waits;
   std::map<order_key, order_counts> orders;
   std::vector<quiet_facts> quiet_regions;
-  std::map<noise_key, noise_counts> noises;
+  std::map<violation_key, violation_counts> violations;
   clock_facts clock;
-  std::vector<moment_facts> moments;  // in order of time
-  interval part;                      // the interval that this recording covers (interval.hpp); {0, 0}: all of it
+  std::vector<snapshot_facts> snapshots;  // in order of time
+  interval part;                          // the interval that this recording covers (interval.hpp); {0, 0}: all of it
   std::vector<excerpt_facts> excerpts;
   bool ended = false;  // if false, `end` is not valid, and the counts are those of the last complete block
   end_facts end;

@@ -74,7 +74,7 @@ struct cell_of_kind {
 };
 using cell = cell_of_kind<counter_count>;
 using lock_cell = cell_of_kind<lock_counter_count>;
-using noise_cell = cell_of_kind<noise_counter_count>;
+using violation_cell = cell_of_kind<violation_counter_count>;
 struct call_cell : cell_of_kind<call_counter_count> {
   std::atomic<std::uint64_t> last_arguments;  // a hash of them, for the program itself; nobody else reads it
 };
@@ -85,14 +85,16 @@ struct order_cell : cell_of_kind<order_counter_count> {
   std::atomic<std::uint64_t> held;  // site << 32 | lock
   std::atomic<std::uint64_t> gate;  // the outermost lock that was held around both; 0: none
 };
-constexpr std::uint64_t cell_key(std::uint32_t site, std::uint32_t other) { return std::uint64_t{site} << 32 | other; }
+constexpr std::uint64_t cell_key(std::uint32_t site, std::uint32_t low_half) {
+  return std::uint64_t{site} << 32 | low_half;
+}
 struct chunk {
   std::atomic<offset> next;
   std::atomic<std::uint32_t> used;  // number of cells in use, which follow, out of `capacity`
   std::uint32_t capacity;
 };
 // Events are in the order in which they happened. Only an allocation has a site.
-struct excerpt_event {
+struct event_record {
   std::uint64_t address;
   std::uint32_t bytes;          // for a released block its capacity
   std::uint32_t kind_and_site;  // excerpt_kind << 24 | site
@@ -102,7 +104,7 @@ struct excerpt_record {
   std::uint64_t allocations;  // how many allocations the thread had made before
   std::atomic<std::uint32_t> used;
   std::uint32_t reserved;
-  excerpt_event event[excerpt_events];
+  event_record events[excerpt_capacity];
 };
 struct thread_record {
   std::uint32_t image;
@@ -110,11 +112,11 @@ struct thread_record {
   std::atomic<offset> cells[kind_count];  // the first chunk of each kind
   // Exact counts of allocated and freed blocks, with and without sampling.
   std::atomic<std::uint64_t> allocations, frees;
-  // `until`: what remains to be allocated until the next sample, in the units of record/chance.hpp; `drawn`: the sum
+  // `until`: what remains to be allocated until the next sample, in the units of record/sampler.hpp; `drawn`: the sum
   // of all intervals drawn so far.
-  std::atomic<std::int64_t> until, drawn;
-  std::atomic<std::uint64_t> unknown;    // frees of blocks that were not recorded
-  std::atomic<std::uint64_t> forgotten;  // dropped events: the region had no room for them
+  std::atomic<std::int64_t> until_sample, drawn_sum;
+  std::atomic<std::uint64_t> unknown;  // frees of blocks that were not recorded
+  std::atomic<std::uint64_t> dropped;  // dropped events: the region had no room for them
   // The thread's name in the kernel when the thread ended, zero-terminated; 0 until then. The second half is stored
   // first.
   std::atomic<std::uint64_t> name[2];
@@ -151,7 +153,7 @@ struct region_header {
   std::uint32_t pid_namespace;         // the namespace of `tarn record`; it numbers the processes in it
   std::uint32_t spares;                // spare regions; only in the first region, if it records children
   std::atomic<std::uint32_t> missed;   // children that found no spare region left
-  std::atomic<offset> words;           // command line of the last image: its length, then zero-terminated arguments
+  std::atomic<offset> arguments;       // command line of the last image: its length, then zero-terminated arguments
   std::uint64_t interval;              // the mean interval between two samples of the heap; 0: record every block
   std::atomic<std::uint32_t> images;   // images that attached
   std::atomic<std::uint32_t> threads;  // number of threads handed out; likewise below

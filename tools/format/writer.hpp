@@ -32,7 +32,7 @@ class writer {
   void put(block_kind kind, std::string_view content);
   // Adds a part to the current snapshot; end_look() closes the snapshot.
   void put_part(block_kind kind, std::string_view content);
-  void end_look();
+  void end_snapshot();
   void write(const void* bytes, std::size_t size);
   void modules(const recording& now);
   void threads(const recording& now);
@@ -41,7 +41,7 @@ class writer {
   void locks(const recording& now);
   void quiet_regions(const recording& now);
   void clock(const recording& now);
-  void moment(const recording& now);
+  void timestamp(const recording& now);
   void excerpts(const recording& now);
   template <class Key, class Counts>
   void cells(block_kind kind, const std::map<Key, Counts>& now, std::map<Key, Counts>& before);
@@ -49,7 +49,7 @@ class writer {
   int file_;
   std::uint64_t bytes_ = 0;
   recording written_;
-  encoder look_;
+  encoder snapshot_;
   std::vector<std::string> names_;  // names of threads that were already written
 };
 

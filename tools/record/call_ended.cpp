@@ -16,15 +16,15 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) noexcept {
   return hash ^ hash >> 32;
 }
 
-std::uint64_t hash_of(const call_facts& facts, const long* words, bool readable) noexcept {
+std::uint64_t hash_of(const call_facts& facts, const long* arguments, bool readable) noexcept {
   constexpr std::size_t longest_path = 4096;
   std::uint64_t hash = 1;
-  for (std::uint8_t at = 0; at < 6; ++at) {
-    if ((facts.question >> at & 1) == 0) continue;
-    if (at != facts.path_at) {
-      hash = mixed(hash, static_cast<std::uint64_t>(words[at]));
-    } else if (readable && words[at] != 0) {
-      const char* const path = reinterpret_cast<const char*>(words[at]);
+  for (std::uint8_t index = 0; index < 6; ++index) {
+    if ((facts.question >> index & 1) == 0) continue;
+    if (index != facts.path_at) {
+      hash = mixed(hash, static_cast<std::uint64_t>(arguments[index]));
+    } else if (readable && arguments[index] != 0) {
+      const char* const path = reinterpret_cast<const char*>(arguments[index]);
       for (std::size_t letter = 0; letter < longest_path && path[letter] != '\0'; ++letter) {
         hash = mixed(hash, static_cast<unsigned char>(path[letter]));
       }
@@ -35,9 +35,11 @@ std::uint64_t hash_of(const call_facts& facts, const long* words, bool readable)
 
 }  // namespace
 
-void call_ended(format::call_cell& to, std::uint64_t began, long number, const long* words, long result) noexcept {
+void call_ended(format::call_cell& cell, std::uint64_t began, long number, const long* arguments,
+                long result) noexcept {
   const auto add = [&](std::size_t counter, std::uint64_t amount) {
-    to.value[counter].fetch_add(amount, std::memory_order_relaxed);  // atomic, as a signal's handler may add in between
+    cell.value[counter].fetch_add(amount,
+                                  std::memory_order_relaxed);  // atomic, as a signal's handler may add in between
   };
   add(format::call_ticks, format::ticks() - began);
   const call_facts facts = facts_of_call(number);
@@ -45,12 +47,13 @@ void call_ended(format::call_cell& to, std::uint64_t began, long number, const l
     add(format::errors, 1);
   } else if (facts.returns_bytes) {
     add(format::given, static_cast<std::uint64_t>(result));
-    if (facts.size_at == call_facts::none) add(format::asked, static_cast<std::uint64_t>(result));
+    if (facts.size_at == call_facts::no_argument) add(format::asked, static_cast<std::uint64_t>(result));
   }
   if (facts.question != 0) {
-    const std::uint64_t hash = hash_of(facts, words, result != -EFAULT);  // without EFAULT the kernel has read the path
-    if (to.last_arguments.load(std::memory_order_relaxed) == hash) add(format::same_arguments, 1);
-    to.last_arguments.store(hash, std::memory_order_relaxed);
+    const std::uint64_t hash =
+        hash_of(facts, arguments, result != -EFAULT);  // without EFAULT the kernel has read the path
+    if (cell.last_arguments.load(std::memory_order_relaxed) == hash) add(format::same_arguments, 1);
+    cell.last_arguments.store(hash, std::memory_order_relaxed);
   }
 }
 
@@ -70,16 +73,16 @@ struct made_call {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("hidden"))) void tarn_call_made(made_call* of) noexcept {
+extern "C" __attribute__((visibility("hidden"))) void tarn_call_made(made_call* call) noexcept {
   using namespace tarn::record;
-  long words[6] = {of->rdi, of->rsi, of->rdx, of->r10, of->r8, of->r9};
-  auto* const cell = cell_of(of->carried);
-  if ((of->carried & is_substitution) != 0) {
-    auto& instead = *reinterpret_cast<substitution*>(of->carried & ~is_substitution);
-    restore(instead, of->number, words, of->result);
-    of->rdi = words[0], of->rsi = words[1], of->rdx = words[2];
-    of->r10 = words[3], of->r8 = words[4], of->r9 = words[5];
+  long arguments[6] = {call->rdi, call->rsi, call->rdx, call->r10, call->r8, call->r9};
+  auto* const cell = cell_of(call->carried);
+  if ((call->carried & is_substitution) != 0) {
+    auto& instead = *reinterpret_cast<substitution*>(call->carried & ~is_substitution);
+    restore(instead, call->number, arguments, call->result);
+    call->rdi = arguments[0], call->rsi = arguments[1], call->rdx = arguments[2];
+    call->r10 = arguments[3], call->r8 = arguments[4], call->r9 = arguments[5];
   }
   // A child of fork also returns through here, and must not count.
-  if (cell != nullptr && is_recorded()) call_ended(*cell, of->began, of->number, words, of->result);
+  if (cell != nullptr && is_recorded()) call_ended(*cell, call->began, call->number, arguments, call->result);
 }

@@ -8,17 +8,17 @@
 namespace tarn::record {
 
 struct call_facts {
-  static constexpr std::uint8_t none = 0xff;
-  std::uint8_t size_at = none;  // the argument with the number of bytes asked for
-  bool returns_bytes = false;   // the result is the number of bytes transferred
-  std::uint8_t question = 0;    // a bit for each argument that decides a query's answer; 0: not a query
-  std::uint8_t path_at = none;  // the argument among them that points to a path
+  static constexpr std::uint8_t no_argument = 0xff;
+  std::uint8_t size_at = no_argument;  // the argument with the number of bytes asked for
+  bool returns_bytes = false;          // the result is the number of bytes transferred
+  std::uint8_t question = 0;           // a bit for each argument that decides a query's answer; 0: not a query
+  std::uint8_t path_at = no_argument;  // the argument among them that points to a path
   bool operator==(const call_facts&) const = default;
 };
 
-constexpr call_facts bytes_of(std::uint8_t size_at) { return {size_at, true, 0, call_facts::none}; }
-constexpr call_facts question_of(std::uint8_t arguments, std::uint8_t path_at = call_facts::none) {
-  return {call_facts::none, false, arguments, path_at};
+constexpr call_facts bytes_of(std::uint8_t size_at) { return {size_at, true, 0, call_facts::no_argument}; }
+constexpr call_facts question_of(std::uint8_t arguments, std::uint8_t path_at = call_facts::no_argument) {
+  return {call_facts::no_argument, false, arguments, path_at};
 }
 // Marks a query without arguments, such as getpid.
 constexpr std::uint8_t asks_nothing = 0x80;
@@ -43,7 +43,7 @@ constexpr call_facts facts_of_call(long number) noexcept {
     case SYS_preadv2:
     case SYS_pwritev2:
     case SYS_sendmsg:
-    case SYS_recvmsg: return bytes_of(call_facts::none);  // the sizes are in a list, so only the result counts
+    case SYS_recvmsg: return bytes_of(call_facts::no_argument);  // the sizes are in a list, so only the result counts
 
 #if defined(SYS_stat)
     case SYS_stat:

@@ -21,16 +21,16 @@ std::uint64_t microseconds(const timeval& time) noexcept {
 
 void note(int status, void* = nullptr) noexcept {
   if (!is_attached() || !is_recorded() || is_restricted()) return;
-  format::region_header& to = header();
+  format::region_header& own_header = header();
   // A child of vfork shares its parent's memory, but has another process number.
-  if (to.process.load(std::memory_order_relaxed) != static_cast<std::uint32_t>(raw_call(SYS_getpid))) return;
+  if (own_header.process.load(std::memory_order_relaxed) != static_cast<std::uint32_t>(raw_call(SYS_getpid))) return;
   rusage usage{};
   raw_call(SYS_getrusage, RUSAGE_SELF, &usage);
-  to.user_us.store(microseconds(usage.ru_utime), std::memory_order_relaxed);
-  to.system_us.store(microseconds(usage.ru_stime), std::memory_order_relaxed);
-  to.ended_ns.store(format::monotonic_nanoseconds(), std::memory_order_relaxed);
-  to.status.store(static_cast<std::uint32_t>(status) & 0xff, std::memory_order_relaxed);
-  to.has_ended.store(1, std::memory_order_release);  // release: a reader that sees it sees the other fields
+  own_header.user_us.store(microseconds(usage.ru_utime), std::memory_order_relaxed);
+  own_header.system_us.store(microseconds(usage.ru_stime), std::memory_order_relaxed);
+  own_header.ended_ns.store(format::monotonic_nanoseconds(), std::memory_order_relaxed);
+  own_header.status.store(static_cast<std::uint32_t>(status) & 0xff, std::memory_order_relaxed);
+  own_header.has_ended.store(1, std::memory_order_release);  // release: a reader that sees it sees the other fields
 }
 
 // Registers as early as possible, as what is registered first runs last. Children of a fork inherit it.

@@ -2,10 +2,9 @@
 
 #include <pthread.h>
 
-#include "record/births.hpp"
 #include "record/dispatch.hpp"
 #include "record/filter.hpp"
-#include "record/known_stacks.hpp"
+#include "record/live_blocks.hpp"
 #include "record/locks.hpp"
 #include "record/next.hpp"
 #include "record/own_heap.hpp"
@@ -13,6 +12,7 @@
 #include "record/region.hpp"
 #include "record/sampled_blocks.hpp"
 #include "record/sites.hpp"
+#include "record/stack_cache.hpp"
 
 namespace tarn::record {
 
@@ -27,10 +27,10 @@ using detail::started;
 bool has(format::kind source) noexcept { return (header().sources & format::source_bit(source)) != 0; }
 
 bool set_up_blocks() noexcept {
-  if (header().interval == 0) return births::set_up();
+  if (header().interval == 0) return live_blocks::set_up();
   if (!set_up_sampled()) return false;
-  for (std::size_t at = 0; early_place(at) != nullptr; ++at) {  // free() must take the slow path for these
-    filter_of(early_place(at)).store(filter_full, std::memory_order_relaxed);
+  for (std::size_t index = 0; early_block(index) != nullptr; ++index) {  // free() must take the slow path for these
+    filter_of(early_block(index)).store(filter_full, std::memory_order_relaxed);
   }
   return true;
 }
@@ -58,7 +58,7 @@ void in_child() noexcept {
 // the program holds any lock, or in the middle of its allocator (docs/design/recorder-calls.md). The loader calls
 // this before every other constructor (-z initfirst), so there is only one thread and no event has been missed.
 void begin(int, char**, char** environment) noexcept {
-  const unseen now;
+  const hidden_thread now;
   (void)next();
   if (!attach(environment) || !set_up()) return;
   prepare_threads();
@@ -69,40 +69,40 @@ void begin(int, char**, char** environment) noexcept {
 using constructor = void (*)(int, char**, char**);
 [[gnu::used, gnu::section(".init_array.00100")]] constinit const constructor first_constructor = begin;
 
-std::uint32_t walk_to_site(thread& self, const caller& from, stack_reads& reads) noexcept {
+std::uint32_t walk_to_site(thread& self, const caller& caller, stack_reads& reads) noexcept {
   std::uintptr_t frames[format::most_frames];
-  return site_of(frames, walk(from, self.stack(), frames, reads));
+  return site_of(frames, walk(caller, self.stack(), frames, reads));
 }
 
-[[gnu::noinline]] known_stacks::known& make_known(thread& self, const caller& from) noexcept {
-  known_stacks::known& made = self.stacks()->place_for(from);
-  known_stacks::keep(made, from, walk_to_site(self, from, made.reads));
-  return made;
+[[gnu::noinline]] stack_cache::cached_stack& make_known(thread& self, const caller& caller) noexcept {
+  stack_cache::cached_stack& cached = self.stacks()->slot_for(caller);
+  stack_cache::keep(cached, caller, walk_to_site(self, caller, cached.reads));
+  return cached;
 }
 
-[[gnu::noinline]] std::uint32_t site_without_memory(thread& self, const caller& from) noexcept {
+[[gnu::noinline]] std::uint32_t site_without_memory(thread& self, const caller& caller) noexcept {
   stack_reads reads;
-  return walk_to_site(self, from, reads);
+  return walk_to_site(self, caller, reads);
 }
 
 }  // namespace
 
-place new_heap_place(thread& self, const caller& from) noexcept {
+counting_site find_heap_site(thread& self, const caller& caller) noexcept {
   if (self.stacks() == nullptr) [[unlikely]] {
-    const std::uint32_t site = site_without_memory(self, from);
+    const std::uint32_t site = site_without_memory(self, caller);
     return {site, self.cell_of(site, self.number())};
   }
-  known_stacks::known* known = self.stacks()->find(from);
-  if (known == nullptr) known = &make_known(self, from);
-  if (known->cell == nullptr) known->cell = self.cell_of(known->site, self.number());
-  return {known->site, known->cell};
+  stack_cache::cached_stack* cached = self.stacks()->find(caller);
+  if (cached == nullptr) cached = &make_known(self, caller);
+  if (cached->cell == nullptr) cached->cell = self.cell_of(cached->site, self.number());
+  return {cached->site, cached->cell};
 }
 
-std::uint32_t site_from(thread& self, const caller& from) noexcept {
+std::uint32_t site_from(thread& self, const caller& caller) noexcept {
   if (self.stacks() == nullptr) [[unlikely]]
-    return site_without_memory(self, from);
-  known_stacks::known* const known = self.stacks()->find(from);
-  return known != nullptr ? known->site : make_known(self, from).site;
+    return site_without_memory(self, caller);
+  stack_cache::cached_stack* const cached = self.stacks()->find(caller);
+  return cached != nullptr ? cached->site : make_known(self, caller).site;
 }
 
 }  // namespace tarn::record

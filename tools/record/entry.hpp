@@ -38,13 +38,13 @@ inline bool records(format::kind source = format::heap_kind) noexcept {
 // thread's counts.
 class entry {
  public:
-  entry() noexcept : entry((enter(), thread::own())) {}
+  entry() noexcept : entry((enter(), thread::current())) {}
   // This one is for a signal's handler, which may have interrupted the C library. It must not be used where
   // is_inside().
   struct in_signal {
     std::uintptr_t stack;  // the thread's stack pointer
   };
-  explicit entry(in_signal at) noexcept : entry((enter(), thread::own_in_signal(at.stack))) {}
+  explicit entry(in_signal handler) noexcept : entry((enter(), thread::current_in_signal(handler.stack))) {}
   entry(const entry&) = delete;
   entry& operator=(const entry&) = delete;
   ~entry() {
@@ -96,12 +96,13 @@ class plain_entry {
 };
 
 // Hides the calling thread while it lives: nothing that it does is counted, and malloc and free take the slow path.
-class unseen {
+class hidden_thread {
  public:
-  unseen() noexcept : was_inside_(std::exchange(detail::inside, true)), counts_(std::exchange(own_counts, nullptr)) {}
-  unseen(const unseen&) = delete;
-  unseen& operator=(const unseen&) = delete;
-  ~unseen() {
+  hidden_thread() noexcept
+      : was_inside_(std::exchange(detail::inside, true)), counts_(std::exchange(own_counts, nullptr)) {}
+  hidden_thread(const hidden_thread&) = delete;
+  hidden_thread& operator=(const hidden_thread&) = delete;
+  ~hidden_thread() {
     own_counts = counts_;
     detail::inside = was_inside_;
   }
@@ -112,19 +113,19 @@ class unseen {
 };
 
 // The site of a stack, and the thread's counters for its allocations there.
-struct place {
+struct counting_site {
   std::uint32_t site;
   format::cell* cell;  // null when the region is full
 };
-place new_heap_place(thread& self, const caller& from) noexcept;
-[[gnu::always_inline]] inline place heap_place(thread& self, const caller& from) noexcept {
-  const known_stacks::known* const known = self.stacks() == nullptr ? nullptr : self.stacks()->find(from);
-  if (known == nullptr || known->cell == nullptr) [[unlikely]]
-    return new_heap_place(self, from);
-  return {known->site, known->cell};
+counting_site find_heap_site(thread& self, const caller& caller) noexcept;
+[[gnu::always_inline]] inline counting_site heap_site(thread& self, const caller& caller) noexcept {
+  const stack_cache::cached_stack* const cached = self.stacks() == nullptr ? nullptr : self.stacks()->find(caller);
+  if (cached == nullptr || cached->cell == nullptr) [[unlikely]]
+    return find_heap_site(self, caller);
+  return {cached->site, cached->cell};
 }
 
 // Returns the site alone, without its counters.
-std::uint32_t site_from(thread& self, const caller& from) noexcept;
+std::uint32_t site_from(thread& self, const caller& caller) noexcept;
 
 }  // namespace tarn::record

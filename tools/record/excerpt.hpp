@@ -10,7 +10,7 @@
 namespace tarn::record {
 
 // Belongs to one thread, which alone uses it. It takes no memory but the region's.
-class excerpt {
+class trace_excerpt {
  public:
   void set_up(std::uint32_t thread) noexcept;
 
@@ -23,7 +23,7 @@ class excerpt {
 
   bool is_open() const noexcept { return open_ != nullptr; }
   // These two must be called only while the excerpt is open.
-  void note(format::excerpt_kind what, const void* block, std::size_t bytes, std::uint32_t site) noexcept;
+  void note(format::excerpt_kind kind, const void* block, std::size_t bytes, std::uint32_t site) noexcept;
   void note_release(const void* block) noexcept;
 
  private:
@@ -32,7 +32,7 @@ class excerpt {
   format::excerpt_record* open_ = nullptr;
   std::atomic<format::offset>* end_ = nullptr;  // where the next excerpt's offset is written
   std::uint64_t due_ = never;                   // in allocations of the thread
-  std::uint32_t made_ = 0;
+  std::uint32_t count_ = 0;
 };
 
 }  // namespace tarn::record

@@ -9,15 +9,15 @@
 #include <cstdio>
 #include <cstring>
 
-#include "record/behind.hpp"
 #include "record/entry.hpp"
+#include "record/next_library_function.hpp"
 #include "record/region.hpp"
 
 #define TARN_EXPORT __attribute__((visibility("default"), noinline))
 
-TARN_BEHIND(execve)
-TARN_BEHIND(execvpe)
-TARN_BEHIND(fexecve)
+TARN_NEXT_FUNCTION(execve)
+TARN_NEXT_FUNCTION(execvpe)
+TARN_NEXT_FUNCTION(fexecve)
 
 namespace tarn::record {
 namespace {
@@ -37,15 +37,15 @@ using constructor = void (*)(int, char**, char**);
 [[gnu::used, gnu::section(".init_array.00100")]] constinit const constructor preload_constructor = note_preload;
 
 // Writes NAME=NUMBER.
-void write_number(char* to, const char* name, std::uint32_t number) noexcept {
+void write_number(char* text, const char* name, std::uint32_t number) noexcept {
   const std::size_t bytes = std::strlen(name);
-  std::memcpy(to, name, bytes);
-  to[bytes] = '=';
+  std::memcpy(text, name, bytes);
+  text[bytes] = '=';
   char digits[10];
   std::size_t count = 0;
   do digits[count++] = static_cast<char>('0' + number % 10);
   while ((number /= 10) != 0);
-  for (char* next = to + bytes + 1;; ++next) {
+  for (char* next = text + bytes + 1;; ++next) {
     *next = count == 0 ? '\0' : digits[--count];
     if (*next == '\0') return;
   }
@@ -67,26 +67,26 @@ class going_on {
     const int file = begin_exec(path);
     std::size_t count = 0;
     bool is_preloaded = false;
-    for (char* const* each = given; each != nullptr && *each != nullptr; ++each) {
-      if (is_named(*each, format::descriptor_variable)) continue;
-      if (is_named(*each, format::region_variable) || is_named(*each, format::process_variable)) continue;
-      if (is_named(*each, "LD_PRELOAD")) is_preloaded = true;
-      if (count == most) return;  // an environment of that size stays as it is
-      all_[count++] = *each;
+    for (char* const* variable = given; variable != nullptr && *variable != nullptr; ++variable) {
+      if (is_named(*variable, format::descriptor_variable)) continue;
+      if (is_named(*variable, format::region_variable) || is_named(*variable, format::process_variable)) continue;
+      if (is_named(*variable, "LD_PRELOAD")) is_preloaded = true;
+      if (count == limit) return;  // an environment of that size stays as it is
+      pointers_[count++] = *variable;
     }
     std::strcpy(region_, format::region_variable);
     std::strcat(region_, "=");
     std::strcat(region_, region_path());
-    all_[count++] = region_;
+    pointers_[count++] = region_;
     write_number(process_, format::process_variable, process_number());
-    all_[count++] = process_;
+    pointers_[count++] = process_;
     if (file >= 0) {
       write_number(descriptor_, format::descriptor_variable, static_cast<std::uint32_t>(file));
-      all_[count++] = descriptor_;
+      pointers_[count++] = descriptor_;
     }
-    if (!is_preloaded && own_preload[0] != '\0') all_[count++] = own_preload;
-    all_[count] = nullptr;
-    environment_ = const_cast<char* const*>(all_);
+    if (!is_preloaded && own_preload[0] != '\0') pointers_[count++] = own_preload;
+    pointers_[count] = nullptr;
+    environment_ = const_cast<char* const*>(pointers_);
   }
   going_on(const going_on&) = delete;
   going_on& operator=(const going_on&) = delete;
@@ -99,10 +99,10 @@ class going_on {
   char* const* environment() const noexcept { return environment_; }
 
  private:
-  static constexpr std::size_t most = 1024;
+  static constexpr std::size_t limit = 1024;
   bool is_own_ = false;
   char* const* environment_;
-  const char* all_[most + 5];
+  const char* pointers_[limit + 5];
   char region_[128], process_[64], descriptor_[64];
 };
 
@@ -113,50 +113,52 @@ using namespace tarn::record;
 
 extern "C" {
 
-TARN_EXPORT int execve(const char* path, char* const* words, char* const* environment) noexcept {
+TARN_EXPORT int execve(const char* path, char* const* arguments, char* const* environment) noexcept {
   const going_on now(path, environment);
-  return behind_execve()(path, words, now.environment());
+  return next_execve()(path, arguments, now.environment());
 }
-TARN_EXPORT int execvpe(const char* file, char* const* words, char* const* environment) noexcept {
+TARN_EXPORT int execvpe(const char* file, char* const* arguments, char* const* environment) noexcept {
   const going_on now(file, environment);
-  return behind_execvpe()(file, words, now.environment());
+  return next_execvpe()(file, arguments, now.environment());
 }
-TARN_EXPORT int fexecve(int file, char* const* words, char* const* environment) noexcept {
-  const going_on now(words[0] != nullptr ? words[0] : "", environment);
-  return behind_fexecve()(file, words, now.environment());
+TARN_EXPORT int fexecve(int file, char* const* arguments, char* const* environment) noexcept {
+  const going_on now(arguments[0] != nullptr ? arguments[0] : "", environment);
+  return next_fexecve()(file, arguments, now.environment());
 }
-TARN_EXPORT int execv(const char* path, char* const* words) noexcept { return execve(path, words, ::environ); }
-TARN_EXPORT int execvp(const char* file, char* const* words) noexcept { return execvpe(file, words, ::environ); }
+TARN_EXPORT int execv(const char* path, char* const* arguments) noexcept { return execve(path, arguments, ::environ); }
+TARN_EXPORT int execvp(const char* file, char* const* arguments) noexcept {
+  return execvpe(file, arguments, ::environ);
+}
 
 // NOLINTBEGIN(bugprone-macro-parentheses): `rest` is a declaration
-// Collects a call's arguments, which end with a null, into the array `words`. `all` then points behind them.
-#define TARN_WORDS(first, all)                                                             \
-  std::size_t count = 1;                                                                   \
-  va_list all;                                                                             \
-  va_start(all, first);                                                                    \
-  while (va_arg(all, const char*) != nullptr) ++count;                                     \
-  va_end(all);                                                                             \
-  auto** const words = static_cast<char**>(__builtin_alloca((count + 1) * sizeof(char*))); \
-  words[0] = const_cast<char*>(first);                                                     \
-  va_start(all, first);                                                                    \
-  for (std::size_t at = 1; at <= count; ++at) words[at] = va_arg(all, char*)
+// Collects a call's arguments, which end with a null, into the array `arguments`. `list` then points behind them.
+#define TARN_ARGUMENTS(first, list)                                                            \
+  std::size_t count = 1;                                                                       \
+  va_list list;                                                                                \
+  va_start(list, first);                                                                       \
+  while (va_arg(list, const char*) != nullptr) ++count;                                        \
+  va_end(list);                                                                                \
+  auto** const arguments = static_cast<char**>(__builtin_alloca((count + 1) * sizeof(char*))); \
+  arguments[0] = const_cast<char*>(first);                                                     \
+  va_start(list, first);                                                                       \
+  for (std::size_t index = 1; index <= count; ++index) arguments[index] = va_arg(list, char*)
 // NOLINTEND(bugprone-macro-parentheses)
 
 TARN_EXPORT int execl(const char* path, const char* first, ...) noexcept {
-  TARN_WORDS(first, all);
-  va_end(all);
-  return execve(path, words, ::environ);
+  TARN_ARGUMENTS(first, list);
+  va_end(list);
+  return execve(path, arguments, ::environ);
 }
 TARN_EXPORT int execlp(const char* file, const char* first, ...) noexcept {
-  TARN_WORDS(first, all);
-  va_end(all);
-  return execvpe(file, words, ::environ);
+  TARN_ARGUMENTS(first, list);
+  va_end(list);
+  return execvpe(file, arguments, ::environ);
 }
 TARN_EXPORT int execle(const char* path, const char* first, ...) noexcept {
-  TARN_WORDS(first, all);
-  char* const* const environment = va_arg(all, char* const*);
-  va_end(all);
-  return execve(path, words, environment);
+  TARN_ARGUMENTS(first, list);
+  char* const* const environment = va_arg(list, char* const*);
+  va_end(list);
+  return execve(path, arguments, environment);
 }
 
 }  // extern "C"

@@ -28,8 +28,9 @@ constexpr std::uint64_t signal_bit(int signal) noexcept { return std::uint64_t{1
 // signals blocked, as the kernel takes the words for signals to block.
 inline bool is_readable(long address, std::size_t bytes) noexcept {
   if (address == 0) return false;
-  for (std::size_t at = 0; at < bytes; at += 8) {
-    if (raw_call(SYS_rt_sigprocmask, SIG_BLOCK, address + static_cast<long>(at), nullptr, 8) == -EFAULT) return false;
+  for (std::size_t index = 0; index < bytes; index += 8) {
+    if (raw_call(SYS_rt_sigprocmask, SIG_BLOCK, address + static_cast<long>(index), nullptr, 8) == -EFAULT)
+      return false;
   }
   return true;
 }

@@ -6,9 +6,9 @@
 
 #include <cerrno>
 
-#include "record/behind.hpp"
 #include "record/entry.hpp"
 #include "record/locks.hpp"
+#include "record/next_library_function.hpp"
 
 #define TARN_EXPORT __attribute__((visibility("default"), noinline))
 
@@ -32,9 +32,9 @@ struct c11 {
 
 // Tries the lock, and then waits by `wait`, the function that the program called.
 template <class Result, class Lock, class Try, class Wait>
-int acquire(Lock* lock, lock_type type, bool shared, const caller& from, Try attempt, Wait wait,
+int acquire(Lock* lock, lock_type type, bool shared, const caller& caller, Try attempt, Wait wait,
             bool for_ever = false) {
-  acquisition now(lock, type, from, for_ever);
+  acquisition now(lock, type, caller, for_ever);
   int result = attempt(lock);
   if (Result::is_busy(result)) {
     now.waits();
@@ -46,8 +46,8 @@ int acquire(Lock* lock, lock_type type, bool shared, const caller& from, Try att
 }
 
 template <class Result, class Lock, class Try>
-int attempt_only(Lock* lock, lock_type type, bool shared, const caller& from, Try attempt) {
-  acquisition now(lock, type, from);
+int attempt_only(Lock* lock, lock_type type, bool shared, const caller& caller, Try attempt) {
+  acquisition now(lock, type, caller);
   const int result = attempt(lock);
   if (Result::is_busy(result)) now.failed();
   if (Result::is_acquired(result)) now.succeeded(shared);
@@ -55,82 +55,82 @@ int attempt_only(Lock* lock, lock_type type, bool shared, const caller& from, Tr
 }
 
 template <class Result, class Wait>
-int wait_for(const void* condition, const void* mutex, const caller& from, Wait wait) {
-  condition_wait now(condition, mutex, from);
+int wait_for(const void* condition, const void* mutex, const caller& caller, Wait wait) {
+  condition_wait now(condition, mutex, caller);
   const int result = wait();
-  now.over(!Result::is_late(result));
+  now.finish(!Result::is_late(result));
   return result;
 }
 
 }  // namespace
 
-TARN_BEHIND(pthread_mutex_lock)
-TARN_BEHIND(pthread_mutex_trylock)
-TARN_BEHIND(pthread_mutex_timedlock)
-TARN_BEHIND(pthread_mutex_clocklock)
-TARN_BEHIND(pthread_mutex_unlock)
-TARN_BEHIND(pthread_mutex_destroy)
-TARN_BEHIND(pthread_rwlock_rdlock)
-TARN_BEHIND(pthread_rwlock_wrlock)
-TARN_BEHIND(pthread_rwlock_tryrdlock)
-TARN_BEHIND(pthread_rwlock_trywrlock)
-TARN_BEHIND(pthread_rwlock_timedrdlock)
-TARN_BEHIND(pthread_rwlock_timedwrlock)
-TARN_BEHIND(pthread_rwlock_clockrdlock)
-TARN_BEHIND(pthread_rwlock_clockwrlock)
-TARN_BEHIND(pthread_rwlock_unlock)
-TARN_BEHIND(pthread_rwlock_destroy)
-TARN_BEHIND(pthread_spin_lock)
-TARN_BEHIND(pthread_spin_trylock)
-TARN_BEHIND(pthread_spin_unlock)
-TARN_BEHIND(pthread_spin_destroy)
-TARN_BEHIND(mtx_lock)
-TARN_BEHIND(mtx_trylock)
-TARN_BEHIND(mtx_timedlock)
-TARN_BEHIND(mtx_unlock)
-TARN_BEHIND(mtx_destroy)
-TARN_BEHIND(pthread_cond_wait)
-TARN_BEHIND(pthread_cond_timedwait)
-TARN_BEHIND(pthread_cond_clockwait)
-TARN_BEHIND(pthread_cond_destroy)
-TARN_BEHIND(cnd_wait)
-TARN_BEHIND(cnd_timedwait)
-TARN_BEHIND(cnd_destroy)
+TARN_NEXT_FUNCTION(pthread_mutex_lock)
+TARN_NEXT_FUNCTION(pthread_mutex_trylock)
+TARN_NEXT_FUNCTION(pthread_mutex_timedlock)
+TARN_NEXT_FUNCTION(pthread_mutex_clocklock)
+TARN_NEXT_FUNCTION(pthread_mutex_unlock)
+TARN_NEXT_FUNCTION(pthread_mutex_destroy)
+TARN_NEXT_FUNCTION(pthread_rwlock_rdlock)
+TARN_NEXT_FUNCTION(pthread_rwlock_wrlock)
+TARN_NEXT_FUNCTION(pthread_rwlock_tryrdlock)
+TARN_NEXT_FUNCTION(pthread_rwlock_trywrlock)
+TARN_NEXT_FUNCTION(pthread_rwlock_timedrdlock)
+TARN_NEXT_FUNCTION(pthread_rwlock_timedwrlock)
+TARN_NEXT_FUNCTION(pthread_rwlock_clockrdlock)
+TARN_NEXT_FUNCTION(pthread_rwlock_clockwrlock)
+TARN_NEXT_FUNCTION(pthread_rwlock_unlock)
+TARN_NEXT_FUNCTION(pthread_rwlock_destroy)
+TARN_NEXT_FUNCTION(pthread_spin_lock)
+TARN_NEXT_FUNCTION(pthread_spin_trylock)
+TARN_NEXT_FUNCTION(pthread_spin_unlock)
+TARN_NEXT_FUNCTION(pthread_spin_destroy)
+TARN_NEXT_FUNCTION(mtx_lock)
+TARN_NEXT_FUNCTION(mtx_trylock)
+TARN_NEXT_FUNCTION(mtx_timedlock)
+TARN_NEXT_FUNCTION(mtx_unlock)
+TARN_NEXT_FUNCTION(mtx_destroy)
+TARN_NEXT_FUNCTION(pthread_cond_wait)
+TARN_NEXT_FUNCTION(pthread_cond_timedwait)
+TARN_NEXT_FUNCTION(pthread_cond_clockwait)
+TARN_NEXT_FUNCTION(pthread_cond_destroy)
+TARN_NEXT_FUNCTION(cnd_wait)
+TARN_NEXT_FUNCTION(cnd_timedwait)
+TARN_NEXT_FUNCTION(cnd_destroy)
 
 // NOLINTBEGIN(bugprone-macro-parentheses): the arguments are declarations and names
 // These are macros, as each function has to find its caller's registers itself. The argument after the last named one
 // is `noexcept` where the C library's header has it too.
-#define TARN_LOCK(name, try_name, type, lock_kind_of, shared, result, ...)                                             \
-  TARN_EXPORT int name(type* lock) __VA_ARGS__ {                                                                       \
-    if (!records(lock_kind)) return behind_##name()(lock);                                                             \
-    return acquire<result>(lock, lock_type::lock_kind_of, shared, TARN_CALLER(), behind_##try_name(), behind_##name(), \
-                           true);                                                                                      \
+#define TARN_LOCK(name, try_name, type, lock_kind_of, shared, result, ...)                                         \
+  TARN_EXPORT int name(type* lock) __VA_ARGS__ {                                                                   \
+    if (!records(lock_kind)) return next_##name()(lock);                                                           \
+    return acquire<result>(lock, lock_type::lock_kind_of, shared, TARN_CALLER(), next_##try_name(), next_##name(), \
+                           true);                                                                                  \
   }
-#define TARN_TRY_LOCK(name, type, lock_kind_of, shared, result, ...)                                    \
-  TARN_EXPORT int name(type* lock) __VA_ARGS__ {                                                        \
-    if (!records(lock_kind)) return behind_##name()(lock);                                              \
-    return attempt_only<result>(lock, lock_type::lock_kind_of, shared, TARN_CALLER(), behind_##name()); \
+#define TARN_TRY_LOCK(name, type, lock_kind_of, shared, result, ...)                                  \
+  TARN_EXPORT int name(type* lock) __VA_ARGS__ {                                                      \
+    if (!records(lock_kind)) return next_##name()(lock);                                              \
+    return attempt_only<result>(lock, lock_type::lock_kind_of, shared, TARN_CALLER(), next_##name()); \
   }
-#define TARN_TIMED_LOCK(name, try_name, type, lock_kind_of, shared, result, ...)                      \
-  TARN_EXPORT int name(type* lock, const timespec* until) __VA_ARGS__ {                               \
-    if (!records(lock_kind)) return behind_##name()(lock, until);                                     \
-    return acquire<result>(lock, lock_type::lock_kind_of, shared, TARN_CALLER(), behind_##try_name(), \
-                           [&](type* of) { return behind_##name()(of, until); });                     \
+#define TARN_TIMED_LOCK(name, try_name, type, lock_kind_of, shared, result, ...)                    \
+  TARN_EXPORT int name(type* lock, const timespec* until) __VA_ARGS__ {                             \
+    if (!records(lock_kind)) return next_##name()(lock, until);                                     \
+    return acquire<result>(lock, lock_type::lock_kind_of, shared, TARN_CALLER(), next_##try_name(), \
+                           [&](type* argument) { return next_##name()(argument, until); });         \
   }
-#define TARN_CLOCK_LOCK(name, try_name, type, lock_kind_of, shared)                                  \
-  TARN_EXPORT int name(type* lock, clockid_t clock, const timespec* until) noexcept {                \
-    if (!records(lock_kind)) return behind_##name()(lock, clock, until);                             \
-    return acquire<posix>(lock, lock_type::lock_kind_of, shared, TARN_CALLER(), behind_##try_name(), \
-                          [&](type* of) { return behind_##name()(of, clock, until); });              \
+#define TARN_CLOCK_LOCK(name, try_name, type, lock_kind_of, shared)                                \
+  TARN_EXPORT int name(type* lock, clockid_t clock, const timespec* until) noexcept {              \
+    if (!records(lock_kind)) return next_##name()(lock, clock, until);                             \
+    return acquire<posix>(lock, lock_type::lock_kind_of, shared, TARN_CALLER(), next_##try_name(), \
+                          [&](type* argument) { return next_##name()(argument, clock, until); });  \
   }
 #define TARN_UNLOCK(name, type, ...)                                                                    \
   TARN_EXPORT int name(type* lock) __VA_ARGS__ {                                                        \
     if (records(lock_kind)) releases(const_cast<const void*>(static_cast<const volatile void*>(lock))); \
-    return behind_##name()(lock);                                                                       \
+    return next_##name()(lock);                                                                         \
   }
 #define TARN_DESTROY(name, type)                       \
   TARN_EXPORT int name(type* lock) noexcept {          \
-    const int result = behind_##name()(lock);          \
+    const int result = next_##name()(lock);            \
     if (result == 0 && records(lock_kind)) ends(lock); \
     return result;                                     \
   }
@@ -159,19 +159,19 @@ TARN_UNLOCK(pthread_rwlock_unlock, pthread_rwlock_t, noexcept)
 TARN_DESTROY(pthread_rwlock_destroy, pthread_rwlock_t)
 
 TARN_EXPORT int pthread_spin_lock(pthread_spinlock_t* lock) noexcept {
-  if (!records(lock_kind)) return behind_pthread_spin_lock()(lock);
-  return acquire<posix>(const_cast<int*>(lock), lock_type::spin, false, TARN_CALLER(), behind_pthread_spin_trylock(),
-                        behind_pthread_spin_lock(), true);
+  if (!records(lock_kind)) return next_pthread_spin_lock()(lock);
+  return acquire<posix>(const_cast<int*>(lock), lock_type::spin, false, TARN_CALLER(), next_pthread_spin_trylock(),
+                        next_pthread_spin_lock(), true);
 }
 TARN_EXPORT int pthread_spin_trylock(pthread_spinlock_t* lock) noexcept {
-  if (!records(lock_kind)) return behind_pthread_spin_trylock()(lock);
+  if (!records(lock_kind)) return next_pthread_spin_trylock()(lock);
   return attempt_only<posix>(const_cast<int*>(lock), lock_type::spin, false, TARN_CALLER(),
-                             behind_pthread_spin_trylock());
+                             next_pthread_spin_trylock());
 }
 TARN_UNLOCK(pthread_spin_unlock, pthread_spinlock_t, noexcept)
 TARN_EXPORT int pthread_spin_destroy(pthread_spinlock_t* lock) noexcept {
   if (records(lock_kind)) ends(const_cast<int*>(lock));
-  return behind_pthread_spin_destroy()(lock);
+  return next_pthread_spin_destroy()(lock);
 }
 
 TARN_LOCK(mtx_lock, mtx_trylock, mtx_t, mutex, false, c11, )
@@ -180,38 +180,37 @@ TARN_TIMED_LOCK(mtx_timedlock, mtx_trylock, mtx_t, mutex, false, c11, )
 TARN_UNLOCK(mtx_unlock, mtx_t, )
 TARN_EXPORT void mtx_destroy(mtx_t* lock) {
   if (records(lock_kind)) ends(lock);
-  behind_mtx_destroy()(lock);
+  next_mtx_destroy()(lock);
 }
 
 // These are not noexcept: they may be cancelled, which unwinds through them.
 TARN_EXPORT int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
-  if (!records(lock_kind)) return behind_pthread_cond_wait()(condition, mutex);
-  return wait_for<posix>(condition, mutex, TARN_CALLER(), [&] { return behind_pthread_cond_wait()(condition, mutex); });
+  if (!records(lock_kind)) return next_pthread_cond_wait()(condition, mutex);
+  return wait_for<posix>(condition, mutex, TARN_CALLER(), [&] { return next_pthread_cond_wait()(condition, mutex); });
 }
 TARN_EXPORT int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* until) {
-  if (!records(lock_kind)) return behind_pthread_cond_timedwait()(condition, mutex, until);
+  if (!records(lock_kind)) return next_pthread_cond_timedwait()(condition, mutex, until);
   return wait_for<posix>(condition, mutex, TARN_CALLER(),
-                         [&] { return behind_pthread_cond_timedwait()(condition, mutex, until); });
+                         [&] { return next_pthread_cond_timedwait()(condition, mutex, until); });
 }
 TARN_EXPORT int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                                        const timespec* until) {
-  if (!records(lock_kind)) return behind_pthread_cond_clockwait()(condition, mutex, clock, until);
+  if (!records(lock_kind)) return next_pthread_cond_clockwait()(condition, mutex, clock, until);
   return wait_for<posix>(condition, mutex, TARN_CALLER(),
-                         [&] { return behind_pthread_cond_clockwait()(condition, mutex, clock, until); });
+                         [&] { return next_pthread_cond_clockwait()(condition, mutex, clock, until); });
 }
 TARN_DESTROY(pthread_cond_destroy, pthread_cond_t)
 TARN_EXPORT int cnd_wait(cnd_t* condition, mtx_t* mutex) {
-  if (!records(lock_kind)) return behind_cnd_wait()(condition, mutex);
-  return wait_for<c11>(condition, mutex, TARN_CALLER(), [&] { return behind_cnd_wait()(condition, mutex); });
+  if (!records(lock_kind)) return next_cnd_wait()(condition, mutex);
+  return wait_for<c11>(condition, mutex, TARN_CALLER(), [&] { return next_cnd_wait()(condition, mutex); });
 }
 TARN_EXPORT int cnd_timedwait(cnd_t* condition, mtx_t* mutex, const timespec* until) {
-  if (!records(lock_kind)) return behind_cnd_timedwait()(condition, mutex, until);
-  return wait_for<c11>(condition, mutex, TARN_CALLER(),
-                       [&] { return behind_cnd_timedwait()(condition, mutex, until); });
+  if (!records(lock_kind)) return next_cnd_timedwait()(condition, mutex, until);
+  return wait_for<c11>(condition, mutex, TARN_CALLER(), [&] { return next_cnd_timedwait()(condition, mutex, until); });
 }
 TARN_EXPORT void cnd_destroy(cnd_t* condition) {
   if (records(lock_kind)) ends(condition);
-  behind_cnd_destroy()(condition);
+  next_cnd_destroy()(condition);
 }
 
 }  // extern "C"

@@ -28,7 +28,7 @@ struct alignas(64) lock_entry {
 class acquisition {
  public:
   // `for_ever` means that the acquisition does not give up, so it can be part of a deadlock.
-  acquisition(const void* lock, format::lock_type type, const caller& from, bool for_ever = false) noexcept;
+  acquisition(const void* lock, format::lock_type type, const caller& caller, bool for_ever = false) noexcept;
 
   // Notes that it has to wait, and who holds the lock.
   void waits() noexcept;
@@ -47,7 +47,7 @@ class acquisition {
   lock_entry* entry_ = nullptr;  // null when it is not counted
   format::lock_cell* cell_ = nullptr;
   std::uint32_t site_ = 0;
-  bool for_ever_;
+  bool blocks_;
   std::uint64_t waiting_since_ = 0, holder_ = 0;
 };
 
@@ -61,8 +61,8 @@ void ends(const void* lock) noexcept;
 // Counts a wait for a condition. The mutex is not held meanwhile.
 class condition_wait {
  public:
-  condition_wait(const void* condition, const void* mutex, const caller& from) noexcept;
-  void over(bool in_time) noexcept;
+  condition_wait(const void* condition, const void* mutex, const caller& caller) noexcept;
+  void finish(bool in_time) noexcept;
 
  private:
   acquisition waits_;

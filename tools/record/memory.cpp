@@ -19,8 +19,8 @@ constinit std::atomic<std::size_t> reserve_used = 0;
 
 void* map_from_reserve(std::size_t bytes) noexcept {
   bytes = (bytes + page - 1) / page * page;
-  const std::size_t at = reserve_used.fetch_add(bytes, std::memory_order_relaxed);
-  return reserve == nullptr || bytes > reserve_bytes || at > reserve_bytes - bytes ? nullptr : reserve + at;
+  const std::size_t offset = reserve_used.fetch_add(bytes, std::memory_order_relaxed);
+  return reserve == nullptr || bytes > reserve_bytes || offset > reserve_bytes - bytes ? nullptr : reserve + offset;
 }
 
 }  // namespace
@@ -29,9 +29,9 @@ constinit std::atomic<bool> restricted = false;
 
 void* map(std::size_t bytes) noexcept {
   if (is_restricted()) return map_from_reserve(bytes);
-  const long made =
+  const long address =
       raw_call(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return made < 0 && made > -4096 ? nullptr : reinterpret_cast<void*>(made);
+  return address < 0 && address > -4096 ? nullptr : reinterpret_cast<void*>(address);
 }
 
 void unmap(void* start, std::size_t bytes) noexcept {
@@ -51,10 +51,10 @@ void* take(std::size_t bytes) noexcept {
     left_bytes = left == nullptr ? 0 : piece_bytes;
     if (left == nullptr) return nullptr;
   }
-  void* const made = left;
+  void* const block = left;
   left += bytes;
   left_bytes -= bytes;
-  return made;
+  return block;
 }
 
 void begin_memory_anew() noexcept {

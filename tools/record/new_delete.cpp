@@ -7,11 +7,11 @@
 #include <new>
 #include <utility>
 
-#include "record/births.hpp"
 #include "record/entry.hpp"
 #include "record/events.hpp"
 #include "record/fast.hpp"
 #include "record/filter.hpp"
+#include "record/live_blocks.hpp"
 #include "record/next.hpp"
 #include "record/quiet.hpp"
 
@@ -31,20 +31,20 @@ enum class way : int { unknown, counted, by_itself };
 
 // The next operator behind ours. It is looked up before the program begins, as a look-up takes the loader's lock.
 template <class Function>
-class operator_behind {
+class next_operator {
  public:
-  constexpr explicit operator_behind(const char* name) noexcept : name_(name) {}
+  constexpr explicit next_operator(const char* name) noexcept : name_(name) {}
   // The first call finds this; every thread finds the same.
   std::atomic<way> known_way = way::unknown;
   // Returns null before find(), and where no library defines the operator.
-  Function* known() const noexcept { return reinterpret_cast<Function*>(function_.load(std::memory_order_relaxed)); }
+  Function* current() const noexcept { return reinterpret_cast<Function*>(function_.load(std::memory_order_relaxed)); }
   // Returns null where no library defines the operator.
   Function* find() noexcept {
     if (!is_looked_up_.load(std::memory_order_acquire)) {
       function_.store(next_function(name_), std::memory_order_relaxed);  // every thread finds the same
       is_looked_up_.store(true, std::memory_order_release);  // release: a thread that sees it sees the function
     }
-    return known();
+    return current();
   }
 
  private:
@@ -67,19 +67,19 @@ way way_of(Call call) noexcept {
 // Tries one new and one delete that take each other's blocks; either may be missing.
 template <class New, class Make, class Delete, class Drop>
 void try_out(New& operator_new, Make make, Delete& operator_delete, Drop drop) noexcept {
-  if (operator_new.known() == nullptr || !records()) return;
-  const unseen now;
+  if (operator_new.current() == nullptr || !records()) return;
+  const hidden_thread now;
   void* block = nullptr;
-  operator_new.known_way.store(way_of([&] { block = make(operator_new.known()); }), std::memory_order_relaxed);
-  if (operator_delete.known() == nullptr || block == nullptr) return;
-  operator_delete.known_way.store(way_of([&] { drop(operator_delete.known(), block); }), std::memory_order_relaxed);
+  operator_new.known_way.store(way_of([&] { block = make(operator_new.current()); }), std::memory_order_relaxed);
+  if (operator_delete.current() == nullptr || block == nullptr) return;
+  operator_delete.known_way.store(way_of([&] { drop(operator_delete.current(), block); }), std::memory_order_relaxed);
 }
 
 // Finds the way after a first operator new, before which `before` blocks had been counted.
 void find_way(std::atomic<way>& known_way, void* block, std::size_t bytes, std::uint64_t before,
-              const caller& from) noexcept {
+              const caller& caller) noexcept {
   const bool was_counted = counted() != before;
-  if (!was_counted) allocated(block, bytes, from, charged::no);
+  if (!was_counted) allocated(block, bytes, caller, charged::no);
   if (known_counts == nullptr) return;  // nothing is counted here, or not yet
   known_way.store(was_counted ? way::counted : way::by_itself, std::memory_order_relaxed);
 }
@@ -87,11 +87,11 @@ void find_way(std::atomic<way>& known_way, void* block, std::size_t bytes, std::
 // Returns true when an operator that allocates by itself has passed this call on to malloc, which has counted it.
 // With sampling it is only known that something was counted.
 bool came_from_malloc(const void* block, std::uint64_t before) noexcept {
-  return counted() != before && (header().interval != 0 || births::knows(block));
+  return counted() != before && (header().interval != 0 || live_blocks::contains(block));
 }
 
 void count_delete(const void* block) noexcept {
-  if (own_counts == nullptr || may_be_known(block)) return freed(block);
+  if (own_counts == nullptr || may_have_record(block)) return freed(block);
   add(own_counts->frees, 1);
 }
 
@@ -101,49 +101,49 @@ void count_delete(const void* block) noexcept {
 // Each macro defines one operator from its parameters, its call of the next one, and its stand-in. These are macros,
 // as each operator has to find its caller's registers itself. Where malloc counts, the operator jumps to the next
 // one; otherwise it jumps to the slow path, which then sees the operator's caller.
-#define TARN_NEW(declared, name, parameters, symbol, type, arguments, stand_in)                                  \
-  static constinit operator_behind<type> behind_##name(symbol);                                                  \
-  [[gnu::constructor(101)]] static void find_##name() noexcept { behind_##name.find(); }                         \
-  [[gnu::noinline]] static void* name##_counted parameters {                                                     \
-    auto* const call = behind_##name.find();                                                                     \
+#define TARN_NEW(declared, name, parameters, symbol, type, arguments, stand_in)                                \
+  static constinit next_operator<type> next_##name(symbol);                                                    \
+  [[gnu::constructor(101)]] static void find_##name() noexcept { next_##name.find(); }                         \
+  [[gnu::noinline]] static void* name##_counted parameters {                                                   \
+    auto* const call = next_##name.find();                                                                     \
+    was_called = true;                                                                                         \
+    if (next_##name.known_way.load(std::memory_order_relaxed) == way::by_itself) {                             \
+      const std::uint64_t before = counted();                                                                  \
+      void* const block = call != nullptr ? call arguments : stand_in;                                         \
+      if (!came_from_malloc(block, before) && !passes(n)) allocated(block, n, TARN_CALLER(), is_charged());    \
+      return block;                                                                                            \
+    }                                                                                                          \
+    const std::uint64_t before = counted();                                                                    \
+    void* const block = call != nullptr ? call arguments : stand_in;                                           \
+    find_way(next_##name.known_way, block, n, before, TARN_CALLER());                                          \
+    return block;                                                                                              \
+  }                                                                                                            \
+  TARN_EXPORT void* declared {                                                                                 \
+    auto* const call = next_##name.current();                                                                  \
+    if (call == nullptr || next_##name.known_way.load(std::memory_order_relaxed) != way::counted) [[unlikely]] \
+      return name##_counted arguments;                                                                         \
+    return call arguments;                                                                                     \
+  }
+#define TARN_DELETE(declared, name, parameters, symbol, type, arguments)                                         \
+  static constinit next_operator<type> next_##name(symbol);                                                      \
+  [[gnu::constructor(101)]] static void find_##name() noexcept { next_##name.find(); }                           \
+  [[gnu::noinline]] static void name##_counted parameters noexcept {                                             \
+    auto* const call = next_##name.find();                                                                       \
     was_called = true;                                                                                           \
-    if (behind_##name.known_way.load(std::memory_order_relaxed) == way::by_itself) {                             \
-      const std::uint64_t before = counted();                                                                    \
-      void* const block = call != nullptr ? call arguments : stand_in;                                           \
-      if (!came_from_malloc(block, before) && !passes(n)) allocated(block, n, TARN_CALLER(), is_charged());      \
-      return block;                                                                                              \
+    if (next_##name.known_way.load(std::memory_order_relaxed) == way::by_itself) {                               \
+      if (is_in_region()) count_heap_violation(TARN_CALLER());                                                   \
+      count_delete(p);                                                                                           \
+      const hidden_thread now; /* it may come to free */                                                         \
+      if (call != nullptr) return call arguments;                                                                \
     }                                                                                                            \
-    const std::uint64_t before = counted();                                                                      \
-    void* const block = call != nullptr ? call arguments : stand_in;                                             \
-    find_way(behind_##name.known_way, block, n, before, TARN_CALLER());                                          \
-    return block;                                                                                                \
+    if (call != nullptr) return call arguments;                                                                  \
+    if (const allocator* const allocator = next()) allocator->free(p);                                           \
   }                                                                                                              \
-  TARN_EXPORT void* declared {                                                                                   \
-    auto* const call = behind_##name.known();                                                                    \
-    if (call == nullptr || behind_##name.known_way.load(std::memory_order_relaxed) != way::counted) [[unlikely]] \
+  TARN_EXPORT void declared noexcept {                                                                           \
+    auto* const call = next_##name.current();                                                                    \
+    if (call == nullptr || next_##name.known_way.load(std::memory_order_relaxed) == way::by_itself) [[unlikely]] \
       return name##_counted arguments;                                                                           \
     return call arguments;                                                                                       \
-  }
-#define TARN_DELETE(declared, name, parameters, symbol, type, arguments)                                           \
-  static constinit operator_behind<type> behind_##name(symbol);                                                    \
-  [[gnu::constructor(101)]] static void find_##name() noexcept { behind_##name.find(); }                           \
-  [[gnu::noinline]] static void name##_counted parameters noexcept {                                               \
-    auto* const call = behind_##name.find();                                                                       \
-    was_called = true;                                                                                             \
-    if (behind_##name.known_way.load(std::memory_order_relaxed) == way::by_itself) {                               \
-      if (is_in_region()) hear_heap(TARN_CALLER());                                                                \
-      count_delete(p);                                                                                             \
-      const unseen now; /* it may come to free */                                                                  \
-      if (call != nullptr) return call arguments;                                                                  \
-    }                                                                                                              \
-    if (call != nullptr) return call arguments;                                                                    \
-    if (const allocator* const to = next()) to->free(p);                                                           \
-  }                                                                                                                \
-  TARN_EXPORT void declared noexcept {                                                                             \
-    auto* const call = behind_##name.known();                                                                      \
-    if (call == nullptr || behind_##name.known_way.load(std::memory_order_relaxed) == way::by_itself) [[unlikely]] \
-      return name##_counted arguments;                                                                             \
-    return call arguments;                                                                                         \
   }
 
 // NOLINTEND(bugprone-macro-parentheses)
@@ -189,18 +189,18 @@ namespace {
   const auto drop_aligned = [](auto* call, void* p) { call(p, a); };
   const auto drop_quietly_aligned = [&](auto* call, void* p) { call(p, a, t); };
   const auto drop_sized_aligned = [](auto* call, void* p) { call(p, 1, a); };
-  try_out(behind_new_1, plain, behind_delete_1, drop);
-  try_out(behind_new_2, plain, behind_delete_2, drop);
-  try_out(behind_new_3, quiet, behind_delete_3, drop_quietly);
-  try_out(behind_new_4, quiet, behind_delete_4, drop_quietly);
-  try_out(behind_new_1, plain, behind_delete_5, drop_sized);
-  try_out(behind_new_2, plain, behind_delete_6, drop_sized);
-  try_out(behind_new_5, aligned, behind_delete_7, drop_aligned);
-  try_out(behind_new_6, aligned, behind_delete_8, drop_aligned);
-  try_out(behind_new_7, quiet_aligned, behind_delete_9, drop_quietly_aligned);
-  try_out(behind_new_8, quiet_aligned, behind_delete_10, drop_quietly_aligned);
-  try_out(behind_new_5, aligned, behind_delete_11, drop_sized_aligned);
-  try_out(behind_new_6, aligned, behind_delete_12, drop_sized_aligned);
+  try_out(next_new_1, plain, next_delete_1, drop);
+  try_out(next_new_2, plain, next_delete_2, drop);
+  try_out(next_new_3, quiet, next_delete_3, drop_quietly);
+  try_out(next_new_4, quiet, next_delete_4, drop_quietly);
+  try_out(next_new_1, plain, next_delete_5, drop_sized);
+  try_out(next_new_2, plain, next_delete_6, drop_sized);
+  try_out(next_new_5, aligned, next_delete_7, drop_aligned);
+  try_out(next_new_6, aligned, next_delete_8, drop_aligned);
+  try_out(next_new_7, quiet_aligned, next_delete_9, drop_quietly_aligned);
+  try_out(next_new_8, quiet_aligned, next_delete_10, drop_quietly_aligned);
+  try_out(next_new_5, aligned, next_delete_11, drop_sized_aligned);
+  try_out(next_new_6, aligned, next_delete_12, drop_sized_aligned);
 }
 
 }  // namespace

@@ -21,15 +21,15 @@ struct allocator {
 
 // NOLINTBEGIN(bugprone-dynamic-static-initializers): constinit says that they are not
 // Callers must know that next() was not null once.
-extern constinit allocator behind;
-extern constinit std::atomic<bool> behind_is_known;
+extern constinit allocator next_allocator;
+extern constinit std::atomic<bool> next_allocator_is_known;
 // NOLINTEND(bugprone-dynamic-static-initializers)
 
 // Returns null while the names are being looked up, by this thread or another: the loader itself may allocate then.
 // early_allocate() serves such calls.
 const allocator* look_for_next() noexcept;
 inline const allocator* next() noexcept {
-  return behind_is_known.load(std::memory_order_acquire) ? &behind : look_for_next();
+  return next_allocator_is_known.load(std::memory_order_acquire) ? &next_allocator : look_for_next();
 }
 
 // Returns the function called `name` behind ours, or null. Not every program has all of the C++ operators, for
@@ -41,7 +41,7 @@ void* early_allocate(std::size_t bytes, std::size_t alignment) noexcept;
 bool is_early(const void* block) noexcept;
 // Early blocks begin at few addresses, so that free can know them. early_place() returns null after the last one.
 constexpr std::size_t early_step = 256;
-const void* early_place(std::size_t number) noexcept;
+const void* early_block(std::size_t number) noexcept;
 std::size_t early_left(const void* block) noexcept;  // the bytes from there that may be read
 
 }  // namespace tarn::record

@@ -13,9 +13,9 @@ constinit const void* own_malloc = nullptr;
 constinit const void* own_new = nullptr;
 
 const void* module_of(const void* function) noexcept {
-  dl_find_object where;
-  const bool is_found = ::_dl_find_object(const_cast<void*>(function), &where) == 0;
-  return is_found ? where.dlfo_link_map : nullptr;
+  dl_find_object object;
+  const bool is_found = ::_dl_find_object(const_cast<void*>(function), &object) == 0;
+  return is_found ? object.dlfo_link_map : nullptr;
 }
 
 // Returns false for an undefined symbol: a program that is not position-independent has one for the entry in its PLT
@@ -30,16 +30,16 @@ bool is_defined_there(const void* function) noexcept {
 
 // Returns the function that the program calls by that name; null when it is ours, or there is none.
 const void* others(const char* name) noexcept {
-  const void* const found = ::dlsym(RTLD_DEFAULT, name);
+  const void* const function = ::dlsym(RTLD_DEFAULT, name);
   const auto ours = reinterpret_cast<const void*>(&note_own_heap_anew);
-  const bool is_own = found != nullptr && module_of(found) != module_of(ours) && is_defined_there(found);
-  return is_own ? found : nullptr;
+  const bool is_own = function != nullptr && module_of(function) != module_of(ours) && is_defined_there(function);
+  return is_own ? function : nullptr;
 }
 
 // Runs as part of the recorder: otherwise a signal's handler could wait for the lock that is held here.
 [[gnu::constructor(103)]] void look() noexcept {
   if (!records()) return;
-  const unseen now;
+  const hidden_thread now;
   own_malloc = others("malloc");
   own_new = others("_Znwm");
   note_own_heap_anew();

@@ -15,14 +15,14 @@ namespace tarn::record {
 class pending_calls {
  public:
   // Returns false when there is no room.
-  bool push(const caller& from, const stack_limits& limits, std::uint32_t number, std::uint64_t asked) noexcept {
-    if (all_ == nullptr) all_ = static_cast<call*>(map(most * sizeof(call)));
-    if (all_ == nullptr || count_ == most) return false;
-    call& made = all_[count_++];
+  bool push(const caller& caller, const stack_limits& limits, std::uint32_t number, std::uint64_t asked) noexcept {
+    if (calls_ == nullptr) calls_ = static_cast<call*>(map(limit * sizeof(call)));
+    if (calls_ == nullptr || count_ == limit) return false;
+    call& added = calls_[count_++];
     stack_reads reads;
-    made.depth = walk(from, limits, made.frames, reads);
-    made.number = number;
-    made.asked = asked;
+    added.depth = walk(caller, limits, added.frames, reads);
+    added.number = number;
+    added.asked = asked;
     return true;
   }
 
@@ -31,26 +31,27 @@ class pending_calls {
   // Calls `count(frames, depth, number, asked)` for each call, and drops them.
   template <class Count>
   void take_all(Count count) noexcept {
-    for (std::size_t at = 0; at < count_; ++at) count(all_[at].frames, all_[at].depth, all_[at].number, all_[at].asked);
+    for (std::size_t index = 0; index < count_; ++index)
+      count(calls_[index].frames, calls_[index].depth, calls_[index].number, calls_[index].asked);
     count_ = 0;
   }
 
   // Frees the memory when the thread ends.
   void give_back() noexcept {
-    unmap(all_, most * sizeof(call));
-    all_ = nullptr;
+    unmap(calls_, limit * sizeof(call));
+    calls_ = nullptr;
     count_ = 0;
   }
 
  private:
-  static constexpr std::size_t most = 64;
+  static constexpr std::size_t limit = 64;
   struct call {
     std::uintptr_t frames[format::most_frames];
     std::size_t depth;
     std::uint32_t number;
     std::uint64_t asked;
   };
-  call* all_ = nullptr;
+  call* calls_ = nullptr;
   std::size_t count_ = 0;
 };
 

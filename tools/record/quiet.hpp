@@ -12,13 +12,13 @@ namespace tarn::record {
 // Holds the number of the calling thread's innermost region plus one; 0 when it is in none. In a region, malloc and
 // its family take the slow path.
 // NOLINTNEXTLINE(bugprone-dynamic-static-initializers): constinit says that it is not
-extern constinit thread_local std::uint32_t region_now;
-inline bool is_in_region() noexcept { return region_now != 0; }
+extern constinit thread_local std::uint32_t current_region;
+inline bool is_in_region() noexcept { return current_region != 0; }
 
 // Counts a violation at a site, for a thread that is in a region. Call it in the recorder.
-void hear(thread& self, format::noise_counter what, std::uint32_t site) noexcept;
+void count_violation(thread& self, format::violation_counter counter, std::uint32_t site) noexcept;
 // Counts a heap call as a violation, for a thread that has not entered the recorder.
-void hear_heap(const caller& from) noexcept;
+void count_heap_violation(const caller& caller) noexcept;
 
 // Leaves all regions in a child of fork: the rest of a region counts no violations there.
 void begin_regions_anew() noexcept;

@@ -34,9 +34,9 @@ inline bool is_restricted() noexcept { return restricted.load(std::memory_order_
 template <class... Words>
 long raw_call(long number, Words... words) noexcept {
   static_assert(sizeof...(words) <= 6);
-  const long all[6] = {detail::word_of_call(words)...};
+  const long arguments[6] = {detail::word_of_call(words)...};
 #if defined(__x86_64__)
-  return tarn_raw_call(number, all[0], all[1], all[2], all[3], all[4], all[5]);
+  return tarn_raw_call(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
 #else
   const int before = errno;
   const long result = ::syscall(number, all[0], all[1], all[2], all[3], all[4], all[5]);

@@ -42,11 +42,12 @@ std::uint64_t start_time() noexcept {
   if (file < 0) return 0;
   raw_call(SYS_read, file, text, sizeof text - 1);
   raw_call(SYS_close, file);
-  const char* at = std::strrchr(text, ')');  // the end of the name, which may contain anything
-  for (int word = 0; at != nullptr && word < 20; ++word) at = std::strchr(at + 1, ' ');
+  const char* position = std::strrchr(text, ')');  // the end of the name, which may contain anything
+  for (int word = 0; position != nullptr && word < 20; ++word) position = std::strchr(position + 1, ' ');
   std::uint64_t time = 0;
-  for (at = at == nullptr ? text + sizeof text - 1 : at + 1; *at >= '0' && *at <= '9'; ++at) {
-    time = time * 10 + static_cast<std::uint64_t>(*at - '0');
+  for (position = position == nullptr ? text + sizeof text - 1 : position + 1; *position >= '0' && *position <= '9';
+       ++position) {
+    time = time * 10 + static_cast<std::uint64_t>(*position - '0');
   }
   return time;
 }
@@ -80,24 +81,24 @@ long open_region(const char* path) noexcept { return raw_call(SYS_openat, AT_FDC
 
 // Maps the pages of `file` as shared memory; returns an errno as its negative. `there` is the mapping to replace, or
 // null.
-long map_shared(long file, std::size_t bytes, void* there) noexcept {
-  return raw_call(SYS_mmap, there, bytes, PROT_READ | PROT_WRITE,
-                  MAP_SHARED | MAP_NORESERVE | (there == nullptr ? 0 : MAP_FIXED), file, 0);
+long map_shared(long file, std::size_t bytes, void* address) noexcept {
+  return raw_call(SYS_mmap, address, bytes, PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_NORESERVE | (address == nullptr ? 0 : MAP_FIXED), file, 0);
 }
 bool is_error(long result) noexcept { return result < 0 && result > -4096; }
 
 // Notes the command line that ps shows of this process, as of its exec.
 void note_words() noexcept {
-  constexpr std::size_t most = 4096;
-  const format::offset place = hand_out(sizeof(std::uint64_t) + most);
+  constexpr std::size_t limit = 4096;
+  const format::offset place = hand_out(sizeof(std::uint64_t) + limit);
   const long file = place == 0 ? -1 : raw_call(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0);
   if (file < 0) return;
-  auto* const count = at<std::uint64_t>(place);
-  const long got = raw_call(SYS_read, file, count + 1, most);
+  auto* const count = record_at<std::uint64_t>(place);
+  const long got = raw_call(SYS_read, file, count + 1, limit);
   raw_call(SYS_close, file);
   if (got <= 0) return;
   *count = static_cast<std::uint64_t>(got);
-  own_region->words.store(place, std::memory_order_release);
+  own_region->arguments.store(place, std::memory_order_release);
 }
 
 // The region's file stays open for the program that this process becomes, as that one may have another user, another
@@ -128,10 +129,10 @@ std::size_t region_bytes(long file) noexcept {
 }
 
 // Maps the region of the file, and closes the file. `there` is the earlier region that it replaces, or null.
-bool map_region(long file, void* there) noexcept {
+bool map_region(long file, void* address) noexcept {
   if (file < 0) return false;
   const std::size_t bytes = region_bytes(file);
-  const long start = bytes != 0 ? map_shared(file, bytes, there) : -EINVAL;
+  const long start = bytes != 0 ? map_shared(file, bytes, address) : -EINVAL;
   if (bytes != 0 && is_error(start)) {  // maps the header alone, to report the error
     const long page = map_shared(file, 4096, nullptr);
     if (!is_error(page))
@@ -159,27 +160,28 @@ format::region_header* map_first(const char* path) noexcept {
   const long start = map_shared(file, sizeof *first, nullptr);
   raw_call(SYS_close, file);
   if (is_error(start)) return nullptr;
-  auto* const found = reinterpret_cast<format::region_header*>(start);
-  if (found->mark == format::region_mark && found->version == format::region_version) return found;
-  unmap(found, sizeof *first);
+  auto* const header = reinterpret_cast<format::region_header*>(start);
+  if (header->mark == format::region_mark && header->version == format::region_version) return header;
+  unmap(header, sizeof *first);
   return nullptr;
 }
 
 // Returns the spare that this process has from before its exec, or takes one now; null when none is left.
 const format::spare_region* own_spare() noexcept {
-  const std::uint64_t own = format::process_key(pid_namespace(), static_cast<std::uint32_t>(raw_call(SYS_getpid)));
+  const std::uint64_t own_key = format::process_key(pid_namespace(), static_cast<std::uint32_t>(raw_call(SYS_getpid)));
   const std::uint64_t started = start_time();
   const std::uint32_t count = first->spares < format::most_spares ? first->spares : format::most_spares;
-  for (std::uint32_t at = 0; at < count; ++at) {
-    const format::spare_region& each = first->spare[at];
-    if (each.owner.load(std::memory_order_relaxed) == own && each.started.load(std::memory_order_relaxed) == started)
-      return &each;
+  for (std::uint32_t index = 0; index < count; ++index) {
+    const format::spare_region& spare = first->spare[index];
+    if (spare.owner.load(std::memory_order_relaxed) == own_key &&
+        spare.started.load(std::memory_order_relaxed) == started)
+      return &spare;
   }
-  for (std::uint32_t at = 0; at < count; ++at) {
-    std::uint64_t none = 0;
-    if (first->spare[at].owner.compare_exchange_strong(none, own, std::memory_order_relaxed)) {
-      first->spare[at].started.store(started, std::memory_order_relaxed);  // lets this process find it after an exec
-      return &first->spare[at];
+  for (std::uint32_t index = 0; index < count; ++index) {
+    std::uint64_t unowned = 0;
+    if (first->spare[index].owner.compare_exchange_strong(unowned, own_key, std::memory_order_relaxed)) {
+      first->spare[index].started.store(started, std::memory_order_relaxed);  // lets this process find it after an exec
+      return &first->spare[index];
     }
   }
   first->missed.fetch_add(1, std::memory_order_relaxed);
@@ -187,22 +189,22 @@ const format::spare_region* own_spare() noexcept {
 }
 
 // Maps this process's spare, which lies beside the first region. `path` names the first region.
-bool map_spare(const char* path, void* there) noexcept {
+bool map_spare(const char* path, void* address) noexcept {
   const format::spare_region* const spare = own_spare();
   if (spare == nullptr) return false;
-  char own[64];
+  char spare_path[64];
   const char* const name = std::strrchr(path, '/');
   if (name == nullptr || name - path > 40) return false;
   std::size_t used = static_cast<std::size_t>(name - path) + 1;
-  std::memcpy(own, path, used);
+  std::memcpy(spare_path, path, used);
   char digits[10];
   std::size_t count = 0;
-  for (std::uint32_t rest = spare->file; rest != 0 || count == 0; rest /= 10) {
-    digits[count++] = static_cast<char>('0' + rest % 10);
+  for (std::uint32_t remainder = spare->file; remainder != 0 || count == 0; remainder /= 10) {
+    digits[count++] = static_cast<char>('0' + remainder % 10);
   }
-  while (count > 0) own[used++] = digits[--count];
-  own[used] = '\0';
-  return map_region(open_region(own), there);
+  while (count > 0) spare_path[used++] = digits[--count];
+  spare_path[used] = '\0';
+  return map_region(open_region(spare_path), address);
 }
 
 // Holds a copy, as the environment may have changed when a child needs it. The command's paths are short; a longer
@@ -215,36 +217,36 @@ bool map_inherited(const char* const* environment) noexcept {
   if (file < 0 || region_bytes(file) == 0) return false;
   const long start = map_shared(file, sizeof(format::region_header), nullptr);
   if (is_error(start)) return false;
-  auto* const found = reinterpret_cast<format::region_header*>(start);
-  const bool is_own = found->mark == format::region_mark && found->version == format::region_version &&
-                      found->process.load(std::memory_order_relaxed) == raw_call(SYS_getpid);
-  unmap(found, sizeof *found);
+  auto* const header = reinterpret_cast<format::region_header*>(start);
+  const bool is_own = header->mark == format::region_mark && header->version == format::region_version &&
+                      header->process.load(std::memory_order_relaxed) == raw_call(SYS_getpid);
+  unmap(header, sizeof *header);
   return is_own && map_region(file, nullptr);
 }
 
 // Counts this process's program as unrecorded, by the last part of its path.
-void note_unrecorded(format::region_header& in) noexcept {
+void note_unrecorded(format::region_header& header) noexcept {
   char path[512];
   const long got = raw_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof path - 1);
   path[got > 0 ? got : 0] = '\0';
   const char* const slash = std::strrchr(path, '/');
   const char* const name = slash == nullptr ? path : slash + 1;
-  constexpr std::size_t most = sizeof in.unrecorded->name - 1;
-  const std::size_t bytes = std::strlen(name) < most ? std::strlen(name) : most;
-  for (format::unrecorded_program& each : in.unrecorded) {
+  constexpr std::size_t limit = sizeof header.unrecorded->name - 1;
+  const std::size_t bytes = std::strlen(name) < limit ? std::strlen(name) : limit;
+  for (format::unrecorded_program& program : header.unrecorded) {
     std::uint32_t unused = 0;
-    if (each.state.compare_exchange_strong(unused, 1, std::memory_order_acquire)) {
-      std::memcpy(each.name, name, bytes);
-      each.starts.store(1, std::memory_order_relaxed);
-      each.state.store(2, std::memory_order_release);  // release: a reader that sees it sees the name
+    if (program.state.compare_exchange_strong(unused, 1, std::memory_order_acquire)) {
+      std::memcpy(program.name, name, bytes);
+      program.starts.store(1, std::memory_order_relaxed);
+      program.state.store(2, std::memory_order_release);  // release: a reader that sees it sees the name
       return;
     }
-    if (unused == 2 && std::strncmp(each.name, name, most) == 0) {
-      each.starts.fetch_add(1, std::memory_order_relaxed);
+    if (unused == 2 && std::strncmp(program.name, name, limit) == 0) {
+      program.starts.fetch_add(1, std::memory_order_relaxed);
       return;
     }
   }
-  in.unrecorded_others.fetch_add(1, std::memory_order_relaxed);
+  header.unrecorded_others.fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -278,8 +280,8 @@ std::uint32_t process_number() noexcept { return header().process.load(std::memo
 
 int begin_exec(const char* path) noexcept {
   const std::size_t bytes = std::strlen(path);
-  constexpr std::size_t most = sizeof header().exec_path - 1;
-  std::memcpy(header().exec_path, path, bytes < most ? bytes + 1 : most);
+  constexpr std::size_t limit = sizeof header().exec_path - 1;
+  std::memcpy(header().exec_path, path, bytes < limit ? bytes + 1 : limit);
   header().exec_after_images.store(header().images.load(std::memory_order_relaxed), std::memory_order_release);
   if (is_restricted() || kept.number < 0 || inode_of(kept.number) != kept.inode)
     return -1;  // the program has closed it

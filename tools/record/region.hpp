@@ -36,7 +36,7 @@ inline format::region_header& header() noexcept { return *own_region; }
 // Returns the offset of zeroed memory in the region, aligned to 16 bytes, or 0 when the region is full.
 format::offset hand_out(std::size_t bytes) noexcept;
 template <class Record>
-Record* at(format::offset place) noexcept {
+Record* record_at(format::offset place) noexcept {
   return reinterpret_cast<Record*>(reinterpret_cast<char*>(&header()) + place);
 }
 

@@ -28,25 +28,25 @@ static_assert(std::uint64_t{1} << (64 - 50) == sets);
 }  // namespace
 
 row find_row(std::uintptr_t address) noexcept {
-  dl_find_object where;
+  dl_find_object object;
   // The look-up must be lock-free: another thread may be inside dlopen and wait for us.
-  if (::_dl_find_object(reinterpret_cast<void*>(address), &where) != 0 || where.dlfo_eh_frame == nullptr) return {};
-  return row_in(static_cast<const unsigned char*>(where.dlfo_eh_frame),
-                static_cast<const unsigned char*>(where.dlfo_map_end), address);
+  if (::_dl_find_object(reinterpret_cast<void*>(address), &object) != 0 || object.dlfo_eh_frame == nullptr) return {};
+  return row_in(static_cast<const unsigned char*>(object.dlfo_eh_frame),
+                static_cast<const unsigned char*>(object.dlfo_map_end), address);
 }
 
 row row_at(std::uintptr_t address) noexcept {
   pair(&set)[2] = cache[set_of(address)];
-  for (pair& each : set) {
-    const std::uint64_t packed = each.packed.load(std::memory_order_relaxed);
-    if ((each.address_and_row.load(std::memory_order_relaxed) ^ packed) == address) return std::bit_cast<row>(packed);
+  for (pair& entry : set) {
+    const std::uint64_t packed = entry.packed.load(std::memory_order_relaxed);
+    if ((entry.address_and_row.load(std::memory_order_relaxed) ^ packed) == address) return std::bit_cast<row>(packed);
   }
-  const row found = find_row(address);
-  const auto packed = std::bit_cast<std::uint64_t>(found);
+  const row result = find_row(address);
+  const auto packed = std::bit_cast<std::uint64_t>(result);
   pair& old = set[(address >> 4) & 1];
   old.packed.store(packed, std::memory_order_relaxed);
   old.address_and_row.store(address ^ packed, std::memory_order_relaxed);
-  return found;
+  return result;
 }
 
 }  // namespace tarn::record

@@ -12,7 +12,7 @@ namespace {
 
 struct slot {
   const void* block;  // null: the slot is free
-  birth born;
+  allocation_record born;
 };
 
 constexpr std::size_t first_slots = 1024;
@@ -20,14 +20,14 @@ constinit lock held_by;
 constinit slot* table = nullptr;
 constinit std::size_t slots = 0, used = 0;
 
-std::size_t home_of(const void* block, std::size_t of) noexcept {
-  return ((reinterpret_cast<std::uintptr_t>(block) >> 4) * 0xd6e8feb86659fd93ULL >> 20) & (of - 1);
+std::size_t home_of(const void* block, std::size_t slot_count) noexcept {
+  return ((reinterpret_cast<std::uintptr_t>(block) >> 4) * 0xd6e8feb86659fd93ULL >> 20) & (slot_count - 1);
 }
 
 std::size_t find(const void* block) noexcept {
-  std::size_t at = home_of(block, slots);
-  while (table[at].block != nullptr && table[at].block != block) at = (at + 1) & (slots - 1);
-  return at;
+  std::size_t index = home_of(block, slots);
+  while (table[index].block != nullptr && table[index].block != block) index = (index + 1) & (slots - 1);
+  return index;
 }
 
 void enter_filter(const void* block) noexcept {
@@ -43,27 +43,27 @@ void leave_filter(const void* block) noexcept {
 
 bool grow() noexcept {
   const std::size_t wanted = slots == 0 ? first_slots : slots * 2;
-  auto* const made = static_cast<slot*>(map(wanted * sizeof(slot)));
-  if (made == nullptr) return false;
+  auto* const new_table = static_cast<slot*>(map(wanted * sizeof(slot)));
+  if (new_table == nullptr) return false;
   for (std::size_t old = 0; old < slots; ++old) {
     if (table[old].block == nullptr) continue;
-    std::size_t at = home_of(table[old].block, wanted);
-    while (made[at].block != nullptr) at = (at + 1) & (wanted - 1);
-    made[at] = table[old];
+    std::size_t index = home_of(table[old].block, wanted);
+    while (new_table[index].block != nullptr) index = (index + 1) & (wanted - 1);
+    new_table[index] = table[old];
   }
   unmap(table, slots * sizeof(slot));
-  table = made;
+  table = new_table;
   slots = wanted;
   return true;
 }
 
 // Removes a slot's entry. Linear probing without tombstones needs the entries behind it to move up.
 void remove(std::size_t hole) noexcept {
-  for (std::size_t at = (hole + 1) & (slots - 1); table[at].block != nullptr; at = (at + 1) & (slots - 1)) {
-    const std::size_t distance = (at - home_of(table[at].block, slots)) & (slots - 1);
-    if (distance < ((at - hole) & (slots - 1))) continue;
-    table[hole] = table[at];
-    hole = at;
+  for (std::size_t index = (hole + 1) & (slots - 1); table[index].block != nullptr; index = (index + 1) & (slots - 1)) {
+    const std::size_t distance = (index - home_of(table[index].block, slots)) & (slots - 1);
+    if (distance < ((index - hole) & (slots - 1))) continue;
+    table[hole] = table[index];
+    hole = index;
   }
   table[hole] = {};
   --used;
@@ -71,7 +71,7 @@ void remove(std::size_t hole) noexcept {
 
 }  // namespace
 
-constinit std::atomic<std::uint8_t> filter[filter_places] = {};
+constinit std::atomic<std::uint8_t> filter[filter_slots] = {};
 
 bool set_up_sampled() noexcept {
   held_by.begin_anew();
@@ -82,24 +82,24 @@ bool set_up_sampled() noexcept {
   return grow();
 }
 
-bool note_sampled(const void* block, const birth& born) noexcept {
+bool note_sampled(const void* block, const allocation_record& born) noexcept {
   const holding held(held_by);
   if (used * 2 >= slots && !grow()) return false;
-  const std::size_t at = find(block);
-  if (table[at].block == nullptr) {
+  const std::size_t index = find(block);
+  if (table[index].block == nullptr) {
     ++used;
     enter_filter(block);
   }
-  table[at] = {block, born};
+  table[index] = {block, born};
   return true;
 }
 
-birth take_sampled(const void* block) noexcept {
+allocation_record take_sampled(const void* block) noexcept {
   const holding held(held_by);
-  const std::size_t at = find(block);
-  if (table[at].block == nullptr) return {};
-  const birth born = table[at].born;
-  remove(at);
+  const std::size_t index = find(block);
+  if (table[index].block == nullptr) return {};
+  const allocation_record born = table[index].born;
+  remove(index);
   leave_filter(block);
   return born;
 }

@@ -1,16 +1,16 @@
 // The live-block table of a sampled recording, by address, under a lock that is seldom contended.
 #pragma once
 
-#include "record/births.hpp"
+#include "record/live_blocks.hpp"
 
 namespace tarn::record {
 
 // Returns false when there is no memory for another block. An address that is there already is a block whose free was
 // not seen.
-bool note_sampled(const void* block, const birth& born) noexcept;
+bool note_sampled(const void* block, const allocation_record& born) noexcept;
 
 // Removes the block and returns its record, which has the weight 0 when the block is not known.
-birth take_sampled(const void* block) noexcept;
+allocation_record take_sampled(const void* block) noexcept;
 
 // Empties the table. Call it once before everything else, and again in a child of fork.
 bool set_up_sampled() noexcept;

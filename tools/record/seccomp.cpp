@@ -11,9 +11,9 @@
 #include <cerrno>
 #include <cstdarg>
 
-#include "record/behind.hpp"
 #include "record/entry.hpp"
 #include "record/memory.hpp"
+#include "record/next_library_function.hpp"
 #include "record/raw_call.hpp"
 #include "record/region.hpp"
 #include "record/seccomp_filter.hpp"
@@ -27,39 +27,40 @@ __attribute__((visibility("hidden"))) constinit unsigned char tarn_selector = 1;
 
 namespace tarn::record {
 
-restriction restriction_by(long number, const long* words) noexcept {
-  const bool by_prctl = number == SYS_prctl && words[0] == PR_SET_SECCOMP;
-  if (number != SYS_seccomp && !by_prctl) return restriction::none;
+restriction restriction_by(long number, const long* arguments) noexcept {
+  const bool by_prctl = number == SYS_prctl && arguments[0] == PR_SET_SECCOMP;
+  if (number != SYS_seccomp && !by_prctl) return restriction::unrestricted;
   const auto is_mode = [&](long of_seccomp, long of_prctl) {
-    return by_prctl ? words[1] == of_prctl : words[0] == of_seccomp;
+    return by_prctl ? arguments[1] == of_prctl : arguments[0] == of_seccomp;
   };
   if (is_mode(SECCOMP_SET_MODE_STRICT, SECCOMP_MODE_STRICT)) return restriction::strict;
-  if (!is_mode(SECCOMP_SET_MODE_FILTER, SECCOMP_MODE_FILTER) || words[2] == 0) return restriction::none;
+  if (!is_mode(SECCOMP_SET_MODE_FILTER, SECCOMP_MODE_FILTER) || arguments[2] == 0) return restriction::unrestricted;
   // The handler of SIGSYS asks what it may read and ends with a call; a new thread asks to be dispatched.
-  if (!filter_allows(words[2], {{SYS_rt_sigreturn}, {SYS_rt_sigprocmask}, {SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH}}))
+  if (!filter_allows(arguments[2],
+                     {{SYS_rt_sigreturn}, {SYS_rt_sigprocmask}, {SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH}}))
     return restriction::all_calls;
-  const bool allows_own = filter_allows(words[2], {{SYS_mmap},
-                                                   {SYS_munmap},
-                                                   {SYS_madvise},
-                                                   {SYS_sched_yield},
-                                                   {SYS_gettid},
-                                                   {SYS_getpid},
-                                                   {SYS_getrusage},
-                                                   {SYS_openat},
-                                                   {SYS_read},
-                                                   {SYS_close},
-                                                   {SYS_fstat},
-                                                   {SYS_fcntl},
-                                                   {SYS_readlinkat},
-                                                   {SYS_prctl, PR_GET_NAME}});
-  return allows_own ? restriction::none : restriction::own_calls;
+  const bool allows_own = filter_allows(arguments[2], {{SYS_mmap},
+                                                       {SYS_munmap},
+                                                       {SYS_madvise},
+                                                       {SYS_sched_yield},
+                                                       {SYS_gettid},
+                                                       {SYS_getpid},
+                                                       {SYS_getrusage},
+                                                       {SYS_openat},
+                                                       {SYS_read},
+                                                       {SYS_close},
+                                                       {SYS_fstat},
+                                                       {SYS_fcntl},
+                                                       {SYS_readlinkat},
+                                                       {SYS_prctl, PR_GET_NAME}});
+  return allows_own ? restriction::unrestricted : restriction::own_calls;
 }
 
-void calls_are_restricted(restriction how) noexcept {
-  if (how == restriction::none || !is_attached() || !is_recorded()) return;
-  if (how == restriction::strict) end_recording();
+void calls_are_restricted(restriction restriction) noexcept {
+  if (restriction == restriction::unrestricted || !is_attached() || !is_recorded()) return;
+  if (restriction == restriction::strict) end_recording();
   set_memory_aside();
-  if (how != restriction::own_calls) {
+  if (restriction != restriction::own_calls) {
     header().restricted.store(1, std::memory_order_relaxed);
     tarn_selector = 0;
   }
@@ -80,18 +81,18 @@ using namespace tarn::record;
 namespace {
 
 // Both are variadic; the ABI passes words to them in the same way as to functions that are not.
-constinit behind_us<int, int, long, long, long, long> behind_prctl("prctl", nullptr);
-constinit behind_us<long, long, long, long, long, long, long, long> behind_syscall("syscall", nullptr);
+constinit next_library_function<int, int, long, long, long, long> next_prctl("prctl", nullptr);
+constinit next_library_function<long, long, long, long, long, long, long, long> next_syscall("syscall", nullptr);
 [[gnu::constructor(101)]] void find_both() noexcept {
-  behind_prctl.find();
-  behind_syscall.find();
+  next_prctl.find();
+  next_syscall.find();
 }
 
 // Leaves restrictions from before this call in place; a call that fails ends none of them.
 template <class Call>
-auto restrict_by(restriction how, Call call) noexcept {
+auto restrict_by(restriction restriction, Call call) noexcept {
   const bool were_restricted = is_restricted();
-  calls_are_restricted(how);
+  calls_are_restricted(restriction);
   const auto result = call();
   const int before = errno;
   if (result == -1 && !were_restricted) calls_are_not_restricted();
@@ -99,9 +100,10 @@ auto restrict_by(restriction how, Call call) noexcept {
   return result;
 }
 
-[[gnu::noinline]] long restrict_by_syscall(restriction how, long number, const long* words) noexcept {
-  return restrict_by(
-      how, [&] { return behind_syscall()(number, words[0], words[1], words[2], words[3], words[4], words[5]); });
+[[gnu::noinline]] long restrict_by_syscall(restriction restriction, long number, const long* arguments) noexcept {
+  return restrict_by(restriction, [&] {
+    return next_syscall()(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
+  });
 }
 
 }  // namespace
@@ -109,25 +111,25 @@ auto restrict_by(restriction how, Call call) noexcept {
 extern "C" {
 
 TARN_EXPORT int prctl(int option, ...) noexcept {
-  va_list all;
-  va_start(all, option);
-  long words[5] = {option};
-  for (int at = 1; at < 5; ++at) words[at] = va_arg(all, long);
-  va_end(all);
-  const auto call = [&] { return behind_prctl()(option, words[1], words[2], words[3], words[4]); };
-  const restriction how = restriction_by(SYS_prctl, words);
-  return how != restriction::none ? restrict_by(how, call) : call();
+  va_list list;
+  va_start(list, option);
+  long arguments[5] = {option};
+  for (int index = 1; index < 5; ++index) arguments[index] = va_arg(list, long);
+  va_end(list);
+  const auto call = [&] { return next_prctl()(option, arguments[1], arguments[2], arguments[3], arguments[4]); };
+  const restriction restriction = restriction_by(SYS_prctl, arguments);
+  return restriction != restriction::unrestricted ? restrict_by(restriction, call) : call();
 }
 
 // Takes its arguments in the same registers and on the same stack as the variadic function that the program calls.
 TARN_EXPORT long tarn_syscall(long number, long a, long b, long c, long d, long e, long f) noexcept __asm__("syscall");
 TARN_EXPORT long tarn_syscall(long number, long a, long b, long c, long d, long e, long f) noexcept {
   if (number == SYS_seccomp || number == SYS_prctl) [[unlikely]] {
-    const long words[6] = {a, b, c, d, e, f};
-    const restriction how = restriction_by(number, words);
-    if (how != restriction::none) return restrict_by_syscall(how, number, words);
+    const long arguments[6] = {a, b, c, d, e, f};
+    const restriction restriction = restriction_by(number, arguments);
+    if (restriction != restriction::unrestricted) return restrict_by_syscall(restriction, number, arguments);
   }
-  return behind_syscall()(number, a, b, c, d, e, f);
+  return next_syscall()(number, a, b, c, d, e, f);
 }
 
 }  // extern "C"

@@ -21,8 +21,8 @@ constexpr std::uint32_t own_machine = AUDIT_ARCH_AARCH64;
 bool is_readable_array(std::uintptr_t start, std::size_t bytes) noexcept {
   constexpr std::uintptr_t word = 8, page = 4096;
   if (start == 0) return false;
-  for (std::uintptr_t at = start & ~(word - 1); at < start + bytes; at = (at / page + 1) * page) {
-    if (!is_word_readable(at)) return false;
+  for (std::uintptr_t index = start & ~(word - 1); index < start + bytes; index = (index / page + 1) * page) {
+    if (!is_word_readable(index)) return false;
   }
   return is_word_readable((start + bytes - 1) & ~(word - 1));
 }
@@ -54,8 +54,8 @@ bool is_true(std::uint16_t code, std::uint32_t a, std::uint32_t operand) noexcep
 // jumps go forwards only.
 std::uint32_t run(const sock_filter* code, std::size_t count, const seccomp_data& call) noexcept {
   std::uint32_t a = 0, x = 0, memory[BPF_MEMWORDS] = {};
-  for (std::size_t at = 0; at < count; ++at) {
-    const sock_filter& now = code[at];
+  for (std::size_t index = 0; index < count; ++index) {
+    const sock_filter& now = code[index];
     const std::uint32_t operand = BPF_SRC(now.code) == BPF_X ? x : now.k;
     const bool is_in_memory = now.k < BPF_MEMWORDS;
     switch (BPF_CLASS(now.code)) {
@@ -81,9 +81,9 @@ std::uint32_t run(const sock_filter* code, std::size_t count, const seccomp_data
       case BPF_ALU: a = calculated(now.code, a, operand); break;
       case BPF_JMP:
         if (BPF_OP(now.code) == BPF_JA) {
-          at += now.k;
+          index += now.k;
         } else {
-          at += is_true(now.code, a, operand) ? now.jt : now.jf;
+          index += is_true(now.code, a, operand) ? now.jt : now.jf;
         }
         break;
       case BPF_RET: return BPF_RVAL(now.code) == BPF_A ? a : now.k;
@@ -100,8 +100,8 @@ bool filter_allows(long address, std::initializer_list<call_to_ask_for> calls) n
   const sock_fprog program = *reinterpret_cast<const sock_fprog*>(address);
   if (!is_readable_array(reinterpret_cast<std::uintptr_t>(program.filter), program.len * sizeof(sock_filter)))
     return false;
-  return std::all_of(calls.begin(), calls.end(), [&](const call_to_ask_for& each) {
-    const seccomp_data call{static_cast<int>(each.number), own_machine, 0, {each.first_argument}};
+  return std::all_of(calls.begin(), calls.end(), [&](const call_to_ask_for& question) {
+    const seccomp_data call{static_cast<int>(question.number), own_machine, 0, {question.first_argument}};
     const std::uint32_t action = run(program.filter, program.len, call) & SECCOMP_RET_ACTION_FULL;
     return action == SECCOMP_RET_ALLOW || action == SECCOMP_RET_LOG;
   });

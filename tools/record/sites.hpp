@@ -13,7 +13,7 @@ bool set_up_sites() noexcept;
 // room for another site. It is lock-free for a known site. Stacks are told apart by 64 bits of hash.
 std::uint32_t site_of(const std::uintptr_t* frames, std::size_t count) noexcept;
 
-// Notes that the module that contains `function` has `what` (format::own_malloc, own_new) of its own.
-void note_own_heap(const void* function, std::uint32_t what) noexcept;
+// Notes that the module that contains `function` has `functions` (format::own_malloc, own_new) of its own.
+void note_own_heap(const void* function, std::uint32_t functions) noexcept;
 
 }  // namespace tarn::record

@@ -31,18 +31,18 @@ stack_limits main_stack() noexcept;
 // Holds what the result of a walk depends on, besides the program's code: the caller's address and stack pointer, its
 // frame pointer if that matters, and these words of the stack.
 struct stack_reads {
-  static constexpr std::uint32_t most = 80;
-  std::uint32_t count;  // above `most`: not all of them are here
+  static constexpr std::uint32_t limit = 80;
+  std::uint32_t count;  // above `limit`: not all of them are here
   bool frame_matters;
-  std::uint32_t at[most];  // bytes above the stack pointer
-  std::uintptr_t word[most];
+  std::uint32_t offsets[limit];  // bytes above the stack pointer
+  std::uintptr_t words[limit];
 
   // Marks the result as one that these words cannot find again.
-  void forget() noexcept { count = most + 1; }
+  void forget() noexcept { count = limit + 1; }
   void note(std::uintptr_t offset, std::uintptr_t value) noexcept {
-    if (count < most && offset <= UINT32_MAX) {
-      at[count] = static_cast<std::uint32_t>(offset);
-      word[count++] = value;
+    if (count < limit && offset <= UINT32_MAX) {
+      offsets[count] = static_cast<std::uint32_t>(offset);
+      words[count++] = value;
     } else {
       forget();
     }
@@ -54,6 +54,6 @@ struct stack_reads {
 // those of the thread's own stack; on any other one (a fiber's, a signal's) it asks the kernel for each page whether
 // it can be read, at some 100 ns each. From a signal's stack the walk continues where the signal interrupted the
 // program.
-std::size_t walk(const caller& from, const stack_limits& limits, std::uintptr_t* frames, stack_reads& reads) noexcept;
+std::size_t walk(const caller& caller, const stack_limits& limits, std::uintptr_t* frames, stack_reads& reads) noexcept;
 
 }  // namespace tarn::record

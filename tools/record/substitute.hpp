@@ -27,17 +27,17 @@ inline format::call_cell* cell_of(std::uintptr_t carried) noexcept {
   return reinterpret_cast<format::call_cell*>(carried);
 }
 
-// Returns the substitution of a call that needs one, and puts its copy into `words`; otherwise null. Call it in the
+// Returns the substitution of a call that needs one, and puts its copy into `arguments`; otherwise null. Call it in the
 // handler of SIGSYS, with all other signals blocked.
-substitution* substitute(long number, long* words) noexcept;
+substitution* substitute(long number, long* arguments) noexcept;
 // Restores the program's argument after the call.
-void restore(substitution& of, long number, long* words, long result) noexcept;
+void restore(substitution& substitution, long number, long* arguments, long result) noexcept;
 
 // Resets the lock in a child of fork.
 void begin_substitutions_anew() noexcept;
 
 // Returns true when the call is answered here instead of by the kernel; `result` is then what it returns.
-bool answer(long number, const long* words, long& result) noexcept;
+bool answer(long number, const long* arguments, long& result) noexcept;
 
 // Unblocks SIGSYS in the mask that the end of a handler restores.
 void unblock(ucontext_t& frame) noexcept;

@@ -7,15 +7,15 @@
 #include <pthread.h>
 #include <threads.h>
 
-#include "record/behind.hpp"
 #include "record/entry.hpp"
 #include "record/lock.hpp"
 #include "record/memory.hpp"
+#include "record/next_library_function.hpp"
 
 #define TARN_EXPORT __attribute__((visibility("default"), noinline))
 
-TARN_BEHIND(pthread_create)
-TARN_BEHIND(thrd_create)
+TARN_NEXT_FUNCTION(pthread_create)
+TARN_NEXT_FUNCTION(thrd_create)
 
 namespace tarn::record {
 namespace {
@@ -34,18 +34,18 @@ constinit beginning* unused = nullptr;
 beginning* take_beginning() noexcept {
   {
     const holding held(keeping);
-    if (beginning* const found = unused) {
-      unused = found->next;
-      return found;
+    if (beginning* const beginning_found = unused) {
+      unused = beginning_found->next;
+      return beginning_found;
     }
   }
   return static_cast<beginning*>(take(sizeof(beginning)));
 }
 
-void give_back(beginning* of) noexcept {
+void give_back(beginning* returned) noexcept {
   const holding held(keeping);
-  of->next = unused;
-  unused = of;
+  returned->next = unused;
+  unused = returned;
 }
 
 // Takes the lock of the default attributes. This runs where the program calls pthread_create(), which takes it too.
@@ -65,14 +65,14 @@ std::size_t stack_bytes_of(const pthread_attr_t* attributes) noexcept {
 // The C library keeps the thread's own data at the upper end of its stack, above all frames.
 void note_stack(std::size_t bytes) noexcept {
   const auto high = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
-  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-  if (here < high && high - here < bytes) thread::note_stack({high - bytes, high});
+  const auto address = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  if (address < high && high - address < bytes) thread::note_stack({high - bytes, high});
 }
 
 // Runs as the new thread's first function.
 template <class Routine>
-auto begin_thread(void* of) noexcept(false) {
-  auto* const given = static_cast<beginning*>(of);
+auto begin_thread(void* start) noexcept(false) {
+  auto* const given = static_cast<beginning*>(start);
   const beginning now = *given;
   give_back(given);
   note_stack(now.stack_bytes);
@@ -80,12 +80,12 @@ auto begin_thread(void* of) noexcept(false) {
 }
 
 template <class Routine, class Create>
-int create(Routine routine, void* argument, const pthread_attr_t* attributes, Create with) noexcept {
-  beginning* const made = records_anything() ? take_beginning() : nullptr;
-  if (made == nullptr) return with(routine, argument);
-  *made = {reinterpret_cast<void*>(routine), argument, stack_bytes_of(attributes), nullptr};
-  const int result = with(Routine{begin_thread<Routine>}, made);
-  if (result != 0) give_back(made);  // no thread has taken it
+int create(Routine routine, void* argument, const pthread_attr_t* attributes, Create create_thread) noexcept {
+  beginning* const start = records_anything() ? take_beginning() : nullptr;
+  if (start == nullptr) return create_thread(routine, argument);
+  *start = {reinterpret_cast<void*>(routine), argument, stack_bytes_of(attributes), nullptr};
+  const int result = create_thread(Routine{begin_thread<Routine>}, start);
+  if (result != 0) give_back(start);  // no thread has taken it
   return result;
 }
 
@@ -105,13 +105,13 @@ extern "C" {
 TARN_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*routine)(void*),
                                void* argument) noexcept {
   return create(routine, argument, attributes, [&](void* (*first)(void*), void* given) {
-    return behind_pthread_create()(thread, attributes, first, given);
+    return next_pthread_create()(thread, attributes, first, given);
   });
 }
 
 TARN_EXPORT int thrd_create(thrd_t* thread, thrd_start_t routine, void* argument) {
   return create(routine, argument, nullptr,
-                [&](thrd_start_t first, void* given) { return behind_thrd_create()(thread, first, given); });
+                [&](thrd_start_t first, void* given) { return next_thrd_create()(thread, first, given); });
 }
 
 }  // extern "C"

@@ -79,7 +79,7 @@ void thread::end() noexcept {
     record_->name[1].store(name[1], std::memory_order_relaxed);
     record_->name[0].store(name[0], std::memory_order_release);  // release: no reader finds a name without its end
   }
-  unmap(std::exchange(stacks_, nullptr), sizeof(known_stacks));
+  unmap(std::exchange(stacks_, nullptr), sizeof(stack_cache));
 }
 
 void prepare_threads() noexcept {
@@ -88,13 +88,13 @@ void prepare_threads() noexcept {
   thread::note_stack(main_stack());
 }
 
-void thread::note_stack(const stack_limits& own) noexcept {
-  noted_stack = own;
-  if (current_ != nullptr && current_ != shared) current_->stack_ = own;
+void thread::note_stack(const stack_limits& limits) noexcept {
+  noted_stack = limits;
+  if (current_ != nullptr && current_ != shared) current_->stack_ = limits;
 }
 
 // Without sampling each block is counted, so none may skip the recorder, and own_counts stays null.
-void thread::choose_way() noexcept {
+void thread::choose_path() noexcept {
   own_counts = nullptr;
   plain_thread = nullptr;
   if (long_ways != 0 || known_counts == nullptr) return;
@@ -104,23 +104,23 @@ void thread::choose_way() noexcept {
     plain_thread = current_;
   }
 }
-void take_long_way() noexcept {
+void enter_slow_path() noexcept {
   ++long_ways;
-  thread::choose_way();
+  thread::choose_path();
 }
-void leave_long_way() noexcept {
+void leave_slow_path() noexcept {
   --long_ways;
-  thread::choose_way();
+  thread::choose_path();
 }
 
 thread* thread::make() noexcept {
-  thread* const made = make_numbered();
-  if (made == nullptr) return nullptr;
-  if (has_key) ::pthread_setspecific(key, made);
-  if (made != shared && noted_stack.high == 0)
-    made->stack_ = guessed_stack(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
-  made->be_known();
-  return made;
+  thread* const new_thread = make_numbered();
+  if (new_thread == nullptr) return nullptr;
+  if (has_key) ::pthread_setspecific(key, new_thread);
+  if (new_thread != shared && noted_stack.high == 0)
+    new_thread->stack_ = guessed_stack(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
+  new_thread->be_known();
+  return new_thread;
 }
 
 thread* thread::make_numbered() noexcept {
@@ -129,22 +129,22 @@ thread* thread::make_numbered() noexcept {
          !header().threads.compare_exchange_weak(number, number + 1, std::memory_order_relaxed)) {
   }
   if (number < format::most_threads) {
-    auto* const made = static_cast<thread*>(take(sizeof(thread)));
-    if (made == nullptr || !made->set_up(number)) return nullptr;
-    current_ = made;
+    auto* const new_thread = static_cast<thread*>(take(sizeof(thread)));
+    if (new_thread == nullptr || !new_thread->set_up(number)) return nullptr;
+    current_ = new_thread;
   } else {
     const holding held(sharing);
     if (shared == nullptr) {
-      auto* const made = static_cast<thread*>(take(sizeof(thread)));
-      if (made == nullptr || !made->set_up(format::most_threads)) return nullptr;
-      shared = made;
+      auto* const new_thread = static_cast<thread*>(take(sizeof(thread)));
+      if (new_thread == nullptr || !new_thread->set_up(format::most_threads)) return nullptr;
+      shared = new_thread;
     }
     current_ = shared;
   }
   so_far.fetch_add(1, std::memory_order_relaxed);
   running.fetch_add(1, std::memory_order_relaxed);
   if (current_ != shared) {
-    current_->stacks_ = static_cast<known_stacks*>(map(sizeof(known_stacks)));
+    current_->stacks_ = static_cast<stack_cache*>(map(sizeof(stack_cache)));
     current_->stack_ = noted_stack;
   }
   return current_;
@@ -154,17 +154,17 @@ thread* thread::make_numbered() noexcept {
 void thread::be_known() noexcept {
   if (this == shared || (header().sources & format::source_bit(format::heap_kind)) == 0) return;
   known_counts = record_;
-  choose_way();
+  choose_path();
 }
 
-thread* thread::own_in_signal(std::uintptr_t stack) noexcept {
+thread* thread::current_in_signal(std::uintptr_t stack) noexcept {
   if (current_ != nullptr) return current_;
-  thread* const made = make_numbered();
-  if (made == nullptr || made == shared) return made;
-  made->ends_in_call_ = true;
-  made->be_known();
-  if (noted_stack.high == 0) made->stack_ = guessed_stack(stack);
-  return made;
+  thread* const new_thread = make_numbered();
+  if (new_thread == nullptr || new_thread == shared) return new_thread;
+  new_thread->ends_in_call_ = true;
+  new_thread->be_known();
+  if (noted_stack.high == 0) new_thread->stack_ = guessed_stack(stack);
+  return new_thread;
 }
 
 void thread::leave() noexcept {
@@ -177,17 +177,17 @@ bool thread::set_up(std::uint32_t number) noexcept {
   const format::offset made_at = hand_out(sizeof(format::thread_record));
   if (made_at == 0) return false;
   number_ = number;
-  record_ = at<format::thread_record>(made_at);
+  record_ = record_at<format::thread_record>(made_at);
   record_->image = image();
   // Each thread begins with a distance of its own, so that many threads that allocate little are sampled like one
   // that allocates much.
   if (const std::uint64_t interval = header().interval; interval != 0) {
-    points.set_up(interval, format::ticks() + number);
-    const std::int64_t first = points.next();
-    record_->until.store(first, std::memory_order_relaxed);
-    record_->drawn.store(first, std::memory_order_relaxed);
+    samples.set_up(interval, format::ticks() + number);
+    const std::int64_t first = samples.next();
+    record_->until_sample.store(first, std::memory_order_relaxed);
+    record_->drawn_sum.store(first, std::memory_order_relaxed);
   }
-  part.set_up(number);
+  trace.set_up(number);
   record_->id = own_id();
   header().thread_at[number].store(made_at, std::memory_order_release);
   return true;
@@ -196,22 +196,22 @@ bool thread::set_up(std::uint32_t number) noexcept {
 format::call_cell* thread::call_cell_of(std::uint32_t site, std::uint32_t number) noexcept {
   const std::uint64_t wanted = format::cell_key(site, number);
   return calls_.find_or_add(wanted, record_->cells[format::call_kind],
-                            [&](format::call_cell& made) { made.key.store(wanted, std::memory_order_relaxed); });
+                            [&](format::call_cell& cell) { cell.key.store(wanted, std::memory_order_relaxed); });
 }
 
 format::lock_cell* thread::lock_cell_of(std::uint32_t site, std::uint32_t of_lock) noexcept {
   const std::uint64_t wanted = format::cell_key(site, of_lock);
   return locks_.find_or_add(wanted, record_->cells[format::lock_kind],
-                            [&](format::lock_cell& made) { made.key.store(wanted, std::memory_order_relaxed); });
+                            [&](format::lock_cell& cell) { cell.key.store(wanted, std::memory_order_relaxed); });
 }
 
 format::wait_cell* thread::wait_cell_of(std::uint32_t site, std::uint32_t of_lock, std::uint64_t holder) noexcept {
   const std::uint64_t wanted = format::cell_key(site, of_lock);
   // The key is 64 bits that are mixed from 128; they tell two cells apart.
   const std::uint64_t mixed = (wanted ^ (holder * 0x9fb21c651e98df25ULL)) * 0x9fb21c651e98df25ULL;
-  return waits_.find_or_add(mixed ^ mixed >> 32, record_->cells[format::wait_kind], [&](format::wait_cell& made) {
-    made.key.store(wanted, std::memory_order_relaxed);
-    made.holder.store(holder, std::memory_order_relaxed);
+  return waits_.find_or_add(mixed ^ mixed >> 32, record_->cells[format::wait_kind], [&](format::wait_cell& cell) {
+    cell.key.store(wanted, std::memory_order_relaxed);
+    cell.holder.store(holder, std::memory_order_relaxed);
   });
 }
 
@@ -219,24 +219,25 @@ format::order_cell* thread::order_cell_of(std::uint64_t wanted, std::uint64_t he
   constexpr std::uint64_t factor = 0x9fb21c651e98df25ULL;
   const std::uint64_t mixed = ((wanted ^ (held * factor)) * factor ^ gate) * factor;
   const std::uint64_t wanted_key = mixed ^ mixed >> 32;
-  if (format::order_cell* const found = orders_.find(wanted_key)) return found;
+  if (format::order_cell* const cell = orders_.find(wanted_key)) return cell;
   if (orders_.size() >= format::most_orders) wanted = held = gate = 0;
   return orders_.find_or_add(wanted == 0 ? 0 : wanted_key, record_->cells[format::order_kind],
-                             [&](format::order_cell& made) {
-                               made.key.store(wanted, std::memory_order_relaxed);
-                               made.held.store(held, std::memory_order_relaxed);
-                               made.gate.store(gate, std::memory_order_relaxed);
+                             [&](format::order_cell& cell) {
+                               cell.key.store(wanted, std::memory_order_relaxed);
+                               cell.held.store(held, std::memory_order_relaxed);
+                               cell.gate.store(gate, std::memory_order_relaxed);
                              });
 }
 
-format::noise_cell* thread::noise_cell_of(std::uint32_t site, std::uint32_t region) noexcept {
+format::violation_cell* thread::violation_cell_of(std::uint32_t site, std::uint32_t region) noexcept {
   const std::uint64_t wanted = format::cell_key(site, region);
-  return noises_.find_or_add(wanted, record_->cells[format::noise_kind],
-                             [&](format::noise_cell& made) { made.key.store(wanted, std::memory_order_relaxed); });
+  return violations_.find_or_add(wanted, record_->cells[format::violation_kind], [&](format::violation_cell& cell) {
+    cell.key.store(wanted, std::memory_order_relaxed);
+  });
 }
 
 void thread::count_unknown() noexcept { record::add(record_->unknown, 1); }
-void thread::count_forgotten() noexcept { record::add(record_->forgotten, 1); }
+void thread::count_dropped() noexcept { record::add(record_->dropped, 1); }
 
 void thread::forget_all() noexcept { current_ = shared = plain_thread = nullptr; }
 

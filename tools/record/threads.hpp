@@ -6,13 +6,13 @@
 
 #include "format/region.hpp"
 #include "record/cell_table.hpp"
-#include "record/chance.hpp"
 #include "record/excerpt.hpp"
-#include "record/holds.hpp"
-#include "record/known_stacks.hpp"
+#include "record/held_locks.hpp"
 #include "record/lock.hpp"
 #include "record/pending_calls.hpp"
+#include "record/sampler.hpp"
 #include "record/stack.hpp"
+#include "record/stack_cache.hpp"
 
 namespace tarn::record {
 
@@ -20,18 +20,18 @@ class thread {
  public:
   // Returns the calling thread's record, which is made at its first event, or null when there is no memory for it. It
   // calls nothing of the C library that may lock or allocate.
-  static thread* own() noexcept {
+  static thread* current() noexcept {
     thread* const mine = current_;
     return mine != nullptr ? mine : make();
   }
   // Returns it in a signal's handler, even before the thread has run any code; `stack` is its stack pointer.
-  static thread* own_in_signal(std::uintptr_t stack) noexcept;
+  static thread* current_in_signal(std::uintptr_t stack) noexcept;
   // Notes the limits of the calling thread's stack.
-  static void note_stack(const stack_limits& own) noexcept;
+  static void note_stack(const stack_limits& limits) noexcept;
   // Drops all threads in a child of fork.
   static void forget_all() noexcept;
   // Sets own_counts and plain_thread of the calling thread.
-  static void choose_way() noexcept;
+  static void choose_path() noexcept;
   // Called from the thread's exit system call.
   void leave() noexcept;
 
@@ -42,12 +42,12 @@ class thread {
   lock* shared_lock() noexcept { return number_ == format::most_threads ? &lock_ : nullptr; }
 
   // Returns null for a thread that is ending, and for one that shares its number.
-  known_stacks* stacks() noexcept { return stacks_; }
+  stack_cache* stacks() noexcept { return stacks_; }
 
   format::thread_record& counts() noexcept { return *record_; }
-  chance points;  // chooses the samples
-  excerpt part;   // records its events, one by one
-  holds locks;    // the locks that it holds
+  sampler samples;      // chooses the samples
+  trace_excerpt trace;  // records its events, one by one
+  held_locks locks;     // the locks that it holds
   pending_calls pending;
   // The counters of its last call, only to be compared.
   const format::call_cell* last_call = nullptr;
@@ -56,16 +56,16 @@ class thread {
   format::cell* cell_of(std::uint32_t site, std::uint32_t owner) noexcept {
     const std::uint64_t wanted = format::cell_key(site, owner);
     return cells_.find_or_add(wanted, record_->cells[format::heap_kind],
-                              [&](format::cell& made) { made.key.store(wanted, std::memory_order_relaxed); });
+                              [&](format::cell& cell) { cell.key.store(wanted, std::memory_order_relaxed); });
   }
   format::call_cell* call_cell_of(std::uint32_t site, std::uint32_t number) noexcept;
   format::lock_cell* lock_cell_of(std::uint32_t site, std::uint32_t of_lock) noexcept;
   format::wait_cell* wait_cell_of(std::uint32_t site, std::uint32_t of_lock, std::uint64_t holder) noexcept;
   // `wanted` and `held` are site << 32 | lock; `gate` is a lock.
   format::order_cell* order_cell_of(std::uint64_t wanted, std::uint64_t held, std::uint32_t gate) noexcept;
-  format::noise_cell* noise_cell_of(std::uint32_t site, std::uint32_t region) noexcept;
+  format::violation_cell* violation_cell_of(std::uint32_t site, std::uint32_t region) noexcept;
   void count_unknown() noexcept;
-  void count_forgotten() noexcept;
+  void count_dropped() noexcept;
 
  private:
   // This is initial-exec (cmake says so), as a look-up that allocates would come back here.
@@ -74,7 +74,7 @@ class thread {
   [[gnu::noinline]] static thread* make() noexcept;
   static thread* make_numbered() noexcept;
   void end() noexcept;
-  static void end_of_key(void* of) noexcept { static_cast<thread*>(of)->end(); }
+  static void end_of_key(void* ended) noexcept { static_cast<thread*>(ended)->end(); }
   friend void prepare_threads() noexcept;
   void be_known() noexcept;
   bool set_up(std::uint32_t number) noexcept;
@@ -83,12 +83,12 @@ class thread {
   cell_table<format::call_cell> calls_;
   cell_table<format::lock_cell> locks_;
   cell_table<format::wait_cell> waits_;
-  cell_table<format::noise_cell> noises_;
+  cell_table<format::violation_cell> violations_;
   cell_table<format::order_cell> orders_;
   format::thread_record* record_ = nullptr;
   std::uint32_t number_ = 0;
   stack_limits stack_;
-  known_stacks* stacks_ = nullptr;
+  stack_cache* stacks_ = nullptr;
   bool ends_in_call_ = false;  // its end is seen in the system call, not by a key
   lock lock_;
 };
@@ -105,8 +105,8 @@ extern constinit thread_local thread* plain_thread;
 
 // While an excerpt is recorded or the thread is in a quiet region, everything that it does takes the slow path. The
 // two may overlap.
-void take_long_way() noexcept;
-void leave_long_way() noexcept;
+void enter_slow_path() noexcept;
+void leave_slow_path() noexcept;
 
 // Adds to a counter that only this thread writes; `tarn record` may read it at any time.
 inline void add(std::atomic<std::uint64_t>& counter, std::uint64_t amount) noexcept {

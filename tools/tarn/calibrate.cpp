@@ -28,7 +28,7 @@ namespace tarn::command {
 namespace {
 
 namespace fs = std::filesystem;
-using analyse::costs;
+using analyse::cost_model;
 using nlohmann::json;
 
 std::string processor() {
@@ -113,16 +113,16 @@ std::string output_of(const std::vector<std::string>& command, const std::string
   return text;
 }
 
-costs measured_by(const std::vector<std::string>& command, const std::string& preloaded = {}) {
+cost_model measured_by(const std::vector<std::string>& command, const std::string& preloaded = {}) {
   try {
-    return analyse::costs_from(json::parse(output_of(command, preloaded, -1)));
+    return analyse::cost_model_from(json::parse(output_of(command, preloaded, -1)));
   } catch (const json::exception& error) {
     fail(exit_code::io_error, "cannot measure the cost model: {}", error.what());
   }
 }
 
-void take(costs& target, const costs& source) {
-  for (std::size_t server = 0; server < analyse::server_count; ++server) {
+void take(cost_model& target, const cost_model& source) {
+  for (std::size_t server = 0; server < analyse::allocator_count; ++server) {
     for (std::size_t pattern = 0; pattern < analyse::pattern_count; ++pattern) {
       if (source.pairs[server][pattern][0] >= 0) target.pairs[server][pattern] = source.pairs[server][pattern];
     }
@@ -145,9 +145,9 @@ class temporary_file {
   std::string path_;
 };
 
-costs measured(const analyse::cost_facts& today) {
+cost_model measured(const analyse::cost_facts& today) {
   const std::string self = fs::read_symlink("/proc/self/exe").string();
-  costs model = measured_by({self, "measure", "parts"});
+  cost_model model = measured_by({self, "measure", "parts"});
   model.facts = today;
   take(model, measured_by({self, "measure", "preloaded"}, find_library("libtarn-malloc.so", {})));
   const temporary_file recording;
@@ -159,25 +159,26 @@ costs measured(const analyse::cost_facts& today) {
     try {
       return measured_by(command);
     } catch (const failure&) {
-      return costs();
+      return cost_model();
     }
   };
   // The measurement includes the pair itself, of 64 bytes; this takes it off.
-  const double plain = model.pair(analyse::server::alone, analyse::pattern::soon, format::size_bucket(64));
-  const costs whole = recorded({"--full"}), sampled = recorded({});
+  const double plain =
+      model.pair_ns(analyse::allocator_kind::alone, analyse::lifetime_pattern::soon, format::size_bucket(64));
+  const cost_model whole = recorded({"--full"}), sampled = recorded({});
   model.recorder_ns = std::max(whole.recorder_ns - plain, 0.0);
   model.recorder_frame = whole.recorder_frame;
   model.sampler_ns = std::max(sampled.sampler_ns - plain, 0.0);
   model.calls = measured_by({self, "measure", "calls"}).calls;
   try {
     output_of({self, "record", "--syscalls", "-o", recording.path(), "--", self, "measure", "calls"}, {}, -1);
-    model.calls.stretch = stretch_of(read_recording(recording.path()), model.calls);
+    model.calls.slowdown = stretch_of(read_recording(recording.path()), model.calls);
   } catch (const failure&) {  // system calls cannot be recorded here
   }
   return model;
 }
 
-void store(const costs& model, const fs::path& file) {
+void store(const cost_model& model, const fs::path& file) {
   std::error_code error;
   fs::create_directories(file.parent_path(), error);
   const fs::path next = file.string() + '.' + std::to_string(::getpid());
@@ -192,26 +193,26 @@ void store(const costs& model, const fs::path& file) {
 
 }  // namespace
 
-costs machine_costs(bool remeasure) {
+cost_model machine_costs(bool remeasure) {
   const analyse::cost_facts today = facts_of_today();
   const fs::path file = cost_file();
   if (!remeasure && !file.empty()) {
     try {
       std::ifstream input(file);
       if (input) {
-        costs stored = analyse::costs_from(json::parse(input));
-        if (stored.facts.same(today)) return stored;
+        cost_model stored = analyse::cost_model_from(json::parse(input));
+        if (stored.facts.is_comparable(today)) return stored;
       }
     } catch (const json::exception&) {  // of another version, or damaged: it is measured again
     }
   }
-  costs model = measured(today);
+  cost_model model = measured(today);
   if (!file.empty()) store(model, file);
   return model;
 }
 
 std::vector<analyse::replayed> replays_of(const std::vector<analyse::replay_job>& jobs) {
-  const std::string bytes = analyse::bytes_of(jobs);
+  const std::string bytes = analyse::encode(jobs);
   const int file = ::memfd_create("tarn-replay", MFD_CLOEXEC);
   if (file < 0) fail(exit_code::no_memory, "no memory to replay trace excerpts: {}", system_error_text(errno));
   std::string text;

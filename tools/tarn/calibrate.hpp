@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "analyse/costs.hpp"
+#include "analyse/cost_model.hpp"
 #include "analyse/replay.hpp"
 
 namespace tarn::command {
@@ -11,7 +11,7 @@ namespace tarn::command {
 // Reads the file of an earlier run, $XDG_CACHE_HOME/tarn/costs.json, unless its facts differ from today's or `anew`
 // is set. Otherwise it measures, which takes about a second, and writes the file. An unreadable file is measured
 // anew, an unwritable one is ignored. Throws a failure if nothing can be measured.
-analyse::costs machine_costs(bool remeasure);
+analyse::cost_model machine_costs(bool remeasure);
 
 // Repeats the jobs in a process of their own, on the C library's malloc. Each takes some tens of milliseconds. Throws
 // a failure.

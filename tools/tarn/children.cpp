@@ -19,8 +19,8 @@ std::optional<format::end_facts> end_of(const process_recording& recording, cons
   if (const auto end = recording.region().ending()) return end;
   const std::optional<int> status = process.status();
   if (!status || !WIFSIGNALED(*status)) return std::nullopt;
-  const format::moment_facts last =
-      recording.now().moments.empty() ? format::moment_facts() : recording.now().moments.back();
+  const format::snapshot_facts last =
+      recording.now().snapshots.empty() ? format::snapshot_facts() : recording.now().snapshots.back();
   return format::end_facts{.by_signal = true,
                            .status = static_cast<std::uint32_t>(WTERMSIG(*status)),
                            .wall_us = last.at_ns / 1000,
@@ -65,7 +65,7 @@ std::chrono::steady_clock::time_point children::write_changes(const std::string&
       format::program_facts facts = first;
       facts.process = child.process;
       facts.parent = first.process;
-      facts.words = child.recording->region().words();
+      facts.arguments = child.recording->region().words();
       try {
         child.recording->begin(fmt::format("{}.{}", path, child.file_suffix), facts);
       } catch (const std::system_error& error) {
@@ -109,8 +109,8 @@ bool is_of_launcher(const process_recording& process) {
 }
 std::uint64_t processor_us(const process_recording& process) {
   if (const auto end = process.region().ending()) return end->user_us + end->system_us;
-  if (process.now().moments.empty()) return 0;
-  return process.now().moments.back().user_us + process.now().moments.back().system_us;
+  if (process.now().snapshots.empty()) return 0;
+  return process.now().snapshots.back().user_us + process.now().snapshots.back().system_us;
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ namespace tarn::command {
 namespace {
 
 using analyse::change;
-using analyse::place_sums;
+using analyse::location_sums;
 using analyse::range;
 using nlohmann::json;
 
@@ -40,14 +40,14 @@ struct diff_request {
 
 // One of the two recordings.
 struct side {
-  side(const std::string& path, const analyse::costs& costs, double cpu_seconds)
-      : analysis(read_recording(path), costs, cpu_seconds * 1e9), sums(analyse::sums_by_place(all_views(analysis))) {
+  side(const std::string& path, const analyse::cost_model& costs, double cpu_seconds)
+      : analysis(read_recording(path), costs, cpu_seconds * 1e9), sums(analyse::sums_by_location(all_views(analysis))) {
     analyse::symbols symbols(analysis.recorded());
     locks = analyse::locks_in(analysis.recorded(), symbols);
     calls = analyse::calls_in(analysis.recorded(), symbols);
   }
   analyse::analysis analysis;
-  std::vector<place_sums> sums;
+  std::vector<location_sums> sums;
   std::vector<analyse::use> locks, calls;
 };
 
@@ -65,7 +65,7 @@ range predicted_of(const analyse::difference& difference) {
   return sum;
 }
 
-std::string location_text(const place_sums& sums) {
+std::string location_text(const location_sums& sums) {
   const std::string file = sums.file.substr(sums.file.find_last_of('/') + 1);
   return sums.line == 0 ? file + ' ' + sums.function : fmt::format("{}:{} {}", file, sums.line, sums.function);
 }
@@ -80,13 +80,13 @@ std::string verdict(const change& change) {
 
 // `before` gives the CPU time that the shares refer to.
 void print_change(const analyse::analysis& before, const change& change, std::size_t rank, const paint& style) {
-  const place_sums shown = change.after ? *change.after : change.before.value_or(place_sums());
+  const location_sums shown = change.after ? *change.after : change.before.value_or(location_sums());
   fmt::print("\n{}. {}\n", rank, style.strong(cut(location_text(shown), text_width - 6)));
-  const auto number = [](const std::optional<place_sums>& side) { return grouped(side ? side->allocations : 0); };
+  const auto number = [](const std::optional<location_sums>& side) { return grouped(side ? side->allocations : 0); };
   const char* const state = change.before && change.after ? "" : change.before ? ", gone" : ", new";
   fmt::print("   {} → {} allocations{}", number(change.before), number(change.after), state);
-  if (change.before && change.after && change.before->is != change.after->is) {
-    fmt::print("; {} → {}", analyse::name(change.before->is), analyse::name(change.after->is));
+  if (change.before && change.after && change.before->category != change.after->category) {
+    fmt::print("; {} → {}", analyse::name(change.before->category), analyse::name(change.after->category));
   }
   fmt::print("\n");
   const range achieved = change.achieved_ns();
@@ -98,7 +98,7 @@ void print_change(const analyse::analysis& before, const change& change, std::si
   if (change.before && change.before->first) {
     const analyse::prediction& prediction = change.before->first->predicted;
     fmt::print("   {}\n", cut(fmt::format("{}: {} was predicted to save {}", verdict(change),
-                                          analyse::name(prediction.by), cost_text(before, prediction.saved_ns)),
+                                          analyse::name(prediction.remedy), cost_text(before, prediction.saved_ns)),
                               text_width - 3));
   }
 }
@@ -118,7 +118,7 @@ void print_uses(const analyse::use_difference& uses, const char* title, const ch
         fmt::format(" {} → {}, {:.1f} → {:.1f} ms", grouped(change.before ? change.before->count : 0),
                     grouped(change.after ? change.after->count : 0), ms(change.before ? change.before->nanoseconds : 0),
                     ms(change.after ? change.after->nanoseconds : 0));
-    const std::string location = fmt::format("{} in {} {}", shown.what, file, shown.function);
+    const std::string location = fmt::format("{} in {} {}", shown.operation, file, shown.function);
     fmt::print("   {}{}\n", cut(location, text_width - 3 - std::min<std::size_t>(counts.size(), 50)), counts);
   }
 }
@@ -138,7 +138,7 @@ void print_allocations(const analyse::difference& difference) {
     if (difference.before[index] == 0 && difference.after[index] == 0) continue;
     const double earlier = static_cast<double>(difference.before[index]),
                  later = static_cast<double>(difference.after[index]);
-    fmt::print("{:>10} {:>16} → {:>16} allocations{}\n", analyse::name(static_cast<analyse::category>(index)),
+    fmt::print("{:>10} {:>16} → {:>16} allocations{}\n", analyse::name(static_cast<analyse::heap_category>(index)),
                grouped(difference.before[index]), grouped(difference.after[index]),
                earlier == 0 ? "" : fmt::format(" {:>+8.1f} %", 100 * (later - earlier) / earlier));
   }
@@ -181,7 +181,7 @@ json json_of(const range& bounds) { return {bounds.low, bounds.high}; }
 
 json json_of(const std::optional<analyse::use>& use) {
   if (!use) return nullptr;
-  return {{"what", use->what},
+  return {{"what", use->operation},
           {"function", use->function},
           {"file", use->file},
           {"count", use->count},
@@ -198,12 +198,12 @@ json json_of(const analyse::use_difference& uses, std::size_t top) {
           {"changes", changes}};
 }
 
-json json_of(const std::optional<place_sums>& sums) {
+json json_of(const std::optional<location_sums>& sums) {
   if (!sums) return nullptr;
   return {{"function", sums->function},
           {"file", sums->file},
           {"line", sums->line},
-          {"category", analyse::name(sums->is)},
+          {"category", analyse::name(sums->category)},
           {"allocations", sums->allocations},
           {"bytes", sums->bytes},
           {"copied_bytes", sums->copied},
@@ -216,7 +216,7 @@ json json_of(const change& change) {
   json predicted;
   if (change.before && change.before->first) {
     const analyse::prediction& prediction = change.before->first->predicted;
-    predicted = {{"name", analyse::name(prediction.by)},
+    predicted = {{"name", analyse::name(prediction.remedy)},
                  {"saved_ns", json_of(prediction.saved_ns)},
                  {"holds", change.is_as_predicted()}};
   }
@@ -229,8 +229,8 @@ json json_of(const change& change) {
 json json_of(const side& before, const side& after, const analyse::difference& difference, std::size_t top) {
   json categories = json::object(), changes = json::array();
   for (std::size_t index = 0; index < analyse::category_count; ++index) {
-    categories[analyse::name(static_cast<analyse::category>(index))] = {{"before", difference.before[index]},
-                                                                        {"after", difference.after[index]}};
+    categories[analyse::name(static_cast<analyse::heap_category>(index))] = {{"before", difference.before[index]},
+                                                                             {"after", difference.after[index]}};
   }
   for (std::size_t index = 0; index < std::min(top, difference.changes.size()); ++index) {
     changes.push_back(json_of(difference.changes[index]));
@@ -284,7 +284,7 @@ void diff(const diff_request& request) {
   if (request.redact && request.page.empty()) fail(exit_code::usage, "--redact needs --html OUT");
   if (!request.page.empty()) require_template();
   const bool has_cpu_seconds = !request.cpu_seconds.empty();
-  const analyse::costs costs = machine_costs(false);
+  const analyse::cost_model costs = machine_costs(false);
   const side before(request.before, costs, has_cpu_seconds ? request.cpu_seconds[0] : 0);
   const side after(request.after, costs, has_cpu_seconds ? request.cpu_seconds[1] : 0);
   const analyse::difference difference = analyse::compare(before.sums, after.sums);

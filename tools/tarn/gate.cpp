@@ -61,13 +61,13 @@ void read_limits(const std::string& path, std::vector<limit>& limits, double& re
 }
 
 std::string limit_text(const limit& limit, double value) {
-  if (analyse::is_share(limit.what)) return fmt::format("{:.3g} %", value * 100);
+  if (analyse::is_share(limit.metric)) return fmt::format("{:.3g} %", value * 100);
   return limit.per_request ? fmt::format("{:.3g}", value) : grouped(static_cast<std::uint64_t>(value));
 }
 
 void print_breach(const analyse::breach& breach) {
-  fmt::print("{}: {}, limit {}", breach.of.words, limit_text(breach.of, breach.value),
-             limit_text(breach.of, breach.of.most));
+  fmt::print("{}: {}, limit {}", breach.exceeded.text, limit_text(breach.exceeded, breach.value),
+             limit_text(breach.exceeded, breach.exceeded.maximum));
   if (breach.largest != nullptr) {
     const std::string file = breach.largest->file.substr(breach.largest->file.find_last_of('/') + 1);
     fmt::print("; largest at {}:{} {}{}", file, breach.largest->line, breach.largest->function,
@@ -89,7 +89,8 @@ analyse::totals totals_of(analyse::analysis& analysis) {
   const double wall_ns = static_cast<double>(recording.end.wall_us) * 1e3;
   if (wall_ns > 0) whole.lock_waits = static_cast<double>(analyse::find_locks(recording).wait_nanoseconds) / wall_ns;
   whole.system_calls = static_cast<double>(analyse::find_calls(recording).calls);
-  for (const auto& [key, counts] : recording.noises) whole.noises += static_cast<double>(analyse::noises(counts));
+  for (const auto& [key, counts] : recording.violations)
+    whole.violations += static_cast<double>(analyse::violations(counts));
   return whole;
 }
 
@@ -100,26 +101,26 @@ void check_sources(const std::vector<limit>& limits, const format::recording& re
                        [&](const std::string& recorded) { return recorded.starts_with(source); });
   };
   for (const limit& limit : limits) {
-    if (limit.what == limit::metric::noises) {
+    if (limit.metric == limit::metric_kind::violations) {
       if (recording.quiet_regions.empty())
-        fail(exit_code::usage, "{}: \"{}\" cannot be checked: no quiet region was entered", path, limit.words);
+        fail(exit_code::usage, "{}: \"{}\" cannot be checked: no quiet region was entered", path, limit.text);
       continue;
     }
-    const std::string_view needed = limit.what == limit::metric::lock_waits     ? "locks"
-                                    : limit.what == limit::metric::system_calls ? "system calls"
-                                                                                : "heap";
+    const std::string_view needed = limit.metric == limit::metric_kind::lock_waits     ? "locks"
+                                    : limit.metric == limit::metric_kind::system_calls ? "system calls"
+                                                                                       : "heap";
     if (!has(needed) || (needed == "heap" && !records_heap(recording)))
-      fail(exit_code::usage, "{}: \"{}\" cannot be checked: the recording has no {}", path, limit.words, needed);
+      fail(exit_code::usage, "{}: \"{}\" cannot be checked: the recording has no {}", path, limit.text, needed);
   }
 }
 
 // A limit on a function that the recording lacks could never be broken either: its name is misspelt, or it was
 // renamed.
-void check_functions(const std::vector<limit>& limits, const std::vector<analyse::place_sums>& places,
+void check_functions(const std::vector<limit>& limits, const std::vector<analyse::location_sums>& places,
                      const format::recording& recording, const std::string& path) {
   for (const limit& limit : limits) {
     if (limit.function.empty()) continue;
-    const auto is_meant = [&](const analyse::place_sums& sums) { return analyse::is_at(limit, sums.function); };
+    const auto is_meant = [&](const analyse::location_sums& sums) { return analyse::is_at(limit, sums.function); };
     if (std::any_of(places.begin(), places.end(), is_meant)) continue;
     analyse::symbols symbols(recording);
     const auto is_wanted = [&](const std::string& name) {
@@ -127,7 +128,7 @@ void check_functions(const std::vector<limit>& limits, const std::vector<analyse
     };
     if (!symbols.has_function(is_wanted)) {
       fail(exit_code::usage, "{}: \"{}\" cannot be checked: no recorded stack or program has a function of that name",
-           path, limit.words);
+           path, limit.text);
     }
   }
 }
@@ -153,10 +154,10 @@ bool gate(const gate_request& request) {
   }
   check_sources(limits, recording, request.path);
   const bool needs_cost_model = std::any_of(
-      limits.begin(), limits.end(), [](const limit& argument) { return argument.what == limit::metric::share; });
-  const analyse::costs costs = needs_cost_model ? machine_costs(false) : analyse::costs();
+      limits.begin(), limits.end(), [](const limit& argument) { return argument.metric == limit::metric_kind::share; });
+  const analyse::cost_model costs = needs_cost_model ? machine_costs(false) : analyse::cost_model();
   analyse::analysis analysis(std::move(recording), costs);
-  const std::vector<analyse::place_sums> places = analyse::sums_by_place(all_views(analysis));
+  const std::vector<analyse::location_sums> places = analyse::sums_by_location(all_views(analysis));
   check_functions(limits, places, analysis.recorded(), request.path);
   std::vector<analyse::breach> breaches;
   try {

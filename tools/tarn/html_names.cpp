@@ -28,8 +28,8 @@ bool is_library(std::string_view module) {
   return (module.starts_with("/usr/") || module.starts_with("/lib")) && module.find(".so") != std::string_view::npos;
 }
 
-std::vector<analyse::place> places_of(const json& stack) {
-  std::vector<analyse::place> places;
+std::vector<analyse::code_location> places_of(const json& stack) {
+  std::vector<analyse::code_location> places;
   for (const json& frame : stack) {
     places.push_back(
         {frame.at("function"), frame.at("file"), frame.at("line"), frame.at("module"), frame.at("offset")});
@@ -66,7 +66,7 @@ std::pair<std::string, std::string> html_names::pseudonyms(const std::string& fu
   return {pseudonym("function", functions_, function), pseudonym("file", files_, file)};
 }
 
-html_names::place_key html_names::place(const analyse::place& place) {
+html_names::place_key html_names::place(const analyse::code_location& place) {
   std::string function = place.function, file = place.file, module = place.module;
   // A location without a line gives its offset in the module.
   const auto line = file.empty() ? static_cast<std::int64_t>(place.offset) : place.line;
@@ -83,7 +83,7 @@ html_names::place_key html_names::place(const analyse::place& place) {
   return {string(std::move(function)), string(std::move(file)), line, string(std::move(module))};
 }
 
-std::uint32_t html_names::node(const std::vector<analyse::place>& stack) {
+std::uint32_t html_names::node(const std::vector<analyse::code_location>& stack) {
   std::uint32_t node = 0;
   for (std::size_t frame = stack.size(); frame-- > 0;) {  // outermost first
     const place_key key = place(stack[frame]);

@@ -27,7 +27,7 @@ class html_names {
   explicit html_names(bool redacts) : redacts_(redacts) {}
 
   // Returns the node number of a stack, whose innermost location comes first.
-  std::uint32_t node(const std::vector<analyse::place>& stack);
+  std::uint32_t node(const std::vector<analyse::code_location>& stack);
 
   // Returns the replacements for a function and its file, or the names themselves if they belong to a library.
   std::pair<std::string, std::string> pseudonyms(const std::string& function, const std::string& file);
@@ -44,7 +44,7 @@ class html_names {
   using place_key = std::tuple<std::uint32_t, std::uint32_t, std::int64_t, std::uint32_t>;
 
   std::uint32_t string(std::string text);
-  place_key place(const analyse::place& place);
+  place_key place(const analyse::code_location& place);
   std::string pseudonym(const char* kind, std::map<std::string, std::size_t>& numbers, const std::string& name) const;
 
   bool redacts_;

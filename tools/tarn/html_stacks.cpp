@@ -31,7 +31,7 @@ void html_stacks::add_to_site(json& site, const analyse::site& facts) {
     for (const auto& [thread, count] : blocks_[number]) blocks[thread] += count;
   };
   add(facts.number);
-  for (const std::uint32_t merged_site : facts.others) add(merged_site);
+  for (const std::uint32_t merged_site : facts.merged_sites) add(merged_site);
   for (const auto& [thread, count] : blocks) pairs.push_back(json{thread, count});
   site["weights"] = std::move(weights);
   site["by_thread"] = std::move(pairs);
@@ -52,7 +52,7 @@ std::uint32_t html_stacks::node(std::uint32_t site) {
 
 void html_stacks::add_to_calls(json& calls, const analyse::call_findings& findings) {
   for (const auto& [key, value] : recording_.calls) {
-    const std::size_t place = findings.places.at({key.site, key.number});
+    const std::size_t place = findings.index_by_site.at({key.site, key.number});
     calls[place]["weights"].push_back(json{node(key.site), value[format::calls],
                                            format::nanoseconds(recording_.clock, value[format::call_ticks]),
                                            key.thread});
@@ -64,7 +64,7 @@ void html_stacks::add_to_locks(json& locks, const analyse::lock_findings& findin
   for (std::size_t index = 0; index < findings.groups.size(); ++index)
     groups[{findings.groups[index].type, findings.groups[index].first_site}] = index;
   std::map<std::tuple<std::size_t, std::uint32_t, std::uint32_t>, std::pair<std::uint64_t, std::uint64_t>> sums;
-  for (const auto& [key, value] : recording_.lockings) {
+  for (const auto& [key, value] : recording_.acquisitions) {
     const format::lock_facts& lock = recording_.locks[key.lock];
     const auto group = groups.find({lock.type, lock.site});
     if (group == groups.end()) continue;

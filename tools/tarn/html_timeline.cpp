@@ -29,7 +29,7 @@ class columns {
     for (const auto& point : points) intervals.push_back(point.interval);
     for (std::size_t which = 0; which < Counters; ++which) {
       json& values = columns_[names[which]];
-      for (const auto& point : points) values.push_back(point.more[which]);
+      for (const auto& point : points) values.push_back(point.increase[which]);
     }
   }
   json take() { return std::move(columns_); }
@@ -44,7 +44,7 @@ std::vector<analyse::point<Counters>> in_nanoseconds(const format::recording& re
                                                      std::initializer_list<std::size_t> counters) {
   for (auto& point : points) {
     for (const std::size_t counter : counters)
-      point.more[counter] = format::nanoseconds(recording.clock, point.more[counter]);
+      point.increase[counter] = format::nanoseconds(recording.clock, point.increase[counter]);
   }
   return points;
 }
@@ -78,7 +78,7 @@ json html_timeline(const analyse::history& history, const format::recording& rec
   }
   const auto place_of = [&](std::uint32_t lock, std::uint32_t site) {
     const analyse::lock_group* const group = locks.group_of(recording, lock);
-    return std::pair(static_cast<std::size_t>(group - locks.groups.data()), group->places.at(site));
+    return std::pair(static_cast<std::size_t>(group - locks.groups.data()), group->index_by_site.at(site));
   };
   for (const auto& [key, points] : history.locks) {
     const auto [lock, place] = place_of(key.lock, key.site);
@@ -97,9 +97,11 @@ json html_timeline(const analyse::history& history, const format::recording& rec
               in_nanoseconds(recording, points, {1}), std::array{"waits", "waited_ns"});
   }
   for (const auto& [key, points] : history.calls) {
-    calls_made.add(
-        {{"call", calls.places.at({key.site, key.number})}, {"node", stacks.node(key.site)}, {"thread", key.thread}},
-        in_nanoseconds(recording, points, {4}), std::array{"count", "errors", "asked", "given", "ns", "same", "row"});
+    calls_made.add({{"call", calls.index_by_site.at({key.site, key.number})},
+                    {"node", stacks.node(key.site)},
+                    {"thread", key.thread}},
+                   in_nanoseconds(recording, points, {4}),
+                   std::array{"count", "errors", "asked", "given", "ns", "same", "row"});
   }
   return {{"to_ns", ends},
           {"resident_bytes", resident},

@@ -27,9 +27,9 @@
 namespace tarn::command {
 namespace {
 
-using analyse::costs;
-using analyse::pattern;
-using analyse::server;
+using analyse::allocator_kind;
+using analyse::cost_model;
+using analyse::lifetime_pattern;
 
 constexpr std::size_t buckets = format::size_bucket_count;
 
@@ -85,16 +85,17 @@ struct recycled_strings {
 };
 
 template <std::size_t Bucket>
-void measure_sized(costs& model) {
+void measure_sized(cost_model& model) {
   constexpr std::size_t bytes = analyse::sample_bytes(Bucket);
-  measure_pairs(model, server::pooled, Bucket, pooled_blocks<bytes>(), true);
+  measure_pairs(model, allocator_kind::pooled, Bucket, pooled_blocks<bytes>(), true);
   if constexpr (bytes <= 64 * 1024) {
-    measure_pairs(model, server::shared_pool, Bucket, shared_blocks<bytes>(), true);
+    measure_pairs(model, allocator_kind::shared_pool, Bucket, shared_blocks<bytes>(), true);
   } else {  // a pool of such blocks makes no sense
-    for (auto& times : model.pairs[static_cast<std::size_t>(server::shared_pool)]) times[Bucket] = costs::none;
+    for (auto& times : model.pairs[static_cast<std::size_t>(allocator_kind::shared_pool)])
+      times[Bucket] = cost_model::unmeasured;
     for (std::size_t lifetime = 0; lifetime < analyse::pattern_count; ++lifetime) {
-      model.pairs[static_cast<std::size_t>(server::shared_pool)][lifetime][Bucket] =
-          model.pairs[static_cast<std::size_t>(server::pooled)][lifetime][Bucket];
+      model.pairs[static_cast<std::size_t>(allocator_kind::shared_pool)][lifetime][Bucket] =
+          model.pairs[static_cast<std::size_t>(allocator_kind::pooled)][lifetime][Bucket];
     }
   }
 }
@@ -110,43 +111,43 @@ double copied_ns(std::size_t bytes) {
   });
 }
 
-void measure_recycled(costs& model) {
+void measure_recycled(cost_model& model) {
   recycled_strings strings;
-  auto& patterns = model.pairs[static_cast<std::size_t>(server::recycled)];
-  patterns[static_cast<std::size_t>(pattern::soon)].fill(soon_ns(strings));
-  patterns[static_cast<std::size_t>(pattern::busy)].fill(busy_ns(strings));
+  auto& patterns = model.pairs[static_cast<std::size_t>(allocator_kind::recycled)];
+  patterns[static_cast<std::size_t>(lifetime_pattern::soon)].fill(soon_ns(strings));
+  patterns[static_cast<std::size_t>(lifetime_pattern::busy)].fill(busy_ns(strings));
 }
 
 // The cost of running between other work is the same for all sizes, and noisy for each: this takes the median of all.
-void even_out_busy(costs& model) {
+void even_out_busy(cost_model& model) {
   for (auto& patterns : model.pairs) {
-    auto& soon = patterns[static_cast<std::size_t>(pattern::soon)];
-    auto& busy = patterns[static_cast<std::size_t>(pattern::busy)];
+    auto& soon = patterns[static_cast<std::size_t>(lifetime_pattern::soon)];
+    auto& busy = patterns[static_cast<std::size_t>(lifetime_pattern::busy)];
     if (soon[0] < 0) continue;
-    costs::by_size added{};
+    cost_model::by_size added{};
     for (std::size_t size = 0; size < buckets; ++size) added[size] = busy[size] - soon[size];
     std::nth_element(added.begin(), added.begin() + buckets / 2, added.end());
     for (std::size_t size = 0; size < buckets; ++size) busy[size] = soon[size] + std::max(added[buckets / 2], 0.0);
   }
 }
 
-costs measure_parts() {
-  costs model;
+cost_model measure_parts() {
+  cost_model model;
   c_blocks library = library_blocks();
-  const auto measure_library = [&](server kind, bool other_threads) {
+  const auto measure_library = [&](allocator_kind kind, bool other_threads) {
     for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
       library.bytes = analyse::sample_bytes(bucket);
       measure_pairs(model, kind, bucket, library, other_threads);
     }
   };
-  measure_library(server::alone, false);
+  measure_library(allocator_kind::alone, false);
   std::thread([] {}).join();  // from here on the C library takes the paths of a process with threads
-  measure_library(server::malloc, true);
+  measure_library(allocator_kind::malloc, true);
   [&]<std::size_t... Bucket>(std::index_sequence<Bucket...>) {
     (measure_sized<Bucket>(model), ...);
   }(std::make_index_sequence<buckets>());
   for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
-    measure_pairs(model, server::arena, bucket, arena_blocks{{}, analyse::sample_bytes(bucket)}, false);
+    measure_pairs(model, allocator_kind::arena, bucket, arena_blocks{{}, analyse::sample_bytes(bucket)}, false);
   }
   measure_recycled(model);
   even_out_busy(model);
@@ -154,13 +155,13 @@ costs measure_parts() {
   return model;
 }
 
-costs measure_preloaded() {
-  costs model;
+cost_model measure_preloaded() {
+  cost_model model;
   std::thread([] {}).join();
   c_blocks preloaded{::malloc, ::free, 0};
   for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
     preloaded.bytes = analyse::sample_bytes(bucket);
-    measure_pairs(model, server::drop_in, bucket, preloaded, true);
+    measure_pairs(model, allocator_kind::drop_in, bucket, preloaded, true);
   }
   even_out_busy(model);
   return model;
@@ -182,16 +183,16 @@ struct depth {
 }
 
 // Measures the basic cost of a pair, and the cost of each frame, under the recorder.
-costs measure_recorded() {
+cost_model measure_recorded() {
   const depth shallow = measure_at_depth(4), deep = measure_at_depth(24);
-  costs model;
+  cost_model model;
   model.recorder_frame = std::max((deep.ns - shallow.ns) / (deep.frames - shallow.frames), 0.0);
   model.recorder_ns = std::max(shallow.ns - model.recorder_frame * shallow.frames, 0.0);
   model.sampler_ns = deep.ns;  // the depth of a typical program
   return model;
 }
 
-void add(CLI::App& parent, const char* name, costs (*measure)()) {
+void add(CLI::App& parent, const char* name, cost_model (*measure)()) {
   parent.add_subcommand(name)->callback([measure] { fmt::print("{}\n", analyse::to_json(measure()).dump()); });
 }
 
@@ -205,13 +206,13 @@ void add_measure(CLI::App& application) {
   add(*command, "preloaded", measure_preloaded);
   add(*command, "recorded", measure_recorded);
   add(*command, "calls", [] {
-    costs model;
+    cost_model model;
     model.calls = measure_calls();
     return model;
   });
   command->add_subcommand("replay")->callback([] {
     const std::string bytes((std::istreambuf_iterator<char>(std::cin)), std::istreambuf_iterator<char>());
-    fmt::print("{}\n", analyse::json_of(replay(analyse::jobs_from(bytes))));
+    fmt::print("{}\n", analyse::json_of(replay(analyse::decode_jobs(bytes))));
   });
 }
 

@@ -83,7 +83,7 @@ analyse::call_costs measure_calls() {
   };
   ::close(file);
   costs.buffered_ns = buffered_ns();
-  costs.remembered_ns = remembered_ns();
+  costs.cached_ns = remembered_ns();
   return costs;
 }
 

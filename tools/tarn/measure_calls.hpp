@@ -1,7 +1,7 @@
 // Measures the costs of system calls and of their replacements: a part of the calibration (tarn/calibrate.hpp).
 #pragma once
 
-#include "analyse/costs.hpp"
+#include "analyse/cost_model.hpp"
 #include "format/recording.hpp"
 
 namespace tarn::command {

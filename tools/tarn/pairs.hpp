@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "analyse/costs.hpp"
+#include "analyse/cost_model.hpp"
 
 namespace tarn::command {
 
@@ -297,22 +297,22 @@ double handed_ns(Server& server, std::size_t blocks, bool on_two) {
 
 // Measures all lifetime patterns of one allocator under test, for blocks of one size.
 template <class Server>
-void measure_pairs(analyse::costs& model, analyse::server kind, std::size_t bucket, Server&& server,
+void measure_pairs(analyse::cost_model& model, analyse::allocator_kind kind, std::size_t bucket, Server&& server,
                    bool other_threads) {
-  using analyse::pattern;
+  using analyse::lifetime_pattern;
   const std::size_t bytes = analyse::sample_bytes(bucket);
-  const auto set = [&](pattern lifetime, double ns) {
+  const auto set = [&](lifetime_pattern lifetime, double ns) {
     model.pairs[static_cast<std::size_t>(kind)][static_cast<std::size_t>(lifetime)][bucket] = ns;
   };
-  set(pattern::soon, soon_ns(server));
-  set(pattern::busy, busy_ns(server));
-  set(pattern::burst, burst_ns(server, batch_blocks(burst_blocks, bytes)));
-  set(pattern::cold, batch_ns(server, shuffled(batch_blocks(4096, bytes))));
+  set(lifetime_pattern::soon, soon_ns(server));
+  set(lifetime_pattern::busy, busy_ns(server));
+  set(lifetime_pattern::burst, burst_ns(server, batch_blocks(burst_blocks, bytes)));
+  set(lifetime_pattern::cold, batch_ns(server, shuffled(batch_blocks(4096, bytes))));
   if (!other_threads) return;
   const std::size_t blocks = batch_blocks(128, bytes);
   for (int warm = 0; warm < 2; ++warm) handed_ns(server, blocks, false);  // until no memory is new
-  set(pattern::handed, handed_ns(server, blocks, false));
-  set(pattern::met, handed_ns(server, blocks, true));
+  set(lifetime_pattern::handed, handed_ns(server, blocks, false));
+  set(lifetime_pattern::met, handed_ns(server, blocks, true));
 }
 
 }  // namespace tarn::command

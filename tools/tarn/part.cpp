@@ -36,14 +36,14 @@ void add_part(CLI::App& command, part_request& request) {
 }
 
 format::interval part_of(const format::recording& whole, const part_request& request) {
-  if (whole.moments.empty()) {
+  if (whole.snapshots.empty()) {
     fail(exit_code::io_error, "--start and --end need at least one snapshot; this recording has none");
   }
-  const std::uint64_t end = whole.moments.back().at_ns;
+  const std::uint64_t end = whole.snapshots.back().at_ns;
   const format::interval wanted{request.begin.empty() ? 0 : time_of(request.begin, end),
                                 request.end.empty() ? end : time_of(request.end, end)};
   if (wanted.from_ns >= wanted.to_ns) fail(exit_code::usage, "--start {} is not before --end", request.begin);
-  return format::to_moments(whole, wanted);
+  return format::to_snapshots(whole, wanted);
 }
 
 }  // namespace tarn::command

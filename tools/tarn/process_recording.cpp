@@ -21,7 +21,7 @@ constexpr int least_pause_factor = 10;  // times the duration of a snapshot; bou
 
 // Lengthens the pause with age, so that there are tens of snapshots in a second and some hundreds in a day.
 std::chrono::nanoseconds pause_after(const format::recording& now, std::chrono::nanoseconds duration) {
-  const std::chrono::nanoseconds age(now.moments.empty() ? 0 : now.moments.back().at_ns);
+  const std::chrono::nanoseconds age(now.snapshots.empty() ? 0 : now.snapshots.back().at_ns);
   return std::max<std::chrono::nanoseconds>({shortest_pause, age / most_snapshots, duration * least_pause_factor});
 }
 
@@ -47,7 +47,7 @@ void process_recording::begin(const std::string& path, const format::program_fac
 
 void process_recording::add_snapshot(const std::optional<format::end_facts>& end) {
   if (region_.begun_ns() == 0) return;
-  format::moment_facts snapshot = now_.moments.empty() ? format::moment_facts{} : now_.moments.back();
+  format::snapshot_facts snapshot = now_.snapshots.empty() ? format::snapshot_facts{} : now_.snapshots.back();
   const std::uint64_t at_ns = end ? end->wall_us * 1000 : format::monotonic_nanoseconds() - region_.begun_ns();
   snapshot.at_ns = std::max(snapshot.at_ns, at_ns);
   if (end) {
@@ -58,7 +58,7 @@ void process_recording::add_snapshot(const std::optional<format::end_facts>& end
     snapshot.user_us = state->user_us;
     snapshot.system_us = state->system_us;
   }
-  now_.moments.push_back(snapshot);
+  now_.snapshots.push_back(snapshot);
 }
 
 void process_recording::write_changes(const std::optional<format::end_facts>& end) {

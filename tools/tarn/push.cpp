@@ -29,9 +29,9 @@ std::string types_of(const exports::profile& profile) {
   nlohmann::json types;
   for (const exports::measure measure : profile.used()) {
     const exports::measure_info& info = exports::measures[measure];
-    const char* const units = info.in == exports::unit::bytes         ? "bytes"
-                              : info.in == exports::unit::nanoseconds ? "lock_nanoseconds"
-                                                                      : "objects";
+    const char* const units = info.value_unit == exports::unit::bytes         ? "bytes"
+                              : info.value_unit == exports::unit::nanoseconds ? "lock_nanoseconds"
+                                                                              : "objects";
     types[std::string(info.name)] = {
         {"units", units}, {"display-name", info.name}, {"aggregation", "sum"}, {"sampled", false}};
   }
@@ -46,7 +46,7 @@ void push(const exports::profile& profile, const std::string& url, const std::st
   }
   const format::recording& recording = profile.recorded();
   const std::string program =
-      recording.program.words.empty() ? "program" : exports::file_name(recording.program.words.front());
+      recording.program.arguments.empty() ? "program" : exports::file_name(recording.program.arguments.front());
   const std::uint64_t seconds = recording.ended ? (recording.end.wall_us + 999'999) / 1'000'000 : 0;
   const std::string address =
       fmt::format("{}/ingest?name={}&from={}&until={}&format=pprof&spyName=tarn",

@@ -194,7 +194,7 @@ std::string count_text(const format::recording& recording, std::uint32_t sources
   const auto add_count = [&](format::kind source, std::uint64_t count, const char* noun) {
     if ((sources & source_bit(source)) != 0) words += fmt::format("{}{} {}", words.empty() ? "" : ", ", count, noun);
   };
-  for (const auto& [key, value] : recording.lockings) acquisitions += value[format::acquisitions];
+  for (const auto& [key, value] : recording.acquisitions) acquisitions += value[format::acquisitions];
   add_count(heap_kind, blocks, "allocations");
   add_count(lock_kind, acquisitions, "locks taken");
   add_count(call_kind, calls, "system calls");

@@ -94,7 +94,7 @@ int region_file::first_thread() const {
 }
 
 std::vector<std::string> region_file::words() const {
-  const offset place = header_->words.load(std::memory_order_acquire);
+  const offset place = header_->arguments.load(std::memory_order_acquire);
   if (place == 0) return {};
   const auto* const count = record_at<std::uint64_t>(place);
   const std::string_view bytes(reinterpret_cast<const char*>(count + 1), *count);
@@ -174,7 +174,7 @@ void region_file::for_each(const thread_record& record, kind kind, Take take) co
 }
 
 void region_file::read_cells(recording& target, const thread_record& record, std::uint32_t actor) const {
-  for_each<cell>(record, heap_kind, [&](const cell&, std::uint32_t site, std::uint32_t owner) -> counts& {
+  for_each<cell>(record, heap_kind, [&](const cell&, std::uint32_t site, std::uint32_t owner) -> heap_counts& {
     return target.cells[{site, owner, actor}];
   });
   for_each<call_cell>(record, call_kind,
@@ -182,7 +182,7 @@ void region_file::read_cells(recording& target, const thread_record& record, std
                         return target.calls[{site, actor, number}];
                       });
   for_each<lock_cell>(record, lock_kind, [&](const lock_cell&, std::uint32_t site, std::uint32_t lock) -> lock_counts& {
-    return target.lockings[{site, actor, lock}];
+    return target.acquisitions[{site, actor, lock}];
   });
   for_each<wait_cell>(
       record, wait_kind, [&](const wait_cell& cell_read, std::uint32_t site, std::uint32_t lock) -> wait_counts& {
@@ -197,10 +197,11 @@ void region_file::read_cells(recording& target, const thread_record& record, std
             .orders[{site, actor, lock, static_cast<std::uint32_t>(held >> 32), static_cast<std::uint32_t>(held),
                      static_cast<std::uint32_t>(cell_read.gate.load(std::memory_order_relaxed))}];
       });
-  for_each<noise_cell>(record, noise_kind,
-                       [&](const noise_cell&, std::uint32_t site, std::uint32_t lock_of_region) -> noise_counts& {
-                         return target.noises[{site, actor, lock_of_region}];
-                       });
+  for_each<violation_cell>(
+      record, violation_kind,
+      [&](const violation_cell&, std::uint32_t site, std::uint32_t lock_of_region) -> violation_counts& {
+        return target.violations[{site, actor, lock_of_region}];
+      });
 }
 
 void region_file::read_locks(recording& target) const {
@@ -233,13 +234,13 @@ void region_file::read_excerpts(recording& target, const thread_record& record, 
       --kept;
       continue;
     }
-    if (part.used.load(std::memory_order_acquire) < excerpt_events) break;
+    if (part.used.load(std::memory_order_acquire) < excerpt_capacity) break;
     excerpt_facts& facts = target.excerpts.emplace_back();
     facts.thread = thread;
     facts.allocations = part.allocations;
-    for (const excerpt_event& event : part.event) {
+    for (const event_record& event : part.events) {
       const std::uint32_t site = event.kind_and_site & 0xffffffU;
-      facts.steps.push_back({static_cast<excerpt_kind>(event.kind_and_site >> 24), site, event.bytes, event.address});
+      facts.events.push_back({static_cast<excerpt_kind>(event.kind_and_site >> 24), site, event.bytes, event.address});
     }
   }
 }
@@ -269,14 +270,14 @@ void region_file::read_threads(recording& target) const {
     facts = {record.image,
              record.id,
              record.unknown.load(std::memory_order_relaxed),
-             record.forgotten.load(std::memory_order_relaxed),
+             record.dropped.load(std::memory_order_relaxed),
              record.allocations.load(std::memory_order_relaxed),
              record.frees.load(std::memory_order_relaxed),
              0,
              std::move(name)};
     if (header_->interval != 0) {  // the distance consists of the bytes and of cost_of_a_block for each allocation
       const std::int64_t distance =
-          record.drawn.load(std::memory_order_relaxed) - record.until.load(std::memory_order_relaxed);
+          record.drawn_sum.load(std::memory_order_relaxed) - record.until_sample.load(std::memory_order_relaxed);
       facts.bytes =
           static_cast<std::uint64_t>(distance) - static_cast<std::uint64_t>(cost_of_a_block) * facts.allocations;
     }

@@ -183,7 +183,7 @@ double timed_allocations(const replay_job& job) {
   for (const replay_plan& plan : job.plans) {
     count += static_cast<std::size_t>(
         std::count_if(plan.steps.begin() + warm_steps(plan.steps.size()), plan.steps.end(),
-                      [](const replay_step& step) { return step.chosen && step.is != replay_step::release; }));
+                      [](const replay_step& step) { return step.chosen && step.kind != replay_step::release; }));
   }
   return static_cast<double>(count);
 }
@@ -194,7 +194,7 @@ class times {
   explicit times(const replay_job& job, int rounds = 7) {
     std::uint32_t places = 0, bytes = 0;
     for (const replay_plan& plan : job.plans) {
-      places = std::max(places, plan.places);
+      places = std::max(places, plan.slots);
       for (const auto* const steps : {&plan.before, &plan.steps, &plan.after}) {
         for (const replay_step& step : *steps) bytes = std::max(bytes, step.chosen ? step.bytes : 0);
       }
@@ -260,7 +260,7 @@ replayed play(const replay_job& job) {
   result.arena = saved(way::as_is, way::arena);
   result.reserve = saved(way::as_is, way::reserved);
   // Inlined calls of a few instructions hide behind the branch misprediction, where a library call does not.
-  result.pooled.surprised = result.arena.surprised = result.now.surprised;
+  result.pooled.mispredicted = result.arena.mispredicted = result.now.mispredicted;
   return result;
 }
 

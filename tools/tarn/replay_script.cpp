@@ -18,9 +18,9 @@ class script_writer {
   script_writer(const replay_job& job, way method, std::uint32_t places) : job_(job), method_(method), slots_(places) {}
 
   void add(std::vector<action>& actions, const replay_step& step) {
-    switch (step.is) {
+    switch (step.kind) {
       case replay_step::allocate: allocate(actions, step); break;
-      case replay_step::release: release(actions, step.place); break;
+      case replay_step::release: release(actions, step.slot); break;
       case replay_step::resize: resize(actions, step); break;
       case replay_step::grow: grow(actions, step); break;
     }
@@ -103,7 +103,7 @@ class script_writer {
 
   void allocate(std::vector<action>& actions, const replay_step& step) {
     const holder owner = holder_for(step.chosen);
-    put(actions, allocates(owner, wanted(step)), step.place, 0, wanted(step), 0);
+    put(actions, allocates(owner, wanted(step)), step.slot, 0, wanted(step), 0);
     note_owner(actions, step, owner, wanted(step), 0);
   }
 
@@ -115,7 +115,7 @@ class script_writer {
 
   // Makes a larger block beside the one at `step.from`, which a later step releases.
   void grow(std::vector<action>& actions, const replay_step& step) {
-    place& old = slots_[step.from];
+    place& old = slots_[step.source_slot];
     const std::uint32_t old_bytes = old.content;
     if (has_room(step) && fits(old, step)) return take_over(actions, step);
     const holder owner = holder_for(step.chosen);
@@ -124,7 +124,7 @@ class script_writer {
   }
 
   void resize(std::vector<action>& actions, const replay_step& step) {
-    place& old = slots_[step.from];
+    place& old = slots_[step.source_slot];
     const std::uint32_t old_bytes = old.content;
     const holder owner = resized_by(step.chosen);
     const bool apart = old.chosen != step.chosen || job_.is_copied_text || job_.by_new;  // equal in every way
@@ -134,14 +134,14 @@ class script_writer {
       return;
     }
     if (owner == holder::library && old.owner == holder::library) {  // a single realloc
-      put(actions, op::resize, step.place, step.from, wanted(step), old_bytes);
+      put(actions, op::resize, step.slot, step.source_slot, wanted(step), old_bytes);
       if (apart) pad(actions);
     } else if (!apart) {  // the same allocator serves both
       const op does = owner == holder::pool ? op::resize_pooled : allocates(owner, wanted(step));
-      put(actions, does, step.place, step.from, wanted(step), owner == holder::pool ? old.held : old_bytes);
+      put(actions, does, step.slot, step.source_slot, wanted(step), owner == holder::pool ? old.held : old_bytes);
     } else {
       allocate_and_copy(actions, step, owner);
-      put(actions, releases(old), step.from, 0, old.held, 0);
+      put(actions, releases(old), step.source_slot, 0, old.held, 0);
     }
     old = {};
     note_owner(actions, step, owner, wanted(step), old_bytes);
@@ -149,8 +149,8 @@ class script_writer {
 
   void allocate_and_copy(std::vector<action>& actions, const replay_step& step, holder owner) {
     const op does =
-        has_block(step.from) && copies(owner) != op::nothing ? copies(owner) : allocates(owner, wanted(step));
-    put(actions, does, step.place, step.from, wanted(step), slots_[step.from].content);
+        has_block(step.source_slot) && copies(owner) != op::nothing ? copies(owner) : allocates(owner, wanted(step));
+    put(actions, does, step.slot, step.source_slot, wanted(step), slots_[step.source_slot].content);
   }
 
   static bool fits(const place& old, const replay_step& step) {
@@ -158,9 +158,9 @@ class script_writer {
   }
   // Keeps the block, because the buffer that grows has room already.
   void take_over(std::vector<action>& actions, const replay_step& step) {
-    const place old = slots_[step.from];
-    put(actions, op::take_over, step.place, step.from, old.held, 0);
-    slots_[step.from] = {};
+    const place old = slots_[step.source_slot];
+    put(actions, op::take_over, step.slot, step.source_slot, old.held, 0);
+    slots_[step.source_slot] = {};
     note_owner(actions, step, old.owner, old.held, old.content);
   }
 
@@ -168,12 +168,12 @@ class script_writer {
   // buffer instead.
   void note_owner(std::vector<action>& actions, const replay_step& step, holder owner, std::uint32_t held,
                   std::uint32_t old_bytes) {
-    slots_[step.place] = {owner, step.chosen, held, step.bytes};
-    const bool grows = step.is > replay_step::release;
+    slots_[step.slot] = {owner, step.chosen, held, step.bytes};
+    const bool grows = step.kind > replay_step::release;
     if (!step.chosen || step.bytes <= page_bytes || !(job_.is_filled || grows)) return;
     if (method_ == way::as_copy || method_ == way::unmade) return;  // these ways have texts instead of blocks
     const bool is_kept = method_ == way::nothing || method_ == way::recycled;
-    put(actions, is_kept ? op::fill_kept : op::fill, step.place, 0, step.bytes, old_bytes);
+    put(actions, is_kept ? op::fill_kept : op::fill, step.slot, 0, step.bytes, old_bytes);
   }
   static void pad(std::vector<action>& actions) { put(actions, op::nothing, 0, 0, 0, 0); }
 
@@ -197,7 +197,7 @@ std::vector<script> scripts_of(const replay_job& job, way method) {
   std::vector<script> scripts;
   for (const replay_plan& plan : job.plans) {
     script& script_of_plan = scripts.emplace_back();
-    script_writer write(job, method, plan.places);
+    script_writer write(job, method, plan.slots);
     for (const replay_step& step : plan.before) write.add(script_of_plan.before, step);
     for (const replay_step& step : plan.steps) write.add(script_of_plan.steps, step);
     for (const replay_step& step : plan.after) write.add(script_of_plan.after, step);
@@ -207,14 +207,14 @@ std::vector<script> scripts_of(const replay_job& job, way method) {
 
 bool is_playable(const replay_job& job) {
   for (const replay_plan& plan : job.plans) {
-    std::vector<bool> is_there(plan.places);
+    std::vector<bool> is_there(plan.slots);
     for (const auto* const steps : {&plan.before, &plan.steps, &plan.after}) {
       for (const replay_step& step : *steps) {
-        if (step.place >= plan.places || step.from >= plan.places) return false;
-        if (step.is == replay_step::release ? !is_there[step.place] : is_there[step.place]) return false;
-        if (step.is > replay_step::release && !is_there[step.from]) return false;
-        is_there[step.place] = step.is != replay_step::release;
-        if (step.is == replay_step::resize) is_there[step.from] = false;
+        if (step.slot >= plan.slots || step.source_slot >= plan.slots) return false;
+        if (step.kind == replay_step::release ? !is_there[step.slot] : is_there[step.slot]) return false;
+        if (step.kind > replay_step::release && !is_there[step.source_slot]) return false;
+        is_there[step.slot] = step.kind != replay_step::release;
+        if (step.kind == replay_step::resize) is_there[step.source_slot] = false;
       }
     }
   }

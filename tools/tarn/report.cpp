@@ -55,7 +55,7 @@ void keep_only(const std::vector<std::string>& sources, format::recording& recor
       thread.unknown = thread.allocations = thread.frees = thread.bytes = 0;
   }
   if (!wants("locks")) {
-    recording.lockings.clear();
+    recording.acquisitions.clear();
     recording.waits.clear();
     recording.orders.clear();
   }
@@ -83,10 +83,10 @@ void report(const report_request& request) {
   std::optional<format::recording> whole;
   if (request.part.is_asked()) {
     const format::interval interval = part_of(recording, request.part);
-    whole = std::exchange(recording, format::within(recording, bytes, interval));
+    whole = std::exchange(recording, format::part_of(recording, bytes, interval));
   }
   keep_only(request.sources, recording);
-  const analyse::costs costs = machine_costs(request.calibrate);
+  const analyse::cost_model costs = machine_costs(request.calibrate);
   analyse::analysis analysis(std::move(recording), costs, request.cpu_seconds * 1e9, whole ? &*whole : nullptr,
                              request.wrappers);
   if (std::exchange(whole, std::nullopt)) bytes.clear();
@@ -110,10 +110,10 @@ void add_report(CLI::App& application) {
   command->add_flag("--redact", request->redact,
                     "leave paths, arguments, your names and source lines out of the HTML report");
   command->add_option("--top", request->top, "number of sites to show; default 10")->type_name("N");
-  const std::map<std::string, analyse::category> categories = {{"transient", analyse::category::transient},
-                                                               {"shared", analyse::category::shared},
-                                                               {"start-up", analyse::category::start_up},
-                                                               {"kept", analyse::category::kept}};
+  const std::map<std::string, analyse::heap_category> categories = {{"transient", analyse::heap_category::transient},
+                                                                    {"shared", analyse::heap_category::shared},
+                                                                    {"start-up", analyse::heap_category::start_up},
+                                                                    {"kept", analyse::heap_category::kept}};
   command
       ->add_option("--category", request->only, "show only sites of one category: transient, shared, start-up or kept")
       ->type_name("NAME")

@@ -23,7 +23,7 @@ void print_site(const analyse::analysis& analysis, const call_site& site, std::s
   const format::recording& recording = analysis.recorded();
   const std::uint64_t calls = site.sums[call_counter::calls];
   fmt::print("\n{}. {}: {} {} calls, {} failed, by {} thread{}; {:.3f} s in the kernel, {:.1f} µs each\n", rank,
-             analyse::name(site.is), calls, site.name, site.sums[call_counter::errors], site.threads,
+             analyse::name(site.category), calls, site.name, site.sums[call_counter::errors], site.threads,
              site.threads == 1 ? "" : "s", static_cast<double>(site.nanoseconds) / 1e9,
              static_cast<double>(site.nanoseconds) / 1e3 / static_cast<double>(calls));
   if (site.sums[call_counter::asked] != 0) {
@@ -35,7 +35,7 @@ void print_site(const analyse::analysis& analysis, const call_site& site, std::s
   }
   if (site.stacks > 1) fmt::print("   through {} call stacks, the most by\n", site.stacks);
   print_stack(analyse::stack_at(recording, site.site, symbols));
-  const analyse::call_saving saving = analyse::saving_of(site, recording, analysis.prices());
+  const analyse::call_saving saving = analyse::saving_of(site, recording, analysis.costs());
   if (saving.not_predicted.empty()) {
     fmt::print("   → {}\n     {}\n", gain_text(analysis, saving.ns, saving.at_least), site.remedy);
   } else {
@@ -44,7 +44,7 @@ void print_site(const analyse::analysis& analysis, const call_site& site, std::s
 }
 
 json predicted(const call_site& site, const analyse::analysis& analysis) {
-  const analyse::call_saving saving = analyse::saving_of(site, analysis.recorded(), analysis.prices());
+  const analyse::call_saving saving = analyse::saving_of(site, analysis.recorded(), analysis.costs());
   if (!saving.not_predicted.empty()) return {{"not", saving.not_predicted}};
   return {{"saved_ns", {saving.ns.low, saving.ns.high}}, {"at_least", saving.at_least}};
 }
@@ -88,7 +88,7 @@ json json_of_calls(const analyse::analysis& analysis, std::size_t top) {
   for (std::size_t index = 0; index < std::min(top, findings.sites.size()); ++index) {
     const call_site& site = findings.sites[index];
     calls.push_back({{"name", site.name},
-                     {"category", analyse::name(site.is)},
+                     {"category", analyse::name(site.category)},
                      {"count", site.sums[call_counter::calls]},
                      {"errors", site.sums[call_counter::errors]},
                      {"bytes", site.sums[call_counter::given]},

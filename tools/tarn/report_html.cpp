@@ -55,7 +55,7 @@ void redact_site(json& site) {
 
 }  // namespace
 
-void write_html(analyse::analysis& analysis, std::string_view bytes, const analyse::costs& costs,
+void write_html(analyse::analysis& analysis, std::string_view bytes, const analyse::cost_model& costs,
                 const report_request& request) {
   const format::recording& recording = analysis.recorded();
   html_names names(request.redact);

@@ -21,14 +21,14 @@
 namespace tarn::command {
 namespace {
 
-using analyse::place;
+using analyse::code_location;
 using analyse::range;
 using format::counter;
 using nlohmann::json;
 
 json json_of(const range& range) { return {range.low, range.high}; }
 
-json json_of(const place& place) {
+json json_of(const code_location& place) {
   return {{"function", place.function},
           {"file", place.file},
           {"line", place.line},
@@ -39,16 +39,16 @@ json json_of(const place& place) {
 json predicted(const analyse::analysis& analysis, const analyse::site_view& view) {
   json remedies = json::array();
   for (const analyse::offer& offer : view.offers) {
-    remedies.push_back({{"name", analyse::name(offer.predicted.by)},
+    remedies.push_back({{"name", analyse::name(offer.predicted.remedy)},
                         {"ns", json_of(offer.predicted.ns)},
                         {"saved_ns", json_of(offer.predicted.saved_ns)},
                         {"at_least", offer.predicted.at_least},
                         {"saved_ms_per_second", json_of(analysis.ms_per_second(offer.predicted.saved_ns))},
                         {"saved_share", json_of(analysis.share(offer.predicted.saved_ns))},
                         {"calls_saved", offer.predicted.calls_saved},
-                        {"words", offer.how.words},
-                        {"code", offer.how.code},
-                        {"risk", offer.how.risk}});
+                        {"words", offer.suggestion.text},
+                        {"code", offer.suggestion.code},
+                        {"risk", offer.suggestion.risk}});
   }
   return {{"now_ns", json_of(view.predicted.now_ns)},
           {"share", json_of(analysis.share(view.predicted.now_ns))},
@@ -66,16 +66,16 @@ json json_of_site(const analyse::analysis& analysis, const analyse::site_view& v
     return std::vector<std::uint64_t>(start, start + static_cast<std::ptrdiff_t>(count));
   };
   json stack = json::array(), pairs = json::array();
-  for (const place& place : view.stack) stack.push_back(json_of(place));
+  for (const code_location& place : view.stack) stack.push_back(json_of(place));
   json callers = json::array();
   for (const analyse::caller& caller : view.callers) {
-    callers.push_back(json_of(caller.at));
+    callers.push_back(json_of(caller.location));
     callers.back()["allocations"] = caller.blocks;
   }
-  for (const analyse::pair& pair : site.pairs) {
+  for (const analyse::handover& pair : site.handovers) {
     pairs.push_back({{"allocates", pair.allocates}, {"frees", pair.frees}, {"blocks", pair.blocks}});
   }
-  return {{"category", analyse::name(site.is)},
+  return {{"category", analyse::name(site.category)},
           {"allocations", site.sums[counter::blocks]},
           {"error", site.error},
           {"bytes", site.sums[counter::bytes]},
@@ -93,11 +93,11 @@ json json_of_site(const analyse::analysis& analysis, const analyse::site_view& v
           {"times", histogram(counter::time_buckets, counter::time_bucket_count)},
           {"pairs", pairs},
           {"stack", stack},
-          {"place", view.place_at},
-          {"stacks", site.others.size() + 1},
+          {"place", view.frame_index},
+          {"stacks", site.merged_sites.size() + 1},
           {"callers", callers},
-          {"type", view.made.type},
-          {"source", view.made.source},
+          {"type", view.allocation.type},
+          {"source", view.allocation.source},
           {"remedy", view.remedy},
           {"worth_it", view.is_worth_it && !view.remedy.empty()},
           {"predicted", predicted(analysis, view)}};
@@ -120,7 +120,7 @@ json json_of_own_heap(const format::recording& recording) {
 
 }  // namespace
 
-json json_without_sites(const analyse::analysis& analysis, const analyse::costs& costs, std::size_t top) {
+json json_without_sites(const analyse::analysis& analysis, const analyse::cost_model& costs, std::size_t top) {
   const format::recording& recording = analysis.recorded();
   const analyse::heap_findings& heap = analysis.heap();
   const analyse::program_costs& whole = analysis.whole();
@@ -131,7 +131,7 @@ json json_without_sites(const analyse::analysis& analysis, const analyse::costs&
   return {
       {"version", 1},
       {"program",
-       {{"words", recording.program.words},
+       {{"words", recording.program.arguments},
         {"process", recording.program.process},
         {"parent", recording.program.parent},
         {"machine", recording.program.machine},
@@ -151,7 +151,7 @@ json json_without_sites(const analyse::analysis& analysis, const analyse::costs&
         {"sources", recording.program.sources},
         {"own_heap", json_of_own_heap(recording)},
         {"unrecorded", json_of_unrecorded(recording.unrecorded)},
-        {"forgotten", heap.forgotten},
+        {"dropped", heap.dropped},
         {"overhead", {{"cpu_ns", json_of(whole.recorder_ns)}, {"program_cpu_ns", json_of(whole.cpu_ns)}}}}},
       {"heap",
        {{"allocations", heap.allocations},
@@ -183,7 +183,7 @@ class site_printer {
   // Prints a site, indented by `depth` spaces.
   void print(const analyse::site& facts, std::size_t depth) {
     analyse::site_view view = analysis_.view(facts);
-    const std::vector<place> stack = std::exchange(view.stack, {});
+    const std::vector<code_location> stack = std::exchange(view.stack, {});
     output_.object(json_of_site(analysis_, view), depth, "stack", [&] {
       for (std::size_t index = 0; index < stack.size(); ++index) {
         output_.begin_element(index, depth + 2);
@@ -194,7 +194,7 @@ class site_printer {
   }
 
  private:
-  const std::string& text_of(const place& place, std::size_t depth) {
+  const std::string& text_of(const code_location& place, std::size_t depth) {
     std::string& text =
         texts_[fmt::format("{} {}\n{}\n{}\n{}", place.offset, place.line, place.function, place.file, place.module)];
     if (text.empty()) text = json_text(json_of(place), depth);
@@ -208,7 +208,7 @@ class site_printer {
 
 }  // namespace
 
-void print_json(analyse::analysis& analysis, std::string_view bytes, const analyse::costs& costs,
+void print_json(analyse::analysis& analysis, std::string_view bytes, const analyse::cost_model& costs,
                 const report_request& request) {
   json document = json_without_sites(analysis, costs, request.top);
   document["sites"] = nullptr;

@@ -39,7 +39,7 @@ void print_site(const format::recording& recording, const lock_site& site, analy
 void print_group(const format::recording& recording, const lock_group& group, std::size_t rank,
                  analyse::symbols& symbols) {
   const std::uint64_t taken = group.sums[format::acquisitions];
-  fmt::print("\n{}. {}: {} {}{}, taken {} times by {} thread{}\n", rank, analyse::name(group.is), group.locks,
+  fmt::print("\n{}. {}: {} {}{}, taken {} times by {} thread{}\n", rank, analyse::name(group.category), group.locks,
              analyse::name(group.type), plural(group.locks), taken, group.threads, plural(group.threads));
   fmt::print("   {} waited, {:.3f} s together, {:.1f} µs at most; held {:.2f} µs each; {} gave up\n",
              group.sums[format::contended], in_seconds(group.sums[format::wait_ticks]),
@@ -107,7 +107,7 @@ json json_of_locks(const format::recording& recording, std::size_t top) {
     json sites = json::array();
     for (const lock_site& site : group.sites) sites.push_back(json_of_lock_site(recording, site, symbols));
     locks.push_back({{"type", analyse::name(group.type)},
-                     {"category", analyse::name(group.is)},
+                     {"category", analyse::name(group.category)},
                      {"locks", group.locks},
                      {"address", group.address},
                      {"threads", group.threads},

@@ -38,7 +38,9 @@ void print_inversion(const format::recording& recording, const analyse::inversio
   fmt::print("\n{}. {}: {}{}\n", rank,
              inversion.by_one_thread ? "could deadlock, if a second thread did the same" : "could deadlock",
              count == 2 ? "two locks are taken in both orders" : fmt::format("{} locks are taken in a circle", count),
-             inversion.alike > 1 ? fmt::format("; so are {} more, at the same places", inversion.alike - 1) : "");
+             inversion.similar_cycles > 1
+                 ? fmt::format("; so are {} more, at the same places", inversion.similar_cycles - 1)
+                 : "");
   for (std::size_t index = 0; index < count; ++index) {
     const analyse::order_step& step = inversion.steps[index];
     fmt::print("   {} times, by {}: {} is held, from\n", grouped(step.times), threads_text(recording, step.threads),
@@ -97,8 +99,9 @@ void print_orders(const format::recording& recording, std::size_t top) {
   }
   if (findings.inversions.size() > top)
     fmt::print("\n{} more orders that could deadlock; --top N\n", findings.inversions.size() - top);
-  if (findings.beyond != 0)
-    fmt::print("\n{} times locks were taken in pairs for which the recorder had no room\n", grouped(findings.beyond));
+  if (findings.unattributed != 0)
+    fmt::print("\n{} times locks were taken in pairs for which the recorder had no room\n",
+               grouped(findings.unattributed));
   for (std::size_t index = 0; index < std::min(top, findings.chains.size()); ++index) {
     if (index == 0) fmt::print("\nWait chains\n");
     print_chain(recording, findings.chains[index], index + 1, symbols);
@@ -119,7 +122,8 @@ json json_of_orders(const format::recording& recording, std::size_t top) {
                        {"held_from", json_of_place(recording, step.held_site, symbols)},
                        {"takes_at", json_of_place(recording, step.taken_site, symbols)}});
     }
-    inversions.push_back({{"steps", steps}, {"by_one_thread", inversion.by_one_thread}, {"alike", inversion.alike}});
+    inversions.push_back(
+        {{"steps", steps}, {"by_one_thread", inversion.by_one_thread}, {"alike", inversion.similar_cycles}});
   }
   for (std::size_t index = 0; index < std::min(top, findings.chains.size()); ++index) {
     json links = json::array();
@@ -134,7 +138,7 @@ json json_of_orders(const format::recording& recording, std::size_t top) {
     }
     chains.push_back({{"links", links}, {"waited_ns", findings.chains[index].nanoseconds}});
   }
-  return {{"inversions", inversions}, {"chains", chains}, {"beyond", findings.beyond}};
+  return {{"inversions", inversions}, {"chains", chains}, {"beyond", findings.unattributed}};
 }
 
 }  // namespace tarn::command

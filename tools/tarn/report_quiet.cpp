@@ -20,9 +20,9 @@ using analyse::quiet_view;
 using nlohmann::json;
 
 // Returns a text like "3 heap calls, 1 lock wait".
-std::string text_of(const format::noise_counts& counts) {
+std::string text_of(const format::violation_counts& counts) {
   constexpr std::array names = {"heap call", "system call", "lock wait"};
-  static_assert(names.size() == format::noise_counter_count);
+  static_assert(names.size() == format::violation_counter_count);
   std::string words;
   for (std::size_t index = 0; index < names.size(); ++index) {
     if (counts[index] == 0) continue;
@@ -32,7 +32,7 @@ std::string text_of(const format::noise_counts& counts) {
   return words;
 }
 
-json json_of(const format::noise_counts& counts) {
+json json_of(const format::violation_counts& counts) {
   return {{"heap_calls", counts[format::heap_calls]},
           {"system_calls", counts[format::system_calls]},
           {"lock_waits", counts[format::lock_waits]}};

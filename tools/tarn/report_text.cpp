@@ -18,7 +18,7 @@
 namespace tarn::command {
 namespace {
 
-using analyse::place;
+using analyse::code_location;
 using analyse::range;
 using format::counter;
 
@@ -63,8 +63,8 @@ std::string thread_text(const format::recording& recording, const analyse::site&
   }
   if (site.error != 0) words += fmt::format("; counts ± {:.0f} %", site.error * 100);
   if (site.live != 0) words += fmt::format("; {} in use at the end", grouped(site.live));
-  if (!site.pairs.empty()) {
-    const analyse::pair& most_frequent = site.pairs.front();
+  if (!site.handovers.empty()) {
+    const analyse::handover& most_frequent = site.handovers.front();
     words += fmt::format("; most by thread {} for {}", recording.threads[most_frequent.frees].id,
                          recording.threads[most_frequent.allocates].id);
   }
@@ -73,16 +73,16 @@ std::string thread_text(const format::recording& recording, const analyse::site&
 
 void print_offer(const analyse::analysis& analysis, const analyse::offer& offer, const paint& style) {
   const std::string gain = gain_text(analysis, offer.predicted.saved_ns, offer.predicted.at_least);
-  fmt::print("   → {}\n     {}\n", style.good(gain), cut(offer.how.words, text_width - 5));
-  if (!offer.how.code.empty()) fmt::print("     {}\n", style.bold(cut(offer.how.code, text_width - 5)));
+  fmt::print("   → {}\n     {}\n", style.good(gain), cut(offer.suggestion.text, text_width - 5));
+  if (!offer.suggestion.code.empty()) fmt::print("     {}\n", style.bold(cut(offer.suggestion.code, text_width - 5)));
 }
 
 // Describes a function without a name by the next one up the stack that has a name.
-std::string deciding_text(const analyse::site_view& view, const place& location) {
+std::string deciding_text(const analyse::site_view& view, const code_location& location) {
   std::string words = place_text(location, 60);
   if (!location.function.empty()) return words;
-  const auto named = std::find_if(view.stack.begin() + static_cast<std::ptrdiff_t>(view.place_at), view.stack.end(),
-                                  [](const place& place) { return !place.function.empty(); });
+  const auto named = std::find_if(view.stack.begin() + static_cast<std::ptrdiff_t>(view.frame_index), view.stack.end(),
+                                  [](const code_location& place) { return !place.function.empty(); });
   if (named == view.stack.end() || view.callers.size() > 1) return words;
   return words.append(", for ").append(function_text(*named, 60));
 }
@@ -90,7 +90,8 @@ std::string deciding_text(const analyse::site_view& view, const place& location)
 // Prints the next two functions up the stack; of several stacks it prints the most frequent callers.
 void print_callers(const analyse::site_view& view, const paint& style) {
   if (view.callers.size() < 2) {
-    for (std::size_t up = view.place_at + 1; up <= view.place_at + shown_callers && up < view.stack.size(); ++up) {
+    for (std::size_t up = view.frame_index + 1; up <= view.frame_index + shown_callers && up < view.stack.size();
+         ++up) {
       fmt::print("   {}\n", style.faint("by " + place_text(view.stack[up], text_width - 6)));
     }
     return;
@@ -103,23 +104,25 @@ void print_callers(const analyse::site_view& view, const paint& style) {
     const std::string remainder = index + 1 == shown && view.callers.size() > shown
                                       ? fmt::format(", and {} more", view.callers.size() - shown)
                                       : "";
-    fmt::print("   {}\n", style.faint(fmt::format(
-                              "{}{}{}", share, place_text(caller.at, text_width - 14 - remainder.size()), remainder)));
+    fmt::print("   {}\n",
+               style.faint(fmt::format("{}{}{}", share, place_text(caller.location, text_width - 14 - remainder.size()),
+                                       remainder)));
   }
 }
 
 void print_site(const analyse::analysis& analysis, const analyse::site_view& view, std::size_t rank,
                 const paint& style) {
   const analyse::site& site = view.facts;
-  const place* const location = view.where();
+  const code_location* const location = view.location();
   fmt::print("\n{}. {}  {}\n", rank,
              style.strong(location == nullptr ? "sites beyond the recorder's limit" : deciding_text(view, *location)),
              cost_text(analysis, view.predicted.now_ns));
-  if (!view.made.source.empty()) fmt::print("   {}\n", style.faint(cut(view.made.source, text_width - 3)));
+  if (!view.allocation.source.empty()) fmt::print("   {}\n", style.faint(cut(view.allocation.source, text_width - 3)));
   fmt::print(
       "   {}\n",
-      cut(fmt::format("{}: {} allocations{}, {} each; {}", analyse::name(site.is), grouped(site.sums[counter::blocks]),
-                      view.made.type.empty() ? "" : " of " + view.made.type, size_text(site),
+      cut(fmt::format("{}: {} allocations{}, {} each; {}", analyse::name(site.category),
+                      grouped(site.sums[counter::blocks]),
+                      view.allocation.type.empty() ? "" : " of " + view.allocation.type, size_text(site),
                       site.freed_by_same_thread == 0
                           ? "none freed by its own thread"
                           : fmt::format("{:.0f} % short-lived", percent(site.short_lived, site.freed_by_same_thread))),
@@ -140,11 +143,11 @@ void print_categories(analyse::analysis& analysis) {
   const analyse::heap_findings& heap = analysis.heap();
   std::uint64_t estimated = 0;  // the estimate over all sites; with sampling it differs a little from the exact total
   for (const analyse::site& site : heap.sites) estimated += site.sums[counter::blocks];
-  for (const auto kind : {analyse::category::transient, analyse::category::shared, analyse::category::start_up,
-                          analyse::category::kept}) {
+  for (const auto kind : {analyse::heap_category::transient, analyse::heap_category::shared,
+                          analyse::heap_category::start_up, analyse::heap_category::kept}) {
     std::uint64_t sites = 0, blocks = 0;
-    for (const analyse::site& site : analysis.places()) {
-      if (site.is != kind) continue;
+    for (const analyse::site& site : analysis.grouped_sites()) {
+      if (site.category != kind) continue;
       ++sites;
       blocks += site.sums[counter::blocks];
     }
@@ -254,8 +257,8 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
   print_quiet_summary(analysis.recorded());
   if (analysis.recorded().images > 1)
     fmt::print("{} programs, one after the other by exec\n", analysis.recorded().images);
-  if (analysis.heap().forgotten != 0) {
-    fmt::print("{} events are missing: the recorder had no room for them\n", grouped(analysis.heap().forgotten));
+  if (analysis.heap().dropped != 0) {
+    fmt::print("{} events are missing: the recorder had no room for them\n", grouped(analysis.heap().dropped));
   }
   std::size_t shown = 0;
   for (const analyse::site_view& site : top) {

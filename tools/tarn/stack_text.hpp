@@ -9,8 +9,8 @@
 namespace tarn::command {
 
 // Writes its innermost lines to standard output.
-void print_stack(const std::vector<analyse::place>& stack);
+void print_stack(const std::vector<analyse::code_location>& stack);
 
-nlohmann::json json_of_stack(const std::vector<analyse::place>& stack);
+nlohmann::json json_of_stack(const std::vector<analyse::code_location>& stack);
 
 }  // namespace tarn::command

@@ -105,19 +105,19 @@ std::string cut(std::string text, std::size_t columns) {
   return text.substr(0, position) + "…";
 }
 
-std::string place_text(const analyse::place& place, std::size_t columns) {
+std::string place_text(const analyse::code_location& place, std::size_t columns) {
   const std::string location = place.file.empty() ? fmt::format("{}+{:#x}", file_name(place.module), place.offset)
                                                   : fmt::format("{}:{}", file_name(place.file), place.line);
   return cut(place.function.empty() ? location : location + ' ' + short_function(place.function), columns);
 }
 
-std::string function_text(const analyse::place& place, std::size_t columns) {
+std::string function_text(const analyse::code_location& place, std::size_t columns) {
   return cut(short_function(place.function), columns);
 }
 
 std::string command_line_of(const format::recording& recording) {
   std::string words;
-  for (const std::string& word : recording.program.words) words += (words.empty() ? "" : " ") + word;
+  for (const std::string& word : recording.program.arguments) words += (words.empty() ? "" : " ") + word;
   for (char& letter : words) {  // replaces a script's line ends and escapes to the terminal
     if (static_cast<unsigned char>(letter) < ' ' || letter == 0x7f) letter = ' ';
   }

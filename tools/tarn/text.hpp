@@ -24,9 +24,9 @@ std::string cost_text(const analyse::analysis& analysis, const analyse::range& n
 // no recording shows; "may save …" if the range reaches to 0 or below; "no gain expected: …" if its middle does.
 std::string gain_text(const analyse::analysis& analysis, const analyse::range& ns, bool at_least);
 // Formats "main.cpp:12 serve()", with the known parts, in at most `columns`.
-std::string place_text(const analyse::place& place, std::size_t columns);
+std::string place_text(const analyse::code_location& place, std::size_t columns);
 // Formats the function alone, without arguments.
-std::string function_text(const analyse::place& place, std::size_t columns);
+std::string function_text(const analyse::code_location& place, std::size_t columns);
 std::string cut(std::string text, std::size_t columns);
 // Formats the path of a program and its arguments as they were given.
 std::string command_line_of(const format::recording& recording);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t stacks_of_a_thread = 5;  // stacks of each thread: some may be cut off at their outer end
 
-bool is_library(const analyse::place& place) {
+bool is_library(const analyse::code_location& place) {
   constexpr auto files = std::to_array<std::string_view>(
       {"/libc.so", "/libc-", "/ld-", "/libpthread", "/libstdc++", "/libc++", "/libtarn-"});
   if (std::any_of(files.begin(), files.end(),
@@ -30,7 +30,7 @@ bool is_library(const analyse::place& place) {
          std::any_of(starts.begin(), starts.end(), [&](std::string_view part) { return name.starts_with(part); });
 }
 
-std::string role_of(const std::vector<analyse::place>& stack) {
+std::string role_of(const std::vector<analyse::code_location>& stack) {
   const auto outermost = std::find_if_not(stack.rbegin(), stack.rend(), is_library);
   if (outermost == stack.rend()) return {};
   const std::string_view name = analyse::qualified(outermost->function);
@@ -45,7 +45,7 @@ std::vector<std::string> thread_roles(const format::recording& recording) {
     if (key.owner == key.actor && value[format::blocks] != 0) events[key.actor][key.site] += value[format::blocks];
   }
   for (const auto& [key, value] : recording.calls) events[key.thread][key.site] += value[format::calls];
-  for (const auto& [key, value] : recording.lockings) events[key.thread][key.site] += value[format::acquisitions];
+  for (const auto& [key, value] : recording.acquisitions) events[key.thread][key.site] += value[format::acquisitions];
   analyse::symbols symbols(recording);
   std::vector<std::string> roles;
   for (const auto& sites : events) {

@@ -72,7 +72,7 @@ std::vector<live_row> top_heaps::rows(std::size_t, bool totals) {
                            : static_cast<double>(now.*counter - std::min(now.*counter, previous.*counter)) / seconds_;
     };
     live_row& row = table_rows.emplace_back();
-    row.what = owner_text(heap);
+    row.subject = owner_text(heap);
     row.values = {static_cast<double>(now.used_bytes),
                   static_cast<double>(now.footprint_bytes),
                   static_cast<double>(now.peak_footprint_bytes),
@@ -84,7 +84,7 @@ std::vector<live_row> top_heaps::rows(std::size_t, bool totals) {
   return table_rows;
 }
 
-std::string top_heaps::text_of(std::size_t, const live_row& row) { return row.what; }
+std::string top_heaps::text_of(std::size_t, const live_row& row) { return row.subject; }
 
 std::vector<std::string> top_heaps::sums(bool, const char*) const {
   heap_statistics sum;

@@ -43,9 +43,9 @@ std::string short_bytes(double value) {
 
 std::string number_text(double value, const live_column& column) {
   if (std::isnan(value)) return "-";
-  if (column.in == live_unit::count && !column.is_rate && value < 10'000)
+  if (column.unit == live_unit::count && !column.is_rate && value < 10'000)
     return grouped(static_cast<std::uint64_t>(value));
-  return column.in == live_unit::bytes ? short_bytes(value) : short_number(value);
+  return column.unit == live_unit::bytes ? short_bytes(value) : short_number(value);
 }
 
 }  // namespace tarn::command

@@ -78,15 +78,16 @@ std::vector<live_row> top_recording::rows(std::size_t view, bool totals) {
 const std::string& top_recording::name_of(const live_row& row) {
   std::string& name = names_[row.site];
   if (!name.empty()) return name;
-  const std::vector<analyse::place> stack = analyse::stack_at(now_, row.site, *symbols_);
+  const std::vector<analyse::code_location> stack = analyse::stack_at(now_, row.site, *symbols_);
   name = stack.empty() ? "sites beyond the recorder's limit"
-                       : printable(place_text(stack[analyse::own_place(stack)], 200));
+                       : printable(place_text(stack[analyse::own_frame_index(stack)], 200));
   return name;
 }
 
 std::string top_recording::text_of(std::size_t view, const live_row& row) {
-  if (view_at(view) == live_view::threads) return printable(row.what);
-  return fmt::format("{:<{}}{}{}{}", row.category, category_width, row.what, row.what.empty() ? "" : " ", name_of(row));
+  if (view_at(view) == live_view::threads) return printable(row.subject);
+  return fmt::format("{:<{}}{}{}{}", row.category, category_width, row.subject, row.subject.empty() ? "" : " ",
+                     name_of(row));
 }
 
 std::vector<std::string> top_recording::sums(bool totals, const char* per) const {
@@ -98,7 +99,7 @@ std::vector<std::string> top_recording::sums(bool totals, const char* per) const
   for (std::size_t index = 0; index < sums.by_category.size(); ++index) {
     if (sums.by_category[index] * 200 < total || total <= 0) continue;
     shares += fmt::format("{} {:.0f} % {}", shares.empty() ? ";" : ",", 100 * sums.by_category[index] / total,
-                          analyse::name(static_cast<analyse::category>(index)));
+                          analyse::name(static_cast<analyse::heap_category>(index)));
   }
   // 1,000 ms in a second is all the time of one thread.
   const auto time_text = [&](double ms) {

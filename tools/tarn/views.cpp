@@ -15,9 +15,9 @@ std::vector<analyse::site_view> all_views(analyse::analysis& analysis) {
   auto next = clock::now() + patience;
   bool was_shown = false;
   std::vector<analyse::site_view> views;
-  const std::size_t count = analysis.places().size();
+  const std::size_t count = analysis.grouped_sites().size();
   views.reserve(count);
-  for (const analyse::site& site : analysis.places()) {
+  for (const analyse::site& site : analysis.grouped_sites()) {
     views.push_back(analysis.view(site));
     if (!is_shown || clock::now() < next) continue;
     constexpr std::size_t width = 40;

@@ -8,70 +8,70 @@
 namespace tarn::analyse {
 namespace {
 
-constexpr double less = 1 - prediction_error, more = 1 + prediction_error;
+constexpr double least_factor = 1 - prediction_error, most_factor = 1 + prediction_error;
 
 // 10,000 calls of 50 bytes, each right after the one before; 400 ns under the recorder, which stretches to twice.
-call_site site_of(const char* name, call_category is) {
-  call_site made;
-  made.name = name;
-  made.is = is;
-  made.nanoseconds = 4'000'000;
-  made.sums[format::calls] = made.sums[format::in_a_row] = 10'000;
-  made.sums[format::asked] = made.sums[format::given] = 500'000;
-  return made;
+call_site site_of(const char* name, call_category category) {
+  call_site site;
+  site.name = name;
+  site.category = category;
+  site.nanoseconds = 4'000'000;
+  site.sums[format::calls] = site.sums[format::in_a_row] = 10'000;
+  site.sums[format::asked] = site.sums[format::given] = 500'000;
+  return site;
 }
 format::recording busy_program() {
-  format::recording made;
-  made.ended = true;
-  made.threads.resize(1);
-  made.end.wall_us = 1'000'000;
-  made.end.user_us = 900'000;
-  made.end.system_us = 100'000;
-  return made;
+  format::recording recording;
+  recording.ended = true;
+  recording.threads.resize(1);
+  recording.end.wall_us = 1'000'000;
+  recording.end.user_us = 900'000;
+  recording.end.system_us = 100'000;
+  return recording;
 }
-call_saving saving(const call_site& of, const format::recording& in = busy_program()) {
-  return saving_of(of, in, simple_prices());
+call_saving saving(const call_site& site, const format::recording& recording = busy_program()) {
+  return saving_of(site, recording, simple_costs());
 }
-bool is_predicted(const call_site& of, const format::recording& in = busy_program()) {
-  return saving(of, in).not_predicted.empty();
+bool is_predicted(const call_site& site, const format::recording& recording = busy_program()) {
+  return saving(site, recording).not_predicted.empty();
 }
 
 TEST(call_savings, a_buffer_spares_all_calls_but_one_for_64_KiB_and_what_a_byte_costs_stays) {
-  const call_saving made = saving(site_of("read", call_category::small));
+  const call_saving saved = saving(site_of("read", call_category::small));
   const double copying = 500'000 * 0.01, spared = (10'000.0 - 8) / 10'000;  // of 7.6 buffers
   const double ns = spared * (2'000'000 - copying) - 10'000 * 3 - copying;
-  EXPECT_DOUBLE_EQ(made.ns.low, ns * less);
-  EXPECT_DOUBLE_EQ(made.ns.high, ns * more);
-  EXPECT_FALSE(made.at_least);
+  EXPECT_DOUBLE_EQ(saved.ns.low, ns * least_factor);
+  EXPECT_DOUBLE_EQ(saved.ns.high, ns * most_factor);
+  EXPECT_FALSE(saved.at_least);
 }
 
 TEST(call_savings, a_write_that_comes_after_other_calls_may_be_waited_for) {
-  call_site one = site_of("write", call_category::small);
-  EXPECT_DOUBLE_EQ(saving(one).ns.low / less, saving(one).ns.high / more);
-  one.sums[format::in_a_row] = 0;
-  EXPECT_DOUBLE_EQ(saving(one).ns.low, 0);
-  EXPECT_GT(saving(one).ns.high, 1'000'000);
+  call_site site = site_of("write", call_category::small);
+  EXPECT_DOUBLE_EQ(saving(site).ns.low / least_factor, saving(site).ns.high / most_factor);
+  site.sums[format::in_a_row] = 0;
+  EXPECT_DOUBLE_EQ(saving(site).ns.low, 0);
+  EXPECT_GT(saving(site).ns.high, 1'000'000);
 }
 
 TEST(call_savings, a_call_that_waited_took_no_processor_time_but_no_less_than_one_in_memory) {
-  format::recording in = busy_program();
-  in.end.user_us -= 2'000;  // waited 2 of the 4 ms
+  format::recording recording = busy_program();
+  recording.end.user_us -= 2'000;  // waited 2 of the 4 ms
   const call_site read = site_of("read", call_category::small);
-  EXPECT_LT(saving(read, in).ns.low, saving(read).ns.low);
-  EXPECT_DOUBLE_EQ(saving(read, in).ns.high, saving(read).ns.high);
-  in.end.user_us = 0;
+  EXPECT_LT(saving(read, recording).ns.low, saving(read).ns.low);
+  EXPECT_DOUBLE_EQ(saving(read, recording).ns.high, saving(read).ns.high);
+  recording.end.user_us = 0;
   const double copying = 500'000 * 0.01, spared = (10'000.0 - 8) / 10'000;
-  EXPECT_DOUBLE_EQ(saving(read, in).ns.low, (spared * (1'000'000 - copying) - 30'000 - copying) * less);
+  EXPECT_DOUBLE_EQ(saving(read, recording).ns.low, (spared * (1'000'000 - copying) - 30'000 - copying) * least_factor);
 }
 
 TEST(call_savings, equal_questions_are_asked_of_memory) {
-  call_site one = site_of("newfstatat", call_category::repeated);
-  one.sums[format::same_arguments] = 9'000;
-  EXPECT_DOUBLE_EQ(saving(one).ns.low, (0.9 * 2'000'000 - 10'000 * 10) * less);
-  EXPECT_DOUBLE_EQ(saving(one).ns.high, 0.9 * 2'000'000 * more);
-  one.name = "openat";
-  EXPECT_TRUE(saving(one).at_least) << "nor is it read and closed";
-  EXPECT_DOUBLE_EQ(saving(one).ns.low, 0.9 * 2'000'000 * less);
+  call_site site = site_of("newfstatat", call_category::repeated);
+  site.sums[format::same_arguments] = 9'000;
+  EXPECT_DOUBLE_EQ(saving(site).ns.low, (0.9 * 2'000'000 - 10'000 * 10) * least_factor);
+  EXPECT_DOUBLE_EQ(saving(site).ns.high, 0.9 * 2'000'000 * most_factor);
+  site.name = "openat";
+  EXPECT_TRUE(saving(site).at_least) << "nor is it read and closed";
+  EXPECT_DOUBLE_EQ(saving(site).ns.low, 0.9 * 2'000'000 * least_factor);
 }
 
 TEST(call_savings, what_the_recording_does_not_tell_is_not_predicted) {
@@ -91,16 +91,16 @@ TEST(call_savings, what_the_recording_does_not_tell_is_not_predicted) {
 }
 
 TEST(call_savings, neither_is_a_part_of_a_run_or_one_without_an_end_or_a_machine_that_was_not_measured) {
-  const call_site one = site_of("read", call_category::small);
-  format::recording in = busy_program();
-  in.part = {0, 1000};
-  EXPECT_FALSE(is_predicted(one, in));
-  in = busy_program();
-  in.ended = false;
-  EXPECT_FALSE(is_predicted(one, in));
-  costs prices = simple_prices();
-  prices.calls.stretch = 0;
-  EXPECT_FALSE(saving_of(one, busy_program(), prices).not_predicted.empty());
+  const call_site site = site_of("read", call_category::small);
+  format::recording recording = busy_program();
+  recording.part = {0, 1000};
+  EXPECT_FALSE(is_predicted(site, recording));
+  recording = busy_program();
+  recording.ended = false;
+  EXPECT_FALSE(is_predicted(site, recording));
+  cost_model costs = simple_costs();
+  costs.calls.slowdown = 0;
+  EXPECT_FALSE(saving_of(site, busy_program(), costs).not_predicted.empty());
 }
 
 }  // namespace

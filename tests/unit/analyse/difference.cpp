@@ -8,81 +8,83 @@
 namespace tarn::analyse {
 namespace {
 
-site_view view(const char* function, int line, std::uint64_t blocks, category is = category::transient) {
-  site_view made;
-  made.facts.sums[format::blocks] = blocks;
-  made.facts.sums[format::bytes] = blocks * 10;
-  made.facts.is = is;
-  made.stack = {{function, "file.cpp", line, "/program", 1}};
-  made.predicted.now_ns = {10.0 * static_cast<double>(blocks), 20.0 * static_cast<double>(blocks)};
-  return made;
+site_view view(const char* function, int line, std::uint64_t blocks,
+               heap_category category = heap_category::transient) {
+  site_view result;
+  result.facts.sums[format::blocks] = blocks;
+  result.facts.sums[format::bytes] = blocks * 10;
+  result.facts.category = category;
+  result.stack = {{function, "file.cpp", line, "/program", 1}};
+  result.predicted.now_ns = {10.0 * static_cast<double>(blocks), 20.0 * static_cast<double>(blocks)};
+  return result;
 }
 
-site_view promised(site_view made, range saved) {
-  made.offers.push_back({{remedy::pooled, {}, saved, 0}, {}});
-  return made;
+site_view promised(site_view view, range saved) {
+  view.offers.push_back({{remedy_kind::pooled, {}, saved, 0}, {}});
+  return view;
 }
 
 difference between(const std::vector<site_view>& before, const std::vector<site_view>& after) {
-  return compare(sums_by_place(before), sums_by_place(after));
+  return compare(sums_by_location(before), sums_by_location(after));
 }
 
 TEST(difference, of_the_same_is_none) {
-  const difference none = between({view("f()", 1, 100), view("g()", 2, 50)}, {view("g()", 2, 50), view("f()", 1, 100)});
-  EXPECT_TRUE(none.changes.empty());
-  EXPECT_EQ(none.before, none.after);
+  const difference empty =
+      between({view("f()", 1, 100), view("g()", 2, 50)}, {view("g()", 2, 50), view("f()", 1, 100)});
+  EXPECT_TRUE(empty.changes.empty());
+  EXPECT_EQ(empty.before, empty.after);
 }
 
 TEST(difference, sites_of_one_place_are_one) {
-  const auto sums = sums_by_place({view("f(int)", 1, 100), view("f(int)", 1, 50, category::shared)});
+  const auto sums = sums_by_location({view("f(int)", 1, 100), view("f(int)", 1, 50, heap_category::shared)});
   ASSERT_EQ(sums.size(), 1U);
   EXPECT_EQ(sums[0].allocations, 150U);
-  EXPECT_EQ(sums[0].is, category::transient) << "the most of them";
+  EXPECT_EQ(sums[0].category, heap_category::transient) << "the most of them";
   EXPECT_EQ(sums[0].function, "f");
 }
 
 TEST(difference, a_site_that_is_gone_saves_all_of_it) {
-  const difference found = between({view("f()", 1, 100), view("g()", 1, 10)}, {view("g()", 1, 10)});
-  ASSERT_EQ(found.changes.size(), 1U);
-  EXPECT_FALSE(found.changes[0].after);
-  EXPECT_DOUBLE_EQ(found.changes[0].achieved_ns().low, 1000);
-  EXPECT_DOUBLE_EQ(found.changes[0].achieved_ns().high, 2000);
-  EXPECT_EQ(found.before[0], 110U);
-  EXPECT_EQ(found.after[0], 10U);
+  const difference difference = between({view("f()", 1, 100), view("g()", 1, 10)}, {view("g()", 1, 10)});
+  ASSERT_EQ(difference.changes.size(), 1U);
+  EXPECT_FALSE(difference.changes[0].after);
+  EXPECT_DOUBLE_EQ(difference.changes[0].achieved_ns().low, 1000);
+  EXPECT_DOUBLE_EQ(difference.changes[0].achieved_ns().high, 2000);
+  EXPECT_EQ(difference.before[0], 110U);
+  EXPECT_EQ(difference.after[0], 10U);
 }
 
 TEST(difference, a_new_site_costs) {
-  const difference found = between({}, {view("f()", 1, 100)});
-  ASSERT_EQ(found.changes.size(), 1U);
-  EXPECT_FALSE(found.changes[0].before);
-  EXPECT_DOUBLE_EQ(found.changes[0].achieved_ns().low, -2000);
-  EXPECT_DOUBLE_EQ(found.changes[0].achieved_ns().high, -1000);
+  const difference difference = between({}, {view("f()", 1, 100)});
+  ASSERT_EQ(difference.changes.size(), 1U);
+  EXPECT_FALSE(difference.changes[0].before);
+  EXPECT_DOUBLE_EQ(difference.changes[0].achieved_ns().low, -2000);
+  EXPECT_DOUBLE_EQ(difference.changes[0].achieved_ns().high, -1000);
 }
 
 TEST(difference, a_line_that_moved_is_the_same_site) {
-  const difference found =
+  const difference difference =
       between({view("f()", 10, 100), view("f()", 20, 70)}, {view("f()", 13, 100), view("f()", 23, 7)});
-  ASSERT_EQ(found.changes.size(), 1U);
-  EXPECT_EQ(found.changes[0].before->line, 20);
-  EXPECT_EQ(found.changes[0].after->line, 23);
+  ASSERT_EQ(difference.changes.size(), 1U);
+  EXPECT_EQ(difference.changes[0].before->line, 20);
+  EXPECT_EQ(difference.changes[0].after->line, 23);
 }
 
 TEST(difference, the_same_line_goes_before_the_order) {
-  const difference found = between({view("f()", 10, 100), view("f()", 20, 70)}, {view("f()", 20, 70)});
-  ASSERT_EQ(found.changes.size(), 1U);
-  EXPECT_EQ(found.changes[0].before->line, 10);
-  EXPECT_FALSE(found.changes[0].after);
+  const difference difference = between({view("f()", 10, 100), view("f()", 20, 70)}, {view("f()", 20, 70)});
+  ASSERT_EQ(difference.changes.size(), 1U);
+  EXPECT_EQ(difference.changes[0].before->line, 10);
+  EXPECT_FALSE(difference.changes[0].after);
 }
 
 TEST(difference, a_change_of_category_is_a_change) {
-  EXPECT_EQ(between({view("f()", 1, 100)}, {view("f()", 1, 100, category::shared)}).changes.size(), 1U);
+  EXPECT_EQ(between({view("f()", 1, 100)}, {view("f()", 1, 100, heap_category::shared)}).changes.size(), 1U);
 }
 
 TEST(difference, the_largest_is_first) {
-  const difference found = between({view("f()", 1, 10), view("g()", 1, 1000)}, {view("h()", 1, 100)});
-  ASSERT_EQ(found.changes.size(), 3U);
-  EXPECT_EQ(found.changes[0].before->function, "g");
-  EXPECT_EQ(found.changes[1].after->function, "h");
+  const difference difference = between({view("f()", 1, 10), view("g()", 1, 1000)}, {view("h()", 1, 100)});
+  ASSERT_EQ(difference.changes.size(), 3U);
+  EXPECT_EQ(difference.changes[0].before->function, "g");
+  EXPECT_EQ(difference.changes[1].after->function, "h");
 }
 
 TEST(difference, what_was_predicted_is_held_against_what_came) {
@@ -100,31 +102,32 @@ TEST(difference, what_was_predicted_is_held_against_what_came) {
 }
 
 TEST(difference, samples_of_the_same_work_do_not_differ) {
-  const auto sampled = [](std::uint64_t samples, category is = category::transient) {
-    site_view made = view("f()", 1, samples * 100, is);
-    made.facts.sums[format::spread] = samples * 100 * 99;
-    return made;
+  const auto sampled = [](std::uint64_t samples, heap_category category = heap_category::transient) {
+    site_view sampled_view = view("f()", 1, samples * 100, category);
+    sampled_view.facts.sums[format::spread] = samples * 100 * 99;
+    return sampled_view;
   };
   EXPECT_TRUE(between({sampled(90)}, {sampled(110)}).changes.empty());
   EXPECT_TRUE(between({sampled(90)}, {view("f()", 1, 10'000)}).changes.empty()) << "against one that was counted";
   EXPECT_TRUE(between({sampled(3)}, {}).changes.empty()) << "no sample fell there";
-  EXPECT_TRUE(between({sampled(2)}, {sampled(3, category::shared)}).changes.empty()) << "by one sample";
+  EXPECT_TRUE(between({sampled(2)}, {sampled(3, heap_category::shared)}).changes.empty()) << "by one sample";
   EXPECT_EQ(between({sampled(100)}, {sampled(10)}).changes.size(), 1U);
   EXPECT_EQ(between({sampled(100)}, {}).changes.size(), 1U);
   site_view handed = sampled(100), larger = sampled(100), kept = sampled(100);
   handed.facts.freed_by_other_thread = 9'000;
   larger.facts.sums[format::bytes] *= 4;
   kept.facts.live = 9'000;
-  for (const site_view& each : {handed, larger, kept}) EXPECT_EQ(between({sampled(100)}, {each}).changes.size(), 1U);
+  for (const site_view& changed : {handed, larger, kept})
+    EXPECT_EQ(between({sampled(100)}, {changed}).changes.size(), 1U);
 }
 
 TEST(difference, less_work_is_no_remedy) {
-  const auto of = [](std::uint64_t remedied, std::uint64_t other) {
-    return std::vector{promised(view("f()", 1, remedied), {0, 5000}), view("g()", 2, other)};
+  const auto unit = [](std::uint64_t remedied, std::uint64_t second) {
+    return std::vector{promised(view("f()", 1, remedied), {0, 5000}), view("g()", 2, second)};
   };
-  const auto as_predicted = [&](std::uint64_t remedied, std::uint64_t other) {
-    const auto changes = between(of(100, 100), of(remedied, other)).changes;
-    return std::any_of(changes.begin(), changes.end(), [](const change& each) { return each.is_as_predicted(); });
+  const auto as_predicted = [&](std::uint64_t remedied, std::uint64_t second) {
+    const auto changes = between(unit(100, 100), unit(remedied, second)).changes;
+    return std::any_of(changes.begin(), changes.end(), [](const change& change) { return change.is_as_predicted(); });
   };
   EXPECT_TRUE(as_predicted(0, 100));
   EXPECT_TRUE(as_predicted(40, 100));
@@ -135,12 +138,12 @@ TEST(difference, less_work_is_no_remedy) {
   growing.offers.front().predicted.calls_saved = 60;
   EXPECT_TRUE(between({growing}, {view("f()", 1, 40)}).changes.at(0).is_as_predicted());
   EXPECT_FALSE(between({growing}, {view("f()", 1, 80)}).changes.at(0).is_as_predicted());
-  growing.offers.front().predicted.by = remedy::drop_in;
+  growing.offers.front().predicted.remedy = remedy_kind::drop_in;
   EXPECT_FALSE(between({growing}, {}).changes.at(0).is_as_predicted()) << "which leaves the allocations";
 }
 
 TEST(difference, predictions_of_one_place_add_up) {
-  const auto sums = sums_by_place({promised(view("f()", 1, 100), {1, 2}), promised(view("f()", 1, 50), {3, 4})});
+  const auto sums = sums_by_location({promised(view("f()", 1, 100), {1, 2}), promised(view("f()", 1, 50), {3, 4})});
   ASSERT_TRUE(sums.at(0).first);
   EXPECT_DOUBLE_EQ(sums[0].first->predicted.saved_ns.low, 4);
   EXPECT_DOUBLE_EQ(sums[0].first->predicted.saved_ns.high, 6);
@@ -150,9 +153,9 @@ TEST(difference, without_names_the_module_and_offset_tell) {
   site_view a = view("", 0, 100), b = view("", 0, 100);
   a.stack[0] = {"", "", 0, "/lib/one.so", 16};
   b.stack[0] = {"", "", 0, "/lib/one.so", 32};
-  EXPECT_EQ(sums_by_place({a, b}).size(), 2U);
+  EXPECT_EQ(sums_by_location({a, b}).size(), 2U);
   a.stack.clear();  // it is beyond the recorder's limit
-  EXPECT_EQ(sums_by_place({a}).size(), 1U);
+  EXPECT_EQ(sums_by_location({a}).size(), 1U);
 }
 
 }  // namespace

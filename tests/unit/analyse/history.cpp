@@ -25,117 +25,118 @@ class forty_looks : public testing::Test {
   // `after`: the calls after the last snapshot.
   void look(std::uint64_t every_ns, std::uint64_t after) {
     const format::file_at_test file;
-    format::writer to(file.path());
-    format::recording made;
-    made.program.mode = "full";
-    made.images = 1;
-    made.threads = {{0, 1, 0, 0, 0, 0, 0, {}}, {0, 2, 0, 0, 0, 0, 0, {}}};
-    made.sites = {{}, {0, {1}}, {0, {2}}, {0, {3}}};
-    made.locks = {{}, {0, format::lock_type::mutex, 1, 8}};
-    to.program(made.program);
+    format::writer output(file.path());
+    format::recording recording;
+    recording.program.mode = "full";
+    recording.images = 1;
+    recording.threads = {{0, 1, 0, 0, 0, 0, 0, {}}, {0, 2, 0, 0, 0, 0, 0, {}}};
+    recording.sites = {{}, {0, {1}}, {0, {2}}, {0, {3}}};
+    recording.locks = {{}, {0, format::lock_type::mutex, 1, 8}};
+    output.program(recording.program);
     for (std::uint64_t look = 1; look <= 40; ++look) {
-      format::counts& kept = made.cells[{1, 0, 0}];
+      format::heap_counts& kept = recording.cells[{1, 0, 0}];
       kept[format::blocks] += 2;
       kept[format::bytes] += 200;
       kept[format::frees] += 1;
       if (look > 20) {
-        made.cells[{2, 0, 0}][format::blocks] += 3;
-        made.cells[{2, 0, 0}][format::bytes] += 30;
-        made.cells[{2, 0, 1}][format::frees] += 3;
+        recording.cells[{2, 0, 0}][format::blocks] += 3;
+        recording.cells[{2, 0, 0}][format::bytes] += 30;
+        recording.cells[{2, 0, 1}][format::frees] += 3;
       } else {
-        made.cells[{2, 0, 0}][format::reallocs] += 1;
+        recording.cells[{2, 0, 0}][format::reallocs] += 1;
       }
       if (look <= 20) {
-        made.cells[{3, 1, 0}][format::frees] += 1;
+        recording.cells[{3, 1, 0}][format::frees] += 1;
       } else {
-        made.cells[{3, 1, 1}][format::blocks] += 1;
-        made.cells[{3, 1, 1}][format::bytes] += 8;
+        recording.cells[{3, 1, 1}][format::blocks] += 1;
+        recording.cells[{3, 1, 1}][format::bytes] += 8;
       }
-      format::lock_counts& lock = made.lockings[{1, 0, 1}];
+      format::lock_counts& lock = recording.acquisitions[{1, 0, 1}];
       lock[format::acquisitions] += 1;
       if (look > 30) {
         lock[format::contended] += 1;
         lock[format::wait_ticks] += 7;
-        made.waits[{1, 0, 1, 1, 1}] = {look, 7 * look};
+        recording.waits[{1, 0, 1, 1, 1}] = {look, 7 * look};
       }
-      made.calls[{1, 1, 0}][format::calls] += 5;
-      made.calls[{1, 1, 0}][format::call_ticks] += 3;
-      made.moments.push_back({every_ns * look, 4096 * look, 10 * look, look});
-      made.lockings[{1, 1, 1}][format::acquisitions] = 1;
-      to.changes(made);
+      recording.calls[{1, 1, 0}][format::calls] += 5;
+      recording.calls[{1, 1, 0}][format::call_ticks] += 3;
+      recording.snapshots.push_back({every_ns * look, 4096 * look, 10 * look, look});
+      recording.acquisitions[{1, 1, 1}][format::acquisitions] = 1;
+      output.changes(recording);
     }
     if (after != 0) {
-      made.calls[{1, 1, 0}][format::calls] += after;
-      to.changes(made);
+      recording.calls[{1, 1, 0}][format::calls] += after;
+      output.changes(recording);
     }
     bytes_ = file.content();
-    in_ = format::parse(bytes_);
+    recording_ = format::parse(bytes_);
   }
 
-  static std::uint64_t sum(const line& of) { return std::accumulate(of.begin(), of.end(), std::uint64_t{0}); }
+  static std::uint64_t sum(const line& value) { return std::accumulate(value.begin(), value.end(), std::uint64_t{0}); }
 
   std::string bytes_;
-  format::recording in_;
+  format::recording recording_;
 };
 
 TEST_F(forty_looks, become_as_many_intervals_as_are_wanted) {
-  for (const std::size_t most : {1U, 3U, 10U, 40U, 100U}) {
-    const history made = history_of(in_, bytes_, most);
-    ASSERT_EQ(made.intervals.size(), std::min<std::size_t>(most, 40));
+  for (const std::size_t limit : {1U, 3U, 10U, 40U, 100U}) {
+    const history result = history_of(recording_, bytes_, limit);
+    ASSERT_EQ(result.intervals.size(), std::min<std::size_t>(limit, 40));
     std::uint64_t end = 0, cpu = 0;
-    for (const history_interval& each : made.intervals) {
-      EXPECT_EQ(each.from_ns, end);
-      EXPECT_LE(each.to_ns - each.from_ns, 4000 / made.intervals.size() + 100);
-      EXPECT_EQ(each.resident_bytes, each.to_ns / 100 * 4096);
-      end = each.to_ns;
-      cpu += each.cpu_us;
+    for (const history_interval& interval : result.intervals) {
+      EXPECT_EQ(interval.from_ns, end);
+      EXPECT_LE(interval.to_ns - interval.from_ns, 4000 / result.intervals.size() + 100);
+      EXPECT_EQ(interval.resident_bytes, interval.to_ns / 100 * 4096);
+      end = interval.to_ns;
+      cpu += interval.cpu_us;
     }
     EXPECT_EQ(end, 4000U);
     EXPECT_EQ(cpu, 440U);
-    for (const auto& [key, points] : made.heap) {
+    for (const auto& [key, points] : result.heap) {
       std::uint64_t blocks = 0;
-      for (const auto& each : points) blocks += each.more[0];
-      EXPECT_EQ(blocks, in_.cells.at(key)[format::blocks]) << "what the intervals added is not all";
+      for (const auto& point : points) blocks += point.increase[0];
+      EXPECT_EQ(blocks, recording_.cells.at(key)[format::blocks]) << "what the intervals added is not all";
     }
   }
 }
 
 TEST_F(forty_looks, are_all_there_where_the_time_is_not_divisible) {
   look(1, 0);
-  const history made = history_of(in_, bytes_, 3);
-  ASSERT_EQ(made.intervals.size(), 3U);
-  EXPECT_EQ(made.intervals.back().to_ns, 40U);
-  const auto& calls = made.calls.begin()->second;
+  const history result = history_of(recording_, bytes_, 3);
+  ASSERT_EQ(result.intervals.size(), 3U);
+  EXPECT_EQ(result.intervals.back().to_ns, 40U);
+  const auto& calls = result.calls.begin()->second;
   ASSERT_EQ(calls.size(), 3U);
-  EXPECT_EQ(calls[0].more[0] + calls[1].more[0] + calls[2].more[0], 200U);
+  EXPECT_EQ(calls[0].increase[0] + calls[1].increase[0] + calls[2].increase[0], 200U);
 }
 
 TEST_F(forty_looks, have_no_time_for_what_comes_after_the_last) {
   look(100, 9);
-  const history made = history_of(in_, bytes_, 1);
-  const auto& calls = made.calls.begin()->second;
+  const history result = history_of(recording_, bytes_, 1);
+  const auto& calls = result.calls.begin()->second;
   ASSERT_EQ(calls.size(), 1U);
-  EXPECT_EQ(calls[0].more[0], 200U);
+  EXPECT_EQ(calls[0].increase[0], 200U);
 }
 
 TEST_F(forty_looks, have_points_only_where_something_happened) {
-  const history made = history_of(in_, bytes_, 4);
-  const auto& second = made.heap.at({2, 0, 1});
+  const history result = history_of(recording_, bytes_, 4);
+  const auto& second = result.heap.at({2, 0, 1});
   ASSERT_EQ(second.size(), 2U);
   EXPECT_EQ(second[0].interval, 2U);
-  EXPECT_EQ(second[0].more, (std::array<std::uint64_t, 3>{0, 0, 30}));
-  ASSERT_EQ(made.waits.size(), 1U);
-  EXPECT_EQ(made.waits.begin()->second.size(), 1U);
-  EXPECT_EQ(made.waits.begin()->second[0].interval, 3U);
-  EXPECT_EQ(made.points(), 4U + 2 + 2 + 2 + 2 + 4 + 1 + 1 + 4);
+  EXPECT_EQ(second[0].increase, (std::array<std::uint64_t, 3>{0, 0, 30}));
+  ASSERT_EQ(result.waits.size(), 1U);
+  EXPECT_EQ(result.waits.begin()->second.size(), 1U);
+  EXPECT_EQ(result.waits.begin()->second[0].interval, 3U);
+  EXPECT_EQ(result.points(), 4U + 2 + 2 + 2 + 2 + 4 + 1 + 1 + 4);
 }
 
 TEST_F(forty_looks, have_a_course_by_category) {
-  in_.clock = {2, 1};
-  const history made = history_of(in_, bytes_, 4);
-  const timeline course = timeline_of(in_, made, find(in_), find_locks(in_), find_calls(in_));
-  const auto transient = static_cast<std::size_t>(category::transient),
-             shared = static_cast<std::size_t>(category::shared);
+  recording_.clock = {2, 1};
+  const history result = history_of(recording_, bytes_, 4);
+  const timeline course =
+      timeline_of(recording_, result, find(recording_), find_locks(recording_), find_calls(recording_));
+  const auto transient = static_cast<std::size_t>(heap_category::transient),
+             shared = static_cast<std::size_t>(heap_category::shared);
   EXPECT_EQ(course.blocks[transient], (line{20, 20, 20, 20}));
   EXPECT_EQ(course.in_use[transient], (line{1000, 2000, 3000, 4000}));
   EXPECT_EQ(course.blocks[shared], (line{0, 0, 40, 40}));
@@ -144,34 +145,34 @@ TEST_F(forty_looks, have_a_course_by_category) {
   const auto contended = static_cast<std::size_t>(lock_category::contended);
   EXPECT_EQ(course.taken[contended], (line{11, 10, 10, 10}));
   EXPECT_EQ(course.waited_ns[contended], (line{0, 0, 0, 35})) << "two ticks a nanosecond";
-  const call_findings calls = find_calls(in_);
+  const call_findings calls = find_calls(recording_);
   ASSERT_EQ(calls.sites.size(), 1U);
-  const auto of_calls = static_cast<std::size_t>(calls.sites.front().is);
+  const auto of_calls = static_cast<std::size_t>(calls.sites.front().category);
   EXPECT_EQ(course.calls[of_calls], (line{50, 50, 50, 50}));
   EXPECT_EQ(course.calls_ns[of_calls], (line{15, 15, 15, 15}));
 }
 
 TEST_F(forty_looks, are_left_out_where_their_source_is) {
   const auto points_without = [&](auto leave_out) {
-    format::recording part = in_;
+    format::recording part = recording_;
     leave_out(part);
-    const history made = history_of(part, bytes_, 4);
-    return std::array{made.heap.size(), made.locks.size(), made.waits.size(), made.calls.size()};
+    const history result = history_of(part, bytes_, 4);
+    return std::array{result.heap.size(), result.locks.size(), result.waits.size(), result.calls.size()};
   };
-  using of = std::array<std::size_t, 4>;
-  EXPECT_EQ(points_without([](auto&) {}), (of{5, 2, 1, 1}));
-  EXPECT_EQ(points_without([](auto& part) { part.cells.clear(); }), (of{0, 2, 1, 1}));
-  EXPECT_EQ(points_without([](auto& part) { part.lockings.clear(); }), (of{5, 0, 1, 1}));
-  EXPECT_EQ(points_without([](auto& part) { part.waits.clear(); }), (of{5, 2, 0, 1}));
-  EXPECT_EQ(points_without([](auto& part) { part.calls.clear(); }), (of{5, 2, 1, 0}));
+  using value = std::array<std::size_t, 4>;
+  EXPECT_EQ(points_without([](auto&) {}), (value{5, 2, 1, 1}));
+  EXPECT_EQ(points_without([](auto& part) { part.cells.clear(); }), (value{0, 2, 1, 1}));
+  EXPECT_EQ(points_without([](auto& part) { part.acquisitions.clear(); }), (value{5, 0, 1, 1}));
+  EXPECT_EQ(points_without([](auto& part) { part.waits.clear(); }), (value{5, 2, 0, 1}));
+  EXPECT_EQ(points_without([](auto& part) { part.calls.clear(); }), (value{5, 2, 1, 0}));
 }
 
 TEST(history, of_a_recording_without_moments_is_nothing) {
-  format::recording made = format::example_recording();
-  made.moments.clear();
-  EXPECT_TRUE(history_of(made, format::file_of(made), 10).intervals.empty());
-  made.moments = {{}};
-  EXPECT_TRUE(history_of(made, format::file_of(made), 10).intervals.empty()) << "no time has passed";
+  format::recording recording = format::example_recording();
+  recording.snapshots.clear();
+  EXPECT_TRUE(history_of(recording, format::file_of(recording), 10).intervals.empty());
+  recording.snapshots = {{}};
+  EXPECT_TRUE(history_of(recording, format::file_of(recording), 10).intervals.empty()) << "no time has passed";
 }
 
 }  // namespace

@@ -19,26 +19,26 @@ struct two_looks {
     before.threads[0].allocations = 1000;
     now.clock = {2, 1};
     now.locks = {{}, {0, format::lock_type::mutex, 2, 0x7000}, {0, format::lock_type::condition, 2, 0x7100}};
-    now.lockings[{2, 1, 1}] = {10, 4, 40'000'000, 0, 10, 2'000'000, 0, 0, 0};
-    now.lockings[{2, 1, 2}] = {10, 10, 90'000'000, 0, 0, 0, 0, 0, 0};
+    now.acquisitions[{2, 1, 1}] = {10, 4, 40'000'000, 0, 10, 2'000'000, 0, 0, 0};
+    now.acquisitions[{2, 1, 2}] = {10, 10, 90'000'000, 0, 0, 0, 0, 0, 0};
     before.calls[{1, 0, 1}] = {100, 0, 0, 1000, 0, 0, 0};
     now.calls[{1, 0, 1}] = {300, 2, 0, 5000, 8'000'000, 0, 0};  // write
   }
 };
 
 TEST(live, a_thread_has_the_rates_of_what_it_did) {
-  const two_looks in;
-  const auto rows = live_rows(live_view::threads, in.before, in.now, 2);
+  const two_looks input;
+  const auto rows = live_rows(live_view::threads, input.before, input.now, 2);
   ASSERT_EQ(rows.size(), 2U);
-  EXPECT_EQ(rows[0].what, "worker 100");
-  EXPECT_EQ(rows[1].what, "thread 101");
+  EXPECT_EQ(rows[0].subject, "worker 100");
+  EXPECT_EQ(rows[1].subject, "thread 101");
   EXPECT_EQ(rows[0].values, (std::array<double, 7>{1250, 11000, 0, 0, 0, 100, 2}));
   EXPECT_EQ(rows[1].values, (std::array<double, 7>{0, 0, 0, 200, 10, 0, 0})) << "a condition is no lock to wait for";
 }
 
 TEST(live, a_site_has_its_category_and_what_is_in_use_now) {
-  const two_looks in;
-  const auto rows = live_rows(live_view::sites, in.before, in.now, 2);
+  const two_looks input;
+  const auto rows = live_rows(live_view::sites, input.before, input.now, 2);
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0].site, 1U);
   EXPECT_STREQ(rows[0].category, "transient");
@@ -48,38 +48,38 @@ TEST(live, a_site_has_its_category_and_what_is_in_use_now) {
 }
 
 TEST(live, locks_and_calls_have_theirs) {
-  const two_looks in;
-  const auto locks = live_rows(live_view::locks, in.before, in.now, 2);
+  const two_looks input;
+  const auto locks = live_rows(live_view::locks, input.before, input.now, 2);
   ASSERT_EQ(locks.size(), 2U);
-  const live_row& mutex = locks[locks[0].what == "mutex" ? 0 : 1];
+  const live_row& mutex = locks[locks[0].subject == "mutex" ? 0 : 1];
   EXPECT_EQ(mutex.values, (std::array<double, 7>{10, 2, 5, 0.5}));
-  const auto calls = live_rows(live_view::calls, in.before, in.now, 2);
+  const auto calls = live_rows(live_view::calls, input.before, input.now, 2);
   ASSERT_EQ(calls.size(), 1U);
-  EXPECT_EQ(calls[0].what, "write");
+  EXPECT_EQ(calls[0].subject, "write");
   EXPECT_EQ(calls[0].values, (std::array<double, 7>{100, 2, 2000, 1}));
 }
 
 TEST(live, totals_are_those_of_all_threads) {
-  const two_looks in;
-  const live_totals all = totals_of(in.before, in.now, 2);
-  EXPECT_EQ(all.allocations, 1250);
-  EXPECT_EQ(all.bytes, 11000);
-  EXPECT_EQ(all.foreign_frees, 200);
-  EXPECT_EQ(all.wait_ms, 10);
-  EXPECT_EQ(all.in_use, 110U);
-  EXPECT_EQ(all.by_category[static_cast<std::size_t>(category::transient)], 1000);
-  EXPECT_EQ(all.by_category[static_cast<std::size_t>(category::shared)], 250);
+  const two_looks input;
+  const live_totals totals = totals_of(input.before, input.now, 2);
+  EXPECT_EQ(totals.allocations, 1250);
+  EXPECT_EQ(totals.bytes, 11000);
+  EXPECT_EQ(totals.foreign_frees, 200);
+  EXPECT_EQ(totals.wait_ms, 10);
+  EXPECT_EQ(totals.in_use, 110U);
+  EXPECT_EQ(totals.by_category[static_cast<std::size_t>(heap_category::transient)], 1000);
+  EXPECT_EQ(totals.by_category[static_cast<std::size_t>(heap_category::shared)], 250);
 }
 
 TEST(live, an_estimate_that_went_down_is_nothing) {
-  two_looks in;
-  in.before.cells[{1, 0, 0}][format::blocks] = 10'000;
-  EXPECT_EQ(live_rows(live_view::sites, in.before, in.now, 2)[0].values[0], 0);
+  two_looks input;
+  input.before.cells[{1, 0, 0}][format::blocks] = 10'000;
+  EXPECT_EQ(live_rows(live_view::sites, input.before, input.now, 2)[0].values[0], 0);
 }
 
 TEST(live, without_a_look_before_it_is_all_that_was) {
-  const two_looks in;
-  EXPECT_EQ(live_rows(live_view::sites, {}, in.now, 1)[0].values[0], 3000);
+  const two_looks input;
+  EXPECT_EQ(live_rows(live_view::sites, {}, input.now, 1)[0].values[0], 3000);
   EXPECT_TRUE(live_rows(live_view::threads, {}, {}, 1).empty());
 }
 

@@ -14,37 +14,37 @@ using testing::HasSubstr;
 struct facts {
   std::uint64_t taken = 0, contended = 0, wait_ns = 0, held_ns = 0, shared = 0;
 };
-lock_counts counts_of(const facts& of) {
-  lock_counts made{};
-  made[format::acquisitions] = made[format::held] = of.taken;
-  made[format::contended] = of.contended;
-  made[format::wait_ticks] = made[format::longest_wait] = 2 * of.wait_ns;
-  made[format::held_ticks] = 2 * of.held_ns;
-  made[format::shared_ones] = of.shared;
-  return made;
+lock_counts counts_of(const facts& value) {
+  lock_counts result{};
+  result[format::acquisitions] = result[format::held] = value.taken;
+  result[format::contended] = value.contended;
+  result[format::wait_ticks] = result[format::longest_wait] = 2 * value.wait_ns;
+  result[format::held_ticks] = 2 * value.held_ns;
+  result[format::shared_ones] = value.shared;
+  return result;
 }
 
 // Has sites 1 and 2, threads 0 to 2, a clock of two ticks a nanosecond, and lasts one second.
-format::recording with(lock_type type, const facts& first, const facts& second) {
-  format::recording made;
-  made.threads.resize(3);
-  made.sites = {{}, {0, {0x1001, 0x2000}}, {0, {0x1002, 0x2000}}, {0, {0x1003, 0x2000}}};
-  made.locks = {{}, {0, type, 1, 0x1000}};
-  made.lockings[{1, 0, 1}] = counts_of(first);
-  made.lockings[{2, 1, 1}] = counts_of(second);
-  made.clock = {2, 1};
-  made.ended = true;
-  made.end.wall_us = 1'000'000;
-  return made;
+format::recording recording_with(lock_type type, const facts& first, const facts& second) {
+  format::recording recording;
+  recording.threads.resize(3);
+  recording.sites = {{}, {0, {0x1001, 0x2000}}, {0, {0x1002, 0x2000}}, {0, {0x1003, 0x2000}}};
+  recording.locks = {{}, {0, type, 1, 0x1000}};
+  recording.acquisitions[{1, 0, 1}] = counts_of(first);
+  recording.acquisitions[{2, 1, 1}] = counts_of(second);
+  recording.clock = {2, 1};
+  recording.ended = true;
+  recording.end.wall_us = 1'000'000;
+  return recording;
 }
-lock_group only(const format::recording& in) {
-  const lock_findings found = find_locks(in);
-  EXPECT_EQ(found.groups.size(), 1U);
-  return found.groups.front();
+lock_group only(const format::recording& recording) {
+  const lock_findings findings = find_locks(recording);
+  EXPECT_EQ(findings.groups.size(), 1U);
+  return findings.groups.front();
 }
 
 TEST(locks, sums_are_over_sites_and_times_in_nanoseconds) {
-  const lock_group group = only(with(lock_type::mutex, {10, 1, 100, 300}, {20, 2, 700, 400}));
+  const lock_group group = only(recording_with(lock_type::mutex, {10, 1, 100, 300}, {20, 2, 700, 400}));
   EXPECT_EQ(group.sums[format::acquisitions], 30U);
   EXPECT_EQ(group.sums[format::wait_ticks], 800U);
   EXPECT_EQ(group.sums[format::longest_wait], 700U);
@@ -56,71 +56,75 @@ TEST(locks, sums_are_over_sites_and_times_in_nanoseconds) {
 }
 
 TEST(locks, stacks_that_differ_behind_the_library_are_one_site) {
-  format::recording in = with(lock_type::mutex, {10, 1, 100, 300}, {20, 2, 700, 400});
-  in.modules = {{0, 0x1000, 0x1fff, 0, "/lib/libc.so.6", ""}, {0, 0x2000, 0x3000, 0, "/usr/lib/libold.so.1", ""}};
-  in.sites[1].frames = {0x1001, 0x2100, 0x2200};
-  in.sites[2].frames = {0x1001, 0x2100, 0x2300};
-  EXPECT_EQ(only(in).sites.size(), 1U);
-  EXPECT_EQ(only(in).sites.front().sums[format::acquisitions], 30U);
-  EXPECT_EQ(only(in).sites.front().site, 2U) << "the one with the most acquisitions stands for it";
-  EXPECT_EQ(only(in).library, "libold.so.1");
-  in.sites[2].frames = {0x1001, 0x2101, 0x2300};
-  EXPECT_EQ(only(in).sites.size(), 2U) << "another call of the program's";
+  format::recording recording = recording_with(lock_type::mutex, {10, 1, 100, 300}, {20, 2, 700, 400});
+  recording.modules = {{0, 0x1000, 0x1fff, 0, "/lib/libc.so.6", ""},
+                       {0, 0x2000, 0x3000, 0, "/usr/lib/libold.so.1", ""}};
+  recording.sites[1].frames = {0x1001, 0x2100, 0x2200};
+  recording.sites[2].frames = {0x1001, 0x2100, 0x2300};
+  EXPECT_EQ(only(recording).sites.size(), 1U);
+  EXPECT_EQ(only(recording).sites.front().sums[format::acquisitions], 30U);
+  EXPECT_EQ(only(recording).sites.front().site, 2U) << "the one with the most acquisitions stands for it";
+  EXPECT_EQ(only(recording).library, "libold.so.1");
+  recording.sites[2].frames = {0x1001, 0x2101, 0x2300};
+  EXPECT_EQ(only(recording).sites.size(), 2U) << "another call of the program's";
 }
 
 TEST(locks, inside_of_an_installed_library_are_not_the_programs_to_change) {
-  format::recording in = with(lock_type::mutex, {200'000}, {});
-  in.lockings.erase({2, 1, 1});
-  EXPECT_THAT(only(in).remedy, HasSubstr("transient"));
-  in.modules = {{0, 0x1000, 0x1fff, 0, "/usr/lib/libold.so.1", ""}};
-  EXPECT_THAT(only(in).remedy, HasSubstr("inside libold.so.1"));
+  format::recording recording = recording_with(lock_type::mutex, {200'000}, {});
+  recording.acquisitions.erase({2, 1, 1});
+  EXPECT_THAT(only(recording).remedy, HasSubstr("transient"));
+  recording.modules = {{0, 0x1000, 0x1fff, 0, "/usr/lib/libold.so.1", ""}};
+  EXPECT_THAT(only(recording).remedy, HasSubstr("inside libold.so.1"));
 }
 
 TEST(locks, of_one_site_are_one_group) {
-  format::recording in = with(lock_type::mutex, {10}, {});
-  in.locks.push_back({0, lock_type::mutex, 1, 0x2000});
-  in.locks.push_back({0, lock_type::spin, 1, 0x3000});
-  in.lockings[{1, 1, 2}] = counts_of({5});
-  in.lockings[{1, 1, 3}] = counts_of({1});
-  in.lockings.erase({2, 1, 1});
-  const lock_findings found = find_locks(in);
-  ASSERT_EQ(found.groups.size(), 2U);
-  EXPECT_EQ(found.groups[0].locks, 2U);
-  EXPECT_EQ(found.groups[0].threads, 2U);
-  EXPECT_EQ(found.groups[0].is, lock_category::one_thread) << "each of them has one";
-  EXPECT_EQ(found.groups[0].remedy, "") << "too few";
-  in.lockings[{1, 0, 1}] = counts_of({200'000});
-  EXPECT_THAT(find_locks(in).groups[0].remedy, HasSubstr("transient"));
+  format::recording recording = recording_with(lock_type::mutex, {10}, {});
+  recording.locks.push_back({0, lock_type::mutex, 1, 0x2000});
+  recording.locks.push_back({0, lock_type::spin, 1, 0x3000});
+  recording.acquisitions[{1, 1, 2}] = counts_of({5});
+  recording.acquisitions[{1, 1, 3}] = counts_of({1});
+  recording.acquisitions.erase({2, 1, 1});
+  const lock_findings findings = find_locks(recording);
+  ASSERT_EQ(findings.groups.size(), 2U);
+  EXPECT_EQ(findings.groups[0].locks, 2U);
+  EXPECT_EQ(findings.groups[0].threads, 2U);
+  EXPECT_EQ(findings.groups[0].category, lock_category::one_thread) << "each of them has one";
+  EXPECT_EQ(findings.groups[0].remedy, "") << "too few";
+  recording.acquisitions[{1, 0, 1}] = counts_of({200'000});
+  EXPECT_THAT(find_locks(recording).groups[0].remedy, HasSubstr("transient"));
 }
 
 TEST(locks, that_nobody_waits_for_are_uncontended) {
-  EXPECT_EQ(only(with(lock_type::mutex, {5000}, {5000, 9, 1000})).is, lock_category::uncontended);
-  EXPECT_EQ(only(with(lock_type::mutex, {5000}, {5000})).remedy, "");
-  EXPECT_THAT(only(with(lock_type::mutex, {500'000}, {1})).remedy, HasSubstr("spin_mutex"));
-  EXPECT_EQ(only(with(lock_type::spin, {500'000}, {1})).remedy, "");
+  EXPECT_EQ(only(recording_with(lock_type::mutex, {5000}, {5000, 9, 1000})).category, lock_category::uncontended);
+  EXPECT_EQ(only(recording_with(lock_type::mutex, {5000}, {5000})).remedy, "");
+  EXPECT_THAT(only(recording_with(lock_type::mutex, {500'000}, {1})).remedy, HasSubstr("spin_mutex"));
+  EXPECT_EQ(only(recording_with(lock_type::spin, {500'000}, {1})).remedy, "");
 }
 
 TEST(locks, that_threads_wait_for_are_contended) {
-  EXPECT_EQ(only(with(lock_type::mutex, {5000}, {5000, 200, 1000})).is, lock_category::contended) << "often";
-  EXPECT_EQ(only(with(lock_type::mutex, {5000}, {5000, 1, 20'000'000})).is, lock_category::contended) << "long";
-  EXPECT_THAT(only(with(lock_type::mutex, {5000}, {5000, 200, 1000, 5000})).remedy, HasSubstr("transient"));
-  EXPECT_THAT(only(with(lock_type::mutex, {50}, {50, 20, 1000, 1'000'000'000})).remedy, HasSubstr("prepare outside"));
-  EXPECT_THAT(only(with(lock_type::reader_writer, {5000, 0, 0, 0, 5000}, {100, 90, 10})).remedy,
+  EXPECT_EQ(only(recording_with(lock_type::mutex, {5000}, {5000, 200, 1000})).category, lock_category::contended)
+      << "often";
+  EXPECT_EQ(only(recording_with(lock_type::mutex, {5000}, {5000, 1, 20'000'000})).category, lock_category::contended)
+      << "long";
+  EXPECT_THAT(only(recording_with(lock_type::mutex, {5000}, {5000, 200, 1000, 5000})).remedy, HasSubstr("transient"));
+  EXPECT_THAT(only(recording_with(lock_type::mutex, {50}, {50, 20, 1000, 1'000'000'000})).remedy,
+              HasSubstr("prepare outside"));
+  EXPECT_THAT(only(recording_with(lock_type::reader_writer, {5000, 0, 0, 0, 5000}, {100, 90, 10})).remedy,
               HasSubstr("reloadable"));
 }
 
 TEST(locks, a_few_waits_of_no_time_are_no_finding) {
-  const lock_group three = only(with(lock_type::mutex, {2}, {1, 1, 300}));
-  EXPECT_EQ(three.is, lock_category::contended);
+  const lock_group three = only(recording_with(lock_type::mutex, {2}, {1, 1, 300}));
+  EXPECT_EQ(three.category, lock_category::contended);
   EXPECT_EQ(three.remedy, "");
-  EXPECT_NE(only(with(lock_type::mutex, {2}, {1, 1, 20'000'000})).remedy, "") << "a fiftieth of the time";
+  EXPECT_NE(only(recording_with(lock_type::mutex, {2}, {1, 1, 20'000'000})).remedy, "") << "a fiftieth of the time";
 }
 
 TEST(locks, name_who_held_them) {
-  format::recording in = with(lock_type::mutex, {50}, {50, 3, 700});
-  in.waits[{2, 1, 1, 1, 0}] = {1, 2 * 100};
-  in.waits[{2, 1, 1, 3, 2}] = {2, 2 * 600};
-  const lock_group group = only(in);
+  format::recording recording = recording_with(lock_type::mutex, {50}, {50, 3, 700});
+  recording.waits[{2, 1, 1, 1, 0}] = {1, 2 * 100};
+  recording.waits[{2, 1, 1, 3, 2}] = {2, 2 * 600};
+  const lock_group group = only(recording);
   ASSERT_EQ(group.sites.front().waits.size(), 2U);
   EXPECT_EQ(group.sites.front().waits.front().holder_site, 3U);
   EXPECT_EQ(group.sites.front().waits.front().holder, 2U);
@@ -129,10 +133,10 @@ TEST(locks, name_who_held_them) {
 }
 
 TEST(locks, conditions_are_no_contention) {
-  const format::recording in = with(lock_type::condition, {5000, 5000, 900'000'000}, {1});
-  EXPECT_EQ(only(in).is, lock_category::condition);
-  EXPECT_EQ(only(in).remedy, "");
-  EXPECT_EQ(find_locks(in).contended, 0U);
+  const format::recording recording = recording_with(lock_type::condition, {5000, 5000, 900'000'000}, {1});
+  EXPECT_EQ(only(recording).category, lock_category::condition);
+  EXPECT_EQ(only(recording).remedy, "");
+  EXPECT_EQ(find_locks(recording).contended, 0U);
 }
 
 }  // namespace

@@ -11,20 +11,20 @@
 namespace tarn::analyse {
 namespace {
 
-using format::excerpt_step;
+using format::excerpt_event;
 using enum format::excerpt_kind;
-using kind = replay_step::kind;
+using kind = replay_step::step_kind;
 
 constexpr std::uint32_t one_site = 1, other_site = 2;
 
-replay_plan planned(std::vector<excerpt_step> steps) { return plan_of({0, 0, std::move(steps)}, {one_site}); }
+replay_plan planned(std::vector<excerpt_event> steps) { return plan_of({0, 0, std::move(steps)}, {one_site}); }
 
 TEST(replay, blocks_have_places_of_their_own) {
   const replay_plan plan = planned({{allocate, one_site, 40, 0x10},
                                     {release, 0, 56, 0x10},
                                     {allocate, other_site, 8, 0x10},
                                     {release, 0, 24, 0x10}});
-  EXPECT_EQ(plan.places, 2U);
+  EXPECT_EQ(plan.slots, 2U);
   const std::vector<replay_step> wanted = {{kind::allocate, true, false, 0, 0, 40},
                                            {kind::release, true, false, 0, 0, 40},
                                            {kind::allocate, false, false, 1, 0, 8},
@@ -40,7 +40,7 @@ TEST(replay, blocks_from_before_are_there_as_they_lay) {
                                            {kind::allocate, false, false, 1, 0, 64}};
   EXPECT_EQ(plan.before, wanted) << "by their addresses";
   ASSERT_EQ(plan.steps.size(), 2U);
-  EXPECT_EQ(plan.steps[0].place, 1U) << "released in their order";
+  EXPECT_EQ(plan.steps[0].slot, 1U) << "released in their order";
 }
 
 TEST(replay, what_is_left_is_released_after) {
@@ -55,12 +55,12 @@ TEST(replay, a_realloc_is_one_step) {
       {{allocate, one_site, 16, 0x10}, {resize, 0, 24, 0x10}, {allocate, one_site, 32, 0x40}, {release, 0, 40, 0x40}});
   ASSERT_EQ(plan.steps.size(), 3U);
   EXPECT_EQ(plan.steps[1], (replay_step{kind::resize, true, false, 1, 0, 32}));
-  EXPECT_EQ(plan.steps[2].place, 1U);
+  EXPECT_EQ(plan.steps[2].slot, 1U);
   EXPECT_TRUE(plan.after.empty()) << "what was resized is gone";
 }
 
 TEST(replay, a_realloc_is_chosen_by_its_own_site) {
-  const std::vector<excerpt_step> steps = {
+  const std::vector<excerpt_event> steps = {
       {allocate, one_site, 16, 0x10}, {resize, 0, 24, 0x10}, {allocate, other_site, 32, 0x40}, {release, 0, 40, 0x40}};
   const replay_plan first = plan_of({0, 0, steps}, {one_site}), second = plan_of({0, 0, steps}, {other_site});
   EXPECT_EQ(first.steps[1], (replay_step{kind::resize, false, false, 1, 0, 32}));
@@ -77,8 +77,8 @@ TEST(replay, a_block_whose_address_comes_again_was_freed_elsewhere) {
 }
 
 TEST(replay, no_more_is_reserved_than_the_report_may_take) {
-  std::vector<excerpt_step> steps;
-  for (std::uint64_t at = 0; at < 1000; ++at) steps.push_back({allocate, one_site, 16, 16 * at});
+  std::vector<excerpt_event> steps;
+  for (std::uint64_t index = 0; index < 1000; ++index) steps.push_back({allocate, one_site, 16, 16 * index});
   replay_job job;
   job.plans.push_back(planned(steps));
   reserve(job, 4096);
@@ -96,14 +96,14 @@ TEST(replay, a_container_that_outgrows_its_buffer_is_seen) {
 
 TEST(replay, one_that_is_not_larger_or_not_released_next_did_not_grow) {
   EXPECT_EQ(
-      planned({{allocate, one_site, 32, 0x10}, {allocate, one_site, 32, 0x40}, {release, 0, 40, 0x10}}).steps[1].is,
+      planned({{allocate, one_site, 32, 0x10}, {allocate, one_site, 32, 0x40}, {release, 0, 40, 0x10}}).steps[1].kind,
       kind::allocate);
   EXPECT_EQ(planned({{allocate, one_site, 16, 0x10},
                      {allocate, one_site, 32, 0x40},
                      {allocate, other_site, 8, 0x80},
                      {release, 0, 24, 0x10}})
                 .steps[1]
-                .is,
+                .kind,
             kind::allocate);
 }
 
@@ -117,7 +117,7 @@ TEST(replay, jobs_are_read_as_they_are_written) {
                  .plans = {}};
   job.plans.push_back(
       planned({{allocate, one_site, 16, 0x10}, {allocate, one_site, 32, 0x40}, {release, 0, 24, 0x10}}));
-  const std::vector<replay_job> read = jobs_from(bytes_of({job, {}}));
+  const std::vector<replay_job> read = decode_jobs(encode({job, {}}));
   ASSERT_EQ(read.size(), 2U);
   EXPECT_EQ(std::tuple(read[0].alone, read[0].first_thread, read[0].by_new, read[0].is_copied_text, read[0].is_filled,
                        read[0].reserved_bytes),
@@ -126,21 +126,21 @@ TEST(replay, jobs_are_read_as_they_are_written) {
   EXPECT_EQ(read[0].plans[0].steps, job.plans[0].steps);
   EXPECT_EQ(read[0].plans[0].after, job.plans[0].after);
   EXPECT_TRUE(read[1].first_thread);
-  const std::string bytes = bytes_of({job});
+  const std::string bytes = encode({job});
   for (std::size_t size = 1; size < bytes.size(); ++size)
-    EXPECT_THROW(jobs_from(bytes.substr(0, size)), format::unreadable) << size;
+    EXPECT_THROW(decode_jobs(bytes.substr(0, size)), format::unreadable) << size;
 }
 
 // Makes excerpts of two threads with `first` and `second` allocations of the site.
 format::recording excerpted(std::size_t first, std::size_t second) {
-  format::recording in = recording_of({{.blocks = 1000, .own_frees = 1000}, {.blocks = 1, .own_frees = 1}});
+  format::recording recording = recording_of({{.blocks = 1000, .own_frees = 1000}, {.blocks = 1, .own_frees = 1}});
   const auto part = [](std::uint32_t thread, std::size_t blocks) {
-    format::excerpt_facts made{thread, 0, {}};
-    for (std::size_t at = 0; at < blocks; ++at) made.steps.push_back({allocate, one_site, 16, 16 * at});
-    return made;
+    format::excerpt_facts excerpt{thread, 0, {}};
+    for (std::size_t index = 0; index < blocks; ++index) excerpt.events.push_back({allocate, one_site, 16, 16 * index});
+    return excerpt;
   };
-  in.excerpts = {part(0, first), part(1, second)};
-  return in;
+  recording.excerpts = {part(0, first), part(1, second)};
+  return recording;
 }
 
 TEST(replay, a_job_is_of_the_thread_that_has_most) {
@@ -155,7 +155,7 @@ TEST(replay, too_few_allocations_or_too_much_memory_are_no_job) {
   EXPECT_TRUE(job_of(excerpted(100, 100), {one_site}).plans.empty());
   EXPECT_TRUE(job_of(excerpted(400, 0), {other_site}).plans.empty());
   format::recording large = excerpted(400, 0);
-  for (excerpt_step& each : large.excerpts[0].steps) each.bytes = ~0U;
+  for (excerpt_event& event : large.excerpts[0].events) event.bytes = ~0U;
   EXPECT_TRUE(job_of(large, {one_site}).plans.empty());
 }
 

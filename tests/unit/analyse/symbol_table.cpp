@@ -35,19 +35,19 @@ TEST_F(symbol_tables, say_what_elfutils_says) {
   static const int in_this_program = 0;
   const auto of_elfutils = reinterpret_cast<const void*>(&dwfl_begin);
   const auto of_c = reinterpret_cast<const void*>(&::getpid);
-  for (const void* const each : {static_cast<const void*>(&in_this_program), of_elfutils, of_c}) {
-    Dwfl_Module* const module = module_of(each);
+  for (const void* const code : {static_cast<const void*>(&in_this_program), of_elfutils, of_c}) {
+    Dwfl_Module* const module = module_of(code);
     ASSERT_NE(module, nullptr);
     Dwarf_Addr begin = 0, end = 0;
     SCOPED_TRACE(dwfl_module_info(module, nullptr, &begin, &end, nullptr, nullptr, nullptr, nullptr));
-    const symbol_table all(module);
+    const symbol_table symbols(module);
     std::mt19937_64 random(1);
     int named = 0;
     for (int round = 0; round < 500; ++round) {
       const std::uint64_t address = std::uniform_int_distribution<std::uint64_t>(begin, end - 1)(random);
       const char* const said = dwfl_module_addrname(module, address);
-      const char* const found = all.at(address);
-      EXPECT_EQ(said != nullptr ? said : std::string("nothing"), found != nullptr ? found : std::string("nothing"))
+      const char* const match = symbols.name_at(address);
+      EXPECT_EQ(said != nullptr ? said : std::string("nothing"), match != nullptr ? match : std::string("nothing"))
           << "at " << std::hex << address - begin;
       named += said != nullptr ? 1 : 0;
     }

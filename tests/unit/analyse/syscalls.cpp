@@ -19,114 +19,119 @@ constexpr std::uint32_t read_number = 0, write_number = 1, poll_number = 7, munm
                         rt_sigaction_number = 13, rt_sigprocmask_number = 14, sendto_number = 44, fsync_number = 74,
                         openat_number = 257, newfstatat_number = 262;
 
-format::recording with(std::uint32_t number, std::uint64_t calls, call_counts counts = {}) {
-  format::recording made;
-  made.threads.resize(2);
-  made.sites.resize(2);
+format::recording recording_with(std::uint32_t number, std::uint64_t calls, call_counts counts = {}) {
+  format::recording recording;
+  recording.threads.resize(2);
+  recording.sites.resize(2);
   counts[format::calls] = calls;
-  made.calls[{1, 0, number}] = counts;
-  made.clock = {2, 1};
-  return made;
+  recording.calls[{1, 0, number}] = counts;
+  recording.clock = {2, 1};
+  return recording;
 }
-call_site only_site(const format::recording& in) {
-  const call_findings found = find_calls(in);
-  EXPECT_EQ(found.sites.size(), 1U);
-  return found.sites.front();
+call_site only_site(const format::recording& recording) {
+  const call_findings findings = find_calls(recording);
+  EXPECT_EQ(findings.sites.size(), 1U);
+  return findings.sites.front();
 }
-call_counts counts_of(std::initializer_list<std::pair<format::call_counter, std::uint64_t>> all) {
-  call_counts made{};
-  for (const auto& [which, value] : all) made[which] = value;
-  return made;
+call_counts counts_of(std::initializer_list<std::pair<format::call_counter, std::uint64_t>> pair) {
+  call_counts result{};
+  for (const auto& [which, value] : pair) result[which] = value;
+  return result;
 }
 
 TEST(syscalls, sums_are_over_threads_and_times_in_nanoseconds) {
-  format::recording in = with(write_number, 3, counts_of({{format::call_ticks, 10}, {format::errors, 1}}));
-  in.calls[{1, 1, write_number}] = counts_of({{format::calls, 4}, {format::call_ticks, 30}});
-  in.calls[{0, 1, write_number}] = counts_of({{format::calls, 1}});
-  const call_findings found = find_calls(in);
-  EXPECT_EQ(found.calls, 8U);
-  EXPECT_EQ(found.nanoseconds, 20U);
-  ASSERT_EQ(found.sites.size(), 2U);
-  EXPECT_EQ(found.sites[0].sums[format::calls], 7U);
-  EXPECT_EQ(found.sites[0].threads, 2U);
-  EXPECT_EQ(found.sites[0].name, "write");
-  EXPECT_EQ(found.sites[1].site, 0U);
+  format::recording recording =
+      recording_with(write_number, 3, counts_of({{format::call_ticks, 10}, {format::errors, 1}}));
+  recording.calls[{1, 1, write_number}] = counts_of({{format::calls, 4}, {format::call_ticks, 30}});
+  recording.calls[{0, 1, write_number}] = counts_of({{format::calls, 1}});
+  const call_findings findings = find_calls(recording);
+  EXPECT_EQ(findings.calls, 8U);
+  EXPECT_EQ(findings.nanoseconds, 20U);
+  ASSERT_EQ(findings.sites.size(), 2U);
+  EXPECT_EQ(findings.sites[0].sums[format::calls], 7U);
+  EXPECT_EQ(findings.sites[0].threads, 2U);
+  EXPECT_EQ(findings.sites[0].name, "write");
+  EXPECT_EQ(findings.sites[1].site, 0U);
 }
 
 TEST(syscalls, many_that_move_little_want_a_buffer) {
-  const auto some = counts_of({{format::asked, 20'000}, {format::given, 20'000}});
-  EXPECT_EQ(only_site(with(read_number, 2000, some)).is, call_category::small);
-  EXPECT_THAT(only_site(with(read_number, 2000, some)).remedy, HasSubstr("tarn::io::reader"));
-  EXPECT_THAT(only_site(with(write_number, 2000, some)).remedy, HasSubstr("tarn::io::writer"));
-  EXPECT_THAT(only_site(with(write_number, 2000, some)).remedy, HasSubstr("answer"));
-  EXPECT_EQ(only_site(with(write_number, 999, some)).remedy, "");
-  EXPECT_EQ(only_site(with(write_number, 2000, counts_of({{format::asked, 2000 * 4096}}))).is, call_category::needed);
+  const auto counts = counts_of({{format::asked, 20'000}, {format::given, 20'000}});
+  EXPECT_EQ(only_site(recording_with(read_number, 2000, counts)).category, call_category::small);
+  EXPECT_THAT(only_site(recording_with(read_number, 2000, counts)).remedy, HasSubstr("tarn::io::reader"));
+  EXPECT_THAT(only_site(recording_with(write_number, 2000, counts)).remedy, HasSubstr("tarn::io::writer"));
+  EXPECT_THAT(only_site(recording_with(write_number, 2000, counts)).remedy, HasSubstr("answer"));
+  EXPECT_EQ(only_site(recording_with(write_number, 999, counts)).remedy, "");
+  EXPECT_EQ(only_site(recording_with(write_number, 2000, counts_of({{format::asked, 2000 * 4096}}))).category,
+            call_category::needed);
 }
 
 TEST(syscalls, stacks_that_differ_behind_the_caller_are_one_site) {
-  format::recording in = with(read_number, 600, counts_of({{format::asked, 6000}}));
-  in.modules = {{0, 0x1000, 0x1fff, 0, "/lib/libc.so.6", ""}, {0, 0x2000, 0x3000, 0, "/home/program", ""}};
-  in.sites = {{}, {0, {0x1001, 0x2100, 0x2200}}, {0, {0x1001, 0x2100, 0x2300}}};
-  in.calls[{2, 1, read_number}] = counts_of({{format::calls, 700}, {format::asked, 7000}});
-  EXPECT_EQ(only_site(in).sums[format::calls], 1300U);
-  EXPECT_EQ(only_site(in).stacks, 2U);
-  EXPECT_EQ(only_site(in).site, 2U) << "the one with the most calls stands for it";
-  EXPECT_EQ(only_site(in).is, call_category::small);
-  in.sites[2].frames[1] = 0x2101;
-  EXPECT_EQ(find_calls(in).sites.size(), 2U);
-  in.modules[1].path = "/usr/lib/libold.so.1";
-  in.sites[2].frames[1] = 0x2100;
-  EXPECT_THAT(only_site(in).remedy, HasSubstr("inside libold.so.1"));
+  format::recording recording = recording_with(read_number, 600, counts_of({{format::asked, 6000}}));
+  recording.modules = {{0, 0x1000, 0x1fff, 0, "/lib/libc.so.6", ""}, {0, 0x2000, 0x3000, 0, "/home/program", ""}};
+  recording.sites = {{}, {0, {0x1001, 0x2100, 0x2200}}, {0, {0x1001, 0x2100, 0x2300}}};
+  recording.calls[{2, 1, read_number}] = counts_of({{format::calls, 700}, {format::asked, 7000}});
+  EXPECT_EQ(only_site(recording).sums[format::calls], 1300U);
+  EXPECT_EQ(only_site(recording).stacks, 2U);
+  EXPECT_EQ(only_site(recording).site, 2U) << "the one with the most calls stands for it";
+  EXPECT_EQ(only_site(recording).category, call_category::small);
+  recording.sites[2].frames[1] = 0x2101;
+  EXPECT_EQ(find_calls(recording).sites.size(), 2U);
+  recording.modules[1].path = "/usr/lib/libold.so.1";
+  recording.sites[2].frames[1] = 0x2100;
+  EXPECT_THAT(only_site(recording).remedy, HasSubstr("inside libold.so.1"));
 }
 
 TEST(syscalls, what_takes_no_time_gets_no_remedy) {
-  format::recording in = with(read_number, 2000, counts_of({{format::asked, 6000}, {format::call_ticks, 2'000'000}}));
-  in.ended = true;
-  in.end.user_us = 200'000;  // 1.2 ms with the way there and back, of 200
-  EXPECT_NE(only_site(in).remedy, "");
-  in.end.user_us = 5'000'000;
-  EXPECT_EQ(only_site(in).remedy, "");
+  format::recording recording =
+      recording_with(read_number, 2000, counts_of({{format::asked, 6000}, {format::call_ticks, 2'000'000}}));
+  recording.ended = true;
+  recording.end.user_us = 200'000;  // 1.2 ms with the way there and back, of 200
+  EXPECT_NE(only_site(recording).remedy, "");
+  recording.end.user_us = 5'000'000;
+  EXPECT_EQ(only_site(recording).remedy, "");
 }
 
 TEST(syscalls, equal_questions_want_a_cache) {
-  EXPECT_THAT(only_site(with(openat_number, 2000, counts_of({{format::same_arguments, 1999}}))).remedy,
+  EXPECT_THAT(only_site(recording_with(openat_number, 2000, counts_of({{format::same_arguments, 1999}}))).remedy,
               HasSubstr("reloadable"));
-  EXPECT_THAT(only_site(with(newfstatat_number, 2000, counts_of({{format::same_arguments, 1900}}))).remedy,
+  EXPECT_THAT(only_site(recording_with(newfstatat_number, 2000, counts_of({{format::same_arguments, 1900}}))).remedy,
               HasSubstr("memo"));
-  EXPECT_EQ(only_site(with(newfstatat_number, 2000, counts_of({{format::same_arguments, 1000}}))).remedy, "");
+  EXPECT_EQ(only_site(recording_with(newfstatat_number, 2000, counts_of({{format::same_arguments, 1000}}))).remedy, "");
 }
 
 TEST(syscalls, one_after_another_want_to_be_one) {
   const auto row = counts_of({{format::in_a_row, 1500}, {format::asked, 2000 * 4096}, {format::given, 2000 * 4096}});
-  EXPECT_EQ(only_site(with(read_number, 2000, row)).is, call_category::batch);
+  EXPECT_EQ(only_site(recording_with(read_number, 2000, row)).category, call_category::batch);
   auto short_ones = row;
   short_ones[format::given] = 2000 * 100;
-  EXPECT_EQ(only_site(with(read_number, 2000, short_ones)).is, call_category::needed) << "it has taken what there was";
-  EXPECT_THAT(only_site(with(fsync_number, 2000, row)).remedy, HasSubstr("journal"));
-  EXPECT_THAT(only_site(with(newfstatat_number, 2000, row)).remedy, HasSubstr("batch"));
+  EXPECT_EQ(only_site(recording_with(read_number, 2000, short_ones)).category, call_category::needed)
+      << "it has taken what there was";
+  EXPECT_THAT(only_site(recording_with(fsync_number, 2000, row)).remedy, HasSubstr("journal"));
+  EXPECT_THAT(only_site(recording_with(newfstatat_number, 2000, row)).remedy, HasSubstr("batch"));
 }
 
 TEST(syscalls, an_answer_is_not_told_to_wait_for_others) {
   auto sent = counts_of({{format::asked, 2000 * 30}, {format::given, 2000 * 30}});
-  EXPECT_EQ(only_site(with(sendto_number, 2000, sent)).is, call_category::needed) << "something comes between";
-  EXPECT_EQ(only_site(with(sendto_number, 2000, sent)).remedy, "");
+  EXPECT_EQ(only_site(recording_with(sendto_number, 2000, sent)).category, call_category::needed)
+      << "something comes between";
+  EXPECT_EQ(only_site(recording_with(sendto_number, 2000, sent)).remedy, "");
   sent[format::in_a_row] = 1500;
-  EXPECT_THAT(only_site(with(sendto_number, 2000, sent)).remedy, HasSubstr("gather"));
+  EXPECT_THAT(only_site(recording_with(sendto_number, 2000, sent)).remedy, HasSubstr("gather"));
 }
 
 TEST(syscalls, signals_that_are_set_again_and_again_are_found) {
-  for (const std::uint32_t each : {rt_sigaction_number, rt_sigprocmask_number}) {
-    EXPECT_EQ(only_site(with(each, 240'000)).is, call_category::repeated);
-    EXPECT_THAT(only_site(with(each, 240'000)).remedy, HasSubstr("once around"));
-    EXPECT_EQ(only_site(with(each, 900)).remedy, "");
+  for (const std::uint32_t number : {rt_sigaction_number, rt_sigprocmask_number}) {
+    EXPECT_EQ(only_site(recording_with(number, 240'000)).category, call_category::repeated);
+    EXPECT_THAT(only_site(recording_with(number, 240'000)).remedy, HasSubstr("once around"));
+    EXPECT_EQ(only_site(recording_with(number, 900)).remedy, "");
   }
 }
 
 TEST(syscalls, memory_and_waits_are_told_apart) {
-  EXPECT_EQ(only_site(with(munmap_number, 2000)).is, call_category::memory);
-  EXPECT_THAT(only_site(with(munmap_number, 2000)).remedy, HasSubstr("tarn run"));
-  EXPECT_EQ(only_site(with(poll_number, 2000)).is, call_category::waits);
-  EXPECT_EQ(only_site(with(poll_number, 2000)).remedy, "");
+  EXPECT_EQ(only_site(recording_with(munmap_number, 2000)).category, call_category::memory);
+  EXPECT_THAT(only_site(recording_with(munmap_number, 2000)).remedy, HasSubstr("tarn run"));
+  EXPECT_EQ(only_site(recording_with(poll_number, 2000)).category, call_category::waits);
+  EXPECT_EQ(only_site(recording_with(poll_number, 2000)).remedy, "");
 }
 
 TEST(syscalls, have_the_names_of_strace) {

@@ -8,45 +8,46 @@
 namespace tarn::analyse {
 namespace {
 
-use made(const char* what, const char* function, std::uint64_t count, std::uint64_t ns) {
-  return {what, function, "file.cpp", count, ns};
+use use_of(const char* operation, const char* function, std::uint64_t count, std::uint64_t ns) {
+  return {operation, function, "file.cpp", count, ns};
 }
 
 TEST(uses, what_did_not_change_is_left_out) {
-  const std::vector<use> some = {made("write", "f", 10, 100), made("mutex", "g", 1, 5)};
-  const use_difference none = compare(some, some);
-  EXPECT_TRUE(none.changes.empty());
-  EXPECT_EQ(none.before.count, 11U);
-  EXPECT_EQ(none.after.nanoseconds, 105U);
+  const std::vector<use> uses = {use_of("write", "f", 10, 100), use_of("mutex", "g", 1, 5)};
+  const use_difference unchanged = compare(uses, uses);
+  EXPECT_TRUE(unchanged.changes.empty());
+  EXPECT_EQ(unchanged.before.count, 11U);
+  EXPECT_EQ(unchanged.after.nanoseconds, 105U);
 }
 
 TEST(uses, the_largest_change_is_first) {
-  const use_difference all = compare(
-      {made("write", "f", 10, 100), made("write", "f", 5, 50), made("read", "f", 9, 9), made("open", "h", 2, 0)},
-      {made("write", "f", 3, 30), made("read", "f", 8, 9), made("close", "h", 1, 10'000)});
-  ASSERT_EQ(all.changes.size(), 4U);
-  EXPECT_EQ(all.changes[0].after->what, "close");
-  EXPECT_FALSE(all.changes[0].before);
-  EXPECT_EQ(all.changes[0].saved_ns(), -10'000);
-  EXPECT_EQ(all.changes[1].before->count, 15U) << "both of f";
-  EXPECT_EQ(all.changes[1].saved_ns(), 120);
-  EXPECT_EQ(all.changes[2].before->what, "open") << "two fewer";
-  EXPECT_EQ(all.changes[3].before->what, "read") << "one fewer";
+  const use_difference total =
+      compare({use_of("write", "f", 10, 100), use_of("write", "f", 5, 50), use_of("read", "f", 9, 9),
+               use_of("open", "h", 2, 0)},
+              {use_of("write", "f", 3, 30), use_of("read", "f", 8, 9), use_of("close", "h", 1, 10'000)});
+  ASSERT_EQ(total.changes.size(), 4U);
+  EXPECT_EQ(total.changes[0].after->operation, "close");
+  EXPECT_FALSE(total.changes[0].before);
+  EXPECT_EQ(total.changes[0].saved_ns(), -10'000);
+  EXPECT_EQ(total.changes[1].before->count, 15U) << "both of f";
+  EXPECT_EQ(total.changes[1].saved_ns(), 120);
+  EXPECT_EQ(total.changes[2].before->operation, "open") << "two fewer";
+  EXPECT_EQ(total.changes[3].before->operation, "read") << "one fewer";
 }
 
 TEST(uses, are_those_of_a_recording) {
-  format::recording in = recording_of({{.blocks = 1}});
-  in.calls[{1, 0, 1}][format::calls] = 7;
-  in.locks = {{}, {0, format::lock_type::mutex, 1, 0x1000}, {0, format::lock_type::condition, 1, 0x2000}};
-  in.lockings[{1, 0, 1}][format::acquisitions] = 8;
-  in.lockings[{1, 0, 2}][format::acquisitions] = 9;
-  symbols by(in);
-  const std::vector<use> calls = calls_in(in, by), locks = locks_in(in, by);
+  format::recording recording = recording_of({{.blocks = 1}});
+  recording.calls[{1, 0, 1}][format::calls] = 7;
+  recording.locks = {{}, {0, format::lock_type::mutex, 1, 0x1000}, {0, format::lock_type::condition, 1, 0x2000}};
+  recording.acquisitions[{1, 0, 1}][format::acquisitions] = 8;
+  recording.acquisitions[{1, 0, 2}][format::acquisitions] = 9;
+  symbols symbols(recording);
+  const std::vector<use> calls = calls_in(recording, symbols), locks = locks_in(recording, symbols);
   ASSERT_EQ(calls.size(), 1U);
   EXPECT_EQ(calls[0].count, 7U);
   ASSERT_EQ(locks.size(), 1U) << "without the condition";
   EXPECT_EQ(locks[0].count, 8U);
-  EXPECT_EQ(locks[0].what, "mutex");
+  EXPECT_EQ(locks[0].operation, "mutex");
 }
 
 }  // namespace

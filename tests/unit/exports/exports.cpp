@@ -24,79 +24,79 @@ constexpr const char* bad_name = "a;b\n<i>\"\x7f\xff\xe2\x80\xae";
 
 // Has two sites of the heap, one of which hands blocks to another thread; one lock that is waited for; one system
 // call; and the site beyond the limit.
-format::recording recording() {
-  format::recording made = analyse::recording_of(
+format::recording example_recording() {
+  format::recording recording = analyse::recording_of(
       {{.blocks = 10, .size = 20, .own_frees = 10}, {.blocks = 7, .size = 3, .own_frees = 1, .other_frees = 4}});
-  made.modules = {
+  recording.modules = {
       {0, 0x1000, 0x1fff, 0x1000, std::string("/bin/") + bad_name, "0123456789abcdef0123456789abcdef01234567"}};
-  made.locks = {{}, {0, format::lock_type::mutex, 1, 0x7000}};
-  made.clock = {2, 1};
-  made.lockings[{1, 1, 1}] = {5, 2, 2000, 2000, 5, 600, 600, 0, 0};
-  made.calls[{2, 0, 0}] = {3, 1, 300, 200, 4000, 0, 0};  // read
-  made.cells[{0, 1, 1}][format::blocks] = 1;
-  made.cells[{0, 1, 1}][format::bytes] = 5;
-  return made;
+  recording.locks = {{}, {0, format::lock_type::mutex, 1, 0x7000}};
+  recording.clock = {2, 1};
+  recording.acquisitions[{1, 1, 1}] = {5, 2, 2000, 2000, 5, 600, 600, 0, 0};
+  recording.calls[{2, 0, 0}] = {3, 1, 300, 200, 4000, 0, 0};  // read
+  recording.cells[{0, 1, 1}][format::blocks] = 1;
+  recording.cells[{0, 1, 1}][format::bytes] = 5;
+  return recording;
 }
 
-std::string collapsed(const profile& of, measure which) {
+std::string collapsed(const profile& profile, measure which) {
   std::string file;
-  write_collapsed(of, which, [&](std::string_view part) { file += part; });
+  write_collapsed(profile, which, [&](std::string_view part) { file += part; });
   return file;
 }
-std::string speedscope(const profile& of) {
+std::string speedscope(const profile& profile) {
   std::string file;
-  write_speedscope(of, [&](std::string_view part) { file += part; });
+  write_speedscope(profile, [&](std::string_view part) { file += part; });
   return file;
 }
 
-values sums_of(const profile& of) {
-  values all{};
-  for (const sample& each : of.samples()) {
-    for (std::size_t at = 0; at < all.size(); ++at) all[at] += each.counted[at];
+values sums_of(const profile& profile) {
+  values total{};
+  for (const sample& sample : profile.samples()) {
+    for (std::size_t index = 0; index < total.size(); ++index) total[index] += sample.counted[index];
   }
-  return all;
+  return total;
 }
 
 TEST(exports, a_profile_has_all_that_was_counted) {
-  const format::recording in = recording();
-  const profile made(in);
+  const format::recording recording = example_recording();
+  const profile profile(recording);
   const values expected = {18, 226, 11, 4, 3, 11, 0, 0, 5, 2, 1000, 300, 3, 1, 200, 2000};
-  EXPECT_EQ(sums_of(made), expected);
-  EXPECT_EQ(made.used().size(), measure_count - 2);  // no reallocs
+  EXPECT_EQ(sums_of(profile), expected);
+  EXPECT_EQ(profile.used().size(), measure_count - 2);  // no reallocs
 }
 
 TEST(exports, collapsed_lines_are_a_frame_a_part_whatever_the_names) {
-  const format::recording in = recording();
-  const profile made(in);
-  const std::string file = collapsed(made, allocations);
+  const format::recording recording = example_recording();
+  const profile profile(recording);
+  const std::string file = collapsed(profile, allocations);
   EXPECT_EQ(file,
             "thread 100;[unknown];a:b <i>\" \xef\xbf\xbd\xe2\x80\xae+0x0;[transient] 10\n"
             "thread 100;[unknown];a:b <i>\" \xef\xbf\xbd\xe2\x80\xae+0x1;[shared] 7\n"
             "thread 101;[not recorded];[kept] 1\n");
-  EXPECT_THAT(collapsed(made, lock_wait), HasSubstr("+0x0;[mutex: one thread] 1000\n"));
-  EXPECT_THAT(collapsed(made, call_time), HasSubstr("+0x1;[read: needed] 2000\n"));
-  EXPECT_EQ(collapsed(made, reallocs), "");
+  EXPECT_THAT(collapsed(profile, lock_wait), HasSubstr("+0x0;[mutex: one thread] 1000\n"));
+  EXPECT_THAT(collapsed(profile, call_time), HasSubstr("+0x1;[read: needed] 2000\n"));
+  EXPECT_EQ(collapsed(profile, reallocs), "");
 }
 
 TEST(exports, speedscope_has_a_profile_for_each_measure) {
-  const format::recording in = recording();
-  const profile made(in);
-  const json file = json::parse(speedscope(made));
-  ASSERT_EQ(file["profiles"].size(), made.used().size());
-  for (const json& each : file["profiles"]) {
-    EXPECT_EQ(each["samples"].size(), each["weights"].size());
-    EXPECT_EQ(std::accumulate(each["weights"].begin(), each["weights"].end(), 0U,
-                              [](unsigned sum, const json& one) { return sum + one.get<unsigned>(); }),
-              each["endValue"]);
-    for (const json& stack : each["samples"]) {
+  const format::recording recording = example_recording();
+  const profile profile(recording);
+  const json file = json::parse(speedscope(profile));
+  ASSERT_EQ(file["profiles"].size(), profile.used().size());
+  for (const json& value : file["profiles"]) {
+    EXPECT_EQ(value["samples"].size(), value["weights"].size());
+    EXPECT_EQ(std::accumulate(value["weights"].begin(), value["weights"].end(), 0U,
+                              [](unsigned sum, const json& weight) { return sum + weight.get<unsigned>(); }),
+              value["endValue"]);
+    for (const json& stack : value["samples"]) {
       for (const json& frame : stack) EXPECT_LT(frame.get<std::size_t>(), file["shared"]["frames"].size());
     }
   }
 }
 
 TEST(exports, firefox_tables_fit_together) {
-  const format::recording in = recording();
-  const json file = json::parse(as_firefox(profile(in)));
+  const format::recording recording = example_recording();
+  const json file = json::parse(as_firefox(profile(recording)));
   for (const auto& [name, table] : file["shared"].items()) {
     if (name == "stringArray") continue;
     for (const auto& [column, content] : table.items()) {
@@ -108,11 +108,11 @@ TEST(exports, firefox_tables_fit_together) {
   for (const json& track : file["threads"]) {
     const json& samples = track["samples"];
     double last = 0;
-    for (std::size_t at = 0; at < samples["length"]; ++at) {
-      EXPECT_LT(samples["stack"][at].get<std::size_t>(), file["shared"]["stackTable"]["length"]);
-      EXPECT_GE(samples["time"][at].get<double>(), last);
-      last = samples["time"][at];
-      sums[track["processName"]] += samples["weight"][at].get<double>();
+    for (std::size_t index = 0; index < samples["length"]; ++index) {
+      EXPECT_LT(samples["stack"][index].get<std::size_t>(), file["shared"]["stackTable"]["length"]);
+      EXPECT_GE(samples["time"][index].get<double>(), last);
+      last = samples["time"][index];
+      sums[track["processName"]] += samples["weight"][index].get<double>();
     }
   }
   EXPECT_EQ(sums["Bytes allocated"], 226);
@@ -121,54 +121,54 @@ TEST(exports, firefox_tables_fit_together) {
 }
 
 // Returns each value of `field` in a message.
-std::vector<std::string> fields(const std::string& of, protozero::pbf_tag_type field) {
-  std::vector<std::string> found;
-  for (protozero::pbf_reader from(of); from.next();) {
-    if (from.tag() == field && from.wire_type() == protozero::pbf_wire_type::length_delimited) {
-      found.push_back(from.get_string());
+std::vector<std::string> fields(const std::string& message, protozero::pbf_tag_type field) {
+  std::vector<std::string> values;
+  for (protozero::pbf_reader reader(message); reader.next();) {
+    if (reader.tag() == field && reader.wire_type() == protozero::pbf_wire_type::length_delimited) {
+      values.push_back(reader.get_string());
     } else {
-      from.skip();
+      reader.skip();
     }
   }
-  return found;
+  return values;
 }
 
 TEST(exports, pprof_samples_name_locations_and_have_all_values) {
-  const format::recording in = recording();
-  const profile made(in);
-  const std::string file = as_pprof(made);
+  const format::recording recording = example_recording();
+  const profile profile(recording);
+  const std::string file = as_pprof(profile);
   const std::vector<std::string> strings = fields(file, 6);
   ASSERT_FALSE(strings.empty());
   EXPECT_EQ(strings[0], "");
-  for (const std::string& each : strings) EXPECT_EQ(each, well_formed(each));
-  EXPECT_EQ(fields(file, 1).size(), made.used().size());
-  EXPECT_EQ(fields(file, 2).size(), made.samples().size());
+  for (const std::string& text : strings) EXPECT_EQ(text, well_formed(text));
+  EXPECT_EQ(fields(file, 1).size(), profile.used().size());
+  EXPECT_EQ(fields(file, 2).size(), profile.samples().size());
   const std::size_t locations = fields(file, 4).size();
-  EXPECT_EQ(locations, made.locations().size() + 1);  // the one of stacks that have none
-  for (const std::string& each : fields(file, 2)) {
-    protozero::pbf_reader from(each);
+  EXPECT_EQ(locations, profile.locations().size() + 1);  // the one of stacks that have none
+  for (const std::string& text : fields(file, 2)) {
+    protozero::pbf_reader reader(text);
     std::size_t values = 0;
-    while (from.next()) {
-      if (from.tag() == 1) {
-        for (const std::uint64_t place : from.get_packed_uint64()) EXPECT_LE(place, locations);
-      } else if (from.tag() == 2) {
-        values = from.get_packed_int64().size();
+    while (reader.next()) {
+      if (reader.tag() == 1) {
+        for (const std::uint64_t place : reader.get_packed_uint64()) EXPECT_LE(place, locations);
+      } else if (reader.tag() == 2) {
+        values = reader.get_packed_int64().size();
       } else {
-        from.skip();
+        reader.skip();
       }
     }
-    EXPECT_EQ(values, made.used().size());
+    EXPECT_EQ(values, profile.used().size());
   }
 }
 
 TEST(exports, an_empty_recording_is_an_empty_profile) {
-  const format::recording in;
-  const profile made(in);
-  EXPECT_THAT(made.used(), ElementsAre(bytes));
-  EXPECT_EQ(collapsed(made, bytes), "");
-  EXPECT_EQ(json::parse(speedscope(made))["profiles"].size(), 1U);
-  EXPECT_EQ(json::parse(as_firefox(made))["threads"].size(), 1U);
-  EXPECT_EQ(fields(as_pprof(made), 2).size(), 0U);
+  const format::recording recording;
+  const profile profile(recording);
+  EXPECT_THAT(profile.used(), ElementsAre(bytes));
+  EXPECT_EQ(collapsed(profile, bytes), "");
+  EXPECT_EQ(json::parse(speedscope(profile))["profiles"].size(), 1U);
+  EXPECT_EQ(json::parse(as_firefox(profile))["threads"].size(), 1U);
+  EXPECT_EQ(fields(as_pprof(profile), 2).size(), 0U);
 }
 
 TEST(exports, text_is_made_well_formed) {

@@ -19,28 +19,28 @@ struct plain_block {
 };
 
 std::vector<plain_block> blocks_of(std::string_view file) {
-  std::vector<plain_block> found;
+  std::vector<plain_block> blocks;
   file.remove_prefix(sizeof(file_header));
   while (!file.empty()) {
     block_header header;
     std::memcpy(&header, file.data(), sizeof header);
     std::string content(header.unpacked, '\0');
     ZSTD_decompress(content.data(), content.size(), file.data() + sizeof header, header.packed);
-    found.push_back({header.kind, content});
+    blocks.push_back({header.kind, content});
     file.remove_prefix(sizeof header + header.packed);
   }
-  return found;
+  return blocks;
 }
 
 // The checksums are corrected, so that errors inside reach the decoders.
-std::string file_with(const std::vector<plain_block>& all, std::uint32_t said_more = 0) {
+std::string file_with(const std::vector<plain_block>& blocks, std::uint32_t said_more = 0) {
   const file_header first{recording_magic, recording_version, 0};
   std::string file(reinterpret_cast<const char*>(&first), sizeof first);
-  for (const plain_block& each : all) {
-    std::string packed(ZSTD_compressBound(each.content.size()), '\0');
-    packed.resize(ZSTD_compress(packed.data(), packed.size(), each.content.data(), each.content.size(), 1));
-    block_header header{block_mark, each.kind, static_cast<std::uint32_t>(packed.size()),
-                        static_cast<std::uint32_t>(each.content.size()) + said_more, 0};
+  for (const plain_block& block : blocks) {
+    std::string packed(ZSTD_compressBound(block.content.size()), '\0');
+    packed.resize(ZSTD_compress(packed.data(), packed.size(), block.content.data(), block.content.size(), 1));
+    block_header header{block_mark, block.kind, static_cast<std::uint32_t>(packed.size()),
+                        static_cast<std::uint32_t>(block.content.size()) + said_more, 0};
     header.checksum = checksum_of(header, packed);
     file.append(reinterpret_cast<const char*>(&header), sizeof header).append(packed);
   }
@@ -48,59 +48,59 @@ std::string file_with(const std::vector<plain_block>& all, std::uint32_t said_mo
 }
 
 // The parts are separate blocks, so that changes reach each of them.
-std::vector<plain_block> without_looks(const std::vector<plain_block>& all) {
-  std::vector<plain_block> made;
-  for (const plain_block& each : all) {
-    if (each.kind != static_cast<std::uint32_t>(block_kind::look)) {
-      made.push_back(each);
+std::vector<plain_block> without_snapshots(const std::vector<plain_block>& blocks) {
+  std::vector<plain_block> parts;
+  for (const plain_block& block : blocks) {
+    if (block.kind != static_cast<std::uint32_t>(block_kind::snapshot)) {
+      parts.push_back(block);
       continue;
     }
-    for (decoder from(each.content); !from.at_end();) {
-      const auto kind = static_cast<std::uint32_t>(from.number());
-      made.push_back({kind, std::string(from.text())});
+    for (decoder input(block.content); !input.at_end();) {
+      const auto kind = static_cast<std::uint32_t>(input.number());
+      parts.push_back({kind, std::string(input.text())});
     }
   }
-  return made;
+  return parts;
 }
 
 TEST(broken_recordings, a_changed_byte_is_found) {
   const std::string file = file_of(example_recording());
-  for (std::size_t at = sizeof(file_header); at < file.size(); ++at) {
+  for (std::size_t index = sizeof(file_header); index < file.size(); ++index) {
     std::string broken = file;
-    broken[at] = static_cast<char>(broken[at] ^ (1 << at % 8));
-    EXPECT_NE(parse(broken).damage, "") << "byte " << at;
+    broken[index] = static_cast<char>(broken[index] ^ (1 << index % 8));
+    EXPECT_NE(parse(broken).damage, "") << "byte " << index;
   }
 }
 
 TEST(broken_recordings, a_wrong_size_is_found) {
-  const auto all = blocks_of(file_of(example_recording()));
-  EXPECT_EQ(parse(file_with(all)).damage, "");
-  EXPECT_NE(parse(file_with(all, 1)).damage, "");
-  EXPECT_NE(parse(file_with(all, ~0U - 4096)).damage, "") << "gigabytes would be allocated";
+  const auto blocks = blocks_of(file_of(example_recording()));
+  EXPECT_EQ(parse(file_with(blocks)).damage, "");
+  EXPECT_NE(parse(file_with(blocks, 1)).damage, "");
+  EXPECT_NE(parse(file_with(blocks, ~0U - 4096)).damage, "") << "gigabytes would be allocated";
 }
 
 TEST(broken_recordings, references_to_what_was_not_written_are_found) {
-  auto all = blocks_of(file_of(example_recording()));
-  all = without_looks(all);
-  EXPECT_EQ(parse(file_with(all)).damage, "") << "parts of a look are blocks as well";
-  std::erase_if(all,
-                [](const plain_block& each) { return each.kind == static_cast<std::uint32_t>(block_kind::sites); });
-  EXPECT_NE(parse(file_with(all)).damage, "");
-  all = blocks_of(file_of(example_recording()));
-  all.push_back({99, "x"});
-  EXPECT_NE(parse(file_with(all)).damage, "") << "an unknown kind";
+  auto blocks = blocks_of(file_of(example_recording()));
+  blocks = without_snapshots(blocks);
+  EXPECT_EQ(parse(file_with(blocks)).damage, "") << "parts of a look are blocks as well";
+  std::erase_if(blocks,
+                [](const plain_block& block) { return block.kind == static_cast<std::uint32_t>(block_kind::sites); });
+  EXPECT_NE(parse(file_with(blocks)).damage, "");
+  blocks = blocks_of(file_of(example_recording()));
+  blocks.push_back({99, "x"});
+  EXPECT_NE(parse(file_with(blocks)).damage, "") << "an unknown kind";
 }
 
 TEST(broken_recordings, a_look_inside_a_look_is_found) {
-  const auto all = blocks_of(file_of(example_recording()));
+  const auto blocks = blocks_of(file_of(example_recording()));
   encoder inner;
-  inner.number(static_cast<std::uint32_t>(block_kind::look));
-  inner.text(all[1].content);
-  EXPECT_NE(parse(file_with({all[0], {all[1].kind, inner.bytes()}})).damage, "");
+  inner.number(static_cast<std::uint32_t>(block_kind::snapshot));
+  inner.text(blocks[1].content);
+  EXPECT_NE(parse(file_with({blocks[0], {blocks[1].kind, inner.bytes()}})).damage, "");
 }
 
 TEST(broken_recordings, anything_inside_a_block_ends_in_a_reason_or_a_recording) {
-  const auto good = without_looks(blocks_of(file_of(example_recording())));
+  const auto good = without_snapshots(blocks_of(file_of(example_recording())));
   std::mt19937 random(1);
   const auto below = [&](std::size_t end) { return std::uniform_int_distribution<std::size_t>(0, end - 1)(random); };
   std::size_t damaged = 0;
@@ -108,14 +108,14 @@ TEST(broken_recordings, anything_inside_a_block_ends_in_a_reason_or_a_recording)
     auto broken = good;
     for (std::size_t changes = 1 + below(4); changes > 0; --changes) {
       plain_block& block = broken[below(broken.size())];
-      const std::size_t at = below(block.content.size() + 1);
+      const std::size_t index = below(block.content.size() + 1);
       switch (below(5)) {
-        case 0: block.content.resize(at); break;
-        case 1: block.content.insert(at, 1 + below(12), static_cast<char>(0xff)); break;
-        case 2: block.content.insert(at, block.content.substr(below(block.content.size() + 1))); break;
+        case 0: block.content.resize(index); break;
+        case 1: block.content.insert(index, 1 + below(12), static_cast<char>(0xff)); break;
+        case 2: block.content.insert(index, block.content.substr(below(block.content.size() + 1))); break;
         case 3: block.kind = static_cast<std::uint32_t>(below(20)); break;
         default:
-          if (at < block.content.size()) block.content[at] = static_cast<char>(below(256));
+          if (index < block.content.size()) block.content[index] = static_cast<char>(below(256));
       }
     }
     const recording read = parse(file_with(broken));
@@ -126,14 +126,14 @@ TEST(broken_recordings, anything_inside_a_block_ends_in_a_reason_or_a_recording)
       ASSERT_LT(key.actor, read.threads.size());
     }
     for (const auto& [key, value] : read.calls) ASSERT_LT(key.site, read.sites.size());
-    for (const auto& [key, value] : read.lockings) ASSERT_LT(key.lock, read.locks.size());
+    for (const auto& [key, value] : read.acquisitions) ASSERT_LT(key.lock, read.locks.size());
     for (const auto& [key, value] : read.waits) {
       ASSERT_LT(key.holder, read.threads.size());
       ASSERT_LT(key.holder_site, read.sites.size());
       ASSERT_LT(key.lock, read.locks.size());
     }
     for (const auto& [key, value] : read.orders) ASSERT_LT(std::max(key.held_lock, key.gate), read.locks.size());
-    for (const auto& [key, value] : read.noises) ASSERT_LT(key.region, read.quiet_regions.size());
+    for (const auto& [key, value] : read.violations) ASSERT_LT(key.region, read.quiet_regions.size());
   }
   EXPECT_GT(damaged, 1000U);
 }

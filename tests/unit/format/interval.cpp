@@ -12,81 +12,81 @@ namespace {
 // Takes snapshots at 10, 20 and 30 with growing counts. The longest wait for the lock is in the second one.
 class three_looks : public testing::Test {
  protected:
-  three_looks() : to_(file_.path()) {
-    made_.program = example_recording().program;
-    made_.images = 1;
-    made_.threads = {{0, 1, 0, 0, 0, 0, 0, "main"}};
-    made_.sites = {{}, {0, {1}}, {0, {2}}};
-    made_.locks = {{}, {0, lock_type::mutex, 1, 8}};
-    to_.program(made_.program);
+  three_looks() : output_(file_.path()) {
+    recording_.program = example_recording().program;
+    recording_.images = 1;
+    recording_.threads = {{0, 1, 0, 0, 0, 0, 0, "main"}};
+    recording_.sites = {{}, {0, {1}}, {0, {2}}};
+    recording_.locks = {{}, {0, lock_type::mutex, 1, 8}};
+    output_.program(recording_.program);
     look(10, 1, 100, 50);
-    made_.threads.push_back({0, 2, 0, 0, 0, 0, 0, "late"});
+    recording_.threads.push_back({0, 2, 0, 0, 0, 0, 0, "late"});
     look(20, 10, 1000, 700);
     look(30, 100, 200, 700);
-    made_.ended = true;
-    made_.end = {false, 0, 0, 40, 4, 1000, 10};
-    to_.end(made_.end);
+    recording_.ended = true;
+    recording_.end = {false, 0, 0, 40, 4, 1000, 10};
+    output_.end(recording_.end);
     bytes_ = file_.content();
     whole_ = parse(bytes_);
   }
 
-  void look(std::uint64_t at, std::uint64_t count, std::uint64_t waited, std::uint64_t longest) {
-    made_.cells[{1, 0, 0}][blocks] += count;
-    made_.cells[{1, 0, 0}][bytes] += 100 * count;
-    if (at == 20) made_.cells[{2, 1, 0}][frees] = 5;
-    made_.calls[{1, 0, 3}][calls] += 2 * count;
-    lock_counts& lock = made_.lockings[{1, 0, 1}];
+  void look(std::uint64_t index, std::uint64_t count, std::uint64_t waited, std::uint64_t longest) {
+    recording_.cells[{1, 0, 0}][blocks] += count;
+    recording_.cells[{1, 0, 0}][bytes] += 100 * count;
+    if (index == 20) recording_.cells[{2, 1, 0}][frees] = 5;
+    recording_.calls[{1, 0, 3}][calls] += 2 * count;
+    lock_counts& lock = recording_.acquisitions[{1, 0, 1}];
     lock[wait_ticks] += waited;
     lock[longest_wait] = longest;
-    made_.waits[{1, 0, 1, 1, 0}][waits] += count;
-    made_.threads[0].allocations += count;
-    made_.moments.push_back({at, 4096 * at, at, at / 10});
-    to_.changes(made_);
+    recording_.waits[{1, 0, 1, 1, 0}][waits] += count;
+    recording_.threads[0].allocations += count;
+    recording_.snapshots.push_back({index, 4096 * index, index, index / 10});
+    output_.changes(recording_);
   }
 
-  recording in(std::uint64_t from, std::uint64_t to) { return within(whole_, bytes_, {from, to}); }
+  recording interval_of(std::uint64_t begin, std::uint64_t end) { return part_of(whole_, bytes_, {begin, end}); }
 
   const file_at_test file_;
-  writer to_;
-  recording made_, whole_;
+  writer output_;
+  recording recording_, whole_;
   std::string bytes_;
 };
 
 TEST_F(three_looks, all_of_them_are_the_whole) {
-  const recording all = in(0, 30);
+  const recording all = interval_of(0, 30);
   EXPECT_EQ(all.cells, whole_.cells);
   EXPECT_EQ(all.calls, whole_.calls);
-  EXPECT_EQ(all.lockings, whole_.lockings);
+  EXPECT_EQ(all.acquisitions, whole_.acquisitions);
   EXPECT_EQ(all.waits, whole_.waits);
   EXPECT_EQ(all.threads, whole_.threads);
-  EXPECT_EQ(all.moments, whole_.moments);
+  EXPECT_EQ(all.snapshots, whole_.snapshots);
 }
 
 TEST_F(three_looks, one_of_them_is_what_it_added) {
-  recording second = in(10, 20);
+  recording second = interval_of(10, 20);
   EXPECT_EQ((second.cells[{1, 0, 0}][blocks]), 10U);
   EXPECT_EQ((second.cells[{1, 0, 0}][bytes]), 1000U);
   EXPECT_EQ((second.cells[{2, 1, 0}][frees]), 5U);
   EXPECT_EQ((second.calls[{1, 0, 3}][calls]), 20U);
   EXPECT_EQ((second.waits[{1, 0, 1, 1, 0}][waits]), 10U);
-  EXPECT_EQ((second.lockings[{1, 0, 1}][wait_ticks]), 1000U);
-  EXPECT_EQ((second.lockings[{1, 0, 1}][longest_wait]), 700U) << "it was longer than all before";
+  EXPECT_EQ((second.acquisitions[{1, 0, 1}][wait_ticks]), 1000U);
+  EXPECT_EQ((second.acquisitions[{1, 0, 1}][longest_wait]), 700U) << "it was longer than all before";
   EXPECT_EQ(second.threads.size(), 2U);
   EXPECT_EQ(second.threads[0].allocations, 10U);
   EXPECT_EQ(second.end.user_us, 10U);
   EXPECT_EQ(second.end.system_us, 1U);
   EXPECT_EQ(second.end.instructions, 0U) << "of the part they are not known";
-  recording third = in(20, 30);
+  recording third = interval_of(20, 30);
   EXPECT_EQ(third.cells.count({2, 1, 0}), 0U);
   EXPECT_EQ((third.cells[{1, 0, 0}][blocks]), 100U);
-  EXPECT_EQ((third.lockings[{1, 0, 1}][longest_wait]), 200U) << "no longer than all that was waited";
-  EXPECT_EQ((in(0, 20).cells[{1, 0, 0}][blocks]), 11U);
+  EXPECT_EQ((third.acquisitions[{1, 0, 1}][longest_wait]), 200U) << "no longer than all that was waited";
+  EXPECT_EQ((interval_of(0, 20).cells[{1, 0, 0}][blocks]), 11U);
 }
 
 TEST_F(three_looks, an_interval_is_widened_to_moments) {
-  const auto moments_around = [&](std::uint64_t from, std::uint64_t to) {
-    const interval found = to_moments(whole_, {from, to});
-    return std::pair(found.from_ns, found.to_ns);
+  const auto moments_around = [&](std::uint64_t begin, std::uint64_t end) {
+    const interval rounded = to_snapshots(whole_, {begin, end});
+    return std::pair(rounded.from_ns, rounded.to_ns);
   };
   EXPECT_EQ(moments_around(0, 1), std::pair(0UL, 10UL));
   EXPECT_EQ(moments_around(10, 20), std::pair(10UL, 20UL));

@@ -12,92 +12,92 @@
 namespace tarn::format {
 namespace {
 
-void expect_same(const recording& read, const recording& made) {
-  EXPECT_EQ(read.program.process, made.program.process);
-  EXPECT_EQ(read.program.started, made.program.started);
-  EXPECT_EQ(read.program.machine, made.program.machine);
-  EXPECT_EQ(read.program.mode, made.program.mode);
-  EXPECT_EQ(read.program.words, made.program.words);
-  EXPECT_EQ(read.images, made.images);
-  EXPECT_EQ(read.modules, made.modules);
-  EXPECT_EQ(read.threads, made.threads);
-  EXPECT_EQ(read.sites, made.sites);
-  EXPECT_EQ(read.cells, made.cells);
-  EXPECT_EQ(read.calls, made.calls);
-  EXPECT_EQ(read.locks, made.locks);
-  EXPECT_EQ(read.lockings, made.lockings);
-  EXPECT_EQ(read.waits, made.waits);
-  EXPECT_EQ(read.orders, made.orders);
-  EXPECT_EQ(read.quiet_regions, made.quiet_regions);
-  EXPECT_EQ(read.noises, made.noises);
-  EXPECT_EQ(read.clock, made.clock);
-  EXPECT_EQ(read.moments, made.moments);
-  EXPECT_EQ(read.program.sources, made.program.sources);
-  EXPECT_EQ(read.ended, made.ended);
-  EXPECT_EQ(read.end, made.end);
-  EXPECT_EQ(read.excerpts, made.excerpts);
+void expect_same(const recording& read, const recording& recording) {
+  EXPECT_EQ(read.program.process, recording.program.process);
+  EXPECT_EQ(read.program.started, recording.program.started);
+  EXPECT_EQ(read.program.machine, recording.program.machine);
+  EXPECT_EQ(read.program.mode, recording.program.mode);
+  EXPECT_EQ(read.program.arguments, recording.program.arguments);
+  EXPECT_EQ(read.images, recording.images);
+  EXPECT_EQ(read.modules, recording.modules);
+  EXPECT_EQ(read.threads, recording.threads);
+  EXPECT_EQ(read.sites, recording.sites);
+  EXPECT_EQ(read.cells, recording.cells);
+  EXPECT_EQ(read.calls, recording.calls);
+  EXPECT_EQ(read.locks, recording.locks);
+  EXPECT_EQ(read.acquisitions, recording.acquisitions);
+  EXPECT_EQ(read.waits, recording.waits);
+  EXPECT_EQ(read.orders, recording.orders);
+  EXPECT_EQ(read.quiet_regions, recording.quiet_regions);
+  EXPECT_EQ(read.violations, recording.violations);
+  EXPECT_EQ(read.clock, recording.clock);
+  EXPECT_EQ(read.snapshots, recording.snapshots);
+  EXPECT_EQ(read.program.sources, recording.program.sources);
+  EXPECT_EQ(read.ended, recording.ended);
+  EXPECT_EQ(read.end, recording.end);
+  EXPECT_EQ(read.excerpts, recording.excerpts);
   EXPECT_EQ(read.damage, "");
 }
 
 TEST(recording, is_read_as_written) {
-  const recording made = example_recording();
-  expect_same(parse(file_of(made)), made);
+  const recording recording = example_recording();
+  expect_same(parse(file_of(recording)), recording);
 }
 
 TEST(recording, the_last_change_of_a_cell_holds) {
-  recording made = example_recording();
+  recording recording = example_recording();
   const file_at_test file;
-  writer to(file.path());
-  to.program(made.program);
-  to.changes(made);
-  made.cells[{1, 0, 0}][blocks] += 1'000'000;
-  made.cells[{2, 0, 1}][frees] = 1;
-  made.threads[0].name = "renamed";
-  made.threads[1].unknown = 5;
-  made.threads.push_back({1, 9, 9, 9});
-  made.sites.push_back({1, {5}});
-  made.cells[{3, 3, 3}][blocks] = 1;
-  made.calls[{3, 3, 0}][calls] = 1;
-  made.locks.push_back({1, lock_type::condition, 3, 8});
-  made.lockings[{1, 0, 1}][acquisitions] += 1;
-  made.waits[{3, 3, 2, 3, 3}][waits] = 5;
-  made.orders[{3, 3, 2, 1, 1, 0}][orders] = 1;
-  made.quiet_regions[0].entered = 13;
-  made.quiet_regions.push_back({1, "another", 1});
-  made.noises[{3, 3, 1}][lock_waits] = 1;
-  made.clock = {5, 2};
-  made.excerpts.push_back({0, 16384, {}});
-  made.moments.push_back({3000, 0, 11, 22});
-  to.changes(made);
-  const std::uint64_t before = to.bytes();
-  to.changes(made);
-  EXPECT_EQ(to.bytes(), before) << "nothing changed, and something was written";
-  to.end(made.end);
-  EXPECT_EQ(to.bytes(), file.content().size());
-  expect_same(read(file.path()), made);
+  writer output(file.path());
+  output.program(recording.program);
+  output.changes(recording);
+  recording.cells[{1, 0, 0}][blocks] += 1'000'000;
+  recording.cells[{2, 0, 1}][frees] = 1;
+  recording.threads[0].name = "renamed";
+  recording.threads[1].unknown = 5;
+  recording.threads.push_back({1, 9, 9, 9});
+  recording.sites.push_back({1, {5}});
+  recording.cells[{3, 3, 3}][blocks] = 1;
+  recording.calls[{3, 3, 0}][calls] = 1;
+  recording.locks.push_back({1, lock_type::condition, 3, 8});
+  recording.acquisitions[{1, 0, 1}][acquisitions] += 1;
+  recording.waits[{3, 3, 2, 3, 3}][waits] = 5;
+  recording.orders[{3, 3, 2, 1, 1, 0}][orders] = 1;
+  recording.quiet_regions[0].entered = 13;
+  recording.quiet_regions.push_back({1, "another", 1});
+  recording.violations[{3, 3, 1}][lock_waits] = 1;
+  recording.clock = {5, 2};
+  recording.excerpts.push_back({0, 16384, {}});
+  recording.snapshots.push_back({3000, 0, 11, 22});
+  output.changes(recording);
+  const std::uint64_t before = output.bytes();
+  output.changes(recording);
+  EXPECT_EQ(output.bytes(), before) << "nothing changed, and something was written";
+  output.end(recording.end);
+  EXPECT_EQ(output.bytes(), file.content().size());
+  expect_same(read(file.path()), recording);
 }
 
 TEST(recording, of_many_sites_spans_blocks) {
-  recording made = example_recording();
+  recording recording = example_recording();
   for (std::uint32_t site = 3; site < 20'000; ++site) {
-    made.sites.push_back({0, {site * 0x123456789ULL, site * 0x987654321ULL, site, 0, ~std::uint64_t{site}}});
-    made.cells[{site, 1, 2}][bytes] = site * 0x123456789ULL;
-    made.cells[{site, 1, 2}][blocks] = site;
+    recording.sites.push_back({0, {site * 0x123456789ULL, site * 0x987654321ULL, site, 0, ~std::uint64_t{site}}});
+    recording.cells[{site, 1, 2}][bytes] = site * 0x123456789ULL;
+    recording.cells[{site, 1, 2}][blocks] = site;
   }
-  expect_same(parse(file_of(made)), made);
+  expect_same(parse(file_of(recording)), recording);
 }
 
 // A file that is cut at `size` may lack only the content behind it.
 TEST(recording, is_read_up_to_the_last_whole_block_wherever_it_is_cut) {
-  const recording made = example_recording();
-  const std::string file = file_of(made);
+  const recording whole = example_recording();
+  const std::string file = file_of(whole);
   std::size_t cells = 0, undamaged = 0;
   for (std::size_t size = sizeof(file_header); size < file.size(); ++size) {
     const recording read = parse(std::string_view(file).substr(0, size));
     EXPECT_FALSE(read.ended);
-    EXPECT_TRUE(read.cells.empty() || read.cells == made.cells);
-    EXPECT_EQ(read.cells.empty(), read.moments.empty()) << "a look is there as a whole or not at all";
-    EXPECT_TRUE(read.sites.empty() || read.sites == made.sites);
+    EXPECT_TRUE(read.cells.empty() || read.cells == whole.cells);
+    EXPECT_EQ(read.cells.empty(), read.snapshots.empty()) << "a look is there as a whole or not at all";
+    EXPECT_TRUE(read.sites.empty() || read.sites == whole.sites);
     cells += read.cells.empty() ? 0 : 1;
     undamaged += read.damage.empty() ? 1 : 0;  // a cut between two blocks looks like a program that still runs
   }

@@ -8,13 +8,13 @@
 namespace tarn::command {
 namespace {
 
-using analyse::place;
+using analyse::code_location;
 using nlohmann::json;
 
-const place allocate{"allocate()", "/home/me/make.cpp", 7, "/home/me/program", 0x10};
-const place serve{"serve(int)", "/home/me/serve.cpp", 8, "/home/me/program", 0x20};
-const place begin{"main", "/home/me/main.cpp", 9, "/home/me/program", 0x30};
-const place inside{"", "", 0, "/usr/lib/libc.so.6", 0x40};
+const code_location allocate{"allocate()", "/home/me/make.cpp", 7, "/home/me/program", 0x10};
+const code_location serve{"serve(int)", "/home/me/serve.cpp", 8, "/home/me/program", 0x20};
+const code_location begin{"main", "/home/me/main.cpp", 9, "/home/me/program", 0x30};
+const code_location inside{"", "", 0, "/usr/lib/libc.so.6", 0x40};
 
 std::string name_of(const json& tables, std::uint32_t node, const char* what) {
   const std::size_t place = tables["nodes"]["place"][node];

@@ -25,11 +25,11 @@ namespace {
 
 const void* block_at(std::uintptr_t number) { return reinterpret_cast<const void*>((number + 1) * 16); }
 
-birth born_at(std::uint32_t site) {
-  birth made;
-  made.weight = 1;
-  made.site = site;
-  return made;
+allocation_record born_at(std::uint32_t site) {
+  allocation_record result;
+  result.weight = 1;
+  result.site = site;
+  return result;
 }
 
 TEST(sampled_blocks, agrees_with_a_map) {
@@ -41,18 +41,18 @@ TEST(sampled_blocks, agrees_with_a_map) {
     if (random() % 5 < 3) {
       ASSERT_TRUE(note_sampled(block, born_at(round)));
       expected[block] = round;
-      ASSERT_TRUE(may_be_known(block));
+      ASSERT_TRUE(may_have_record(block));
     } else {
-      const auto found = expected.find(block);
-      const birth born = take_sampled(block);
-      ASSERT_EQ(born.weight, found == expected.end() ? 0 : 1);
-      if (found == expected.end()) continue;
-      ASSERT_EQ(born.site, found->second);
-      expected.erase(found);
+      const auto match = expected.find(block);
+      const allocation_record born = take_sampled(block);
+      ASSERT_EQ(born.weight, match == expected.end() ? 0 : 1);
+      if (match == expected.end()) continue;
+      ASSERT_EQ(born.site, match->second);
+      expected.erase(match);
     }
   }
   for (const auto& [block, site] : expected) {
-    ASSERT_TRUE(may_be_known(block));
+    ASSERT_TRUE(may_have_record(block));
     ASSERT_EQ(take_sampled(block).site, site);
   }
 }
@@ -63,14 +63,14 @@ TEST(sampled_blocks, the_filter_lets_pass_what_went) {
     for (std::uintptr_t number = 0; number < 200; ++number) ASSERT_TRUE(note_sampled(block_at(number), born_at(round)));
     for (std::uintptr_t number = 0; number < 200; ++number) EXPECT_EQ(take_sampled(block_at(number)).site, round);
   }
-  int known = 0;
-  for (std::uintptr_t number = 0; number < 200; ++number) known += may_be_known(block_at(number)) ? 1 : 0;
-  EXPECT_LE(known, 1);  // one that shares the slot of null
+  int cached = 0;
+  for (std::uintptr_t number = 0; number < 200; ++number) cached += may_have_record(block_at(number)) ? 1 : 0;
+  EXPECT_LE(cached, 1);  // one that shares the slot of null
 }
 
 TEST(sampled_blocks, null_is_always_asked_for) {
   ASSERT_TRUE(set_up_sampled());
-  EXPECT_TRUE(may_be_known(nullptr));
+  EXPECT_TRUE(may_have_record(nullptr));
   EXPECT_EQ(take_sampled(nullptr).weight, 0U);
 }
 

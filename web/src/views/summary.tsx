@@ -165,7 +165,7 @@ export function Summary({view}: {view: View}): JSX.Element {
             Costs come from what memory costs on {data.cost_model?.machine ? 'the machine that made this report' : 'one machine'}. The first figure is the best guess, the range in brackets should hold the truth.
             {view.unit === 'CPU-ms/s' && ' CPU-ms/s: milliseconds of processor time, of all threads together, in each second of the run.'}
           </p>
-          {!!data.recorder.forgotten && <p class="risk">{plural(data.recorder.forgotten, 'event')} are missing: the recorder had no room for them.</p>}
+          {!!data.recorder.dropped && <p class="risk">{plural(data.recorder.dropped, 'event')} are missing: the recorder had no room for them.</p>}
         </div>
       </div>
     </section>

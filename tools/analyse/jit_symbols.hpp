@@ -9,12 +9,12 @@
 
 namespace tarn::analyse {
 
-class made_code {
+class jit_symbols {
  public:
-  made_code() = default;
+  jit_symbols() = default;
   // Reads the files of a process that started at that second (of the epoch), if they belong to this user or root and
   // are not older. Ignores files that it cannot read.
-  made_code(std::uint64_t process, std::uint64_t started);
+  jit_symbols(std::uint64_t process, std::uint64_t started);
 
   // These read the text of a perf map, and the bytes of a jitdump; later entries replace earlier ones. read_dump
   // returns false if a jitdump has another byte order or kind.
@@ -22,7 +22,7 @@ class made_code {
   bool read_dump(std::string_view bytes);
 
   // Returns null if there is no function at the address.
-  const std::string* at(std::uint64_t address) const;
+  const std::string* name_at(std::uint64_t address) const;
 
  private:
   struct function {
@@ -35,6 +35,6 @@ class made_code {
 };
 
 // The module name of a place with such a function.
-inline constexpr std::string_view made_code_module = "[made at run time]";
+inline constexpr std::string_view jit_module = "[made at run time]";
 
 }  // namespace tarn::analyse

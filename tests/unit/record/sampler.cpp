@@ -1,5 +1,5 @@
 // Compares the mathematics of sampling with the C library's, and checks that a sampled count is right in the mean.
-#include "record/chance.hpp"
+#include "record/sampler.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,10 +10,10 @@ namespace {
 
 TEST(chance, logarithms_are_those_of_the_library) {
   for (std::uint64_t bits = 1; bits != 0; bits <<= 1) {
-    for (const std::uint64_t each : {bits, bits + bits / 3, bits + bits / 2, bits - 1}) {
-      if (each == 0) continue;
-      const double expected = -std::log(std::ldexp(static_cast<double>(each), -64));
-      EXPECT_NEAR(minus_log(each), expected, 1e-6 * (1 + expected)) << each;
+    for (const std::uint64_t value : {bits, bits + bits / 3, bits + bits / 2, bits - 1}) {
+      if (value == 0) continue;
+      const double expected = -std::log(std::ldexp(static_cast<double>(value), -64));
+      EXPECT_NEAR(minus_log(value), expected, 1e-6 * (1 + expected)) << value;
     }
   }
   EXPECT_GT(minus_log(0), minus_log(1));
@@ -24,7 +24,7 @@ TEST(chance, probabilities_are_those_of_the_library) {
 }
 
 TEST(chance, distances_have_the_mean_and_the_spread_that_was_asked_for) {
-  chance points{};
+  sampler points{};
   points.set_up(100'000, 1);
   constexpr int rounds = 200'000;
   double sum = 0, squares = 0;
@@ -41,7 +41,7 @@ TEST(chance, distances_have_the_mean_and_the_spread_that_was_asked_for) {
 
 // Allocates as the recorder does, and counts by weights, for any sizes in any order.
 TEST(chance, weights_of_the_sampled_add_up_to_all) {
-  chance points{};
+  sampler points{};
   points.set_up(8192, 7);
   const std::size_t sizes[] = {0, 16, 1000, 8192, 100'000};
   double counted[std::size(sizes)] = {};

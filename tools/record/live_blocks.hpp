@@ -11,7 +11,7 @@
 
 namespace tarn::record {
 
-struct birth {
+struct allocation_record {
   std::uint32_t weight = 0;  // the number of blocks that this one stands for; 0: no block is known to begin here
   std::uint32_t site = 0;
   std::uint32_t owner = 0;     // the thread that allocated it
@@ -23,57 +23,57 @@ struct birth {
 // Holds one word for each granule of the program's heap, which is found from the address. It needs no lock and no
 // search: only the thread that has a block writes its word, and a thread that hands a block over hands over the word
 // with it. The word keeps the low 28 bits of `sequence`, and no `time`.
-class births {
+class live_blocks {
  public:
   // Call this once before everything else, and again in a child of fork, where the table is then empty (the parent's
   // leaves stay mapped there). Returns false when there is no address space for the table.
   static bool set_up() noexcept;
 
   // Returns false when there is no memory for a leaf. The caller must be the only thread that has the block.
-  static bool note(const void* block, const birth& born) noexcept {
-    std::atomic<word*>& place = leaf_of(block);
-    word* leaf = place.load(std::memory_order_acquire);
+  static bool add(const void* block, const allocation_record& born) noexcept {
+    std::atomic<word*>& leaf_pointer = leaf_of(block);
+    word* leaf = leaf_pointer.load(std::memory_order_acquire);
     if (leaf == nullptr) [[unlikely]] {
-      leaf = make_leaf(place);
+      leaf = make_leaf(leaf_pointer);
       if (leaf == nullptr) return false;
     }
-    packed made;
-    made.known = 1;
-    made.early = born.early ? 1 : 0;
-    made.site = born.site & (format::most_sites - 1);
-    made.owner = born.owner & format::most_threads;
-    made.sequence = born.sequence & ((1U << 28) - 1);
-    leaf[place_of(block)].store(std::bit_cast<std::uint64_t>(made), std::memory_order_relaxed);
+    packed packed_record;
+    packed_record.used = 1;
+    packed_record.early = born.early ? 1 : 0;
+    packed_record.site = born.site & (format::most_sites - 1);
+    packed_record.owner = born.owner & format::most_threads;
+    packed_record.sequence = born.sequence & ((1U << 28) - 1);
+    leaf[index_of(block)].store(std::bit_cast<std::uint64_t>(packed_record), std::memory_order_relaxed);
     return true;
   }
 
-  static bool knows(const void* block) noexcept {
+  static bool contains(const void* block) noexcept {
     const word* const leaf = leaf_of(block).load(std::memory_order_acquire);
-    return leaf != nullptr && leaf[place_of(block)].load(std::memory_order_relaxed) != 0;
+    return leaf != nullptr && leaf[index_of(block)].load(std::memory_order_relaxed) != 0;
   }
 
   // Returns the record of the block and removes it. The weight is 0 when there was none.
-  static birth take(const void* block) noexcept {
+  static allocation_record take(const void* block) noexcept {
     word* const leaf = leaf_of(block).load(std::memory_order_acquire);
     if (leaf == nullptr) [[unlikely]]
       return {};
-    word& from = leaf[place_of(block)];
-    const auto found = std::bit_cast<packed>(from.load(std::memory_order_relaxed));
-    if (found.known == 0) [[unlikely]]
+    word& word_of_block = leaf[index_of(block)];
+    const auto packed_record = std::bit_cast<packed>(word_of_block.load(std::memory_order_relaxed));
+    if (packed_record.used == 0) [[unlikely]]
       return {};
-    from.store(0, std::memory_order_relaxed);
+    word_of_block.store(0, std::memory_order_relaxed);
     return {1,
-            static_cast<std::uint32_t>(found.site),
-            static_cast<std::uint32_t>(found.owner),
-            found.early != 0,
-            found.sequence,
+            static_cast<std::uint32_t>(packed_record.site),
+            static_cast<std::uint32_t>(packed_record.owner),
+            packed_record.early != 0,
+            packed_record.sequence,
             0};
   }
 
  private:
   using word = std::atomic<std::uint64_t>;
   struct packed {
-    std::uint64_t known : 1 = 0;
+    std::uint64_t used : 1 = 0;
     std::uint64_t early : 1 = 0;
     std::uint64_t site : 20 = 0;
     std::uint64_t owner : 14 = 0;
@@ -92,13 +92,14 @@ class births {
   static std::atomic<word*>& leaf_of(const void* block) noexcept {
     return table[(reinterpret_cast<std::uintptr_t>(block) >> leaf_shift) & (leaves - 1)];
   }
-  static std::size_t place_of(const void* block) noexcept {
+  static std::size_t index_of(const void* block) noexcept {
     constexpr std::uintptr_t odd = 8;
-    const auto at = reinterpret_cast<std::uintptr_t>(block);
+    const auto address = reinterpret_cast<std::uintptr_t>(block);
     // Each half is as long as the smallest granule needs, so a shift selects the half.
-    return (at & ((std::uintptr_t{1} << leaf_shift) - 1)) >> granule_shift | (at & odd) << (leaf_shift - 4 - 3);
+    return (address & ((std::uintptr_t{1} << leaf_shift) - 1)) >> granule_shift | (address & odd)
+                                                                                      << (leaf_shift - 4 - 3);
   }
-  [[gnu::noinline]] static word* make_leaf(std::atomic<word*>& place) noexcept;
+  [[gnu::noinline]] static word* make_leaf(std::atomic<word*>& leaf_pointer) noexcept;
 };
 
 }  // namespace tarn::record

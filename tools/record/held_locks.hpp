@@ -8,7 +8,7 @@
 
 namespace tarn::record {
 
-struct hold {
+struct held_lock {
   const void* address;
   format::lock_cell* cell;  // the counters of the acquisition
   std::uint64_t since;      // of the clock; 0 while the thread waits for a condition
@@ -16,28 +16,29 @@ struct hold {
 };
 
 // The held locks of one thread. Locks beyond the limit are not timed.
-class holds {
+class held_locks {
  public:
-  void push(const hold& made) noexcept {
-    if (count_ < most) all_[count_++] = made;
+  void push(const held_lock& lock) noexcept {
+    if (count_ < limit) locks_[count_++] = lock;
   }
   // Returns the newest hold of the lock, as locks are mostly released in reverse order; null when there is none.
-  hold* find(const void* address) noexcept {
-    for (std::size_t at = count_; at-- > 0;) {
-      if (all_[at].address == address) return &all_[at];
+  held_lock* find(const void* address) noexcept {
+    for (std::size_t index = count_; index-- > 0;) {
+      if (locks_[index].address == address) return &locks_[index];
     }
     return nullptr;
   }
   std::size_t count() const noexcept { return count_; }
-  const hold& operator[](std::size_t at) const noexcept { return all_[at]; }
-  void remove(const hold* which) noexcept {
+  const held_lock& operator[](std::size_t index) const noexcept { return locks_[index]; }
+  void remove(const held_lock* which) noexcept {
     --count_;
-    for (auto at = static_cast<std::size_t>(which - all_); at < count_; ++at) all_[at] = all_[at + 1];
+    for (auto index = static_cast<std::size_t>(which - locks_); index < count_; ++index)
+      locks_[index] = locks_[index + 1];
   }
 
  private:
-  static constexpr std::size_t most = 32;
-  hold all_[most];
+  static constexpr std::size_t limit = 32;
+  held_lock locks_[limit];
   std::size_t count_ = 0;
 };
 

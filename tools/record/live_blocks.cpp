@@ -1,4 +1,4 @@
-#include "record/births.hpp"
+#include "record/live_blocks.hpp"
 
 #include <dlfcn.h>
 
@@ -18,7 +18,7 @@ namespace {
 // Returns true when no two blocks begin less than 32 bytes apart. This holds for glibc, where a block and the word
 // before it take at least 32 bytes, and for a C++ library whose operators call malloc.
 bool are_32_apart() noexcept {
-  if (next() == nullptr || behind.malloc != &__libc_malloc) return false;
+  if (next() == nullptr || next_allocator.malloc != &__libc_malloc) return false;
   if (&__cxa_throw == nullptr) return true;
   dl_find_object of_new, of_library;
   return ::_dl_find_object(next_function("_Znwm"), &of_new) == 0 &&
@@ -28,19 +28,19 @@ bool are_32_apart() noexcept {
 
 }  // namespace
 
-constinit unsigned births::granule_shift = 4;
-constinit std::atomic<births::word*>* births::table = nullptr;
+constinit unsigned live_blocks::granule_shift = 4;
+constinit std::atomic<live_blocks::word*>* live_blocks::table = nullptr;
 
-births::word* births::make_leaf(std::atomic<word*>& place) noexcept {
+live_blocks::word* live_blocks::make_leaf(std::atomic<word*>& place) noexcept {
   constexpr std::size_t words = std::size_t{2} << (leaf_shift - 4);
-  auto* const made = static_cast<word*>(map(words * sizeof(word)));
-  if (made == nullptr) return nullptr;
-  word* there = nullptr;
+  auto* const leaf = static_cast<word*>(map(words * sizeof(word)));
+  if (leaf == nullptr) return nullptr;
+  word* other_leaf = nullptr;
   // Two threads may get here at once. The leaf of the loser stays mapped but untouched, which costs only addresses.
-  return place.compare_exchange_strong(there, made, std::memory_order_acq_rel) ? made : there;
+  return place.compare_exchange_strong(other_leaf, leaf, std::memory_order_acq_rel) ? leaf : other_leaf;
 }
 
-bool births::set_up() noexcept {
+bool live_blocks::set_up() noexcept {
   if (table == nullptr) granule_shift = are_32_apart() ? 5 : 4;  // a child has its parent's allocator
   unmap(table, leaves * sizeof *table);
   table = static_cast<std::atomic<word*>*>(map(leaves * sizeof *table));

@@ -15,8 +15,8 @@
 namespace tarn::record {
 
 constexpr std::int64_t cost_of(std::size_t bytes) noexcept {
-  constexpr std::size_t most = std::size_t{1} << 40;  // a larger request fails, or is sampled with certainty
-  return static_cast<std::int64_t>(bytes < most ? bytes : most) + format::cost_of_a_block;
+  constexpr std::size_t limit = std::size_t{1} << 40;  // a larger request fails, or is sampled with certainty
+  return static_cast<std::int64_t>(bytes < limit ? bytes : limit) + format::cost_of_a_block;
 }
 
 // Returns -ln(u) for u = (bits + 1/2) / 2^64, with an error below a millionth.
@@ -41,7 +41,7 @@ constexpr double one_minus_exp(double x) noexcept {
 }
 
 // The sampler of one thread. It is all zeroes until it is set up.
-class chance {
+class sampler {
  public:
   void set_up(std::uint64_t interval, std::uint64_t seed) noexcept {
     interval_ = static_cast<double>(interval);
@@ -53,8 +53,8 @@ class chance {
   std::uint32_t weight(std::size_t bytes) noexcept {
     const double exact = 1 / one_minus_exp(static_cast<double>(cost_of(bytes)) / interval_);
     const auto whole = static_cast<std::uint32_t>(exact);
-    const double rest = exact - whole;
-    return whole + (static_cast<double>(this->bits() >> 11) / 9007199254740992.0 < rest ? 1 : 0);
+    const double remainder = exact - whole;
+    return whole + (static_cast<double>(this->bits() >> 11) / 9007199254740992.0 < remainder ? 1 : 0);
   }
 
  private:

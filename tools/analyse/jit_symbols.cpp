@@ -1,4 +1,4 @@
-#include "analyse/made_code.hpp"
+#include "analyse/jit_symbols.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,11 +22,11 @@ std::string content_of(const std::string& path, std::uint64_t not_before) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-bool take_number(std::string_view& from, std::uint64_t& to) {
-  if (from.starts_with("0x")) from.remove_prefix(2);
-  const auto [end, error] = std::from_chars(from.data(), from.data() + from.size(), to, 16);
-  if (error != std::errc() || end == from.data() + from.size() || *end != ' ') return false;
-  from.remove_prefix(static_cast<std::size_t>(end - from.data()) + 1);
+bool take_number(std::string_view& text, std::uint64_t& value) {
+  if (text.starts_with("0x")) text.remove_prefix(2);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (error != std::errc() || end == text.data() + text.size() || *end != ' ') return false;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()) + 1);
   return true;
 }
 
@@ -46,21 +46,21 @@ struct load_record {
 constexpr std::uint32_t dump_magic = 0x4A695444, load = 0;
 
 template <class Record>
-bool read_at(std::string_view bytes, std::size_t at, Record& to) {
-  if (at > bytes.size() || bytes.size() - at < sizeof to) return false;
-  std::memcpy(&to, bytes.data() + at, sizeof to);
+bool read_at(std::string_view bytes, std::size_t offset, Record& record) {
+  if (offset > bytes.size() || bytes.size() - offset < sizeof record) return false;
+  std::memcpy(&record, bytes.data() + offset, sizeof record);
   return true;
 }
 
 }  // namespace
 
-made_code::made_code(std::uint64_t process, std::uint64_t started) {
+jit_symbols::jit_symbols(std::uint64_t process, std::uint64_t started) {
   const std::string number = std::to_string(process);
   read_map(content_of("/tmp/perf-" + number + ".map", started));
   for (const char* const folder : {"/tmp/", "./"}) read_dump(content_of(folder + ("jit-" + number + ".dump"), started));
 }
 
-void made_code::read_map(std::string_view text) {
+void jit_symbols::read_map(std::string_view text) {
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
@@ -70,22 +70,23 @@ void made_code::read_map(std::string_view text) {
   }
 }
 
-bool made_code::read_dump(std::string_view bytes) {
+bool jit_symbols::read_dump(std::string_view bytes) {
   dump_header header;
   if (!read_at(bytes, 0, header) || header.magic != dump_magic || header.bytes < sizeof header) return false;
-  record_header each;
-  for (std::size_t at = header.bytes; read_at(bytes, at, each) && each.bytes >= sizeof each; at += each.bytes) {
+  record_header record;
+  for (std::size_t offset = header.bytes; read_at(bytes, offset, record) && record.bytes >= sizeof record;
+       offset += record.bytes) {
     load_record code;
-    constexpr std::size_t before_name = sizeof each + sizeof code;
-    if (each.kind != load || each.bytes <= before_name || !read_at(bytes, at + sizeof each, code)) continue;
-    std::string_view name = bytes.substr(at + before_name, each.bytes - before_name);
+    constexpr std::size_t before_name = sizeof record + sizeof code;
+    if (record.kind != load || record.bytes <= before_name || !read_at(bytes, offset + sizeof record, code)) continue;
+    std::string_view name = bytes.substr(offset + before_name, record.bytes - before_name);
     name = name.substr(0, name.find('\0'));
     add(code.start, code.size, name);
   }
   return true;
 }
 
-void made_code::add(std::uint64_t start, std::uint64_t bytes, std::string_view name) {
+void jit_symbols::add(std::uint64_t start, std::uint64_t bytes, std::string_view name) {
   if (bytes == 0 || name.empty() || start + bytes < start) return;
   // New code replaces all older functions that it overlaps.
   auto next = functions_.lower_bound(start);
@@ -94,7 +95,7 @@ void made_code::add(std::uint64_t start, std::uint64_t bytes, std::string_view n
   functions_.emplace(start, function{start + bytes, std::string(name)});
 }
 
-const std::string* made_code::at(std::uint64_t address) const {
+const std::string* jit_symbols::name_at(std::uint64_t address) const {
   const auto after = functions_.upper_bound(address);
   if (after == functions_.begin() || std::prev(after)->second.end <= address) return nullptr;
   return &std::prev(after)->second.name;

@@ -16,21 +16,21 @@ namespace tarn::analyse {
 struct range {
   double low = 0, high = 0;
 
-  range& operator+=(const range& more) {
-    low += more.low;
-    high += more.high;
+  range& operator+=(const range& summand) {
+    low += summand.low;
+    high += summand.high;
     return *this;
   }
   double middle() const { return (low + high) / 2; }
 };
 // Orders two measured ends, because on a busy machine the smaller one may have been measured as the larger one.
-inline range between(double one, double other) { return {std::min(one, other), std::max(one, other)}; }
+inline range between(double first, double second) { return {std::min(first, second), std::max(first, second)}; }
 // Predictions are widened by this share to both sides: docs/design/predictions.md shows the errors for real programs.
 constexpr double prediction_error = 0.25;
-inline range operator*(const range& of, double factor) { return {of.low * factor, of.high * factor}; }
+inline range operator*(const range& range, double factor) { return {range.low * factor, range.high * factor}; }
 
 // The allocators under test.
-enum class server : std::size_t {
+enum class allocator_kind : std::size_t {
   alone,        // the C library's malloc in a single-threaded process
   malloc,       // the same malloc beside other threads
   drop_in,      // tarn run
@@ -43,7 +43,7 @@ enum class server : std::size_t {
 
 // The lifetime patterns of the blocks of a site. The prices include no work of the program on a block except its
 // first store.
-enum class pattern : std::size_t {
+enum class lifetime_pattern : std::size_t {
   soon,    // freed at once, with no other work in between
   busy,    // freed at once, after the program's data evicted the allocator's data from the nearest cache
   burst,   // 1 to 127 blocks, then their frees
@@ -53,10 +53,10 @@ enum class pattern : std::size_t {
   count,
 };
 
-constexpr std::size_t server_count = static_cast<std::size_t>(server::count);
-constexpr std::size_t pattern_count = static_cast<std::size_t>(pattern::count);
-const char* name(server of);
-const char* name(pattern of);
+constexpr std::size_t allocator_count = static_cast<std::size_t>(allocator_kind::count);
+constexpr std::size_t pattern_count = static_cast<std::size_t>(lifetime_pattern::count);
+const char* name(allocator_kind allocator);
+const char* name(lifetime_pattern pattern);
 
 // Returns the size that represents a whole bucket: three quarters of its largest size.
 constexpr std::size_t sample_bytes(std::size_t bucket) { return bucket == 0 ? 16 : std::size_t{12} << bucket; }
@@ -68,8 +68,8 @@ struct cost_facts {
   std::string tarn;     // version and build
   std::string date;     // date of the measurement; not compared
 
-  bool same(const cost_facts& other) const {
-    return machine == other.machine && library == other.library && tarn == other.tarn;
+  bool is_comparable(const cost_facts& other_facts) const {
+    return machine == other_facts.machine && library == other_facts.library && tarn == other_facts.tarn;
   }
 };
 
@@ -78,35 +78,41 @@ struct call_costs {
   // The factor by which a call takes longer under the recorder, because the recorder's work between two calls leaves
   // the kernel's data and branches less well cached. It is the median over some kinds of calls; 0: it could not be
   // measured.
-  double stretch = 0;
-  double buffered_ns = 0;    // 64 bytes through tarn::io::reader or writer, without their own calls
-  double remembered_ns = 0;  // an answer from tarn::io::memo
+  double slowdown = 0;
+  double buffered_ns = 0;  // 64 bytes through tarn::io::reader or writer, without their own calls
+  double cached_ns = 0;    // an answer from tarn::io::memo
 
-  enum kind : std::size_t { ask, put, take, look, kinds };  // getppid; pwrite and pread of 64 bytes in memory; stat
-  std::array<double, kinds> plain_ns{};                     // without the recorder
+  enum kind : std::size_t {
+    trivial_call,
+    write_call,
+    read_call,
+    stat_call,
+    kinds
+  };                                     // getppid; pwrite and pread of 64 bytes in memory; stat
+  std::array<double, kinds> plain_ns{};  // without the recorder
 };
 
-struct costs {
-  static constexpr double none = -1;
+struct cost_model {
+  static constexpr double unmeasured = -1;
   using by_size = std::array<double, format::size_bucket_count>;
 
   cost_facts facts;
   // Nanoseconds of an allocation with its free; `none` if an allocator does not have the pattern.
-  std::array<std::array<by_size, pattern_count>, server_count> pairs;
+  std::array<std::array<by_size, pattern_count>, allocator_count> pairs;
   range copy_ns;  // a copied byte: from near memory, and from far memory
   call_costs calls;
   double recorder_ns = 0;     // what `tarn record --heap --full` adds to an allocation with its free
   double recorder_frame = 0;  // what each frame adds to that
   double sampler_ns = 0;      // what `tarn record --heap` adds, including its samples
 
-  costs();
+  cost_model();
   // Returns the price of the pattern, or of the nearest pattern that the allocator has.
-  double pair(server by, pattern in, std::size_t bucket) const;
+  double pair_ns(allocator_kind allocator, lifetime_pattern pattern, std::size_t bucket) const;
 };
 
 // These convert to JSON and back. `costs_from` throws nlohmann::json::exception if something is missing or has the
 // wrong type.
-nlohmann::json to_json(const costs& all);
-costs costs_from(const nlohmann::json& text);
+nlohmann::json to_json(const cost_model& costs);
+cost_model cost_model_from(const nlohmann::json& text);
 
 }  // namespace tarn::analyse
