@@ -181,7 +181,6 @@ void fault_if_damaged(const char* entry, const slot_record& slot) noexcept {
 void configure(std::uint32_t wanted) noexcept {
   interval = wanted;
   if (wanted != 0) {
-    heaps::renews_fronts = true;
     canary::draw();
     seed = platform::random_number();
     threads::hold_around_fork(lock);
@@ -200,7 +199,7 @@ const slot_record* record_near(const void* address) noexcept {
 }
 
 void* allocate(std::size_t bytes, std::size_t alignment, const void* site) noexcept {
-  if (is_noting || !choose() || bytes > slot_bytes || alignment > platform::page_bytes()) {
+  if (is_noting || bytes > slot_bytes || alignment > platform::page_bytes() || !choose()) {
     return nullptr;
   }
   slot_record* const slot = take_slot();

@@ -36,7 +36,6 @@ void heap::tick() noexcept {
 bool heap::decay() noexcept {
   visit_large_cache(false);
   std::uint32_t left = most_decayed;
-  const size_class renewed = decays++ % detail::class_count;
   used.for_each([&](size_class index) {
     class_state& of = classes[index];
     if (of.front == nullptr) {
@@ -54,7 +53,7 @@ bool heap::decay() noexcept {
       give_to_slabs(bottom_of(each, index), batch_of(index));
       stock.give(each);
     }
-    if ((top_of(index) == of.seen_top && of.behind.first == nullptr) || (renews_fronts && index == renewed)) {
+    if (top_of(index) == of.seen_top && of.behind.first == nullptr) {
       drop_front(index);
     }
     of.seen_top = top_of(index);

@@ -77,10 +77,6 @@ class recent_blocks {
 /// Heaps whose use has peaked below this are never shrunk.
 inline constexpr std::uint64_t least_shrunk_bytes = std::uint64_t{32} << 20;
 
-/// Set where refills are counted (guard/samples.hpp). Decays then empty the front magazines of the classes in turn,
-/// also those in use: a class whose magazine never runs empty would otherwise have no refill.
-inline constinit bool renews_fronts = false;
-
 /// A set of size classes, walked in ascending order.
 class class_set {
  public:
@@ -148,7 +144,6 @@ struct heap : detail::heap_front, base::list_links<heap> {
   std::uint64_t shrink_from = least_shrunk_bytes;  ///< a shrink needs at least this most_in_use
   std::uint64_t shrink_noted_ms = 0;               ///< last shrink, regret, or halving of shrink_from
   std::uint64_t next_decay_ms = 0;
-  std::uint32_t decays = 0;
   site_table* sites = nullptr;  ///< call sites of a heap that is noting_sites: thread/sites.hpp
   std::size_t eager_bytes = 0;  ///< bytes that release() keeps
   char name[24] = {};

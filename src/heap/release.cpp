@@ -57,7 +57,6 @@ void heap::reset() noexcept {
   shrink_from = least_shrunk_bytes;
   shrink_noted_ms = 0;
   next_decay_ms = 0;
-  decays = 0;
   owner_thread = 0;
   for (owner_counter* each : {&remote_frees, &slabs, &slab_bytes, &refills, &flushes, &taken_bytes, &depot_bytes}) {
     *each = owner_counter{};

@@ -8,11 +8,11 @@
 
 #include <time.h>
 
-enum { burst = 1000 };
+enum { burst = 16 };
 
 int main(void) {
   static char* blocks[burst];
-  const time_t give_up = time(NULL) + 15;
+  const time_t give_up = time(NULL) + 60;  // for the case that it never comes
   int sampled = 0;
   while (!sampled && time(NULL) < give_up) {
     for (int pair = 0; pair < 100; ++pair) {
@@ -20,8 +20,9 @@ int main(void) {
       sampled |= malloc_usable_size(block) == 599;
       free(block);
     }
-    // These need more than one magazine, so that the heap has slow calls, in which it looks at the clock.
-    for (int i = 0; i < burst; ++i) CHECK((blocks[i] = malloc(24)) != NULL);
+    // These need more than one magazine, so that the heap has slow calls, in which it looks at the clock. They are too
+    // large for a slot.
+    for (int i = 0; i < burst; ++i) CHECK((blocks[i] = malloc(20000)) != NULL);
     for (int i = 0; i < burst; ++i) free(blocks[i]);
   }
   CHECK(sampled);
