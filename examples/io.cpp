@@ -1,6 +1,7 @@
 // Reads and writes files without a system call for each line; docs/guide/io.md quotes it.
 #include <tarn/io.hpp>
 #include <tarn/io/format.hpp>
+#include <tarn/io/log.hpp>
 
 #include <netdb.h>
 #include <sys/wait.h>
@@ -56,6 +57,17 @@ std::string last_words(const std::string& path) {
   }
   const tarn::io::journal_reader log(path);
   return std::string(log.lines().back().text);  // "order 17 begins"
+}
+
+std::size_t lines_logged(const std::string& path) {
+  tarn::io::journal file(path, {.bytes = 1 << 20});
+  tarn::io::logger http(file, "http");
+  http.info("served {}", "/page");
+  http.warning({{"user", "ada"}, {"ms", 120}}, "slow: {}", "/page");
+  http.debug("not logged: the level is info");
+  http.set_level(tarn::io::level::debug);  // at any time, in any thread
+  http.debug("logged");
+  return tarn::io::journal_reader(path).lines().size();
 }
 
 std::optional<std::string> resolve(const std::string& name) {
@@ -126,8 +138,10 @@ int main() {
   std::remove(name);
   const std::string words = last_words(name);
   std::remove(name);
-  std::printf("%zu orders, %zu, %llu, %s, %llu question, %zu bytes, %s, %s\n", count, longest,
-              static_cast<unsigned long long>(lines), words.c_str(),
+  const std::size_t logged = lines_logged(name);
+  std::remove(name);
+  std::printf("%zu orders, %zu, %llu, %s, %zu logged, %llu question, %zu bytes, %s, %s\n", count, longest,
+              static_cast<unsigned long long>(lines), words.c_str(), logged,
               static_cast<unsigned long long>(questions_for_three_answers()), bytes, changed ? "changed" : "the same",
               missing("/none").c_str());
 }

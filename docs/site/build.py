@@ -14,7 +14,7 @@ import pages
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # The order in which a reader meets them; what is not named follows in the order of the alphabet.
 ORDER = {
-    "guide": ["record", "report", "top", "export", "debugger", "pools", "sync", "application", "io", "checks", "guard",
+    "guide": ["record", "report", "top", "export", "debugger", "pools", "sync", "application", "io", "log", "checks", "guard",
               "quiet-region", "appserver", "server-steps", "lab"],
     "reference": ["options", "exit-codes", "report-json", "recording-format", "page-data", "cost-model", "figures"],
 }

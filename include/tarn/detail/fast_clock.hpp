@@ -1,0 +1,53 @@
+// The time of day from the processor's counter: a third of the cost of clock_gettime(2).
+#pragma once
+
+#include <cstdint>
+#include <ctime>
+
+namespace tarn::detail {
+
+/// Nanoseconds since 1970. Each thread reads the system's clock about once a second and counts from there with the
+/// processor's counter, at the rate of the second before. So a step of the system's clock shows within a second, and
+/// the difference to it is what the rate changes within one: microseconds. On processors without a counter that a
+/// program can read, each call reads the system's clock.
+inline std::int64_t fast_now_ns() noexcept {
+  const auto system_ns = [] {
+    timespec now;
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  };
+#if defined(__x86_64__)
+  struct calibration {
+    std::uint64_t tick;    // at `ns`
+    std::int64_t ns;       // time of the last look at the system's clock
+    std::uint64_t period;  // ticks for which `rate` is valid; 0: there is no rate yet
+    std::uint64_t rate;    // nanoseconds for each tick, times 2 to the 32
+  };
+  static constinit thread_local calibration last{0, 0, 0, 0};
+  const std::uint64_t tick = __builtin_ia32_rdtsc();
+  // A tick before the last one, of a processor whose counter is behind, becomes a large number here.
+  if (const std::uint64_t passed = tick - last.tick; passed < last.period) [[likely]] {
+    return last.ns + static_cast<std::int64_t>((passed * last.rate) >> 32);
+  }
+  const std::int64_t ns = system_ns();
+  constexpr std::uint64_t most_between = 8192;  // ticks, some microseconds
+  if (__builtin_ia32_rdtsc() - tick > most_between) {
+    return ns;  // the thread was interrupted in between, so the two do not belong together
+  }
+  const std::int64_t passed_ns = ns - last.ns;
+  const std::uint64_t passed = tick - last.tick;
+  constexpr std::int64_t least_ns = 20'000'000, most_ns = 2'000'000'000;
+  if (last.tick == 0 || passed_ns > most_ns || passed_ns < 0 || passed >> 34 != 0) {
+    last = {tick, ns, 0, 0};  // after a longer pause, or a step of the clock, a measurement begins
+  } else if (passed_ns >= least_ns && passed >= static_cast<std::uint64_t>(passed_ns) / 100) {
+    const std::uint64_t rate = (static_cast<std::uint64_t>(passed_ns) << 32) / passed;
+    const std::uint64_t period = (std::uint64_t{1'000'000'000} << 32) / rate;
+    last = {tick, ns, period, rate};
+  }
+  return ns;
+#else
+  return system_ns();
+#endif
+}
+
+}  // namespace tarn::detail

@@ -1,0 +1,382 @@
+// Named loggers with levels, times and fields, whose lines go into a journal. Only this header and io/format.hpp need
+// {fmt}: link fmt::fmt beside tarn::io.
+#pragma once
+
+#include <fmt/format.h>
+#include <tarn/detail/fast_clock.hpp>
+#include <tarn/io/journal.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <ctime>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace tarn::io {
+
+/// Says how much a line matters. A logger drops lines below its level.
+enum class level : std::uint8_t {
+  trace,     ///< each step
+  debug,     ///< for whoever looks for a fault
+  info,      ///< what a running program does
+  warning,   ///< a fault that the program has dealt with
+  error,     ///< something that was asked for and is not done
+  critical,  ///< the program cannot go on
+  off,       ///< no line has this level: a logger with it drops everything
+};
+
+/// Returns "info" for level::info, and so on.
+constexpr std::string_view level_name(level severity) noexcept {
+  constexpr std::string_view names[] = {"trace", "debug", "info", "warning", "error", "critical", "off"};
+  return names[static_cast<std::size_t>(severity)];
+}
+
+/// The form in which a logger writes its lines.
+enum class log_form : std::uint8_t {
+  logfmt,  ///< time=2026-11-22T10:00:00.000000Z level=info logger=http msg="served /" ms=3
+  json,    ///< {"time":"2026-11-22T10:00:00.000000Z","level":"info","logger":"http","msg":"served /","ms":3}
+};
+
+/// A name and a value of a line. It refers to texts and copies nothing, so make it in the call. Names have letters,
+/// digits, `_`, `-` and `.` only.
+class log_field {
+ public:
+  template <std::integral Number>
+  constexpr log_field(std::string_view name, Number value) noexcept : name_(name) {
+    if constexpr (std::same_as<Number, bool>) {
+      kind_ = kind::text_as_it_is;
+      text_ = value ? "true" : "false";
+    } else if constexpr (std::signed_integral<Number>) {
+      kind_ = kind::signed_number;
+      signed_ = value;
+    } else {
+      kind_ = kind::unsigned_number;
+      unsigned_ = value;
+    }
+  }
+  constexpr log_field(std::string_view name, double value) noexcept
+      : name_(name), kind_(kind::real_number), real_(value) {}
+  constexpr log_field(std::string_view name, std::string_view value) noexcept
+      : name_(name), kind_(kind::text), text_(value) {}
+  constexpr log_field(std::string_view name, const char* value) noexcept : log_field(name, std::string_view(value)) {}
+
+ private:
+  friend class log_line;
+  enum class kind : std::uint8_t { text, text_as_it_is, signed_number, unsigned_number, real_number };
+
+  std::string_view name_;
+  kind kind_ = kind::text;
+  std::string_view text_;
+  union {
+    std::int64_t signed_ = 0;
+    std::uint64_t unsigned_;
+    double real_;
+  };
+};
+
+/// Builds a line in a place of limited size. It counts what does not fit.
+class log_line {
+ public:
+  log_line(char* place, std::size_t room, log_form form) noexcept : place_(place), room_(room), form_(form) {}
+
+  /// Returns the bytes of the line so far; more than `room` if it does not fit.
+  std::size_t size() const noexcept { return size_; }
+
+  /// Writes the level and the name of the logger, as begin() expects them: they are the same in each line.
+  void head(level severity, std::string_view logger) noexcept {
+    append(form_ == log_form::json ? "\",\"level\":\"" : " level=");
+    append(level_name(severity));
+    append(form_ == log_form::json ? "\",\"logger\":" : " logger=");
+    append_text(logger);
+    append(form_ == log_form::json ? ",\"msg\":\"" : " msg=\"");
+  }
+
+  /// Writes the time, then the head of the message.
+  void begin(std::string_view head) noexcept {
+    append(form_ == log_form::json ? "{\"time\":\"" : "time=");
+    append_time();
+    append(head);
+  }
+
+  /// Writes the message, or at most `limit` bytes of it.
+  void message(fmt::string_view format, fmt::format_args arguments, std::size_t limit) {
+    const std::size_t start = size_;
+    const std::size_t room = start < room_ ? std::min(room_ - start, limit) : 0;
+    const std::size_t wanted = fmt::vformat_to_n(place_ + start, room, format, arguments).size;
+    size_ += std::min(wanted, limit);
+    if (wanted <= room) {
+      escape(start);
+    } else if (limit == room) {  // cut: a character may have lost its end
+      while (size_ > start && (static_cast<unsigned char>(place_[size_ - 1]) & 0xc0u) == 0x80u) {
+        --size_;
+      }
+      if (size_ > start && static_cast<unsigned char>(place_[size_ - 1]) >= 0xc0u) {
+        --size_;
+      }
+      escape(start);
+    }
+    append("\"");
+  }
+
+  void field(const log_field& added) {
+    const bool is_json = form_ == log_form::json;
+    append(is_json ? ",\"" : " ");
+    append(added.name_);
+    append(is_json ? "\":" : "=");
+    char digits[32];
+    switch (added.kind_) {
+      case log_field::kind::text: append_text(added.text_); break;
+      case log_field::kind::text_as_it_is: append(added.text_); break;
+      case log_field::kind::signed_number: append_number(digits, added.signed_); break;
+      case log_field::kind::unsigned_number: append_number(digits, added.unsigned_); break;
+      case log_field::kind::real_number:
+        if (is_json && !(added.real_ - added.real_ == 0)) {  // JSON has no infinity and no "not a number"
+          append("null");
+        } else {
+          append_number(digits, added.real_);
+        }
+        break;
+    }
+  }
+
+  void end() noexcept {
+    if (form_ == log_form::json) {
+      append("}");
+    }
+  }
+
+ private:
+  void append(std::string_view text) noexcept {
+    if (size_ + text.size() <= room_) {
+      std::memcpy(place_ + size_, text.data(), text.size());
+    }
+    size_ += text.size();
+  }
+
+  template <class Number>
+  void append_number(char (&digits)[32], Number value) {
+    append({digits, std::min(sizeof digits, fmt::format_to_n(digits, sizeof digits, "{}", value).size)});
+  }
+
+  /// Reads the clock. The date and the time of day are formatted once a second in each thread.
+  void append_time() noexcept {
+    struct formatted {
+      std::time_t second;
+      char text[21];
+    };
+    static thread_local formatted last{-1, {}};
+    const std::int64_t now = tarn::detail::fast_now_ns();
+    const std::time_t second = now / 1'000'000'000;
+    if (second != last.second) {
+      std::tm parts = {};
+      ::gmtime_r(&second, &parts);
+      std::strftime(last.text, sizeof last.text, "%Y-%m-%dT%H:%M:%S.", &parts);
+      last.second = second;
+    }
+    char text[27];
+    std::memcpy(text, last.text, 20);
+    auto micros = static_cast<std::uint32_t>(now % 1'000'000'000) / 1000;
+    for (int digit = 24; digit >= 20; digit -= 2) {
+      const std::uint32_t pair = micros % 100;
+      micros /= 100;
+      text[digit] = static_cast<char>('0' + pair / 10);
+      text[digit + 1] = static_cast<char>('0' + pair % 10);
+    }
+    text[26] = 'Z';
+    append({text, sizeof text});
+  }
+
+  /// Writes a text; in logfmt, one that needs no quotes has none.
+  void append_text(std::string_view text) noexcept {
+    if (form_ == log_form::logfmt && !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+          return c > ' ' && c != '"' && c != '=' && c != '\\' && c != '\x7f';
+        })) {
+      return append(text);
+    }
+    append("\"");
+    const std::size_t start = size_;
+    append(text);
+    if (size_ <= room_) {
+      escape(start);
+    }
+    append("\"");
+  }
+
+  static bool needs_escape(char c) noexcept { return static_cast<unsigned char>(c) < ' ' || c == '"' || c == '\\'; }
+
+  /// Returns true when a byte of the text must be escaped. Looks at eight at a time: in `word ^ pattern` a byte that
+  /// matches is 0, and the subtraction of ones borrows from it, or from a byte below the bound, into its top bit.
+  static bool any_needs_escape(const char* text, std::size_t size) noexcept {
+    constexpr std::uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
+    std::uint64_t hits = 0;
+    std::size_t offset = 0;
+    for (; offset + 8 <= size; offset += 8) {
+      std::uint64_t word;
+      std::memcpy(&word, text + offset, 8);
+      const std::uint64_t quotes = word ^ ones * '"', backslashes = word ^ ones * '\\';
+      hits |= ((word - ones * ' ') & ~word) | ((quotes - ones) & ~quotes) | ((backslashes - ones) & ~backslashes);
+    }
+    bool is_found = (hits & tops) != 0;
+    for (; offset < size; ++offset) {
+      is_found |= needs_escape(text[offset]);
+    }
+    return is_found;
+  }
+
+  /// Escapes what stands from `start` on: from its end, so that nothing needs another place.
+  void escape(std::size_t start) noexcept {
+    if (!any_needs_escape(place_ + start, size_ - start)) [[likely]] {
+      return;
+    }
+    std::size_t extra = 0;
+    for (std::size_t offset = start; offset < size_; ++offset) {
+      if (needs_escape(place_[offset])) {
+        extra += is_short_escape(place_[offset]) ? 1 : 5;
+      }
+    }
+    std::size_t source = size_;
+    size_ += extra;
+    if (size_ > room_) {
+      return;
+    }
+    for (std::size_t target = size_; target != source;) {
+      const char c = place_[--source];
+      if (!needs_escape(c)) {
+        place_[--target] = c;
+      } else if (is_short_escape(c)) {
+        place_[--target] = c == '\n' ? 'n' : c == '\t' ? 't' : c == '\r' ? 'r' : c;
+        place_[--target] = '\\';
+      } else {
+        constexpr char digits[] = "0123456789abcdef";
+        place_[--target] = digits[c & 15];
+        place_[--target] = digits[c >> 4 & 15];
+        target -= 4;
+        std::memcpy(place_ + target, "\\u00", 4);
+      }
+    }
+  }
+  static bool is_short_escape(char c) noexcept { return c == '"' || c == '\\' || c == '\n' || c == '\t' || c == '\r'; }
+
+  char* place_;
+  std::size_t room_;
+  std::size_t size_ = 0;
+  log_form form_;
+};
+
+/// tarn::io::journal file("app.journal");
+/// tarn::io::logger http(file, "http");
+/// http.info("served {}", path);
+/// http.warning({{"user", name}, {"ms", took}}, "slow: {}", path);  // with fields
+///
+/// Each line is one line of the journal, so once the call has returned, it survives the death of the process. Nothing
+/// is queued and no thread is started. Threads: any number log at once, and change the level. Each line has the time in
+/// UTC with microseconds. A line that is longer than the journal's longest line is cut: it has the beginning of its
+/// message, no fields, and the field cut=true. Quotes and control characters are escaped; text must be UTF-8 if the
+/// form is JSON. Errors: fmt::format_error for an invalid format that is only known at run time; there is then no
+/// line. `Floor` removes calls of lower levels when the program is compiled. Cost: a dropped line is one load.
+template <level Floor = level::trace>
+class basic_logger {
+ public:
+  /// Logs into `target`, which must outlive the logger, lines of at least this level.
+  basic_logger(journal& target, std::string name, level least = level::info, log_form form = log_form::logfmt)
+      : target_(target), name_(std::move(name)), level_(least), form_(form) {
+    for (std::size_t severity = 0; severity < heads_.size(); ++severity) {
+      heads_[severity].resize(6 * name_.size() + 64);
+      log_line line(heads_[severity].data(), heads_[severity].size(), form_);
+      line.head(static_cast<level>(severity), name_);
+      heads_[severity].resize(line.size());
+    }
+  }
+  basic_logger(const basic_logger&) = delete;
+  basic_logger& operator=(const basic_logger&) = delete;
+
+  /// Returns the name that each line has.
+  const std::string& name() const noexcept { return name_; }
+  /// Returns the level below which lines are dropped.
+  level least_level() const noexcept { return level_.load(std::memory_order_relaxed); }
+  /// Changes that level, for calls from now on.
+  void set_level(level least) noexcept { level_.store(least, std::memory_order_relaxed); }
+  /// Returns true when a line of this level is not dropped.
+  bool is_enabled(level severity) const noexcept {
+    return severity >= Floor && severity != level::off && severity >= least_level();
+  }
+
+  /// Logs a line of the level `Level`.
+  template <level Level, class... Arguments>
+  void log(std::initializer_list<log_field> fields, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    static_assert(Level != level::off, "level::off is for set_level(): no line has it");
+    if constexpr (Level >= Floor) {
+      if (Level >= least_level()) {
+        write(Level, fields, format, fmt::make_format_args(arguments...));
+      }
+    }
+  }
+
+#define TARN_LOG_LEVEL(name)                                                                  \
+  /** Logs a line severity this level, formatted by {fmt}. */                                 \
+  template <class... Arguments>                                                               \
+  void name(fmt::format_string<Arguments...> format, Arguments&&... arguments) {              \
+    log<level::name, Arguments...>({}, format, std::forward<Arguments>(arguments)...);        \
+  }                                                                                           \
+  /** Does the same, and adds fields. */                                                      \
+  template <class... Arguments>                                                               \
+  void name(std::initializer_list<log_field> fields, fmt::format_string<Arguments...> format, \
+            Arguments&&... arguments) {                                                       \
+    log<level::name, Arguments...>(fields, format, std::forward<Arguments>(arguments)...);    \
+  }
+  TARN_LOG_LEVEL(trace)
+  TARN_LOG_LEVEL(debug)
+  TARN_LOG_LEVEL(info)
+  TARN_LOG_LEVEL(warning)
+  TARN_LOG_LEVEL(error)
+  TARN_LOG_LEVEL(critical)
+#undef TARN_LOG_LEVEL
+
+ private:
+  static constexpr std::size_t beside_a_cut_message = 256;  // the most bytes of the rest, with a name of usual length
+
+  void write(level severity, std::initializer_list<log_field> fields, fmt::string_view format,
+             fmt::format_args arguments) {
+    const std::size_t longest = target_.longest_line();
+    target_.append_with([&](char* place, std::size_t room) {
+      log_line line(place, room, form_);
+      line.begin(heads_[static_cast<std::size_t>(severity)]);
+      line.message(format, arguments, ~std::size_t{0});
+      for (const log_field& each : fields) {
+        line.field(each);
+      }
+      line.end();
+      if (line.size() <= room) [[likely]] {
+        return line.size();
+      }
+      if (room < longest) {
+        return longest;  // asks for the room that the longest line has
+      }
+      log_line cut(place, room, form_);
+      cut.begin(heads_[static_cast<std::size_t>(severity)]);
+      const std::size_t taken = cut.size() + beside_a_cut_message;
+      cut.message(format, arguments, taken < room ? (room - taken) / 6 : 0);  // each byte may become six
+      cut.field({"cut", true});
+      cut.end();
+      return std::min(cut.size(), room);
+    });
+  }
+
+  journal& target_;
+  std::string name_;
+  std::atomic<level> level_;
+  log_form form_;
+  std::array<std::string, 6> heads_;  // for each level, what stands between the time and the message
+};
+
+/// A logger of all levels.
+using logger = basic_logger<>;
+
+}  // namespace tarn::io

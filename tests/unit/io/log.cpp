@@ -1,0 +1,180 @@
+// Loggers write whole, escaped lines of the right level into a journal.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+#include <ctime>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <tarn/io/journal_reader.hpp>
+#include <tarn/io/log.hpp>
+
+#include "unit/io/io_fixture.hpp"
+
+namespace {
+
+using tarn::io::journal;
+using tarn::io::journal_reader;
+using tarn::io::level;
+using tarn::io::log_form;
+using tarn::io::logger;
+
+class log_test : public testing::Test {
+ protected:
+  std::vector<std::string> lines() const {
+    const journal_reader reader(path_);
+    std::vector<std::string> texts;
+    for (const auto& line : reader.lines()) texts.emplace_back(line.text);
+    return texts;
+  }
+  /// Returns the newest line without its time, after a check of the time's form.
+  std::string newest() const {
+    const std::string line = lines().back();
+    static const std::regex head(R"re(^(time=|\{"time":")\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z[ "])re");
+    EXPECT_TRUE(std::regex_search(line, head)) << line;
+    return line.substr(line.find('Z') + 2);
+  }
+
+  std::string path_ = testing::TempDir() + "log-" + std::to_string(getpid());
+  journal file_{(std::remove(path_.c_str()), path_), {.bytes = 1 << 20, .chunk = 4096}};
+
+  void TearDown() override { std::remove(path_.c_str()); }
+};
+
+TEST_F(log_test, has_time_level_name_message_and_fields) {
+  logger http(file_, "http");
+  http.info("served {} in {:.1f}", "/", 2.5);
+  EXPECT_EQ(newest(), R"(level=info logger=http msg="served / in 2.5")");
+  http.warning({{"user", "ada b"}, {"ms", 3}, {"ok", false}, {"share", 0.5}, {"big", ~0ull}, {"path", "/a"}}, "slow");
+  EXPECT_EQ(
+      newest(),
+      R"(level=warning logger=http msg="slow" user="ada b" ms=3 ok=false share=0.5 big=18446744073709551615 path=/a)");
+}
+
+TEST_F(log_test, escapes_what_would_forge_a_line) {
+  logger odd(file_, "a b");
+  odd.error("two\nlines \"quoted\" \\ \x01");
+  EXPECT_EQ(newest(), R"(level=error logger="a b" msg="two\nlines \"quoted\" \\ \u0001")");
+  odd.error({{"text", "a=b"}, {"empty", ""}, {"tab", "\t"}}, "{}", "");
+  EXPECT_EQ(newest(), R"(level=error logger="a b" msg="" text="a=b" empty="" tab="\t")");
+}
+
+TEST_F(log_test, drops_what_is_below_its_level) {
+  logger web(file_, "some", level::warning);
+  web.info("no");
+  web.warning("yes");
+  EXPECT_FALSE(web.is_enabled(level::info));
+  web.set_level(level::trace);
+  web.trace("yes");
+  web.set_level(level::off);
+  web.critical("no");
+  EXPECT_EQ(lines().size(), 2u);
+}
+
+TEST_F(log_test, has_a_floor_that_the_compiler_knows) {
+  tarn::io::basic_logger<level::info> web(file_, "some", level::trace);
+  web.debug("no");
+  web.info("yes");
+  EXPECT_FALSE(web.is_enabled(level::debug));
+  EXPECT_EQ(lines().size(), 1u);
+}
+
+TEST_F(log_test, writes_json_that_others_read) {
+  logger json(file_, "http", level::info, log_form::json);
+  const std::string text = "quote \" backslash \\ tab \t bell \a end";
+  json.info({{"user", text}, {"number", -7}, {"yes", true}, {"none", std::numeric_limits<double>::infinity()}}, "{}",
+            text);
+  const auto read = nlohmann::json::parse(lines().back());
+  EXPECT_EQ(read["level"], "info");
+  EXPECT_EQ(read["logger"], "http");
+  EXPECT_EQ(read["msg"], text);
+  EXPECT_EQ(read["user"], text);
+  EXPECT_EQ(read["number"], -7);
+  EXPECT_EQ(read["yes"], true);
+  EXPECT_TRUE(read["none"].is_null());
+}
+
+TEST_F(log_test, every_character_at_every_place_is_read_back) {
+  logger json(file_, "http", level::info, log_form::json);
+  std::vector<std::string> texts;
+  for (std::size_t place = 0; place < 20; ++place) {
+    for (int c = 1; c < 128; ++c) {
+      texts.emplace_back(20, 'x')[place] = static_cast<char>(c);
+      json.info("{}", texts.back());
+    }
+  }
+  const std::vector<std::string> written = lines();
+  ASSERT_EQ(written.size(), texts.size());
+  for (std::size_t number = 0; number < texts.size(); ++number) {
+    const auto read = nlohmann::json::parse(written[number], nullptr, false);
+    ASSERT_FALSE(read.is_discarded()) << written[number];
+    ASSERT_EQ(read["msg"], texts[number]);
+  }
+}
+
+// Lines of all lengths, in chunks that end in their middle: each is whole, or says that it was cut.
+TEST_F(log_test, lines_of_any_length_are_whole_or_say_that_they_are_cut) {
+  logger json(file_, "http", level::info, log_form::json);
+  for (std::size_t length = 0; length < 6000; length += 37) {
+    const std::string text(length, length % 2 == 0 ? 'x' : '"');
+    json.info({{"size", length}}, "{}", text);
+    const auto read = nlohmann::json::parse(lines().back(), nullptr, false);
+    ASSERT_FALSE(read.is_discarded()) << length << ": " << lines().back();
+    if (read.contains("cut")) {
+      ASSERT_GT(length, 1000u);
+      ASSERT_TRUE(text.starts_with(read["msg"].get<std::string>()));
+    } else {
+      ASSERT_EQ(read["msg"], text);
+      ASSERT_EQ(read["size"], length);
+    }
+  }
+}
+
+TEST_F(log_test, a_cut_ends_between_characters) {
+  logger json(file_, "http", level::info, log_form::json);
+  std::string text;
+  while (text.size() < 9000) text += "é";
+  for (int shift = 0; shift < 4; ++shift, text.insert(0, "x")) {
+    json.info("{}", text);
+    const auto read = nlohmann::json::parse(lines().back(), nullptr, false);
+    ASSERT_FALSE(read.is_discarded()) << shift;
+    ASSERT_GT(read["msg"].get<std::string>().size(), 100u) << shift;
+  }
+}
+
+// The time that is counted stays between two looks at the system's clock, but for what the clock is corrected by.
+TEST_F(log_test, the_time_is_that_of_the_system) {
+  const auto system_ns = [] {
+    timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  };
+  constexpr std::int64_t correction_ns = 20'000'000;
+  const std::int64_t end = system_ns() + 100'000'000;
+  std::int64_t calls = 0;
+  for (std::int64_t before = system_ns(); before < end; before = system_ns(), ++calls) {
+    const std::int64_t now = tarn::detail::fast_now_ns();
+    ASSERT_GE(now, before - correction_ns) << calls;
+    ASSERT_LE(now, system_ns() + correction_ns) << calls;
+  }
+}
+
+TEST_F(log_test, threads_log_at_once) {
+  logger busy(file_, "all");
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (int number = 0; number < 200; ++number) busy.info({{"thread", thread}}, "line {}", number);
+    });
+  }
+  for (std::thread& each : threads) each.join();
+  EXPECT_EQ(lines().size(), 800u);
+  static const std::regex whole(R"re(^time=\S+Z level=info logger=all msg="line \d+" thread=\d$)re");
+  for (const std::string& line : lines()) ASSERT_TRUE(std::regex_match(line, whole)) << line;
+}
+
+}  // namespace
