@@ -70,10 +70,15 @@ class memo {
   /// Returns the bytes that a key and an answer hold in addition to their own sizeof.
   using weigher = std::function<std::size_t(const Key&, const std::optional<Value>&)>;
 
+  /// Returns the time that this answer is valid, in milliseconds; 0: forever. It replaces live_ms and
+  /// negative_live_ms.
+  using lifetime = std::function<std::uint64_t(const Key&, const std::optional<Value>&)>;
+
   /// Remembers answers of `load`. `weigh` is for a limit in bytes; without it an entry counts as its own size.
-  explicit memo(loader load, memo_options options = {}, weigher weigh = {})
+  explicit memo(loader load, memo_options options = {}, weigher weigh = {}, lifetime lives = {})
       : load_(std::move(load)),
         weigh_(std::move(weigh)),
+        lives_(std::move(lives)),
         options_(options),
         shards_(std::bit_ceil(std::clamp<std::size_t>(options.shards, 1, 1024))) {
     const std::size_t entries_each = std::max<std::size_t>(1, options.entries / shards_.size());
@@ -114,6 +119,13 @@ class memo {
   void put(const Key& key, std::optional<Value> answer) {
     const std::uint64_t hash = hash_of(key);
     remember(shard_of(hash), make_node(hash, key, std::move(answer)));
+  }
+  /// Does the same for an answer that is valid for `live_ms` milliseconds; 0: forever.
+  void put(const Key& key, std::optional<Value> answer, std::uint64_t live_ms) {
+    const std::uint64_t hash = hash_of(key);
+    auto entry = make_node(hash, key, std::move(answer));
+    set_lifetime(*entry, live_ms);
+    remember(shard_of(hash), std::move(entry));
   }
 
   /// Forgets an answer, and returns whether there was one. An answer that is on its way is remembered all the same.
@@ -297,11 +309,15 @@ class memo {
     return ask(shard_of(hash), hash, key);
   }
 
+  void set_lifetime(node& entry, std::uint64_t live_ms) const noexcept {
+    entry.good_until_ms = live_ms == 0 ? 0 : options_.now_ms() + live_ms;
+  }
+
   std::unique_ptr<node> make_node(std::uint64_t hash, const Key& key, std::optional<Value> answer) const {
     auto entry = std::make_unique<node>(hash, key, std::move(answer));
     const std::uint64_t live =
         entry->value || options_.negative_live_ms == 0 ? options_.live_ms : options_.negative_live_ms;
-    entry->good_until_ms = live == 0 ? 0 : options_.now_ms() + live;
+    set_lifetime(*entry, lives_ ? lives_(entry->key, entry->value) : live);
     entry->bytes = sizeof(node) + (weigh_ ? weigh_(entry->key, entry->value) : 0);
     return entry;
   }
@@ -403,6 +419,7 @@ class memo {
   table table_;
   loader load_;
   weigher weigh_;
+  lifetime lives_;
   memo_options options_;
   std::vector<shard> shards_;
   unsigned shift_ = 0;  // the shift from a bucket to its shard

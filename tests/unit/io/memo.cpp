@@ -70,6 +70,34 @@ TEST(memo, answers_grow_old) {
   EXPECT_EQ(answers.statistics().entries, 2u);
 }
 
+TEST(memo, an_answer_has_a_lifetime_of_its_own) {
+  now = 1000;
+  memo<int, int> answers([](const int& key) { return key == 0 ? std::nullopt : std::optional(key); },
+                         {.live_ms = 7, .now_ms = test_clock}, {},
+                         [](const int& key, const std::optional<int>& value) -> std::uint64_t {
+                           return value ? static_cast<std::uint64_t>(key) : 5;
+                         });
+  for (const int key : {0, 10, 20}) answers.get(key);
+  answers.put(30, 1, 100);
+  answers.put(40, 1, 0);
+  answers.put(50, 1);
+  now = 1005;
+  EXPECT_FALSE(answers.peek(0));
+  EXPECT_TRUE(answers.peek(10));
+  now = 1010;
+  EXPECT_FALSE(answers.peek(10));
+  EXPECT_TRUE(answers.peek(20));
+  now = 1049;
+  EXPECT_FALSE(answers.peek(20));
+  EXPECT_TRUE(answers.peek(50)) << "put without a lifetime asks for it";
+  now = 1050;
+  EXPECT_FALSE(answers.peek(50));
+  now = 1100;
+  EXPECT_FALSE(answers.peek(30));
+  now = 1'000'000'000;
+  EXPECT_TRUE(answers.peek(40)) << "forever";
+}
+
 TEST(memo, is_bounded_by_count_and_keeps_what_is_used) {
   memo<int, int> answers([](const int& key) { return key; }, {.entries = 64, .shards = 1});
   for (int key = 0; key < 10'000; ++key) {
