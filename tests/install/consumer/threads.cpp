@@ -96,7 +96,7 @@ void share_under_locks() {
   long sum = 0;
   in_threads([&](int number) {
     for (int round = 0; round < rounds * 20; ++round) {
-      numbers.with([&](std::vector<int>& all) {
+      numbers.with([&](std::vector<int>& values) {
         values.push_back(number);
         if (values.size() > 1000) values.clear();
       });
