@@ -110,6 +110,7 @@ bool trim() noexcept {
   };
   std::size_t purged = 0;
   if (heaps::heap* const own = threads::own_heap()) {
+    const heaps::owning hold(*own);
     purged += trim_one(*own);
   }
   {

@@ -117,10 +117,7 @@ void heap::release() noexcept {
 
 std::size_t heap::trim() noexcept {
   heaps::heap* const own = inner(front_);
-  if (!own->policy.shared()) {
-    return own->reclaim() + own->purge_slabs();
-  }
-  const platform::locked hold(own->mutex);
+  const heaps::owning hold(*own);
   return own->reclaim() + own->purge_slabs();
 }
 

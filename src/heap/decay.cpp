@@ -81,17 +81,19 @@ void heap::drop_front(size_class index) noexcept {
 }
 
 void heap::empty_depots() noexcept {
-  used.for_each([this](size_class index) {
-    class_state& of = classes[index];
-    while (of.behind.first != nullptr) {
-      magazine* const full = of.behind.pop();
-      --depot_arrays;
-      depot_bytes.subtract(batch_of(index) * detail::size_of(index));
-      give_to_slabs(bottom_of(full, index), batch_of(index));
-      stock.give(full);
-    }
-    of.behind.low = 0;
-  });
+  used.for_each([this](size_class index) { empty_depot(index); });
+}
+
+void heap::empty_depot(size_class index) noexcept {
+  class_state& of = classes[index];
+  while (of.behind.first != nullptr) {
+    magazine* const full = of.behind.pop();
+    --depot_arrays;
+    depot_bytes.subtract(batch_of(index) * detail::size_of(index));
+    give_to_slabs(bottom_of(full, index), batch_of(index));
+    stock.give(full);
+  }
+  of.behind.low = 0;
 }
 
 std::size_t heap::reclaim() noexcept {

@@ -237,6 +237,9 @@ void heap::spill(size_class index) noexcept {
   }
   top_of(index) = bottom_of(of.front, index) + kept;
   shrink();
+  if (space == &central()) {
+    pages::space::note_retained(free_bytes());
+  }
 }
 
 void heap::give_to_slabs(void** blocks, std::size_t count) noexcept {

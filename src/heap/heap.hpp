@@ -26,6 +26,7 @@
 #include "heap/inbox.hpp"
 #include "heap/large_cache.hpp"
 #include "heap/magazine.hpp"
+#include "heap/owner_lock.hpp"
 #include "heap/policy.hpp"
 #include "heap/remote_batch.hpp"
 #include "pages/space.hpp"
@@ -170,13 +171,20 @@ struct heap : detail::heap_front, base::list_links<heap> {
   // -- written by all threads ----------------------------------------------
   alignas(64) inbox in;
   large_cache large;
-  std::atomic<std::uint64_t> sent_bytes{0};  ///< approximate bytes in words whose blocks have all been freed
+  std::atomic<std::uint64_t> sent_bytes{0};    ///< approximate bytes in words whose blocks have all been freed
+  std::atomic<std::uint32_t> posted_slabs{0};  ///< since the inbox was taken in
   std::atomic<std::uint64_t> reclaim_bytes{first_reclaim_bytes};  ///< sent_bytes at which others check the owner
   std::atomic<std::uint64_t> slow_calls_seen{0};                  ///< slow_calls at the last such check
   struct {
     std::atomic<std::uint64_t> slabs{0}, slab_bytes{0}, blocks{0}, block_bytes{0};
   } reclaimed;  ///< freed by others on the owner's behalf, not yet subtracted by the owner
   platform::mutex mutex{platform::lock_rank::heap};  ///< guards a shared heap
+  /// The owner enters in every slow path of a heap that is not shared, except where it only sends or uses the cache of
+  /// large runs.
+  owner_lock visits;
+  std::atomic<std::uint64_t> visited_calls{~std::uint64_t{0}};  ///< slow_calls at the last visit
+  std::atomic<std::uint32_t> refused_visits{0};                 ///< in a row, because the owner was in a slow path
+  std::atomic<bool> visited_asleep{false};                      ///< nothing is left to do until the owner wakes
 
   heap(pages::space& from, std::uint32_t number_) noexcept;
 
@@ -239,6 +247,10 @@ struct heap : detail::heap_front, base::list_links<heap> {
   /// Gives slabs back to the space if other threads have freed all of their blocks. Any thread may call it; it pays
   /// most while the owner sleeps.
   void reclaim_for_owner() noexcept;
+  /// Acts for an owner that made no slow call since the last visit: takes the inbox in, empties the depots, and gives
+  /// back the pages in which only free blocks lie. `stop` ends that early. True: another visit may have work. Any
+  /// thread, where platform::prepare_barriers() has returned true.
+  bool visit(bool (*stop)() noexcept) noexcept;
   /// Ends all blocks at once. Only the owner of a heap with a space of its own may call it.
   void release() noexcept;
   /// Undoes everything, so that the record can serve another owner. Callers run release() first.
@@ -256,6 +268,12 @@ struct heap : detail::heap_front, base::list_links<heap> {
   pages::slab* new_slab(size_class index) noexcept;
   pages::slab* adopt_slab(size_class index) noexcept;
   void lose(pages::slab* gone, bool empty) noexcept;
+  /// Returns the bytes of slabs that are in no block outside of the depots. Approximate, because others reclaim slabs.
+  std::uint64_t free_bytes() const noexcept {
+    const std::uint64_t held = slab_bytes.get() + depot_bytes.get();
+    const std::uint64_t taken = taken_bytes.get();
+    return held > taken ? held - taken : 0;
+  }
   void note_peak() noexcept;
   pages::slab* new_large(std::size_t bytes, std::size_t alignment) noexcept;
   void deallocate_large_slow(pages::slab& block) noexcept;
@@ -269,6 +287,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
 
   void deallocate_remote_slow(void* block, std::uintptr_t key) noexcept;
   void send_full() noexcept;
+  bool open_batch() noexcept;
   static void send_group(void** blocks, std::size_t count) noexcept;
   void receive(const freed_blocks& some) noexcept;
   bool give_directly(const freed_blocks& some) noexcept;
@@ -280,6 +299,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void reclaim_slab(pages::slab& home) noexcept;
   void subtract_reclaimed() noexcept;
   bool start_tending() noexcept;
+  bool visit_classes(bool (*stop)() noexcept) noexcept;
   void tend_if_idle() noexcept {
     // seq_cst: retire() says why.
     if (state.load(std::memory_order_seq_cst) == ownership::idle) {
@@ -292,6 +312,33 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void shrink() noexcept;
   void note_growth() noexcept;
   void empty_depots() noexcept;
+  void empty_depot(size_class index) noexcept;
+};
+
+/// Makes the calling thread the owner for a slow path: the owner of a shared heap is the thread that holds its lock,
+/// and any other heap shuts visitors out.
+class [[nodiscard]] owning {
+ public:
+  explicit owning(heap& self) noexcept : heap_(self), shared_(self.policy.shared()) {
+    if (shared_) {
+      heap_.mutex.lock();
+    } else {
+      heap_.visits.enter();
+    }
+  }
+  ~owning() {
+    if (shared_) {
+      heap_.mutex.unlock();
+    } else {
+      heap_.visits.leave();
+    }
+  }
+  owning(const owning&) = delete;
+  owning& operator=(const owning&) = delete;
+
+ private:
+  heap& heap_;
+  bool shared_;
 };
 
 /// Holds the entries that a shut magazine shows: null below its end, so that it looks empty and full at once.

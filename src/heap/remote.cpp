@@ -61,7 +61,7 @@ void heap::deallocate_remote_slow(void* block, std::uintptr_t key) noexcept {
   heap& owner = *owner_in(key);
   check_strict(owner, block);
   // A block in the batch of a shared heap would wait for a thread that may never call again.
-  if (!owner.frees_may_wait || policy.shared() || !out.open(stock)) {
+  if (!owner.frees_may_wait || policy.shared() || !open_batch()) {
     owner.receive(block_finder{}.find(block));
     return;
   }
@@ -71,8 +71,14 @@ void heap::deallocate_remote_slow(void* block, std::uintptr_t key) noexcept {
   }
 }
 
+bool heap::open_batch() noexcept {
+  const owning hold(*this);
+  return out.open(stock);
+}
+
 void heap::send_full() noexcept {
   send_all();
+  const owning hold(*this);
   tick();
 }
 
@@ -128,6 +134,7 @@ void heap::receive(const freed_blocks& some) noexcept {
   if (sent.post) {
     in.post(*some.home);
     tend_if_idle();
+    pages::space::note_retained((posted_slabs.fetch_add(1, std::memory_order_relaxed) + 1) * pages::unit_bytes);
   }
   const size_class index = class_in(some.key);
   const std::size_t block_bytes = detail::size_of(index);
@@ -165,6 +172,7 @@ void heap::check_marks(const pages::slab& home, std::size_t word, std::uint64_t 
 // magazine and no empty slab is kept.
 void heap::take_in(bool owned) noexcept {
   sent_bytes.store(0, std::memory_order_relaxed);
+  posted_slabs.store(0, std::memory_order_relaxed);
   subtract_reclaimed();
   for (inbox::node *at = in.take_all(), *following = nullptr; at != nullptr; at = following) {
     following = at->next_sent;

@@ -9,6 +9,13 @@
 #include "platform/platform.hpp"
 
 namespace tarn::heaps {
+namespace {
+
+/// An owner at work whose heap has less free memory than this needs no other visit.
+constexpr std::uint64_t least_visited_bytes = std::uint64_t{1} << 20;
+constexpr std::uint32_t most_refused_visits = 16;
+
+}  // namespace
 
 // ---------------------------------------------------------- without a thread
 
@@ -27,13 +34,16 @@ namespace tarn::heaps {
 // slab already posted leaves it to the thread that posts it.
 void heap::retire() noexcept {
   send_all();
-  out.close(stock);
-  collect();
-  flush_all();
-  stock.clear();
-  reclaim_bytes.store(first_reclaim_bytes, std::memory_order_relaxed);
-  platform::note_release(&state);
-  state.store(ownership::idle, std::memory_order_seq_cst);
+  {
+    const owning hold(*this);  // visit() says why
+    out.close(stock);
+    collect();
+    flush_all();
+    stock.clear();
+    reclaim_bytes.store(first_reclaim_bytes, std::memory_order_relaxed);
+    platform::note_release(&state);
+    state.store(ownership::idle, std::memory_order_seq_cst);
+  }
   visit_large_cache(true);
   tend();
 }
@@ -105,6 +115,59 @@ pages::slab* heap::adopt_slab(size_class index) noexcept {
 }
 
 // --------------------------------------------------- for an owner that sleeps
+
+// The owner's slow paths keep visitors out (owner_lock). Its fast paths do not: they only use the front magazines,
+// which a visitor leaves alone. Threads that act for a heap without a thread do not enter either. So the visitor reads
+// the state during its visit: while it is `owned`, the owner would have to enter in retire() before anybody could act
+// for the heap. acquire: if the heap was adopted, what was done for it before is complete.
+bool heap::visit(bool (*stop)() noexcept) noexcept {
+  if (space != &central() || policy.shared() || policy.exact() ||
+      state.load(std::memory_order_relaxed) != ownership::owned) {
+    return false;
+  }
+  const std::uint64_t calls = slow_calls.get();
+  if (visited_calls.exchange(calls, std::memory_order_relaxed) != calls) {
+    visited_asleep.store(false, std::memory_order_relaxed);
+    return free_bytes() >= least_visited_bytes || !in.empty();
+  }
+  if (visited_asleep.load(std::memory_order_relaxed) && in.empty()) {
+    return false;
+  }
+  if (!visits.try_visit()) {
+    // In a forked child, another thread's slow path of the parent never ends.
+    return refused_visits.fetch_add(1, std::memory_order_relaxed) < most_refused_visits;
+  }
+  refused_visits.store(0, std::memory_order_relaxed);
+  bool finished = false;
+  if (state.load(std::memory_order_acquire) == ownership::owned) {
+    collect();
+    finished = visit_classes(stop);
+    visited_asleep.store(finished, std::memory_order_relaxed);
+  }
+  visits.end_visit();
+  return !finished;
+}
+
+// False: the owner waits, or the visit has to end for another reason.
+bool heap::visit_classes(bool (*stop)() noexcept) noexcept {
+  for (size_class index = 0; index < detail::class_count; ++index) {
+    class_state& visited = classes[index];
+    if (visited.behind.first != nullptr) {
+      empty_depot(index);
+    }
+    base::list<pages::slab>& available = visited.available;
+    while (!available.empty() && available.front()->empty()) {
+      lose(available.front(), true);
+    }
+    for (pages::slab* slab = available.front(); slab != nullptr; slab = slab->next) {
+      if (stop() || visits.is_wanted()) {
+        return false;
+      }
+      slab->purge_free_pages();
+    }
+  }
+  return true;
+}
 
 // Only its owner reads an inbox. So blocks that others free for a sleeping thread would wait until it wakes, and
 // their memory too. Senders therefore count the words that they fill. When they have filled many, and the owner made

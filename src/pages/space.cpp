@@ -30,6 +30,12 @@ constinit std::atomic<std::size_t> process_used{0};  // only kept if there is a 
 
 void space::call_when_retaining(void (*function)() noexcept) noexcept { when_retaining = function; }
 
+void space::note_retained(std::size_t bytes) noexcept {
+  if (bytes >= much_retained && when_retaining != nullptr) {
+    when_retaining();
+  }
+}
+
 void space::limit_process(std::size_t bytes) noexcept { process_limit = bytes; }
 
 bool space::charge(std::size_t bytes) noexcept {

@@ -67,6 +67,8 @@ class space {
   /// Sets a function that a thread calls, without a lock, when it frees a run and leaves much free memory behind:
   /// purge() should be called later. Set it before there are threads.
   static void call_when_retaining(void (*function)() noexcept) noexcept;
+  /// Calls that function if `bytes` of free memory, which somebody keeps in front of a space, are much. Any thread.
+  static void note_retained(std::size_t bytes) noexcept;
   /// Returns true if a cache in front of this space may keep runs of `bytes`. end_caching() undoes it. Any thread.
   [[nodiscard]] bool grant_caching(std::size_t bytes) noexcept;
   void end_caching(std::size_t bytes) noexcept { cached_.fetch_sub(bytes, std::memory_order_relaxed); }

@@ -128,6 +128,7 @@ void after_in_child() noexcept {
   registry::renumber_objects(forking_thread, number);
   if (heaps::heap* const own = own_heap()) {
     own->owner_thread.store(number, std::memory_order_relaxed);
+    own->visits.reset_after_fork();
   }
   forking_thread = number;  // an outer fork still needs it
   if (!section.leave_in_child()) {

@@ -9,6 +9,7 @@
 #include "heap/spaces.hpp"
 #include "platform/helper.hpp"
 #include "platform/platform.hpp"
+#include "platform/threads.hpp"
 
 namespace tarn::threads {
 namespace {
@@ -28,14 +29,20 @@ constinit std::atomic<std::uint64_t> next_attempt_ms{0};
 constinit std::atomic<bool> visiting{false};
 constinit std::atomic<std::uint32_t> forks{0};
 
-// Purges all spaces. True: some space still has memory that is due later.
+/// False: heap::visit() cannot be called here.
+constinit std::atomic<bool> visits_heaps{false};
+
+bool is_forking() noexcept { return forks.load(std::memory_order_seq_cst) != 0; }
+
+// Visits all heaps, and purges all spaces. True: some space still has memory that is due later.
 bool visit_spaces() noexcept {
   const std::uint64_t now = platform::now_ms();
   const std::uint32_t delay_ms = base::current_options().purge_delay_ms;
   bool remaining = false;
-  heaps::registry::for_all([](heaps::heap& each) {
-    if (forks.load(std::memory_order_seq_cst) == 0) {
+  heaps::registry::for_all([&](heaps::heap& each) {
+    if (!is_forking()) {
       each.visit_large_cache(false);
+      remaining = (visits_heaps.load(std::memory_order_relaxed) && each.visit(is_forking)) || remaining;
     }
   });
   heaps::spaces::for_all([&](pages::space& each) {
@@ -65,6 +72,7 @@ bool visit() noexcept {
 // sees the run, and the helper continues.
 void work() noexcept {
   const std::uint32_t interval_ms = base::current_options().purge_delay_ms / 4 + 10;
+  visits_heaps.store(platform::prepare_barriers(), std::memory_order_relaxed);
   do {
     do {
       platform::sleep_ms(interval_ms);

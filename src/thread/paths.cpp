@@ -12,26 +12,7 @@ namespace tarn::detail {
 namespace {
 
 using heaps::heap;
-
-// Makes the calling thread the owner: the owner of a shared heap is the thread that holds its lock.
-class owning {
- public:
-  explicit owning(heap* self) noexcept : shared_(self->policy.shared() ? self : nullptr) {
-    if (shared_ != nullptr) {
-      shared_->mutex.lock();
-    }
-  }
-  ~owning() {
-    if (shared_ != nullptr) {
-      shared_->mutex.unlock();
-    }
-  }
-  owning(const owning&) = delete;
-  owning& operator=(const owning&) = delete;
-
- private:
-  heap* shared_;
-};
+using heaps::owning;
 
 // Notes the block that `self` has just allocated, if `self` notes call sites.
 void* noted(heap& self, void* block, std::size_t bytes, const void* site) noexcept {
@@ -48,7 +29,7 @@ void* with_heap(heap_front* at, Attempt attempt) noexcept {
   if (self == nullptr) {
     return nullptr;
   }
-  const owning hold(self);
+  const owning hold(*self);
   return attempt(*self);
 }
 
@@ -98,14 +79,14 @@ namespace {
     return;  // a block exists, so this thread could not even share the process's heap
   }
   const size_class index = heaps::class_in(key);
-  const owning hold(self);
-  if ((key ^ self->address()) == index) {
+  if ((key ^ self->address()) != index) {
+    self->deallocate_remote(block, key);
+  } else {
+    const owning hold(*self);
     if (self->sites != nullptr) [[unlikely]] {
       threads::note_free(*self, block, site);
     }
     self->deallocate(block, index);
-  } else {
-    self->deallocate_remote(block, key);
   }
 }
 

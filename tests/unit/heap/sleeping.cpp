@@ -1,5 +1,9 @@
 // Tests blocks that are freed for an owner that sleeps.
+#include <atomic>
+#include <thread>
+
 #include "central_fixture.hpp"
+#include "platform/threads.hpp"
 
 namespace heap_tests {
 namespace {
@@ -131,6 +135,133 @@ TEST_F(sleeping_test, heap_objects_are_left_alone) {
   }
   EXPECT_EQ(object.space->used_bytes(), before);
   EXPECT_EQ(object.reclaimed.slabs.load(), 0u);
+}
+
+bool never() noexcept { return false; }
+bool always() noexcept { return true; }
+
+class visit_test : public sleeping_test {
+ protected:
+  void SetUp() override {
+    sleeping_test::SetUp();
+    ASSERT_TRUE(platform::prepare_barriers());
+  }
+  /// Frees blocks of the heap, most of which then lie in its depots.
+  static void fill_depots(heap& tested) {
+    const auto blocks = allocate_many(tested, class_of(64), 16 * pages::unit_bytes / 64);
+    for (void* const block : blocks) {
+      give(tested, block);
+    }
+    ASSERT_GT(tested.depot_bytes.get(), 0u);
+  }
+};
+
+TEST_F(visit_test, depots_of_an_owner_that_sleeps_are_emptied) {
+  heap& tested = start();
+  fill_depots(tested);
+  const std::size_t before = heaps::central().used_bytes();
+  tested.visit(never);
+  EXPECT_GT(tested.depot_bytes.get(), 0u) << "the owner may be at work";
+  EXPECT_FALSE(tested.visit(never));
+  EXPECT_EQ(tested.depot_bytes.get(), 0u);
+  EXPECT_TRUE(tested.is_valid());
+  EXPECT_LT(heaps::central().used_bytes(), before);
+  EXPECT_FALSE(tested.visit(never)) << "nothing is left to do";
+}
+
+TEST_F(visit_test, an_owner_that_works_keeps_its_depots) {
+  heap& tested = start();
+  fill_depots(tested);
+  for (int round = 0; round < 5; ++round) {
+    tick(tested);
+    tested.visit(never);
+    EXPECT_GT(tested.depot_bytes.get(), 0u);
+  }
+}
+
+TEST_F(visit_test, ends_when_it_is_told_to) {
+  heap& tested = start();
+  const auto blocks = allocate_many(tested, class_of(64), 64 * magazine_count());
+  give(tested, blocks[0]);
+  tested.visit(never);
+  EXPECT_TRUE(tested.visit(always));
+  EXPECT_FALSE(tested.visit(never));
+  for (std::size_t number = 1; number < blocks.size(); ++number) {
+    give(tested, blocks[number]);
+  }
+}
+
+TEST_F(visit_test, pages_between_blocks_in_use_go_back) {
+  heap& tested = start();
+  const auto blocks = allocate_many(tested, class_of(1024), 40 * 64);
+  for (std::size_t number = 0; number < blocks.size(); ++number) {
+    if (number % 64 != 0) {
+      give(tested, blocks[number]);
+    }
+  }
+  const std::uint64_t before = platform::purged().bytes;
+  tested.visit(never);
+  tested.visit(never);
+  EXPECT_GE(platform::purged().bytes - before, 40 * 32_KiB);
+  for (std::size_t number = 0; number < blocks.size(); number += 64) {
+    give(tested, blocks[number]);
+  }
+}
+
+TEST_F(visit_test, takes_in_what_others_have_freed) {
+  heap& tested = start();
+  heap& helper = start();
+  const auto blocks = allocate_many(tested, class_of(1024), 64);
+  for (void* const block : blocks) {
+    give(helper, block);
+  }
+  helper.send_all();
+  ASSERT_FALSE(tested.in.empty());
+  tested.visit(never);
+  tested.visit(never);
+  EXPECT_TRUE(tested.in.empty());
+  EXPECT_TRUE(tested.is_valid());
+}
+
+TEST_F(visit_test, heaps_without_a_thread_are_left_alone) {
+  heap& tested = start();
+  void* const kept = allocate(tested, 0);
+  end(tested);
+  EXPECT_FALSE(tested.visit(never));
+  EXPECT_FALSE(tested.visit(never));
+  heap& helper = start();
+  give(helper, kept);
+}
+
+// The owner allocates and frees in bursts while a visitor comes all the time.
+TEST_F(visit_test, comes_between_slow_paths_only) {
+  heap& tested = start();
+  std::atomic<bool> finished{false};
+  std::thread visitor([&] {
+    while (!finished) {
+      tested.visit(never);
+    }
+  });
+  std::mt19937 random(1);
+  live_blocks live;
+  std::vector<std::pair<void*, size_class>> blocks;
+  for (int round = 0; round < 20'000; ++round) {
+    if (blocks.size() < random() % 600) {
+      const size_class index = class_of(16 + random() % 3000);
+      blocks.emplace_back(allocate(tested, index), index);
+      live.add(blocks.back().first, size_of(index));
+    } else if (live.size() != 0) {
+      void* const gone = live.remove(random());
+      give(tested, gone);
+      std::erase_if(blocks, [&](const auto& each) { return each.first == gone; });
+    }
+  }
+  while (live.size() != 0) {
+    give(tested, live.remove(0));
+  }
+  finished = true;
+  visitor.join();
+  expect_in_use(tested, 0);
 }
 
 }  // namespace

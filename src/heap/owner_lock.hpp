@@ -1,0 +1,58 @@
+// Keeps visitors out of a heap while its owner is in a slow path, at the cost of two stores and a load for the owner.
+//
+//   owner                             visitor
+//   1 working = true                  3 visited = true
+//   2 reads visited                   4 a barrier in all threads
+//                                     5 reads working
+//
+// The processor may delay 1 beyond 2. The barrier of the visitor ends that: if the owner passes it before 1, then 2
+// comes after 3 and the owner waits; if it passes it after 1, then the visitor sees the owner in 5 and goes away.
+// (tests/models/owner_lock.pml)
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/check.hpp"
+#include "platform/platform.hpp"
+#include "platform/race_detector.hpp"
+
+namespace tarn::heaps {
+
+class owner_lock {
+ public:
+  /// Owner only, and not twice.
+  void enter() noexcept {
+    TARN_CHECK(!working_.load(std::memory_order_relaxed) && "a slow path does not enter another one");
+    working_.store(true, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // the compiler keeps the order; the head says what else does
+    // acquire: what the last visitor did is complete.
+    if (visited_.load(std::memory_order_acquire) != 0) [[unlikely]] {
+      wait();
+    }
+    platform::note_acquire(this);
+  }
+  void leave() noexcept {
+    platform::note_release(this);
+    // release: a visitor that finds the owner gone sees what it did.
+    working_.store(false, std::memory_order_release);
+  }
+
+  /// Returns true if the caller may visit until end_visit(). Any thread; its cost is a barrier in all threads.
+  bool try_visit() noexcept;
+  /// Returns true if the owner waits for the end of the visit.
+  bool is_wanted() const noexcept { return owner_waits_.load(std::memory_order_relaxed); }
+  void end_visit() noexcept;
+
+  /// Runs in a forked child, where no visitor lives.
+  void reset_after_fork() noexcept { visited_.store(0, std::memory_order_relaxed); }
+
+ private:
+  void wait() noexcept;
+
+  std::atomic<bool> working_{false};      ///< the owner is in a slow path
+  std::atomic<bool> owner_waits_{false};  ///< for the end of a visit
+  std::atomic<std::uint32_t> visited_{0};
+};
+
+}  // namespace tarn::heaps
