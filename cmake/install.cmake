@@ -55,7 +55,7 @@ if(TARGET tarn_command)
   endif()
   # For a gdb that trusts the library's folder, and for one of the same prefix (docs/guide/debugger.md).
   foreach(folder IN ITEMS "${CMAKE_INSTALL_LIBDIR}" "${CMAKE_INSTALL_DATADIR}/gdb/auto-load${CMAKE_INSTALL_FULL_LIBDIR}")
-    install(FILES tools/record/libtarn-record.so-gdb.gdb DESTINATION "${folder}")
+    install(FILES profiler/preload/libtarn-record.so-gdb.gdb DESTINATION "${folder}")
   endforeach()
 endif()
 install(DIRECTORY include/tarn DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")

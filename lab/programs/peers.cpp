@@ -21,7 +21,7 @@ struct one_row {
   std::uint64_t repetitions;  // takes about 30 ms on glibc
 };
 
-// The order is that of the names in tools/lab/peers.cpp.
+// The order is that of the names in profiler/lab/peers.cpp.
 template <class Front>
 std::array<one_row, 7> heap_rows() {
   using namespace bench;

@@ -13,7 +13,7 @@ namespace tarn::base {
 [[noreturn]] void fault_misaligned(const char* entry, const void* pointer, const void* block,
                                    std::size_t block_bytes) noexcept;
 [[noreturn]] void fault_wrong_size(const void* pointer, std::size_t said_bytes, std::size_t block_bytes) noexcept;
-/// Identifies a guarded block (guard/guard.hpp). Sites are return addresses, threads are the kernel's numbers;
+/// Identifies a guarded block (memory/guard/guard.hpp). Sites are return addresses, threads are the kernel's numbers;
 /// freed_at is null for a block that was not freed.
 struct block_record {
   const void* block;

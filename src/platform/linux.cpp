@@ -1,7 +1,7 @@
 // Implements platform.hpp on Linux.
 //
-// errno belongs to the caller: free() must not change it, and a failing malloc sets it once, in front/. So every call
-// here restores it.
+// errno belongs to the caller: free() must not change it, and a failing malloc sets it once, in memory/api/. So every
+// call here restores it.
 #include "platform/platform.hpp"
 
 #include <pthread.h>

@@ -44,7 +44,7 @@ class mutex : public spin_mutex {
   }
 
   /// Locks, and lets this thread lock again and unlock as often: other fork handlers run while it is held, and may
-  /// allocate (thread/fork.cpp).
+  /// allocate (memory/thread/fork.cpp).
   void lock_for_fork() noexcept {
     if (forking_.load(std::memory_order_relaxed) == thread_token()) {
       return;  // a fork handler forks

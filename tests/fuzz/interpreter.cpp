@@ -10,7 +10,7 @@
 
 #include <tarn/tarn.h>
 
-#include "front/blocks.hpp"
+#include "memory/api/blocks.hpp"
 #include "platform/fake.hpp"
 #include "platform/platform.hpp"
 
@@ -114,7 +114,7 @@ void interpreter::play() {
       for (std::size_t count = blocks_.size() / (actors - actor_); count != 0; --count) {
         give(blocks_.begin());
       }
-      tarn::front::trim();
+      tarn::api::trim();
     });
   }
   REQUIRE(blocks_.empty());
@@ -149,7 +149,7 @@ void interpreter::step(std::uint8_t operation) {
     case 6: release(operation % lanes); break;
     case 7:
     case 8: renew(operation % lanes); break;
-    case 9: tarn::front::trim(); break;
+    case 9: tarn::api::trim(); break;
     case 10: fake::advance_ms(byte() * std::size_t{8}); break;
     case 11: fake::fail_request(1 + byte() % 8); break;
     case 12: check_heaps(); break;

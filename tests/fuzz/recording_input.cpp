@@ -9,18 +9,18 @@
 #include <cstring>
 #include <vector>
 
-#include "analyse/analysis.hpp"
-#include "analyse/difference.hpp"
-#include "analyse/limits.hpp"
-#include "analyse/locks.hpp"
-#include "analyse/orders.hpp"
-#include "analyse/stacks.hpp"
-#include "analyse/syscalls.hpp"
-#include "analyse/timeline.hpp"
-#include "format/checksum.hpp"
-#include "format/interval.hpp"
-#include "format/reader.hpp"
-#include "format/writer.hpp"
+#include "profiler/advise/analysis.hpp"
+#include "profiler/advise/difference.hpp"
+#include "profiler/advise/limits.hpp"
+#include "profiler/findings/lock_order.hpp"
+#include "profiler/findings/locks.hpp"
+#include "profiler/findings/stacks.hpp"
+#include "profiler/findings/system_calls.hpp"
+#include "profiler/findings/timeline.hpp"
+#include "profiler/format/checksum.hpp"
+#include "profiler/format/interval.hpp"
+#include "profiler/format/reader.hpp"
+#include "profiler/format/writer.hpp"
 #include "unit/analyse/recordings.hpp"
 
 namespace tarn::fuzz {

@@ -9,8 +9,8 @@
 #include <random>
 #include <string>
 
-#include "format/reader.hpp"
 #include "fuzz/recording_input.hpp"
+#include "profiler/format/reader.hpp"
 #include "unit/format/example.hpp"
 
 namespace tarn::fuzz {

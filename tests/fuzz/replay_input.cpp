@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "analyse/replay.hpp"
-#include "tarn/replay.hpp"
-#include "tarn/replay_script.hpp"
+#include "profiler/predict/replay.hpp"
+#include "profiler/predict/replay_script.hpp"
+#include "profiler/predict/trace.hpp"
 
 namespace tarn::fuzz {
 namespace {

@@ -49,7 +49,7 @@ def check_header(root, path):
 
 def check_built(root):
     """Every source file of the engine and the tools is named in its CMakeLists.txt, and every name is a file."""
-    for folder in ["src", "tools"]:
+    for folder in ["src", "profiler"]:
         lists = pathlib.Path(folder) / "CMakeLists.txt"
         if not (pathlib.Path(root) / lists).is_file():
             continue
@@ -111,7 +111,7 @@ def check(root):
         if path.suffix == ".md":
             findings += check_document(root, path)
             findings += check_quotes(root, path, examples)
-    for path in tree.files(root, {".h", ".hpp"}, ["include", "src", "tools"]):
+    for path in tree.files(root, {".h", ".hpp"}, ["include", "src", "profiler"]):
         findings += check_header(root, path)
     findings += check_built(root)
     return findings

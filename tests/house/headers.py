@@ -20,7 +20,7 @@ WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wundef", "-Werror"]
 def compile_alone(root, path, compiler, language, flags):
     """None, or the finding with the compiler's first error."""
     # Through an including file: as a main file, `#pragma once` itself is warned about.
-    command = [compiler, *language, *WARNINGS, *flags, "-fsyntax-only", "-I", "include", "-I", "src", "-I", "tools", "-"]
+    command = [compiler, *language, *WARNINGS, *flags, "-fsyntax-only", "-I", "include", "-I", "src", "-I", ".", "-"]
     result = subprocess.run(command, cwd=root, input=f'#include "{pathlib.Path(root).resolve() / path}"\n',
                             capture_output=True, text=True, check=False)
     if result.returncode == 0:
@@ -32,17 +32,17 @@ def compile_alone(root, path, compiler, language, flags):
 def included_first(root):
     """The headers that come first in a source file of the build."""
     first = set()
-    for path in tree.files(root, {".cpp"}, ["src", "tools"]):
+    for path in tree.files(root, {".cpp"}, ["src", "profiler"]):
         found = re.search(r'^#include [<"](.+)[>"]', (pathlib.Path(root) / path).read_text(encoding="utf-8"), re.MULTILINE)
         if found:
-            first.update(pathlib.Path(start) / found[1] for start in ("include", "src", "tools"))
+            first.update(pathlib.Path(start) / found[1] for start in ("include", "src", "."))
     return first
 
 
 def check(root, cxx, c, flags):
     jobs = []
     proven = included_first(root)
-    for path in tree.files(root, {".h", ".hpp"}, ["include", "src", "tools"]):
+    for path in tree.files(root, {".h", ".hpp"}, ["include", "src", "profiler"]):
         if path.suffix == ".hpp" and path in proven:
             continue
         # What is installed compiles with the flags of any user: none.

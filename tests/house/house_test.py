@@ -15,13 +15,13 @@ GOOD = {
     "include/tarn/detail/fast.hpp": "// Why.\n#pragma once\n",
     "include/tarn/tarn.h": "#ifndef TARN_TARN_H\n#define TARN_TARN_H\n#include <stddef.h>\n#endif\n",
     "src/base/bits.hpp": "#pragma once\n#include <tarn/detail/fast.hpp>\n",
-    "src/pages/slab.hpp": '#pragma once\n#include "base/bits.hpp"\n',
-    "src/pages/slab.cpp": '#include "pages/slab.hpp"\n',
-    "src/heap/owner.hpp": '#pragma once\n#include "pages/slab.hpp"\n',
-    "src/override/malloc.cpp": '#include "heap/owner.hpp"\n',
-    "src/CMakeLists.txt": "set(pages pages/slab.cpp)\nset(override override/malloc.cpp)\n",
-    "tools/tarn/main.cpp": '#include "heap/owner.hpp"\n#include <tarn/heap.hpp>\n',
-    "tools/CMakeLists.txt": "set(tarn tarn/main.cpp)\n",
+    "src/memory/pages/slab.hpp": '#pragma once\n#include "base/bits.hpp"\n',
+    "src/memory/pages/slab.cpp": '#include "memory/pages/slab.hpp"\n',
+    "src/memory/heap/owner.hpp": '#pragma once\n#include "memory/pages/slab.hpp"\n',
+    "src/memory/drop_in/malloc.cpp": '#include "memory/heap/owner.hpp"\n',
+    "src/CMakeLists.txt": "set(pages memory/pages/slab.cpp)\nset(drop_in memory/drop_in/malloc.cpp)\n",
+    "profiler/cli/main.cpp": '#include "memory/heap/owner.hpp"\n#include <tarn/heap.hpp>\n',
+    "profiler/CMakeLists.txt": "set(cli cli/main.cpp)\n",
 }
 
 
@@ -37,32 +37,32 @@ class House(small_tree.SmallTree):
         self.assertEqual(self.findings(), [])
 
     def test_upward_include(self):
-        self.write("src/pages/slab.cpp", '\n\n#include "heap/owner.hpp"\n')
-        self.expect("src/pages/slab.cpp:3:", "heap/ is above pages/", "let heap/ pass it in")
+        self.write("src/memory/pages/slab.cpp", '\n\n#include "memory/heap/owner.hpp"\n')
+        self.expect("src/memory/pages/slab.cpp:3:", "src/memory/heap/ is above src/memory/pages/", "let src/memory/heap/ pass it in")
 
     def test_components_beside_each_other(self):
         self.write("src/io/reader.hpp", '#pragma once\n#include "base/bits.hpp"\n')
         self.assertEqual(self.findings(), [])
-        self.write("src/io/reader.hpp", '#pragma once\n#include "pages/slab.hpp"\n')
-        self.expect("src/io/reader.hpp:2:", "io/ and pages/ stand beside each other", "base/ or platform/")
+        self.write("src/io/reader.hpp", '#pragma once\n#include "memory/pages/slab.hpp"\n')
+        self.expect("src/io/reader.hpp:2:", "src/io/ and src/memory/pages/ stand beside each other", "lower")
         self.write("src/io/reader.hpp", "#pragma once\n")
-        self.write("src/heap/owner.hpp", '#pragma once\n#include "io/reader.hpp"\n')
-        self.expect("src/heap/owner.hpp:2:", "heap/ and io/ stand beside each other")
+        self.write("src/memory/heap/owner.hpp", '#pragma once\n#include "io/reader.hpp"\n')
+        self.expect("src/memory/heap/owner.hpp:2:", "src/memory/heap/ and src/io/ stand beside each other")
 
     def test_upward_include_with_odd_spacing(self):
-        self.write("src/pages/slab.cpp", '/* #include "x"\n*/ #  include"heap/owner.hpp"  // why\n')
-        self.expect("src/pages/slab.cpp:2:", "heap/ is above pages/")
+        self.write("src/memory/pages/slab.cpp", '/* #include "x"\n*/ #  include"memory/heap/owner.hpp"  // why\n')
+        self.expect("src/memory/pages/slab.cpp:2:", "src/memory/heap/ is above src/memory/pages/")
 
     def test_commented_include_is_no_include(self):
-        self.write("src/pages/slab.cpp", '// #include "heap/owner.hpp"\n/*\n#include "heap/owner.hpp"\n*/\n')
+        self.write("src/memory/pages/slab.cpp", '// #include "memory/heap/owner.hpp"\n/*\n#include "memory/heap/owner.hpp"\n*/\n')
         self.assertEqual(self.findings(), [])
 
     def test_nothing_includes_the_drop_in(self):
-        self.write("src/override/entry.hpp", "#pragma once\n")
-        self.write("src/override/malloc.cpp", '#include "override/entry.hpp"\n')
+        self.write("src/memory/drop_in/entry.hpp", "#pragma once\n")
+        self.write("src/memory/drop_in/malloc.cpp", '#include "memory/drop_in/entry.hpp"\n')
         self.assertEqual(self.findings(), [])
-        self.write("tools/tarn/main.cpp", '#include "override/entry.hpp"\n')
-        self.expect("tools/tarn/main.cpp:1:", "nothing links the drop-in", "front/ or lower")
+        self.write("profiler/cli/main.cpp", '#include "memory/drop_in/entry.hpp"\n')
+        self.expect("profiler/cli/main.cpp:1:", "nothing links the drop-in", "src/memory/api/ or lower")
 
     def test_public_header_stands_alone(self):
         self.write("include/tarn/heap.hpp", '#pragma once\n#include "base/bits.hpp"\n')
@@ -74,17 +74,17 @@ class House(small_tree.SmallTree):
         self.expect("include/tarn/detail/fast.hpp:2:", "inline fast paths only")
 
     def test_engine_includes_no_tool(self):
-        self.write("tools/tarn/main.hpp", "#pragma once\n")
-        self.write("src/pages/slab.cpp", '#include "../tools/tarn/main.hpp"\n')
-        self.expect("src/pages/slab.cpp:1:", "write \"level/file.hpp\"")
+        self.write("profiler/cli/main.hpp", "#pragma once\n")
+        self.write("src/memory/pages/slab.cpp", '#include "../profiler/cli/main.hpp"\n')
+        self.expect("src/memory/pages/slab.cpp:1:", "write \"level/file.hpp\"")
 
     def test_include_that_leads_nowhere(self):
-        self.write("src/pages/slab.cpp", '#include "slab.hpp"\n')
-        self.expect("src/pages/slab.cpp:1:", "no file of the project", "from src/ on")
+        self.write("src/memory/pages/slab.cpp", '#include "slab.hpp"\n')
+        self.expect("src/memory/pages/slab.cpp:1:", "no file of the project", "from src/ on")
 
     def test_include_by_macro(self):
-        self.write("src/pages/slab.cpp", "#include SLAB\n")
-        self.expect("src/pages/slab.cpp:1:", "names no file")
+        self.write("src/memory/pages/slab.cpp", "#include SLAB\n")
+        self.expect("src/memory/pages/slab.cpp:1:", "names no file")
 
     def test_file_in_no_level(self):
         self.write("src/extra/thing.hpp", "#pragma once\n")
@@ -97,31 +97,31 @@ class House(small_tree.SmallTree):
                     "src/base/bits.hpp -> src/base/more.hpp -> src/base/bits.hpp", "a header of its own")
 
     def test_header_without_guard(self):
-        self.write("src/pages/slab.hpp", '#include "base/bits.hpp"\n#pragma once\n')
-        self.expect("src/pages/slab.hpp:1:", "#pragma once is not its first line of code")
+        self.write("src/memory/pages/slab.hpp", '#include "base/bits.hpp"\n#pragma once\n')
+        self.expect("src/memory/pages/slab.hpp:1:", "#pragma once is not its first line of code")
 
     def test_c_header_with_the_guard_of_another(self):
         self.write("include/tarn/more.h", GOOD["include/tarn/tarn.h"])
         self.expect("include/tarn/more.h:1:", "TARN_MORE_H")
 
     def test_header_that_needs_another_first(self):
-        self.write("src/pages/slab.hpp", "#pragma once\ninline std::size_t slabs = 1;\n")
-        self.write("src/pages/slab.cpp",  # where it comes first, the build would fail
-                   "#include <cstddef>\n\n" + (self.root / "src/pages/slab.cpp").read_text(encoding="utf-8"))
-        self.expect("src/pages/slab.hpp:1:", "does not compile on its own")
+        self.write("src/memory/pages/slab.hpp", "#pragma once\ninline std::size_t slabs = 1;\n")
+        self.write("src/memory/pages/slab.cpp",  # where it comes first, the build would fail
+                   "#include <cstddef>\n\n" + (self.root / "src/memory/pages/slab.cpp").read_text(encoding="utf-8"))
+        self.expect("src/memory/pages/slab.hpp:1:", "does not compile on its own")
 
     def test_c_header_is_compiled_as_c(self):
         self.write("include/tarn/tarn.h", "#pragma once\nnamespace tarn {}\n")
         self.expect("include/tarn/tarn.h:1:", "does not compile on its own")
 
     def test_file_that_is_not_built(self):
-        self.write("src/pages/forgotten.cpp", '#include "pages/slab.hpp"\n')
-        self.write("src/CMakeLists.txt", GOOD["src/CMakeLists.txt"] + "# pages/forgotten.cpp\n")
-        self.expect("src/pages/forgotten.cpp:1:", "is not built", "src/CMakeLists.txt")
+        self.write("src/memory/pages/forgotten.cpp", '#include "memory/pages/slab.hpp"\n')
+        self.write("src/CMakeLists.txt", GOOD["src/CMakeLists.txt"] + "# memory/pages/forgotten.cpp\n")
+        self.expect("src/memory/pages/forgotten.cpp:1:", "is not built", "src/CMakeLists.txt")
 
     def test_long_file(self):
-        self.write("src/pages/slab.cpp", '#include "pages/slab.hpp"\n' * 601)
-        self.expect("src/pages/slab.cpp:601:", "601 lines, more than 600", "one idea a file")
+        self.write("src/memory/pages/slab.cpp", '#include "memory/pages/slab.hpp"\n' * 601)
+        self.expect("src/memory/pages/slab.cpp:601:", "601 lines, more than 600", "one idea a file")
 
     def test_white_space_tab_and_last_line(self):
         self.write("src/base/bits.hpp", "#pragma once \n")

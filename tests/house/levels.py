@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """The levels of the design, kept: levels.py [ROOT] fails, naming file, line and cure, when a file includes upwards.
 
-    include/tarn/detail  <  include/tarn                          what is promised, and its inline fast paths
-    base < platform < pages < heap < thread < guard < pools < front < override    the engine, under src/
-    base < platform < io                                          beside it: knows nothing of heaps, and they not of it
-    base < platform < thread < sync                               the same: locking categories
-    tools                                                         uses all of it but override
+    include/tarn/detail < include/tarn                            what is promised, and its inline fast paths
+    src/base < platform < memory/pages < memory/heap < memory/thread < memory/guard < memory/pools < memory/api
+        < memory/drop_in                                          the engine
+    src/io, src/sync                                              beside memory/: they name the levels that they use
+    profiler/base < format < symbols < findings < predict < advise < report < report/html < export < launch < collect
+        < top < lab < cli                                         the profiler; it uses all of the engine but drop_in
+    profiler/preload/base < preload/stacks < preload              beside them, inside the recorded program
 """
 
 import pathlib
@@ -14,24 +16,34 @@ import sys
 
 import tree
 
-LEVELS = ["base", "platform", "pages", "heap", "thread", "guard", "pools", "front", "override"]
+ENGINE = ["base", "platform", "memory/pages", "memory/heap", "memory/thread", "memory/guard", "memory/pools", "memory/api",
+          "memory/drop_in"]
+PROFILER = ["base", "format", "symbols", "findings", "predict", "advise", "report", "report/html", "export", "launch",
+            "collect", "top", "lab", "cli"]
+LEVELS = [*(f"src/{level}" for level in ENGINE), *(f"profiler/{level}" for level in PROFILER)]
 # A component that stands beside the others: the levels it may use. No level includes from it.
-BESIDE = {"io": ["base", "platform"], "sync": ["base", "platform", "thread"]}
+BESIDE = {
+    "src/io": ["src/base", "src/platform"],
+    "src/sync": ["src/base", "src/platform", "src/memory/thread"],
+    "profiler/preload/base": ["src/base", "src/platform", "profiler/format"],
+    "profiler/preload/stacks": ["src/base", "src/platform", "profiler/format", "profiler/preload/base"],
+    "profiler/preload": ["src/base", "src/platform", "profiler/format", "profiler/preload/base", "profiler/preload/stacks"],
+}
+DROP_IN = "src/memory/drop_in"
+PLACES = {*LEVELS, *BESIDE}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?P<rest>.*)$', re.MULTILINE)
 NAME = re.compile(r'(?P<open>[<"])(?P<name>[^>"]+)[>"]')
 
 
 def level_of(path):
-    """detail, public, tools, a level of the engine; None for what stands in no level."""
-    parts = path.parts
-    if parts[:2] == ("include", "tarn"):
-        return "detail" if parts[2] == "detail" else "public"
-    if parts[0] == "src" and len(parts) > 2 and (parts[1] in LEVELS or parts[1] in BESIDE):
-        return parts[1]
-    return "tools" if parts[0] == "tools" else None
+    """detail, public, or the folder that is a level; None for what stands in no level."""
+    if path.parts[:2] == ("include", "tarn"):
+        return "detail" if path.parts[2] == "detail" else "public"
+    folder = str(path.parent)
+    return folder if folder in PLACES else None
 
 
-def target_of(root, path, bracket, name):
+def target_of(root, bracket, name):
     """The project's file that an include names; None for the system's, False for a name that leads nowhere."""
     if bracket == "<":
         candidate = pathlib.Path("include") / name
@@ -40,32 +52,30 @@ def target_of(root, path, bracket, name):
         return None
     if ".." in pathlib.PurePath(name).parts:
         return False
-    roots = ["src", "tools"] if path.parts[0] == "tools" else ["src"]
-    for start in roots:
-        candidate = pathlib.Path(start) / name
-        if (root / candidate).is_file():
-            return candidate
-    return False
+    candidate = pathlib.Path(name) if name.startswith("profiler/") else pathlib.Path("src") / name
+    return candidate if (root / candidate).is_file() else False
 
 
 def forbidden(source, target):
     """Why a file of level `source` may not include one of level `target`, with the cure; None when it may."""
-    if target == "override" and source != "override":
-        return "nothing links the drop-in", "move what you need to front/ or lower"
-    if source == "detail" and target != "detail":
+    if source == target:
+        return None
+    if target == DROP_IN:
+        return "nothing links the drop-in", "move what you need to src/memory/api/ or lower"
+    if source == "detail":
         return "detail/ holds inline fast paths only", "move the declaration into include/tarn/detail/"
-    if source == "public" and target not in ("public", "detail"):
-        return "a public header must stand alone when installed", "declare what it needs under include/tarn/detail/"
-    engine = [*LEVELS, *BESIDE]
-    if source in engine and target == "tools":
-        return "the engine never depends on the tools", "move what both need into src/"
-    if source != target and (target in BESIDE and source in engine or
-                             source in BESIDE and target in LEVELS and target not in BESIDE[source]):
-        return (f"{source}/ and {target}/ stand beside each other",
-                "move what both need to base/ or platform/, or let the caller of both pass it in")
+    if source == "public":
+        return None if target == "detail" else (
+            "a public header must stand alone when installed", "declare what it needs under include/tarn/detail/")
+    if target in ("public", "detail"):
+        return None
+    if source.startswith("src/") and target.startswith("profiler/"):
+        return "the engine never depends on the profiler", "move what both need into src/"
+    beside = source in BESIDE and target not in BESIDE[source]
+    if beside or target in BESIDE and source not in BESIDE and source.split("/")[0] == target.split("/")[0]:
+        return f"{source}/ and {target}/ stand beside each other", "move what both need lower, or let the caller of both pass it in"
     if source in LEVELS and target in LEVELS and LEVELS.index(target) > LEVELS.index(source):
-        return (f"{target}/ is above {source}/",
-                f"move what both need to {source}/ or lower, or let {target}/ pass it in")
+        return f"{target}/ is above {source}/", f"move what both need to {source}/ or lower, or let {target}/ pass it in"
     return None
 
 
@@ -80,15 +90,15 @@ def includes(root, path):
 
 def cycles(graph):
     """Each cycle of the include graph once, as a list of (file, line of the include of the next)."""
-    state, stack, found = {}, [], []
+    state, stack, rings = {}, [], []
 
     def visit(path):
         state[path] = "open"
         for line, target in graph.get(path, []):
             stack.append((path, line))
             if state.get(target) == "open":
-                start = next(i for i, (file, _) in enumerate(stack) if file == target)
-                found.append(stack[start:])
+                start = next(number for number, (file, _) in enumerate(stack) if file == target)
+                rings.append(stack[start:])
             elif target not in state:
                 visit(target)
             stack.pop()
@@ -97,17 +107,16 @@ def cycles(graph):
     for path in graph:
         if path not in state:
             visit(path)
-    return found
+    return rings
 
 
 def check(root):
     root = pathlib.Path(root)
     findings, graph = [], {}
-    for path in tree.files(root, tree.CODE, ["include", "src", "tools"]):
+    for path in tree.files(root, tree.CODE, ["include", "src", "profiler"]):
         source = level_of(path)
         if source is None:
-            findings.append(tree.Finding(path, 1, "stands in no level",
-                                         f"move it into one of src/{{{','.join([*LEVELS, *BESIDE])}}}/, include/tarn/, tools/"))
+            findings.append(tree.Finding(path, 1, "stands in no level", f"move it into include/tarn/ or one of {', '.join(sorted(PLACES))}"))
             continue
         graph[path] = []
         for line, bracket, name in includes(root, path):
@@ -115,21 +124,21 @@ def check(root):
                 findings.append(tree.Finding(path, line, "an include that names no file",
                                              "write the name, so that the levels can be read"))
                 continue
-            target = target_of(root, path, bracket, name)
+            target = target_of(root, bracket, name)
             if target is None:
                 continue
             if target is False:
                 findings.append(tree.Finding(
                     path, line, f"includes {name}, which is no file of the project",
-                    'write "level/file.hpp" from src/ on, <tarn/file.hpp> for a public header'))
+                    'write "level/file.hpp" from src/ on, "profiler/level/file.hpp", or <tarn/file.hpp> for a public header'))
                 continue
             graph[path].append((line, target))
             reason = forbidden(source, level_of(target))
             if reason:
                 findings.append(tree.Finding(path, line, f"includes {target}, but {reason[0]}", reason[1]))
-    for cycle in cycles(graph):
-        path, line = cycle[0]
-        round_trip = " -> ".join(str(file) for file, _ in cycle + cycle[:1])
+    for ring in cycles(graph):
+        path, line = ring[0]
+        round_trip = " -> ".join(str(file) for file, _ in ring + ring[:1])
         findings.append(tree.Finding(path, line, f"includes itself: {round_trip}",
                                      "move what both need into a header of its own"))
     return findings

@@ -9,7 +9,7 @@ from clang import cindex
 
 import tree
 
-FOLDERS = ["include", "src", "tools", "bench", "demo", "lab", "examples", "tests"]
+FOLDERS = ["include", "src", "profiler", "bench", "demo", "lab", "examples", "tests"]
 REFUSED = frozenset(
     "all any as at both by each else few found from here how in into is it its known made many more most much none of "
     "on one other over own rest same some that then there these thing this those to upto what when where whether who "

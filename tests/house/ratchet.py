@@ -22,7 +22,7 @@ RULES = {"prose": prose.check, "comments": comments.check, "names": names.check}
 def folder_of(path):
     """Two levels for the large folders, one for the others."""
     parts = path.parts
-    depth = 2 if parts[0] in ("src", "tools", "tests", "docs") and len(parts) > 2 else 1
+    depth = 2 if parts[0] in ("src", "profiler", "tests", "docs") and len(parts) > 2 else 1
     return "/".join(parts[:depth]) if len(parts) > 1 else "."
 
 

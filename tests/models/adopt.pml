@@ -2,9 +2,9 @@
  * Claims: each block ends in its slab, once, put there by whoever acts for the heap that owns the slab at that moment;
  * the slab is in one inbox at most; it is not left in the inbox of an idle heap.
  *
- * Stands for heap::adopt_slab, heap::give_directly, heap::tend and heap::retire (src/heap/without_owner.cpp),
- * heap::receive and heap::take_in (src/heap/remote.cpp), page_map::set (src/pages/page_map.cpp, one unit after the
- * other), and for the look-up of the key in deallocate_slow (src/thread/paths.cpp).
+ * Stands for heap::adopt_slab, heap::give_directly, heap::tend and heap::retire (src/memory/heap/without_owner.cpp),
+ * heap::receive and heap::take_in (src/memory/heap/remote.cpp), page_map::set (src/memory/pages/page_map.cpp, one unit after the
+ * other), and for the look-up of the key in deallocate_slow (src/memory/thread/paths.cpp).
  * Each of the two blocks lies in a unit of its own, so that both keys may be seen at once.
  *
  * Mutants: FORWARD_BLIND sends a slab on without a look at the state of its owner; KEY_TRUSTED takes the bits of

@@ -1,10 +1,10 @@
 /* The locks of the allocator: who takes which while holding which, and a fork that takes them all.
  * Claims: no deadlock; at the moment of the fork no other thread holds a lock or has half done what one guards.
  *
- * Stands for before() in src/thread/fork.cpp against every nesting in the code: `owning` in src/thread/paths.cpp,
- * registry::acquire, create, destroy and for_idle (src/heap/registry.*) with what heap::adopt_slab and heap::reset
- * do under it, src/heap/spaces.cpp, src/pages/space.cpp (with the page map, and the records of single mappings
- * whose lock is taken nowhere else), magazine_stock (src/heap/magazine.cpp), src/pages/metadata.cpp.
+ * Stands for before() in src/memory/thread/fork.cpp against every nesting in the code: `owning` in src/memory/thread/paths.cpp,
+ * registry::acquire, create, destroy and for_idle (src/memory/heap/registry.*) with what heap::adopt_slab and heap::reset
+ * do under it, src/memory/heap/spaces.cpp, src/memory/pages/space.cpp (with the page map, and the records of single mappings
+ * whose lock is taken nowhere else), magazine_stock (src/memory/heap/magazine.cpp), src/memory/pages/metadata.cpp.
  *
  * A forker may have a fork handler from before the engine's: it runs while all locks are held, and may take any of
  * them again (platform::mutex::lock_for_fork).

@@ -2,9 +2,9 @@
  * Claims: never do two threads act for the heap at once; when all is quiet, nothing waits in the inbox of an idle
  * heap; each block arrived once; the heap stands in the list of idle ones.
  *
- * Stands for heap::receive (src/heap/remote.cpp), heap::retire, heap::tend, heap::give_directly,
- * heap::reclaim_for_owner and the states in heap::adopt_slab (src/heap/without_owner.cpp), registry::acquire,
- * registry::give_idle and registry::tend_next_idle (src/heap/registry.cpp). Each statement is one atomic operation,
+ * Stands for heap::receive (src/memory/heap/remote.cpp), heap::retire, heap::tend, heap::give_directly,
+ * heap::reclaim_for_owner and the states in heap::adopt_slab (src/memory/heap/without_owner.cpp), registry::acquire,
+ * registry::give_idle and registry::tend_next_idle (src/memory/heap/registry.cpp). Each statement is one atomic operation,
  * in sequentially consistent order; idle_weak.cpp asks what is left of that under the memory model of C++.
  *
  * Mutants: SENDER_BLIND does not look at the state after posting, RECLAIMER_BLIND after posting what it keeps;

@@ -3,8 +3,8 @@
 // interleaving of the two threads, with every value that a load may give.
 //
 // remote_frees.hpp and inbox.hpp are compiled as they are, over Relacy's atomics, so a weaker order there fails here;
-// heap::receive (src/heap/remote.cpp), heap::retire and heap::tend (src/heap/without_owner.cpp) are copied below, since
-// a whole heap is too much for an exhaustive search.
+// heap::receive (src/memory/heap/remote.cpp), heap::retire and heap::tend (src/memory/heap/without_owner.cpp) are
+// copied below, since a whole heap is too much for an exhaustive search.
 //
 // usage: models_idle_weak [MUTANT]; exits 1 when a block is stranded or two threads race. The mutants stand in main.
 #include <atomic>
@@ -75,7 +75,7 @@ class atomic {
 }  // namespace modelled
 
 #define std modelled
-#include "heap/inbox.hpp"
+#include "memory/heap/inbox.hpp"
 #undef std
 
 namespace {

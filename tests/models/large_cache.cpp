@@ -2,8 +2,8 @@
 // it in again and ends; another thread frees a run of the same heap meanwhile; a third visits twice, as the helper of
 // thread/idle_purge does. Relacy runs the interleavings of up to four switches, with every value that a load may give.
 //
-// large_cache::take, large_cache::put and large_cache::visit (src/heap/large_cache.hpp, large_cache.cpp) and the ends of
-// heap::deallocate_large and heap::retire are copied below; a run is its number here.
+// large_cache::take, large_cache::put and large_cache::visit (src/memory/heap/large_cache.hpp, large_cache.cpp) and the
+// ends of heap::deallocate_large and heap::retire are copied below; a run is its number here.
 //
 // usage: models_large_cache [MUTANT]; exits 1 when a run is lost, or with two threads. The mutants:
 //   VISIT_STORES   the visitor empties a slot with a store

@@ -1,7 +1,7 @@
 /* An owner's slow paths, and visitors who act for it: two slow paths, two visits.
  * Claims: never both at once; the owner gets in at last.
  *
- * Stands for owner_lock::enter and owner_lock::try_visit (src/heap/owner_lock.hpp, owner_lock.cpp). Each statement is one
+ * Stands for owner_lock::enter and owner_lock::try_visit (src/memory/heap/owner_lock.hpp, owner_lock.cpp). Each statement is one
  * atomic operation; the owner's store of `working` waits in a buffer, as in a processor, and is visible to the visitor when the
  * buffer drains: at any later moment, or by the visitor's barrier in all threads. The owner sees its own stores. The wait of
  * the owner is a loop here.

@@ -3,8 +3,8 @@
 // address that nobody handed out. Relacy runs the interleavings of up to five switches, with every value that a load
 // may give; without that bound there are too many.
 //
-// page_map::cover, page_map::set and detail::key_of (src/pages/page_map.cpp, include/tarn/detail/fast_path.hpp) are
-// copied below: the root's entry is an index here, and a leaf has two units.
+// page_map::cover, page_map::set and detail::key_of (src/memory/pages/page_map.cpp, include/tarn/detail/fast_path.hpp)
+// are copied below: the root's entry is an index here, and a leaf has two units.
 //
 // usage: models_page_map_growth [MUTANT]; exits 1 when a free misses its key. The mutants:
 //   UNLOCKED    two threads make the leaf at once

@@ -2,8 +2,8 @@
  * Claims: a heap has one owner at most and nobody acts beside it; each heap that was made is at the end idle and in
  * the list once; heaps are used again: two threads and two tenders need four at most.
  *
- * Stands for registry::acquire, registry::give_idle, registry::tend_next_idle (src/heap/registry.cpp)
- * together with the states of heap::retire, heap::tend and heap::adopt_slab (src/heap/without_owner.cpp).
+ * Stands for registry::acquire, registry::give_idle, registry::tend_next_idle (src/memory/heap/registry.cpp)
+ * together with the states of heap::retire, heap::tend and heap::adopt_slab (src/memory/heap/without_owner.cpp).
  *
  * Mutants: NO_LOCK walks and changes the list without the registry's lock; ACQUIRE_UNASKED takes a heap without
  * compare-exchange; STILL_OWNED lists a heap that is not idle, so that nobody ever gets it. */

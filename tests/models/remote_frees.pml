@@ -3,9 +3,9 @@
  * Claims: each block arrives once; nothing is left behind; no slab is in an inbox twice; nobody touches a slab that
  * was given back.
  *
- * Stands for remote_frees::free_remotely and remote_frees::take_remote (src/pages/remote_frees.hpp), inbox::post and
- * inbox::take_all (src/heap/inbox.hpp), heap::receive and heap::take_in (src/heap/remote.cpp), heap::reclaim_for_owner
- * (src/heap/without_owner.cpp). Each statement is one atomic operation.
+ * Stands for remote_frees::free_remotely and remote_frees::take_remote (src/memory/pages/remote_frees.hpp), inbox::post and
+ * inbox::take_all (src/memory/heap/inbox.hpp), heap::receive and heap::take_in (src/memory/heap/remote.cpp), heap::reclaim_for_owner
+ * (src/memory/heap/without_owner.cpp). Each statement is one atomic operation.
  *
  * Mutants: WORDS_FIRST takes the words before the announcements; ANNOUNCE_FIRST announces a word before its bits are
  * set; LINK_LATE reads a slab's link after its announcements are taken; LOOK_AFTER looks at the slab after setting a

@@ -19,10 +19,10 @@
 #include <tarn/tarn.hpp>
 
 #include "base/options.hpp"
-#include "front/blocks.hpp"
-#include "front/statistics.hpp"
-#include "heap/registry.hpp"
-#include "thread/threads.hpp"
+#include "memory/api/blocks.hpp"
+#include "memory/api/statistics.hpp"
+#include "memory/heap/registry.hpp"
+#include "memory/thread/threads.hpp"
 
 #if defined(__SANITIZE_THREAD__)
 #define STRESS_FORKS 0  // ThreadSanitizer allows no threads in the child of a process with threads
@@ -112,7 +112,7 @@ class actor {
         take(taken);
       }
       if (random_() % 1024 == 0) {
-        front::trim();
+        api::trim();
       }
     }
     operations.fetch_add(static_cast<std::uint64_t>(steps), std::memory_order_relaxed);
@@ -235,7 +235,7 @@ void sleep_sometimes() {
         check(block);
         tarn_free(block);
       }
-      front::trim();
+      api::trim();
     }).join();
     reclaimed.fetch_add(threads::own_heap()->reclaimed.slabs, std::memory_order_relaxed);
     std::this_thread::sleep_for(milliseconds(3));
@@ -269,7 +269,7 @@ void forker() {
 
 // Says that each of the tested events has happened, for which a busy machine needs longer than a run's time.
 bool has_seen_all_events(std::uint64_t adopted_before) {
-  return heaps::registry::count().adopted > adopted_before && front::process_now().sums.remote_frees > 0 &&
+  return heaps::registry::count().adopted > adopted_before && api::process_now().sums.remote_frees > 0 &&
          releases > 0 && (forks > 0 || STRESS_FORKS == 0) &&
          (reclaimed > 0 || !TARN_SMALL);  // without small constants it takes more than these blocks
 }
@@ -303,7 +303,7 @@ TEST(stress, nothing_breaks_when_all_happens_at_once) {
     EXPECT_EQ(entry->abroad, 0);
     EXPECT_TRUE(entry->heap.is_valid());
   }
-  front::trim();
+  api::trim();
   heaps::registry::for_all([](heaps::heap& heap) {
     if (!heap.policy.shared()) {
       EXPECT_TRUE(heap.is_valid()) << heap.number;

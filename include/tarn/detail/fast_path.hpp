@@ -34,7 +34,7 @@ namespace tarn::detail {
 inline constexpr std::size_t magazine_slots = TARN_SMALL ? 8 : 256;
 inline constexpr std::size_t magazine_bytes = magazine_slots * sizeof(void*);
 
-/// The part of a heap that the fast path sees. The rest follows in heap/heap.hpp. It is aligned so that a heap's
+/// The part of a heap that the fast path sees. The rest follows in memory/heap/heap.hpp. It is aligned so that a heap's
 /// address and a class fit into one word.
 struct alignas(128) heap_front {
   void** top[class_count];  ///< only the owner uses them
@@ -46,7 +46,7 @@ struct alignas(128) heap_front {
 inline constexpr unsigned unit_shift = 16;
 
 /// The page map is a root of leaves, each for 4 GiB of a 48-bit address space, with two entries for each unit. A leaf
-/// is null where Tarn never mapped anything, and is never removed. The slabs belong to pages/slab.hpp; they are
+/// is null where Tarn never mapped anything, and is never removed. The slabs belong to memory/pages/slab.hpp; they are
 /// separate from the keys, so that twice as many keys, which free reads, fit in a cache line.
 inline constexpr unsigned leaf_shift = 32;
 inline constexpr std::uintptr_t page_leaf_count = std::uintptr_t{1} << (48 - leaf_shift);
@@ -58,7 +58,7 @@ struct page_leaf {
 
 extern constinit page_leaf* page_map[page_leaf_count];
 
-/// Returns the leaf of an address; null where there is none. Relaxed: pages/page_map.cpp says why.
+/// Returns the leaf of an address; null where there is none. Relaxed: memory/pages/page_map.cpp says why.
 [[gnu::always_inline]] inline page_leaf* leaf_of(const void* address) noexcept {
   const std::uintptr_t number = reinterpret_cast<std::uintptr_t>(address) >> leaf_shift;
   if (number >= page_leaf_count) [[unlikely]] {

@@ -3,7 +3,7 @@
 // With TARN_CHECKS a free block carries a mark in its second word: its address and a constant whose high bits no
 // address has. An allocation removes the mark. AddressSanitizer needs no mark: free blocks are poisoned. Release builds
 // do neither (docs/design/double-free.md has the figures); there libtarn-malloc.so checks on its own
-// (heap/free_mark.hpp).
+// (memory/heap/free_mark.hpp).
 #pragma once
 
 #include <cstdint>

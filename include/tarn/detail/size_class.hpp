@@ -5,7 +5,7 @@
 //   up to 256 KiB     8 steps for each power of two    classes 16 … 95
 //
 // Above 128 bytes, at most one ninth of a block is therefore rounding. Larger blocks are runs of whole units
-// (pages/space.hpp).
+// (memory/pages/space.hpp).
 #pragma once
 
 #include <bit>

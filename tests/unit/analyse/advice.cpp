@@ -1,12 +1,12 @@
 // Tests the facts that advice reads from the names on a stack, and the line that it writes.
-#include "analyse/advice.hpp"
+#include "profiler/advise/advice.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <fstream>
 
-#include "analyse/names.hpp"
+#include "profiler/symbols/names.hpp"
 
 #include "unit/analyse/recordings.hpp"
 

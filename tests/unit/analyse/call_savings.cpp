@@ -1,5 +1,5 @@
 // Tests the savings by the remedy for system calls against values computed by hand.
-#include "analyse/call_savings.hpp"
+#include "profiler/predict/call_savings.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Tests the cost model as it is kept in a file.
-#include "analyse/cost_model.hpp"
+#include "profiler/predict/cost_model.hpp"
 
 #include <gtest/gtest.h>
 

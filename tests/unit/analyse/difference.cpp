@@ -1,5 +1,5 @@
 // Compares two recordings: which sites are the same, what changed, and whether it was predicted.
-#include "analyse/difference.hpp"
+#include "profiler/advise/difference.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Tests the category of a site.
-#include "analyse/findings.hpp"
+#include "profiler/findings/findings.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Tests the additions of each interval, for any number of intervals, and the course by category that follows.
-#include "analyse/history.hpp"
+#include "profiler/findings/history.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <numeric>
 #include <string>
 
-#include "analyse/timeline.hpp"
-#include "format/reader.hpp"
+#include "profiler/findings/timeline.hpp"
+#include "profiler/format/reader.hpp"
 #include "unit/format/example.hpp"
 
 namespace tarn::analyse {

@@ -1,5 +1,5 @@
 // Tests the names of code that a program made at run time.
-#include "analyse/jit_symbols.hpp"
+#include "profiler/symbols/jit_symbols.hpp"
 
 #include <gtest/gtest.h>
 

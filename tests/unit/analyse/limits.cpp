@@ -1,5 +1,5 @@
 // Tests limits as text, and which reports exceed them.
-#include "analyse/limits.hpp"
+#include "profiler/advise/limits.hpp"
 
 #include <gtest/gtest.h>
 

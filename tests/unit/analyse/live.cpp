@@ -1,9 +1,9 @@
 // Computes rates from two snapshots of one recording.
-#include "analyse/live.hpp"
+#include "profiler/findings/live.hpp"
 
 #include <gtest/gtest.h>
 
-#include "analyse/findings.hpp"
+#include "profiler/findings/findings.hpp"
 #include "unit/analyse/recordings.hpp"
 
 namespace tarn::analyse {

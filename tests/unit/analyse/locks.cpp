@@ -1,5 +1,5 @@
 // Tests which locks a report names, and with which remedy.
-#include "analyse/locks.hpp"
+#include "profiler/findings/locks.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

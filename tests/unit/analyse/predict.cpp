@@ -1,5 +1,5 @@
 // Tests the cost of a site and the gain of remedies against values computed by hand.
-#include "analyse/predict.hpp"
+#include "profiler/predict/predict.hpp"
 
 #include <gtest/gtest.h>
 

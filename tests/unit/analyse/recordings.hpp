@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <initializer_list>
 
-#include "analyse/cost_model.hpp"
-#include "format/recording.hpp"
+#include "profiler/format/recording.hpp"
+#include "profiler/predict/cost_model.hpp"
 
 namespace tarn::analyse {
 

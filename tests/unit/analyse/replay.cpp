@@ -1,11 +1,11 @@
 // Turns trace excerpts into events that can be repeated.
-#include "analyse/replay.hpp"
+#include "profiler/predict/trace.hpp"
 
 #include <gtest/gtest.h>
 
 #include <tuple>
 
-#include "format/code.hpp"
+#include "profiler/format/code.hpp"
 #include "unit/analyse/recordings.hpp"
 
 namespace tarn::analyse {

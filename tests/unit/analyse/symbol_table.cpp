@@ -1,5 +1,5 @@
 // Compares the symbols of addresses with those of elfutils, in the libraries that this test itself has loaded.
-#include "analyse/symbol_table.hpp"
+#include "profiler/symbols/symbol_table.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

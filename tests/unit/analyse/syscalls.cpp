@@ -1,12 +1,12 @@
 // Tests which system calls a report names, and with which remedy.
-#include "analyse/syscalls.hpp"
+#include "profiler/findings/system_calls.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sys/syscall.h>
 
-#include "analyse/call_names.hpp"
+#include "profiler/findings/call_names.hpp"
 
 namespace tarn::analyse {
 namespace {

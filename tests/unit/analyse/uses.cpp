@@ -1,5 +1,5 @@
 // Compares locks and system calls of two recordings, function by function.
-#include "analyse/uses.hpp"
+#include "profiler/findings/uses.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,8 @@
 #include <random>
 #include <vector>
 
-#include "format/checksum.hpp"
-#include "format/reader.hpp"
+#include "profiler/format/checksum.hpp"
+#include "profiler/format/reader.hpp"
 #include "unit/format/example.hpp"
 
 namespace tarn::format {

@@ -8,8 +8,8 @@
 #include <iterator>
 #include <string>
 
-#include "format/recording.hpp"
-#include "format/writer.hpp"
+#include "profiler/format/recording.hpp"
+#include "profiler/format/writer.hpp"
 
 namespace tarn::format {
 

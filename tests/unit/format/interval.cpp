@@ -1,9 +1,9 @@
 // Tests that an interval has the events between two timestamps of a recording, and no others.
-#include "format/interval.hpp"
+#include "profiler/format/interval.hpp"
 
 #include <gtest/gtest.h>
 
-#include "format/reader.hpp"
+#include "profiler/format/reader.hpp"
 #include "unit/format/example.hpp"
 
 namespace tarn::format {

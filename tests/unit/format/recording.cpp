@@ -5,8 +5,8 @@
 #include <cstring>
 #include <system_error>
 
-#include "format/reader.hpp"
-#include "format/writer.hpp"
+#include "profiler/format/reader.hpp"
+#include "profiler/format/writer.hpp"
 #include "unit/format/example.hpp"
 
 namespace tarn::format {

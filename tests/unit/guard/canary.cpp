@@ -1,4 +1,4 @@
-#include "guard/canary.hpp"
+#include "memory/guard/canary.hpp"
 
 #include <gtest/gtest.h>
 

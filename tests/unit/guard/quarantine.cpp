@@ -1,4 +1,4 @@
-#include "guard/quarantine.hpp"
+#include "memory/guard/quarantine.hpp"
 
 #include <gtest/gtest.h>
 

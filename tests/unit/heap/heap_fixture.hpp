@@ -9,9 +9,9 @@
 #include <random>
 #include <vector>
 
-#include "heap/heap.hpp"
-#include "heap/registry.hpp"
-#include "pages/metadata.hpp"
+#include "memory/heap/heap.hpp"
+#include "memory/heap/registry.hpp"
+#include "memory/pages/metadata.hpp"
 #include "platform/fake.hpp"
 #include "platform/platform.hpp"
 

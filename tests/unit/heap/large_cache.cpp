@@ -1,5 +1,5 @@
 // Tests the cache of large runs in front of the central space.
-#include "heap/large_cache.hpp"
+#include "memory/heap/large_cache.hpp"
 
 #include <atomic>
 #include <thread>

@@ -1,4 +1,4 @@
-#include "heap/magazine.hpp"
+#include "memory/heap/magazine.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 #include <set>
 #include <vector>
 
-#include "heap/heap.hpp"
-#include "pages/metadata.hpp"
+#include "memory/heap/heap.hpp"
+#include "memory/pages/metadata.hpp"
 #include "platform/fake.hpp"
 
 namespace {

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lab/count.hpp"
-#include "lab/process.hpp"
+#include "profiler/lab/count.hpp"
+#include "profiler/lab/process.hpp"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Tests the runs that are kept.
-#include "lab/record.hpp"
+#include "profiler/lab/record.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "lab/run.hpp"
+#include "profiler/lab/run.hpp"
 
 namespace {
 

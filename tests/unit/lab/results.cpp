@@ -1,12 +1,12 @@
 // Tests the values that are computed from measurements.
-#include "lab/result.hpp"
+#include "profiler/lab/result.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "lab/json.hpp"
+#include "profiler/lab/json.hpp"
 
 namespace {
 

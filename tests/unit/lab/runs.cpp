@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/run.hpp"
+#include "profiler/lab/run.hpp"
 
 namespace {
 

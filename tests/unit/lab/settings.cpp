@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lab/run.hpp"
+#include "profiler/lab/run.hpp"
 
 namespace {
 

@@ -11,8 +11,8 @@
 #include <iterator>
 #include <string>
 
-#include "tarn/failure.hpp"
-#include "tarn/html_file.hpp"
+#include "profiler/base/failure.hpp"
+#include "profiler/report/html/file.hpp"
 
 // Takes the place of the page that the command embeds from web/.
 asm(R"(

@@ -1,4 +1,4 @@
-#include "tarn/html_names.hpp"
+#include "profiler/report/html/names.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tarn/progress.hpp"
+#include "profiler/base/progress.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ TEST(progress, is_a_line_that_goes_away) {
   {
     progress shown("the page", on.file(), milliseconds(0));
     shown.update(50, 200);
-    EXPECT_EQ(on.text(), "\r\x1b[Ktarn: the page: 50 of 200, 25 %.");
+    EXPECT_EQ(on.text(), "\r\x1b[Ktarn: the page: 50 of 200 sites, 25 %.");
   }
   EXPECT_EQ(on.text(), "\r\x1b[K.");
 }

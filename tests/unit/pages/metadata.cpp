@@ -1,4 +1,4 @@
-#include "pages/metadata.hpp"
+#include "memory/pages/metadata.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
-#include "pages/page_map.hpp"
+#include "memory/pages/page_map.hpp"
 
 #include <gtest/gtest.h>
 
-#include "pages/slab.hpp"
+#include "memory/pages/slab.hpp"
 #include "platform/fake.hpp"
 #include "platform/platform.hpp"
 

@@ -1,5 +1,5 @@
 // Tests the index of free runs against a plain search, and how many segments a search visits.
-#include "pages/run_index.hpp"
+#include "memory/pages/run_index.hpp"
 
 #include <algorithm>
 #include <random>

@@ -1,5 +1,5 @@
 // Compares segment with a naive one: an array with the state of each unit.
-#include "pages/segment.hpp"
+#include "memory/pages/segment.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <random>
 #include <vector>
 
-#include "pages/metadata.hpp"
-#include "pages/page_map.hpp"
+#include "memory/pages/metadata.hpp"
+#include "memory/pages/page_map.hpp"
 #include "platform/fake.hpp"
 #include "platform/platform.hpp"
 

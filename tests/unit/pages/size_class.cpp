@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "pages/slab.hpp"
+#include "memory/pages/slab.hpp"
 
 namespace {
 

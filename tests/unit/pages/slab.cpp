@@ -1,5 +1,5 @@
 // Compares slabs of every size class with a naive set of free blocks.
-#include "pages/slab.hpp"
+#include "memory/pages/slab.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-#include "pages/segment.hpp"
+#include "memory/pages/segment.hpp"
 #include "platform/fake.hpp"
 #include "platform/platform.hpp"
 #include "support/child.hpp"

@@ -1,5 +1,5 @@
 // Tests slabs and large blocks of a space, its limit, its reserve, its end; and all of it without memory.
-#include "pages/space.hpp"
+#include "memory/pages/space.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -5,9 +5,9 @@
 
 #include <vector>
 
-#include "pages/metadata.hpp"
-#include "pages/page_map.hpp"
-#include "pages/space.hpp"
+#include "memory/pages/metadata.hpp"
+#include "memory/pages/page_map.hpp"
+#include "memory/pages/space.hpp"
 #include "platform/fake.hpp"
 #include "platform/platform.hpp"
 

@@ -1,5 +1,5 @@
 // Compares unit_set with a naive one: an array of bools.
-#include "pages/unit_set.hpp"
+#include "memory/pages/unit_set.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,13 +6,13 @@
 #include <thread>
 
 #include "base/bits.hpp"
-#include "front/blocks.hpp"
-#include "pages/page_map.hpp"
+#include "memory/api/blocks.hpp"
+#include "memory/pages/page_map.hpp"
+#include "memory/thread/threads.hpp"
 #include "platform/platform.hpp"
 #include "support/child.hpp"
 #include "support/current_heap.hpp"
 #include "tarn/heap.hpp"
-#include "thread/threads.hpp"
 
 namespace {
 
@@ -97,15 +97,15 @@ TEST_F(faults, a_small_block_that_is_freed_twice_is_named) {
     EXPECT_EQ(in_child([=] {
                 give(block);
                 give(block);
-                front::trim();
+                api::trim();
               }),
               double_free(block, rounded))
         << bytes;
     EXPECT_EQ(in_child([=] {
                 give(block);
-                front::trim();
+                api::trim();
                 give(block);
-                front::trim();
+                api::trim();
               }),
               double_free(block, rounded))
         << bytes;
@@ -118,13 +118,13 @@ TEST_F(faults, a_small_block_that_two_threads_free_is_named) {
   EXPECT_EQ(in_child([=] {
               std::thread([=] { give(block); }).join();
               give(block);
-              front::trim();
+              api::trim();
             }),
             double_free(block, 64));
   EXPECT_EQ(in_child([=] {
               std::thread([=] { give(block); }).join();
               std::thread([=] { give(block); }).join();
-              front::trim();
+              api::trim();
             }),
             double_free(block, 64));
   give(block);
@@ -135,9 +135,9 @@ TEST_F(faults, a_pointer_into_a_small_block_is_named) {
     char* const block = static_cast<char*>(take(bytes));
     const std::size_t rounded = detail::size_of(detail::class_of(bytes));
     for (const std::size_t offset : {std::size_t{1}, std::size_t{16}, rounded - 1}) {
-      EXPECT_EQ(in_child([=] { give(block + offset), front::trim(); }),
+      EXPECT_EQ(in_child([=] { give(block + offset), api::trim(); }),
                 misaligned(block + offset, offset, block, rounded));
-      EXPECT_EQ(in_child([=] { std::thread([=] { give(block + offset); }).join(), front::trim(); }),
+      EXPECT_EQ(in_child([=] { std::thread([=] { give(block + offset); }).join(), api::trim(); }),
                 misaligned(block + offset, offset, block, rounded));
     }
     give(block);

@@ -7,16 +7,16 @@
 #include <utility>
 #include <vector>
 
-#include "front/blocks.hpp"
-#include "heap/lookup.hpp"
-#include "heap/registry.hpp"
+#include "memory/api/blocks.hpp"
+#include "memory/heap/lookup.hpp"
+#include "memory/heap/registry.hpp"
+#include "memory/thread/threads.hpp"
 #include "platform/fake.hpp"
 #include "platform/platform.hpp"
 #include "support/child.hpp"
 #include "support/current_heap.hpp"
 #include "support/worker.hpp"
 #include "tarn/heap.hpp"
-#include "thread/threads.hpp"
 
 namespace {
 
@@ -48,7 +48,7 @@ void use_everything_once() {
   global().deallocate(global().allocate(100));
   tarn::heap object;
   EXPECT_NE(object.allocate(100), nullptr);
-  front::trim();
+  api::trim();
 }
 
 TEST(fork, the_child_goes_on_with_its_heap) {
@@ -87,7 +87,7 @@ TEST(fork, heaps_of_other_threads_stay_theirs_and_their_blocks_can_be_freed) {
                 static_cast<char*>(block)[0] = 1;
                 give(block);
               }
-              front::trim();
+              api::trim();
               const std::uint64_t heaps_before = heaps::registry::count().heaps;
               for (int thread = 0; thread < 3; ++thread) {  // nobody adopts it
                 std::thread([&] {
@@ -137,7 +137,7 @@ TEST(fork, every_lock_is_open_in_the_child_and_in_the_parent) {
     global().deallocate(global().allocate(100));
     object.deallocate(object.allocate(1'000'000));
     const tarn::heap another({.name = "another"});
-    front::trim();
+    api::trim();
     std::thread([] { give(take(100)); }).join();
     return object.is_valid() ? 0 : 1;
   };
@@ -235,7 +235,7 @@ void wait_in_purge() {
 
 TEST(fork, works_while_another_thread_gives_memory_back) {
   constexpr std::size_t bytes = std::size_t{3} << 20;
-  front::trim();
+  api::trim();
   void* const kept = take(bytes);  // keeps the segment
   give(take(bytes));
   threads::own_heap()->visit_large_cache(true);  // the central space has it now
@@ -305,7 +305,7 @@ TEST(fork, works_while_other_threads_allocate) {
         tarn::heap object;
         void* const block = object.allocate(5'000);
         static_cast<void>(block);
-        front::trim();
+        api::trim();
         std::thread([] { give(take(30)); }).join();
       }
     });
@@ -322,7 +322,7 @@ TEST(fork, works_while_other_threads_allocate) {
                   void* const block = object.allocate(100);
                   static_cast<void>(block);
                 }
-                front::trim();
+                api::trim();
                 return 0;
               }),
               ending{});

@@ -1,5 +1,5 @@
 // Memory goes back to the system while no thread calls.
-#include "thread/idle_purge.hpp"
+#include "memory/thread/idle_purge.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -10,10 +10,10 @@
 #include <tarn/tarn.hpp>
 
 #include "base/options.hpp"
-#include "heap/registry.hpp"
+#include "memory/heap/registry.hpp"
+#include "memory/thread/threads.hpp"
 #include "platform/fake.hpp"
 #include "platform/platform.hpp"
-#include "thread/threads.hpp"
 
 namespace {
 

@@ -9,13 +9,13 @@
 
 #include "base/bits.hpp"
 #include "base/options.hpp"
-#include "heap/registry.hpp"
+#include "memory/heap/registry.hpp"
+#include "memory/thread/threads.hpp"
 #include "platform/fake.hpp"
 #include "platform/platform.hpp"
 #include "support/child.hpp"
 #include "support/current_heap.hpp"
 #include "tarn/heap.hpp"
-#include "thread/threads.hpp"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Tests the heap of a thread, from its first allocation until after its end.
-#include "thread/threads.hpp"
+#include "memory/thread/threads.hpp"
 
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -8,10 +8,10 @@
 #include <set>
 #include <vector>
 
-#include "front/blocks.hpp"
-#include "heap/lookup.hpp"
-#include "heap/registry.hpp"
-#include "pages/metadata.hpp"
+#include "memory/api/blocks.hpp"
+#include "memory/heap/lookup.hpp"
+#include "memory/heap/registry.hpp"
+#include "memory/pages/metadata.hpp"
 #include "platform/fake.hpp"
 #include "platform/platform.hpp"
 #include "support/current_heap.hpp"
@@ -36,12 +36,12 @@ class threads_test : public testing::Test {
     fake::reset();
     ASSERT_TRUE(threads::initialise());
     give(take(1));  // gives the main thread a heap
-    front::trim();
+    api::trim();
     ASSERT_EQ(heaps::central().used_bytes(), 0u);
   }
   void TearDown() override {
     fake::reset();
-    front::trim();
+    api::trim();
     heap& process = *threads::process_heap();
     {
       const platform::locked hold(process.mutex);
@@ -82,11 +82,11 @@ TEST_F(threads_test, the_first_call_may_be_any) {
       [](void* block) { give(block), give(take(300'000)); },
       [](void* block) { detail::deallocate(detail::local, block, 100, 16); },
       [](void* block) { give(block), give(detail::allocate_any(detail::local, 100, 4096)); },
-      [](void* block) { give(front::reallocate(detail::local, block, 20'000)); },
-      [](void* block) { give(front::reallocate(detail::local, block, 5)); },
-      [](void* block) { give(block), give(front::reallocate(detail::local, nullptr, 100)); },
-      [](void* block) { give(block), give(front::allocate_zeroed(detail::local, 3, 5)); },
-      [](void* block) { give(block), give(front::allocate_zeroed(detail::local, 3, 500'000)); },
+      [](void* block) { give(api::reallocate(detail::local, block, 20'000)); },
+      [](void* block) { give(api::reallocate(detail::local, block, 5)); },
+      [](void* block) { give(block), give(api::reallocate(detail::local, nullptr, 100)); },
+      [](void* block) { give(block), give(api::allocate_zeroed(detail::local, 3, 5)); },
+      [](void* block) { give(block), give(api::allocate_zeroed(detail::local, 3, 500'000)); },
   };
   for (std::size_t which = 0; which < firsts.size(); ++which) {
     void* const block = take(100);
@@ -185,7 +185,7 @@ TEST_F(threads_test, own_heap_stays_while_another_is_current) {
   EXPECT_EQ(owner(block), threads::process_heap());
   detail::local = own_heap;
   give(block);
-  front::trim();  // sends the frees
+  api::trim();  // sends the frees
 }
 
 // --------------------------------------------------------------- at the end of a thread
@@ -218,7 +218,7 @@ void run_late(void* block) {  // runs after Tarn's own key: the heap is gone
   EXPECT_EQ(current(), threads::process_heap());
   give(take(40));
   late_block = take(70'000);
-  void* const moved = front::reallocate(detail::local, take(10), 5'000);
+  void* const moved = api::reallocate(detail::local, take(10), 5'000);
   give(moved);
 }
 
@@ -231,7 +231,7 @@ TEST_F(threads_test, a_later_destructor_uses_the_heap_of_the_process) {
   ASSERT_NE(late_block, nullptr);
   EXPECT_EQ(owner(late_block), threads::process_heap());
   give(late_block);
-  front::trim();
+  api::trim();
 }
 
 // ---------------------------------------------------------------------- without memory
@@ -281,7 +281,7 @@ TEST_F(threads_test, a_failed_allocation_leaves_the_thread_usable) {
         EXPECT_NE(block, nullptr);
         give(block);
       }
-      front::trim();
+      api::trim();
       EXPECT_TRUE(current()->is_valid());
     });
   }

@@ -1,0 +1,315 @@
+#include "profiler/advise/advice.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <fstream>
+
+#include "profiler/findings/stacks.hpp"
+#include "profiler/findings/wrappers.hpp"
+#include "profiler/symbols/names.hpp"
+
+namespace tarn::analyse {
+namespace {
+
+// The standard library's own names of its containers.
+struct container {
+  std::string_view prefix;
+  allocated_kind kind;
+  const char* shown;
+};
+constexpr std::array containers = {
+    container{"std::__cxx11::basic_string<", allocated_kind::text, "std::basic_string"},
+    container{"std::basic_string<", allocated_kind::text, "std::basic_string"},
+    container{"std::vector<", allocated_kind::vector, "std::vector"},
+    container{"std::_Vector_base<", allocated_kind::vector, "std::vector"},
+    container{"std::deque<", allocated_kind::deque, "std::deque"},
+    container{"std::_Deque_base<", allocated_kind::deque, "std::deque"},
+    container{"std::__cxx11::list<", allocated_kind::list, "std::list"},
+    container{"std::__cxx11::_List_base<", allocated_kind::list, "std::list"},
+    container{"std::_Rb_tree<", allocated_kind::tree, "std::map or std::set"},
+    container{"std::map<", allocated_kind::tree, "std::map or std::set"},
+    container{"std::set<", allocated_kind::tree, "std::map or std::set"},
+    container{"std::_Hashtable<", allocated_kind::table, "std::unordered_map or set"},
+    container{"std::make_shared<", allocated_kind::shared_object, "std::make_shared"},
+    container{"std::allocate_shared<", allocated_kind::shared_object, "std::make_shared"},
+    container{"std::make_unique<", allocated_kind::unique_object, "std::make_unique"},
+};
+// Types that std::allocator is asked for, if the container's own functions are inlined and leave no frame.
+constexpr std::array nodes = {
+    container{"std::_Sp_counted_ptr_inplace<", allocated_kind::shared_object, "std::make_shared"},
+    container{"std::_Rb_tree_node<", allocated_kind::tree, "std::map or std::set"},
+    container{"std::__detail::_Hash_node<", allocated_kind::table, "std::unordered_map or set"},
+    container{"std::_List_node<", allocated_kind::list, "std::list"},
+};
+constexpr std::array growing = {"_M_realloc_insert", "_M_realloc_append", "_M_default_append", "_M_range_insert",
+                                "_M_fill_insert",    "_M_mutate",         "_M_reallocate_map"};
+
+std::string shortened_type(std::string_view type) {
+  std::string text(type);
+  const auto replace = [&](std::string_view long_form, std::string_view short_form) {
+    for (std::size_t index = 0; (index = text.find(long_form, index)) != std::string::npos;
+         index += short_form.size()) {
+      text.replace(index, long_form.size(), short_form);
+    }
+  };
+  replace("std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string");
+  replace("std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char>>", "std::string");
+  replace("std::__cxx11::", "std::");
+  replace("(anonymous namespace)::", "");
+  return text;
+}
+
+void set_type(allocation_info& allocation, const container& container, std::string_view argument) {
+  allocation.kind = container.kind;
+  allocation.element = shortened_type(argument);
+  switch (container.kind) {
+    case allocated_kind::text:
+      allocation.type = argument == "char" ? "std::string" : "std::basic_string<" + allocation.element + ">";
+      break;
+    case allocated_kind::vector:
+    case allocated_kind::deque:
+    case allocated_kind::list:
+      if (!allocation.element.empty()) allocation.type = std::string(container.shown) + "<" + allocation.element + ">";
+      break;
+    case allocated_kind::shared_object:
+    case allocated_kind::unique_object: allocation.type = allocation.element; break;
+    default: break;
+  }
+}
+
+// Reads what the name of one function tells about the allocation; returns whether it told anything.
+bool read_name(allocation_info& allocation, std::string_view function) {
+  const std::string_view name = qualified(function);
+  for (const container& container : containers) {
+    if (!name.starts_with(container.prefix)) continue;
+    set_type(allocation, container, argument_of(name, container.prefix));
+    const std::string_view copied_from = name.substr(std::min(name.size(), name.rfind('(')));
+    allocation.copies = copied_from.find(std::string(container.shown).substr(5)) != std::string_view::npos &&
+                        copied_from.find("const&") != std::string_view::npos;
+    return true;
+  }
+  for (const std::string_view prefix : {"std::__new_allocator<", "__gnu_cxx::new_allocator<", "std::allocator<"}) {
+    if (!name.starts_with(prefix)) continue;
+    const std::string_view type = argument_of(name, prefix);
+    for (const container& container : nodes) {
+      if (!type.starts_with(container.prefix)) continue;
+      set_type(allocation, container, argument_of(type, container.prefix));
+      return true;
+    }
+    if (allocation.element.empty()) allocation.element = shortened_type(type);
+  }
+  return false;
+}
+
+std::size_t size_of(std::string_view type) {
+  struct sized_type {
+    std::string_view name;
+    std::size_t bytes;
+  };
+  constexpr std::array types = {
+      sized_type{"char", 1},   sized_type{"unsigned char", 1}, sized_type{"short", 2}, sized_type{"int", 4},
+      sized_type{"float", 4},  sized_type{"unsigned int", 4},  sized_type{"long", 8},  sized_type{"unsigned long", 8},
+      sized_type{"double", 8}, sized_type{"std::string", 32}};
+  if (type.ends_with('*')) return sizeof(void*);
+  const auto* const match =
+      std::find_if(types.begin(), types.end(), [&](const sized_type& candidate) { return candidate.name == type; });
+  return match == types.end() ? 0 : match->bytes;
+}
+
+std::string trimmed(const std::string& line) {
+  const std::size_t first = line.find_first_not_of(" \t");
+  if (first == std::string::npos) return {};
+  return line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
+}
+
+// Returns the type of the first `new T` or `make_unique<T>` in a line of source.
+std::string type_in(const std::string& source) {
+  const auto is_part = [](char letter) {
+    return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_' || letter == ':';
+  };
+  for (const std::string_view word : {"make_unique<", "make_shared<", "new "}) {
+    std::size_t start = source.find(word);
+    if (start == std::string::npos || (start != 0 && is_part(source[start - 1]) && source[start - 1] != ':')) continue;
+    start += word.size();
+    std::size_t end = start;
+    while (end < source.size() && is_part(source[end])) ++end;
+    if (end != start && source.compare(end, 1, "<") != 0) return source.substr(start, end - start);
+  }
+  return {};
+}
+
+std::string or_T(const std::string& type) { return type.empty() ? "T" : type; }
+
+std::string reserved(const allocation_info& allocation, const growth& grown) {
+  const std::size_t element_bytes = allocation.kind == allocated_kind::text ? 1 : size_of(allocation.element);
+  if (element_bytes != 0) return std::to_string(grown.bytes / element_bytes);
+  return std::to_string(grown.bytes) + " / sizeof(" + or_T(allocation.element) + ")";
+}
+
+bool is_container(allocated_kind kind) {
+  return kind == allocated_kind::text || kind == allocated_kind::vector || kind == allocated_kind::deque ||
+         kind == allocated_kind::list || kind == allocated_kind::tree || kind == allocated_kind::table;
+}
+
+advice advise_hoist(const allocation_info& allocation) {
+  if (allocation.copies) {
+    return {"do not copy it: take it by reference, or as a view",
+            allocation.kind == allocated_kind::text ? "std::string_view" : "const " + or_T(allocation.type) + "&",
+            "what is viewed must live as long as the view"};
+  }
+  if (is_container(allocation.kind)) {
+    return {"hoist it out of the loop: clear() keeps its memory",
+            allocation.type.empty() ? "" : allocation.type + " kept;  /* in the loop: */ kept.clear();", ""};
+  }
+  return {"hoist it out of the loop, or make it a local variable",
+          allocation.type.empty() ? "" : allocation.type + " one;", ""};
+}
+
+advice advise_pooled(const allocation_info& allocation, bool shared) {
+  const std::string risk = shared ? "the blocks still travel: each free by another thread is sent to the owner" : "";
+  switch (allocation.kind) {
+    case allocated_kind::text:
+      return {"take its memory from the thread's own heap",
+              "std::basic_string<char, std::char_traits<char>, tarn::allocator<char>>",
+              "another type than std::string: convert by std::string_view"};
+    case allocated_kind::vector:
+    case allocated_kind::deque:
+    case allocated_kind::list:
+      return {"take its memory from the thread's own heap",
+              allocation.type.empty() ? "tarn::allocator<T>"
+                                      : allocation.type.substr(0, allocation.type.size() - 1) + ", tarn::allocator<" +
+                                            allocation.element + ">>",
+              risk};
+    case allocated_kind::tree:
+    case allocated_kind::table:
+      return {
+          "take its nodes from the thread's own heap",
+          "tarn::allocator<" + (allocation.element.empty() ? "value_type" : allocation.element) + "> as its allocator",
+          risk};
+    case allocated_kind::shared_object:
+      return {
+          "make it on the thread's own heap",
+          "std::allocate_shared<" + or_T(allocation.type) + ">(tarn::allocator<" + or_T(allocation.type) + ">(), ...)",
+          risk};
+    case allocated_kind::c_block: return {"take it from the thread's own heap", "tarn_malloc, tarn_free", risk};
+    case allocated_kind::unknown:
+      if (allocation.type.empty())
+        return {"take it from the thread's own heap", "tarn_malloc, tarn_free; a type of C++: tarn::pooled<T>", risk};
+      [[fallthrough]];
+    default:
+      return {"give the type the thread's own heap",
+              "struct " + or_T(allocation.type) + " : tarn::pooled<" + or_T(allocation.type) + "> { ... };", risk};
+  }
+}
+
+// Returns true if there is no T to write: the function may be C, or the type is not known.
+bool is_a_block(const allocation_info& allocation) {
+  return allocation.kind == allocated_kind::c_block ||
+         (allocation.kind == allocated_kind::unknown && allocation.type.empty());
+}
+
+advice advise_recycle(const allocation_info& allocation) {
+  if (is_a_block(allocation)) {
+    return {"keep the block of the last time, one for each thread, and use it again", "", "it holds what it held"};
+  }
+  if (is_container(allocation.kind)) {
+    return {"use a warm one again, its memory kept", "auto kept = tarn::recycle<" + or_T(allocation.type) + ">();",
+            "it comes back empty, and to the thread that ends it"};
+  }
+  return {"use a warm one again", "auto one = tarn::recycle<" + or_T(allocation.type) + ">();",
+          "needs a clear(), or a tarn::recycling<" + or_T(allocation.type) + ">"};
+}
+
+}  // namespace
+
+allocation_info allocation_at(const std::vector<code_location>& frames, std::size_t passed) {
+  allocation_info allocation;
+  bool told = false;
+  std::size_t own_frame = 0;
+  for (; own_frame < frames.size(); ++own_frame) {
+    const code_location& location = frames[own_frame];
+    const std::string_view name = qualified(location.function);
+    if (own_frame >= passed && !is_wrapper(location)) break;
+    told = told || read_name(allocation, location.function);
+    // A copying constructor's frame is above the frame that allocates.
+    if (allocation.kind == allocated_kind::text)
+      allocation.copies |= name.find("_M_construct<char") != std::string_view::npos;
+    for (const char* const name_part : growing)
+      allocation.grows = allocation.grows || name.find(name_part) != std::string_view::npos;
+  }
+  // If all frames are the library's, the innermost is as good as any.
+  allocation.frame = own_frame < frames.size() ? own_frame : 0;
+  if (!frames.empty()) {
+    const code_location& location = frames[allocation.frame];
+    allocation.is_of_another_language = is_of_another_language(location);
+    allocation.is_foreign = allocation.is_of_another_language || is_installed_library(location.module);
+  }
+  if (!told && own_frame < frames.size() && !frames[own_frame].function.empty() &&
+      frames[own_frame].function.find('(') == std::string::npos) {
+    allocation.kind = allocated_kind::c_block;
+  }
+  return allocation;
+}
+
+void read_source(allocation_info& allocation, const std::vector<code_location>& frames, std::uint64_t recorded) {
+  if (allocation.frame >= frames.size() || frames[allocation.frame].line <= 0) return;
+  const code_location& location = frames[allocation.frame];
+  struct stat facts {};
+  if (::stat(location.file.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return;
+  if (static_cast<std::uint64_t>(facts.st_mtime) > recorded) return;  // the text may differ from the compiled one
+  std::ifstream file(location.file);
+  std::string line;
+  for (int number = 0; number < location.line; ++number) {
+    if (!std::getline(file, line)) return;
+  }
+  allocation.source = trimmed(line);
+  if (allocation.kind != allocated_kind::unknown) return;
+  allocation.type = type_in(allocation.source);
+  if (!allocation.type.empty()) allocation.kind = allocated_kind::object;
+  if (allocation.source.find("alloc(") != std::string::npos) allocation.kind = allocated_kind::c_block;
+}
+
+bool saves_unmodelled_work(remedy_kind remedy, const allocation_info& allocation) {
+  switch (remedy) {
+    case remedy_kind::recycle: return true;
+    case remedy_kind::hoist: return is_container(allocation.kind);
+    // Repeating the excerpts moves plain bytes; elements of a class are moved by its own code.
+    case remedy_kind::reserve:
+      return is_container(allocation.kind) && allocation.kind != allocated_kind::text &&
+             (size_of(allocation.element) == 0 || allocation.element == "std::string");
+    default: return false;
+  }
+}
+
+advice advise(remedy_kind remedy, const allocation_info& allocation, const site& site, const growth& grown) {
+  switch (remedy) {
+    case remedy_kind::reserve:
+      return {"reserve: " + std::to_string(grown.buffers) + " buffers grew in " + std::to_string(grown.steps) +
+                  " steps, 9 of 10 to at most " + std::to_string(grown.bytes) + " bytes",
+              is_container(allocation.kind) ? "kept.reserve(" + reserved(allocation, grown) + ");"
+                                            : "allocate " + std::to_string(grown.bytes) + " bytes at once",
+              "takes that much for each, also where less would do"};
+    case remedy_kind::hoist: return advise_hoist(allocation);
+    case remedy_kind::recycle: return advise_recycle(allocation);
+    case remedy_kind::pooled: return advise_pooled(allocation, site.category == heap_category::shared);
+    case remedy_kind::arena:
+      return {"allocate it in an arena that ends with the work",
+              allocation.kind == allocated_kind::text ? "tarn::arena_string text(request);" : "tarn::arena request;",
+              "nothing of it may be used after the arena's reset"};
+    case remedy_kind::shared:
+      return {"hand over objects of a pool", "tarn::shared_pool<" + or_T(allocation.type) + "> pool;  pool.create(...)",
+              "who takes it last frees it, by pool.destroy, not by delete"};
+    case remedy_kind::drop_in:
+      return {allocation.is_of_another_language
+                  ? "the code is not in C or C++: run the program on Tarn's heaps, unchanged"
+              : allocation.is_foreign ? "the code is an installed library's: run the program on Tarn's heaps, unchanged"
+                                      : "run it on Tarn's heaps, unchanged",
+              "tarn run -- PROGRAM", ""};
+  }
+  return {};
+}
+
+}  // namespace tarn::analyse

@@ -1,0 +1,58 @@
+// Finds what a site allocates from the names on its stack, and the line of code to write.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profiler/predict/predict.hpp"
+#include "profiler/symbols/symbols.hpp"
+
+namespace tarn::analyse {
+
+enum class allocated_kind {
+  unknown,
+  text,
+  vector,
+  deque,
+  list,
+  tree,
+  table,
+  shared_object,
+  unique_object,
+  object,
+  c_block
+};
+
+struct allocation_info {
+  allocated_kind kind = allocated_kind::unknown;
+  std::string type;         // as to be written: std::vector<int>; empty if it is not known
+  std::string element;      // the element of a container, or the pointed-to type
+  bool grows = false;       // a container outgrew its buffer
+  bool copies = false;      // a container was copied
+  std::size_t frame = 0;    // index in the stack of the first function outside the library
+  bool is_foreign = false;  // that function cannot be changed: it is in an installed library, or not in C or C++
+  bool is_of_another_language = false;
+  std::string source;  // the source line there, if the file can be read and is older than the recording
+};
+
+// `frames` is the whole stack, innermost first, including the allocator's frames. The first `passed` of them do not
+// decide, whatever their names.
+allocation_info allocation_at(const std::vector<code_location>& frames, std::size_t passed = 0);
+
+// Sets `made.source` from the file system. If the names did not tell the type, it is read from the `new` or
+// `make_unique` in that line.
+void read_source(allocation_info& allocation, const std::vector<code_location>& frames, std::uint64_t recorded);
+
+struct advice {
+  std::string text;  // what to do
+  std::string code;  // the line to write, or the command to run; may be empty
+  std::string risk;  // what could go wrong; may be empty
+};
+// Returns whether the remedy also saves work on the blocks that no recording shows, such as filling or copying a
+// container, constructors, or moved elements. Then the predicted saving is only a lower bound.
+bool saves_unmodelled_work(remedy_kind remedy, const allocation_info& allocation);
+
+advice advise(remedy_kind remedy, const allocation_info& allocation, const site& site, const growth& grown);
+
+}  // namespace tarn::analyse

@@ -1,0 +1,206 @@
+#include "profiler/advise/analysis.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace tarn::analyse {
+namespace {
+
+constexpr double least_saved_share = 0.001;  // share of the processor time
+constexpr auto read_only_words = "tarn::read_only<T>, if nothing writes to it once threads run";
+
+std::string line_of(const site_view& view) {
+  if (view.facts.sums[format::blocks] < least_allocations) return {};
+  if (view.facts.category == heap_category::start_up) return read_only_words;
+  std::string line;
+  for (const offer& offer : view.offers) {
+    if (offer.predicted.remedy == remedy_kind::drop_in && !line.empty()) break;
+    line += (line.empty() ? "" : "; else ") + offer.suggestion.text;
+    if (!offer.suggestion.code.empty()) line += ": " + offer.suggestion.code;
+    if (offer.predicted.remedy != remedy_kind::hoist) break;
+  }
+  return line;
+}
+
+// Sites that change together, because the code to change is the same line, or the same type in the same function.
+struct common_change {
+  std::vector<std::uint32_t> chosen;  // their site numbers
+  std::vector<const site*> sites;
+  site sums;
+  bool is_copied_text = false, is_filled = false, by_new = false;
+  std::uint64_t grows_to = 0;  // the most bytes that one site grows to
+
+  void add(const site& site, const site_view& shown, const std::vector<code_location>& frames) {
+    sites.push_back(&site);
+    add_site(sums, shown.facts);
+    sums.grows = sums.grows || shown.facts.grows;
+    grows_to = std::max(grows_to, growth_of(shown.facts).bytes);
+    chosen.push_back(site.number);
+    chosen.insert(chosen.end(), site.merged_sites.begin(), site.merged_sites.end());
+    is_copied_text = shown.allocation.kind == allocated_kind::text && shown.allocation.copies;
+    is_filled = shown.allocation.kind == allocated_kind::text || shown.allocation.kind == allocated_kind::vector;
+    by_new = std::any_of(frames.begin(), frames.end(),
+                         [](const code_location& location) { return location.function.starts_with("operator new"); });
+  }
+  replay_job completed(replay_job job) const {
+    job.is_copied_text = is_copied_text;
+    job.is_filled = is_filled;
+    job.by_new = by_new;
+    const growth buffers = growth_of(sums);
+    reserve(job, buffers.steps == 0 ? grows_to : buffers.bytes);
+    return job;
+  }
+};
+std::string key_of(const site_view& shown) {
+  const code_location& location = *shown.location();
+  std::string key = location.module + '\n' + location.function + '\n';
+  key += location.function.empty() ? std::to_string(location.offset) : location.file;
+  return key + '\n' + (shown.allocation.type.empty() ? std::to_string(location.line) : shown.allocation.type);
+}
+
+}  // namespace
+
+analysis::analysis(format::recording recording, const cost_model& costs, double measured_cpu_ns,
+                   const format::recording* whole, const std::vector<std::string>& wrappers)
+    : recording_(std::move(recording)),
+      costs_(costs),
+      heap_(find(recording_, whole)),
+      symbols_(recording_),
+      deciding_frames_(recording_, heap_.sites, symbols_, wrappers),
+      predictor_(recording_, costs),
+      whole_(predictor_.program_costs_of(heap_, measured_cpu_ns)) {
+  sort_by_cost(heap_.sites);
+  grouped_sites_ = grouped(recording_, heap_.sites, deciding_frames_);
+  sort_by_cost(grouped_sites_);
+  blocks_.resize(recording_.sites.size());
+  for (const site& site : heap_.sites) blocks_[site.number] = site.sums[format::blocks];
+}
+
+void analysis::sort_by_cost(std::vector<site>& sites) const {
+  // The sort moves small indexes and then permutes the sites in place, because a site is large.
+  std::vector<std::pair<double, std::uint32_t>> order(sites.size());  // current ns, negated
+  for (std::size_t index = 0; index < sites.size(); ++index)
+    order[index] = {-predictor_.predict(sites[index]).now_ns.middle(), static_cast<std::uint32_t>(index)};
+  std::sort(order.begin(), order.end());
+  for (std::uint32_t start = 0; start < order.size(); ++start) {
+    if (order[start].second == start) continue;
+    site first = std::move(sites[start]);
+    std::uint32_t index = start;
+    for (std::uint32_t source = std::exchange(order[index].second, index); source != start;
+         source = std::exchange(order[index].second, index)) {
+      sites[index] = std::move(sites[source]);
+      index = source;
+    }
+    sites[index] = std::move(first);
+  }
+}
+
+std::vector<caller> analysis::callers_of(const site& site) {
+  std::vector<caller> callers;
+  if (site.merged_sites.empty()) return callers;
+  const auto add = [&](std::uint32_t number) {
+    const format::site_facts& facts = recording_.sites[number];
+    // The caller is the next frame with a name, or the next frame if none has one.
+    const code_location* next = nullptr;
+    for (std::size_t index = deciding_frames_.frame_of(number) + 1; index < facts.frames.size(); ++index) {
+      const code_location& location = symbols_.resolve(facts.image, facts.frames[index]).front();
+      if (next == nullptr || !location.function.empty()) next = &location;
+      if (!location.function.empty()) break;
+    }
+    if (next == nullptr) return;
+    const auto match = std::find_if(callers.begin(), callers.end(), [&](const caller& caller) {
+      return caller.location.function == next->function && caller.location.module == next->module &&
+             caller.location.line == next->line && (!next->function.empty() || caller.location.offset == next->offset);
+    });
+    if (match == callers.end()) {
+      callers.push_back({*next, blocks_[number]});
+    } else {
+      match->blocks += blocks_[number];
+    }
+  };
+  add(site.number);
+  for (const std::uint32_t number : site.merged_sites) add(number);
+  std::stable_sort(callers.begin(), callers.end(),
+                   [](const caller& a, const caller& b) { return a.blocks > b.blocks; });
+  return callers;
+}
+
+site_view analysis::view(const site& site) {
+  site_view view;
+  view.facts = site;
+  std::vector<code_location> frames = frames_of(recording_, site, symbols_);
+  const format::site_facts& stack = recording_.sites[site.number];
+  std::size_t passed = 0;
+  for (std::size_t index = 0; index < deciding_frames_.frame_of(site.number); ++index)
+    passed += symbols_.resolve(stack.image, stack.frames[index]).size();
+  view.allocation = allocation_at(frames, passed);
+  read_source(view.allocation, frames, recording_.program.started);
+  view.facts.grows = view.allocation.grows;
+  const auto replayed = replayed_.find({site.number, site.merged_sites.size()});
+  growth grown = growth_of(view.facts);
+  if (replayed != replayed_.end() && replayed->second.buffers.steps != 0) grown = replayed->second.buffers;
+  view.predicted = predictor_.predict(view.facts, grown);
+  if (replayed != replayed_.end())
+    correct(view.predicted, view.facts, replayed->second.result, misprediction_rate_of(recording_));
+  for (prediction& prediction : view.predicted.remedies)
+    prediction.at_least = saves_unmodelled_work(prediction.remedy, view.allocation);
+  const std::size_t depth = frames.size(), own_frame = view.allocation.frame;
+  view.stack = stack_of(std::move(frames));
+  // The index has to skip the frames that stack_of removed; it is 0 if those include the deciding frame.
+  const std::size_t taken = depth - view.stack.size();
+  view.frame_index = own_frame >= taken ? own_frame - taken : 0;
+  view.callers = callers_of(site);
+  if (site.sums[format::blocks] >= least_allocations && site.category != heap_category::kept) {
+    for (const prediction& prediction : view.predicted.remedies) {
+      if (prediction.saved_ns.middle() < 0) continue;  // 0 if there are no prices
+      if (view.allocation.is_foreign && prediction.remedy != remedy_kind::drop_in) continue;
+      view.offers.push_back({prediction, advise(prediction.remedy, view.allocation, view.facts, grown)});
+    }
+  }
+  const auto saves = [&](const offer& offer) { return share(offer.predicted.saved_ns).high >= least_saved_share; };
+  view.is_worth_it = (view.offers.empty() && site.category == heap_category::start_up) || !knows_processor_time() ||
+                     std::any_of(view.offers.begin(), view.offers.end(), saves);
+  view.remedy = line_of(view);
+  return view;
+}
+
+void analysis::replay(const std::vector<site>& sites, std::size_t limit, const replayer& replay_all) {
+  if (recording_.excerpts.empty()) return;
+  std::map<std::string, common_change> changes;
+  for (std::size_t index = 0; index < std::min(limit, sites.size()); ++index) {
+    const site& site = sites[index];
+    if (site.sums[format::blocks] < least_allocations || site.category != heap_category::transient) continue;
+    if (predictor_.is_on_drop_in(site)) continue;
+    const site_view shown = view(site);
+    if (shown.location() != nullptr) changes[key_of(shown)].add(site, shown, frames_of(recording_, site, symbols_));
+  }
+  std::vector<replay_job> jobs;
+  std::vector<const common_change*> replayed_changes;
+  for (auto& [key, change] : changes) {
+    std::sort(change.chosen.begin(), change.chosen.end());
+    replay_job job = job_of(recording_, change.chosen);
+    if (job.plans.empty()) continue;
+    jobs.push_back(change.completed(std::move(job)));
+    replayed_changes.push_back(&change);
+  }
+  if (jobs.empty()) return;
+  const std::vector<replayed> results = replay_all(jobs);
+  for (std::size_t index = 0; index < std::min(results.size(), replayed_changes.size()); ++index) {
+    const combined_replay result = {results[index], growth_of(replayed_changes[index]->sums)};
+    for (const site* const site : replayed_changes[index]->sites)
+      replayed_[{site->number, site->merged_sites.size()}] = result;
+  }
+}
+
+range analysis::ms_per_second(const range& ns) const {
+  return whole_.wall_ns > 0 ? ns * (1e3 / whole_.wall_ns) : range{};
+}
+
+range analysis::share(const range& ns) const {
+  if (whole_.cpu_ns.high <= 0) return {};
+  // The kernel samples the processor time, so that a short program may show less time than its heap took.
+  const auto at_most_all = [](double part) { return std::min(part, 1.0); };
+  return {at_most_all(ns.low / whole_.cpu_ns.high), at_most_all(ns.high / std::max(whole_.cpu_ns.low, 1.0))};
+}
+
+}  // namespace tarn::analyse

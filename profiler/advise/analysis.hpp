@@ -1,0 +1,103 @@
+// Builds the complete analysis of one recording: findings, names, costs and advice. The report, the comparison of two
+// recordings and the gate show it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "profiler/advise/advice.hpp"
+#include "profiler/findings/findings.hpp"
+#include "profiler/findings/wrappers.hpp"
+#include "profiler/format/recording.hpp"
+#include "profiler/predict/cost_model.hpp"
+#include "profiler/predict/predict.hpp"
+#include "profiler/predict/trace.hpp"
+#include "profiler/symbols/symbols.hpp"
+
+namespace tarn::analyse {
+
+// One remedy of a site, with its predicted effect and the code to write.
+struct offer {
+  prediction predicted;
+  advice suggestion;
+};
+
+// A caller of the deciding function, and the number of the site's allocations that it causes.
+struct caller {
+  code_location location;
+  std::uint64_t blocks = 0;
+};
+
+struct site_view {
+  site facts;
+  std::vector<code_location> stack;  // the result of stack_of
+  std::size_t frame_index = 0;       // index of the function to change in `stack`
+  std::vector<caller> callers;       // if the site combines several stacks: the most allocations first; else empty
+  allocation_info allocation;
+  site_prediction predicted;
+  std::vector<offer> offers;  // the first choice in front; empty if there is nothing to gain
+  bool is_worth_it = false;   // an offer saves 0.1 % of the processor time, or that time is unknown
+  std::string remedy;         // one line; empty if there is nothing to gain
+
+  // Returns null for the site that stands for all beyond the recorder's limit.
+  const code_location* location() const { return frame_index < stack.size() ? &stack[frame_index] : nullptr; }
+};
+
+class analysis {
+ public:
+  // `costs` must outlive the analysis. `measured_cpu_ns`: see predictor. `whole`: see find(); used only in the
+  // constructor.
+  analysis(format::recording recording, const cost_model& costs, double measured_cpu_ns = 0,
+           const format::recording* whole = nullptr, const std::vector<std::string>& wrappers = {});
+  analysis(const analysis&) = delete;
+  analysis& operator=(const analysis&) = delete;
+
+  const format::recording& recorded() const { return recording_; }
+  const heap_findings& heap() const { return heap_; }  // the most expensive site first; each is one call stack
+  // Returns the sites of heap(), with those of one deciding function and category combined (`grouped`); the most
+  // expensive first.
+  const std::vector<site>& grouped_sites() const { return grouped_sites_; }
+  const program_costs& whole() const { return whole_; }
+  const cost_model& costs() const { return costs_; }
+
+  // Repeats the excerpts of the first `limit` of `sites`, if that predicts more than the cost model. Views of these
+  // sites then contain the results.
+  using replayer = std::function<std::vector<replayed>(const std::vector<replay_job>&)>;
+  void replay(const std::vector<site>& sites, std::size_t limit, const replayer& replay_all);
+
+  // Resolves the names of the site, which costs some milliseconds if there is debug information.
+  site_view view(const site& site);
+  // Returns only the stack of the site, as in its view.
+  std::vector<code_location> stack(const site& site) { return stack_of(frames_of(recording_, site, symbols_)); }
+  // These return a range of nanoseconds as milliseconds per second of the run, and as a share of the processor time.
+  range ms_per_second(const range& ns) const;
+  range share(const range& ns) const;
+  // Returns false if the end of the process was not seen: then share() is 0.
+  bool knows_processor_time() const { return whole_.cpu_ns.high > 0; }
+
+ private:
+  void sort_by_cost(std::vector<site>& sites) const;
+  std::vector<caller> callers_of(const site& site);
+
+  format::recording recording_;
+  const cost_model& costs_;
+  heap_findings heap_;
+  symbols symbols_;
+  std::vector<std::uint64_t> blocks_;  // number of blocks of each site of the recording
+  deciding_frames deciding_frames_;
+  std::vector<site> grouped_sites_;
+  predictor predictor_;
+  program_costs whole_;
+  struct combined_replay {
+    replayed result;
+    growth buffers;  // the growth of all sites that change together
+  };
+  std::map<std::pair<std::uint32_t, std::size_t>, combined_replay>
+      replayed_;  // by site number and number of other sites
+};
+
+}  // namespace tarn::analyse

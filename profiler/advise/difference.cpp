@@ -1,0 +1,187 @@
+#include "profiler/advise/difference.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <tuple>
+
+#include "profiler/symbols/names.hpp"
+
+namespace tarn::analyse {
+namespace {
+
+using function_key = std::tuple<std::string, std::string>;  // function, file
+
+// Sites of one function in both recordings, in the order of their lines.
+struct matching {
+  std::vector<const location_sums*> before, after;
+};
+
+void match(matching& candidates, std::vector<change>& changes) {
+  // Sites on the same line match first.
+  for (const location_sums*& candidate : candidates.before) {
+    const auto match = std::find_if(candidates.after.begin(), candidates.after.end(), [&](const location_sums* later) {
+      return later != nullptr && later->line == candidate->line;
+    });
+    if (match == candidates.after.end()) continue;
+    changes.push_back({*candidate, **match, false});
+    candidate = *match = nullptr;
+  }
+  std::erase(candidates.before, nullptr);
+  std::erase(candidates.after, nullptr);
+  // An edit moves lines and may remove one; if one was removed, nothing tells which one.
+  const bool moved = candidates.before.size() == candidates.after.size();
+  for (std::size_t index = 0; moved && index < candidates.before.size(); ++index)
+    changes.push_back({*candidates.before[index], *candidates.after[index], false});
+  if (moved) return;
+  for (const location_sums* candidate : candidates.before) changes.push_back({*candidate, std::nullopt, false});
+  for (const location_sums* candidate : candidates.after) changes.push_back({std::nullopt, *candidate, false});
+}
+
+double as_double(std::uint64_t value) { return static_cast<double>(value); }
+
+bool is_near(std::uint64_t first, std::uint64_t second, double difference_limit) {
+  return std::fabs(as_double(first) - as_double(second)) <= difference_limit;
+}
+
+bool is_same(const change& change) {
+  static const location_sums no_sums;
+  const location_sums& before = change.before ? *change.before : no_sums;
+  const location_sums& after = change.after ? *change.after : no_sums;
+  const double variance = before.variance + after.variance;
+  if (variance == 0) {
+    return change.before && change.after && before.allocations == after.allocations && before.bytes == after.bytes &&
+           before.handed_over == after.handed_over && before.category == after.category;
+  }
+  // The counts are estimates. The category is not compared, because a single sample may decide it. A place without a
+  // sample in one of the recordings counts as a place without allocations there.
+  constexpr double most_errors = 5;  // standard errors: one of a million places differs by more by chance
+  const double largest = most_errors * std::sqrt(variance);
+  if (!is_near(before.allocations, after.allocations, largest) ||
+      !is_near(before.handed_over, after.handed_over, largest) || !is_near(before.live, after.live, largest)) {
+    return false;
+  }
+  if (before.allocations == 0 || after.allocations == 0) return true;
+  const double error = before.variance / (as_double(before.allocations) * as_double(before.allocations)) +
+                       after.variance / (as_double(after.allocations) * as_double(after.allocations));
+  return is_near(before.bytes, after.bytes,
+                 most_errors * std::sqrt(error) * as_double(std::max(before.bytes, after.bytes)));
+}
+
+// `rest` is the ratio of the allocations after to those before at all other places.
+bool is_remedied(const change& change, double remainder) {
+  if (!change.before || !change.before->first) return false;
+  const prediction& said = change.before->first->predicted;
+  if (said.remedy == remedy_kind::drop_in) return false;  // the allocations remain, and another malloc serves them
+  const double before = as_double(change.before->allocations),
+               after = change.after ? as_double(change.after->allocations) : 0;
+  const double spared = said.calls_saved == 0 ? before : std::min(as_double(said.calls_saved), before);
+  return after <= (before - spared / 2) * std::min(remainder, 1.0);
+}
+
+}  // namespace
+
+range change::achieved_ns() const {
+  // Compares bounds of the same kind: both low ends, and both high ends.
+  const range earlier = before ? before->now_ns : range(), later = after ? after->now_ns : range();
+  const double near = earlier.low - later.low, far = earlier.high - later.high;
+  return {std::min(near, far), std::max(near, far)};
+}
+
+bool change::is_as_predicted() const {
+  if (!before || !before->first) return false;
+  const range said = before->first->predicted.saved_ns, got = achieved_ns();
+  return is_taken && got.high >= said.low && (got.low <= said.high || before->first->predicted.at_least);
+}
+
+namespace {
+
+void add_offer(std::optional<offer>& sum, const offer& addend) {
+  if (!sum) {
+    sum = addend;
+  } else if (sum->predicted.remedy == addend.predicted.remedy) {
+    sum->predicted.saved_ns += addend.predicted.saved_ns;
+    sum->predicted.calls_saved += addend.predicted.calls_saved;
+  }
+}
+
+}  // namespace
+
+std::vector<location_sums> sums_by_location(const std::vector<site_view>& views) {
+  struct sums {
+    location_sums total;
+    std::array<std::uint64_t, category_count> by_category{};
+    double dearest = -1;
+  };
+  std::map<std::tuple<std::string, std::string, int>, sums> places;
+  for (const site_view& view : views) {
+    location_sums place;
+    if (const code_location* const location = view.location()) {
+      place.function = without_arguments(location->function);
+      place.file = location->file.empty() ? location->module : location->file;
+      place.line = location->line;
+      if (place.function.empty() && place.line == 0) place.line = static_cast<int>(location->offset);
+    }
+    sums& sums_here = places[{place.function, place.file, place.line}];
+    sums_here.total.function = place.function;
+    sums_here.total.file = place.file;
+    sums_here.total.line = place.line;
+    sums_here.total.allocations += view.facts.sums[format::blocks];
+    sums_here.total.bytes += view.facts.sums[format::bytes];
+    sums_here.total.copied += view.facts.sums[format::copied];
+    sums_here.total.handed_over += view.facts.freed_by_other_thread;
+    sums_here.total.live += view.facts.live;
+    sums_here.total.variance += as_double(view.facts.sums[format::spread]);
+    sums_here.total.now_ns += view.predicted.now_ns;
+    sums_here.by_category[static_cast<std::size_t>(view.facts.category)] += view.facts.sums[format::blocks];
+    if (view.predicted.now_ns.middle() > sums_here.dearest) {
+      sums_here.dearest = view.predicted.now_ns.middle();
+      sums_here.total.remedy = view.remedy;
+    }
+    if (!view.offers.empty()) add_offer(sums_here.total.first, view.offers.front());
+  }
+  std::vector<location_sums> result;
+  for (auto& [key, sums_here] : places) {
+    const auto most_frequent = std::max_element(sums_here.by_category.begin(), sums_here.by_category.end());
+    sums_here.total.category = static_cast<heap_category>(most_frequent - sums_here.by_category.begin());
+    result.push_back(std::move(sums_here.total));
+  }
+  return result;
+}
+
+difference compare(const std::vector<location_sums>& before, const std::vector<location_sums>& after) {
+  difference difference;
+  std::map<function_key, matching> functions;
+  for (const location_sums& sums : before) {
+    functions[{sums.function, sums.file}].before.push_back(&sums);
+    difference.before[static_cast<std::size_t>(sums.category)] += sums.allocations;
+    difference.before_ns += sums.now_ns;
+  }
+  for (const location_sums& sums : after) {
+    functions[{sums.function, sums.file}].after.push_back(&sums);
+    difference.after[static_cast<std::size_t>(sums.category)] += sums.allocations;
+    difference.after_ns += sums.now_ns;
+  }
+  for (auto& [key, candidates] : functions) {
+    const auto by_line = [](const location_sums* a, const location_sums* b) { return a->line < b->line; };
+    std::sort(candidates.before.begin(), candidates.before.end(), by_line);
+    std::sort(candidates.after.begin(), candidates.after.end(), by_line);
+    match(candidates, difference.changes);
+  }
+  std::erase_if(difference.changes, is_same);
+  const auto has_all = [](const auto& sums) {
+    return as_double(std::accumulate(sums.begin(), sums.end(), std::uint64_t{0}));
+  };
+  for (change& change : difference.changes) {
+    const double others_before = has_all(difference.before) - as_double(change.before ? change.before->allocations : 0);
+    const double others_after = has_all(difference.after) - as_double(change.after ? change.after->allocations : 0);
+    change.is_taken = is_remedied(change, others_before == 0 ? 1 : others_after / others_before);
+  }
+  std::stable_sort(difference.changes.begin(), difference.changes.end(), [](const change& a, const change& b) {
+    return std::fabs(a.achieved_ns().middle()) > std::fabs(b.achieved_ns().middle());
+  });
+  return difference;
+}
+
+}  // namespace tarn::analyse

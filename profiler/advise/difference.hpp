@@ -1,0 +1,53 @@
+// Compares two recordings of one program, before and after a change: site by site, the predicted beside the achieved
+// saving.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profiler/advise/analysis.hpp"
+
+namespace tarn::analyse {
+
+constexpr std::size_t category_count = 4;
+
+// The sums of all sites at one place of the source: one function, or one line of it if lines are known.
+struct location_sums {
+  std::string function, file;  // without arguments; the module if there is no function
+  int line = 0;
+  heap_category category = heap_category::kept;  // the category of most of its allocations
+  std::uint64_t allocations = 0, bytes = 0, handed_over = 0, copied = 0, live = 0;
+  double variance = 0;  // variance of `allocations` if they are estimated from samples; 0 if they were counted
+  range now_ns;
+  std::optional<offer> first;  // the first remedy of the site that has most of the cost
+  std::string remedy;          // one line
+};
+
+struct change {
+  std::optional<location_sums> before, after;  // at least one of them is set
+  // The first remedy seems to be taken: at least half of the allocations that it saves are gone, beyond the decrease
+  // at all other places.
+  bool is_taken = false;
+  // Returns what the change of the site saved, at the prices of both recordings.
+  range achieved_ns() const;
+  // Returns whether the achieved saving overlaps the predicted one and the remedy was taken; false if nothing was
+  // predicted.
+  bool is_as_predicted() const;
+};
+
+struct difference {
+  // The largest change first; leaves out places without a change, and differences within the error of the samples.
+  std::vector<change> changes;
+  std::array<std::uint64_t, category_count> before{}, after{};  // allocations by category
+  range before_ns, after_ns;                                    // the heap's cost
+};
+
+// Places match if function, file and line are equal, or module and function if there is no line. The remaining places
+// of one function are matched in the order of their lines, because an edit moves lines.
+std::vector<location_sums> sums_by_location(const std::vector<site_view>& views);
+difference compare(const std::vector<location_sums>& before, const std::vector<location_sums>& after);
+
+}  // namespace tarn::analyse

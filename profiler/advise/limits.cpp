@@ -1,0 +1,166 @@
+#include "profiler/advise/limits.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "profiler/symbols/names.hpp"
+
+namespace tarn::analyse {
+namespace {
+
+using metric_kind = limit::metric_kind;
+
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    const std::size_t start = text.find_first_not_of(" \t");
+    if (start == std::string_view::npos) break;
+    const std::size_t end = std::min(text.find_first_of(" \t", start), text.size());
+    words.push_back(text.substr(start, end - start));
+    text.remove_prefix(end);
+  }
+  return words;
+}
+
+// Removes the words of `phrase` from the front of `words`; returns false if they are not there.
+bool take(std::vector<std::string_view>& words, std::string_view phrase) {
+  const std::vector<std::string_view> wanted = words_of(phrase);
+  if (words.size() < wanted.size() || !std::equal(wanted.begin(), wanted.end(), words.begin())) return false;
+  words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(wanted.size()));
+  return true;
+}
+
+double number_of(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  unit.remove_prefix(std::min(unit.find_first_not_of(' '), unit.size()));
+  constexpr std::array units = {std::pair{"", 1.0},  std::pair{"k", 1e3}, std::pair{"K", 1e3},
+                                std::pair{"M", 1e6}, std::pair{"G", 1e9}, std::pair{"%", 0.01}};
+  const auto* const factor =
+      std::find_if(units.begin(), units.end(), [&](const auto& scale) { return unit == scale.first; });
+  if (error != std::errc() || factor == units.end() || !std::isfinite(value) || value < 0) {
+    throw wrong_limit("\"" + std::string(text) + "\" is no number such as 3, 1000, 2.5M or 5 %");
+  }
+  return value * factor->second;
+}
+
+double value_of(metric_kind metric, const location_sums& sums) {
+  switch (metric) {
+    case metric_kind::allocations: return static_cast<double>(sums.allocations);
+    case metric_kind::bytes: return static_cast<double>(sums.bytes);
+    case metric_kind::copied: return static_cast<double>(sums.copied);
+    case metric_kind::handed_over: return static_cast<double>(sums.handed_over);
+    case metric_kind::sites: return 1;
+    case metric_kind::share:
+    case metric_kind::lock_waits:
+    case metric_kind::system_calls:
+    case metric_kind::violations: break;
+  }
+  return 0;
+}
+
+bool is_of_program(metric_kind metric) {
+  return is_share(metric) || metric == metric_kind::system_calls || metric == metric_kind::violations;
+}
+
+bool is_meant(const limit& limit, const location_sums& sums) {
+  if (limit.category && sums.category != *limit.category) return false;
+  if (!limit.function.empty() && !is_called(sums.function, limit.function)) return false;
+  return limit.file.empty() || ends_in(sums.file, limit.file, "/");
+}
+
+}  // namespace
+
+limit limit_of(std::string_view words, double maximum) {
+  limit limit;
+  limit.text = words;
+  limit.maximum = maximum;
+  std::vector<std::string_view> left = words_of(words);
+  for (const auto candidate :
+       {heap_category::transient, heap_category::shared, heap_category::start_up, heap_category::kept}) {
+    if (!limit.category && take(left, name(candidate))) limit.category = candidate;
+  }
+  constexpr std::array metrics = {std::pair{"allocations", metric_kind::allocations},
+                                  std::pair{"bytes", metric_kind::bytes},
+                                  std::pair{"copied bytes", metric_kind::copied},
+                                  std::pair{"hand-overs", metric_kind::handed_over},
+                                  std::pair{"sites", metric_kind::sites},
+                                  std::pair{"heap share", metric_kind::share},
+                                  std::pair{"lock waits", metric_kind::lock_waits},
+                                  std::pair{"system calls", metric_kind::system_calls},
+                                  std::pair{"violations", metric_kind::violations}};
+  const auto* const metric =
+      std::find_if(metrics.begin(), metrics.end(), [&](const auto& candidate) { return take(left, candidate.first); });
+  if (metric == metrics.end()) {
+    throw wrong_limit("\"" + std::string(words) +
+                      "\" begins with none of: allocations, bytes, copied bytes, hand-overs, sites (a category may "
+                      "stand before these), heap share, lock waits, system calls, violations");
+  }
+  limit.metric = metric->second;
+  for (auto [keyword, destination] : {std::pair{"at function", &limit.function}, std::pair{"at file", &limit.file}}) {
+    if (!take(left, keyword)) continue;
+    if (left.empty()) throw wrong_limit("\"" + std::string(words) + "\": " + keyword + " what?");
+    *destination = left.front();
+    left.erase(left.begin());
+  }
+  limit.per_request = take(left, "per request");
+  if (!left.empty())
+    throw wrong_limit("\"" + std::string(words) + "\": what is \"" + std::string(left.front()) + "\"?");
+  const bool is_of_a_part = limit.category || !limit.function.empty() || !limit.file.empty();
+  if (is_of_program(limit.metric) && (is_of_a_part || (is_share(limit.metric) && limit.per_request))) {
+    throw wrong_limit("\"" + std::string(metric->first) + "\" is of the whole program");
+  }
+  return limit;
+}
+
+limit limit_of(std::string_view expression) {
+  const std::size_t sign = expression.find("<=");
+  if (sign == std::string_view::npos) {
+    throw wrong_limit("\"" + std::string(expression) + "\" has no <=, as in 'transient allocations <= 1000'");
+  }
+  std::string_view words = expression.substr(0, sign), number = expression.substr(sign + 2);
+  while (number.starts_with(' ')) number.remove_prefix(1);
+  while (number.ends_with(' ')) number.remove_suffix(1);
+  while (words.ends_with(' ')) words.remove_suffix(1);
+  std::string complete(words);
+  constexpr std::string_view unit = " per request";
+  if (number.ends_with(unit)) {
+    number.remove_suffix(unit.size());
+    complete += unit;
+  }
+  return limit_of(complete, number_of(number));
+}
+
+bool is_at(const limit& limit, std::string_view function) { return is_called(function, limit.function); }
+
+bool is_share(metric_kind metric) { return metric == metric_kind::share || metric == metric_kind::lock_waits; }
+
+std::vector<breach> breaches_of(const std::vector<limit>& limits, const std::vector<location_sums>& places,
+                                const totals& whole, double requests) {
+  std::vector<breach> breaches;
+  for (const limit& limit : limits) {
+    breach breach{limit, 0, nullptr};
+    for (const location_sums& sums : places) {
+      if (is_of_program(limit.metric) || !is_meant(limit, sums)) continue;
+      breach.value += value_of(limit.metric, sums);
+      if (breach.largest == nullptr || value_of(limit.metric, sums) > value_of(limit.metric, *breach.largest))
+        breach.largest = &sums;
+    }
+    if (limit.metric == metric_kind::share) breach.value = whole.heap_share;
+    if (limit.metric == metric_kind::lock_waits) breach.value = whole.lock_waits;
+    if (limit.metric == metric_kind::system_calls) breach.value = whole.system_calls;
+    if (limit.metric == metric_kind::violations) breach.value = whole.violations;
+    if (limit.per_request) {
+      if (requests <= 0) throw wrong_limit("\"" + limit.text + "\" needs to know how many requests there were");
+      breach.value /= requests;
+    }
+    if (breach.value > limit.maximum) breaches.push_back(std::move(breach));
+  }
+  return breaches;
+}
+
+}  // namespace tarn::analyse

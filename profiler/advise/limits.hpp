@@ -1,0 +1,84 @@
+// Limits on the content of a recording, for a gate in continuous integration.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profiler/advise/difference.hpp"
+
+namespace tarn::analyse {
+
+// A limit has this form:
+//
+//   [CATEGORY] METRIC [at function NAME | at file NAME] [per request] <= NUMBER
+//
+//   transient allocations <= 1000
+//   allocations at function parse <= 3 per request
+//   copied bytes at file page.cpp <= 1M
+//   heap share <= 5 %
+//   lock waits <= 1 %
+//   system calls <= 20 per request
+//   violations <= 0
+struct limit {
+  enum class metric_kind {
+    allocations,
+    bytes,
+    copied,
+    handed_over,
+    sites,
+    share,
+    lock_waits,
+    system_calls,
+    violations
+  };
+
+  std::string text;  // the expression as given, without the number
+  metric_kind metric = metric_kind::allocations;
+  std::optional<heap_category> category;
+  std::string function, file;  // empty: any
+  bool per_request = false;
+  double maximum = 0;
+};
+
+// Tells a person why an expression is not a valid limit.
+class wrong_limit : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Parses `words` and throws wrong_limit if they are not a limit.
+limit limit_of(std::string_view words, double maximum);
+// Parses an expression that contains its number after "<=".
+limit limit_of(std::string_view expression);
+
+// Values of the whole program.
+struct totals {
+  double heap_share = 0;  // the heap's share of the processor time: the low end of its range, so that
+                          // only a certain excess is a breach
+  double lock_waits = 0;  // the sum over all threads, as a share of the run time; above 1 if several waited at once
+  double system_calls = 0;
+  double violations = 0;  // violations in quiet regions
+};
+
+struct breach {
+  limit exceeded;
+  double value = 0;
+  const location_sums* largest = nullptr;  // the largest of the places that add up to it; null for a share
+};
+
+// Returns whether the limit applies to a function, given with its scopes and without arguments.
+bool is_at(const limit& limit, std::string_view function);
+
+// Returns whether the metric is a share of the program and not a number.
+bool is_share(limit::metric_kind metric);
+
+// Returns the limits that are exceeded. `requests` is the number of requests that the program served; throws
+// wrong_limit if it is 0 and a limit needs it.
+std::vector<breach> breaches_of(const std::vector<limit>& limits, const std::vector<location_sums>& places,
+                                const totals& whole, double requests);
+
+}  // namespace tarn::analyse

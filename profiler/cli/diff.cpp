@@ -1,0 +1,325 @@
+// `tarn diff`: shows what changed between two recordings, site by site, with the predicted saving beside the
+// achieved.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "profiler/advise/difference.hpp"
+#include "profiler/base/failure.hpp"
+#include "profiler/cli/commands.hpp"
+#include "profiler/findings/own_heap.hpp"
+#include "profiler/findings/uses.hpp"
+#include "profiler/launch/calibrate.hpp"
+#include "profiler/report/html/file.hpp"
+#include "profiler/report/html/names.hpp"
+#include "profiler/report/report.hpp"
+#include "profiler/report/values.hpp"
+#include "profiler/report/views.hpp"
+
+namespace tarn::command {
+namespace {
+
+using analyse::change;
+using analyse::location_sums;
+using analyse::range;
+using nlohmann::json;
+
+struct diff_request {
+  std::string before, after;
+  std::vector<double> cpu_seconds;  // processor time of both programs without a recorder; empty: not known
+  bool as_json = false;
+  std::string page;  // file to write the HTML report to; empty: none
+  bool redact = false;
+  std::size_t top = 10;
+};
+
+// One of the two recordings.
+struct side {
+  side(const std::string& path, const analyse::cost_model& costs, double cpu_seconds)
+      : analysis(read_recording(path), costs, cpu_seconds * 1e9), sums(analyse::sums_by_location(all_views(analysis))) {
+    analyse::symbols symbols(analysis.recorded());
+    locks = analyse::locks_in(analysis.recorded(), symbols);
+    calls = analyse::calls_in(analysis.recorded(), symbols);
+  }
+  analyse::analysis analysis;
+  std::vector<location_sums> sums;
+  std::vector<analyse::use> locks, calls;
+};
+
+// Returns the range that both bounds allow: from the least of one minus the most of the other.
+range saved_cpu(const side& before, const side& after) {
+  const range cpu_before = before.analysis.whole().cpu_ns, cpu_after = after.analysis.whole().cpu_ns;
+  return {cpu_before.low - cpu_after.high, cpu_before.high - cpu_after.low};
+}
+
+range predicted_of(const analyse::difference& difference) {
+  range sum;
+  for (const change& change : difference.changes) {
+    if (change.is_taken) sum += change.before->first->predicted.saved_ns;
+  }
+  return sum;
+}
+
+std::string location_text(const location_sums& sums) {
+  const std::string file = sums.file.substr(sums.file.find_last_of('/') + 1);
+  return sums.line == 0 ? file + ' ' + sums.function : fmt::format("{}:{} {}", file, sums.line, sums.function);
+}
+
+std::string verdict(const change& change) {
+  if (!change.before || !change.before->first) return "not predicted";
+  if (change.is_as_predicted()) return "as predicted";
+  const range achieved = change.achieved_ns(), predicted = change.before->first->predicted.saved_ns;
+  if (achieved.high < predicted.low) return "less than predicted";
+  return achieved.low > predicted.high ? "more than predicted" : "the remedy was not taken";
+}
+
+// `before` gives the CPU time that the shares refer to.
+void print_change(const analyse::analysis& before, const change& change, std::size_t rank, const paint& style) {
+  const location_sums shown = change.after ? *change.after : change.before.value_or(location_sums());
+  fmt::print("\n{}. {}\n", rank, style.strong(cut(location_text(shown), text_width - 6)));
+  const auto number = [](const std::optional<location_sums>& side) { return grouped(side ? side->allocations : 0); };
+  const char* const state = change.before && change.after ? "" : change.before ? ", gone" : ", new";
+  fmt::print("   {} → {} allocations{}", number(change.before), number(change.after), state);
+  if (change.before && change.after && change.before->category != change.after->category) {
+    fmt::print("; {} → {}", analyse::name(change.before->category), analyse::name(change.after->category));
+  }
+  fmt::print("\n");
+  const range achieved = change.achieved_ns();
+  if (achieved.middle() < 0) {
+    fmt::print("   {}\n", style.bad("costs " + cost_text(before, {-achieved.high, -achieved.low}) + " more"));
+    return;
+  }
+  fmt::print("   {}\n", style.good("saves " + cost_text(before, achieved)));
+  if (change.before && change.before->first) {
+    const analyse::prediction& prediction = change.before->first->predicted;
+    fmt::print("   {}\n", cut(fmt::format("{}: {} was predicted to save {}", verdict(change),
+                                          analyse::name(prediction.remedy), cost_text(before, prediction.saved_ns)),
+                              text_width - 3));
+  }
+}
+
+// Prints locks or system calls, where either program has any.
+void print_uses(const analyse::use_difference& uses, const char* title, const char* unit, const char* time,
+                std::size_t top, const paint& style) {
+  if (uses.before.count == 0 && uses.after.count == 0) return;
+  const auto ms = [](std::uint64_t ns) { return static_cast<double>(ns) * 1e-6; };
+  fmt::print("\n{}: {} → {} {}; {:.1f} → {:.1f} ms {}\n", style.bold(title), grouped(uses.before.count),
+             grouped(uses.after.count), unit, ms(uses.before.nanoseconds), ms(uses.after.nanoseconds), time);
+  for (std::size_t index = 0; index < std::min(top, uses.changes.size()); ++index) {
+    const analyse::use_change& change = uses.changes[index];
+    const analyse::use shown = change.after ? *change.after : change.before.value_or(analyse::use());
+    const std::string file = shown.file.substr(shown.file.find_last_of('/') + 1);
+    const std::string counts =
+        fmt::format(" {} → {}, {:.1f} → {:.1f} ms", grouped(change.before ? change.before->count : 0),
+                    grouped(change.after ? change.after->count : 0), ms(change.before ? change.before->nanoseconds : 0),
+                    ms(change.after ? change.after->nanoseconds : 0));
+    const std::string location = fmt::format("{} in {} {}", shown.operation, file, shown.function);
+    fmt::print("   {}{}\n", cut(location, text_width - 3 - std::min<std::size_t>(counts.size(), 50)), counts);
+  }
+}
+
+// Returns what the change saved, as one figure with its range. Without a measured CPU time the recorders' own time is
+// taken off.
+std::string saving_text(const side& before, const side& after) {
+  const range saved = saved_cpu(before, after);
+  if (saved.low > 0) return fmt::format("Faster: saves {}.", cost_text(before.analysis, saved));
+  if (saved.high < 0)
+    return fmt::format("Slower: costs {} more.", cost_text(before.analysis, {-saved.high, -saved.low}));
+  return fmt::format("No clear difference: saves {}.", cost_text(before.analysis, saved));
+}
+
+void print_allocations(const analyse::difference& difference) {
+  for (std::size_t index = 0; index < analyse::category_count; ++index) {
+    if (difference.before[index] == 0 && difference.after[index] == 0) continue;
+    const double earlier = static_cast<double>(difference.before[index]),
+                 later = static_cast<double>(difference.after[index]);
+    fmt::print("{:>10} {:>16} → {:>16} allocations{}\n", analyse::name(static_cast<analyse::heap_category>(index)),
+               grouped(difference.before[index]), grouped(difference.after[index]),
+               earlier == 0 ? "" : fmt::format(" {:>+8.1f} %", 100 * (later - earlier) / earlier));
+  }
+}
+
+void print_text(const side& before, const side& after, const analyse::difference& difference,
+                const diff_request& request) {
+  const paint style;
+  const analyse::use_difference locks = analyse::compare(before.locks, after.locks);
+  const analyse::use_difference calls = analyse::compare(before.calls, after.calls);
+  const bool is_unchanged = difference.changes.empty() && locks.changes.empty() && calls.changes.empty();
+  if (is_unchanged) fmt::print("{}\n", style.bold("No change."));
+  // Without a change, the difference would come from the recorders' own time and from the machine.
+  if (!is_unchanged || !request.cpu_seconds.empty()) fmt::print("{}\n", style.bold(saving_text(before, after)));
+  if (!is_unchanged && request.cpu_seconds.empty()) {
+    fmt::print("The CPU times leave out what the recorder took; for exact figures measure without it: --cpu.\n");
+  }
+  if (!difference.changes.empty()) {
+    fmt::print("The remedies taken were predicted to save {}.\n", cost_text(before.analysis, predicted_of(difference)));
+  }
+  fmt::print("before  {}\n", cut(command_line_of(before.analysis.recorded()), text_width - 8));
+  fmt::print("after   {}\n", cut(command_line_of(after.analysis.recorded()), text_width - 8));
+  for (const side* const side : {&before, &after}) {
+    if (const format::module_facts* const module = own_heap_in(side->analysis.recorded())) {
+      fmt::print("{}.\n", style.bold(own_heap_text(*module)));
+    }
+  }
+  fmt::print("The heap costs {}; before it cost {}.\n", cost_text(after.analysis, difference.after_ns),
+             cost_text(before.analysis, difference.before_ns));
+  print_allocations(difference);
+  if (difference.changes.empty()) fmt::print("No site changed.\n");
+  for (std::size_t index = 0; index < std::min(request.top, difference.changes.size()); ++index) {
+    print_change(before.analysis, difference.changes[index], index + 1, style);
+  }
+  print_uses(locks, "Locks", "taken", "waited", request.top, style);
+  print_uses(calls, "System calls", "made", "in the kernel", request.top, style);
+}
+
+json json_of(const range& bounds) { return {bounds.low, bounds.high}; }
+
+json json_of(const std::optional<analyse::use>& use) {
+  if (!use) return nullptr;
+  return {{"what", use->operation},
+          {"function", use->function},
+          {"file", use->file},
+          {"count", use->count},
+          {"nanoseconds", use->nanoseconds}};
+}
+
+json json_of(const analyse::use_difference& uses, std::size_t top) {
+  json changes = json::array();
+  for (std::size_t index = 0; index < std::min(top, uses.changes.size()); ++index) {
+    changes.push_back({{"before", json_of(uses.changes[index].before)}, {"after", json_of(uses.changes[index].after)}});
+  }
+  return {{"before", {{"count", uses.before.count}, {"nanoseconds", uses.before.nanoseconds}}},
+          {"after", {{"count", uses.after.count}, {"nanoseconds", uses.after.nanoseconds}}},
+          {"changes", changes}};
+}
+
+json json_of(const std::optional<location_sums>& sums) {
+  if (!sums) return nullptr;
+  return {{"function", sums->function},
+          {"file", sums->file},
+          {"line", sums->line},
+          {"category", analyse::name(sums->category)},
+          {"allocations", sums->allocations},
+          {"bytes", sums->bytes},
+          {"copied_bytes", sums->copied},
+          {"hand_overs", sums->handed_over},
+          {"now_ns", json_of(sums->now_ns)},
+          {"remedy", sums->remedy}};
+}
+
+json json_of(const change& change) {
+  json predicted;
+  if (change.before && change.before->first) {
+    const analyse::prediction& prediction = change.before->first->predicted;
+    predicted = {{"name", analyse::name(prediction.remedy)},
+                 {"saved_ns", json_of(prediction.saved_ns)},
+                 {"holds", change.is_as_predicted()}};
+  }
+  return {{"before", json_of(change.before)},
+          {"after", json_of(change.after)},
+          {"achieved_ns", json_of(change.achieved_ns())},
+          {"predicted", predicted}};
+}
+
+json json_of(const side& before, const side& after, const analyse::difference& difference, std::size_t top) {
+  json categories = json::object(), changes = json::array();
+  for (std::size_t index = 0; index < analyse::category_count; ++index) {
+    categories[analyse::name(static_cast<analyse::heap_category>(index))] = {{"before", difference.before[index]},
+                                                                             {"after", difference.after[index]}};
+  }
+  for (std::size_t index = 0; index < std::min(top, difference.changes.size()); ++index) {
+    changes.push_back(json_of(difference.changes[index]));
+  }
+  return {{"version", 1},
+          {"allocations", categories},
+          {"heap_ns", {{"before", json_of(difference.before_ns)}, {"after", json_of(difference.after_ns)}}},
+          {"saved_cpu_ns", json_of(saved_cpu(before, after))},
+          {"predicted_ns", json_of(predicted_of(difference))},
+          {"changes", changes},
+          {"locks", json_of(analyse::compare(before.locks, after.locks), top)},
+          {"syscalls", json_of(analyse::compare(before.calls, after.calls), top)}};
+}
+
+// Replaces the names of functions and files by numbers, the same before and after; drops the texts of remedies, which
+// contain code.
+void redact(json& changes, html_names& names) {
+  for (json& change : changes) {
+    for (const char* const side : {"before", "after"}) {
+      json& description = change[side];
+      if (description.is_null()) continue;
+      auto [function, file] = names.pseudonyms(description["function"], description["file"]);
+      description["function"] = std::move(function);
+      description["file"] = std::move(file);
+      description.erase("remedy");
+    }
+  }
+}
+
+// Writes an HTML report that has nothing but the difference in it.
+void write_difference(json difference, const side& before, const side& after, const diff_request& request) {
+  difference["before"] = request.redact ? "program" : command_line_of(before.analysis.recorded());
+  difference["after"] = request.redact ? "program" : command_line_of(after.analysis.recorded());
+  html_names names(request.redact);
+  if (request.redact) {
+    for (json* const changes :
+         {&difference["changes"], &difference["locks"]["changes"], &difference["syscalls"]["changes"]})
+      redact(*changes, names);
+  }
+  names.compact(difference);
+  html_file page(request.page);
+  page.add(json{{"kind", "difference"}, {"redacted", request.redact}, {"difference", difference}}.dump(
+      -1, ' ', false, json::error_handler_t::replace));
+  page.end();
+}
+
+void diff(const diff_request& request) {
+  if (!request.cpu_seconds.empty() && request.cpu_seconds.size() != 2) {
+    fail(exit_code::usage, "--cpu needs two numbers, such as --cpu 12.3,10.9");
+  }
+  if (request.redact && request.page.empty()) fail(exit_code::usage, "--redact needs --html OUT");
+  if (!request.page.empty()) require_template();
+  const bool has_cpu_seconds = !request.cpu_seconds.empty();
+  const analyse::cost_model costs = machine_costs(false);
+  const side before(request.before, costs, has_cpu_seconds ? request.cpu_seconds[0] : 0);
+  const side after(request.after, costs, has_cpu_seconds ? request.cpu_seconds[1] : 0);
+  const analyse::difference difference = analyse::compare(before.sums, after.sums);
+  if (!request.page.empty()) {
+    write_difference(json_of(before, after, difference, difference.changes.size()), before, after, request);
+  } else if (request.as_json) {
+    const json text = json_of(before, after, difference, request.top);
+    fmt::print("{}\n", text.dump(1, ' ', false, json::error_handler_t::replace));
+  } else {
+    print_text(before, after, difference, request);
+  }
+}
+
+}  // namespace
+
+void add_diff(CLI::App& application) {
+  CLI::App* const command =
+      application.add_subcommand("diff", "Compare two recordings: what a change saved, next to what was predicted.");
+  const auto request = std::make_shared<diff_request>();
+  command->add_option("BEFORE", request->before, "recording before the change")->required();
+  command->add_option("AFTER", request->after, "recording of the same work after the change")->required();
+  CLI::Option* const as_json =
+      command->add_flag("--json", request->as_json, "print JSON (docs/reference/report-json.md)");
+  command->add_option("--html", request->page, "write an HTML report of all changes, in one file")
+      ->type_name("OUT")
+      ->excludes(as_json);
+  command->add_flag("--redact", request->redact,
+                    "leave paths, arguments, your names and the text of remedies out of the HTML report");
+  command->add_option("--top", request->top, "number of changes to show; default 10")->type_name("N");
+  command
+      ->add_option("--cpu", request->cpu_seconds,
+                   "CPU seconds of both programs without a recorder, if you measured them")
+      ->delimiter(',')
+      ->type_name("BEFORE,AFTER");
+  command->callback([request] { diff(*request); });
+}
+
+}  // namespace tarn::command

@@ -1,0 +1,150 @@
+// `tarn export`: writes a recording in the formats of other tools.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "profiler/base/failure.hpp"
+#include "profiler/cli/commands.hpp"
+#include "profiler/export/formats.hpp"
+#include "profiler/export/gzip.hpp"
+#include "profiler/export/parquet.hpp"
+#include "profiler/export/push.hpp"
+#include "profiler/report/report.hpp"
+
+namespace tarn::command {
+namespace {
+
+struct export_request {
+  std::string path, format, measure, output = "-";
+  std::string push, name;  // the server, and the name to push under
+};
+
+// Describes one output format. `is_text`: it may be shown on a terminal.
+struct export_format {
+  const char* name;
+  bool is_text;
+  void (*write)(const exports::profile& profile, exports::measure which, const exports::sink& sink);
+};
+constexpr std::array export_formats = {
+    export_format{"collapsed", true, exports::write_collapsed},
+    export_format{"firefox", true,
+                  [](const auto& profile, exports::measure, const auto& sink) { sink(exports::as_firefox(profile)); }},
+    export_format{"parquet", false,
+                  [](const auto& profile, exports::measure, const auto& sink) { sink(as_parquet(profile)); }},
+    export_format{"perfetto", false,
+                  [](const auto& profile, exports::measure, const auto& sink) { sink(exports::as_perfetto(profile)); }},
+    export_format{"pprof", false,
+                  [](const auto& profile, exports::measure, const auto& sink) {
+                    sink(exports::gzip(exports::as_pprof(profile)));
+                  }},
+    export_format{"rows", true,
+                  [](const auto& profile, exports::measure, const auto& sink) { exports::write_rows(profile, sink); }},
+    export_format{
+        "speedscope", true,
+        [](const auto& profile, exports::measure, const auto& sink) { exports::write_speedscope(profile, sink); }},
+};
+
+// Returns the measure that was named; else bytes where they were recorded, else the first recorded measure.
+exports::measure measure_of(const export_request& request, const exports::profile& profile) {
+  const auto has = [&](exports::measure measure) {
+    return std::find(profile.used().begin(), profile.used().end(), measure) != profile.used().end();
+  };
+  if (request.measure.empty()) return has(exports::bytes) ? exports::bytes : profile.used().front();
+  const auto match = std::find_if(exports::measures.begin(), exports::measures.end(),
+                                  [&](const auto& measure) { return measure.name == request.measure; });
+  return static_cast<exports::measure>(match - exports::measures.begin());
+}
+
+// Writes to a file or to standard output. The file is made when its first part is ready, so that an earlier failure
+// leaves the old file.
+class output_file {
+ public:
+  explicit output_file(const std::string& path) : path_(path) {}
+  output_file(const output_file&) = delete;
+  output_file& operator=(const output_file&) = delete;
+  ~output_file() {
+    if (file_ != nullptr && !is_output()) std::fclose(file_);
+  }
+
+  void put(std::string_view text) {
+    if (file_ == nullptr) file_ = is_output() ? stdout : std::fopen(path_.c_str(), "wb");
+    if (file_ == nullptr || std::fwrite(text.data(), 1, text.size(), file_) != text.size()) refuse();
+  }
+  void end() {
+    put({});
+    if (std::fflush(file_) != 0) refuse();
+    if (!is_output() && std::fclose(std::exchange(file_, nullptr)) != 0) refuse();
+  }
+
+ private:
+  bool is_output() const { return path_ == "-"; }
+  [[noreturn]] void refuse() const {
+    fail(exit_code::io_error, "{}: {}", is_output() ? "standard output" : path_, system_error_text(errno));
+  }
+
+  const std::string& path_;
+  std::FILE* file_ = nullptr;
+};
+
+void run_push(const export_request& request) {
+  const ::tarn::format::recording recording = read_recording(request.path);
+  push(exports::profile(recording), request.push, request.name);
+}
+
+void run_export(const export_request& request) {
+  if (!request.push.empty()) return run_push(request);
+  if (request.format.empty())
+    fail(exit_code::usage, "--format FORMAT or --push URL is required; see tarn export --help");
+  const export_format& format =
+      *std::find_if(export_formats.begin(), export_formats.end(),
+                    [&](const export_format& candidate) { return candidate.name == request.format; });
+  if (!request.measure.empty() && request.format != "collapsed") {
+    fail(exit_code::usage, "--measure works with --format collapsed only; {} contains all measures", request.format);
+  }
+  if (!format.is_text && request.output == "-" && ::isatty(STDOUT_FILENO) == 1) {
+    fail(exit_code::usage, "{} is binary and cannot be written to a terminal; use -o FILE or a pipe", request.format);
+  }
+  const ::tarn::format::recording recording = read_recording(request.path);
+  const exports::profile profile(recording);
+  output_file file(request.output);
+  format.write(profile, measure_of(request, profile), [&](std::string_view part) { file.put(part); });
+  file.end();
+}
+
+}  // namespace
+
+void add_export(CLI::App& application) {
+  CLI::App* const command =
+      application.add_subcommand("export", "Convert a recording for other tools: flame graphs, profilers, databases.");
+  const auto request = std::make_shared<export_request>();
+  std::vector<std::string> formats, names;
+  for (const export_format& format : export_formats) formats.emplace_back(format.name);
+  for (const exports::measure_info& measure : exports::measures) names.emplace_back(measure.name);
+  command->add_option("FILE", request->path, "recording to convert")->required();
+  command->add_option("--format", request->format, "output format")->type_name("FORMAT")->check(CLI::IsMember(formats));
+  command->add_option("-o,--output", request->output, "file to write; default standard output")->type_name("FILE");
+  command->add_option("--measure", request->measure, "measure for --format collapsed; default bytes")
+      ->type_name("NAME")
+      ->check(CLI::IsMember(names));
+  CLI::Option* const push =
+      command->add_option("--push", request->push, "send the profile to the Pyroscope server at URL")
+          ->type_name("URL")
+          ->excludes("--format")
+          ->excludes("--output")
+          ->excludes("--measure");
+  command->add_option("--name", request->name, "application name on the server; default the program's name")
+      ->type_name("NAME")
+      ->needs(push);
+  command->footer("docs/guide/export.md lists the tools that open each format.");
+  command->callback([request] { run_export(*request); });
+}
+
+}  // namespace tarn::command

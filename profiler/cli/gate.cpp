@@ -1,0 +1,203 @@
+// `tarn gate`: exits with 1 when a recording is above a limit, for continuous integration.
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profiler/advise/limits.hpp"
+#include "profiler/base/failure.hpp"
+#include "profiler/cli/commands.hpp"
+#include "profiler/findings/locks.hpp"
+#include "profiler/findings/own_heap.hpp"
+#include "profiler/findings/quiet_regions.hpp"
+#include "profiler/findings/system_calls.hpp"
+#include "profiler/launch/calibrate.hpp"
+#include "profiler/report/report.hpp"
+#include "profiler/report/values.hpp"
+#include "profiler/report/views.hpp"
+#include "profiler/symbols/names.hpp"
+
+namespace tarn::command {
+namespace {
+
+using analyse::limit;
+
+struct gate_request {
+  std::string path;
+  std::vector<std::string> limits;  // files and expressions, as the user gave them
+  double requests = 0;
+};
+
+// [max] holds the limits; `requests` is the number of requests that the recorded program served.
+void read_limits(const std::string& path, std::vector<limit>& limits, double& requests) {
+  try {
+    const toml::table file = toml::parse_file(path);
+    for (const auto& [key, value] : file) {
+      if (key != "max" && key != "requests")
+        fail(exit_code::io_error, "{}: unknown key \"{}\"; the keys are max and requests", path, key.str());
+    }
+    if (requests == 0) requests = file["requests"].value_or(0.0);
+    const toml::table* const maxima = file["max"].as_table();
+    if (maxima == nullptr) fail(exit_code::io_error, "{}: the table [max] is missing", path);
+    for (const auto& [key, value] : *maxima) {
+      const std::string words(key.str());
+      if (const auto text = value.value_exact<std::string>()) {
+        limits.push_back(analyse::limit_of(words + " <= " + *text));
+      } else if (const auto number = value.value<double>()) {
+        limits.push_back(analyse::limit_of(words, *number));
+      } else {
+        fail(exit_code::io_error, "{}: the limit of \"{}\" is not a number", path, words);
+      }
+    }
+  } catch (const toml::parse_error& error) {
+    fail(exit_code::io_error, "{}:{}: {}", path, error.source().begin.line, error.description());
+  } catch (const analyse::wrong_limit& error) {
+    fail(exit_code::io_error, "{}: {}", path, error.what());
+  }
+}
+
+std::string limit_text(const limit& limit, double value) {
+  if (analyse::is_share(limit.metric)) return fmt::format("{:.3g} %", value * 100);
+  return limit.per_request ? fmt::format("{:.3g}", value) : grouped(static_cast<std::uint64_t>(value));
+}
+
+void print_breach(const analyse::breach& breach) {
+  fmt::print("{}: {}, limit {}", breach.exceeded.text, limit_text(breach.exceeded, breach.value),
+             limit_text(breach.exceeded, breach.exceeded.maximum));
+  if (breach.largest != nullptr) {
+    const std::string file = breach.largest->file.substr(breach.largest->file.find_last_of('/') + 1);
+    fmt::print("; largest at {}:{} {}{}", file, breach.largest->line, breach.largest->function,
+               breach.largest->remedy.empty() ? "" : ": " + breach.largest->remedy);
+  }
+  fmt::print("\n");
+}
+
+void print_verdict(std::size_t broken, std::size_t limits, const std::string& path) {
+  const char* const plural = limits == 1 ? "" : "s";
+  if (broken == 0) fmt::print("Passed: {} keeps {} limit{}.\n", path, limits, plural);
+  if (broken != 0) fmt::print("Failed: {} breaks {} of {} limit{}.\n", path, broken, limits, plural);
+}
+
+analyse::totals totals_of(analyse::analysis& analysis) {
+  const format::recording& recording = analysis.recorded();
+  analyse::totals whole;
+  whole.heap_share = analysis.share(analysis.whole().heap_ns).low;
+  const double wall_ns = static_cast<double>(recording.end.wall_us) * 1e3;
+  if (wall_ns > 0) whole.lock_waits = static_cast<double>(analyse::find_locks(recording).wait_nanoseconds) / wall_ns;
+  whole.system_calls = static_cast<double>(analyse::find_calls(recording).calls);
+  for (const auto& [key, counts] : recording.violations)
+    whole.violations += static_cast<double>(analyse::violations(counts));
+  return whole;
+}
+
+// A limit on a source that was not recorded could never be broken.
+void check_sources(const std::vector<limit>& limits, const format::recording& recording, const std::string& path) {
+  const auto has = [&](std::string_view source) {
+    return std::any_of(recording.program.sources.begin(), recording.program.sources.end(),
+                       [&](const std::string& recorded) { return recorded.starts_with(source); });
+  };
+  for (const limit& limit : limits) {
+    if (limit.metric == limit::metric_kind::violations) {
+      if (recording.quiet_regions.empty())
+        fail(exit_code::usage, "{}: \"{}\" cannot be checked: no quiet region was entered", path, limit.text);
+      continue;
+    }
+    const std::string_view needed = limit.metric == limit::metric_kind::lock_waits     ? "locks"
+                                    : limit.metric == limit::metric_kind::system_calls ? "system calls"
+                                                                                       : "heap";
+    if (!has(needed) || (needed == "heap" && !records_heap(recording)))
+      fail(exit_code::usage, "{}: \"{}\" cannot be checked: the recording has no {}", path, limit.text, needed);
+  }
+}
+
+// A limit on a function that the recording lacks could never be broken either: its name is misspelt, or it was
+// renamed.
+void check_functions(const std::vector<limit>& limits, const std::vector<analyse::location_sums>& places,
+                     const format::recording& recording, const std::string& path) {
+  for (const limit& limit : limits) {
+    if (limit.function.empty()) continue;
+    const auto is_meant = [&](const analyse::location_sums& sums) { return analyse::is_at(limit, sums.function); };
+    if (std::any_of(places.begin(), places.end(), is_meant)) continue;
+    analyse::symbols symbols(recording);
+    const auto is_wanted = [&](const std::string& name) {
+      return analyse::is_at(limit, analyse::without_arguments(name));
+    };
+    if (!symbols.has_function(is_wanted)) {
+      fail(exit_code::usage, "{}: \"{}\" cannot be checked: no recorded stack or program has a function of that name",
+           path, limit.text);
+    }
+  }
+}
+
+// Returns whether all limits hold.
+bool gate(const gate_request& request) {
+  std::vector<limit> limits;
+  double requests = request.requests;
+  for (const std::string& argument : request.limits) {
+    if (argument.ends_with(".toml")) {
+      read_limits(argument, limits, requests);
+      continue;
+    }
+    try {
+      limits.push_back(analyse::limit_of(argument));
+    } catch (const analyse::wrong_limit& error) {
+      fail(exit_code::usage, "{}", error.what());
+    }
+  }
+  format::recording recording = read_recording(request.path);
+  if (!recording.damage.empty() || !recording.ended) {
+    fail(exit_code::io_error, "{}: the recording is incomplete; gates need a complete run", request.path);
+  }
+  check_sources(limits, recording, request.path);
+  const bool needs_cost_model = std::any_of(
+      limits.begin(), limits.end(), [](const limit& argument) { return argument.metric == limit::metric_kind::share; });
+  const analyse::cost_model costs = needs_cost_model ? machine_costs(false) : analyse::cost_model();
+  analyse::analysis analysis(std::move(recording), costs);
+  const std::vector<analyse::location_sums> places = analyse::sums_by_location(all_views(analysis));
+  check_functions(limits, places, analysis.recorded(), request.path);
+  std::vector<analyse::breach> breaches;
+  try {
+    breaches = analyse::breaches_of(limits, places, totals_of(analysis), requests);
+  } catch (const analyse::wrong_limit& error) {
+    fail(exit_code::usage, "{}; use --requests N, or requests = N in the file", error.what());
+  }
+  print_verdict(breaches.size(), limits.size(), request.path);
+  for (const analyse::breach& breach : breaches) print_breach(breach);
+  return breaches.empty();
+}
+
+}  // namespace
+
+void add_gate(CLI::App& application) {
+  CLI::App* const command =
+      application.add_subcommand("gate", "Check a recording against limits; exit code 1 if one is broken.");
+  const auto request = std::make_shared<gate_request>();
+  command->add_option("FILE", request->path, "recording to check")->required();
+  command
+      ->add_option("--max", request->limits,
+                   "limit such as 'transient allocations <= 1000', or a file of limits; may be repeated")
+      ->required()
+      ->expected(1)
+      ->take_all()
+      ->type_name("FILE.toml|LIMIT");
+  command
+      ->add_option("--requests", request->requests,
+                   "number of requests that the program served, for limits per request")
+      ->type_name("N");
+  command->footer(
+      "A limit: [transient|shared|start-up|kept] allocations|bytes|copied bytes|hand-overs|sites\n"
+      "[at function NAME|at file NAME] <= NUMBER[k|M|G] [per request]; or: heap share <= NUMBER %,\n"
+      "lock waits <= NUMBER %, system calls <= NUMBER [per request].\n"
+      "A file has them in a table [max], as \"transient allocations\" = 1000, and requests = N above it.\n"
+      "The first line is the verdict; one line for each broken limit follows. Exit code: 0 all limits hold,\n"
+      "1 a limit is broken, others are errors (docs/reference/exit-codes.md).");
+  command->callback([request] {
+    if (!gate(*request)) throw CLI::RuntimeError(static_cast<int>(exit_code::check_failed));
+  });
+}
+
+}  // namespace tarn::command

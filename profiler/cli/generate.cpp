@@ -1,0 +1,149 @@
+// `tarn generate man|completion`: prints the files that the build installs beside the command, made from the same
+// definitions as its help. The help does not list it, because users get the results.
+#include <fmt/format.h>
+#include <tarn/version.hpp>
+
+#include <string_view>
+
+#include "profiler/cli/commands.hpp"
+#include "profiler/cli/option_text.hpp"
+
+namespace tarn::command {
+namespace {
+
+// Escapes text for roff: hyphens stay copyable, and no line is taken for a request.
+std::string roff(std::string_view text) {
+  std::string escaped;
+  for (const char letter : text) {
+    const bool starts_line = escaped.empty() || escaped.back() == '\n';
+    if (starts_line && (letter == '.' || letter == '\'')) escaped += "\\&";
+    if (letter == '-') {
+      escaped += "\\-";
+    } else if (letter == '\\') {
+      escaped += "\\e";
+    } else {
+      escaped += letter;
+    }
+  }
+  return escaped;
+}
+
+// Returns the option as the user writes it, --stats included, with the type of its value.
+std::string flag_text(const CLI::Option& option) {
+  if (option.check_name("--stats")) return "--stats[=text|json|openmetrics]";
+  const std::string type = option.get_type_name();
+  return option.get_name(false, true) + (option.get_expected_min() == 0 || type.empty() ? "" : " " + type);
+}
+
+std::vector<const CLI::App*> shown_commands(const CLI::App& application) {
+  return application.get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
+}
+
+std::string man_page(const CLI::App& application) {
+  std::string page =
+      fmt::format(".TH TARN 1 \"\" \"tarn {}.{}.{}\"\n.SH NAME\ntarn \\- find and fix where threads wait\n",
+                  TARN_VERSION_MAJOR, TARN_VERSION_MINOR, TARN_VERSION_PATCH);
+  page +=
+      ".SH SYNOPSIS\n.B tarn run\n[OPTIONS] \\-\\- PROGRAM [ARGS...]\n.br\n.B tarn record\n[OPTIONS] \\-\\- PROGRAM "
+      "[ARGS...]\n.br\n.B tarn report\n[OPTIONS] FILE\n.br\n.B tarn diff\n[OPTIONS] BEFORE AFTER\n.br\n.B tarn gate\n"
+      "\\-\\-max LIMIT FILE\n.br\n.B tarn export\n\\-\\-format FORMAT FILE\n.br\n.B tarn top\n[OPTIONS] \\-\\- PROGRAM "
+      "[ARGS...]\n.br\n.B tarn lab\n[OPTIONS] [EXPERIMENT...]\n.br\n.B tarn options\n[\\-\\-markdown]\n";
+  page += ".br\n.B tarn journal\ncat|tail|check|append [OPTIONS] FILE\n";
+  page += ".SH COMMANDS\n";
+  for (const CLI::App* const command : shown_commands(application)) {
+    page += fmt::format(".SS tarn {}\n{}\n", command->get_name(), roff(command->get_description()));
+    for (const CLI::Option* const option : command->get_options()) {
+      page += fmt::format(".TP\n.B {}\n{}\n", roff(flag_text(*option)), roff(option->get_description()));
+    }
+    for (const CLI::App* const part : shown_commands(*command)) {
+      page += fmt::format(".TP\n.B {}\n{}\n", roff(part->get_name()), roff(part->get_description()));
+    }
+  }
+  page += ".SH OPTIONS FOR \\-\\-option, AND ENVIRONMENT\n";
+  for (const base::option_info& option : all_options()) {
+    page +=
+        fmt::format(".TP\n.BR {} \" (\" {} )\n{}\nValue: {}. Default: {}.\n", roff(option.name),
+                    environment_text(option), roff(option.help), roff(value_text(option)), roff(default_text(option)));
+  }
+  page +=
+      ".SH EXIT STATUS\nThat of PROGRAM. Otherwise: 1 a check failed (a limit is broken, a journal is damaged);\n"
+      "2 wrong command line; 3 a file or a process cannot be read or written; 4 no memory;\n"
+      "5 a library, a helper program or a feature is missing; 126 PROGRAM cannot run on Tarn;\n"
+      "127 PROGRAM is not found; 130 interrupted.\n";
+  return page;
+}
+
+// Returns the values that may follow the `=` of an option, where that is a short list.
+std::string completed_values(const base::option_info& option) {
+  if (option.kind == base::option_kind::flag) return "0 1";
+  std::string values;
+  for (const char letter : option.choices) values += letter == '|' ? ' ' : letter;
+  return values;
+}
+
+std::string completion(const CLI::App& application) {
+  std::string commands, flags, names, values;
+  for (const CLI::App* const command : shown_commands(application)) {
+    commands += command->get_name() + ' ';
+    std::string words_of_command;
+    for (const CLI::Option* const option : command->get_options()) {
+      for (const std::string& name : option->get_lnames()) words_of_command += "--" + name + ' ';
+    }
+    for (const CLI::App* const part : shown_commands(*command)) words_of_command += part->get_name() + ' ';
+    flags += fmt::format("    {}) _tarn_reply '{}' \"$word\" ;;\n", command->get_name(), words_of_command);
+  }
+  for (const base::option_info& option : all_options()) {
+    names += fmt::format("{}= ", option.name);
+    const std::string choices = completed_values(option);
+    if (!choices.empty()) values += fmt::format("      {}) _tarn_reply '{}' \"$value\" ;;\n", option.name, choices);
+  }
+  return fmt::format(R"bash(# bash completion for tarn; made by `tarn generate completion`
+_tarn_reply() {{ mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2"); }}
+_tarn() {{
+  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} position value
+  COMPREPLY=()
+  for ((position = 1; position < COMP_CWORD; position++)); do
+    if [ "${{COMP_WORDS[position]}}" = -- ]; then # what follows is the program's
+      [ "$((position + 1))" -lt "$COMP_CWORD" ] || mapfile -t COMPREPLY < <(compgen -c -- "$word")
+      return
+    fi
+  done
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    _tarn_reply '{commands}--help --version' "$word"
+    return
+  fi
+  if [ "$before" = = ] || [ "$word" = = ]; then # bash splits NAME=VALUE into three words
+    value=$word position=$((COMP_CWORD - 2))
+    [ "$word" != = ] || value='' position=$((COMP_CWORD - 1))
+    case ${{COMP_WORDS[position]#--}} in
+{values}    esac
+    return
+  fi
+  case $before in
+    --option)
+      compopt -o nospace 2>/dev/null
+      _tarn_reply '{names}' "$word"
+      return
+      ;;
+    --lib | --stats-file) return ;;
+  esac
+  case ${{COMP_WORDS[1]}} in
+{flags}  esac
+}}
+complete -o default -F _tarn tarn
+)bash",
+                     fmt::arg("commands", commands), fmt::arg("values", values), fmt::arg("names", names),
+                     fmt::arg("flags", flags));
+}
+
+}  // namespace
+
+void add_generate(CLI::App& application) {
+  CLI::App* const command = application.add_subcommand("generate", "Print the man page or the bash completion.");
+  command->group("");  // hides it in the help
+  command->require_subcommand(1);
+  command->add_subcommand("man")->callback([&application] { fmt::print("{}", man_page(application)); });
+  command->add_subcommand("completion")->callback([&application] { fmt::print("{}", completion(application)); });
+}
+
+}  // namespace tarn::command

@@ -1,0 +1,85 @@
+// The tarn command: reads the command line, runs one subcommand, and turns a failure into one line and an exit code.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <tarn/version.hpp>
+#include "profiler/base/failure.hpp"
+#include "profiler/cli/commands.hpp"
+
+namespace {
+
+using tarn::command::exit_code;
+
+// Does not use fmt, which throws when standard error is closed: the exit code must be right even then.
+int report(exit_code code, const char* message) noexcept {
+  std::fprintf(stderr, "tarn: %s\n", message);
+  return static_cast<int>(code);
+}
+
+// Turns CLI11's message (an English sentence) into one line that starts in lower case, like all others.
+std::string one_line(std::string message) {
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  if (!message.empty() && message[0] >= 'A' && message[0] <= 'Z')
+    message[0] = static_cast<char>(message[0] - 'A' + 'a');
+  return message;
+}
+
+int run(std::vector<std::string> words) {
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  const std::vector<std::string> after_dashes(dashes, words.end());
+  words.erase(dashes, words.end());
+
+  CLI::App application("Find and fix where threads wait: heap, locks, system calls.", "tarn");
+  application.set_version_flag(
+      "--version", fmt::format("tarn {}.{}.{}", TARN_VERSION_MAJOR, TARN_VERSION_MINOR, TARN_VERSION_PATCH));
+  application.require_subcommand(1);
+  tarn::command::add_run(application, after_dashes);
+  tarn::command::add_record(application, after_dashes);
+  tarn::command::add_report(application);
+  tarn::command::add_diff(application);
+  tarn::command::add_gate(application);
+  tarn::command::add_export(application);
+  tarn::command::add_top(application, after_dashes);
+  tarn::command::add_lab(application);
+  tarn::command::add_options(application);
+  tarn::command::add_journal(application);
+  tarn::command::add_measure(application);
+  tarn::command::add_generate(application);
+
+  std::reverse(words.begin(), words.end());  // the order in which CLI11 takes a vector
+  try {
+    application.parse(std::move(words));
+  } catch (const CLI::Success& success) {  // --help and --version
+    return application.exit(success);
+  } catch (const CLI::RuntimeError& ended) {  // a subcommand ended and has printed its message
+    return ended.get_exit_code();
+  } catch (const CLI::ParseError& error) {
+    const auto chosen = application.get_subcommands();
+    const std::string help = chosen.empty() ? "tarn --help" : fmt::format("tarn {} --help", chosen.front()->get_name());
+    return report(exit_code::usage, fmt::format("{}; see {}", one_line(error.what()), help).c_str());
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  try {
+    return run(std::vector<std::string>(words + (count > 0 ? 1 : 0), words + count));
+  } catch (const tarn::command::failure& failure) {
+    return report(failure.code(), failure.what());
+  } catch (const std::bad_alloc&) {
+    return report(exit_code::no_memory, "out of memory");
+  } catch (const std::system_error& error) {
+    return report(error.code() == std::errc::not_enough_memory ? exit_code::no_memory : exit_code::io_error,
+                  error.what());
+  } catch (const std::exception& error) {
+    return report(exit_code::io_error, error.what());
+  }
+}

@@ -1,0 +1,65 @@
+#include "profiler/cli/option_text.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <sstream>
+
+#include "profiler/base/failure.hpp"
+
+namespace tarn::command {
+
+std::string system_error_text(int error_number) { return std::strerror(error_number); }
+
+std::string environment_text(const base::option_info& option) {
+  return std::string(base::environment_name(option).view());
+}
+
+std::string value_text(const base::option_info& option) {
+  switch (option.kind) {
+    case base::option_kind::milliseconds: return fmt::format("milliseconds, {} to {}", option.minimum, option.maximum);
+    case base::option_kind::number: return fmt::format("a number, {} to {}", option.minimum, option.maximum);
+    case base::option_kind::bytes: return "bytes (K, M, G, KiB, MiB, GiB may follow)";
+    case base::option_kind::flag: return "0 or 1";
+    case base::option_kind::path: return "a file";
+    case base::option_kind::choice: break;
+  }
+  std::string words;
+  for (const char letter : option.choices) words += letter == '|' ? std::string(", ") : std::string(1, letter);
+  return words;
+}
+
+std::string default_text(const base::option_info& option) {
+  return option.default_text.empty() ? "none" : std::string(option.default_text);
+}
+
+std::string option_list(std::size_t width) {
+  constexpr std::size_t indent = 6;
+  std::string list;
+  for (const base::option_info& option : all_options()) {
+    list += fmt::format("  {}: {}; default {}", option.name, value_text(option), default_text(option));
+    std::size_t column = width;  // the help starts on a line of its own
+    std::istringstream words{std::string(option.help)};
+    for (std::string word; words >> word; column += word.size() + 1) {
+      if (column + 1 + word.size() > width) {
+        list += '\n' + std::string(indent, ' ');
+        column = indent;
+      } else {
+        list += ' ';
+      }
+      list += word;
+    }
+    list += '\n';
+  }
+  return list;
+}
+
+const base::option_info& option_named(const std::string& name) {
+  if (const auto id = base::find_option(name)) return base::info(*id);
+  if (const auto near = base::nearest_option(name)) {
+    fail(exit_code::usage, "unknown option {}; did you mean {}?", name, base::info(*near).name);
+  }
+  fail(exit_code::usage, "unknown option {}; see tarn options", name);
+}
+
+}  // namespace tarn::command

@@ -1,0 +1,44 @@
+// `tarn options`: prints the option table, for a terminal and for docs/reference/options.md.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "profiler/cli/commands.hpp"
+#include "profiler/cli/option_text.hpp"
+
+namespace tarn::command {
+namespace {
+
+std::string markdown() {
+  std::string page =
+      "# Options\n\n"
+      "<!-- Made by `tarn options --markdown`; a test compares. The table is in src/base/options.hpp. -->\n\n"
+      "Set an option for a program as `tarn run --option NAME=VALUE`, or in the environment of any program\n"
+      "that runs on `libtarn-malloc.so`. The environment is read once, when the program starts.\n\n"
+      "| option | environment | value | default | what it does |\n"
+      "|---|---|---|---|---|\n";
+  for (const base::option_info& option : all_options()) {
+    page += fmt::format("| `{}` | `{}` | {} | {} | {} |\n", option.name, environment_text(option), value_text(option),
+                        default_text(option), option.help);
+  }
+  page +=
+      "\n"
+      "K and KiB are 1,024 bytes, M and MiB 1,048,576, G and GiB 1,073,741,824.\n"
+      "`on` and `off` mean 1 and 0.\n\n"
+      "A malformed value in the environment is reported in one line on standard error, and the default is\n"
+      "used. An unknown name that starts with `TARN_` is reported likewise, and changes nothing.\n"
+      "`tarn run --option` refuses both. A set-uid or set-gid program ignores the environment.\n\n"
+      "In a build of the `guard` preset the default of `guard` is 1.\n";
+  return page;
+}
+
+}  // namespace
+
+void add_options(CLI::App& application) {
+  CLI::App* const command = application.add_subcommand("options", "Print the options that tarn run can set.");
+  const auto as_markdown = std::make_shared<bool>(false);
+  command->add_flag("--markdown", *as_markdown, "as the page docs/reference/options.md");
+  command->callback([as_markdown] { fmt::print("{}", *as_markdown ? markdown() : option_list(100)); });
+}
+
+}  // namespace tarn::command

@@ -1,0 +1,377 @@
+// `tarn record`: runs a program with libtarn-record.so in it, and writes the counters to a file.
+//
+// The program is a child of this process. This process waits, reads the shared memory from time to time and at the
+// end, and ends as the program did. The counters survive any end of the program; what is written survives any end of
+// this process.
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <vector>
+
+#include "profiler/base/failure.hpp"
+#include "profiler/cli/commands.hpp"
+#include "profiler/collect/children.hpp"
+#include "profiler/collect/process_recording.hpp"
+#include "profiler/findings/own_heap.hpp"
+#include "profiler/findings/unrecorded.hpp"
+#include "profiler/launch/launchers.hpp"
+#include "profiler/launch/library.hpp"
+#include "profiler/launch/processor_counts.hpp"
+#include "profiler/launch/program.hpp"
+#include "profiler/launch/start.hpp"
+
+namespace tarn::command {
+namespace {
+
+using steady = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds first_pause{50};
+
+// The sampling interval in bytes, where each block counts as 256 bytes more: one small block in some hundreds is
+// sampled.
+constexpr std::uint64_t default_interval = 128 * 1024;
+
+struct record_request {
+  std::string output = "tarn.rec";
+  std::string library;
+  bool heap = false, locks = false, syscalls = false;
+  bool full = false, follow = false;
+  std::uint64_t interval = default_interval;
+};
+
+// A process that sends one of these signals to this process means the program.
+constexpr std::array forwarded = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH, SIGINT, SIGQUIT, SIGALRM};
+
+volatile std::sig_atomic_t child = 0, stopped = 0;
+void stop(int) { stopped = 1; }
+// Forwards only signals that the program has not received already. A terminal's signal (SI_KERNEL) goes to all
+// processes of the foreground group, and a signal that the program sends to its own group has reached it.
+void forward(int signal, siginfo_t* sender, void*) {
+  const bool is_alarm = signal == SIGALRM;  // set by the process that became this one by exec
+  const bool is_from_process = sender->si_code <= 0 && sender->si_pid != child;
+  if (is_alarm || is_from_process) ::kill(static_cast<pid_t>(child), signal);
+}
+
+// Arranges the signals around the start of the child: they stay blocked until its process number is known.
+class signals {
+ public:
+  signals() {
+    struct sigaction ignored {};
+    ignored.sa_handler = SIG_IGN;  // a recording that grows above the limit (ulimit -f) ends, the program does not
+    ::sigaction(SIGXFSZ, &ignored, &too_large_before_);
+    sigset_t every_signal;
+    ::sigfillset(&every_signal);
+    ::sigprocmask(SIG_SETMASK, &every_signal, &mask_before_);
+  }
+  void in_child() const {
+    ::sigaction(SIGXFSZ, &too_large_before_, nullptr);
+    ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
+  }
+  void in_parent(pid_t started) const {
+    child = started;
+    struct sigaction action {};
+    action.sa_sigaction = forward;
+    action.sa_flags = SA_RESTART | SA_SIGINFO;
+    for (const int signal : forwarded) ::sigaction(signal, &action, nullptr);
+    ::signal(SIGPIPE, SIG_IGN);  // if nobody reads our messages, the program and its recording go on
+    ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
+  }
+  // Only processes that the program left behind may still run: from now on a signal ends their recording.
+  void program_ended() const {
+    struct sigaction action {};
+    action.sa_handler = stop;
+    for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
+  }
+
+ private:
+  sigset_t mask_before_;
+  struct sigaction too_large_before_ {};
+};
+
+bool can_dispatch() {
+#if defined(__x86_64__)
+  return ::prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_OFF, 0, 0, 0) == 0;  // changes nothing: it is off
+#else
+  return false;
+#endif
+}
+
+// Returns the requested sources, or all where none is named. Where this kernel or processor cannot dispatch system
+// calls, it leaves them out with a message, or throws a failure if they are named.
+std::uint32_t sources_of(const record_request& request) {
+  using enum format::kind;
+  std::uint32_t sources = 0;
+  if (request.heap) sources |= source_bit(heap_kind);
+  if (request.locks) sources |= source_bit(lock_kind);
+  if (request.syscalls) sources |= source_bit(call_kind);
+  const bool is_default = sources == 0;
+  if (is_default) sources = source_bit(heap_kind) | source_bit(lock_kind) | source_bit(call_kind);
+  if ((sources & source_bit(call_kind)) != 0 && !can_dispatch()) {
+    constexpr const char* reason = "this kernel cannot dispatch system calls to their program (x86-64, Linux 5.11)";
+    if (!is_default) fail(exit_code::missing, "--syscalls: {}", reason);
+    fmt::print(stderr, "tarn: system calls are not recorded: {}\n", reason);
+    sources &= ~source_bit(call_kind);
+  }
+  return sources;
+}
+
+std::vector<std::string> names_of(std::uint32_t sources) {
+  using enum format::kind;
+  std::vector<std::string> names;
+  if ((sources & source_bit(heap_kind)) != 0) names.emplace_back("heap");
+  if ((sources & source_bit(lock_kind)) != 0) names.emplace_back("locks");
+  if ((sources & source_bit(call_kind)) != 0) names.emplace_back("system calls by syscall user dispatch");
+  return names;
+}
+
+// Returns the facts without the number of the process, which is not known yet.
+format::program_facts facts_of(const std::vector<std::string>& words, std::uint32_t sources, bool full) {
+  utsname machine{};
+  ::uname(&machine);
+  return {0,
+          static_cast<std::uint64_t>(::time(nullptr)),
+          fmt::format("{} {} {}, {} processors", machine.sysname, machine.release, machine.machine,
+                      ::sysconf(_SC_NPROCESSORS_ONLN)),
+          full ? "full" : "sampled",
+          names_of(sources),
+          words};
+}
+
+std::uint64_t microseconds(const timeval& time) {
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(time.tv_usec);
+}
+
+// Waits until the process ends, one of `others` ends, or `until` is reached. Returns whether the process has ended.
+bool wait_for(pid_t process, std::vector<pollfd> other_descriptors, steady::time_point until, int& status,
+              rusage& usage) {
+  const int watch = static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
+  for (;;) {
+    const pid_t ended = ::wait4(process, &status, WNOHANG, &usage);
+    if (ended == process) {
+      if (watch >= 0) ::close(watch);
+      return true;
+    }
+    const auto milliseconds_left = std::chrono::ceil<std::chrono::milliseconds>(until - steady::now()).count();
+    if (milliseconds_left <= 0) break;
+    if (watch >= 0) {
+      other_descriptors.push_back({watch, POLLIN, 0});
+      ::poll(other_descriptors.data(), other_descriptors.size(), static_cast<int>(milliseconds_left));
+      other_descriptors.pop_back();
+      if (std::any_of(other_descriptors.begin(), other_descriptors.end(),
+                      [](const pollfd& descriptor) { return descriptor.revents != 0; }))
+        break;
+    } else {  // the kernel is too old for pidfd_open
+      ::poll(nullptr, 0, static_cast<int>(std::min<std::int64_t>(milliseconds_left, 20)));
+    }
+  }
+  if (watch >= 0) ::close(watch);
+  return false;
+}
+
+std::string count_text(const format::recording& recording, std::uint32_t sources) {
+  using enum format::kind;
+  std::uint64_t blocks = 0, calls = 0, acquisitions = 0;
+  for (const format::thread_facts& thread : recording.threads) blocks += thread.allocations;
+  for (const auto& [key, value] : recording.calls) calls += value[format::calls];
+  std::string words;
+  const auto add_count = [&](format::kind source, std::uint64_t count, const char* noun) {
+    if ((sources & source_bit(source)) != 0) words += fmt::format("{}{} {}", words.empty() ? "" : ", ", count, noun);
+  };
+  for (const auto& [key, value] : recording.acquisitions) acquisitions += value[format::acquisitions];
+  add_count(heap_kind, blocks, "allocations");
+  add_count(lock_kind, acquisitions, "locks taken");
+  add_count(call_kind, calls, "system calls");
+  return words;
+}
+
+void print_summary(std::uint32_t sources, const process_recording& recording) {
+  const region_file& region = recording.region();
+  if (region.is_restricted()) {
+    fmt::print(stderr,
+               "tarn: the program restricted its system calls (seccomp); later system calls were not recorded\n");
+  }
+  for (const std::string& line : unrecorded_text(recording.now().unrecorded)) fmt::print(stderr, "tarn: {}\n", line);
+  if (region.images() == 0) {
+    if (region.problem() != 0) {
+      fmt::print(stderr, "tarn: nothing was recorded: no address space for the recorder: {}\n",
+                 system_error_text(region.problem()));
+    } else {
+      fmt::print(stderr, "tarn: nothing was recorded: the program did not load libtarn-record.so\n");
+    }
+    return;
+  }
+  if (region.call_problem() != 0) {
+    fmt::print(stderr, "tarn: system calls were not recorded: {}\n", system_error_text(region.call_problem()));
+  }
+  const format::recording& recorded_facts = recording.now();
+  if (const format::module_facts* const module = own_heap_in(recorded_facts)) {
+    fmt::print(stderr, "tarn: {}\n", own_heap_text(*module));
+  }
+  if (!recording.is_whole()) return;
+  fmt::print(stderr, "tarn: {} at {} sites by {} threads, in {} ({} bytes); tarn report {}\n",
+             count_text(recorded_facts, sources), recorded_facts.sites.size() - 1, recorded_facts.threads.size(),
+             recording.path(), recording.bytes(), recording.path());
+}
+
+// Ends this process in the way the program ended.
+[[noreturn]] void end_like(int status) {
+  if (WIFSIGNALED(status)) {
+    const int signal = WTERMSIG(status);
+    const rlimit no_core{0, 0};  // the program has already written its core file
+    ::setrlimit(RLIMIT_CORE, &no_core);
+    ::signal(signal, SIG_DFL);
+    sigset_t only_signal;
+    ::sigemptyset(&only_signal);
+    ::sigaddset(&only_signal, signal);
+    ::sigprocmask(SIG_UNBLOCK, &only_signal, nullptr);
+    ::raise(signal);
+    ::_exit(128 + signal);
+  }
+  ::_exit(WEXITSTATUS(status));
+}
+
+[[noreturn]] void start_program(const std::vector<std::string>& words, const std::string& program, start method,
+                                const signals& arranged) {
+  try {
+    set_environment(format::process_variable, std::to_string(::getpid()));
+    arranged.in_child();
+    execute(words, program, method);
+  } catch (const failure& reason) {
+    fmt::print(stderr, "tarn: {}\n", reason.what());
+    ::_exit(static_cast<int>(reason.code()));
+  }
+}
+
+[[noreturn]] void record(const record_request& request, const std::vector<std::string>& words) {
+  constexpr auto file = "libtarn-record.so";
+  const std::string library = find_library(file, request.library);
+  const std::string program = find_program(words.front());
+  const start method = check_preloadable(words.front(), program, file);
+  const std::uint32_t sources = sources_of(request);
+  const std::uint64_t interval = request.full ? 0 : request.interval;
+  // A launcher's children are recorded as with --follow, and in the end one recording is kept.
+  const bool launches = !request.follow && is_launcher(program);
+  const region_sizes sizes = sizes_within_limits(request.full, request.follow || launches);
+  process_recording first(sources, interval, sizes.first);
+  children child_processes;
+  if (request.follow || launches) child_processes.offer_to(first.region(), sources, interval, sizes);
+  format::program_facts facts = facts_of(words, sources, request.full);
+  try {
+    first.begin(request.output, facts);
+  } catch (const std::system_error& error) {
+    fail(exit_code::io_error, "{}", error.what());
+  }
+  preload(library);
+  set_environment(format::region_variable, first.region().path());
+
+  // With --follow the counts would belong to several recordings together.
+  processor_counts counts((sources & source_bit(format::heap_kind)) != 0 && !request.follow);
+  const signals arranged;
+  const auto begun = steady::now();
+  const pid_t process = ::fork();
+  if (process < 0) fail(exit_code::cannot_run, "{}: {}", words.front(), system_error_text(errno));
+  if (process == 0) start_program(words, program, method, arranged);
+  arranged.in_parent(process);
+
+  facts.process = static_cast<std::uint64_t>(process);
+  first.begin(request.output, facts);
+  int status = 0;
+  rusage usage{};
+  auto next = steady::now() + first_pause;
+  while (!wait_for(process, child_processes.running(), next, status, usage)) {
+    if (steady::now() >= counts.next_turn()) counts.turn();
+    if (steady::now() >= first.next_snapshot()) first.write_changes();
+    next = std::min({first.next_snapshot(), counts.next_turn(), child_processes.write_changes(request.output, facts)});
+  }
+  const auto wall = std::chrono::duration_cast<std::chrono::microseconds>(steady::now() - begun);
+  const std::uint64_t processor_ns = (microseconds(usage.ru_utime) + microseconds(usage.ru_stime)) * 1000;
+  const format::end_facts ending{
+      WIFSIGNALED(status),
+      static_cast<std::uint32_t>(WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)),
+      static_cast<std::uint64_t>(wall.count()),
+      microseconds(usage.ru_utime),
+      microseconds(usage.ru_stime),
+      counts.instructions(processor_ns),
+      counts.surprises(processor_ns)};
+  first.write_changes(ending);
+  first.write_end(ending);
+  arranged.program_ended();
+  child_processes.write_changes(request.output, facts);
+  while (request.follow && child_processes.any_runs() && stopped == 0) {
+    std::vector<pollfd> running = child_processes.running();
+    ::poll(running.data(), running.size(), static_cast<int>(first_pause.count()));
+    child_processes.write_changes(request.output, facts);
+  }
+  child_processes.write_changes(request.output, facts, true);
+  if (launches) {
+    const process_recording& kept_recording = child_processes.keep_longest_running(first);
+    if (&kept_recording != &first)
+      fmt::print(stderr, "tarn: kept the recording of {}\n", fmt::join(kept_recording.region().words(), " "));
+    print_summary(sources, kept_recording);
+  } else {
+    first.write_unrecorded(unrecorded_in(first.region()));
+    print_summary(sources, first);
+    child_processes.print_summary(first.region());
+  }
+  std::fflush(nullptr);
+  end_like(status);
+}
+
+class record_formatter : public CLI::Formatter {
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "Usage: tarn record [OPTIONS] -- PROGRAM [ARGS...]\n";
+  }
+};
+
+}  // namespace
+
+void add_record(CLI::App& application, const std::vector<std::string>& after_dashes) {
+  CLI::App* const command = application.add_subcommand(
+      "record", "Run a program and record its allocations, locks and system calls by call stack.");
+  command->formatter(std::make_shared<record_formatter>());
+  command->prefix_command();
+  const auto request = std::make_shared<record_request>();
+  command->add_option("-o,--output", request->output, "recording to write; default tarn.rec")->type_name("FILE");
+  command->add_flag("--heap", request->heap,
+                    "record allocations; without --heap, --locks and --syscalls, record all three");
+  command->add_flag("--locks", request->locks, "record mutexes, reader-writer and spin locks, condition variables");
+  command->add_flag("--syscalls", request->syscalls, "record system calls, including those of the C library");
+  CLI::Option* const full = command->add_flag("--full", request->full, "count every allocation instead of sampling");
+  command
+      ->add_option("--sample", request->interval,
+                   fmt::format("mean bytes between samples, where each block counts as {} bytes more; default {}",
+                               format::cost_of_a_block, default_interval))
+      ->check(CLI::Range(std::uint64_t{1024}, std::uint64_t{1} << 30))
+      ->type_name("BYTES")
+      ->excludes(full);
+  command->add_flag("--follow", request->follow, "also record child processes, each in a file of its own: FILE.PID");
+  command
+      ->add_option("--lib", request->library, "libtarn-record.so to use; default the one installed with this command")
+      ->type_name("PATH");
+  command->footer(
+      "tarn record records the process that it starts, also after an exec. If PROGRAM is a shell or a\n"
+      "launcher such as timeout or env, it keeps the recording of the child that used the most CPU time.\n"
+      "With --follow the recording ends with the last process, or with a signal after the first has ended.\n"
+      "Exit code and signals are the program's own; 2 for a wrong command line, 126 if the program cannot\n"
+      "be recorded, 127 if it is not found; docs/reference/exit-codes.md has the others.");
+  command->callback([request, command, &after_dashes] { record(*request, program_arguments(*command, after_dashes)); });
+}
+
+}  // namespace tarn::command

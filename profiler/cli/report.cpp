@@ -1,0 +1,142 @@
+// `tarn report`: shows what a recording says, as text for a terminal, as JSON for programs and as an HTML report.
+#include "profiler/report/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "profiler/base/failure.hpp"
+#include "profiler/cli/commands.hpp"
+#include "profiler/format/reader.hpp"
+#include "profiler/launch/calibrate.hpp"
+#include "profiler/report/html/file.hpp"
+
+namespace tarn::command {
+
+format::recording parse_recording(const std::string& path, const std::string& bytes) {
+  try {
+    format::recording recording = format::parse(bytes);
+    if (!recording.damage.empty())
+      fmt::print(stderr, "tarn: {}: {}; the report covers the part before the damage\n", path, recording.damage);
+    return recording;
+  } catch (const format::unreadable& reason) {
+    fail(exit_code::io_error, "{}: {}", path, reason.what());
+  }
+}
+
+std::string recording_content(const std::string& path) {
+  try {
+    return format::content_of(path);
+  } catch (const format::unreadable& reason) {
+    fail(exit_code::io_error, "{}", reason.what());
+  }
+}
+
+format::recording read_recording(const std::string& path) { return parse_recording(path, recording_content(path)); }
+
+namespace {
+
+// Removes the other sources, so that the report is the one of a recording without them.
+void keep_only(const std::vector<std::string>& sources, format::recording& recording) {
+  if (sources.empty()) return;
+  const auto wants = [&](std::string_view name) {
+    return std::find(sources.begin(), sources.end(), name) != sources.end();
+  };
+  if (!wants("heap")) {
+    recording.cells.clear();
+    for (format::thread_facts& thread : recording.threads)
+      thread.unknown = thread.allocations = thread.frees = thread.bytes = 0;
+  }
+  if (!wants("locks")) {
+    recording.acquisitions.clear();
+    recording.waits.clear();
+    recording.orders.clear();
+  }
+  if (!wants("syscalls")) recording.calls.clear();
+  std::erase_if(recording.program.sources, [&](const std::string& source) {
+    return !wants(source.starts_with("system calls") ? "syscalls" : std::string_view(source));
+  });
+}
+
+constexpr std::size_t most_replays = 10;  // of the most expensive sites; takes about half a second
+
+void replay(analyse::analysis& analysis, const report_request& request) {
+  try {
+    analysis.replay(request.sites(analysis), most_replays, replays_of);
+  } catch (const failure& reason) {
+    fmt::print(stderr, "tarn: {}; predictions use the cost model only\n", reason.what());
+  }
+}
+
+void report(const report_request& request) {
+  if (request.redact && request.page.empty()) fail(exit_code::usage, "--redact needs --html OUT");
+  if (!request.page.empty()) require_template();
+  std::string bytes = recording_content(request.path);
+  format::recording recording = parse_recording(request.path, bytes);
+  std::optional<format::recording> whole;
+  if (request.part.is_asked()) {
+    const format::interval interval = part_of(recording, request.part);
+    whole = std::exchange(recording, format::part_of(recording, bytes, interval));
+  }
+  keep_only(request.sources, recording);
+  const analyse::cost_model costs = machine_costs(request.calibrate);
+  analyse::analysis analysis(std::move(recording), costs, request.cpu_seconds * 1e9, whole ? &*whole : nullptr,
+                             request.wrappers);
+  if (std::exchange(whole, std::nullopt)) bytes.clear();
+  if (!request.quick) replay(analysis, request);
+  if (!request.page.empty()) return write_html(analysis, bytes, costs, request);
+  request.as_json ? print_json(analysis, bytes, costs, request) : print_text(analysis, request);
+}
+
+}  // namespace
+
+void add_report(CLI::App& application) {
+  CLI::App* const command = application.add_subcommand(
+      "report", "Show what is worth fixing: the sites of a recording, their cost and what each fix would save.");
+  const auto request = std::make_shared<report_request>();
+  command->add_option("FILE", request->path, "recording to report on")->required();
+  CLI::Option* const as_json =
+      command->add_flag("--json", request->as_json, "print JSON (docs/reference/report-json.md)");
+  command->add_option("--html", request->page, "write an HTML report of all sites, in one file")
+      ->type_name("OUT")
+      ->excludes(as_json);
+  command->add_flag("--redact", request->redact,
+                    "leave paths, arguments, your names and source lines out of the HTML report");
+  command->add_option("--top", request->top, "number of sites to show; default 10")->type_name("N");
+  const std::map<std::string, analyse::heap_category> categories = {{"transient", analyse::heap_category::transient},
+                                                                    {"shared", analyse::heap_category::shared},
+                                                                    {"start-up", analyse::heap_category::start_up},
+                                                                    {"kept", analyse::heap_category::kept}};
+  command
+      ->add_option("--category", request->only, "show only sites of one category: transient, shared, start-up or kept")
+      ->type_name("NAME")
+      ->transform(CLI::CheckedTransformer(categories));
+  command->add_option("--source", request->sources, "show only these sources: heap, locks, syscalls")
+      ->type_name("NAME,...")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"heap", "locks", "syscalls"}));
+  add_part(*command, request->part);
+  command
+      ->add_option("--wrapper", request->wrappers,
+                   "function that only allocates for its callers, such as os::malloc of the JVM; may be repeated")
+      ->expected(1)
+      ->take_all()
+      ->type_name("NAME");
+  command->add_flag("--stacks", request->by_stack, "one site for each call stack instead of each deciding function");
+  command
+      ->add_option("--cpu", request->cpu_seconds,
+                   "CPU time of the program without a recorder, in seconds, if you measured it")
+      ->type_name("SECONDS");
+  command->add_flag("--calibrate", request->calibrate, "measure the cost model of this machine again");
+  command->add_flag("--quick", request->quick, "predict with the cost model only, without replaying trace excerpts");
+  command->callback([request] { report(*request); });
+}
+
+}  // namespace tarn::command

@@ -1,0 +1,162 @@
+#include "profiler/collect/children.hpp"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <system_error>
+
+#include "profiler/collect/process_recording.hpp"
+#include "profiler/launch/launchers.hpp"
+
+namespace tarn::command {
+namespace {
+
+// Returns the end that the recorder saw or, where a signal ended the process, what the system says.
+std::optional<format::end_facts> end_of(const process_recording& recording, const watched_process& process) {
+  if (const auto end = recording.region().ending()) return end;
+  const std::optional<int> status = process.status();
+  if (!status || !WIFSIGNALED(*status)) return std::nullopt;
+  const format::snapshot_facts last =
+      recording.now().snapshots.empty() ? format::snapshot_facts() : recording.now().snapshots.back();
+  return format::end_facts{.by_signal = true,
+                           .status = static_cast<std::uint32_t>(WTERMSIG(*status)),
+                           .wall_us = last.at_ns / 1000,
+                           .user_us = last.user_us,
+                           .system_us = last.system_us};
+}
+
+}  // namespace
+
+void children::offer_to(region_file& first, std::uint32_t sources, std::uint64_t interval, const region_sizes& sizes) {
+  first_region_ = &first;
+  children_.resize(sizes.spares);
+  std::vector<int> files;
+  for (child_process& child : children_) {
+    child.recording = std::make_unique<process_recording>(sources, interval, sizes.spare);
+    files.push_back(child.recording->region().file());
+  }
+  first.offer(files);
+}
+
+// Treats a process that is not found as ended.
+bool children::watch(child_process& child, const namespace_process& owner, std::size_t index) {
+  if (owner.number == 0) return false;
+  const std::optional<pid_t> number = find_process(owner);
+  child.file_suffix = name_of(owner, number, index);
+  child.process = number ? static_cast<std::uint32_t>(*number) : owner.number;
+  child.watched = std::make_unique<watched_process>(number ? child.process : 0);
+  return true;
+}
+
+std::chrono::steady_clock::time_point children::write_changes(const std::string& path,
+                                                              const format::program_facts& first, bool immediately) {
+  using steady = std::chrono::steady_clock;
+  // New children are looked for ten times a second.
+  const steady::time_point now = steady::now();
+  steady::time_point next = children_.empty() ? steady::time_point::max() : now + std::chrono::milliseconds(100);
+  for (std::size_t index = 0; index < children_.size(); ++index) {
+    child_process& child = children_[index];
+    if (!child.recording->has_begun()) {
+      if (child.file_suffix.empty() && !watch(child, first_region_->owner_of(index), index)) continue;
+      if (child.recording->region().words().empty()) continue;  // it has a number, but has not counted yet
+      format::program_facts facts = first;
+      facts.process = child.process;
+      facts.parent = first.process;
+      facts.arguments = child.recording->region().words();
+      try {
+        child.recording->begin(fmt::format("{}.{}", path, child.file_suffix), facts);
+      } catch (const std::system_error& error) {
+        fmt::print(stderr, "tarn: {}\n", error.what());
+      }
+    }
+    if (child.has_end) continue;
+    const bool is_over = child.watched->has_ended();  // read before the last changes
+    const auto end = is_over ? end_of(*child.recording, *child.watched) : std::nullopt;
+    // The last snapshot is taken when the end is seen; the exit status is known once the parent has asked for it.
+    if (!child.is_over && (is_over || immediately || now >= child.recording->next_snapshot()))
+      child.recording->write_changes(end);
+    child.is_over = is_over;
+    if (!is_over) next = std::min(next, child.recording->next_snapshot());
+    if (!is_over || (!end && !immediately)) continue;
+    if (end) child.recording->write_end(*end);
+    child.has_end = true;
+  }
+  return next;
+}
+
+bool children::any_runs() const {
+  return std::any_of(children_.begin(), children_.end(), [](const child_process& child) {
+    return child.watched != nullptr && !child.watched->has_ended();
+  });
+}
+
+std::vector<pollfd> children::running() const {
+  std::vector<pollfd> descriptors;
+  for (const child_process& child : children_) {
+    if (child.recording->has_begun() && !child.is_over) descriptors.push_back({child.watched->descriptor(), POLLIN, 0});
+  }
+  return descriptors;
+}
+
+namespace {
+
+bool is_of_launcher(const process_recording& process) {
+  const std::vector<std::string> words = process.region().words();
+  return words.empty() || is_launcher(words.front());
+}
+std::uint64_t processor_us(const process_recording& process) {
+  if (const auto end = process.region().ending()) return end->user_us + end->system_us;
+  if (process.now().snapshots.empty()) return 0;
+  return process.now().snapshots.back().user_us + process.now().snapshots.back().system_us;
+}
+
+}  // namespace
+
+process_recording& children::keep_longest_running(process_recording& launcher) {
+  process_recording* kept = &launcher;
+  if (is_of_launcher(launcher)) {
+    for (const child_process& child : children_) {
+      if (!child.recording->is_whole() || is_of_launcher(*child.recording)) continue;
+      if (kept == &launcher || processor_us(*child.recording) > processor_us(*kept)) kept = child.recording.get();
+    }
+  }
+  format::unrecorded_facts facts = unrecorded_in(kept->region());
+  for (const child_process& child : children_) {
+    if (child.recording.get() == kept || !child.recording->has_begun()) continue;
+    if (!is_of_launcher(*child.recording)) {
+      const std::string path = child.recording->region().words().front();
+      ++facts.programs[path.substr(path.find_last_of('/') + 1)];
+    }
+    child.recording->remove();
+  }
+  try {
+    if (kept != &launcher) kept->move_to(launcher.path());
+  } catch (const std::system_error& error) {
+    fmt::print(stderr, "tarn: {}\n", error.what());
+  }
+  kept->write_unrecorded(facts);
+  return *kept;
+}
+
+void children::print_summary(const region_file& first) const {
+  std::size_t count = 0;
+  const process_recording* last = nullptr;
+  for (const child_process& child : children_) {
+    if (child.file_suffix.empty() || !child.recording->is_whole()) continue;
+    ++count;
+    last = child.recording.get();
+  }
+  if (count == 1) fmt::print(stderr, "tarn: recorded 1 child process, in {}\n", last->path());
+  if (count > 1)
+    fmt::print(stderr, "tarn: recorded {} child processes, each in a file of its own, such as {}\n", count,
+               last->path());
+  if (first.missed() != 0) {
+    fmt::print(stderr, "tarn: {} more child processes were not recorded; the limit is {}\n", first.missed(),
+               children_.size());
+  }
+}
+
+}  // namespace tarn::command

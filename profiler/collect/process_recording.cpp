@@ -1,0 +1,107 @@
+#include "profiler/collect/process_recording.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+#include "profiler/base/failure.hpp"
+#include "profiler/collect/process_state.hpp"
+#include "profiler/collect/thread_names.hpp"
+#include "profiler/format/clock.hpp"
+#include "profiler/launch/program.hpp"
+
+namespace tarn::command {
+
+namespace {
+
+constexpr std::chrono::milliseconds shortest_pause{50};
+constexpr int most_snapshots = 24;      // while a recording's age doubles
+constexpr int least_pause_factor = 10;  // times the duration of a snapshot; bounds the processor time of `tarn record`
+
+// Lengthens the pause with age, so that there are tens of snapshots in a second and some hundreds in a day.
+std::chrono::nanoseconds pause_after(const format::recording& now, std::chrono::nanoseconds duration) {
+  const std::chrono::nanoseconds age(now.snapshots.empty() ? 0 : now.snapshots.back().at_ns);
+  return std::max<std::chrono::nanoseconds>({shortest_pause, age / most_snapshots, duration * least_pause_factor});
+}
+
+}  // namespace
+
+template <class Step>
+void process_recording::write(Step step) {
+  if (writer_ == nullptr) return;
+  try {
+    step(*writer_);
+  } catch (const std::system_error& error) {
+    fmt::print(stderr, "tarn: {}: {}; what was written before can be read\n", path_, error.what());
+    writer_.reset();
+  }
+}
+
+void process_recording::begin(const std::string& path, const format::program_facts& facts) {
+  path_ = path;
+  writer_ = std::make_unique<format::writer>(path);
+  now_.program = facts;
+  write([&](format::writer& writer) { writer.program(facts); });
+}
+
+void process_recording::add_snapshot(const std::optional<format::end_facts>& end) {
+  if (region_.begun_ns() == 0) return;
+  format::snapshot_facts snapshot = now_.snapshots.empty() ? format::snapshot_facts{} : now_.snapshots.back();
+  const std::uint64_t at_ns = end ? end->wall_us * 1000 : format::monotonic_nanoseconds() - region_.begun_ns();
+  snapshot.at_ns = std::max(snapshot.at_ns, at_ns);
+  if (end) {
+    snapshot.user_us = end->user_us;
+    snapshot.system_us = end->system_us;
+  } else if (const auto state = state_of(now_.program.process)) {
+    snapshot.resident_bytes = state->resident_bytes;
+    snapshot.user_us = state->user_us;
+    snapshot.system_us = state->system_us;
+  }
+  now_.snapshots.push_back(snapshot);
+}
+
+void process_recording::write_changes(const std::optional<format::end_facts>& end) {
+  const auto began = std::chrono::steady_clock::now();
+  add_snapshot(end);
+  region_.read(now_);
+  name_threads(now_);
+  write([&](format::writer& writer) { writer.changes(now_); });
+  const auto ended = std::chrono::steady_clock::now();
+  next_snapshot_ = ended + pause_after(now_, ended - began);
+}
+
+void process_recording::write_unrecorded(const format::unrecorded_facts& facts) {
+  if (facts.is_empty()) return;
+  now_.unrecorded = facts;
+  write([&](format::writer& writer) { writer.unrecorded(facts); });
+}
+
+void process_recording::move_to(const std::string& path) {
+  std::filesystem::rename(path_, path);
+  path_ = path;
+}
+
+void process_recording::remove() {
+  std::error_code ignored;
+  std::filesystem::remove(path_, ignored);
+}
+
+void process_recording::write_end(const format::end_facts& end) {
+  write([&](format::writer& writer) { writer.end(end); });
+}
+
+format::unrecorded_facts unrecorded_in(const region_file& region) {
+  format::unrecorded_facts facts = region.unrecorded();
+  if (facts.became.empty()) return facts;
+  try {
+    check_preloadable(facts.became, find_program(facts.became), "libtarn-record.so");
+  } catch (const failure& reason) {
+    facts.why = reason.what();
+  }
+  return facts;
+}
+
+}  // namespace tarn::command

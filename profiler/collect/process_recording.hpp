@@ -1,0 +1,62 @@
+// Holds a recorded process: the region that it counts in, and the file that its recording becomes.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "profiler/collect/region_file.hpp"
+#include "profiler/format/writer.hpp"
+
+namespace tarn::command {
+
+class process_recording {
+ public:
+  process_recording(std::uint32_t sources, std::uint64_t interval, std::uint64_t region_bytes)
+      : region_(sources, interval, region_bytes) {}
+
+  const region_file& region() const { return region_; }
+  region_file& region() { return region_; }
+
+  // Replaces the file. Throws std::system_error when it cannot be made.
+  void begin(const std::string& path, const format::program_facts& facts);
+  bool has_begun() const { return !path_.empty(); }
+
+  // Appends what changed up to now, or up to the end of the process. If the file cannot be written, says so once and
+  // stops writing; the program goes on.
+  void write_changes(const std::optional<format::end_facts>& end = {});
+  void write_end(const format::end_facts& end);
+  void write_unrecorded(const format::unrecorded_facts& facts);
+
+  // Moves the file to `path`, replacing the file there. Throws std::system_error.
+  void move_to(const std::string& path);
+  void remove();
+
+  // Returns the time of the next snapshot. It is soon for a young recording, and later for a large one or one whose
+  // file grows.
+  std::chrono::steady_clock::time_point next_snapshot() const { return next_snapshot_; }
+
+  // Returns what was written last.
+  const format::recording& now() const { return now_; }
+  const std::string& path() const { return path_; }
+  std::uint64_t bytes() const { return writer_ == nullptr ? 0 : writer_->bytes(); }
+  bool is_whole() const { return writer_ != nullptr; }
+
+ private:
+  template <class Step>
+  void write(Step step);
+  void add_snapshot(const std::optional<format::end_facts>& end);
+
+  region_file region_;
+  std::unique_ptr<format::writer> writer_;
+  std::string path_;
+  format::recording now_;
+  std::chrono::steady_clock::time_point next_snapshot_{};
+};
+
+// Returns what the region knows of it by now, and the reason.
+format::unrecorded_facts unrecorded_in(const region_file& region);
+
+}  // namespace tarn::command

@@ -1,0 +1,41 @@
+#include "profiler/collect/process_state.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace tarn::command {
+
+std::optional<process_state> state_of(std::uint64_t process) {
+  clockid_t clock = 0;
+  timespec spent{};
+  if (::clock_getcpuclockid(static_cast<pid_t>(process), &clock) != 0 || ::clock_gettime(clock, &spent) != 0)
+    return std::nullopt;
+  process_state state;
+  std::uint64_t size = 0, pages = 0;
+  std::ifstream(fmt::format("/proc/{}/statm", process)) >> size >> pages;
+  state.resident_bytes = pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  std::ifstream file(fmt::format("/proc/{}/stat", process));
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  // The name in parentheses may hold any character. The system time is the thirteenth field after it.
+  std::uint64_t system = 0;
+  if (const std::size_t name_end = text.rfind(')'); name_end != std::string::npos) {
+    std::size_t position = name_end + 1;
+    for (int word = 0; word < 12; ++word) position = std::min(text.find(' ', position + 1), text.size());
+    system = std::strtoull(text.c_str() + position, nullptr, 10);
+  }
+  const auto all_us =
+      static_cast<std::uint64_t>(spent.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(spent.tv_nsec) / 1000;
+  const auto ticks = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+  state.system_us = std::min(system * 1'000'000 / ticks, all_us);
+  state.user_us = all_us - state.system_us;
+  return state;
+}
+
+}  // namespace tarn::command

@@ -1,0 +1,307 @@
+#include "profiler/collect/region_file.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "profiler/base/failure.hpp"
+#include "profiler/format/build_id.hpp"
+#include "profiler/format/clock.hpp"
+#include "profiler/launch/limits.hpp"
+
+namespace tarn::command {
+
+using namespace format;
+
+region_file::region_file(std::uint32_t sources, std::uint64_t interval, std::uint64_t bytes)
+    : first_tick_(ticks()),
+      first_nanosecond_(monotonic_nanoseconds()),
+      file_(::memfd_create("tarn-record", MFD_CLOEXEC)) {
+  if (file_ < 0) fail(exit_code::no_memory, "no memory for the recording: {}", system_error_text(errno));
+  const larger_files now;
+  void* const start = ::ftruncate(file_, static_cast<off_t>(bytes)) != 0
+                          ? MAP_FAILED
+                          : ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, 0);
+  if (start == MAP_FAILED) {
+    const int error = errno;
+    ::close(file_);
+    fail(exit_code::no_memory, "no memory for the recording: {}", system_error_text(error));
+  }
+  auto* const header = static_cast<region_header*>(start);  // all zeroes, and most pages stay untouched
+  header->mark = region_mark;
+  header->version = region_version;
+  header->bytes = bytes;
+  header->sources = sources;
+  header->pid_namespace = own_pid_namespace();
+  header->interval = interval;
+  header->used.store((sizeof(region_header) + 4095) / 4096 * 4096);
+  header_ = header;
+  path_ = fmt::format("/proc/{}/fd/{}", ::getpid(), file_);
+}
+
+region_file::region_file(const std::string& path)
+    : first_tick_(ticks()),
+      first_nanosecond_(monotonic_nanoseconds()),
+      file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)),
+      path_(path) {
+  if (file_ < 0) fail(exit_code::io_error, "{}: {}", path, system_error_text(errno));
+  struct stat facts {};
+  const bool is_whole = ::fstat(file_, &facts) == 0 && static_cast<std::uint64_t>(facts.st_size) >= least_region_bytes;
+  const auto bytes = static_cast<std::size_t>(facts.st_size);
+  void* const start = is_whole ? ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, file_, 0) : MAP_FAILED;
+  if (start == MAP_FAILED) {
+    ::close(file_);
+    fail(exit_code::io_error, "{} is not a shared region of a recording", path);
+  }
+  header_ = static_cast<region_header*>(start);
+  if (header_->mark != region_mark || header_->version != region_version || header_->bytes != bytes) {
+    ::munmap(start, bytes);
+    ::close(file_);
+    fail(exit_code::io_error, "{} belongs to another version of Tarn", path);
+  }
+}
+
+region_file::~region_file() {
+  ::munmap(header_, header_->bytes);
+  ::close(file_);
+}
+
+void region_file::offer(const std::vector<int>& files) {
+  for (std::size_t index = 0; index < files.size(); ++index)
+    header_->spare[index].file = static_cast<std::uint32_t>(files[index]);
+  header_->spares = static_cast<std::uint32_t>(files.size());
+}
+
+int region_file::descriptor_of(std::uint32_t process) const {
+  for (std::uint32_t index = 0; index < std::min(header_->spares, most_spares); ++index) {
+    if (header_->spare[index].owner.load() == process_key(header_->pid_namespace, process))
+      return static_cast<int>(header_->spare[index].file);
+  }
+  return -1;
+}
+
+int region_file::first_thread() const {
+  const offset place = header_->thread_at[0].load(std::memory_order_acquire);
+  return place == 0 ? 0 : static_cast<int>(record_at<thread_record>(place)->id);
+}
+
+std::vector<std::string> region_file::words() const {
+  const offset place = header_->arguments.load(std::memory_order_acquire);
+  if (place == 0) return {};
+  const auto* const count = record_at<std::uint64_t>(place);
+  const std::string_view bytes(reinterpret_cast<const char*>(count + 1), *count);
+  std::vector<std::string> arguments;
+  for (std::size_t begin = 0; begin < bytes.size();) {
+    const std::size_t end = std::min(bytes.find('\0', begin), bytes.size());
+    arguments.emplace_back(bytes.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return arguments;
+}
+
+std::optional<end_facts> region_file::ending() const {
+  if (header_->has_ended.load(std::memory_order_acquire) == 0) return std::nullopt;
+  return end_facts{false,
+                   header_->status.load(),
+                   (header_->ended_ns.load() - header_->begun_ns.load()) / 1000,
+                   header_->user_us.load(),
+                   header_->system_us.load(),
+                   0,
+                   0};
+}
+
+unrecorded_facts region_file::unrecorded() const {
+  unrecorded_facts facts;
+  const std::uint32_t before_exec = header_->exec_after_images.load(std::memory_order_acquire);
+  if (before_exec != 0 && before_exec == header_->images.load()) {
+    facts.became.assign(header_->exec_path, ::strnlen(header_->exec_path, sizeof header_->exec_path));
+  }
+  for (const unrecorded_program& program : header_->unrecorded) {
+    if (program.state.load(std::memory_order_acquire) != 2) continue;
+    facts.programs[{program.name, ::strnlen(program.name, sizeof program.name)}] += program.starts.load();
+  }
+  if (const std::uint64_t other_programs = header_->unrecorded_others.load()) facts.programs["others"] = other_programs;
+  facts.forks = header_->unrecorded_forks.load();
+  return facts;
+}
+
+// The recorder publishes a record's offset after the record; the counters of offsets may run ahead of them.
+
+void region_file::read_modules(recording& target) const {
+  const std::uint32_t count = header_->modules.load(std::memory_order_acquire);
+  while (target.modules.size() < count) {
+    const auto& record =
+        *record_at<module_record>(header_->module_at[target.modules.size()].load(std::memory_order_acquire));
+    const std::string path(reinterpret_cast<const char*>(&record + 1), record.path_bytes);
+    target.modules.push_back(
+        {record.image, record.start, record.end, record.bias, path, build_id_of(path), record.own_heap});
+  }
+}
+
+void region_file::read_sites(recording& target) const {
+  const std::uint32_t count = header_->sites.load(std::memory_order_acquire);
+  if (target.sites.empty()) target.sites.emplace_back();
+  while (target.sites.size() < count) {
+    const auto& record = *record_at<site_record>(header_->site_at[target.sites.size()].load(std::memory_order_acquire));
+    const auto* const frames = reinterpret_cast<const std::uint64_t*>(&record + 1);
+    target.sites.push_back({record.image, {frames, frames + record.frames}});
+  }
+}
+
+template <class Cell, class Take>
+void region_file::for_each(const thread_record& record, kind kind, Take take) const {
+  for (offset place = record.cells[kind].load(std::memory_order_acquire); place != 0;) {
+    const auto& part = *record_at<chunk>(place);
+    const std::uint32_t used = part.used.load(std::memory_order_acquire);
+    const Cell* const cells = reinterpret_cast<const Cell*>(&part + 1);
+    for (std::uint32_t number = 0; number < used; ++number) {
+      const std::uint64_t key = cells[number].key.load(std::memory_order_relaxed);
+      auto& value = take(cells[number], static_cast<std::uint32_t>(key >> 32), static_cast<std::uint32_t>(key));
+      for (std::size_t which = 0; which < value.size(); ++which) {
+        value[which] = cells[number].value[which].load(std::memory_order_relaxed);
+      }
+    }
+    place = part.next.load(std::memory_order_acquire);
+  }
+}
+
+void region_file::read_cells(recording& target, const thread_record& record, std::uint32_t actor) const {
+  for_each<cell>(record, heap_kind, [&](const cell&, std::uint32_t site, std::uint32_t owner) -> heap_counts& {
+    return target.cells[{site, owner, actor}];
+  });
+  for_each<call_cell>(record, call_kind,
+                      [&](const call_cell&, std::uint32_t site, std::uint32_t number) -> call_counts& {
+                        return target.calls[{site, actor, number}];
+                      });
+  for_each<lock_cell>(record, lock_kind, [&](const lock_cell&, std::uint32_t site, std::uint32_t lock) -> lock_counts& {
+    return target.acquisitions[{site, actor, lock}];
+  });
+  for_each<wait_cell>(
+      record, wait_kind, [&](const wait_cell& cell_read, std::uint32_t site, std::uint32_t lock) -> wait_counts& {
+        const std::uint64_t holder = cell_read.holder.load(std::memory_order_relaxed);
+        return target
+            .waits[{site, actor, lock, static_cast<std::uint32_t>(holder >> 32), static_cast<std::uint32_t>(holder)}];
+      });
+  for_each<order_cell>(
+      record, order_kind, [&](const order_cell& cell_read, std::uint32_t site, std::uint32_t lock) -> order_counts& {
+        const std::uint64_t held = cell_read.held.load(std::memory_order_relaxed);
+        return target
+            .orders[{site, actor, lock, static_cast<std::uint32_t>(held >> 32), static_cast<std::uint32_t>(held),
+                     static_cast<std::uint32_t>(cell_read.gate.load(std::memory_order_relaxed))}];
+      });
+  for_each<violation_cell>(
+      record, violation_kind,
+      [&](const violation_cell&, std::uint32_t site, std::uint32_t lock_of_region) -> violation_counts& {
+        return target.violations[{site, actor, lock_of_region}];
+      });
+}
+
+void region_file::read_locks(recording& target) const {
+  const std::uint32_t count = header_->locks.load(std::memory_order_acquire);
+  if (target.locks.empty()) target.locks.emplace_back();
+  while (target.locks.size() < count) {
+    const auto& record = *record_at<lock_record>(header_->lock_at[target.locks.size()].load(std::memory_order_acquire));
+    target.locks.push_back({record.image, static_cast<lock_type>(record.type), record.site, record.address});
+  }
+}
+
+void region_file::read_quiet_regions(recording& target) const {
+  target.quiet_regions.resize(header_->quiet_regions.load(std::memory_order_acquire));
+  for (std::size_t number = 0; number < target.quiet_regions.size(); ++number) {
+    const auto& record = *record_at<quiet_record>(header_->quiet_at[number].load(std::memory_order_acquire));
+    const std::string name(reinterpret_cast<const char*>(&record + 1), record.name_bytes);
+    target.quiet_regions[number] = {record.image, name, record.entered.load(std::memory_order_relaxed)};
+  }
+}
+
+// Reads the trace excerpts that are complete.
+void region_file::read_excerpts(recording& target, const thread_record& record, std::uint32_t thread) const {
+  if (thread >= most_excerpted) return;
+  std::size_t kept = 0;
+  for (const excerpt_facts& excerpt : target.excerpts) kept += excerpt.thread == thread;
+  for (offset place = record.excerpts.load(std::memory_order_acquire); place != 0;) {
+    const auto& part = *record_at<excerpt_record>(place);
+    place = part.next.load(std::memory_order_acquire);
+    if (kept != 0) {
+      --kept;
+      continue;
+    }
+    if (part.used.load(std::memory_order_acquire) < excerpt_capacity) break;
+    excerpt_facts& facts = target.excerpts.emplace_back();
+    facts.thread = thread;
+    facts.allocations = part.allocations;
+    for (const event_record& event : part.events) {
+      const std::uint32_t site = event.kind_and_site & 0xffffffU;
+      facts.events.push_back({static_cast<excerpt_kind>(event.kind_and_site >> 24), site, event.bytes, event.address});
+    }
+  }
+}
+
+// Returns the name that the thread had when it ended.
+std::string name_in(const thread_record& record) {
+  const std::array<std::uint64_t, 2> words = {record.name[0].load(std::memory_order_acquire),
+                                              record.name[1].load(std::memory_order_relaxed)};
+  std::array<char, sizeof words> text;
+  std::memcpy(text.data(), words.data(), sizeof words);
+  return {text.begin(), std::find(text.begin(), text.end(), '\0')};
+}
+
+void region_file::read_threads(recording& target) const {
+  for (std::uint32_t number = 0; number <= most_threads; ++number) {
+    const offset place = header_->thread_at[number].load(std::memory_order_acquire);
+    if (place == 0) {
+      if (number >= header_->threads.load(std::memory_order_relaxed)) break;
+      if (number >= target.threads.size()) target.threads.resize(number + 1);
+      continue;  // the thread has its number, but no record yet
+    }
+    const auto& record = *record_at<thread_record>(place);
+    if (number >= target.threads.size()) target.threads.resize(number + 1);
+    thread_facts& facts = target.threads[number];
+    std::string name = name_in(record);
+    if (name.empty()) name = std::move(facts.name);  // another source has named the thread
+    facts = {record.image,
+             record.id,
+             record.unknown.load(std::memory_order_relaxed),
+             record.dropped.load(std::memory_order_relaxed),
+             record.allocations.load(std::memory_order_relaxed),
+             record.frees.load(std::memory_order_relaxed),
+             0,
+             std::move(name)};
+    if (header_->interval != 0) {  // the distance consists of the bytes and of cost_of_a_block for each allocation
+      const std::int64_t distance =
+          record.drawn_sum.load(std::memory_order_relaxed) - record.until_sample.load(std::memory_order_relaxed);
+      facts.bytes =
+          static_cast<std::uint64_t>(distance) - static_cast<std::uint64_t>(cost_of_a_block) * facts.allocations;
+    }
+    read_cells(target, record, number);
+    read_excerpts(target, record, number);
+  }
+}
+
+void region_file::read(recording& target) const {
+  target.clock = {ticks() - first_tick_, monotonic_nanoseconds() - first_nanosecond_};
+  target.images = header_->images.load(std::memory_order_acquire);
+  // Threads are read first, as their cells name sites: a site that is added afterwards does no harm. The owner of a
+  // cell is a thread whose number was taken before its block was handed on.
+  read_threads(target);
+  read_locks(target);  // before the sites, as a lock names the site of its first use
+  read_quiet_regions(target);
+  read_sites(target);
+  read_modules(target);
+  for (const auto& [key, value] : target.cells) {
+    if (key.owner >= target.threads.size()) target.threads.resize(key.owner + 1);
+  }
+  for (const auto& [key, value] : target.waits) {
+    if (key.holder >= target.threads.size()) target.threads.resize(key.holder + 1);
+  }
+}
+
+}  // namespace tarn::command

@@ -1,0 +1,93 @@
+// Reads and creates, for `tarn record`, the region that a recorded program counts in.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profiler/collect/namespaces.hpp"
+#include "profiler/format/recording.hpp"
+#include "profiler/format/region.hpp"
+
+namespace tarn::command {
+
+// Pages of a memory file that this process and the recorded one share. The system frees them when both are gone.
+class region_file {
+ public:
+  // Creates a region. `sources` are the source_bits of the sources to record. Throws a failure when the system
+  // has no room for it.
+  region_file(std::uint32_t sources, std::uint64_t interval, std::uint64_t bytes);
+  // Opens a region of another process for reading. Throws a failure where it cannot be opened or belongs to
+  // another version of Tarn.
+  explicit region_file(const std::string& path);
+  region_file(const region_file&) = delete;
+  region_file& operator=(const region_file&) = delete;
+  ~region_file();
+
+  // Returns a path under which the recorded program can open the region while this process runs, whatever it closes
+  // or execs.
+  const std::string& path() const { return path_; }
+
+  // Brings `recording` up to the present counters; while the program runs, each number is right by itself.
+  void read(format::recording& recording) const;
+
+  // Puts the files of the regions for children into the first region. taken_by() returns the process that took the
+  // one at `place`; number 0 means none yet.
+  void offer(const std::vector<int>& files);
+  namespace_process owner_of(std::size_t index) const {
+    const std::uint64_t owner = header_->spare[index].owner.load();
+    return {static_cast<std::uint32_t>(owner), static_cast<std::uint32_t>(owner >> 32)};
+  }
+  // Returns the descriptor of the region that `process`, of our namespace, took; -1 for none.
+  int descriptor_of(std::uint32_t process) const;
+  // Returns the kernel's number of the first thread, which is also the process's; 0 while there is none.
+  int first_thread() const;
+  std::uint32_t sources() const { return header_->sources; }
+  bool is_sampled() const { return header_->interval != 0; }
+  std::uint32_t missed() const { return header_->missed.load(); }
+  int file() const { return file_; }
+
+  // Returns the command line of the program that counts here, as it was at its last exec; empty until there is one.
+  std::vector<std::string> words() const;
+
+  // Returns when the program began to count, by the monotonic clock; 0 if it has not.
+  std::uint64_t begun_ns() const { return header_->begun_ns.load(std::memory_order_relaxed); }
+
+  // Returns how the counting process ended, if it called exit() or _exit().
+  std::optional<format::end_facts> ending() const;
+
+  // Returns the facts without the reason.
+  format::unrecorded_facts unrecorded() const;
+
+  // Returns whether the program has restricted its system calls (seccomp).
+  bool is_restricted() const { return header_->restricted.load() != 0; }
+
+  unsigned images() const { return header_->images.load(); }
+  // Returns the errno that kept the last image from recording; 0 if nothing did.
+  int problem() const { return static_cast<int>(header_->problem.load()); }
+  // Returns the errno that kept the last image from recording its system calls; 0 if nothing did.
+  int call_problem() const { return static_cast<int>(header_->call_problem.load()); }
+
+ private:
+  void read_modules(format::recording& recording) const;
+  void read_sites(format::recording& recording) const;
+  void read_threads(format::recording& recording) const;
+  void read_locks(format::recording& recording) const;
+  void read_quiet_regions(format::recording& recording) const;
+  void read_excerpts(format::recording& recording, const format::thread_record& record, std::uint32_t thread) const;
+  void read_cells(format::recording& recording, const format::thread_record& record, std::uint32_t actor) const;
+  template <class Cell, class Take>
+  void for_each(const format::thread_record& record, format::kind kind, Take take) const;
+  template <class Record>
+  const Record* record_at(format::offset record_offset) const {
+    return reinterpret_cast<const Record*>(reinterpret_cast<const char*>(header_) + record_offset);
+  }
+
+  std::uint64_t first_tick_, first_nanosecond_;
+  int file_;
+  format::region_header* header_;
+  std::string path_;
+};
+
+}  // namespace tarn::command

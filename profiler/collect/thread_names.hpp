@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "profiler/format/recording.hpp"
+
+namespace tarn::command {
+
+// Returns the kernel's name of a thread of a process, or nothing if there is none.
+std::string thread_name(std::uint64_t process, std::uint32_t thread);
+
+// Sets the names of the threads that still run to those of the kernel; the others keep theirs. Reads one small file
+// per thread.
+void name_threads(format::recording& recording);
+
+}  // namespace tarn::command

@@ -1,0 +1,43 @@
+// The formats; docs/guide/export.md says what each carries. Each function returns the whole file, or writes large
+// text one part at a time. Names in a recording may be any bytes: JSON replaces what is not UTF-8, and lines of text
+// replace what would end a frame or a line.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profiler/export/profile.hpp"
+
+namespace tarn::exports {
+
+// Receives the next part of a file. An exception ends the writing.
+using sink = std::function<void(std::string_view)>;
+
+// One measure, with a line for each stack: "thread;main;…;function;[category] 123".
+void write_collapsed(const profile& profile, measure which, const sink& output);
+
+// A profile for each measure: https://github.com/jlfwong/speedscope/wiki/Importing-from-custom-sources.
+void write_speedscope(const profile& profile, const sink& output);
+
+// Firefox's processed profile, version 60: a process for each measure, with a track for each thread.
+std::string as_firefox(const profile& profile);
+
+// https://github.com/google/pprof/blob/main/proto/profile.proto, not compressed.
+std::string as_pprof(const profile& profile);
+
+// A Perfetto trace: a heap dump for the heap; slices for locks and system calls, each as long as the time it stands
+// for.
+std::string as_perfetto(const profile& profile);
+
+// A line of JSON for each sample, for databases. Each line has all the columns in row_columns().
+void write_rows(const profile& profile, const sink& output);
+enum class column_type { text, number };
+struct column {
+  std::string_view name;
+  column_type type;
+};
+std::vector<column> row_columns();
+
+}  // namespace tarn::exports

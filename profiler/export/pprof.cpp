@@ -1,0 +1,189 @@
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <protozero/pbf_writer.hpp>
+#include <tuple>
+
+#include "profiler/export/formats.hpp"
+#include "profiler/export/text.hpp"
+
+namespace tarn::exports {
+namespace {
+
+using protozero::pbf_writer;
+
+// Field numbers by message.
+namespace profile_field {
+enum : protozero::pbf_tag_type { sample_type = 1, sample, mapping, location, function, string_table };
+enum : protozero::pbf_tag_type { time_nanos = 9, duration_nanos, comment = 13, default_sample_type };
+}  // namespace profile_field
+namespace value_type_field {
+enum : protozero::pbf_tag_type { type = 1, unit };
+}
+namespace sample_field {
+enum : protozero::pbf_tag_type { location_id = 1, value, label };
+}
+namespace label_field {
+enum : protozero::pbf_tag_type { key = 1, str, num };
+}
+namespace mapping_field {
+enum : protozero::pbf_tag_type { id = 1, memory_start, memory_limit, file_offset, filename, build_id };
+enum : protozero::pbf_tag_type { has_functions = 7, has_filenames, has_line_numbers, has_inline_frames };
+}  // namespace mapping_field
+namespace location_field {
+enum : protozero::pbf_tag_type { id = 1, mapping_id, address, line };
+}
+namespace line_field {
+enum : protozero::pbf_tag_type { function_id = 1, line };
+}
+namespace function_field {
+enum : protozero::pbf_tag_type { id = 1, name, system_name, filename };
+}
+
+class pprof {
+ public:
+  explicit pprof(const profile& profile) : profile_(profile), writer_(file_) { string({}); }
+
+  std::string file() {
+    types();
+    for (const sample& sample : profile_.samples()) add(sample);
+    mappings();
+    for (std::size_t index = 0; index < profile_.locations().size(); ++index)
+      add(profile_.locations()[index], index + 1);
+    facts();
+    for (const std::string* text : strings_) writer_.add_string(profile_field::string_table, *text);
+    return std::move(file_);
+  }
+
+ private:
+  std::int64_t string(std::string_view text) {
+    const auto [number, is_new] = string_numbers_.try_emplace(well_formed(text), strings_.size());
+    if (is_new) strings_.push_back(&number->first);
+    return static_cast<std::int64_t>(number->second);
+  }
+
+  void types() {
+    for (const measure measure : profile_.used()) {
+      pbf_writer type(writer_, profile_field::sample_type);
+      type.add_int64(value_type_field::type, string(measures[measure].name));
+      type.add_int64(value_type_field::unit, string(name(measures[measure].value_unit)));
+    }
+  }
+
+  void label(pbf_writer& parent, std::string_view key, std::string_view text) {
+    pbf_writer message(parent, sample_field::label);
+    message.add_int64(label_field::key, string(key));
+    message.add_int64(label_field::str, string(text));
+  }
+
+  void add(const sample& sample) {
+    const format::recording& recording = profile_.recorded();
+    pbf_writer message(writer_, profile_field::sample);
+    std::vector<std::uint64_t> places;
+    for (const std::uint32_t location : profile_.stacks()[sample.site]) places.push_back(location + 1);
+    if (places.empty()) places.push_back(unknown_location());
+    message.add_packed_uint64(sample_field::location_id, places.begin(), places.end());
+    std::vector<std::int64_t> counts;
+    for (const measure measure : profile_.used()) counts.push_back(static_cast<std::int64_t>(sample.counted[measure]));
+    message.add_packed_int64(sample_field::value, counts.begin(), counts.end());
+    label(message, "thread", thread_name(recording, sample.thread));
+    label(message, "source", name(sample.source));
+    label(message, "category", sample.category);
+    if (sample.source == sample_source::heap && sample.freed_by != sample.thread)
+      label(message, "freed_by", thread_name(recording, sample.freed_by));
+    if (sample.source != sample_source::heap) label(message, name(sample.source), sample.operation);
+  }
+
+  std::uint64_t function(std::string_view called, std::string_view file) {
+    const std::int64_t text = string(called), path = string(file);
+    const auto [number, is_new] = functions_.try_emplace({text, path}, functions_.size() + 1);
+    if (is_new) {
+      pbf_writer message(writer_, profile_field::function);
+      message.add_uint64(function_field::id, number->second);
+      message.add_int64(function_field::name, text);
+      message.add_int64(function_field::system_name, text);
+      message.add_int64(function_field::filename, path);
+    }
+    return number->second;
+  }
+
+  void add(const location& location, std::uint64_t number) {
+    std::vector<std::pair<std::uint64_t, int>>
+        lines;  // computed first, because a message cannot begin within another's
+    for (const analyse::code_location& line : *location.lines)
+      lines.emplace_back(function(frame_name(line), line.file), line.line);
+    pbf_writer message(writer_, profile_field::location);
+    message.add_uint64(location_field::id, number);
+    if (location.module != no_module) message.add_uint64(location_field::mapping_id, location.module + 1);
+    message.add_uint64(location_field::address, location.address);
+    for (const auto& [function, line] : lines) {
+      pbf_writer part(message, location_field::line);
+      part.add_uint64(line_field::function_id, function);
+      part.add_int64(line_field::line, line);
+    }
+  }
+
+  // The location of stacks without any.
+  std::uint64_t unknown_location() {
+    has_unknown_location_ = true;
+    return profile_.locations().size() + 1;
+  }
+
+  // Readers take the first mapping for the program.
+  void mappings() {
+    const format::recording& recording = profile_.recorded();
+    const std::string program =
+        recording.program.arguments.empty() ? "" : file_name(recording.program.arguments.front());
+    std::vector<std::size_t> order(recording.modules.size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::stable_partition(order.begin(), order.end(),
+                          [&](std::size_t index) { return file_name(recording.modules[index].path) == program; });
+    for (const std::size_t index : order) {
+      const format::module_facts& module = recording.modules[index];
+      pbf_writer message(writer_, profile_field::mapping);
+      message.add_uint64(mapping_field::id, index + 1);
+      message.add_uint64(mapping_field::memory_start, module.start);
+      message.add_uint64(mapping_field::memory_limit, module.end);
+      message.add_int64(mapping_field::filename, string(module.path));
+      message.add_int64(mapping_field::build_id, string(module.build_id));
+      // Everything that can be resolved has been.
+      message.add_bool(mapping_field::has_functions, true);
+      message.add_bool(mapping_field::has_filenames, true);
+      message.add_bool(mapping_field::has_line_numbers, true);
+      message.add_bool(mapping_field::has_inline_frames, true);
+    }
+  }
+
+  void facts() {
+    const format::recording& recording = profile_.recorded();
+    if (has_unknown_location_) {
+      const std::uint64_t function_number = function(no_stack, {});
+      pbf_writer message(writer_, profile_field::location);
+      message.add_uint64(location_field::id, unknown_location());
+      pbf_writer(message, location_field::line).add_uint64(line_field::function_id, function_number);
+    }
+    writer_.add_int64(profile_field::time_nanos, static_cast<std::int64_t>(recording.program.started) * 1'000'000'000);
+    if (recording.ended)
+      writer_.add_int64(profile_field::duration_nanos, static_cast<std::int64_t>(recording.end.wall_us) * 1000);
+    std::vector<std::int64_t> comments = {string(program_name(recording)), string(recording.program.machine)};
+    if (profile_.is_estimate()) comments.push_back(string("sampled: what is counted of the heap is an estimate"));
+    writer_.add_packed_int64(profile_field::comment, comments.begin(), comments.end());
+    const measure first =
+        profile_.used().front() == allocations && profile_.used().size() > 1 ? bytes : profile_.used().front();
+    writer_.add_int64(profile_field::default_sample_type, string(measures[first].name));
+  }
+
+  const profile& profile_;
+  std::string file_;
+  pbf_writer writer_;
+  std::map<std::string, std::size_t> string_numbers_;
+  std::vector<const std::string*> strings_;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::uint64_t> functions_;
+  bool has_unknown_location_ = false;
+};
+
+}  // namespace
+
+std::string as_pprof(const profile& profile) { return pprof(profile).file(); }
+
+}  // namespace tarn::exports

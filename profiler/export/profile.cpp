@@ -1,0 +1,158 @@
+#include "profiler/export/profile.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "profiler/findings/findings.hpp"
+#include "profiler/findings/locks.hpp"
+#include "profiler/findings/system_calls.hpp"
+
+namespace tarn::exports {
+
+std::string_view name(sample_source source) {
+  switch (source) {
+    case sample_source::heap: return "heap";
+    case sample_source::lock: return "lock";
+    case sample_source::call: return "call";
+  }
+  return "";
+}
+
+profile::profile(const format::recording& recording) : recording_(recording), symbols_(recording) {
+  add_stacks();
+  add_heap();
+  add_locks();
+  add_calls();
+  for (std::size_t number = 0; number < measure_count; ++number) {
+    const bool is_used = std::any_of(samples_.begin(), samples_.end(),
+                                     [&](const sample& sample) { return sample.counted[number] != 0; });
+    if (is_used) used_.push_back(static_cast<measure>(number));
+  }
+  if (used_.empty()) used_.push_back(bytes);
+}
+
+void profile::add_stacks() {
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> numbers;  // by image and address
+  const auto is_recorder = [](const location& location) {
+    return location.lines->front().module.ends_with("/libtarn-record.so");
+  };
+  stacks_.reserve(recording_.sites.size());
+  for (const format::site_facts& site : recording_.sites) {
+    std::vector<std::uint32_t>& stack = stacks_.emplace_back();
+    for (const std::uint64_t frame : site.frames) {
+      const auto [number, is_new] =
+          numbers.try_emplace({site.image, frame}, static_cast<std::uint32_t>(locations_.size()));
+      if (is_new) {
+        location& location = locations_.emplace_back();
+        location.lines = &symbols_.resolve(site.image, frame);
+        location.address = frame - 1;
+        const auto module = std::find_if(recording_.modules.begin(), recording_.modules.end(), [&](const auto& loaded) {
+          return loaded.image == site.image && location.address >= loaded.start && location.address < loaded.end;
+        });
+        location.module = module == recording_.modules.end()
+                              ? no_module
+                              : static_cast<std::size_t>(module - recording_.modules.begin());
+      }
+      if (!is_recorder(locations_[number->second])) stack.push_back(number->second);
+    }
+  }
+}
+
+void profile::add(const sample& sample) {
+  if (std::any_of(sample.counted.begin(), sample.counted.end(), [](std::uint64_t count) { return count != 0; })) {
+    samples_.push_back(sample);
+  }
+}
+
+void profile::add_heap() {
+  std::map<std::uint32_t, std::string_view> categories;  // by site
+  for (const analyse::site& site : analyse::find(recording_).sites)
+    categories[site.number] = analyse::name(site.category);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> frees;  // by site and owner
+  for (const auto& [key, value] : recording_.cells) frees[{key.site, key.owner}] += value[format::frees];
+  for (const auto& [key, value] : recording_.cells) {
+    sample activity = {key.site, key.owner, key.actor, sample_source::heap, categories[key.site], {}, {}};
+    values& counted = activity.counted;
+    counted[allocations] = value[format::blocks];
+    counted[bytes] = value[format::bytes];
+    counted[key.owner == key.actor ? freed_by_same_thread : freed_by_other_thread] = value[format::frees];
+    counted[reallocs] = value[format::reallocs];
+    counted[copied_bytes] = value[format::copied];
+    if (key.owner == key.actor) {
+      const std::uint64_t gone = frees[{key.site, key.owner}];
+      counted[in_use] = value[format::blocks] > gone ? value[format::blocks] - gone : 0;
+      for (std::size_t index = 0; index < format::short_lived_buckets; ++index)
+        counted[short_lived] += value[format::life_buckets + index];
+    }
+    add(activity);
+  }
+}
+
+void profile::add_locks() {
+  std::map<std::pair<format::lock_type, std::uint32_t>, std::string_view> categories;  // by type and first site
+  for (const analyse::lock_group& group : analyse::find_locks(recording_).groups) {
+    categories[{group.type, group.first_site}] = analyse::name(group.category);
+  }
+  std::map<std::tuple<std::uint32_t, std::uint32_t, format::lock_type, std::uint32_t>, values> sums;
+  for (const auto& [key, value] : recording_.acquisitions) {
+    const format::lock_facts& lock = recording_.locks[key.lock];
+    values& counted = sums[{key.site, key.thread, lock.type, lock.site}];
+    counted[lock_acquisitions] += value[format::acquisitions];
+    counted[lock_contended] += value[format::contended];
+    counted[lock_wait] += format::nanoseconds(recording_.clock, value[format::wait_ticks]);
+    counted[lock_held] += format::nanoseconds(recording_.clock, value[format::held_ticks]);
+  }
+  for (const auto& [key, value] : sums) {
+    const auto& [site, thread, type, first] = key;
+    add({site, thread, thread, sample_source::lock, categories[{type, first}], analyse::name(type), value});
+  }
+}
+
+void profile::add_calls() {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::string_view, std::string_view>> names;
+  for (const analyse::call_site& site : analyse::find_calls(recording_).sites) {
+    names[{site.site, site.number}] = {analyse::name(site.category), kept(site.name)};
+  }
+  for (const auto& [key, value] : recording_.calls) {
+    const auto& [category, call] = names[{key.site, key.number}];
+    sample activity = {key.site, key.thread, key.thread, sample_source::call, category, call, {}};
+    activity.counted[calls] = value[format::calls];
+    activity.counted[call_errors] = value[format::errors];
+    activity.counted[call_bytes] = value[format::given];
+    activity.counted[call_time] = format::nanoseconds(recording_.clock, value[format::call_ticks]);
+    add(activity);
+  }
+}
+
+std::string file_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+
+std::string frame_name(const analyse::code_location& location) {
+  if (!location.function.empty()) return location.function;
+  if (location.module.empty()) return "[unknown]";
+  return fmt::format("{}+{:#x}", file_name(location.module), location.offset);
+}
+
+std::string thread_name(const format::recording& recording, std::uint32_t thread) {
+  const format::thread_facts& facts = recording.threads[thread];
+  std::string words =
+      facts.name.empty() ? fmt::format("thread {}", facts.id) : fmt::format("{} ({})", facts.name, facts.id);
+  if (recording.images > 1) words += fmt::format(", image {}", facts.image + 1);
+  return words;
+}
+
+std::string leaf_name(const sample& sample) {
+  return sample.operation.empty() ? fmt::format("[{}]", sample.category)
+                                  : fmt::format("[{}: {}]", sample.operation, sample.category);
+}
+
+std::string program_name(const format::recording& recording) {
+  std::string words;
+  for (const std::string& word : recording.program.arguments) words += (words.empty() ? "" : " ") + word;
+  return words.empty() ? "a program" : words;
+}
+
+}  // namespace tarn::exports

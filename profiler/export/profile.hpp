@@ -1,0 +1,88 @@
+// A recording as other tools see one: stacks of named functions, and the counts of each. The formats are written from
+// this.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profiler/export/measures.hpp"
+#include "profiler/format/recording.hpp"
+#include "profiler/symbols/symbols.hpp"
+
+namespace tarn::exports {
+
+enum class sample_source { heap, lock, call };
+std::string_view name(sample_source source);
+
+// A return address, with the functions that were inlined there.
+struct location {
+  const std::vector<analyse::code_location>* lines = nullptr;  // innermost first; never empty
+  std::uint64_t address = 0;                                   // the address inside the call
+  std::size_t module = 0;                                      // index in the recording's modules, or `no_module`
+};
+constexpr std::size_t no_module = ~std::size_t{0};
+
+// One thread's activity at one stack; for the heap, with the blocks that one thread freed.
+struct sample {
+  std::uint32_t site = 0;    // index in profile::stacks
+  std::uint32_t thread = 0;  // index in the recording's threads: the one that allocated, or acted
+  std::uint32_t freed_by = 0;
+  sample_source source = sample_source::heap;
+  std::string_view category;   // the site's: "transient", "contended", "small" …
+  std::string_view operation;  // "mutex", "read"; empty for the heap
+  values counted{};
+};
+
+// Refers to the recording, which must outlive it.
+class profile {
+ public:
+  // Resolves all names, which takes a second or so for 10,000 sites with debug information.
+  explicit profile(const format::recording& recording);
+  profile(const profile&) = delete;
+  profile& operator=(const profile&) = delete;
+
+  const format::recording& recorded() const { return recording_; }
+  const std::vector<location>& locations() const { return locations_; }
+  // Location numbers of each site, innermost first, without the recorder's own frames.
+  const std::vector<std::vector<std::uint32_t>>& stacks() const { return stacks_; }
+  // No sample is all zeroes.
+  const std::vector<sample>& samples() const { return samples_; }
+  // The measures that are not zero everywhere; `bytes` alone for a recording without any.
+  const std::vector<measure>& used() const { return used_; }
+  bool is_estimate() const { return recording_.program.mode == "sampled"; }
+
+ private:
+  void add_stacks();
+  void add_heap();
+  void add_locks();
+  void add_calls();
+  void add(const sample& sample);
+  std::string_view kept(std::string text) { return *texts_.insert(std::move(text)).first; }
+
+  const format::recording& recording_;
+  analyse::symbols symbols_;
+  std::vector<location> locations_;
+  std::vector<std::vector<std::uint32_t>> stacks_;
+  std::vector<sample> samples_;
+  std::vector<measure> used_;
+  std::set<std::string> texts_;
+};
+
+// The frame of a stack without frames: the site that stands for those beyond the recorder's limit.
+constexpr std::string_view no_stack = "[not recorded]";
+
+// Returns the last part of a path.
+std::string file_name(const std::string& path);
+// Returns what every format shows of a frame: the function, or if the name is unknown, the file and the offset in it.
+std::string frame_name(const analyse::code_location& location);
+// Returns "worker (4712)"; the number is added for images that a later exec began.
+std::string thread_name(const format::recording& recording, std::uint32_t thread);
+// Returns the innermost frame of formats without labels: "[transient]", "[read: small]".
+std::string leaf_name(const sample& sample);
+// Returns the command line.
+std::string program_name(const format::recording& recording);
+
+}  // namespace tarn::exports

@@ -1,0 +1,67 @@
+// Analyses the heap events of a recording: each site gets a category and a remedy.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "profiler/format/recording.hpp"
+#include "profiler/symbols/symbols.hpp"
+
+namespace tarn::analyse {
+
+enum class heap_category {
+  transient,  // the allocating thread frees each block
+  shared,     // other threads free blocks
+  start_up,   // allocated before the second thread and not freed while others ran: perhaps read-only and shared
+  kept,       // in use at the end, whenever allocated
+};
+const char* name(heap_category category);
+
+struct handover {
+  std::uint32_t allocates, frees;  // the two threads
+  std::uint64_t blocks;
+};
+
+struct site {
+  std::uint32_t number = 0;  // the number of the site in the recording
+  heap_category category = heap_category::kept;
+  format::heap_counts sums{};  // sums over all threads
+  std::uint64_t freed_by_same_thread = 0, freed_by_other_thread = 0;
+  double error = 0;                 // relative error of its block count, not exceeded in 95 of 100 recordings
+  std::uint64_t live = 0;           // blocks in use at the end
+  std::uint64_t short_lived = 0;    // blocks that the owner freed before it allocated 64 more
+  std::uint32_t threads = 0;        // number of threads that allocate here
+  std::vector<handover> handovers;  // pairs of different threads, the most frequent first
+  bool grows = false;               // its names show a container that outgrows its buffer (made_at)
+  std::vector<std::uint32_t> allocating_threads;  // the allocating threads, in order
+  std::vector<std::uint32_t> merged_sites;        // further sites of the recording that the sums include
+};
+
+// Returns whether 90 % of the blocks that the owners freed were short-lived.
+bool is_short_lived(const site& site);
+// Adds the sums of `addend` to `sum`, as if all blocks had come from one stack. Keeps the category of `sum`.
+void add_site(site& sum, const site& addend);
+
+struct heap_findings {
+  std::uint64_t allocations = 0, frees = 0, bytes = 0, live = 0;
+  std::uint64_t unknown = 0;  // frees of blocks from before the recording
+  std::uint64_t dropped = 0;  // dropped events, which these figures do not include
+  std::vector<site> sites;    // the most allocations first
+};
+
+// If `recording` is a part of the recording `whole`, the categories are those of the whole: a block that only outlives
+// the part does not count as kept.
+heap_findings find(const format::recording& recording, const format::recording* whole = nullptr);
+
+// Sites with fewer allocations get no suggestion.
+constexpr std::uint64_t least_allocations = 1000;
+
+// Returns the whole stack, innermost first, including inlined functions.
+std::vector<code_location> frames_of(const format::recording& recording, const site& site, symbols& symbols);
+
+// Returns the stack without the allocator's frames at its inner end (malloc, operator new, the library code that
+// calls them), so that the first frame is the code to change.
+std::vector<code_location> stack_of(std::vector<code_location> frames);
+
+}  // namespace tarn::analyse

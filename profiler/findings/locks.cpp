@@ -1,0 +1,228 @@
+#include "profiler/findings/locks.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "profiler/findings/share.hpp"
+#include "profiler/findings/stacks.hpp"
+
+namespace tarn::analyse {
+namespace {
+
+using format::lock_counter;
+using format::lock_type;
+
+// Locks with fewer acquisitions and no waits get no suggestion.
+constexpr std::uint64_t acquisitions_worth_it = 100'000;
+constexpr double seldom = 0.01;                 // share of the acquisitions, or of the program's run time
+constexpr std::uint64_t long_hold_ns = 10'000;  // if locks are held longer, the work under the lock causes the waits
+
+format::lock_counts in_nanoseconds(const format::recording& recording, format::lock_counts counts) {
+  for (const lock_counter counter :
+       {format::wait_ticks, format::longest_wait, format::held_ticks, format::longest_held}) {
+    counts[counter] = format::nanoseconds(recording.clock, counts[counter]);
+  }
+  return counts;
+}
+
+void add(format::lock_counts& sums, const format::lock_counts& increase) {
+  for (std::size_t index = 0; index < sums.size(); ++index) {
+    const bool is_longest = index == format::longest_wait || index == format::longest_held;
+    sums[index] = is_longest ? std::max(sums[index], increase[index]) : sums[index] + increase[index];
+  }
+}
+
+std::uint64_t mean_hold(const lock_group& group) {
+  const std::uint64_t holds = group.sums[format::held];
+  return holds == 0 ? 0 : group.sums[format::held_ticks] / holds;
+}
+
+lock_category categorise(const lock_group& group, bool each_of_one_thread, std::uint64_t wall_ns) {
+  if (group.type == lock_type::condition) return lock_category::condition;
+  if (each_of_one_thread) return lock_category::one_thread;
+  const bool waits = group.sums[format::contended] + group.sums[format::refused] != 0 &&
+                     (is_share(group.sums[format::contended], group.sums[format::acquisitions], seldom) ||
+                      is_share(group.sums[format::wait_ticks], wall_ns, seldom));
+  return waits ? lock_category::contended : lock_category::uncontended;
+}
+
+std::string microseconds(std::uint64_t ns) {
+  const std::uint64_t tenths = (ns + 50) / 100;
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " µs";
+}
+
+std::string contended_remedy(const lock_group& group) {
+  const bool mostly_reads = is_share(group.sums[format::shared_ones], group.sums[format::acquisitions], mostly);
+  if (group.type == lock_type::reader_writer && mostly_reads) {
+    return "mostly read: tarn::reloadable<T>, whose readers take no lock";
+  }
+  const std::string held = "held " + microseconds(mean_hold(group)) + " on average: ";
+  if (mean_hold(group) >= long_hold_ns) {
+    return held +
+           "prepare outside, and only exchange the result under it (tarn::with); what is only read: "
+           "tarn::reloadable<T>";
+  }
+  return held +
+         "short, and wanted by many: a part for each thread (tarn::transient<T>), tarn::shared_pool<T> for "
+         "objects that are handed on, or one acquisition for several pieces of work";
+}
+
+std::string foreign_remedy(const lock_group& group) {
+  const std::string inside = "inside " + group.library + ", ";
+  if (group.category == lock_category::contended)
+    return inside + "which threads call at once: an instance for each thread, or fewer calls";
+  if (group.category == lock_category::one_thread)
+    return inside + "called by one thread alone: its mode without locks, if it has one";
+  return {};
+}
+
+std::string remedy_for(const lock_group& group, std::uint64_t wall_ns) {
+  constexpr std::uint64_t by_chance = 10;  // up to this many waits do not count if they took hardly any time
+  const bool is_waited_for =
+      group.category == lock_category::contended &&
+      (group.sums[format::contended] > by_chance || is_share(group.sums[format::wait_ticks], wall_ns, seldom));
+  if (group.sums[format::acquisitions] < acquisitions_worth_it && !is_waited_for) return {};
+  if (!group.library.empty()) return foreign_remedy(group);
+  switch (group.category) {
+    case lock_category::contended: return contended_remedy(group);
+    case lock_category::one_thread:
+      return "one thread alone takes it: tarn::transient<T> or tarn::thread_checked<T> instead of a lock";
+    case lock_category::uncontended:
+      if (group.type == lock_type::mutex && mean_hold(group) < 1000) {
+        return "hardly ever waited for, and held shortly: tarn::spin_mutex is smaller and costs less";
+      }
+      return {};
+    case lock_category::condition: return {};
+  }
+  return {};
+}
+
+}  // namespace
+
+const char* name(lock_category category) {
+  switch (category) {
+    case lock_category::contended: return "contended";
+    case lock_category::uncontended: return "uncontended";
+    case lock_category::one_thread: return "one thread";
+    case lock_category::condition: return "condition";
+  }
+  return "";
+}
+
+const char* name(lock_type type) {
+  switch (type) {
+    case lock_type::mutex: return "mutex";
+    case lock_type::reader_writer: return "reader-writer lock";
+    case lock_type::spin: return "spin lock";
+    case lock_type::condition: return "condition variable";
+  }
+  return "";
+}
+
+const lock_group* lock_findings::group_of(const format::recording& recording, std::uint32_t lock) const {
+  const format::lock_facts& facts = recording.locks[lock];
+  const auto match = std::find_if(groups.begin(), groups.end(), [&](const lock_group& candidate) {
+    return candidate.type == facts.type && candidate.first_site == facts.site;
+  });
+  return match == groups.end() ? nullptr : &*match;
+}
+
+lock_findings find_locks(const format::recording& recording) {
+  struct collected_site {
+    lock_site facts;
+    std::set<std::uint32_t> sites;  // sites of the recording
+  };
+  struct collected {
+    lock_group facts;
+    std::map<std::vector<std::uint64_t>, collected_site> sites;   // by inner frames
+    std::map<std::uint32_t, std::uint64_t> taken;                 // by site
+    std::map<std::uint32_t, std::set<std::uint32_t>> threads_of;  // by lock
+    std::set<std::uint32_t> threads;
+  };
+  std::map<std::tuple<lock_type, std::uint32_t>, collected> groups;
+  const auto group_of = [&](std::uint32_t lock) -> collected& {
+    const format::lock_facts& facts = recording.locks[lock];
+    collected& group = groups[{facts.type, facts.site}];
+    group.facts.type = facts.type;
+    group.facts.first_site = facts.site;
+    if (group.facts.address == 0) group.facts.address = facts.address;
+    return group;
+  };
+  own_code own_frames(recording);
+  const auto site_of = [&](collected& in_group, std::uint32_t site) -> lock_site& {
+    collected_site& site_in_group = in_group.sites[own_frames.inner_frames(site)];
+    site_in_group.sites.insert(site);
+    if (site_in_group.facts.site == 0 || in_group.taken[site] > in_group.taken[site_in_group.facts.site])
+      site_in_group.facts.site = site;
+    return site_in_group.facts;
+  };
+  for (const auto& [key, value] : recording.acquisitions) {
+    collected& group = group_of(key.lock);
+    const format::lock_counts counts = in_nanoseconds(recording, value);
+    add(group.facts.sums, counts);
+    group.taken[key.site] += counts[format::acquisitions];
+    lock_site& lock_place = site_of(group, key.site);
+    add(lock_place.sums, counts);
+    group.threads_of[key.lock].insert(key.thread);
+    group.threads.insert(key.thread);
+  }
+  for (const auto& [key, value] : recording.waits) {
+    lock_site& lock_place = site_of(group_of(key.lock), key.site);
+    const std::uint64_t waited = format::nanoseconds(recording.clock, value[format::waited_ticks]);
+    const auto match =
+        std::find_if(lock_place.waits.begin(), lock_place.waits.end(), [&key = key](const lock_wait& wait) {
+          return wait.holder_site == key.holder_site && wait.holder == key.holder;
+        });
+    if (match == lock_place.waits.end()) {
+      lock_place.waits.push_back({key.holder_site, key.holder, value[format::waits], waited});
+    } else {
+      match->waits += value[format::waits], match->nanoseconds += waited;
+    }
+  }
+
+  lock_findings findings;
+  const std::uint64_t wall_ns = recording.ended ? recording.end.wall_us * 1000 : recording.clock.nanoseconds;
+  for (auto& [key, collected] : groups) {
+    lock_group& group = collected.facts;
+    group.locks = static_cast<std::uint32_t>(collected.threads_of.size());
+    group.threads = static_cast<std::uint32_t>(collected.threads.size());
+    const bool each_of_one = std::all_of(collected.threads_of.begin(), collected.threads_of.end(),
+                                         [](const auto& entry) { return entry.second.size() < 2; });
+    group.category = categorise(group, each_of_one, wall_ns);
+    group.library = own_frames.installed_library(group.first_site);
+    group.remedy = remedy_for(group, wall_ns);
+    std::vector<collected_site*> order;
+    for (auto& [frames, collected_at_site] : collected.sites) {
+      std::sort(collected_at_site.facts.waits.begin(), collected_at_site.facts.waits.end(),
+                [](const lock_wait& a, const lock_wait& b) { return a.nanoseconds > b.nanoseconds; });
+      order.push_back(&collected_at_site);
+    }
+    std::stable_sort(order.begin(), order.end(), [](const collected_site* a, const collected_site* b) {
+      return std::tie(a->facts.sums[format::wait_ticks], a->facts.sums[format::acquisitions]) >
+             std::tie(b->facts.sums[format::wait_ticks], b->facts.sums[format::acquisitions]);
+    });
+    for (collected_site* const collected_at_site : order) {
+      for (const std::uint32_t site : collected_at_site->sites) group.index_by_site[site] = group.sites.size();
+      group.sites.push_back(std::move(collected_at_site->facts));
+    }
+    if (group.type != lock_type::condition) {
+      findings.acquisitions += group.sums[format::acquisitions];
+      findings.contended += group.sums[format::contended];
+      findings.wait_nanoseconds += group.sums[format::wait_ticks];
+    }
+    findings.groups.push_back(std::move(group));
+  }
+  // Condition variables come last, because their waits are intended.
+  std::stable_sort(findings.groups.begin(), findings.groups.end(), [](const lock_group& a, const lock_group& b) {
+    const bool a_last = a.category == lock_category::condition, b_last = b.category == lock_category::condition;
+    if (a_last != b_last) return b_last;
+    return std::tie(a.sums[format::wait_ticks], a.sums[format::acquisitions]) >
+           std::tie(b.sums[format::wait_ticks], b.sums[format::acquisitions]);
+  });
+  return findings;
+}
+
+}  // namespace tarn::analyse

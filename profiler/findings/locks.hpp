@@ -1,0 +1,61 @@
+// Analyses the locks of a recording: which of them are needed, which are waited for, and who holds them meanwhile.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "profiler/format/recording.hpp"
+#include "profiler/symbols/symbols.hpp"
+
+namespace tarn::analyse {
+
+enum class lock_category {
+  contended,    // threads wait for it
+  uncontended,  // several threads take it and hardly ever wait
+  one_thread,   // only one thread ever takes each of them
+  condition,    // a condition variable, whose purpose is to be waited for
+};
+const char* name(lock_category category);
+const char* name(format::lock_type type);
+
+// The waits at a site for one holder of the lock.
+struct lock_wait {
+  std::uint32_t holder_site = 0, holder = 0;  // where the lock had been acquired, and by which thread
+  std::uint64_t waits = 0, nanoseconds = 0;
+};
+
+// The use of a lock by one function of the program, or of a library other than the C library.
+struct lock_site {
+  std::uint32_t site = 0;        // the stack that takes it most often
+  format::lock_counts sums{};    // sums over all threads; times in nanoseconds
+  std::vector<lock_wait> waits;  // the longest first
+};
+
+// All locks of one type with the same site of first use: usually one lock, or the same member of many objects.
+struct lock_group {
+  format::lock_type type = format::lock_type::mutex;
+  std::uint32_t first_site = 0;
+  std::uint64_t address = 0;  // the address of the first of them
+  std::uint32_t locks = 0, threads = 0;
+  format::lock_counts sums{};  // sums over all sites; times in nanoseconds
+  lock_category category = lock_category::uncontended;
+  std::vector<lock_site> sites;                        // sorted by longest waits, then by most acquisitions
+  std::map<std::uint32_t, std::size_t> index_by_site;  // indexes into `sites`, by site of the recording
+  std::string library;                                 // the installed library that takes it; empty if the program does
+  std::string remedy;                                  // one line; empty if there is nothing to gain
+};
+
+struct lock_findings {
+  std::uint64_t acquisitions = 0, contended = 0, wait_nanoseconds = 0;  // without condition variables
+  std::vector<lock_group> groups;                                       // the longest waits first
+
+  // Returns null for a lock that no thread took.
+  const lock_group* group_of(const format::recording& recording, std::uint32_t lock) const;
+};
+
+lock_findings find_locks(const format::recording& recording);
+
+}  // namespace tarn::analyse

@@ -1,0 +1,20 @@
+// Finds programs that contain malloc or operator new, which the recorder does not see.
+#pragma once
+
+#include <string>
+
+#include "profiler/format/recording.hpp"
+
+namespace tarn::command {
+
+// Returns the file of the last program, or its library, that contains them; null if the recorder saw everything. A
+// file with malloc comes before one with the operators alone.
+const format::module_facts* own_heap_in(const format::recording& recording);
+
+// Returns whether the heap was recorded: it was requested, and malloc was the recorder's.
+bool records_heap(const format::recording& recording);
+
+// Returns "server has a malloc of its own: its heap was not recorded", for what own_heap_in() found.
+std::string own_heap_text(const format::module_facts& module);
+
+}  // namespace tarn::command

@@ -1,0 +1,60 @@
+#include "profiler/findings/stacks.hpp"
+
+#include <algorithm>
+
+#include "profiler/findings/wrappers.hpp"
+
+namespace tarn::analyse {
+
+bool is_installed_library(const std::string& module) {
+  return (module.starts_with("/lib/") || module.starts_with("/usr/lib")) && module.find(".so") != std::string::npos;
+}
+
+const format::module_facts* own_code::module_at(std::uint32_t image, std::uint64_t frame) {
+  const auto [module_found, is_new] = modules_.try_emplace({image, frame}, nullptr);
+  if (!is_new) return module_found->second;
+  const auto module =
+      std::find_if(recording_.modules.begin(), recording_.modules.end(), [&](const auto& module_of_image) {
+        return module_of_image.image == image && frame - 1 >= module_of_image.start && frame - 1 < module_of_image.end;
+      });
+  if (module != recording_.modules.end()) module_found->second = &*module;
+  return module_found->second;
+}
+
+std::vector<std::uint64_t> own_code::inner_frames(std::uint32_t site) {
+  const format::site_facts& facts = recording_.sites[site];
+  const auto own_frame = std::find_if_not(facts.frames.begin(), facts.frames.end(), [&](std::uint64_t frame) {
+    const format::module_facts* const module = module_at(facts.image, frame);
+    return module != nullptr && is_of_the_language(module->path);
+  });
+  return {facts.frames.begin(), own_frame == facts.frames.end() ? own_frame : own_frame + 1};
+}
+
+std::string own_code::installed_library(std::uint32_t site) {
+  const std::vector<std::uint64_t> inner = inner_frames(site);
+  if (inner.empty()) return {};
+  const format::module_facts* const module = module_at(recording_.sites[site].image, inner.back());
+  if (module == nullptr || is_of_the_language(module->path) || !is_installed_library(module->path)) return {};
+  return module->path.substr(module->path.find_last_of('/') + 1);
+}
+
+std::size_t own_frame_index(const std::vector<code_location>& stack) {
+  const auto own_frame = std::find_if_not(stack.begin(), stack.end(), [](const code_location& location) {
+    return is_of_the_language(location.module) || location.file.starts_with("/usr/include/") ||
+           is_of_rusts_library(location.file);
+  });
+  return own_frame == stack.end() ? 0 : static_cast<std::size_t>(own_frame - stack.begin());
+}
+
+std::vector<code_location> stack_at(const format::recording& recording, std::uint32_t site, symbols& symbols) {
+  std::vector<code_location> stack;
+  const format::site_facts& facts = recording.sites[site];
+  for (const std::uint64_t frame : facts.frames) {
+    const std::vector<code_location>& places = symbols.resolve(facts.image, frame);
+    stack.insert(stack.end(), places.begin(), places.end());
+  }
+  std::erase_if(stack, [](const code_location& location) { return location.module.ends_with("/libtarn-record.so"); });
+  return stack;
+}
+
+}  // namespace tarn::analyse

@@ -1,0 +1,195 @@
+#include "profiler/findings/system_calls.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "profiler/findings/call_names.hpp"
+#include "profiler/findings/share.hpp"
+#include "profiler/findings/stacks.hpp"
+
+namespace tarn::analyse {
+namespace {
+
+using format::call_counter;
+
+constexpr std::uint64_t calls_worth_it = 1000;  // sites with fewer calls get no suggestion
+constexpr std::uint64_t few_bytes = 2048;       // for fewer bytes the call costs more than the copy
+constexpr double often = 0.5;                   // share of a site's calls
+constexpr double least_share = 0.005;           // share of the processor time
+constexpr double way_ns = 100;                  // entering and leaving the kernel; not in a call's time
+
+template <std::size_t Count>
+bool is_one_of(std::string_view name, const std::array<std::string_view, Count>& list) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+constexpr auto of_files = std::to_array<std::string_view>(
+    {"open", "openat", "stat", "lstat", "fstat", "newfstatat", "statx", "close", "access", "faccessat"});
+
+// Returns whether the call sets signals, which programs set and restore with the same few values around each piece of
+// work.
+bool sets_signals(std::string_view name) {
+  return is_one_of(name, std::to_array<std::string_view>({"rt_sigaction", "rt_sigprocmask", "sigaltstack"}));
+}
+
+bool sends(std::string_view name) { return is_one_of(name, std::to_array<std::string_view>({"sendto", "sendmsg"})); }
+
+call_category categorise(const call_site& site) {
+  const std::uint64_t calls = site.sums[call_counter::calls];
+  if (is_one_of(site.name,
+                std::to_array<std::string_view>({"brk", "mmap", "munmap", "mremap", "madvise", "mprotect"}))) {
+    return call_category::memory;
+  }
+  if (is_one_of(site.name, std::to_array<std::string_view>(
+                               {"futex", "poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait",
+                                "epoll_pwait2", "nanosleep", "clock_nanosleep", "sched_yield", "wait4", "waitid",
+                                "pause", "rt_sigsuspend", "rt_sigtimedwait", "accept", "accept4"}))) {
+    return call_category::waits;
+  }
+  if (calls < calls_worth_it) return call_category::needed;
+  const std::uint64_t bytes = std::max(site.sums[call_counter::asked], site.sums[call_counter::given]);
+  // A send after another call, such as the read of a request, is an answer that somebody waits for.
+  const bool sends_on = sends(site.name) && is_share(site.sums[call_counter::in_a_row], calls, often);
+  if ((is_reading(site.name) || is_writing(site.name) || sends_on) && bytes / calls < few_bytes)
+    return call_category::small;
+  if (sets_signals(site.name)) return call_category::repeated;
+  if (is_share(site.sums[call_counter::same_arguments], calls, mostly)) return call_category::repeated;
+  // A read that returns less than it asked for has taken all that was there.
+  const bool takes_all = is_reading(site.name) && site.sums[call_counter::given] < site.sums[call_counter::asked] / 2;
+  if (!takes_all && is_share(site.sums[call_counter::in_a_row], calls, often)) return call_category::batch;
+  return call_category::needed;
+}
+
+std::string small_remedy(const call_site& site) {
+  const std::uint64_t mean_bytes = site.sums[call_counter::asked] / site.sums[call_counter::calls];
+  const std::string bytes = std::to_string(mean_bytes) + " bytes a call: ";
+  if (is_reading(site.name)) return bytes + "tarn::io::reader, which reads 64 KiB at once and hands out views";
+  if (sends(site.name)) return bytes + "gather what belongs together, and send it by one sendmsg";
+  return bytes + "tarn::io::writer, or tarn::io::journal for a log; of answers, those that are ready together";
+}
+
+std::string repeated_remedy(const call_site& site) {
+  if (is_one_of(site.name, std::to_array<std::string_view>({"open", "openat"}))) {
+    return "the same file is opened again and again: keep it open, or its content in tarn::reloadable<T>";
+  }
+  if (is_one_of(site.name, std::to_array<std::string_view>({"stat", "lstat", "newfstatat", "statx", "access",
+                                                            "faccessat", "readlink", "readlinkat", "statfs"}))) {
+    return "the same path is asked for again and again: tarn::io::memo, or tarn::reloadable<T> with a time to look";
+  }
+  if (is_one_of(site.name, std::to_array<std::string_view>({"clock_gettime", "gettimeofday"}))) {
+    return "the clock is read by system call: this machine's clock source has no faster way; read it once a round";
+  }
+  if (sets_signals(site.name)) return "signals are set again and again: once around all of the work";
+  return "the answer is mostly the same: ask once and keep it";
+}
+
+std::string remedy_for(const call_site& site, const std::string& library) {
+  if (site.sums[call_counter::calls] < calls_worth_it) return {};
+  const bool is_own = site.category == call_category::small || site.category == call_category::repeated ||
+                      site.category == call_category::batch;
+  if (is_own && !library.empty()) {
+    return "inside " + library + ": ask it for more at once, or for a larger buffer or cache, if it has such a setting";
+  }
+  switch (site.category) {
+    case call_category::small: return small_remedy(site);
+    case call_category::repeated: return repeated_remedy(site);
+    case call_category::batch:
+      if (is_one_of(site.name, std::to_array<std::string_view>({"fsync", "fdatasync"}))) {
+        return "one after another: tarn::io::journal, whose sync() serves all that was appended before";
+      }
+      if (is_reading(site.name) || is_writing(site.name)) {
+        return "one after another: a larger buffer (tarn::io::reader, tarn::io::writer), or tarn::io::mapped_file";
+      }
+      if (is_one_of(site.name, std::to_array<std::string_view>({"readlink", "readlinkat"}))) {
+        return "realpath() of many files: that of their folder once, or tarn::io::memo";
+      }
+      if (is_one_of(site.name, of_files)) return "many files one after another: tarn::io::batch asks for all at once";
+      return "one after another: make them together where there is a call for it";
+    case call_category::memory:
+      return site.name == "mprotect" ? "" : "tarn run: heaps that keep memory for a while; or reserve what grows";
+    case call_category::waits:
+      if (site.name == "sched_yield") return "a loop that waits: tarn::spin_mutex, or a condition variable";
+      return {};
+    case call_category::needed: return {};
+  }
+  return {};
+}
+
+}  // namespace
+
+const char* name(call_category category) {
+  switch (category) {
+    case call_category::small: return "small";
+    case call_category::repeated: return "repeated";
+    case call_category::batch: return "batch";
+    case call_category::memory: return "memory";
+    case call_category::waits: return "waits";
+    case call_category::needed: return "needed";
+  }
+  return "";
+}
+
+bool is_reading(std::string_view name) {
+  return is_one_of(name, std::to_array<std::string_view>({"read", "pread64", "readv", "preadv", "preadv2"}));
+}
+bool is_writing(std::string_view name) {
+  return is_one_of(name, std::to_array<std::string_view>({"write", "pwrite64", "writev", "pwritev", "pwritev2"}));
+}
+
+call_findings find_calls(const format::recording& recording) {
+  struct collected {
+    call_site sums;
+    std::set<std::uint32_t> threads;
+    std::map<std::uint32_t, std::uint64_t> calls;  // by site
+  };
+  call_findings findings;
+  own_code own_frames(recording);
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::vector<std::uint64_t>>, collected> places;
+  for (const auto& [key, value] : recording.calls) {
+    std::vector<std::uint64_t> frames = own_frames.inner_frames(key.site);
+    if (frames.empty()) frames.push_back(key.site);  // the site of all calls beyond the recorder's limit
+    collected& group = places[{key.number, recording.sites[key.site].image, std::move(frames)}];
+    group.sums.number = key.number;
+    group.threads.insert(key.thread);
+    group.calls[key.site] += value[call_counter::calls];
+    for (std::size_t index = 0; index < value.size(); ++index) group.sums.sums[index] += value[index];
+  }
+  // The share is one of the processor time: a waiting server or a busy machine does not make calls cheap.
+  const std::uint64_t time_ns =
+      recording.ended ? (recording.end.user_us + recording.end.system_us) * 1000 : recording.clock.nanoseconds;
+  std::vector<collected*> order;
+  for (auto& [key, group] : places) {
+    call_site& site = group.sums;
+    const auto most_frequent = std::max_element(group.calls.begin(), group.calls.end(),
+                                                [](const auto& a, const auto& b) { return a.second < b.second; });
+    site.site = most_frequent->first;
+    site.stacks = static_cast<std::uint32_t>(group.calls.size());
+    site.threads = static_cast<std::uint32_t>(group.threads.size());
+    site.name = call_name(site.number);
+    site.nanoseconds = format::nanoseconds(recording.clock, site.sums[call_counter::call_ticks]);
+    site.category = categorise(site);
+    const double spent =
+        static_cast<double>(site.nanoseconds) + way_ns * static_cast<double>(site.sums[call_counter::calls]);
+    if (spent >= least_share * static_cast<double>(time_ns))
+      site.remedy = remedy_for(site, own_frames.installed_library(site.site));
+    findings.calls += site.sums[call_counter::calls];
+    findings.nanoseconds += site.nanoseconds;
+    order.push_back(&group);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const collected* a, const collected* b) {
+    return a->sums.sums[call_counter::calls] > b->sums.sums[call_counter::calls];
+  });
+  for (collected* const group : order) {
+    for (const auto& [site, count] : group->calls)
+      findings.index_by_site[{site, group->sums.number}] = findings.sites.size();
+    findings.sites.push_back(std::move(group->sums));
+  }
+  return findings;
+}
+
+}  // namespace tarn::analyse

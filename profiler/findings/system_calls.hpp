@@ -1,0 +1,58 @@
+// Analyses the system calls of a recording: which code makes them, and what would avoid them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "profiler/format/recording.hpp"
+#include "profiler/symbols/symbols.hpp"
+
+namespace tarn::analyse {
+
+enum class call_category {
+  small,     // many calls that move few bytes each: use a buffer
+  repeated,  // many calls with equal arguments, mostly with equal answers: use a cache
+  batch,     // many calls of one kind in a row
+  memory,    // calls of the heap, which requests memory and gives it back
+  waits,     // waits for other threads, time or events
+  needed,    // none of the above
+};
+const char* name(call_category category);
+
+// All calls of one number from one function of the program, or of a library other than the C library.
+struct call_site {
+  std::uint32_t site = 0, number = 0;  // `site`: the one with the most of the calls
+  std::uint32_t stacks = 0;            // number of sites
+  std::string name;
+  format::call_counts sums{};  // sums over all threads
+  std::uint64_t nanoseconds = 0;
+  std::uint32_t threads = 0;
+  call_category category = call_category::needed;
+  std::string remedy;  // one line; empty if there is nothing to gain, or less than 0.5 % of the processor time
+};
+
+struct call_findings {
+  std::uint64_t calls = 0, nanoseconds = 0;
+  std::vector<call_site> sites;  // the most calls first
+
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t>
+      index_by_site;  // index in `sites`, by site and call number
+  // Returns null for a call that belongs to no site.
+  const call_site* site_of(std::uint32_t site, std::uint32_t number) const {
+    const auto match = index_by_site.find({site, number});
+    return match == index_by_site.end() ? nullptr : &sites[match->second];
+  }
+};
+
+// These return whether a call reads or writes data, at the current position or at a given one.
+bool is_reading(std::string_view name);
+bool is_writing(std::string_view name);
+
+call_findings find_calls(const format::recording& recording);
+
+}  // namespace tarn::analyse

@@ -1,0 +1,37 @@
+#include "profiler/findings/unrecorded.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace tarn::command {
+
+std::vector<std::string> unrecorded_text(const format::unrecorded_facts& facts) {
+  std::vector<std::string> lines;
+  if (!facts.became.empty()) {
+    lines.push_back(fmt::format("not recorded: the program that replaced it by exec, {}",
+                                facts.why.empty() ? facts.became + ": the loader did not obey LD_PRELOAD" : facts.why));
+  }
+  std::vector<std::pair<std::string, std::uint64_t>> programs(facts.programs.begin(), facts.programs.end());
+  std::stable_sort(programs.begin(), programs.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::uint64_t starts_of_all = 0;
+  std::string names;
+  constexpr std::size_t most_named = 6;
+  for (std::size_t index = 0; index < programs.size(); ++index) {
+    const auto& [name, starts] = programs[index];
+    starts_of_all += starts;
+    if (index == most_named) names += ", …";
+    if (index >= most_named) continue;
+    names += fmt::format("{}{}{}", names.empty() ? "" : ", ", name, starts > 1 ? fmt::format(" ×{}", starts) : "");
+  }
+  constexpr const char* help = "use tarn record --follow to record each process";
+  if (starts_of_all != 0)
+    lines.push_back(fmt::format("not recorded: {} child programs ({}); {}", starts_of_all, names, help));
+  if (facts.forks > starts_of_all) {
+    lines.push_back(fmt::format("not recorded: {} forked processes; {}", facts.forks - starts_of_all, help));
+  }
+  return lines;
+}
+
+}  // namespace tarn::command

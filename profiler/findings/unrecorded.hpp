@@ -1,0 +1,14 @@
+// Describes what of a program was not recorded, and what helps.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "profiler/format/recording.hpp"
+
+namespace tarn::command {
+
+// Returns a line for each item; no line where everything was recorded.
+std::vector<std::string> unrecorded_text(const format::unrecorded_facts& facts);
+
+}  // namespace tarn::command

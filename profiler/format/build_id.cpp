@@ -1,0 +1,54 @@
+#include "profiler/format/build_id.hpp"
+
+#include <fcntl.h>
+#include <gelf.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+
+namespace tarn::format {
+namespace {
+
+std::string build_id_in(Elf* file) {
+  std::size_t parts = 0;
+  if (::elf_getphdrnum(file, &parts) != 0) return {};
+  for (std::size_t number = 0; number < parts; ++number) {
+    GElf_Phdr part;
+    if (::gelf_getphdr(file, static_cast<int>(number), &part) == nullptr || part.p_type != PT_NOTE) continue;
+    Elf_Data* const data =
+        ::elf_getdata_rawchunk(file, static_cast<std::int64_t>(part.p_offset), part.p_filesz, ELF_T_NHDR);
+    GElf_Nhdr note;
+    std::size_t name = 0, content = 0;
+    for (std::size_t index = 0; data != nullptr && (index = ::gelf_getnote(data, index, &note, &name, &content)) > 0;) {
+      const auto* const start = static_cast<const char*>(data->d_buf);
+      if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 || std::memcmp(start + name, "GNU", 4) != 0) continue;
+      std::string digits;
+      for (std::size_t byte = 0; byte < note.n_descsz; ++byte) {
+        const auto value = static_cast<unsigned char>(start[content + byte]);
+        digits += "0123456789abcdef"[value >> 4];
+        digits += "0123456789abcdef"[value & 15];
+      }
+      return digits;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string build_id_of(const std::string& path) {
+  // A recording may name any file: opening a pipe would block.
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return {};
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return {};
+  ::elf_version(EV_CURRENT);
+  Elf* const elf = ::elf_begin(file, ELF_C_READ_MMAP, nullptr);
+  std::string build_id = elf == nullptr ? std::string() : build_id_in(elf);
+  ::elf_end(elf);
+  ::close(file);
+  return build_id;
+}
+
+}  // namespace tarn::format

@@ -1,0 +1,136 @@
+// Defines the counters of a site, once for the recorder library, the writer and the reader.
+//
+// This code runs inside the recorded program: it allocates nothing, throws nothing and calls no library.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tarn::format {
+
+// These are the kinds of events, and each has its own counters. A user can select the first three as sources.
+enum kind : std::size_t { heap_kind, call_kind, lock_kind, wait_kind, violation_kind, order_kind, kind_count };
+constexpr std::uint32_t source_bit(kind source) noexcept { return 1U << source; }
+
+// A heap cell counts what one thread does with the blocks that one thread (their owner) allocated at one site. Only
+// the acting thread writes it. Allocations and reallocations count in the cell whose owner is the acting thread.
+enum counter : std::size_t {
+  blocks,        // allocations; a realloc that moves data counts as one more and as a free, as in valgrind
+  bytes,         // sum of the requested bytes
+  early,         // blocks allocated before the image's second thread started
+  reallocs,      // reallocs of this site's blocks
+  moved,         // reallocs that changed the address
+  copied,        // bytes that those had to copy: at most the capacity of the old block
+  frees,         // blocks freed by the acting thread
+  early_gone,    // frees of early blocks while there was only one thread
+  early_busy,    // frees of early blocks while other threads ran
+  size_buckets,  // the first of `size_bucket_count` counters: blocks by size
+  size_bucket_count = 16,
+  life_buckets = size_buckets + size_bucket_count,  // blocks that the owner freed, by lifetime
+  life_bucket_count = 12,
+  time_buckets = life_buckets + life_bucket_count,  // sampled blocks by the time until any thread freed them
+  time_bucket_count = 12,
+  spread = time_buckets + time_bucket_count,  // the estimated variance of `blocks`, if `blocks` is an estimate
+  counter_count,
+};
+
+// Each block uses up its bytes plus this cost on the way to the next sample, so that samples also show many small
+// blocks and not only a few large ones.
+constexpr std::int64_t cost_of_a_block = 256;
+
+// Bucket 0 holds sizes up to 16 bytes, each further one up to twice as many, and the last one all above 256 KiB.
+constexpr std::size_t size_bucket(std::uint64_t size) noexcept {
+  if (size <= 16) return 0;
+  const auto bucket = static_cast<std::size_t>(64 - __builtin_clzll((size - 1) >> 4));
+  return bucket < size_bucket_count ? bucket : size_bucket_count - 1;
+}
+constexpr std::uint64_t size_bucket_end(std::size_t bucket) noexcept { return std::uint64_t{16} << bucket; }
+
+// A lifetime is the number of allocations that the owner made in between: bucket 0 holds none, each further one those
+// below 4, 16, 64 …, and the last one all from a million on.
+constexpr std::size_t life_bucket(std::uint64_t between) noexcept {
+  if (between == 0) return 0;
+  const std::size_t bucket = (63U - static_cast<unsigned>(__builtin_clzll(between))) / 2 + 1;
+  return bucket < life_bucket_count ? bucket : life_bucket_count - 1;
+}
+
+// A time is in ticks of the clock: bucket 0 holds those below 1,024 (about a third of a microsecond), and each
+// further one up to eight times as many.
+constexpr std::size_t time_bucket(std::uint64_t ticks) noexcept {
+  if (ticks < 1024) return 0;
+  const std::size_t bucket = (53U - static_cast<unsigned>(__builtin_clzll(ticks))) / 3 + 1;
+  return bucket < time_bucket_count ? bucket : time_bucket_count - 1;
+}
+
+static_assert(time_bucket(1023) == 0 && time_bucket(1024) == 1 && time_bucket(8191) == 1 && time_bucket(8192) == 2 &&
+              time_bucket(~0ULL) == 11);
+static_assert(size_bucket(0) == 0 && size_bucket(16) == 0 && size_bucket(17) == 1 && size_bucket(32) == 1 &&
+              size_bucket(33) == 2 && size_bucket(262144) == 14 && size_bucket(262145) == 15);
+static_assert(life_bucket(1) == 1 && life_bucket(3) == 1 && life_bucket(4) == 2 && life_bucket(63) == 3 &&
+              life_bucket(64) == 4 && life_bucket(std::uint64_t{1} << 20) == 11 && life_bucket(~0ULL) == 11);
+
+// For the first threads of a process, the recorder also keeps excerpts: lists of single heap events. One excerpt
+// starts after `excerpt_events` allocations, one after four times as many, and so on. See profiler/predict/trace.hpp
+// for their use.
+constexpr std::uint32_t excerpt_capacity = 8192, most_excerpts = 8, most_excerpted = 8;
+enum class excerpt_kind : std::uint32_t {
+  allocate,
+  release,  // a free, whichever thread allocated the block
+  resize,   // the old block of a realloc; the new one is the allocation that follows
+};
+constexpr std::uint32_t excerpt_kinds = 3;
+
+// A cell of system calls counts the calls of one number that one thread made from one site.
+enum call_counter : std::size_t {
+  calls,
+  errors,          // calls that returned -1 and an errno
+  asked,           // sum of the bytes that calls with a size asked for
+  given,           // bytes that they returned
+  call_ticks,      // ticks of the clock inside the kernel
+  same_arguments,  // calls with the arguments of the thread's previous call at this site; paths compare as text
+  in_a_row,        // calls that directly follow one of the same thread at the same site
+  call_counter_count,
+};
+
+// A lock cell counts what one thread does with one lock from one site. A condition variable counts each wait as a
+// contended acquisition, because its purpose is to be waited for.
+enum lock_counter : std::size_t {
+  acquisitions,
+  contended,     // acquisitions that had to wait
+  wait_ticks,    // ticks of the clock until the lock was acquired
+  longest_wait,  // the longest single wait
+  held,          // acquisitions whose release was seen
+  held_ticks,    // ticks of the clock until the release
+  longest_held,
+  shared_ones,  // acquisitions as one of several readers
+  refused,      // tries that found the lock held and gave up, at once or after a time
+  lock_counter_count,
+};
+
+enum class lock_type : std::uint32_t { mutex, reader_writer, spin, condition };
+constexpr std::uint32_t lock_types = 4;
+
+// For these counters a later value replaces an earlier one; all others are added up.
+constexpr bool is_longest(lock_counter counter) noexcept { return counter == longest_wait || counter == longest_held; }
+
+// A wait cell counts how often and how long one thread at one site waited for one lock while one thread held it that
+// had acquired it at one site.
+enum wait_counter : std::size_t { waits, waited_ticks, wait_counter_count };
+
+// An order cell counts how often one thread began to acquire one lock at one site while it held another lock that it
+// had acquired at one site, and how often and how long it then waited. Tries and timed waits are not counted, because
+// they end.
+enum order_counter : std::size_t { orders, order_waits, order_ticks, order_counter_count };
+
+// A violation cell counts what one thread does at one site inside a quiet region (tarn::quiet_region).
+enum violation_counter : std::size_t { heap_calls, system_calls, lock_waits, violation_counter_count };
+
+// A module, mostly the program itself, may define heap functions that take precedence over the recorder's. The
+// recorder does not see blocks from such a malloc; of the blocks from such an operator new it sees only those that
+// come from malloc.
+constexpr std::uint32_t own_malloc = 1, own_new = 2;
+
+// A block is short-lived if its owner made fewer than 64 allocations before it was freed.
+constexpr std::size_t short_lived_buckets = 4;
+
+}  // namespace tarn::format

@@ -1,0 +1,114 @@
+#include "profiler/format/interval.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "profiler/format/reader.hpp"
+
+namespace tarn::format {
+namespace {
+
+class collector final : public watcher {
+ public:
+  explicit collector(const interval& which) : which_(which) {}
+
+  void increase(const heap_key& key, const heap_counts& increase) override { add(part_.cells, key, increase); }
+  void increase(const call_key& key, const call_counts& increase) override { add(part_.calls, key, increase); }
+  void increase(const lock_key& key, const lock_counts& increase) override { add(part_.acquisitions, key, increase); }
+  void increase(const wait_key& key, const wait_counts& increase) override { add(part_.waits, key, increase); }
+  void increase(const order_key& key, const order_counts& increase) override { add(part_.orders, key, increase); }
+  void increase(const violation_key& key, const violation_counts& increase) override {
+    add(part_.violations, key, increase);
+  }
+
+  void snapshot(const recording& so_far) override {
+    const snapshot_facts& now = so_far.snapshots.back();
+    if (now.at_ns <= which_.from_ns) {
+      threads_ = so_far.threads;
+      begins_ = now;
+    }
+    if (now.at_ns <= which_.to_ns) {
+      part_.threads = so_far.threads;
+      ends_ = now;
+      if (now.at_ns > which_.from_ns) part_.snapshots.push_back(now);
+    }
+    now_ns_ = now.at_ns;
+  }
+
+  recording result(const recording& whole) {
+    recording part = std::move(part_);
+    const std::vector<thread_facts> until = std::move(part.threads);
+    part.program = whole.program;
+    part.images = whole.images;
+    part.modules = whole.modules;
+    part.threads = whole.threads;
+    part.sites = whole.sites;
+    part.locks = whole.locks;
+    part.quiet_regions = whole.quiet_regions;
+    part.clock = whole.clock;
+    part.ended = whole.ended;
+    part.end = whole.end;
+    part.end.instructions = part.end.branch_mispredictions = 0;  // known only for the whole run
+    part.excerpts = whole.excerpts;                              // they show how the program uses the heap at any time
+    part.damage = whole.damage;
+    part.part = which_;
+    part.end.wall_us = (ends_.at_ns - begins_.at_ns) / 1000;
+    part.end.user_us = ends_.user_us - std::min(begins_.user_us, ends_.user_us);
+    part.end.system_us = ends_.system_us - std::min(begins_.system_us, ends_.system_us);
+    for (std::size_t index = 0; index < part.threads.size(); ++index) {
+      static constexpr std::array counted = {&thread_facts::unknown, &thread_facts::dropped, &thread_facts::allocations,
+                                             &thread_facts::frees, &thread_facts::bytes};
+      for (const auto counter : counted) {
+        const std::uint64_t before = index < threads_.size() ? threads_[index].*counter : 0;
+        const std::uint64_t after = index < until.size() ? until[index].*counter : 0;
+        part.threads[index].*counter = after > before ? after - before : 0;
+      }
+    }
+    for (auto& [key, value] : part.acquisitions) {
+      const lock_counts& whole_run = whole.acquisitions.at(key);
+      const auto bound = [&, &to = value](lock_counter longest, lock_counter sum) {
+        if (to[longest] == 0) to[longest] = std::min(whole_run[longest], to[sum]);
+      };
+      bound(longest_wait, wait_ticks);
+      bound(longest_held, held_ticks);
+    }
+    return part;
+  }
+
+ private:
+  // Changes come before the moment of their snapshot, so at_ is the moment before.
+  template <class Key, class Counts>
+  void add(std::map<Key, Counts>& sums, const Key& key, const Counts& increase) {
+    if (now_ns_ < which_.from_ns || now_ns_ >= which_.to_ns) return;
+    Counts& sum = sums[key];
+    for (std::size_t index = 0; index < sum.size(); ++index)
+      sum[index] = is_longest(key, index) ? std::max(sum[index], increase[index]) : sum[index] + increase[index];
+  }
+
+  interval which_;
+  std::uint64_t now_ns_ = 0;
+  std::vector<thread_facts> threads_;
+  snapshot_facts begins_, ends_;
+  recording part_;
+};
+
+}  // namespace
+
+interval to_snapshots(const recording& whole, const interval& wanted) {
+  interval rounded{0, whole.snapshots.back().at_ns};
+  for (const snapshot_facts& snapshot : whole.snapshots) {
+    if (snapshot.at_ns <= wanted.from_ns) rounded.from_ns = snapshot.at_ns;
+  }
+  for (auto snapshot = whole.snapshots.rbegin(); snapshot != whole.snapshots.rend(); ++snapshot) {
+    if (snapshot->at_ns >= wanted.to_ns) rounded.to_ns = snapshot->at_ns;
+  }
+  return rounded;
+}
+
+recording part_of(const recording& whole, std::string_view bytes, const interval& which) {
+  collector changes(which);
+  parse(bytes, &changes);
+  return changes.result(whole);
+}
+
+}  // namespace tarn::format

@@ -1,0 +1,21 @@
+// Cuts a recording by time: the part between two of its moments becomes a recording of its own.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "profiler/format/recording.hpp"
+
+namespace tarn::format {
+
+// Widens `wanted` to moments of the recording: the last one at or before `wanted.from_ns` and the first one at or
+// after `wanted.to_ns`. The start counts as a moment, too, and an end after the last moment becomes the last moment.
+// The recording must have moments.
+interval to_snapshots(const recording& whole, const interval& wanted);
+
+// `bytes` are those of `whole`, and `which` comes from to_snapshots. The result has the counts that were added in the
+// interval, and the wall and processor time of the interval. Its longest times are upper bounds: they are exact if
+// the longest of all so far fell into the interval.
+recording part_of(const recording& whole, std::string_view bytes, const interval& which);
+
+}  // namespace tarn::format

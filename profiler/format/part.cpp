@@ -1,0 +1,49 @@
+#include "profiler/format/part.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "profiler/base/failure.hpp"
+
+namespace tarn::command {
+namespace {
+
+std::uint64_t time_of(std::string_view text, std::uint64_t whole_ns) {
+  double value = 0;
+  const auto [unit_begin, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view unit(unit_begin, static_cast<std::size_t>(text.data() + text.size() - unit_begin));
+  const auto whole = static_cast<double>(whole_ns);
+  const std::array<std::pair<std::string_view, double>, 6> units = {
+      {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"min", 6e10}, {"h", 3.6e12}, {"%", whole / 100}}};
+  for (const auto& [name, factor] : units) {
+    if (error != std::errc() || name != unit || !std::isfinite(value) || value < 0) continue;
+    return static_cast<std::uint64_t>(std::min(value * factor, whole));
+  }
+  fail(exit_code::usage, "invalid time '{}'; write 2s, 500ms, 1.5min or 20%", text);
+}
+
+}  // namespace
+
+void add_part(CLI::App& command, part_request& request) {
+  command.add_option("--start", request.begin, "leave out everything before this time of the run: 2s, 500ms, 20%")
+      ->type_name("TIME");
+  command.add_option("--end", request.end, "leave out everything after this time of the run")->type_name("TIME");
+}
+
+format::interval part_of(const format::recording& whole, const part_request& request) {
+  if (whole.snapshots.empty()) {
+    fail(exit_code::io_error, "--start and --end need at least one snapshot; this recording has none");
+  }
+  const std::uint64_t end = whole.snapshots.back().at_ns;
+  const format::interval wanted{request.begin.empty() ? 0 : time_of(request.begin, end),
+                                request.end.empty() ? end : time_of(request.end, end)};
+  if (wanted.from_ns >= wanted.to_ns) fail(exit_code::usage, "--start {} is not before --end", request.begin);
+  return format::to_snapshots(whole, wanted);
+}
+
+}  // namespace tarn::command

@@ -1,0 +1,25 @@
+// Holds the part of a recording that --start and --end ask for.
+#pragma once
+
+#include <string>
+
+#include "profiler/format/interval.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace tarn::command {
+
+struct part_request {
+  std::string begin, end;  // "2s", "500ms", "1.5min", "20%"; empty: the start or the end of the recording
+  bool is_asked() const { return !begin.empty() || !end.empty(); }
+};
+
+void add_part(CLI::App& command, part_request& request);
+
+// Returns the requested part, widened to snapshots of the recording. Throws a failure where the recording has
+// no snapshot, or where the times name no part of it.
+format::interval part_of(const format::recording& whole, const part_request& request);
+
+}  // namespace tarn::command

@@ -1,0 +1,347 @@
+#include "profiler/format/reader.hpp"
+
+#include <zstd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "profiler/format/checksum.hpp"
+#include "profiler/format/region.hpp"
+
+namespace tarn::format {
+namespace {
+
+constexpr std::size_t most_arguments = 1 << 20;
+constexpr std::uint32_t most_images = 1 << 20;
+constexpr std::size_t most_snapshots = 1 << 20;
+
+std::uint32_t read_small_number(decoder& input, std::uint32_t limit) {
+  return static_cast<std::uint32_t>(input.number(limit));
+}
+// Reads an index into a list of `size` entries.
+std::uint32_t read_index(decoder& input, std::size_t size) {
+  if (size == 0) throw unreadable("a block that refers to what was not written");
+  return read_small_number(input, static_cast<std::uint32_t>(size - 1));
+}
+
+void read_program(decoder& input, recording& result) {
+  program_facts facts;
+  facts.process = input.number();
+  facts.started = input.number();
+  facts.machine = input.text();
+  facts.mode = input.text();
+  for (std::uint64_t left = input.number(most_arguments); left > 0; --left) facts.sources.emplace_back(input.text());
+  for (std::uint64_t left = input.number(most_arguments); left > 0; --left) facts.arguments.emplace_back(input.text());
+  facts.parent = input.number();
+  result.program = std::move(facts);
+}
+
+void read_modules(decoder& input, recording& result) {
+  result.images = read_small_number(input, most_images);
+  while (!input.at_end()) {
+    module_facts module;
+    module.image = read_small_number(input, most_images);
+    module.start = input.number();
+    module.end = module.start + input.number(~module.start);
+    module.bias = input.number();
+    module.path = input.text();
+    module.build_id = input.text();
+    module.own_heap = read_small_number(input, own_malloc | own_new);
+    if (result.modules.size() == most_modules) throw unreadable("too many modules");
+    result.modules.push_back(std::move(module));
+  }
+}
+
+void read_threads(decoder& input, recording& result) {
+  while (!input.at_end()) {
+    const std::uint32_t number = read_index(input, result.threads.size() + 1);
+    if (number > most_threads) throw unreadable("too many threads");
+    thread_facts thread;
+    thread.image = read_small_number(input, most_images);
+    thread.id = read_small_number(input, ~0U);
+    thread.unknown = input.number();
+    thread.dropped = input.number();
+    thread.allocations = input.number();
+    thread.frees = input.number();
+    thread.bytes = input.number();
+    if (number == result.threads.size()) result.threads.emplace_back();
+    thread.name = std::move(result.threads[number].name);
+    result.threads[number] = std::move(thread);
+  }
+}
+
+void read_names(decoder& input, recording& result) {
+  while (!input.at_end()) {
+    const std::uint32_t number = read_index(input, result.threads.size());
+    result.threads[number].name = input.text();
+  }
+}
+
+void read_sites(decoder& input, recording& result) {
+  if (input.number() != result.sites.size()) throw unreadable("sites are missing");
+  while (!input.at_end()) {
+    site_facts site;
+    site.image = read_small_number(input, most_images);
+    const std::uint32_t frames = read_small_number(input, most_frames);
+    std::uint64_t before = 0;
+    for (std::uint32_t index = 0; index < frames; ++index) site.frames.push_back(before = input.difference(before));
+    if (result.sites.size() == most_sites) throw unreadable("too many sites");
+    result.sites.push_back(std::move(site));
+  }
+}
+
+void read_locks(decoder& input, recording& result) {
+  if (input.number() != result.locks.size()) throw unreadable("locks are missing");
+  while (!input.at_end()) {
+    lock_facts lock;
+    lock.image = read_small_number(input, most_images);
+    lock.type = static_cast<lock_type>(read_small_number(input, lock_types - 1));
+    lock.site = read_index(input, result.sites.size());
+    lock.address = input.number();
+    if (result.locks.size() == most_locks) throw unreadable("too many locks");
+    result.locks.push_back(lock);
+  }
+}
+
+void read_quiet_regions(decoder& input, recording& result) {
+  while (!input.at_end()) {
+    const std::uint32_t number = read_index(input, result.quiet_regions.size() + 1);
+    if (number == most_quiet_regions) throw unreadable("too many quiet regions");
+    if (number == result.quiet_regions.size()) result.quiet_regions.emplace_back();
+    quiet_facts& region = result.quiet_regions[number];
+    region.image = read_small_number(input, most_images);
+    region.entered = input.number();
+    region.name = input.text();
+  }
+}
+
+void read_clock(decoder& input, recording& result) {
+  clock_facts facts;
+  facts.ticks = input.number();
+  facts.nanoseconds = input.number();
+  if (facts.ticks == 0) throw unreadable("a clock that stood still");
+  result.clock = facts;
+}
+
+void read_excerpt(decoder& input, recording& result) {
+  excerpt_facts facts;
+  facts.thread = read_index(input, result.threads.size());
+  facts.allocations = input.number();
+  std::uint64_t before = 0;
+  while (!input.at_end()) {
+    if (facts.events.size() == excerpt_capacity) throw unreadable("an excerpt above its limit");
+    excerpt_event step;
+    step.kind = static_cast<excerpt_kind>(read_small_number(input, excerpt_kinds - 1));
+    if (step.kind == excerpt_kind::allocate) step.site = read_index(input, result.sites.size());
+    step.bytes = read_small_number(input, ~0U);
+    step.address = before = input.difference(before);
+    facts.events.push_back(step);
+  }
+  if (result.excerpts.size() == std::size_t{most_excerpts} * most_excerpted) throw unreadable("too many excerpts");
+  result.excerpts.push_back(std::move(facts));
+}
+
+// Adds the encoded step to `site`, which holds the site of the previous key.
+void read_site(decoder& input, const recording& recording, std::uint32_t& site) {
+  const std::uint32_t step = read_index(input, recording.sites.size());
+  if (step >= recording.sites.size() - site) throw unreadable("a block that refers to what was not written");
+  site += step;
+}
+void read_key(decoder& input, const recording& recording, heap_key& key) {
+  read_site(input, recording, key.site);
+  key.owner = read_index(input, recording.threads.size());
+  key.actor = read_index(input, recording.threads.size());
+}
+void read_key(decoder& input, const recording& recording, call_key& key) {
+  read_site(input, recording, key.site);
+  key.thread = read_index(input, recording.threads.size());
+  key.number = read_small_number(input, most_call_number);
+}
+void read_key(decoder& input, const recording& recording, lock_key& key) {
+  read_site(input, recording, key.site);
+  key.thread = read_index(input, recording.threads.size());
+  key.lock = read_index(input, recording.locks.size());
+}
+void read_key(decoder& input, const recording& recording, wait_key& key) {
+  read_site(input, recording, key.site);
+  key.thread = read_index(input, recording.threads.size());
+  key.lock = read_index(input, recording.locks.size());
+  key.holder_site = read_index(input, recording.sites.size());
+  key.holder = read_index(input, recording.threads.size());
+}
+void read_key(decoder& input, const recording& recording, order_key& key) {
+  read_site(input, recording, key.site);
+  key.thread = read_index(input, recording.threads.size());
+  key.lock = read_index(input, recording.locks.size());
+  key.held_site = read_index(input, recording.sites.size());
+  key.held_lock = read_index(input, recording.locks.size());
+  key.gate = read_index(input, recording.locks.size());
+}
+void read_key(decoder& input, const recording& recording, violation_key& key) {
+  read_site(input, recording, key.site);
+  key.thread = read_index(input, recording.threads.size());
+  key.region = read_index(input, recording.quiet_regions.size());
+}
+
+template <class Key, class Counts>
+void read_cells(decoder& input, const recording& recording, std::map<Key, Counts>& cells, watcher* watching) {
+  Key key{};
+  while (!input.at_end()) {
+    read_key(input, recording, key);
+    const std::uint64_t changed = input.number((std::uint64_t{1} << std::tuple_size_v<Counts>)-1);
+    Counts& total = cells[key];
+    Counts increase{};
+    for (std::size_t index = 0; index < total.size(); ++index) {
+      if ((changed >> index & 1) == 0) continue;
+      if (is_longest(key, index)) {
+        total[index] = increase[index] = input.number();
+        continue;
+      }
+      const std::uint64_t after = input.difference(total[index]);
+      increase[index] = after > total[index] ? after - total[index] : 0;  // an estimate may decrease a little
+      total[index] = after;
+    }
+    if (watching != nullptr) watching->increase(key, increase);
+  }
+}
+
+void read_timestamp(decoder& input, recording& result, watcher* watching) {
+  snapshot_facts facts;
+  const std::uint64_t before = result.snapshots.empty() ? 0 : result.snapshots.back().at_ns;
+  facts.at_ns = before + input.number(~before);
+  facts.resident_bytes = input.number();
+  facts.user_us = input.number();
+  facts.system_us = input.number();
+  if (result.snapshots.size() == most_snapshots) throw unreadable("too many moments");
+  result.snapshots.push_back(facts);
+  if (watching != nullptr) watching->snapshot(result);
+}
+
+void read_unrecorded(decoder& input, recording& result) {
+  unrecorded_facts facts;
+  facts.became = input.text();
+  facts.why = input.text();
+  facts.forks = input.number();
+  while (!input.at_end()) {
+    std::string name(input.text());
+    facts.programs[std::move(name)] = input.number();
+    if (facts.programs.size() > most_arguments) throw unreadable("too many programs");
+  }
+  result.unrecorded = std::move(facts);
+}
+
+void read_end(decoder& input, recording& result) {
+  end_facts facts;
+  facts.by_signal = input.number(1) != 0;
+  facts.status = read_small_number(input, ~0U);
+  facts.wall_us = input.number();
+  facts.user_us = input.number();
+  facts.system_us = input.number();
+  facts.instructions = input.number();
+  facts.branch_mispredictions = input.number();
+  result.end = facts;
+  result.ended = true;
+}
+
+void read_part(block_kind kind, decoder input, recording& result, watcher* watching) {
+  switch (kind) {
+    case block_kind::program: return read_program(input, result);
+    case block_kind::end: return read_end(input, result);
+    case block_kind::modules: return read_modules(input, result);
+    case block_kind::threads: return read_threads(input, result);
+    case block_kind::names: return read_names(input, result);
+    case block_kind::sites: return read_sites(input, result);
+    case block_kind::locks: return read_locks(input, result);
+    case block_kind::quiet_regions: return read_quiet_regions(input, result);
+    case block_kind::excerpt: return read_excerpt(input, result);
+    case block_kind::cells: return read_cells(input, result, result.cells, watching);
+    case block_kind::calls: return read_cells(input, result, result.calls, watching);
+    case block_kind::acquisitions: return read_cells(input, result, result.acquisitions, watching);
+    case block_kind::waits: return read_cells(input, result, result.waits, watching);
+    case block_kind::orders: return read_cells(input, result, result.orders, watching);
+    case block_kind::violations: return read_cells(input, result, result.violations, watching);
+    case block_kind::clock: return read_clock(input, result);
+    case block_kind::timestamp: return read_timestamp(input, result, watching);
+    case block_kind::unrecorded: return read_unrecorded(input, result);
+    case block_kind::snapshot: break;
+  }
+  throw unreadable("a block of an unknown kind");
+}
+
+void read_block(block_kind kind, std::string_view content, recording& result, watcher* watching) {
+  decoder input(content);
+  if (kind != block_kind::snapshot) return read_part(kind, input, result, watching);
+  while (!input.at_end()) {
+    const auto part = static_cast<block_kind>(read_small_number(input, ~0U));
+    read_part(part, decoder(input.text()), result, watching);
+  }
+}
+
+// Removes the next block from `bytes` and decompresses it.
+std::string take_block(std::string_view& bytes, block_kind& kind) {
+  block_header header;
+  if (bytes.size() < sizeof header) throw unreadable("the file ends inside a block");
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.mark != block_mark) throw unreadable("something else where a block should begin");
+  if (header.packed > bytes.size() - sizeof header) throw unreadable("the file ends inside a block");
+  const std::string_view packed = bytes.substr(sizeof header, header.packed);
+  if (header.checksum != checksum_of(header, packed)) {
+    throw unreadable("a block that is not as it was written");
+  }
+  if (header.unpacked > largest_block) throw unreadable("a block above the limit");
+  std::string content(header.unpacked, '\0');
+  const std::size_t size = ZSTD_decompress(content.data(), content.size(), packed.data(), packed.size());
+  if (ZSTD_isError(size) != 0 || size != content.size()) throw unreadable("a block that does not unpack");
+  bytes.remove_prefix(sizeof header + header.packed);
+  kind = static_cast<block_kind>(header.kind);
+  return content;
+}
+
+}  // namespace
+
+recording parse(std::string_view bytes, watcher* watching) {
+  file_header header;
+  if (bytes.size() < sizeof header || std::memcmp(bytes.data(), recording_magic.data(), recording_magic.size()) != 0) {
+    throw unreadable("is not a recording of tarn");
+  }
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.version != recording_version) {
+    throw unreadable("is a recording of version " + std::to_string(header.version) + ", and this tarn reads version " +
+                     std::to_string(recording_version));
+  }
+  recording result;
+  const std::size_t whole = bytes.size();
+  bytes.remove_prefix(sizeof header);
+  while (!bytes.empty()) {
+    try {
+      block_kind kind{};
+      const std::string content = take_block(bytes, kind);
+      read_block(kind, content, result, watching);
+    } catch (const unreadable& reason) {
+      result.damage = std::string(reason.what()) + ", at byte " + std::to_string(whole - bytes.size());
+      break;
+    }
+  }
+  return result;
+}
+
+std::string content_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw unreadable(path + ": " + std::strerror(errno));
+  std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (file.bad()) throw unreadable(path + ": " + std::strerror(errno));
+  return bytes;
+}
+
+recording read(const std::string& path) {
+  const std::string bytes = content_of(path);
+  try {
+    return parse(bytes);
+  } catch (const unreadable& reason) {
+    throw unreadable(path + ": " + reason.what());
+  }
+}
+
+}  // namespace tarn::format

@@ -1,0 +1,218 @@
+// Defines a recording in memory, and its file format (docs/reference/recording-format.md draws it).
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "profiler/format/counts.hpp"
+
+namespace tarn::format {
+
+constexpr std::uint32_t recording_version = 1;
+constexpr std::array<char, 8> recording_magic = {'t', 'a', 'r', 'n', '\r', '\n', '\x1a', '\n'};
+constexpr std::uint32_t block_mark = 0x6b6c6254;    // "Tblk"
+constexpr std::uint32_t largest_block = 64U << 20;  // size of a block in bytes, uncompressed
+
+// The writer writes the first three as blocks, and the others as parts of a snapshot, in this order. The reader also
+// accepts a part that stands in a block of its own.
+// clang-format off
+enum class block_kind : std::uint32_t { program = 1, snapshot, end,
+                                        modules, threads, names, sites, locks, quiet_regions, excerpt,
+                                        cells, calls, acquisitions, waits, orders, violations, clock, timestamp, unrecorded };
+// clang-format on
+
+// The file contains both structs unchanged, little-endian.
+struct file_header {
+  std::array<char, 8> magic;
+  std::uint32_t version;
+  std::uint32_t reserved;
+};
+struct block_header {
+  std::uint32_t mark;
+  std::uint32_t kind;
+  std::uint32_t packed;    // bytes that follow, compressed with zstd
+  std::uint32_t unpacked;  // their size after decompression
+  std::uint64_t checksum;  // XXH3 of the fields above and of the bytes that follow
+};
+static_assert(sizeof(file_header) == 16 && sizeof(block_header) == 24);
+
+struct program_facts {
+  std::uint64_t process = 0;
+  std::uint64_t started = 0;         // seconds since 1970
+  std::string machine;               // kernel, processors
+  std::string mode;                  // "full", or "sampled": then the counts of heap cells are unbiased estimates
+  std::vector<std::string> sources;  // "heap", "locks", "system calls by syscall user dispatch"
+  std::vector<std::string> arguments;
+  std::uint64_t parent = 0;  // the started process, an ancestor of this one; 0 if this is it
+};
+struct module_facts {
+  std::uint32_t image = 0;
+  std::uint64_t start = 0, end = 0, bias = 0;
+  std::string path;
+  std::string build_id;        // hexadecimal; empty if the file has none
+  std::uint32_t own_heap = 0;  // own_malloc, own_new
+  auto operator<=>(const module_facts&) const = default;
+};
+struct thread_facts {
+  std::uint32_t image = 0;
+  std::uint32_t id = 0;
+  std::uint64_t unknown = 0;  // frees of blocks that were not recorded
+  std::uint64_t dropped = 0;  // dropped events: the region had no room for them
+  // Exact counts, with and without sampling; `bytes` is counted only with sampling.
+  std::uint64_t allocations = 0, frees = 0, bytes = 0;
+  std::string name = {};  // the name that was seen last, arbitrary bytes; empty if none was seen
+  auto operator<=>(const thread_facts&) const = default;
+};
+struct site_facts {
+  std::uint32_t image = 0;
+  std::vector<std::uint64_t> frames;  // return addresses, innermost first
+  auto operator<=>(const site_facts&) const = default;
+};
+struct heap_key {
+  std::uint32_t site = 0, owner = 0, actor = 0;  // indexes into `sites` and `threads`
+  auto operator<=>(const heap_key&) const = default;
+};
+using heap_counts = std::array<std::uint64_t, counter_count>;
+
+// The keys of the other kinds follow. `thread` is the acting thread.
+struct call_key {
+  std::uint32_t site = 0, thread = 0, number = 0;  // `number` is that of the system call
+  auto operator<=>(const call_key&) const = default;
+};
+using call_counts = std::array<std::uint64_t, call_counter_count>;
+struct lock_key {
+  std::uint32_t site = 0, thread = 0, lock = 0;  // `lock` is an index into `locks`
+  auto operator<=>(const lock_key&) const = default;
+};
+using lock_counts = std::array<std::uint64_t, lock_counter_count>;
+struct wait_key {
+  std::uint32_t site = 0, thread = 0, lock = 0;
+  std::uint32_t holder_site = 0, holder = 0;  // where the lock was acquired, and by which thread
+  auto operator<=>(const wait_key&) const = default;
+};
+using wait_counts = std::array<std::uint64_t, wait_counter_count>;
+
+// A thread began to acquire `lock` at `site` while it held `held_lock`.
+struct order_key {
+  std::uint32_t site = 0, thread = 0, lock = 0;
+  std::uint32_t held_site = 0, held_lock = 0;
+  std::uint32_t gate = 0;  // the outermost lock that was held around both; 0: none
+  auto operator<=>(const order_key&) const = default;
+};
+using order_counts = std::array<std::uint64_t, order_counter_count>;
+
+struct violation_key {
+  std::uint32_t site = 0, thread = 0, region = 0;  // `region` is an index into `quiet_regions`
+  auto operator<=>(const violation_key&) const = default;
+};
+using violation_counts = std::array<std::uint64_t, violation_counter_count>;
+
+// A quiet region of the program (tarn::quiet_region), identified by its name.
+struct quiet_facts {
+  std::uint32_t image = 0;
+  std::string name;  // arbitrary bytes
+  std::uint64_t entered = 0;
+  auto operator<=>(const quiet_facts&) const = default;
+};
+template <class Key>
+constexpr bool is_longest(const Key&, std::size_t counter) {
+  return std::is_same_v<Key, lock_key> && is_longest(static_cast<lock_counter>(counter));
+}
+
+// A lock is the object at an address from its first use to its destruction, if that was seen.
+struct lock_facts {
+  std::uint32_t image = 0;
+  lock_type type = lock_type::mutex;
+  std::uint32_t site = 0;  // the site of its first use
+  std::uint64_t address = 0;
+  auto operator<=>(const lock_facts&) const = default;
+};
+
+// Counters of time are in ticks of a clock that advances by `ticks` in `nanoseconds`.
+struct clock_facts {
+  std::uint64_t ticks = 1, nanoseconds = 1;
+  auto operator<=>(const clock_facts&) const = default;
+};
+inline std::uint64_t nanoseconds(const clock_facts& clock, std::uint64_t ticks) {
+  const double result =
+      static_cast<double>(ticks) * static_cast<double>(clock.nanoseconds) / static_cast<double>(clock.ticks);
+  constexpr double limit = 1e18;  // thirty years; a larger value comes from a broken file
+  return static_cast<std::uint64_t>(result < limit ? result : limit);
+}
+// An excerpt lists the heap events of one thread in their order (counts.hpp).
+struct excerpt_event {
+  excerpt_kind kind = excerpt_kind::allocate;
+  std::uint32_t site = 0;  // the site of an allocation
+  std::uint32_t bytes = 0;
+  std::uint64_t address = 0;
+  auto operator<=>(const excerpt_event&) const = default;
+};
+struct excerpt_facts {
+  std::uint32_t thread = 0;
+  std::uint64_t allocations = 0;  // how many allocations the thread had made before
+  std::vector<excerpt_event> events;
+  auto operator<=>(const excerpt_facts&) const = default;
+};
+
+struct end_facts {
+  bool by_signal = false;
+  std::uint32_t status = 0;  // exit code or signal number
+  std::uint64_t wall_us = 0, user_us = 0, system_us = 0;
+  // The processor counted these in the program, including the recorder; 0 if they were not or could not be counted.
+  std::uint64_t instructions = 0, branch_mispredictions = 0;
+  auto operator<=>(const end_facts&) const = default;
+};
+
+// Describes the parts of the program that were not recorded: other processes, and the program after an exec.
+struct unrecorded_facts {
+  std::string became;                             // the file of the last exec, if the recorder was not loaded there
+  std::string why;                                // the reason, if it is known
+  std::map<std::string, std::uint64_t> programs;  // programs that it started (last part of the path), and how often
+  std::uint64_t forks = 0;                        // processes that fork created, including the ones in `programs`
+  auto operator<=>(const unrecorded_facts&) const = default;
+  bool is_empty() const { return became.empty() && programs.empty() && forks == 0; }
+};
+
+// A moment is the time of a snapshot by `tarn record`. The changes in a snapshot happened since the moment before.
+struct snapshot_facts {
+  std::uint64_t at_ns = 0;                   // since the program's start
+  std::uint64_t resident_bytes = 0;          // 0: unknown
+  std::uint64_t user_us = 0, system_us = 0;  // processor time so far
+  auto operator<=>(const snapshot_facts&) const = default;
+};
+
+struct interval {
+  std::uint64_t from_ns = 0, to_ns = 0;  // since the program's start
+  auto operator<=>(const interval&) const = default;
+};
+
+struct recording {
+  program_facts program;
+  std::uint32_t images = 0;  // program starts: 1, plus one for each exec
+  std::vector<module_facts> modules;
+  std::vector<thread_facts> threads;
+  std::vector<site_facts> sites;          // site 0 has no frames: it stands for all sites beyond the limit
+  std::map<heap_key, heap_counts> cells;  // heap cells
+  std::map<call_key, call_counts> calls;
+  std::vector<lock_facts> locks;  // lock 0 stands for all locks beyond the limit
+  std::map<lock_key, lock_counts> acquisitions;
+  std::map<wait_key, wait_counts> waits;
+  std::map<order_key, order_counts> orders;
+  std::vector<quiet_facts> quiet_regions;
+  std::map<violation_key, violation_counts> violations;
+  clock_facts clock;
+  std::vector<snapshot_facts> snapshots;  // in order of time
+  interval part;                          // the interval that this recording covers (interval.hpp); {0, 0}: all of it
+  std::vector<excerpt_facts> excerpts;
+  bool ended = false;  // if false, `end` is not valid, and the counts are those of the last complete block
+  end_facts end;
+  unrecorded_facts unrecorded;
+  std::string damage;  // why reading stopped before the end of the file; empty if it did not
+};
+
+}  // namespace tarn::format

@@ -1,0 +1,189 @@
+// Defines the memory that the recorded program and `tarn record` share. The counters are kept only here, so that they
+// outlive the program however it ends. Memory is handed out from the start and never taken back. Each word has one
+// writer in the program, or is changed by atomic read-modify-write operations. `tarn record` only reads.
+//
+//   header | offsets of threads | of modules | of sites | of locks | records, in the order in which they came
+//
+// A program that replaces itself by exec continues in the same region as its next image.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "profiler/format/counts.hpp"
+
+namespace tarn::format {
+
+// These environment variables tell a recorded program the region's file and the process to record. Their names do not
+// begin with TARN_, because those are options of the heaps.
+constexpr const char* region_variable = "_TARN_RECORD_REGION";
+constexpr const char* process_variable = "_TARN_RECORD_PROCESS";
+// This variable holds the region's descriptor after an exec, for a program that may no longer open the file.
+constexpr const char* descriptor_variable = "_TARN_RECORD_DESCRIPTOR";
+
+constexpr std::uint32_t region_version = 1;
+constexpr std::uint64_t region_mark = 0x6e6f69676572;  // "region"
+// These are sizes of address space: a page takes memory only once it is touched. The region is smaller if a limit of
+// the process requires it.
+constexpr std::uint64_t usual_region_bytes = std::uint64_t{8} << 30, least_region_bytes = std::uint64_t{32} << 20;
+
+constexpr std::uint32_t most_spares = 256;
+constexpr std::uint32_t most_unrecorded = 32;
+constexpr std::uint32_t most_threads = 16383;  // the last one stands for all threads beyond the limit
+constexpr std::uint32_t most_modules = 4096;
+constexpr std::uint32_t most_sites = 1U << 20;  // site 0 stands for all sites beyond the limit
+constexpr std::uint32_t most_frames = 64;
+constexpr std::uint32_t most_locks = 1U << 16;  // lock 0 stands for all locks beyond the limit
+constexpr std::uint32_t most_orders = 4096;     // per thread; further orders count as those of lock 0
+constexpr std::uint32_t most_call_number = 4095;
+constexpr std::uint32_t most_quiet_regions = 256;  // further quiet regions are not recorded
+
+using offset = std::uint64_t;  // bytes from the start of the region; 0: nothing
+
+// A release store of a record's offset publishes the record; after that only its atomics change.
+struct site_record {
+  std::uint32_t image;
+  std::uint32_t frames;  // number of return addresses, which follow, innermost first
+};
+struct module_record {
+  std::uint32_t image;
+  std::uint32_t path_bytes;  // length of the path, which follows
+  std::uint64_t start, end;  // the mapped address range
+  std::uint64_t bias;        // the load bias: what the loader added to the file's addresses
+  std::uint32_t own_heap;    // own_malloc, own_new: functions that precede the recorder's
+  std::uint32_t reserved;
+};
+// A quiet region.
+struct quiet_record {
+  std::uint32_t image;
+  std::uint32_t name_bytes;  // length of the name, which follows
+  std::atomic<std::uint64_t> entered;
+};
+struct lock_record {
+  std::uint32_t image, type;  // lock_type
+  std::uint32_t site, reserved;
+  std::uint64_t address;
+};
+// Each kind has its own form of cells. The key is site << 32 | the owner, the number of the system call, the lock, or
+// the quiet region.
+template <std::size_t Counters>
+struct cell_of_kind {
+  std::atomic<std::uint64_t> key;
+  std::atomic<std::uint64_t> value[Counters];
+};
+using cell = cell_of_kind<counter_count>;
+using lock_cell = cell_of_kind<lock_counter_count>;
+using violation_cell = cell_of_kind<violation_counter_count>;
+struct call_cell : cell_of_kind<call_counter_count> {
+  std::atomic<std::uint64_t> last_arguments;  // a hash of them, for the program itself; nobody else reads it
+};
+struct wait_cell : cell_of_kind<wait_counter_count> {
+  std::atomic<std::uint64_t> holder;  // site << 32 | thread
+};
+struct order_cell : cell_of_kind<order_counter_count> {
+  std::atomic<std::uint64_t> held;  // site << 32 | lock
+  std::atomic<std::uint64_t> gate;  // the outermost lock that was held around both; 0: none
+};
+constexpr std::uint64_t cell_key(std::uint32_t site, std::uint32_t low_half) {
+  return std::uint64_t{site} << 32 | low_half;
+}
+struct chunk {
+  std::atomic<offset> next;
+  std::atomic<std::uint32_t> used;  // number of cells in use, which follow, out of `capacity`
+  std::uint32_t capacity;
+};
+// Events are in the order in which they happened. Only an allocation has a site.
+struct event_record {
+  std::uint64_t address;
+  std::uint32_t bytes;          // for a released block its capacity
+  std::uint32_t kind_and_site;  // excerpt_kind << 24 | site
+};
+struct excerpt_record {
+  std::atomic<offset> next;
+  std::uint64_t allocations;  // how many allocations the thread had made before
+  std::atomic<std::uint32_t> used;
+  std::uint32_t reserved;
+  event_record events[excerpt_capacity];
+};
+struct thread_record {
+  std::uint32_t image;
+  std::uint32_t id;                       // the kernel's thread id
+  std::atomic<offset> cells[kind_count];  // the first chunk of each kind
+  // Exact counts of allocated and freed blocks, with and without sampling.
+  std::atomic<std::uint64_t> allocations, frees;
+  // `until`: what remains to be allocated until the next sample, in the units of profiler/preload/base/sampler.hpp;
+  // `drawn`: the sum of all intervals drawn so far.
+  std::atomic<std::int64_t> until_sample, drawn_sum;
+  std::atomic<std::uint64_t> unknown;  // frees of blocks that were not recorded
+  std::atomic<std::uint64_t> dropped;  // dropped events: the region had no room for them
+  // The thread's name in the kernel when the thread ended, zero-terminated; 0 until then. The second half is stored
+  // first.
+  std::atomic<std::uint64_t> name[2];
+  std::atomic<offset> excerpts;  // the first excerpt
+};
+
+// Identifies a process by the number that it sees itself, and by the PID namespace of that number (the inode of
+// /proc/self/ns/pid; 0 if there is no /proc). Two processes of different namespaces may have the same number.
+constexpr std::uint64_t process_key(std::uint32_t pid_namespace, std::uint32_t process) noexcept {
+  return std::uint64_t{pid_namespace} << 32 | process;
+}
+
+// A region for a child process, created before the child. `owner`, a process_key, is 0 until a child takes the
+// region.
+struct spare_region {
+  std::atomic<std::uint64_t> owner;
+  std::atomic<std::uint64_t> started;  // the owner's start time: its number and namespace may be used again
+  std::uint32_t file;                  // its number in the folder of the first region
+  std::uint32_t reserved;
+};
+
+// A program that the process started and that was not recorded, identified by the last part of its path.
+struct unrecorded_program {
+  std::atomic<std::uint32_t> state;  // 0: unused, 1: the name is being written, 2: complete
+  std::atomic<std::uint32_t> starts;
+  char name[48];  // truncated; zero-terminated
+};
+
+struct region_header {
+  std::uint64_t mark;
+  std::uint32_t version;
+  std::uint64_t bytes;                 // size of the region
+  std::uint32_t sources;               // the source_bits of the sources to record
+  std::uint32_t pid_namespace;         // the namespace of `tarn record`; it numbers the processes in it
+  std::uint32_t spares;                // spare regions; only in the first region, if it records children
+  std::atomic<std::uint32_t> missed;   // children that found no spare region left
+  std::atomic<offset> arguments;       // command line of the last image: its length, then zero-terminated arguments
+  std::uint64_t interval;              // the mean interval between two samples of the heap; 0: record every block
+  std::atomic<std::uint32_t> images;   // images that attached
+  std::atomic<std::uint32_t> threads;  // number of threads handed out; likewise below
+  std::atomic<std::uint32_t> modules;
+  std::atomic<std::uint32_t> sites;
+  std::atomic<std::uint32_t> locks;
+  std::atomic<std::uint32_t> quiet_regions;
+  std::atomic<std::uint32_t> restricted;    // 1: the program has restricted its system calls (seccomp)
+  std::atomic<std::uint32_t> problem;       // the errno that kept the last image from recording
+  std::atomic<std::uint32_t> call_problem;  // the errno that kept it from recording system calls
+  std::atomic<std::uint64_t> used;          // bytes handed out
+  // Facts of the process: its number, when it first attached, and how it ended if it called exit() or _exit().
+  std::atomic<std::uint32_t> process, has_ended, status;
+  std::atomic<std::uint64_t> begun_ns, ended_ns;  // monotonic clock
+  std::atomic<std::uint64_t> user_us, system_us;
+  spare_region spare[most_spares];
+  // Processes that the program started and that are not recorded: the programs they became, the number of programs
+  // beyond the limit, and the number of all that fork created.
+  unrecorded_program unrecorded[most_unrecorded];
+  std::atomic<std::uint64_t> unrecorded_others, unrecorded_forks;
+  // The last exec of the process itself: the number of images that had attached before it (0: no exec), and its file.
+  std::atomic<std::uint32_t> exec_after_images;
+  char exec_path[256];  // truncated; zero-terminated
+  std::atomic<offset> thread_at[most_threads + 1];
+  std::atomic<offset> module_at[most_modules];
+  std::atomic<offset> site_at[most_sites];
+  std::atomic<offset> lock_at[most_locks];
+  std::atomic<offset> quiet_at[most_quiet_regions];
+};
+static_assert(sizeof(region_header) < least_region_bytes / 2);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
+
+}  // namespace tarn::format

@@ -1,0 +1,329 @@
+#include "profiler/format/writer.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "profiler/format/checksum.hpp"
+
+namespace tarn::format {
+namespace {
+
+constexpr int compression_level = 3;
+// A block is closed once it exceeds this size, so that a torn block loses little and a reader needs little memory.
+constexpr std::size_t block_bytes = std::size_t{1} << 20;
+
+// Cells are sorted by site, so the site is stored as the difference from the previous one.
+void put_key(encoder& output, const heap_key& key, std::uint32_t before) {
+  for (const std::uint32_t word : {key.site - before, key.owner, key.actor}) output.number(word);
+}
+void put_key(encoder& output, const call_key& key, std::uint32_t before) {
+  for (const std::uint32_t word : {key.site - before, key.thread, key.number}) output.number(word);
+}
+void put_key(encoder& output, const lock_key& key, std::uint32_t before) {
+  for (const std::uint32_t word : {key.site - before, key.thread, key.lock}) output.number(word);
+}
+void put_key(encoder& output, const wait_key& key, std::uint32_t before) {
+  for (const std::uint32_t word : {key.site - before, key.thread, key.lock, key.holder_site, key.holder})
+    output.number(word);
+}
+void put_key(encoder& output, const order_key& key, std::uint32_t before) {
+  for (const std::uint32_t word : {key.site - before, key.thread, key.lock, key.held_site, key.held_lock, key.gate})
+    output.number(word);
+}
+void put_key(encoder& output, const violation_key& key, std::uint32_t before) {
+  for (const std::uint32_t word : {key.site - before, key.thread, key.region}) output.number(word);
+}
+
+[[noreturn]] void fail(const char* message) { throw std::system_error(errno, std::generic_category(), message); }
+
+}  // namespace
+
+writer::writer(const std::string& path)
+    : file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666)) {
+  if (file_ < 0) fail(path.c_str());
+  const file_header header{recording_magic, recording_version, 0};
+  try {
+    write(&header, sizeof header);
+  } catch (...) {
+    ::close(file_);
+    throw;
+  }
+}
+
+writer::~writer() { ::close(file_); }
+
+void writer::write(const void* bytes, std::size_t size) {
+  const char* position = static_cast<const char*>(bytes);
+  while (size > 0) {
+    const ssize_t wrote = ::write(file_, position, size);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) fail("the recording cannot be written");
+    position += wrote;
+    size -= static_cast<std::size_t>(wrote);
+    bytes_ += static_cast<std::uint64_t>(wrote);
+  }
+}
+
+void writer::put(block_kind kind, std::string_view content) {
+  std::string block(sizeof(block_header) + ZSTD_compressBound(content.size()), '\0');
+  const std::size_t packed = ZSTD_compress(block.data() + sizeof(block_header), block.size() - sizeof(block_header),
+                                           content.data(), content.size(), compression_level);
+  if (ZSTD_isError(packed) != 0) {
+    throw std::system_error(ENOMEM, std::generic_category(), ZSTD_getErrorName(packed));
+  }
+  block.resize(sizeof(block_header) + packed);
+  block_header header{block_mark, static_cast<std::uint32_t>(kind), static_cast<std::uint32_t>(packed),
+                      static_cast<std::uint32_t>(content.size()), 0};
+  header.checksum = checksum_of(header, std::string_view(block).substr(sizeof header));
+  block.replace(0, sizeof header, reinterpret_cast<const char*>(&header), sizeof header);
+  write(block.data(), block.size());  // in one call, so that a block is usually written completely or not at all
+}
+
+void writer::put_part(block_kind kind, std::string_view content) {
+  snapshot_.number(static_cast<std::uint32_t>(kind));
+  snapshot_.text(content);
+  if (snapshot_.bytes().size() >= block_bytes) end_snapshot();
+}
+
+void writer::end_snapshot() {
+  if (!snapshot_.bytes().empty()) put(block_kind::snapshot, snapshot_.bytes());
+  snapshot_ = {};
+}
+
+void writer::program(const program_facts& facts) {
+  encoder output;
+  output.number(facts.process);
+  output.number(facts.started);
+  output.text(facts.machine);
+  output.text(facts.mode);
+  output.number(facts.sources.size());
+  for (const std::string& source : facts.sources) output.text(source);
+  output.number(facts.arguments.size());
+  for (const std::string& word : facts.arguments) output.text(word);
+  output.number(facts.parent);
+  put(block_kind::program, output.bytes());
+}
+
+void writer::modules(const recording& now) {
+  if (now.modules.size() == written_.modules.size() && now.images == written_.images) return;
+  encoder output;
+  output.number(now.images);
+  std::for_each(now.modules.begin() + static_cast<std::ptrdiff_t>(written_.modules.size()), now.modules.end(),
+                [&](const module_facts& module) {
+                  output.number(module.image);
+                  output.number(module.start);
+                  output.number(module.end - module.start);
+                  output.number(module.bias);
+                  output.text(module.path);
+                  output.text(module.build_id);
+                  output.number(module.own_heap);
+                });
+  put_part(block_kind::modules, output.bytes());
+  written_.modules = now.modules;
+  written_.images = now.images;
+}
+
+void writer::threads(const recording& now) {
+  encoder output;
+  for (std::size_t number = 0; number < now.threads.size(); ++number) {
+    const thread_facts& thread = now.threads[number];
+    if (number < written_.threads.size() && written_.threads[number] == thread) continue;
+    output.number(number);
+    output.number(thread.image);
+    output.number(thread.id);
+    output.number(thread.unknown);
+    output.number(thread.dropped);
+    output.number(thread.allocations);
+    output.number(thread.frees);
+    output.number(thread.bytes);
+  }
+  if (output.bytes().empty()) return;
+  put_part(block_kind::threads, output.bytes());
+  written_.threads = now.threads;
+}
+
+void writer::names(const recording& now) {
+  names_.resize(now.threads.size());
+  encoder output;
+  for (std::size_t number = 0; number < now.threads.size(); ++number) {
+    const std::string& name = now.threads[number].name;
+    if (names_[number] == name) continue;
+    output.number(number);
+    output.text(name);
+    names_[number] = name;
+  }
+  if (!output.bytes().empty()) put_part(block_kind::names, output.bytes());
+}
+
+void writer::sites(const recording& now) {
+  std::size_t number = written_.sites.size();
+  while (number < now.sites.size()) {
+    encoder output;
+    output.number(number);
+    for (; number < now.sites.size() && output.bytes().size() < block_bytes; ++number) {
+      const site_facts& site = now.sites[number];
+      output.number(site.image);
+      output.number(site.frames.size());
+      std::uint64_t before = 0;
+      for (const std::uint64_t frame : site.frames) {
+        output.difference(frame, before);
+        before = frame;
+      }
+      written_.sites.push_back(site);
+    }
+    put_part(block_kind::sites, output.bytes());
+  }
+}
+
+void writer::locks(const recording& now) {
+  std::size_t number = written_.locks.size();
+  while (number < now.locks.size()) {
+    encoder output;
+    output.number(number);
+    for (; number < now.locks.size() && output.bytes().size() < block_bytes; ++number) {
+      const lock_facts& lock = now.locks[number];
+      output.number(lock.image);
+      output.number(static_cast<std::uint32_t>(lock.type));
+      output.number(lock.site);
+      output.number(lock.address);
+      written_.locks.push_back(lock);
+    }
+    put_part(block_kind::locks, output.bytes());
+  }
+}
+
+void writer::quiet_regions(const recording& now) {
+  encoder output;
+  for (std::size_t number = 0; number < now.quiet_regions.size(); ++number) {
+    const quiet_facts& region = now.quiet_regions[number];
+    if (number < written_.quiet_regions.size() && written_.quiet_regions[number] == region) continue;
+    output.number(number);
+    output.number(region.image);
+    output.number(region.entered);
+    output.text(region.name);
+  }
+  if (output.bytes().empty()) return;
+  put_part(block_kind::quiet_regions, output.bytes());
+  written_.quiet_regions = now.quiet_regions;
+}
+
+void writer::clock(const recording& now) {
+  encoder output;
+  output.number(now.clock.ticks);
+  output.number(now.clock.nanoseconds);
+  put_part(block_kind::clock, output.bytes());
+  written_.clock = now.clock;
+}
+
+void writer::excerpts(const recording& now) {
+  while (written_.excerpts.size() < now.excerpts.size()) {
+    const excerpt_facts& excerpt = now.excerpts[written_.excerpts.size()];
+    encoder output;
+    output.number(excerpt.thread);
+    output.number(excerpt.allocations);
+    std::uint64_t before = 0;
+    for (const excerpt_event& step : excerpt.events) {
+      output.number(static_cast<std::uint32_t>(step.kind));
+      if (step.kind == excerpt_kind::allocate) output.number(step.site);
+      output.number(step.bytes);
+      output.difference(step.address, before);
+      before = step.address;
+    }
+    put_part(block_kind::excerpt, output.bytes());
+    written_.excerpts.emplace_back();  // empty placeholders: excerpts are large and never change
+  }
+}
+
+template <class Key, class Counts>
+void writer::cells(block_kind kind, const std::map<Key, Counts>& now, std::map<Key, Counts>& before) {
+  encoder output;
+  std::uint32_t site = 0;
+  const auto close = [&] {
+    if (!output.bytes().empty()) put_part(kind, output.bytes());
+    output = {};
+    site = 0;
+  };
+  for (const auto& [key, value] : now) {
+    Counts& written = before[key];
+    if (written == value) continue;
+    put_key(output, key, site);
+    site = key.site;
+    std::uint64_t changed = 0;
+    static_assert(std::tuple_size_v<Counts> < 64);
+    for (std::size_t index = 0; index < value.size(); ++index)
+      changed |= std::uint64_t{value[index] != written[index]} << index;
+    output.number(changed);
+    for (std::size_t index = 0; index < value.size(); ++index) {
+      if (value[index] == written[index]) continue;
+      is_longest(key, index) ? output.number(value[index]) : output.difference(value[index], written[index]);
+    }
+    written = value;
+    if (output.bytes().size() >= block_bytes) close();
+  }
+  close();
+}
+
+void writer::timestamp(const recording& now) {
+  if (now.snapshots.size() == written_.snapshots.size()) return;
+  const snapshot_facts before = written_.snapshots.empty() ? snapshot_facts{} : written_.snapshots.back();
+  const snapshot_facts& last = now.snapshots.back();
+  encoder output;
+  output.number(last.at_ns - before.at_ns);
+  output.number(last.resident_bytes);
+  output.number(last.user_us);
+  output.number(last.system_us);
+  put_part(block_kind::timestamp, output.bytes());
+  written_.snapshots = now.snapshots;
+}
+
+void writer::changes(const recording& now) {
+  modules(now);
+  threads(now);
+  names(now);
+  sites(now);
+  locks(now);
+  quiet_regions(now);
+  // Excerpts come last, because they refer to the others.
+  excerpts(now);
+  const std::uint64_t before = bytes_ + snapshot_.bytes().size();
+  cells(block_kind::cells, now.cells, written_.cells);
+  cells(block_kind::calls, now.calls, written_.calls);
+  cells(block_kind::acquisitions, now.acquisitions, written_.acquisitions);
+  cells(block_kind::waits, now.waits, written_.waits);
+  cells(block_kind::orders, now.orders, written_.orders);
+  cells(block_kind::violations, now.violations, written_.violations);
+  if (bytes_ + snapshot_.bytes().size() != before && now.clock != written_.clock) clock(now);
+  timestamp(now);
+  end_snapshot();
+}
+
+void writer::unrecorded(const unrecorded_facts& facts) {
+  encoder output;
+  output.text(facts.became);
+  output.text(facts.why);
+  output.number(facts.forks);
+  for (const auto& [name, starts] : facts.programs) {
+    output.text(name);
+    output.number(starts);
+  }
+  put(block_kind::unrecorded, output.bytes());
+}
+
+void writer::end(const end_facts& facts) {
+  encoder output;
+  output.number(facts.by_signal ? 1 : 0);
+  output.number(facts.status);
+  output.number(facts.wall_us);
+  output.number(facts.user_us);
+  output.number(facts.system_us);
+  output.number(facts.instructions);
+  output.number(facts.branch_mispredictions);
+  put(block_kind::end, output.bytes());
+}
+
+}  // namespace tarn::format

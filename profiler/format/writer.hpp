@@ -1,0 +1,56 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profiler/format/code.hpp"
+#include "profiler/format/recording.hpp"
+
+namespace tarn::format {
+
+// Appends blocks to a file. Only one thread at a time may use a writer. Each function throws std::system_error if the
+// file cannot be written; what was written before stays readable.
+class writer {
+ public:
+  // Replaces the file if it exists.
+  explicit writer(const std::string& path);
+  writer(const writer&) = delete;
+  writer& operator=(const writer&) = delete;
+  ~writer();
+
+  void program(const program_facts& facts);
+  // Writes what is new or changed in `now` since the last call, and the last moment of `now` if it is a new one.
+  void changes(const recording& now);
+  void end(const end_facts& facts);
+  void unrecorded(const unrecorded_facts& facts);
+
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  void put(block_kind kind, std::string_view content);
+  // Adds a part to the current snapshot; end_look() closes the snapshot.
+  void put_part(block_kind kind, std::string_view content);
+  void end_snapshot();
+  void write(const void* bytes, std::size_t size);
+  void modules(const recording& now);
+  void threads(const recording& now);
+  void names(const recording& now);
+  void sites(const recording& now);
+  void locks(const recording& now);
+  void quiet_regions(const recording& now);
+  void clock(const recording& now);
+  void timestamp(const recording& now);
+  void excerpts(const recording& now);
+  template <class Key, class Counts>
+  void cells(block_kind kind, const std::map<Key, Counts>& now, std::map<Key, Counts>& before);
+
+  int file_;
+  std::uint64_t bytes_ = 0;
+  recording written_;
+  encoder snapshot_;
+  std::vector<std::string> names_;  // names of threads that were already written
+};
+
+}  // namespace tarn::format

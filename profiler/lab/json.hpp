@@ -1,0 +1,22 @@
+// Results as JSON; docs/guide/lab.md describes them.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "profiler/lab/result.hpp"
+
+namespace tarn::lab {
+
+inline constexpr int json_version = 1;
+
+const char* name_of(role value);
+const char* name_of(holds value);  // "yes", "partly", "no", "unknown"
+
+// Returns what `tarn lab --json` writes: {format, machine, quick, experiments}.
+nlohmann::ordered_json as_json(const std::vector<result>& all, bool is_quick,
+                               const std::vector<std::pair<std::string, std::string>>& machine);
+
+}  // namespace tarn::lab

@@ -1,0 +1,138 @@
+#include "profiler/lab/result.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+namespace tarn::lab {
+namespace {
+
+double quantile(const std::vector<double>& sorted, double fraction) {
+  const double place = fraction * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (sorted[above] - sorted[below]) * (place - static_cast<double>(below));
+}
+
+}  // namespace
+
+spread spread_of(std::vector<double> values) {
+  if (values.empty()) return {};
+  std::sort(values.begin(), values.end());
+  return {quantile(values, 0.5), quantile(values, 0.25), quantile(values, 0.75)};
+}
+
+const row* result::find(std::size_t sweep, const std::string& form, std::uint64_t x) const {
+  const auto match = std::find_if(rows.begin(), rows.end(),
+                                  [&](const row& row) { return row.sweep == sweep && row.x == x && row.form == form; });
+  return match == rows.end() ? nullptr : &*match;
+}
+
+bool result::has(const std::string& name) const {
+  return std::any_of(forms.begin(), forms.end(), [&](const form& form) { return form.name == name; });
+}
+
+std::optional<double> result::ns(std::size_t sweep, const std::string& form, std::uint64_t x) const {
+  if (form != best_other) {
+    const row* const match = find(sweep, form, x);
+    return match == nullptr || match->ns.empty() ? std::nullopt : std::optional(spread_of(match->ns).median);
+  }
+  std::optional<double> best;
+  for (const lab::form& form : forms) {
+    if (form.origin == role::ours) continue;
+    const std::optional<double> median = ns(sweep, form.name, x);
+    if (median && (!best || *median < *best)) best = median;
+  }
+  return best;
+}
+
+std::optional<double> result::count(std::size_t sweep, const std::string& form, std::uint64_t x,
+                                    const std::string& name) const {
+  const row* const match = find(sweep, form, x);
+  if (match == nullptr || !match->counts.contains(name)) return std::nullopt;
+  return spread_of(match->counts.at(name)).median;
+}
+
+std::optional<double> result::ratio(std::size_t sweep, const std::string& dividend, const std::string& divisor,
+                                    std::uint64_t x) const {
+  const row* const above = find(sweep, dividend, x);
+  const row* const below = find(sweep, divisor, x);
+  if (above == nullptr || below == nullptr) {  // one of them is the best of several
+    const std::optional<double> above_ns = ns(sweep, dividend, x), below_ns = ns(sweep, divisor, x);
+    return above_ns && below_ns && *below_ns > 0 ? std::optional(*above_ns / *below_ns) : std::nullopt;
+  }
+  std::vector<double> form;
+  for (std::size_t round = 0; round < std::min(above->ns.size(), below->ns.size()); ++round) {
+    if (below->ns[round] > 0) form.push_back(above->ns[round] / below->ns[round]);
+  }
+  return form.empty() ? std::nullopt : std::optional(spread_of(form).median);
+}
+
+std::vector<double> result::ratios(std::size_t sweep, const std::string& dividend, const std::string& divisor) const {
+  std::vector<double> found_ratios;
+  for (const std::uint64_t x : axes.at(sweep)) {
+    if (const std::optional<double> form = ratio(sweep, dividend, divisor, x)) found_ratios.push_back(*form);
+  }
+  return found_ratios;
+}
+
+std::optional<double> result::exponent(std::size_t sweep, const std::string& form) const {
+  std::vector<std::pair<double, double>> points;
+  for (const std::uint64_t x : axes.at(sweep)) {
+    const std::optional<double> y = ns(sweep, form, x);
+    if (x > 0 && y && *y > 0) points.emplace_back(std::log(static_cast<double>(x)), std::log(*y));
+  }
+  if (points.size() < 3) return std::nullopt;
+  double x_mean = 0, y_mean = 0, together = 0, alone = 0;
+  for (const auto& [x, y] : points) {
+    x_mean += x / static_cast<double>(points.size());
+    y_mean += y / static_cast<double>(points.size());
+  }
+  for (const auto& [x, y] : points) {
+    together += (x - x_mean) * (y - y_mean);
+    alone += (x - x_mean) * (x - x_mean);
+  }
+  return together / alone;
+}
+
+std::string result::where_slower(std::size_t sweep, const std::string& form) const {
+  std::vector<std::string> places, amounts;
+  for (const std::uint64_t x : axes.at(sweep)) {
+    const std::optional<double> slowdown = ratio(sweep, form, best_other, x);
+    if (!slowdown || *slowdown <= 1.1) continue;
+    places.push_back(std::to_string(x));
+    amounts.push_back(two_digits(*slowdown));
+  }
+  if (places.empty()) return {};
+  return fmt::format(" {} is slower than the fastest other at {} {}: {} times its time.", form,
+                     definition->sweeps[sweep].axis.name, fmt::join(places, ", "), fmt::join(amounts, ", "));
+}
+
+double geometric_mean(const std::vector<double>& values) {
+  double sum = 0, count = 0;
+  for (const double form : values) {
+    if (form <= 0) continue;
+    sum += std::log(form);
+    ++count;
+  }
+  return count == 0 ? 0 : std::exp(sum / count);
+}
+
+std::string two_digits(double number) {
+  const double size = std::fabs(number);
+  if (size >= 1e6) return fmt::format("{:.2g}", number);
+  if (size >= 9.95) return fmt::format("{:.0f}", number);
+  return fmt::format("{:.{}f}", number, size >= 0.995 || size == 0 ? 1 : size >= 0.0995 ? 2 : 3);
+}
+
+std::string times_text(const std::vector<double>& ratios) {
+  if (ratios.empty()) return "not measured";
+  const auto [lowest, highest] = std::minmax_element(ratios.begin(), ratios.end());
+  const std::string low = two_digits(*lowest), high = two_digits(*highest);
+  return low == high ? low + " times" : low + " to " + high + " times";
+}
+
+}  // namespace tarn::lab

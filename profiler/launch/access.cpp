@@ -1,0 +1,84 @@
+#include "profiler/launch/access.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <fstream>
+#include <string>
+
+#include "profiler/base/failure.hpp"
+
+namespace tarn::command {
+namespace {
+
+std::string name_of_user(uid_t user) {
+  const passwd* const entry = ::getpwuid(user);
+  return entry != nullptr ? entry->pw_name : fmt::format("user {}", user);
+}
+
+// Returns 0 where the kernel has no Yama.
+int ptrace_scope() {
+  int scope = 0;
+  std::ifstream("/proc/sys/kernel/yama/ptrace_scope") >> scope;
+  return scope;
+}
+
+void require_process(pid_t process) {
+  if (::kill(process, 0) != 0 && errno == ESRCH) fail(exit_code::io_error, "process {} does not exist", process);
+}
+
+}  // namespace
+
+// For a file in /proc the kernel compares the effective user with the owner; for memory (process_vm_readv) it
+// compares the real user.
+void require_readable(pid_t process) {
+  require_process(process);
+  const int file = ::open(fmt::format("/proc/{}/environ", process).c_str(), O_RDONLY | O_CLOEXEC);
+  if (file >= 0) ::close(file);
+  if (file >= 0 || (errno != EACCES && errno != EPERM && errno != ENOENT)) return;  // a kernel thread, or ended
+  struct stat facts {};
+  if (::stat(fmt::format("/proc/{}", process).c_str(), &facts) != 0) {
+    require_process(process);  // it may have ended meanwhile; otherwise it is hidden
+    fail(exit_code::io_error, "no permission to inspect process {} as {}; try sudo tarn top --pid {}", process,
+         name_of_user(::geteuid()), process);
+  }
+  if (facts.st_uid == ::geteuid()) {
+    fail(exit_code::io_error,
+         "no permission to inspect process {}, although it belongs to {}: it has capabilities, changed its user, or "
+         "cleared PR_SET_DUMPABLE; try sudo tarn top --pid {}",
+         process, name_of_user(facts.st_uid), process);
+  }
+  fail(exit_code::io_error, "no permission to inspect process {} of {} as {}; try sudo tarn top --pid {}", process,
+       name_of_user(facts.st_uid), name_of_user(::geteuid()), process);
+}
+
+void fail_unreadable_memory(pid_t process, int error) {
+  require_process(process);
+  switch (const int scope = ptrace_scope()) {
+    case 0: break;
+    case 1:
+      fail(
+          exit_code::io_error,
+          "no permission to read the memory of process {}: kernel.yama.ptrace_scope is 1, so only its parents and root "
+          "may; try sudo tarn top --pid {}, or sudo sysctl kernel.yama.ptrace_scope=0",
+          process, process);
+    case 2:
+      fail(exit_code::io_error,
+           "no permission to read the memory of process {}: kernel.yama.ptrace_scope is 2, so only root may; try sudo "
+           "tarn top --pid {}",
+           process, process);
+    default:
+      fail(exit_code::io_error,
+           "no permission to read the memory of process {}: kernel.yama.ptrace_scope is {}, so nobody may", process,
+           scope);
+  }
+  fail(exit_code::io_error, "no permission to read the memory of process {} as {}: {}; try sudo tarn top --pid {}",
+       process, name_of_user(::getuid()), system_error_text(error), process);
+}
+
+}  // namespace tarn::command

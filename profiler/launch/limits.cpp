@@ -1,0 +1,60 @@
+#include "profiler/launch/limits.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "profiler/base/failure.hpp"
+#include "profiler/format/region.hpp"
+
+namespace tarn::command {
+namespace {
+
+std::uint64_t limit_of(__rlimit_resource_t which) {
+  rlimit limit{};
+  return ::getrlimit(which, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+}
+
+}  // namespace
+
+region_sizes sizes_within_limits(bool full, bool follows) {
+  using format::least_region_bytes;
+  constexpr std::uint64_t part = 8;  // the region gets an eighth of the addresses, the program the rest
+  constexpr std::uint64_t table_of_blocks = std::uint64_t{1} << 30;
+  region_sizes sizes{format::usual_region_bytes, format::usual_region_bytes, follows ? format::most_spares : 0};
+  if (const std::uint64_t addresses = limit_of(RLIMIT_AS); addresses != RLIM_INFINITY) {
+    if (full && addresses < 2 * table_of_blocks) {
+      fail(
+          exit_code::no_memory,
+          "--full needs {} KiB of address space, and the limit is {} KiB (ulimit -v); without --full {} KiB are enough",
+          table_of_blocks >> 10, addresses >> 10, part * least_region_bytes >> 10);
+    }
+    if (addresses < part * least_region_bytes) {
+      fail(exit_code::no_memory,
+           "the address space limit of {} KiB (ulimit -v) is too low to record; at least {} KiB are needed",
+           addresses >> 10, part * least_region_bytes >> 10);
+    }
+    sizes.first = std::min(sizes.first, std::bit_floor(addresses / part));
+    sizes.spare = std::min(sizes.first, std::max(least_region_bytes, std::bit_floor(addresses / (part * part))));
+    sizes.spares = std::min<std::size_t>(sizes.spares, addresses / 4 / sizes.spare);
+  }
+  const larger_files now;
+  if (const std::uint64_t bytes = limit_of(RLIMIT_FSIZE); bytes != RLIM_INFINITY) {
+    if (bytes < least_region_bytes) {
+      fail(exit_code::no_memory,
+           "the file size limit of {} KiB (ulimit -f) is too low to record; at least {} KiB are needed", bytes >> 10,
+           least_region_bytes >> 10);
+    }
+    sizes.first = std::min(sizes.first, std::bit_floor(bytes));
+    sizes.spare = std::min(sizes.spare, sizes.first);
+  }
+  return sizes;
+}
+
+larger_files::larger_files() : before_{} {
+  ::getrlimit(RLIMIT_FSIZE, &before_);
+  const rlimit unlimited{RLIM_INFINITY, RLIM_INFINITY}, most{before_.rlim_max, before_.rlim_max};
+  if (::setrlimit(RLIMIT_FSIZE, &unlimited) != 0) ::setrlimit(RLIMIT_FSIZE, &most);
+}
+larger_files::~larger_files() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+
+}  // namespace tarn::command

@@ -1,0 +1,49 @@
+#include "profiler/launch/start.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "profiler/base/failure.hpp"
+
+namespace tarn::command {
+
+std::vector<std::string> program_arguments(const CLI::App& command, const std::vector<std::string>& after_dashes) {
+  std::vector<std::string> words = command.remaining();
+  if (!words.empty() && words.front().starts_with('-')) {
+    fail(exit_code::usage, "unknown argument {}; see tarn {} --help", words.front(), command.get_name());
+  }
+  const std::size_t skipped = words.empty() && !after_dashes.empty() ? 1 : 0;  // a later "--" belongs to the program
+  words.insert(words.end(), after_dashes.begin() + static_cast<std::ptrdiff_t>(skipped), after_dashes.end());
+  if (words.empty()) {
+    fail(exit_code::usage, "no program to run; write tarn {} [OPTIONS] -- PROGRAM [ARGS...]", command.get_name());
+  }
+  return words;
+}
+
+void set_environment(const std::string& name, const std::string& value) {
+  if (::setenv(name.c_str(), value.c_str(), 1) != 0)
+    fail(exit_code::no_memory, "{}: {}", name, system_error_text(errno));
+}
+
+void preload(const std::string& library) {
+  const char* const others = std::getenv("LD_PRELOAD");
+  set_environment("LD_PRELOAD", others == nullptr || *others == '\0' ? library : library + ':' + others);
+}
+
+void execute(const std::vector<std::string>& words, const std::string& program, start method) {
+  std::vector<const char*> arguments;
+  for (const std::string& word : words) arguments.push_back(word.c_str());
+  arguments.push_back(nullptr);
+  const char* file = program.c_str();
+  if (method == start::through_shell) {
+    arguments[0] = file;
+    file = "/bin/sh";
+    arguments.insert(arguments.begin(), file);
+  }
+  ::execv(file, const_cast<char* const*>(arguments.data()));
+  fail(exit_code::cannot_run, "{}: {}", words.front(), system_error_text(errno));
+}
+
+}  // namespace tarn::command

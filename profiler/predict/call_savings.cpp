@@ -1,0 +1,96 @@
+#include "profiler/predict/call_savings.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+namespace tarn::analyse {
+namespace {
+
+using format::call_counter;
+
+constexpr double buffer_bytes = 64 * 1024;  // buffer size of tarn::io::reader and writer
+
+double number(std::uint64_t value) { return static_cast<double>(value); }
+
+// Returns the lower bound of a call of this kind that does not wait, measured in memory.
+double least_ns(const call_site& site, const call_costs& costs) {
+  if (is_reading(site.name)) return costs.plain_ns[call_costs::read_call];
+  if (is_writing(site.name)) return costs.plain_ns[call_costs::write_call];
+  if (site.category == call_category::repeated) return costs.plain_ns[call_costs::stat_call];
+  return costs.plain_ns[call_costs::trivial_call];
+}
+
+// Returns the processor time of the site without the recorder. A waiting call takes none, and the site waited no
+// longer than all threads of the program did, including the time in which other processes had the processor.
+range time_of(const call_site& site, const format::recording& recording, const cost_model& costs) {
+  const double recorded = number(site.nanoseconds);
+  const double cpu_ns = number(recording.end.user_us + recording.end.system_us) * 1e3;
+  const double waited = std::max(
+      number(recording.end.wall_us) * 1e3 * number(std::max<std::size_t>(recording.threads.size(), 1)) - cpu_ns, 0.0);
+  const double largest = recorded / costs.calls.slowdown;
+  const double least = number(site.sums[call_counter::calls]) * least_ns(site, costs.calls);
+  return {std::min(std::max((recorded - waited) / costs.calls.slowdown, least), largest), largest};
+}
+
+// Predicts a buffer: one call moves 64 KiB in place of many calls that move few bytes each. The cost per byte stays.
+call_saving by_buffer(const call_site& site, const range& time, const cost_model& costs) {
+  const double calls = number(site.sums[call_counter::calls]), bytes = number(site.sums[call_counter::given]);
+  const bool reads = is_reading(site.name);
+  if (site.name.starts_with("pread") || site.name.starts_with("pwrite")) {
+    return {{}, false, "whether one place follows the other was not recorded"};
+  }
+  if (reads && bytes * 10 < number(site.sums[call_counter::asked]) * 9) {
+    return {{}, false, "it gets less than it asks for: all that is there, perhaps"};
+  }
+  if (!reads && !is_writing(site.name)) return {{}, false, "how many can go together is not known"};
+  const double after = std::ceil(bytes / buffer_bytes);
+  if (after >= calls) return {{}, false, "each moves a whole buffer"};
+  // A write directly after another write was surely not awaited in between; one after other calls may have been.
+  const double sure = reads ? calls - after : number(site.sums[call_counter::in_a_row]) * (1 - after / calls);
+  const double copying = bytes * costs.copy_ns.low;
+  const auto saved = [&](double spared, double ns) {
+    return spared / calls * (ns - copying) - calls * costs.calls.buffered_ns - copying;
+  };
+  return {{saved(sure, time.low), saved(calls - after, time.high)}, false, {}};
+}
+
+call_saving by_cache(const call_site& site, const range& time, const cost_model& costs) {
+  const double calls = number(site.sums[call_counter::calls]),
+               repeated = number(site.sums[call_counter::same_arguments]);
+  if (site.name == "clock_gettime" || site.name == "gettimeofday") {
+    return {{}, false, "how old the time may be is not known"};
+  }
+  if (site.name.starts_with("rt_sig") || site.name == "sigaltstack")
+    return {{}, false, "how few would do is not known"};
+  const bool opens = site.name == "open" || site.name == "openat";
+  const double asking = opens ? 0 : calls * costs.calls.cached_ns;
+  return {{time.low * (repeated / calls) - asking, time.high * (repeated / calls)}, opens, {}};
+}
+
+}  // namespace
+
+call_saving saving_of(const call_site& site, const format::recording& recording, const cost_model& costs) {
+  if (costs.calls.slowdown <= 0) return {{}, false, "what recording adds to a call could not be measured here"};
+  if (!recording.ended || recording.end.wall_us == 0) return {{}, false, "the end of the program was not seen"};
+  if (recording.part != format::interval{}) return {{}, false, "only of a whole recording"};
+  if (site.sums[call_counter::calls] == 0) return {};
+  const range time = time_of(site, recording, costs);
+  call_saving saving;
+  switch (site.category) {
+    case call_category::small: saving = by_buffer(site, time, costs); break;
+    case call_category::batch:
+      if (!is_reading(site.name) && !is_writing(site.name))
+        return {{}, false, "what the calls have in common is not known"};
+      saving = by_buffer(site, time, costs);
+      break;
+    case call_category::repeated: saving = by_cache(site, time, costs); break;
+    case call_category::memory: return {{}, false, "it is part of what the heap's remedies save"};
+    default: return {{}, false, "how long it would wait then is not known"};
+  }
+  saving.ns = {std::max(saving.ns.low, 0.0) * (1 - prediction_error),
+               std::max(saving.ns.high, 0.0) * (1 + prediction_error)};
+  return saving;
+}
+
+}  // namespace tarn::analyse

@@ -1,0 +1,351 @@
+#include "profiler/predict/predict.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <utility>
+
+namespace tarn::analyse {
+namespace {
+
+using format::counter;
+
+// Returns the possible patterns of blocks with this lifetime; their prices bound the true cost. For a block with a
+// long lifetime it is unknown whether it is freed among many others or makes room for the next one.
+std::span<const lifetime_pattern> patterns_of(std::size_t life_bucket) {
+  static constexpr std::array patterns = {lifetime_pattern::soon, lifetime_pattern::busy, lifetime_pattern::burst,
+                                          lifetime_pattern::cold};
+  if (life_bucket <= 1) return std::span(patterns).first(2);
+  return std::span(patterns).first(life_bucket < 5 ? 3 : 4);
+}
+// `soon` is possible: a thread that frees blocks of another one and allocates as many of the size reuses them from
+// its own cache.
+constexpr std::array handed_over = {lifetime_pattern::soon, lifetime_pattern::handed, lifetime_pattern::met};
+constexpr std::array left_behind = {lifetime_pattern::burst, lifetime_pattern::cold};
+
+double number(std::uint64_t value) { return static_cast<double>(value); }
+
+// The blocks of a site with one lifetime: freed by their owner at some age, freed by another thread, or not freed.
+struct lifetime_class {
+  double blocks;
+  std::span<const lifetime_pattern> patterns;
+};
+std::vector<lifetime_class> lifetime_classes_of(const site& site) {
+  std::vector<lifetime_class> classes;
+  for (std::size_t index = 0; index < format::life_bucket_count; ++index) {
+    const double blocks = number(site.sums[counter::life_buckets + index]);
+    if (blocks != 0) classes.push_back({blocks, patterns_of(index)});
+  }
+  if (site.freed_by_other_thread != 0) classes.push_back({number(site.freed_by_other_thread), handed_over});
+  if (site.live != 0) classes.push_back({number(site.live) / 2, left_behind});  // no free
+  return classes;
+}
+
+// Returns the sum of price(pattern, size) over all blocks; its bounds use the cheapest and the most expensive of each
+// block's patterns.
+template <class Price>
+range sum_over(const site& site, const Price& price) {
+  const double blocks = number(site.sums[counter::blocks]);
+  range sum;
+  if (blocks == 0) return sum;
+  for (const lifetime_class& lifetime : lifetime_classes_of(site)) {
+    for (std::size_t size = 0; size < format::size_bucket_count; ++size) {
+      const double share = number(site.sums[counter::size_buckets + size]) / blocks;
+      if (share == 0) continue;
+      constexpr double largest = std::numeric_limits<double>::max();
+      range bounds = {largest, -largest};
+      for (const lifetime_pattern pattern : lifetime.patterns) {
+        const double ns = price(pattern, size);
+        bounds.low = std::min(bounds.low, ns);
+        bounds.high = std::max(bounds.high, ns);
+      }
+      sum += bounds * (lifetime.blocks * share);
+    }
+  }
+  return sum;
+}
+
+double share_of_steps(const growth& growth) { return number(growth.steps) / std::max(number(growth.blocks), 1.0); }
+
+// Returns the cost of copying: by realloc, and by a growing container, which copies half of the new buffer or more
+// because its size doubles.
+range copying(const site& site, const cost_model& costs, const growth& grown) {
+  range range = costs.copy_ns * number(site.sums[counter::copied]);
+  if (site.grows) range += costs.copy_ns * (number(site.sums[counter::bytes]) * share_of_steps(grown) / 2);
+  return range;
+}
+
+// Predicts the cost if `allocator` served the blocks that `now` serves. Both use the same pattern, because a block that
+// is expensive for one allocator is expensive for the other.
+prediction served_by(remedy_kind remedy, allocator_kind allocator, allocator_kind now, const site& site,
+                     const cost_model& costs, const growth& grown) {
+  prediction prediction;
+  prediction.remedy = remedy;
+  prediction.ns = sum_over(
+      site, [&](lifetime_pattern pattern, std::size_t size) { return costs.pair_ns(allocator, pattern, size); });
+  prediction.ns += copying(site, costs, grown);
+  prediction.saved_ns = sum_over(site, [&](lifetime_pattern pattern, std::size_t size) {
+    return costs.pair_ns(now, pattern, size) - costs.pair_ns(allocator, pattern, size);
+  });
+  return prediction;
+}
+
+bool is_most(std::uint64_t part, std::uint64_t whole) { return whole != 0 && part * 10 >= whole * 9; }
+
+double lifetimes_from(const site& site, std::size_t first) {
+  double blocks = 0;
+  for (std::size_t index = first; index < format::life_bucket_count; ++index)
+    blocks += number(site.sums[counter::life_buckets + index]);
+  return blocks;
+}
+
+range widened(const range& range, double error) {
+  const double less = std::max(1 - error, 0.0), larger = 1 + error;
+  return {std::min(range.low * less, range.low * larger), std::max(range.high * less, range.high * larger)};
+}
+
+std::vector<std::string> reasons_for(const site& site) {
+  std::vector<std::string> reasons;
+  const auto used = [&](std::size_t first, std::size_t count) {
+    const auto* const start = &site.sums[first];
+    return std::count_if(start, start + count, [](std::uint64_t value) { return value != 0; });
+  };
+  if (used(counter::size_buckets, format::size_bucket_count) > 1) reasons.emplace_back("sizes differ");
+  if (site.freed_by_same_thread != 0) {
+    reasons.emplace_back(lifetimes_from(site, 5) > 0.1 * number(site.freed_by_same_thread)
+                             ? "blocks live long, and may be out of the caches when they are freed"
+                             : "how much else is in the caches between two allocations is not known");
+  }
+  if (site.freed_by_other_thread != 0)
+    reasons.emplace_back("the two threads may meet in the allocator, or not, and wait for each other elsewhere");
+  if (site.sums[counter::copied] != 0) reasons.emplace_back("what realloc copies is near or far");
+  return reasons;
+}
+
+}  // namespace
+
+const char* name(remedy_kind remedy) {
+  switch (remedy) {
+    case remedy_kind::hoist: return "hoist";
+    case remedy_kind::reserve: return "reserve";
+    case remedy_kind::recycle: return "recycle";
+    case remedy_kind::pooled: return "pooled";
+    case remedy_kind::arena: return "arena";
+    case remedy_kind::shared: return "shared_pool";
+    case remedy_kind::drop_in: return "drop_in";
+  }
+  return "";
+}
+
+namespace {
+
+// Returns whether no size is much more frequent than the smaller ones, so that each buffer grew through them.
+// Otherwise containers of many sizes are filled at once, by resize() or assign().
+bool gets_rarer(const site& site) {
+  std::uint64_t before = 0;
+  for (std::size_t index = 0; index < format::size_bucket_count; ++index) {
+    const std::uint64_t blocks = site.sums[counter::size_buckets + index];
+    if (before != 0 && blocks > before + before / 16) return false;
+    before = blocks;
+  }
+  return true;
+}
+
+}  // namespace
+
+growth growth_of(const site& site) {
+  growth growth;
+  const std::uint64_t blocks = growth.blocks = site.sums[counter::blocks];
+  // Growth comes from realloc, or from new buffers of one container that each outgrow the one before.
+  const bool by_realloc_alone = site.sums[counter::reallocs] * 2 >= blocks;
+  if (!by_realloc_alone && (!site.grows || !gets_rarer(site))) return growth;
+  // A buffer that reached a size also had all smaller sizes from its first one on, so that the excess of a bucket
+  // over the next one is the number of buffers that ended there.
+  std::array<std::uint64_t, format::size_bucket_count> ends{};
+  std::uint64_t larger = 0, buffers = 0;
+  for (std::size_t index = format::size_bucket_count; index-- > 0;) {
+    const std::uint64_t in_bucket = site.sums[counter::size_buckets + index];
+    ends[index] = in_bucket > larger ? in_bucket - larger : 0;
+    larger = std::max(larger, in_bucket);
+    buffers += ends[index];
+  }
+  const std::uint64_t by_realloc = blocks - std::min(blocks, site.sums[counter::reallocs]);
+  if (site.sums[counter::reallocs] != 0 && by_realloc != 0) buffers = by_realloc;
+  if (buffers == 0 || buffers * 2 > blocks) return growth;  // at most one step each: a reserve would save too little
+  std::uint64_t below = 0, ended = 0;
+  for (const std::uint64_t value : ends) ended += value;
+  for (std::size_t index = 0; index < format::size_bucket_count && growth.bytes == 0; ++index) {
+    below += ends[index];
+    if (is_most(below, ended)) growth.bytes = format::size_bucket_end(index);
+  }
+  growth.buffers = buffers;
+  growth.steps = blocks - buffers;
+  return growth;
+}
+
+predictor::predictor(const format::recording& recording, const cost_model& costs)
+    : recording_(recording),
+      costs_(costs),
+      is_sampled_(recording.program.mode == "sampled"),
+      is_threaded_(recording.images + 1U),
+      is_on_drop_in_(recording.images + 1U) {
+  std::vector<unsigned> threads(recording.images + 1U);
+  const auto place = [&](std::uint32_t image) { return std::min<std::size_t>(image, recording.images); };
+  for (const format::thread_facts& thread : recording.threads) {
+    if (++threads[place(thread.image)] > 1) is_threaded_[place(thread.image)] = true;
+  }
+  for (const format::module_facts& module : recording.modules) {
+    if (module.path.ends_with("/libtarn-malloc.so")) is_on_drop_in_[place(module.image)] = true;
+  }
+}
+
+allocator_kind predictor::allocator_of(const site& site) const {
+  const std::size_t image = std::min(recording_.sites[site.number].image, recording_.images);
+  if (is_on_drop_in_[image]) return allocator_kind::drop_in;
+  return is_threaded_[image] ? allocator_kind::malloc : allocator_kind::alone;
+}
+
+site_prediction predictor::predict(const site& site, const growth& grown) const {
+  site_prediction result = predict_exactly(site, grown);
+  if (site.error > 0) {  // the counts are estimates
+    result.now_ns = widened(result.now_ns, site.error);
+    for (prediction& remedy : result.remedies) {
+      remedy.ns = widened(remedy.ns, site.error);
+      remedy.saved_ns = widened(remedy.saved_ns, site.error);
+    }
+    result.reasons.emplace_back("the counts are those of samples");
+  }
+  return result;
+}
+
+std::optional<double> misprediction_rate_of(const format::recording& recording) {
+  if (!recording.ended || recording.end.instructions == 0) return std::nullopt;
+  double calls = 0;
+  for (const format::thread_facts& thread : recording.threads)
+    calls += number(thread.allocations) + number(thread.frees);
+  return calls == 0 ? 0 : std::min(number(recording.end.branch_mispredictions) / calls, 1.0);
+}
+
+void correct(site_prediction& result, const site& site, const replayed& replayed,
+             std::optional<double> misprediction_rate) {
+  // The error covers what repeating cannot show: the effect of a call on the code around it, and other kinds of work
+  // than these two.
+  const auto of_all_blocks = [&](const call_ns& costs) {
+    const range bounds = misprediction_rate ? range{costs.at_misprediction_rate(*misprediction_rate),
+                                                    costs.at_misprediction_rate(*misprediction_rate)}
+                                            : between(costs.overlapping, costs.mispredicted);
+    return widened(bounds * number(site.sums[counter::blocks]), std::max(site.error, prediction_error));
+  };
+  result.now_ns = of_all_blocks(replayed.now);
+  for (prediction& remedy : result.remedies) {
+    call_ns saved;
+    bool may_overlap = true;
+    switch (remedy.remedy) {
+      case remedy_kind::hoist: saved = replayed.hoist; break;
+      case remedy_kind::reserve: saved = replayed.reserve; break;
+      case remedy_kind::recycle: saved = replayed.recycle; break;
+      case remedy_kind::pooled:
+        saved = replayed.pooled;
+        may_overlap = false;
+        break;
+      case remedy_kind::arena:
+        saved = replayed.arena;
+        may_overlap = false;
+        break;
+      default: break;
+    }
+    if (saved.overlapping == 0 && saved.mispredicted == 0) continue;
+    remedy.saved_ns = of_all_blocks(saved);
+    // Growth steps and temporaries are surrounded by other work, of which a program has more than of heap work: new
+    // programs saved less than the repetition of bare calls showed. This never happened with pooled blocks.
+    if (may_overlap) {
+      const double hidden = std::max(saved.hidden, 0.0) * number(site.sums[counter::blocks]);
+      remedy.saved_ns.low = std::min(remedy.saved_ns.low, hidden * (1 - std::max(site.error, prediction_error)));
+    }
+    // The saving may have a wider range than the cost, so that the lower end of one may belong to the upper end of the
+    // other.
+    remedy.ns = between(std::max(result.now_ns.low - remedy.saved_ns.low, 0.0),
+                        std::max(result.now_ns.high - remedy.saved_ns.high, 0.0));
+  }
+  result.reasons.clear();
+  if (!misprediction_rate)
+    result.reasons.emplace_back("how much of the calls overlaps with other work was not recorded");
+  result.reasons.emplace_back("what a call costs the code around it is not known");
+  if (site.error > 0) result.reasons.emplace_back("the counts are those of samples");
+}
+
+site_prediction predictor::predict_exactly(const site& site, const growth& grown) const {
+  site_prediction result;
+  const allocator_kind now = allocator_of(site);
+  const auto served = [&](remedy_kind remedy, allocator_kind allocator) {
+    return served_by(remedy, allocator, now, site, costs_, grown);
+  };
+  result.now_ns =
+      sum_over(site, [&](lifetime_pattern pattern, std::size_t size) { return costs_.pair_ns(now, pattern, size); });
+  const range copies = copying(site, costs_, grown);
+  result.now_ns += copies;
+  result.reasons = reasons_for(site);
+  const std::uint64_t blocks = site.sums[counter::blocks];
+
+  if (grown.steps != 0 && site.category != heap_category::kept) {
+    const double share = share_of_steps(grown);
+    prediction reserve{remedy_kind::reserve, {}, {}, static_cast<std::uint64_t>(std::llround(number(blocks) * share))};
+    const range pairs = {result.now_ns.low - copies.low, result.now_ns.high - copies.high};
+    reserve.ns = pairs * (1 - share);
+    reserve.saved_ns = pairs * share;
+    reserve.saved_ns += copies;
+    result.remedies.push_back(reserve);
+  }
+  if (site.category == heap_category::transient) {
+    const bool soon = is_short_lived(site);
+    if (soon) {
+      result.remedies.push_back({remedy_kind::hoist, {}, result.now_ns, blocks});
+      prediction recycled = served(remedy_kind::recycle, allocator_kind::recycled);
+      recycled.calls_saved = blocks;
+      result.remedies.push_back(recycled);
+    }
+    result.remedies.push_back(served(remedy_kind::pooled, allocator_kind::pooled));
+    if (soon) result.remedies.push_back(served(remedy_kind::arena, allocator_kind::arena));
+  }
+  if (site.category == heap_category::shared) {
+    // Threads that wait for each other may spend the saved time sleeping and waking, so only the upper bound is sure.
+    for (const auto& [remedy, allocator] : {std::pair(remedy_kind::shared, allocator_kind::shared_pool),
+                                            std::pair(remedy_kind::pooled, allocator_kind::pooled)}) {
+      result.remedies.push_back(served(remedy, allocator));
+      range& saved = result.remedies.back().saved_ns;
+      saved.low = std::min(saved.low, 0.0);
+    }
+  }
+  if (now != allocator_kind::drop_in) result.remedies.push_back(served(remedy_kind::drop_in, allocator_kind::drop_in));
+  return result;
+}
+
+program_costs predictor::program_costs_of(const heap_findings& findings, double measured_cpu_ns) const {
+  program_costs costs;
+  for (const site& site : findings.sites) {
+    const site_prediction predicted = predict(site);
+    costs.heap_ns += predicted.now_ns;
+    for (const prediction& prediction : predicted.remedies) {
+      if (prediction.remedy == remedy_kind::drop_in) costs.drop_in_saves_ns += prediction.saved_ns;
+    }
+    const double frames = number(recording_.sites[site.number].frames.size());
+    const double each_ns = is_sampled_ ? costs_.sampler_ns : costs_.recorder_ns + costs_.recorder_frame * frames;
+    const double recorder = number(site.sums[counter::blocks]) * each_ns;
+    // The price was measured on one stack again and again; many different stacks take longer to find.
+    costs.recorder_ns += {recorder, 2 * recorder};
+  }
+  costs.wall_ns = number(recording_.end.wall_us) * 1e3;
+  const double spent = number(recording_.end.user_us + recording_.end.system_us) * 1e3;
+  if (measured_cpu_ns > 0) {
+    costs.cpu_ns = {measured_cpu_ns, measured_cpu_ns};
+  } else if (recording_.ended) {  // otherwise the time is unknown
+    // The program takes at least the time of its heap.
+    costs.cpu_ns.high = std::max(spent - costs.recorder_ns.low, costs.heap_ns.low);
+    costs.cpu_ns.low = std::clamp(spent - costs.recorder_ns.high, costs.heap_ns.low, costs.cpu_ns.high);
+  }
+  return costs;
+}
+
+}  // namespace tarn::analyse

@@ -1,0 +1,88 @@
+// Predicts the cost of a site, now and with each remedy.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profiler/findings/findings.hpp"
+#include "profiler/predict/cost_model.hpp"
+#include "profiler/predict/trace.hpp"
+
+namespace tarn::analyse {
+
+enum class remedy_kind {
+  hoist,    // allocate once, outside the loop
+  reserve,  // allocate the final size at once
+  recycle,  // tarn::recycle<T>()
+  pooled,   // tarn::pooled<T>, tarn::allocator<T>
+  arena,    // tarn::arena
+  shared,   // tarn::shared_pool<T>
+  drop_in,  // tarn run
+};
+const char* name(remedy_kind remedy);
+
+struct prediction {
+  remedy_kind remedy = remedy_kind::drop_in;
+  range ns;                       // predicted cost of the site with the remedy
+  range saved_ns;                 // below 0 if it may cost more
+  std::uint64_t calls_saved = 0;  // allocations that would not happen
+  bool at_least = false;          // the remedy also saves unmodelled work, so that it may save more than `high`
+};
+
+struct site_prediction {
+  range now_ns;
+  std::vector<prediction> remedies;  // remedies that fit the site, the first choice in front; empty if none fits
+  std::vector<std::string> reasons;  // why the ranges are wide
+};
+
+// The allocations of one site, or of several sites that grow the same buffers step by step instead of reserving
+// memory.
+struct growth {
+  std::uint64_t steps = 0;    // allocations that a reserve would save; 0: nothing grows
+  std::uint64_t buffers = 0;  // number of growing buffers
+  std::uint64_t bytes = 0;    // bytes to reserve: enough for nine of ten buffers
+  std::uint64_t blocks = 0;   // all allocations, including the steps
+};
+growth growth_of(const site& site);
+
+// Replaces the predictions of the cost model by the results of repeating the excerpts. `misprediction_rate` is the
+// share of calls that follow a mispredicted branch; empty if it is not known.
+void correct(site_prediction& result, const site& site, const replayed& replayed,
+             std::optional<double> misprediction_rate);
+// Returns that share for the whole program: the processor's count of branch mispredictions divided by all allocations
+// and frees.
+std::optional<double> misprediction_rate_of(const format::recording& recording);
+
+struct program_costs {
+  range cpu_ns;        // processor time of the program without its recorder
+  range recorder_ns;   // processor time of the recorder, as far as it is known
+  double wall_ns = 0;  // duration of the recorded run
+  range heap_ns;       // current cost of all sites
+  range drop_in_saves_ns;
+};
+
+class predictor {
+ public:
+  predictor(const format::recording& recording, const cost_model& costs);
+
+  site_prediction predict(const site& site) const { return predict(site, growth_of(site)); }
+  // `grown` describes the buffers that this site grows, possibly together with other sites.
+  site_prediction predict(const site& site, const growth& grown) const;
+  // `measured_cpu_ns` is the processor time of the program without a recorder; 0: unknown.
+  program_costs program_costs_of(const heap_findings& findings, double measured_cpu_ns = 0) const;
+
+  bool is_on_drop_in(const site& site) const { return allocator_of(site) == allocator_kind::drop_in; }
+
+ private:
+  allocator_kind allocator_of(const site& site) const;
+  site_prediction predict_exactly(const site& site, const growth& grown) const;  // as if its counts were exact
+
+  const format::recording& recording_;
+  const cost_model& costs_;
+  bool is_sampled_;
+  std::vector<bool> is_threaded_, is_on_drop_in_;  // by image
+};
+
+}  // namespace tarn::analyse

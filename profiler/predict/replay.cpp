@@ -1,0 +1,293 @@
+#include "profiler/predict/replay.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <new>
+#include <numeric>
+#include <random>
+#include <span>
+#include <string>
+#include <tarn/arena.hpp>
+#include <tarn/detail/fast_path.hpp>
+#include <tarn/recycle.hpp>
+#include <thread>
+
+#include "profiler/base/failure.hpp"
+#include "profiler/predict/pairs.hpp"
+#include "profiler/predict/replay_script.hpp"
+
+namespace tarn::command {
+namespace {
+
+using analyse::replay_job;
+using analyse::replay_plan;
+using analyse::replay_step;
+using analyse::replayed;
+
+// The program's work between two steps is not known, so these are the extremes of it.
+enum class beside : std::size_t {
+  nothing,    // the calls overlap with one another
+  surprises,  // branches that no processor can predict; after them it also mispredicts those of the allocator
+  waits,      // a chain of dependent operations, which leaves the processor time for the calls
+  count,
+};
+constexpr std::size_t beside_count = static_cast<std::size_t>(beside::count);
+
+class other_work {
+ public:
+  [[gnu::noinline]] std::uint64_t surprise() {
+    state_ = state_ * 6364136223846793005ULL + 1442695040888963407ULL;
+    std::uint64_t sum = 0;
+    for (std::uint64_t bits = state_ >> (64 - branches), left = branches; left > 0; --left, bits >>= 1) {
+      if ((bits & 1) == 0) continue;
+      asm volatile("" : "+r"(sum));  // forces a jump instead of a conditional move
+      sum += data_[bits * 64 % sizeof data_];
+    }
+    return sum;
+  }
+
+  // Takes longer than a call that overlaps with all of it.
+  [[gnu::noinline]] std::uint64_t wait() {
+    for (int left = 16; left > 0; --left) {
+      waited_ *= 0x9fb21c651e98df25ULL;
+      asm volatile("" : "+r"(waited_));
+    }
+    return waited_;
+  }
+
+ private:
+  static constexpr unsigned branches = 4;
+
+  std::uint64_t state_ = 1, waited_ = 1;
+  std::array<unsigned char, 4096> data_{};
+};
+
+std::ptrdiff_t warm_steps(std::size_t steps) { return static_cast<std::ptrdiff_t>(steps / 4); }
+
+class player {
+ public:
+  player(std::uint32_t most_places, std::uint32_t most_bytes)
+      : source_(most_text, 'x'),
+        copy_(source_),
+        blocks_(most_places),
+        texts_(new text_place[most_places]),
+        kept_(most_bytes) {}
+
+  // Returns the nanoseconds of the last three quarters of a script; the first quarter warms the caches.
+  double play(const script& script, beside work) {
+    const auto begin = script.steps.begin();
+    run<beside::nothing>(script.before);
+    run(std::span(begin, begin + warm_steps(script.steps.size())), work);
+    const double begun = thread_ns();
+    run(std::span(begin + warm_steps(script.steps.size()), script.steps.end()), work);
+    const double ns = thread_ns() - begun;
+    run<beside::nothing>(script.after);
+    arena_.reset();
+    return ns;
+  }
+
+ private:
+  static constexpr std::size_t most_text = 64 * 1024;
+  struct text_place {
+    alignas(std::string) std::byte bytes[sizeof(std::string)];
+  };
+
+  std::string& text_at(std::uint32_t place) {
+    return *std::launder(reinterpret_cast<std::string*>(texts_[place].bytes));
+  }
+  // Returns a text that takes `bytes` bytes with the 0 at its end.
+  std::string_view text_of(std::uint32_t bytes) const {
+    return std::string_view(source_).substr(0, bytes == 0 ? 0 : bytes - 1);
+  }
+
+  // Reads the text, since a program makes a text to read it. Bytes written just before are slower to read
+  // than bytes that were there already.
+  unsigned read(std::string_view text) const {
+    return static_cast<unsigned>(std::memcmp(text.data(), copy_.data(), text.size()));
+  }
+  void copy(void* target, const action& step) {
+    std::memcpy(target, blocks_[step.source], std::min(step.bytes, step.old_bytes));
+  }
+
+  void run(std::span<const action> steps, beside work) {
+    switch (work) {
+      case beside::surprises: return run<beside::surprises>(steps);
+      case beside::waits: return run<beside::waits>(steps);
+      default: return run<beside::nothing>(steps);
+    }
+  }
+
+  // Fills the new part of a block as a container would. In a large block the first touch of a page may take the most
+  // time. The filling itself is the program's own work, with and without a remedy.
+  static void fill(char* block, const action& step) {
+    for (std::uint32_t offset = step.old_bytes / page_bytes * page_bytes; offset < step.bytes; offset += page_bytes)
+      touch(block + offset);
+  }
+
+  template <beside What>
+  [[gnu::noinline]] void run(std::span<const action> steps) {
+    std::uint64_t sum = 0;
+    const action* const end = steps.data() + steps.size();
+    for (const action* now = steps.data(); now != end; ++now) {
+      if constexpr (What == beside::surprises) sum += work_.surprise();
+      if constexpr (What == beside::waits) sum += work_.wait();
+      void*& block = blocks_[now->place];
+      switch (now->does) {
+        case op::nothing: break;
+        case op::allocate: touch(block = std::malloc(now->bytes)); break;
+        case op::release: std::free(block); break;
+        case op::allocate_new: touch(block = ::operator new(now->bytes)); break;
+        case op::release_new: ::operator delete(block); break;
+        case op::resize: block = std::realloc(blocks_[now->source], now->bytes); break;
+        case op::grow: copy(block = std::malloc(now->bytes), *now); break;
+        case op::grow_new: copy(block = ::operator new(now->bytes), *now); break;
+        case op::take_over: block = blocks_[now->source]; break;
+        case op::make_text:
+          ::new (texts_[now->place].bytes) std::string(text_of(now->bytes));
+          sum += read(text_at(now->place));
+          break;
+        case op::read_text: sum += read(text_of(now->bytes)); break;
+        case op::end_text: std::destroy_at(&text_at(now->place)); break;
+        case op::recycle: touch(recycle<std::string>()->data()); break;
+        case op::fill: fill(static_cast<char*>(block), *now); break;
+        case op::fill_kept: fill(kept_.data(), *now); break;
+        case op::allocate_pooled: touch(block = detail::allocate(detail::local, now->size)); break;
+        case op::release_pooled: detail::deallocate(detail::local, block, now->size); break;
+        case op::allocate_large: touch(block = detail::allocate_any(detail::local, now->bytes, 8)); break;
+        case op::release_large: detail::deallocate_slow(detail::local, block); break;
+        case op::resize_pooled:
+          copy(block = detail::allocate(detail::local, now->bytes, 8), *now);
+          detail::deallocate(detail::local, blocks_[now->source], now->old_bytes, 8);
+          break;
+        case op::grow_pooled: copy(block = detail::allocate(detail::local, now->bytes, 8), *now); break;
+        case op::allocate_arena: touch(block = arena_.allocate(now->bytes)); break;
+      }
+    }
+    asm volatile("" : : "r"(sum) : "memory");
+  }
+
+  other_work work_;
+  std::string source_, copy_;
+  std::vector<void*> blocks_;
+  std::unique_ptr<text_place[]> texts_;
+  std::vector<char> kept_;
+  arena arena_;
+};
+
+double timed_allocations(const replay_job& job) {
+  std::size_t count = 0;
+  for (const replay_plan& plan : job.plans) {
+    count += static_cast<std::size_t>(
+        std::count_if(plan.steps.begin() + warm_steps(plan.steps.size()), plan.steps.end(),
+                      [](const replay_step& step) { return step.chosen && step.kind != replay_step::release; }));
+  }
+  return static_cast<double>(count);
+}
+
+// Measures the nanoseconds of each way for a chosen allocation, beside each kind of other work.
+class times {
+ public:
+  explicit times(const replay_job& job, int rounds = 7) {
+    std::uint32_t places = 0, bytes = 0;
+    for (const replay_plan& plan : job.plans) {
+      places = std::max(places, plan.slots);
+      for (const auto* const steps : {&plan.before, &plan.steps, &plan.after}) {
+        for (const replay_step& step : *steps) bytes = std::max(bytes, step.chosen ? step.bytes : 0);
+      }
+    }
+    player replayer(places, bytes);
+    std::array<std::vector<script>, way_count> scripts;
+    for (std::size_t index = 0; index < way_count; ++index) {
+      const auto method = static_cast<way>(index);
+      is_there_[index] = has_way(job, method);
+      if (is_there_[index]) scripts[index] = scripts_of(job, method);
+    }
+    // Takes the minimum of some rounds for each script, because other load on the machine only ever adds time. With
+    // the median, ten programs were predicted a tenth higher.
+    std::array<std::array<std::vector<double>, way_count>, beside_count> least;
+    for (auto& least_of_work : least) {
+      for (std::size_t index = 0; index < way_count; ++index) least_of_work[index].resize(scripts[index].size());
+    }
+    for (int round = 0; round <= rounds; ++round) {  // the first round is not used
+      for (std::size_t index = 0; index < way_count; ++index) {
+        for (std::size_t script_index = 0; script_index < scripts[index].size(); ++script_index) {
+          for (std::size_t work = 0; work < beside_count; ++work) {
+            const double ns = replayer.play(scripts[index][script_index], static_cast<beside>(work));
+            double& best = least[work][index][script_index];
+            best = round <= 1 ? ns : std::min(best, ns);
+          }
+        }
+      }
+    }
+    for (std::size_t work = 0; work < beside_count; ++work) {
+      for (std::size_t index = 0; index < way_count; ++index)
+        ns_[work][index] = std::accumulate(least[work][index].begin(), least[work][index].end(), 0.0);
+    }
+    count_ = timed_allocations(job);
+  }
+
+  bool has(way method) const { return is_there_[static_cast<std::size_t>(method)]; }
+  double time_of(way method, beside work) const {
+    return ns_[static_cast<std::size_t>(work)][static_cast<std::size_t>(method)] / count_;
+  }
+  double saved(way before, way after, beside work) const { return time_of(before, work) - time_of(after, work); }
+
+ private:
+  std::array<bool, way_count> is_there_{};
+  std::array<std::array<double, way_count>, beside_count> ns_{};
+  double count_ = 1;
+};
+
+constexpr double least_timed = 64;  // allocations; below this the clock's own error is most of the result
+
+replayed play(const replay_job& job) {
+  if (timed_allocations(job) < least_timed) return {};
+  const times measured(job);
+  const auto saved = [&](way before, way after) -> analyse::call_ns {
+    if (!measured.has(before) || !measured.has(after)) return {};
+    return {measured.saved(before, after, beside::nothing), measured.saved(before, after, beside::surprises),
+            measured.saved(before, after, beside::waits)};
+  };
+  replayed result;
+  result.now = saved(way::as_is, way::nothing);
+  result.hoist = job.is_copied_text ? saved(way::as_copy, way::unmade) : result.now;
+  result.recycle = saved(way::as_is, way::recycled);
+  result.pooled = saved(way::as_is, way::pooled);
+  result.arena = saved(way::as_is, way::arena);
+  result.reserve = saved(way::as_is, way::reserved);
+  // Inlined calls of a few instructions hide behind the branch misprediction, where a library call does not.
+  result.pooled.mispredicted = result.arena.mispredicted = result.now.mispredicted;
+  return result;
+}
+
+}  // namespace
+
+std::vector<replayed> replay(std::vector<replay_job> jobs) {
+  if (!std::all_of(jobs.begin(), jobs.end(), is_playable)) fail(exit_code::io_error, "the trace excerpt is invalid");
+  std::vector<replayed> results(jobs.size());
+  const auto play_all = [&](bool alone) {
+    for (std::size_t index = 0; index < jobs.size(); ++index) {
+      if (jobs[index].alone != alone) continue;
+      if (jobs[index].first_thread) {
+        results[index] = play(jobs[index]);
+      } else {
+        std::thread([&] { results[index] = play(jobs[index]); }).join();
+      }
+    }
+  };
+  play_all(true);
+  std::thread([] {}).join();  // from here on the C library takes the paths of a process with threads
+  play_all(false);
+  return results;
+}
+
+void rehearse(const replay_job& job) {
+  if (!is_playable(job)) fail(exit_code::io_error, "the trace excerpt is invalid");
+  const times once(job, 0);
+}
+
+}  // namespace tarn::command

@@ -1,0 +1,224 @@
+#include "profiler/predict/replay_script.hpp"
+
+#include <algorithm>
+
+namespace tarn::command {
+namespace {
+
+using analyse::replay_job;
+using analyse::replay_plan;
+using analyse::replay_step;
+
+// Names who allocated the memory of a place. The same allocator resizes and releases the block, because a realloc at
+// a chosen site may get a block of a site that is not chosen, and the other way round.
+enum class holder : std::uint8_t { nobody, library, library_new, text, pool, arena };
+
+class script_writer {
+ public:
+  script_writer(const replay_job& job, way method, std::uint32_t places) : job_(job), method_(method), slots_(places) {}
+
+  void add(std::vector<action>& actions, const replay_step& step) {
+    switch (step.kind) {
+      case replay_step::allocate: allocate(actions, step); break;
+      case replay_step::release: release(actions, step.slot); break;
+      case replay_step::resize: resize(actions, step); break;
+      case replay_step::grow: grow(actions, step); break;
+    }
+  }
+
+ private:
+  struct place {
+    holder owner = holder::nobody;
+    bool chosen = false;
+    std::uint32_t held = 0, content = 0;  // bytes of the block, and of its content
+  };
+
+  holder holder_for(bool chosen) const {
+    const holder library = chosen && job_.by_new ? holder::library_new : holder::library;
+    if (!chosen) return library;
+    switch (method_) {
+      case way::as_is:
+      case way::reserved: return library;
+      case way::as_copy: return holder::text;
+      case way::pooled: return holder::pool;
+      case way::arena: return holder::arena;
+      default: return holder::nobody;
+    }
+  }
+  // realloc returns a block of malloc.
+  holder resized_by(bool chosen) const {
+    const holder owner = holder_for(chosen);
+    return owner == holder::library_new ? holder::library : owner;
+  }
+  bool has_room(const replay_step& step) const {
+    return method_ == way::reserved && step.chosen && step.bytes <= job_.reserved_bytes;
+  }
+  // Returns at least one byte, because every block is touched.
+  std::uint32_t wanted(const replay_step& step) const {
+    return std::max(has_room(step) ? job_.reserved_bytes : step.bytes, 1U);
+  }
+  static bool is_large(std::uint32_t bytes) { return bytes > detail::largest_class_size; }
+  bool has_block(std::uint32_t number) const {
+    return slots_[number].owner != holder::nobody && slots_[number].owner != holder::text;
+  }
+
+  static void put(std::vector<action>& actions, op does, std::uint32_t place, std::uint32_t source_slot,
+                  std::uint32_t bytes, std::uint32_t old_bytes) {
+    const std::size_t in_class = std::min<std::size_t>(bytes, detail::largest_class_size);
+    actions.push_back({does, detail::class_of(in_class), place, source_slot, bytes, old_bytes});
+  }
+
+  op allocates(holder owner, std::uint32_t bytes) const {
+    switch (owner) {
+      case holder::library: return op::allocate;
+      case holder::library_new: return op::allocate_new;
+      case holder::text: return op::make_text;
+      case holder::pool: return is_large(bytes) ? op::allocate_large : op::allocate_pooled;
+      case holder::arena: return op::allocate_arena;
+      case holder::nobody: break;
+    }
+    return method_ == way::unmade ? op::read_text : method_ == way::recycled ? op::recycle : op::nothing;
+  }
+  static op releases(const place& slot) {
+    switch (slot.owner) {
+      case holder::library: return op::release;
+      case holder::library_new: return op::release_new;
+      case holder::text: return op::end_text;
+      case holder::pool: return is_large(slot.held) ? op::release_large : op::release_pooled;
+      case holder::arena:
+      case holder::nobody: break;
+    }
+    return op::nothing;
+  }
+  // An arena's block is not copied: code that knows of its arena does not move what grows there.
+  static op copies(holder owner) {
+    switch (owner) {
+      case holder::library: return op::grow;
+      case holder::library_new: return op::grow_new;
+      case holder::pool: return op::grow_pooled;
+      case holder::arena: return op::allocate_arena;
+      default: return op::nothing;
+    }
+  }
+
+  void allocate(std::vector<action>& actions, const replay_step& step) {
+    const holder owner = holder_for(step.chosen);
+    put(actions, allocates(owner, wanted(step)), step.slot, 0, wanted(step), 0);
+    note_owner(actions, step, owner, wanted(step), 0);
+  }
+
+  void release(std::vector<action>& actions, std::uint32_t number) {
+    place& slot = slots_[number];
+    put(actions, releases(slot), number, 0, slot.held, 0);
+    slot = {};
+  }
+
+  // Makes a larger block beside the one at `step.from`, which a later step releases.
+  void grow(std::vector<action>& actions, const replay_step& step) {
+    place& old = slots_[step.source_slot];
+    const std::uint32_t old_bytes = old.content;
+    if (has_room(step) && fits(old, step)) return take_over(actions, step);
+    const holder owner = holder_for(step.chosen);
+    allocate_and_copy(actions, step, owner);
+    note_owner(actions, step, owner, wanted(step), old_bytes);
+  }
+
+  void resize(std::vector<action>& actions, const replay_step& step) {
+    place& old = slots_[step.source_slot];
+    const std::uint32_t old_bytes = old.content;
+    const holder owner = resized_by(step.chosen);
+    const bool apart = old.chosen != step.chosen || job_.is_copied_text || job_.by_new;  // equal in every way
+    if (has_room(step) && fits(old, step)) {
+      take_over(actions, step);
+      if (apart) pad(actions);
+      return;
+    }
+    if (owner == holder::library && old.owner == holder::library) {  // a single realloc
+      put(actions, op::resize, step.slot, step.source_slot, wanted(step), old_bytes);
+      if (apart) pad(actions);
+    } else if (!apart) {  // the same allocator serves both
+      const op does = owner == holder::pool ? op::resize_pooled : allocates(owner, wanted(step));
+      put(actions, does, step.slot, step.source_slot, wanted(step), owner == holder::pool ? old.held : old_bytes);
+    } else {
+      allocate_and_copy(actions, step, owner);
+      put(actions, releases(old), step.source_slot, 0, old.held, 0);
+    }
+    old = {};
+    note_owner(actions, step, owner, wanted(step), old_bytes);
+  }
+
+  void allocate_and_copy(std::vector<action>& actions, const replay_step& step, holder owner) {
+    const op does =
+        has_block(step.source_slot) && copies(owner) != op::nothing ? copies(owner) : allocates(owner, wanted(step));
+    put(actions, does, step.slot, step.source_slot, wanted(step), slots_[step.source_slot].content);
+  }
+
+  static bool fits(const place& old, const replay_step& step) {
+    return (old.owner == holder::library || old.owner == holder::library_new) && old.held >= step.bytes;
+  }
+  // Keeps the block, because the buffer that grows has room already.
+  void take_over(std::vector<action>& actions, const replay_step& step) {
+    const place old = slots_[step.source_slot];
+    put(actions, op::take_over, step.slot, step.source_slot, old.held, 0);
+    slots_[step.source_slot] = {};
+    note_owner(actions, step, old.owner, old.held, old.content);
+  }
+
+  // Notes who holds the place now, and fills the block as a container would. A way that makes no block fills a kept
+  // buffer instead.
+  void note_owner(std::vector<action>& actions, const replay_step& step, holder owner, std::uint32_t held,
+                  std::uint32_t old_bytes) {
+    slots_[step.slot] = {owner, step.chosen, held, step.bytes};
+    const bool grows = step.kind > replay_step::release;
+    if (!step.chosen || step.bytes <= page_bytes || !(job_.is_filled || grows)) return;
+    if (method_ == way::as_copy || method_ == way::unmade) return;  // these ways have texts instead of blocks
+    const bool is_kept = method_ == way::nothing || method_ == way::recycled;
+    put(actions, is_kept ? op::fill_kept : op::fill, step.slot, 0, step.bytes, old_bytes);
+  }
+  static void pad(std::vector<action>& actions) { put(actions, op::nothing, 0, 0, 0, 0); }
+
+  const replay_job& job_;
+  way method_;
+  std::vector<place> slots_;
+};
+
+}  // namespace
+
+bool has_way(const replay_job& job, way method) {
+  switch (method) {
+    case way::as_copy:
+    case way::unmade: return job.is_copied_text;
+    case way::reserved: return job.reserved_bytes != 0;
+    default: return true;
+  }
+}
+
+std::vector<script> scripts_of(const replay_job& job, way method) {
+  std::vector<script> scripts;
+  for (const replay_plan& plan : job.plans) {
+    script& script_of_plan = scripts.emplace_back();
+    script_writer write(job, method, plan.slots);
+    for (const replay_step& step : plan.before) write.add(script_of_plan.before, step);
+    for (const replay_step& step : plan.steps) write.add(script_of_plan.steps, step);
+    for (const replay_step& step : plan.after) write.add(script_of_plan.after, step);
+  }
+  return scripts;
+}
+
+bool is_playable(const replay_job& job) {
+  for (const replay_plan& plan : job.plans) {
+    std::vector<bool> is_there(plan.slots);
+    for (const auto* const steps : {&plan.before, &plan.steps, &plan.after}) {
+      for (const replay_step& step : *steps) {
+        if (step.slot >= plan.slots || step.source_slot >= plan.slots) return false;
+        if (step.kind == replay_step::release ? !is_there[step.slot] : is_there[step.slot]) return false;
+        if (step.kind > replay_step::release && !is_there[step.source_slot]) return false;
+        is_there[step.slot] = step.kind != replay_step::release;
+        if (step.kind == replay_step::resize) is_there[step.source_slot] = false;
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace tarn::command

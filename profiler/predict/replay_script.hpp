@@ -1,0 +1,73 @@
+// Turns the steps of a replay (profiler/predict/trace.hpp) into calls to the compared allocators.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <tarn/detail/fast_path.hpp>
+#include <vector>
+
+#include "profiler/predict/trace.hpp"
+
+namespace tarn::command {
+
+// Names what serves the chosen blocks when the steps are played. All other blocks are the C library's.
+enum class way : std::size_t {
+  as_is,     // the C library, as in the program
+  as_copy,   // a copied std::string instead of each block
+  nothing,   // no block at all; the rest is the cost of everything else
+  unmade,    // the text that `as_copy` copies, read in its original location
+  recycled,  // tarn::recycle<std::string>
+  pooled,    // the thread's own heap
+  arena,
+  reserved,  // the C library, asked once for the size that a buffer grows to
+  count
+};
+constexpr std::size_t way_count = static_cast<std::size_t>(way::count);
+// Returns whether the job has the data that this way needs.
+bool has_way(const analyse::replay_job& job, way method);
+
+enum class op : std::uint8_t {
+  nothing,
+  allocate,
+  release,
+  allocate_new,
+  release_new,
+  resize,
+  grow,
+  grow_new,
+  take_over,
+  make_text,
+  read_text,
+  end_text,
+  recycle,
+  fill,
+  fill_kept,
+  allocate_pooled,
+  release_pooled,
+  allocate_large,
+  release_large,
+  resize_pooled,
+  grow_pooled,
+  allocate_arena,
+};
+constexpr std::uint32_t page_bytes = 4096;  // a block larger than this is touched page by page
+
+struct action {
+  op does;
+  detail::size_class size;  // of a pooled block; code with a pool knows it at compile time
+  std::uint32_t place, source, bytes;
+  std::uint32_t old_bytes;  // bytes of the block or content of the place `source`
+};
+struct script {
+  std::vector<action> before, steps, after;
+};
+
+// Returns one script for each plan. Every way has the same number of actions for a step, so that the work between
+// them is the same. The allocator of a block decides which action releases or resizes it.
+std::vector<script> scripts_of(const analyse::replay_job& job, way method);
+
+// Returns false where a step names a place that the plan does not have, fills one that is taken, or uses one that is
+// empty.
+bool is_playable(const analyse::replay_job& job);
+
+}  // namespace tarn::command

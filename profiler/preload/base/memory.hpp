@@ -1,0 +1,24 @@
+// Provides the recorder's own memory from the kernel, never from the program's malloc.
+#pragma once
+
+#include <cstddef>
+
+namespace tarn::preload {
+
+// Returns zeroed pages, which the kernel provides when they are touched, or null. Leaves errno as it was.
+void* map(std::size_t bytes) noexcept;
+
+// Returns memory of map() to the kernel; null is allowed.
+void unmap(void* start, std::size_t bytes) noexcept;
+
+// Returns zeroed memory for small structures, aligned to 16 bytes, or null. It is never given back. Any thread may
+// call this.
+void* take(std::size_t bytes) noexcept;
+
+// Reserves memory for the time when the kernel may not be asked for more.
+void set_memory_aside() noexcept;
+
+// Starts afresh in a child of fork: memory that a thread of the parent may have been changing is left alone.
+void begin_memory_anew() noexcept;
+
+}  // namespace tarn::preload

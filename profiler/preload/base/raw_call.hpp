@@ -1,0 +1,55 @@
+// Makes the recorder's own system calls. They are not dispatched to the recorder, and leave errno as it is.
+#pragma once
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+
+#if defined(__x86_64__)
+extern "C" long tarn_raw_call(long number, long, long, long, long, long, long) noexcept;  // exempt.S
+#endif
+
+namespace tarn::preload {
+
+namespace detail {
+template <class Word>
+long word_of_call(Word value) noexcept {
+  if constexpr (requires { reinterpret_cast<long>(value); }) {
+    return reinterpret_cast<long>(value);
+  } else {
+    return static_cast<long>(value);
+  }
+}
+}  // namespace detail
+
+// Set once the program has restricted its system calls (seccomp). From then on the recorder makes none of its own, as
+// each might end the program, and continues with the memory that it has.
+extern constinit std::atomic<bool> restricted;  // NOLINT(bugprone-dynamic-static-initializers): constinit
+inline bool is_restricted() noexcept { return restricted.load(std::memory_order_relaxed); }
+
+// Returns the result, or an errno as its negative.
+template <class... Words>
+long raw_call(long number, Words... words) noexcept {
+  static_assert(sizeof...(words) <= 6);
+  const long arguments[6] = {detail::word_of_call(words)...};
+#if defined(__x86_64__)
+  return tarn_raw_call(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
+#else
+  const int before = errno;
+  const long result = ::syscall(number, all[0], all[1], all[2], all[3], all[4], all[5]);
+  const long given = result == -1 ? -errno : result;
+  errno = before;
+  return given;
+#endif
+}
+
+// Makes a call that the recorder can do without. Returns -EPERM once the program's calls are restricted.
+template <class... Words>
+long own_call(long number, Words... words) noexcept {
+  return is_restricted() ? -EPERM : raw_call(number, words...);
+}
+
+}  // namespace tarn::preload

@@ -1,0 +1,88 @@
+// Runs after a system call of the program. The program's other registers are in use, so this file is compiled to use
+// general registers only.
+#include <cerrno>
+
+#include "profiler/format/clock.hpp"
+#include "profiler/preload/call_facts.hpp"
+#include "profiler/preload/count_calls.hpp"
+#include "profiler/preload/region.hpp"
+#include "profiler/preload/substitute.hpp"
+
+namespace tarn::preload {
+namespace {
+
+std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) noexcept {
+  hash = (hash ^ word) * 0x9fb21c651e98df25ULL;
+  return hash ^ hash >> 32;
+}
+
+std::uint64_t hash_of(const call_facts& facts, const long* arguments, bool readable) noexcept {
+  constexpr std::size_t longest_path = 4096;
+  std::uint64_t hash = 1;
+  for (std::uint8_t index = 0; index < 6; ++index) {
+    if ((facts.question >> index & 1) == 0) continue;
+    if (index != facts.path_at) {
+      hash = mixed(hash, static_cast<std::uint64_t>(arguments[index]));
+    } else if (readable && arguments[index] != 0) {
+      const char* const path = reinterpret_cast<const char*>(arguments[index]);
+      for (std::size_t letter = 0; letter < longest_path && path[letter] != '\0'; ++letter) {
+        hash = mixed(hash, static_cast<unsigned char>(path[letter]));
+      }
+    }
+  }
+  return hash | 1;  // 0 means that there is no hash yet
+}
+
+}  // namespace
+
+void call_ended(format::call_cell& cell, std::uint64_t began, long number, const long* arguments,
+                long result) noexcept {
+  const auto add = [&](std::size_t counter, std::uint64_t amount) {
+    cell.value[counter].fetch_add(amount,
+                                  std::memory_order_relaxed);  // atomic, as a signal's handler may add in between
+  };
+  add(format::call_ticks, format::ticks() - began);
+  const call_facts facts = facts_of_call(number);
+  if (result < 0 && result > -4096) {
+    add(format::errors, 1);
+  } else if (facts.returns_bytes) {
+    add(format::given, static_cast<std::uint64_t>(result));
+    if (facts.size_at == call_facts::no_argument) add(format::asked, static_cast<std::uint64_t>(result));
+  }
+  if (facts.question != 0) {
+    const std::uint64_t hash =
+        hash_of(facts, arguments, result != -EFAULT);  // without EFAULT the kernel has read the path
+    if (cell.last_arguments.load(std::memory_order_relaxed) == hash) add(format::same_arguments, 1);
+    cell.last_arguments.store(hash, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace tarn::preload
+
+namespace {
+
+// tarn_call of exempt.S pushes this frame.
+struct made_call {
+  long r9, r8, r10, rdx, rsi, rdi;  // pushed; the changed values are restored from here
+  std::uint64_t flags;
+  std::uint64_t began;
+  std::uintptr_t carried;
+  std::uintptr_t back;
+  long number, result;
+};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("hidden"))) void tarn_call_made(made_call* call) noexcept {
+  using namespace tarn::preload;
+  long arguments[6] = {call->rdi, call->rsi, call->rdx, call->r10, call->r8, call->r9};
+  auto* const cell = cell_of(call->carried);
+  if ((call->carried & is_substitution) != 0) {
+    auto& instead = *reinterpret_cast<substitution*>(call->carried & ~is_substitution);
+    restore(instead, call->number, arguments, call->result);
+    call->rdi = arguments[0], call->rsi = arguments[1], call->rdx = arguments[2];
+    call->r10 = arguments[3], call->r8 = arguments[4], call->r9 = arguments[5];
+  }
+  // A child of fork also returns through here, and must not count.
+  if (cell != nullptr && is_recorded()) call_ended(*cell, call->began, call->number, arguments, call->result);
+}

@@ -1,0 +1,108 @@
+#include "profiler/preload/entry.hpp"
+
+#include <pthread.h>
+
+#include "profiler/preload/base/filter.hpp"
+#include "profiler/preload/dispatch.hpp"
+#include "profiler/preload/live_blocks.hpp"
+#include "profiler/preload/locks.hpp"
+#include "profiler/preload/next.hpp"
+#include "profiler/preload/own_heap.hpp"
+#include "profiler/preload/quiet.hpp"
+#include "profiler/preload/region.hpp"
+#include "profiler/preload/sampled_blocks.hpp"
+#include "profiler/preload/sites.hpp"
+#include "profiler/preload/stacks/stack_cache.hpp"
+
+namespace tarn::preload {
+
+constinit thread_local bool detail::inside = false;
+constinit std::atomic<bool> detail::started = false;
+
+namespace {
+
+using detail::inside;
+using detail::started;
+
+bool has(format::kind source) noexcept { return (header().sources & format::source_bit(source)) != 0; }
+
+bool set_up_blocks() noexcept {
+  if (header().interval == 0) return live_blocks::set_up();
+  if (!set_up_sampled()) return false;
+  for (std::size_t index = 0; early_block(index) != nullptr; ++index) {  // free() must take the slow path for these
+    filter_of(early_block(index)).store(filter_full, std::memory_order_relaxed);
+  }
+  return true;
+}
+bool set_up() noexcept { return (!has(format::heap_kind) || set_up_blocks()) && set_up_sites(); }
+
+// A child of fork shares the parent's region and must not count there. It counts in a region of its own, or not at
+// all when there is none: the kernel has wiped the page that says that this process is recorded.
+void in_child() noexcept {
+  if (!started.load(std::memory_order_relaxed)) return;
+  inside = true;
+  begin_memory_anew();
+  begin_threads_anew();
+  begin_thread_starts_anew();
+  begin_locks_anew();
+  begin_regions_anew();
+  const bool follows = follow_fork() && set_up();
+  if (follows && has(format::heap_kind)) note_own_heap_anew();
+  inside = false;
+#if defined(__x86_64__)
+  if (follows && has(format::call_kind)) start_dispatch();
+#endif
+}
+
+// Does everything early that takes locks of the C library or memory of the program's heap: a hook may be called while
+// the program holds any lock, or in the middle of its allocator (docs/design/recorder-calls.md). The loader calls
+// this before every other constructor (-z initfirst), so there is only one thread and no event has been missed.
+void begin(int, char**, char** environment) noexcept {
+  const hidden_thread now;
+  (void)next();
+  if (!attach(environment) || !set_up()) return;
+  prepare_threads();
+  ::pthread_atfork(nullptr, note_unrecorded_fork, in_child);
+  started.store(true, std::memory_order_release);  // release: a thread that sees it sees the tables
+}
+// The attribute `constructor` cannot be used: the compiler may merge such functions, and then passes no arguments.
+using constructor = void (*)(int, char**, char**);
+[[gnu::used, gnu::section(".init_array.00100")]] constinit const constructor first_constructor = begin;
+
+std::uint32_t walk_to_site(thread& self, const caller& caller, stack_reads& reads) noexcept {
+  std::uintptr_t frames[format::most_frames];
+  return site_of(frames, walk(caller, self.stack(), frames, reads));
+}
+
+[[gnu::noinline]] stack_cache::cached_stack& make_known(thread& self, const caller& caller) noexcept {
+  stack_cache::cached_stack& cached = self.stacks()->slot_for(caller);
+  stack_cache::keep(cached, caller, walk_to_site(self, caller, cached.reads));
+  return cached;
+}
+
+[[gnu::noinline]] std::uint32_t site_without_memory(thread& self, const caller& caller) noexcept {
+  stack_reads reads;
+  return walk_to_site(self, caller, reads);
+}
+
+}  // namespace
+
+counting_site find_heap_site(thread& self, const caller& caller) noexcept {
+  if (self.stacks() == nullptr) [[unlikely]] {
+    const std::uint32_t site = site_without_memory(self, caller);
+    return {site, self.cell_of(site, self.number())};
+  }
+  stack_cache::cached_stack* cached = self.stacks()->find(caller);
+  if (cached == nullptr) cached = &make_known(self, caller);
+  if (cached->cell == nullptr) cached->cell = self.cell_of(cached->site, self.number());
+  return {cached->site, cached->cell};
+}
+
+std::uint32_t site_from(thread& self, const caller& caller) noexcept {
+  if (self.stacks() == nullptr) [[unlikely]]
+    return site_without_memory(self, caller);
+  stack_cache::cached_stack* const cached = self.stacks()->find(caller);
+  return cached != nullptr ? cached->site : make_known(self, caller).site;
+}
+
+}  // namespace tarn::preload

@@ -1,0 +1,131 @@
+// Guards the way into the recorder: every event that is counted passes through an entry.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+#include "profiler/format/region.hpp"
+#include "profiler/preload/region.hpp"
+#include "profiler/preload/stacks/stack.hpp"
+#include "profiler/preload/threads.hpp"
+
+namespace tarn::preload {
+
+namespace detail {
+// NOLINTBEGIN(bugprone-dynamic-static-initializers): constinit says that they are not
+extern constinit thread_local bool inside;
+extern constinit std::atomic<bool> started;  // true once this process is recorded and set up for it
+// NOLINTEND(bugprone-dynamic-static-initializers)
+}  // namespace detail
+
+// Returns true when the calling thread is in the recorder. A signal's handler may interrupt it there.
+inline bool is_inside() noexcept { return detail::inside; }
+
+// Returns true when anything of this process is recorded and the calling thread is not in the recorder: what the C
+// library does for the recorder does not count as the program's. Returns false until the recorder's first constructor
+// has set everything up.
+inline bool records_anything() noexcept {
+  return !is_inside() && detail::started.load(std::memory_order_acquire) && is_recorded();
+}
+
+// Returns true when, in addition, the events of `source` are recorded.
+inline bool records(format::kind source = format::heap_kind) noexcept {
+  return records_anything() && (header().sources & format::source_bit(source)) != 0;
+}
+
+// Marks the calling thread as being in the recorder while it lives. Converts to false when there is no memory for the
+// thread's counts.
+class entry {
+ public:
+  entry() noexcept : entry((enter(), thread::current())) {}
+  // This one is for a signal's handler, which may have interrupted the C library. It must not be used where
+  // is_inside().
+  struct in_signal {
+    std::uintptr_t stack;  // the thread's stack pointer
+  };
+  explicit entry(in_signal handler) noexcept : entry((enter(), thread::current_in_signal(handler.stack))) {}
+  entry(const entry&) = delete;
+  entry& operator=(const entry&) = delete;
+  ~entry() {
+    if (lock* const held = shared_lock()) [[unlikely]]
+      held->release();
+    leave();
+  }
+  explicit operator bool() const noexcept { return self_ != nullptr; }
+  thread& self() noexcept { return *self_; }
+
+ private:
+  explicit entry(thread* self) noexcept : self_(self) {
+    if (lock* const wanted = shared_lock()) [[unlikely]]
+      wanted->acquire();
+  }
+  friend class plain_entry;
+  // A signal's handler sees the mark around everything that is done in between.
+  static void enter() noexcept {
+    detail::inside = true;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+  static void leave() noexcept {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    detail::inside = false;
+  }
+  lock* shared_lock() const noexcept { return self_ == nullptr ? nullptr : self_->shared_lock(); }
+  thread* self_;
+};
+
+// Enters with the fewest instructions, for a thread that has a `plain_thread`. Converts to false for all other
+// threads, and in the recorder.
+class plain_entry {
+ public:
+  plain_entry() noexcept : self_(is_inside() || plain_thread == nullptr || !is_recorded() ? nullptr : plain_thread) {
+    if (self_ != nullptr) [[likely]]
+      entry::enter();
+  }
+  plain_entry(const plain_entry&) = delete;
+  plain_entry& operator=(const plain_entry&) = delete;
+  ~plain_entry() {
+    if (self_ != nullptr) [[likely]]
+      entry::leave();
+  }
+  explicit operator bool() const noexcept { return self_ != nullptr; }
+  thread& self() noexcept { return *self_; }
+
+ private:
+  thread* self_;
+};
+
+// Hides the calling thread while it lives: nothing that it does is counted, and malloc and free take the slow path.
+class hidden_thread {
+ public:
+  hidden_thread() noexcept
+      : was_inside_(std::exchange(detail::inside, true)), counts_(std::exchange(own_counts, nullptr)) {}
+  hidden_thread(const hidden_thread&) = delete;
+  hidden_thread& operator=(const hidden_thread&) = delete;
+  ~hidden_thread() {
+    own_counts = counts_;
+    detail::inside = was_inside_;
+  }
+
+ private:
+  bool was_inside_;
+  format::thread_record* counts_;
+};
+
+// The site of a stack, and the thread's counters for its allocations there.
+struct counting_site {
+  std::uint32_t site;
+  format::cell* cell;  // null when the region is full
+};
+counting_site find_heap_site(thread& self, const caller& caller) noexcept;
+[[gnu::always_inline]] inline counting_site heap_site(thread& self, const caller& caller) noexcept {
+  const stack_cache::cached_stack* const cached = self.stacks() == nullptr ? nullptr : self.stacks()->find(caller);
+  if (cached == nullptr || cached->cell == nullptr) [[unlikely]]
+    return find_heap_site(self, caller);
+  return {cached->site, cached->cell};
+}
+
+// Returns the site alone, without its counters.
+std::uint32_t site_from(thread& self, const caller& caller) noexcept;
+
+}  // namespace tarn::preload

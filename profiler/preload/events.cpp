@@ -1,0 +1,216 @@
+#include "profiler/preload/events.hpp"
+
+#include "profiler/format/clock.hpp"
+#include "profiler/preload/base/sampler.hpp"
+#include "profiler/preload/entry.hpp"
+#include "profiler/preload/live_blocks.hpp"
+#include "profiler/preload/quiet.hpp"
+#include "profiler/preload/region.hpp"
+#include "profiler/preload/sampled_blocks.hpp"
+
+namespace tarn::preload {
+namespace {
+
+using format::counter;
+
+constexpr std::uint64_t sequence_mask = (std::uint64_t{1} << 28) - 1;
+
+void count(format::cell& cell, std::size_t counter, std::uint64_t amount) noexcept { add(cell.value[counter], amount); }
+
+bool is_sampled() noexcept { return header().interval != 0; }
+
+// Returns true when the thread samples this block, and then draws the next distance.
+[[gnu::noinline]] bool is_sample(thread& self, std::size_t bytes, charged charge) noexcept {
+  format::thread_record& counts = self.counts();
+  std::int64_t left = counts.until_sample.load(std::memory_order_relaxed);
+  if (charge == charged::no) left -= cost_of(bytes);
+  const bool is_due = left < 0;
+  for (; left < 0;) {  // more than one point may lie in a large block
+    const std::int64_t distance = self.samples.next();
+    left += distance;
+    counts.drawn_sum.store(counts.drawn_sum.load(std::memory_order_relaxed) + distance, std::memory_order_relaxed);
+  }
+  counts.until_sample.store(left, std::memory_order_relaxed);
+  return is_due;
+}
+
+allocation_record birth_of(thread& self, std::uint32_t site) noexcept {
+  return {.weight = 1,
+          .site = site,
+          .owner = self.number(),
+          .early = threads_so_far() == 1,
+          .sequence = self.counts().allocations.load(std::memory_order_relaxed)};
+}
+
+[[gnu::noinline]] bool note_sample(thread& self, format::cell& cell, const void* block, std::size_t bytes,
+                                   allocation_record born) noexcept {
+  born.weight = self.samples.weight(bytes);
+  born.time = format::ticks();
+  if (!note_sampled(block, born)) return false;
+  const std::uint64_t weight = born.weight;
+  count(cell, counter::blocks, weight);
+  count(cell, counter::bytes, bytes * weight);
+  count(cell, counter::size_buckets + format::size_bucket(bytes), weight);
+  if (born.early) count(cell, counter::early, weight);
+  count(cell, counter::spread, weight * (weight - 1));
+  return true;
+}
+
+[[gnu::always_inline]] inline bool note_each(format::cell& cell, const void* block, std::size_t bytes,
+                                             const allocation_record& born) noexcept {
+  if (!live_blocks::add(block, born)) [[unlikely]]
+    return false;
+  count(cell, counter::blocks, 1);
+  count(cell, counter::bytes, bytes);
+  count(cell, counter::size_buckets + format::size_bucket(bytes), 1);
+  if (born.early) count(cell, counter::early, 1);
+  return true;
+}
+
+[[gnu::always_inline]] inline void count_allocation(thread& self, const void* block, std::size_t bytes,
+                                                    const caller& caller, charged charge) noexcept {
+  format::thread_record& counts = self.counts();
+  if (self.trace.is_due(counts)) [[unlikely]]
+    self.trace.begin(counts);
+  add(counts.allocations, 1);
+  const bool sampled = is_sampled();
+  if (sampled && !is_sample(self, bytes, charge)) {
+    if (self.trace.is_open()) self.trace.note(format::excerpt_kind::allocate, block, bytes, site_from(self, caller));
+    return;
+  }
+  const auto [site, cell] = heap_site(self, caller);
+  if (self.trace.is_open()) [[unlikely]]
+    self.trace.note(format::excerpt_kind::allocate, block, bytes, site);
+  if (cell == nullptr) [[unlikely]]
+    return self.count_dropped();
+  const allocation_record born = birth_of(self, site);
+  const bool is_noted = sampled ? note_sample(self, *cell, block, bytes, born) : note_each(*cell, block, bytes, born);
+  if (!is_noted) [[unlikely]]
+    self.count_dropped();
+}
+
+[[gnu::always_inline]] inline allocation_record take_birth(const void* block) noexcept {
+  return is_sampled() ? take_sampled(block) : live_blocks::take(block);
+}
+bool note_birth(const void* block, const allocation_record& born) noexcept {
+  return is_sampled() ? note_sampled(block, born) : live_blocks::add(block, born);
+}
+
+[[gnu::always_inline]] inline void count_free(thread& self, const allocation_record& born) noexcept {
+  format::cell* const cell = self.cell_of(born.site, born.owner);
+  if (cell == nullptr) [[unlikely]]
+    return self.count_dropped();
+  const std::uint64_t weight = born.weight;
+  count(*cell, counter::frees, weight);
+  if (born.owner == self.number()) {
+    const std::uint64_t between =
+        (self.counts().allocations.load(std::memory_order_relaxed) - born.sequence) & sequence_mask;
+    count(*cell, counter::life_buckets + format::life_bucket(between), weight);
+  }
+  if (born.time != 0) count(*cell, counter::time_buckets + format::time_bucket(format::ticks() - born.time), weight);
+  if (born.early) {
+    if (threads_so_far() == 1) {
+      count(*cell, counter::early_gone, weight);
+    } else if (threads_running() > 1) {
+      count(*cell, counter::early_busy, weight);
+    }
+  }
+}
+
+[[gnu::noinline]] void allocated_otherwise(const void* block, std::size_t bytes, const caller& caller,
+                                           charged charge) noexcept {
+  if (is_in_region()) [[unlikely]]
+    count_heap_violation(caller);
+  if (block == nullptr || !records()) return;
+  entry guard;
+  if (!guard) return;
+  count_allocation(guard.self(), block, bytes, caller, charge);
+}
+
+[[gnu::noinline]] void freed_otherwise(const void* block) noexcept {
+  if (block == nullptr || !records()) return;
+  entry guard;
+  if (!guard) return;
+  add(guard.self().counts().frees, 1);
+  if (guard.self().trace.is_open()) [[unlikely]]
+    guard.self().trace.note_release(block);
+  const allocation_record born = take_birth(block);
+  if (born.weight != 0) {
+    count_free(guard.self(), born);
+  } else if (!is_sampled()) {
+    guard.self().count_unknown();
+  }
+}
+
+}  // namespace
+
+void allocated(const void* block, std::size_t bytes, const caller& caller, charged charge) noexcept {
+  {
+    plain_entry guard;
+    if (guard && block != nullptr && !guard.self().trace.is_due(guard.self().counts())) [[likely]] {
+      thread& self = guard.self();
+      add(self.counts().allocations, 1);
+      const auto [site, cell] = heap_site(self, caller);
+      if (cell == nullptr || !note_each(*cell, block, bytes, birth_of(self, site))) [[unlikely]]
+        self.count_dropped();
+      return;
+    }
+  }
+  allocated_otherwise(block, bytes, caller, charge);
+}
+
+void freed(const void* block) noexcept {
+  {
+    plain_entry guard;
+    if (guard && block != nullptr) [[likely]] {
+      thread& self = guard.self();
+      add(self.counts().frees, 1);
+      const allocation_record born = live_blocks::take(block);
+      if (born.weight != 0) [[likely]] {
+        count_free(self, born);
+      } else {
+        self.count_unknown();
+      }
+      return;
+    }
+  }
+  freed_otherwise(block);
+}
+
+allocation_record before_resize(const void* block) noexcept {
+  if (!records()) return {};
+  const entry guard;
+  return take_birth(block);
+}
+
+void after_resize(const allocation_record& born, const void* block, const void* new_block, std::size_t old_bytes,
+                  std::size_t bytes, const caller& caller, charged charge) noexcept {
+  if (is_in_region()) [[unlikely]]
+    count_heap_violation(caller);
+  if (!records()) return;
+  entry guard;
+  if (!guard) return;
+  if (new_block == nullptr) {
+    if (born.weight != 0) (void)note_birth(block, born);
+    return;
+  }
+  thread& self = guard.self();
+  add(self.counts().frees, 1);
+  if (self.trace.is_open()) [[unlikely]]
+    self.trace.note(format::excerpt_kind::resize, block, old_bytes, 0);
+  if (born.weight != 0) {
+    count_free(self, born);
+    if (format::cell* const cell = self.cell_of(born.site, born.owner)) {
+      count(*cell, counter::reallocs, born.weight);
+      if (new_block != block) {
+        count(*cell, counter::moved, born.weight);
+        count(*cell, counter::copied, (old_bytes < bytes ? old_bytes : bytes) * born.weight);
+      }
+    }
+  } else if (!is_sampled()) {
+    self.count_unknown();
+  }
+  count_allocation(self, new_block, bytes, caller, charge);
+}
+
+}  // namespace tarn::preload

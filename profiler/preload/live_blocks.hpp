@@ -1,0 +1,105 @@
+// The live-block table: it keeps a record of each block in use until the block is freed. With sampling, the table in
+// sampled_blocks.hpp is used instead.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "profiler/format/region.hpp"
+
+namespace tarn::preload {
+
+struct allocation_record {
+  std::uint32_t weight = 0;  // the number of blocks that this one stands for; 0: no block is known to begin here
+  std::uint32_t site = 0;
+  std::uint32_t owner = 0;     // the thread that allocated it
+  bool early = false;          // allocated before the second thread began
+  std::uint64_t sequence = 0;  // the owner's count of allocations at that time
+  std::uint64_t time = 0;      // of the processor's clock; 0: not measured
+};
+
+// Holds one word for each granule of the program's heap, which is found from the address. It needs no lock and no
+// search: only the thread that has a block writes its word, and a thread that hands a block over hands over the word
+// with it. The word keeps the low 28 bits of `sequence`, and no `time`.
+class live_blocks {
+ public:
+  // Call this once before everything else, and again in a child of fork, where the table is then empty (the parent's
+  // leaves stay mapped there). Returns false when there is no address space for the table.
+  static bool set_up() noexcept;
+
+  // Returns false when there is no memory for a leaf. The caller must be the only thread that has the block.
+  static bool add(const void* block, const allocation_record& born) noexcept {
+    std::atomic<word*>& leaf_pointer = leaf_of(block);
+    word* leaf = leaf_pointer.load(std::memory_order_acquire);
+    if (leaf == nullptr) [[unlikely]] {
+      leaf = make_leaf(leaf_pointer);
+      if (leaf == nullptr) return false;
+    }
+    packed packed_record;
+    packed_record.used = 1;
+    packed_record.early = born.early ? 1 : 0;
+    packed_record.site = born.site & (format::most_sites - 1);
+    packed_record.owner = born.owner & format::most_threads;
+    packed_record.sequence = born.sequence & ((1U << 28) - 1);
+    leaf[index_of(block)].store(std::bit_cast<std::uint64_t>(packed_record), std::memory_order_relaxed);
+    return true;
+  }
+
+  static bool contains(const void* block) noexcept {
+    const word* const leaf = leaf_of(block).load(std::memory_order_acquire);
+    return leaf != nullptr && leaf[index_of(block)].load(std::memory_order_relaxed) != 0;
+  }
+
+  // Returns the record of the block and removes it. The weight is 0 when there was none.
+  static allocation_record take(const void* block) noexcept {
+    word* const leaf = leaf_of(block).load(std::memory_order_acquire);
+    if (leaf == nullptr) [[unlikely]]
+      return {};
+    word& word_of_block = leaf[index_of(block)];
+    const auto packed_record = std::bit_cast<packed>(word_of_block.load(std::memory_order_relaxed));
+    if (packed_record.used == 0) [[unlikely]]
+      return {};
+    word_of_block.store(0, std::memory_order_relaxed);
+    return {1,
+            static_cast<std::uint32_t>(packed_record.site),
+            static_cast<std::uint32_t>(packed_record.owner),
+            packed_record.early != 0,
+            packed_record.sequence,
+            0};
+  }
+
+ private:
+  using word = std::atomic<std::uint64_t>;
+  struct packed {
+    std::uint64_t used : 1 = 0;
+    std::uint64_t early : 1 = 0;
+    std::uint64_t site : 20 = 0;
+    std::uint64_t owner : 14 = 0;
+    std::uint64_t sequence : 28 = 0;
+  };
+  static_assert(sizeof(packed) == 8 && format::most_sites == 1U << 20 && format::most_threads < 1U << 14);
+
+  // A leaf has the words of 1 MiB of heap; the table covers all leaves of a program's 47 address bits. A leaf's
+  // second half is for blocks at odd multiples of 8, which glibc never returns. The kernel provides its pages only
+  // when they are touched.
+  static constexpr unsigned leaf_shift = 20, address_bits = 47;
+  static constexpr std::size_t leaves = std::size_t{1} << (address_bits - leaf_shift);
+  static constinit unsigned granule_shift;     // NOLINT(bugprone-dynamic-static-initializers)
+  static constinit std::atomic<word*>* table;  // NOLINT(bugprone-dynamic-static-initializers)
+
+  static std::atomic<word*>& leaf_of(const void* block) noexcept {
+    return table[(reinterpret_cast<std::uintptr_t>(block) >> leaf_shift) & (leaves - 1)];
+  }
+  static std::size_t index_of(const void* block) noexcept {
+    constexpr std::uintptr_t odd = 8;
+    const auto address = reinterpret_cast<std::uintptr_t>(block);
+    // Each half is as long as the smallest granule needs, so a shift selects the half.
+    return (address & ((std::uintptr_t{1} << leaf_shift) - 1)) >> granule_shift | (address & odd)
+                                                                                      << (leaf_shift - 4 - 3);
+  }
+  [[gnu::noinline]] static word* make_leaf(std::atomic<word*>& leaf_pointer) noexcept;
+};
+
+}  // namespace tarn::preload

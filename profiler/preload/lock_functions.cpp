@@ -1,0 +1,216 @@
+// Wraps the C library's locks: each call of the program goes to the C library and is counted. A lock is tried first;
+// when that succeeds, no thread had to wait. The functions return the C library's results, so robust, recursive and
+// error-checking mutexes work as before.
+#include <pthread.h>
+#include <threads.h>
+
+#include <cerrno>
+
+#include "profiler/preload/entry.hpp"
+#include "profiler/preload/locks.hpp"
+#include "profiler/preload/next_library_function.hpp"
+
+#define TARN_EXPORT __attribute__((visibility("default"), noinline))
+
+using namespace tarn::preload;
+using tarn::format::lock_kind;
+using tarn::format::lock_type;
+
+namespace {
+
+// These read the results of the POSIX functions and of the C11 functions.
+struct posix {
+  static bool is_acquired(int result) { return result == 0 || result == EOWNERDEAD; }
+  static bool is_busy(int result) { return result == EBUSY; }
+  static bool is_late(int result) { return result == ETIMEDOUT; }
+};
+struct c11 {
+  static bool is_acquired(int result) { return result == thrd_success; }
+  static bool is_busy(int result) { return result == thrd_busy; }
+  static bool is_late(int result) { return result == thrd_timedout; }
+};
+
+// Tries the lock, and then waits by `wait`, the function that the program called.
+template <class Result, class Lock, class Try, class Wait>
+int acquire(Lock* lock, lock_type type, bool shared, const caller& caller, Try attempt, Wait wait,
+            bool for_ever = false) {
+  acquisition now(lock, type, caller, for_ever);
+  int result = attempt(lock);
+  if (Result::is_busy(result)) {
+    now.waits();
+    result = wait(lock);
+    if (Result::is_late(result)) now.failed();
+  }
+  if (Result::is_acquired(result)) now.succeeded(shared);
+  return result;
+}
+
+template <class Result, class Lock, class Try>
+int attempt_only(Lock* lock, lock_type type, bool shared, const caller& caller, Try attempt) {
+  acquisition now(lock, type, caller);
+  const int result = attempt(lock);
+  if (Result::is_busy(result)) now.failed();
+  if (Result::is_acquired(result)) now.succeeded(shared);
+  return result;
+}
+
+template <class Result, class Wait>
+int wait_for(const void* condition, const void* mutex, const caller& caller, Wait wait) {
+  condition_wait now(condition, mutex, caller);
+  const int result = wait();
+  now.finish(!Result::is_late(result));
+  return result;
+}
+
+}  // namespace
+
+TARN_NEXT_FUNCTION(pthread_mutex_lock)
+TARN_NEXT_FUNCTION(pthread_mutex_trylock)
+TARN_NEXT_FUNCTION(pthread_mutex_timedlock)
+TARN_NEXT_FUNCTION(pthread_mutex_clocklock)
+TARN_NEXT_FUNCTION(pthread_mutex_unlock)
+TARN_NEXT_FUNCTION(pthread_mutex_destroy)
+TARN_NEXT_FUNCTION(pthread_rwlock_rdlock)
+TARN_NEXT_FUNCTION(pthread_rwlock_wrlock)
+TARN_NEXT_FUNCTION(pthread_rwlock_tryrdlock)
+TARN_NEXT_FUNCTION(pthread_rwlock_trywrlock)
+TARN_NEXT_FUNCTION(pthread_rwlock_timedrdlock)
+TARN_NEXT_FUNCTION(pthread_rwlock_timedwrlock)
+TARN_NEXT_FUNCTION(pthread_rwlock_clockrdlock)
+TARN_NEXT_FUNCTION(pthread_rwlock_clockwrlock)
+TARN_NEXT_FUNCTION(pthread_rwlock_unlock)
+TARN_NEXT_FUNCTION(pthread_rwlock_destroy)
+TARN_NEXT_FUNCTION(pthread_spin_lock)
+TARN_NEXT_FUNCTION(pthread_spin_trylock)
+TARN_NEXT_FUNCTION(pthread_spin_unlock)
+TARN_NEXT_FUNCTION(pthread_spin_destroy)
+TARN_NEXT_FUNCTION(mtx_lock)
+TARN_NEXT_FUNCTION(mtx_trylock)
+TARN_NEXT_FUNCTION(mtx_timedlock)
+TARN_NEXT_FUNCTION(mtx_unlock)
+TARN_NEXT_FUNCTION(mtx_destroy)
+TARN_NEXT_FUNCTION(pthread_cond_wait)
+TARN_NEXT_FUNCTION(pthread_cond_timedwait)
+TARN_NEXT_FUNCTION(pthread_cond_clockwait)
+TARN_NEXT_FUNCTION(pthread_cond_destroy)
+TARN_NEXT_FUNCTION(cnd_wait)
+TARN_NEXT_FUNCTION(cnd_timedwait)
+TARN_NEXT_FUNCTION(cnd_destroy)
+
+// NOLINTBEGIN(bugprone-macro-parentheses): the arguments are declarations and names
+// These are macros, as each function has to find its caller's registers itself. The argument after the last named one
+// is `noexcept` where the C library's header has it too.
+#define TARN_LOCK(name, try_name, type, lock_kind_of, shared, result, ...)                                         \
+  TARN_EXPORT int name(type* lock) __VA_ARGS__ {                                                                   \
+    if (!records(lock_kind)) return next_##name()(lock);                                                           \
+    return acquire<result>(lock, lock_type::lock_kind_of, shared, TARN_CALLER(), next_##try_name(), next_##name(), \
+                           true);                                                                                  \
+  }
+#define TARN_TRY_LOCK(name, type, lock_kind_of, shared, result, ...)                                  \
+  TARN_EXPORT int name(type* lock) __VA_ARGS__ {                                                      \
+    if (!records(lock_kind)) return next_##name()(lock);                                              \
+    return attempt_only<result>(lock, lock_type::lock_kind_of, shared, TARN_CALLER(), next_##name()); \
+  }
+#define TARN_TIMED_LOCK(name, try_name, type, lock_kind_of, shared, result, ...)                    \
+  TARN_EXPORT int name(type* lock, const timespec* until) __VA_ARGS__ {                             \
+    if (!records(lock_kind)) return next_##name()(lock, until);                                     \
+    return acquire<result>(lock, lock_type::lock_kind_of, shared, TARN_CALLER(), next_##try_name(), \
+                           [&](type* argument) { return next_##name()(argument, until); });         \
+  }
+#define TARN_CLOCK_LOCK(name, try_name, type, lock_kind_of, shared)                                \
+  TARN_EXPORT int name(type* lock, clockid_t clock, const timespec* until) noexcept {              \
+    if (!records(lock_kind)) return next_##name()(lock, clock, until);                             \
+    return acquire<posix>(lock, lock_type::lock_kind_of, shared, TARN_CALLER(), next_##try_name(), \
+                          [&](type* argument) { return next_##name()(argument, clock, until); });  \
+  }
+#define TARN_UNLOCK(name, type, ...)                                                                    \
+  TARN_EXPORT int name(type* lock) __VA_ARGS__ {                                                        \
+    if (records(lock_kind)) releases(const_cast<const void*>(static_cast<const volatile void*>(lock))); \
+    return next_##name()(lock);                                                                         \
+  }
+#define TARN_DESTROY(name, type)                       \
+  TARN_EXPORT int name(type* lock) noexcept {          \
+    const int result = next_##name()(lock);            \
+    if (result == 0 && records(lock_kind)) ends(lock); \
+    return result;                                     \
+  }
+// NOLINTEND(bugprone-macro-parentheses)
+
+extern "C" {
+
+TARN_LOCK(pthread_mutex_lock, pthread_mutex_trylock, pthread_mutex_t, mutex, false, posix, noexcept)
+TARN_TRY_LOCK(pthread_mutex_trylock, pthread_mutex_t, mutex, false, posix, noexcept)
+TARN_TIMED_LOCK(pthread_mutex_timedlock, pthread_mutex_trylock, pthread_mutex_t, mutex, false, posix, noexcept)
+TARN_CLOCK_LOCK(pthread_mutex_clocklock, pthread_mutex_trylock, pthread_mutex_t, mutex, false)
+TARN_UNLOCK(pthread_mutex_unlock, pthread_mutex_t, noexcept)
+TARN_DESTROY(pthread_mutex_destroy, pthread_mutex_t)
+
+TARN_LOCK(pthread_rwlock_rdlock, pthread_rwlock_tryrdlock, pthread_rwlock_t, reader_writer, true, posix, noexcept)
+TARN_LOCK(pthread_rwlock_wrlock, pthread_rwlock_trywrlock, pthread_rwlock_t, reader_writer, false, posix, noexcept)
+TARN_TRY_LOCK(pthread_rwlock_tryrdlock, pthread_rwlock_t, reader_writer, true, posix, noexcept)
+TARN_TRY_LOCK(pthread_rwlock_trywrlock, pthread_rwlock_t, reader_writer, false, posix, noexcept)
+TARN_TIMED_LOCK(pthread_rwlock_timedrdlock, pthread_rwlock_tryrdlock, pthread_rwlock_t, reader_writer, true, posix,
+                noexcept)
+TARN_TIMED_LOCK(pthread_rwlock_timedwrlock, pthread_rwlock_trywrlock, pthread_rwlock_t, reader_writer, false, posix,
+                noexcept)
+TARN_CLOCK_LOCK(pthread_rwlock_clockrdlock, pthread_rwlock_tryrdlock, pthread_rwlock_t, reader_writer, true)
+TARN_CLOCK_LOCK(pthread_rwlock_clockwrlock, pthread_rwlock_trywrlock, pthread_rwlock_t, reader_writer, false)
+TARN_UNLOCK(pthread_rwlock_unlock, pthread_rwlock_t, noexcept)
+TARN_DESTROY(pthread_rwlock_destroy, pthread_rwlock_t)
+
+TARN_EXPORT int pthread_spin_lock(pthread_spinlock_t* lock) noexcept {
+  if (!records(lock_kind)) return next_pthread_spin_lock()(lock);
+  return acquire<posix>(const_cast<int*>(lock), lock_type::spin, false, TARN_CALLER(), next_pthread_spin_trylock(),
+                        next_pthread_spin_lock(), true);
+}
+TARN_EXPORT int pthread_spin_trylock(pthread_spinlock_t* lock) noexcept {
+  if (!records(lock_kind)) return next_pthread_spin_trylock()(lock);
+  return attempt_only<posix>(const_cast<int*>(lock), lock_type::spin, false, TARN_CALLER(),
+                             next_pthread_spin_trylock());
+}
+TARN_UNLOCK(pthread_spin_unlock, pthread_spinlock_t, noexcept)
+TARN_EXPORT int pthread_spin_destroy(pthread_spinlock_t* lock) noexcept {
+  if (records(lock_kind)) ends(const_cast<int*>(lock));
+  return next_pthread_spin_destroy()(lock);
+}
+
+TARN_LOCK(mtx_lock, mtx_trylock, mtx_t, mutex, false, c11, )
+TARN_TRY_LOCK(mtx_trylock, mtx_t, mutex, false, c11, )
+TARN_TIMED_LOCK(mtx_timedlock, mtx_trylock, mtx_t, mutex, false, c11, )
+TARN_UNLOCK(mtx_unlock, mtx_t, )
+TARN_EXPORT void mtx_destroy(mtx_t* lock) {
+  if (records(lock_kind)) ends(lock);
+  next_mtx_destroy()(lock);
+}
+
+// These are not noexcept: they may be cancelled, which unwinds through them.
+TARN_EXPORT int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
+  if (!records(lock_kind)) return next_pthread_cond_wait()(condition, mutex);
+  return wait_for<posix>(condition, mutex, TARN_CALLER(), [&] { return next_pthread_cond_wait()(condition, mutex); });
+}
+TARN_EXPORT int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* until) {
+  if (!records(lock_kind)) return next_pthread_cond_timedwait()(condition, mutex, until);
+  return wait_for<posix>(condition, mutex, TARN_CALLER(),
+                         [&] { return next_pthread_cond_timedwait()(condition, mutex, until); });
+}
+TARN_EXPORT int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
+                                       const timespec* until) {
+  if (!records(lock_kind)) return next_pthread_cond_clockwait()(condition, mutex, clock, until);
+  return wait_for<posix>(condition, mutex, TARN_CALLER(),
+                         [&] { return next_pthread_cond_clockwait()(condition, mutex, clock, until); });
+}
+TARN_DESTROY(pthread_cond_destroy, pthread_cond_t)
+TARN_EXPORT int cnd_wait(cnd_t* condition, mtx_t* mutex) {
+  if (!records(lock_kind)) return next_cnd_wait()(condition, mutex);
+  return wait_for<c11>(condition, mutex, TARN_CALLER(), [&] { return next_cnd_wait()(condition, mutex); });
+}
+TARN_EXPORT int cnd_timedwait(cnd_t* condition, mtx_t* mutex, const timespec* until) {
+  if (!records(lock_kind)) return next_cnd_timedwait()(condition, mutex, until);
+  return wait_for<c11>(condition, mutex, TARN_CALLER(), [&] { return next_cnd_timedwait()(condition, mutex, until); });
+}
+TARN_EXPORT void cnd_destroy(cnd_t* condition) {
+  if (records(lock_kind)) ends(condition);
+  next_cnd_destroy()(condition);
+}
+
+}  // extern "C"

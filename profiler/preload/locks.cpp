@@ -1,0 +1,242 @@
+#include "profiler/preload/locks.hpp"
+
+#include <cstddef>
+
+#include "profiler/format/clock.hpp"
+#include "profiler/preload/base/memory.hpp"
+#include "profiler/preload/entry.hpp"
+#include "profiler/preload/quiet.hpp"
+#include "profiler/preload/region.hpp"
+
+namespace tarn::preload {
+namespace {
+
+// A table with open addressing. An address stays once entered, as a lock that ends is mostly followed by another one
+// at the same address. An entry is written under `adding` and published by its address.
+constexpr std::size_t entry_count = std::size_t{format::most_locks} * 2;
+constinit lock adding;
+constinit std::atomic<lock_entry*> table = nullptr;
+constinit std::size_t used = 0;
+constinit lock_entry others = {};  // shared by the locks beyond the limit
+
+// A holder is its site and thread plus one, so that 0 means nobody.
+constexpr std::uint64_t nobody = 0;
+
+std::size_t home_of(const void* address) noexcept {
+  return (reinterpret_cast<std::uintptr_t>(address) >> 3) * 0x9e3779b97f4a7c15ULL >> 47;
+}
+static_assert(std::size_t{1} << (64 - 47) == entry_count);
+
+lock_entry* entries_made() noexcept {
+  lock_entry* table_entries = table.load(std::memory_order_acquire);
+  if (table_entries != nullptr) return table_entries;
+  const holding held(adding);
+  table_entries = table.load(std::memory_order_relaxed);
+  if (table_entries == nullptr) table_entries = static_cast<lock_entry*>(map(entry_count * sizeof(lock_entry)));
+  table.store(table_entries, std::memory_order_release);  // release: a thread that sees the table sees it empty
+  return table_entries;
+}
+
+// Returns the entry of the address, or the free entry where it belongs.
+lock_entry& place_of(lock_entry* table_entries, const void* address) noexcept {
+  std::size_t index = home_of(address);
+  for (;; index = (index + 1) % entry_count) {
+    const void* const stored = table_entries[index].address.load(std::memory_order_acquire);
+    if (stored == address || stored == nullptr) return table_entries[index];
+  }
+}
+
+// Gives the lock a number and a record in the region. The caller holds `adding`. Returns 0 when there is no room.
+std::uint32_t note(const void* address, format::lock_type type, std::uint32_t site) noexcept {
+  std::uint32_t number = header().locks.load(std::memory_order_relaxed);
+  if (number == 0) number = 1;  // 0 is no lock's number
+  if (number >= format::most_locks) return 0;
+  const format::offset place = hand_out(sizeof(format::lock_record));
+  if (place == 0) return 0;
+  auto& record = *record_at<format::lock_record>(place);
+  record.image = image();
+  record.type = static_cast<std::uint32_t>(type);
+  record.site = site;
+  record.address = reinterpret_cast<std::uintptr_t>(address);
+  header().lock_at[number].store(place, std::memory_order_release);
+  header().locks.store(number + 1, std::memory_order_release);
+  return number;
+}
+
+[[gnu::noinline]] lock_entry& begin(lock_entry* table_entries, const void* address, format::lock_type type,
+                                    std::uint32_t site) noexcept {
+  const holding held(adding);
+  lock_entry& place = place_of(table_entries, address);
+  const bool is_new = place.address.load(std::memory_order_relaxed) == nullptr;
+  if (!is_new && place.number.load(std::memory_order_relaxed) != 0) return place;
+  if (is_new && used >= entry_count / 4 * 3) return others;
+  const bool is_the_same = !is_new && place.first_site == site && place.type == type && place.last_number != 0;
+  const std::uint32_t number = is_the_same ? place.last_number : note(address, type, site);
+  if (number == 0) return others;
+  place.last_number = number;
+  place.first_site = site;
+  place.type = type;
+  if (is_new) ++used;
+  place.number.store(number, std::memory_order_relaxed);
+  place.address.store(address, std::memory_order_release);  // release: a thread that finds the entry finds its number
+  return place;
+}
+
+lock_entry* entry_of(const void* address, format::lock_type type, std::uint32_t site) noexcept {
+  lock_entry* const table_entries = entries_made();
+  if (table_entries == nullptr) return nullptr;
+  lock_entry& entry = place_of(table_entries, address);
+  if (entry.number.load(std::memory_order_relaxed) != 0) [[likely]]
+    return &entry;
+  return &begin(table_entries, address, type, site);
+}
+
+bool records_calls() noexcept { return (header().sources & format::source_bit(format::call_kind)) != 0; }
+
+void keep_longest(std::atomic<std::uint64_t>& longest, std::uint64_t ticks) noexcept {
+  if (longest.load(std::memory_order_relaxed) < ticks) longest.store(ticks, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+void begin_locks_anew() noexcept {
+  adding.begin_anew();
+  unmap(table.exchange(nullptr, std::memory_order_relaxed), entry_count * sizeof(lock_entry));
+  used = 0;
+}
+
+acquisition::acquisition(const void* lock, format::lock_type type, const caller& caller, bool for_ever) noexcept
+    : address_(lock), blocks_(for_ever) {
+  entry guard;
+  if (!guard) return;
+  site_ = site_from(guard.self(), caller);
+  lock_entry* const entry = entry_of(lock, type, site_);
+  if (entry != nullptr) cell_ = guard.self().lock_cell_of(site_, entry->number.load(std::memory_order_relaxed));
+  if (cell_ == nullptr) guard.self().count_dropped();
+  if (cell_ != nullptr) entry_ = entry;
+}
+
+void acquisition::waits() noexcept {
+  if (entry_ == nullptr) return;
+  holder_ = entry_->holder.load(std::memory_order_relaxed);
+  // Counts before the wait, as the wait does not end in a deadlock.
+  if (blocks_) {
+    entry guard;
+    if (guard) count_orders(guard.self(), format::orders, 1);
+  }
+  waiting_since_ = format::ticks();
+}
+
+void acquisition::count_orders(thread& self, format::order_counter which, std::uint64_t amount) noexcept {
+  const held_locks& held = self.locks;
+  if (held.count() == 0) [[likely]]
+    return;
+  // Skips threads that share a number, as it is not known which of them holds a lock, and locks that this thread
+  // holds already, as it does not wait for them.
+  if (!blocks_ || self.shared_lock() != nullptr || self.locks.find(address_) != nullptr) return;
+  constexpr std::size_t limit = 8;  // only the newest of the held locks
+  const std::uint64_t wanted = cell_->key.load(std::memory_order_relaxed);
+  const held_lock& outermost = held[0];
+  const auto gate =
+      outermost.shared ? 0 : static_cast<std::uint32_t>(outermost.cell->key.load(std::memory_order_relaxed));
+  for (std::size_t index = held.count() > limit ? held.count() - limit : 0; index < held.count(); ++index) {
+    const std::uint64_t held_key = held[index].cell->key.load(std::memory_order_relaxed);
+    format::order_cell* const cell = self.order_cell_of(wanted, held_key, index == 0 ? 0 : gate);
+    if (cell == nullptr) return self.count_dropped();
+    add(cell->value[which], amount);
+  }
+}
+
+void acquisition::count_wait(thread& self) noexcept {
+  const std::uint64_t ticks = format::ticks() - waiting_since_;
+  add(cell_->value[format::wait_ticks], ticks);
+  keep_longest(cell_->value[format::longest_wait], ticks);
+  // Where system calls are recorded, the wait has been counted as one already.
+  if (is_in_region() && !records_calls()) [[unlikely]]
+    count_violation(self, format::lock_waits, site_);
+  const std::uint32_t number = entry_->number.load(std::memory_order_relaxed);
+  if (holder_ == nobody || number == 0) return;  // a condition, or acquired before the recording
+  format::wait_cell* const cell = self.wait_cell_of(site_, number, holder_ - 1);
+  if (cell == nullptr) return self.count_dropped();
+  add(cell->value[format::waits], 1);
+  add(cell->value[format::waited_ticks], ticks);
+  count_orders(self, format::order_waits, 1);
+  count_orders(self, format::order_ticks, ticks);
+}
+
+void acquisition::succeeded(bool shared) noexcept {
+  if (entry_ == nullptr) return;
+  entry guard;
+  if (!guard) return;
+  thread& self = guard.self();
+  if (entry_ != &others) {
+    entry_->holder.store((std::uint64_t{site_} << 32 | self.number()) + 1, std::memory_order_relaxed);
+  }
+  add(cell_->value[format::acquisitions], 1);
+  if (shared) add(cell_->value[format::shared_ones], 1);
+  if (waiting_since_ != 0) {
+    add(cell_->value[format::contended], 1);
+    count_wait(self);
+  } else {
+    count_orders(self, format::orders, 1);
+  }
+  self.locks.push({address_, cell_, format::ticks(), shared});
+}
+
+void acquisition::failed() noexcept {
+  if (entry_ == nullptr) return;
+  entry guard;
+  if (!guard) return;
+  add(cell_->value[format::refused], 1);
+  if (waiting_since_ != 0) count_wait(guard.self());
+}
+
+void acquisition::waited(bool in_time) noexcept {
+  if (entry_ == nullptr) return;
+  entry guard;
+  if (!guard) return;
+  add(cell_->value[in_time ? format::acquisitions : format::refused], 1);
+  if (in_time) add(cell_->value[format::contended], 1);
+  count_wait(guard.self());
+}
+
+void releases(const void* lock) noexcept {
+  entry guard;
+  if (!guard) return;
+  held_lock* const released = guard.self().locks.find(lock);
+  if (released == nullptr) return;
+  if (released->since != 0) {
+    const std::uint64_t ticks = format::ticks() - released->since;
+    add(released->cell->value[format::held], 1);
+    add(released->cell->value[format::held_ticks], ticks);
+    keep_longest(released->cell->value[format::longest_held], ticks);
+  }
+  guard.self().locks.remove(released);
+}
+
+void ends(const void* lock) noexcept {
+  lock_entry* const table_entries = table.load(std::memory_order_acquire);
+  if (table_entries == nullptr) return;
+  lock_entry& entry = place_of(table_entries, lock);
+  if (entry.address.load(std::memory_order_relaxed) == lock) entry.number.store(0, std::memory_order_relaxed);
+}
+
+condition_wait::condition_wait(const void* condition, const void* mutex, const caller& caller) noexcept
+    : waits_(condition, format::lock_type::condition, caller), mutex_(mutex) {
+  waits_.waits();
+  entry guard;
+  if (!guard) return;
+  held_lock* const lock = guard.self().locks.find(mutex);
+  if (lock == nullptr || lock->since == 0) return;
+  add(lock->cell->value[format::held_ticks], format::ticks() - lock->since);
+  lock->since = 0;  // stays 0 when the wait is cancelled
+}
+
+void condition_wait::finish(bool in_time) noexcept {
+  waits_.waited(in_time);
+  entry guard;
+  if (!guard) return;
+  if (held_lock* const lock = guard.self().locks.find(mutex_)) lock->since = format::ticks();
+}
+
+}  // namespace tarn::preload

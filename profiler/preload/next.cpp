@@ -1,0 +1,87 @@
+#include "profiler/preload/next.hpp"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+#include "profiler/preload/entry.hpp"
+
+namespace tarn::preload {
+namespace {
+
+constinit std::atomic<bool> is_looking = false;
+
+alignas(4096) constinit char early[64 * 1024] = {};
+constinit std::atomic<std::size_t> early_used = 0;
+
+[[noreturn]] void end(const char* words) noexcept {
+  (void)!::write(STDERR_FILENO, words, std::strlen(words));
+  std::abort();
+}
+
+template <class Function>
+void look_up(Function& function, const char* name) noexcept {
+  function = reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
+}
+
+void look_all_up() noexcept {
+  look_up(next_allocator.malloc, "malloc");
+  look_up(next_allocator.free, "free");
+  look_up(next_allocator.calloc, "calloc");
+  look_up(next_allocator.realloc, "realloc");
+  look_up(next_allocator.posix_memalign, "posix_memalign");
+  look_up(next_allocator.aligned_alloc, "aligned_alloc");
+  look_up(next_allocator.memalign, "memalign");
+  look_up(next_allocator.valloc, "valloc");
+  look_up(next_allocator.pvalloc, "pvalloc");
+  look_up(next_allocator.malloc_usable_size, "malloc_usable_size");
+  if (next_allocator.malloc == nullptr || next_allocator.free == nullptr || next_allocator.calloc == nullptr ||
+      next_allocator.realloc == nullptr) {
+    end("tarn: libtarn-record.so finds no malloc behind it\n");
+  }
+}
+
+}  // namespace
+
+constinit allocator next_allocator = {};
+constinit std::atomic<bool> next_allocator_is_known = false;
+
+const allocator* look_for_next() noexcept {
+  if (is_looking.exchange(true, std::memory_order_relaxed)) {  // or the look-up has ended since the caller asked
+    return next_allocator_is_known.load(std::memory_order_acquire) ? &next_allocator : nullptr;
+  }
+  look_all_up();
+  next_allocator_is_known.store(true, std::memory_order_release);  // release: a thread that sees it sees the functions
+  return &next_allocator;
+}
+
+void* next_function(const char* name) noexcept {
+  const hidden_thread now;  // dlsym allocates a message for a missing name; the next call frees it
+  return ::dlsym(RTLD_NEXT, name);
+}
+
+void* early_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+  if (bytes > sizeof early || alignment > early_step) return nullptr;
+  const std::size_t wanted = (bytes / early_step + 1) * early_step;
+  const std::size_t offset = early_used.fetch_add(wanted, std::memory_order_relaxed);
+  return offset > sizeof early - wanted ? nullptr : early + offset;
+}
+
+const void* early_block(std::size_t number) noexcept {
+  return number < sizeof early / early_step ? early + number * early_step : nullptr;
+}
+
+bool is_early(const void* block) noexcept {
+  const auto address = reinterpret_cast<std::uintptr_t>(block), start = reinterpret_cast<std::uintptr_t>(early);
+  return address - start < sizeof early;
+}
+
+std::size_t early_left(const void* block) noexcept {
+  return static_cast<std::size_t>(early + sizeof early - static_cast<const char*>(block));
+}
+
+}  // namespace tarn::preload

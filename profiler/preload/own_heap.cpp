@@ -1,0 +1,56 @@
+#include "profiler/preload/own_heap.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include "profiler/preload/entry.hpp"
+#include "profiler/preload/sites.hpp"
+
+namespace tarn::preload {
+namespace {
+
+constinit const void* own_malloc = nullptr;
+constinit const void* own_new = nullptr;
+
+const void* module_of(const void* function) noexcept {
+  dl_find_object object;
+  const bool is_found = ::_dl_find_object(const_cast<void*>(function), &object) == 0;
+  return is_found ? object.dlfo_link_map : nullptr;
+}
+
+// Returns false for an undefined symbol: a program that is not position-independent has one for the entry in its PLT
+// that leads to ours.
+bool is_defined_there(const void* function) noexcept {
+  Dl_info facts;
+  const ElfW(Sym)* symbol = nullptr;
+  return ::dladdr1(function, &facts, const_cast<void**>(reinterpret_cast<const void**>(&symbol)), RTLD_DL_SYMENT) ==
+             0 ||
+         symbol == nullptr || symbol->st_shndx != SHN_UNDEF;
+}
+
+// Returns the function that the program calls by that name; null when it is ours, or there is none.
+const void* others(const char* name) noexcept {
+  const void* const function = ::dlsym(RTLD_DEFAULT, name);
+  const auto ours = reinterpret_cast<const void*>(&note_own_heap_anew);
+  const bool is_own = function != nullptr && module_of(function) != module_of(ours) && is_defined_there(function);
+  return is_own ? function : nullptr;
+}
+
+// Runs as part of the recorder: otherwise a signal's handler could wait for the lock that is held here.
+[[gnu::constructor(103)]] void look() noexcept {
+  if (!records()) return;
+  const hidden_thread now;
+  own_malloc = others("malloc");
+  own_new = others("_Znwm");
+  note_own_heap_anew();
+}
+
+}  // namespace
+
+void note_own_heap_anew() noexcept {
+  const bool are_together = own_malloc != nullptr && own_new != nullptr && module_of(own_malloc) == module_of(own_new);
+  if (own_malloc != nullptr) note_own_heap(own_malloc, format::own_malloc | (are_together ? format::own_new : 0));
+  if (own_new != nullptr && !are_together) note_own_heap(own_new, format::own_new);
+}
+
+}  // namespace tarn::preload

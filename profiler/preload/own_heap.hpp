@@ -1,0 +1,10 @@
+// Notes a malloc or operator new of the program's own, which takes precedence over ours. Otherwise a heap that was
+// not seen would look like one that was not used.
+#pragma once
+
+namespace tarn::preload {
+
+// Repeats the note in a child of fork, whose region has none yet. Call it in the recorder.
+void note_own_heap_anew() noexcept;
+
+}  // namespace tarn::preload

@@ -1,0 +1,58 @@
+// Keeps the system calls of a signal's handler that interrupted its thread in the recorder, whose tables cannot be
+// used then. They are kept with their stacks until the thread's next call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "profiler/format/region.hpp"
+#include "profiler/preload/base/memory.hpp"
+#include "profiler/preload/stacks/stack.hpp"
+
+namespace tarn::preload {
+
+// The pending calls of one thread. Only the handler of SIGSYS uses them, which no other handler interrupts.
+class pending_calls {
+ public:
+  // Returns false when there is no room.
+  bool push(const caller& caller, const stack_limits& limits, std::uint32_t number, std::uint64_t asked) noexcept {
+    if (calls_ == nullptr) calls_ = static_cast<call*>(map(limit * sizeof(call)));
+    if (calls_ == nullptr || count_ == limit) return false;
+    call& added = calls_[count_++];
+    stack_reads reads;
+    added.depth = walk(caller, limits, added.frames, reads);
+    added.number = number;
+    added.asked = asked;
+    return true;
+  }
+
+  bool is_empty() const noexcept { return count_ == 0; }
+
+  // Calls `count(frames, depth, number, asked)` for each call, and drops them.
+  template <class Count>
+  void take_all(Count count) noexcept {
+    for (std::size_t index = 0; index < count_; ++index)
+      count(calls_[index].frames, calls_[index].depth, calls_[index].number, calls_[index].asked);
+    count_ = 0;
+  }
+
+  // Frees the memory when the thread ends.
+  void give_back() noexcept {
+    unmap(calls_, limit * sizeof(call));
+    calls_ = nullptr;
+    count_ = 0;
+  }
+
+ private:
+  static constexpr std::size_t limit = 64;
+  struct call {
+    std::uintptr_t frames[format::most_frames];
+    std::size_t depth;
+    std::uint32_t number;
+    std::uint64_t asked;
+  };
+  call* calls_ = nullptr;
+  std::size_t count_ = 0;
+};
+
+}  // namespace tarn::preload

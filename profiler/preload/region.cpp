@@ -1,0 +1,310 @@
+#include "profiler/preload/region.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+#include "profiler/format/clock.hpp"
+#include "profiler/preload/base/memory.hpp"
+#include "profiler/preload/base/raw_call.hpp"
+
+namespace tarn::preload {
+
+constinit format::region_header* own_region = nullptr;
+constinit std::atomic<std::uint32_t>* own_process = nullptr;
+
+namespace {
+
+constinit format::region_header* first = nullptr;  // the started process's; null unless children are recorded
+constinit std::uint32_t own_image = 0;
+
+// Returns 0 when /proc does not tell it. It is read before each use, as a child of unshare(2) is in another
+// namespace.
+std::uint32_t pid_namespace() noexcept {
+  char text[32] = {};  // pid:[4026531836]
+  raw_call(SYS_readlinkat, AT_FDCWD, "/proc/self/ns/pid", text, sizeof text - 1);
+  std::uint64_t number = 0;
+  for (const char& letter : text) {
+    if (letter >= '0' && letter <= '9') number = number * 10 + static_cast<std::uint64_t>(letter - '0');
+  }
+  return static_cast<std::uint32_t>(number);
+}
+
+// Returns the start time of this process in ticks since boot, or 0 when /proc does not tell it. An exec does not
+// change it.
+std::uint64_t start_time() noexcept {
+  char text[1024] = {};
+  const long file = raw_call(SYS_openat, AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC, 0);
+  if (file < 0) return 0;
+  raw_call(SYS_read, file, text, sizeof text - 1);
+  raw_call(SYS_close, file);
+  const char* position = std::strrchr(text, ')');  // the end of the name, which may contain anything
+  for (int word = 0; position != nullptr && word < 20; ++word) position = std::strchr(position + 1, ' ');
+  std::uint64_t time = 0;
+  for (position = position == nullptr ? text + sizeof text - 1 : position + 1; *position >= '0' && *position <= '9';
+       ++position) {
+    time = time * 10 + static_cast<std::uint64_t>(*position - '0');
+  }
+  return time;
+}
+
+bool make_fork_page() noexcept {
+  void* const page = map(4096);
+  if (page == nullptr || raw_call(SYS_madvise, page, 4096, MADV_WIPEONFORK) != 0) return false;
+  static_cast<std::atomic<std::uint32_t>*>(page)->store(1, std::memory_order_relaxed);
+  own_process = static_cast<std::atomic<std::uint32_t>*>(page);
+  return true;
+}
+
+// Returns the value of a variable, or null when there is none.
+const char* value_of(const char* const* environment, const char* name) noexcept {
+  const std::size_t size = std::strlen(name);
+  for (; *environment != nullptr; ++environment) {
+    if (std::strncmp(*environment, name, size) == 0 && (*environment)[size] == '=') return *environment + size + 1;
+  }
+  return nullptr;
+}
+
+// Returns the number that a text is, or -1 when it is none.
+long number_in(const char* text) noexcept {
+  if (text == nullptr || *text == '\0') return -1;
+  long number = 0;
+  for (; *text >= '0' && *text <= '9' && number < INT32_MAX; ++text) number = number * 10 + (*text - '0');
+  return *text == '\0' ? number : -1;
+}
+
+long open_region(const char* path) noexcept { return raw_call(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC, 0); }
+
+// Maps the pages of `file` as shared memory; returns an errno as its negative. `there` is the mapping to replace, or
+// null.
+long map_shared(long file, std::size_t bytes, void* address) noexcept {
+  return raw_call(SYS_mmap, address, bytes, PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_NORESERVE | (address == nullptr ? 0 : MAP_FIXED), file, 0);
+}
+bool is_error(long result) noexcept { return result < 0 && result > -4096; }
+
+// Notes the command line that ps shows of this process, as of its exec.
+void note_words() noexcept {
+  constexpr std::size_t limit = 4096;
+  const format::offset place = hand_out(sizeof(std::uint64_t) + limit);
+  const long file = place == 0 ? -1 : raw_call(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0);
+  if (file < 0) return;
+  auto* const count = record_at<std::uint64_t>(place);
+  const long got = raw_call(SYS_read, file, count + 1, limit);
+  raw_call(SYS_close, file);
+  if (got <= 0) return;
+  *count = static_cast<std::uint64_t>(got);
+  own_region->arguments.store(place, std::memory_order_release);
+}
+
+// The region's file stays open for the program that this process becomes, as that one may have another user, another
+// /proc, or another root. The descriptor is far above the numbers that programs count on.
+struct kept_descriptor {
+  long number = -1;
+  std::uint64_t inode = 0;
+};
+constinit kept_descriptor kept = {};
+
+std::uint64_t inode_of(long file) noexcept {
+  struct stat status;
+  return raw_call(SYS_fstat, file, &status) == 0 ? status.st_ino : 0;
+}
+
+void keep(long file) noexcept {
+  constexpr long first_number = 500;
+  if (kept.number >= 0 && inode_of(kept.number) == kept.inode) raw_call(SYS_close, kept.number);
+  kept = {raw_call(SYS_fcntl, file, F_DUPFD_CLOEXEC, first_number), inode_of(file)};
+}
+
+// Returns the size in bytes of the region that the file may be; 0 when it is none.
+std::size_t region_bytes(long file) noexcept {
+  struct stat status;
+  const bool may_be = raw_call(SYS_fstat, file, &status) == 0 && S_ISREG(status.st_mode) &&
+                      status.st_size >= static_cast<off_t>(format::least_region_bytes);
+  return may_be ? static_cast<std::size_t>(status.st_size) : 0;
+}
+
+// Maps the region of the file, and closes the file. `there` is the earlier region that it replaces, or null.
+bool map_region(long file, void* address) noexcept {
+  if (file < 0) return false;
+  const std::size_t bytes = region_bytes(file);
+  const long start = bytes != 0 ? map_shared(file, bytes, address) : -EINVAL;
+  if (bytes != 0 && is_error(start)) {  // maps the header alone, to report the error
+    const long page = map_shared(file, 4096, nullptr);
+    if (!is_error(page))
+      reinterpret_cast<format::region_header*>(page)->problem.store(static_cast<std::uint32_t>(-start));
+  }
+  if (!is_error(start)) keep(file);
+  raw_call(SYS_close, file);
+  if (is_error(start)) return false;
+  own_region = reinterpret_cast<format::region_header*>(start);
+  if (own_region->mark != format::region_mark || own_region->version != format::region_version) return false;
+  if (own_process == nullptr && !make_fork_page()) return false;
+  own_process->store(1, std::memory_order_relaxed);
+  own_image = own_region->images.fetch_add(1, std::memory_order_relaxed);
+  own_region->process.store(static_cast<std::uint32_t>(raw_call(SYS_getpid)), std::memory_order_relaxed);
+  if (own_region->begun_ns.load(std::memory_order_relaxed) == 0)
+    own_region->begun_ns.store(format::monotonic_nanoseconds(), std::memory_order_relaxed);
+  note_words();
+  return true;
+}
+
+// Maps the header of the first region, in which children find theirs. Returns null when there is none.
+format::region_header* map_first(const char* path) noexcept {
+  const long file = open_region(path);
+  if (file < 0) return nullptr;
+  const long start = map_shared(file, sizeof *first, nullptr);
+  raw_call(SYS_close, file);
+  if (is_error(start)) return nullptr;
+  auto* const header = reinterpret_cast<format::region_header*>(start);
+  if (header->mark == format::region_mark && header->version == format::region_version) return header;
+  unmap(header, sizeof *first);
+  return nullptr;
+}
+
+// Returns the spare that this process has from before its exec, or takes one now; null when none is left.
+const format::spare_region* own_spare() noexcept {
+  const std::uint64_t own_key = format::process_key(pid_namespace(), static_cast<std::uint32_t>(raw_call(SYS_getpid)));
+  const std::uint64_t started = start_time();
+  const std::uint32_t count = first->spares < format::most_spares ? first->spares : format::most_spares;
+  for (std::uint32_t index = 0; index < count; ++index) {
+    const format::spare_region& spare = first->spare[index];
+    if (spare.owner.load(std::memory_order_relaxed) == own_key &&
+        spare.started.load(std::memory_order_relaxed) == started)
+      return &spare;
+  }
+  for (std::uint32_t index = 0; index < count; ++index) {
+    std::uint64_t unowned = 0;
+    if (first->spare[index].owner.compare_exchange_strong(unowned, own_key, std::memory_order_relaxed)) {
+      first->spare[index].started.store(started, std::memory_order_relaxed);  // lets this process find it after an exec
+      return &first->spare[index];
+    }
+  }
+  first->missed.fetch_add(1, std::memory_order_relaxed);
+  return nullptr;
+}
+
+// Maps this process's spare, which lies beside the first region. `path` names the first region.
+bool map_spare(const char* path, void* address) noexcept {
+  const format::spare_region* const spare = own_spare();
+  if (spare == nullptr) return false;
+  char spare_path[64];
+  const char* const name = std::strrchr(path, '/');
+  if (name == nullptr || name - path > 40) return false;
+  std::size_t used = static_cast<std::size_t>(name - path) + 1;
+  std::memcpy(spare_path, path, used);
+  char digits[10];
+  std::size_t count = 0;
+  for (std::uint32_t remainder = spare->file; remainder != 0 || count == 0; remainder /= 10) {
+    digits[count++] = static_cast<char>('0' + remainder % 10);
+  }
+  while (count > 0) spare_path[used++] = digits[--count];
+  spare_path[used] = '\0';
+  return map_region(open_region(spare_path), address);
+}
+
+// Holds a copy, as the environment may have changed when a child needs it. The command's paths are short; a longer
+// one is not ours.
+constinit char first_path[64] = {};
+
+// Maps the region that this process had before its exec, and that was handed on to it.
+bool map_inherited(const char* const* environment) noexcept {
+  const long file = number_in(value_of(environment, format::descriptor_variable));
+  if (file < 0 || region_bytes(file) == 0) return false;
+  const long start = map_shared(file, sizeof(format::region_header), nullptr);
+  if (is_error(start)) return false;
+  auto* const header = reinterpret_cast<format::region_header*>(start);
+  const bool is_own = header->mark == format::region_mark && header->version == format::region_version &&
+                      header->process.load(std::memory_order_relaxed) == raw_call(SYS_getpid);
+  unmap(header, sizeof *header);
+  return is_own && map_region(file, nullptr);
+}
+
+// Counts this process's program as unrecorded, by the last part of its path.
+void note_unrecorded(format::region_header& header) noexcept {
+  char path[512];
+  const long got = raw_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof path - 1);
+  path[got > 0 ? got : 0] = '\0';
+  const char* const slash = std::strrchr(path, '/');
+  const char* const name = slash == nullptr ? path : slash + 1;
+  constexpr std::size_t limit = sizeof header.unrecorded->name - 1;
+  const std::size_t bytes = std::strlen(name) < limit ? std::strlen(name) : limit;
+  for (format::unrecorded_program& program : header.unrecorded) {
+    std::uint32_t unused = 0;
+    if (program.state.compare_exchange_strong(unused, 1, std::memory_order_acquire)) {
+      std::memcpy(program.name, name, bytes);
+      program.starts.store(1, std::memory_order_relaxed);
+      program.state.store(2, std::memory_order_release);  // release: a reader that sees it sees the name
+      return;
+    }
+    if (unused == 2 && std::strncmp(program.name, name, limit) == 0) {
+      program.starts.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
+  }
+  header.unrecorded_others.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+bool attach(const char* const* environment) noexcept {
+  const char* const path = value_of(environment, format::region_variable);
+  if (path == nullptr || std::strlen(path) >= sizeof first_path) return false;
+  bool done = map_inherited(environment);
+  first = map_first(path);
+  if (first == nullptr) return done;
+  const std::uint32_t own_namespace = pid_namespace();
+  const bool is_first = number_in(value_of(environment, format::process_variable)) == raw_call(SYS_getpid) &&
+                        (own_namespace == first->pid_namespace || own_namespace == 0);
+  const bool follows = first->spares != 0;
+  if (!done) done = is_first ? map_region(open_region(path), nullptr) : follows && map_spare(path, nullptr);
+  if (!done && !is_first) note_unrecorded(*first);
+  std::strcpy(first_path, path);
+  if (!done || !follows) {
+    unmap(first, sizeof *first);
+    first = nullptr;
+  }
+  return done;
+}
+
+void note_unrecorded_fork() noexcept {
+  if (first == nullptr && is_recorded()) header().unrecorded_forks.fetch_add(1, std::memory_order_relaxed);
+}
+
+const char* region_path() noexcept { return first_path; }
+std::uint32_t process_number() noexcept { return header().process.load(std::memory_order_relaxed); }
+
+int begin_exec(const char* path) noexcept {
+  const std::size_t bytes = std::strlen(path);
+  constexpr std::size_t limit = sizeof header().exec_path - 1;
+  std::memcpy(header().exec_path, path, bytes < limit ? bytes + 1 : limit);
+  header().exec_after_images.store(header().images.load(std::memory_order_relaxed), std::memory_order_release);
+  if (is_restricted() || kept.number < 0 || inode_of(kept.number) != kept.inode)
+    return -1;  // the program has closed it
+  raw_call(SYS_fcntl, kept.number, F_SETFD, 0);
+  return static_cast<int>(kept.number);
+}
+
+void exec_failed() noexcept {
+  header().exec_after_images.store(0, std::memory_order_relaxed);
+  if (!is_restricted() && kept.number >= 0 && inode_of(kept.number) == kept.inode)
+    raw_call(SYS_fcntl, kept.number, F_SETFD, FD_CLOEXEC);
+}
+
+bool follow_fork() noexcept { return first != nullptr && is_attached() && map_spare(first_path, own_region); }
+
+std::uint32_t image() noexcept { return own_image; }
+
+format::offset hand_out(std::size_t bytes) noexcept {
+  bytes = (bytes + 15) / 16 * 16;
+  const format::offset place = own_region->used.fetch_add(bytes, std::memory_order_relaxed);
+  if (place + bytes <= own_region->bytes) return place;
+  own_region->used.store(own_region->bytes, std::memory_order_relaxed);  // full from now on, and never wraps
+  return 0;
+}
+
+}  // namespace tarn::preload

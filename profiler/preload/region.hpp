@@ -1,0 +1,53 @@
+// Gives the recorded program access to the shared region (profiler/format/region.hpp has its layout).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "profiler/format/region.hpp"
+
+namespace tarn::preload {
+
+// Maps the region that the environment names, if this is the process to record. Call it once, before the process has
+// a second thread. Returns false when nothing is recorded here.
+bool attach(const char* const* environment) noexcept;
+
+// Takes a region of its own, in place of the parent's, in a child that fork made of a recorded process. The child's
+// one thread calls it before anything else here. Returns false when children are not recorded, or no region is left.
+bool follow_fork() noexcept;
+
+// Counts a child that is not recorded. Call it in the parent after each fork.
+void note_unrecorded_fork() noexcept;
+
+// Call these before an exec of this process, and after one that failed. begin_exec() returns the region's descriptor,
+// which the next program then has, or -1 when there is none.
+int begin_exec(const char* path) noexcept;
+void exec_failed() noexcept;
+// These return the values of the variables that keep this process recorded after an exec.
+const char* region_path() noexcept;
+std::uint32_t process_number() noexcept;
+
+// These return the image's number and the header. Call them after attach().
+std::uint32_t image() noexcept;
+extern constinit format::region_header* own_region;  // NOLINT(bugprone-dynamic-static-initializers)
+inline format::region_header& header() noexcept { return *own_region; }
+
+// Returns the offset of zeroed memory in the region, aligned to 16 bytes, or 0 when the region is full.
+format::offset hand_out(std::size_t bytes) noexcept;
+template <class Record>
+Record* record_at(format::offset place) noexcept {
+  return reinterpret_cast<Record*>(reinterpret_cast<char*>(&header()) + place);
+}
+
+// Points to a word that is 1 in the recorded process. A child that fork made shares the region with its parent and
+// must record nothing, so the kernel wipes the word's page in each child, however the child was made. No handler has
+// to run for that, and none can be too late.
+extern constinit std::atomic<std::uint32_t>* own_process;  // NOLINT(bugprone-dynamic-static-initializers)
+// Ends the recording of this process, which continues unrecorded. resume_recording() takes that back.
+inline void end_recording() noexcept { own_process->store(0, std::memory_order_relaxed); }
+inline void resume_recording() noexcept { own_process->store(1, std::memory_order_relaxed); }
+inline bool is_attached() noexcept { return own_process != nullptr; }
+inline bool is_recorded() noexcept { return own_process->load(std::memory_order_relaxed) != 0; }
+
+}  // namespace tarn::preload

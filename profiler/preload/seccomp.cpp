@@ -1,0 +1,135 @@
+// Wraps prctl() and syscall(), by which programs and libseccomp restrict the system calls of the process. This file
+// is compiled with jumps for last calls: a call given to syscall() may return twice (vfork), and must find nothing of
+// ours on the stack.
+#include "profiler/preload/seccomp.hpp"
+
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdarg>
+
+#include "profiler/preload/base/memory.hpp"
+#include "profiler/preload/base/raw_call.hpp"
+#include "profiler/preload/base/seccomp_filter.hpp"
+#include "profiler/preload/entry.hpp"
+#include "profiler/preload/next_library_function.hpp"
+#include "profiler/preload/region.hpp"
+
+#define TARN_EXPORT __attribute__((visibility("default"), noinline))
+
+extern "C" {
+// The kernel reads this before each system call: 1 means that the call is dispatched to the recorder (exempt.S).
+__attribute__((visibility("hidden"))) constinit unsigned char tarn_selector = 1;
+}
+
+namespace tarn::preload {
+
+restriction restriction_by(long number, const long* arguments) noexcept {
+  const bool by_prctl = number == SYS_prctl && arguments[0] == PR_SET_SECCOMP;
+  if (number != SYS_seccomp && !by_prctl) return restriction::unrestricted;
+  const auto is_mode = [&](long of_seccomp, long of_prctl) {
+    return by_prctl ? arguments[1] == of_prctl : arguments[0] == of_seccomp;
+  };
+  if (is_mode(SECCOMP_SET_MODE_STRICT, SECCOMP_MODE_STRICT)) return restriction::strict;
+  if (!is_mode(SECCOMP_SET_MODE_FILTER, SECCOMP_MODE_FILTER) || arguments[2] == 0) return restriction::unrestricted;
+  // The handler of SIGSYS asks what it may read and ends with a call; a new thread asks to be dispatched.
+  if (!filter_allows(arguments[2],
+                     {{SYS_rt_sigreturn}, {SYS_rt_sigprocmask}, {SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH}}))
+    return restriction::all_calls;
+  const bool allows_own = filter_allows(arguments[2], {{SYS_mmap},
+                                                       {SYS_munmap},
+                                                       {SYS_madvise},
+                                                       {SYS_sched_yield},
+                                                       {SYS_gettid},
+                                                       {SYS_getpid},
+                                                       {SYS_getrusage},
+                                                       {SYS_openat},
+                                                       {SYS_read},
+                                                       {SYS_close},
+                                                       {SYS_fstat},
+                                                       {SYS_fcntl},
+                                                       {SYS_readlinkat},
+                                                       {SYS_prctl, PR_GET_NAME}});
+  return allows_own ? restriction::unrestricted : restriction::own_calls;
+}
+
+void calls_are_restricted(restriction restriction) noexcept {
+  if (restriction == restriction::unrestricted || !is_attached() || !is_recorded()) return;
+  if (restriction == restriction::strict) end_recording();
+  set_memory_aside();
+  if (restriction != restriction::own_calls) {
+    header().restricted.store(1, std::memory_order_relaxed);
+    tarn_selector = 0;
+  }
+  restricted.store(true, std::memory_order_relaxed);
+}
+void calls_are_not_restricted() noexcept {
+  if (!is_restricted()) return;
+  restricted.store(false, std::memory_order_relaxed);
+  tarn_selector = 1;
+  header().restricted.store(0, std::memory_order_relaxed);
+  resume_recording();
+}
+
+}  // namespace tarn::preload
+
+using namespace tarn::preload;
+
+namespace {
+
+// Both are variadic; the ABI passes words to them in the same way as to functions that are not.
+constinit next_library_function<int, int, long, long, long, long> next_prctl("prctl", nullptr);
+constinit next_library_function<long, long, long, long, long, long, long, long> next_syscall("syscall", nullptr);
+[[gnu::constructor(101)]] void find_both() noexcept {
+  next_prctl.find();
+  next_syscall.find();
+}
+
+// Leaves restrictions from before this call in place; a call that fails ends none of them.
+template <class Call>
+auto restrict_by(restriction restriction, Call call) noexcept {
+  const bool were_restricted = is_restricted();
+  calls_are_restricted(restriction);
+  const auto result = call();
+  const int before = errno;
+  if (result == -1 && !were_restricted) calls_are_not_restricted();
+  errno = before;
+  return result;
+}
+
+[[gnu::noinline]] long restrict_by_syscall(restriction restriction, long number, const long* arguments) noexcept {
+  return restrict_by(restriction, [&] {
+    return next_syscall()(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
+  });
+}
+
+}  // namespace
+
+extern "C" {
+
+TARN_EXPORT int prctl(int option, ...) noexcept {
+  va_list list;
+  va_start(list, option);
+  long arguments[5] = {option};
+  for (int index = 1; index < 5; ++index) arguments[index] = va_arg(list, long);
+  va_end(list);
+  const auto call = [&] { return next_prctl()(option, arguments[1], arguments[2], arguments[3], arguments[4]); };
+  const restriction restriction = restriction_by(SYS_prctl, arguments);
+  return restriction != restriction::unrestricted ? restrict_by(restriction, call) : call();
+}
+
+// Takes its arguments in the same registers and on the same stack as the variadic function that the program calls.
+TARN_EXPORT long tarn_syscall(long number, long a, long b, long c, long d, long e, long f) noexcept __asm__("syscall");
+TARN_EXPORT long tarn_syscall(long number, long a, long b, long c, long d, long e, long f) noexcept {
+  if (number == SYS_seccomp || number == SYS_prctl) [[unlikely]] {
+    const long arguments[6] = {a, b, c, d, e, f};
+    const restriction restriction = restriction_by(number, arguments);
+    if (restriction != restriction::unrestricted) return restrict_by_syscall(restriction, number, arguments);
+  }
+  return next_syscall()(number, a, b, c, d, e, f);
+}
+
+}  // extern "C"

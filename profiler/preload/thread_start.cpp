@@ -1,0 +1,117 @@
+// Wraps pthread_create() and thrd_create(): a new thread notes the limits of its stack before the program's function
+// begins.
+//
+// A thread cannot ask for them later, in the middle of an allocation: pthread_getattr_np() holds the thread's lock
+// while it allocates, so a hook of realloc() that calls it would wait for itself. This file is compiled with jumps
+// for last calls, so the program's function stays the outermost one of the thread.
+#include <pthread.h>
+#include <threads.h>
+
+#include "profiler/preload/base/lock.hpp"
+#include "profiler/preload/base/memory.hpp"
+#include "profiler/preload/entry.hpp"
+#include "profiler/preload/next_library_function.hpp"
+
+#define TARN_EXPORT __attribute__((visibility("default"), noinline))
+
+TARN_NEXT_FUNCTION(pthread_create)
+TARN_NEXT_FUNCTION(thrd_create)
+
+namespace tarn::preload {
+namespace {
+
+// Holds the call that a new thread is to make. The thread that creates the new one hands it over.
+struct beginning {
+  void* routine;
+  void* argument;
+  std::size_t stack_bytes;
+  beginning* next;  // links the unused ones
+};
+
+constinit lock keeping;
+constinit beginning* unused = nullptr;
+
+beginning* take_beginning() noexcept {
+  {
+    const holding held(keeping);
+    if (beginning* const beginning_found = unused) {
+      unused = beginning_found->next;
+      return beginning_found;
+    }
+  }
+  return static_cast<beginning*>(take(sizeof(beginning)));
+}
+
+void give_back(beginning* returned) noexcept {
+  const holding held(keeping);
+  returned->next = unused;
+  unused = returned;
+}
+
+// Takes the lock of the default attributes. This runs where the program calls pthread_create(), which takes it too.
+std::size_t stack_bytes_of(const pthread_attr_t* attributes) noexcept {
+  std::size_t bytes = 0;
+  if (attributes != nullptr) {
+    ::pthread_attr_getstacksize(attributes, &bytes);
+    return bytes;
+  }
+  pthread_attr_t usual;
+  if (::pthread_attr_init(&usual) != 0) return 0;
+  ::pthread_attr_getstacksize(&usual, &bytes);
+  ::pthread_attr_destroy(&usual);
+  return bytes;
+}
+
+// The C library keeps the thread's own data at the upper end of its stack, above all frames.
+void note_stack(std::size_t bytes) noexcept {
+  const auto high = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
+  const auto address = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  if (address < high && high - address < bytes) thread::note_stack({high - bytes, high});
+}
+
+// Runs as the new thread's first function.
+template <class Routine>
+auto begin_thread(void* start) noexcept(false) {
+  auto* const given = static_cast<beginning*>(start);
+  const beginning now = *given;
+  give_back(given);
+  note_stack(now.stack_bytes);
+  return reinterpret_cast<Routine>(now.routine)(now.argument);
+}
+
+template <class Routine, class Create>
+int create(Routine routine, void* argument, const pthread_attr_t* attributes, Create create_thread) noexcept {
+  beginning* const start = records_anything() ? take_beginning() : nullptr;
+  if (start == nullptr) return create_thread(routine, argument);
+  *start = {reinterpret_cast<void*>(routine), argument, stack_bytes_of(attributes), nullptr};
+  const int result = create_thread(Routine{begin_thread<Routine>}, start);
+  if (result != 0) give_back(start);  // no thread has taken it
+  return result;
+}
+
+}  // namespace
+
+void begin_thread_starts_anew() noexcept {
+  keeping.begin_anew();
+  unused = nullptr;
+}
+
+}  // namespace tarn::preload
+
+using namespace tarn::preload;
+
+extern "C" {
+
+TARN_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*routine)(void*),
+                               void* argument) noexcept {
+  return create(routine, argument, attributes, [&](void* (*first)(void*), void* given) {
+    return next_pthread_create()(thread, attributes, first, given);
+  });
+}
+
+TARN_EXPORT int thrd_create(thrd_t* thread, thrd_start_t routine, void* argument) {
+  return create(routine, argument, nullptr,
+                [&](thrd_start_t first, void* given) { return next_thrd_create()(thread, first, given); });
+}
+
+}  // extern "C"

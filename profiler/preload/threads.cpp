@@ -1,0 +1,256 @@
+#include "profiler/preload/threads.hpp"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+
+#include <array>
+#include <atomic>
+#include <utility>
+
+#include "profiler/format/clock.hpp"
+#include "profiler/preload/base/memory.hpp"
+#include "profiler/preload/base/raw_call.hpp"
+#include "profiler/preload/region.hpp"
+
+namespace tarn::preload {
+namespace {
+
+constinit lock sharing;
+constinit thread* shared = nullptr;  // shared by the threads beyond the limit
+
+constinit std::atomic<std::uint32_t> so_far = 0;
+constinit std::atomic<std::uint32_t> running = 0;
+
+constinit thread_local stack_limits noted_stack = {};
+constinit thread_local unsigned long_ways = 0;  // slow paths that were taken and not left
+
+// Its destructor runs at a thread's end. The values of the first 32 keys lie in the thread itself; setting one of a
+// later key allocates, so such a key is not used.
+constinit pthread_key_t key = 0;
+constinit bool has_key = false;
+constexpr pthread_key_t keys_in_thread = 32;
+
+// Holds the offset from the thread pointer at which the C library keeps the kernel's id of a thread, as it tells
+// debuggers (libthread_db); 0: unknown. A filter of system calls may end a program that asks the kernel instead.
+constinit std::size_t id_at = 0;
+
+std::uint32_t kept_id() noexcept {
+  const char* const thread = reinterpret_cast<const char*>(::pthread_self());
+  return *reinterpret_cast<const std::uint32_t*>(thread + id_at);
+}
+void find_id() noexcept {
+  // The C library describes the field by its bits, its count and its offset.
+  const auto* const field = static_cast<const std::uint32_t*>(::dlsym(RTLD_DEFAULT, "_thread_db_pthread_tid"));
+  if (field == nullptr || field[0] != 32 || field[1] != 1) return;
+  id_at = field[2];
+  if (kept_id() != static_cast<std::uint32_t>(raw_call(SYS_gettid))) id_at = 0;
+}
+std::uint32_t own_id() noexcept {
+  if (id_at != 0) return kept_id();
+  const long id = own_call(SYS_gettid);
+  return id < 0 ? 0 : static_cast<std::uint32_t>(id);
+}
+
+// Guesses the stack of a thread that was not started by pthread_create(): the stack ends where the C library keeps
+// the thread's own data. It is only the fallback.
+stack_limits guessed_stack(std::uintptr_t stack) noexcept {
+  constexpr std::uintptr_t usual = std::uintptr_t{8} << 20;
+  const auto above = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
+  return stack < above && above - stack < usual ? stack_limits{above - usual, above} : stack_limits{};
+}
+
+}  // namespace
+
+constinit thread_local thread* thread::current_ = nullptr;
+
+constinit thread_local format::thread_record* own_counts = nullptr;
+
+constinit thread_local format::thread_record* known_counts = nullptr;
+
+constinit thread_local thread* plain_thread = nullptr;
+
+// The thread's counts stay, and its later events are still counted.
+void thread::end() noexcept {
+  running.fetch_sub(1, std::memory_order_relaxed);
+  if (this != shared) {
+    std::array<std::uint64_t, 2> name = {};
+    own_call(SYS_prctl, PR_GET_NAME, name.data());
+    record_->name[1].store(name[1], std::memory_order_relaxed);
+    record_->name[0].store(name[0], std::memory_order_release);  // release: no reader finds a name without its end
+  }
+  unmap(std::exchange(stacks_, nullptr), sizeof(stack_cache));
+}
+
+void prepare_threads() noexcept {
+  find_id();
+  has_key = ::pthread_key_create(&key, thread::end_of_key) == 0 && key < keys_in_thread;
+  thread::note_stack(main_stack());
+}
+
+void thread::note_stack(const stack_limits& limits) noexcept {
+  noted_stack = limits;
+  if (current_ != nullptr && current_ != shared) current_->stack_ = limits;
+}
+
+// Without sampling each block is counted, so none may skip the recorder, and own_counts stays null.
+void thread::choose_path() noexcept {
+  own_counts = nullptr;
+  plain_thread = nullptr;
+  if (long_ways != 0 || known_counts == nullptr) return;
+  if (header().interval != 0) {
+    own_counts = known_counts;
+  } else {
+    plain_thread = current_;
+  }
+}
+void enter_slow_path() noexcept {
+  ++long_ways;
+  thread::choose_path();
+}
+void leave_slow_path() noexcept {
+  --long_ways;
+  thread::choose_path();
+}
+
+thread* thread::make() noexcept {
+  thread* const new_thread = make_numbered();
+  if (new_thread == nullptr) return nullptr;
+  if (has_key) ::pthread_setspecific(key, new_thread);
+  if (new_thread != shared && noted_stack.high == 0)
+    new_thread->stack_ = guessed_stack(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
+  new_thread->be_known();
+  return new_thread;
+}
+
+thread* thread::make_numbered() noexcept {
+  std::uint32_t number = header().threads.load(std::memory_order_relaxed);
+  while (number < format::most_threads &&
+         !header().threads.compare_exchange_weak(number, number + 1, std::memory_order_relaxed)) {
+  }
+  if (number < format::most_threads) {
+    auto* const new_thread = static_cast<thread*>(take(sizeof(thread)));
+    if (new_thread == nullptr || !new_thread->set_up(number)) return nullptr;
+    current_ = new_thread;
+  } else {
+    const holding held(sharing);
+    if (shared == nullptr) {
+      auto* const new_thread = static_cast<thread*>(take(sizeof(thread)));
+      if (new_thread == nullptr || !new_thread->set_up(format::most_threads)) return nullptr;
+      shared = new_thread;
+    }
+    current_ = shared;
+  }
+  so_far.fetch_add(1, std::memory_order_relaxed);
+  running.fetch_add(1, std::memory_order_relaxed);
+  if (current_ != shared) {
+    current_->stacks_ = static_cast<stack_cache*>(map(sizeof(stack_cache)));
+    current_->stack_ = noted_stack;
+  }
+  return current_;
+}
+
+// Lets malloc find the thread's counts without a further look-up, where the heap is recorded.
+void thread::be_known() noexcept {
+  if (this == shared || (header().sources & format::source_bit(format::heap_kind)) == 0) return;
+  known_counts = record_;
+  choose_path();
+}
+
+thread* thread::current_in_signal(std::uintptr_t stack) noexcept {
+  if (current_ != nullptr) return current_;
+  thread* const new_thread = make_numbered();
+  if (new_thread == nullptr || new_thread == shared) return new_thread;
+  new_thread->ends_in_call_ = true;
+  new_thread->be_known();
+  if (noted_stack.high == 0) new_thread->stack_ = guessed_stack(stack);
+  return new_thread;
+}
+
+void thread::leave() noexcept {
+  if (this == shared) return;
+  pending.give_back();
+  if (ends_in_call_) end();
+}
+
+bool thread::set_up(std::uint32_t number) noexcept {
+  const format::offset made_at = hand_out(sizeof(format::thread_record));
+  if (made_at == 0) return false;
+  number_ = number;
+  record_ = record_at<format::thread_record>(made_at);
+  record_->image = image();
+  // Each thread begins with a distance of its own, so that many threads that allocate little are sampled like one
+  // that allocates much.
+  if (const std::uint64_t interval = header().interval; interval != 0) {
+    samples.set_up(interval, format::ticks() + number);
+    const std::int64_t first = samples.next();
+    record_->until_sample.store(first, std::memory_order_relaxed);
+    record_->drawn_sum.store(first, std::memory_order_relaxed);
+  }
+  trace.set_up(number);
+  record_->id = own_id();
+  header().thread_at[number].store(made_at, std::memory_order_release);
+  return true;
+}
+
+format::call_cell* thread::call_cell_of(std::uint32_t site, std::uint32_t number) noexcept {
+  const std::uint64_t wanted = format::cell_key(site, number);
+  return calls_.find_or_add(wanted, record_->cells[format::call_kind],
+                            [&](format::call_cell& cell) { cell.key.store(wanted, std::memory_order_relaxed); });
+}
+
+format::lock_cell* thread::lock_cell_of(std::uint32_t site, std::uint32_t of_lock) noexcept {
+  const std::uint64_t wanted = format::cell_key(site, of_lock);
+  return locks_.find_or_add(wanted, record_->cells[format::lock_kind],
+                            [&](format::lock_cell& cell) { cell.key.store(wanted, std::memory_order_relaxed); });
+}
+
+format::wait_cell* thread::wait_cell_of(std::uint32_t site, std::uint32_t of_lock, std::uint64_t holder) noexcept {
+  const std::uint64_t wanted = format::cell_key(site, of_lock);
+  // The key is 64 bits that are mixed from 128; they tell two cells apart.
+  const std::uint64_t mixed = (wanted ^ (holder * 0x9fb21c651e98df25ULL)) * 0x9fb21c651e98df25ULL;
+  return waits_.find_or_add(mixed ^ mixed >> 32, record_->cells[format::wait_kind], [&](format::wait_cell& cell) {
+    cell.key.store(wanted, std::memory_order_relaxed);
+    cell.holder.store(holder, std::memory_order_relaxed);
+  });
+}
+
+format::order_cell* thread::order_cell_of(std::uint64_t wanted, std::uint64_t held, std::uint32_t gate) noexcept {
+  constexpr std::uint64_t factor = 0x9fb21c651e98df25ULL;
+  const std::uint64_t mixed = ((wanted ^ (held * factor)) * factor ^ gate) * factor;
+  const std::uint64_t wanted_key = mixed ^ mixed >> 32;
+  if (format::order_cell* const cell = orders_.find(wanted_key)) return cell;
+  if (orders_.size() >= format::most_orders) wanted = held = gate = 0;
+  return orders_.find_or_add(wanted == 0 ? 0 : wanted_key, record_->cells[format::order_kind],
+                             [&](format::order_cell& cell) {
+                               cell.key.store(wanted, std::memory_order_relaxed);
+                               cell.held.store(held, std::memory_order_relaxed);
+                               cell.gate.store(gate, std::memory_order_relaxed);
+                             });
+}
+
+format::violation_cell* thread::violation_cell_of(std::uint32_t site, std::uint32_t region) noexcept {
+  const std::uint64_t wanted = format::cell_key(site, region);
+  return violations_.find_or_add(wanted, record_->cells[format::violation_kind], [&](format::violation_cell& cell) {
+    cell.key.store(wanted, std::memory_order_relaxed);
+  });
+}
+
+void thread::count_unknown() noexcept { preload::add(record_->unknown, 1); }
+void thread::count_dropped() noexcept { preload::add(record_->dropped, 1); }
+
+void thread::forget_all() noexcept { current_ = shared = plain_thread = nullptr; }
+
+void begin_threads_anew() noexcept {
+  sharing.begin_anew();
+  thread::forget_all();
+  own_counts = known_counts = nullptr;
+  long_ways = 0;
+  so_far.store(0, std::memory_order_relaxed);
+  running.store(0, std::memory_order_relaxed);
+}
+
+std::uint32_t threads_so_far() noexcept { return so_far.load(std::memory_order_relaxed); }
+std::uint32_t threads_running() noexcept { return running.load(std::memory_order_relaxed); }
+
+}  // namespace tarn::preload

@@ -1,0 +1,128 @@
+// Keeps the counts of one thread: counters in the region, found by site and owner.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "profiler/format/region.hpp"
+#include "profiler/preload/base/lock.hpp"
+#include "profiler/preload/base/sampler.hpp"
+#include "profiler/preload/cell_table.hpp"
+#include "profiler/preload/excerpt.hpp"
+#include "profiler/preload/held_locks.hpp"
+#include "profiler/preload/pending_calls.hpp"
+#include "profiler/preload/stacks/stack.hpp"
+#include "profiler/preload/stacks/stack_cache.hpp"
+
+namespace tarn::preload {
+
+class thread {
+ public:
+  // Returns the calling thread's record, which is made at its first event, or null when there is no memory for it. It
+  // calls nothing of the C library that may lock or allocate.
+  static thread* current() noexcept {
+    thread* const mine = current_;
+    return mine != nullptr ? mine : make();
+  }
+  // Returns it in a signal's handler, even before the thread has run any code; `stack` is its stack pointer.
+  static thread* current_in_signal(std::uintptr_t stack) noexcept;
+  // Notes the limits of the calling thread's stack.
+  static void note_stack(const stack_limits& limits) noexcept;
+  // Drops all threads in a child of fork.
+  static void forget_all() noexcept;
+  // Sets own_counts and plain_thread of the calling thread.
+  static void choose_path() noexcept;
+  // Called from the thread's exit system call.
+  void leave() noexcept;
+
+  std::uint32_t number() const noexcept { return number_; }
+  const stack_limits& stack() const noexcept { return stack_; }
+  // Returns the lock that each event holds when the thread has the last number, which all further threads share;
+  // otherwise null.
+  lock* shared_lock() noexcept { return number_ == format::most_threads ? &lock_ : nullptr; }
+
+  // Returns null for a thread that is ending, and for one that shares its number.
+  stack_cache* stacks() noexcept { return stacks_; }
+
+  format::thread_record& counts() noexcept { return *record_; }
+  sampler samples;      // chooses the samples
+  trace_excerpt trace;  // records its events, one by one
+  held_locks locks;     // the locks that it holds
+  pending_calls pending;
+  // The counters of its last call, only to be compared.
+  const format::call_cell* last_call = nullptr;
+
+  // Returns null when the region is full.
+  format::cell* cell_of(std::uint32_t site, std::uint32_t owner) noexcept {
+    const std::uint64_t wanted = format::cell_key(site, owner);
+    return cells_.find_or_add(wanted, record_->cells[format::heap_kind],
+                              [&](format::cell& cell) { cell.key.store(wanted, std::memory_order_relaxed); });
+  }
+  format::call_cell* call_cell_of(std::uint32_t site, std::uint32_t number) noexcept;
+  format::lock_cell* lock_cell_of(std::uint32_t site, std::uint32_t of_lock) noexcept;
+  format::wait_cell* wait_cell_of(std::uint32_t site, std::uint32_t of_lock, std::uint64_t holder) noexcept;
+  // `wanted` and `held` are site << 32 | lock; `gate` is a lock.
+  format::order_cell* order_cell_of(std::uint64_t wanted, std::uint64_t held, std::uint32_t gate) noexcept;
+  format::violation_cell* violation_cell_of(std::uint32_t site, std::uint32_t region) noexcept;
+  void count_unknown() noexcept;
+  void count_dropped() noexcept;
+
+ private:
+  // This is initial-exec (cmake says so), as a look-up that allocates would come back here.
+  static constinit thread_local thread* current_;  // NOLINT(bugprone-dynamic-static-initializers)
+
+  [[gnu::noinline]] static thread* make() noexcept;
+  static thread* make_numbered() noexcept;
+  void end() noexcept;
+  static void end_of_key(void* ended) noexcept { static_cast<thread*>(ended)->end(); }
+  friend void prepare_threads() noexcept;
+  void be_known() noexcept;
+  bool set_up(std::uint32_t number) noexcept;
+
+  cell_table<format::cell> cells_;
+  cell_table<format::call_cell> calls_;
+  cell_table<format::lock_cell> locks_;
+  cell_table<format::wait_cell> waits_;
+  cell_table<format::violation_cell> violations_;
+  cell_table<format::order_cell> orders_;
+  format::thread_record* record_ = nullptr;
+  std::uint32_t number_ = 0;
+  stack_limits stack_;
+  stack_cache* stacks_ = nullptr;
+  bool ends_in_call_ = false;  // its end is seen in the system call, not by a key
+  lock lock_;
+};
+
+// Points to the calling thread's counts, when they are its own alone and the recorder knows the thread; otherwise
+// null.
+// NOLINTBEGIN(bugprone-dynamic-static-initializers): constinit says that they are not
+extern constinit thread_local format::thread_record* own_counts;
+// Points to them also while malloc and free take the slow path, where `own_counts` is null.
+extern constinit thread_local format::thread_record* known_counts;
+// Points to the calling thread when each of its blocks is counted and it is in no region or excerpt; otherwise null.
+extern constinit thread_local thread* plain_thread;
+// NOLINTEND(bugprone-dynamic-static-initializers)
+
+// While an excerpt is recorded or the thread is in a quiet region, everything that it does takes the slow path. The
+// two may overlap.
+void enter_slow_path() noexcept;
+void leave_slow_path() noexcept;
+
+// Adds to a counter that only this thread writes; `tarn record` may read it at any time.
+inline void add(std::atomic<std::uint64_t>& counter, std::uint64_t amount) noexcept {
+  counter.store(counter.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+}
+
+// Prepares what later threads need of the C library, and notes the stack of this one. The process's first thread
+// calls it once.
+void prepare_threads() noexcept;
+
+// These start afresh in a child of fork: its one thread is a new one, and there is no other.
+void begin_threads_anew() noexcept;
+void begin_thread_starts_anew() noexcept;
+
+// These return the number of threads of this image that had an event, and of those of them that have not ended.
+std::uint32_t threads_so_far() noexcept;
+std::uint32_t threads_running() noexcept;
+
+}  // namespace tarn::preload

@@ -1,0 +1,111 @@
+// Writes the HTML report: the JSON of docs/reference/report-json.md, compacted, with data that only the HTML report
+// shows (docs/reference/page-data.md).
+#include <initializer_list>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "profiler/base/progress.hpp"
+#include "profiler/findings/locks.hpp"
+#include "profiler/findings/system_calls.hpp"
+#include "profiler/findings/thread_roles.hpp"
+#include "profiler/report/html/file.hpp"
+#include "profiler/report/html/names.hpp"
+#include "profiler/report/html/stacks.hpp"
+#include "profiler/report/html/timeline.hpp"
+#include "profiler/report/report.hpp"
+
+namespace tarn::command {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t all_of_them = std::numeric_limits<std::size_t>::max();
+
+std::string text_of(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+void leave_out(json& object, std::initializer_list<const char*> members) {
+  for (const char* member : members) object.erase(member);
+}
+
+// Redacts paths, arguments and names outside of stacks; html_names redacts those in stacks.
+void redact_whole(json& document) {
+  const std::string program =
+      document["program"]["words"].empty() ? "" : document["program"]["words"][0].get<std::string>();
+  document["program"]["words"] = {program.empty() ? "" : "program"};
+  leave_out(document["program"], {"process", "parent", "machine"});
+  leave_out(document["cost_model"], {"machine"});
+  if (json& own_heap = document["recorder"]["own_heap"]; own_heap.is_object()) leave_out(own_heap, {"module"});
+  for (json& entry : document["threads"]) leave_out(entry, {"name"});
+  for (json& entry : document["locks"]) leave_out(entry, {"address"});
+  for (json& circle : document["lock_orders"]["inversions"]) {
+    for (json& step : circle["steps"]) leave_out(step["lock"], {"address"});
+  }
+  for (json& chain : document["lock_orders"]["chains"]) {
+    for (json& link : chain["links"]) leave_out(link["lock"], {"address"});
+  }
+}
+
+void redact_site(json& site) {
+  leave_out(site, {"source", "type", "remedy"});
+  for (json& remedy : site["predicted"]["remedies"]) leave_out(remedy, {"code", "words"});
+}
+
+}  // namespace
+
+void write_html(analyse::analysis& analysis, std::string_view bytes, const analyse::cost_model& costs,
+                const report_request& request) {
+  const format::recording& recording = analysis.recorded();
+  html_names names(request.redact);
+  html_file page(request.page);
+  json document = json_without_sites(analysis, costs, all_of_them);
+  const std::vector<std::string> roles = request.redact ? std::vector<std::string>{} : thread_roles(recording);
+  for (std::size_t index = 0; index < roles.size(); ++index) document["threads"][index]["role"] = roles[index];
+  if (request.redact) redact_whole(document);
+  const analyse::lock_findings locks = analyse::find_locks(recording);
+  const analyse::call_findings calls = analyse::find_calls(recording);
+  document["kind"] = "report";
+  document["redacted"] = request.redact;
+  document["totals"] = {{"acquisitions", locks.acquisitions},
+                        {"contended", locks.contended},
+                        {"waited_ns", locks.wait_nanoseconds},
+                        {"calls", calls.calls},
+                        {"calls_ns", calls.nanoseconds}};
+  html_stacks stacks(analysis, names);
+  stacks.add_to_calls(document["syscalls"], calls);
+  stacks.add_to_locks(document["locks"], locks);
+  document["crossings"] = stacks.crossings();
+  names.compact(document);
+  std::string text = text_of(document);
+  text.back() = ',';
+  page.add(text + "\"sites\":[");
+  bool is_first = true;
+  progress progress_line("writing the HTML report");
+  std::size_t done = 0;
+  for (const analyse::site& facts : request.sites(analysis)) {
+    progress_line.update(done++, request.sites(analysis).size());
+    if (!request.wants(facts)) continue;
+    analyse::site_view view = analysis.view(facts);
+    // The stack goes into the table directly: as JSON it would be most of the work for a large recording.
+    const std::uint32_t node = names.node(std::exchange(view.stack, {}));
+    json site = json_of_site(analysis, view);
+    site["stack"] = node;
+    stacks.add_to_site(site, facts);
+    if (request.redact) redact_site(site);
+    names.compact(site);
+    page.add((is_first ? "" : ",") + text_of(site));
+    is_first = false;
+  }
+  page.add("]");
+  if (const json timeline = html_timeline(html_history(recording, bytes), recording, stacks, locks, calls);
+      !timeline.is_null())
+    page.add(",\"timeline\":" + text_of(timeline));
+  text = text_of(names.tables());
+  text.front() = ',';
+  page.add(text);
+  page.end();
+}
+
+}  // namespace tarn::command

@@ -1,0 +1,234 @@
+// Prints a report for programs; docs/reference/report-json.md has the schema.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "profiler/base/json_output.hpp"
+#include "profiler/findings/own_heap.hpp"
+#include "profiler/report/calls.hpp"
+#include "profiler/report/lock_order.hpp"
+#include "profiler/report/locks.hpp"
+#include "profiler/report/quiet_regions.hpp"
+#include "profiler/report/report.hpp"
+#include "profiler/report/timeline.hpp"
+
+namespace tarn::command {
+namespace {
+
+using analyse::code_location;
+using analyse::range;
+using format::counter;
+using nlohmann::json;
+
+json json_of(const range& range) { return {range.low, range.high}; }
+
+json json_of(const code_location& place) {
+  return {{"function", place.function},
+          {"file", place.file},
+          {"line", place.line},
+          {"module", place.module},
+          {"offset", place.offset}};
+}
+
+json predicted(const analyse::analysis& analysis, const analyse::site_view& view) {
+  json remedies = json::array();
+  for (const analyse::offer& offer : view.offers) {
+    remedies.push_back({{"name", analyse::name(offer.predicted.remedy)},
+                        {"ns", json_of(offer.predicted.ns)},
+                        {"saved_ns", json_of(offer.predicted.saved_ns)},
+                        {"at_least", offer.predicted.at_least},
+                        {"saved_ms_per_second", json_of(analysis.ms_per_second(offer.predicted.saved_ns))},
+                        {"saved_share", json_of(analysis.share(offer.predicted.saved_ns))},
+                        {"calls_saved", offer.predicted.calls_saved},
+                        {"words", offer.suggestion.text},
+                        {"code", offer.suggestion.code},
+                        {"risk", offer.suggestion.risk}});
+  }
+  return {{"now_ns", json_of(view.predicted.now_ns)},
+          {"share", json_of(analysis.share(view.predicted.now_ns))},
+          {"ms_per_second", json_of(analysis.ms_per_second(view.predicted.now_ns))},
+          {"reasons", view.predicted.reasons},
+          {"remedies", remedies}};
+}
+
+}  // namespace
+
+json json_of_site(const analyse::analysis& analysis, const analyse::site_view& view) {
+  const analyse::site& site = view.facts;
+  const auto histogram = [&](std::size_t first, std::size_t count) {
+    const auto start = site.sums.begin() + static_cast<std::ptrdiff_t>(first);
+    return std::vector<std::uint64_t>(start, start + static_cast<std::ptrdiff_t>(count));
+  };
+  json stack = json::array(), pairs = json::array();
+  for (const code_location& place : view.stack) stack.push_back(json_of(place));
+  json callers = json::array();
+  for (const analyse::caller& caller : view.callers) {
+    callers.push_back(json_of(caller.location));
+    callers.back()["allocations"] = caller.blocks;
+  }
+  for (const analyse::handover& pair : site.handovers) {
+    pairs.push_back({{"allocates", pair.allocates}, {"frees", pair.frees}, {"blocks", pair.blocks}});
+  }
+  return {{"category", analyse::name(site.category)},
+          {"allocations", site.sums[counter::blocks]},
+          {"error", site.error},
+          {"bytes", site.sums[counter::bytes]},
+          {"threads", site.threads},
+          {"freed_by_same_thread", site.freed_by_same_thread},
+          {"freed_by_other_thread", site.freed_by_other_thread},
+          {"live_at_end", site.live},
+          {"short_lived", site.short_lived},
+          {"reallocs", site.sums[counter::reallocs]},
+          {"moved", site.sums[counter::moved]},
+          {"copied_bytes", site.sums[counter::copied]},
+          {"from_start_up", site.sums[counter::early]},
+          {"sizes", histogram(counter::size_buckets, counter::size_bucket_count)},
+          {"lifetimes", histogram(counter::life_buckets, counter::life_bucket_count)},
+          {"times", histogram(counter::time_buckets, counter::time_bucket_count)},
+          {"pairs", pairs},
+          {"stack", stack},
+          {"place", view.frame_index},
+          {"stacks", site.merged_sites.size() + 1},
+          {"callers", callers},
+          {"type", view.allocation.type},
+          {"source", view.allocation.source},
+          {"remedy", view.remedy},
+          {"worth_it", view.is_worth_it && !view.remedy.empty()},
+          {"predicted", predicted(analysis, view)}};
+}
+
+namespace {
+
+json json_of_unrecorded(const format::unrecorded_facts& facts) {
+  return {{"became", facts.became}, {"why", facts.why}, {"programs", facts.programs}, {"forks", facts.forks}};
+}
+
+json json_of_own_heap(const format::recording& recording) {
+  const format::module_facts* const module = own_heap_in(recording);
+  if (module == nullptr) return {};
+  json functions = json::array();
+  if ((module->own_heap & format::own_malloc) != 0) functions.push_back("malloc");
+  if ((module->own_heap & format::own_new) != 0) functions.push_back("operator new");
+  return {{"module", module->path}, {"functions", functions}};
+}
+
+}  // namespace
+
+json json_without_sites(const analyse::analysis& analysis, const analyse::cost_model& costs, std::size_t top) {
+  const format::recording& recording = analysis.recorded();
+  const analyse::heap_findings& heap = analysis.heap();
+  const analyse::program_costs& whole = analysis.whole();
+  json threads = json::array();
+  for (const format::thread_facts& thread : recording.threads) {
+    threads.push_back({{"image", thread.image}, {"id", thread.id}, {"name", thread.name}});
+  }
+  return {
+      {"version", 1},
+      {"program",
+       {{"words", recording.program.arguments},
+        {"process", recording.program.process},
+        {"parent", recording.program.parent},
+        {"machine", recording.program.machine},
+        {"images", recording.images}}},
+      {"end", recording.ended ? json{{"by_signal", recording.end.by_signal},
+                                     {"status", recording.end.status},
+                                     {"wall_us", recording.end.wall_us},
+                                     {"user_us", recording.end.user_us},
+                                     {"system_us", recording.end.system_us}}
+                              : json()},
+      {"part", recording.part == format::interval{}
+                   ? json()
+                   : json{{"from_ns", recording.part.from_ns}, {"to_ns", recording.part.to_ns}}},
+      {"damage", recording.damage},
+      {"recorder",
+       {{"mode", recording.program.mode},
+        {"sources", recording.program.sources},
+        {"own_heap", json_of_own_heap(recording)},
+        {"unrecorded", json_of_unrecorded(recording.unrecorded)},
+        {"dropped", heap.dropped},
+        {"overhead", {{"cpu_ns", json_of(whole.recorder_ns)}, {"program_cpu_ns", json_of(whole.cpu_ns)}}}}},
+      {"heap",
+       {{"allocations", heap.allocations},
+        {"frees", heap.frees},
+        {"bytes", heap.bytes},
+        {"live_at_end", heap.live},
+        {"unknown_frees", heap.unknown},
+        {"predicted",
+         {{"now_ns", json_of(whole.heap_ns)},
+          {"share", json_of(analysis.share(whole.heap_ns))},
+          {"ms_per_second", json_of(analysis.ms_per_second(whole.heap_ns))},
+          {"drop_in_saves_ns", json_of(whole.drop_in_saves_ns)}}}}},
+      {"cost_model", {{"machine", costs.facts.machine}, {"library", costs.facts.library}, {"date", costs.facts.date}}},
+      {"threads", threads},
+      {"locks", json_of_locks(recording, top)},
+      {"lock_orders", json_of_orders(recording, top)},
+      {"syscalls", json_of_calls(analysis, top)},
+      {"quiet_regions", json_of_quiet_regions(recording, top)}};
+}
+
+namespace {
+
+// Prints the sites one by one, because all sites of a large recording are gigabytes of JSON. Stacks are most of it
+// and consist of few distinct frames, so the text of each frame is kept.
+class site_printer {
+ public:
+  site_printer(analyse::analysis& analysis, json_output& output) : analysis_(analysis), output_(output) {}
+
+  // Prints a site, indented by `depth` spaces.
+  void print(const analyse::site& facts, std::size_t depth) {
+    analyse::site_view view = analysis_.view(facts);
+    const std::vector<code_location> stack = std::exchange(view.stack, {});
+    output_.object(json_of_site(analysis_, view), depth, "stack", [&] {
+      for (std::size_t index = 0; index < stack.size(); ++index) {
+        output_.begin_element(index, depth + 2);
+        output_.put(text_of(stack[index], depth + 2));
+      }
+      output_.end_array(stack.size(), depth + 1);
+    });
+  }
+
+ private:
+  const std::string& text_of(const code_location& place, std::size_t depth) {
+    std::string& text =
+        texts_[fmt::format("{} {}\n{}\n{}\n{}", place.offset, place.line, place.function, place.file, place.module)];
+    if (text.empty()) text = json_text(json_of(place), depth);
+    return text;
+  }
+
+  analyse::analysis& analysis_;
+  json_output& output_;
+  std::unordered_map<std::string, std::string> texts_;
+};
+
+}  // namespace
+
+void print_json(analyse::analysis& analysis, std::string_view bytes, const analyse::cost_model& costs,
+                const report_request& request) {
+  json document = json_without_sites(analysis, costs, request.top);
+  document["sites"] = nullptr;
+  document["timeline"] =
+      bytes.empty() ? json()
+                    : json_of_timeline(analysis, analyse::history_of(analysis.recorded(), bytes, most_intervals));
+  json_output output;
+  site_printer sites(analysis, output);
+  output.object(document, 0, "sites", [&] {
+    std::size_t count = 0;
+    for (const analyse::site& site : request.sites(analysis)) {
+      if (count == request.top) break;
+      if (!request.wants(site)) continue;
+      output.begin_element(count++, 2);
+      sites.print(site, 2);
+    }
+    output.end_array(count, 1);
+  });
+  output.put("\n");
+  output.flush();
+}
+
+}  // namespace tarn::command

@@ -1,0 +1,88 @@
+#include "profiler/report/quiet_regions.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "profiler/findings/quiet_regions.hpp"
+#include "profiler/findings/stacks.hpp"
+#include "profiler/report/stack_text.hpp"
+#include "profiler/report/values.hpp"
+
+namespace tarn::command {
+namespace {
+
+using analyse::quiet_view;
+using nlohmann::json;
+
+// Returns a text like "3 heap calls, 1 lock wait".
+std::string text_of(const format::violation_counts& counts) {
+  constexpr std::array names = {"heap call", "system call", "lock wait"};
+  static_assert(names.size() == format::violation_counter_count);
+  std::string words;
+  for (std::size_t index = 0; index < names.size(); ++index) {
+    if (counts[index] == 0) continue;
+    words += fmt::format("{}{} {}{}", words.empty() ? "" : ", ", grouped(counts[index]), names[index],
+                         counts[index] == 1 ? "" : "s");
+  }
+  return words;
+}
+
+json json_of(const format::violation_counts& counts) {
+  return {{"heap_calls", counts[format::heap_calls]},
+          {"system_calls", counts[format::system_calls]},
+          {"lock_waits", counts[format::lock_waits]}};
+}
+
+}  // namespace
+
+void print_quiet_summary(const format::recording& recording) {
+  const std::vector<quiet_view> regions = analyse::find_quiet_regions(recording);
+  if (regions.empty()) return;
+  const auto loud =
+      std::count_if(regions.begin(), regions.end(), [](const quiet_view& region) { return !region.is_quiet(); });
+  fmt::print("{} quiet region{}, {}\n", regions.size(), regions.size() == 1 ? "" : "s",
+             loud == 0 ? "all of them quiet" : fmt::format("{} of them not quiet", loud));
+}
+
+void print_quiet_regions(const format::recording& recording, std::size_t top) {
+  analyse::symbols symbols(recording);
+  const paint style;
+  bool is_first = true;
+  for (const quiet_view& region : analyse::find_quiet_regions(recording)) {
+    if (region.is_quiet()) break;
+    if (is_first) fmt::print("\nQuiet regions\n");
+    is_first = false;
+    fmt::print("\n{}: {} in {} time{}\n", style.strong(cut(region.name, text_width / 2)), text_of(region.sums),
+               grouped(region.entered), region.entered == 1 ? "" : "s");
+    const std::size_t shown = std::min(top, region.sites.size());
+    for (std::size_t index = 0; index < shown; ++index) {
+      fmt::print("   {}\n", text_of(region.sites[index].sums));
+      print_stack(analyse::stack_at(recording, region.sites[index].site, symbols));
+    }
+    if (region.sites.size() > shown) fmt::print("   and from {} more call stacks\n", region.sites.size() - shown);
+  }
+}
+
+json json_of_quiet_regions(const format::recording& recording, std::size_t top) {
+  analyse::symbols symbols(recording);
+  json regions = json::array();
+  for (const quiet_view& region : analyse::find_quiet_regions(recording)) {
+    json element = json_of(region.sums), sites = json::array();
+    element["name"] = region.name;
+    element["entered"] = region.entered;
+    for (std::size_t index = 0; index < std::min(top, region.sites.size()); ++index) {
+      sites.push_back(json_of(region.sites[index].sums));
+      sites.back()["stack"] = json_of_stack(analyse::stack_at(recording, region.sites[index].site, symbols));
+    }
+    element["sites"] = std::move(sites);
+    regions.push_back(std::move(element));
+  }
+  return regions;
+}
+
+}  // namespace tarn::command

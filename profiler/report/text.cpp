@@ -1,0 +1,276 @@
+// Prints a report for a person: a summary in ten lines, then the sites, the most expensive first.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "profiler/findings/own_heap.hpp"
+#include "profiler/findings/unrecorded.hpp"
+#include "profiler/report/calls.hpp"
+#include "profiler/report/lock_order.hpp"
+#include "profiler/report/locks.hpp"
+#include "profiler/report/quiet_regions.hpp"
+#include "profiler/report/report.hpp"
+#include "profiler/report/values.hpp"
+
+namespace tarn::command {
+namespace {
+
+using analyse::code_location;
+using analyse::range;
+using format::counter;
+
+constexpr std::size_t shown_callers = 2;  // per site; the JSON has all
+constexpr std::size_t shown_offers = 3;
+
+std::string end_text(const format::recording& recording) {
+  const std::string process =
+      recording.program.parent == 0
+          ? ""
+          : fmt::format("process {}, that comes of {}; ", recording.program.process, recording.program.parent);
+  if (recording.ended) {
+    return fmt::format("{}{} {}", process, recording.end.by_signal ? "killed by signal" : "exit code",
+                       recording.end.status);
+  }
+  return process + (process.empty() ? "still running, or lost its recorder" : "how it ended was not seen");
+}
+
+double seconds(std::uint64_t microseconds) { return static_cast<double>(microseconds) / 1e6; }
+double percent(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::string size_text(const analyse::site& site) {
+  const auto used = [&](std::size_t bucket) { return site.sums[counter::size_buckets + bucket] != 0; };
+  std::size_t low = 0, high = counter::size_bucket_count - 1;
+  while (low < high && !used(low)) ++low;
+  while (high > low && !used(high)) --high;
+  const std::string smallest = low == 0 ? "0" : std::to_string(format::size_bucket_end(low - 1) + 1);
+  return high == counter::size_bucket_count - 1
+             ? smallest + " bytes and more"
+             : fmt::format("{} to {} bytes", smallest, format::size_bucket_end(high));
+}
+
+std::string thread_text(const format::recording& recording, const analyse::site& site) {
+  std::string words = fmt::format("by {} thread{}", site.threads, site.threads == 1 ? "" : "s");
+  if (site.freed_by_other_thread == 0) {
+    words += site.freed_by_same_thread == 0 ? ", not freed" : ", freed by the same";
+  } else {
+    words += fmt::format("; freed {} by the same, {} by others", grouped(site.freed_by_same_thread),
+                         grouped(site.freed_by_other_thread));
+  }
+  if (site.error != 0) words += fmt::format("; counts ± {:.0f} %", site.error * 100);
+  if (site.live != 0) words += fmt::format("; {} in use at the end", grouped(site.live));
+  if (!site.handovers.empty()) {
+    const analyse::handover& most_frequent = site.handovers.front();
+    words += fmt::format("; most by thread {} for {}", recording.threads[most_frequent.frees].id,
+                         recording.threads[most_frequent.allocates].id);
+  }
+  return words;
+}
+
+void print_offer(const analyse::analysis& analysis, const analyse::offer& offer, const paint& style) {
+  const std::string gain = gain_text(analysis, offer.predicted.saved_ns, offer.predicted.at_least);
+  fmt::print("   → {}\n     {}\n", style.good(gain), cut(offer.suggestion.text, text_width - 5));
+  if (!offer.suggestion.code.empty()) fmt::print("     {}\n", style.bold(cut(offer.suggestion.code, text_width - 5)));
+}
+
+// Describes a function without a name by the next one up the stack that has a name.
+std::string deciding_text(const analyse::site_view& view, const code_location& location) {
+  std::string words = place_text(location, 60);
+  if (!location.function.empty()) return words;
+  const auto named = std::find_if(view.stack.begin() + static_cast<std::ptrdiff_t>(view.frame_index), view.stack.end(),
+                                  [](const code_location& place) { return !place.function.empty(); });
+  if (named == view.stack.end() || view.callers.size() > 1) return words;
+  return words.append(", for ").append(function_text(*named, 60));
+}
+
+// Prints the next two functions up the stack; of several stacks it prints the most frequent callers.
+void print_callers(const analyse::site_view& view, const paint& style) {
+  if (view.callers.size() < 2) {
+    for (std::size_t up = view.frame_index + 1; up <= view.frame_index + shown_callers && up < view.stack.size();
+         ++up) {
+      fmt::print("   {}\n", style.faint("by " + place_text(view.stack[up], text_width - 6)));
+    }
+    return;
+  }
+  std::size_t shown = std::min(view.callers.size(), shown_callers + 1);
+  while (shown > 1 && view.callers[shown - 1].blocks * 100 < view.facts.sums[counter::blocks]) --shown;
+  for (std::size_t index = 0; index < shown; ++index) {
+    const analyse::caller& caller = view.callers[index];
+    const std::string share = fmt::format("{:>3.0f} % by ", percent(caller.blocks, view.facts.sums[counter::blocks]));
+    const std::string remainder = index + 1 == shown && view.callers.size() > shown
+                                      ? fmt::format(", and {} more", view.callers.size() - shown)
+                                      : "";
+    fmt::print("   {}\n",
+               style.faint(fmt::format("{}{}{}", share, place_text(caller.location, text_width - 14 - remainder.size()),
+                                       remainder)));
+  }
+}
+
+void print_site(const analyse::analysis& analysis, const analyse::site_view& view, std::size_t rank,
+                const paint& style) {
+  const analyse::site& site = view.facts;
+  const code_location* const location = view.location();
+  fmt::print("\n{}. {}  {}\n", rank,
+             style.strong(location == nullptr ? "sites beyond the recorder's limit" : deciding_text(view, *location)),
+             cost_text(analysis, view.predicted.now_ns));
+  if (!view.allocation.source.empty()) fmt::print("   {}\n", style.faint(cut(view.allocation.source, text_width - 3)));
+  fmt::print(
+      "   {}\n",
+      cut(fmt::format("{}: {} allocations{}, {} each; {}", analyse::name(site.category),
+                      grouped(site.sums[counter::blocks]),
+                      view.allocation.type.empty() ? "" : " of " + view.allocation.type, size_text(site),
+                      site.freed_by_same_thread == 0
+                          ? "none freed by its own thread"
+                          : fmt::format("{:.0f} % short-lived", percent(site.short_lived, site.freed_by_same_thread))),
+          text_width - 3));
+  fmt::print("   {}\n", cut(thread_text(analysis.recorded(), site), text_width - 3));
+  print_callers(view, style);
+  if (!view.is_worth_it || view.remedy.empty()) {
+    fmt::print("   → nothing to gain\n");
+    return;
+  }
+  for (std::size_t number = 0; number < std::min(shown_offers, view.offers.size()); ++number) {
+    print_offer(analysis, view.offers[number], style);
+  }
+  if (view.offers.empty()) fmt::print("   → {}\n", view.remedy);
+}
+
+void print_categories(analyse::analysis& analysis) {
+  const analyse::heap_findings& heap = analysis.heap();
+  std::uint64_t estimated = 0;  // the estimate over all sites; with sampling it differs a little from the exact total
+  for (const analyse::site& site : heap.sites) estimated += site.sums[counter::blocks];
+  for (const auto kind : {analyse::heap_category::transient, analyse::heap_category::shared,
+                          analyse::heap_category::start_up, analyse::heap_category::kept}) {
+    std::uint64_t sites = 0, blocks = 0;
+    for (const analyse::site& site : analysis.grouped_sites()) {
+      if (site.category != kind) continue;
+      ++sites;
+      blocks += site.sums[counter::blocks];
+    }
+    if (sites == 0) continue;
+    fmt::print("{:>10} {:>16} allocations {:>5.1f} %, at {} sites\n", analyse::name(kind), grouped(blocks),
+               percent(blocks, estimated), grouped(sites));
+  }
+}
+
+void print_program(analyse::analysis& analysis, const paint& style) {
+  const format::recording& recording = analysis.recorded();
+  const analyse::program_costs& whole = analysis.whole();
+  fmt::print("{}\n", style.bold(cut(command_line_of(recording), text_width)));
+  std::string times;
+  if (recording.part != format::interval{}) {
+    times = fmt::format("; of that from {:.2f} to {:.2f} s", seconds(recording.part.from_ns / 1000),
+                        seconds(recording.part.to_ns / 1000));
+  }
+  if (recording.ended) {
+    times += fmt::format("; {:.2f} s, {:.2f} s of processor time, of which the recorder took {} s",
+                         seconds(recording.end.wall_us), seconds(recording.end.user_us + recording.end.system_us),
+                         range_text(whole.recorder_ns * 1e-9));
+  }
+  fmt::print("{}{}; {} thread{}\n", end_text(recording), times, recording.threads.size(),
+             recording.threads.size() == 1 ? "" : "s");
+}
+
+void print_heap_summary(analyse::analysis& analysis) {
+  const analyse::heap_findings& heap = analysis.heap();
+  const analyse::program_costs& whole = analysis.whole();
+  const char* const more_text = analysis.recorded().part != format::interval{} ? "more " : "";
+  fmt::print("{} allocations, {}; {} frees; {} {}blocks in use at the end\n", grouped(heap.allocations),
+             bytes_text(static_cast<double>(heap.bytes)), grouped(heap.frees), grouped(heap.live), more_text);
+  print_categories(analysis);
+  const bool is_little = analysis.knows_processor_time() && analysis.share(whole.heap_ns).high < 0.01;
+  fmt::print("The heap costs {}{}.\n", cost_text(analysis, whole.heap_ns), is_little ? ": little to gain" : "");
+}
+
+// Sums what the first remedy of each site saves.
+struct first_remedies {
+  explicit first_remedies(const std::vector<analyse::site_view>& sites) {
+    for (const analyse::site_view& site : sites) {
+      if (!site.is_worth_it || site.remedy.empty()) continue;
+      has_any = true;
+      if (site.offers.empty()) continue;
+      const analyse::prediction& first = site.offers.front().predicted;
+      saved_ns += first.saved_ns;
+      is_at_least = is_at_least || first.at_least;
+      ++count;
+    }
+  }
+  range saved_ns;
+  std::size_t count = 0;     // sites with a predicted remedy
+  bool is_at_least = false;  // some remedies also save what no recording shows
+  bool has_any = false;      // some site has a remedy, predicted or not
+};
+
+// Prints first whether anything is worth doing.
+void print_verdict(const analyse::analysis& analysis, const first_remedies& heap, bool recorded_any, bool recorded_all,
+                   const paint& style) {
+  const bool locks = locks_gain(analysis.recorded()), calls = calls_gain(analysis.recorded());
+  if (heap.count != 0) {
+    fmt::print("{} Taking the first remedy of {} site{} {}.\n", style.bold("Worth doing."), heap.count,
+               heap.count == 1 ? "" : "s", style.good(gain_text(analysis, heap.saved_ns, heap.is_at_least)));
+  }
+  if (analysis.whole().drop_in_saves_ns.middle() > 0) {
+    fmt::print("Without a change to the program: tarn run {}.\n",
+               gain_text(analysis, analysis.whole().drop_in_saves_ns, false));
+  }
+  if (heap.count == 0 && (heap.has_any || locks || calls)) {
+    fmt::print("{} See {} below.\n", style.bold("Worth a look."),
+               heap.has_any     ? "the sites"
+               : locks && calls ? "the locks and system calls"
+               : locks          ? "the locks"
+                                : "the system calls");
+  }
+  if (recorded_any && !heap.has_any && !locks && !calls) {
+    fmt::print("{}\n", style.bold(recorded_all ? "Nothing to gain: this program does not wait for what was recorded."
+                                               : "Nothing to gain in what was recorded."));
+  }
+}
+
+}  // namespace
+
+void print_text(analyse::analysis& analysis, const report_request& request) {
+  const paint style;
+  std::vector<analyse::site_view> top;
+  for (const analyse::site& site : request.sites(analysis)) {
+    if (top.size() == request.top) break;
+    if (request.wants(site)) top.push_back(analysis.view(site));
+  }
+  print_program(analysis, style);
+  const bool has_heap = records_heap(analysis.recorded());
+  const std::vector<std::string> unrecorded = unrecorded_text(analysis.recorded().unrecorded);
+  for (const std::string& line : unrecorded) fmt::print("{}.\n", style.bold(line));
+  if (const format::module_facts* const module = own_heap_in(analysis.recorded())) {
+    fmt::print("{}.\n", style.bold(own_heap_text(*module)));
+  }
+  const std::vector<std::string>& sources = analysis.recorded().program.sources;
+  const bool recorded_any = has_heap || std::any_of(sources.begin(), sources.end(),
+                                                    [](const std::string& source) { return source != "heap"; });
+  print_verdict(analysis, first_remedies(top), recorded_any, unrecorded.empty(), style);
+  if (has_heap) print_heap_summary(analysis);
+  print_locks_summary(analysis.recorded());
+  print_orders_summary(analysis.recorded());
+  print_calls_summary(analysis.recorded());
+  print_quiet_summary(analysis.recorded());
+  if (analysis.recorded().images > 1)
+    fmt::print("{} programs, one after the other by exec\n", analysis.recorded().images);
+  if (analysis.heap().dropped != 0) {
+    fmt::print("{} events are missing: the recorder had no room for them\n", grouped(analysis.heap().dropped));
+  }
+  std::size_t shown = 0;
+  for (const analyse::site_view& site : top) {
+    if (shown != 0 && site.facts.sums[counter::blocks] < analyse::least_allocations) break;
+    print_site(analysis, site, ++shown, style);
+  }
+  const std::size_t others = has_heap ? request.sites(analysis).size() - shown : 0;
+  if (others != 0) fmt::print("\n{} more sites; --top N, --category NAME, --json\n", grouped(others));
+  print_locks(analysis.recorded(), request.top);
+  print_orders(analysis.recorded(), request.top);
+  print_calls(analysis, request.top);
+  print_quiet_regions(analysis.recorded(), request.top);
+}
+
+}  // namespace tarn::command

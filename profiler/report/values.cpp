@@ -1,0 +1,136 @@
+#include "profiler/report/values.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+
+#include "profiler/symbols/names.hpp"
+
+namespace tarn::command {
+namespace {
+
+// Counts columns of UTF-8; our own texts have one per letter.
+std::size_t columns_of(std::string_view text) {
+  std::size_t columns = 0;
+  for (const char letter : text) columns += (static_cast<unsigned char>(letter) & 0xc0U) != 0x80U ? 1 : 0;
+  return columns;
+}
+
+std::string tidy(double value) {
+  const double size = std::fabs(value);
+  return fmt::format("{:.{}f}", value, size >= 10 || size == 0 ? 0 : size >= 1 ? 1 : 2);
+}
+
+std::string file_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+
+// Removes arguments and template arguments: `std::vector<…>::push_back`.
+std::string short_function(std::string_view function) {
+  std::string result;
+  int depth = 0;
+  for (const char letter : analyse::qualified(function)) {
+    if (letter == '(' && depth == 0 && !result.ends_with("operator") && !result.empty()) break;
+    if (letter == '<' && depth++ == 0) result += "<…>";
+    if (depth == 0) result += letter;
+    if (letter == '>' && depth > 0) --depth;
+  }
+  return result;
+}
+
+struct unit {
+  std::string_view single;  // behind a single figure
+  std::string_view range;   // behind the end of a range
+};
+constexpr unit of_processor = {" % of CPU", " %"};
+constexpr unit of_second = {" CPU-ms per second", ""};
+constexpr unit of_run = {" ms of CPU time", ""};
+
+// Puts one figure first, and its range behind it: "about 4 % of CPU (2–7 %)".
+std::string guess_text(const analyse::range& range, const unit& unit_text, std::string_view suffix) {
+  if (std::max(std::fabs(range.low), std::fabs(range.high)) < 0.005)
+    return fmt::format("less than 0.01{}{}", unit_text.single, suffix);
+  const std::string low = tidy(range.low), high = tidy(range.high);
+  if (low == high) return fmt::format("{}{}{}", low, unit_text.single, suffix);
+  const std::string_view dash = range.low < 0 ? " to " : "–";
+  return fmt::format("about {}{}{} ({}{}{}{})", tidy(range.middle()), unit_text.single, suffix, low, dash, high,
+                     unit_text.range);
+}
+
+std::string cost_in_text(const analyse::analysis& analysis, const analyse::range& ns, std::string_view suffix) {
+  if (analysis.knows_processor_time()) return guess_text(analysis.share(ns) * 100, of_processor, suffix);
+  if (analysis.whole().wall_ns > 0) return guess_text(analysis.ms_per_second(ns), of_second, suffix);
+  return guess_text(ns * 1e-6, of_run, suffix);
+}
+
+}  // namespace
+
+std::string grouped(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (std::size_t position = digits.size(); position > 3; position -= 3) digits.insert(position - 3, ",");
+  return digits;
+}
+
+std::string bytes_text(double bytes) {
+  constexpr std::array units = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  for (; bytes >= 10240 && unit + 1 < units.size(); ++unit) bytes /= 1024;
+  return unit == 0 ? fmt::format("{:.0f} bytes", bytes) : fmt::format("{} {}", tidy(bytes), units[unit]);
+}
+
+std::string range_text(const analyse::range& range) {
+  const std::string low = tidy(range.low), high = tidy(range.high);
+  return low == high ? low : low + " to " + high;
+}
+
+std::string cost_text(const analyse::analysis& analysis, const analyse::range& ns) {
+  return cost_in_text(analysis, ns, "");
+}
+
+std::string gain_text(const analyse::analysis& analysis, const analyse::range& ns, bool at_least) {
+  if (at_least) return "saves " + cost_in_text(analysis, {std::max(ns.low, 0.0), ns.high}, " or more");
+  if (ns.low > 0) return "saves " + cost_text(analysis, ns);
+  return (ns.middle() > 0 ? "may save " : "no gain expected: ") + cost_text(analysis, ns);
+}
+
+std::string cut(std::string text, std::size_t columns) {
+  if (columns_of(text) <= columns) return text;
+  std::size_t position = 0, shown = 0;
+  for (; position < text.size(); ++position) {
+    const bool starts = (static_cast<unsigned char>(text[position]) & 0xc0U) != 0x80U;
+    if (starts && ++shown == columns) break;
+  }
+  return text.substr(0, position) + "…";
+}
+
+std::string place_text(const analyse::code_location& place, std::size_t columns) {
+  const std::string location = place.file.empty() ? fmt::format("{}+{:#x}", file_name(place.module), place.offset)
+                                                  : fmt::format("{}:{}", file_name(place.file), place.line);
+  return cut(place.function.empty() ? location : location + ' ' + short_function(place.function), columns);
+}
+
+std::string function_text(const analyse::code_location& place, std::size_t columns) {
+  return cut(short_function(place.function), columns);
+}
+
+std::string command_line_of(const format::recording& recording) {
+  std::string words;
+  for (const std::string& word : recording.program.arguments) words += (words.empty() ? "" : " ") + word;
+  for (char& letter : words) {  // replaces a script's line ends and escapes to the terminal
+    if (static_cast<unsigned char>(letter) < ' ' || letter == 0x7f) letter = ' ';
+  }
+  return words;
+}
+
+paint::paint() {
+  const char* const none = std::getenv("NO_COLOR");
+  is_on_ = ::isatty(STDOUT_FILENO) == 1 && (none == nullptr || *none == '\0');
+}
+
+std::string paint::escaped(const char* code, std::string_view text) const {
+  return is_on_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
+}
+
+}  // namespace tarn::command

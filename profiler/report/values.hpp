@@ -1,0 +1,49 @@
+// Formats numbers and names for people at a terminal.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "profiler/advise/analysis.hpp"
+
+namespace tarn::command {
+
+constexpr std::size_t text_width = 100;  // columns
+
+// Formats 1,234,567.
+std::string grouped(std::uint64_t number);
+// Formats "512 bytes", "1.5 MiB".
+std::string bytes_text(double bytes);
+// Formats "1.2 to 3.4", with the digits that are significant.
+std::string range_text(const analyse::range& range);
+// Formats a cost in processor time as one figure with its range: "about 4 % of CPU (2–7 %)". If the processor time of
+// the program is unknown, "about 40 CPU-ms per second (20–70)": milliseconds of CPU time, of all threads together, for
+// each second of the run. If the time of the run is unknown as well, "about 40 ms of CPU time (20–70)".
+std::string cost_text(const analyse::analysis& analysis, const analyse::range& ns);
+// Formats what a remedy saves: "saves about 4 % of CPU (2–7 %)", with "or more" behind the figure if it also saves what
+// no recording shows; "may save …" if the range reaches to 0 or below; "no gain expected: …" if its middle does.
+std::string gain_text(const analyse::analysis& analysis, const analyse::range& ns, bool at_least);
+// Formats "main.cpp:12 serve()", with the known parts, in at most `columns`.
+std::string place_text(const analyse::code_location& place, std::size_t columns);
+// Formats the function alone, without arguments.
+std::string function_text(const analyse::code_location& place, std::size_t columns);
+std::string cut(std::string text, std::size_t columns);
+// Formats the path of a program and its arguments as they were given.
+std::string command_line_of(const format::recording& recording);
+
+// Returns `text` with escapes for colour if standard output is a terminal with colour (and `NO_COLOR` is not set).
+class paint {
+ public:
+  paint();
+  std::string bold(std::string_view text) const { return escaped("1", text); }
+  std::string strong(std::string_view text) const { return escaped("1;36", text); }
+  std::string good(std::string_view text) const { return escaped("32", text); }
+  std::string bad(std::string_view text) const { return escaped("31", text); }
+  std::string faint(std::string_view text) const { return escaped("2", text); }
+
+ private:
+  std::string escaped(const char* code, std::string_view text) const;
+  bool is_on_;
+};
+
+}  // namespace tarn::command

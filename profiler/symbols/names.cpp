@@ -1,0 +1,94 @@
+#include "profiler/symbols/names.hpp"
+
+namespace tarn::analyse {
+namespace {
+
+// Returns the position after the parenthesis that closes the first one.
+std::size_t past_parentheses(std::string_view text) {
+  int depth = 0;
+  for (std::size_t index = text.find('('); index < text.size(); ++index) {
+    if (text[index] == '(') ++depth;
+    if (text[index] == ')' && --depth == 0) return index + 1;
+  }
+  return text.size();
+}
+
+bool is_by_line(std::string_view function) {
+  return function.starts_with(lambda_at) || function.starts_with(function_object_at);
+}
+
+std::string without_templates(std::string_view function) {
+  std::string result;
+  int depth = 0;
+  for (const char character : function) {
+    if (character == '<') ++depth;
+    if (depth == 0) result += character;
+    if (character == '>' && depth > 0) --depth;
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string_view qualified(std::string_view function) {
+  if (is_by_line(function)) return function;
+  constexpr std::string_view anonymous = "(anonymous namespace)";
+  int depth = 0;
+  std::size_t start = 0;
+  for (std::size_t index = 0; index < function.size(); ++index) {
+    const std::string_view remainder = function.substr(index);
+    if (depth == 0 && (remainder.starts_with("decltype (") || remainder.starts_with("decltype("))) {
+      index += past_parentheses(remainder) - 1;
+    } else if (remainder.starts_with(anonymous)) {
+      index += anonymous.size() - 1;
+    } else if (depth == 0 && (remainder.front() == '(' || remainder.starts_with("operator"))) {
+      break;
+    } else if (remainder.front() == '<') {
+      ++depth;
+    } else if (remainder.front() == '>') {
+      --depth;
+    } else if (remainder.front() == ' ' && depth == 0) {
+      start = index + 1;
+    }
+  }
+  return function.substr(start);
+}
+
+std::string without_arguments(const std::string& function) {
+  const std::string_view name = qualified(function);
+  if (is_by_line(name)) return function;
+  int depth = 0;
+  for (std::size_t index = 0; index < name.size(); ++index) {
+    if (name[index] == '<') ++depth;
+    if (name[index] == '>') --depth;
+    if (name[index] == '(' && depth <= 0 && !name.substr(index).starts_with("(anonymous namespace)") && index != 0) {
+      return std::string(name.substr(0, index));
+    }
+  }
+  return std::string(name);
+}
+
+bool ends_in(std::string_view text, std::string_view end, std::string_view separator) {
+  if (!text.ends_with(end)) return false;
+  const std::string_view before = text.substr(0, text.size() - end.size());
+  return before.empty() || before.ends_with(separator);
+}
+
+bool is_called(std::string_view function, std::string_view wanted) {
+  return ends_in(function, wanted, "::") || ends_in(without_templates(function), wanted, "::");
+}
+
+std::string_view argument_of(std::string_view function, std::string_view prefix) {
+  const std::size_t start = function.find(prefix);
+  if (start == std::string_view::npos) return {};
+  const std::string_view remainder = function.substr(start + prefix.size());
+  int depth = 0;
+  for (std::size_t index = 0; index < remainder.size(); ++index) {
+    if (depth == 0 && (remainder[index] == ',' || remainder[index] == '>')) return remainder.substr(0, index);
+    if (remainder[index] == '<' || remainder[index] == '(') ++depth;
+    if (remainder[index] == '>' || remainder[index] == ')') --depth;
+  }
+  return {};
+}
+
+}  // namespace tarn::analyse

@@ -1,0 +1,64 @@
+#include "memory/api/advice.hpp"
+
+#include <bit>
+
+#include "base/bits.hpp"
+
+namespace tarn::api {
+namespace {
+
+using namespace base::units;
+
+// These functions return the step in which a number lies, and the largest number in a step.
+std::size_t step_of(std::uint64_t number) noexcept {
+  if (number < 8) {
+    return 0;
+  }
+  const auto width = static_cast<std::size_t>(std::bit_width(number));
+  return width * 4 + (number >> (width - 3) & 3);
+}
+std::uint64_t last_of(std::size_t step) noexcept {
+  const std::size_t width = step / 4;
+  return width < 4 ? 7 : (((4 + step % 4 + 1) << (width - 3)) - 1);
+}
+
+std::uint64_t rounded_up(std::uint64_t bytes) noexcept { return base::align_up(bytes, bytes < 1_MiB ? 64_KiB : 1_MiB); }
+
+}  // namespace
+
+void heap_peaks::add(std::uint64_t peak_bytes) noexcept {
+  if (peak_bytes == 0) {
+    return;
+  }
+  ++heaps_;
+  ++counts_[step_of(peak_bytes)];
+  maximum_ = peak_bytes > maximum_ ? peak_bytes : maximum_;
+  if (eager_ != 0 && peak_bytes > eager_) {
+    ++excess_heaps_;
+    excess_bytes_ += peak_bytes - eager_;
+  }
+}
+
+advice heap_peaks::result(std::uint64_t process_peak_bytes) const noexcept {
+  advice made;
+  if (heaps_ == 0) {
+    return made;
+  }
+  const std::uint64_t wanted = heaps_ - heaps_ / 4;
+  std::size_t step = 0;
+  for (std::uint64_t seen = counts_[0]; seen < wanted; seen += counts_[step]) {
+    ++step;
+  }
+  const std::uint64_t enough = last_of(step) < maximum_ ? last_of(step) : maximum_;
+  made.initial = rounded_up(enough);
+  const std::uint64_t rest = maximum_ > made.initial ? maximum_ - made.initial : 0;
+  made.increment = rounded_up(rest > 4_MiB ? rest / 4 : 1_MiB);
+  const std::uint64_t eager = heaps_ * made.initial;
+  const std::uint64_t needed = process_peak_bytes > eager ? process_peak_bytes : eager;
+  made.limit = rounded_up(needed + needed / 4);
+  made.excess_heaps = excess_heaps_;
+  made.excess_bytes = excess_bytes_;
+  return made;
+}
+
+}  // namespace tarn::api

@@ -1,0 +1,129 @@
+#include "memory/api/blocks.hpp"
+
+#include <cstring>
+
+#include "base/bits.hpp"
+#include "memory/heap/lookup.hpp"
+#include "memory/heap/registry.hpp"
+#include "memory/thread/threads.hpp"
+
+namespace tarn::api {
+namespace {
+
+using detail::largest_class_size;
+
+// A block that grew recently and grows again is a buffer being filled. It gets room for the likely growth, so that a
+// buffer built by appends is copied a few times and not at every step. It gets that room only where the room costs
+// little: none for small blocks, of which there may be many, and most where untouched pages cost nothing.
+// (docs/design/realloc.md)
+std::size_t with_room(std::size_t bytes) noexcept {
+  using namespace base::units;
+  if (bytes < 1_KiB || bytes > api::largest_request / 2) {
+    return bytes;
+  }
+  if (bytes >= 4_KiB && bytes < 16_KiB) {
+    return bytes * 4;
+  }
+  return bytes < 256_KiB ? bytes * 2 : bytes + bytes / 4;
+}
+
+}  // namespace
+
+std::size_t usable_bytes(const char* entry, const void* block) noexcept {
+  return block == nullptr ? 0 : heaps::find_block(entry, block).bytes;
+}
+
+void* allocate_zeroed(detail::heap_front* current, std::size_t count, std::size_t element_bytes) noexcept {
+  std::size_t bytes;
+  if (__builtin_mul_overflow(count, element_bytes, &bytes) || bytes > largest_request) {
+    return nullptr;
+  }
+  if (bytes <= largest_class_size) {
+    void* const block = detail::allocate(current, detail::class_of(bytes));
+    return block == nullptr ? nullptr : std::memset(block, 0, bytes);
+  }
+  bool zeroed = false;
+  void* const block = detail::allocate_large(current, bytes, detail::block_alignment, &zeroed);
+  if (block != nullptr && !zeroed) {
+    std::memset(block, 0, bytes);
+  }
+  return block;
+}
+
+void* reallocate(detail::heap_front* current, void* block, std::size_t bytes, give_back_function give_back) noexcept {
+  if (block == nullptr) {
+    return bytes > largest_request ? nullptr : detail::allocate_any(current, bytes, detail::block_alignment);
+  }
+  const heaps::found_block before_move = heaps::find_block("realloc", block);
+  const std::size_t before = before_move.bytes;
+  // A block that shrinks a little stays: the bytes that it would free are not worth a copy.
+  if (bytes <= before && bytes >= (before_move.large() ? before - pages::unit_bytes + 1 : before / 2)) {
+    return block;
+  }
+  if (bytes > largest_request) {
+    return nullptr;
+  }
+  heaps::heap* const self = threads::ready(current);
+  if (self == nullptr) {
+    return nullptr;
+  }
+  const bool filling = self->grown.contains(block);
+  // A buffer that is being filled may have room for eight times its bytes.
+  if (filling && bytes <= before && bytes >= before / 8) {
+    return block;
+  }
+  if (before_move.large() && bytes > largest_class_size) {
+    heaps::check_strict(*before_move.owner, block);
+    if (before_move.owner->resize_large(before_move.home, bytes)) {
+      return before_move.home->start;
+    }
+  }
+  const bool grows = bytes > before;
+  void* moved = nullptr;
+  if (grows && filling) {
+    moved = detail::allocate_any(self, with_room(bytes), detail::block_alignment);
+  }
+  if (moved == nullptr) {
+    moved = detail::allocate_any(self, bytes, detail::block_alignment);
+  }
+  if (moved == nullptr) {
+    return grows ? nullptr : block;
+  }
+  // The copy has at least the smallest block's size: the drop-in keeps a mark in the second word.
+  std::memcpy(moved, block, grows ? before : bytes < 16 ? 16 : bytes);
+  give_back(self, block);
+  if (grows) {
+    self->grown.insert(moved);
+  }
+  return moved;
+}
+
+bool trim() noexcept {
+  if (!threads::initialise()) {
+    return false;
+  }
+  const auto trim_one = [](heaps::heap& visited) {
+    visited.send_all();
+    visited.collect();
+    visited.flush_all();
+    return visited.purge_slabs();
+  };
+  std::size_t purged = 0;
+  if (heaps::heap* const own = threads::own_heap()) {
+    const heaps::owning hold(*own);
+    purged += trim_one(*own);
+  }
+  {
+    heaps::heap& process = *threads::process_heap();
+    const platform::locked hold(process.mutex);
+    purged += trim_one(process);
+  }
+  // These are slabs that their owners would return if they looked.
+  heaps::registry::for_all([](heaps::heap& each) {
+    each.reclaim_for_owner();
+    each.visit_large_cache(true);
+  });
+  return purged + heaps::central().purge_all() != 0;
+}
+
+}  // namespace tarn::api

@@ -1,0 +1,190 @@
+// Implements tarn.h on the C++ interface. No exception leaves this file.
+#include <tarn/tarn.h>
+
+#include <bit>
+#include <cerrno>
+#include <new>
+
+#include <tarn/heap.hpp>
+
+#include "memory/api/blocks.hpp"
+#include "memory/api/heap_access.hpp"
+#include "memory/heap/registry.hpp"
+#include "memory/thread/sites.hpp"
+#include "memory/thread/threads.hpp"
+
+namespace {
+
+using namespace tarn;
+
+heap* to_heap(tarn_heap* of) noexcept { return reinterpret_cast<heap*>(of); }
+tarn_heap* to_c(heap* of) noexcept { return reinterpret_cast<tarn_heap*>(of); }
+
+void* or_no_memory(void* block) noexcept {
+  if (block == nullptr) {
+    errno = ENOMEM;
+  }
+  return block;
+}
+
+// Runs `body` with `wanted` as the current heap.
+template <class Body>
+auto on_heap(tarn_heap* wanted, Body body) noexcept {
+  const scoped_current use(*to_heap(wanted));
+  return body(detail::local);
+}
+
+template <class Get>
+tarn_heap* face(Get get) noexcept {
+  try {
+    return to_c(get());
+  } catch (const std::bad_alloc&) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+}
+
+// Returns a block of `current` as the program gets it; `site` is the address that the program's call returns to.
+void* given(detail::heap_front* current, void* block, std::size_t bytes, const void* site) noexcept {
+  threads::correct_site(current, block, bytes, site);
+  return or_no_memory(block);
+}
+
+void* allocate(detail::heap_front* current, std::size_t bytes, const void* site) noexcept {
+  if (bytes > api::largest_request) {
+    return or_no_memory(nullptr);
+  }
+  return given(current, detail::allocate(current, bytes, detail::block_alignment), bytes, site);
+}
+
+void* allocate_zeroed(detail::heap_front* current, std::size_t count, std::size_t element_bytes,
+                      const void* site) noexcept {
+  return given(current, api::allocate_zeroed(current, count, element_bytes), count * element_bytes, site);
+}
+
+void* allocate_aligned(detail::heap_front* current, std::size_t alignment, std::size_t bytes,
+                       const void* site) noexcept {
+  if (!std::has_single_bit(alignment)) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  if (bytes > api::largest_request) {
+    return or_no_memory(nullptr);
+  }
+  return given(current, detail::allocate_any(current, bytes, alignment), bytes, site);
+}
+
+void* reallocate(detail::heap_front* current, void* block, std::size_t bytes, const void* site) noexcept {
+  return given(current, api::reallocate(current, block, bytes), bytes, site);
+}
+
+}  // namespace
+
+extern "C" {
+
+tarn_heap* tarn_heap_create(const tarn_heap_options* options) {
+  heap_options wanted;
+  if (options != nullptr) {
+    wanted = {.name = options->name != nullptr ? options->name : "",
+              .initial = options->initial,
+              .increment = options->increment,
+              .limit = options->limit,
+              .keep = options->keep,
+              .strict = options->strict,
+              .statistics = options->statistics,
+              .sites = options->sites};
+  }
+  // Comes from the process's heap: the current one may be released while this one lives.
+  heaps::heap* const process = threads::process_heap();
+  void* const memory = process == nullptr ? nullptr : tarn::detail::allocate(process, sizeof(heap), alignof(heap));
+  if (memory == nullptr) {
+    return static_cast<tarn_heap*>(or_no_memory(nullptr));
+  }
+  try {
+    return to_c(::new (memory) heap(wanted));
+  } catch (const std::bad_alloc&) {
+    tarn_free(memory);
+    return static_cast<tarn_heap*>(or_no_memory(nullptr));
+  }
+}
+
+void tarn_heap_destroy(tarn_heap* handle) {
+  if (handle != nullptr) {
+    to_heap(handle)->~heap();
+    tarn_free(handle);
+  }
+}
+
+void tarn_heap_release(tarn_heap* handle) { to_heap(handle)->release(); }
+size_t tarn_heap_trim(tarn_heap* of) { return to_heap(of)->trim(); }
+
+tarn_heap_statistics tarn_heap_get_statistics(const tarn_heap* of) {
+  const heap_statistics now = reinterpret_cast<const heap*>(of)->statistics();
+  return {.allocated_blocks = now.allocated_blocks,
+          .freed_blocks = now.freed_blocks,
+          .allocated_bytes = now.allocated_bytes,
+          .freed_bytes = now.freed_bytes,
+          .remote_frees = now.remote_frees,
+          .used_bytes = now.used_bytes,
+          .slabs = now.slabs,
+          .slab_bytes = now.slab_bytes,
+          .large_blocks = now.large_blocks,
+          .large_bytes = now.large_bytes,
+          .footprint_bytes = now.footprint_bytes,
+          .peak_footprint_bytes = now.peak_footprint_bytes,
+          .refills = now.refills,
+          .flushes = now.flushes};
+}
+
+void* tarn_heap_malloc(tarn_heap* handle, size_t bytes) {
+  const void* const site = __builtin_return_address(0);
+  return on_heap(handle, [=](detail::heap_front* current) { return allocate(current, bytes, site); });
+}
+void* tarn_heap_calloc(tarn_heap* handle, size_t count, size_t element_bytes) {
+  const void* const site = __builtin_return_address(0);
+  return on_heap(handle,
+                 [=](detail::heap_front* current) { return allocate_zeroed(current, count, element_bytes, site); });
+}
+void* tarn_heap_realloc(tarn_heap* handle, void* block, size_t bytes) {
+  const void* const site = __builtin_return_address(0);
+  return on_heap(handle, [=](detail::heap_front* current) { return reallocate(current, block, bytes, site); });
+}
+void* tarn_heap_aligned_alloc(tarn_heap* handle, size_t alignment, size_t bytes) {
+  const void* const site = __builtin_return_address(0);
+  return on_heap(handle,
+                 [=](detail::heap_front* current) { return allocate_aligned(current, alignment, bytes, site); });
+}
+
+void* tarn_malloc(size_t bytes) { return allocate(detail::local, bytes, __builtin_return_address(0)); }
+void* tarn_calloc(size_t count, size_t element_bytes) {
+  return allocate_zeroed(detail::local, count, element_bytes, __builtin_return_address(0));
+}
+void* tarn_realloc(void* block, size_t bytes) {
+  return reallocate(detail::local, block, bytes, __builtin_return_address(0));
+}
+void* tarn_aligned_alloc(size_t alignment, size_t bytes) {
+  return allocate_aligned(detail::local, alignment, bytes, __builtin_return_address(0));
+}
+
+void tarn_free(void* block) { tarn::detail::deallocate(tarn::detail::local, block); }
+size_t tarn_usable_size(const void* block) { return api::usable_bytes("tarn_usable_size", block); }
+
+tarn_heap* tarn_current(void) {
+  return face([] { return &current(); });
+}
+tarn_heap* tarn_global(void) {
+  return face([] { return &global(); });
+}
+tarn_heap* tarn_owner_of(const void* block) {
+  return face([=] { return owner_of(block); });
+}
+
+tarn_heap* tarn_set_current(tarn_heap* wanted) {
+  tarn_heap* const before = tarn_current();
+  if (before != nullptr) {
+    detail::local = heap_access::front_of(*to_heap(wanted));
+  }
+  return before;
+}
+
+}  // extern "C"

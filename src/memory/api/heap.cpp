@@ -1,0 +1,220 @@
+// Implements the public heap, a wrapper of heaps::heap. This is the only file that throws.
+#include <tarn/heap.hpp>
+
+#include <exception>
+#include <new>
+
+#include "base/fault.hpp"
+#include "base/options.hpp"
+#include "memory/api/heap_access.hpp"
+#include "memory/heap/lookup.hpp"
+#include "memory/heap/registry.hpp"
+#include "memory/heap/spaces.hpp"
+#include "memory/pages/metadata.hpp"
+#include "memory/thread/sites.hpp"
+#include "memory/thread/threads.hpp"
+#include "platform/platform.hpp"
+#include "platform/race_detector.hpp"
+
+namespace tarn {
+namespace {
+
+using namespace base::units;
+
+constexpr std::size_t default_segment_bytes = 4_MiB;
+
+heaps::heap* inner(detail::heap_front* front) noexcept { return static_cast<heaps::heap*>(front); }
+
+pages::space* make_space(const heap_options& options) noexcept {
+  std::size_t segment = options.increment != 0 ? options.increment : default_segment_bytes;
+  segment = segment < 1_MiB ? 1_MiB : segment;
+  const std::size_t units = base::divide_up(segment, pages::unit_bytes);
+  const bool at_once = base::current_options().purge_delay_ms == 0;
+  return heaps::spaces::create({.segment_units = units < pages::most_units ? units : pages::most_units,
+                                .alignment = pages::unit_bytes,
+                                .limit = options.limit,
+                                .purge = options.keep ? pages::purging::never
+                                         : at_once    ? pages::purging::at_once
+                                                      : pages::purging::after_delay});
+}
+
+}  // namespace
+
+heap* heap_access::face_of(detail::heap_front* front) noexcept {
+  heap* known = __atomic_load_n(&front->resource, __ATOMIC_ACQUIRE);
+  if (known != nullptr) {
+    platform::note_acquire(&front->resource);
+    return known;
+  }
+  void* const memory = pages::metadata::allocate(sizeof(heap), alignof(heap));
+  if (memory == nullptr) {
+    return nullptr;
+  }
+  heap* const made = ::new (memory) heap(heap::face{}, front);
+  // If two threads ask at once (owner_of), one wins, and the other's object is not used. release: a thread that sees
+  // the pointer sees the object.
+  platform::note_release(&front->resource);
+  if (!__atomic_compare_exchange_n(&front->resource, &known, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+    return known;
+  }
+  return made;
+}
+
+heap::heap(const heap_options& options) : front_(nullptr) {
+  pages::space* const space = threads::initialise() ? make_space(options) : nullptr;
+  if (space == nullptr) {
+    detail::throw_bad_alloc();
+  }
+  const bool enough = options.initial == 0 || space->reserve(options.initial);
+  heaps::heap* const made =
+      enough ? heaps::registry::create(*space, options.name != nullptr ? options.name : "") : nullptr;
+  if (made == nullptr) {
+    heaps::spaces::destroy(space);
+    detail::throw_bad_alloc();
+  }
+  if (options.strict) {
+    made->add_trait(heaps::heap_trait::strict);
+  }
+  if (options.statistics) {
+    made->add_trait(heaps::heap_trait::counting);
+  }
+  if (options.sites && threads::note_sites(*made)) {
+    made->add_trait(heaps::heap_trait::noting_sites);
+  }
+  made->eager_bytes = options.initial != 0 ? options.initial : default_segment_bytes;
+  made->owner_thread.store(platform::thread_number(), std::memory_order_relaxed);
+  made->resource = this;
+  front_ = made;
+}
+
+heap::~heap() {
+  heaps::heap* const own = inner(front_);
+  if (own->space == &heaps::central()) {
+    base::fault_not_destroyable();
+  }
+  if (detail::local == front_) {  // a scoped_current outlives its heap
+    heaps::heap* const thread = threads::own_heap();
+    detail::local = thread != nullptr ? static_cast<detail::heap_front*>(thread) : &heaps::nobody;
+  }
+  if (own->sites != nullptr) {
+    threads::report_sites(*own);
+  }
+  own->release();
+  pages::space* const space = own->space;
+  heaps::registry::destroy(own);
+  heaps::spaces::destroy(space);
+}
+
+void heap::release() noexcept {
+  heaps::heap* const own = inner(front_);
+  if (own->space != &heaps::central()) {
+    own->release();
+    if (own->sites != nullptr) {
+      threads::forget_sites(*own);
+    }
+  }
+}
+
+std::size_t heap::trim() noexcept {
+  heaps::heap* const own = inner(front_);
+  const heaps::owning hold(*own);
+  return own->reclaim() + own->purge_slabs();
+}
+
+// Most requests to a memory resource are small. They go straight to the table of classes; the rest is in functions of
+// its own, so that nothing is saved on the stack here.
+
+namespace {
+
+bool is_tabled(std::size_t bytes, std::size_t alignment) noexcept {
+  return bytes <= detail::tabled_bytes && alignment <= detail::block_alignment;
+}
+[[gnu::noinline]] void* allocate_other(heap& source, std::size_t bytes, std::size_t alignment, const void* site) {
+  void* const block = source.allocate(bytes, alignment);
+  threads::correct_site(heap_access::front_of(source), block, bytes, site);
+  return block;
+}
+[[gnu::noinline]] void deallocate_other(heap& target, void* block, std::size_t bytes, std::size_t alignment) noexcept {
+  target.deallocate(block, bytes, alignment);
+}
+
+}  // namespace
+
+void* heap::do_allocate(std::size_t bytes, std::size_t alignment) {
+  if (!is_tabled(bytes, alignment)) [[unlikely]] {
+    return allocate_other(*this, bytes, alignment, __builtin_return_address(0));
+  }
+  const detail::size_class index = detail::quick_class_of(bytes);
+  void** const top = front_->top[index];
+  void* const block = top[-1];
+  if (block == nullptr) [[unlikely]] {
+    return allocate_other(*this, bytes, alignment, __builtin_return_address(0));
+  }
+  front_->top[index] = top - 1;
+  detail::mark_allocated(block, detail::size_of(index));
+  detail::note_allocated(block);
+  return block;
+}
+
+void heap::do_deallocate(void* block, std::size_t bytes, std::size_t alignment) {
+  if (!is_tabled(bytes, alignment)) [[unlikely]] {
+    deallocate_other(*this, block, bytes, alignment);
+    return;
+  }
+  detail::deallocate(front_, block, detail::quick_class_of(bytes));
+}
+
+heap_statistics heap::statistics() const noexcept { return inner(front_)->statistics(); }
+const char* heap::name() const noexcept { return inner(front_)->name; }
+bool heap::is_valid() const noexcept {
+  heaps::heap* const own = inner(front_);
+  return own->is_valid() && own->space->is_valid();
+}
+
+heap& global() {
+  heaps::heap* const process = threads::process_heap();
+  heap* const face = process == nullptr ? nullptr : heap_access::face_of(process);
+  if (face == nullptr) {
+    detail::throw_bad_alloc();
+  }
+  return *face;
+}
+
+heap* owner_of(const void* block) {
+  std::uintptr_t key = detail::key_of(block);
+  if (key == 0) {
+    const pages::slab* const large = pages::page_map::large_around(block);
+    if (large == nullptr) {
+      return nullptr;
+    }
+    key = detail::key_of(large->start);
+  }
+  heap* const face = heap_access::face_of(heaps::owner_in(key));
+  if (face == nullptr) {
+    detail::throw_bad_alloc();
+  }
+  return face;
+}
+
+}  // namespace tarn
+
+namespace tarn::detail {
+
+heap& current_slow() {
+  heaps::heap* const caller = threads::ready(local);
+  heap* const face = caller == nullptr ? nullptr : heap_access::face_of(caller);
+  if (face == nullptr) {
+    throw_bad_alloc();
+  }
+  return *face;
+}
+
+void throw_bad_alloc() {
+#if defined(__cpp_exceptions)
+  throw std::bad_alloc();
+#else
+  std::terminate();
+#endif
+}
+
+}  // namespace tarn::detail

@@ -1,0 +1,145 @@
+#include <tarn/report.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/text.hpp"
+#include "memory/api/statistics_fields.hpp"
+
+namespace tarn {
+namespace {
+
+using api::field_kind;
+
+template <class Statistics>
+struct field {
+  std::string_view name;
+  std::size_t Statistics::*member;
+  field_kind kind = field_kind::level;
+};
+
+constexpr field<pool_statistics> pool_fields[] = {
+    {"in_use", &pool_statistics::in_use},
+    {"peak_in_use", &pool_statistics::peak_in_use},
+    {"capacity", &pool_statistics::capacity},
+    {"chunks", &pool_statistics::chunks},
+    {"chunk_bytes", &pool_statistics::chunk_bytes},
+    {"upstream_calls", &pool_statistics::upstream_calls, field_kind::count},
+};
+static_assert(std::size(pool_fields) == sizeof(pool_statistics) / sizeof(std::size_t), "every field is in the reports");
+
+constexpr field<arena_statistics> arena_fields[] = {
+    {"used_bytes", &arena_statistics::used_bytes},
+    {"peak_bytes", &arena_statistics::peak_bytes},
+    {"chunk_bytes", &arena_statistics::chunk_bytes},
+    {"spare_bytes", &arena_statistics::spare_bytes},
+    {"chunks", &arena_statistics::chunks},
+    {"upstream_calls", &arena_statistics::upstream_calls, field_kind::count},
+};
+static_assert(std::size(arena_fields) == sizeof(arena_statistics) / sizeof(std::size_t),
+              "every field is in the reports");
+
+// Builds one line at a time in the text class of the engine's own reports.
+using line = base::text_buffer<512>;
+void append(std::string& output, const line& text_line) { output += text_line.view(); }
+
+void append_advice(std::string& output, const pool_statistics& numbers, report_form form) {
+  const pool_options wanted = advice_for(numbers);
+  line text;
+  if (form == report_form::json) {
+    text.append(",\"advice\":{\"first_chunk\":").decimal(wanted.first_chunk);
+    text.append(",\"limit\":").decimal(wanted.limit).append('}');
+  } else if (wanted.first_chunk != 0) {
+    text.append("  next time: {.first_chunk = ").decimal(wanted.first_chunk);
+    text.append(", .limit = ").decimal(wanted.limit).append("}\n");
+  }
+  append(output, text);
+}
+void append_advice(std::string&, const arena_statistics&, report_form) {}
+void append_advice(std::string&, const heap_statistics&, report_form) {}
+
+template <class Statistics, class Fields>
+std::string as_text(std::string_view kind, std::span<const named<Statistics>> all, const Fields& fields) {
+  std::string made;
+  for (const named<Statistics>& each : all) {
+    line head;
+    append(made, static_cast<line&>(head.append(kind).append(" \"").escaped(each.name).append("\"\n")));
+    for (const auto& [name, member, field_kind] : fields) {
+      line number;
+      number.append("  ").append(name).pad_to(24).decimal(each.numbers.*member, 15).append('\n');
+      append(made, number);
+    }
+    append_advice(made, each.numbers, report_form::text);
+  }
+  return made;
+}
+
+template <class Statistics, class Fields>
+std::string as_json(std::string_view kind, std::span<const named<Statistics>> all, const Fields& fields) {
+  std::string made = "[";
+  for (const named<Statistics>& each : all) {
+    line head;
+    head.append(made.size() == 1 ? "" : ",").append("\n{").json_string(kind).append(':');
+    append(made, static_cast<line&>(head.json_string(each.name.substr(0, 64))));
+    for (const auto& [name, member, field_kind] : fields) {
+      line number;
+      append(made, static_cast<line&>(number.append(',').json_string(name).append(':').decimal(each.numbers.*member)));
+    }
+    append_advice(made, each.numbers, report_form::json);
+    made += '}';
+  }
+  return made + "\n]\n";
+}
+
+template <class Statistics, class Fields>
+std::string as_openmetrics(std::string_view kind, std::span<const named<Statistics>> all, const Fields& fields) {
+  std::string made;
+  for (const auto& [name, member, field_kind] : fields) {
+    const bool counts = field_kind == api::field_kind::count;
+    line family;
+    family.append("# TYPE tarn_").append(kind).append('_').append(name).append(counts ? " counter\n" : " gauge\n");
+    append(made, family);
+    for (std::size_t at = 0; at < all.size(); ++at) {
+      line sample;
+      sample.append("tarn_").append(kind).append('_').append(name).append(counts ? "_total{" : "{").append(kind);
+      sample.append("=\"");
+      for (const char byte : all[at].name.substr(0, 64)) {
+        sample.append(byte >= ' ' && byte <= '~' && byte != '"' && byte != '\\' ? byte : '_');
+      }
+      // Names need not differ: the number makes the labels unique.
+      sample.append("\",row=\"").decimal(at).append("\"} ").decimal(all[at].numbers.*member).append('\n');
+      append(made, sample);
+    }
+  }
+  return made + "# EOF\n";
+}
+
+template <class Statistics, class Fields>
+std::string written(std::string_view kind, std::span<const named<Statistics>> all, const Fields& fields,
+                    report_form form) {
+  switch (form) {
+    case report_form::json: return as_json(kind, all, fields);
+    case report_form::openmetrics: return as_openmetrics(kind, all, fields);
+    case report_form::text: break;
+  }
+  return as_text(kind, all, fields);
+}
+
+}  // namespace
+
+pool_options advice_for(const pool_statistics& of) noexcept {
+  const std::size_t quarter = of.peak_in_use / 4 + (of.peak_in_use % 4 != 0 ? 1 : 0);
+  return {.first_chunk = of.peak_in_use, .limit = of.peak_in_use + quarter};
+}
+
+std::string report(std::span<const named<heap_statistics>> heaps, report_form form) {
+  return written("heap", heaps, api::heap_fields, form);
+}
+std::string report(std::span<const named<pool_statistics>> pools, report_form form) {
+  return written("pool", pools, pool_fields, form);
+}
+std::string report(std::span<const named<arena_statistics>> arenas, report_form form) {
+  return written("arena", arenas, arena_fields, form);
+}
+
+}  // namespace tarn

@@ -1,0 +1,91 @@
+#include "memory/api/statistics.hpp"
+
+#include <cstring>
+#include <span>
+
+#include "base/options.hpp"
+#include "memory/api/advice.hpp"
+#include "memory/api/statistics_text.hpp"
+#include "memory/heap/registry.hpp"
+#include "platform/platform.hpp"
+
+namespace tarn::api {
+namespace {
+
+/// Holds the busiest heaps of a report, by bytes allocated; of equal ones the older comes first.
+class busiest_heaps {
+ public:
+  void offer(const heap_row& row) noexcept {
+    std::size_t position = count_;
+    if (count_ < most_heap_rows) {
+      ++count_;
+    } else if (rows_[--position].statistics.allocated_bytes > row.statistics.allocated_bytes) {
+      return;
+    }
+    // The registry names the newest heap first, so an equal moves back too.
+    for (; position > 0 && rows_[position - 1].statistics.allocated_bytes <= row.statistics.allocated_bytes;
+         --position) {
+      rows_[position] = rows_[position - 1];
+    }
+    rows_[position] = row;
+  }
+  /// Copies the names, because heaps may be renamed once the registry's lock is released.
+  void keep_names() noexcept {
+    for (std::size_t at = 0; at < count_; ++at) {
+      const std::string_view name = rows_[at].name;
+      std::memcpy(names_[at], name.data(), name.size());
+      rows_[at].name = {names_[at], name.size()};
+    }
+  }
+  std::span<const heap_row> rows() const noexcept { return {rows_, count_}; }
+
+ private:
+  heap_row rows_[most_heap_rows];
+  char names_[most_heap_rows][sizeof heaps::heap::name];
+  std::size_t count_ = 0;
+};
+
+}  // namespace
+
+process_statistics process_now() noexcept {
+  process_statistics now;
+  now.sums = heaps::registry::past();
+  heaps::registry::for_all([&now](const heaps::heap& each) { now.sums += each.statistics(); });
+  now.sums.peak_footprint_bytes = heaps::central().peak_used_bytes();
+  const auto counts = heaps::registry::count();
+  now.heaps = counts.heaps;
+  now.threads_started = counts.started;
+  now.abandoned = counts.abandoned;
+  now.adopted = counts.adopted;
+  const platform::purge_counts purged = platform::purged();
+  now.purges = purged.runs;
+  now.purged_bytes = purged.bytes;
+  now.footprint_bytes = now.sums.footprint_bytes;
+  now.peak_footprint_bytes = now.sums.peak_footprint_bytes;
+  now.mapped_bytes = platform::mapped_bytes();
+  now.system_calls = platform::system_calls();
+  return now;
+}
+
+void print_now() noexcept {
+  busiest_heaps busiest;
+  heap_peaks peaks(base::current_options().initial);
+  const process_statistics now = process_now();
+  {
+    const platform::locked hold(heaps::registry::lock());  // names change under this lock
+    heaps::registry::for_all([&](const heaps::heap& each) {
+      const bool owned = each.state.load(std::memory_order_relaxed) == heaps::ownership::owned;
+      busiest.offer({.name = each.name,
+                     .thread = owned ? each.owner_thread.load(std::memory_order_relaxed) : 0,
+                     .statistics = each.statistics()});
+      if (each.space == &heaps::central() && !each.policy.shared()) {
+        peaks.add(each.run_peak_bytes.load(std::memory_order_relaxed));
+      }
+    });
+    busiest.keep_names();
+  }
+  // The lock is not held here: the reader of the report may be slow, or need memory first.
+  print_statistics(base::current_options(), now, busiest.rows(), peaks.result(now.peak_footprint_bytes));
+}
+
+}  // namespace tarn::api

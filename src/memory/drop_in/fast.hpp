@@ -1,0 +1,94 @@
+// Provides malloc and free as inline functions, for every name that they have.
+//
+//   allocate    class table, local, top, top[-1], test, store          → ret
+//   deallocate  page map, local, compare, a start of a block?, not free already?,
+//               mark, top, test, two stores                            → ret
+//
+// Every other case is a tail call of one of the functions below.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <tarn/detail/fast_path.hpp>
+
+#include "memory/guard/guard.hpp"
+#include "memory/heap/free_mark.hpp"
+#include "memory/pages/slab.hpp"
+
+/// Marks a name that the drop-in replaces in the C or C++ library.
+#define TARN_EXPORT __attribute__((visibility("default")))
+/// Marks a function whose every instruction counts, and starts it on a cache line of its own.
+#define TARN_EXPORT_FAST __attribute__((visibility("default"), aligned(64)))
+
+namespace tarn::drop_in {
+
+/// Does malloc for any size. Returns null and sets errno when there is no memory. `site`, here and below, is the
+/// address that the program's call returns to: guarded blocks remember it (memory/guard/guard.hpp).
+[[gnu::noinline]] void* allocate_slow(std::size_t bytes, const void* site) noexcept;
+[[gnu::noinline]] void* allocate_aligned_slow(std::size_t bytes, std::size_t alignment, const void* site) noexcept;
+/// Does free for any pointer, null included. `said` is the size that the program states.
+[[gnu::noinline]] void deallocate_slow(void* block, std::size_t said, const void* site) noexcept;
+/// Reports the free of a block that is marked, so that it is free already.
+[[gnu::noinline]] void deallocate_again(void* block, std::size_t said, const void* site) noexcept;
+
+/// Removes the mark of a free block (memory/heap/free_mark.hpp). Null is allowed.
+[[gnu::always_inline]] inline void* unmarked(void* block) noexcept {
+  if (block != nullptr) {
+    heaps::mark_of(block) = 0;
+  }
+  return block;
+}
+
+/// Does malloc; `slow` is called when the magazine is empty or the size is large.
+template <class Slow>
+[[gnu::always_inline]] inline void* allocate(std::size_t bytes, Slow slow) {
+  if (bytes <= detail::tabled_bytes) [[likely]] {
+    const detail::size_class index =
+        detail::classes.classes[(bytes + detail::block_alignment - 1) / detail::block_alignment];
+    detail::heap_front* const at = detail::local;
+    void** const top = at->top[index];
+    void* const block = top[-1];
+    if (block != nullptr) [[likely]] {
+      at->top[index] = top - 1;
+      heaps::mark_of(block) = 0;
+      return block;
+    }
+  }
+  return slow(bytes, __builtin_return_address(0));
+}
+
+template <class Slow>
+[[gnu::always_inline]] inline void* allocate_aligned(std::size_t bytes, std::size_t alignment, Slow slow) {
+  if (bytes <= detail::linear_limit && alignment <= detail::linear_limit) [[likely]] {
+    // Up to this limit every multiple of 16 has a class of exactly that size, so a multiple of the alignment is
+    // aligned.
+    const std::size_t rounded = (bytes + (bytes == 0) + alignment - 1) & ~(alignment - 1);
+    if (rounded <= detail::linear_limit) {
+      return allocate(rounded, [=](std::size_t, const void* site) { return slow(bytes, alignment, site); });
+    }
+  }
+  return slow(bytes, alignment, __builtin_return_address(0));
+}
+
+/// Frees a block, and ignores the size that a sized delete states: the page map knows the size, and programs that
+/// state a wrong one run well with other allocators. Guarded blocks compare it.
+[[gnu::always_inline]] inline void deallocate(void* block, std::size_t said = guard::unsaid) noexcept {
+  detail::heap_front* const at = detail::local;
+  const std::uintptr_t own = detail::key_of(block) ^ reinterpret_cast<std::uintptr_t>(at);
+  if (own >= detail::class_count || !pages::may_start_at(block, static_cast<detail::size_class>(own))) [[unlikely]] {
+    return deallocate_slow(block, said, __builtin_return_address(0));
+  }
+  if (heaps::is_marked(block)) [[unlikely]] {
+    return deallocate_again(block, said, __builtin_return_address(0));
+  }
+  heaps::mark(block);
+  void** const top = at->top[own];
+  if (reinterpret_cast<std::uintptr_t>(top) % detail::magazine_bytes == 0) [[unlikely]] {
+    return deallocate_slow(block, said, __builtin_return_address(0));
+  }
+  *top = block;
+  at->top[own] = top + 1;
+}
+
+}  // namespace tarn::drop_in

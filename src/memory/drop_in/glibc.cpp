@@ -1,0 +1,86 @@
+// Implements what glibc adds to malloc: tuning, trimming and statistics.
+#include <malloc.h>
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+
+#include <tarn/detail/fast_path.hpp>
+
+#include "memory/api/blocks.hpp"
+#include "memory/api/statistics.hpp"
+#include "memory/drop_in/fast.hpp"
+#include "platform/platform.hpp"
+
+using namespace tarn;
+
+extern "C" {
+
+/// Returns 1 if memory went back to the system. Free memory of other threads' heaps stays with them. `pad` is taken
+/// for 0.
+TARN_EXPORT int malloc_trim(std::size_t) noexcept { return api::trim() ? 1 : 0; }
+
+/// Accepts each of glibc's parameters (returns 1), as programs expect. They describe glibc's own structures and have
+/// no effect.
+TARN_EXPORT int mallopt(int, int) noexcept { return 1; }
+
+/// Fills these members: arena has the bytes mapped; usmblks the peak footprint; uordblks the bytes in small blocks
+/// that the program has or that wait in front magazines (at most 64 KiB for a size class and thread); hblks and
+/// hblkhd the number and the bytes of large blocks; fordblks and keepcost the rest of arena. The other members are 0.
+TARN_EXPORT struct mallinfo2 mallinfo2() noexcept {
+  const process_statistics now = api::process_now();
+  struct mallinfo2 info {};
+  info.arena = now.mapped_bytes;
+  info.usmblks = now.peak_footprint_bytes;
+  info.hblks = now.sums.large_blocks;
+  info.hblkhd = now.sums.large_bytes;
+  info.uordblks = now.sums.used_bytes - now.sums.large_bytes;
+  const std::size_t used = info.uordblks + info.hblkhd;
+  info.fordblks = info.arena > used ? info.arena - used : 0;
+  info.keepcost = info.fordblks;
+  return info;
+}
+
+/// Returns the figures of mallinfo2 as int: a larger number is shown modulo 2^32, as by glibc.
+TARN_EXPORT struct mallinfo mallinfo() noexcept {
+  const struct mallinfo2 wide = mallinfo2();
+  struct mallinfo info {};
+  info.arena = static_cast<int>(wide.arena);
+  info.usmblks = static_cast<int>(wide.usmblks);
+  info.hblks = static_cast<int>(wide.hblks);
+  info.hblkhd = static_cast<int>(wide.hblkhd);
+  info.uordblks = static_cast<int>(wide.uordblks);
+  info.fordblks = static_cast<int>(wide.fordblks);
+  info.keepcost = static_cast<int>(wide.keepcost);
+  return info;
+}
+
+/// Prints the statistics of this allocator on standard error.
+TARN_EXPORT void malloc_stats() noexcept { api::print_now(); }
+
+/// Writes the same figures as XML in glibc's outline.
+TARN_EXPORT int malloc_info(int options, FILE* stream) noexcept {
+  if (options != 0) {
+    errno = EINVAL;
+    return -1;
+  }
+  const process_statistics now = api::process_now();
+  std::fprintf(
+      stream,
+      "<malloc version=\"1\">\n"
+      "<heap nr=\"0\">\n<sizes>\n</sizes>\n</heap>\n"
+      "<total type=\"fast\" count=\"0\" size=\"0\"/>\n"
+      "<total type=\"rest\" count=\"%llu\" size=\"%llu\"/>\n"
+      "<total type=\"mmap\" count=\"%llu\" size=\"%llu\"/>\n"
+      "<system type=\"current\" size=\"%llu\"/>\n"
+      "<system type=\"max\" size=\"%llu\"/>\n"
+      "<aspace type=\"total\" size=\"%llu\"/>\n"
+      "<aspace type=\"mprotect\" size=\"%llu\"/>\n"
+      "</malloc>\n",
+      static_cast<unsigned long long>(now.sums.slabs), static_cast<unsigned long long>(now.sums.slab_bytes),
+      static_cast<unsigned long long>(now.sums.large_blocks), static_cast<unsigned long long>(now.sums.large_bytes),
+      static_cast<unsigned long long>(now.footprint_bytes), static_cast<unsigned long long>(now.peak_footprint_bytes),
+      static_cast<unsigned long long>(now.footprint_bytes), static_cast<unsigned long long>(now.footprint_bytes));
+  return 0;
+}
+
+}  // extern "C"

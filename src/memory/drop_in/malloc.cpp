@@ -1,0 +1,317 @@
+// Implements malloc and its family as the C standard, POSIX and glibc's manual define them. The fast paths are in
+// memory/drop_in/fast.hpp.
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include <tarn/detail/fast_path.hpp>
+
+#include "base/bits.hpp"
+#include "base/fault.hpp"
+#include "memory/api/blocks.hpp"
+#include "memory/drop_in/fast.hpp"
+#include "memory/guard/guard.hpp"
+#include "memory/guard/samples.hpp"
+#include "memory/heap/lookup.hpp"
+#include "memory/pages/page_map.hpp"
+#include "memory/thread/threads.hpp"
+#include "platform/platform.hpp"
+
+namespace {
+
+using namespace tarn;
+using detail::size_class;
+
+void* no_memory() noexcept {
+  errno = ENOMEM;
+  return nullptr;
+}
+// Turns a block of the heaps into one that malloc returns. Where slabs have several units, free takes an address in
+// the middle of a block for a block if its offset in the unit may be one (see pages::may_start_at). Such an address
+// is noticed here, before it is handed out again.
+[[gnu::noinline]] void* checked_wide(void* block) noexcept {
+  const pages::slab& home = *pages::page_map::slab_of(block);
+  const std::size_t number = home.number_of(block);
+  if (number >= home.capacity || home.block(number) != block) [[unlikely]] {
+    heaps::find_block("free", block);  // reports it
+  }
+  heaps::mark_of(block) = 0;
+  return block;
+}
+[[gnu::always_inline]] inline void* checked(void* block, size_class index) noexcept {
+  if (index - pages::first_wide < detail::class_count - pages::first_wide) {
+    return checked_wide(block);
+  }
+  heaps::mark_of(block) = 0;
+  return block;
+}
+[[gnu::always_inline]] inline void* finished(void* block, size_class index) noexcept {
+  return block == nullptr ? no_memory() : checked(block, index);
+}
+void* finished(void* block) noexcept { return finished(block, heaps::class_in(detail::key_of(block))); }
+// Is out of line, so that its caller needs no stack frame.
+[[gnu::cold, gnu::noinline]] void* not_an_alignment() noexcept {
+  errno = EINVAL;
+  return nullptr;
+}
+
+void* or_no_memory(void* block) noexcept { return block != nullptr ? block : no_memory(); }
+
+// Frees the block that realloc moved the contents away from, as free does it.
+void give_back(detail::heap_front*, void* block) noexcept { drop_in::deallocate(block); }
+
+// Returns how many blocks the refill of a class has brought.
+std::uint32_t blocks_taken(size_class index) noexcept {
+  const auto* const caller = static_cast<const heaps::heap*>(detail::local);
+  if (detail::local == &heaps::nobody || caller->policy.closed() || caller->classes[index].front == nullptr) {
+    return 1;
+  }
+  return static_cast<std::uint32_t>(caller->top[index] - heaps::bottom_of(caller->classes[index].front, index)) + 1;
+}
+
+// Returns a block of a class whose magazine is empty. Samples are taken here, where they cost the other calls nothing.
+[[gnu::noinline]] void* refill(size_class index, std::size_t bytes, std::size_t alignment, const void* site) noexcept {
+  if (guard::samples::is_due()) [[unlikely]] {
+    if (void* const block = guard::samples::allocate(bytes, alignment, site)) {
+      return block;
+    }
+  }
+  void* const block = finished(detail::allocate(detail::local, index), index);
+  guard::samples::count(blocks_taken(index));
+  return block;
+}
+
+[[gnu::always_inline]] inline void* allocate_class(size_class index, std::size_t bytes, std::size_t alignment,
+                                                   const void* site) noexcept {
+  detail::heap_front* const front = detail::local;
+  void** const top = front->top[index];
+  void* const block = top[-1];
+  if (block == nullptr) [[unlikely]] {
+    return refill(index, bytes, alignment, site);
+  }
+  front->top[index] = top - 1;
+  return checked(block, index);
+}
+
+[[gnu::noinline]] void* allocate_unclassed(std::size_t bytes, std::size_t alignment) noexcept {
+  if (bytes > api::largest_request || alignment > api::largest_request) {
+    return no_memory();
+  }
+  return finished(detail::allocate_any(detail::local, bytes, alignment));
+}
+
+[[gnu::always_inline]] inline void* allocate_aligned_plain(std::size_t bytes, std::size_t alignment,
+                                                           const void* site) noexcept {
+  if (bytes <= detail::largest_class_size && alignment <= pages::unit_bytes) [[likely]] {
+    const size_class index = detail::class_of(bytes, alignment);
+    if (index < detail::class_count) {
+      return allocate_class(index, bytes, alignment, site);
+    }
+  }
+  return allocate_unclassed(bytes, alignment);
+}
+
+[[gnu::noinline]] void* allocate_guarded(std::size_t bytes, std::size_t alignment, const void* site) noexcept {
+  return guard::wanted() ? or_no_memory(guard::allocate(bytes, alignment, site))
+                         : allocate_aligned_plain(bytes, alignment, site);
+}
+
+[[gnu::noinline]] void deallocate_guarded(void* block, std::size_t said, const void* site) noexcept {
+  if (!guard::wanted()) {
+    detail::deallocate_slow(detail::local, block);
+  } else if (block != nullptr) {
+    guard::deallocate("free", block, said, site);
+  }
+}
+
+// Is out of line, because the functions that it calls need a frame; the exported function then needs none.
+[[gnu::noinline]] void* make_zeroed(std::size_t count, std::size_t each, const void* site) noexcept {
+  if (guard::wanted()) [[unlikely]] {
+    return or_no_memory(guard::allocate_zeroed(count, each, site));
+  }
+  std::size_t bytes;
+  if (!__builtin_mul_overflow(count, each, &bytes) && bytes <= detail::largest_class_size) {
+    void* const block = allocate_class(detail::class_of(bytes), bytes, detail::block_alignment, site);
+    return block == nullptr ? nullptr : std::memset(block, 0, bytes);
+  }
+  return finished(api::allocate_zeroed(detail::local, count, each));
+}
+
+[[noreturn]] void freed_twice(const char* entry, const void* block) noexcept {
+  base::fault_double_free(entry, block, pages::page_map::slab_of(block)->bytes);
+}
+
+// Always moves, so that uses of the old address show.
+[[gnu::noinline]] void* resize_sampled(void* block, std::size_t bytes, const void* site) noexcept {
+  const std::size_t before = guard::samples::usable_bytes("realloc", block);
+  void* const moved = drop_in::allocate_slow(bytes, site);
+  if (moved != nullptr) {
+    std::memcpy(moved, block, bytes < before ? bytes : before);
+    guard::samples::deallocate("realloc", block, site);
+  }
+  return moved;
+}
+
+void* resize(void* block, std::size_t bytes, const void* site) noexcept {
+  const bool frees = bytes == 0 && block != nullptr;  // as in glibc: null is then no failure
+  if (guard::wanted()) [[unlikely]] {
+    if (!frees) {
+      return or_no_memory(guard::reallocate(block, bytes, site));
+    }
+    guard::deallocate("free", block, guard::unsaid, site);
+    return nullptr;
+  }
+  if (frees) {
+    drop_in::deallocate(block);
+    return nullptr;
+  }
+  if (const std::uintptr_t key = detail::key_of(block); key == 0) {
+    if (guard::samples::contain(block)) [[unlikely]] {
+      return resize_sampled(block, bytes, site);
+    }
+  } else if (heaps::class_in(key) < detail::class_count && heaps::is_marked(block)) [[unlikely]] {
+    freed_twice("realloc", block);
+  }
+  void* const made = api::reallocate(detail::local, block, bytes, give_back);
+  return block == nullptr || made == nullptr ? finished(made) : made;
+}
+
+// Is out of line, so that the smaller sizes save fewer registers.
+[[gnu::noinline]] void* allocate_large(std::size_t bytes) noexcept {
+  if (void* const cached = threads::take_cached_large(detail::local, bytes)) [[likely]] {
+    return cached;
+  }
+  if (bytes > api::largest_request) {
+    return no_memory();
+  }
+  return finished(detail::allocate_any(detail::local, bytes, detail::block_alignment), detail::class_count);
+}
+
+}  // namespace
+
+namespace tarn::drop_in {
+
+// Calls its functions last, so that it needs no stack frame.
+void* allocate_slow(std::size_t bytes, const void* site) noexcept {
+  if (guard::may_be_wanted()) [[unlikely]] {
+    return allocate_guarded(bytes, detail::block_alignment, site);
+  }
+  if (bytes <= detail::largest_class_size) {
+    return allocate_class(detail::class_of(bytes), bytes, detail::block_alignment, site);
+  }
+  return allocate_large(bytes);
+}
+
+void* allocate_aligned_slow(std::size_t bytes, std::size_t alignment, const void* site) noexcept {
+  if (guard::may_be_wanted()) [[unlikely]] {
+    return allocate_guarded(bytes, alignment, site);
+  }
+  return allocate_aligned_plain(bytes, alignment, site);
+}
+
+void deallocate_slow(void* block, std::size_t said, const void* site) noexcept {
+  if (guard::may_be_wanted()) [[unlikely]] {
+    return deallocate_guarded(block, said, site);
+  }
+  if (guard::samples::contain(block)) [[unlikely]] {
+    return guard::samples::deallocate("free", block, site);
+  }
+  detail::deallocate_slow(detail::local, block);
+}
+
+void deallocate_again(void* block, std::size_t said, const void* site) noexcept {
+  if (guard::wanted()) [[unlikely]] {
+    return guard::deallocate("free", block, said, site);  // the guard reports more
+  }
+  freed_twice("free", block);
+}
+
+}  // namespace tarn::drop_in
+
+using namespace tarn;
+
+extern "C" {
+
+TARN_EXPORT_FAST void* malloc(std::size_t bytes) noexcept { return drop_in::allocate(bytes, drop_in::allocate_slow); }
+
+TARN_EXPORT_FAST void free(void* block) noexcept { drop_in::deallocate(block); }
+
+TARN_EXPORT void cfree(void* block) noexcept { drop_in::deallocate(block); }
+
+// These functions are C23's.
+TARN_EXPORT void free_sized(void* block, std::size_t bytes) noexcept { drop_in::deallocate(block, bytes); }
+TARN_EXPORT void free_aligned_sized(void* block, std::size_t, std::size_t bytes) noexcept {
+  drop_in::deallocate(block, bytes);
+}
+
+TARN_EXPORT void* calloc(std::size_t count, std::size_t each) noexcept {
+  return make_zeroed(count, each, __builtin_return_address(0));
+}
+
+TARN_EXPORT void* realloc(void* block, std::size_t bytes) noexcept {
+  return resize(block, bytes, __builtin_return_address(0));
+}
+
+TARN_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t each) noexcept {
+  std::size_t bytes;
+  if (__builtin_mul_overflow(count, each, &bytes)) {
+    return no_memory();
+  }
+  return resize(block, bytes, __builtin_return_address(0));
+}
+
+TARN_EXPORT int posix_memalign(void** result, std::size_t alignment, std::size_t bytes) noexcept {
+  if (!base::is_power_of_two(alignment) || alignment % sizeof(void*) != 0) {
+    return EINVAL;
+  }
+  const int saved = errno;  // this function must not change it
+  void* const block = drop_in::allocate_aligned(bytes, alignment, drop_in::allocate_aligned_slow);
+  errno = saved;
+  if (block == nullptr) {
+    return ENOMEM;
+  }
+  *result = block;
+  return 0;
+}
+
+TARN_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
+  if (!base::is_power_of_two(alignment)) {
+    return not_an_alignment();
+  }
+  return drop_in::allocate_aligned(bytes, alignment, drop_in::allocate_aligned_slow);
+}
+
+// Rounds an alignment that is no power of two up to the next one, as glibc does.
+TARN_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
+  constexpr std::size_t most = SIZE_MAX / 2 + 1;
+  if (alignment > most) {
+    return not_an_alignment();
+  }
+  return drop_in::allocate_aligned(bytes, std::bit_ceil(alignment), drop_in::allocate_aligned_slow);
+}
+
+TARN_EXPORT void* valloc(std::size_t bytes) noexcept {
+  return drop_in::allocate_aligned(bytes, platform::page_bytes(), drop_in::allocate_aligned_slow);
+}
+
+TARN_EXPORT void* pvalloc(std::size_t bytes) noexcept {
+  const std::size_t page = platform::page_bytes();
+  if (bytes > api::largest_request - page) {
+    return no_memory();
+  }
+  return drop_in::allocate_aligned(bytes == 0 ? page : base::align_up(bytes, page), page,
+                                   drop_in::allocate_aligned_slow);
+}
+
+TARN_EXPORT std::size_t malloc_usable_size(void* block) noexcept {
+  if (guard::wanted()) [[unlikely]] {
+    return guard::usable_bytes("malloc_usable_size", block);
+  }
+  if (guard::samples::contain(block)) [[unlikely]] {
+    return guard::samples::usable_bytes("malloc_usable_size", block);
+  }
+  return api::usable_bytes("malloc_usable_size", block);
+}
+
+}  // extern "C"

@@ -1,0 +1,43 @@
+// Starts the drop-in when it is loaded, and prints its report when the program ends.
+#include "base/options.hpp"
+#include "memory/api/statistics.hpp"
+#include "memory/api/statistics_text.hpp"
+#include "memory/drop_in/fast.hpp"
+#include "memory/guard/guard.hpp"
+#include "memory/guard/samples.hpp"
+#include "memory/thread/threads.hpp"
+#include "platform/platform.hpp"
+#include "platform/random.hpp"
+
+namespace {
+
+using namespace tarn;
+
+void draw_mark() noexcept {
+  heaps::free_mark = heaps::mark_high_bits | (platform::random_number() >> 8);
+  heaps::marks_blocks = true;
+}
+
+// Runs right after the engine, whose fork handlers come first, so that the guard's come before the program's own.
+[[gnu::constructor(102)]] void early() noexcept {
+  if (!guard::wanted() && threads::initialise()) {
+    const base::options& options = base::current_options();
+    guard::samples::configure(options.limit == 0 ? options.sample_guards : 0);  // slots are not counted in the limit
+  }
+}
+
+[[gnu::constructor]] void loaded() noexcept {
+  draw_mark();
+  if (threads::initialise()) {
+    api::open_statistics_output(base::current_options());
+  }
+}
+
+// Runs after the program's own destructors, since it is their allocator.
+[[gnu::destructor]] void unloaded() noexcept {
+  if (base::current_options().stats != base::stats_mode::off) {
+    api::print_now();
+  }
+}
+
+}  // namespace

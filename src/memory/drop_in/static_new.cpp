@@ -1,0 +1,26 @@
+// Provides operator new and delete in libtarn-malloc.a, where the rest of the drop-in is another object.
+//
+// A static program gets of the C++ runtime only what something refers to. The drop-in's references to it are weak,
+// because C programs use the drop-in too (memory/drop_in/new_delete.cpp). This object is linked only into programs that
+// use operator new or delete, and its references are strong: such a program gets what throws std::bad_alloc.
+#if defined(__x86_64__)
+#define TARN_JUMP "jmp "
+#elif defined(__aarch64__)
+#define TARN_JUMP "b "
+#else
+#error "Write the instruction that jumps to a function here"
+#endif
+
+// Each function only jumps to the one with the prefix tarn_malloc, so that the return address is the program's.
+#define TARN_FORWARD(name)                                                             \
+  __asm__(".pushsection .text." #name                                                  \
+          ",\"ax\",@progbits\n"                                                        \
+          ".globl " #name "\n.type " #name                                             \
+          ", @function\n"                                                              \
+          ".p2align 4\n" #name ":\n  .cfi_startproc\n  " TARN_JUMP "tarn_malloc" #name \
+          "\n  .cfi_endproc\n.size " #name ", . - " #name "\n.popsection");
+#include <new_and_delete.inc>  // made by CMake
+
+extern "C" void throw_bad_alloc() __asm__("_ZSt17__throw_bad_allocv");
+extern "C" void get_new_handler() __asm__("_ZSt15get_new_handlerv");
+[[gnu::used]] static void (*const needed[])() = {throw_bad_alloc, get_new_handler};

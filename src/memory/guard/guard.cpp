@@ -1,0 +1,413 @@
+#include "memory/guard/guard.hpp"
+
+#include <cstdint>
+#include <cstring>
+
+#include <sched.h>
+
+#include "base/options.hpp"
+#include "memory/guard/canary.hpp"
+#include "memory/guard/guarded_block.hpp"
+#include "memory/guard/memcheck.hpp"
+#include "memory/guard/quarantine.hpp"
+#include "memory/heap/lookup.hpp"
+#include "memory/thread/fork.hpp"
+#include "memory/thread/threads.hpp"
+#include "platform/platform.hpp"
+
+namespace tarn::guard {
+namespace {
+
+constinit quarantine waiting;
+
+/// Neither pattern is a valid address, and as numbers both are large and not round.
+constexpr unsigned char fresh_byte = 0xcd;
+constexpr unsigned char freed_byte = 0xdf;
+
+/// Returns the calling thread's heap, closed where all blocks are guarded. Returns null when there is no memory.
+heaps::heap* this_heap() noexcept {
+  heaps::heap* const caller = threads::ready(detail::local);
+  if (caller != nullptr && !caller->policy.closed() && current_mode.load(std::memory_order_relaxed) == mode::enabled) {
+    caller->add_trait(heaps::heap_trait::guarded);
+  }
+  return caller;
+}
+
+// The system knows the thread's number, too, but asking it costs a system call.
+std::uint32_t thread_of(const heaps::heap& own) noexcept {
+  return own.policy.shared() ? platform::thread_number() : own.owner_thread.load(std::memory_order_relaxed);
+}
+
+// ----------------------------------------------------------------- finding
+
+/// Reports a fault about an address that is no block now, and does not return, if a block that was there is
+/// remembered.
+void fault_if_remembered(const char* entry, const void* pointer) noexcept {
+  if (freed_block past; waiting.recall(pointer, past)) {
+    base::fault_double_free(entry, past.record);
+  }
+}
+
+struct extent {
+  char* first;
+  char* last;
+};
+/// Returns the range of changed bytes of the canary in [begin, end).
+extent damage(char* begin, char* end) noexcept {
+  return {canary::first_changed(begin, end), canary::last_changed(begin, end)};
+}
+
+void fault_if_overrun(const char* entry, const void* pointer, const guarded& block) noexcept {
+  const extent bad = damage(block.slack(), block.slack_end());
+  if (bad.first == block.slack_end()) {
+    return;
+  }
+  base::fault_overrun(entry, pointer, block.record(), static_cast<std::size_t>(bad.first - block.user),
+                      static_cast<std::size_t>(bad.last - block.user), bad.last == block.slack_end());
+}
+
+/// The block before one whose header is gone is the first suspect. It may be another thread's and change while it is
+/// read, but the process is about to end.
+void fault_if_neighbour_overran(const char* entry, const void* pointer, const pages::slab& home, char* start) noexcept {
+  if (home.index >= detail::class_count || start == home.start) {
+    return;
+  }
+  char* const before = start - detail::size_of(home.index);
+  if (has_header(before, start)) {
+    fault_if_overrun(entry, pointer, at_start(before, start));
+  }
+}
+
+/// Returns the guarded block at `pointer`, in any state. Any other address is a fault.
+guarded find(const char* entry, const void* pointer) noexcept {
+  const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(pointer);  // as in heaps::find_block
+  const pages::slab* home = pages::page_map::slab_of(pointer);
+  // With a large alignment the program's block may start beyond the first unit.
+  const pages::slab* const around = key == 0 ? pages::page_map::large_around(pointer) : nullptr;
+  if (around != nullptr) {
+    home = around;
+  } else if (key == 0) {
+    fault_if_remembered(entry, pointer);
+    if (home != nullptr) {
+      base::fault_late_double_free(entry, pointer);
+    }
+    base::fault_foreign_pointer(entry, pointer);
+  }
+  const bool large = around != nullptr || heaps::class_in(key) == pages::large_mark;
+  const std::size_t number = large ? 0 : home->number_of(pointer);
+  if (!large && number >= home->capacity) {
+    base::fault_foreign_pointer(entry, pointer);
+  }
+  char* const start = large ? home->start : home->block(number);
+  char* const end = start + home->bytes;
+  if (!has_header(start, end)) {
+    fault_if_remembered(entry, pointer);
+    fault_if_neighbour_overran(entry, pointer, *home, start);
+    base::fault_no_header(entry, pointer);
+  }
+  const guarded block = at_start(start, end);
+  if (block.user != pointer) {
+    fault_if_remembered(entry, pointer);
+    if (pointer < block.user) {
+      base::fault_foreign_pointer(entry, pointer);
+    }
+    base::fault_misaligned(entry, pointer, block.user, block.bytes());
+  }
+  return block;
+}
+
+[[noreturn]] void fault_not_live(const char* entry, const guarded& block) noexcept {
+  state_word now = __atomic_load_n(block.state(), __ATOMIC_ACQUIRE);
+  // Another thread is freeing the block at this moment. It will record where in a moment, unless it was lost in a
+  // fork.
+  for (int round = 0; now == block.word_for(block_state::leaving) && round < 1000; ++round) {
+    sched_yield();
+    now = __atomic_load_n(block.state(), __ATOMIC_ACQUIRE);
+  }
+  base::block_record record = block.record();
+  if (now == block.word_for(block_state::freed)) {
+    record.freed_at = block.head->freed_at;
+    record.freed_by = block.head->freed_by;
+  } else if (now != block.word_for(block_state::leaving)) {
+    const state_word live = block.word_for(block_state::live);
+    std::size_t written = sizeof live;
+    const auto* const present = reinterpret_cast<const char*>(&now);
+    const auto* const was = reinterpret_cast<const char*>(&live);
+    while (present[sizeof live - written] == was[sizeof live - written]) {
+      --written;
+    }
+    base::fault_underrun(entry, record, written);
+  }
+  base::fault_double_free(entry, record);
+}
+
+void check_canaries(const char* entry, const guarded& block) noexcept {
+  char* const state = reinterpret_cast<char*>(block.state());
+  memcheck::look_at(block.slack(), block.end);
+  if (char* const first = canary::first_changed(block.gap(), state); first != state) {
+    base::fault_underrun(entry, block.record(), static_cast<std::size_t>(block.user - first));
+  }
+  fault_if_overrun(entry, block.user, block);
+}
+
+/// Returns the block at `pointer`, which must be live.
+guarded find_live(const char* entry, const void* pointer) noexcept {
+  const guarded block = find(entry, pointer);
+  if (__atomic_load_n(block.state(), __ATOMIC_ACQUIRE) != block.word_for(block_state::live)) {
+    fault_not_live(entry, block);
+  }
+  return block;
+}
+
+// -------------------------------------------------------------- quarantine
+
+guarded block_of(const freed_block& freed) noexcept {
+  return {reinterpret_cast<header*>(freed.start), static_cast<char*>(const_cast<void*>(freed.record.block)),
+          freed.start + freed.held_bytes};
+}
+
+/// Returns the first byte that changed since the block was freed; null if there is none. The expected header comes
+/// from the quarantine, because the header may have been overwritten, too.
+char* first_changed(const freed_block& freed) noexcept {
+  const guarded block = block_of(freed);
+  if (block.head->check != block.sum() || block.bytes() != freed.record.bytes) {
+    return block.start();
+  }
+  char* const state = reinterpret_cast<char*>(block.state());
+  if (char* const changed = canary::first_changed(block.gap(), state); changed != state) {
+    return changed;
+  }
+  if (*block.state() != block.word_for(block_state::freed)) {
+    return state;
+  }
+  char* const filled_end = block.user + block.filled();
+  if (char* const changed = canary::first_other(block.user, filled_end, freed_byte); changed != filled_end) {
+    return changed;
+  }
+  char* const changed = canary::first_changed(block.slack(), block.slack_end());
+  return changed == block.slack_end() ? nullptr : changed;
+}
+
+[[noreturn]] void fault_changed(const freed_block& freed, const char* changed) noexcept {
+  if (changed < freed.record.block) {
+    fault_if_neighbour_overran("free", freed.record.block, *pages::page_map::slab_of(freed.start), freed.start);
+  }
+  base::fault_use_after_free(freed.record, changed - static_cast<const char*>(freed.record.block));
+}
+
+void release(const freed_block& freed) noexcept {
+  detail::mark_allocated(freed.start, freed.held_bytes);  // a pool has poisoned it for AddressSanitizer
+  memcheck::look_at(freed.start, freed.start + freed.held_bytes);
+  if (const char* const changed = first_changed(freed)) {
+    fault_changed(freed, changed);
+  }
+  detail::deallocate_slow(this_heap(), freed.start);
+}
+
+void release_all() noexcept {
+  for (freed_block oldest; waiting.pop(oldest, true);) {
+    release(oldest);
+  }
+}
+
+// ------------------------------------------------------------------ set-up
+
+}  // namespace
+
+constinit std::atomic<mode> current_mode{mode::unknown};
+
+bool find_mode() noexcept {
+  if (current_mode.load(std::memory_order_acquire) == mode::enabled) {  // acquire: the canary's key is seen, too
+    return true;
+  }
+  if (!threads::initialise()) {
+    return false;
+  }
+  const bool is_on = base::current_options().guard;
+  if (is_on) {
+    prepare();
+    // Every block is checked here, so each thread may have a heap of its own (threads::ready).
+    if (heaps::heap* const process = threads::process_heap(); process->policy.exact()) {
+      process->policy.remove(heaps::heap_trait::exact);
+    }
+  }
+  // release: a thread that sees the mode sees the canary's key.
+  current_mode.store(is_on ? mode::enabled : mode::off, std::memory_order_release);
+  return is_on;
+}
+
+bool prepare() noexcept {
+  if (!threads::initialise()) {
+    return false;
+  }
+  canary::draw();  // later calls keep the key
+  threads::hold_around_fork(waiting.lock());
+  return true;
+}
+
+// ---------------------------------------------------------------- allocate
+
+namespace {
+
+struct heap_block {
+  char* start;
+  std::size_t bytes;
+  bool zeroed;
+};
+
+heap_block take(heaps::heap* caller, std::size_t bytes, std::size_t alignment) noexcept {
+  heap_block got = {};
+  if (bytes <= detail::largest_class_size && alignment <= pages::unit_bytes) {
+    const detail::size_class index = detail::class_of(bytes, alignment);
+    if (index < detail::class_count) {
+      got.start = static_cast<char*>(detail::allocate(caller, index));
+      got.bytes = detail::size_of(index);
+      return got;
+    }
+  }
+  got.start = static_cast<char*>(detail::allocate_large(caller, bytes, alignment, &got.zeroed));
+  if (got.start != nullptr) {
+    got.bytes = pages::page_map::slab_of(got.start)->bytes;
+  }
+  return got;
+}
+
+enum class contents { pattern, zero };
+
+void* make(std::size_t bytes, std::size_t alignment, const void* site, contents wanted) noexcept {
+  if (bytes > pages::most_large_bytes || alignment > pages::most_large_bytes) {
+    return nullptr;
+  }
+  heaps::heap* const caller = this_heap();
+  if (caller == nullptr) {
+    return nullptr;
+  }
+  const unsigned shift = shift_for(alignment);
+  const std::size_t total = offset_of(shift) + bytes + least_slack;
+  const std::size_t heap_alignment = shift == 0 ? detail::block_alignment : offset_of(shift);
+  heap_block got = take(caller, total, heap_alignment);
+  if (got.start == nullptr) {
+    release_all();
+    got = take(caller, total, heap_alignment);
+    if (got.start == nullptr) {
+      return nullptr;
+    }
+  }
+  auto* const head = reinterpret_cast<header*>(got.start);
+  *head = {.check = 0,
+           .freed_at = nullptr,
+           .allocated_at = site,
+           .bytes_and_shift = bytes << 8 | shift,
+           .allocated_by = thread_of(*caller),
+           .freed_by = 0};
+  const guarded block = at_start(got.start, got.start + got.bytes);
+  head->check = block.sum();
+  canary::fill(block.gap(), reinterpret_cast<char*>(block.state()));
+  canary::fill(block.slack(), block.slack_end());
+  if (wanted == contents::pattern) {
+    std::memset(block.user, fresh_byte, block.filled());
+  } else if (!got.zeroed) {
+    std::memset(block.user, 0, bytes);
+  }
+  __atomic_store_n(block.state(), block.word_for(block_state::live), __ATOMIC_RELEASE);
+  memcheck::handed_out(block.user, bytes, block.end, wanted == contents::zero);
+  return block.user;
+}
+
+// Puts a block that was live and is whole into the quarantine.
+void retire(const guarded& block, const void* site) noexcept {
+  block.head->freed_at = site;
+  block.head->freed_by = thread_of(*this_heap());
+  std::memset(block.user, freed_byte, block.filled());
+  memcheck::freed(block.user);
+  // release: a thread that finds the block freed also finds by whom.
+  __atomic_store_n(block.state(), block.word_for(block_state::freed), __ATOMIC_RELEASE);
+  freed_block gone = {.record = block.record(),
+                      .start = block.start(),
+                      .held_bytes = static_cast<std::size_t>(block.end - block.start())};
+  gone.record.freed_at = site;
+  gone.record.freed_by = block.head->freed_by;
+  const bool waits = gone.held_bytes <= quarantine::most_bytes_of_one;
+  if (!waits) {
+    gone.held_bytes = 0;
+  }
+  waiting.push(gone);
+  if (!waits) {
+    detail::deallocate_slow(this_heap(), gone.start);
+  }
+  for (freed_block oldest; waiting.pop(oldest);) {
+    release(oldest);
+  }
+}
+
+}  // namespace
+
+void* allocate(std::size_t bytes, std::size_t alignment, const void* site) noexcept {
+  return make(bytes, alignment, site, contents::pattern);
+}
+
+void* allocate_zeroed(std::size_t count, std::size_t element_bytes, const void* site) noexcept {
+  std::size_t bytes;
+  return __builtin_mul_overflow(count, element_bytes, &bytes)
+             ? nullptr
+             : make(bytes, detail::block_alignment, site, contents::zero);
+}
+
+void deallocate(const char* entry, void* pointer, std::size_t said_bytes, const void* site) noexcept {
+  const guarded block = find(entry, pointer);
+  state_word expected = block.word_for(block_state::live);
+  // If two threads free a block at once, one gets it, and the other reports the fault.
+  if (!__atomic_compare_exchange_n(block.state(), &expected, block.word_for(block_state::leaving), false,
+                                   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+    fault_not_live(entry, block);
+  }
+  check_canaries(entry, block);
+  if (said_bytes != unsaid && said_bytes != block.bytes()) {
+    base::fault_wrong_size(block.record(), said_bytes);
+  }
+  retire(block, site);
+}
+
+void* reallocate(void* pointer, std::size_t bytes, const void* site) noexcept {
+  if (pointer == nullptr) {
+    return allocate(bytes, detail::block_alignment, site);
+  }
+  const guarded block = find_live("realloc", pointer);
+  check_canaries("realloc", block);
+  void* const moved = allocate(bytes, detail::block_alignment, site);
+  if (moved != nullptr) {
+    std::memcpy(moved, pointer, bytes < block.bytes() ? bytes : block.bytes());
+    deallocate("realloc", pointer, unsaid, site);
+  }
+  return moved;
+}
+
+std::size_t usable_bytes(const char* entry, const void* block) noexcept {
+  return block == nullptr ? 0 : find_live(entry, block).bytes();
+}
+
+std::uint32_t note_of(const char* entry, const void* block) noexcept {
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(find_live(entry, block).head->freed_at));
+}
+void set_note(void* block, std::uint32_t note) noexcept {
+  find_live("set_note", block).head->freed_at = reinterpret_cast<const void*>(std::uintptr_t{note});
+}
+base::block_record record_of(const void* block) noexcept { return find_live("record_of", block).record(); }
+
+namespace {
+
+// Checks the blocks in quarantine when the program ends, after its own destructors.
+[[gnu::destructor]] void verify() noexcept {
+  freed_block broken;
+  const auto changed = [](const freed_block& entry) {
+    detail::mark_allocated(entry.start, entry.held_bytes);
+    memcheck::look_at(entry.start, entry.start + entry.held_bytes);
+    return first_changed(entry) != nullptr;
+  };
+  if (waiting.find_waiting(broken, changed)) {
+    fault_changed(broken, first_changed(broken));  // without the lock, as a handler of SIGABRT may free
+  }
+}
+
+}  // namespace
+}  // namespace tarn::guard

@@ -1,0 +1,63 @@
+// Implements guarded blocks: malloc's family with checks for overrun, underrun, use after free, double free and wrong
+// sizes. The drop-in uses them when the option `guard` is on, and so do pools (memory/pools/guarded_blocks.hpp).
+//
+// A header stands before the program's bytes (memory/guard/guarded_block.hpp), not behind them, so that an overrun, the
+// most frequent mistake, leaves the data that tell whose block it was. A freed block is filled and waits in a
+// quarantine, which knows its expected contents.
+//
+// Either all blocks that the drop-in hands out are guarded or none: the option is read before the first one. Every
+// heap of the process is closed then, so that each call takes a slow path, and comes here.
+//
+// All functions may be called on any thread. `site` is the address that the program's call returns to.
+// docs/guide/guard.md says which mistakes are found and which are not.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/fault.hpp"
+
+namespace tarn::guard {
+
+enum class mode : unsigned char { unknown, off, enabled };
+extern constinit std::atomic<mode> current_mode;
+/// Reads the options if no thread has read them yet. Returns false when there is no memory at all.
+bool find_mode() noexcept;
+
+/// Returns whether blocks of this process are guarded. Costs one load once it is known that they are not.
+inline bool wanted() noexcept {
+  // relaxed: the value follows from the environment alone, whichever thread finds it.
+  return current_mode.load(std::memory_order_relaxed) != mode::off && find_mode();
+}
+
+/// Returns false if it is known that they are not.
+inline bool may_be_wanted() noexcept { return current_mode.load(std::memory_order_relaxed) != mode::off; }
+
+/// Must be called before the first block where guarded blocks are wanted whatever the option says. Returns false when
+/// there is no memory.
+bool prepare() noexcept;
+
+/// The value of said_bytes where the caller states no size. No block is this large.
+inline constexpr std::size_t unsaid = std::size_t{1} << 63;
+
+/// Returns a block that is filled with a pattern, at most its first 64 KiB. Returns null when there is no memory.
+void* allocate(std::size_t bytes, std::size_t alignment, const void* site) noexcept;
+/// Returns a zeroed block.
+void* allocate_zeroed(std::size_t count, std::size_t element_bytes, const void* site) noexcept;
+/// Frees a block that is not null. Reports a fault when `said_bytes` is not the requested size.
+void deallocate(const char* entry, void* block, std::size_t said_bytes, const void* site) noexcept;
+/// Always returns another block, so that uses of the old address show. `block` may be null. If it returns null, the
+/// old block is untouched.
+void* reallocate(void* block, std::size_t bytes, const void* site) noexcept;
+/// Returns the requested size; 0 for null.
+std::size_t usable_bytes(const char* entry, const void* block) noexcept;
+
+/// Returns a number that a live block carries; pools find their own record of the block by it. The owner must order
+/// changes to it. A pointer that is no live guarded block is a fault.
+std::uint32_t note_of(const char* entry, const void* block) noexcept;
+void set_note(void* block, std::uint32_t note) noexcept;
+/// Returns which thread allocated a live block, and where.
+base::block_record record_of(const void* block) noexcept;
+
+}  // namespace tarn::guard

@@ -1,0 +1,35 @@
+#include "memory/guard/quarantine.hpp"
+
+namespace tarn::guard {
+
+void quarantine::push(const freed_block& block) noexcept {
+  const platform::locked hold(mutex_);
+  slot(come_++) = block;
+  held_bytes_ += block.held_bytes;
+}
+
+bool quarantine::pop(freed_block& oldest, bool any) noexcept {
+  const platform::locked hold(mutex_);
+  while (come_ != left_ && (any || come_ - left_ > most_blocks || held_bytes_ > most_bytes)) {
+    oldest = slot(left_++);
+    if (oldest.held_bytes != 0) {
+      held_bytes_ -= oldest.held_bytes;
+      return true;
+    }
+  }
+  return false;
+}
+
+bool quarantine::recall(const void* block, freed_block& last) noexcept {
+  const platform::locked hold(mutex_);
+  const std::uint64_t known = come_ < remembered ? come_ : remembered;
+  for (std::uint64_t back = 1; back <= known; ++back) {
+    if (slot(come_ - back).record.block == block) {
+      last = slot(come_ - back);
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace tarn::guard

@@ -1,0 +1,166 @@
+// Returns what a heap no longer needs: to its slabs when it is old enough, and to the space at once when the program
+// freed much or memory is short.
+#include "base/options.hpp"
+#include "memory/heap/heap.hpp"
+#include "memory/heap/registry.hpp"
+#include "platform/platform.hpp"
+
+namespace tarn::heaps {
+namespace {
+
+/// One decay gives at most this many batches to the slabs, so that no single call takes long.
+constexpr std::uint32_t most_decayed = 1024;
+
+constexpr std::uint32_t calls_between_ticks = 64;
+
+/// Growth within this time after a shrink means that the shrink came too early. Without another such regret, the size
+/// from which a heap shrinks halves in this time.
+constexpr std::uint64_t fading_ms = 4000;
+
+}  // namespace
+
+void heap::tick() noexcept {
+  slow_calls.add(1);
+  if (slow_calls.get() % calls_between_ticks != 0) {
+    return;
+  }
+  const std::uint64_t now = platform::now_ms();
+  const std::uint32_t delay_ms = base::current_options().purge_delay_ms;
+  if (now >= next_decay_ms && decay()) {
+    next_decay_ms = now + delay_ms / 4;
+  }
+  space->purge(now, delay_ms);
+}
+
+// Returns to the slabs what was not needed since the last decay. False: more is left for the next tick.
+bool heap::decay() noexcept {
+  visit_large_cache(false);
+  std::uint32_t left = most_decayed;
+  used.for_each([&](size_class index) {
+    class_state& of = classes[index];
+    if (of.front == nullptr) {
+      return;
+    }
+    if (of.behind.low > left) {
+      of.behind.low = left;  // the rest waits for the next decay
+    }
+    left -= of.behind.low;
+    magazine* rest_of = nullptr;
+    for (magazine* each = of.behind.take_unneeded(); each != nullptr; each = rest_of) {
+      rest_of = each->next();
+      --depot_arrays;
+      depot_bytes.subtract(batch_of(index) * detail::size_of(index));
+      give_to_slabs(bottom_of(each, index), batch_of(index));
+      stock.give(each);
+    }
+    if (top_of(index) == of.seen_top && of.behind.first == nullptr) {
+      drop_front(index);
+    }
+    of.seen_top = top_of(index);
+    pages::slab* const rest = of.available.front();
+    if (rest != nullptr && rest->empty() && of.front == nullptr) {
+      lose(rest, true);
+    }
+  });
+  return left != 0;
+}
+
+// Gives the blocks of the front magazine to their slabs, and the array to the stock.
+void heap::drop_front(size_class index) noexcept {
+  class_state& of = classes[index];
+  if (of.front == nullptr) {
+    return;
+  }
+  void**& at = top_of(index);
+  void** const bottom = bottom_of(of.front, index);
+  give_to_slabs(bottom, static_cast<std::size_t>(at - bottom));
+  stock.give(of.front);
+  of.front = nullptr;
+  of.fills = 0;
+  at = shut_top();
+}
+
+void heap::empty_depots() noexcept {
+  used.for_each([this](size_class index) { empty_depot(index); });
+}
+
+void heap::empty_depot(size_class index) noexcept {
+  class_state& of = classes[index];
+  while (of.behind.first != nullptr) {
+    magazine* const full = of.behind.pop();
+    --depot_arrays;
+    depot_bytes.subtract(batch_of(index) * detail::size_of(index));
+    give_to_slabs(bottom_of(full, index), batch_of(index));
+    stock.give(full);
+  }
+  of.behind.low = 0;
+}
+
+std::size_t heap::reclaim() noexcept {
+  collect();
+  flush_all();
+  if (space == &central()) {
+    registry::for_all([](heap& each) { each.visit_large_cache(true); });
+  }
+  return space->purge_all();
+}
+
+std::size_t heap::purge_slabs() noexcept {
+  std::size_t purged = 0;
+  used.for_each([&](size_class index) {
+    for (pages::slab* at = classes[index].available.front(); at != nullptr; at = at->next) {
+      purged += at->purge_free_pages();
+    }
+  });
+  return purged;
+}
+
+void heap::flush_all() noexcept {
+  empty_depots();
+  used.for_each([this](size_class index) {
+    base::list<pages::slab>& available = classes[index].available;
+    drop_front(index);
+    while (!available.empty() && available.front()->empty()) {
+      lose(available.front(), true);
+    }
+  });
+}
+
+// Runs when use has fallen below half of its peak: it empties the magazines into the slabs and returns empty slabs to
+// the space at once, because a program that frees in bulk may make no later call. A program that soon needs the
+// memory again is not shrunk until its use has reached twice that peak, or until the regret has faded.
+void heap::shrink() noexcept {
+  const std::uint64_t in_use = taken_bytes.get() - depot_bytes.get();
+  if (in_use >= most_in_use / 2 || most_in_use < least_shrunk_bytes) {
+    return;
+  }
+  const std::uint64_t now = platform::now_ms();
+  for (; shrink_from > least_shrunk_bytes && now - shrink_noted_ms >= fading_ms; shrink_noted_ms += fading_ms) {
+    shrink_from /= 2;
+  }
+  if (most_in_use < shrink_from) {
+    return;
+  }
+  flush_all();
+  shrunk_from = most_in_use;
+  shrink_noted_ms = now;
+  most_in_use = in_use;
+}
+
+void heap::note_growth() noexcept {
+  const std::uint64_t in_use = taken_bytes.get() - depot_bytes.get();
+  if (in_use <= most_in_use) {
+    return;
+  }
+  most_in_use = in_use;
+  if (shrunk_from != 0 && in_use >= shrunk_from / 2) {
+    const std::uint64_t now = platform::now_ms();
+    if (now - shrink_noted_ms < fading_ms) {
+      shrink_from = 2 * shrunk_from;  // it was a wave: use comes back
+      shrink_noted_ms = now;
+    }
+    shrunk_from = 0;
+  }
+}
+
+}  // namespace tarn::heaps

@@ -1,0 +1,391 @@
+// Implements the owner's slow paths: front ↔ depot ↔ slabs ↔ space.
+#include "memory/heap/heap.hpp"
+
+#include <cstring>
+
+#include "base/fault.hpp"
+#include "base/options.hpp"
+#include "memory/heap/registry.hpp"
+#include "platform/platform.hpp"
+
+namespace tarn::heaps {
+namespace {
+
+using namespace base::units;
+
+/// Blocks may stay in depots, where they are cheapest to take again, until the heap needs new memory. Then the depots
+/// may keep a little, and an eighth of the heap's slabs.
+std::size_t depot_budget(const heap& of) noexcept { return 1_MiB + of.slab_bytes.get() / 8; }
+
+/// Returns the bytes of a large block that lie in a segment, which can be reserved in advance. The largest blocks
+/// have mappings of their own.
+std::size_t bytes_in_segment(const pages::slab& block) noexcept { return block.home != nullptr ? block.bytes : 0; }
+
+/// A class starts with a few blocks and doubles them at each refill, so that a short-lived thread moves no more than
+/// it needs.
+constexpr std::uint8_t fills_to_full = 3;
+std::size_t blocks_to_fill(size_class index, std::uint8_t fills) noexcept {
+  const std::size_t full = batch_of(index);
+  const std::size_t now = full >> (fills_to_full - fills);
+  return now >= 4 ? now : full < 4 ? full : 4;
+}
+
+}  // namespace
+
+constinit magazine shut{};
+constinit nobody_front nobody;
+
+heap::heap(pages::space& from, std::uint32_t number_) noexcept : heap_front(nobody), space(&from), number(number_) {}
+
+void heap::add_trait(heap_trait added) noexcept {
+  const bool was_closed = policy.closed();
+  policy.add(added);
+  if (was_closed || !policy.closed()) {
+    return;
+  }
+  for (size_class index = 0; index < detail::class_count; ++index) {
+    classes[index].closed_top = top[index];
+    top[index] = shut_top();
+  }
+}
+
+// ---------------------------------------------------------------- allocate
+
+void* heap::allocate(size_class index) noexcept {
+  if (policy.exact()) {
+    return take_exactly(index);
+  }
+  void**& at = top_of(index);
+  if (at[-1] == nullptr && !refill(index) && !(reclaim(), refill(index))) {
+    return nullptr;
+  }
+  void* const block = *--at;
+  if (policy.counting()) {
+    classes[index].allocated.add(1);
+  }
+  detail::mark_allocated(block, detail::size_of(index));
+  tick();
+  return block;
+}
+
+// Takes one block straight from a slab.
+void* heap::take_exactly(size_class index) noexcept {
+  pages::slab* source = classes[index].available.front();
+  if (source == nullptr) {
+    source = new_slab(index);
+    if (source == nullptr) {
+      return nullptr;
+    }
+  }
+  void* block = nullptr;
+  source->take(&block + 1, 1);
+  if (source->full()) {
+    classes[index].available.remove(source);
+  }
+  taken_bytes.add(detail::size_of(index));
+  if (policy.counting()) {
+    classes[index].allocated.add(1);
+  }
+  tick();
+  return block;
+}
+
+bool heap::refill(size_class index) noexcept {
+  class_state& of = classes[index];
+  if (!in.empty()) {
+    collect();
+  }
+  if (of.behind.first == nullptr) {
+    return fill_from_slabs(index);
+  }
+  if (of.front != nullptr) {
+    stock.give(of.front);
+  }
+  of.front = of.behind.pop();
+  --depot_arrays;
+  depot_bytes.subtract(batch_of(index) * detail::size_of(index));
+  top_of(index) = bottom_of(of.front, index) + batch_of(index);
+  return true;
+}
+
+bool heap::set_front(size_class index) noexcept {
+  class_state& of = classes[index];
+  if (of.front == nullptr) {
+    of.front = stock.take(index);
+    if (of.front == nullptr) {
+      return false;
+    }
+    used.insert(index);
+    top_of(index) = bottom_of(of.front, index);
+  }
+  return true;
+}
+
+bool heap::fill_from_slabs(size_class index) noexcept {
+  if (!set_front(index)) {
+    return false;
+  }
+  class_state& of = classes[index];
+  const std::size_t wanted = blocks_to_fill(index, of.fills);
+  of.fills = static_cast<std::uint8_t>(of.fills + (of.fills < fills_to_full));
+  void** const bottom = bottom_of(of.front, index);
+  std::size_t missing = wanted;
+  while (missing != 0) {
+    pages::slab* source = of.available.front();
+    if (source == nullptr) {
+      if (missing != wanted) {
+        break;
+      }
+      source = new_slab(index);
+      if (source == nullptr) {
+        return false;
+      }
+    }
+    missing -= source->take(bottom + missing, missing);
+    if (source->full()) {
+      of.available.remove(source);
+    }
+  }
+  const std::size_t taken = wanted - missing;
+  taken_bytes.add(taken * detail::size_of(index));
+  note_growth();
+  if (missing != 0) {
+    std::memmove(bottom, bottom + missing, taken * sizeof(void*));
+  }
+  top_of(index) = bottom + taken;
+  refills.add(1);
+  return true;
+}
+
+pages::slab* heap::new_slab(size_class index) noexcept {
+  if (depot_bytes.get() > depot_budget(*this)) {
+    empty_depots();
+    if (pages::slab* const emptied = classes[index].available.front()) {
+      return emptied;
+    }
+  }
+  pages::slab* made = adopt_slab(index);
+  if (made == nullptr) {
+    made = space->allocate_slab(index, address());
+  }
+  if (made != nullptr) {
+    used.insert(index);
+    slabs.add(1);
+    slab_bytes.add(made->units * pages::unit_bytes);
+    classes[index].available.push_front(made);
+    note_peak();
+  }
+  return made;
+}
+
+// Removes a slab from the heap: an empty one goes to the space, any other (`empty` is false) to another heap.
+void heap::lose(pages::slab* gone, bool empty) noexcept {
+  classes[gone->index].available.remove(gone);
+  slabs.subtract(1);
+  slab_bytes.subtract(gone->units * pages::unit_bytes);
+  if (empty) {
+    space->deallocate(gone);
+  }
+}
+
+// -------------------------------------------------------------- deallocate
+
+void heap::deallocate(void* block, size_class index) noexcept {
+  detail::mark_free(block, detail::size_of(index));
+  if (policy.counting()) {
+    classes[index].freed.add(1);
+  }
+  if (policy.exact()) {
+    give_to_slab(block, true);
+    tick();
+    return;
+  }
+  if (is_full(top_of(index))) {
+    spill(index);
+  }
+  void**& at = top_of(index);
+  if (is_full(at)) {  // there is no memory for a magazine
+    give_to_slab(block, true);
+  } else {
+    *at++ = block;
+  }
+  tick();
+}
+
+void heap::spill(size_class index) noexcept {
+  class_state& of = classes[index];
+  if (of.front == nullptr) {
+    set_front(index);
+    return;
+  }
+  const std::size_t kept = kept_of(index);
+  const std::size_t batch = batch_of(index);
+  const std::size_t bytes = batch * detail::size_of(index);
+  void** const bottom = bottom_of(of.front, index);
+  // The arrays take memory too: for small blocks nearly as much as the blocks.
+  magazine* const fresh =
+      depot_arrays * detail::magazine_bytes <= 1_MiB + slab_bytes.get() / 32 ? stock.take(index) : nullptr;
+  if (fresh != nullptr) {  // the newest blocks, which are likely in the cache, stay in front
+    std::memcpy(bottom_of(fresh, index), bottom + batch, kept * sizeof(void*));
+    of.behind.push(of.front);
+    ++depot_arrays;
+    depot_bytes.add(bytes);
+    of.front = fresh;
+  } else {
+    give_to_slabs(bottom, batch);
+    std::memmove(bottom, bottom + batch, kept * sizeof(void*));
+  }
+  top_of(index) = bottom_of(of.front, index) + kept;
+  shrink();
+  if (space == &central()) {
+    pages::space::note_retained(free_bytes());
+  }
+}
+
+void heap::give_to_slabs(void** blocks, std::size_t count) noexcept {
+  for (std::size_t at = 0; at < count; ++at) {
+    give_to_slab(blocks[at], true);
+  }
+  flushes.add(1);
+}
+
+// `keep_one`: a class in use keeps its last empty slab, so that a slab does not go to the space and come back all the
+// time.
+void heap::give_to_slab(void* block, bool keep_one) noexcept {
+  pages::slab* const home = pages::page_map::slab_of(block);
+  const bool was_full = home->full();
+  home->give(block);
+  settle(*home, 1, was_full, keep_one);
+}
+
+// Accounts for `count` blocks of `home` that have become free.
+void heap::settle(pages::slab& home, std::size_t count, bool was_full, bool keep_one) noexcept {
+  base::list<pages::slab>& available = classes[home.index].available;
+  taken_bytes.subtract(count * detail::size_of(home.index));
+  if (was_full) {
+    available.push_back(&home);
+  }
+  if (home.empty() && !(keep_one && available.front() == available.back())) {
+    lose(&home, true);
+  }
+}
+
+// ------------------------------------------------------------------- large
+
+void* heap::allocate_large(std::size_t bytes, std::size_t alignment, bool* zeroed) noexcept {
+  if (alignment <= pages::unit_bytes) {
+    if (void* const cached = take_cached_large(bytes)) {
+      if (zeroed != nullptr) {
+        *zeroed = false;
+      }
+      return cached;
+    }
+  }
+  pages::slab* const made = new_large(bytes, alignment);
+  if (made == nullptr) {
+    return nullptr;
+  }
+  detail::mark_allocated(made->start, made->bytes);
+  if (zeroed != nullptr) {
+    *zeroed = made->zeroed;
+  }
+  return made->start;
+}
+
+pages::slab* heap::new_large(std::size_t bytes, std::size_t alignment) noexcept {
+  if (depot_bytes.get() > depot_budget(*this)) {
+    empty_depots();
+  }
+  pages::slab* made = space->allocate_large(bytes, alignment, address());
+  if (made == nullptr && bytes <= pages::most_large_bytes) {
+    reclaim();
+    made = space->allocate_large(bytes, alignment, address());
+  }
+  if (made == nullptr) {
+    return nullptr;
+  }
+  large_blocks.fetch_add(1, std::memory_order_relaxed);
+  large_bytes.fetch_add(made->bytes, std::memory_order_relaxed);
+  run_bytes.fetch_add(bytes_in_segment(*made), std::memory_order_relaxed);
+  large_allocated.fetch_add(1, std::memory_order_relaxed);
+  large_allocated_bytes.fetch_add(made->bytes, std::memory_order_relaxed);
+  note_peak();
+  if (space == &central() && !policy.closed() && made->home != nullptr) {
+    large.open(made->units, *space);
+  }
+  return made;
+}
+
+void heap::deallocate_large_slow(pages::slab& block) noexcept {
+  return_large(block);
+  const std::uint32_t delay_ms = base::current_options().purge_delay_ms;
+  space->purge(platform::now_ms(), delay_ms);
+}
+
+// Two threads have passed the look-up of the same block before either freed it.
+void heap::report_freed_twice_at_once(const pages::slab& block) noexcept {
+  base::fault_double_free("free", block.start, block.bytes);
+}
+
+// Blocks in the cache stay in these counts; statistics() subtracts them.
+void heap::return_large(pages::slab& block) noexcept {
+  large_blocks.fetch_sub(1, std::memory_order_relaxed);
+  large_bytes.fetch_sub(block.bytes, std::memory_order_relaxed);
+  run_bytes.fetch_sub(bytes_in_segment(block), std::memory_order_relaxed);
+  space->deallocate(&block);
+}
+
+bool heap::visit_large_cache(bool everything) noexcept {
+  return large.visit(everything, *space, [this](pages::slab& run) { return_large(run); });
+}
+
+bool heap::resize_large(pages::slab* block, std::size_t bytes) noexcept {
+  const std::size_t before = block->bytes;
+  const std::size_t in_segment = bytes_in_segment(*block);
+  if (!space->resize_large(block, bytes, address())) {
+    return false;
+  }
+  run_bytes.fetch_add(bytes_in_segment(*block) - in_segment, std::memory_order_relaxed);
+  detail::mark_allocated(block->start, block->bytes);
+  large_bytes.fetch_add(block->bytes - before, std::memory_order_relaxed);
+  large_allocated_bytes.fetch_add(block->bytes - before, std::memory_order_relaxed);
+  note_peak();
+  return true;
+}
+
+// ------------------------------------------------------------------ checks
+
+bool heap::is_valid() noexcept {
+  std::size_t in_depots = 0;
+  for (size_class index = 0; index < detail::class_count; ++index) {
+    const class_state& of = classes[index];
+    if (!of.available.is_valid()) {
+      return false;
+    }
+    if (!used.contains(index) && (of.front != nullptr || !of.available.empty())) {
+      return false;
+    }
+    for (const pages::slab* each = of.available.front(); each != nullptr; each = each->next) {
+      if (each->index != index || each->full() || !each->is_valid() ||
+          detail::key_of(each->start) != (address() | index)) {
+        return false;
+      }
+    }
+    std::uint32_t count = 0;
+    for (magazine* each = of.behind.first; each != nullptr; each = each->next()) {
+      ++count;
+    }
+    if (count != of.behind.count || of.behind.low > count) {
+      return false;
+    }
+    in_depots += count * batch_of(index) * detail::size_of(index);
+    void** const top_now = top_of(index);
+    if (of.front == nullptr ? top_now != shut_top()
+                            : top_now < bottom_of(of.front, index) || top_now > of.front->end()) {
+      return false;
+    }
+  }
+  return in_depots == depot_bytes.get();
+}
+
+}  // namespace tarn::heaps

@@ -1,0 +1,358 @@
+// A heap: the slabs and magazines of one owner.
+//
+//   front      top[class] → magazine          owner, inline (tarn/detail)
+//   depot      full magazines by class        owner
+//   slabs      by class, those with free blocks
+//   batch      blocks of other heaps that this heap's thread freed
+//   inbox      slabs of this heap with blocks that other threads freed
+//
+// Invariant: each block of each slab of the heap is in exactly one place: with
+// the program, in a magazine (front or depot), in the remote batch of some heap, among
+// the remote frees of its slab, or free in its slab.
+//
+// Only the owner touches anything but the inbox, the atomics, and large blocks, which the lock of the space guards.
+// The owner is the heap's thread, or the thread that has set `state` to tending.
+// List links: they belong to the registry's list of heaps without an owner.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include <tarn/statistics.hpp>
+
+#include "base/list.hpp"
+#include "memory/heap/inbox.hpp"
+#include "memory/heap/large_cache.hpp"
+#include "memory/heap/magazine.hpp"
+#include "memory/heap/owner_lock.hpp"
+#include "memory/heap/policy.hpp"
+#include "memory/heap/remote_batch.hpp"
+#include "memory/pages/space.hpp"
+
+namespace tarn::heaps {
+
+/// A single-writer, multi-reader counter: it needs no read-modify-write.
+class owner_counter {
+ public:
+  constexpr owner_counter() noexcept = default;
+  owner_counter& operator=(const owner_counter& other) noexcept {
+    count_.store(other.get(), std::memory_order_relaxed);
+    return *this;
+  }
+  void add(std::uint64_t by) noexcept {
+    count_.store(count_.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+  }
+  void subtract(std::uint64_t by) noexcept { add(~by + 1); }
+  std::uint64_t get() const noexcept { return count_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> count_{0};
+};
+
+/// Remembers the last few blocks that realloc had to move to make them larger. It holds addresses only: a stale entry
+/// costs a little memory at worst. The entries are relaxed atomics, because several threads use a shared heap.
+class recent_blocks {
+ public:
+  bool contains(const void* block) const noexcept {
+    for (const auto& each : blocks_) {
+      if (each.load(std::memory_order_relaxed) == block) {
+        return true;
+      }
+    }
+    return false;
+  }
+  void insert(const void* block) noexcept {
+    for (std::size_t at = count - 1; at != 0; --at) {
+      blocks_[at].store(blocks_[at - 1].load(std::memory_order_relaxed), std::memory_order_relaxed);
+    }
+    blocks_[0].store(block, std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr std::size_t count = 4;
+  std::atomic<const void*> blocks_[count] = {};
+};
+
+/// Heaps whose use has peaked below this are never shrunk.
+inline constexpr std::uint64_t least_shrunk_bytes = std::uint64_t{32} << 20;
+
+/// A set of size classes, walked in ascending order.
+class class_set {
+ public:
+  void insert(size_class index) noexcept { words_[index / 64] |= std::uint64_t{1} << (index % 64); }
+  void clear() noexcept { words_[0] = words_[1] = 0; }
+  bool contains(size_class index) const noexcept { return (words_[index / 64] >> (index % 64) & 1) != 0; }
+
+  template <class Each>
+  void for_each(Each each) const noexcept {
+    for (size_class word = 0; word < 2; ++word) {
+      for (std::uint64_t left = words_[word]; left != 0; left &= left - 1) {
+        each(word * 64 + static_cast<size_class>(std::countr_zero(left)));
+      }
+    }
+  }
+
+ private:
+  std::uint64_t words_[2] = {};
+};
+static_assert(detail::class_count <= 128);
+
+/// Others check whether the owner sleeps once they have filled words whose blocks have this many bytes.
+inline constexpr std::uint64_t first_reclaim_bytes = std::uint64_t{TARN_SMALL ? 16 : 1024} << 10;
+
+/// Holds what the slow paths of one size class need.
+struct class_state {
+  magazine* front = nullptr;    ///< the array that `top` points into; null: there is none yet
+  void** closed_top = nullptr;  ///< `top` of a closed heap, whose visible one stays shut
+  depot behind;
+  base::list<pages::slab> available;  ///< slabs with free blocks
+  void* const* seen_top = nullptr;    ///< `top` at the last decay; still equal: unused since then
+  std::uint8_t fills = 0;             ///< recent fills of the front from slabs, counted up to fills_to_full
+  owner_counter allocated, freed;     ///< calls; only counting heaps keep them
+};
+
+enum class ownership : std::uint32_t {
+  owned,    ///< a thread or a heap object owns it
+  idle,     ///< the thread has ended; another thread can adopt the heap
+  tending,  ///< idle, and some thread acts for it for a moment
+};
+
+struct site_table;
+
+/// Names blocks of one word of one slab that a thread other than the owner has freed.
+struct freed_blocks {
+  pages::slab* home;
+  std::uintptr_t key;   ///< page map key when the sender read it
+  std::size_t word;     ///< index of the word in the slab
+  std::uint64_t freed;  ///< one bit for each freed block
+  char* start;          ///< address of the word's first block
+};
+
+struct heap : detail::heap_front, base::list_links<heap> {
+  // -- owner ---------------------------------------------------------------
+  class_state classes[detail::class_count];
+  class_set used;  ///< classes that have, or once had, a magazine or a slab
+  pages::space* space;
+  magazine_stock stock;
+  remote_batch out;
+  recent_blocks grown;
+  std::size_t depot_arrays = 0;  ///< batches in all depots
+  owner_counter slow_calls;
+  std::uint64_t most_in_use = 0;                   ///< peak bytes since the last shrink
+  std::uint64_t shrunk_from = 0;                   ///< most_in_use before the last shrink
+  std::uint64_t shrink_from = least_shrunk_bytes;  ///< a shrink needs at least this most_in_use
+  std::uint64_t shrink_noted_ms = 0;               ///< last shrink, regret, or halving of shrink_from
+  std::uint64_t next_decay_ms = 0;
+  site_table* sites = nullptr;  ///< call sites of a heap that is noting_sites: memory/thread/sites.hpp
+  std::size_t eager_bytes = 0;  ///< bytes that release() keeps
+  char name[24] = {};
+
+  // -- read by all threads, seldom written ---------------------------------
+  alignas(64) heap_policy policy;
+  std::atomic<ownership> state{ownership::owned};
+  bool frees_may_wait = true;  ///< in other threads' batches; false where release() may end the blocks meanwhile
+  std::atomic<std::uint32_t> owner_thread{0};
+  std::uint32_t number;
+  heap* next_heap = nullptr;    ///< registry: the next of all heaps ever made
+  heap* next_object = nullptr;  ///< registry: the next heap object
+
+  // -- written by the owner, read by all threads ---------------------------
+  alignas(64) owner_counter remote_frees, slabs, slab_bytes, refills, flushes;
+  owner_counter taken_bytes;                                   ///< bytes of blocks that are not free in their slabs
+  owner_counter depot_bytes;                                   ///< the part of taken_bytes that lies in depots
+  std::atomic<std::uint64_t> large_blocks{0}, large_bytes{0};  ///< in use now
+  std::atomic<std::uint64_t> large_allocated{0}, large_allocated_bytes{0};
+  std::atomic<std::uint64_t> peak_bytes{0};
+  std::atomic<std::uint64_t> run_bytes{0};       ///< the part of large_bytes that lies in segments
+  std::atomic<std::uint64_t> run_peak_bytes{0};  ///< peak of slab_bytes + run_bytes: `initial` could have held it
+
+  // -- written by all threads ----------------------------------------------
+  alignas(64) inbox in;
+  large_cache large;
+  std::atomic<std::uint64_t> sent_bytes{0};    ///< approximate bytes in words whose blocks have all been freed
+  std::atomic<std::uint32_t> posted_slabs{0};  ///< since the inbox was taken in
+  std::atomic<std::uint64_t> reclaim_bytes{first_reclaim_bytes};  ///< sent_bytes at which others check the owner
+  std::atomic<std::uint64_t> slow_calls_seen{0};                  ///< slow_calls at the last such check
+  struct {
+    std::atomic<std::uint64_t> slabs{0}, slab_bytes{0}, blocks{0}, block_bytes{0};
+  } reclaimed;  ///< freed by others on the owner's behalf, not yet subtracted by the owner
+  platform::mutex mutex{platform::lock_rank::heap};  ///< guards a shared heap
+  /// The owner enters in every slow path of a heap that is not shared, except where it only sends or uses the cache of
+  /// large runs.
+  owner_lock visits;
+  std::atomic<std::uint64_t> visited_calls{~std::uint64_t{0}};  ///< slow_calls at the last visit
+  std::atomic<std::uint32_t> refused_visits{0};                 ///< in a row, because the owner was in a slow path
+  std::atomic<bool> visited_asleep{false};                      ///< nothing is left to do until the owner wakes
+
+  heap(pages::space& from, std::uint32_t number_) noexcept;
+
+  /// Adds a trait, and shuts the visible magazines if the heap's traits send every call to the slow path. Other
+  /// threads must not use the heap yet.
+  void add_trait(heap_trait added) noexcept;
+
+  // Only the owner calls these two, for small blocks.
+  void* allocate(size_class index) noexcept;                ///< null: no memory
+  void deallocate(void* block, size_class index) noexcept;  ///< a block of this heap
+
+  /// Returns a large block from the cache; null if it has none. Its bytes need not be zero. Owner only.
+  void* take_cached_large(std::size_t bytes) noexcept {
+    pages::slab* const run = large.take(base::divide_up(bytes, pages::unit_bytes));
+    if (run == nullptr) [[unlikely]] {
+      return nullptr;
+    }
+    pages::page_map::revive_large(run->start, address());
+    return run->start;
+  }
+
+  // The owner allocates large blocks; any thread may free or resize them.
+  void* allocate_large(std::size_t bytes, std::size_t alignment, bool* zeroed) noexcept;
+  void deallocate_large(pages::slab* block, bool by_owner) noexcept {
+    if (!pages::page_map::claim_large(block->start, address() | pages::large_mark)) [[unlikely]] {
+      report_freed_twice_at_once(*block);
+    }
+    if (block->home == nullptr || !large.put(*block, by_owner)) [[unlikely]] {
+      deallocate_large_slow(*block);
+    } else if (!by_owner && state.load(std::memory_order_seq_cst) == ownership::idle) [[unlikely]] {
+      visit_large_cache(true);  // retire() says why
+    }
+  }
+  [[nodiscard]] bool resize_large(pages::slab* block, std::size_t bytes) noexcept;
+
+  /// Returns large runs from the cache to the space: those that were not used since the last visit, or (`everything`)
+  /// all. True: some may be left. Any thread.
+  bool visit_large_cache(bool everything) noexcept;
+
+  /// Frees a block of another heap. The calling thread owns *this.
+  void deallocate_remote(void* block, std::uintptr_t key) noexcept;
+  /// Sends the blocks of the batch to their owners. Owner only.
+  void send_all() noexcept;
+  /// Takes the blocks in the inbox back. Owner only.
+  void collect() noexcept;
+
+  /// Returns everything free to the slabs, empty slabs to the space, and their pages to the system. It runs before an
+  /// allocation fails, and for trim(). Returns the bytes that went to the system. Owner only.
+  std::size_t reclaim() noexcept;
+  /// Gives back the pages of slabs in which only free blocks lie; returns their bytes. Callers run flush_all first,
+  /// which brings the free blocks to their slabs. Owner only.
+  std::size_t purge_slabs() noexcept;
+  /// Empties all magazines into the slabs and returns empty slabs to the space. Owner only.
+  void flush_all() noexcept;
+  /// Runs flush_all and empties the inbox and the batch: afterwards a valid idle heap holds only slabs in which the
+  /// program has blocks. The owner calls it; then the heap has no owner.
+  void retire() noexcept;
+  /// Takes the inbox in if the heap is idle. Any thread.
+  void tend() noexcept;
+  /// Gives slabs back to the space if other threads have freed all of their blocks. Any thread may call it; it pays
+  /// most while the owner sleeps.
+  void reclaim_for_owner() noexcept;
+  /// Acts for an owner that made no slow call since the last visit: takes the inbox in, empties the depots, and gives
+  /// back the pages in which only free blocks lie. `stop` ends that early. True: another visit may have work. Any
+  /// thread, where platform::prepare_barriers() has returned true.
+  bool visit(bool (*stop)() noexcept) noexcept;
+  /// Ends all blocks at once. Only the owner of a heap with a space of its own may call it.
+  void release() noexcept;
+  /// Undoes everything, so that the record can serve another owner. Callers run release() first.
+  void reset() noexcept;
+
+  std::uintptr_t address() const noexcept { return reinterpret_cast<std::uintptr_t>(this); }
+  heap_statistics statistics() const noexcept;
+  bool is_valid() noexcept;
+
+ private:
+  void**& top_of(size_class index) noexcept { return policy.closed() ? classes[index].closed_top : top[index]; }
+  bool refill(size_class index) noexcept;
+  void* take_exactly(size_class index) noexcept;
+  bool fill_from_slabs(size_class index) noexcept;
+  pages::slab* new_slab(size_class index) noexcept;
+  pages::slab* adopt_slab(size_class index) noexcept;
+  void lose(pages::slab* gone, bool empty) noexcept;
+  /// Returns the bytes of slabs that are in no block outside of the depots. Approximate, because others reclaim slabs.
+  std::uint64_t free_bytes() const noexcept {
+    const std::uint64_t held = slab_bytes.get() + depot_bytes.get();
+    const std::uint64_t taken = taken_bytes.get();
+    return held > taken ? held - taken : 0;
+  }
+  void note_peak() noexcept;
+  pages::slab* new_large(std::size_t bytes, std::size_t alignment) noexcept;
+  void deallocate_large_slow(pages::slab& block) noexcept;
+  [[noreturn]] static void report_freed_twice_at_once(const pages::slab& block) noexcept;
+  void return_large(pages::slab& block) noexcept;
+  void spill(size_class index) noexcept;
+  bool set_front(size_class index) noexcept;
+  void give_to_slab(void* block, bool keep_one) noexcept;
+  void give_to_slabs(void** blocks, std::size_t count) noexcept;
+  void settle(pages::slab& home, std::size_t count, bool was_full, bool keep_one) noexcept;
+
+  void deallocate_remote_slow(void* block, std::uintptr_t key) noexcept;
+  void send_full() noexcept;
+  bool open_batch() noexcept;
+  static void send_group(void** blocks, std::size_t count) noexcept;
+  void receive(const freed_blocks& some) noexcept;
+  bool give_directly(const freed_blocks& some) noexcept;
+  void take_in(bool owned) noexcept;
+  void took_back(pages::slab& home, std::size_t count, bool was_full, bool keep_one) noexcept;
+  void discard_inbox() noexcept;
+  static void check_marks(const pages::slab& home, std::size_t word, std::uint64_t freed, bool set) noexcept;
+  void note_full_word(std::size_t bytes) noexcept;
+  void reclaim_slab(pages::slab& home) noexcept;
+  void subtract_reclaimed() noexcept;
+  bool start_tending() noexcept;
+  bool visit_classes(bool (*stop)() noexcept) noexcept;
+  void tend_if_idle() noexcept {
+    // seq_cst: retire() says why.
+    if (state.load(std::memory_order_seq_cst) == ownership::idle) {
+      tend();
+    }
+  }
+  void drop_front(size_class index) noexcept;
+  void tick() noexcept;
+  bool decay() noexcept;
+  void shrink() noexcept;
+  void note_growth() noexcept;
+  void empty_depots() noexcept;
+  void empty_depot(size_class index) noexcept;
+};
+
+/// Makes the calling thread the owner for a slow path: the owner of a shared heap is the thread that holds its lock,
+/// and any other heap shuts visitors out.
+class [[nodiscard]] owning {
+ public:
+  explicit owning(heap& self) noexcept : heap_(self), shared_(self.policy.shared()) {
+    if (shared_) {
+      heap_.mutex.lock();
+    } else {
+      heap_.visits.enter();
+    }
+  }
+  ~owning() {
+    if (shared_) {
+      heap_.mutex.unlock();
+    } else {
+      heap_.visits.leave();
+    }
+  }
+  owning(const owning&) = delete;
+  owning& operator=(const owning&) = delete;
+
+ private:
+  heap& heap_;
+  bool shared_;
+};
+
+/// Holds the entries that a shut magazine shows: null below its end, so that it looks empty and full at once.
+extern constinit magazine shut;
+inline void** shut_top() noexcept { return shut.slots + magazine_slots; }
+
+/// detail::local points here before a thread has a heap: all its magazines are shut.
+struct nobody_front : detail::heap_front {
+  consteval nobody_front() noexcept : heap_front{} {
+    for (void**& each : top) {
+      each = shut.slots + magazine_slots;
+    }
+  }
+};
+extern constinit nobody_front nobody;
+
+}  // namespace tarn::heaps

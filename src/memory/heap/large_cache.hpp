@@ -1,0 +1,143 @@
+// Caches large runs in front of the central space, so that a thread that allocates and frees large blocks in turn
+// takes no lock.
+//
+// Runs lie in bins by their length, eight bins for each power of two. A bin has two slots of one word each:
+//
+//   owner's  the owner puts runs in, with a store; anybody takes them out, with a compare-and-swap
+//   shared   anybody puts runs in and takes them out, with a compare-and-swap
+//
+// Nobody but the owner stores into an empty slot of the owner, so the store overwrites nothing. A slot never passes a
+// run on without a compare-and-swap of its whole word, so no run leaves it twice.
+//
+// A bin is shut until the owner has missed a run of its length, and the space has granted the bytes. It shuts again
+// when the slots were found empty twice in a row. A visit marks the runs that it finds, and takes those that the last
+// visit has marked: they were not used in between. (docs/design/large-runs.md; tests/models/large_cache.cpp)
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "memory/pages/space.hpp"
+#include "platform/race_detector.hpp"
+
+namespace tarn::heaps {
+
+/// The lengths of the runs of large blocks that lie in segments.
+struct large_runs {
+  static constexpr std::size_t least_units = detail::largest_class_size / pages::unit_bytes + 1;
+  static constexpr std::size_t most_units = pages::most_units / 2;
+
+  static constexpr bool serves(std::size_t units) noexcept { return units - least_units <= most_units - least_units; }
+  /// Lengths below 16 have a bin each; then an eighth of a power of two shares one.
+  static constexpr std::size_t bin_of(std::size_t units) noexcept {
+    const auto power = static_cast<std::size_t>(std::bit_width(units | 8) - 1);
+    return power * 8 + (units >> (power - 3)) - (3 * 8 + least_units);
+  }
+};
+
+class large_cache : large_runs {
+ public:
+  /// Returns a run of at least `units`, hardly more, that nobody uses. Null: there is none. Owner only.
+  pages::slab* take(std::size_t units) noexcept {
+    if (!serves(units)) [[unlikely]] {
+      return nullptr;
+    }
+    const std::size_t bin = bin_of(units);
+    for (slot* const each : {&owners_[bin], &shared_[bin]}) {
+      word seen = each->load(std::memory_order_relaxed);
+      while (units_in(seen) >= units) {
+        // acquire: pairs with the release in put().
+        if (each->compare_exchange_weak(seen, 0, std::memory_order_acquire, std::memory_order_relaxed)) [[likely]] {
+          platform::note_acquire(each);
+          return run_in(seen);
+        }
+      }
+    }
+    return nullptr;
+  }
+
+  /// Keeps a run that nobody uses. False: its bin is shut or full. Any thread; `by_owner` is true for the owner.
+  bool put(pages::slab& run, bool by_owner) noexcept {
+    if (!serves(run.units)) [[unlikely]] {
+      return false;
+    }
+    const std::size_t bin = bin_of(run.units);
+    if ((open_.load(std::memory_order_acquire) >> bin & 1) == 0) {  // acquire: pairs with open()
+      return false;
+    }
+    const word kept = reinterpret_cast<std::uintptr_t>(&run) | std::uint64_t{run.units} << units_shift;
+    if (by_owner && owners_[bin].load(std::memory_order_relaxed) == 0) {
+      platform::note_release(&owners_[bin]);
+      // release: who takes the run out sees its description.
+      owners_[bin].store(kept, std::memory_order_release);
+      return true;
+    }
+    if (bin >= first_long_bin && by_owner) {
+      return false;  // two such runs are much memory
+    }
+    platform::note_release(&shared_[bin]);
+    word expected = 0;
+    // seq_cst: it includes release; and it orders this before the caller's check of the owner's state (heap::retire
+    // says why).
+    return shared_[bin].compare_exchange_strong(expected, kept, std::memory_order_seq_cst, std::memory_order_relaxed);
+  }
+
+  /// Opens the bin for runs of `units`, if `space` grants the bytes. The owner calls it after a miss.
+  void open(std::size_t units, pages::space& space) noexcept;
+
+  /// Takes out the runs that the last visit has marked (`everything`: all runs), calls `give` with each, and shuts the
+  /// bins that were not used. True: runs or open bins are left. Any thread; several at once only shorten the delay.
+  template <class Give>
+  bool visit(bool everything, pages::space& space, Give give) noexcept {
+    for (std::uint64_t left = used_.load(std::memory_order_relaxed); left != 0; left &= left - 1) {
+      const auto bin = static_cast<std::size_t>(std::countr_zero(left));
+      bool empty = true;
+      for (slot* const each : {&owners_[bin], &shared_[bin]}) {
+        if (pages::slab* const run = take_unused(*each, everything, empty)) {
+          give(*run);
+        }
+      }
+      if (empty) {
+        note_unused(bin, everything, space);
+      }
+    }
+    return open_.load(std::memory_order_relaxed) != 0;
+  }
+
+  struct held {
+    std::size_t runs, units;
+  };
+  /// Returns what lies in the cache now. Any thread.
+  held count() const noexcept;
+
+ private:
+  using word = std::uint64_t;  ///< a run: its address, its units above the bits of an address, and `marked`
+  using slot = std::atomic<word>;
+  static constexpr unsigned units_shift = 48;
+  static constexpr word marked = 1;
+  static_assert(alignof(pages::slab) > marked && most_units >> (64 - units_shift) == 0);
+
+  static constexpr std::size_t units_in(word held) noexcept { return held >> units_shift; }
+  static pages::slab* run_in(word held) noexcept {
+    return reinterpret_cast<pages::slab*>(held & ((word{1} << units_shift) - 1) & ~marked);
+  }
+
+  static constexpr std::size_t bin_count = bin_of(most_units) + 1;
+  static_assert(bin_count <= 64);
+  /// Bins from here on keep one run of the owner's.
+  static constexpr std::size_t first_long_bin = bin_of(64);
+  static constexpr std::size_t most_bytes_of(std::size_t bin) noexcept;
+
+  pages::slab* take_unused(slot& holder, bool everything, bool& empty) noexcept;
+  void note_unused(std::size_t bin, bool everything, pages::space& space) noexcept;
+
+  std::atomic<std::uint64_t> open_{0};    ///< bins that accept runs
+  std::atomic<std::uint64_t> used_{0};    ///< bins that were ever open
+  std::atomic<std::uint64_t> unused_{0};  ///< bins that the last visit found empty
+  slot owners_[bin_count] = {};
+  slot shared_[bin_count] = {};
+};
+
+}  // namespace tarn::heaps

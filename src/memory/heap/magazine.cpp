@@ -1,0 +1,44 @@
+#include "memory/heap/magazine.hpp"
+
+#include <new>
+
+#include "memory/pages/metadata.hpp"
+
+namespace tarn::heaps {
+namespace {
+constinit pages::record_pool<magazine> arrays{platform::lock_rank::magazines};
+}
+
+magazine* magazine_stock::take_any() noexcept {
+  if (first_ != nullptr) {
+    magazine* const array = first_;
+    first_ = array->next();
+    --count_;
+    return array;
+  }
+  void* const memory = arrays.allocate();
+  return memory == nullptr ? nullptr : ::new (memory) magazine;
+}
+
+void magazine_stock::give(magazine* array) noexcept {
+  if (count_ == most) {
+    arrays.deallocate(array);
+    return;
+  }
+  array->next() = first_;
+  first_ = array;
+  ++count_;
+}
+
+void magazine_stock::clear() noexcept {
+  while (first_ != nullptr) {
+    magazine* const array = first_;
+    first_ = array->next();
+    arrays.deallocate(array);
+  }
+  count_ = 0;
+}
+
+platform::mutex& magazine_lock() noexcept { return arrays.lock(); }
+
+}  // namespace tarn::heaps

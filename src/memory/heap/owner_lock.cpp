@@ -1,0 +1,44 @@
+#include "memory/heap/owner_lock.hpp"
+
+#include "platform/threads.hpp"
+
+namespace tarn::heaps {
+
+// Both sides of the wait are sequentially consistent: the visitor sees that the owner waits, or the kernel sees that
+// the visitor has left.
+void owner_lock::wait() noexcept {
+  do {
+    working_.store(false, std::memory_order_release);
+    owner_waits_.store(true, std::memory_order_seq_cst);
+    while (visited_.load(std::memory_order_seq_cst) != 0) {
+      platform::wait(reinterpret_cast<const std::uint32_t*>(&visited_), 1);
+    }
+    owner_waits_.store(false, std::memory_order_relaxed);
+    working_.store(true, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  } while (visited_.load(std::memory_order_acquire) != 0);
+}
+
+bool owner_lock::try_visit() noexcept {
+  // acquire: what the last visitor did is complete.
+  if (visited_.exchange(1, std::memory_order_acquire) != 0) {
+    return false;
+  }
+  platform::barrier_in_all_threads();
+  if (working_.load(std::memory_order_acquire)) {
+    end_visit();
+    return false;
+  }
+  platform::note_acquire(this);
+  return true;
+}
+
+void owner_lock::end_visit() noexcept {
+  platform::note_release(this);
+  visited_.store(0, std::memory_order_seq_cst);
+  if (owner_waits_.load(std::memory_order_seq_cst)) {
+    platform::wake_one(reinterpret_cast<const std::uint32_t*>(&visited_));
+  }
+}
+
+}  // namespace tarn::heaps

@@ -1,0 +1,46 @@
+// Describes as one value how a heap treats its calls.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace tarn::heaps {
+
+/// Names one way in which a heap departs from the inline paths.
+enum class heap_trait : std::uint8_t {
+  shared = 1,        ///< many threads use it, under `heap::mutex`
+  exact = 2,         ///< it has no magazines: the slab checks each free
+  counting = 4,      ///< it counts every call
+  noting_sites = 8,  ///< it notes every caller; remote frees are sent one by one
+  guarded = 16,      ///< the guard wraps every block (memory/guard/guard.hpp)
+  strict = 32,       ///< only the owner may free its blocks
+};
+
+/// The traits of one heap. The owner sets them before the first use; any thread reads them.
+class heap_policy {
+ public:
+  bool shared() const noexcept { return has(bit(heap_trait::shared)); }
+  bool exact() const noexcept { return has(bit(heap_trait::exact)); }
+  bool counting() const noexcept { return has(bit(heap_trait::counting)); }
+  bool noting_sites() const noexcept { return has(bit(heap_trait::noting_sites)); }
+  bool strict() const noexcept { return has(bit(heap_trait::strict)); }
+
+  /// Returns true if the visible magazines stay shut, so that every call takes the slow path. Every trait has this
+  /// effect but `strict`, which only concerns other threads.
+  bool closed() const noexcept { return has(static_cast<std::uint8_t>(~bit(heap_trait::strict))); }
+
+  void add(heap_trait added) noexcept { set(static_cast<std::uint8_t>(traits() | bit(added))); }
+  void remove(heap_trait removed) noexcept { set(static_cast<std::uint8_t>(traits() & ~bit(removed))); }
+  void clear() noexcept { set(0); }
+
+ private:
+  static constexpr std::uint8_t bit(heap_trait of) noexcept { return static_cast<std::uint8_t>(of); }
+  // relaxed: a thread that holds a block of the heap got it after the traits were set.
+  std::uint8_t traits() const noexcept { return traits_.load(std::memory_order_relaxed); }
+  bool has(std::uint8_t mask) const noexcept { return (traits() & mask) != 0; }
+  void set(std::uint8_t traits) noexcept { traits_.store(traits, std::memory_order_relaxed); }
+
+  std::atomic<std::uint8_t> traits_{0};
+};
+
+}  // namespace tarn::heaps

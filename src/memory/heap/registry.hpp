@@ -1,0 +1,70 @@
+// Lists all heaps of the process, and those without an owner.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "memory/heap/heap.hpp"
+
+namespace tarn::heaps {
+
+/// Returns the space that all threads' heaps share.
+pages::space& central() noexcept;
+
+class registry {
+ public:
+  /// Returns a heap for a thread: one whose thread has ended, or a new one over central(). Its state is owned. Null:
+  /// no memory. Any thread.
+  static heap* acquire() noexcept;
+  /// Takes back a heap that heap::retire has emptied.
+  static void give_idle(heap* retired) noexcept;
+
+  /// Returns a heap over `from`, for a heap object. Null: no memory.
+  static heap* create(pages::space& from, const char* name) noexcept;
+  /// Takes back an empty heap that create() made. Its memory stays a heap forever.
+  static void destroy(heap* empty) noexcept;
+
+  static bool any_idle() noexcept { return idle_count_.load(std::memory_order_relaxed) != 0; }
+
+  /// One search for a slab checks at most this many idle heaps.
+  static constexpr int most_looked_at = 8;
+  /// Returns an idle heap whose state it has set to tending. The heap is the caller's, without the lock, until the
+  /// caller sets the state back. The next call returns another heap. Null: it found none.
+  static heap* tend_next_idle() noexcept;
+  /// Calls `each(heap&)` for all heaps ever made. They are never freed.
+  template <class Each>
+  static void for_all(Each each) noexcept {
+    for (heap* at = all_.load(std::memory_order_acquire); at != nullptr; at = at->next_heap) {
+      each(*at);
+    }
+  }
+
+  struct counts {
+    std::uint64_t heaps, started, abandoned, adopted;
+  };
+  static counts count() noexcept;
+  /// Returns the sum of the statistics of destroyed heap objects.
+  static heap_statistics past() noexcept;
+  /// Runs in a forked child: heap objects whose owner was `old_thread` in the parent belong to `new_thread` here.
+  static void renumber_objects(std::uint32_t old_thread, std::uint32_t new_thread) noexcept;
+
+  /// Returns the list head that tarn_watch_root points to.
+  static constexpr const std::atomic<heap*>* watched() noexcept { return &all_; }
+
+  /// Returns the lock, which is held around a fork.
+  static platform::mutex& lock() noexcept { return mutex_; }
+
+ private:
+  static heap* make(pages::space& from) noexcept;
+
+  static platform::mutex mutex_;
+  static std::atomic<heap*> all_;
+  static std::atomic<heap*> objects_;  ///< the heaps of all_ that create() made
+  static base::list<heap> idle_;
+  static base::list<heap> spare_;
+  static heap_statistics past_;
+  static std::atomic<std::uint32_t> idle_count_;
+  static counts counts_;
+};
+
+}  // namespace tarn::heaps

@@ -1,0 +1,70 @@
+// Ends all blocks of a heap at once, and makes its record ready for another owner.
+#include "memory/heap/heap.hpp"
+
+namespace tarn::heaps {
+
+void heap::release() noexcept {
+  used.for_each([this](size_class index) {
+    class_state& of = classes[index];
+    of.available = {};
+    if (of.front != nullptr) {
+      top_of(index) = bottom_of(of.front, index);
+    }
+    while (of.behind.first != nullptr) {
+      stock.give(of.behind.pop());
+    }
+    of.behind.low = 0;
+    if (policy.counting()) {
+      of.freed.add(of.allocated.get() - of.freed.get());
+    }
+  });
+  depot_arrays = 0;
+  // Other threads' frees of these blocks never wait in those threads' batches, and the program orders each free
+  // before the release: so all earlier frees are in this inbox.
+  discard_inbox();
+  depot_bytes.subtract(depot_bytes.get());
+  taken_bytes.subtract(taken_bytes.get());
+  slabs.subtract(slabs.get());
+  slab_bytes.subtract(slab_bytes.get());
+  large_blocks.store(0, std::memory_order_relaxed);
+  large_bytes.store(0, std::memory_order_relaxed);
+  run_bytes.store(0, std::memory_order_relaxed);
+  space->release_all(eager_bytes);
+}
+
+void heap::reset() noexcept {
+  send_all();
+  out.close(stock);
+  used.for_each([this](size_class index) {
+    class_state& of = classes[index];
+    if (of.front != nullptr) {
+      stock.give(of.front);
+    }
+    of = class_state{};
+  });
+  used.clear();
+  for (void**& each : top) {
+    each = shut_top();
+  }
+  stock.clear();
+  policy.clear();
+  eager_bytes = 0;
+  name[0] = 0;
+  resource = nullptr;
+  slow_calls = owner_counter{};
+  most_in_use = shrunk_from = 0;
+  depot_arrays = 0;
+  shrink_from = least_shrunk_bytes;
+  shrink_noted_ms = 0;
+  next_decay_ms = 0;
+  owner_thread = 0;
+  for (owner_counter* each : {&remote_frees, &slabs, &slab_bytes, &refills, &flushes, &taken_bytes, &depot_bytes}) {
+    *each = owner_counter{};
+  }
+  for (auto* each : {&large_blocks, &large_bytes, &large_allocated, &large_allocated_bytes, &peak_bytes, &run_bytes,
+                     &run_peak_bytes}) {
+    *each = 0;
+  }
+}
+
+}  // namespace tarn::heaps

@@ -1,0 +1,219 @@
+// Remote frees: a thread gathers the blocks of other heaps that it frees, and sets the bits of those blocks in their
+// slabs; the owner takes the bits back.
+#include "base/fault.hpp"
+#include "memory/heap/free_mark.hpp"
+#include "memory/heap/heap.hpp"
+#include "memory/heap/lookup.hpp"
+#include "platform/platform.hpp"
+
+namespace tarn::heaps {
+namespace {
+
+/// Blocks that are sent together. They are enough that cold cache lines of many owners arrive at the same time, and
+/// few enough for small stacks.
+constexpr std::size_t group = 32;
+
+/// Finds the slabs of blocks. It is fastest when a block lies in the same unit as the one before.
+class block_finder {
+ public:
+  freed_blocks find(void* block) noexcept {
+    const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(block);
+    if (address >> detail::unit_shift != unit_) [[unlikely]] {
+      unit_ = address >> detail::unit_shift;
+      key_ = detail::key_of<__ATOMIC_ACQUIRE>(block);  // acquire: page_map::set says why
+      home_ = pages::page_map::slab_of(block);
+      shape_ = &pages::shapes.of[class_in(key_)];
+      // A slab of one unit starts where the unit does. The description is not read, because its owner writes it.
+      start_ = shape_->units == 1 ? unit_ << detail::unit_shift : reinterpret_cast<std::uintptr_t>(home_->start);
+    }
+    const std::uint64_t offset = address - start_;
+    const std::uint64_t number = (offset * shape_->inverse) >> 40;
+    if (shape_->units != 1 && (number >= shape_->capacity || number * shape_->block_bytes != offset)) [[unlikely]] {
+      home_->give(block);  // reports the fault
+    }
+    return {home_, key_, number / 64, std::uint64_t{1} << (number % 64),
+            static_cast<char*>(block) - number % 64 * shape_->block_bytes};
+  }
+
+ private:
+  std::uintptr_t unit_ = 0;
+  std::uintptr_t key_ = 0;
+  pages::slab* home_ = nullptr;
+  const pages::class_shape* shape_ = nullptr;
+  std::uintptr_t start_ = 0;
+};
+
+}  // namespace
+
+// ---------------------------------------------------------------- sending
+
+void heap::deallocate_remote(void* block, std::uintptr_t key) noexcept {
+  const std::size_t block_bytes = pages::shapes.of[class_in(key)].block_bytes;
+  detail::mark_free(block, block_bytes);
+  if (!owner_in(key)->frees_may_wait || !out.add(block, block_bytes)) [[unlikely]] {
+    deallocate_remote_slow(block, key);
+  } else if (out.full()) [[unlikely]] {
+    send_full();
+  }
+}
+
+void heap::deallocate_remote_slow(void* block, std::uintptr_t key) noexcept {
+  heap& owner = *owner_in(key);
+  check_strict(owner, block);
+  // A block in the batch of a shared heap would wait for a thread that may never call again.
+  if (!owner.frees_may_wait || policy.shared() || !open_batch()) {
+    owner.receive(block_finder{}.find(block));
+    return;
+  }
+  out.add(block, pages::shapes.of[class_in(key)].block_bytes);
+  if (out.full()) {
+    send_full();
+  }
+}
+
+bool heap::open_batch() noexcept {
+  const owning hold(*this);
+  return out.open(stock);
+}
+
+void heap::send_full() noexcept {
+  send_all();
+  const owning hold(*this);
+  tick();
+}
+
+void heap::send_all() noexcept {
+  for (void** at = out.begin(); at != out.end();) {
+    const std::size_t left = static_cast<std::size_t>(out.end() - at);
+    const std::size_t count = left < group ? left : group;
+    send_group(at, count);
+    at += count;
+  }
+  out.clear();
+}
+
+// Sends neighbours in one word together. Each loop prefetches the cache lines that the next one needs.
+void heap::send_group(void** blocks, std::size_t count) noexcept {
+  std::uintptr_t unit = 0;
+  for (std::size_t at = 0; at < count; ++at) {
+    const std::uintptr_t its = reinterpret_cast<std::uintptr_t>(blocks[at]) >> detail::unit_shift;
+    if (its != unit) {
+      unit = its;
+      __builtin_prefetch(static_cast<pages::remote_frees*>(pages::page_map::slab_of(blocks[at])), 1);
+      __builtin_prefetch(&owner_in(detail::key_of(blocks[at]))->state);
+    }
+  }
+  freed_blocks words[group];
+  std::size_t used = 0;
+  block_finder finder;
+  for (std::size_t at = 0; at < count; ++at) {
+    const freed_blocks one = finder.find(blocks[at]);
+    if (used != 0 && words[used - 1].home == one.home && words[used - 1].word == one.word) {
+      if ((words[used - 1].freed & one.freed) != 0) [[unlikely]] {
+        base::fault_double_free("free", blocks[at], detail::size_of(class_in(one.key)));
+      }
+      words[used - 1].freed |= one.freed;
+    } else {
+      __builtin_prefetch(&one.home->remote_words[one.word], 1);
+      words[used++] = one;
+    }
+  }
+  for (std::size_t at = 0; at < used; ++at) {
+    owner_in(words[at].key)->receive(words[at]);
+  }
+}
+
+// Runs on the thread that freed the blocks. The slab may have changed hands since the caller read its key: then the
+// collector of this heap sends it on.
+void heap::receive(const freed_blocks& some) noexcept {
+  // relaxed: it is only a hint; give_directly checks again.
+  if (state.load(std::memory_order_relaxed) == ownership::idle && give_directly(some)) {
+    return;
+  }
+  const pages::remote_frees::sent sent = some.home->free_remotely(some.word, some.freed);
+  if (sent.post) {
+    in.post(*some.home);
+    tend_if_idle();
+    pages::space::note_retained((posted_slabs.fetch_add(1, std::memory_order_relaxed) + 1) * pages::unit_bytes);
+  }
+  const size_class index = class_in(some.key);
+  const std::size_t block_bytes = detail::size_of(index);
+  if (const std::uint64_t again = sent.before & some.freed; again != 0) [[unlikely]] {
+    base::fault_double_free("free", some.start + static_cast<std::size_t>(std::countr_zero(again)) * block_bytes,
+                            block_bytes);
+  }
+  if ((sent.before | some.freed) == pages::full_word(index, some.word)) {
+    note_full_word(static_cast<std::size_t>(std::popcount(sent.before | some.freed)) * block_bytes);
+  }
+}
+
+// -------------------------------------------------------------- collecting
+
+// A marked block lies in a magazine of its owner: it was freed twice. With `set` this marks the other blocks, so that
+// the owner's next free notices a mistake.
+void heap::check_marks(const pages::slab& home, std::size_t word, std::uint64_t freed, bool set) noexcept {
+  const std::size_t block_bytes = detail::size_of(home.index);
+  char* const first = home.start + word * 64 * block_bytes;
+  for (std::uint64_t left = freed; left != 0; left &= left - 1) {
+    __builtin_prefetch(first + static_cast<std::size_t>(std::countr_zero(left)) * block_bytes + sizeof(void*), 1);
+  }
+  for (std::uint64_t left = freed; left != 0; left &= left - 1) {
+    char* const block = first + static_cast<std::size_t>(std::countr_zero(left)) * block_bytes;
+    if (is_marked(block)) [[unlikely]] {
+      base::fault_double_free("free", block, block_bytes);
+    }
+    if (set) {
+      mark(block);
+    }
+  }
+}
+
+// `owned` is true for the owner. Otherwise the caller acts for a heap without a thread, where no block is in a
+// magazine and no empty slab is kept.
+void heap::take_in(bool owned) noexcept {
+  sent_bytes.store(0, std::memory_order_relaxed);
+  posted_slabs.store(0, std::memory_order_relaxed);
+  subtract_reclaimed();
+  for (inbox::node *at = in.take_all(), *following = nullptr; at != nullptr; at = following) {
+    following = at->next_sent;
+    __builtin_prefetch(following, 1);
+    pages::slab& home = *static_cast<pages::slab*>(at);
+    const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(home.start);  // acquire: page_map::set says why
+    if (heap* const owner = owner_in(key); owner != this) {  // the slab was adopted after a sender had read its key
+      owner->in.post(home);
+      owner->tend_if_idle();
+      continue;
+    }
+    const bool was_full = home.full();
+    std::size_t taken = 0;
+    home.take_remote([&](std::size_t word, std::uint64_t freed) {
+      if (owned && marks_blocks) {
+        check_marks(home, word, freed, true);
+      }
+      home.give_word(word, freed);
+      taken += static_cast<std::size_t>(std::popcount(freed));
+    });
+    took_back(home, taken, was_full, owned);
+  }
+}
+
+void heap::took_back(pages::slab& home, std::size_t count, bool was_full, bool keep_one) noexcept {
+  remote_frees.add(count);
+  if (policy.counting()) {
+    classes[home.index].freed.add(count);
+  }
+  settle(home, count, was_full, keep_one);
+}
+
+void heap::collect() noexcept { take_in(true); }
+
+// Drops the whole inbox: its blocks have ended.
+void heap::discard_inbox() noexcept {
+  sent_bytes.store(0, std::memory_order_relaxed);
+  for (inbox::node *at = in.take_all(), *following = nullptr; at != nullptr; at = following) {
+    following = at->next_sent;
+    at->take_remote([](std::size_t, std::uint64_t) {});
+  }
+}
+
+}  // namespace tarn::heaps

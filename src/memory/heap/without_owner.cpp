@@ -1,0 +1,246 @@
+// Handles heaps without a thread, and reclaims memory on behalf of owners that sleep.
+#include <cstring>
+
+#include "base/fault.hpp"
+#include "memory/heap/free_mark.hpp"
+#include "memory/heap/heap.hpp"
+#include "memory/heap/lookup.hpp"
+#include "memory/heap/registry.hpp"
+#include "platform/platform.hpp"
+
+namespace tarn::heaps {
+namespace {
+
+/// An owner at work whose heap has less free memory than this needs no other visit.
+constexpr std::uint64_t least_visited_bytes = std::uint64_t{1} << 20;
+constexpr std::uint32_t most_refused_visits = 16;
+
+}  // namespace
+
+// ---------------------------------------------------------- without a thread
+
+// The owner gives the heap up. A block must not be stranded in the inbox of an idle heap:
+//
+//   owner                        sender
+//   1 collects the inbox
+//                                2 posts a slab
+//   3 state = idle
+//   4 reads the inbox            5 reads the state
+//
+// Steps 2, 3, 4 and 5 are sequentially consistent. If 2 comes before 4, the owner sees the slab in 4 and acts for the
+// heap. Otherwise the order is 3, 4, 2, 5, and the sender sees `idle` in 5 and acts for it. With any weaker order
+// both may read before either has written. The same argument holds between the last read of a thread that acts for
+// the heap and a sender, and for a large run that a thread puts into the cache of the heap. A sender that finds the
+// slab already posted leaves it to the thread that posts it.
+void heap::retire() noexcept {
+  send_all();
+  {
+    const owning hold(*this);  // visit() says why
+    out.close(stock);
+    collect();
+    flush_all();
+    stock.clear();
+    reclaim_bytes.store(first_reclaim_bytes, std::memory_order_relaxed);
+    platform::note_release(&state);
+    state.store(ownership::idle, std::memory_order_seq_cst);
+  }
+  visit_large_cache(true);
+  tend();
+}
+
+bool heap::start_tending() noexcept {
+  ownership expected = ownership::idle;
+  if (!state.compare_exchange_strong(expected, ownership::tending, std::memory_order_seq_cst)) {
+    return false;
+  }
+  platform::note_acquire(&state);
+  return true;
+}
+
+void heap::tend() noexcept {
+  while (!in.empty()) {
+    if (!start_tending()) {
+      return;  // an owner, or another thread that acts for the heap, will check again
+    }
+    take_in(false);
+    platform::note_release(&state);
+    state.store(ownership::idle, std::memory_order_seq_cst);
+  }
+}
+
+// Acts for the heap and frees the blocks in their slab at once. Runs on the sender.
+bool heap::give_directly(const freed_blocks& some) noexcept {
+  if (!start_tending()) {
+    return false;
+  }
+  const bool own = owner_in(detail::key_of<__ATOMIC_ACQUIRE>(some.start)) == this;
+  if (own) {
+    const bool was_full = some.home->full();
+    some.home->give_word(some.word, some.freed);
+    took_back(*some.home, static_cast<std::size_t>(std::popcount(some.freed)), was_full, false);
+  }
+  platform::note_release(&state);
+  state.store(ownership::idle, std::memory_order_seq_cst);
+  tend();
+  return own;
+}
+
+// Adopts a slab of a heap without an owner, which saves new memory.
+pages::slab* heap::adopt_slab(size_class index) noexcept {
+  if (space != &central()) {
+    return nullptr;
+  }
+  pages::slab* found = nullptr;
+  for (int left = registry::most_looked_at; left != 0 && found == nullptr && registry::any_idle(); --left) {
+    heap* const other = registry::tend_next_idle();
+    if (other == nullptr) {
+      break;
+    }
+    other->take_in(false);
+    found = other->classes[index].available.front();
+    if (found != nullptr) {
+      const std::size_t in_use = static_cast<std::size_t>(found->capacity - found->free_blocks);
+      other->lose(found, false);
+      other->taken_bytes.subtract(in_use * detail::size_of(index));
+      taken_bytes.add(in_use * detail::size_of(index));
+      // A thread that frees a block meanwhile may still post the slab to `other`. The collector of `other` finds the
+      // new key and sends the slab on.
+      pages::page_map::set(found->start, found->units, address() | index, found);
+    }
+    platform::note_release(&other->state);
+    other->state.store(ownership::idle, std::memory_order_seq_cst);
+    other->tend();
+  }
+  return found;
+}
+
+// --------------------------------------------------- for an owner that sleeps
+
+// The owner's slow paths keep visitors out (owner_lock). Its fast paths do not: they only use the front magazines,
+// which a visitor leaves alone. Threads that act for a heap without a thread do not enter either. So the visitor reads
+// the state during its visit: while it is `owned`, the owner would have to enter in retire() before anybody could act
+// for the heap. acquire: if the heap was adopted, what was done for it before is complete.
+bool heap::visit(bool (*stop)() noexcept) noexcept {
+  if (space != &central() || policy.shared() || policy.exact() ||
+      state.load(std::memory_order_relaxed) != ownership::owned) {
+    return false;
+  }
+  const std::uint64_t calls = slow_calls.get();
+  if (visited_calls.exchange(calls, std::memory_order_relaxed) != calls) {
+    visited_asleep.store(false, std::memory_order_relaxed);
+    return free_bytes() >= least_visited_bytes || !in.empty();
+  }
+  if (visited_asleep.load(std::memory_order_relaxed) && in.empty()) {
+    return false;
+  }
+  if (!visits.try_visit()) {
+    // In a forked child, another thread's slow path of the parent never ends.
+    return refused_visits.fetch_add(1, std::memory_order_relaxed) < most_refused_visits;
+  }
+  refused_visits.store(0, std::memory_order_relaxed);
+  bool finished = false;
+  if (state.load(std::memory_order_acquire) == ownership::owned) {
+    collect();
+    finished = visit_classes(stop);
+    visited_asleep.store(finished, std::memory_order_relaxed);
+  }
+  visits.end_visit();
+  return !finished;
+}
+
+// False: the owner waits, or the visit has to end for another reason.
+bool heap::visit_classes(bool (*stop)() noexcept) noexcept {
+  for (size_class index = 0; index < detail::class_count; ++index) {
+    class_state& visited = classes[index];
+    if (visited.behind.first != nullptr) {
+      empty_depot(index);
+    }
+    base::list<pages::slab>& available = visited.available;
+    while (!available.empty() && available.front()->empty()) {
+      lose(available.front(), true);
+    }
+    for (pages::slab* slab = available.front(); slab != nullptr; slab = slab->next) {
+      if (stop() || visits.is_wanted()) {
+        return false;
+      }
+      slab->purge_free_pages();
+    }
+  }
+  return true;
+}
+
+// Only its owner reads an inbox. So blocks that others free for a sleeping thread would wait until it wakes, and
+// their memory too. Senders therefore count the words that they fill. When they have filled many, and the owner made
+// no slow call since the last such check, a sender takes the slabs out of the inbox, as the owner would. It returns
+// the slabs whose blocks all wait to the space. Such a slab has no free block, so it is in none of the owner's lists;
+// and while it is out of the inbox no other thread can reach it. The other slabs go back to the inbox.
+//
+// This covers heaps over central() only, and no heap that counts its frees by class: only the owner may count those.
+void heap::note_full_word(std::size_t bytes) noexcept {
+  // relaxed: the sum only tells when a check is worth its cost.
+  const std::uint64_t limit = reclaim_bytes.load(std::memory_order_relaxed);
+  if (sent_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes < limit) [[likely]] {
+    return;
+  }
+  sent_bytes.store(0, std::memory_order_relaxed);
+  const std::uint64_t calls = slow_calls.get();
+  if (slow_calls_seen.exchange(calls, std::memory_order_relaxed) == calls) {
+    reclaim_for_owner();
+  }
+}
+
+void heap::reclaim_for_owner() noexcept {
+  if (space != &central() || policy.counting()) {
+    return;
+  }
+  inbox::node* first = nullptr;
+  inbox::node* last = nullptr;
+  std::uint64_t kept_bytes = 0;
+  for (inbox::node *at = in.take_all(), *following = nullptr; at != nullptr; at = following) {
+    following = at->next_sent;
+    pages::slab& home = *static_cast<pages::slab*>(at);
+    if (at->remote_count(pages::words_of(home.index)) == home.capacity) {
+      reclaim_slab(home);
+      continue;
+    }
+    kept_bytes += home.units * pages::unit_bytes;
+    at->next_sent = first;
+    first = at;
+    last = last == nullptr ? at : last;
+  }
+  // The next walk over these slabs is worth its cost when a good part of them has changed.
+  const std::uint64_t part = kept_bytes / 4;
+  reclaim_bytes.store(part > first_reclaim_bytes ? part : first_reclaim_bytes, std::memory_order_relaxed);
+  if (first != nullptr) {
+    in.post(*first, *last);
+    tend_if_idle();
+  }
+}
+
+void heap::reclaim_slab(pages::slab& home) noexcept {
+  // The slab may have been adopted: its owner is the heap that the key names.
+  heap& owner = *owner_in(detail::key_of<__ATOMIC_ACQUIRE>(home.start));
+  home.take_remote([&](std::size_t word, std::uint64_t freed) {
+    if (marks_blocks) {
+      check_marks(home, word, freed, false);
+    }
+  });
+  owner.reclaimed.slabs.fetch_add(1, std::memory_order_relaxed);
+  owner.reclaimed.slab_bytes.fetch_add(home.units * pages::unit_bytes, std::memory_order_relaxed);
+  owner.reclaimed.blocks.fetch_add(home.capacity, std::memory_order_relaxed);
+  owner.reclaimed.block_bytes.fetch_add(std::uint64_t{home.capacity} * detail::size_of(home.index),
+                                        std::memory_order_relaxed);
+  space->deallocate(&home);
+}
+
+void heap::subtract_reclaimed() noexcept {
+  if (reclaimed.slabs.load(std::memory_order_relaxed) == 0) {
+    return;
+  }
+  slabs.subtract(reclaimed.slabs.exchange(0, std::memory_order_relaxed));
+  slab_bytes.subtract(reclaimed.slab_bytes.exchange(0, std::memory_order_relaxed));
+  remote_frees.add(reclaimed.blocks.exchange(0, std::memory_order_relaxed));
+  taken_bytes.subtract(reclaimed.block_bytes.exchange(0, std::memory_order_relaxed));
+}
+
+}  // namespace tarn::heaps

@@ -1,0 +1,52 @@
+#include "memory/pages/memory_policy.hpp"
+
+#include "base/bits.hpp"
+#include "platform/platform.hpp"
+
+namespace tarn::pages {
+namespace {
+
+using namespace base::units;
+
+/// One deallocation purges at most this much excess, unless it frees more.
+constexpr std::size_t most_purged_in_excess = 16_MiB;
+/// New memory within this time after a purge of excess means that the purge went too far.
+constexpr std::uint64_t regret_ms = 1000;
+/// Without another regret, the memory that is kept halves in this time.
+constexpr std::uint64_t fading_ms = 4000;
+
+}  // namespace
+
+std::size_t memory_policy::excess(std::size_t dirty, std::size_t used, std::size_t freed) noexcept {
+  if (dirty <= least_kept) {
+    return 0;
+  }
+  if (kept_dirty_ > least_kept) {
+    const std::uint64_t now = platform::now_ms();
+    for (; kept_dirty_ > least_kept && now - regretted_ms_ >= fading_ms; regretted_ms_ += fading_ms) {
+      kept_dirty_ /= 2;
+    }
+  }
+  const std::size_t keep = kept_dirty_ + used / 4;
+  if (dirty <= keep) {
+    return 0;
+  }
+  // This is more than the excess, so that the next returned run does not come here again.
+  const std::size_t wanted = dirty - keep + keep / 4;
+  const std::size_t most = freed < most_purged_in_excess ? most_purged_in_excess : freed;
+  return wanted < most ? wanted : most;
+}
+
+void memory_policy::note_new_memory() noexcept {
+  if (excess_purged_ms_ == 0) {
+    return;
+  }
+  const std::uint64_t now = platform::now_ms();
+  if (now - excess_purged_ms_ < regret_ms) {
+    kept_dirty_ *= 2;
+    regretted_ms_ = now;
+  }
+  excess_purged_ms_ = 0;
+}
+
+}  // namespace tarn::pages

@@ -1,0 +1,50 @@
+// The memory policy of a segment allocator decides how much free memory it keeps, for how long, and when the rest
+// goes back to the system.
+//
+// It knows numbers only: memory/pages/purge.cpp asks it and carries out the answers.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace tarn::pages {
+
+/// The lock of its space guards it, except for `due` and `note_dirty`.
+class memory_policy {
+ public:
+  /// Notes that units with memory have become free. Any thread.
+  void note_dirty() noexcept { pending_.store(true, std::memory_order_relaxed); }
+
+  /// Returns true if free memory may be old enough to purge. Any thread; cost: one or two loads.
+  bool due(std::uint64_t now_ms) const noexcept {
+    return pending_.load(std::memory_order_relaxed) && now_ms >= next_ms_.load(std::memory_order_relaxed);
+  }
+  /// Notes that one generation of free memory has gone back. The next one, if `remaining` says that there is one, is
+  /// due half a delay later.
+  void note_aged(std::uint64_t now_ms, std::uint32_t delay_ms, bool remaining) noexcept {
+    pending_.store(remaining, std::memory_order_relaxed);
+    next_ms_.store(now_ms + delay_ms / 2, std::memory_order_relaxed);
+  }
+
+  /// Returns the bytes to give back now. `dirty` bytes are free, `freed` of them through this call, and `used` bytes
+  /// are handed out. 0: none.
+  std::size_t excess(std::size_t dirty, std::size_t used, std::size_t freed) noexcept;
+  void note_excess_purged(std::uint64_t now_ms) noexcept { excess_purged_ms_ = now_ms; }
+
+  /// Notes that a run came from memory that must be touched anew. Shortly after a purge of excess this means that the
+  /// purge went too far: the policy then keeps twice as much. That regret fades: the amount halves every few seconds
+  /// without another regret.
+  void note_new_memory() noexcept;
+
+ private:
+  std::atomic<std::uint64_t> next_ms_{0};
+  std::atomic<bool> pending_{false};
+  static constexpr std::size_t least_kept = std::size_t{16} << 20;
+
+  std::size_t kept_dirty_ = least_kept;
+  std::uint64_t regretted_ms_ = 0;      ///< time of the last regret, or when the regret last halved
+  std::uint64_t excess_purged_ms_ = 0;  ///< 0: none lately
+};
+
+}  // namespace tarn::pages

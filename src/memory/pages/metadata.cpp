@@ -1,0 +1,89 @@
+#include "memory/pages/metadata.hpp"
+
+#include "base/bits.hpp"
+#include "base/check.hpp"
+#include "platform/platform.hpp"
+
+namespace tarn::pages {
+namespace {
+
+using namespace base::units;
+
+/// Each region is twice as large as the one before: a small process does not need much address space, and a large one
+/// does not need many regions.
+constexpr std::size_t first_region_bytes = 4_MiB;
+constexpr std::size_t last_region_bytes = 1_GiB;
+/// Under a limit on address space (ulimit -v) a region takes at most this part of the limit, but not less than this
+/// size, and its guards are single pages, so that blocks get the rest.
+constexpr std::size_t parts_of_limit = 256;
+constexpr std::size_t least_region_bytes = 256_KiB;
+/// The region becomes writable in steps of this size.
+constexpr std::size_t step_bytes = 256_KiB;
+
+constinit platform::mutex mutex{platform::lock_rank::metadata};
+constinit char* next = nullptr;
+constinit char* writable_end = nullptr;
+constinit char* region_end = nullptr;  ///< the upper guard lies behind it
+
+constinit std::size_t next_region_bytes = first_region_bytes;
+constinit std::size_t committed = 0;
+
+bool start_region(std::size_t least) noexcept {
+  const std::size_t limit = platform::address_space_limit();
+  const std::size_t guard = limit == 0 ? platform::guard_bytes : platform::page_bytes();
+  const std::size_t needed = base::align_up(least, guard) + 2 * guard;
+  std::size_t bytes = next_region_bytes;
+  if (limit != 0 && limit / parts_of_limit < bytes) {
+    bytes = base::align_up(limit / parts_of_limit, least_region_bytes);
+  }
+  bytes = bytes < needed ? needed : bytes;
+  char* start = static_cast<char*>(platform::reserve(bytes));
+  if (start == nullptr) {  // address space is short: reserve no more than needed
+    bytes = needed;
+    start = static_cast<char*>(platform::reserve(bytes));
+    if (start == nullptr) {
+      return false;
+    }
+  } else if (next_region_bytes < last_region_bytes) {
+    next_region_bytes *= 2;
+  }
+  next = writable_end = start + guard;
+  region_end = start + bytes - guard;
+  return true;
+}
+
+}  // namespace
+
+void* metadata::allocate(std::size_t bytes, std::size_t alignment) noexcept {
+  TARN_CHECK(bytes <= most_bytes && base::is_power_of_two(alignment));
+  const platform::locked hold(mutex);
+  char* start = base::align_up(next, alignment);
+  if (next == nullptr || bytes > static_cast<std::size_t>(region_end - start)) {
+    if (!start_region(bytes)) {
+      return nullptr;
+    }
+    start = next;
+  }
+  if (start + bytes > writable_end) {
+    const auto missing = static_cast<std::size_t>(start + bytes - writable_end);
+    const auto rest = static_cast<std::size_t>(region_end - writable_end);
+    const std::size_t step = base::align_up(missing, step_bytes);
+    const std::size_t opened = step < rest ? step : rest;
+    if (!platform::make_writable(writable_end, opened)) {
+      return nullptr;
+    }
+    writable_end += opened;
+    committed += opened;
+  }
+  next = start + bytes;
+  return start;
+}
+
+std::size_t metadata::committed_bytes() noexcept {
+  const platform::locked hold(mutex);
+  return committed;
+}
+
+platform::mutex& metadata::lock() noexcept { return mutex; }
+
+}  // namespace tarn::pages

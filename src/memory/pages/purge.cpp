@@ -1,0 +1,172 @@
+// Gives free memory back to the system; the memory policy decides how much and when.
+#include "memory/pages/space.hpp"
+#include "platform/platform.hpp"
+
+namespace tarn::pages {
+namespace {
+
+using namespace base::units;
+using hold = platform::locked<platform::mutex>;
+
+/// One call of purge gives back at most this much, so that the caller is not held up for long.
+constexpr std::size_t most_purged_at_once = 64_MiB;
+/// Less free memory than this keeps no helper running: it waits for the next call of the program.
+constexpr std::size_t little_retained = 1_MiB;
+/// One system call purges at most this many units, which no thread can take meanwhile.
+constexpr std::size_t most_purged_units = 64;
+
+}  // namespace
+
+// Purges at once when memory is freed in bulk, because no later call may come that could do it. It keeps what a
+// program with so much in use is likely to need again. If that guess was too low (take_run had to touch new memory
+// soon afterwards), the next one is twice as large.
+void space::purge_excess(std::size_t freed) noexcept {
+  if (options_.purge == purging::never || purge_refused_ || purge_running_) {
+    return;
+  }
+  std::size_t left = policy_.excess(runs_.dirty_units() * unit_bytes, used_.load(std::memory_order_relaxed), freed);
+  if (left == 0) {
+    return;
+  }
+  purge_running_ = true;
+  for (std::size_t others = runs_.dirty_segments(); others != 0 && left != 0; --others) {
+    segment* const at = next_dirty();
+    if (at == nullptr) {
+      break;
+    }
+    for (unit_set segment::*which : {&segment::stale, &segment::fresh}) {
+      const std::size_t gone = at->kept ? 0 : purge_set(*at, which, left);
+      left -= gone < left ? gone : left;
+    }
+  }
+  purge_running_ = false;
+  policy_.note_excess_purged(platform::now_ms());
+}
+
+// Returns the segment that has been dirty for the longest time, or null if none is dirty. The segment moves to the
+// end of the list, so that a loop visits each segment once. A purge opens the lock, so the list may have changed
+// afterwards.
+segment* space::next_dirty() noexcept {
+  segment* const oldest = runs_.first_dirty();
+  if (oldest != nullptr) {
+    runs_.move_to_end_of_dirty(*oldest);
+  }
+  return oldest;
+}
+
+// Runs under the lock, and opens it for each system call. The units are out of the free set meanwhile, a few at a
+// time, so that other threads find the rest.
+std::size_t space::purge_set(segment& of, unit_set segment::*which, std::size_t most) noexcept {
+  std::size_t bytes = 0;
+  unit_set& set = of.*which;
+  std::size_t unit = set.next_member(0);
+  while (unit < most_units && bytes < most && !purge_refused_) {
+    std::size_t count = set.next_gap(unit) - unit;
+    count = count < most_purged_units ? count : most_purged_units;
+    of.lend(unit, count);
+    runs_.update(of);
+    mutex_.unlock();
+    const bool gone = platform::purge(of.address(unit), count * unit_bytes);
+    mutex_.lock();
+    of.put_back(unit, count, gone);
+    runs_.update(of);
+    if (gone) {
+      bytes += count * unit_bytes;
+    } else {
+      purge_refused_ = true;  // the memory is locked: a second attempt would not help
+    }
+    unit = set.next_member(unit + count);
+  }
+  return bytes;
+}
+
+bool space::retains(std::size_t bytes) const noexcept {
+  return options_.purge == purging::after_delay && !purge_refused_ &&
+         runs_.dirty_units() * unit_bytes + cached_.load(std::memory_order_relaxed) >= bytes;
+}
+
+bool space::may_purge_later() noexcept {
+  const hold guard(mutex_);
+  return retains(little_retained);
+}
+
+bool space::purge(std::uint64_t now_ms, std::uint32_t delay_ms) noexcept {
+  if (!policy_.due(now_ms)) {
+    return false;
+  }
+  if (!mutex_.try_lock()) {
+    return false;  // the thread that holds the lock will come here again
+  }
+  if (purge_running_ || purge_refused_ || options_.purge == purging::never) {
+    mutex_.unlock();
+    return false;
+  }
+  purge_running_ = true;
+  std::size_t purged = 0;
+  for (std::size_t left = runs_.dirty_segments(); left != 0 && purged < most_purged_at_once; --left) {
+    segment* const at = next_dirty();
+    if (at == nullptr) {
+      break;
+    }
+    purged += at->kept ? 0 : purge_set(*at, &segment::stale, most_purged_at_once - purged);
+  }
+  const bool finished = purged < most_purged_at_once;
+  if (finished) {
+    // All stale memory is gone, and fresh memory ages now. It takes two half delays to go.
+    bool any = false;
+    for (segment* at = runs_.first_dirty(); at != nullptr; at = at->next) {
+      if (at->kept) {
+        continue;
+      }
+      any = any || at->fresh.next_member(0) < most_units;
+      at->stale |= at->fresh;
+      at->fresh.clear();
+    }
+    policy_.note_aged(now_ms, delay_ms, any);
+  }
+  purge_running_ = false;
+  mutex_.unlock();
+  return !finished;
+}
+
+void space::wait_for_purge() noexcept {
+  while (purge_running_) {
+    mutex_.unlock();
+    platform::sleep_ms(1);
+    mutex_.lock();
+  }
+}
+
+void space::reset_after_fork() noexcept {
+  purge_running_ = false;
+  runs_.for_each([this](segment& each) {
+    if (each.put_back_all()) {
+      runs_.update(each);
+      policy_.note_dirty();
+    }
+  });
+  mutex_.reset();
+}
+
+std::size_t space::purge_all() noexcept {
+  const hold guard(mutex_);
+  purge_refused_ = false;  // the program asks for this: the memory may be unlocked by now
+  std::size_t bytes = 0;
+  for (std::size_t left = runs_.dirty_segments(); left != 0; --left) {
+    segment* const at = next_dirty();
+    if (at == nullptr) {
+      break;
+    }
+    bytes += purge_set(*at, &segment::stale, ~std::size_t{0});
+    bytes += purge_set(*at, &segment::fresh, ~std::size_t{0});
+  }
+  runs_.for_each([this](segment& each) {  // address space can be short too
+    if (!each.kept && each.free_units == each.units) {
+      runs_.remove(each);
+      each.destroy();
+    }
+  });
+  return bytes;
+}
+
+}  // namespace tarn::pages

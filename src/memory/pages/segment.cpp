@@ -1,0 +1,241 @@
+#include "memory/pages/segment.hpp"
+
+#include <bit>
+#include <new>
+
+#include "memory/pages/metadata.hpp"
+#include "platform/platform.hpp"
+
+namespace tarn::pages {
+
+namespace {
+
+constexpr std::size_t least_record_units = 16;
+/// The record of a destroyed segment keeps fewer pages than this.
+constexpr std::size_t most_kept_pages = 16;
+constexpr std::size_t record_sizes = std::bit_width(most_units / least_record_units);
+
+constexpr std::size_t units_of_size(std::size_t size) noexcept { return least_record_units << size; }
+constexpr std::size_t size_for(std::size_t units) noexcept {
+  std::size_t size = 0;
+  while (units_of_size(size) < units) {
+    ++size;
+  }
+  return size;
+}
+constexpr std::size_t record_bytes(std::size_t size) noexcept {
+  return sizeof(segment) + units_of_size(size) * (sizeof(slab) + sizeof(remote_bits));
+}
+static_assert(record_bytes(record_sizes - 1) <= metadata::most_bytes);
+
+struct free_record {
+  free_record* next;
+};
+constinit platform::mutex records_lock{platform::lock_rank::records};
+constinit free_record* free_records[record_sizes] = {};
+
+}  // namespace
+
+// The place of the bits depends on the record's size and not on the units, which may differ the next time.
+remote_bits& segment::bits_of(std::size_t unit) noexcept {
+  return reinterpret_cast<remote_bits*>(description(units_of_size(size_for(units))))[unit];
+}
+
+void* segment_records::allocate(std::size_t units) noexcept {
+  const std::size_t size = size_for(units);
+  {
+    const platform::locked hold(records_lock);
+    if (free_record* const first = free_records[size]) {
+      free_records[size] = first->next;
+      return first;
+    }
+  }
+  return metadata::allocate(record_bytes(size), alignof(segment));
+}
+
+void segment_records::deallocate(void* record, std::size_t units) noexcept {
+  const std::size_t size = size_for(units);
+  const std::size_t page = platform::page_bytes();
+  char* const from = base::align_up(static_cast<char*>(record) + sizeof(free_record), page);
+  char* const end = static_cast<char*>(record) + record_bytes(size);
+  const std::size_t pages = static_cast<std::size_t>(end - from) / page;
+  if (pages >= most_kept_pages) {
+    platform::purge(from, pages * page);
+  }
+  const platform::locked hold(records_lock);
+  free_records[size] = ::new (record) free_record{free_records[size]};
+}
+
+// The mapping comes before the record. Where address space is short, larger mappings fail first, and each would leave
+// a record of its size behind that the smaller segment cannot use.
+segment* segment::create(std::size_t units, std::size_t alignment) noexcept {
+  TARN_CHECK(units != 0 && units <= most_units);
+  const std::size_t bytes = units * unit_bytes;
+  void* const mapping = page_map::map(bytes, alignment, bytes);
+  if (mapping == nullptr) {
+    return nullptr;
+  }
+  void* const record = segment_records::allocate(units);
+  if (record == nullptr) {
+    platform::unmap(mapping, bytes);
+    return nullptr;
+  }
+  segment* const made = ::new (record) segment{};
+  made->start = static_cast<char*>(mapping);
+  made->units = units;
+  made->free_units = units;
+  made->free.insert(0, units);
+  made->longest_run = units;
+  return made;
+}
+
+void segment::destroy() noexcept {
+  detail::mark_allocated(start, bytes());  // AddressSanitizer must allow the next mapping here
+  page_map::clear(start, units);
+  platform::unmap(start, bytes());
+  segment_records::deallocate(this, units);
+}
+
+// Takes the units out of both dirty sets; returns how many were in them.
+std::size_t segment::clean_up(std::size_t unit, std::size_t count) noexcept {
+  const std::size_t were = fresh.count(unit, count) + stale.count(unit, count);
+  fresh.erase(unit, count);
+  stale.erase(unit, count);
+  dirty_units -= were;
+  return were;
+}
+
+// Takes free units of one run out of the free set.
+void segment::take_units(std::size_t unit, std::size_t count) noexcept {
+  const bool longest = free.next_gap(unit) - free.run_start(unit) == longest_run;
+  free.erase(unit, count);
+  free_units -= count;
+  if (longest) {
+    longest_run = free.longest_run();
+  }
+}
+
+void segment::add_units(std::size_t unit, std::size_t count, bool clean) noexcept {
+  free.insert(unit, count);
+  free_units += count;
+  if (!clean) {
+    fresh.insert(unit, count);
+    dirty_units += count;
+  }
+  const std::size_t run = free.next_gap(unit) - free.run_start(unit);
+  longest_run = run > longest_run ? run : longest_run;
+}
+
+void segment::lend(std::size_t unit, std::size_t count) noexcept {
+  clean_up(unit, count);
+  take_units(unit, count);
+  lent.insert(unit, count);
+}
+
+void segment::put_back(std::size_t unit, std::size_t count, bool clean) noexcept {
+  lent.erase(unit, count);
+  add_units(unit, count, clean);
+}
+
+bool segment::put_back_all() noexcept {
+  std::size_t unit = lent.next_member(0);
+  const bool any = unit < most_units;
+  for (; unit < most_units; unit = lent.next_member(unit)) {
+    put_back(unit, lent.next_gap(unit) - unit, false);
+  }
+  return any;
+}
+
+slab* segment::take(std::size_t count, std::size_t alignment) noexcept {
+  if (count > longest_run) {
+    return nullptr;
+  }
+  std::size_t unit = free.next_member(0);
+  while (unit < units) {
+    if (alignment > unit_bytes) {
+      unit = unit_of(base::align_up(address(unit), alignment));
+      if (unit >= units) {
+        break;
+      }
+    }
+    const std::size_t gap = free.next_gap(unit);
+    if (gap < unit + count) {
+      unit = free.next_member(gap);
+      continue;
+    }
+    take_units(unit, count);
+    slab* const run = description(unit);
+    run->zeroed = clean_up(unit, count) == 0;
+    run->start = address(unit);
+    run->home = this;
+    run->remote_words = bits_of(unit).words;
+    run->units = static_cast<std::uint32_t>(count);
+    run->previous = run->next = nullptr;
+    return run;
+  }
+  return nullptr;
+}
+
+bool segment::extend(slab& run, std::size_t count) noexcept {
+  const std::size_t unit = unit_of(run.start) + run.units;
+  if (unit + count > units || !free.contains_all(unit, count)) {
+    return false;
+  }
+  take_units(unit, count);
+  clean_up(unit, count);
+  run.units += static_cast<std::uint32_t>(count);
+  return true;
+}
+
+void segment::give(slab& run, std::size_t from, bool clean) noexcept {
+  const std::size_t unit = unit_of(run.start) + from;
+  const std::size_t count = run.units - from;
+  TARN_CHECK(!free.contains_any(unit, count));
+  page_map::retire(address(unit), count);
+  detail::mark_allocated(address(unit), count * unit_bytes);
+  run.units = static_cast<std::uint32_t>(from);
+  add_units(unit, count, clean);
+}
+
+void segment::reset() noexcept {
+  page_map::retire(start, units);
+  detail::mark_allocated(start, bytes());
+  std::size_t unit = 0;
+  while (unit < units) {  // units that were in use become fresh
+    const std::size_t used = free.next_gap(unit);
+    if (used >= units) {
+      break;
+    }
+    const std::size_t end = free.next_member(used);
+    fresh.insert(used, (end < units ? end : units) - used);
+    dirty_units += (end < units ? end : units) - used;
+    unit = end;
+  }
+  free_units = units;
+  free.insert(0, units);
+  longest_run = free_units;
+}
+
+bool segment::is_valid() const noexcept {
+  if (free.size() != free_units || free_units > units) {
+    return false;
+  }
+  if (fresh.size() + stale.size() != dirty_units || free.longest_run() != longest_run) {
+    return false;
+  }
+  for (std::size_t unit = 0; unit < most_units; ++unit) {
+    const bool is_free = free.contains_any(unit, 1);
+    if (!is_free && (fresh.contains_any(unit, 1) || stale.contains_any(unit, 1))) {
+      return false;
+    }
+    if (is_free && (unit >= units || lent.contains_any(unit, 1))) {
+      return false;
+    }
+    if (is_free && detail::key_of(address(unit)) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace tarn::pages

@@ -1,0 +1,89 @@
+// A segment is one mapping, cut into units that are handed out in runs. Its record, its slabs' descriptions and the
+// bits of their remote frees lie elsewhere, in the region of the metadata.
+#pragma once
+
+#include <cstddef>
+
+#include "base/list.hpp"
+#include "memory/pages/slab.hpp"
+#include "memory/pages/unit_set.hpp"
+
+namespace tarn::pages {
+
+class space;
+
+/// The lock of its space guards it. Invariant: exactly one of these is true for every unit:
+///   in use                       in none of the sets
+///   free, reads as zero          free
+///   free, given back lately      free and fresh
+///   free, given back a while ago free and stale
+/// and longest_run == free.longest_run(). List links: they belong to a list of the run index.
+struct alignas(alignof(slab)) segment : base::list_links<segment> {
+  char* start;
+  std::size_t units;
+  std::size_t free_units;
+  std::size_t dirty_units;    ///< free units that hold memory: fresh or stale
+  std::size_t longest_run;    ///< units in the longest free run
+  std::size_t indexed_dirty;  ///< dirty_units as the run index has counted them
+  segment* bin_previous;
+  segment* bin_next;
+  std::uint8_t bin;  ///< bin of the run index, counted from 1; 0: in none
+  bool kept;         ///< reserved: it survives release(), and no purge by age touches it
+  unit_set free;
+  unit_set fresh;
+  unit_set stale;
+  unit_set lent;  ///< units in no other set: their pages are going back right now
+
+  /// Maps a segment and covers it in the page map. Null: no memory.
+  static segment* create(std::size_t units, std::size_t alignment) noexcept;
+  void destroy() noexcept;
+
+  std::size_t bytes() const noexcept { return units * unit_bytes; }
+  char* address(std::size_t unit) const noexcept { return start + unit * unit_bytes; }
+  std::size_t unit_of(const void* inside) const noexcept {
+    return static_cast<std::size_t>(static_cast<const char*>(inside) - start) / unit_bytes;
+  }
+
+  /// Takes the first run of `count` free units whose address is a multiple of `alignment` (first fit); null if there
+  /// is none. The slab of the run has start, home, units and zeroed set, and is not in the page map yet.
+  slab* take(std::size_t count, std::size_t alignment) noexcept;
+  /// Takes `count` more units right behind a run of this segment. False: they are not all free there.
+  bool extend(slab& run, std::size_t count) noexcept;
+  /// Gives a run back, or (`from` > 0) only its units from there on. `clean`: they read as zero.
+  void give(slab& run, std::size_t from = 0, bool clean = false) noexcept;
+  /// Takes units out of the dirty sets; returns how many were in them.
+  std::size_t clean_up(std::size_t unit, std::size_t count) noexcept;
+  /// Takes dirty units out of all sets, so that no thread takes them while their pages go back.
+  void lend(std::size_t unit, std::size_t count) noexcept;
+  /// Puts lent units back. `clean`: they read as zero.
+  void put_back(std::size_t unit, std::size_t count, bool clean) noexcept;
+  /// Puts all lent units back. It runs in a forked child, where the thread that lent them does not exist. It is not
+  /// known whether the kernel had taken their pages, so they count as dirty. Returns true if there were any.
+  bool put_back_all() noexcept;
+  /// Frees all units at once, as if every run had been given back.
+  void reset() noexcept;
+
+  bool is_valid() const noexcept;
+
+ private:
+  void take_units(std::size_t unit, std::size_t count) noexcept;
+  void add_units(std::size_t unit, std::size_t count, bool clean) noexcept;
+  slab* description(std::size_t unit) noexcept {
+    return reinterpret_cast<slab*>(reinterpret_cast<char*>(this) + sizeof(segment)) + unit;
+  }
+  remote_bits& bits_of(std::size_t unit) noexcept;
+};
+
+static_assert(sizeof(segment) % alignof(slab) == 0);
+
+/// Allocates the records of segments. A record holds its slabs' descriptions and, behind them, the remote bits, which
+/// stay untouched until there are remote frees. Record sizes go by powers of two of units. A record is reused after
+/// its segment has ended: its bits are all zero then. Callers hold the lock of a space.
+class segment_records {
+ public:
+  /// Returns memory that is not constructed; null: no memory.
+  static void* allocate(std::size_t units) noexcept;
+  static void deallocate(void* record, std::size_t units) noexcept;
+};
+
+}  // namespace tarn::pages

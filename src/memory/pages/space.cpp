@@ -1,0 +1,352 @@
+#include "memory/pages/space.hpp"
+
+#include <new>
+
+#include "memory/pages/metadata.hpp"
+#include "platform/platform.hpp"
+
+namespace tarn::pages {
+namespace {
+
+using namespace base::units;
+using hold = platform::locked<platform::mutex>;
+
+/// Larger blocks have mappings of their own.
+constexpr std::size_t most_run_units = most_units / 2;
+
+constinit record_pool<slab> single_slabs{platform::lock_rank::records};
+
+/// More free memory than this is worth the start of a helper.
+constexpr std::size_t much_retained = 4_MiB;
+/// Caches may always keep this much.
+constexpr std::size_t least_cached = 32_MiB;
+using retaining_function = void (*)() noexcept;
+constinit retaining_function when_retaining = nullptr;
+
+constinit std::size_t process_limit = 0;
+constinit std::atomic<std::size_t> process_used{0};  // only kept if there is a limit
+
+}  // namespace
+
+void space::call_when_retaining(void (*function)() noexcept) noexcept { when_retaining = function; }
+
+void space::note_retained(std::size_t bytes) noexcept {
+  if (bytes >= much_retained && when_retaining != nullptr) {
+    when_retaining();
+  }
+}
+
+void space::limit_process(std::size_t bytes) noexcept { process_limit = bytes; }
+
+bool space::charge(std::size_t bytes) noexcept {
+  const std::size_t now = used_.load(std::memory_order_relaxed) + bytes;
+  if (options_.limit != 0 && now > options_.limit) {
+    return false;
+  }
+  if (process_limit != 0) {
+    const std::size_t all = process_used.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    if (all > process_limit) {
+      process_used.fetch_sub(bytes, std::memory_order_relaxed);
+      return false;
+    }
+  }
+  used_.store(now, std::memory_order_relaxed);
+  return true;
+}
+
+void space::credit(std::size_t bytes) noexcept {
+  used_.store(used_.load(std::memory_order_relaxed) - bytes, std::memory_order_relaxed);
+  if (process_limit != 0) {
+    process_used.fetch_sub(bytes, std::memory_order_relaxed);
+  }
+}
+
+void space::note_peak() noexcept {
+  const std::size_t now = used_.load(std::memory_order_relaxed);
+  if (now > peak_.load(std::memory_order_relaxed)) {
+    peak_.store(now, std::memory_order_relaxed);
+  }
+}
+
+segment* space::add_segment(std::size_t least_units, std::size_t wanted_units) noexcept {
+  std::size_t units = least_units < wanted_units ? wanted_units : least_units;
+  segment* made = segment::create(units, options_.alignment);
+  // Address space may be short (ulimit -v): then try a smaller segment.
+  while (made == nullptr && units / 2 >= least_units) {
+    units /= 2;
+    made = segment::create(units, unit_bytes);
+  }
+  if (made != nullptr) {
+    if (options_.huge_wanted || options_.huge_refused) {
+      platform::advise_huge(made->start, made->bytes(), options_.huge_wanted);
+    }
+    runs_.insert(*made);
+  }
+  return made;
+}
+
+slab* space::take_run(std::size_t units, std::size_t alignment) noexcept {
+  // Any run of this length has an aligned part that is long enough.
+  const std::size_t slack = alignment > unit_bytes ? alignment / unit_bytes - 1 : 0;
+  segment* source = runs_.find(units + slack);
+  if (source == nullptr) {
+    source = add_segment(units + slack, options_.segment_units);
+    if (source == nullptr) {
+      return nullptr;
+    }
+  }
+  slab* const run = source->take(units, alignment);
+  runs_.update(*source);
+  if (run != nullptr && run->zeroed) {
+    policy_.note_new_memory();
+  }
+  return run;
+}
+
+bool space::reserve(std::size_t bytes) noexcept {
+  if (bytes > most_large_bytes) {
+    return false;
+  }
+  const hold guard(mutex_);
+  std::size_t units = base::divide_up(bytes, unit_bytes);
+  while (units != 0) {
+    const std::size_t here = units < most_units ? units : most_units;
+    segment* const made = add_segment(here, 0);
+    if (made == nullptr) {
+      return false;
+    }
+    made->kept = true;
+    const std::size_t touched = made->units < units ? made->units : units;
+    if (!platform::prefault(made->start, touched * unit_bytes)) {
+      return false;
+    }
+    units -= touched;
+  }
+  return true;
+}
+
+slab* space::allocate_slab(detail::size_class index, std::uintptr_t owner) noexcept {
+  const class_shape& shape = shapes.of[index];
+  const std::size_t bytes = std::size_t{shape.units} * unit_bytes;
+  const hold guard(mutex_);
+  if (!charge(bytes)) {
+    return nullptr;
+  }
+  slab* const made = take_run(shape.units, unit_bytes);
+  if (made == nullptr) {
+    credit(bytes);
+    return nullptr;
+  }
+  note_peak();
+  made->cut(index);
+  page_map::set(made->start, made->units, owner | index, made);
+  return made;
+}
+
+slab* space::allocate_large(std::size_t bytes, std::size_t alignment, std::uintptr_t owner) noexcept {
+  if (bytes > most_large_bytes || alignment > most_large_bytes) {
+    return nullptr;
+  }
+  const std::size_t units = bytes == 0 ? 1 : base::divide_up(bytes, unit_bytes);
+  const hold guard(mutex_);
+  if (!charge(units * unit_bytes)) {
+    return nullptr;
+  }
+  const std::size_t slack = alignment > unit_bytes ? alignment / unit_bytes : 0;
+  slab* made = nullptr;
+  if (units + slack <= most_run_units) {
+    made = take_run(units, alignment);
+    if (made != nullptr) {
+      page_map::set_large(made->start, owner, made);
+    }
+  }
+  if (made == nullptr) {
+    made = map_single(units, alignment, owner);
+  }
+  if (made == nullptr) {
+    credit(units * unit_bytes);
+    return nullptr;
+  }
+  note_peak();
+  made->capacity = 1;
+  made->free_blocks = 0;
+  made->index = detail::class_count;
+  made->bytes = made->units * unit_bytes;
+  return made;
+}
+
+slab* space::map_single(std::size_t units, std::size_t alignment, std::uintptr_t owner) noexcept {
+  void* const record = single_slabs.allocate();
+  if (record == nullptr) {
+    return nullptr;
+  }
+  const std::size_t bytes = units * unit_bytes;
+  void* const start = page_map::map(bytes, alignment < unit_bytes ? unit_bytes : alignment, unit_bytes);
+  if (start == nullptr) {
+    single_slabs.deallocate(record);
+    return nullptr;
+  }
+  if (options_.huge_refused) {
+    platform::advise_huge(start, bytes, false);
+  }
+  slab* const made = ::new (record) slab{};
+  made->start = static_cast<char*>(start);
+  made->units = static_cast<std::uint32_t>(units);
+  made->zeroed = true;
+  singles_.push_back(made);
+  page_map::set_large(start, owner, made);
+  return made;
+}
+
+bool space::resize_single(slab& block, std::size_t units, std::uintptr_t owner) noexcept {
+  const std::size_t old_bytes = block.units * unit_bytes;
+  const std::size_t new_bytes = units * unit_bytes;
+  // Pages that came from elsewhere do not merge with those behind them into one mapping, and the kernel moves one
+  // mapping at a time.
+  const bool may_grow = !block.moved;
+  if ((units > block.units && !may_grow) || !platform::resize(block.start, old_bytes, new_bytes)) {
+    if (units < block.units) {
+      return false;
+    }
+    // The pages move to a new place. It is chosen, and covered in the page map, before the old one is given up.
+    char* const place = static_cast<char*>(page_map::map(new_bytes, unit_bytes, unit_bytes));
+    if (place == nullptr) {
+      return false;
+    }
+    // The old entry is cleared first, because the old place may belong to another thread at once.
+    page_map::clear(block.start, 1);
+    if (!platform::move(block.start, old_bytes, place, new_bytes)) {
+      page_map::set_large(block.start, owner, &block);
+      return false;
+    }
+    block.start = place;
+    block.moved = true;
+    page_map::set_large(place, owner, &block);
+  }
+  block.units = static_cast<std::uint32_t>(units);
+  return true;
+}
+
+bool space::resize_large(slab* block, std::size_t bytes, std::uintptr_t owner) noexcept {
+  if (bytes > most_large_bytes) {
+    return false;
+  }
+  const std::size_t units = base::divide_up(bytes, unit_bytes);
+  if (units == block->units) {
+    return true;
+  }
+  const hold guard(mutex_);
+  const std::size_t before = block->units;
+  const std::size_t more = units > before ? (units - before) * unit_bytes : 0;
+  if (more != 0 && !charge(more)) {
+    return false;
+  }
+  if (block->home != nullptr) {
+    if (units < before) {
+      block->home->give(*block, units);
+      runs_.update(*block->home);
+      policy_.note_dirty();
+    } else if (!block->home->extend(*block, units - before)) {
+      credit(more);
+      return false;
+    } else {
+      runs_.update(*block->home);
+    }
+  } else if (!resize_single(*block, units, owner)) {
+    credit(more);
+    return false;
+  }
+  note_peak();
+  block->bytes = block->units * unit_bytes;
+  block->zeroed = false;
+  if (units < before) {
+    credit((before - units) * unit_bytes);
+  }
+  return true;
+}
+
+// Runs in caches count as handed out, so the caches may keep as much as the program uses and 64 MiB.
+bool space::grant_caching(std::size_t bytes) noexcept {
+  if (options_.purge != purging::after_delay) {
+    return false;
+  }
+  const std::size_t all = cached_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  if (all > least_cached + used_.load(std::memory_order_relaxed) / 2) {
+    end_caching(bytes);
+    return false;
+  }
+  if (all >= much_retained && may_purge_later() && when_retaining != nullptr) {
+    when_retaining();
+  }
+  return true;
+}
+
+void space::deallocate(slab* run) noexcept {
+  bool clean = false;
+  if (run->home != nullptr && options_.purge == purging::at_once) {
+    clean = platform::purge(run->start, run->units * unit_bytes);
+  }
+  if (run->home != nullptr) {
+    bool much = false;
+    {
+      const hold guard(mutex_);
+      const std::size_t freed = run->units * unit_bytes;  // `give` leaves the run without units
+      credit(freed);
+      segment& home = *run->home;
+      home.give(*run, 0, clean);
+      runs_.update(home);
+      policy_.note_dirty();
+      purge_excess(freed);
+      much = retains(much_retained);
+    }
+    if (much && when_retaining != nullptr) {
+      when_retaining();
+    }
+    return;
+  }
+  const hold guard(mutex_);
+  credit(run->units * unit_bytes);
+  page_map::retire(run->start, 1);
+  singles_.remove(run);
+  platform::unmap(run->start, run->units * unit_bytes);
+  single_slabs.deallocate(run);
+}
+
+void space::release_all(std::size_t kept_bytes) noexcept {
+  const hold guard(mutex_);
+  wait_for_purge();  // its units may belong to anybody once they are unmapped
+  while (slab* const single = singles_.front()) {
+    page_map::clear(single->start, 1);
+    singles_.remove(single);
+    platform::unmap(single->start, single->units * unit_bytes);
+    single_slabs.deallocate(single);
+  }
+  base::list<segment> survivors;
+  for (const bool reserved : {true, false}) {  // a reserved segment may be a little larger than requested
+    runs_.for_each([&](segment& each) {
+      if (each.kept != reserved) {
+        return;
+      }
+      runs_.remove(each);
+      if (reserved ? kept_bytes != 0 : each.bytes() <= kept_bytes) {
+        kept_bytes -= each.bytes() < kept_bytes ? each.bytes() : kept_bytes;
+        survivors.push_back(&each);
+      } else {
+        each.destroy();
+      }
+    });
+  }
+  while (segment* const survivor = survivors.front()) {
+    survivors.remove(survivor);
+    survivor->reset();
+    runs_.insert(*survivor);
+  }
+  credit(used_.load(std::memory_order_relaxed));
+}
+
+bool space::is_valid() noexcept {
+  const hold guard(mutex_);
+  return runs_.is_valid() && singles_.is_valid();
+}
+
+}  // namespace tarn::pages

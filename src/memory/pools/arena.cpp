@@ -1,0 +1,372 @@
+// The paths of an arena that are not inline: taking another chunk, and rewinding over chunks or objects.
+#include <tarn/arena.hpp>
+
+#include <utility>
+
+#include "base/bits.hpp"
+#include "base/check.hpp"
+#include "base/fault.hpp"
+#include "base/text.hpp"
+#include "memory/pools/upstream.hpp"
+
+namespace tarn {
+namespace {
+
+using namespace base::units;
+using chunk = detail::arena_chunk;
+
+constexpr std::size_t chunk_alignment = alignof(chunk);
+constexpr std::size_t largest_step = TARN_SMALL ? 4_KiB : 1_MiB;
+/// This is a quarter, so that sums of three such numbers cannot overflow.
+constexpr std::size_t largest_request = PTRDIFF_MAX / 4;
+
+// The spare chunks form a pairing heap: inserting one takes two stores, and the largest is on top (M. Fredman, R.
+// Sedgewick, D. Sleator, R. Tarjan, "The Pairing Heap", 1986).
+chunk* meld(chunk* a, chunk* b) noexcept {
+  if (a == nullptr || b == nullptr) {
+    return a == nullptr ? b : a;
+  }
+  if (a->bytes < b->bytes) {
+    std::swap(a, b);
+  }
+  b->older = a->child;
+  a->child = b;
+  return a;
+}
+
+/// Returns the heap without its top.
+chunk* without_top(chunk* top) noexcept {
+  chunk* pairs = nullptr;  // melded two by two, in a list
+  for (chunk* next = top->child; next != nullptr;) {
+    chunk* const first = next;
+    chunk* const second = first->older;
+    next = second == nullptr ? nullptr : second->older;
+    chunk* const pair = meld(first, second);
+    pair->older = pairs;
+    pairs = pair;
+  }
+  chunk* chunks = nullptr;
+  while (pairs != nullptr) {
+    chunk* const older_chunk = pairs->older;
+    chunks = meld(chunks, pairs);
+    pairs = older_chunk;
+  }
+  return chunks;
+}
+
+void poison(char* begin, char* end) noexcept { detail::mark_free(begin, static_cast<std::size_t>(end - begin)); }
+
+}  // namespace
+
+arena_limit_reached::arena_limit_reached(const char* name, std::size_t wanted, std::size_t held,
+                                         std::size_t limit) noexcept {
+  base::text message(text_, sizeof text_ - 1);
+  message.append("tarn: arena \"").escaped(name).append("\": limit reached: ").decimal(wanted);
+  message.append(" bytes wanted, ").decimal(held).append(" of ").decimal(limit).append(" held");
+  text_[message.view().size()] = '\0';
+}
+
+void arena::refuse(std::size_t bytes) const {
+#if defined(__cpp_exceptions)
+  // The limit is named only if it is the reason, and not the system.
+  if (options_.limit != 0 && (bytes > options_.limit || chunk_bytes_ > options_.limit - bytes - sizeof(chunk))) {
+    throw arena_limit_reached(options_.name, bytes, chunk_bytes_, options_.limit);
+  }
+#endif
+  detail::throw_bad_alloc();
+}
+
+void* arena::allocate_slow(std::size_t bytes, std::size_t alignment, bool last) {
+  void* const block = try_allocate_slow(bytes, alignment, last);
+  if (block == nullptr) {
+    refuse(bytes);
+  }
+  return block;
+}
+
+void* arena::try_allocate_slow(std::size_t bytes, std::size_t alignment, bool last) {
+  if (bytes > largest_request || alignment > largest_request) {
+    return nullptr;
+  }
+  const std::size_t padding = alignment > chunk_alignment ? alignment - chunk_alignment : 0;
+  chunk* const next = take(sizeof(chunk) + padding + detail::arena_bytes_of(bytes));
+  return next == nullptr ? nullptr : place(next, bytes, alignment, last);
+}
+
+/// Keeps the chunk that has more room after this block as the current one, so that a large block among small ones
+/// does not waste the rest of the chunk.
+void* arena::place(chunk* next, std::size_t bytes, std::size_t alignment, bool last) noexcept {
+  char* const block = base::align_up(next->begin(), alignment);
+  char* const behind = block + detail::arena_bytes_of(bytes);
+  if (!last && next->end() - behind <= end_ - top_) {
+    next->older = aside_;
+    aside_ = next;
+    base_ -= static_cast<std::size_t>(behind - next->begin());
+    poison(next->begin(), next->end());
+    detail::mark_allocated(block, bytes);
+    return block;
+  }
+  enter(next);
+  return bump(bytes, alignment, [] { return nullptr; });
+}
+
+void* arena::reallocate(void* block, std::size_t old_bytes, std::size_t new_bytes, std::size_t alignment) {
+  if (block != nullptr && extend(block, old_bytes, new_bytes)) {
+    return block;
+  }
+  void* const made = bump(new_bytes, alignment, [=, this] { return allocate_slow(new_bytes, alignment, true); });
+  if (block != nullptr) {
+    std::memcpy(made, block, std::min(old_bytes, new_bytes));
+    deallocate(block, old_bytes);
+  }
+  return made;
+}
+
+// Chunks are taken from the upstream and returned here.
+
+chunk* arena::take(std::size_t needed) {
+  // Several small spare chunks become one, so that the next load of this size never changes chunks.
+  if (spare_ != nullptr && spare_bytes_ > spare_->bytes && spare_bytes_ <= largest_step) {
+    const std::size_t all = std::max(spare_bytes_, needed);
+    if (chunk* const merged = take_upstream(all, all)) {
+      give_spare();
+      return merged;
+    }
+  }
+  if (spare_ != nullptr && spare_->bytes >= needed) {
+    return take_spare();
+  }
+  const std::size_t step =
+      std::max(std::min(options_.first_chunk, largest_request), std::min(chunk_bytes_, largest_step));
+  chunk* made = take_upstream(needed, step);
+  // Chunks that are held but too small for this count, too. With nothing in use, so does the current chunk.
+  if (made == nullptr && current_ != nullptr && used_bytes() == 0) {
+    put_by_until(nullptr, nullptr);
+    start();
+    made = spare_ == nullptr ? take_upstream(needed, step) : nullptr;
+  }
+  if (made == nullptr && spare_ != nullptr) {
+    give_spare();
+    made = take_upstream(needed, step);
+  }
+  return made;
+}
+
+/// Takes the largest spare chunk.
+chunk* arena::take_spare() noexcept {
+  chunk* const largest = spare_;
+  spare_ = without_top(largest);
+  spare_bytes_ -= largest->bytes;
+  return largest;
+}
+
+/// Takes a chunk of `wanted` bytes, or of at least `needed`.
+chunk* arena::take_upstream(std::size_t needed, std::size_t wanted) {
+  std::size_t room = largest_request;
+  if (options_.limit != 0) {
+    room = options_.limit > chunk_bytes_ ? base::align_down(options_.limit - chunk_bytes_, chunk_alignment) : 0;
+  }
+  if (needed > room) {
+    return nullptr;
+  }
+  const auto ask = [this](std::size_t bytes) {
+    return pools::take_upstream(options_.upstream, bytes, chunk_alignment);
+  };
+  wanted = std::min(std::max(needed, base::align_up(wanted, chunk_alignment)), room);
+  void* memory = ask(wanted);
+  if (memory == nullptr && wanted > needed) {
+    wanted = needed;
+    memory = ask(wanted);
+  }
+  if (memory == nullptr) {
+    return nullptr;
+  }
+  chunk_bytes_ += wanted;
+  ++chunks_;
+  ++upstream_calls_;
+  return ::new (memory) chunk{nullptr, nullptr, wanted};
+}
+
+void arena::give_upstream(chunk* old) noexcept {
+  const std::size_t bytes = old->bytes;
+  chunk_bytes_ -= bytes;
+  --chunks_;
+  pools::give_upstream(options_.upstream, old, bytes, chunk_alignment);
+}
+
+void arena::give_spare() noexcept {
+  while (spare_ != nullptr) {
+    chunk* const old = spare_;
+    spare_ = without_top(old);
+    give_upstream(old);
+  }
+  spare_bytes_ = 0;
+}
+
+void arena::put_by(chunk* old) noexcept {
+  if (options_.keep != 0 && (old->bytes > options_.keep || spare_bytes_ > options_.keep - old->bytes)) {
+    give_upstream(old);
+    return;
+  }
+  poison(old->begin(), old->end());
+  old->older = nullptr;
+  old->child = nullptr;
+  spare_bytes_ += old->bytes;
+  spare_ = meld(spare_, old);
+}
+
+void arena::put_by_until(chunk* current, chunk* aside) noexcept {
+  while (aside_ != aside) {
+    put_by(std::exchange(aside_, aside_->older));
+  }
+  while (current_ != current) {
+    put_by(std::exchange(current_, current_->older));
+  }
+}
+
+void arena::enter(chunk* next) noexcept {
+  const std::size_t used = used_bytes();
+  next->older = current_;
+  current_ = next;
+  top_ = next->begin();
+  end_ = next->end();
+  base_ = reinterpret_cast<std::uintptr_t>(top_) - used;
+  poison(top_, end_);
+}
+
+// Rewinding.
+
+void arena::check_outermost(const char* entry) const noexcept {
+  if (not_below_ != 0) {
+    base::fault_arena_in_use(options_.name, this, entry);
+  }
+}
+
+/// Runs the destructors of everything newer than `until`. They may use the arena, but must not end a mark below
+/// `below`.
+void arena::finish(detail::arena_finaliser* until, std::uint64_t below) noexcept {
+  if (finalisers_ == until) {
+    return;
+  }
+  const std::uint64_t outer = std::exchange(not_below_, below);
+  while (finalisers_ != until) {
+    detail::arena_finaliser* const newest = std::exchange(finalisers_, finalisers_->older);
+    newest->run(newest);
+  }
+  not_below_ = outer;
+}
+
+void arena::rewind_slow(const arena_mark& to) noexcept {
+  if (to.owner_ != this) {
+    base::fault_foreign_mark(options_.name, this, to.number_, to.owner_);
+  }
+  // This reads only the records of live marks: the memory of another mark may hold anything by now.
+  detail::arena_record* live = marks_;
+  while (live != nullptr && live->number > to.number_) {
+    live = live->older;
+  }
+  if (live == nullptr || live->number != to.number_) {
+    base::fault_ended_mark(options_.name, this, to.number_, marks_ == nullptr ? 0 : marks_->number, last_mark_);
+  }
+  if (to.number_ < not_below_) {
+    base::fault_arena_in_use(options_.name, this, "rewind");
+  }
+  finish(live->finalisers, to.number_ + 1);
+  note_peak();
+  const detail::arena_record there = *live;
+  char* const top = reinterpret_cast<char*>(live);
+  marks_ = there.older;
+  put_by_until(there.current, there.aside);
+  top_ = top;
+  end_ = current_ != nullptr ? current_->end() : first_end_;
+  base_ = there.base;
+  poison(top_, end_);
+}
+
+/// Frees everything; all chunks become spare or go back.
+void arena::empty() noexcept {
+  finish(nullptr, last_mark_ + 1);
+  note_peak();
+  marks_ = nullptr;
+  put_by_until(nullptr, nullptr);
+  start();
+  poison(first_begin_, first_end_);
+}
+
+void arena::reset() noexcept {
+  check_outermost("reset");
+  if (finalisers_ == nullptr && aside_ == nullptr) {
+    // Most requests leave one chunk in use, the largest, or the first span alone.
+    chunk* const only = current_;
+    const bool largest = only != nullptr && (spare_ == nullptr || spare_->bytes <= only->bytes);
+    const bool kept = largest && (options_.keep == 0 || only->bytes + spare_bytes_ <= options_.keep);
+    if (only == nullptr || (kept && only->older == nullptr && first_begin_ == first_end_)) {
+      note_peak();
+      marks_ = nullptr;
+      char* const top = top_;
+      top_ = only != nullptr ? only->begin() : reinterpret_cast<char*>(base_);
+      base_ = reinterpret_cast<std::uintptr_t>(top_);
+      poison(top_, top);
+      return;
+    }
+  }
+  empty();
+  // Several chunks stay until the next block merges them.
+  if (spare_ != nullptr && spare_->bytes == spare_bytes_ && first_begin_ == first_end_) {
+    enter(take_spare());
+  }
+}
+
+void arena::release() noexcept {
+  check_outermost("release");
+  empty();
+  give_spare();
+}
+
+void arena::leave() noexcept { release(); }
+
+arena_statistics arena::statistics() const noexcept {
+  const std::size_t used = used_bytes();
+  return {.used_bytes = used,
+          .peak_bytes = std::max(peak_bytes_, used),
+          .chunk_bytes = chunk_bytes_,
+          .spare_bytes = spare_bytes_,
+          .chunks = chunks_,
+          .upstream_calls = upstream_calls_};
+}
+
+bool arena::is_valid() const noexcept {
+  std::size_t bytes = 0;
+  std::size_t count = 0;
+  const auto add = [&](const chunk* each) { bytes += each->bytes, ++count; };
+  for (const chunk* list : {current_, aside_}) {
+    for (; list != nullptr; list = list->older) {
+      add(list);
+    }
+  }
+  // Walks the heap of spare chunks depth first; every child is at most as large as its parent.
+  std::size_t spare = 0;
+  bool ordered = true;
+  const auto walk = [&](const auto& self, const chunk* of) -> void {
+    spare += of->bytes;
+    add(of);
+    for (const chunk* child = of->child; child != nullptr; child = child->older) {
+      ordered = ordered && child->bytes <= of->bytes;
+      self(self, child);
+    }
+  };
+  if (spare_ != nullptr) {
+    walk(walk, spare_);
+  }
+  bool falling = true;
+  for (const detail::arena_record* each = marks_; each != nullptr; each = each->older) {
+    falling = falling && each->number <= last_mark_ && (each->older == nullptr || each->older->number < each->number);
+  }
+  const bool inside = current_ != nullptr ? current_->begin() <= top_ && end_ == current_->end()
+                                          : first_begin_ <= top_ && end_ == first_end_;
+  return ordered && falling && inside && top_ <= end_ && base::is_aligned(top_, chunk_alignment) &&
+         base::is_aligned(end_, chunk_alignment) && bytes == chunk_bytes_ && count == chunks_ &&
+         spare == spare_bytes_ && (options_.keep == 0 || spare_bytes_ <= options_.keep);
+}
+
+}  // namespace tarn

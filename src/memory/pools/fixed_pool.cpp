@@ -1,0 +1,466 @@
+// The paths of a pool that are not inline: moving blocks between magazine and carriers, fresh blocks, chunks.
+#include <tarn/fixed_pool.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "base/bits.hpp"
+#include "base/check.hpp"
+#include "base/fault.hpp"
+#include "base/text.hpp"
+#include "memory/pools/guarded_blocks.hpp"
+#include "memory/pools/pool_parts.hpp"
+#include "memory/pools/upstream.hpp"
+
+namespace tarn::detail {
+
+constinit pool_magazine shut_pool_magazine{};
+
+}  // namespace tarn::detail
+
+namespace tarn {
+namespace {
+
+using namespace base::units;
+using detail::most_carried;
+using detail::pool_carrier;
+using detail::pool_chunk;
+using detail::pool_magazine;
+using detail::pool_slots;
+
+/// The number of blocks that move at once between the magazine and what lies beneath.
+constexpr std::size_t half = pool_slots / 2;
+
+constexpr std::size_t default_first_bytes = TARN_SMALL ? 512 : 4_KiB;
+constexpr std::size_t largest_step_bytes = TARN_SMALL ? 16_KiB : 1_MiB;
+/// This is a quarter, so that sums of such numbers cannot overflow.
+constexpr std::size_t largest_request = PTRDIFF_MAX / 4;
+
+std::size_t chunk_alignment(std::size_t alignment) noexcept { return std::max(alignment, detail::block_alignment); }
+
+/// The bytes that a chunk needs before its first block.
+std::size_t header_bytes(std::size_t blocks, std::size_t alignment) noexcept {
+  const std::size_t words = TARN_CHECKS ? base::divide_up(blocks, 64) : 0;
+  return base::align_up(offsetof(pool_chunk, taken) + words * sizeof(std::uint64_t), chunk_alignment(alignment));
+}
+
+/// Copies a few addresses. A call of memcpy, which the compiler would make of the loop, costs more.
+void** copy_few(void* const* source, std::size_t count, void** target) noexcept {
+  for (; count != 0; --count) {
+    *target++ = *source++;
+    asm("" : "+r"(source));
+  }
+  return target;
+}
+
+/// Calls `work` with the blocks of a carrier. Two, the number for blocks of 16 bytes, is a constant here: a list of
+/// such nodes spends a third of its time between magazine and carriers, and this halves the instructions.
+template <class Work>
+void with_carrier_blocks(std::size_t blocks, Work work) noexcept {
+  if (blocks == 2) {
+    work(std::integral_constant<std::size_t, 2>());
+  } else {
+    work(blocks);
+  }
+}
+
+}  // namespace
+
+pool_limit_reached::pool_limit_reached(const char* name, std::size_t block_bytes, std::size_t limit) noexcept {
+  base::text message(text_, sizeof text_ - 1);
+  message.append("tarn: pool \"").escaped(name).append("\": limit reached: all ").decimal(limit);
+  message.append(" blocks of ").decimal(block_bytes).append(" bytes are in use");
+  text_[message.view().size()] = '\0';
+}
+
+fixed_pool::fixed_pool(std::size_t bytes, std::size_t alignment, const pool_options& options) noexcept
+    : wanted_bytes_(bytes), alignment_(std::max(alignment, sizeof(void*))), options_(options) {
+  TARN_CHECK(base::is_power_of_two(alignment));
+  block_bytes_ = base::align_up(std::clamp(bytes, sizeof(void*), largest_request), alignment_);
+  carrier_blocks_ = std::min(block_bytes_ / sizeof(void*), most_carried);
+}
+
+// ---------------------------------------------------------------- blocks
+
+fixed_pool::~fixed_pool() {
+  detail::guarded_blocks::end(guarded_);
+  guarded_ = nullptr;
+  release();
+}
+
+void* fixed_pool::allocate_slow() {
+  void* const block = try_allocate_slow(__builtin_return_address(0));
+  if (block == nullptr) {
+    refuse();
+  }
+  return block;
+}
+
+void* fixed_pool::try_allocate_slow() noexcept { return try_allocate_slow(__builtin_return_address(0)); }
+void* fixed_pool::try_allocate_slow(const void* site) noexcept {
+  if (magazine_ == nullptr && is_guarded()) {
+    return guarded_->take(site);
+  }
+  return refill() ? *--top_ : nullptr;
+}
+
+bool fixed_pool::is_guarded() noexcept {
+  if (guarded_ == nullptr && capacity_ == 0) {
+    guarded_ = detail::guarded_blocks::make(this, wanted_bytes_, alignment_, options_);
+  }
+  return guarded_ != nullptr;
+}
+
+void fixed_pool::refuse() const {
+#if defined(__cpp_exceptions)
+  const std::size_t held = guarded_ != nullptr ? guarded_->in_use() : capacity_;
+  if (options_.limit != 0 && held >= options_.limit) {
+    throw pool_limit_reached(options_.name, block_bytes_, options_.limit);
+  }
+#endif
+  detail::throw_bad_alloc();
+}
+
+// Refills the empty magazine. Blocks that were used before come first, because they are more likely in a cache.
+bool fixed_pool::refill() noexcept {
+  if (magazine_ == nullptr && !add_magazine()) {
+    return false;
+  }
+  void** to = magazine_->bottom();
+  peak_in_use_ = std::max(peak_in_use_, capacity_ - carried_ - fresh_blocks());
+  if (carriers_ != nullptr) {
+    with_carrier_blocks(carrier_blocks_, [&](auto each) {
+      pool_carrier* from = carriers_;
+      std::size_t left = half / each;
+      do {
+        detail::mark_allocated(from, block_bytes_);
+        pool_carrier* const next = from->next;
+        copy_few(from->blocks, each - 1, to);
+        detail::mark_free(from, block_bytes_);
+        to[each - 1] = from;
+        to += each;
+        from = next;
+      } while (--left != 0 && from != nullptr);
+      carriers_ = from;
+      carried_ -= (half / each - left) * each;
+    });
+  } else {
+    if (fresh_ == nullptr) {
+      const std::size_t first = options_.first_chunk != 0
+                                    ? options_.first_chunk
+                                    : std::max(default_first_bytes / block_bytes_, std::size_t{8});
+      const std::size_t most = std::max(largest_step_bytes / block_bytes_, std::size_t{8});
+      const std::size_t later = options_.step != 0 ? options_.step : std::min(capacity_, most);
+      if (!add_chunk(1, capacity_ == 0 ? first : later)) {
+        return false;
+      }
+    }
+    // The lowest address is on top, so that new blocks are handed out in order.
+    const std::size_t count = std::min(fresh_->fresh_blocks(block_bytes_), half);
+    char* const end = fresh_->fresh + count * block_bytes_;
+    for (char* block = end; block != fresh_->fresh;) {
+      block -= block_bytes_;
+      *to++ = block;
+    }
+    fresh_->fresh = end;
+    if (fresh_->fresh_blocks(block_bytes_) == 0) {
+      fresh_ = fresh_->next_fresh;
+    }
+  }
+  top_ = to;
+  return true;
+}
+
+// Makes room when the magazine is full or missing: the older half goes to carriers.
+void fixed_pool::spill(void* block) noexcept { spill(block, __builtin_return_address(0)); }
+void fixed_pool::spill(void* block, const void* site) noexcept {
+  if (guarded_ != nullptr) {
+    guarded_->give(block, site);
+    return;
+  }
+  if (magazine_ == nullptr) {
+    base::fault_foreign_to_pool(options_.name, this, block, nullptr, block_bytes_);
+  }
+  if (free_blocks() >= capacity_) {
+    base::fault_pool_overfull(options_.name, this, free_blocks() + 1, capacity_);
+  }
+  void** const bottom = magazine_->bottom();
+  void** kept = bottom;
+  with_carrier_blocks(carrier_blocks_, [&](auto each) {
+    pool_carrier* newest = carriers_;
+    for (std::size_t left = half / each; left != 0; --left) {
+      auto* const made = static_cast<pool_carrier*>(kept[each - 1]);
+      detail::mark_allocated(made, block_bytes_);
+      copy_few(kept, each - 1, made->blocks);
+      made->next = newest;
+      newest = made;
+      kept += each;
+      detail::mark_free(made, block_bytes_);
+    }
+    carriers_ = newest;
+  });
+  carried_ += static_cast<std::size_t>(kept - bottom);
+  top_ = std::copy(kept, top_, bottom);
+  *top_++ = block;
+}
+
+std::size_t fixed_pool::take_many(void** to, std::size_t most, const void* site) noexcept {
+  if (magazine_ == nullptr && is_guarded()) {
+    *to = guarded_->take(site);
+    return *to != nullptr ? 1 : 0;
+  }
+  if (top_[-1] == nullptr && !refill()) {
+    return 0;
+  }
+  TARN_CHECK(magazine_ != nullptr);
+  const std::size_t count = std::min(most, static_cast<std::size_t>(top_ - magazine_->bottom()));
+  std::copy(top_ - count, top_, to);
+  top_ -= count;
+  return count;
+}
+
+void fixed_pool::give_many(void* const* blocks, std::size_t count, const void* site) noexcept {
+  while (count != 0) {
+    if (top_ == detail::shut_pool_magazine.end() || top_ == magazine_->end()) {
+      spill(*blocks++, site);
+      --count;
+    }
+    if (guarded_ != nullptr) {
+      continue;
+    }
+    const std::size_t fitting = std::min(count, static_cast<std::size_t>(magazine_->end() - top_));
+    top_ = std::copy_n(blocks, fitting, top_);
+    blocks += fitting;
+    count -= fitting;
+  }
+}
+
+// ---------------------------------------------------------------- memory
+
+bool fixed_pool::add_magazine() noexcept {
+  void* const memory = pools::take_upstream(options_.upstream, sizeof(pool_magazine), alignof(pool_magazine));
+  if (memory == nullptr) {
+    return false;
+  }
+  magazine_ = ::new (memory) pool_magazine;
+  magazine_->slots[0] = nullptr;
+  top_ = magazine_->bottom();
+  chunk_bytes_ += sizeof(pool_magazine);
+  ++upstream_calls_;
+  return true;
+}
+
+bool fixed_pool::add_chunk(std::size_t least, std::size_t wanted) noexcept {
+  const std::size_t most = largest_request / 2 / block_bytes_;
+  const std::size_t room =
+      options_.limit == 0 ? most : std::min(most, options_.limit > capacity_ ? options_.limit - capacity_ : 0);
+  if (least > room) {
+    return false;
+  }
+  std::size_t blocks = std::clamp(wanted, least, room);
+  void* memory = nullptr;
+  std::size_t bytes = 0;
+  for (;;) {
+    bytes = header_bytes(blocks, alignment_) + blocks * block_bytes_;
+    memory = pools::take_upstream(options_.upstream, bytes, chunk_alignment(alignment_));
+    if (memory != nullptr || blocks == least) {
+      break;
+    }
+    blocks = least;
+  }
+  if (memory == nullptr) {
+    return false;
+  }
+  auto* const made = static_cast<pool_chunk*>(memory);
+  made->next = chunks_;
+  made->next_fresh = nullptr;
+  made->bytes = bytes;
+  made->blocks = blocks;
+  made->begin = made->fresh = static_cast<char*>(memory) + header_bytes(blocks, alignment_);
+  if (TARN_CHECKS) {
+    std::fill_n(made->taken, base::divide_up(blocks, 64), 0);
+  }
+  detail::mark_free(made->begin, blocks * block_bytes_);
+  chunks_ = made;
+  pool_chunk** last = &fresh_;
+  while (*last != nullptr) {
+    last = &(*last)->next_fresh;
+  }
+  *last = made;
+  capacity_ += blocks;
+  chunk_bytes_ += bytes;
+  ++chunk_count_;
+  ++upstream_calls_;
+  return true;
+}
+
+void fixed_pool::reserve(std::size_t blocks) {
+  if (magazine_ == nullptr && is_guarded()) {
+    if (!guarded_->has_room(blocks)) {
+      refuse();
+    }
+    return;
+  }
+  if (magazine_ == nullptr && !add_magazine()) {
+    refuse();
+  }
+  if (blocks > capacity_ && !add_chunk(blocks - capacity_, blocks - capacity_)) {
+    refuse();
+  }
+}
+
+void fixed_pool::clear() noexcept {
+  if (guarded_ != nullptr) {
+    guarded_->clear(__builtin_return_address(0));
+    return;
+  }
+  if (free_blocks() > capacity_) {
+    base::fault_pool_overfull(options_.name, this, free_blocks(), capacity_);
+  }
+  peak_in_use_ = statistics().peak_in_use;
+  carriers_ = nullptr;
+  carried_ = 0;
+  if (magazine_ != nullptr) {
+    top_ = magazine_->bottom();
+  }
+  fresh_ = nullptr;
+  for (pool_chunk* each = chunks_; each != nullptr; each = each->next) {  // newest first: the oldest ends in front
+    each->fresh = each->begin;
+    each->next_fresh = fresh_;
+    fresh_ = each;
+    detail::mark_free(each->begin, each->blocks * block_bytes_);
+    if (TARN_CHECKS) {
+      std::fill_n(each->taken, base::divide_up(each->blocks, 64), 0);
+    }
+  }
+}
+
+void fixed_pool::release() noexcept {
+  clear();
+  for (pool_chunk* next = chunks_; next != nullptr;) {
+    pool_chunk* const old = next;
+    next = old->next;
+    pools::give_upstream(options_.upstream, old, old->bytes, chunk_alignment(alignment_));
+  }
+  if (magazine_ != nullptr) {
+    pools::give_upstream(options_.upstream, magazine_, sizeof(pool_magazine), alignof(pool_magazine));
+  }
+  magazine_ = nullptr;
+  top_ = detail::shut_pool_magazine.end();
+  chunks_ = fresh_ = nullptr;
+  capacity_ = chunk_count_ = chunk_bytes_ = 0;
+}
+// ------------------------------------------------------------- statistics
+
+std::size_t fixed_pool::fresh_blocks() const noexcept {
+  std::size_t sum = 0;
+  for (const pool_chunk* each = fresh_; each != nullptr; each = each->next_fresh) {
+    sum += each->fresh_blocks(block_bytes_);
+  }
+  return sum;
+}
+
+std::size_t fixed_pool::free_blocks() const noexcept {
+  const std::size_t ready = magazine_ == nullptr ? 0 : static_cast<std::size_t>(top_ - magazine_->bottom());
+  return ready + carried_ + fresh_blocks();
+}
+
+pool_statistics fixed_pool::statistics() const noexcept {
+  if (guarded_ != nullptr) {
+    const std::size_t guarded = guarded_->in_use();
+    return {.in_use = guarded, .peak_in_use = guarded_->peak_in_use(), .capacity = guarded};
+  }
+  const std::size_t free = free_blocks();
+  const std::size_t in_use = capacity_ > free ? capacity_ - free : 0;
+  return {.in_use = in_use,
+          .peak_in_use = std::max(peak_in_use_, in_use),
+          .capacity = capacity_,
+          .chunks = chunk_count_,
+          .chunk_bytes = chunk_bytes_,
+          .upstream_calls = upstream_calls_};
+}
+
+pool_chunk* fixed_pool::chunk_of(const void* block) const noexcept {
+  for (pool_chunk* each = chunks_; each != nullptr; each = each->next) {
+    if (block >= each->begin && block < each->begin + each->blocks * block_bytes_) {
+      return each;
+    }
+  }
+  return nullptr;
+}
+
+bool fixed_pool::is_valid() const noexcept {
+  std::size_t blocks = 0, chunks = 0, bytes = magazine_ == nullptr ? 0 : sizeof(pool_magazine);
+  for (const pool_chunk* each = chunks_; each != nullptr; each = each->next) {
+    blocks += each->blocks;
+    bytes += each->bytes;
+    ++chunks;
+  }
+  if (blocks != capacity_ || chunks != chunk_count_ || bytes != chunk_bytes_ || free_blocks() > capacity_) {
+    return false;
+  }
+  if (magazine_ == nullptr) {
+    return top_ == detail::shut_pool_magazine.end() && carriers_ == nullptr;
+  }
+  const auto is_ours = [this](const void* block) {
+    const pool_chunk* const home = chunk_of(block);
+    return home != nullptr && block < home->fresh &&
+           static_cast<std::size_t>(static_cast<const char*>(block) - home->begin) % block_bytes_ == 0;
+  };
+  if (magazine_->slots[0] != nullptr || top_ < magazine_->bottom() || top_ > magazine_->end() ||
+      !std::all_of(magazine_->bottom(), top_, is_ours)) {
+    return false;
+  }
+  std::size_t carried = 0;
+  for (pool_carrier* each = carriers_; each != nullptr;) {
+    if (!is_ours(each)) {
+      return false;
+    }
+    detail::mark_allocated(each, block_bytes_);
+    const bool ours = std::all_of(each->blocks, each->blocks + carrier_blocks_ - 1, is_ours);
+    pool_carrier* const next = each->next;
+    detail::mark_free(each, block_bytes_);
+    if (!ours) {
+      return false;
+    }
+    carried += carrier_blocks_;
+    each = next;
+  }
+  return carried == carried_;
+}
+
+// ---------------------------------------------------------- checked builds
+
+void fixed_pool::note_taken(void* block) noexcept {
+  if (block == nullptr || guarded_ != nullptr) {
+    return;
+  }
+  pool_chunk* const home = chunk_of(block);
+  TARN_CHECK(home != nullptr);
+  const std::size_t number = static_cast<std::size_t>(static_cast<char*>(block) - home->begin) / block_bytes_;
+  TARN_CHECK((home->taken[number / 64] >> (number % 64) & 1) == 0);
+  home->taken[number / 64] |= std::uint64_t{1} << (number % 64);
+}
+
+void fixed_pool::check_returned(void* block) noexcept {
+  if (guarded_ != nullptr) {
+    return;  // the guard checks it
+  }
+  pool_chunk* const home = chunk_of(block);
+  if (home == nullptr) {
+    base::fault_foreign_to_pool(options_.name, this, block, nullptr, block_bytes_);
+  }
+  const std::size_t number = static_cast<std::size_t>(static_cast<char*>(block) - home->begin) / block_bytes_;
+  char* const start = home->begin + number * block_bytes_;
+  if (start != block) {
+    base::fault_foreign_to_pool(options_.name, this, block, start, block_bytes_);
+  }
+  const std::uint64_t bit = std::uint64_t{1} << (number % 64);
+  if ((home->taken[number / 64] & bit) == 0) {
+    base::fault_pool_double_free(options_.name, this, block, block_bytes_);
+  }
+  home->taken[number / 64] &= ~bit;
+}
+
+}  // namespace tarn

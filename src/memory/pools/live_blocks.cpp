@@ -1,0 +1,165 @@
+// Finds the blocks in use at the end of a pool, from the free ones, without having noted any block before.
+#include <algorithm>
+#include <new>
+
+#include <tarn/fixed_pool.hpp>
+
+#include "base/fault.hpp"
+#include "memory/pools/guarded_blocks.hpp"
+#include "memory/pools/pool_parts.hpp"
+
+namespace tarn {
+namespace {
+
+using detail::most_carried;
+using detail::pool_carrier;
+using detail::pool_chunk;
+
+/// A free block while the free blocks are sorted.
+struct free_link {
+  free_link* next;
+};
+
+/// Returns the entrance of the cycle in a list, or null when there is none. A block that was linked twice closes a
+/// cycle and is its entrance (R. Floyd's tortoise and hare).
+const free_link* cycle_in(const free_link* list) noexcept {
+  const free_link* slow = list;
+  const free_link* fast = list;
+  do {
+    if (fast == nullptr || fast->next == nullptr) {
+      return nullptr;
+    }
+    slow = slow->next;
+    fast = fast->next->next;
+  } while (slow != fast);
+  for (slow = list; slow != fast; slow = slow->next) {
+    fast = fast->next;
+  }
+  return slow;
+}
+
+template <class Node>
+Node* merged(Node* a, Node* b) noexcept {
+  Node* first = nullptr;
+  Node** end = &first;
+  while (a != nullptr && b != nullptr) {
+    Node*& lower = a < b ? a : b;
+    *end = lower;
+    end = &lower->next;
+    lower = lower->next;
+  }
+  *end = a != nullptr ? a : b;
+  return first;
+}
+
+/// Sorts a list by address. This is a bottom-up merge sort: bin n holds 2^n sorted nodes or none.
+template <class Node>
+Node* sorted(Node* list) noexcept {
+  Node* bins[64] = {};
+  while (list != nullptr) {
+    Node* carry = list;
+    list = list->next;
+    carry->next = nullptr;
+    std::size_t bin = 0;
+    for (; bins[bin] != nullptr; ++bin) {
+      carry = merged(bins[bin], carry);
+      bins[bin] = nullptr;
+    }
+    bins[bin] = carry;
+  }
+  for (Node* const bin : bins) {
+    list = merged(bin, list);
+  }
+  return list;
+}
+
+}  // namespace
+
+// Links the free blocks into a list and sorts it in place. This takes no memory, so a pool can always report at its
+// end what is still in use. The gaps between free blocks are the live ones.
+void fixed_pool::for_each_live(void (*each)(void*, void*), void* call) {
+  if (guarded_ != nullptr) {
+    guarded_->for_each_live(each, call);
+    return;
+  }
+  free_link* free = nullptr;
+  const auto link = [&](void* block) {
+    detail::mark_allocated(block, sizeof(free_link));
+    free = ::new (block) free_link{free};
+  };
+  if (magazine_ != nullptr) {
+    std::for_each(magazine_->bottom(), top_, link);
+    top_ = magazine_->bottom();
+  }
+  while (carriers_ != nullptr) {
+    pool_carrier* const from = carriers_;
+    detail::mark_allocated(from, block_bytes_);
+    carriers_ = from->next;
+    std::for_each_n(from->blocks, carrier_blocks_ - 1, link);
+    link(from);
+  }
+  carried_ = 0;
+  if (const free_link* const twice = cycle_in(free)) {
+    base::fault_pool_double_free(options_.name, this, twice, block_bytes_);
+  }
+  free = sorted(free);
+  chunks_ = sorted(chunks_);
+
+  const auto walk = [&](auto on_live) {
+    const free_link* next = free;
+    const auto foreign = [&](const char* block) {
+      base::fault_foreign_to_pool(options_.name, this, next, block, block_bytes_);
+    };
+    for (const pool_chunk* chunk = chunks_; chunk != nullptr; chunk = chunk->next) {
+      for (char* block = chunk->begin; block != chunk->fresh; block += block_bytes_) {
+        const auto* const at = reinterpret_cast<const char*>(next);
+        if (next == nullptr || at >= block + block_bytes_) {
+          on_live(block);
+        } else if (at == block) {
+          next = next->next;
+        } else {
+          foreign(at > block ? block : nullptr);
+        }
+      }
+    }
+    if (next != nullptr) {
+      foreign(nullptr);
+    }
+  };
+  walk([](void*) {});  // the first walk only finds faults: nothing may be done to a block that may not be live
+
+  struct putting_back {
+    fixed_pool& of;
+    free_link* list;
+    ~putting_back() { of.put_back(list); }
+  };
+  const putting_back at_end{*this, free};
+  walk([=](void* block) { each(block, call); });
+}
+
+// Turns a list of free blocks into carriers; the rest goes to the magazine.
+void fixed_pool::put_back(void* list) noexcept {
+  auto* next = static_cast<free_link*>(list);
+  void* gathered[most_carried];
+  std::size_t count = 0;
+  while (next != nullptr) {
+    gathered[count++] = next;
+    next = next->next;
+    if (count == carrier_blocks_) {
+      auto* const made = static_cast<pool_carrier*>(gathered[0]);
+      detail::mark_allocated(made, block_bytes_);
+      std::copy_n(gathered + 1, count - 1, made->blocks);
+      made->next = carriers_;
+      carriers_ = made;
+      carried_ += count;
+      std::for_each_n(gathered, count, [this](void* block) { detail::mark_free(block, block_bytes_); });
+      count = 0;
+    }
+  }
+  for (std::size_t at = 0; at < count; ++at) {
+    *top_++ = gathered[at];
+    detail::mark_free(gathered[at], block_bytes_);
+  }
+}
+
+}  // namespace tarn

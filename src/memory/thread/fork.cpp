@@ -1,0 +1,162 @@
+// A fork happens while this thread holds every lock of the allocator, so that the child's copy of what they guard is
+// whole. The locks are taken in the order of their ranks, as everywhere (platform/lock_rank.hpp). The lock of the
+// single slabs' records is left out: whoever takes it holds the lock of a space.
+//
+// Handlers before a fork run in the reverse order of pthread_atfork, and those after it in the same order. No other
+// handler should run while the locks are held, so ours are installed before all others: by the first constructor of
+// the process (the drop-in is linked with -z initfirst), otherwise by the program's first. No other order can be
+// sound for everybody: a handler that takes a lock of its own while ours are held waits for a thread that allocates
+// under that lock.
+//
+// Where the engine comes late (a plugin with libtarn.a inside), handlers that were installed before may still use it.
+// The forking thread may take the locks that it holds again, in the parent and in the child, until the handler here
+// opens them. A call that such a handler makes ends before the fork or begins after it, so the child's copy is still
+// whole.
+//
+// A process with one thread takes no lock, so that a signal handler may fork wherever it interrupted malloc; nothing
+// is reset in its child (platform/fork_section.hpp). A signal handler of a process with several threads must not
+// fork: the thread may hold one of the locks. glibc has the same limit. _Fork() calls no handlers; its child must not
+// allocate unless the parent had one thread.
+//
+// No lock guards a heap that another thread was using at that moment, perhaps in the middle of an operation. In the
+// child it stays as it is forever. Its blocks stay valid and may be freed, but it belongs to a thread that does not
+// exist there, so no thread allocates from it, collects its inbox or adopts it. The child therefore visits no
+// thread's heap, because after a fork each visit of a page costs a fault or a miss. The child must not use heap
+// objects that other threads were using either; the program has to ensure that.
+#include "memory/thread/fork.hpp"
+
+#include <atomic>
+
+#include <pthread.h>
+
+#include "base/check.hpp"
+#include "memory/heap/registry.hpp"
+#include "memory/heap/spaces.hpp"
+#include "memory/pages/metadata.hpp"
+#include "memory/thread/threads.hpp"
+#include "platform/fork_section.hpp"
+#include "platform/platform.hpp"
+
+// glibc exports these for its own fork and for other allocators, but declares them in no header.
+extern "C" {
+[[gnu::weak]] void _IO_list_lock() noexcept;
+[[gnu::weak]] void _IO_list_unlock() noexcept;
+[[gnu::weak]] void _IO_list_resetlock() noexcept;
+}
+
+namespace tarn::threads {
+namespace {
+
+using heaps::registry;
+
+// These functions handle the lock of the C library's list of streams. A fork could deadlock with two other threads:
+//
+//   this thread: fork()        a second: fflush(NULL)       a third: getline(stream)
+//   takes our locks                                         takes the stream's lock
+//                              takes the list's lock
+//   waits for the list         waits for the stream         waits in malloc for our locks
+//
+// fork() takes the list's lock after all handlers of pthread_atfork and before the locks of its own malloc. So we
+// take the list's lock before our locks too. It is recursive. A C library without these functions does not need the
+// calls.
+namespace streams {
+void lock() noexcept {
+  if (_IO_list_lock != nullptr) {
+    _IO_list_lock();
+  }
+}
+void unlock() noexcept {
+  if (_IO_list_unlock != nullptr) {
+    _IO_list_unlock();
+  }
+}
+void reset() noexcept {
+  if (_IO_list_resetlock != nullptr) {
+    _IO_list_resetlock();
+  }
+}
+}  // namespace streams
+
+constinit platform::fork_section section;
+constinit std::atomic<platform::mutex*> added[most_added_locks] = {};
+
+template <class Visit>
+void for_added(Visit visit) noexcept {
+  for (auto& entry : added) {
+    // acquire: the lock is whole.
+    if (platform::mutex* const lock = entry.load(std::memory_order_acquire)) {
+      visit(*lock);
+    }
+  }
+}
+
+constinit std::uint32_t forking_thread = 0;  ///< thread number before the fork
+
+void before() noexcept {
+  if (section.enter()) {
+    streams::lock();
+    for_added([](platform::mutex& lock) { lock.lock_for_fork(); });
+    process_heap()->mutex.lock_for_fork();
+    registry::lock().lock_for_fork();
+    heaps::spaces::lock_all();
+    heaps::central().lock().lock_for_fork();
+    pages::page_map::lock().lock_for_fork();
+    heaps::magazine_lock().lock_for_fork();
+    pages::metadata::lock().lock_for_fork();
+    section.taken();
+  }
+  forking_thread = platform::thread_number();
+}
+
+void after_in_parent() noexcept {
+  if (!section.leave()) {
+    return;
+  }
+  pages::metadata::lock().unlock_after_fork();
+  heaps::magazine_lock().unlock_after_fork();
+  pages::page_map::lock().unlock_after_fork();
+  heaps::central().lock().unlock_after_fork();
+  heaps::spaces::unlock_all();
+  registry::lock().unlock_after_fork();
+  process_heap()->mutex.unlock_after_fork();
+  for_added([](platform::mutex& lock) { lock.unlock_after_fork(); });
+  streams::unlock();
+}
+
+void after_in_child() noexcept {
+  const std::uint32_t number = platform::thread_number();
+  registry::renumber_objects(forking_thread, number);
+  if (heaps::heap* const own = own_heap()) {
+    own->owner_thread.store(number, std::memory_order_relaxed);
+    own->visits.reset_after_fork();
+  }
+  forking_thread = number;  // an outer fork still needs it
+  if (!section.leave_in_child()) {
+    return;
+  }
+  pages::metadata::lock().reset();
+  heaps::magazine_lock().reset();
+  pages::page_map::lock().reset();
+  heaps::central().reset_after_fork();
+  heaps::spaces::reset_all();
+  registry::lock().reset();
+  process_heap()->mutex.reset();
+  for_added([](platform::mutex& lock) { lock.reset(); });
+  streams::reset();
+}
+
+}  // namespace
+
+void hold_around_fork(platform::mutex& lock) noexcept {
+  for (auto& entry : added) {
+    platform::mutex* none = nullptr;
+    if (entry.compare_exchange_strong(none, &lock, std::memory_order_release) || none == &lock) {
+      return;
+    }
+  }
+  TARN_CHECK(false && "there is room for each lock");
+}
+
+void install_fork_handlers() noexcept { pthread_atfork(before, after_in_parent, after_in_child); }
+
+}  // namespace tarn::threads

@@ -1,0 +1,161 @@
+// Implements the slow paths behind the inline ones: they find the calling thread's heap, give the thread one if it
+// has none, lock the heap if it is shared, and pass the call on.
+#include <tarn/detail/fast_path.hpp>
+
+#include "base/fault.hpp"
+#include "memory/heap/free_mark.hpp"
+#include "memory/heap/lookup.hpp"
+#include "memory/thread/sites.hpp"
+#include "memory/thread/threads.hpp"
+
+namespace tarn::detail {
+namespace {
+
+using heaps::heap;
+using heaps::owning;
+
+// Notes the block that `self` has just allocated, if `self` notes call sites.
+void* noted(heap& self, void* block, std::size_t bytes, const void* site) noexcept {
+  if (self.sites != nullptr && block != nullptr) [[unlikely]] {
+    threads::note_site(self, block, bytes, site);
+  }
+  return block;
+}
+
+// Calls `attempt` on the calling thread's heap.
+template <class Attempt>
+void* with_heap(heap_front* at, Attempt attempt) noexcept {
+  heap* const self = threads::ready(at);
+  if (self == nullptr) {
+    return nullptr;
+  }
+  const owning hold(*self);
+  return attempt(*self);
+}
+
+}  // namespace
+
+namespace {
+
+void* take(heap_front* at, size_class index, const void* site) noexcept {
+  return with_heap(at, [=](heap& self) { return noted(self, self.allocate(index), size_of(index), site); });
+}
+void* take_large(heap_front* at, std::size_t bytes, std::size_t alignment, bool* zeroed, const void* site) noexcept {
+  return with_heap(at,
+                   [=](heap& self) { return noted(self, self.allocate_large(bytes, alignment, zeroed), bytes, site); });
+}
+
+}  // namespace
+
+void* allocate_slow(heap_front* at, size_class index) noexcept { return take(at, index, __builtin_return_address(0)); }
+
+void* allocate_large(heap_front* at, std::size_t bytes, std::size_t alignment, bool* zeroed) noexcept {
+  return take_large(at, bytes, alignment, zeroed, __builtin_return_address(0));
+}
+
+void* allocate_any(heap_front* at, std::size_t bytes, std::size_t alignment) noexcept {
+  // A slab starts on a unit, so its blocks cannot have a larger alignment than a unit.
+  if (alignment <= pages::unit_bytes && bytes <= largest_class_size) {
+    const size_class index = alignment <= block_alignment ? class_of(bytes) : class_of(bytes, alignment);
+    if (index < class_count) {
+      if (at->top[index][-1] != nullptr) [[likely]] {
+        return allocate(at, index);
+      }
+      void* const block = take(at, index, __builtin_return_address(0));
+      mark_allocated(block, size_of(index));
+      note_allocated(block);
+      return block;
+    }
+  }
+  return take_large(at, bytes, alignment, nullptr, __builtin_return_address(0));
+}
+
+namespace {
+
+// Frees a block of a size class. The heap need not be ready.
+[[gnu::noinline]] void give_small(heap_front* at, void* block, std::uintptr_t key, const void* site) noexcept {
+  heap* const self = threads::ready(at);
+  if (self == nullptr) {
+    return;  // a block exists, so this thread could not even share the process's heap
+  }
+  const size_class index = heaps::class_in(key);
+  if ((key ^ self->address()) != index) {
+    self->deallocate_remote(block, key);
+  } else {
+    const owning hold(*self);
+    if (self->sites != nullptr) [[unlikely]] {
+      threads::note_free(*self, block, site);
+    }
+    self->deallocate(block, index);
+  }
+}
+
+// Handles all other frees. `said` is the class that the caller expects; class_count: any.
+[[gnu::noinline]] void give_rare(heap_front* front, void* block, size_class said) noexcept {
+  if (block == nullptr) {
+    return;
+  }
+  const std::uintptr_t key = key_of<__ATOMIC_ACQUIRE>(block);
+  if (heaps::class_in(key) == pages::large_mark && said == class_count) [[likely]] {
+    pages::slab* const home = pages::page_map::slab_of(block);
+    if (home->start == block) [[likely]] {
+      heap* const owner = heaps::owner_in(key);
+      heaps::check_strict(*owner, block);
+      owner->deallocate_large(home, front == owner);
+      return;
+    }
+  }
+  const heaps::found_block found = heaps::find_block("free", block);
+  if (said != class_count && said != found.index) [[unlikely]] {
+    base::fault_wrong_size(block, size_of(said), found.home->bytes);
+  }
+  if (found.large()) {
+    heaps::check_strict(*found.owner, block);
+    found.owner->deallocate_large(found.home, front == found.owner);
+  }
+}
+
+// The usual remote free saves no register on its way; rare cases lie in functions of their own.
+[[gnu::always_inline]] inline void give_back(heap_front* at, void* block, size_class said, const void* site) noexcept {
+  const std::uintptr_t key = key_of<__ATOMIC_ACQUIRE>(block);  // acquire: page_map::set says why
+  const size_class index = heaps::class_in(key);
+  // The key alone identifies the usual case. The slab's description is not read: its owner writes it, so a read here
+  // would cost both threads a cache miss.
+  if (key == 0 || index >= class_count || (said != class_count && said != index) || !pages::may_start_at(block, index))
+      [[unlikely]] {
+    give_rare(at, block, said);
+    return;
+  }
+  if constexpr (checks_frees) {
+    if (!heaps::marks_blocks) {  // otherwise the drop-in has already checked the block
+      note_free(block);
+    }
+  }
+  auto* const self = static_cast<heap*>(at);
+  if (at == &heaps::nobody || self->policy.shared() || (key ^ self->address()) == index) {
+    give_small(at, block, key, site);
+  } else {
+    self->deallocate_remote(block, key);
+  }
+}
+
+}  // namespace
+
+void deallocate_slow(heap_front* at, void* block, size_class index) noexcept {
+  give_back(at, block, index, __builtin_return_address(0));
+}
+void deallocate_slow(heap_front* at, void* block) noexcept {
+  give_back(at, block, class_count, __builtin_return_address(0));
+}
+
+void report_double_free(const void* block) noexcept {
+  const std::uintptr_t key = key_of<__ATOMIC_ACQUIRE>(block);
+  const heap& owner = *heaps::owner_in(key);
+  base::block_record known;
+  if (owner.sites != nullptr && threads::find_free(owner, block, known)) {
+    base::fault_double_free("free", known);
+  }
+  base::fault_double_free("free", block, size_of(heaps::class_in(key)));
+}
+
+}  // namespace tarn::detail

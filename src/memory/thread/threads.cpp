@@ -1,0 +1,165 @@
+#include "memory/thread/threads.hpp"
+
+#include <atomic>
+#include <cstring>
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "base/fault.hpp"
+#include "base/options.hpp"
+#include "base/text.hpp"
+#include "memory/heap/registry.hpp"
+#include "memory/thread/fork.hpp"
+#include "memory/thread/idle_purge.hpp"
+#include "platform/platform.hpp"
+
+namespace tarn::detail {
+constinit thread_local heap_front* local = &heaps::nobody;
+}
+
+namespace tarn::threads {
+namespace {
+
+using heaps::registry;
+
+constinit char** environment = nullptr;
+
+// Runs as early as the loader allows: before other constructors start threads or install fork handlers
+// (memory/thread/fork.cpp). The drop-in runs before the C library's own constructor, which sets `environ`.
+[[gnu::constructor(101)]] void early(int, char**, char** given) noexcept {
+  environment = given;
+  initialise();
+}
+
+enum class stage : int { nothing, started, ready, failed };
+constinit std::atomic<stage> progress{stage::nothing};
+constinit heaps::heap* process = nullptr;
+constinit pthread_key_t exit_key = 0;
+
+void report(std::string_view line) noexcept {
+  base::text_buffer<512> out;
+  out.append(line).write_to(2);
+}
+
+// Runs when a thread with a heap ends, after its C++ thread_local destructors. Destructors of other keys may run
+// later and allocate or free: they find the process's heap, so nothing needs to be registered again.
+void leave(void* of) noexcept {
+  auto* const own = static_cast<heaps::heap*>(of);
+  detail::local = process;
+  own->retire();
+  registry::give_idle(own);
+}
+
+bool set_up() noexcept {
+  base::options& options = base::process_options;
+  base::load_from_environment(options, environ != nullptr ? environ : environment, report);
+  pages::space_options wanted;
+  pages::space::limit_process(options.limit);
+  if (options.purge_delay_ms == 0) {
+    wanted.purge = pages::purging::at_once;
+  }
+  wanted.huge_wanted = options.thp == base::thp_mode::on;
+  wanted.huge_refused = options.thp == base::thp_mode::off;
+  if (options.increment != 0) {
+    const std::size_t units = base::divide_up(options.increment, pages::unit_bytes);
+    wanted.segment_units = units < 32 ? 32 : units > pages::most_units ? pages::most_units : units;
+  }
+  heaps::central().configure(wanted);
+  process = registry::create(heaps::central(), "process");
+  if (process == nullptr || pthread_key_create(&exit_key, leave) != 0) {
+    return false;
+  }
+  std::memcpy(process->name, "process", sizeof "process");
+  process->add_trait(heaps::heap_trait::shared);
+  if (options.stats != base::stats_mode::off) {
+    process->add_trait(heaps::heap_trait::counting);
+  }
+  if (options.guard) {
+    process->add_trait(heaps::heap_trait::exact);
+  }
+  return true;
+}
+
+// A plugin with this library inside should be linked with -z nodelete, as the package's link options specify. A
+// plugin without it may be unloaded while threads go on: when they end, they must not call code that is gone. From
+// here on the key may belong to another library, and objects that are destroyed later still allocate: from the
+// process's heap.
+constinit std::atomic<bool> unloaded{false};
+[[gnu::destructor]] void unload() noexcept {
+  if (progress.load(std::memory_order_acquire) == stage::ready && !unloaded.exchange(true)) {
+    pthread_key_delete(exit_key);
+  }
+}
+
+}  // namespace
+
+bool initialise() noexcept {
+  stage now = progress.load(std::memory_order_acquire);
+  if (now == stage::ready) {
+    return true;
+  }
+  if (now == stage::nothing && progress.compare_exchange_strong(now, stage::started, std::memory_order_acq_rel)) {
+    now = set_up() ? stage::ready : stage::failed;
+    // release: a thread that sees `ready` sees all of the above.
+    progress.store(now, std::memory_order_release);
+    if (now == stage::ready) {
+      install_fork_handlers();  // it may allocate, so it comes after the store
+      install_idle_purge();
+    }
+    return now == stage::ready;
+  }
+  while ((now = progress.load(std::memory_order_acquire)) == stage::started) {
+    sched_yield();
+  }
+  return now == stage::ready;
+}
+
+heaps::heap* process_heap() noexcept { return initialise() ? process : nullptr; }
+
+heaps::heap* start() noexcept {
+  if (detail::local != &heaps::nobody) {  // the caller may have read `local` before this thread had a heap
+    return static_cast<heaps::heap*>(detail::local);
+  }
+  if (!initialise()) {
+    return nullptr;
+  }
+  if (unloaded.load(std::memory_order_relaxed)) {
+    return process;
+  }
+  if (process->policy.exact()) {
+    detail::local = process;  // all threads share one heap, so that every free is checked at once
+    return process;
+  }
+  heaps::heap* const own = registry::acquire();
+  if (own == nullptr) {
+    return process;
+  }
+  const base::options& options = base::current_options();
+  own->owner_thread.store(platform::thread_number(), std::memory_order_relaxed);
+  if (options.stats != base::stats_mode::off && !own->policy.counting()) {
+    own->add_trait(heaps::heap_trait::counting);
+  }
+  if (options.sample_guards == 1 && !own->policy.closed()) {
+    own->add_trait(heaps::heap_trait::guarded);  // the drop-in is asked to sample each call
+  }
+  detail::local = own;  // this precedes the key, because setting it may allocate
+  if (pthread_setspecific(exit_key, own) != 0) {
+    detail::local = process;
+    own->retire();
+    registry::give_idle(own);
+    return process;
+  }
+  if (options.initial > own->eager_bytes) {  // otherwise the heap was adopted, with the memory that it had reserved
+    own->eager_bytes = options.initial;
+    // A lack of memory for the reservation is no reason to fail this allocation.
+    (void)own->space->reserve(options.initial);
+  }
+  return own;
+}
+
+heaps::heap* own_heap() noexcept {
+  return unloaded.load(std::memory_order_relaxed) ? nullptr : static_cast<heaps::heap*>(pthread_getspecific(exit_key));
+}
+
+}  // namespace tarn::threads

@@ -1,0 +1,32 @@
+// Decides which heap is current: a thread gets a heap when it first allocates, and gives it up when it ends.
+#pragma once
+
+#include "memory/heap/heap.hpp"
+
+namespace tarn::threads {
+
+/// Gives the calling thread a heap if it has none yet. Null: no memory for it.
+heaps::heap* start() noexcept;
+
+/// Returns the heap behind `at`, which is a value of detail::local; if there is none, the heap that start() returns.
+inline heaps::heap* ready(detail::heap_front* at) noexcept {
+  return at != &heaps::nobody ? static_cast<heaps::heap*>(at) : start();
+}
+
+/// Returns a large block from the cache of the heap behind `front`; null if it has none.
+inline void* take_cached_large(detail::heap_front* front, std::size_t bytes) noexcept {
+  return front != &heaps::nobody ? static_cast<heaps::heap*>(front)->take_cached_large(bytes) : nullptr;
+}
+
+/// Returns the heap that any thread may use, under its own lock. Ending threads, threads without a heap, and
+/// tarn::global() use it. Null: the process has no memory at all.
+heaps::heap* process_heap() noexcept;
+
+/// Returns the calling thread's own heap, even while another is current; null if it has none. Callers run
+/// initialise() first.
+heaps::heap* own_heap() noexcept;
+
+/// Sets up page map, spaces, options and fork handlers, once. Any thread may call it at any time. False: no memory.
+bool initialise() noexcept;
+
+}  // namespace tarn::threads

@@ -1,0 +1,86 @@
+// Tests the statistics of the process.
+#include "memory/api/statistics.hpp"
+
+#include "front_fixture.hpp"
+
+namespace front_tests {
+namespace {
+
+using tarn::process_statistics;
+using tarn::api::process_now;
+
+using process_figures = front_test;
+
+TEST_F(process_figures, sum_up_the_heaps) {
+  const process_statistics before = process_now();
+  tarn::heap lane({.statistics = true});
+  tarn::heap second_heap({.statistics = true});
+  void* const first = lane.allocate(100);
+  static_cast<void>(second_heap.allocate(1_MiB));
+  lane.deallocate(first);
+  const process_statistics now = process_now();
+  EXPECT_EQ(now.sums.allocated_blocks, before.sums.allocated_blocks + 2);
+  EXPECT_EQ(now.sums.allocated_bytes, before.sums.allocated_bytes + 112 + 1_MiB);
+  EXPECT_EQ(now.sums.freed_blocks, before.sums.freed_blocks + 1);
+  EXPECT_EQ(now.sums.large_blocks, before.sums.large_blocks + 1);
+  EXPECT_EQ(now.sums.slabs, before.sums.slabs + 1);
+  EXPECT_EQ(now.sums.footprint_bytes, before.sums.footprint_bytes + 64_KiB + 1_MiB);
+}
+
+TEST_F(process_figures, remember_heaps_that_are_no_more) {
+  const process_statistics before = process_now();
+  for (int round = 0; round < 3; ++round) {
+    tarn::heap lane({.statistics = true});
+    static_cast<void>(lane.allocate(100));
+    static_cast<void>(lane.allocate(1_MiB));
+  }
+  const process_statistics now = process_now();
+  EXPECT_EQ(now.sums.allocated_blocks, before.sums.allocated_blocks + 6);
+  EXPECT_EQ(now.sums.freed_blocks, before.sums.freed_blocks + 6);
+  EXPECT_EQ(now.sums.allocated_bytes, before.sums.allocated_bytes + 3 * (112 + 1_MiB));
+  EXPECT_EQ(now.sums.refills, before.sums.refills + 3);
+  EXPECT_EQ(now.sums.footprint_bytes, before.sums.footprint_bytes);
+  EXPECT_EQ(now.sums.large_blocks, before.sums.large_blocks);
+}
+
+TEST_F(process_figures, count_threads) {
+  const process_statistics before = process_now();
+  for (int thread = 0; thread < 5; ++thread) {
+    std::thread([] { tarn::current().deallocate(tarn::current().allocate(10)); }).join();
+  }
+  const process_statistics now = process_now();
+  EXPECT_EQ(now.threads_started, before.threads_started + 5);
+  EXPECT_EQ(now.abandoned, before.abandoned + 5);
+  EXPECT_GE(now.adopted, before.adopted + 4);
+  EXPECT_LE(now.heaps, before.heaps + 1);
+}
+
+TEST_F(process_figures, count_what_the_system_was_asked) {
+  const process_statistics before = process_now();
+  void* const block = tarn::current().allocate(50_MiB);
+  std::memset(block, 1, 1);
+  const process_statistics during = process_now();
+  EXPECT_GT(during.system_calls.mmap, before.system_calls.mmap);
+  EXPECT_GE(during.footprint_bytes, before.footprint_bytes + 50_MiB);
+  EXPECT_GE(during.peak_footprint_bytes, during.footprint_bytes);
+  tarn::current().deallocate(block);
+  const process_statistics after = process_now();
+  EXPECT_GT(after.system_calls.munmap, before.system_calls.munmap);
+  EXPECT_EQ(after.footprint_bytes, during.footprint_bytes - 50_MiB);
+  EXPECT_GE(after.peak_footprint_bytes, during.footprint_bytes);
+  EXPECT_EQ(after.system_calls.sum(), platform::system_calls().sum());
+}
+
+TEST_F(process_figures, count_purges) {
+  void* const kept = tarn::current().allocate(1);
+  tarn::current().deallocate(tarn::current().allocate(3_MiB));
+  const process_statistics before = process_now();
+  tarn::api::trim();
+  const process_statistics now = process_now();
+  EXPECT_GT(now.purges, before.purges);
+  EXPECT_GE(now.purged_bytes, before.purged_bytes + 3_MiB);
+  tarn::current().deallocate(kept);
+}
+
+}  // namespace
+}  // namespace front_tests
