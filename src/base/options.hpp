@@ -42,7 +42,7 @@ struct option_info {
 };
 
 enum class stats_mode : std::uint8_t { off, text, json, openmetrics };
-enum class thp_mode : std::uint8_t { automatic, on, off };
+enum class thp_mode : std::uint8_t { automatic, enabled, disabled };
 
 // True in builds of the guard preset, where the checks of `guard` are on unless switched off.
 inline constexpr bool guard_by_default = TARN_GUARD != 0;

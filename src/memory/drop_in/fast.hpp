@@ -46,11 +46,11 @@ template <class Slow>
   if (bytes <= detail::tabled_bytes) [[likely]] {
     const detail::size_class index =
         detail::classes.classes[(bytes + detail::block_alignment - 1) / detail::block_alignment];
-    detail::heap_front* const at = detail::local;
-    void** const top = at->top[index];
+    detail::heap_front* const front = detail::local;
+    void** const top = front->top[index];
     void* const block = top[-1];
     if (block != nullptr) [[likely]] {
-      at->top[index] = top - 1;
+      front->top[index] = top - 1;
       heaps::mark_of(block) = 0;
       return block;
     }
@@ -74,21 +74,22 @@ template <class Slow>
 /// Frees a block, and ignores the size that a sized delete states: the page map knows the size, and programs that
 /// state a wrong one run well with other allocators. Guarded blocks compare it.
 [[gnu::always_inline]] inline void deallocate(void* block, std::size_t said = guard::unsaid) noexcept {
-  detail::heap_front* const at = detail::local;
-  const std::uintptr_t own = detail::key_of(block) ^ reinterpret_cast<std::uintptr_t>(at);
-  if (own >= detail::class_count || !pages::may_start_at(block, static_cast<detail::size_class>(own))) [[unlikely]] {
+  detail::heap_front* const front = detail::local;
+  const std::uintptr_t index = detail::key_of(block) ^ reinterpret_cast<std::uintptr_t>(front);
+  if (index >= detail::class_count || !pages::may_start_at(block, static_cast<detail::size_class>(index)))
+      [[unlikely]] {
     return deallocate_slow(block, said, __builtin_return_address(0));
   }
   if (heaps::is_marked(block)) [[unlikely]] {
     return deallocate_again(block, said, __builtin_return_address(0));
   }
   heaps::mark(block);
-  void** const top = at->top[own];
+  void** const top = front->top[index];
   if (reinterpret_cast<std::uintptr_t>(top) % detail::magazine_bytes == 0) [[unlikely]] {
     return deallocate_slow(block, said, __builtin_return_address(0));
   }
   *top = block;
-  at->top[own] = top + 1;
+  front->top[index] = top + 1;
 }
 
 }  // namespace tarn::drop_in

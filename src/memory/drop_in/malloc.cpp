@@ -126,16 +126,16 @@ std::uint32_t blocks_taken(size_class index) noexcept {
 }
 
 // Is out of line, because the functions that it calls need a frame; the exported function then needs none.
-[[gnu::noinline]] void* make_zeroed(std::size_t count, std::size_t each, const void* site) noexcept {
+[[gnu::noinline]] void* make_zeroed(std::size_t count, std::size_t element_bytes, const void* site) noexcept {
   if (guard::wanted()) [[unlikely]] {
-    return or_no_memory(guard::allocate_zeroed(count, each, site));
+    return or_no_memory(guard::allocate_zeroed(count, element_bytes, site));
   }
   std::size_t bytes;
-  if (!__builtin_mul_overflow(count, each, &bytes) && bytes <= detail::largest_class_size) {
+  if (!__builtin_mul_overflow(count, element_bytes, &bytes) && bytes <= detail::largest_class_size) {
     void* const block = allocate_class(detail::class_of(bytes), bytes, detail::block_alignment, site);
     return block == nullptr ? nullptr : std::memset(block, 0, bytes);
   }
-  return finished(api::allocate_zeroed(detail::local, count, each));
+  return finished(api::allocate_zeroed(detail::local, count, element_bytes));
 }
 
 [[noreturn]] void freed_twice(const char* entry, const void* block) noexcept {
@@ -173,8 +173,8 @@ void* resize(void* block, std::size_t bytes, const void* site) noexcept {
   } else if (heaps::class_in(key) < detail::class_count && heaps::is_marked(block)) [[unlikely]] {
     freed_twice("realloc", block);
   }
-  void* const made = api::reallocate(detail::local, block, bytes, give_back);
-  return block == nullptr || made == nullptr ? finished(made) : made;
+  void* const result = api::reallocate(detail::local, block, bytes, give_back);
+  return block == nullptr || result == nullptr ? finished(result) : result;
 }
 
 // Is out of line, so that the smaller sizes save fewer registers.
@@ -245,17 +245,17 @@ TARN_EXPORT void free_aligned_sized(void* block, std::size_t, std::size_t bytes)
   drop_in::deallocate(block, bytes);
 }
 
-TARN_EXPORT void* calloc(std::size_t count, std::size_t each) noexcept {
-  return make_zeroed(count, each, __builtin_return_address(0));
+TARN_EXPORT void* calloc(std::size_t count, std::size_t element_bytes) noexcept {
+  return make_zeroed(count, element_bytes, __builtin_return_address(0));
 }
 
 TARN_EXPORT void* realloc(void* block, std::size_t bytes) noexcept {
   return resize(block, bytes, __builtin_return_address(0));
 }
 
-TARN_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t each) noexcept {
+TARN_EXPORT void* reallocarray(void* block, std::size_t count, std::size_t element_bytes) noexcept {
   std::size_t bytes;
-  if (__builtin_mul_overflow(count, each, &bytes)) {
+  if (__builtin_mul_overflow(count, element_bytes, &bytes)) {
     return no_memory();
   }
   return resize(block, bytes, __builtin_return_address(0));
@@ -284,8 +284,8 @@ TARN_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexce
 
 // Rounds an alignment that is no power of two up to the next one, as glibc does.
 TARN_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
-  constexpr std::size_t most = SIZE_MAX / 2 + 1;
-  if (alignment > most) {
+  constexpr std::size_t largest_alignment = SIZE_MAX / 2 + 1;
+  if (alignment > largest_alignment) {
     return not_an_alignment();
   }
   return drop_in::allocate_aligned(bytes, std::bit_ceil(alignment), drop_in::allocate_aligned_slow);

@@ -35,7 +35,8 @@ std::size_t blocks_to_fill(size_class index, std::uint8_t fills) noexcept {
 constinit magazine shut{};
 constinit nobody_front nobody;
 
-heap::heap(pages::space& from, std::uint32_t number_) noexcept : heap_front(nobody), space(&from), number(number_) {}
+heap::heap(pages::space& space_, std::uint32_t number_) noexcept
+    : heap_front(nobody), space(&space_), number(number_) {}
 
 void heap::add_trait(heap_trait added) noexcept {
   const bool was_closed = policy.closed();
@@ -92,7 +93,7 @@ void* heap::take_exactly(size_class index) noexcept {
 
 bool heap::refill(size_class index) noexcept {
   class_state& of = classes[index];
-  if (!in.empty()) {
+  if (!remote_inbox.empty()) {
     collect();
   }
   if (of.behind.first == nullptr) {

@@ -37,14 +37,14 @@ namespace tarn::heaps {
 class owner_counter {
  public:
   constexpr owner_counter() noexcept = default;
-  owner_counter& operator=(const owner_counter& other) noexcept {
-    count_.store(other.get(), std::memory_order_relaxed);
+  owner_counter& operator=(const owner_counter& source) noexcept {
+    count_.store(source.get(), std::memory_order_relaxed);
     return *this;
   }
-  void add(std::uint64_t by) noexcept {
-    count_.store(count_.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+  void add(std::uint64_t amount) noexcept {
+    count_.store(count_.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
   }
-  void subtract(std::uint64_t by) noexcept { add(~by + 1); }
+  void subtract(std::uint64_t amount) noexcept { add(~amount + 1); }
   std::uint64_t get() const noexcept { return count_.load(std::memory_order_relaxed); }
 
  private:
@@ -64,8 +64,8 @@ class recent_blocks {
     return false;
   }
   void insert(const void* block) noexcept {
-    for (std::size_t at = count - 1; at != 0; --at) {
-      blocks_[at].store(blocks_[at - 1].load(std::memory_order_relaxed), std::memory_order_relaxed);
+    for (std::size_t index = count - 1; index != 0; --index) {
+      blocks_[index].store(blocks_[index - 1].load(std::memory_order_relaxed), std::memory_order_relaxed);
     }
     blocks_[0].store(block, std::memory_order_relaxed);
   }
@@ -85,11 +85,11 @@ class class_set {
   void clear() noexcept { words_[0] = words_[1] = 0; }
   bool contains(size_class index) const noexcept { return (words_[index / 64] >> (index % 64) & 1) != 0; }
 
-  template <class Each>
-  void for_each(Each each) const noexcept {
+  template <class Visit>
+  void for_each(Visit visit) const noexcept {
     for (size_class word = 0; word < 2; ++word) {
       for (std::uint64_t left = words_[word]; left != 0; left &= left - 1) {
-        each(word * 64 + static_cast<size_class>(std::countr_zero(left)));
+        visit(word * 64 + static_cast<size_class>(std::countr_zero(left)));
       }
     }
   }
@@ -169,7 +169,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   std::atomic<std::uint64_t> run_peak_bytes{0};  ///< peak of slab_bytes + run_bytes: `initial` could have held it
 
   // -- written by all threads ----------------------------------------------
-  alignas(64) inbox in;
+  alignas(64) inbox remote_inbox;
   large_cache large;
   std::atomic<std::uint64_t> sent_bytes{0};    ///< approximate bytes in words whose blocks have all been freed
   std::atomic<std::uint32_t> posted_slabs{0};  ///< since the inbox was taken in
@@ -186,7 +186,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   std::atomic<std::uint32_t> refused_visits{0};                 ///< in a row, because the owner was in a slow path
   std::atomic<bool> visited_asleep{false};                      ///< nothing is left to do until the owner wakes
 
-  heap(pages::space& from, std::uint32_t number_) noexcept;
+  heap(pages::space& space_, std::uint32_t number_) noexcept;
 
   /// Adds a trait, and shuts the visible magazines if the heap's traits send every call to the slow path. Other
   /// threads must not use the heap yet.
@@ -289,8 +289,8 @@ struct heap : detail::heap_front, base::list_links<heap> {
   void send_full() noexcept;
   bool open_batch() noexcept;
   static void send_group(void** blocks, std::size_t count) noexcept;
-  void receive(const freed_blocks& some) noexcept;
-  bool give_directly(const freed_blocks& some) noexcept;
+  void receive(const freed_blocks& blocks) noexcept;
+  bool give_directly(const freed_blocks& blocks) noexcept;
   void take_in(bool owned) noexcept;
   void took_back(pages::slab& home, std::size_t count, bool was_full, bool keep_one) noexcept;
   void discard_inbox() noexcept;

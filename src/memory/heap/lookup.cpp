@@ -26,7 +26,7 @@ found_block find_block(const char* entry, const void* address) noexcept {
   }
   // In a slab of one unit the offset alone is enough. The slab's description is read only where that is unavoidable,
   // because its owner writes it.
-  const pages::class_shape& shape = pages::shapes.of[index];
+  const pages::class_shape& shape = pages::shapes.classes[index];
   if (shape.units != 1 || !pages::may_start_at(address, index)) {
     const std::size_t number = home->number_of(address);
     if (number >= home->capacity) [[unlikely]] {
@@ -42,9 +42,9 @@ found_block find_block(const char* entry, const void* address) noexcept {
 
 void check_strict_slow(const heap& owner, const void* block) noexcept {
   const std::uint32_t self = platform::thread_number();
-  const std::uint32_t its = owner.owner_thread.load(std::memory_order_relaxed);
-  if (self != its) {
-    base::fault_strict_heap(owner.name, block, self, its);
+  const std::uint32_t owner_number = owner.owner_thread.load(std::memory_order_relaxed);
+  if (self != owner_number) {
+    base::fault_strict_heap(owner.name, block, self, owner_number);
   }
 }
 

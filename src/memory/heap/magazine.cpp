@@ -21,7 +21,7 @@ magazine* magazine_stock::take_any() noexcept {
 }
 
 void magazine_stock::give(magazine* array) noexcept {
-  if (count_ == most) {
+  if (count_ == most_arrays) {
     arrays.deallocate(array);
     return;
   }

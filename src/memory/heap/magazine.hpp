@@ -38,10 +38,10 @@ constexpr std::size_t capacity_of(size_class index) noexcept {
 }
 
 struct capacity_table {
-  std::uint16_t of[detail::class_count];
-  consteval capacity_table() noexcept : of{} {
+  std::uint16_t blocks[detail::class_count];
+  consteval capacity_table() noexcept : blocks{} {
     for (size_class index = 0; index < detail::class_count; ++index) {
-      of[index] = static_cast<std::uint16_t>(capacity_of(index));
+      blocks[index] = static_cast<std::uint16_t>(capacity_of(index));
     }
   }
 };
@@ -49,13 +49,13 @@ inline constexpr capacity_table capacities;
 
 /// Returns the number of blocks that stay in front when a full magazine is exchanged: then neither the next frees nor
 /// the next allocations reach the other end at once.
-constexpr std::size_t kept_of(size_class index) noexcept { return capacities.of[index] / 4; }
+constexpr std::size_t kept_of(size_class index) noexcept { return capacities.blocks[index] / 4; }
 
 /// Returns the number of blocks that move together between the front and the depot or the slabs.
-constexpr std::size_t batch_of(size_class index) noexcept { return capacities.of[index] - kept_of(index); }
+constexpr std::size_t batch_of(size_class index) noexcept { return capacities.blocks[index] - kept_of(index); }
 
 /// Returns the start of an empty magazine for class `index`; the entry before it is null.
-inline void** bottom_of(magazine* array, size_class index) noexcept { return array->end() - capacities.of[index]; }
+inline void** bottom_of(magazine* array, size_class index) noexcept { return array->end() - capacities.blocks[index]; }
 
 /// Holds the full batches of a class behind its front. Invariant: each batch has exactly batch_of(class) blocks, from
 /// bottom_of on.
@@ -111,7 +111,7 @@ class magazine_stock {
   void clear() noexcept;
 
  private:
-  static constexpr std::uint32_t most = 32;
+  static constexpr std::uint32_t most_arrays = 32;
   magazine* first_ = nullptr;
   std::uint32_t count_ = 0;
 };

@@ -16,7 +16,7 @@ using hold = platform::locked<platform::mutex>;
 pages::space& central() noexcept { return shared_space; }
 
 constinit platform::mutex registry::mutex_{platform::lock_rank::registry};
-constinit std::atomic<heap*> registry::all_{nullptr};
+constinit std::atomic<heap*> registry::heaps_{nullptr};
 constinit std::atomic<heap*> registry::objects_{nullptr};
 constinit base::list<heap> registry::idle_;
 constinit base::list<heap> registry::spare_;
@@ -24,15 +24,15 @@ constinit heap_statistics registry::past_;
 constinit std::atomic<std::uint32_t> registry::idle_count_{0};
 constinit registry::counts registry::counts_{};
 
-heap* registry::make(pages::space& from) noexcept {
+heap* registry::make(pages::space& space) noexcept {
   void* const memory = pages::metadata::allocate(sizeof(heap), alignof(heap));
   if (memory == nullptr) {
     return nullptr;
   }
-  heap* const made = ::new (memory) heap(from, static_cast<std::uint32_t>(++counts_.heaps));
-  made->next_heap = all_.load(std::memory_order_relaxed);
+  heap* const made = ::new (memory) heap(space, static_cast<std::uint32_t>(++counts_.heaps));
+  made->next_heap = heaps_.load(std::memory_order_relaxed);
   // release: a thread that walks the list sees a constructed heap.
-  all_.store(made, std::memory_order_release);
+  heaps_.store(made, std::memory_order_release);
   return made;
 }
 
@@ -79,11 +79,11 @@ void registry::give_idle(heap* retired) noexcept {
   idle_count_.fetch_add(1, std::memory_order_relaxed);
 }
 
-heap* registry::create(pages::space& from, const char* name) noexcept {
+heap* registry::create(pages::space& space, const char* name) noexcept {
   const hold guard(mutex_);
   heap* found = spare_.front();
   if (found == nullptr) {
-    found = make(from);
+    found = make(space);
     if (found == nullptr) {
       return nullptr;
     }
@@ -91,9 +91,9 @@ heap* registry::create(pages::space& from, const char* name) noexcept {
     objects_.store(found, std::memory_order_release);  // a signal handler may fork here, and walk the list in the child
   } else {
     spare_.remove(found);
-    found->space = &from;
+    found->space = &space;
   }
-  found->frees_may_wait = &from == &central();
+  found->frees_may_wait = &space == &central();
   std::strncpy(found->name, name, sizeof found->name - 1);
   return found;
 }

@@ -19,8 +19,8 @@ class registry {
   /// Takes back a heap that heap::retire has emptied.
   static void give_idle(heap* retired) noexcept;
 
-  /// Returns a heap over `from`, for a heap object. Null: no memory.
-  static heap* create(pages::space& from, const char* name) noexcept;
+  /// Returns a heap over `space`, for a heap object. Null: no memory.
+  static heap* create(pages::space& space, const char* name) noexcept;
   /// Takes back an empty heap that create() made. Its memory stays a heap forever.
   static void destroy(heap* empty) noexcept;
 
@@ -31,11 +31,11 @@ class registry {
   /// Returns an idle heap whose state it has set to tending. The heap is the caller's, without the lock, until the
   /// caller sets the state back. The next call returns another heap. Null: it found none.
   static heap* tend_next_idle() noexcept;
-  /// Calls `each(heap&)` for all heaps ever made. They are never freed.
-  template <class Each>
-  static void for_all(Each each) noexcept {
-    for (heap* at = all_.load(std::memory_order_acquire); at != nullptr; at = at->next_heap) {
-      each(*at);
+  /// Calls `visit(heap&)` for all heaps ever made. They are never freed.
+  template <class Visit>
+  static void for_all(Visit visit) noexcept {
+    for (heap* entry = heaps_.load(std::memory_order_acquire); entry != nullptr; entry = entry->next_heap) {
+      visit(*entry);
     }
   }
 
@@ -49,17 +49,17 @@ class registry {
   static void renumber_objects(std::uint32_t old_thread, std::uint32_t new_thread) noexcept;
 
   /// Returns the list head that tarn_watch_root points to.
-  static constexpr const std::atomic<heap*>* watched() noexcept { return &all_; }
+  static constexpr const std::atomic<heap*>* watched() noexcept { return &heaps_; }
 
   /// Returns the lock, which is held around a fork.
   static platform::mutex& lock() noexcept { return mutex_; }
 
  private:
-  static heap* make(pages::space& from) noexcept;
+  static heap* make(pages::space& space) noexcept;
 
   static platform::mutex mutex_;
-  static std::atomic<heap*> all_;
-  static std::atomic<heap*> objects_;  ///< the heaps of all_ that create() made
+  static std::atomic<heap*> heaps_;
+  static std::atomic<heap*> objects_;  ///< the heaps of heaps_ that create() made
   static base::list<heap> idle_;
   static base::list<heap> spare_;
   static heap_statistics past_;

@@ -22,7 +22,7 @@ class block_finder {
       unit_ = address >> detail::unit_shift;
       key_ = detail::key_of<__ATOMIC_ACQUIRE>(block);  // acquire: page_map::set says why
       home_ = pages::page_map::slab_of(block);
-      shape_ = &pages::shapes.of[class_in(key_)];
+      shape_ = &pages::shapes.classes[class_in(key_)];
       // A slab of one unit starts where the unit does. The description is not read, because its owner writes it.
       start_ = shape_->units == 1 ? unit_ << detail::unit_shift : reinterpret_cast<std::uintptr_t>(home_->start);
     }
@@ -48,7 +48,7 @@ class block_finder {
 // ---------------------------------------------------------------- sending
 
 void heap::deallocate_remote(void* block, std::uintptr_t key) noexcept {
-  const std::size_t block_bytes = pages::shapes.of[class_in(key)].block_bytes;
+  const std::size_t block_bytes = pages::shapes.classes[class_in(key)].block_bytes;
   detail::mark_free(block, block_bytes);
   if (!owner_in(key)->frees_may_wait || !out.add(block, block_bytes)) [[unlikely]] {
     deallocate_remote_slow(block, key);
@@ -65,7 +65,7 @@ void heap::deallocate_remote_slow(void* block, std::uintptr_t key) noexcept {
     owner.receive(block_finder{}.find(block));
     return;
   }
-  out.add(block, pages::shapes.of[class_in(key)].block_bytes);
+  out.add(block, pages::shapes.classes[class_in(key)].block_bytes);
   if (out.full()) {
     send_full();
   }
@@ -125,25 +125,25 @@ void heap::send_group(void** blocks, std::size_t count) noexcept {
 
 // Runs on the thread that freed the blocks. The slab may have changed hands since the caller read its key: then the
 // collector of this heap sends it on.
-void heap::receive(const freed_blocks& some) noexcept {
+void heap::receive(const freed_blocks& blocks) noexcept {
   // relaxed: it is only a hint; give_directly checks again.
-  if (state.load(std::memory_order_relaxed) == ownership::idle && give_directly(some)) {
+  if (state.load(std::memory_order_relaxed) == ownership::idle && give_directly(blocks)) {
     return;
   }
-  const pages::remote_frees::sent sent = some.home->free_remotely(some.word, some.freed);
+  const pages::remote_frees::sent sent = blocks.home->free_remotely(blocks.word, blocks.freed);
   if (sent.post) {
-    in.post(*some.home);
+    remote_inbox.post(*blocks.home);
     tend_if_idle();
     pages::space::note_retained((posted_slabs.fetch_add(1, std::memory_order_relaxed) + 1) * pages::unit_bytes);
   }
-  const size_class index = class_in(some.key);
+  const size_class index = class_in(blocks.key);
   const std::size_t block_bytes = detail::size_of(index);
-  if (const std::uint64_t again = sent.before & some.freed; again != 0) [[unlikely]] {
-    base::fault_double_free("free", some.start + static_cast<std::size_t>(std::countr_zero(again)) * block_bytes,
+  if (const std::uint64_t again = sent.before & blocks.freed; again != 0) [[unlikely]] {
+    base::fault_double_free("free", blocks.start + static_cast<std::size_t>(std::countr_zero(again)) * block_bytes,
                             block_bytes);
   }
-  if ((sent.before | some.freed) == pages::full_word(index, some.word)) {
-    note_full_word(static_cast<std::size_t>(std::popcount(sent.before | some.freed)) * block_bytes);
+  if ((sent.before | blocks.freed) == pages::full_word(index, blocks.word)) {
+    note_full_word(static_cast<std::size_t>(std::popcount(sent.before | blocks.freed)) * block_bytes);
   }
 }
 
@@ -174,13 +174,13 @@ void heap::take_in(bool owned) noexcept {
   sent_bytes.store(0, std::memory_order_relaxed);
   posted_slabs.store(0, std::memory_order_relaxed);
   subtract_reclaimed();
-  for (inbox::node *at = in.take_all(), *following = nullptr; at != nullptr; at = following) {
+  for (inbox::node *at = remote_inbox.take_all(), *following = nullptr; at != nullptr; at = following) {
     following = at->next_sent;
     __builtin_prefetch(following, 1);
     pages::slab& home = *static_cast<pages::slab*>(at);
     const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(home.start);  // acquire: page_map::set says why
     if (heap* const owner = owner_in(key); owner != this) {  // the slab was adopted after a sender had read its key
-      owner->in.post(home);
+      owner->remote_inbox.post(home);
       owner->tend_if_idle();
       continue;
     }
@@ -210,7 +210,7 @@ void heap::collect() noexcept { take_in(true); }
 // Drops the whole inbox: its blocks have ended.
 void heap::discard_inbox() noexcept {
   sent_bytes.store(0, std::memory_order_relaxed);
-  for (inbox::node *at = in.take_all(), *following = nullptr; at != nullptr; at = following) {
+  for (inbox::node *at = remote_inbox.take_all(), *following = nullptr; at != nullptr; at = following) {
     following = at->next_sent;
     at->take_remote([](std::size_t, std::uint64_t) {});
   }

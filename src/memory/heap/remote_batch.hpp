@@ -30,18 +30,18 @@ class remote_batch {
   bool full() const noexcept { return next_ == end_; }
   bool empty() const noexcept { return next_ == begin(); }
 
-  /// Takes an array from `from` if the batch has none. False: no memory.
-  bool open(magazine_stock& from) noexcept {
+  /// Takes an array from `stock` if the batch has none. False: no memory.
+  bool open(magazine_stock& stock) noexcept {
     if (array_ == nullptr) {
-      array_ = from.take_any();
+      array_ = stock.take_any();
       clear();
     }
     return array_ != nullptr;
   }
   /// Gives the array of an empty batch back.
-  void close(magazine_stock& to) noexcept {
+  void close(magazine_stock& stock) noexcept {
     if (array_ != nullptr) {
-      to.give(array_);
+      stock.give(array_);
       array_ = nullptr;
       clear();
     }

@@ -15,10 +15,10 @@ constinit base::list<record> used;
 constinit base::list<record> spare;
 using hold = platform::locked<platform::mutex>;
 
-template <class Each>
-void for_used(Each each) noexcept {
-  for (record* at = used.front(); at != nullptr; at = at->next) {
-    each(*at);
+template <class Visit>
+void for_used(Visit visit) noexcept {
+  for (record* entry = used.front(); entry != nullptr; entry = entry->next) {
+    visit(*entry);
   }
 }
 
@@ -50,24 +50,24 @@ void spaces::destroy(pages::space* gone) noexcept {
   spare.push_front(ended);
 }
 
-void spaces::for_each(void* with, void (*visit)(void* with, pages::space&) noexcept) noexcept {
+void spaces::for_each(void* context, void (*visit)(void* context, pages::space&) noexcept) noexcept {
   const hold guard(mutex);
-  visit(with, central());
-  for (record* at = used.front(); at != nullptr; at = at->next) {
-    visit(with, *at);
+  visit(context, central());
+  for (record* entry = used.front(); entry != nullptr; entry = entry->next) {
+    visit(context, *entry);
   }
 }
 
 void spaces::lock_all() noexcept {
   mutex.lock_for_fork();
-  for_used([](pages::space& each) { each.lock().lock_for_fork(); });
+  for_used([](pages::space& space) { space.lock().lock_for_fork(); });
 }
 void spaces::unlock_all() noexcept {
-  for_used([](pages::space& each) { each.lock().unlock_after_fork(); });
+  for_used([](pages::space& space) { space.lock().unlock_after_fork(); });
   mutex.unlock_after_fork();
 }
 void spaces::reset_all() noexcept {
-  for_used([](pages::space& each) { each.reset_after_fork(); });
+  for_used([](pages::space& space) { space.reset_after_fork(); });
   mutex.reset();
 }
 

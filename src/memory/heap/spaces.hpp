@@ -15,7 +15,7 @@ class spaces {
   /// Calls `visit(space&)` for central() and every space of a heap object, under the lock of this list. Any thread.
   template <class Visit>
   static void for_all(Visit visit) noexcept {
-    for_each(&visit, [](void* with, pages::space& each) noexcept { (*static_cast<Visit*>(with))(each); });
+    for_each(&visit, [](void* context, pages::space& space) noexcept { (*static_cast<Visit*>(context))(space); });
   }
 
   /// These three handle the lock of this list and of each space in it around a fork.
@@ -24,7 +24,7 @@ class spaces {
   static void reset_all() noexcept;
 
  private:
-  static void for_each(void* with, void (*visit)(void* with, pages::space&) noexcept) noexcept;
+  static void for_each(void* context, void (*visit)(void* context, pages::space&) noexcept) noexcept;
 };
 
 }  // namespace tarn::heaps

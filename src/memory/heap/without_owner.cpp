@@ -58,7 +58,7 @@ bool heap::start_tending() noexcept {
 }
 
 void heap::tend() noexcept {
-  while (!in.empty()) {
+  while (!remote_inbox.empty()) {
     if (!start_tending()) {
       return;  // an owner, or another thread that acts for the heap, will check again
     }
@@ -69,20 +69,20 @@ void heap::tend() noexcept {
 }
 
 // Acts for the heap and frees the blocks in their slab at once. Runs on the sender.
-bool heap::give_directly(const freed_blocks& some) noexcept {
+bool heap::give_directly(const freed_blocks& blocks) noexcept {
   if (!start_tending()) {
     return false;
   }
-  const bool own = owner_in(detail::key_of<__ATOMIC_ACQUIRE>(some.start)) == this;
-  if (own) {
-    const bool was_full = some.home->full();
-    some.home->give_word(some.word, some.freed);
-    took_back(*some.home, static_cast<std::size_t>(std::popcount(some.freed)), was_full, false);
+  const bool is_own = owner_in(detail::key_of<__ATOMIC_ACQUIRE>(blocks.start)) == this;
+  if (is_own) {
+    const bool was_full = blocks.home->full();
+    blocks.home->give_word(blocks.word, blocks.freed);
+    took_back(*blocks.home, static_cast<std::size_t>(std::popcount(blocks.freed)), was_full, false);
   }
   platform::note_release(&state);
   state.store(ownership::idle, std::memory_order_seq_cst);
   tend();
-  return own;
+  return is_own;
 }
 
 // Adopts a slab of a heap without an owner, which saves new memory.
@@ -128,9 +128,9 @@ bool heap::visit(bool (*stop)() noexcept) noexcept {
   const std::uint64_t calls = slow_calls.get();
   if (visited_calls.exchange(calls, std::memory_order_relaxed) != calls) {
     visited_asleep.store(false, std::memory_order_relaxed);
-    return free_bytes() >= least_visited_bytes || !in.empty();
+    return free_bytes() >= least_visited_bytes || !remote_inbox.empty();
   }
-  if (visited_asleep.load(std::memory_order_relaxed) && in.empty()) {
+  if (visited_asleep.load(std::memory_order_relaxed) && remote_inbox.empty()) {
     return false;
   }
   if (!visits.try_visit()) {
@@ -196,7 +196,7 @@ void heap::reclaim_for_owner() noexcept {
   inbox::node* first = nullptr;
   inbox::node* last = nullptr;
   std::uint64_t kept_bytes = 0;
-  for (inbox::node *at = in.take_all(), *following = nullptr; at != nullptr; at = following) {
+  for (inbox::node *at = remote_inbox.take_all(), *following = nullptr; at != nullptr; at = following) {
     following = at->next_sent;
     pages::slab& home = *static_cast<pages::slab*>(at);
     if (at->remote_count(pages::words_of(home.index)) == home.capacity) {
@@ -212,7 +212,7 @@ void heap::reclaim_for_owner() noexcept {
   const std::uint64_t part = kept_bytes / 4;
   reclaim_bytes.store(part > first_reclaim_bytes ? part : first_reclaim_bytes, std::memory_order_relaxed);
   if (first != nullptr) {
-    in.post(*first, *last);
+    remote_inbox.post(*first, *last);
     tend_if_idle();
   }
 }

@@ -57,7 +57,7 @@ class record_pool {
  private:
   struct link {
     link* next;
-    static void* operator new(std::size_t, void* at) noexcept { return at; }
+    static void* operator new(std::size_t, void* memory) noexcept { return memory; }
   };
   static_assert(sizeof(Record) >= sizeof(link));
 

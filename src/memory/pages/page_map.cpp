@@ -28,11 +28,11 @@ std::uintptr_t number_of(const void* address) noexcept {
 bool make_leaf(std::uintptr_t number) noexcept {
   page_leaf*& leaf = detail::page_map[number];
   if (leaf == nullptr) {
-    auto* const made = static_cast<page_leaf*>(metadata::allocate(sizeof(page_leaf), platform::page_bytes()));
-    if (made == nullptr) {
+    auto* const new_leaf = static_cast<page_leaf*>(metadata::allocate(sizeof(page_leaf), platform::page_bytes()));
+    if (new_leaf == nullptr) {
       return false;
     }
-    __atomic_store_n(&leaf, made, __ATOMIC_RELEASE);
+    __atomic_store_n(&leaf, new_leaf, __ATOMIC_RELEASE);
   }
   return true;
 }
@@ -40,9 +40,9 @@ bool make_leaf(std::uintptr_t number) noexcept {
 // Calls `change` with the leaf and the number of each unit in it.
 template <class Change>
 void for_units(const void* start, std::size_t units, Change change) noexcept {
-  const char* at = static_cast<const char*>(start);
-  for (; units != 0; --units, at += unit_bytes) {
-    change(*detail::leaf_of(at), detail::unit_in_leaf(at));
+  const char* unit = static_cast<const char*>(start);
+  for (; units != 0; --units, unit += unit_bytes) {
+    change(*detail::leaf_of(unit), detail::unit_in_leaf(unit));
   }
 }
 
@@ -97,9 +97,9 @@ slab* page_map::large_around(const void* address) noexcept {
     for (std::size_t below = leaf == nullptr ? 0 : unit + 1; below != 0; --below) {
       const std::uintptr_t key = __atomic_load_n(&leaf->keys[below - 1], __ATOMIC_ACQUIRE);
       if (key != 0) {
-        auto* const found = static_cast<slab*>(__atomic_load_n(&leaf->slabs[below - 1], __ATOMIC_RELAXED));
+        auto* const candidate = static_cast<slab*>(__atomic_load_n(&leaf->slabs[below - 1], __ATOMIC_RELAXED));
         const bool large = (key & mark_mask) == large_mark;
-        return large && address < found->start + found->bytes ? found : nullptr;
+        return large && address < candidate->start + candidate->bytes ? candidate : nullptr;
       }
     }
     if (number == 0) {

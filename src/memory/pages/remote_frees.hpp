@@ -55,16 +55,16 @@ struct alignas(64) remote_frees {
     return {0, waiting_.fetch_or(std::uint64_t{1} << number, std::memory_order_acq_rel) == 0};
   }
 
-  /// Calls `each(number, freed)` for the words in which blocks wait, and clears them. The caller took the slab out of
+  /// Calls `visit(number, freed)` for the words in which blocks wait, and clears them. The caller took the slab out of
   /// an inbox and has read `next_sent`.
-  template <class Each>
-  void take_remote(Each each) noexcept {
+  template <class Visit>
+  void take_remote(Visit visit) noexcept {
     // acq_rel: free_remotely gives the reasons.
     for (std::uint64_t left = waiting_.exchange(0, std::memory_order_acq_rel); left != 0; left &= left - 1) {
       const auto number = static_cast<std::size_t>(std::countr_zero(left));
       const std::uint64_t freed = remote_words[number].exchange(0, std::memory_order_acq_rel);
       platform::note_acquire(&remote_words[number]);
-      each(number, freed);
+      visit(number, freed);
     }
   }
 

@@ -187,13 +187,13 @@ bool segment::extend(slab& run, std::size_t count) noexcept {
   return true;
 }
 
-void segment::give(slab& run, std::size_t from, bool clean) noexcept {
-  const std::size_t unit = unit_of(run.start) + from;
-  const std::size_t count = run.units - from;
+void segment::give(slab& run, std::size_t first_unit, bool clean) noexcept {
+  const std::size_t unit = unit_of(run.start) + first_unit;
+  const std::size_t count = run.units - first_unit;
   TARN_CHECK(!free.contains_any(unit, count));
   page_map::retire(address(unit), count);
   detail::mark_allocated(address(unit), count * unit_bytes);
-  run.units = static_cast<std::uint32_t>(from);
+  run.units = static_cast<std::uint32_t>(first_unit);
   add_units(unit, count, clean);
 }
 

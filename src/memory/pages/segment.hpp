@@ -49,8 +49,8 @@ struct alignas(alignof(slab)) segment : base::list_links<segment> {
   slab* take(std::size_t count, std::size_t alignment) noexcept;
   /// Takes `count` more units right behind a run of this segment. False: they are not all free there.
   bool extend(slab& run, std::size_t count) noexcept;
-  /// Gives a run back, or (`from` > 0) only its units from there on. `clean`: they read as zero.
-  void give(slab& run, std::size_t from = 0, bool clean = false) noexcept;
+  /// Gives a run back, or (`first_unit` > 0) only its units from there on. `clean`: they read as zero.
+  void give(slab& run, std::size_t first_unit = 0, bool clean = false) noexcept;
   /// Takes units out of the dirty sets; returns how many were in them.
   std::size_t clean_up(std::size_t unit, std::size_t count) noexcept;
   /// Takes dirty units out of all sets, so that no thread takes them while their pages go back.

@@ -6,11 +6,11 @@ namespace tarn::pages {
 
 void slab::cut(detail::size_class index_) noexcept {
   index = static_cast<std::uint8_t>(index_);
-  capacity = shapes.of[index_].capacity;
+  capacity = shapes.classes[index_].capacity;
   free_blocks = capacity;
   hint = 0;
   purged_at = 0;
-  bytes = shapes.of[index_].block_bytes;
+  bytes = shapes.classes[index_].block_bytes;
   std::size_t left = capacity;
   for (std::size_t word = 0; left != 0; ++word) {
     const std::size_t here = left < 64 ? left : 64;
@@ -20,7 +20,7 @@ void slab::cut(detail::size_class index_) noexcept {
 }
 
 std::size_t slab::take(void** end, std::size_t most) noexcept {
-  const std::size_t block_bytes = shapes.of[index].block_bytes;
+  const std::size_t block_bytes = shapes.classes[index].block_bytes;
   const std::size_t wanted = most < free_blocks ? most : free_blocks;
   std::size_t taken = 0;
   std::size_t word = hint;

@@ -54,14 +54,14 @@ constexpr class_shape shape_of(detail::size_class index) noexcept {
 }
 
 struct class_shapes {
-  class_shape of[detail::class_count];
-  consteval class_shapes() noexcept : of{} {
+  class_shape classes[detail::class_count];
+  consteval class_shapes() noexcept : classes{} {
     for (detail::size_class index = 0; index < detail::class_count; ++index) {
-      of[index] = shape_of(index);
+      classes[index] = shape_of(index);
       // x / bytes == x * inverse >> 40 for every offset x in a slab.
-      const std::uint64_t error = of[index].inverse * of[index].block_bytes - (std::uint64_t{1} << 40);
-      const std::uint64_t offsets = std::uint64_t{of[index].units} * unit_bytes;
-      if (error * offsets >= (std::uint64_t{1} << 40) || of[index].capacity > most_blocks) {
+      const std::uint64_t error = classes[index].inverse * classes[index].block_bytes - (std::uint64_t{1} << 40);
+      const std::uint64_t offsets = std::uint64_t{classes[index].units} * unit_bytes;
+      if (error * offsets >= (std::uint64_t{1} << 40) || classes[index].capacity > most_blocks) {
         __builtin_unreachable();  // this is not a constant expression: the build stops here
       }
     }
@@ -72,16 +72,16 @@ inline constexpr class_shapes shapes;
 /// words_of returns the number of 64-block words of a slab; full_word returns the bits of one of them that stand for
 /// a block.
 constexpr std::size_t words_of(detail::size_class index) noexcept {
-  return (shapes.of[index].capacity + std::size_t{63}) / 64;
+  return (shapes.classes[index].capacity + std::size_t{63}) / 64;
 }
 constexpr std::uint64_t full_word(detail::size_class index, std::size_t word) noexcept {
-  const std::size_t left = shapes.of[index].capacity - word * 64;
+  const std::size_t left = shapes.classes[index].capacity - word * 64;
   return left >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << left) - 1;
 }
 
 /// Slabs of this class and of all larger ones have several units.
 inline constexpr detail::size_class first_wide = detail::class_of((std::size_t{8} << 10) + 1);
-static_assert(shapes.of[first_wide - 1].units == 1 && shapes.of[first_wide].units > 1);
+static_assert(shapes.classes[first_wide - 1].units == 1 && shapes.classes[first_wide].units > 1);
 
 /// Tells from the offset in a unit whether a block of a class may start at an address. In a slab of one unit the
 /// offset must be a multiple of the block size, and not the one behind the last block. In a larger slab (blocks above
@@ -93,8 +93,8 @@ struct start_table {
   struct {
     std::uint32_t factor;
     std::uint32_t limit;  ///< the product stays below it
-  } of[detail::class_count];
-  consteval start_table() noexcept : of{} {
+  } classes[detail::class_count];
+  consteval start_table() noexcept : classes{} {
     for (detail::size_class index = 0; index < detail::class_count; ++index) {
       const class_shape shape = shape_of(index);
       const std::uint64_t step = shape.units == 1 ? shape.block_bytes : std::gcd(shape.block_bytes, unit_bytes);
@@ -104,15 +104,15 @@ struct start_table {
       if (factor >> 32 != 0 || limit > factor || ((unit_bytes - 1) / step + 1) * grows_by >= factor) {
         __builtin_unreachable();  // this is not a constant expression: the build stops here
       }
-      of[index].factor = static_cast<std::uint32_t>(factor);
-      of[index].limit = static_cast<std::uint32_t>(limit);
+      classes[index].factor = static_cast<std::uint32_t>(factor);
+      classes[index].limit = static_cast<std::uint32_t>(limit);
     }
   }
 };
 inline constexpr start_table starts;
 [[gnu::always_inline]] inline bool may_start_at(const void* block, detail::size_class index) noexcept {
   const auto offset = static_cast<std::uint16_t>(reinterpret_cast<std::uintptr_t>(block));
-  return offset * starts.of[index].factor < starts.of[index].limit;
+  return offset * starts.classes[index].factor < starts.classes[index].limit;
 }
 
 /// Only the owner of the slab writes it, except for remote_frees. Invariant:
@@ -173,9 +173,9 @@ struct slab : remote_frees, base::list_links<slab> {
   /// Returns the number of the block that contains `address`, an address in the slab.
   std::size_t number_of(const void* address) const noexcept {
     const auto offset = static_cast<std::uint64_t>(static_cast<const char*>(address) - start);
-    return (offset * shapes.of[index].inverse) >> 40;
+    return (offset * shapes.classes[index].inverse) >> 40;
   }
-  char* block(std::size_t number) const noexcept { return start + number * shapes.of[index].block_bytes; }
+  char* block(std::size_t number) const noexcept { return start + number * shapes.classes[index].block_bytes; }
 
   /// Gives the pages back in which only free blocks lie; the slab stays as it is. Returns the bytes that went to the
   /// system. Does nothing if as many blocks are free as the last time. Cost: a system call for every run of such

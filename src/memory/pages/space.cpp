@@ -126,7 +126,7 @@ bool space::reserve(std::size_t bytes) noexcept {
 }
 
 slab* space::allocate_slab(detail::size_class index, std::uintptr_t owner) noexcept {
-  const class_shape& shape = shapes.of[index];
+  const class_shape& shape = shapes.classes[index];
   const std::size_t bytes = std::size_t{shape.units} * unit_bytes;
   const hold guard(mutex_);
   if (!charge(bytes)) {

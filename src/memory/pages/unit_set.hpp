@@ -24,9 +24,9 @@ class unit_set {
   }
 
   bool contains_any(std::size_t first, std::size_t count) const noexcept {
-    std::uint64_t found = 0;
-    each_word(first, count, [&](std::size_t word, std::uint64_t mask) { found |= words_[word] & mask; });
-    return found != 0;
+    std::uint64_t present = 0;
+    each_word(first, count, [&](std::size_t word, std::uint64_t mask) { present |= words_[word] & mask; });
+    return present != 0;
   }
   bool contains_all(std::size_t first, std::size_t count) const noexcept {
     std::uint64_t missing = 0;
@@ -34,11 +34,11 @@ class unit_set {
     return missing == 0;
   }
   std::size_t count(std::size_t first, std::size_t units) const noexcept {
-    std::size_t found = 0;
+    std::size_t members = 0;
     each_word(first, units, [&](std::size_t word, std::uint64_t mask) {
-      found += static_cast<std::size_t>(std::popcount(words_[word] & mask));
+      members += static_cast<std::size_t>(std::popcount(words_[word] & mask));
     });
-    return found;
+    return members;
   }
   std::size_t size() const noexcept {
     std::size_t count = 0;
@@ -76,9 +76,9 @@ class unit_set {
     return longest;
   }
 
-  unit_set& operator|=(const unit_set& other) noexcept {
+  unit_set& operator|=(const unit_set& operand) noexcept {
     for (std::size_t word = 0; word < word_count; ++word) {
-      words_[word] |= other.words_[word];
+      words_[word] |= operand.words_[word];
     }
     return *this;
   }
@@ -102,14 +102,14 @@ class unit_set {
     return word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
   }
 
-  template <class Each>
-  static void each_word(std::size_t first, std::size_t count, Each each) noexcept {
+  template <class Visit>
+  static void each_word(std::size_t first, std::size_t count, Visit visit) noexcept {
     while (count != 0) {
       const std::size_t offset = first % 64;
-      const std::size_t here = count < 64 - offset ? count : 64 - offset;
-      each(first / 64, (~std::uint64_t{0} >> (64 - here)) << offset);
-      first += here;
-      count -= here;
+      const std::size_t width = count < 64 - offset ? count : 64 - offset;
+      visit(first / 64, (~std::uint64_t{0} >> (64 - width)) << offset);
+      first += width;
+      count -= width;
     }
   }
 

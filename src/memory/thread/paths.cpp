@@ -24,8 +24,8 @@ void* noted(heap& self, void* block, std::size_t bytes, const void* site) noexce
 
 // Calls `attempt` on the calling thread's heap.
 template <class Attempt>
-void* with_heap(heap_front* at, Attempt attempt) noexcept {
-  heap* const self = threads::ready(at);
+void* with_heap(heap_front* front, Attempt attempt) noexcept {
+  heap* const self = threads::ready(front);
   if (self == nullptr) {
     return nullptr;
   }
@@ -37,44 +37,46 @@ void* with_heap(heap_front* at, Attempt attempt) noexcept {
 
 namespace {
 
-void* take(heap_front* at, size_class index, const void* site) noexcept {
-  return with_heap(at, [=](heap& self) { return noted(self, self.allocate(index), size_of(index), site); });
+void* take(heap_front* front, size_class index, const void* site) noexcept {
+  return with_heap(front, [=](heap& self) { return noted(self, self.allocate(index), size_of(index), site); });
 }
-void* take_large(heap_front* at, std::size_t bytes, std::size_t alignment, bool* zeroed, const void* site) noexcept {
-  return with_heap(at,
+void* take_large(heap_front* front, std::size_t bytes, std::size_t alignment, bool* zeroed, const void* site) noexcept {
+  return with_heap(front,
                    [=](heap& self) { return noted(self, self.allocate_large(bytes, alignment, zeroed), bytes, site); });
 }
 
 }  // namespace
 
-void* allocate_slow(heap_front* at, size_class index) noexcept { return take(at, index, __builtin_return_address(0)); }
-
-void* allocate_large(heap_front* at, std::size_t bytes, std::size_t alignment, bool* zeroed) noexcept {
-  return take_large(at, bytes, alignment, zeroed, __builtin_return_address(0));
+void* allocate_slow(heap_front* front, size_class index) noexcept {
+  return take(front, index, __builtin_return_address(0));
 }
 
-void* allocate_any(heap_front* at, std::size_t bytes, std::size_t alignment) noexcept {
+void* allocate_large(heap_front* front, std::size_t bytes, std::size_t alignment, bool* zeroed) noexcept {
+  return take_large(front, bytes, alignment, zeroed, __builtin_return_address(0));
+}
+
+void* allocate_any(heap_front* front, std::size_t bytes, std::size_t alignment) noexcept {
   // A slab starts on a unit, so its blocks cannot have a larger alignment than a unit.
   if (alignment <= pages::unit_bytes && bytes <= largest_class_size) {
     const size_class index = alignment <= block_alignment ? class_of(bytes) : class_of(bytes, alignment);
     if (index < class_count) {
-      if (at->top[index][-1] != nullptr) [[likely]] {
-        return allocate(at, index);
+      if (front->top[index][-1] != nullptr) [[likely]] {
+        return allocate(front, index);
       }
-      void* const block = take(at, index, __builtin_return_address(0));
+      void* const block = take(front, index, __builtin_return_address(0));
       mark_allocated(block, size_of(index));
       note_allocated(block);
       return block;
     }
   }
-  return take_large(at, bytes, alignment, nullptr, __builtin_return_address(0));
+  return take_large(front, bytes, alignment, nullptr, __builtin_return_address(0));
 }
 
 namespace {
 
 // Frees a block of a size class. The heap need not be ready.
-[[gnu::noinline]] void give_small(heap_front* at, void* block, std::uintptr_t key, const void* site) noexcept {
-  heap* const self = threads::ready(at);
+[[gnu::noinline]] void give_small(heap_front* front, void* block, std::uintptr_t key, const void* site) noexcept {
+  heap* const self = threads::ready(front);
   if (self == nullptr) {
     return;  // a block exists, so this thread could not even share the process's heap
   }
@@ -105,25 +107,26 @@ namespace {
       return;
     }
   }
-  const heaps::found_block found = heaps::find_block("free", block);
-  if (said != class_count && said != found.index) [[unlikely]] {
-    base::fault_wrong_size(block, size_of(said), found.home->bytes);
+  const heaps::found_block target = heaps::find_block("free", block);
+  if (said != class_count && said != target.index) [[unlikely]] {
+    base::fault_wrong_size(block, size_of(said), target.home->bytes);
   }
-  if (found.large()) {
-    heaps::check_strict(*found.owner, block);
-    found.owner->deallocate_large(found.home, front == found.owner);
+  if (target.large()) {
+    heaps::check_strict(*target.owner, block);
+    target.owner->deallocate_large(target.home, front == target.owner);
   }
 }
 
 // The usual remote free saves no register on its way; rare cases lie in functions of their own.
-[[gnu::always_inline]] inline void give_back(heap_front* at, void* block, size_class said, const void* site) noexcept {
+[[gnu::always_inline]] inline void give_back(heap_front* front, void* block, size_class said,
+                                             const void* site) noexcept {
   const std::uintptr_t key = key_of<__ATOMIC_ACQUIRE>(block);  // acquire: page_map::set says why
   const size_class index = heaps::class_in(key);
   // The key alone identifies the usual case. The slab's description is not read: its owner writes it, so a read here
   // would cost both threads a cache miss.
   if (key == 0 || index >= class_count || (said != class_count && said != index) || !pages::may_start_at(block, index))
       [[unlikely]] {
-    give_rare(at, block, said);
+    give_rare(front, block, said);
     return;
   }
   if constexpr (checks_frees) {
@@ -131,9 +134,9 @@ namespace {
       note_free(block);
     }
   }
-  auto* const self = static_cast<heap*>(at);
-  if (at == &heaps::nobody || self->policy.shared() || (key ^ self->address()) == index) {
-    give_small(at, block, key, site);
+  auto* const self = static_cast<heap*>(front);
+  if (front == &heaps::nobody || self->policy.shared() || (key ^ self->address()) == index) {
+    give_small(front, block, key, site);
   } else {
     self->deallocate_remote(block, key);
   }
@@ -141,19 +144,19 @@ namespace {
 
 }  // namespace
 
-void deallocate_slow(heap_front* at, void* block, size_class index) noexcept {
-  give_back(at, block, index, __builtin_return_address(0));
+void deallocate_slow(heap_front* front, void* block, size_class index) noexcept {
+  give_back(front, block, index, __builtin_return_address(0));
 }
-void deallocate_slow(heap_front* at, void* block) noexcept {
-  give_back(at, block, class_count, __builtin_return_address(0));
+void deallocate_slow(heap_front* front, void* block) noexcept {
+  give_back(front, block, class_count, __builtin_return_address(0));
 }
 
 void report_double_free(const void* block) noexcept {
   const std::uintptr_t key = key_of<__ATOMIC_ACQUIRE>(block);
   const heap& owner = *heaps::owner_in(key);
-  base::block_record known;
-  if (owner.sites != nullptr && threads::find_free(owner, block, known)) {
-    base::fault_double_free("free", known);
+  base::block_record record;
+  if (owner.sites != nullptr && threads::find_free(owner, block, record)) {
+    base::fault_double_free("free", record);
   }
   base::fault_double_free("free", block, size_of(heaps::class_in(key)));
 }

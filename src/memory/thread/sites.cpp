@@ -26,11 +26,11 @@ struct site_table {
   std::size_t count;
 
   entry& place_of(const void* block) const noexcept {
-    std::size_t at = (reinterpret_cast<std::uintptr_t>(block) * 0x9e3779b97f4a7c15) >> 20;
-    while (entries[at &= room - 1].block != nullptr && entries[at].block != block) {
-      ++at;
+    std::size_t slot = (reinterpret_cast<std::uintptr_t>(block) * 0x9e3779b97f4a7c15) >> 20;
+    while (entries[slot &= room - 1].block != nullptr && entries[slot].block != block) {
+      ++slot;
     }
-    return entries[at];
+    return entries[slot];
   }
 };
 
@@ -62,9 +62,9 @@ bool grow(site_table& table) noexcept {
   }
   const site_table old = table;
   table = {.entries = entries, .room = room, .count = old.count};
-  for (std::size_t at = 0; at < old.room; ++at) {
-    if (old.entries[at].block != nullptr) {
-      table.place_of(old.entries[at].block) = old.entries[at];
+  for (std::size_t slot = 0; slot < old.room; ++slot) {
+    if (old.entries[slot].block != nullptr) {
+      table.place_of(old.entries[slot].block) = old.entries[slot];
     }
   }
   if (old.entries != nullptr) {
@@ -74,9 +74,9 @@ bool grow(site_table& table) noexcept {
 }
 
 // Returns true if the program has `block`. All free blocks must lie in the slabs when it is called.
-bool is_in_use(const heaps::heap& of, const void* block) noexcept {
+bool is_in_use(const heaps::heap& target, const void* block) noexcept {
   const std::uintptr_t key = detail::key_of(block);
-  if (key == 0 || heaps::owner_in(key) != &of) {
+  if (key == 0 || heaps::owner_in(key) != &target) {
     return false;
   }
   const pages::slab& home = *pages::page_map::slab_of(block);
@@ -89,73 +89,73 @@ bool is_in_use(const heaps::heap& of, const void* block) noexcept {
 
 }  // namespace
 
-bool note_sites(heaps::heap& of) noexcept {
+bool note_sites(heaps::heap& target) noexcept {
   auto* const table = static_cast<site_table*>(take(sizeof(site_table)));
   if (table == nullptr || !grow(*table)) {
     return false;
   }
-  of.sites = table;
+  target.sites = table;
   return true;
 }
 
-void note_site(heaps::heap& of, const void* block, std::size_t bytes, const void* site) noexcept {
-  site_table& table = *of.sites;
+void note_site(heaps::heap& target, const void* block, std::size_t bytes, const void* site) noexcept {
+  site_table& table = *target.sites;
   if (table.count + 1 > table.room / 4 * 3 && !grow(table)) {
     return;
   }
-  site_table::entry& at = table.place_of(block);
-  table.count += at.block == nullptr ? 1 : 0;
-  at = {.block = block,
-        .site = site,
-        .bytes = bytes,
-        .thread = platform::thread_number(),
-        .freed_by = 0,
-        .freed_at = nullptr};
+  site_table::entry& entry = table.place_of(block);
+  table.count += entry.block == nullptr ? 1 : 0;
+  entry = {.block = block,
+           .site = site,
+           .bytes = bytes,
+           .thread = platform::thread_number(),
+           .freed_by = 0,
+           .freed_at = nullptr};
 }
 
-bool find_free(const heaps::heap& of, const void* block, base::block_record& known) noexcept {
-  const site_table::entry& at = of.sites->place_of(block);
-  if (at.block == nullptr || at.freed_at == nullptr) {
+bool find_free(const heaps::heap& target, const void* block, base::block_record& record) noexcept {
+  const site_table::entry& entry = target.sites->place_of(block);
+  if (entry.block == nullptr || entry.freed_at == nullptr) {
     return false;
   }
-  known = {.block = block,
-           .bytes = at.bytes,
-           .allocated_at = at.site,
-           .allocated_by = at.thread,
-           .freed_by = at.freed_by,
-           .freed_at = at.freed_at};
+  record = {.block = block,
+            .bytes = entry.bytes,
+            .allocated_at = entry.site,
+            .allocated_by = entry.thread,
+            .freed_by = entry.freed_by,
+            .freed_at = entry.freed_at};
   return true;
 }
 
-void note_free(heaps::heap& of, const void* block, const void* site) noexcept {
-  if (base::block_record known; find_free(of, block, known)) {
-    base::fault_double_free("free", known);
+void note_free(heaps::heap& target, const void* block, const void* site) noexcept {
+  if (base::block_record record; find_free(target, block, record)) {
+    base::fault_double_free("free", record);
   }
-  site_table::entry& at = of.sites->place_of(block);
-  if (at.block != nullptr) {
-    at.freed_by = platform::thread_number();
-    at.freed_at = site;
+  site_table::entry& entry = target.sites->place_of(block);
+  if (entry.block != nullptr) {
+    entry.freed_by = platform::thread_number();
+    entry.freed_at = site;
   }
 }
 
-void forget_sites(heaps::heap& of) noexcept {
-  std::memset(of.sites->entries, 0, of.sites->room * sizeof(site_table::entry));
-  of.sites->count = 0;
+void forget_sites(heaps::heap& target) noexcept {
+  std::memset(target.sites->entries, 0, target.sites->room * sizeof(site_table::entry));
+  target.sites->count = 0;
 }
 
-void report_sites(heaps::heap& of) noexcept {
-  of.reclaim();
+void report_sites(heaps::heap& target) noexcept {
+  target.reclaim();
   base::leak_report report;
-  for (std::size_t at = 0; at < of.sites->room; ++at) {
-    const site_table::entry& each = of.sites->entries[at];
-    if (each.block != nullptr && is_in_use(of, each.block)) {
-      report.add(each.bytes, each.site, each.thread);
+  for (std::size_t slot = 0; slot < target.sites->room; ++slot) {
+    const site_table::entry& entry = target.sites->entries[slot];
+    if (entry.block != nullptr && is_in_use(target, entry.block)) {
+      report.add(entry.bytes, entry.site, entry.thread);
     }
   }
-  report.print("heap", of.name, of.resource);
-  give(of.sites->entries);
-  give(of.sites);
-  of.sites = nullptr;
+  report.print("heap", target.name, target.resource);
+  give(target.sites->entries);
+  give(target.sites);
+  target.sites = nullptr;
 }
 
 }  // namespace tarn::threads

@@ -8,27 +8,27 @@
 
 namespace tarn::threads {
 
-/// Makes `of` note its call sites; called before its first block. False: no memory.
-bool note_sites(heaps::heap& of) noexcept;
-/// Notes that the owner of `of` has allocated `block`, and replaces the entry of that address. Without memory it
+/// Makes `target` note its call sites; called before its first block. False: no memory.
+bool note_sites(heaps::heap& target) noexcept;
+/// Notes that the owner of `target` has allocated `block`, and replaces the entry of that address. Without memory it
 /// notes nothing.
-void note_site(heaps::heap& of, const void* block, std::size_t bytes, const void* site) noexcept;
-/// Replaces the noted call by an outer one, which is the program's own, if `at` notes call sites. `block` may be
+void note_site(heaps::heap& target, const void* block, std::size_t bytes, const void* site) noexcept;
+/// Replaces the noted call by an outer one, which is the program's own, if `front` notes call sites. `block` may be
 /// null.
-inline void correct_site(detail::heap_front* at, const void* block, std::size_t bytes, const void* site) noexcept {
-  auto* const of = static_cast<heaps::heap*>(at);
-  if (at != &heaps::nobody && of->sites != nullptr && block != nullptr) [[unlikely]] {
-    note_site(*of, block, bytes, site);
+inline void correct_site(detail::heap_front* front, const void* block, std::size_t bytes, const void* site) noexcept {
+  auto* const target = static_cast<heaps::heap*>(front);
+  if (front != &heaps::nobody && target->sites != nullptr && block != nullptr) [[unlikely]] {
+    note_site(*target, block, bytes, site);
   }
 }
-/// Notes that the owner of `of` frees `block`. A second free of it is a fault that reports both calls.
-void note_free(heaps::heap& of, const void* block, const void* site) noexcept;
-/// Returns true if `block` was noted and is free; `known` then holds what was noted.
-bool find_free(const heaps::heap& of, const void* block, base::block_record& known) noexcept;
+/// Notes that the owner of `target` frees `block`. A second free of it is a fault that reports both calls.
+void note_free(heaps::heap& target, const void* block, const void* site) noexcept;
+/// Returns true if `block` was noted and is free; `record` then holds what was noted.
+bool find_free(const heaps::heap& target, const void* block, base::block_record& record) noexcept;
 /// Drops all entries, because the heap was released.
-void forget_sites(heaps::heap& of) noexcept;
+void forget_sites(heaps::heap& target) noexcept;
 /// Reports the blocks in use and where they were allocated; then the heap notes nothing more. The owner calls it at
 /// the end of the heap.
-void report_sites(heaps::heap& of) noexcept;
+void report_sites(heaps::heap& target) noexcept;
 
 }  // namespace tarn::threads

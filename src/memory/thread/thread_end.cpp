@@ -6,13 +6,13 @@ namespace tarn::detail {
 namespace {
 
 constinit thread_local thread_end_task* due = nullptr;
-constinit thread_local bool over = false;
+constinit thread_local bool has_ended = false;
 
 // It is a C++ destructor, because the destructor of a pthread key does not run for the main thread. A task that runs
 // may try to register another one; at_thread_end then returns false.
 struct last_duty {
   ~last_duty() {
-    over = true;
+    has_ended = true;
     while (due != nullptr) {
       thread_end_task* const task = std::exchange(due, due->next);
       task->run(task);
@@ -24,7 +24,7 @@ struct last_duty {
 }  // namespace
 
 bool at_thread_end(thread_end_task& task) noexcept {
-  if (over) {
+  if (has_ended) {
     return false;
   }
   static thread_local last_duty duty;

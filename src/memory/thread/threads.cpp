@@ -44,11 +44,11 @@ void report(std::string_view line) noexcept {
 
 // Runs when a thread with a heap ends, after its C++ thread_local destructors. Destructors of other keys may run
 // later and allocate or free: they find the process's heap, so nothing needs to be registered again.
-void leave(void* of) noexcept {
-  auto* const own = static_cast<heaps::heap*>(of);
+void leave(void* value) noexcept {
+  auto* const heap = static_cast<heaps::heap*>(value);
   detail::local = process;
-  own->retire();
-  registry::give_idle(own);
+  heap->retire();
+  registry::give_idle(heap);
 }
 
 bool set_up() noexcept {
@@ -59,8 +59,8 @@ bool set_up() noexcept {
   if (options.purge_delay_ms == 0) {
     wanted.purge = pages::purging::at_once;
   }
-  wanted.huge_wanted = options.thp == base::thp_mode::on;
-  wanted.huge_refused = options.thp == base::thp_mode::off;
+  wanted.huge_wanted = options.thp == base::thp_mode::enabled;
+  wanted.huge_refused = options.thp == base::thp_mode::disabled;
   if (options.increment != 0) {
     const std::size_t units = base::divide_up(options.increment, pages::unit_bytes);
     wanted.segment_units = units < 32 ? 32 : units > pages::most_units ? pages::most_units : units;
@@ -131,31 +131,31 @@ heaps::heap* start() noexcept {
     detail::local = process;  // all threads share one heap, so that every free is checked at once
     return process;
   }
-  heaps::heap* const own = registry::acquire();
-  if (own == nullptr) {
+  heaps::heap* const heap = registry::acquire();
+  if (heap == nullptr) {
     return process;
   }
   const base::options& options = base::current_options();
-  own->owner_thread.store(platform::thread_number(), std::memory_order_relaxed);
-  if (options.stats != base::stats_mode::off && !own->policy.counting()) {
-    own->add_trait(heaps::heap_trait::counting);
+  heap->owner_thread.store(platform::thread_number(), std::memory_order_relaxed);
+  if (options.stats != base::stats_mode::off && !heap->policy.counting()) {
+    heap->add_trait(heaps::heap_trait::counting);
   }
-  if (options.sample_guards == 1 && !own->policy.closed()) {
-    own->add_trait(heaps::heap_trait::guarded);  // the drop-in is asked to sample each call
+  if (options.sample_guards == 1 && !heap->policy.closed()) {
+    heap->add_trait(heaps::heap_trait::guarded);  // the drop-in is asked to sample each call
   }
-  detail::local = own;  // this precedes the key, because setting it may allocate
-  if (pthread_setspecific(exit_key, own) != 0) {
+  detail::local = heap;  // this precedes the key, because setting it may allocate
+  if (pthread_setspecific(exit_key, heap) != 0) {
     detail::local = process;
-    own->retire();
-    registry::give_idle(own);
+    heap->retire();
+    registry::give_idle(heap);
     return process;
   }
-  if (options.initial > own->eager_bytes) {  // otherwise the heap was adopted, with the memory that it had reserved
-    own->eager_bytes = options.initial;
+  if (options.initial > heap->eager_bytes) {  // otherwise the heap was adopted, with the memory that it had reserved
+    heap->eager_bytes = options.initial;
     // A lack of memory for the reservation is no reason to fail this allocation.
-    (void)own->space->reserve(options.initial);
+    (void)heap->space->reserve(options.initial);
   }
-  return own;
+  return heap;
 }
 
 heaps::heap* own_heap() noexcept {

@@ -143,8 +143,8 @@ TEST(options, are_read_as_choices) {
   EXPECT_EQ(parsed(option_id::stats, "text").values.stats, stats_mode::text);
   EXPECT_EQ(parsed(option_id::stats, "json").values.stats, stats_mode::json);
   EXPECT_EQ(parsed(option_id::thp, "auto").values.thp, thp_mode::automatic);
-  EXPECT_EQ(parsed(option_id::thp, "on").values.thp, thp_mode::on);
-  EXPECT_EQ(parsed(option_id::thp, "off").values.thp, thp_mode::off);
+  EXPECT_EQ(parsed(option_id::thp, "on").values.thp, thp_mode::enabled);
+  EXPECT_EQ(parsed(option_id::thp, "off").values.thp, thp_mode::disabled);
   for (const char* bad : {"", "1", "tex", "texts", "off|text", "|"}) {
     EXPECT_EQ(parsed(option_id::stats, bad).reason, "not one of off, text, json, openmetrics") << bad;
   }

@@ -133,7 +133,7 @@ TEST_F(decay_test, a_class_in_use_keeps_its_last_slab) {
   EXPECT_EQ(tested.slabs.get(), 0u);  // flush_all keeps none
   // Blocks that come and go through the slabs, one magazine at a time, must not cost a slab each time.
   std::vector<void*> blocks;
-  const std::size_t count = pages::shapes.of[index].capacity;
+  const std::size_t count = pages::shapes.classes[index].capacity;
   for (int round = 0; round < 50; ++round) {
     for (std::size_t block = 0; block < count; ++block) {
       blocks.push_back(allocate(tested, index));

@@ -61,7 +61,7 @@ TEST_F(idle_test, a_free_for_an_idle_heap_is_taken_in_at_once) {
     give(sender, block);
   }
   sender.send_all();
-  EXPECT_TRUE(leaving.in.empty());
+  EXPECT_TRUE(leaving.remote_inbox.empty());
   EXPECT_EQ(leaving.statistics().used_bytes, 0u);
   EXPECT_EQ(leaving.statistics().slabs, 0u);
   EXPECT_EQ(leaving.statistics().remote_frees, freed + count);
@@ -77,7 +77,7 @@ TEST_F(idle_test, what_arrived_before_the_end_is_taken_in_at_the_end) {
     give(sender, block);
   }
   sender.send_all();
-  EXPECT_FALSE(leaving.in.empty());
+  EXPECT_FALSE(leaving.remote_inbox.empty());
   end(leaving);
   EXPECT_EQ(leaving.statistics().used_bytes, 0u);
 }
@@ -87,9 +87,9 @@ TEST_F(idle_test, a_leaving_heap_sends_what_it_freed_for_others) {
   heap& leaving = start();
   void* const block = allocate(owner, 9);
   give(leaving, block);
-  EXPECT_TRUE(owner.in.empty());
+  EXPECT_TRUE(owner.remote_inbox.empty());
   end(leaving);
-  EXPECT_FALSE(owner.in.empty());
+  EXPECT_FALSE(owner.remote_inbox.empty());
   expect_in_use(owner, 0);
 }
 
@@ -101,7 +101,7 @@ TEST_F(idle_test, a_heap_whose_thread_is_lost_accepts_frees_and_nothing_else) {
   for (void* block : blocks) {
     give(sender, block);
   }
-  EXPECT_FALSE(lost.in.empty());
+  EXPECT_FALSE(lost.remote_inbox.empty());
   EXPECT_EQ(lost.statistics().remote_frees, freed);
 }
 
@@ -174,14 +174,14 @@ TEST_F(idle_test, a_free_follows_its_slab) {
     pages::slab& home = *pages::page_map::slab_of(old[1]);  // acts as a sender that saw the old key
     const std::size_t number = home.number_of(old[1]);
     ASSERT_TRUE(home.free_remotely(number / 64, std::uint64_t{1} << (number % 64)).post);
-    leaving.in.post(home);
+    leaving.remote_inbox.post(home);
     if (resumed != nullptr) {
       resumed->collect();
     } else {
       leaving.tend();
     }
-    EXPECT_TRUE(leaving.in.empty());
-    EXPECT_FALSE(taking.in.empty());
+    EXPECT_TRUE(leaving.remote_inbox.empty());
+    EXPECT_FALSE(taking.remote_inbox.empty());
     taking.collect();
     EXPECT_EQ(taking.statistics().remote_frees, freed + 2);
     EXPECT_TRUE(leaving.is_valid());

@@ -18,12 +18,12 @@ TEST_F(remote_test, a_full_batch_is_sent) {
   for (std::size_t index = 0; index + 1 < capacity; ++index) {
     give(sender, blocks[index]);
   }
-  EXPECT_TRUE(owner.in.empty());
+  EXPECT_TRUE(owner.remote_inbox.empty());
   give(sender, blocks.back());
-  EXPECT_FALSE(owner.in.empty());
+  EXPECT_FALSE(owner.remote_inbox.empty());
   EXPECT_TRUE(sender.is_valid());
   owner.collect();
-  EXPECT_TRUE(owner.in.empty());
+  EXPECT_TRUE(owner.remote_inbox.empty());
   EXPECT_EQ(owner.statistics().remote_frees - arrived, capacity);
   expect_in_use(owner, 0);
   EXPECT_EQ(owner.space->used_bytes(), 0u);
@@ -34,7 +34,7 @@ TEST_F(remote_test, a_batch_with_many_bytes_is_sent) {
     heap& owner = start();
     heap& sender = start();
     std::size_t freed = 0;
-    while (owner.in.empty()) {
+    while (owner.remote_inbox.empty()) {
       give(sender, allocate(owner, index));
       freed += size_of(index);
       ASSERT_LE(freed, heaps::remote_batch::bytes_limit + size_of(index)) << index;
@@ -48,13 +48,13 @@ TEST_F(remote_test, send_all_sends_what_there_is) {
   const std::uint64_t arrived = owner.statistics().remote_frees;
   heap& sender = start();
   give(sender, allocate(owner, 3));
-  EXPECT_TRUE(owner.in.empty());
+  EXPECT_TRUE(owner.remote_inbox.empty());
   sender.send_all();
-  EXPECT_FALSE(owner.in.empty());
+  EXPECT_FALSE(owner.remote_inbox.empty());
   expect_in_use(owner, 0);
   EXPECT_EQ(owner.statistics().remote_frees - arrived, 1u);
   sender.send_all();  // nothing is left
-  EXPECT_TRUE(owner.in.empty());
+  EXPECT_TRUE(owner.remote_inbox.empty());
 }
 
 TEST_F(remote_test, a_refill_takes_the_inbox_before_new_memory) {
@@ -153,7 +153,7 @@ TEST_F(remote_test, frees_travel_without_memory) {
   }
   drain.clear();
   fake::fail_requests_from(0);
-  EXPECT_FALSE(owner.in.empty());
+  EXPECT_FALSE(owner.remote_inbox.empty());
   owner.collect();
   EXPECT_EQ(owner.statistics().remote_frees - arrived, blocks.size());
   expect_in_use(owner, 0);
@@ -165,14 +165,14 @@ TEST_F(remote_test, blocks_of_a_heap_object_are_sent_at_once) {
   heap& sender = start();
   const auto blocks = allocate_many(owner, class_of(64), 10);
   give(sender, blocks[0]);
-  EXPECT_FALSE(owner.in.empty());
+  EXPECT_FALSE(owner.remote_inbox.empty());
   owner.collect();
   EXPECT_EQ(owner.statistics().remote_frees, 1u);
   for (std::size_t index = 1; index < blocks.size(); ++index) {
     give(sender, blocks[index]);
   }
   owner.release();
-  EXPECT_TRUE(owner.in.empty());
+  EXPECT_TRUE(owner.remote_inbox.empty());
   EXPECT_EQ(owner.statistics().remote_frees, 1u);
   EXPECT_TRUE(owner.is_valid());
   live_blocks live;
@@ -187,7 +187,7 @@ TEST_F(remote_test, a_shared_heap_sends_at_once) {
   heap& shared = make();
   shared.add_trait(heaps::heap_trait::shared);
   shared.deallocate_remote(allocate(owner, 7), owner.address() | 7);
-  EXPECT_FALSE(owner.in.empty());
+  EXPECT_FALSE(owner.remote_inbox.empty());
   expect_in_use(owner, 0);
 }
 

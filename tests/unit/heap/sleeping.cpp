@@ -23,7 +23,7 @@ TEST_F(sleeping_test, slabs_all_of_whose_blocks_wait_go_back_to_the_space) {
       give(sender, block);
     }
     sender.send_all();
-    const std::size_t few_slabs = 4 * pages::shapes.of[index].units * pages::unit_bytes;
+    const std::size_t few_slabs = 4 * pages::shapes.classes[index].units * pages::unit_bytes;
     EXPECT_LE(heaps::central().used_bytes(), before - reclaimable_bytes + 3 * heaps::first_reclaim_bytes + few_slabs)
         << index;
     // The owner's statistics show it at once, and still after it has drained its inbox.
@@ -61,7 +61,7 @@ TEST_F(sleeping_test, a_slab_with_a_block_in_use_stays) {
   }
   sender.send_all();
   EXPECT_EQ(heaps::central().used_bytes(), before);
-  EXPECT_FALSE(sleeping.in.empty());
+  EXPECT_FALSE(sleeping.remote_inbox.empty());
   while (kept.size() != 0) {
     give(sender, kept.remove(0));  // checks the contents
   }
@@ -97,7 +97,7 @@ TEST_F(sleeping_test, what_was_reclaimed_is_not_lost_when_the_owner_ends) {
   EXPECT_GT(leaving.reclaimed.slabs.load(), 0u);
   end(leaving);
   EXPECT_EQ(leaving.reclaimed.slabs.load(), 0u);
-  EXPECT_TRUE(leaving.in.empty());
+  EXPECT_TRUE(leaving.remote_inbox.empty());
   EXPECT_TRUE(leaving.is_valid());
   EXPECT_EQ(leaving.statistics().used_bytes, 0u);
   EXPECT_EQ(leaving.statistics().slabs, 0u);
@@ -216,10 +216,10 @@ TEST_F(visit_test, takes_in_what_others_have_freed) {
     give(helper, block);
   }
   helper.send_all();
-  ASSERT_FALSE(tested.in.empty());
+  ASSERT_FALSE(tested.remote_inbox.empty());
   tested.visit(never);
   tested.visit(never);
-  EXPECT_TRUE(tested.in.empty());
+  EXPECT_TRUE(tested.remote_inbox.empty());
   EXPECT_TRUE(tested.is_valid());
 }
 

@@ -161,9 +161,9 @@ TEST_F(heap_test, statistics_say_what_there_is) {
     blocks.push_back(allocate(tested, index));
   }
   heap_statistics now = tested.statistics();
-  const std::size_t in_a_slab = pages::shapes.of[index].capacity;
+  const std::size_t in_a_slab = pages::shapes.classes[index].capacity;
   EXPECT_GE(now.slabs, base::divide_up(200, in_a_slab));
-  EXPECT_EQ(now.slab_bytes, now.slabs * pages::shapes.of[index].units * pages::unit_bytes);
+  EXPECT_EQ(now.slab_bytes, now.slabs * pages::shapes.classes[index].units * pages::unit_bytes);
   EXPECT_EQ(now.footprint_bytes, now.slab_bytes);
   EXPECT_EQ(now.peak_footprint_bytes, now.slab_bytes);
   EXPECT_GE(now.used_bytes, 200 * size_of(index));

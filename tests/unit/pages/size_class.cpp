@@ -59,7 +59,7 @@ TEST(size_class, the_compiler_can_compute_it) {
 // Slabs follow from classes: the rest behind the last block is waste, too.
 TEST(size_class, slabs_have_enough_blocks_and_little_rest) {
   for (size_class index = 0; index < class_count; ++index) {
-    const auto& shape = tarn::pages::shapes.of[index];
+    const auto& shape = tarn::pages::shapes.classes[index];
     const std::size_t slab_bytes = shape.units * tarn::pages::unit_bytes;
     EXPECT_EQ(shape.block_bytes, size_of(index));
     EXPECT_GE(shape.capacity, size_of(index) <= 32 * 1024 ? 8 : 4);
@@ -73,7 +73,7 @@ TEST(size_class, slabs_have_enough_blocks_and_little_rest) {
 
 TEST(size_class, division_by_multiplication_is_exact_for_every_offset) {
   for (size_class index = 0; index < class_count; ++index) {
-    const auto& shape = tarn::pages::shapes.of[index];
+    const auto& shape = tarn::pages::shapes.classes[index];
     std::size_t number = 0;
     std::size_t next = shape.block_bytes;
     for (std::size_t offset = 0; offset < shape.units * tarn::pages::unit_bytes; ++offset) {

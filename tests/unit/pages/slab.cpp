@@ -39,7 +39,7 @@ class slab_test : public testing::Test {
     if (last != nullptr) {
       home->give(*last);
     }
-    last = home->take(pages::shapes.of[index].units, pages::unit_bytes);
+    last = home->take(pages::shapes.classes[index].units, pages::unit_bytes);
     last->cut(index);
     pages::page_map::set(last->start, last->units, 0x1000 | index, last);
     return *last;
@@ -79,7 +79,7 @@ TEST_F(slab_test, is_cut_into_free_blocks) {
     EXPECT_TRUE(cut.is_valid()) << index;
     EXPECT_TRUE(cut.empty());
     EXPECT_FALSE(cut.full());
-    EXPECT_EQ(cut.capacity, pages::shapes.of[index].capacity);
+    EXPECT_EQ(cut.capacity, pages::shapes.classes[index].capacity);
     EXPECT_EQ(cut.bytes, size_of(index));
     EXPECT_EQ(cut.index, index);
   }
@@ -149,8 +149,8 @@ TEST_F(slab_test, gives_the_pages_back_in_which_only_free_blocks_lie) {
         kept.push_back(block);
         const auto offset = static_cast<std::size_t>(static_cast<char*>(block) - cut.start);
         // The rest behind the last block was never handed out: it goes only with that block.
-        const bool last = cut.number_of(block) + 1 == cut.capacity;
-        const std::size_t end = last ? needed.size() : (offset + cut.bytes - 1) / page + 1;
+        const bool is_last = cut.number_of(block) + 1 == cut.capacity;
+        const std::size_t end = is_last ? needed.size() : (offset + cut.bytes - 1) / page + 1;
         std::fill(needed.begin() + static_cast<std::ptrdiff_t>(offset / page),
                   needed.begin() + static_cast<std::ptrdiff_t>(end), true);
       } else {
@@ -170,7 +170,7 @@ TEST_F(slab_test, gives_the_pages_back_in_which_only_free_blocks_lie) {
 
 TEST_F(slab_test, is_right_in_every_state_of_a_small_slab) {
   const size_class index = class_count - 1;
-  const std::size_t capacity = pages::shapes.of[index].capacity;
+  const std::size_t capacity = pages::shapes.classes[index].capacity;
   ASSERT_LE(capacity, 8u);
   for (unsigned state = 0; state < 1u << capacity; ++state) {  // bits: blocks that are free
     for (std::size_t wanted = 0; wanted <= capacity + 1; ++wanted) {
@@ -248,7 +248,7 @@ TEST_F(slab_test, a_pointer_behind_the_last_block_is_a_fault) {
 
 TEST(starts, are_known_by_the_offset_in_slabs_of_one_unit) {
   for (size_class index = 0; index < detail::class_count; ++index) {
-    const pages::class_shape& shape = pages::shapes.of[index];
+    const pages::class_shape& shape = pages::shapes.classes[index];
     for (std::size_t offset = 0; offset < pages::unit_bytes; ++offset) {
       const bool starts = offset % shape.block_bytes == 0 && offset / shape.block_bytes < shape.capacity;
       const bool may = pages::may_start_at(reinterpret_cast<const void*>((std::size_t{7} << 32) + offset), index);

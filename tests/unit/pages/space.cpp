@@ -22,7 +22,7 @@ TEST_F(space_test, gives_slabs_of_every_class) {
     ASSERT_NE(fresh_slab, nullptr);
     slabs.push_back(fresh_slab);
     used += fresh_slab->units * unit_bytes;
-    EXPECT_EQ(fresh_slab->units, pages::shapes.of[index].units);
+    EXPECT_EQ(fresh_slab->units, pages::shapes.classes[index].units);
     EXPECT_EQ(fresh_slab->index, index);
     EXPECT_TRUE(fresh_slab->empty());
     EXPECT_TRUE(fresh_slab->is_valid());
@@ -56,7 +56,7 @@ TEST_F(space_test, units_of_a_slab_serve_any_class_again) {
 TEST_F(space_test, keeps_to_its_limit) {
   configure_small(10 * unit_bytes);
   const size_class index = detail::class_of(1'000);
-  ASSERT_EQ(pages::shapes.of[index].units, 1u);
+  ASSERT_EQ(pages::shapes.classes[index].units, 1u);
   std::vector<slab*> slabs;
   for (int round = 0; round < 6; ++round) {
     slabs.push_back(tested.allocate_slab(index, owner));
