@@ -79,6 +79,22 @@ class English(small_tree.SmallTree):
                 self.write("src/base/text.cpp", text)
                 self.expect("src/base/text.cpp:1:", 'declares "of"')
 
+    def test_name_that_a_base_class_gives(self):
+        self.write("src/base/text.cpp", "struct e : std::exception { const char* what() const noexcept override; };\n")
+        self.assertEqual(self.findings(), [])
+        self.write("src/base/text.cpp", "struct e : std::exception { const char* what() const noexcept; };\n")
+        self.expect("src/base/text.cpp:1:", 'declares "what"')
+
+    def test_name_that_the_interface_gives(self):
+        function = "template <detail::some_shared A, class F> decltype(auto) with(A& a, F&& f) {}\n"
+        self.write("include/tarn/with.hpp", function)
+        self.assertEqual(self.findings(), [])
+        self.write("include/tarn/with.hpp", "void lock(int with);\n")
+        self.expect("include/tarn/with.hpp:1:", 'declares "with"')
+        self.write("include/tarn/with.hpp", "")
+        self.write("include/tarn/other.hpp", function)
+        self.expect("include/tarn/other.hpp:1:", 'declares "with"')
+
     def test_ratchet(self):
         def run(*arguments):
             said = io.StringIO()

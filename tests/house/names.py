@@ -18,7 +18,10 @@ SINGLE_FILE = 0x400  # CXTranslationUnit_SingleFileParse
 INCOMPLETE = 0x2  # CXTranslationUnit_Incomplete
 # Declarations of data, functions, types and their parts. Numbers, because the binding lacks names for newer kinds.
 FIRST_DECLARATION, LAST_DECLARATION = 1, 39
-
+METHOD = 21
+DATA = frozenset((6, 7, 9, 10))  # members, enumerators, variables and parameters
+# Programs call these functions by names that are the interface.
+INTERFACE = frozenset((("include/tarn/with.hpp", "with"),))
 
 LIBRARIES = sorted(pathlib.Path("/usr/lib").glob("llvm-*/lib/libclang*.so.1"))
 if LIBRARIES:
@@ -26,7 +29,7 @@ if LIBRARIES:
 
 
 def declared(root, path, index):
-    """Line and name of each declaration in a file."""
+    """The declarations in a file."""
     unit = index.parse(str(pathlib.Path(root) / path), args=["-xc++", "-std=c++20"], options=SINGLE_FILE | INCOMPLETE)
     waiting = [unit.cursor]
     while waiting:
@@ -34,15 +37,24 @@ def declared(root, path, index):
             if cursor.location.file is not None and cursor.location.file.name != unit.spelling:
                 continue
             if FIRST_DECLARATION <= cursor._kind_id <= LAST_DECLARATION:  # pylint: disable=protected-access
-                yield cursor.location.line, cursor.spelling.rstrip("_")
+                yield cursor
             waiting.append(cursor)
+
+
+def is_given(path, cursor):
+    """Whether the name is not free to choose: a base class or the interface gives it."""
+    kind = cursor._kind_id  # pylint: disable=protected-access
+    if kind == METHOD:
+        return any(token.spelling == "override" for token in cursor.get_tokens())
+    return kind not in DATA and (path.as_posix(), cursor.spelling) in INTERFACE
 
 
 def check(root):
     index = cindex.Index.create()
     findings = []
     for path in tree.files(root, tree.CODE, [name for name in FOLDERS if (pathlib.Path(root) / name).is_dir()]):
-        for line, name in sorted(set(declared(root, path, index))):
-            if name in REFUSED:
-                findings.append(tree.Finding(path, line, f'declares "{name}"', "name what it is or does"))
+        refused = {(cursor.location.line, cursor.spelling.rstrip("_")) for cursor in declared(root, path, index)
+                   if cursor.spelling.rstrip("_") in REFUSED and not is_given(path, cursor)}
+        for line, name in sorted(refused):
+            findings.append(tree.Finding(path, line, f'declares "{name}"', "name what it is or does"))
     return findings
