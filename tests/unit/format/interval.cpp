@@ -53,13 +53,13 @@ class three_looks : public testing::Test {
 };
 
 TEST_F(three_looks, all_of_them_are_the_whole) {
-  const recording all = interval_of(0, 30);
-  EXPECT_EQ(all.cells, whole_.cells);
-  EXPECT_EQ(all.calls, whole_.calls);
-  EXPECT_EQ(all.acquisitions, whole_.acquisitions);
-  EXPECT_EQ(all.waits, whole_.waits);
-  EXPECT_EQ(all.threads, whole_.threads);
-  EXPECT_EQ(all.snapshots, whole_.snapshots);
+  const recording complete = interval_of(0, 30);
+  EXPECT_EQ(complete.cells, whole_.cells);
+  EXPECT_EQ(complete.calls, whole_.calls);
+  EXPECT_EQ(complete.acquisitions, whole_.acquisitions);
+  EXPECT_EQ(complete.waits, whole_.waits);
+  EXPECT_EQ(complete.threads, whole_.threads);
+  EXPECT_EQ(complete.snapshots, whole_.snapshots);
 }
 
 TEST_F(three_looks, one_of_them_is_what_it_added) {

@@ -17,9 +17,9 @@ using testing::ElementsAre;
 using testing::Pair;
 
 TEST(LabCsv, ReadsWhatItWrites) {
-  const table all = {{"a", "b"}, {"with, comma", "with \"quotes\""}, {"", "two\nlines"}};
-  EXPECT_EQ(as_csv(all), "a,b\n\"with, comma\",\"with \"\"quotes\"\"\"\n,\"two\nlines\"\n");
-  EXPECT_EQ(read_csv(as_csv(all)), all);
+  const table written = {{"a", "b"}, {"with, comma", "with \"quotes\""}, {"", "two\nlines"}};
+  EXPECT_EQ(as_csv(written), "a,b\n\"with, comma\",\"with \"\"quotes\"\"\"\n,\"two\nlines\"\n");
+  EXPECT_EQ(read_csv(as_csv(written)), written);
   EXPECT_EQ(read_csv("a,b"), (table{{"a", "b"}}));
   EXPECT_EQ(read_csv(""), table{});
 }
@@ -29,13 +29,13 @@ class LabRecord : public testing::Test {
   LabRecord() {
     std::string name = testing::TempDir() + "tarn-record-XXXXXX";
     folder_ = ::mkdtemp(name.data()) == nullptr ? "" : name;
-    of_.name = "none";
-    of_.forms = {{"pool, mutex", "one", role::ours}};
-    sweep in;
-    in.name = "n";
-    of_.sweeps = {in};
-    done_.definition = &of_;
-    done_.forms = of_.forms;
+    experiment_.name = "none";
+    experiment_.forms = {{"pool, mutex", "one", role::ours}};
+    sweep n_sweep;
+    n_sweep.name = "n";
+    experiment_.sweeps = {n_sweep};
+    done_.definition = &experiment_;
+    done_.forms = experiment_.forms;
     done_.axes = {{5}};
     done_.rows = {{0, 5, "pool, mutex", {1, 2.34567, 3}, {}, {{"calls", {7}}}}};
     done_.judgement = {holds::partly, "so, so"};
@@ -47,14 +47,14 @@ class LabRecord : public testing::Test {
   }
 
   std::string folder_;
-  experiment of_;
+  experiment experiment_;
   result done_;
 };
 
 TEST_F(LabRecord, KeepsAllOfARun) {
-  const std::string at = keep();
-  EXPECT_EQ(at, folder_ + "/a-b-c-2-cores/2026-11-21");
-  const kept_run kept = read_record(at);
+  const std::string folder = keep();
+  EXPECT_EQ(folder, folder_ + "/a-b-c-2-cores/2026-11-21");
+  const kept_run kept = read_record(folder);
   EXPECT_THAT(kept.machine, testing::Contains(Pair("kind of run", "full")));
   EXPECT_THAT(kept.verdicts, ElementsAre(Pair("none", "partly")));
   ASSERT_EQ(kept.figures.size(), 2);
@@ -74,9 +74,9 @@ TEST_F(LabRecord, NothingIsOverwritten) {
 
 TEST_F(LabRecord, RefusesWhatIsNone) {
   EXPECT_THROW(read_record(folder_ + "/nowhere"), problem);
-  const std::string at = keep();
-  std::ofstream(at + "/figures.csv") << "experiment\none,two\n";
-  EXPECT_THROW(read_record(at), problem);
+  const std::string folder = keep();
+  std::ofstream(folder + "/figures.csv") << "experiment\none,two\n";
+  EXPECT_THROW(read_record(folder), problem);
   EXPECT_THROW(record("/proc/nowhere", {done_}, {}, false), problem);
 }
 

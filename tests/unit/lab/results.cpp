@@ -13,27 +13,27 @@ namespace {
 using namespace tarn::lab;
 
 experiment two_forms() {
-  experiment made;
-  made.name = "none";
-  made.forms = {{"old", "old", role::original}, {"peer", "peer"}, {"new", "new", role::ours}};
-  sweep in;
-  in.name = in.axis.name = "n";
-  in.ratios = {{"old / new", "old", "new"}};
-  in.originals = {{"then", "ns", {{1, 1234567}}}};
-  made.sweeps = {in};
-  return made;
+  experiment definition;
+  definition.name = "none";
+  definition.forms = {{"old", "old", role::original}, {"peer", "peer"}, {"new", "new", role::ours}};
+  sweep n_sweep;
+  n_sweep.name = n_sweep.axis.name = "n";
+  n_sweep.ratios = {{"old / new", "old", "new"}};
+  n_sweep.originals = {{"then", "ns", {{1, 1234567}}}};
+  definition.sweeps = {n_sweep};
+  return definition;
 }
 
-result measured(const experiment& of) {
-  result made;
-  made.definition = &of;
-  made.forms = of.forms;
-  made.axes = {{1, 2}};
-  made.rows = {{0, 1, "old", {4, 8, 400}, {1}, {}},
-               {0, 1, "peer", {3, 3, 3}, {1}, {}},
-               {0, 1, "new", {2, 4, 2}, {1}, {{"calls", {7, 9, 8}}}},
-               {0, 2, "old", {5}, {1}, {}}};
-  return made;
+result measured(const experiment& definition) {
+  result measurement;
+  measurement.definition = &definition;
+  measurement.forms = definition.forms;
+  measurement.axes = {{1, 2}};
+  measurement.rows = {{0, 1, "old", {4, 8, 400}, {1}, {}},
+                      {0, 1, "peer", {3, 3, 3}, {1}, {}},
+                      {0, 1, "new", {2, 4, 2}, {1}, {{"calls", {7, 9, 8}}}},
+                      {0, 2, "old", {5}, {1}, {}}};
+  return measurement;
 }
 
 TEST(LabResult, MedianAndQuartiles) {
@@ -46,13 +46,13 @@ TEST(LabResult, MedianAndQuartiles) {
 }
 
 TEST(LabResult, RatioIsTakenRoundByRound) {
-  const experiment of = two_forms();
-  result all = measured(of);
-  EXPECT_EQ(all.ratio(0, "old", "new", 1), 2);  // of 2, 2 and 200; that of the medians would be 4
-  EXPECT_EQ(all.ratio(0, "old", "new", 2), std::nullopt);
-  EXPECT_THAT(all.ratios(0, "old", "new"), testing::ElementsAre(2));
-  all.rows[2].ns = {4, 2};                        // a round less
-  EXPECT_EQ(all.ratio(0, "old", "new", 1), 2.5);  // of 1 and 4
+  const experiment definition = two_forms();
+  result measurement = measured(definition);
+  EXPECT_EQ(measurement.ratio(0, "old", "new", 1), 2);  // of 2, 2 and 200; that of the medians would be 4
+  EXPECT_EQ(measurement.ratio(0, "old", "new", 2), std::nullopt);
+  EXPECT_THAT(measurement.ratios(0, "old", "new"), testing::ElementsAre(2));
+  measurement.rows[2].ns = {4, 2};                        // a round less
+  EXPECT_EQ(measurement.ratio(0, "old", "new", 1), 2.5);  // of 1 and 4
 }
 
 // A time can fall below zero when the cost of measuring is subtracted.
@@ -63,44 +63,44 @@ TEST(LabResult, MeanLeavesOutWhatWasTooShort) {
 }
 
 TEST(LabResult, BestOtherIsNotOurs) {
-  const experiment of = two_forms();
-  result all = measured(of);
-  EXPECT_EQ(all.ns(0, best_other, 1), 3);
-  EXPECT_EQ(all.ratio(0, best_other, "new", 1), 1.5);
-  EXPECT_EQ(all.ns(0, best_other, 2), 5);
-  all.rows[1].ns = {0};
-  EXPECT_EQ(all.ratio(0, "new", best_other, 1), std::nullopt);
+  const experiment definition = two_forms();
+  result measurement = measured(definition);
+  EXPECT_EQ(measurement.ns(0, best_other, 1), 3);
+  EXPECT_EQ(measurement.ratio(0, best_other, "new", 1), 1.5);
+  EXPECT_EQ(measurement.ns(0, best_other, 2), 5);
+  measurement.rows[1].ns = {0};
+  EXPECT_EQ(measurement.ratio(0, "new", best_other, 1), std::nullopt);
 }
 
 TEST(LabResult, FitsAnExponent) {
-  const experiment of = two_forms();
-  result all = measured(of);
-  EXPECT_EQ(all.exponent(0, "old"), std::nullopt);  // two points
-  all.axes = {{0, 1, 10, 100}};
-  all.rows = {{0, 0, "old", {99}, {}, {}},
-              {0, 1, "old", {2}, {}, {}},
-              {0, 10, "old", {20}, {}, {}},
-              {0, 100, "old", {200}, {}, {}}};
-  EXPECT_NEAR(all.exponent(0, "old").value_or(0), 1, 1e-9);
+  const experiment definition = two_forms();
+  result measurement = measured(definition);
+  EXPECT_EQ(measurement.exponent(0, "old"), std::nullopt);  // two points
+  measurement.axes = {{0, 1, 10, 100}};
+  measurement.rows = {{0, 0, "old", {99}, {}, {}},
+                      {0, 1, "old", {2}, {}, {}},
+                      {0, 10, "old", {20}, {}, {}},
+                      {0, 100, "old", {200}, {}, {}}};
+  EXPECT_NEAR(measurement.exponent(0, "old").value_or(0), 1, 1e-9);
 }
 
 TEST(LabResult, SaysWhereItIsSlower) {
-  const experiment of = two_forms();
-  result all = measured(of);
-  EXPECT_EQ(all.where_slower(0, "new"), "");
-  all.rows[2].ns = {3.2};
-  EXPECT_EQ(all.where_slower(0, "new"), "") << "that is noise";
-  all.rows[2].ns = {3.6};
-  EXPECT_THAT(all.where_slower(0, "new"), testing::EndsWith(" 1.2 times its time."));
-  all.rows[2].ns = {6, 6, 6};
-  EXPECT_EQ(all.where_slower(0, "new"), " new is slower than the fastest other at n 1: 2.0 times its time.");
+  const experiment definition = two_forms();
+  result measurement = measured(definition);
+  EXPECT_EQ(measurement.where_slower(0, "new"), "");
+  measurement.rows[2].ns = {3.2};
+  EXPECT_EQ(measurement.where_slower(0, "new"), "") << "that is noise";
+  measurement.rows[2].ns = {3.6};
+  EXPECT_THAT(measurement.where_slower(0, "new"), testing::EndsWith(" 1.2 times its time."));
+  measurement.rows[2].ns = {6, 6, 6};
+  EXPECT_EQ(measurement.where_slower(0, "new"), " new is slower than the fastest other at n 1: 2.0 times its time.");
 }
 
 TEST(LabResult, CountIsTheMedian) {
-  const experiment of = two_forms();
-  const result all = measured(of);
-  EXPECT_EQ(all.count(0, "new", 1, "calls"), 8);
-  EXPECT_EQ(all.count(0, "old", 1, "calls"), std::nullopt);
+  const experiment definition = two_forms();
+  const result measurement = measured(definition);
+  EXPECT_EQ(measurement.count(0, "new", 1, "calls"), 8);
+  EXPECT_EQ(measurement.count(0, "old", 1, "calls"), std::nullopt);
 }
 
 TEST(LabResult, NumbersAreShort) {
@@ -116,14 +116,14 @@ TEST(LabResult, NumbersAreShort) {
 }
 
 TEST(LabJson, HasWhatTheSchemaSays) {
-  const experiment of = two_forms();
-  result all = measured(of);
-  all.judgement = {holds::partly, "so so"};
-  all.skipped = {"one is skipped"};
-  const auto made = as_json({all}, true, {{"cores", "2"}});
-  EXPECT_EQ(made.at("format"), json_version);
-  EXPECT_EQ(made.at("machine").at("cores"), "2");
-  const auto& only = made.at("experiments").at(0);
+  const experiment definition = two_forms();
+  result measurement = measured(definition);
+  measurement.judgement = {holds::partly, "so so"};
+  measurement.skipped = {"one is skipped"};
+  const auto json = as_json({measurement}, true, {{"cores", "2"}});
+  EXPECT_EQ(json.at("format"), json_version);
+  EXPECT_EQ(json.at("machine").at("cores"), "2");
+  const auto& only = json.at("experiments").at(0);
   EXPECT_EQ(only.at("verdict").at("holds"), "partly");
   EXPECT_EQ(only.at("skipped").at(0), "one is skipped");
   EXPECT_EQ(only.at("rows").size(), 4);

@@ -22,14 +22,14 @@ class LabRun : public testing::Test {
   LabRun() {
     std::string name = testing::TempDir() + "tarn-lab-XXXXXX";
     folder_ = ::mkdtemp(name.data()) == nullptr ? "" : name;
-    of_.name = of_.program = "script";
-    of_.forms = {{"old", "old", role::original}, {"new", "new", role::ours}};
-    of_.parameters = {{"total", "", {40}, {4}, 1, 100}};
-    sweep in;
-    in.name = "n";
-    in.axis = {"n", "", {1, 2}, {1}, 1, 1000, true};
-    of_.sweeps = {in};
-    of_.judge = [](const result&) { return verdict{holds::yes, "judged"}; };
+    experiment_.name = experiment_.program = "script";
+    experiment_.forms = {{"old", "old", role::original}, {"new", "new", role::ours}};
+    experiment_.parameters = {{"total", "", {40}, {4}, 1, 100}};
+    sweep n_sweep;
+    n_sweep.name = "n";
+    n_sweep.axis = {"n", "", {1, 2}, {1}, 1, 1000, true};
+    experiment_.sweeps = {n_sweep};
+    experiment_.judge = [](const result&) { return verdict{holds::yes, "judged"}; };
   }
   ~LabRun() override { std::filesystem::remove_all(folder_); }
 
@@ -41,7 +41,7 @@ class LabRun : public testing::Test {
   }
 
   result run_it(const request& wanted) const {
-    return run(of_, wanted, {folder_, folder_}, [](const std::string&) {});
+    return run(experiment_, wanted, {folder_, folder_}, [](const std::string&) {});
   }
   result run_it(std::uint64_t rounds = 1) const {
     request wanted;
@@ -64,19 +64,19 @@ class LabRun : public testing::Test {
       R"(echo '{"units": 10, "ns": 70, "processor_ns": 50, "checksum": "1", "malloc": "", "counts": {"calls": 3}}')";
 
   std::string folder_;
-  experiment of_;
+  experiment experiment_;
 };
 
 TEST_F(LabRun, EachFormAtEachPlaceInEachRound) {
   program_does(answer);
-  const result all = run_it(3);
-  EXPECT_EQ(all.failure, "");
-  EXPECT_EQ(all.rows.size(), 4);
-  EXPECT_THAT(all.rows.front().ns, ElementsAre(7, 7, 7));
-  EXPECT_THAT(all.rows.front().processor_ns, ElementsAre(5, 5, 5));
-  EXPECT_GT(all.seconds, 0);
-  EXPECT_THAT(all.rows.front().counts.at("calls"), ElementsAre(3, 3, 3));
-  EXPECT_EQ(all.judgement.words, "judged");
+  const result measurement = run_it(3);
+  EXPECT_EQ(measurement.failure, "");
+  EXPECT_EQ(measurement.rows.size(), 4);
+  EXPECT_THAT(measurement.rows.front().ns, ElementsAre(7, 7, 7));
+  EXPECT_THAT(measurement.rows.front().processor_ns, ElementsAre(5, 5, 5));
+  EXPECT_GT(measurement.seconds, 0);
+  EXPECT_THAT(measurement.rows.front().counts.at("calls"), ElementsAre(3, 3, 3));
+  EXPECT_EQ(measurement.judgement.words, "judged");
 }
 
 TEST_F(LabRun, ProgramIsToldTheNumbersAndEachRoundBeginsWithAnotherForm) {
@@ -88,7 +88,7 @@ TEST_F(LabRun, ProgramIsToldTheNumbersAndEachRoundBeginsWithAnotherForm) {
 
 TEST_F(LabRun, QuickIsWithOtherNumbersAndFewerRounds) {
   program_notes_its_text();
-  of_.quick_rounds = 2;
+  experiment_.quick_rounds = 2;
   request wanted;
   wanted.is_quick = true;
   wanted.set["total"] = {9};
@@ -98,40 +98,40 @@ TEST_F(LabRun, QuickIsWithOtherNumbersAndFewerRounds) {
 
 TEST_F(LabRun, SweepSaysWhatItsProgramIsTold) {
   program_notes_its_text();
-  of_.forms.pop_back();
-  of_.forms.front().settings = {"fast"};
-  of_.parameters.push_back({"other", "", {7}, {7}, 1, 100});
-  sweep& in = of_.sweeps.front();
-  in.fixed = {{"fixed", 3}};
-  in.adjust = [](numbers& of_program, std::uint64_t x) { of_program["total"] /= x; };
-  in.parameters = {"total"};
+  experiment_.forms.pop_back();
+  experiment_.forms.front().settings = {"fast"};
+  experiment_.parameters.push_back({"other", "", {7}, {7}, 1, 100});
+  sweep& only_sweep = experiment_.sweeps.front();
+  only_sweep.fixed = {{"fixed", 3}};
+  only_sweep.adjust = [](numbers& of_program, std::uint64_t x) { of_program["total"] /= x; };
+  only_sweep.parameters = {"total"};
   run_it();
   EXPECT_THAT(told(), ElementsAre("old fixed=3 n=1 total=40 fast", "old fixed=3 n=2 total=20 fast"));
 }
 
 TEST_F(LabRun, SweepIsOfItsFormsAlone) {
   program_does(answer);
-  of_.sweeps.front().only = {"new"};
-  const result all = run_it();
-  EXPECT_EQ(all.rows.size(), 2);
-  EXPECT_EQ(all.find(0, "old", 1), nullptr);
+  experiment_.sweeps.front().only = {"new"};
+  const result measurement = run_it();
+  EXPECT_EQ(measurement.rows.size(), 2);
+  EXPECT_EQ(measurement.find(0, "old", 1), nullptr);
 }
 
 TEST_F(LabRun, MoreCoresThanThereAreAreLeftOut) {
   program_does(answer);
-  of_.sweeps.front().is_of_cores = true;
-  of_.sweeps.front().axis.usual = {1, 1'000'000};
-  const result all = run_it();
-  EXPECT_THAT(all.skipped, ElementsAre(HasSubstr("n 1000000 is skipped: this process may use ")));
-  EXPECT_THAT(all.axes.front(), ElementsAre(1));
+  experiment_.sweeps.front().is_of_cores = true;
+  experiment_.sweeps.front().axis.usual = {1, 1'000'000};
+  const result measurement = run_it();
+  EXPECT_THAT(measurement.skipped, ElementsAre(HasSubstr("n 1000000 is skipped: this process may use ")));
+  EXPECT_THAT(measurement.axes.front(), ElementsAre(1));
 }
 
 TEST_F(LabRun, FileIsMadeAndGoneAfterwards) {
   program_does(std::string("for word; do case $word in file=*) file=${word#file=} ;; esac; done\n") +
                "[ $1 = make ] && echo words > $file\n" +
                "echo \"$1 $file $(cat $file)\" >> \"$(dirname \"$0\")/told\"\n" + answer);
-  of_.makes_file = true;
-  of_.forms.pop_back();
+  experiment_.makes_file = true;
+  experiment_.forms.pop_back();
   EXPECT_EQ(run_it().failure, "");
   const std::vector<std::string> lines = told();
   ASSERT_EQ(lines.size(), 3);
@@ -143,31 +143,31 @@ TEST_F(LabRun, FileIsMadeAndGoneAfterwards) {
 TEST_F(LabRun, OtherWorkEndsIt) {
   program_does(std::string("[ $1 = old ] && ") + answer + " || " +
                R"(echo '{"units": 10, "ns": 70, "processor_ns": 50, "checksum": "2"}')");
-  const result all = run_it();
-  EXPECT_EQ(all.failure, "new at n 1 did other work than old at n 1: checksum 2 instead of 1");
-  EXPECT_EQ(all.judgement.words, "");
+  const result measurement = run_it();
+  EXPECT_EQ(measurement.failure, "new at n 1 did other work than old at n 1: checksum 2 instead of 1");
+  EXPECT_EQ(measurement.judgement.words, "");
 }
 
 TEST_F(LabRun, WhoCannotIsLeftOutAndTheRestRuns) {
   program_does(std::string("[ $1 = old ] && { echo no permission >&2; exit 3; }; ") + answer);
-  const result all = run_it(2);
-  EXPECT_EQ(all.failure, "");
-  EXPECT_THAT(all.skipped,
+  const result measurement = run_it(2);
+  EXPECT_EQ(measurement.failure, "");
+  EXPECT_THAT(measurement.skipped,
               ElementsAre("old at n 1 is left out: no permission", "old at n 2 is left out: no permission"));
-  EXPECT_EQ(all.rows.size(), 2);
+  EXPECT_EQ(measurement.rows.size(), 2);
 }
 
 TEST_F(LabRun, WhoCannotAtOnePlaceIsThereAtTheOther) {
   program_does(std::string("[ $2 = n=2 ] && { echo no room >&2; exit 3; }; ") + answer);
-  of_.forms.pop_back();
-  const result all = run_it(2);
-  EXPECT_THAT(all.skipped, ElementsAre("old at n 2 is left out: no room"));
-  EXPECT_THAT(all.rows.at(0).ns, ElementsAre(7, 7));
+  experiment_.forms.pop_back();
+  const result measurement = run_it(2);
+  EXPECT_THAT(measurement.skipped, ElementsAre("old at n 2 is left out: no room"));
+  EXPECT_THAT(measurement.rows.at(0).ns, ElementsAre(7, 7));
 }
 
 TEST_F(LabRun, WhatIsExactIsMeasuredOnce) {
   program_does(answer);
-  of_.sweeps[0].is_exact = true;
+  experiment_.sweeps[0].is_exact = true;
   EXPECT_THAT(run_it(3).rows.at(0).ns, ElementsAre(7));
 }
 
@@ -186,42 +186,42 @@ TEST_F(LabRun, WhatItNeedsIsNotThere) {
   const std::string path = folder_ + "/lab-script";
   std::ofstream(path) << "#!/bin/sh\necho 'lab-script: no wrk (Debian package wrk)' >&2\nexit 3\n";
   std::filesystem::permissions(path, std::filesystem::perms::owner_all);
-  const result all = run_it();
-  EXPECT_EQ(all.failure, "");
-  EXPECT_THAT(all.skipped, ElementsAre("it is skipped: lab-script: no wrk (Debian package wrk)"));
-  EXPECT_EQ(all.judgement.outcome, holds::unknown);
-  EXPECT_EQ(all.judgement.words, "It was not run.");
+  const result measurement = run_it();
+  EXPECT_EQ(measurement.failure, "");
+  EXPECT_THAT(measurement.skipped, ElementsAre("it is skipped: lab-script: no wrk (Debian package wrk)"));
+  EXPECT_EQ(measurement.judgement.outcome, holds::unknown);
+  EXPECT_EQ(measurement.judgement.words, "It was not run.");
 }
 
 TEST_F(LabRun, ProgramIsNotThere) { EXPECT_THAT(run_it().failure, HasSubstr("lab-script cannot be run")); }
 
 TEST_F(LabRun, MissingPeersAreNamed) {
   program_does(answer);
-  of_.forms.push_back({"other", "other", role::peer, {}, "libother-dev"});
-  of_.forms.push_back({"loaded", "old", role::peer, "libnowhere.so.9", "libnowhere9"});
-  of_.forms.push_back({"ours", "old", role::ours, drop_in});
-  const result all = run_it();
-  EXPECT_EQ(all.failure, "");
-  EXPECT_THAT(all.skipped, ElementsAre("other is skipped: this build has it not (Debian package libother-dev)",
-                                       "loaded is skipped: no libnowhere.so.9 (Debian package libnowhere9)",
-                                       "ours is skipped: no " + folder_ + "/libtarn-malloc.so"));
+  experiment_.forms.push_back({"other", "other", role::peer, {}, "libother-dev"});
+  experiment_.forms.push_back({"loaded", "old", role::peer, "libnowhere.so.9", "libnowhere9"});
+  experiment_.forms.push_back({"ours", "old", role::ours, drop_in});
+  const result measurement = run_it();
+  EXPECT_EQ(measurement.failure, "");
+  EXPECT_THAT(measurement.skipped, ElementsAre("other is skipped: this build has it not (Debian package libother-dev)",
+                                               "loaded is skipped: no libnowhere.so.9 (Debian package libnowhere9)",
+                                               "ours is skipped: no " + folder_ + "/libtarn-malloc.so"));
 }
 
 TEST_F(LabRun, PreloadThatHadNoEffectIsNoMeasurement) {
   program_does("echo $1 $LD_PRELOAD $MORE >> \"$(dirname \"$0\")/told\"; " + std::string(answer));
   std::ofstream(folder_ + "/libtarn-malloc.so") << "no library";
-  of_.forms.push_back({"ours", "old", role::ours, drop_in, {}, {"MORE=1"}});
-  const result all = run_it();
+  experiment_.forms.push_back({"ours", "old", role::ours, drop_in, {}, {"MORE=1"}});
+  const result measurement = run_it();
   EXPECT_THAT(told(), ElementsAre("old", "new", "old " + folder_ + "/libtarn-malloc.so 1", "old", "new",
                                   "old " + folder_ + "/libtarn-malloc.so 1"));
-  EXPECT_FALSE(all.rows.empty());
-  EXPECT_EQ(all.find(0, "ours", 1), nullptr);
-  EXPECT_THAT(all.skipped.at(0), HasSubstr("ours at n 1 is left out: malloc comes from "));
+  EXPECT_FALSE(measurement.rows.empty());
+  EXPECT_EQ(measurement.find(0, "ours", 1), nullptr);
+  EXPECT_THAT(measurement.skipped.at(0), HasSubstr("ours at n 1 is left out: malloc comes from "));
 }
 
 TEST_F(LabRun, NobodyIsThere) {
   program_does(answer);
-  of_.forms = {{"other", "other"}};
+  experiment_.forms = {{"other", "other"}};
   EXPECT_EQ(run_it().failure, "no form of it is there");
 }
 
@@ -233,22 +233,22 @@ TEST(LabTable, EachExperimentIsWhole) {
                  each.unit.empty());
     EXPECT_NE(each.judge, nullptr);
     EXPECT_FALSE(each.sweeps.empty() || each.forms.empty());
-    std::vector<parameter> all = each.parameters;
-    for (const sweep& in : each.sweeps) {
-      EXPECT_EQ(in.name, in.axis.name);
-      EXPECT_TRUE(in.axis.is_list);
-      EXPECT_FALSE(in.title.empty() || in.x_label.empty() || in.y_label.empty());
-      all.push_back(in.axis);
+    std::vector<parameter> parameters = each.parameters;
+    for (const sweep& entry : each.sweeps) {
+      EXPECT_EQ(entry.name, entry.axis.name);
+      EXPECT_TRUE(entry.axis.is_list);
+      EXPECT_FALSE(entry.title.empty() || entry.x_label.empty() || entry.y_label.empty());
+      parameters.push_back(entry.axis);
     }
-    for (const parameter& in : all) {
-      SCOPED_TRACE(in.name);
-      EXPECT_FALSE(in.description.empty() || in.usual.empty() || in.quick.empty());
-      EXPECT_THAT(in.usual, testing::Each(testing::AllOf(testing::Ge(in.minimum), testing::Le(in.maximum))));
-      EXPECT_THAT(in.quick, testing::Each(testing::AllOf(testing::Ge(in.minimum), testing::Le(in.maximum))));
+    for (const parameter& entry : parameters) {
+      SCOPED_TRACE(entry.name);
+      EXPECT_FALSE(entry.description.empty() || entry.usual.empty() || entry.quick.empty());
+      EXPECT_THAT(entry.usual, testing::Each(testing::AllOf(testing::Ge(entry.minimum), testing::Le(entry.maximum))));
+      EXPECT_THAT(entry.quick, testing::Each(testing::AllOf(testing::Ge(entry.minimum), testing::Le(entry.maximum))));
     }
     result nothing;  // no judge may assume that a value exists
     nothing.definition = &each;
-    for (const sweep& in : each.sweeps) nothing.axes.push_back(in.axis.usual);
+    for (const sweep& entry : each.sweeps) nothing.axes.push_back(entry.axis.usual);
     EXPECT_EQ(each.judge(nothing).outcome, holds::unknown);
   }
 }

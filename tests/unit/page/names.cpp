@@ -47,14 +47,14 @@ TEST(PageNames, WithoutALineThereIsAnOffset) {
 TEST(PageNames, RedactedAreTheProgramsOwn) {
   html_names names(true);
   const auto node = names.node({inside, allocate, serve});
-  const auto same = names.node({allocate});
+  const auto lone_node = names.node({allocate});
   const json tables = names.tables();
   EXPECT_EQ(tables.dump().find("me"), std::string::npos) << tables;
   EXPECT_EQ(tables.dump().find("serve"), std::string::npos) << tables;
   EXPECT_EQ(name_of(tables, node, "module"), "libc.so.6");
   const std::size_t parent = tables["nodes"]["parent"][node];
-  EXPECT_EQ(name_of(tables, same, "function"), name_of(tables, static_cast<std::uint32_t>(parent), "function"));
-  EXPECT_NE(name_of(tables, same, "function"), "");
+  EXPECT_EQ(name_of(tables, lone_node, "function"), name_of(tables, static_cast<std::uint32_t>(parent), "function"));
+  EXPECT_NE(name_of(tables, lone_node, "function"), "");
 }
 
 TEST(PageNames, ALongNameIsCutBetweenCharacters) {
@@ -74,17 +74,18 @@ TEST(PageNames, ALongNameIsCutBetweenCharacters) {
 
 TEST(PageNames, WhatSaysNothingIsLeftOut) {
   html_names names(false);
-  json of = {{"none", 0},
-             {"no", false},
-             {"null", nullptr},
-             {"text", ""},
-             {"list", json::array()},
-             {"zeros", {0, 0}},
-             {"inner", {{"nothing", 0}}},
-             {"stack", json::array({{{"function", "f"}, {"file", ""}, {"line", 0}, {"module", "m"}, {"offset", 5}}})},
-             {"kept", 1}};
-  names.compact(of);
-  EXPECT_EQ(of, (json{{"zeros", {0, 0}}, {"stack", 1}, {"kept", 1}}));
+  json report = {
+      {"none", 0},
+      {"no", false},
+      {"null", nullptr},
+      {"text", ""},
+      {"list", json::array()},
+      {"zeros", {0, 0}},
+      {"inner", {{"nothing", 0}}},
+      {"stack", json::array({{{"function", "f"}, {"file", ""}, {"line", 0}, {"module", "m"}, {"offset", 5}}})},
+      {"kept", 1}};
+  names.compact(report);
+  EXPECT_EQ(report, (json{{"zeros", {0, 0}}, {"stack", 1}, {"kept", 1}}));
 }
 
 }  // namespace

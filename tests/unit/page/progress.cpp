@@ -16,48 +16,48 @@ using std::chrono::milliseconds;
 // Returns the text that a terminal shows.
 class terminal {
  public:
-  terminal() : own_(::posix_openpt(O_RDWR | O_NOCTTY)) {
-    ::grantpt(own_);
-    ::unlockpt(own_);
-    file_ = std::fopen(::ptsname(own_), "w");
+  terminal() : controller_(::posix_openpt(O_RDWR | O_NOCTTY)) {
+    ::grantpt(controller_);
+    ::unlockpt(controller_);
+    file_ = std::fopen(::ptsname(controller_), "w");
   }
   terminal(const terminal&) = delete;
   terminal& operator=(const terminal&) = delete;
   ~terminal() {
     std::fclose(file_);
-    ::close(own_);
+    ::close(controller_);
   }
   std::FILE* file() { return file_; }
   std::string text() {
     std::fputc('.', file_);  // marks the end: the kernel may deliver a text in parts
     std::fflush(file_);
     std::string got;
-    for (char each = 0; each != '.' && ::read(own_, &each, 1) == 1;) got += each;
+    for (char each = 0; each != '.' && ::read(controller_, &each, 1) == 1;) got += each;
     return got;
   }
 
  private:
-  int own_;
+  int controller_;
   std::FILE* file_;
 };
 
 TEST(progress, is_a_line_that_goes_away) {
-  terminal on;
+  terminal screen;
   {
-    progress shown("the page", on.file(), milliseconds(0));
+    progress shown("the page", screen.file(), milliseconds(0));
     shown.update(50, 200);
-    EXPECT_EQ(on.text(), "\r\x1b[Ktarn: the page: 50 of 200 sites, 25 %.");
+    EXPECT_EQ(screen.text(), "\r\x1b[Ktarn: the page: 50 of 200 sites, 25 %.");
   }
-  EXPECT_EQ(on.text(), "\r\x1b[K.");
+  EXPECT_EQ(screen.text(), "\r\x1b[K.");
 }
 
 TEST(progress, is_not_shown_of_what_is_quick) {
-  terminal on;
+  terminal screen;
   {
-    progress shown("the page", on.file(), milliseconds(600'000));
+    progress shown("the page", screen.file(), milliseconds(600'000));
     shown.update(1, 2);
   }
-  EXPECT_EQ(on.text(), ".");
+  EXPECT_EQ(screen.text(), ".");
 }
 
 TEST(progress, is_for_terminals) {
