@@ -48,7 +48,7 @@ struct locked_pool {
   }
 };
 
-/// The same pool without a lock. All its blocks are made beforehand.
+/// Does what the locked pool does, without a lock. All its blocks are made beforehand.
 struct lock_free_pool {
   struct block {
     alignas(8) char bytes[block_bytes];

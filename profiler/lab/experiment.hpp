@@ -79,7 +79,7 @@ struct verdict {
 
 struct result;
 
-// What one more run of each form and x counts: system calls by strace, heap calls and bytes by valgrind.
+// Selects what one more run of each form and x counts: system calls by strace, heap calls and bytes by valgrind.
 enum class counter { nothing, strace, valgrind };
 
 struct experiment {

@@ -1,4 +1,4 @@
-// What a call of futex(2) tells about waiting.
+// Tells from the operation of a futex(2) call whether the call waits.
 #pragma once
 
 #include <linux/futex.h>

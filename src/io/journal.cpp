@@ -36,7 +36,7 @@ std::uint64_t now_ticks() noexcept {
 #endif
 }
 
-// How often this process and its ancestors were forked.
+// Counts the forks of this process and of its ancestors.
 std::atomic<unsigned> forks{0};
 
 void count_forks() {
@@ -45,7 +45,7 @@ void count_forks() {
   static_cast<void>(registered);
 }
 
-// Which lane a thread tries first. Threads are spread one after the other.
+// Returns the lane that a thread tries first. Threads are spread over the lanes one after the other.
 unsigned own_lane() noexcept {
   static std::atomic<unsigned> threads{0};
   thread_local unsigned preferred = 0;
@@ -284,8 +284,8 @@ bool journal::reopen() {
   // release: who sees the file sees what is in it.
   all.file.store(next.get(), std::memory_order_release);
   for (lane& each : all.lanes) {
-    // Who entered before has left when this one has the lane; who enters after it sees the new file, as the exchanges
-    // of one lane follow each other. A lane that is idle forgets the old file here.
+    // A thread that entered before has left when this one has the lane. A thread that enters after it sees the new
+    // file, because the exchanges of one lane follow each other. A lane that is idle forgets the old file here.
     while (each.busy.exchange(true, std::memory_order_acquire)) ::sched_yield();
     if (each.file == &before) each.leave_chunk();
     each.busy.store(false, std::memory_order_release);

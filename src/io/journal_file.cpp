@@ -193,7 +193,7 @@ void journal_file::recover() {
     continues_ = {newest_slot, newest_number, walk.offset(), number, reserved, reserved};
     held_[newest_slot].store(true, std::memory_order_relaxed);
   } else {
-    // Where it does not end well there may be more lines than were seen: none of their numbers comes again.
+    // A chunk that does not end well may hold more lines than were seen: none of their numbers comes again.
     continues_.next_line = walk.is_torn() ? number : reserved;
   }
 }

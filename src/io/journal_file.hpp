@@ -66,7 +66,7 @@ class journal_file {
 
   /// Grows by one before a restoration gives the file pages again, and by one after it.
   unsigned restorations() const noexcept { return restorations_.load(std::memory_order_acquire); }
-  /// The same while no restoration goes on: what is truncated from now on changes it.
+  /// Waits until no restoration goes on and returns restorations(): a truncation from now on changes it.
   unsigned settled_restorations() const noexcept;
   /// Gives the file back what a truncation took. Where that cannot be, lines go on into memory. Makes system calls
   /// only; any number of threads, and signal handlers.

@@ -1,4 +1,4 @@
-// What is in a journal's file: drawn once, for who writes and who reads.
+// Describes a journal's file, once for those who write it and those who read it.
 //
 //   header, 4 KiB │ chunk │ chunk │ …                           all chunks of one size
 //   chunk:  chunk_header │ line │ line │ … │ 0                  a mark of 0 where the next line would begin
@@ -68,7 +68,7 @@ constexpr std::uint32_t session_of(std::uint64_t mark) noexcept {
 }
 constexpr std::size_t bytes_of(std::uint64_t mark) noexcept { return mark >> 32; }
 
-/// From one line to the next.
+/// Returns the distance from the start of a line to the start of the next one.
 constexpr std::size_t step(std::size_t bytes) noexcept { return (sizeof(line_header) + bytes + 7) / 8 * 8; }
 
 /// Lines are never more than this in a chunk, and are numbered in advance.
@@ -80,7 +80,8 @@ inline std::uint64_t check_of(const chunk_header& of, std::uint64_t key) noexcep
   return XXH3_64bits_withSeed(&of, offsetof(chunk_header, check), key);
 }
 
-/// Whether this chunk was made for this slot: one that was moved to another is damage, for who reads and who appends.
+/// Returns true if this chunk was made for this slot. A chunk that was moved to another slot is damage, for those who
+/// read and those who append.
 inline bool is_chunk_of(const chunk_header& head, std::uint64_t slot, std::uint64_t chunks,
                         std::uint64_t key) noexcept {
   return head.number != 0 && head.check == check_of(head, key) && (head.number - 1) % chunks == slot;

@@ -1,4 +1,4 @@
-// How heap calls are heard: this file defines malloc, new and their kin, and passes each call on to whoever would have
+// Hears heap calls: this file defines malloc, new and their kin, and passes each call on to whoever would have
 // had it (the C library, the drop-in, any other). They are weak, so that a program which brings its own has its own. A
 // linker takes a malloc from any archive that has one: this is in libtarn-quiet.a, which is for programs that use a
 // quiet_region, and in builds with checks only. A sanitizer has its own malloc, and a hook in it.
@@ -35,7 +35,7 @@ namespace {
 constinit std::atomic<heap_listener> listener = nullptr;
 constinit thread_local bool was_here = false;
 
-// What a heap call does itself is not heard: neither its system calls nor the malloc in an operator new.
+// Keeps the work of a heap call itself unheard: its system calls, and the malloc in an operator new.
 class heard_call {
  public:
   heard_call(const char* name, const void* caller) noexcept : was_heard_(is_heard) {

@@ -7,10 +7,10 @@ namespace tarn::quiet_heap {
 using heap_listener = void (*)(const char* name, const void* caller) noexcept;
 
 void listen(heap_listener heard) noexcept;
-/// Of the calling thread.
+/// Is true while the listener hears the heap calls of the calling thread.
 extern constinit thread_local bool is_heard;
 
-/// Whether the program's malloc is one that can be heard.
+/// Returns true if the program's malloc is one that can be heard.
 bool is_ours() noexcept;
 
 }  // namespace tarn::quiet_heap

@@ -35,8 +35,8 @@ const char* call_name(long number) noexcept {
 
 #if defined(__x86_64__) && !TARN_HAS_SANITIZER
 
-// How it works. Before each system call the kernel reads a byte of the thread, `gate`. While the gate is shut, the
-// kernel sends SIGSYS instead of making the call, unless the call comes from the few instructions below.
+// It works as follows. Before each system call the kernel reads a byte of the thread, `gate`. While the gate is shut,
+// the kernel sends SIGSYS instead of making the call, unless the call comes from the few instructions below.
 //
 //   1. A call meets a shut gate: SIGSYS, and `handle` runs.
 //   2. `handle` opens the gate, tells the listener, makes the call with the arguments that it finds in the

@@ -1,4 +1,4 @@
-// What a test can request of the fake files (files_fake.cpp): to fail a call, to shorten it, to list the calls.
+// Lets a test request from the fake files (files_fake.cpp) to fail a call, to shorten it and to list the calls.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ struct call {
   std::uint64_t number;  ///< the call's number since the hook was set, from 1
 };
 
-/// What to do instead: nothing (the default), an error, or a transfer of at most this many bytes.
+/// Says what happens instead of a call: nothing (the default), an error, or a transfer of at most this many bytes.
 struct verdict {
   int error = 0;  ///< an errno value; the call is not made
   std::size_t limit = ~std::size_t{0};

@@ -31,7 +31,7 @@ using namespace base::units;
 
 constexpr std::size_t stack_bytes = 64_KiB;
 
-// What the compiler and the C library expect at the thread pointer of x86-64. Behind it lies
+// Holds what the compiler and the C library expect at the thread pointer of x86-64. Behind it lies
 // the C library's own record of the thread, which reads as zero here.
 struct control_block {
   control_block* self;      // %fs:0, for addresses of thread-local variables
@@ -58,8 +58,8 @@ const control_block* thread_pointer() noexcept {
   return self;
 }
 
-// How far below the thread pointer a thread-local variable of the calling thread lies. Those
-// of programs and libraries that are there from the start have the same place in each thread.
+// Returns the distance of a thread-local variable of the calling thread below the thread pointer. The variables of
+// programs and libraries that are loaded at the start lie at the same distance in each thread.
 std::size_t depth_of(const void* variable) noexcept {
   return static_cast<std::size_t>(reinterpret_cast<const char*>(thread_pointer()) - static_cast<const char*>(variable));
 }

@@ -1,4 +1,4 @@
-// What ThreadSanitizer is told about the order that this library makes.
+// Tells ThreadSanitizer about the order that this library makes.
 //
 // A program is often compiled for ThreadSanitizer while libtarn.a is not. The sanitizer then sees the inline paths of
 // the headers, but none of the library's atomic operations. Without a word it would report each block that one thread
@@ -21,7 +21,7 @@ extern "C" {
 
 namespace tarn::platform {
 
-/// What other threads did before they noted a release at `address` comes before what this thread does next.
+/// Orders this thread's next accesses after those that other threads made before they noted a release at `address`.
 inline void note_acquire([[maybe_unused]] const volatile void* address) noexcept {
 #if !TARN_HAS_SANITIZER
   if (__tsan_acquire != nullptr) [[unlikely]] {
@@ -30,7 +30,7 @@ inline void note_acquire([[maybe_unused]] const volatile void* address) noexcept
 #endif
 }
 
-/// What this thread did so far comes before what others do after an acquire at `address`.
+/// Orders this thread's accesses so far before those that other threads make after an acquire at `address`.
 inline void note_release([[maybe_unused]] const volatile void* address) noexcept {
 #if !TARN_HAS_SANITIZER
   if (__tsan_release != nullptr) [[unlikely]] {

@@ -84,7 +84,7 @@ std::uint64_t random_number_without_getrandom() noexcept {
 std::uint64_t random_number() noexcept {
   const int saved = errno;
   std::uint64_t drawn;
-  // Not getrandom(): that is a cancellation point, and old C libraries have none.
+  // The system call avoids getrandom(), which is a cancellation point and which old C libraries lack.
   const long got = syscall(SYS_getrandom, &drawn, sizeof drawn, GRND_NONBLOCK);
   errno = saved;
   return got == static_cast<long>(sizeof drawn) ? drawn : random_number_without_getrandom();
