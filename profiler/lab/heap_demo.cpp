@@ -165,8 +165,8 @@ experiment heap_demo() {
                1 << 30,
                true};
   size.fixed = {{"threads", 4}};
-  size.adjust = [](numbers& numbers, std::uint64_t x) {
-    if (x > 65'536) numbers["allocations"] = std::max<std::uint64_t>(1, numbers["allocations"] * 65'536 / x);
+  size.adjust = [](numbers& values, std::uint64_t x) {
+    if (x > 65'536) values["allocations"] = std::max<std::uint64_t>(1, values["allocations"] * 65'536 / x);
   };
   size.ratios = {{"one arena / own heap", "one arena", "tarn::heap"},
                  {"one lock / own heap", "one lock", "tarn::heap"},

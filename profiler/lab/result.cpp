@@ -41,9 +41,9 @@ std::optional<double> result::ns(std::size_t sweep, const std::string& form, std
     return match == nullptr || match->ns.empty() ? std::nullopt : std::optional(spread_of(match->ns).median);
   }
   std::optional<double> best;
-  for (const lab::form& form : forms) {
-    if (form.origin == role::ours) continue;
-    const std::optional<double> median = ns(sweep, form.name, x);
+  for (const lab::form& entry : forms) {
+    if (entry.origin == role::ours) continue;
+    const std::optional<double> median = ns(sweep, entry.name, x);
     if (median && (!best || *median < *best)) best = median;
   }
   return best;
