@@ -1,7 +1,6 @@
 # g++ compiles a template-heavy file: the object files are the same.
 #@ needs g++
 #@ broken-by realloc_drops
-#@ timeout 60
 cat >source.cpp <<'END'
 #include <algorithm>
 #include <map>

@@ -1,7 +1,6 @@
 # git: commits, a merge, a rename, grep, gc with threads, fsck, all in a repository made here.
 #@ needs git
 #@ broken-by realloc_drops
-#@ timeout 60
 export HOME=$PWD GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@example.org
 export GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@example.org
 export GIT_AUTHOR_DATE='2020-01-01T00:00:00Z' GIT_COMMITTER_DATE='2020-01-01T00:00:00Z'

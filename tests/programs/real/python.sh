@@ -1,7 +1,6 @@
 # Python with its own allocator switched off: dictionaries, sorting, regular expressions, JSON, threads.
 #@ needs python3
 #@ broken-by realloc_drops
-#@ timeout 60
 export PYTHONMALLOC=malloc PYTHONHASHSEED=1
 exec python3 -E -s -c '
 import hashlib, json, re, threading, zlib
