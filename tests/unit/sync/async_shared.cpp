@@ -193,7 +193,9 @@ detached work(async_shared<shared_count>& count, loop& own_loop, int rounds, std
         --round;
       }
     }
-    if (round % 16 == 1) EXPECT_EQ(own_thread, std::this_thread::get_id());
+    if (round % 16 == 1) {
+      EXPECT_EQ(own_thread, std::this_thread::get_id());
+    }
     co_await hop{own_loop};
     if (canceller.joinable()) canceller.join();
   }
