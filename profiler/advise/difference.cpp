@@ -39,8 +39,6 @@ void match(matching& candidates, std::vector<change>& changes) {
   for (const location_sums* candidate : candidates.after) changes.push_back({std::nullopt, *candidate, false});
 }
 
-double as_double(std::uint64_t value) { return static_cast<double>(value); }
-
 bool is_near(std::uint64_t first, std::uint64_t second, double difference_limit) {
   return std::fabs(as_double(first) - as_double(second)) <= difference_limit;
 }

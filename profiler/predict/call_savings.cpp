@@ -11,8 +11,6 @@ using format::call_counter;
 
 constexpr double buffer_bytes = 64 * 1024;  // buffer size of tarn::io::reader and writer
 
-double number(std::uint64_t value) { return static_cast<double>(value); }
-
 // Returns the lower bound of a call of this kind that does not wait, measured in memory.
 double least_ns(const call_site& site, const call_costs& costs) {
   if (is_reading(site.name)) return costs.plain_ns[call_costs::read_call];
@@ -24,30 +22,31 @@ double least_ns(const call_site& site, const call_costs& costs) {
 // Returns the processor time of the site without the recorder. A waiting call takes none, and the site waited no
 // longer than all threads of the program did, including the time in which other processes had the processor.
 range time_of(const call_site& site, const format::recording& recording, const cost_model& costs) {
-  const double recorded = number(site.nanoseconds);
-  const double cpu_ns = number(recording.end.user_us + recording.end.system_us) * 1e3;
+  const double recorded = as_double(site.nanoseconds);
+  const double cpu_ns = as_double(recording.end.user_us + recording.end.system_us) * 1e3;
   const double waited = std::max(
-      number(recording.end.wall_us) * 1e3 * number(std::max<std::size_t>(recording.threads.size(), 1)) - cpu_ns, 0.0);
+      as_double(recording.end.wall_us) * 1e3 * as_double(std::max<std::size_t>(recording.threads.size(), 1)) - cpu_ns,
+      0.0);
   const double largest = recorded / costs.calls.slowdown;
-  const double least = number(site.sums[call_counter::calls]) * least_ns(site, costs.calls);
+  const double least = as_double(site.sums[call_counter::calls]) * least_ns(site, costs.calls);
   return {std::min(std::max((recorded - waited) / costs.calls.slowdown, least), largest), largest};
 }
 
 // Predicts a buffer: one call moves 64 KiB in place of many calls that move few bytes each. The cost per byte stays.
 call_saving by_buffer(const call_site& site, const range& time, const cost_model& costs) {
-  const double calls = number(site.sums[call_counter::calls]), bytes = number(site.sums[call_counter::given]);
+  const double calls = as_double(site.sums[call_counter::calls]), bytes = as_double(site.sums[call_counter::given]);
   const bool reads = is_reading(site.name);
   if (site.name.starts_with("pread") || site.name.starts_with("pwrite")) {
     return {{}, false, "whether one place follows the other was not recorded"};
   }
-  if (reads && bytes * 10 < number(site.sums[call_counter::asked]) * 9) {
+  if (reads && bytes * 10 < as_double(site.sums[call_counter::asked]) * 9) {
     return {{}, false, "it gets less than it asks for: all that is there, perhaps"};
   }
   if (!reads && !is_writing(site.name)) return {{}, false, "how many can go together is not known"};
   const double after = std::ceil(bytes / buffer_bytes);
   if (after >= calls) return {{}, false, "each moves a whole buffer"};
   // A write directly after another write was surely not awaited in between; one after other calls may have been.
-  const double sure = reads ? calls - after : number(site.sums[call_counter::in_a_row]) * (1 - after / calls);
+  const double sure = reads ? calls - after : as_double(site.sums[call_counter::in_a_row]) * (1 - after / calls);
   const double copying = bytes * costs.copy_ns.low;
   const auto saved = [&](double spared, double ns) {
     return spared / calls * (ns - copying) - calls * costs.calls.buffered_ns - copying;
@@ -56,8 +55,8 @@ call_saving by_buffer(const call_site& site, const range& time, const cost_model
 }
 
 call_saving by_cache(const call_site& site, const range& time, const cost_model& costs) {
-  const double calls = number(site.sums[call_counter::calls]),
-               repeated = number(site.sums[call_counter::same_arguments]);
+  const double calls = as_double(site.sums[call_counter::calls]),
+               repeated = as_double(site.sums[call_counter::same_arguments]);
   if (site.name == "clock_gettime" || site.name == "gettimeofday") {
     return {{}, false, "how old the time may be is not known"};
   }

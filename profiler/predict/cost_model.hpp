@@ -12,6 +12,9 @@
 
 namespace tarn::analyse {
 
+// Returns a count as a number to calculate with.
+inline double as_double(std::uint64_t count) { return static_cast<double>(count); }
+
 // A range in nanoseconds, bytes or shares that is expected to contain the true value.
 struct range {
   double low = 0, high = 0;

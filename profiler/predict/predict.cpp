@@ -25,8 +25,6 @@ std::span<const lifetime_pattern> patterns_of(std::size_t life_bucket) {
 constexpr std::array handed_over = {lifetime_pattern::soon, lifetime_pattern::handed, lifetime_pattern::met};
 constexpr std::array left_behind = {lifetime_pattern::burst, lifetime_pattern::cold};
 
-double number(std::uint64_t value) { return static_cast<double>(value); }
-
 // The blocks of a site with one lifetime: freed by their owner at some age, freed by another thread, or not freed.
 struct lifetime_class {
   double blocks;
@@ -35,11 +33,11 @@ struct lifetime_class {
 std::vector<lifetime_class> lifetime_classes_of(const site& site) {
   std::vector<lifetime_class> classes;
   for (std::size_t index = 0; index < format::life_bucket_count; ++index) {
-    const double blocks = number(site.sums[counter::life_buckets + index]);
+    const double blocks = as_double(site.sums[counter::life_buckets + index]);
     if (blocks != 0) classes.push_back({blocks, patterns_of(index)});
   }
-  if (site.freed_by_other_thread != 0) classes.push_back({number(site.freed_by_other_thread), handed_over});
-  if (site.live != 0) classes.push_back({number(site.live) / 2, left_behind});  // no free
+  if (site.freed_by_other_thread != 0) classes.push_back({as_double(site.freed_by_other_thread), handed_over});
+  if (site.live != 0) classes.push_back({as_double(site.live) / 2, left_behind});  // no free
   return classes;
 }
 
@@ -47,12 +45,12 @@ std::vector<lifetime_class> lifetime_classes_of(const site& site) {
 // block's patterns.
 template <class Price>
 range sum_over(const site& site, const Price& price) {
-  const double blocks = number(site.sums[counter::blocks]);
+  const double blocks = as_double(site.sums[counter::blocks]);
   range sum;
   if (blocks == 0) return sum;
   for (const lifetime_class& lifetime : lifetime_classes_of(site)) {
     for (std::size_t size = 0; size < format::size_bucket_count; ++size) {
-      const double share = number(site.sums[counter::size_buckets + size]) / blocks;
+      const double share = as_double(site.sums[counter::size_buckets + size]) / blocks;
       if (share == 0) continue;
       constexpr double largest = std::numeric_limits<double>::max();
       range bounds = {largest, -largest};
@@ -67,13 +65,15 @@ range sum_over(const site& site, const Price& price) {
   return sum;
 }
 
-double share_of_steps(const growth& growth) { return number(growth.steps) / std::max(number(growth.blocks), 1.0); }
+double share_of_steps(const growth& growth) {
+  return as_double(growth.steps) / std::max(as_double(growth.blocks), 1.0);
+}
 
 // Returns the cost of copying: by realloc, and by a growing container, which copies half of the new buffer or more
 // because its size doubles.
 range copying(const site& site, const cost_model& costs, const growth& grown) {
-  range range = costs.copy_ns * number(site.sums[counter::copied]);
-  if (site.grows) range += costs.copy_ns * (number(site.sums[counter::bytes]) * share_of_steps(grown) / 2);
+  range range = costs.copy_ns * as_double(site.sums[counter::copied]);
+  if (site.grows) range += costs.copy_ns * (as_double(site.sums[counter::bytes]) * share_of_steps(grown) / 2);
   return range;
 }
 
@@ -97,7 +97,7 @@ bool is_most(std::uint64_t part, std::uint64_t whole) { return whole != 0 && par
 double lifetimes_from(const site& site, std::size_t first) {
   double blocks = 0;
   for (std::size_t index = first; index < format::life_bucket_count; ++index)
-    blocks += number(site.sums[counter::life_buckets + index]);
+    blocks += as_double(site.sums[counter::life_buckets + index]);
   return blocks;
 }
 
@@ -114,7 +114,7 @@ std::vector<std::string> reasons_for(const site& site) {
   };
   if (used(counter::size_buckets, format::size_bucket_count) > 1) reasons.emplace_back("sizes differ");
   if (site.freed_by_same_thread != 0) {
-    reasons.emplace_back(lifetimes_from(site, 5) > 0.1 * number(site.freed_by_same_thread)
+    reasons.emplace_back(lifetimes_from(site, 5) > 0.1 * as_double(site.freed_by_same_thread)
                              ? "blocks live long, and may be out of the caches when they are freed"
                              : "how much else is in the caches between two allocations is not known");
   }
@@ -224,8 +224,8 @@ std::optional<double> misprediction_rate_of(const format::recording& recording) 
   if (!recording.ended || recording.end.instructions == 0) return std::nullopt;
   double calls = 0;
   for (const format::thread_facts& thread : recording.threads)
-    calls += number(thread.allocations) + number(thread.frees);
-  return calls == 0 ? 0 : std::min(number(recording.end.branch_mispredictions) / calls, 1.0);
+    calls += as_double(thread.allocations) + as_double(thread.frees);
+  return calls == 0 ? 0 : std::min(as_double(recording.end.branch_mispredictions) / calls, 1.0);
 }
 
 void correct(site_prediction& result, const site& site, const replayed& replayed,
@@ -236,7 +236,7 @@ void correct(site_prediction& result, const site& site, const replayed& replayed
     const range bounds = misprediction_rate ? range{costs.at_misprediction_rate(*misprediction_rate),
                                                     costs.at_misprediction_rate(*misprediction_rate)}
                                             : between(costs.overlapping, costs.mispredicted);
-    return widened(bounds * number(site.sums[counter::blocks]), std::max(site.error, prediction_error));
+    return widened(bounds * as_double(site.sums[counter::blocks]), std::max(site.error, prediction_error));
   };
   result.now_ns = of_all_blocks(replayed.now);
   for (prediction& remedy : result.remedies) {
@@ -261,7 +261,7 @@ void correct(site_prediction& result, const site& site, const replayed& replayed
     // Growth steps and temporaries are surrounded by other work, of which a program has more than of heap work: new
     // programs saved less than the repetition of bare calls showed. This never happened with pooled blocks.
     if (may_overlap) {
-      const double hidden = std::max(saved.hidden, 0.0) * number(site.sums[counter::blocks]);
+      const double hidden = std::max(saved.hidden, 0.0) * as_double(site.sums[counter::blocks]);
       remedy.saved_ns.low = std::min(remedy.saved_ns.low, hidden * (1 - std::max(site.error, prediction_error)));
     }
     // The saving may have a wider range than the cost, so that the lower end of one may belong to the upper end of the
@@ -291,7 +291,8 @@ site_prediction predictor::predict_exactly(const site& site, const growth& grown
 
   if (grown.steps != 0 && site.category != heap_category::kept) {
     const double share = share_of_steps(grown);
-    prediction reserve{remedy_kind::reserve, {}, {}, static_cast<std::uint64_t>(std::llround(number(blocks) * share))};
+    prediction reserve{
+        remedy_kind::reserve, {}, {}, static_cast<std::uint64_t>(std::llround(as_double(blocks) * share))};
     const range pairs = {result.now_ns.low - copies.low, result.now_ns.high - copies.high};
     reserve.ns = pairs * (1 - share);
     reserve.saved_ns = pairs * share;
@@ -330,14 +331,14 @@ program_costs predictor::program_costs_of(const heap_findings& findings, double 
     for (const prediction& prediction : predicted.remedies) {
       if (prediction.remedy == remedy_kind::drop_in) costs.drop_in_saves_ns += prediction.saved_ns;
     }
-    const double frames = number(recording_.sites[site.number].frames.size());
+    const double frames = as_double(recording_.sites[site.number].frames.size());
     const double each_ns = is_sampled_ ? costs_.sampler_ns : costs_.recorder_ns + costs_.recorder_frame * frames;
-    const double recorder = number(site.sums[counter::blocks]) * each_ns;
+    const double recorder = as_double(site.sums[counter::blocks]) * each_ns;
     // The price was measured on one stack again and again; many different stacks take longer to find.
     costs.recorder_ns += {recorder, 2 * recorder};
   }
-  costs.wall_ns = number(recording_.end.wall_us) * 1e3;
-  const double spent = number(recording_.end.user_us + recording_.end.system_us) * 1e3;
+  costs.wall_ns = as_double(recording_.end.wall_us) * 1e3;
+  const double spent = as_double(recording_.end.user_us + recording_.end.system_us) * 1e3;
   if (measured_cpu_ns > 0) {
     costs.cpu_ns = {measured_cpu_ns, measured_cpu_ns};
   } else if (recording_.ended) {  // otherwise the time is unknown
