@@ -48,6 +48,7 @@ enum class log_form : std::uint8_t {
 /// digits, `_`, `-` and `.` only.
 class log_field {
  public:
+  /// A whole number, or `true` or `false`.
   template <std::integral Number>
   constexpr log_field(std::string_view name, Number value) noexcept : name_(name) {
     if constexpr (std::same_as<Number, bool>) {
@@ -61,10 +62,13 @@ class log_field {
       unsigned_ = value;
     }
   }
+  /// A number with a fraction, in its shortest form that reads back as the same number.
   constexpr log_field(std::string_view name, double value) noexcept
       : name_(name), kind_(kind::real_number), real_(value) {}
+  /// A text, which is escaped when it is written.
   constexpr log_field(std::string_view name, std::string_view value) noexcept
       : name_(name), kind_(kind::text), text_(value) {}
+  /// A text that ends with a zero byte.
   constexpr log_field(std::string_view name, const char* value) noexcept : log_field(name, std::string_view(value)) {}
 
  private:
@@ -84,6 +88,7 @@ class log_field {
 /// Builds a line in a place of limited size. It counts what does not fit.
 class log_line {
  public:
+  /// Writes into `room` bytes at `place`, which must outlive the line.
   log_line(char* place, std::size_t room, log_form form) noexcept : place_(place), room_(room), form_(form) {}
 
   /// Returns the bytes of the line so far; more than `room` if it does not fit.
@@ -125,6 +130,7 @@ class log_line {
     append("\"");
   }
 
+  /// Writes a field behind what stands there.
   void field(const log_field& added) {
     const bool is_json = form_ == log_form::json;
     append(is_json ? ",\"" : " ");
@@ -319,25 +325,71 @@ class basic_logger {
     }
   }
 
-#define TARN_LOG_LEVEL(name)                                                                  \
-  /** Logs a line severity this level, formatted by {fmt}. */                                 \
-  template <class... Arguments>                                                               \
-  void name(fmt::format_string<Arguments...> format, Arguments&&... arguments) {              \
-    log<level::name, Arguments...>({}, format, std::forward<Arguments>(arguments)...);        \
-  }                                                                                           \
-  /** Does the same, and adds fields. */                                                      \
-  template <class... Arguments>                                                               \
-  void name(std::initializer_list<log_field> fields, fmt::format_string<Arguments...> format, \
-            Arguments&&... arguments) {                                                       \
-    log<level::name, Arguments...>(fields, format, std::forward<Arguments>(arguments)...);    \
+  /// Logs a line of the level trace, formatted by {fmt}. Fields may stand before the format.
+  template <class... Arguments>
+  void trace(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    log<level::trace, Arguments...>({}, format, std::forward<Arguments>(arguments)...);
   }
-  TARN_LOG_LEVEL(trace)
-  TARN_LOG_LEVEL(debug)
-  TARN_LOG_LEVEL(info)
-  TARN_LOG_LEVEL(warning)
-  TARN_LOG_LEVEL(error)
-  TARN_LOG_LEVEL(critical)
-#undef TARN_LOG_LEVEL
+  template <class... Arguments>
+  void trace(std::initializer_list<log_field> fields, fmt::format_string<Arguments...> format,
+             Arguments&&... arguments) {
+    log<level::trace, Arguments...>(fields, format, std::forward<Arguments>(arguments)...);
+  }
+
+  /// Logs a line of the level debug, formatted by {fmt}. Fields may stand before the format.
+  template <class... Arguments>
+  void debug(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    log<level::debug, Arguments...>({}, format, std::forward<Arguments>(arguments)...);
+  }
+  template <class... Arguments>
+  void debug(std::initializer_list<log_field> fields, fmt::format_string<Arguments...> format,
+             Arguments&&... arguments) {
+    log<level::debug, Arguments...>(fields, format, std::forward<Arguments>(arguments)...);
+  }
+
+  /// Logs a line of the level info, formatted by {fmt}. Fields may stand before the format.
+  template <class... Arguments>
+  void info(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    log<level::info, Arguments...>({}, format, std::forward<Arguments>(arguments)...);
+  }
+  template <class... Arguments>
+  void info(std::initializer_list<log_field> fields, fmt::format_string<Arguments...> format,
+            Arguments&&... arguments) {
+    log<level::info, Arguments...>(fields, format, std::forward<Arguments>(arguments)...);
+  }
+
+  /// Logs a line of the level warning, formatted by {fmt}. Fields may stand before the format.
+  template <class... Arguments>
+  void warning(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    log<level::warning, Arguments...>({}, format, std::forward<Arguments>(arguments)...);
+  }
+  template <class... Arguments>
+  void warning(std::initializer_list<log_field> fields, fmt::format_string<Arguments...> format,
+               Arguments&&... arguments) {
+    log<level::warning, Arguments...>(fields, format, std::forward<Arguments>(arguments)...);
+  }
+
+  /// Logs a line of the level error, formatted by {fmt}. Fields may stand before the format.
+  template <class... Arguments>
+  void error(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    log<level::error, Arguments...>({}, format, std::forward<Arguments>(arguments)...);
+  }
+  template <class... Arguments>
+  void error(std::initializer_list<log_field> fields, fmt::format_string<Arguments...> format,
+             Arguments&&... arguments) {
+    log<level::error, Arguments...>(fields, format, std::forward<Arguments>(arguments)...);
+  }
+
+  /// Logs a line of the level critical, formatted by {fmt}. Fields may stand before the format.
+  template <class... Arguments>
+  void critical(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    log<level::critical, Arguments...>({}, format, std::forward<Arguments>(arguments)...);
+  }
+  template <class... Arguments>
+  void critical(std::initializer_list<log_field> fields, fmt::format_string<Arguments...> format,
+                Arguments&&... arguments) {
+    log<level::critical, Arguments...>(fields, format, std::forward<Arguments>(arguments)...);
+  }
 
  private:
   static constexpr std::size_t beside_a_cut_message = 256;  // the most bytes of the rest, with a name of usual length
