@@ -369,7 +369,7 @@ const tests = {
     run('record', '--full', '-o', `${folder}/phases`, '--', `${programs}/tool_phases`);
     run('report', `${folder}/phases`, '--html', `${folder}/phases.html`);
     const parts = await open(`file://${folder}/phases.html#tab=sites&q=_work&to=0.7`);
-    const {part, sites} = JSON.parse(run('report', '--json', '--top', '10000', '--to', '700ms', `${folder}/phases`));
+    const {part, sites} = JSON.parse(run('report', '--json', '--top', '10000', '--end', '700ms', `${folder}/phases`));
     assert.deepEqual((await rows(parts)).map((each) => each.split(' ')[0]), ['early_work']);
     const early = sites.find((each) => each.stack[each.place].function.includes('early_work'));
     assert.ok(early.allocations > 10);
