@@ -49,15 +49,33 @@ lock_category categorise(const lock_group& group, bool each_of_one_thread, std::
   return waits ? lock_category::contended : lock_category::uncontended;
 }
 
+std::optional<read_mostly_use> find_read_mostly(const format::recording& recording, const lock_group& group,
+                                                const uses_by_stack& uses, own_code& own_frames) {
+  if (group.type == lock_type::reader_writer) return known_reads(uses);
+  // Locks of many objects, and those of a library, are not to be replaced one by one.
+  const bool is_candidate = group.locks == 1 && group.library.empty() && group.category != lock_category::condition;
+  return is_candidate ? presumed_reads(recording, uses, own_frames) : std::nullopt;
+}
+
 std::string microseconds(std::uint64_t ns) {
   const std::uint64_t tenths = (ns + 50) / 100;
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " µs";
 }
 
+// Describes a use that is presumed, with what to do if it is so.
+std::string presumed_remedy(const read_mostly_use& use) {
+  return "held " + microseconds(use.read_ns) + " by most, and " + std::to_string(use.replacements) + " time" +
+         (use.replacements == 1 ? "" : "s") + " for " + microseconds(use.replacement_ns) + " by another function" +
+         (use.allocates ? ", which allocates" : "") +
+         ": if it is only read elsewhere, tarn::reloadable<T>, whose readers take no lock; if not, ";
+}
+
 std::string contended_remedy(const lock_group& group) {
-  const bool mostly_reads = is_share(group.sums[format::shared_ones], group.sums[format::acquisitions], mostly);
-  if (group.type == lock_type::reader_writer && mostly_reads) {
+  if (group.read_mostly && group.read_mostly->is_known) {
     return "mostly read: tarn::reloadable<T>, whose readers take no lock";
+  }
+  if (group.read_mostly) {
+    return presumed_remedy(*group.read_mostly) + "a part for each thread (tarn::transient<T>)";
   }
   const std::string held = "held " + microseconds(mean_hold(group)) + " on average: ";
   if (mean_hold(group) >= long_hold_ns) {
@@ -67,7 +85,8 @@ std::string contended_remedy(const lock_group& group) {
   }
   return held +
          "short, and wanted by many: a part for each thread (tarn::transient<T>), tarn::shared_pool<T> for "
-         "objects that are handed on, or one acquisition for several pieces of work";
+         "objects that are handed on, tarn::reloadable<T> for "
+         "what hardly ever changes, or one acquisition for several pieces of work";
 }
 
 std::string foreign_remedy(const lock_group& group) {
@@ -91,6 +110,9 @@ std::string remedy_for(const lock_group& group, std::uint64_t wall_ns) {
     case lock_category::one_thread:
       return "one thread alone takes it: tarn::transient<T> or tarn::thread_checked<T> instead of a lock";
     case lock_category::uncontended:
+      if (group.read_mostly && !group.read_mostly->is_known) {
+        return presumed_remedy(*group.read_mostly) + "tarn::spin_mutex, which costs less";
+      }
       if (group.type == lock_type::mutex && mean_hold(group) < 1000) {
         return "hardly ever waited for, and held shortly: tarn::spin_mutex is smaller and costs less";
       }
@@ -137,8 +159,8 @@ lock_findings find_locks(const format::recording& recording) {
   };
   struct collected {
     lock_group facts;
-    std::map<std::vector<std::uint64_t>, collected_site> sites;   // by inner frames
-    std::map<std::uint32_t, std::uint64_t> taken;                 // by site
+    std::map<std::vector<std::uint64_t>, collected_site> sites;  // by inner frames
+    uses_by_stack uses;
     std::map<std::uint32_t, std::set<std::uint32_t>> threads_of;  // by lock
     std::set<std::uint32_t> threads;
   };
@@ -155,7 +177,8 @@ lock_findings find_locks(const format::recording& recording) {
   const auto site_of = [&](collected& in_group, std::uint32_t site) -> lock_site& {
     collected_site& site_in_group = in_group.sites[own_frames.inner_frames(site)];
     site_in_group.sites.insert(site);
-    if (site_in_group.facts.site == 0 || in_group.taken[site] > in_group.taken[site_in_group.facts.site])
+    if (site_in_group.facts.site == 0 ||
+        in_group.uses[site].acquisitions > in_group.uses[site_in_group.facts.site].acquisitions)
       site_in_group.facts.site = site;
     return site_in_group.facts;
   };
@@ -163,7 +186,12 @@ lock_findings find_locks(const format::recording& recording) {
     collected& group = group_of(key.lock);
     const format::lock_counts counts = in_nanoseconds(recording, value);
     add(group.facts.sums, counts);
-    group.taken[key.site] += counts[format::acquisitions];
+    stack_use& use = group.uses[key.site];
+    use.acquisitions += counts[format::acquisitions];
+    use.shared_ones += counts[format::shared_ones];
+    use.held += counts[format::held];
+    use.held_ns += counts[format::held_ticks];
+    use.threads.insert(key.thread);
     lock_site& lock_place = site_of(group, key.site);
     add(lock_place.sums, counts);
     group.threads_of[key.lock].insert(key.thread);
@@ -193,6 +221,7 @@ lock_findings find_locks(const format::recording& recording) {
                                          [](const auto& entry) { return entry.second.size() < 2; });
     group.category = categorise(group, each_of_one, wall_ns);
     group.library = own_frames.installed_library(group.first_site);
+    group.read_mostly = find_read_mostly(recording, group, collected.uses, own_frames);
     group.remedy = remedy_for(group, wall_ns);
     std::vector<collected_site*> order;
     for (auto& [frames, collected_at_site] : collected.sites) {

@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "profiler/findings/read_mostly.hpp"
 #include "profiler/format/recording.hpp"
 #include "profiler/symbols/symbols.hpp"
 
@@ -45,6 +47,7 @@ struct lock_group {
   std::vector<lock_site> sites;                        // sorted by longest waits, then by most acquisitions
   std::map<std::uint32_t, std::size_t> index_by_site;  // indexes into `sites`, by site of the recording
   std::string library;                                 // the installed library that takes it; empty if the program does
+  std::optional<read_mostly_use> read_mostly;          // empty if the lock guards no such object, as far as can be told
   std::string remedy;                                  // one line; empty if there is nothing to gain
 };
 

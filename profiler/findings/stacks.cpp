@@ -21,11 +21,15 @@ const format::module_facts* own_code::module_at(std::uint32_t image, std::uint64
   return module_found->second;
 }
 
+bool own_code::is_of_the_language_at(std::uint32_t image, std::uint64_t frame) {
+  const format::module_facts* const module = module_at(image, frame);
+  return module != nullptr && is_of_the_language(module->path);
+}
+
 std::vector<std::uint64_t> own_code::inner_frames(std::uint32_t site) {
   const format::site_facts& facts = recording_.sites[site];
   const auto own_frame = std::find_if_not(facts.frames.begin(), facts.frames.end(), [&](std::uint64_t frame) {
-    const format::module_facts* const module = module_at(facts.image, frame);
-    return module != nullptr && is_of_the_language(module->path);
+    return is_of_the_language_at(facts.image, frame);
   });
   return {facts.frames.begin(), own_frame == facts.frames.end() ? own_frame : own_frame + 1};
 }

@@ -19,6 +19,9 @@ class own_code {
   // Returns the stack of the site up to the first frame outside these modules.
   std::vector<std::uint64_t> inner_frames(std::uint32_t site);
 
+  // Returns whether the frame is in one of these modules.
+  bool is_of_the_language_at(std::uint32_t image, std::uint64_t frame);
+
   // Returns the file name of the installed library that contains that frame; empty if there is none.
   std::string installed_library(std::uint32_t site);
 

@@ -49,6 +49,19 @@ void print_group(const format::recording& recording, const lock_group& group, st
     print_site(recording, group.sites[index], symbols);
   if (group.sites.size() > shown_sites) fmt::print("   and {} more sites\n", group.sites.size() - shown_sites);
   fmt::print("   → {}\n", group.remedy);
+  if (group.read_mostly && group.read_mostly->replacing_site != 0) {
+    fmt::print("   {} at\n", group.read_mostly->is_known ? "replaced" : "perhaps replaced");
+    print_stack(analyse::stack_at(recording, group.read_mostly->replacing_site, symbols));
+  }
+}
+
+json json_of_read_mostly(const format::recording& recording, const lock_group& group, analyse::symbols& symbols) {
+  if (!group.read_mostly) return nullptr;
+  const analyse::read_mostly_use& use = *group.read_mostly;
+  return {{"known", use.is_known},
+          {"reads", use.reads},
+          {"replacements", use.replacements},
+          {"stack", json_of_stack(analyse::stack_at(recording, use.replacing_site, symbols))}};
 }
 
 json json_of_lock_site(const format::recording& recording, const lock_site& site, analyse::symbols& symbols) {
@@ -122,6 +135,7 @@ json json_of_locks(const format::recording& recording, std::size_t top) {
                      {"longest_held_ns", group.sums[format::longest_held]},
                      {"stack", json_of_stack(analyse::stack_at(recording, group.first_site, symbols))},
                      {"sites", sites},
+                     {"read_mostly", json_of_read_mostly(recording, group, symbols)},
                      {"remedy", group.remedy}});
   }
   return locks;

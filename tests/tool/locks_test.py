@@ -90,7 +90,7 @@ class Locks(unittest.TestCase):
 
     def test_readers_and_writers(self):
         self.check(self.lock("readers_and_writers", "reader-writer lock"), acquisitions=3 * ROUNDS,
-                   shared=2 * ROUNDS, refused=ROUNDS, contended=0)
+                   shared=2 * ROUNDS, refused=ROUNDS, contended=0, read_mostly=None)
 
     def test_spin_locks(self):
         self.check(self.lock("spins", "spin lock"), acquisitions=ROUNDS, refused=ROUNDS, contended=0, held=ROUNDS)

@@ -9,7 +9,9 @@ namespace {
 
 using format::lock_counts;
 using format::lock_type;
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 struct facts {
   std::uint64_t taken = 0, contended = 0, wait_ns = 0, held_ns = 0, shared = 0;
@@ -111,6 +113,99 @@ TEST(locks, that_threads_wait_for_are_contended) {
               HasSubstr("prepare outside"));
   EXPECT_THAT(only(recording_with(lock_type::reader_writer, {5000, 0, 0, 0, 5000}, {100, 90, 10})).remedy,
               HasSubstr("reloadable"));
+}
+
+// Functions at 0x1000 look something up, in two threads, and wait for each other. A function at 0x1100 is called from
+// 0x2100 and takes the same lock ten times, for longer. Site 3 is an allocation; `allocating` has its call stack.
+format::recording lookups_and_reloads(const std::vector<std::uint64_t>& allocating) {
+  format::recording recording = recording_with(lock_type::mutex, {20'000, 900, 90'000, 4'000'000}, {});
+  recording.acquisitions[{1, 1, 1}] = counts_of({20'000, 900, 90'000, 4'000'000});
+  recording.acquisitions.erase({2, 1, 1});
+  recording.acquisitions[{2, 2, 1}] = counts_of({10, 1, 100, 30'000});
+  recording.sites[2].frames = {0x1101, 0x2100, 0x3000};
+  recording.sites[3].frames = allocating;
+  recording.cells[{3, 2, 2}][format::blocks] = 10;
+  return recording;
+}
+const std::vector<std::uint64_t> inside_reload = {0x500, 0x1120, 0x2100, 0x3000};
+
+TEST(locks, read_often_and_replaced_seldom_ask_for_reloadable) {
+  const lock_group group = only(lookups_and_reloads(inside_reload));
+  EXPECT_THAT(group.remedy, AllOf(HasSubstr("only read"), HasSubstr("reloadable"), HasSubstr("10 times")));
+  ASSERT_TRUE(group.read_mostly);
+  EXPECT_FALSE(group.read_mostly->is_known) << "a mutex does not tell reads from writes";
+  EXPECT_EQ(group.read_mostly->reads, 40'000U);
+  EXPECT_EQ(group.read_mostly->replacements, 10U);
+  EXPECT_EQ(group.read_mostly->replacing_site, 2U);
+}
+
+TEST(locks, read_often_by_threads_that_hardly_wait_ask_for_reloadable) {
+  format::recording recording = lookups_and_reloads(inside_reload);
+  recording.acquisitions[{1, 0, 1}] = recording.acquisitions[{1, 1, 1}] = counts_of({200'000, 0, 0, 40'000'000});
+  const lock_group group = only(recording);
+  EXPECT_EQ(group.category, lock_category::uncontended);
+  EXPECT_THAT(group.remedy, AllOf(HasSubstr("reloadable"), HasSubstr("spin_mutex")));
+}
+
+TEST(locks, are_not_presumed_to_be_read_without_a_sign) {
+  const auto remedy_of = [](const format::recording& recording) {
+    const lock_group group = only(recording);
+    EXPECT_FALSE(group.read_mostly) << group.remedy;
+    return group.remedy;
+  };
+  EXPECT_THAT(remedy_of(lookups_and_reloads({0x500, 0x1120, 0x2200, 0x3000})),
+              AllOf(HasSubstr("transient"), HasSubstr("hardly ever changes")))
+      << "the allocation is in another call";
+  format::recording recording = lookups_and_reloads(inside_reload);
+  recording.acquisitions[{2, 2, 1}] = counts_of({10, 1, 100, 1'500});
+  remedy_of(recording);  // it holds the lock hardly longer than the others
+  recording.acquisitions[{2, 2, 1}] = counts_of({1'000, 1, 100, 3'000'000});
+  remedy_of(recording);  // it is not rare
+  recording = lookups_and_reloads(inside_reload);
+  recording.acquisitions.erase({1, 1, 1});
+  remedy_of(recording);  // only one thread takes it often
+  recording = lookups_and_reloads(inside_reload);
+  recording.acquisitions[{1, 0, 1}] = counts_of({20'000, 900, 90'000, 800'000'000});
+  recording.acquisitions[{2, 2, 1}] = counts_of({10, 1, 100, 900'000'000});
+  EXPECT_THAT(remedy_of(recording), HasSubstr("prepare outside")) << "what is done often takes long";
+  recording = lookups_and_reloads(inside_reload);
+  recording.acquisitions.erase({2, 2, 1});
+  remedy_of(recording);  // nobody replaces
+  recording = lookups_and_reloads(inside_reload);
+  recording.locks.push_back({0, lock_type::mutex, 1, 0x2000});
+  recording.acquisitions[{1, 1, 2}] = counts_of({1});
+  remedy_of(recording);  // a member of many objects
+}
+
+TEST(locks, of_a_recording_without_the_heap_are_judged_by_how_long_they_are_held) {
+  format::recording recording = lookups_and_reloads(inside_reload);
+  recording.cells.clear();
+  EXPECT_THAT(only(recording).remedy, AllOf(HasSubstr("reloadable"), Not(HasSubstr("alloc"))));
+}
+
+TEST(locks, taken_through_one_function_are_told_apart_by_its_callers) {
+  format::recording recording = lookups_and_reloads({0x500, 0x1120, 0x2100, 0x3000});
+  recording.sites[1].frames = {0x700, 0x1001, 0x2000};
+  recording.sites[2].frames = {0x700, 0x1101, 0x2100, 0x3000};
+  ASSERT_TRUE(only(recording).read_mostly);
+  EXPECT_EQ(only(recording).sites.size(), 1U);
+}
+
+TEST(locks, whose_replacing_thread_begins_in_the_library_are_not_compared_with_all_threads) {
+  format::recording recording = lookups_and_reloads({0x500, 0x1120, 0x8100});
+  recording.modules = {{0, 0x8000, 0x9000, 0, "/lib/x86_64-linux-gnu/libc.so.6", ""}};
+  recording.sites[2].frames = {0x1101, 0x8100};  // the function of a thread, as the allocation's function may be
+  EXPECT_FALSE(only(recording).read_mostly);
+}
+
+TEST(locks, for_readers_and_writers_tell_reads_from_replacements) {
+  const lock_group group = only(recording_with(lock_type::reader_writer, {5000, 0, 0, 0, 5000}, {100, 90, 10}));
+  ASSERT_TRUE(group.read_mostly);
+  EXPECT_TRUE(group.read_mostly->is_known);
+  EXPECT_EQ(group.read_mostly->reads, 5000U);
+  EXPECT_EQ(group.read_mostly->replacements, 100U);
+  EXPECT_EQ(group.read_mostly->replacing_site, 2U);
+  EXPECT_FALSE(only(recording_with(lock_type::reader_writer, {5000}, {100, 90, 10})).read_mostly);
 }
 
 TEST(locks, a_few_waits_of_no_time_are_no_finding) {
