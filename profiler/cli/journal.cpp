@@ -1,16 +1,29 @@
 // `tarn journal cat|tail|check|append`: shows what is in a journal, also while a program appends to it.
 #include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/inotify.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 #include <tarn/io.hpp>
 #include <tarn/io/format.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstddef>
+#include <cstring>
+#include <deque>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "profiler/base/failure.hpp"
 #include "profiler/cli/commands.hpp"
+#include "profiler/cli/journal_follower.hpp"
+#include "profiler/cli/log_lines.hpp"
 
 namespace tarn::command {
 namespace {
@@ -20,7 +33,10 @@ using condition = io::journal_line::condition;
 struct journal_request {
   std::string path;
   bool has_numbers = false;
-  std::size_t last = 10;
+  std::optional<std::size_t> last;
+  bool is_followed = false;
+  std::string since, level;  // as the user wrote them
+  log_selection selection;
   io::journal_options creation;
 };
 
@@ -30,11 +46,11 @@ const char* reason(condition state) {
   return state == condition::torn ? "is torn: its append had not returned" : "is damaged: it is not what was appended";
 }
 
-// Prints the lines from `first` on. A line that cannot be shown is named on standard error, in order with the others.
-void show(const io::journal_reader& reader, const journal_request& request, std::size_t first) {
+// A line that cannot be shown is named on standard error, in order with the others.
+void cat(const journal_request& request) {
+  const io::journal_reader reader(request.path);
   io::writer out = output();
-  for (std::size_t index = first; index < reader.lines().size(); ++index) {
-    const io::journal_line& line = reader.lines()[index];
+  for (const io::journal_line& line : reader.lines()) {
     if (line.state == condition::whole) {
       if (request.has_numbers) io::print(out, "{}\t", line.number);
       out.line(line.text);
@@ -46,11 +62,154 @@ void show(const io::journal_reader& reader, const journal_request& request, std:
   out.close();
 }
 
-void cat(const journal_request& request) { show(io::journal_reader(request.path), request, 0); }
+// Waits for what may have changed in a journal. A store into a mapping raises no event, so lines are looked for at
+// intervals. Truncation and rotation make system calls, which inotify tells at once.
+class journal_watch {
+ public:
+  explicit journal_watch(const std::string& path)
+      : folder_(path.find('/') == path.npos ? "." : path.substr(0, path.rfind('/') + 1)),
+        ending_(adopt(::signalfd(-1, &end_signals(), SFD_CLOEXEC | SFD_NONBLOCK), "the descriptor of signals")),
+        changes_(adopt(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK), "the descriptor of file changes")) {
+    // Without a watch (their number is limited) the interval still finds everything.
+    ::inotify_add_watch(changes_.descriptor(), folder_.c_str(), IN_CREATE | IN_MOVED_TO);
+    watch_file(path);
+  }
 
-void tail(const journal_request& request) {
+  void watch_file(const std::string& path) {
+    if (file_ >= 0) ::inotify_rm_watch(changes_.descriptor(), file_);
+    file_ = ::inotify_add_watch(changes_.descriptor(), path.c_str(), IN_MODIFY);
+  }
+
+  // Returns false when the user ended the command, or when nobody reads its output any more.
+  bool wait() {
+    constexpr int interval_ms = 100;
+    std::array<pollfd, 3> sources = {
+        {{ending_.descriptor(), POLLIN, 0}, {changes_.descriptor(), POLLIN, 0}, {STDOUT_FILENO, 0, 0}}};
+    ::poll(sources.data(), sources.size(), interval_ms);
+    std::array<char, 4096> events;
+    while (::read(changes_.descriptor(), events.data(), events.size()) > 0) {
+    }
+    return sources[0].revents == 0 && (sources[2].revents & (POLLERR | POLLHUP)) == 0;
+  }
+
+ private:
+  static io::file adopt(int descriptor, const char* name) {
+    if (descriptor < 0) throw io::error(errno, name, "cannot be opened");
+    return io::file::adopt(descriptor, name);
+  }
+
+  // Blocks the signals, so that they end the command between two lines.
+  static const sigset_t& end_signals() {
+    static const sigset_t signals = [] {
+      sigset_t set;
+      ::sigemptyset(&set);
+      ::sigaddset(&set, SIGINT);
+      ::sigaddset(&set, SIGTERM);
+      ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+      return set;
+    }();
+    return signals;
+  }
+
+  std::string folder_;
+  io::file ending_;
+  io::file changes_;
+  int file_ = -1;  // the watch of the file
+};
+
+// Prints the chosen lines in their order, or keeps the last ones.
+class tail_output {
+ public:
+  explicit tail_output(const journal_request& request) : request_(request) {}
+
+  void keep_last(std::size_t count) { kept_most_ = count; }
+
+  void add(std::uint64_t number, condition state, std::string_view text) {
+    if (state != condition::whole) {
+      put({fmt::format("tarn: {}: line {} {}\n", request_.path, number, reason(state)), false});
+    } else if (std::optional<std::string> line = request_.selection.shown(number, text)) {
+      put({std::move(*line), true});
+    }
+  }
+
+  // Prints the kept lines; from now on, lines are printed at once.
+  void print_kept() {
+    kept_most_.reset();
+    for (const output_line& line : std::exchange(kept_, {})) put(line);
+  }
+
+  void flush() { out_.flush(); }
+  void close() { out_.close(); }
+
+ private:
+  struct output_line {
+    std::string text;
+    bool is_line;  // of the journal; else a message for standard error
+  };
+
+  void put(const output_line& line) {
+    if (kept_most_) {
+      kept_.push_back(line);
+      if (kept_.size() > *kept_most_) kept_.pop_front();
+    } else if (line.is_line) {
+      out_.line(line.text);
+    } else {
+      out_.flush();
+      fmt::print(stderr, "{}", line.text);
+    }
+  }
+
+  const journal_request& request_;
+  std::optional<std::size_t> kept_most_;
+  std::deque<output_line> kept_;
+  io::writer out_ = output();
+};
+
+void add_new_lines(journal_follower& journal, tail_output& lines) {
+  for (const followed_line& line : journal.take())
+    lines.add(line.number, line.is_damaged ? condition::damaged : condition::whole, line.text);
+}
+
+// Prints the lines that are there, then those that are appended, until a signal.
+void follow(const journal_request& request, tail_output& lines) {
+  journal_watch watch(request.path);
+  auto current = std::make_unique<journal_follower>(request.path);
+  std::unique_ptr<journal_follower> rotated;  // threads may still append to it until the program has reopened the path
+  add_new_lines(*current, lines);
+  lines.print_kept();
+  lines.flush();
+  for (bool goes_on = true; goes_on;) {
+    goes_on = watch.wait();
+    // Is asked first: what is then not at the path gets no more lines soon, and is read to its end.
+    const bool is_current = current->is_at(request.path);
+    if (rotated) add_new_lines(*rotated, lines);
+    add_new_lines(*current, lines);
+    if (!is_current && ::access(request.path.c_str(), F_OK) == 0) {
+      rotated = std::exchange(current, std::make_unique<journal_follower>(request.path));
+      watch.watch_file(request.path);
+      add_new_lines(*current, lines);
+    }
+    lines.flush();
+  }
+  lines.close();
+}
+
+void tail(const journal_request& given) {
+  journal_request request = given;
+  if (!request.since.empty()) request.selection.since = parse_since(request.since);
+  if (!request.level.empty()) request.selection.level = parse_level(request.level);
+  request.selection.has_numbers = request.has_numbers;
+  if (request.selection.with_other_lines && !request.selection.is_filter())
+    fail(exit_code::usage, "--other-lines: needs --level or --since");
+  constexpr std::size_t usual = 10;
+  tail_output lines(request);
+  // A time alone asks for all lines since then.
+  if (request.last || request.since.empty()) lines.keep_last(request.last.value_or(usual));
+  if (request.is_followed) return follow(request, lines);
   const io::journal_reader reader(request.path);
-  show(reader, request, reader.lines().size() - std::min(request.last, reader.lines().size()));
+  for (const io::journal_line& line : reader.lines()) lines.add(line.number, line.state, line.text);
+  lines.print_kept();
+  lines.close();
 }
 
 void check(const journal_request& request) {
@@ -106,7 +265,16 @@ void add_journal(CLI::App& application) {
       ->add_flag("-n,--numbers", request->has_numbers, numbers);
   CLI::App* const last = add(*command, "tail", "Print the newest lines.", request, tail);
   last->add_flag("--numbers", request->has_numbers, numbers);
-  last->add_option("-n,--lines", request->last, "number of lines")->capture_default_str();
+  last->add_option("-n,--lines", request->last, "number of lines; 10, or with --since all");
+  last->add_flag("-f,--follow", request->is_followed,
+                 "then print what is appended, also after a rotation, until SIGINT or SIGTERM");
+  last->add_option(
+      "--since", request->since,
+      "only lines of a logger from this time in UTC on (2026-11-22T10:00:00Z), or of the last 90s, 10m, 2h, 7d");
+  last->add_option("--level", request->level, "only lines of a logger of this level or above");
+  last->add_flag("--other-lines", request->selection.with_other_lines,
+                 "with --since or --level, also print lines that no logger wrote");
+  last->add_flag("--json", request->selection.as_json, "print each line as a JSON object");
   add(*command, "check", "Print a summary; exit code 1 if the journal is damaged (a torn line is not damage).", request,
       check);
   CLI::App* const append_command = add(

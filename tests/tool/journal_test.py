@@ -1,15 +1,28 @@
 #!/usr/bin/env python3
 """`tarn journal`: what it prints, how it ends, and that no line is lost whose number it has printed, when it is killed."""
 
+import contextlib
+import json
+import os
 import pathlib
 import random
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
 import unittest
 
 from paths import HANG_S, PATHS, main
+
+BEGINNING = "time=2026-11-22T10:00:00.000000Z level="
+LOGGED = [  # by tarn::io::logger, but for the one in the middle
+    BEGINNING + 'debug logger=http msg="asked"',
+    BEGINNING + 'info logger=http msg="served /page" ms=3 ratio=0.5 cached=true id=007 to="a b" none=""',
+    "free text",
+    '{"time":"2026-11-22T10:00:05.000000Z","level":"warning","logger":"db","msg":"slow","ms":120}',
+    r'time=2026-11-22T11:30:00.250000Z level=error logger="my db" msg="a \"b\"\n\u0001" user=ada',
+]
 
 
 class Journal(unittest.TestCase):
@@ -66,6 +79,184 @@ class Journal(unittest.TestCase):
         for word in "cat", "tail", "check", "append":
             self.assertEqual(self.tarn(word, "log", code=3)[1], "tarn: log: is not a journal: Invalid argument\n")
         self.assertEqual((self.folder / "log").read_text(encoding="utf-8"), "text\n")
+
+    def tail(self, *words):
+        out, err = self.tarn("tail", *words, "log")
+        self.assertEqual(err, "")
+        return out.splitlines()
+
+    def test_lines_are_chosen_by_level_and_time(self):
+        self.append("".join(f"{line}\n" for line in LOGGED))
+        debug, info, text, warning, error = LOGGED
+        self.assertEqual(self.tail(), LOGGED)
+        self.assertEqual(self.tail("--level", "trace"), [debug, info, warning, error])
+        self.assertEqual(self.tail("--level", "warning"), [warning, error])
+        self.assertEqual(self.tail("--level", "critical"), [])
+        self.assertEqual(self.tail("--level", "warning", "--other-lines"), [text, warning, error])
+        self.assertEqual(self.tail("--level", "debug", "-n", "2"), [warning, error])
+        self.assertEqual(self.tail("--level", "warning", "--numbers"), [f"4\t{warning}", f"5\t{error}"])
+        for since in "2026-11-22T10:00:00.000001Z", "2026-11-22T10:00:05", "2026-11-22T10:00:05Z":
+            self.assertEqual(self.tail("--since", since), [warning, error], since)
+        self.assertEqual(self.tail("--since", "2026-11-22T10:01"), [error])
+        self.assertEqual(self.tail("--since", "2026-11-22"), [debug, info, warning, error])
+        self.assertEqual(self.tail("--since", "2026-11-22", "-n", "1"), [error])
+        self.assertEqual(self.tail("--since", "2026-11-23"), [])
+        self.assertEqual(self.tail("--since", "2026-11-22", "--level", "info", "--other-lines"),
+                         [info, text, warning, error])
+
+    def test_a_time_alone_has_no_limit_of_lines(self):
+        self.append(f"{LOGGED[0]}\n" * 30)
+        self.assertEqual(len(self.tail("--level", "debug")), 10)
+        self.assertEqual(len(self.tail("--since", "2026-11-22")), 30)
+
+    def test_an_age_is_counted_from_now(self):
+        self.append('time=2000-01-01T00:00:00.000000Z level=info logger=a msg="past"\n'
+                    'time=9999-01-01T00:00:00.000000Z level=info logger=a msg="to come"\n')
+        for age in "90s", "10m", "2h", "7d":
+            self.assertEqual([line[-9:] for line in self.tail("--since", age)], ['"to come"'], age)
+        self.assertEqual(len(self.tail("--since", "1000000000d")), 2)
+
+    def test_objects(self):
+        self.append("".join(f"{line}\n" for line in LOGGED))
+        lines = self.tail("--json")
+        found = [json.loads(line) for line in lines]
+        self.assertEqual(list(found[1].items()), [
+            ("time", "2026-11-22T10:00:00.000000Z"), ("level", "info"), ("logger", "http"), ("msg", "served /page"),
+            ("ms", 3), ("ratio", 0.5), ("cached", True), ("id", "007"), ("to", "a b"), ("none", "")])
+        self.assertEqual(found[2], {"line": "free text"})
+        self.assertEqual(lines[3], LOGGED[3], "it is an object already")
+        self.assertEqual(found[4], {"time": "2026-11-22T11:30:00.250000Z", "level": "error", "logger": "my db",
+                                    "msg": 'a "b"\n\x01', "user": "ada"})
+        self.assertEqual([json.loads(line)["number"] for line in self.tail("--json", "--numbers")], [1, 2, 3, 4, 5])
+        self.assertEqual(len(self.tail("--json", "--level", "warning")), 2)
+
+    def test_a_line_that_only_looks_like_a_loggers(self):
+        lines = [BEGINNING, BEGINNING + "loud logger=a msg=b", BEGINNING + "info logger=a", BEGINNING + 'info logger=a msg="b',
+                 BEGINNING + "info logger=a msg=b  c=d", BEGINNING + "info logger=a msg=b =d", "time=now level=info logger=a msg=b",
+                 BEGINNING + "info msg=b logger=a", BEGINNING + r'info logger=a msg="\u12"', '{"time":1,"level":"info"}',
+                 '{"time":"2026-11-22T10:00:00.000000Z","level":"info"', '{"time":"2026-11-22T10:00:00.000000Z"}']
+        self.append("".join(f"{line}\n" for line in lines))
+        self.assertEqual(self.tail("--since", "2000-01-01"), [])
+        self.assertEqual([json.loads(line) for line in self.tail("--json", "-n", "100")], [{"line": line} for line in lines])
+
+    def test_words_that_choose_nothing(self):
+        self.append("one\n")
+        for word in ("yesterday", "10", "10y", "2026-13-01", "2026-02-30", "2026-11-22T25:00", "2026-11-22T10:00:00.",
+                     "99999999999999999999s", "2026-11-22 10:00", "9999999999d"):
+            self.assertEqual(self.tarn("tail", "--since", word, "log", code=2)[1],
+                             f"tarn: --since {word}: is neither a time in UTC (2026-11-22T10:00:00Z, 2026-11-22) nor an "
+                             "age (90s, 10m, 2h, 7d)\n")
+        self.assertEqual(self.tarn("tail", "--level", "loud", "log", code=2)[1],
+                         "tarn: --level loud: is not one of trace, debug, info, warning, error, critical\n")
+        self.assertEqual(self.tarn("tail", "--other-lines", "log", code=2)[1],
+                         "tarn: --other-lines: needs --level or --since\n")
+
+    @contextlib.contextmanager
+    def process(self, *words, **streams):
+        """Runs `tarn journal`, and kills it if the test fails."""
+        with subprocess.Popen([PATHS.tarn, "journal", *words], cwd=self.folder, stdout=subprocess.PIPE, text=True,
+                              **streams) as running:
+            try:
+                yield running
+            finally:
+                running.kill()
+
+    @contextlib.contextmanager
+    def writer(self):
+        """A process that has the journal open. Yields a function that appends a line and returns its number."""
+        with self.process("append", "--bytes", "1M", "log", stdin=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+            def append(text):
+                running.stdin.write(f"{text}\n")
+                running.stdin.flush()
+                return int(running.stdout.readline())
+            yield append
+
+    def end(self, running, by_signal=signal.SIGINT):
+        running.send_signal(by_signal)
+        self.assertEqual(running.communicate(timeout=HANG_S)[0], "")
+        self.assertEqual(running.returncode, 0)
+
+    def test_follow(self):
+        with self.writer() as append:
+            for text in "one", "two", "three":
+                append(text)
+            with self.process("tail", "-f", "-n", "2", "log") as running:
+                self.assertEqual(running.stdout.readline(), "two\n")
+                self.assertEqual(running.stdout.readline(), "three\n")
+                for number in range(2000):  # more than one chunk
+                    append(f"line {number} {'.' * 100}")
+                for number in range(2000):
+                    self.assertEqual(running.stdout.readline(), f"line {number} {'.' * 100}\n")
+                self.end(running)
+
+    def test_follow_the_lines_of_a_level(self):
+        with self.writer() as append:
+            append("the file is there")
+            with self.process("tail", "-f", "--json", "--level", "warning", "log") as running:
+                for line in LOGGED:
+                    append(line)
+                self.assertEqual(json.loads(running.stdout.readline())["msg"], "slow")
+                self.assertEqual(json.loads(running.stdout.readline())["user"], "ada")
+                self.end(running, signal.SIGTERM)
+
+    def test_follow_a_rotation(self):
+        with self.writer() as append:
+            append("one")
+            with self.process("tail", "-f", "log") as running:
+                self.assertEqual(running.stdout.readline(), "one\n")
+                os.rename(self.folder / "log", self.folder / "log.1")
+                append("to the old file")
+                self.assertEqual(running.stdout.readline(), "to the old file\n")
+                with self.writer() as append_to_new:
+                    append_to_new("to the new file")
+                    self.assertEqual(running.stdout.readline(), "to the new file\n")
+                    append("late, to the old file")
+                    self.assertEqual(running.stdout.readline(), "late, to the old file\n")
+                    append_to_new("two")
+                    self.assertEqual(running.stdout.readline(), "two\n")
+                    self.end(running)
+
+    def test_follow_a_truncation(self):
+        with self.writer() as append:
+            append("one")
+            with self.process("tail", "-f", "log") as running:
+                self.assertEqual(running.stdout.readline(), "one\n")
+                os.truncate(self.folder / "log", 0)
+                append("after the truncation")
+                self.assertEqual(running.stdout.readline(), "after the truncation\n")
+                append("two")
+                self.assertEqual(running.stdout.readline(), "two\n")
+                self.end(running)
+
+    def test_follow_a_journal_that_begins_anew_in_the_truncated_file(self):
+        self.append("one\n")
+        with self.process("tail", "-f", "log") as running:
+            self.assertEqual(running.stdout.readline(), "one\n")
+            os.truncate(self.folder / "log", 0)
+            self.append("of another journal\n")
+            self.assertEqual(running.stdout.readline(), "of another journal\n")
+            self.end(running)
+
+    def test_follow_names_damage_and_ends_at_what_is_no_journal(self):
+        self.append("one\ntwo\n")
+        path = self.folder / "log"
+        content = bytearray(path.read_bytes())
+        content[content.index(b"one")] ^= 1
+        path.write_bytes(content)
+        with self.process("tail", "-f", "log", stderr=subprocess.PIPE) as running:
+            self.assertEqual(running.stderr.readline(), "tarn: log: line 1 is damaged: it is not what was appended\n")
+            self.assertEqual(running.stdout.readline(), "two\n")
+            (self.folder / "text").write_text("text\n", encoding="utf-8")
+            os.rename(self.folder / "text", path)
+            self.assertEqual(running.stderr.readline(), "tarn: log: is not a journal: Invalid argument\n")
+            self.assertEqual(running.wait(timeout=HANG_S), 3)
+
+    def test_follow_ends_when_nobody_reads(self):
+        self.append("one\n")
+        with self.process("tail", "-f", "log") as running:
+            self.assertEqual(running.stdout.readline(), "one\n")
+            running.stdout.close()
+            self.assertEqual(running.wait(timeout=HANG_S), 0)
 
     def test_kills_lose_no_printed_number(self):
         lines = [f"line {number} {'.' * (number % 80)}" for number in range(20_000)]

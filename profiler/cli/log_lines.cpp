@@ -1,0 +1,198 @@
+#include "profiler/cli/log_lines.hpp"
+
+#include <fmt/format.h>
+#include <tarn/io/log.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "profiler/base/failure.hpp"
+
+namespace tarn::command {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::size_t levels = static_cast<std::size_t>(io::level::off);
+constexpr std::string_view time_pattern = "0000-00-00T00:00:00.000000Z";
+
+std::optional<std::size_t> level_of(std::string_view name) {
+  for (std::size_t level = 0; level < levels; ++level) {
+    if (io::level_name(static_cast<io::level>(level)) == name) return level;
+  }
+  return std::nullopt;
+}
+
+// Returns whether the text is the beginning of a time: digits where the pattern has them, else equal to it.
+bool begins_time(std::string_view text) {
+  return text.size() <= time_pattern.size() &&
+         std::equal(text.begin(), text.end(), time_pattern.begin(), [](char each, char expected) {
+           return expected == '0' ? each >= '0' && each <= '9' : each == expected;
+         });
+}
+bool is_time(std::string_view text) { return text.size() == time_pattern.size() && begins_time(text); }
+
+std::string json_text(std::string_view text) {
+  return ordered_json(text).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+bool is_name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+}
+
+// A value without quotes may be a number, a boolean or a text. What JSON can write without a change stays as it is.
+std::string json_of_bare(std::string_view text) {
+  const ordered_json value = ordered_json::parse(text, nullptr, false);
+  const bool is_simple = value.is_number() || value.is_boolean();
+  return is_simple && value.dump() == text ? std::string(text) : json_text(text);
+}
+
+// Takes a value in quotes from the front of `rest`; `rest` begins with the quote. Returns nothing if it does not end.
+std::optional<std::string> take_quoted(std::string_view& rest) {
+  std::string value;
+  for (std::size_t index = 1; index < rest.size(); ++index) {
+    char c = rest[index];
+    if (c == '"') {
+      rest.remove_prefix(index + 1);
+      return value;
+    }
+    if (c == '\\') {
+      if (++index == rest.size()) return std::nullopt;
+      c = rest[index];
+      if (c == 'u') {
+        unsigned code = 0;
+        const std::string_view digits = rest.substr(index + 1, 4);
+        const auto [end, error] = std::from_chars(digits.begin(), digits.end(), code, 16);
+        if (error != std::errc() || end != digits.end() || digits.size() != 4 || code >= ' ') return std::nullopt;
+        c = static_cast<char>(code);
+        index += 4;
+      } else {
+        c = c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c;
+      }
+    }
+    value += c;
+  }
+  return std::nullopt;
+}
+
+std::optional<log_record> parse_logfmt(std::string_view rest) {
+  log_record record;
+  while (!rest.empty()) {
+    const std::size_t name_size =
+        static_cast<std::size_t>(std::find_if_not(rest.begin(), rest.end(), is_name_character) - rest.begin());
+    if (name_size == 0 || name_size == rest.size() || rest[name_size] != '=') return std::nullopt;
+    const std::string name(rest.substr(0, name_size));
+    rest.remove_prefix(name_size + 1);
+    const std::size_t index = record.members.size();
+    std::string value;
+    if (!rest.empty() && rest.front() == '"') {
+      const std::optional<std::string> quoted = take_quoted(rest);
+      if (!quoted) return std::nullopt;
+      value = json_text(*quoted);
+    } else {
+      const std::string_view bare = rest.substr(0, rest.find(' '));
+      rest.remove_prefix(bare.size());
+      value = index < 4 ? json_text(bare) : json_of_bare(bare);  // the first four are texts
+      if (index == 0 && name == "time" && is_time(bare)) record.time = bare;
+      if (index == 1) {
+        const std::optional<std::size_t> level = level_of(bare);
+        if (name != "level" || !level) return std::nullopt;
+        record.level = *level;
+      }
+    }
+    if (record.time.empty() || (index == 2 && name != "logger") || (index == 3 && name != "msg")) return std::nullopt;
+    record.members.emplace_back(name, std::move(value));
+    if (rest.empty()) break;
+    if (rest.front() != ' ') return std::nullopt;
+    rest.remove_prefix(1);
+  }
+  return record.members.size() < 4 ? std::nullopt : std::optional(std::move(record));
+}
+
+std::optional<log_record> parse_json(std::string_view line) {
+  const ordered_json object = ordered_json::parse(line, nullptr, false);
+  if (!object.is_object() || !object.contains("time") || !object.contains("level")) return std::nullopt;
+  const ordered_json &time = object["time"], &level = object["level"];
+  if (!time.is_string() || !is_time(time.get<std::string>()) || !level.is_string()) return std::nullopt;
+  const std::optional<std::size_t> index = level_of(level.get<std::string>());
+  if (!index) return std::nullopt;
+  log_record record{time.get<std::string>(), *index, {}};
+  for (const auto& [name, value] : object.items()) record.members.emplace_back(name, value.dump());
+  return record;
+}
+
+[[noreturn]] void refuse_since(const std::string& text) {
+  fail(exit_code::usage,
+       "--since {}: is neither a time in UTC (2026-11-22T10:00:00Z, 2026-11-22) nor an age (90s, 10m, 2h, 7d)", text);
+}
+
+std::string time_text(std::time_t seconds) {
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S.000000Z", &parts)};
+}
+
+}  // namespace
+
+std::optional<log_record> parse_log_line(std::string_view line) {
+  if (line.starts_with("time=")) return parse_logfmt(line);
+  if (line.starts_with("{\"time\":")) return parse_json(line);
+  return std::nullopt;
+}
+
+std::optional<std::string> log_selection::shown(std::uint64_t number, std::string_view line) const {
+  std::optional<log_record> record;
+  if (is_filter() || as_json) record = parse_log_line(line);
+  if (is_filter()) {
+    if (!record && !with_other_lines) return std::nullopt;
+    if (record && (record->time < since || (level && record->level < *level))) return std::nullopt;
+  }
+  if (!as_json) return has_numbers ? fmt::format("{}\t{}", number, line) : std::string(line);
+  std::string object = "{";
+  if (has_numbers) object += fmt::format("\"number\":{},", number);
+  if (!record) return object + "\"line\":" + json_text(line) + "}";
+  if (line.front() == '{') return object.append(line.substr(1));  // it is an object already
+  for (const auto& [name, value] : record->members) object += json_text(name) + ":" + value + ",";
+  object.back() = '}';
+  return object;
+}
+
+std::string parse_since(const std::string& text) {
+  std::uint64_t count = 0;
+  const char* const text_end = text.data() + text.size();
+  if (const auto [end, error] = std::from_chars(text.data(), text_end, count);
+      error == std::errc() && text_end - end == 1) {
+    constexpr std::string_view units = "smhd";
+    constexpr std::time_t seconds[] = {1, 60, 3600, 86400};
+    const std::size_t unit = units.find(*end);
+    constexpr std::uint64_t largest_count = 1'000'000'000;  // of any unit; so long ago there was no log
+    if (unit == units.npos || count > largest_count) refuse_since(text);
+    return time_text(std::max<std::time_t>(0, std::time(nullptr) - static_cast<std::time_t>(count) * seconds[unit]));
+  }
+  std::string time = text.ends_with('Z') ? text.substr(0, text.size() - 1) : text;
+  const std::size_t size = time.size();
+  if (!begins_time(time) || (size != 10 && size != 16 && size != 19 && size < 21)) refuse_since(text);
+  constexpr std::string_view start = "0000-01-01T00:00:00.000000Z";
+  time += start.substr(size);
+  std::tm parts{};
+  const char* const end = ::strptime(time.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
+  const std::tm asked = parts;
+  // A day that the month does not have becomes a day of the next one.
+  if (end == nullptr || ::timegm(&parts) == -1 || parts.tm_mday != asked.tm_mday) refuse_since(text);
+  return time;
+}
+
+std::size_t parse_level(const std::string& name) {
+  if (const std::optional<std::size_t> level = level_of(name)) return *level;
+  std::string names;
+  for (std::size_t level = 0; level < levels; ++level) {
+    names += (level == 0 ? "" : ", ") + std::string(io::level_name(static_cast<io::level>(level)));
+  }
+  fail(exit_code::usage, "--level {}: is not one of {}", name, names);
+}
+
+}  // namespace tarn::command
