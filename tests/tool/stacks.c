@@ -73,9 +73,9 @@ __attribute__((noipa)) static void* thread(void* argument) {
   return argument;
 }
 __attribute__((noipa)) static int threads(void) {
-  pthread_t thread;
-  pthread_create(&thread, NULL, thread, NULL);
-  pthread_join(thread, NULL);
+  pthread_t worker;
+  pthread_create(&worker, NULL, thread, NULL);
+  pthread_join(worker, NULL);
   return 1;
 }
 
