@@ -420,9 +420,9 @@ const tests = {
     assert.match(await damaged.innerText('[role=alert]'), /damaged/);
     await close(damaged);
 
-    for (const [words, why] of [[['--html', `${folder}/no/such/folder`], /No such file/], [['--redact'], /--redact is for a page/], [['--html', `${folder}/x`, '--json'], /exclude/]]) {
+    for (const [words, status, why] of [[['--html', `${folder}/no/such/folder`], 3, /No such file/], [['--redact'], 2, /--redact needs --html/], [['--html', `${folder}/x`, '--json'], 2, /exclude/]]) {
       const refused = spawnSync(tarn, ['report', `${folder}/locks`, ...words], {env: environment, encoding: 'utf8'});
-      assert.equal(refused.status, 2);
+      assert.equal(refused.status, status);
       assert.match(refused.stderr, why);
       assert.equal(refused.stderr.trim().split('\n').length, 1);
     }
