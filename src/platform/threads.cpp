@@ -49,12 +49,14 @@ bool prepare_barriers() noexcept {
   return works;
 }
 
-void barrier_in_all_threads() noexcept {
+bool barrier_in_all_threads() noexcept {
   const int saved = errno;
-  // A child of fork may have to register again.
-  while (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0 && prepare_barriers()) {
+  bool passed = membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
+  while (!passed && prepare_barriers()) {  // a child of fork may have to register again
+    passed = membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
   }
   errno = saved;
+  return passed;
 }
 
 }  // namespace tarn::platform

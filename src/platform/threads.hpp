@@ -20,7 +20,8 @@ bool is_only_thread() noexcept;
 [[nodiscard]] bool prepare_barriers() noexcept;
 
 /// Makes each running thread of the process pass a full memory barrier before it returns. It costs the caller a few
-/// microseconds, and other threads nothing while nobody calls it.
-void barrier_in_all_threads() noexcept;
+/// microseconds, and other threads nothing while nobody calls it. Returns false where the kernel refuses it, perhaps
+/// only by now: a program may restrict itself after prepare_barriers().
+bool barrier_in_all_threads() noexcept;
 
 }  // namespace tarn::platform

@@ -24,8 +24,8 @@ bool owner_lock::try_visit() noexcept {
   if (visited_.exchange(1, std::memory_order_acquire) != 0) {
     return false;
   }
-  platform::barrier_in_all_threads();
-  if (working_.load(std::memory_order_acquire)) {
+  // Without the barrier the owner may be at work although 5 does not show it.
+  if (!platform::barrier_in_all_threads() || working_.load(std::memory_order_acquire)) {
     end_visit();
     return false;
   }

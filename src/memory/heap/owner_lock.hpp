@@ -38,7 +38,8 @@ class owner_lock {
     working_.store(false, std::memory_order_release);
   }
 
-  /// Returns true if the caller may visit until end_visit(). Any thread; its cost is a barrier in all threads.
+  /// Returns true if the caller may visit until end_visit(). Any thread; its cost is a barrier in all threads, and it
+  /// returns false where the kernel refuses that.
   bool try_visit() noexcept;
   /// Returns true if the owner waits for the end of the visit.
   bool is_wanted() const noexcept { return owner_waits_.load(std::memory_order_relaxed); }
