@@ -3,27 +3,24 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
+
+#include "../support/call_filter.h"
 
 #define CHECK(what)                                      \
   do {                                                   \
@@ -264,12 +261,7 @@ static void sigsys(void) {
   CHECK(kill(getpid(), SIGSYS) == 0 && came == 1);
   static int filtered;
   if (!filtered) {
-    struct sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-                                   BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getpgrp, 0, 1),
-                                   BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
-                                   BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-    const struct sock_fprog program = {4, filter};
-    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+    CHECK(filter_call(SYS_getpgrp, SECCOMP_RET_TRAP) == 0);
     filtered = 1;
   }
   CHECK(syscall(SYS_getpgrp) == 4711 && came == 2);

@@ -2,38 +2,17 @@
 // ends it at any other call.
 //   restricted prctl | syscall | raw | strict
 #define _GNU_SOURCE
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#define ALLOW(number) \
-  BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##number, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+#include "../support/call_filter.h"
 
-static struct sock_filter rules[] = {
-    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-    ALLOW(write),
-    ALLOW(mmap),
-    ALLOW(munmap),
-    ALLOW(mprotect),
-    ALLOW(madvise),
-    ALLOW(brk),
-    ALLOW(futex),
-    ALLOW(clone3),
-    ALLOW(rseq),
-    ALLOW(set_robust_list),
-    ALLOW(rt_sigprocmask),
-    ALLOW(rt_sigaction),
-    ALLOW(exit),
-    ALLOW(exit_group),
-    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-};
-static struct sock_fprog filter = {sizeof rules / sizeof *rules, rules};
+static const int allowed[] = {
+    SYS_write,  SYS_mmap, SYS_munmap,          SYS_mprotect,       SYS_madvise,      SYS_brk,  SYS_futex,
+    SYS_clone3, SYS_rseq, SYS_set_robust_list, SYS_rt_sigprocmask, SYS_rt_sigaction, SYS_exit, SYS_exit_group};
+static struct call_filter filter;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -53,14 +32,15 @@ static void* run(void* argument) {
 
 static long restrict_calls(const char* method) {
   if (strcmp(method, "strict") == 0) return prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0);
+  make_call_filter(&filter, allowed, sizeof allowed / sizeof *allowed, SECCOMP_RET_ALLOW, SECCOMP_RET_KILL_PROCESS);
+  if (strcmp(method, "prctl") == 0) return set_call_filter(&filter);
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -1;
-  if (strcmp(method, "prctl") == 0) return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0);
-  if (strcmp(method, "syscall") == 0) return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter);
+  if (strcmp(method, "syscall") == 0) return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter.program);
 #if defined(__x86_64__)
   long result;
   __asm__ volatile("syscall"
                    : "=a"(result)
-                   : "0"((long)SYS_seccomp), "D"((long)SECCOMP_SET_MODE_FILTER), "S"(0L), "d"(&filter)
+                   : "0"((long)SYS_seccomp), "D"((long)SECCOMP_SET_MODE_FILTER), "S"(0L), "d"(&filter.program)
                    : "rcx", "r11", "memory");
   return result;
 #else

@@ -2,12 +2,9 @@
 // this also holds where a filter of system calls refuses getrandom(2).
 //@ broken-by tells_secret
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sys/auxv.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/syscall.h>
+#include "../../support/call_filter.h"
 #include "../check.h"
 
 // Finds four bytes in a row that both hold; by accident this happens once in some 10^8 runs.
@@ -40,23 +37,11 @@ static void look_for_secrets(void) {
   }
 }
 
-// Programs that this process executes get ENOSYS from getrandom, as on a kernel before 3.17.
-static void refuse_getrandom(void) {
-  struct sock_filter steps[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getrandom, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const struct sock_fprog filter = {sizeof steps / sizeof *steps, steps};
-  CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-  CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0);
-}
-
 int main(int count, char** words) {
   look_for_secrets();
   if (count == 1) {
-    refuse_getrandom();
+    // The program that this process executes gets ENOSYS from getrandom, as on a kernel before 3.17.
+    CHECK(refuse_call(SYS_getrandom, ENOSYS) == 0);
     char again[] = "again";
     char* const arguments[] = {words[0], again, NULL};
     execv("/proc/self/exe", arguments);

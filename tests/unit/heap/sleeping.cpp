@@ -1,17 +1,13 @@
 // Tests blocks that are freed for an owner that sleeps.
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
-#include <cstddef>
 #include <thread>
 
 #include "central_fixture.hpp"
 #include "platform/threads.hpp"
+#include "support/call_filter.h"
 
 namespace heap_tests {
 namespace {
@@ -179,17 +175,10 @@ TEST_F(visit_test, depots_of_an_owner_that_sleeps_are_emptied) {
 
 // Returns 0 if nobody visits once the kernel refuses barriers. The calling process is restricted from then on.
 int visit_without_barriers() {
-  sock_filter refuse_membarrier[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const sock_fprog filter{4, refuse_membarrier};
   heaps::owner_lock tested;
   if (!tested.try_visit()) return 1;
   tested.end_visit();
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) return 2;
+  if (refuse_call(SYS_membarrier, EPERM) != 0) return 2;
   if (tested.try_visit()) return 3;
   tested.enter();  // waits for ever if a visit were still noted
   tested.leave();

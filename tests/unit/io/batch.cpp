@@ -4,12 +4,8 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,6 +19,7 @@
 #include <vector>
 
 #include "platform/many_calls.hpp"
+#include "support/call_filter.h"
 #include "support/child.hpp"
 #include "unit/io/io_fixture.hpp"
 
@@ -382,24 +379,11 @@ TEST(batch, uses_a_ring_where_there_is_one) {
   EXPECT_EQ(requests.way(), batch_way::plain) << "for one file a ring costs more than it gives";
 }
 
-/// Makes this system call fail with EPERM from now on, as in many containers.
-void forbid(unsigned number) {
-  sock_filter rules[] = {
-      {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
-      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, number},
-      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EPERM},
-      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
-  };
-  const sock_fprog program{sizeof rules / sizeof *rules, rules};
-  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) std::abort();
-}
-
 TEST(batch, does_without_io_uring_where_it_is_forbidden) {
   const some_files files;
-  for (const unsigned number : {SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register}) {
+  for (const int number : {SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register}) {
     const support::ending seen = support::in_child([&] {
-      forbid(number);
+      if (refuse_call(number, EPERM) != 0) return 1;
       batch requests;
       for (int count = 0; count < 10; ++count) {
         for (const std::string& path : files.paths) requests.read_file(path);
