@@ -96,7 +96,8 @@ class [[nodiscard("the version may end with the snapshot: give it a name")]] sna
 /// too many old versions are still read, changes nothing. Reading throws std::bad_alloc when there is no memory for a
 /// thread's first snapshot, or for its 17th. Cost: a snapshot takes less than 1 ns on x86-64, without a fence and
 /// without a write that another core waits for; a publish takes some microseconds and a system call. Where
-/// membarrier(2) is refused, a snapshot takes about 7 ns.
+/// membarrier(2) is refused, a snapshot takes about 7 ns. Where it is refused only after the first read, by a filter
+/// that the program sets for itself, replaced versions are kept until the object is destroyed.
 template <class T>
 class reloadable {
   static_assert(std::is_object_v<T> && !std::is_const_v<T>,

@@ -1,11 +1,8 @@
 #include <tarn/detail/read_section.hpp>
 
-#include <linux/membarrier.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include "platform/platform.hpp"
 #include "platform/race_detector.hpp"
+#include "platform/threads.hpp"
 
 namespace tarn::detail {
 namespace {
@@ -13,13 +10,11 @@ namespace {
 std::atomic<reader_of_nodes*> all_readers{nullptr};
 std::atomic<unsigned> readers_made{0};
 
-long membarrier(int command) noexcept { return ::syscall(SYS_membarrier, command, 0, 0); }
-
 bool has_barrier() noexcept {
 #if TARN_SMALL
   return false;  // so that tests cover the other way, too
 #else
-  return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+  return platform::prepare_barriers();
 #endif
 }
 
@@ -66,14 +61,9 @@ reader_of_nodes& new_reader_of_nodes() {
 std::uint64_t end_node_epoch() noexcept {
   platform::note_release(&node_epoch);
   const std::uint64_t ended = node_epoch.fetch_add(1, std::memory_order_seq_cst) + 1;
-  if (node_barrier.load(std::memory_order_relaxed) && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0) {
-    // After registration this cannot fail, but a sandbox that came later can forbid it. Nothing is freed this time.
-    // When the next epoch ends, everything that readers stored without a fence has long been visible, and later
-    // stores have a fence.
-    node_barrier.store(false, std::memory_order_seq_cst);
-    return 0;
-  }
-  return ended;
+  // A filter of system calls that the program sets later can refuse the barrier; it cannot be removed. A reader may
+  // have chosen to do without a fence just before, so no slot can be trusted from then on.
+  return node_barrier.load(std::memory_order_relaxed) && !platform::barrier_in_all_threads() ? 0 : ended;
 }
 
 bool nobody_reads_before(std::uint64_t epoch) noexcept {

@@ -33,6 +33,7 @@ constinit std::uint32_t forking_thread = 0;
 
 enum class barrier : int { unknown, works, refused };
 constinit barrier kind = barrier::unknown;  // protected by the lock until it is known, which is before the first read
+constinit bool barrier_lost = false;        // protected by the lock
 
 void before_fork() noexcept {
   if (forking.enter()) {
@@ -171,11 +172,15 @@ bool reader_block::names_nothing() const noexcept {
 platform::mutex& writers_lock() noexcept { return lock; }
 const reader_block* all_blocks() noexcept { return newest.load(std::memory_order_acquire); }
 
-void meet_all_readers() noexcept {
-  if (kind == barrier::works) {
-    platform::barrier_in_all_threads();
+// A filter of system calls that the program sets later can refuse the barrier; it cannot be removed. Readers without a
+// fence go on as before, so no slot can be trusted from then on.
+bool meet_all_readers() noexcept {
+  if (kind == barrier::works && !barrier_lost) {
+    barrier_lost = !platform::barrier_in_all_threads();
   }
+  return !barrier_lost;
 }
+bool is_barrier_lost() noexcept { return barrier_lost; }
 
 void refuse_membarrier() noexcept {
   learn_barrier();

@@ -32,8 +32,11 @@ platform::mutex& writers_lock() noexcept;
 const reader_block* all_blocks() noexcept;
 
 /// Makes every earlier write to a slot visible to the caller, and makes the caller's earlier writes visible to every
-/// later reader. The caller holds the lock.
-void meet_all_readers() noexcept;
+/// later reader. Returns false when the kernel refuses that by now; the slots then say nothing about what is read. The
+/// caller holds the lock.
+[[nodiscard]] bool meet_all_readers() noexcept;
+/// Returns whether meet_all_readers() fails, now and for ever. The caller holds the lock.
+bool is_barrier_lost() noexcept;
 
 /// Test hook: behaves as if membarrier(2) were unavailable. Call it before the first read of the process.
 void refuse_membarrier() noexcept;

@@ -51,10 +51,15 @@ versions::~versions() {
     unread = take_unread();
     if (retired_ != nullptr) {
       for_each_read([&](const version_base* read, const sync::reader_block& block) {
-        if (read == retired_) {
-          sync::fault_still_read(this, name_, read->number, block.thread.load(std::memory_order_relaxed));
+        for (const version_base* each = retired_; each != nullptr; each = each->next) {
+          if (each == read) {
+            sync::fault_still_read(this, name_, read->number, block.thread.load(std::memory_order_relaxed));
+          }
         }
       });
+      if (sync::is_barrier_lost()) {  // the versions were kept in case that somebody reads; by now nobody may
+        unread = retired_;
+      }
     }
   }
   destroy_all(unread);
@@ -62,10 +67,9 @@ versions::~versions() {
 
 // The caller holds the lock. It destroys the result after releasing it, because T's destructor may do anything.
 version_base* versions::take_unread() noexcept {
-  if (retired_ == nullptr) {
+  if (retired_ == nullptr || !sync::meet_all_readers()) {
     return nullptr;
   }
-  sync::meet_all_readers();
   for (version_base* each = retired_; each != nullptr; each = each->next) {
     each->is_read = false;
   }
@@ -174,7 +178,19 @@ std::vector<parked_reader> versions::parked() const {
 void versions::refuse() const {
   base::text_buffer<512> message;
   message.append("tarn: reloadable \"").escaped(name_).append("\": not published: ").decimal(most_retired_);
-  message.append(" replaced versions are still read");
+  message.append(" replaced versions are ");
+  bool is_lost = false;
+  {
+    const platform::locked hold(sync::writers_lock());
+    is_lost = sync::is_barrier_lost();
+  }
+  if (is_lost) {
+    message.append(
+        "kept, because the kernel now refuses membarrier(2), which tells whether they are read: allow it in ");
+    message.append("the seccomp filter, or set the filter before the first read");
+    throw publish_refused(std::string(message.view()));
+  }
+  message.append("still read");
   if (const std::vector<parked_reader> readers = parked(); !readers.empty()) {
     const parked_reader& oldest = readers.front();
     message.append(", the oldest, version ").decimal(oldest.version).append(", by thread ").decimal(oldest.thread);

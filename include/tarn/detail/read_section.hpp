@@ -32,7 +32,7 @@ extern constinit thread_local reader_of_nodes* own_reader_of_nodes [[gnu::tls_mo
 reader_of_nodes& new_reader_of_nodes();
 
 /// Ends the epoch and returns it. Nodes unlinked before may be freed when nobody_reads_before() confirms that epoch.
-/// Returns 0 when nothing may be freed this time.
+/// Returns 0 when nothing may be freed, because the kernel refuses the barrier by now.
 std::uint64_t end_node_epoch() noexcept;
 bool nobody_reads_before(std::uint64_t epoch) noexcept;
 

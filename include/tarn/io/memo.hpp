@@ -329,7 +329,9 @@ class memo {
 
   void remember(shard& part, std::unique_ptr<node> entry, std::unique_lock<spin_mutex>& lock) {
     if (node* const old = table_.find(entry->hash, entry->key)) part.remove(*old);
-    if (part.most_bytes == 0 || entry->bytes <= part.most_bytes) {
+    // Unlinked nodes that cannot be freed take the place of answers, so that the memory is bounded all the same.
+    const bool is_full = part.unlinked.size() >= part.limit + 4 * unlinked_at_once;
+    if (!is_full && (part.most_bytes == 0 || entry->bytes <= part.most_bytes)) {
       while (part.clock.size() >= part.limit || (part.most_bytes != 0 && part.bytes + entry->bytes > part.most_bytes))
         part.evict();
       part.clock.push_back(entry.get());

@@ -3,12 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "platform/threads.hpp"
+#include "support/call_filter.h"
+#include "support/child.hpp"
 
 namespace {
 
@@ -277,6 +282,41 @@ TEST(memo, what_gave_way_is_freed) {
     }
   }
   EXPECT_EQ(alive.use_count(), 1);
+}
+
+struct counted_answer {
+  counted_answer() { ++alive; }
+  counted_answer(const counted_answer&) { ++alive; }
+  ~counted_answer() { --alive; }
+  static inline std::atomic<int> alive{0};
+};
+
+// Returns 0 if no answer is freed, and a bounded number is kept, once the kernel refuses barriers. The calling process
+// is restricted from then on.
+int evict_without_barriers() {
+  {
+    memo<int, counted_answer> answers([](int) { return counted_answer(); }, {.entries = 100, .shards = 1});
+    const auto ask = [&](int first, int end) {
+      for (int key = first; key < end; ++key) answers.get(key);
+    };
+    ask(0, 1000);
+    const int before = counted_answer::alive;
+    if (before > 200 || refuse_call(SYS_membarrier, EPERM) != 0) return 1;
+    for (int last = before, key = 1000; key < 100'000; key += 10) {
+      ask(key, key + 10);
+      if (tarn::detail::node_barrier && counted_answer::alive < last)
+        return 2;  // a thread may read the freed one, unseen
+      last = counted_answer::alive;
+    }
+    if (counted_answer::alive > 1000) return 3;
+  }
+  return counted_answer::alive;
+}
+
+// A program may restrict itself while it uses a memo, as sandboxes do.
+TEST(memo, frees_no_answer_once_the_kernel_refuses_barriers) {
+  ASSERT_TRUE(tarn::platform::prepare_barriers());
+  EXPECT_EQ(support::in_child(evict_without_barriers), support::ending());
 }
 
 TEST(memo, short_threads_hand_their_places_on) {

@@ -6,12 +6,16 @@
 #include <pthread.h>
 #include <unistd.h>
 #include <atomic>
+#include <cerrno>
+#include <cstdio>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "platform/threads.hpp"
+#include "support/call_filter.h"
 #include "support/child.hpp"
 #include "support/worker.hpp"
 #include "sync/readers.hpp"
@@ -267,6 +271,41 @@ TEST(reloadable, works_in_a_forked_child) {
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
   EXPECT_EQ(number.collect(), 2u);
+}
+
+// Returns 0 if no version is destroyed once the kernel refuses barriers. The calling process is restricted from then
+// on.
+int publish_without_barriers() {
+  {
+    reloadable<counted> number(tarn::reload_options{.name = "routes", .most_retired = 2}, 1);
+    if (value_of(number) != 1) return 1;
+    number.publish(2);
+    if (counted::alive != 1 || refuse_call(SYS_membarrier, EPERM) != 0) return 2;
+    number.publish(3);
+    if (counted::alive != 2 || number.collect() != 1) return 3;  // a thread may read the second one, unseen
+    number.publish(4);
+    try {
+      number.publish(5);
+      return 4;
+    } catch (const tarn::publish_refused& refused) {
+      if (refused.what() !=
+          std::string(
+              "tarn: reloadable \"routes\": not published: 2 replaced versions are kept, because the kernel now "
+              "refuses membarrier(2), which tells whether they are read: allow it in the seccomp filter, or set "
+              "the filter before the first read")) {
+        std::fputs(refused.what(), stderr);
+        return 5;
+      }
+    }
+    if (counted::alive != 3 || value_of(number) != 4 || !number.parked().empty()) return 6;
+  }
+  return counted::alive;  // at destruction nobody may read
+}
+
+// A program may restrict itself after its first publish, as sandboxes do.
+TEST(reloadable, keeps_all_versions_once_the_kernel_refuses_barriers) {
+  ASSERT_TRUE(tarn::platform::prepare_barriers());
+  EXPECT_EQ(support::in_child(publish_without_barriers), support::ending());
 }
 
 TEST(reloadable, readers_share_no_cache_line) {
