@@ -8,6 +8,7 @@
 #include "rows/handoff.hpp"
 #include "rows/list.hpp"
 #include "rows/pair.hpp"
+#include "rows/remote.hpp"
 #include "rows/reply.hpp"
 #include "rows/slots.hpp"
 #include "rows/threads.hpp"
@@ -84,6 +85,12 @@ void add_cross_thread(table& rows) {
     rows.push_back({"handoff-64", 2, 1, handoff<Front, 64>});
     rows.push_back({"handoff-1024", 2, 1, handoff<Front, 1024>});
     if constexpr (requires(Front f) { f.allocate(1); }) rows.push_back({"handoff-random", 2, 1, random_handoff<Front>});
+    for (const unsigned threads : {2u, 8u})
+      rows.push_back({named("xmalloc", threads), threads, 4096, xmalloc<Front, 64, 4096, 100>});
+    rows.push_back({"pipeline-64-2t", 2, 1024, xmalloc<Front, 64, 1024, 8>});
+    if constexpr (requires(Front f) { f.allocate(1); })
+      rows.push_back({"messages-8t", 8, correspondent<Front>::messages_at_once, messages<Front>});
+    rows.push_back({"owners-64t", 64, 1000, owners<Front, 1000>});
   }
   rows.push_back({"thread", 1, 1, short_thread<Front>});
   if constexpr (Front::any_thread_frees) rows.push_back({"orphans", 1, 1, orphans<Front>});
