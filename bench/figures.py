@@ -33,21 +33,21 @@ WORST = 1.1  # a row in which Tarn takes more than this of the best is named
 
 def newest():
     """The results of all rows through malloc with the latest date."""
-    found = []
+    runs = []
     for path in RESULTS.glob("*.json"):
-        made = json.loads(path.read_text(encoding="utf-8"))
-        if any(row["row"] == "server-2t" for row in made["rows"]):
-            found.append((made["machine"]["date"], path, made))
-    if not found:
+        contents = json.loads(path.read_text(encoding="utf-8"))
+        if any(row["row"] == "server-2t" for row in contents["rows"]):
+            runs.append((contents["machine"]["date"], path, contents))
+    if not runs:
         sys.exit(f"no results in {RESULTS}: ./dev bench --json FILE")
-    return max(found, key=lambda run: run[0])[1:]
+    return max(runs, key=lambda run: run[0])[1:]
 
 
-def read(made):
+def read(contents):
     return [Row(row["row"], row["threads"], row["units"], 1, row["baseline"],
-                results={name: Samples(each["ns"], each["processor_ns"], [each["peak_kib"]], each["faults"])
-                         for name, each in row["results"].items()})
-            for row in made["rows"]]
+                results={name: Samples(result["ns"], result["processor_ns"], [result["peak_kib"]], result["faults"])
+                         for name, result in row["results"].items()})
+            for row in contents["rows"]]
 
 
 def digits(ns):
@@ -94,7 +94,7 @@ def lines_of_rows(rows, names):
 def lines_of_means(rows):
     """A line for time and one for peak memory: the geometric means over glibc's."""
     counted = sum(not row.baseline for row in rows)
-    for words, ratio in (("time", lambda mine, other: mine.over(other)),
+    for words, ratio in (("time", lambda mine, other: mine.ratio_to(other)),
                          ("peak memory", lambda mine, other: mine.peak_over(other))):
         means = {"glibc": 1.0} | summary.means_over_glibc(rows, COLUMNS, ratio)
         best = min(means.values())
@@ -109,20 +109,20 @@ def header():
 
 def short_table():
     """The five lines that the README shows."""
-    _, made = newest()
-    rows = read(made)
+    _, contents = newest()
+    rows = read(contents)
     return "\n".join([*header(), *lines_of_rows(rows, SUMMARY_LINES.items()), *lines_of_means(rows)])
 
 
 def table():
-    path, made = newest()
-    facts, rows = made["machine"], read(made)
+    path, contents = newest()
+    facts, rows = contents["machine"], read(contents)
     by_name = {row.name: row for row in rows}
     results = f"../../bench/results/{path.name}"
     lines = [f"`./dev bench` on {facts['date'][:10]}: {facts['cores']} cores of an {facts['cpu'].split(' x86')[0]}, {facts['libc']}, "
              f"{facts['compiler']},",
              "with Debian's packages of the peers.",
-             f"Times are ns, the medians of the wall times of {made['rounds']} interleaved rounds.",
+             f"Times are ns, the medians of the wall times of {contents['rounds']} interleaved rounds.",
              "Ratios are medians of the ratios of each round, because both sides of a round meet the same machine.",
              f"All figures are in [{path.name}]({results}).",
              "[bench/README.md](../../bench/README.md) describes each row.", "",

@@ -129,8 +129,8 @@ def main():
     measure.Samples.is_busy = options.busy
     patience = measure.Patience(options.patient)
     if options.pools:
-        known = {column: measure.rows_of(column) for column in columns}
-        rows, checksums = measure.measure(columns, lambda row: wanted(row.name) and pools.is_wanted(known, row),
+        column_rows = {column: measure.rows_of(column) for column in columns}
+        rows, checksums = measure.measure(columns, lambda row: wanted(row.name) and pools.is_wanted(column_rows, row),
                                           rounds, target_ms, patience)
     else:
         rows, checksums = measure.measure(columns, lambda row: wanted(row.name) and not row.pools, rounds, target_ms,
@@ -138,11 +138,11 @@ def main():
     if not rows:
         raise Broken(f"no row matches {' '.join(patterns)}")
     facts["processor share"] = measure.processor_share(rows)
-    facts["disturbed by other work"] = f"{100 * patience.disturbed / patience.all:.0f} % of {patience.all} measurements"
+    facts["disturbed by other work"] = f"{100 * patience.disturbed / patience.total:.0f} % of {patience.total} measurements"
     facts["load average at end"] = f"{os.getloadavg()[0]:.2f}"
     answer = as_json(facts, rounds, rows, checksums)
     if options.pools:
-        having = [column for column in columns if "pair-64" in known[column] and not column.preload]
+        having = [column for column in columns if "pair-64" in column_rows[column] and not column.preload]
         counted = pools.instructions(having, find_nothing(options.build)) if wanted("pair-64") else None
         answer["instructions of a pair"] = counted
         emit(options, answer, pools.report(rows, columns, facts, rounds, answer["statistic"], counted))

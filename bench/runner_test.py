@@ -12,10 +12,10 @@ from runner.columns import Broken, Column  # noqa: E402
 
 
 def row(name, baseline=False, **ns):
-    made = measure.Row(name, 1, 1, 1.0, baseline)
+    created = measure.Row(name, 1, 1, 1.0, baseline)
     for column, value in ns.items():
-        made.results[column] = measure.Samples([value], [value], [1000], [0])
-    return made
+        created.results[column] = measure.Samples([value], [value], [1000], [0])
+    return created
 
 
 def program(text_of_script):
@@ -44,13 +44,13 @@ class Summary(unittest.TestCase):
     def test_ratios_are_taken_round_by_round(self):
         slow_at_first = [40.0, 40.0, 10.0, 10.0, 10.0]  # as the machine was, for both
         mine, other = measure.Samples([44.0, 44.0, 11.0, 44.0, 11.0]), measure.Samples(slow_at_first)
-        self.assertAlmostEqual(mine.over(other), 1.1)
+        self.assertAlmostEqual(mine.ratio_to(other), 1.1)
         self.assertAlmostEqual(mine.value / other.value, 4.4)
 
     def test_best_other_is_never_tarn_nor_an_inline_form(self):
-        found = row("r", glibc=9.0, jemalloc=5.0, tarn=1.0, pooled=0.5)
-        self.assertEqual(summary.best_other(found), ("jemalloc", 5.0))
-        self.assertAlmostEqual(summary.ratio_to_best(found), 0.2)
+        results = row("r", glibc=9.0, jemalloc=5.0, tarn=1.0, pooled=0.5)
+        self.assertEqual(summary.best_other(results), ("jemalloc", 5.0))
+        self.assertAlmostEqual(summary.ratio_to_best(results), 0.2)
 
     def test_baselines_are_in_no_mean(self):
         rows = [row("r", glibc=2.0, tarn=1.0), row("queue-alone", True, glibc=1.0, tarn=100.0)]
@@ -139,7 +139,7 @@ class Measure(unittest.TestCase):
     def test_what_is_disturbed_is_repeated_while_patience_lasts(self):
         processors = measure.os.cpu_count()
 
-        def one(patience, shares):
+        def measurements(patience, shares):
             """The measurement that counts; `shares`: others' share during each, and during each look."""
             now, given = [0.0, 0.0, 0.0], iter(shares)
 
@@ -151,11 +151,11 @@ class Measure(unittest.TestCase):
             patience.times, patience.sleep = lambda: tuple(now), pass_a_second
             return patience.run(pass_a_second)
 
-        self.assertEqual(one(measure.Patience(10), [0.05]), 1)
-        self.assertEqual(one(measure.Patience(10), [0.5, 0.4, 0.05, 0.5, 0.0, 0.0]), 6)  # look, look, again, look, again
+        self.assertEqual(measurements(measure.Patience(10), [0.05]), 1)
+        self.assertEqual(measurements(measure.Patience(10), [0.5, 0.4, 0.05, 0.5, 0.0, 0.0]), 6)  # look, look, again, look, again
         hasty = measure.Patience(0)
-        self.assertEqual(one(hasty, [0.5, 0.0]), 1)
-        self.assertEqual((hasty.disturbed, hasty.all), (1, 1))
+        self.assertEqual(measurements(hasty, [0.5, 0.0]), 1)
+        self.assertEqual((hasty.disturbed, hasty.total), (1, 1))
 
     def test_a_preload_without_effect_is_refused(self):
         column = program('echo \'{"malloc":"/lib/libc.so.6"}\'\n')

@@ -71,13 +71,13 @@ def find_allocators(tarn_library, link_folder):
     libc = find_library(ctypes.util.find_library("c") or "libc.so.6")
     if libc is None:
         raise FileNotFoundError("libc.so.6 is in none of " + ", ".join(LIBRARY_FOLDERS))
-    found, notes = [make_allocator("glibc", libc, link_folder)], []
+    allocators, notes = [make_allocator("glibc", libc, link_folder)], []
     if tarn_library:
-        found.append(make_allocator("tarn", tarn_library, link_folder))
+        allocators.append(make_allocator("tarn", tarn_library, link_folder))
     for name, library, package in PEERS:
         path = find_library(library)
         if path:
-            found.append(make_allocator(name, path, link_folder))
+            allocators.append(make_allocator(name, path, link_folder))
         else:
             notes.append(f"{name}: {library} not found (Debian package {package}); skipped")
-    return found, notes
+    return allocators, notes

@@ -51,8 +51,8 @@ def has_loaded(leader, program, library):
 
 def parse_bindings(lines, symbols=MALLOC_FAMILY):
     """The set of (from, to, symbol) in the lines that LD_DEBUG=bindings prints, for these symbols."""
-    found = (BINDING.search(line) for line in lines)
-    return {match.groups() for match in found if match and match.group(3) in symbols}
+    matches = (BINDING.search(line) for line in lines)
+    return {match.groups() for match in matches if match and match.group(3) in symbols}
 
 
 def wrong_bindings(bindings, library):

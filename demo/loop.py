@@ -56,7 +56,7 @@ def parse_load(text):
 
 
 def spent_us(figures, name):
-    return median(each["cpu_us"] for each in figures[name])
+    return median(run["cpu_us"] for run in figures[name])
 
 
 def missing(tarn, server):
@@ -129,5 +129,5 @@ class Loop:
         print(f"\n   {'':<24}{'requests/s':>12}{'processor time each':>22}{'':>4}")
         base = spent_us(figures, "plain")
         for key in ("plain", "recorded", "drop-in", "arenas"):
-            rate, cpu = median(each["rate"] for each in figures[key]), spent_us(figures, key)
+            rate, cpu = median(run["rate"] for run in figures[key]), spent_us(figures, key)
             print(f"   {self.ways[key].name:<24}{rate:>12,.0f}{cpu:>19.1f} µs{cpu / base:>7.2f}")

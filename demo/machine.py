@@ -30,14 +30,14 @@ def facts():
     }
 
 
-def sentence(known):
-    return (f"{known['processors']} x {known['processor']}, {known['memory_gib']} GiB, {known['system']}, kernel "
-            f"{known['kernel']}, transparent huge pages: {known['huge_pages']}, load before the start: {known['load']}")
+def sentence(facts):
+    return (f"{facts['processors']} x {facts['processor']}, {facts['memory_gib']} GiB, {facts['system']}, kernel "
+            f"{facts['kernel']}, transparent huge pages: {facts['huge_pages']}, load before the start: {facts['load']}")
 
 
-def warning(known):
+def warning(facts):
     """What to hold of the figures when others use the machine too; None when it was quiet."""
-    if known["load"] <= known["processors"] / 4:
+    if facts["load"] <= facts["processors"] / 4:
         return None
-    return (f"the machine was not idle (load {known['load']} on {known['processors']} processors): times and throughputs "
+    return (f"the machine was not idle (load {facts['load']} on {facts['processors']} processors): times and throughputs "
             "are of little worth, cpu and peak of more")

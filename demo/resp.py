@@ -23,17 +23,17 @@ def read_reply(stream):
     line = stream.readline()
     if not line.endswith(b"\r\n"):
         raise ServerError("the server closed the connection")
-    kind, rest = line[:1], line[1:-2]
+    kind, value = line[:1], line[1:-2]
     if kind == b"+":
-        return rest.decode()
+        return value.decode()
     if kind == b"-":
-        raise ServerError(rest.decode())
+        raise ServerError(value.decode())
     if kind == b":":
-        return int(rest)
+        return int(value)
     if kind == b"$":
-        return None if rest == b"-1" else stream.read(int(rest) + 2)[:-2]
+        return None if value == b"-1" else stream.read(int(value) + 2)[:-2]
     if kind == b"*":
-        return None if rest == b"-1" else [read_reply(stream) for _ in range(int(rest))]
+        return None if value == b"-1" else [read_reply(stream) for _ in range(int(value))]
     raise ServerError(f"not a reply: {line!r}")
 
 

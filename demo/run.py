@@ -96,9 +96,9 @@ class Demo:
                 # Each round starts with another allocator, so that none is always first.
                 shift = turn % len(self.allocators)
                 for allocator in self.allocators[shift:] + self.allocators[:shift]:
-                    self._one(turn, workload, allocator)
+                    self._run_once(turn, workload, allocator)
 
-    def _one(self, turn, workload, allocator):
+    def _run_once(self, turn, workload, allocator):
         self._step += 1
         label = f"[{self._step:>3}/{self._steps}] round {turn + 1}/{self.rounds}  {workload.name:<9}{allocator.name:<10} "
         if (workload.name, allocator.name) in self._given_up:

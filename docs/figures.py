@@ -26,9 +26,9 @@ def generate(folder, function):
 
 def replace_table(document, text, name, table):
     begin, end = f"<!-- by ./dev figures: {name} -->", f"<!-- end of {name} -->"
-    before, found, rest = text.partition(begin)
-    _, ended, after = rest.partition(end)
-    if not found or not ended:
+    before, block, tail = text.partition(begin)
+    _, ended, after = tail.partition(end)
+    if not block or not ended:
         sys.exit(f"{document} has no {begin} … {end}")
     return f"{before}{begin}\n{table}\n{end}{after}"
 

@@ -14,8 +14,8 @@ def usage(way, cycles):
     """What the program prints, and the calls that allocate and their bytes in all of its run."""
     done = subprocess.run(["valgrind", PROGRAM, way, str(cycles)], capture_output=True, text=True, timeout=120,
                           check=True)
-    found = re.search(r"total heap usage: ([\d,]+) allocs, [\d,]+ frees, ([\d,]+) bytes allocated", done.stderr)
-    calls, size = (int(number.replace(",", "")) for number in found.groups())
+    match = re.search(r"total heap usage: ([\d,]+) allocs, [\d,]+ frees, ([\d,]+) bytes allocated", done.stderr)
+    calls, size = (int(number.replace(",", "")) for number in match.groups())
     return done.stdout, calls, size
 
 

@@ -63,9 +63,9 @@ class Run:
                 self.others.setdefault(key[:2], {}).setdefault(row["x"], []).append(float(row["median"]))
         self.verdicts = {row["experiment"]: row["holds"] for row in rows(folder / "verdicts.csv")}
 
-    def ratios(self, experiment, sweep, over, under, measure):
+    def ratios(self, experiment, sweep, dividend, under, measure):
         below = self.medians.get((experiment, sweep, under, measure), {})
-        return [value / below[x] for x, value in self.medians.get((experiment, sweep, over, measure), {}).items() if below.get(x)]
+        return [value / below[x] for x, value in self.medians.get((experiment, sweep, dividend, measure), {}).items() if below.get(x)]
 
     def beside_best(self, experiment, sweep, form):
         best = self.others.get((experiment, sweep), {})
@@ -83,11 +83,11 @@ def table():
              "Columns show ratios, from the least to the most over the values of each sweep.",
              "The last column is the time of Tarn's form over that of the fastest other form, as a geometric mean.", "",
              "| experiment | what is compared | the original | here | the claim | Tarn over the best |", "|---|---|--:|--:|---|--:|"]
-    for experiment, words, sweep, over, under, measure, original, ours in LINES:
+    for experiment, words, sweep, dividend, under, measure, original, ours in LINES:
         if experiment not in run.verdicts:
             continue
         beside = run.beside_best(experiment, sweep, ours) if ours else []
         mean = math.exp(sum(map(math.log, beside)) / len(beside)) if beside else None
-        lines.append(f"| {experiment} | {words} | {original} | {times(run.ratios(experiment, sweep, over, under, measure))} | "
+        lines.append(f"| {experiment} | {words} | {original} | {times(run.ratios(experiment, sweep, dividend, under, measure))} | "
                      f"{WORDS[run.verdicts[experiment]]} | {f'{digits(mean)} (`{ours}`)' if mean else '–'} |")
     return "\n".join(lines)

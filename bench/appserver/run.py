@@ -71,14 +71,14 @@ def load(server, path, seconds, connections=16):
 
 def measure(rows, rounds, seconds):
     """Of each row the results of all rounds."""
-    found = {name: [] for name, _, _ in rows}
+    samples = {name: [] for name, _, _ in rows}
     for number in range(rounds + 1):
         for name, server, path in rows if number % 2 else reversed(rows):
             result = load(server, path, seconds)
             if number:  # the first warms up
-                found[name].append(result)
+                samples[name].append(result)
         print(f"   round {number} of {rounds}", file=sys.stderr)
-    return found
+    return samples
 
 
 def median(results, key):
@@ -94,10 +94,10 @@ def best(results, key):
     return (max if key == "requests" else min)(result[key] for result in results)
 
 
-def table(title, found, names, base, busy):
+def table(title, samples, names, base, busy):
     lines = []
     for name in names:
-        results, others = found[name], found[base]
+        results, others = samples[name], samples[base]
         value = best if busy else median
         times = [best(results, key) / best(others, key) if busy else ratio(results, others, key) for key in ("requests", "us")]
         lines.append([name, f"{value(results, 'requests'):,.0f}", f"{value(results, 'us'):.2f}",
@@ -129,15 +129,15 @@ def compare(options):
         controls = [("small, tarn", ours, SMALL), ("small, glibc", plain, SMALL),
                     ("bare, tarn", ours, BARE), ("bare, glibc", plain, BARE)]
         ways = [(way, ours, READ + way) for way in WAYS]
-        found = measure(pages + controls + ways + steps, options.rounds, options.seconds)
+        samples = measure(pages + controls + ways + steps, options.rounds, options.seconds)
     for line in missing:
         print(line)
-    table("page of 256 rows, 20 KB", found, [name for name, _, _ in pages], "glibc", options.busy)
-    table("control", found, ["small, tarn", "small, glibc"], "small, glibc", options.busy)
-    table("control", found, ["bare, tarn", "bare, glibc", "tarn", "glibc"], "bare, glibc", options.busy)
-    table("256 reads of the configuration", found, WAYS, "const", options.busy)
-    table("steps of docs/guide/server-steps.md", found, [name for name, _, _ in steps], "1 naive", options.busy)
-    return found
+    table("page of 256 rows, 20 KB", samples, [name for name, _, _ in pages], "glibc", options.busy)
+    table("control", samples, ["small, tarn", "small, glibc"], "small, glibc", options.busy)
+    table("control", samples, ["bare, tarn", "bare, glibc", "tarn", "glibc"], "bare, glibc", options.busy)
+    table("256 reads of the configuration", samples, WAYS, "const", options.busy)
+    table("steps of docs/guide/server-steps.md", samples, [name for name, _, _ in steps], "1 naive", options.busy)
+    return samples
 
 
 def soak(options):
@@ -147,15 +147,15 @@ def soak(options):
         load(server, PAGE, 5)
         load(server, SMALL, 2)
         start, asked = server.resident_kib(), 0
-        most = start
+        peak = start
         while asked < options.soak:
             for path in PAGE, SMALL:
                 asked += int(load(server, path, 5)["requests"] * 5)
-                most = max(most, server.resident_kib())
+                peak = max(peak, server.resident_kib())
         end = server.resident_kib()
-        print(f"soak: {asked:,} requests, resident {start:,} KiB after the warm-up, at most {most:,}, {end:,} at the end "
+        print(f"soak: {asked:,} requests, resident {start:,} KiB after the warm-up, at most {peak:,}, {end:,} at the end "
               f"({100 * (end - start) / start:+.2f} %)")
-        return {"requests": asked, "start_kib": start, "most_kib": most, "end_kib": end}
+        return {"requests": asked, "start_kib": start, "most_kib": peak, "end_kib": end}
     finally:
         server.end()
 
@@ -260,17 +260,17 @@ def main():
           f"load {os.getloadavg()[0]:.2f} at the start; wrk -t1 -c16")
     try:
         if options.soak:
-            found = soak(options)
+            results = soak(options)
         elif options.reload:
-            found = reload(options)
+            results = reload(options)
         elif options.crowd:
-            found = crowd(options)
+            results = crowd(options)
         else:
-            found = compare(options)
+            results = compare(options)
     except columns.Broken as error:
         sys.exit(str(error))
     if options.json:
-        pathlib.Path(options.json).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        pathlib.Path(options.json).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -41,11 +41,11 @@ def tool(*words):
 
 def functions(disassembly):
     """Name -> list of (address, instruction); a relocation replaces the operand that it fills in."""
-    found, current = {}, None
+    bodies, current = {}, None
     for line in disassembly.splitlines():
         head = re.match(r"[0-9a-f]+ <(.+)>:$", line)
         if head:
-            current = found.setdefault(head[1], [])
+            current = bodies.setdefault(head[1], [])
             continue
         relocation = re.match(r"\s+[0-9a-f]+: (R_\w+)\s+(\S+)", line)
         if relocation and current:
@@ -59,7 +59,7 @@ def functions(disassembly):
         if instruction and current is not None:
             text = re.sub(r"\s*#.*$", "", instruction[2])
             current.append((int(instruction[1], 16), re.sub(r"\s+", " ", text).strip()))
-    return found
+    return bodies
 
 
 def fast_path(name, instructions, rules):
@@ -108,11 +108,11 @@ def listings(object_file):
     rules = RULES.get(platform.machine())
     if rules is None:
         raise Bad(f"no rules for {platform.machine()}")
-    found = functions(tool("objdump", "-dr", "-C", "--no-show-raw-insn", object_file))
-    missing = [name for name in FUNCTIONS if name not in found]
+    listed = functions(tool("objdump", "-dr", "-C", "--no-show-raw-insn", object_file))
+    missing = [name for name in FUNCTIONS if name not in listed]
     if missing:
         raise Bad(f"{object_file} has no {', '.join(missing)}")
-    paths = {name: fast_path(name, found[name], rules) for name in FUNCTIONS}
+    paths = {name: fast_path(name, listed[name], rules) for name in FUNCTIONS}
     for name, path in paths.items():
         for text in path:
             if re.match(rules[3], text):
@@ -122,8 +122,8 @@ def listings(object_file):
 
 def compiler_of(object_file):
     comment = tool("readelf", "-p", ".comment", object_file)
-    found = re.search(r"(GCC|clang version)\D*(\d+)\.", comment)
-    return f"{found[1].split(' ')[0]} {found[2]}" if found else "unknown"
+    match = re.search(r"(GCC|clang version)\D*(\d+)\.", comment)
+    return f"{match[1].split(' ')[0]} {match[2]}" if match else "unknown"
 
 
 def as_text(paths, compiler):

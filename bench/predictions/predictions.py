@@ -73,19 +73,19 @@ def processor_ns(words):
 
 def predicted_of_calls(report, calls, function):
     """The same of system calls."""
-    made = {"low": 0, "high": 0, "at_least": False, "allocations": 0, "first": None, "sites": 0}
+    prediction = {"low": 0, "high": 0, "at_least": False, "allocations": 0, "first": None, "sites": 0}
     for site in report["syscalls"]:
         inside = any(re.search(function, place["function"]) for place in site["stack"])
         if not inside or not re.fullmatch(calls, site["name"]):
             continue
-        made["sites"] += 1
+        prediction["sites"] += 1
         if not site["predicted"] or "not" in site["predicted"]:
             continue
-        made["low"] += site["predicted"]["saved_ns"][0]
-        made["high"] += site["predicted"]["saved_ns"][1]
-        made["at_least"] = made["at_least"] or site["predicted"]["at_least"]
-        made["allocations"] += site["count"]
-    return made
+        prediction["low"] += site["predicted"]["saved_ns"][0]
+        prediction["high"] += site["predicted"]["saved_ns"][1]
+        prediction["at_least"] = prediction["at_least"] or site["predicted"]["at_least"]
+        prediction["allocations"] += site["count"]
+    return prediction
 
 
 def predicted(options, name, rounds):
@@ -93,8 +93,8 @@ def predicted(options, name, rounds):
     remedy, function, _ = PROGRAMS[name]
     with tempfile.TemporaryDirectory() as folder:
         recording = f"{folder}/rec"
-        what = ["--syscalls"] if name in SYSTEM_CALLS else ["--heap", "--full"]
-        subprocess.run([options.tarn, "record", *what, "-o", recording, "--", options.program, name, "before",
+        modes = ["--syscalls"] if name in SYSTEM_CALLS else ["--heap", "--full"]
+        subprocess.run([options.tarn, "record", *modes, "-o", recording, "--", options.program, name, "before",
                         str(rounds)], check=True, capture_output=True)
         text = subprocess.run([options.tarn, "report", "--json", "--top", "1000", recording], check=True,
                               capture_output=True, text=True).stdout
@@ -103,8 +103,8 @@ def predicted(options, name, rounds):
     low = high = allocations = sites = 0
     first, at_least = None, False
     for site in json.loads(text)["sites"]:
-        where = site["stack"][site["place"]]["function"] if site["stack"] else ""
-        if not re.search(function, where):
+        site_function = site["stack"][site["place"]]["function"] if site["stack"] else ""
+        if not re.search(function, site_function):
             continue
         sites += site["allocations"] >= 1000
         for offer in site["predicted"]["remedies"]:
@@ -134,8 +134,8 @@ def check(options):
         if len(results) != 1:
             sys.exit(f"{name}: the two forms make different things")
         if options.tarn and os.path.exists(options.tarn):
-            found = predicted(options, name, 200 if name in ("documents", "pages", "scans", "strips") else 20)
-            if found["sites"] == 0:  # whether the remedy is offered depends on the prices of this build
+            prediction = predicted(options, name, 200 if name in ("documents", "pages", "scans", "strips") else 20)
+            if prediction["sites"] == 0:  # whether the remedy is offered depends on the prices of this build
                 sys.exit(f"{name}: no site is found")
     print("both forms agree, and every site is found")
 

@@ -47,7 +47,7 @@ def tools(tarn, folder):
     """How a program is started under each recorder, and the files that it leaves."""
     recording, trace = str(folder / "recording"), str(folder / "trace")
     record = [str(tarn), "record", "-o", recording]
-    known = {
+    recorders = {
         "plain": [],
         "record": [*record, "--"],
         "--heap": [*record, "--heap", "--"],
@@ -58,7 +58,7 @@ def tools(tarn, folder):
         "dhat": ["valgrind", "--tool=dhat", f"--dhat-out-file={trace}"],
         "strace": ["strace", "-f", "-c", "-o", trace],
     }
-    return {name: words for name, words in known.items()
+    return {name: words for name, words in recorders.items()
             if not words or words[0] == str(tarn) or shutil.which(words[0])}
 
 
@@ -78,8 +78,8 @@ def ended_with_it(child):
 
 def run(words, program, folder):
     """Processor seconds and the largest resident memory of all its processes, and the bytes of files that it left."""
-    for each in folder.iterdir():
-        each.unlink()
+    for path in folder.iterdir():
+        path.unlink()
     environment = {k: v for k, v in os.environ.items() if not k.startswith(columns.TUNING)} | dict(program.environment)
     with subprocess.Popen([*words, *program.words], env=environment, stdin=subprocess.DEVNULL,
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True) as child:
@@ -92,20 +92,20 @@ def run(words, program, folder):
     if child.returncode:
         raise columns.Broken(f"{[*words, *program.words]} ended with {child.returncode}: {said.decode(errors='replace')}")
     return {"seconds": usage.ru_utime + usage.ru_stime, "kib": usage.ru_maxrss,
-            "file": sum(each.stat().st_size for each in folder.iterdir())}
+            "file": sum(path.stat().st_size for path in folder.iterdir())}
 
 
 def preprocessed(folder):
     """A C++ file as the compiler proper takes it: what every machine has, the standard library."""
     source = folder / "compiled.cpp"
     headers = ("algorithm", "chrono", "filesystem", "functional", "future", "iostream", "map", "random", "regex", "unordered_map")
-    source.write_text("".join(f"#include <{each}>\n" for each in headers) +
+    source.write_text("".join(f"#include <{header}>\n" for header in headers) +
                       "bool f(const std::string& s) { return std::regex_search(s, std::regex(\"a+(b|c)*\")); }\n"
                       "int g(std::map<std::string, std::vector<int>>& m) { std::sort(m[\"a\"].begin(), m[\"a\"].end()); return m[\"a\"][0]; }\n",
                       encoding="utf-8")
-    made = folder / "compiled.ii"
-    subprocess.run(["g++", "-std=c++20", "-E", source, "-o", made], check=True)
-    return made
+    output = folder / "compiled.ii"
+    subprocess.run(["g++", "-std=c++20", "-E", source, "-o", output], check=True)
+    return output
 
 
 class Redis:
@@ -139,7 +139,7 @@ def programs(build, folder, small):
     plain, pointers = build / "bin" / "bench-record", build / "bin" / "bench-record-frame-pointers"
     heap = ["--heap", "--full", "heaptrack"]
     pairs, locks, calls = 20_000_000 // share, 10_000_000 // share, 1_000_000 // share
-    found = [
+    programs = [
         Program("blocks", [plain, "blocks", str(pairs), "2"], heap, 2 * pairs, unit="pair"),
         Program("blocks, frame pointers", [pointers, "blocks", str(pairs), "2"], heap, 2 * pairs, unit="pair"),
         Program("blocks, fewer", [plain, "blocks", str(pairs // 10), "2"], ["--full", "heaptrack", "dhat"], 2 * (pairs // 10), unit="pair"),
@@ -148,54 +148,54 @@ def programs(build, folder, small):
     ]
     compiler = subprocess.run(["g++", "-print-prog-name=cc1plus"], capture_output=True, text=True, check=True).stdout.strip()
     source = preprocessed(folder)
-    found.append(Program("compiler", [compiler, "-quiet", "-std=c++20", "-O2", source, "-o", "/dev/null"], [*heap, "record"]))
-    found.append(Program("python3", ["/usr/bin/python3", "-c", PYTHON], [*heap, "record"],
+    programs.append(Program("compiler", [compiler, "-quiet", "-std=c++20", "-O2", source, "-o", "/dev/null"], [*heap, "record"]))
+    programs.append(Program("python3", ["/usr/bin/python3", "-c", PYTHON], [*heap, "record"],
                          environment=(("PYTHONMALLOC", "malloc"), ("PYTHONHASHSEED", "0"))))
     if shutil.which("redis-server") and shutil.which("redis-benchmark"):
         redis = Redis()
-        found.append(Program("redis", redis.words(), [*heap, "record"], load=redis.load))
-    return [each for each in found if not small or each.unit]
+        programs.append(Program("redis", redis.words(), [*heap, "record"], load=redis.load))
+    return [program for program in programs if not small or program.unit]
 
 
 def measure(program, started, rounds, folder):
-    names = ["plain", *(each for each in program.recorders if each in started)]
-    found = {name: [] for name in names}
+    names = ["plain", *(recorder for recorder in program.recorders if recorder in started)]
+    results = {name: [] for name in names}
     for number in range(rounds):
         for name in names if number % 2 else reversed(names):
-            if found[name] is None:
+            if results[name] is None:
                 continue
             try:
-                found[name].append(run(started[name], program, folder))
+                results[name].append(run(started[name], program, folder))
             except columns.Broken as problem:
                 if name not in PEERS:
                     raise
                 print(f"   {problem}", file=sys.stderr)
-                found[name] = None
-    return found
+                results[name] = None
+    return results
 
 
-def ratios(found, name):
-    return sorted(mine["seconds"] / other["seconds"] for mine, other in zip(found[name], found["plain"]))
+def ratios(results, name):
+    return sorted(mine["seconds"] / other["seconds"] for mine, other in zip(results[name], results["plain"]))
 
 
-def line(program, found, name):
-    plain = statistics.median(each["seconds"] for each in found["plain"])
-    mine = found[name]
+def line(program, results, name):
+    plain = statistics.median(result["seconds"] for result in results["plain"])
+    mine = results[name]
     if mine is None:
         return [f"  {name}", "failed", "", "", "", ""]
-    plain_kib = statistics.median(each["kib"] for each in found["plain"])
-    kib = statistics.median(each["kib"] for each in mine)
+    plain_kib = statistics.median(result["kib"] for result in results["plain"])
+    kib = statistics.median(result["kib"] for result in mine)
     # Of a small program the kernel reports what this script had when it started it.
     memory = "" if program.unit else f"{kib / 1024:.0f} MiB" if name == "plain" else f"+ {(kib - plain_kib) / 1024:.0f} MiB"
-    size = statistics.median(each["file"] for each in mine)
+    size = statistics.median(result["file"] for result in mine)
     per_unit = ""
     if program.events:
-        added = statistics.median(each["seconds"] - other["seconds"] for each, other in zip(mine, found["plain"]))
+        added = statistics.median(result["seconds"] - other["seconds"] for result, other in zip(mine, results["plain"]))
         base = plain / program.events * 1e9
         per_unit = f"{base:.1f} ns a {program.unit}" if name == "plain" else f"+ {added / program.events * 1e9:.1f} ns"
     if name == "plain":
         return [program.name, "1", "", per_unit or f"{plain:.2f} s", memory, ""]
-    all_ratios = ratios(found, name)
+    all_ratios = ratios(results, name)
     quartiles = statistics.quantiles(all_ratios, n=4) if len(all_ratios) > 1 else [all_ratios[0]] * 3
     return [f"  {name}", f"{statistics.median(all_ratios):.2f}", f"{quartiles[0]:.2f} to {quartiles[2]:.2f}", per_unit,
             memory, f"{size / 1000:,.0f} kB"]
@@ -209,22 +209,22 @@ def main():
     parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="all that was measured")
     parser.add_argument("--check", action="store_true", help="small: does each program run under each recorder?")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="tarn-bench-") as made:
-        inputs, outputs = pathlib.Path(made) / "in", pathlib.Path(made) / "out"
+    with tempfile.TemporaryDirectory(prefix="tarn-bench-") as temporary:
+        inputs, outputs = pathlib.Path(temporary) / "in", pathlib.Path(temporary) / "out"
         inputs.mkdir()
         outputs.mkdir()
         started = tools(options.build / "bin" / "tarn", outputs)
-        chosen = [each for each in programs(options.build, inputs, options.check)
-                  if options.only in (None, *each.name.replace(",", "").split())]
+        chosen = [program for program in programs(options.build, inputs, options.check)
+                  if options.only in (None, *program.name.replace(",", "").split())]
         if not chosen:
             parser.error(f"no program is called {options.only}")
         results, lines = {}, []
         for program in chosen:
             print(f"   {program.name}", file=sys.stderr)
-            found = measure(program, started, 1 if options.check else options.rounds, outputs)
-            results[program.name] = found
-            lines += [line(program, found, name) for name in found]
-    missing = sorted({each for program in chosen for each in program.recorders} - started.keys())
+            figures = measure(program, started, 1 if options.check else options.rounds, outputs)
+            results[program.name] = figures
+            lines += [line(program, figures, name) for name in figures]
+    missing = sorted({recorder for program in chosen for recorder in program.recorders} - started.keys())
     print(f"{machine.first_of('/proc/cpuinfo', 'model name')}, {len(os.sched_getaffinity(0))} cores, "
           f"load {os.getloadavg()[0]:.1f}\n")
     print(text.lay_out(["program, under", "processor time", "quartiles", "", "memory", "files"], lines))

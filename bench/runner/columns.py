@@ -67,10 +67,10 @@ def library_path(soname):
     """Where the loader finds a library, or None."""
     for tool in ("ldconfig", "/sbin/ldconfig"):
         try:
-            known = subprocess.run([tool, "-p"], capture_output=True, text=True, check=True).stdout
+            properties = subprocess.run([tool, "-p"], capture_output=True, text=True, check=True).stdout
         except (OSError, subprocess.CalledProcessError):
             continue
-        for line in known.splitlines():
+        for line in properties.splitlines():
             name, _, path = line.strip().partition(" => ")
             if name.split(" ")[0] == soname:
                 return path
@@ -121,7 +121,7 @@ def find_pools(build):
         if answer["form"] != NOTHING:
             columns.append(Column(answer["form"], (programs["bench-pools"], answer["form"]), family=answer["family"]))
     names = {column.name for column in columns}
-    missing += [f"{name} is skipped: no {what} (package {package})" for name, (what, package) in POOL_PEERS.items()
+    missing += [f"{name} is skipped: no {peer} (package {package})" for name, (peer, package) in POOL_PEERS.items()
                 if name not in names]
     return columns, missing
 

@@ -21,30 +21,30 @@ def can(column, kind):
 
 
 def measure(columns):
-    found = {}
+    sizes = {}
     for kind in KINDS:
         for column in columns:
             if can(column, kind):
-                found.setdefault(kind, {})[column.name] = column.run("footprint", kind, timeout=300)[0]
-    return found
+                sizes.setdefault(kind, {})[column.name] = column.run("footprint", kind, timeout=300)[0]
+    return sizes
 
 
 def mib(kib):
     return text.number(kib / 1024)
 
 
-def report(found):
+def report(sizes):
     parts = []
-    for kind, columns in found.items():
+    for kind, columns in sizes.items():
         lines = []
-        for name, each in columns.items():
+        for name, column in columns.items():
             if kind == "threads":
-                lines.append([name, *(mib(kib) for kib in each["resident_kib"].values())])
+                lines.append([name, *(mib(kib) for kib in column["resident_kib"].values())])
             else:
-                after = each["after_kib"]
+                after = column["after_kib"]
                 if len(after) < 3:
                     raise Broken(f"footprint {kind} of {name}: too few samples")
-                lines.append([name, mib(each["peak_kib"]), mib(after[0]), mib(after[len(after) // 2]), mib(after[-1])])
+                lines.append([name, mib(column["peak_kib"]), mib(after[0]), mib(after[len(after) // 2]), mib(after[-1])])
         heads = ["after 100", "1,000", "10,000"] if kind == "threads" else ["peak", "freed", "0.5 s later", "1 s later"]
         parts.append(text.lay_out([f"{KINDS[kind]}: resident MiB", *heads], lines))
     return "\n\n".join(parts)

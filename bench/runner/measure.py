@@ -36,12 +36,12 @@ class Samples:
     def value(self):
         return min(self.processor_ns) if Samples.is_busy else statistics.median(self.ns)
 
-    def over(self, other):
+    def ratio_to(self, other):
         """This time over the other's. Round by round, as both of a round meet the same machine: the median of the
         ratios."""
         if Samples.is_busy or len(self.ns) != len(other.ns):
             return self.value / other.value
-        return statistics.median(mine / its for mine, its in zip(self.ns, other.ns))
+        return statistics.median(mine / base for mine, base in zip(self.ns, other.ns))
 
     @property
     def spread(self):
@@ -101,7 +101,7 @@ class Patience:
     LOOK = 0.5  # seconds
 
     def __init__(self, seconds):
-        self.left, self.disturbed, self.all = seconds, 0, 0
+        self.left, self.disturbed, self.total = seconds, 0, 0
         self.times, self.sleep = self.clock, time.sleep
 
     @staticmethod
@@ -110,16 +110,16 @@ class Patience:
         with open("/proc/stat", encoding="ascii") as file:
             fields = [int(field) for field in file.readline().split()[1:9]]
         idle = fields[3] + fields[4]
-        own = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return (time.monotonic(), (sum(fields) - idle) / os.sysconf("SC_CLK_TCK"), own.ru_utime + own.ru_stime)
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return (time.monotonic(), (sum(fields) - idle) / os.sysconf("SC_CLK_TCK"), children.ru_utime + children.ru_stime)
 
     def others_share(self, before, after):
-        wall, busy, own = (late - early for early, late in zip(before, after))
-        return max(0.0, busy - own) / (wall * os.cpu_count())
+        wall, busy, children = (late - early for early, late in zip(before, after))
+        return max(0.0, busy - children) / (wall * os.cpu_count())
 
     def run(self, measurement):
         """The answer of the first undisturbed call, or of the last that there was time for."""
-        self.all += 1
+        self.total += 1
         while True:
             before = self.times()
             answer = measurement()
@@ -166,10 +166,10 @@ class Progress:
 
 def measure(columns, wanted, rounds, target_ms, patience=None):
     """Measures all rows for which wanted(row) holds. Raises Broken when two checksums of a row differ."""
-    known = {column.name: rows_of(column) for column in columns}
+    column_rows = {column.name: rows_of(column) for column in columns}
     glibc = columns[0]
     patience = patience or Patience(0)
-    rows = [row for row in known[glibc.name].values() if wanted(row)]
+    rows = [row for row in column_rows[glibc.name].values() if wanted(row)]
     progress = Progress(len(rows) * (rounds + 1))
     for row in rows:
         progress.step(f"calibrating {row.name}")
@@ -178,7 +178,7 @@ def measure(columns, wanted, rounds, target_ms, patience=None):
     for turn in range(rounds):
         for number, row in enumerate(rows):
             progress.step(f"round {turn + 1} of {rounds}: {row.name}")
-            having = [column for column in columns if row.name in known[column.name]]
+            having = [column for column in columns if row.name in column_rows[column.name]]
             first = (turn + number) % len(having)
             for column in having[first:] + having[:first]:
                 answer = patience.run(lambda: column.run("row", row.name, row.repetitions)[0])

@@ -22,9 +22,9 @@ def calls_between_markers(trace):
         elif END in line:
             return counts
         elif inside:
-            found = re.match(r"(?:\d+\s+)?(\w+)\(", line)
-            if found and found[1] != OWN_WAIT:
-                counts[found[1]] = counts.get(found[1], 0) + 1
+            match = re.match(r"(?:\d+\s+)?(\w+)\(", line)
+            if match and match[1] != OWN_WAIT:
+                counts[match[1]] = counts.get(match[1], 0) + 1
     raise Broken("the trace has no markers")
 
 
@@ -41,23 +41,23 @@ def traced_calls(column, steps):
 def measure(columns, quick):
     """One dictionary a column: faults, system calls by name (None without strace), ns for one step."""
     steps = STEPS // 50 if quick else STEPS
-    found = {}
+    results = {}
     for column in columns:
         if column.name in ("pooled", "heap"):  # they have no random sizes, or no second thread
             continue
         plain = column.run("steady", steps, "plain", timeout=600)[0]
-        found[column.name] = {"steps": steps, "faults": plain["faults"], "system_calls": traced_calls(column, steps),
+        results[column.name] = {"steps": steps, "faults": plain["faults"], "system_calls": traced_calls(column, steps),
                               "ns": plain["wall_ns"] * 2 / steps, "grown_kib": plain["grown_kib"]}
-    return found
+    return results
 
 
-def report(found):
+def report(results):
     lines = []
-    for name, each in found.items():
-        calls = each["system_calls"]
+    for name, result in results.items():
+        calls = result["system_calls"]
         shown = "no strace" if calls is None else str(sum(calls.values()))
         detail = " ".join(f"{call}:{count}" for call, count in sorted((calls or {}).items()))
-        lines.append([name, f"{each['steps']:,}", str(each["faults"]), str(each["grown_kib"]), shown,
-                      text.number(each["ns"]), detail])
+        lines.append([name, f"{result['steps']:,}", str(result["faults"]), str(result["grown_kib"]), shown,
+                      text.number(result["ns"]), detail])
     heads = ["steady state", "operations", "page faults", "grown KiB", "system calls", "ns", "which"]
     return text.lay_out(heads, lines)

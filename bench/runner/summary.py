@@ -28,22 +28,22 @@ def others(row):
 
 def best_other(row):
     """Name and nanoseconds of the fastest allocator that is not Tarn's, or None."""
-    found = others(row)
-    if not found:
+    peers = others(row)
+    if not peers:
         return None
-    name = min(found, key=lambda each: found[each].value)
-    return name, found[name].value
+    name = min(peers, key=lambda name: peers[name].value)
+    return name, peers[name].value
 
 
 def ratio_to_best(row, column="tarn"):
     best = best_other(row)
-    return row.results[column].over(row.results[best[0]]) if best and column in row.results else None
+    return row.results[column].ratio_to(row.results[best[0]]) if best and column in row.results else None
 
 
 def time_means(rows, columns):
     """Geometric mean over the rows of Tarn's time over each other allocator's."""
     counted = [row for row in rows if not row.baseline and "tarn" in row.results]
-    return {name: geometric_mean(row.results["tarn"].over(row.results[name]) for row in counted)
+    return {name: geometric_mean(row.results["tarn"].ratio_to(row.results[name]) for row in counted)
             for name in columns if name != "tarn"} if counted else {}
 
 
@@ -92,7 +92,7 @@ class Goal:
 
 def goals(rows, columns):
     """Each goal that the measured rows can decide."""
-    found = []
+    lines = []
     by_name = {row.name: row for row in rows}
 
     def inline_goal(names, limit, text):
@@ -101,7 +101,7 @@ def goals(rows, columns):
                       if name in by_name and form in by_name[name].results and others(by_name[name])}
             if ratios:
                 worst = min(ratios, key=ratios.get)
-                found.append(Goal(f"inline, {form}: {text}, times faster than the best malloc (least: {worst})",
+                lines.append(Goal(f"inline, {form}: {text}, times faster than the best malloc (least: {worst})",
                                   ratios[worst], limit, True))
 
     small = [16, 64, 256, 1024]
@@ -109,18 +109,18 @@ def goals(rows, columns):
     inline_goal(["burst-fifo-64", "burst-lifo-64", "burst-fifo-64-2t", "burst-lifo-64-2t"], 2, "bursts of 64")
     inline_goal(["scatter-10000"], 1.5, "random-order frees")
     for name, mean in time_means(rows, columns).items():
-        found.append(Goal(f"drop-in: time over that of {name}, geometric mean", mean, 1, False))
+        lines.append(Goal(f"drop-in: time over that of {name}, geometric mean", mean, 1, False))
     worst = max((row for row in rows if not row.baseline and "tarn" in row.results and others(row)),
                 key=ratio_to_best, default=None)
     if worst:
-        found.append(Goal(f"drop-in: time over the best other's, worst row ({worst.name}, {best_other(worst)[0]})",
+        lines.append(Goal(f"drop-in: time over the best other's, worst row ({worst.name}, {best_other(worst)[0]})",
                           ratio_to_best(worst), 1.1, False))
     memory = means_over_glibc(rows, columns, Samples.peak_over).get("tarn")
     if memory:
-        found.append(Goal("drop-in: peak memory over glibc's, geometric mean", memory, 1.2, False))
+        lines.append(Goal("drop-in: peak memory over glibc's, geometric mean", memory, 1.2, False))
     for name, net in handoff_without_queue(rows).items():
         best = min((ns for column, ns in net.items() if column in columns and column != "tarn"), default=None)
         if "tarn" in net and best:
-            found.append(Goal(f"drop-in: {name} without the queue, times faster than the best other",
+            lines.append(Goal(f"drop-in: {name} without the queue, times faster than the best other",
                               best / max(net["tarn"], 0.1), 2, True))
-    return found
+    return lines

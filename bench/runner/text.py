@@ -30,13 +30,13 @@ def malloc_table(rows, columns):
     heads = ["through malloc, ns", *columns, "tarn/best", "tarn/glibc", "peak tarn/glibc", "spread", ""]
     lines = []
     for row in rows:
-        found = summary.through_malloc(row)
+        results = summary.through_malloc(row)
         best = summary.ratio_to_best(row)
-        tarn, glibc = found.get("tarn"), found["glibc"]
+        tarn, glibc = results.get("tarn"), results["glibc"]
         flag = "!" if best is not None and best > 1.1 and not row.baseline else ""
-        spread = max(samples.spread for samples in found.values())
-        lines.append([row.name, *(number(found[name].value) for name in columns), number(best),
-                      number(tarn.over(glibc) if tarn else None),
+        spread = max(samples.spread for samples in results.values())
+        lines.append([row.name, *(number(results[name].value) for name in columns), number(best),
+                      number(tarn.ratio_to(glibc) if tarn else None),
                       number(tarn.peak / glibc.peak if tarn else None),
                       f"{100 * spread:.0f} %" + ("~" if spread > NOISY else ""), flag])
     return lay_out(heads, lines)
@@ -48,15 +48,15 @@ def inline_table(rows):
     heads = ["inline, ns", *forms, "tarn", "best other malloc", *(f"x {form}" for form in forms), "spread"]
     lines = []
     for row in rows:
-        found = {form: row.results[form] for form in forms if form in row.results}
+        results = {form: row.results[form] for form in forms if form in row.results}
         best = summary.best_other(row)
-        if not found or best is None or row.baseline:
+        if not results or best is None or row.baseline:
             continue
-        spread = max(samples.spread for samples in found.values())
-        lines.append([row.name, *(number(found[f].value if f in found else None) for f in forms),
+        spread = max(samples.spread for samples in results.values())
+        lines.append([row.name, *(number(results[f].value if f in results else None) for f in forms),
                       number(row.results["tarn"].value if "tarn" in row.results else None),
                       f"{number(best[1])} {best[0]}",
-                      *(number(1 / summary.ratio_to_best(row, f) if f in found else None) for f in forms),
+                      *(number(1 / summary.ratio_to_best(row, f) if f in results else None) for f in forms),
                       f"{100 * spread:.0f} %" + ("~" if spread > NOISY else "")])
     return lay_out(heads, lines) if lines else ""
 

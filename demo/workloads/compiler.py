@@ -22,19 +22,19 @@ class Compiler:
 
     def prepare(self, context):
         self._driver = shutil.which("g++")
-        found = subprocess.run([self._driver, "-print-prog-name=cc1plus"], env=neutral_environment(),
+        answer = subprocess.run([self._driver, "-print-prog-name=cc1plus"], env=neutral_environment(),
                                capture_output=True, text=True, check=True, timeout=TIMEOUT_S)
-        self._program = os.path.realpath(found.stdout.strip())
+        self._program = os.path.realpath(answer.stdout.strip())
 
     def probes(self):
         return [("g++", [self._driver, "--version"]), ("cc1plus", [self._program, "--version"])]
 
     def run(self, context, allocator):
-        made = os.path.join(context.folder, "templates.o")
+        output = os.path.join(context.folder, "templates.o")
         ended = context.supervisor.run(
-            f"g++ on {allocator.name}", [self._driver, "-std=c++20", "-O1", "-c", str(SOURCE), "-o", made],
+            f"g++ on {allocator.name}", [self._driver, "-std=c++20", "-O1", "-c", str(SOURCE), "-o", output],
             allocator.environment(), TIMEOUT_S, (self._program, allocator.file))
-        content = Path(made).read_bytes()
-        os.unlink(made)
+        content = Path(output).read_bytes()
+        os.unlink(output)
         result = f"object of {len(content)} bytes, digest {hashlib.sha256(content).hexdigest()[:16]}"
         return Outcome({"time": ended.wall_s, "cpu": ended.cpu_s, "peak": ended.peak_kib()}, result)

@@ -30,11 +30,11 @@ FOUND = re.compile(r"\((\d+) of (\d+) found\)")
 def parse_bench(output):
     """({metric name: operations per second}, [what each step counted]) from db_bench's report."""
     rates, counts = {}, []
-    for step, rate, operations, rest in LINE.findall(output):
+    for step, rate, operations, tail in LINE.findall(output):
         if step in NAMES:
             rates[NAMES[step]] = float(rate)
-            found = FOUND.search(rest)
-            counts.append(f"{step} {operations}" + (f" found {found.group(1)}/{found.group(2)}" if found else ""))
+            match = FOUND.search(tail)
+            counts.append(f"{step} {operations}" + (f" found {match.group(1)}/{match.group(2)}" if match else ""))
     return rates, counts
 
 

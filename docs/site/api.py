@@ -68,10 +68,10 @@ class Entity:
     def is_special(self):
         """True of members that a reader expects: what the compiler could write itself, and operators of access."""
         text = self.text
-        same = self.parent is not None and self.name.split("<")[0].lstrip("~") == self.parent.name.split("<")[0]
-        copies = same and len(self.parameters) == 1 and re.search(rf"\b{re.escape(self.parent.name)}\b[\w<> ]*&",
+        constructor = self.parent is not None and self.name.split("<")[0].lstrip("~") == self.parent.name.split("<")[0]
+        copies = constructor and len(self.parameters) == 1 and re.search(rf"\b{re.escape(self.parent.name)}\b[\w<> ]*&",
                                                                   text.partition("(")[2])
-        empty = same and not self.parameters and "(" in text
+        empty = constructor and not self.parameters and "(" in text
         return (re.search(r"=\s*(default|delete)$", text) is not None or self.name.startswith(("operator", "~"))
                 or bool(copies) or empty)
 
@@ -148,7 +148,7 @@ def read(root, arguments=()):
     if errors:
         raise SystemExit("the public headers do not compile:\n" + "\n".join(errors))
     texts = {str(root / name): (name, (root / name).read_text(encoding="utf-8").splitlines()) for name in names}
-    found = {name: [] for name in names}
+    entities = {name: [] for name in names}
 
     def visit(cursor, parent):
         for child in cursor.get_children():
@@ -164,14 +164,14 @@ def read(root, arguments=()):
             entity = Entity(child, name, lines, parent)
             if kind_of(child) in TYPES and not child.is_definition():
                 continue
-            if entity.is_alias and parent is None and any(known.name == entity.name for known in found[name]):
+            if entity.is_alias and parent is None and any(entity_.name == entity.name for entity_ in entities[name]):
                 continue  # in C, the second name of a struct
             if parent is not None:
                 parent.members.append(entity)
             elif kind_of(child.semantic_parent) not in TYPES:
-                found[name].append(entity)
+                entities[name].append(entity)
             if kind_of(child) in TYPES or kind_of(child) in ENUMERATIONS:
                 visit(child, entity)
 
     visit(unit.cursor, None)
-    return found
+    return entities

@@ -57,33 +57,33 @@ def groups(members):
 
 
 def declared(group):
-    return "```cpp\n" + "\n".join(one.text + ";" * (not one.text.endswith("}")) for one in group) + "\n```\n"
+    return "```cpp\n" + "\n".join(member.text + ";" * (not member.text.endswith("}")) for member in group) + "\n```\n"
 
 
 def member_text(group, depth):
-    one = group[0]
-    if one.is_type or one.is_enumeration:
-        return type_text(one, depth)
+    first = group[0]
+    if first.is_type or first.is_enumeration:
+        return type_text(first, depth)
     titled = [member for member in group if not member.is_special()] or group[:1]
     names = list(dict.fromkeys(member.name.split("<")[0] for member in titled))
     title = ", ".join(f"`{name}`" for name in names[:4])
-    comment = prose(one.comment)
+    comment = prose(first.comment)
     return f"{'#' * depth} {title}\n\n{declared(group)}\n{comment}\n"
 
 
-def type_text(one, depth):
+def type_text(entity, depth):
     kind = re.match(r"(?:template .*?>\s*)?(?:requires [^\n]*\n)?(enum class|enum|class|struct|union|typedef struct)",
-                    one.text, re.DOTALL)
-    parts = [f"{'#' * depth} {kind[1] if kind else 'type'} `{one.name}`\n"]
-    if not one.is_enumeration:
-        parts.append(declared([one]))
-    parts.append(prose(one.comment) + "\n")
-    fields = [member for member in one.members if member.is_field or one.is_enumeration]
+                    entity.text, re.DOTALL)
+    parts = [f"{'#' * depth} {kind[1] if kind else 'type'} `{entity.name}`\n"]
+    if not entity.is_enumeration:
+        parts.append(declared([entity]))
+    parts.append(prose(entity.comment) + "\n")
+    fields = [member for member in entity.members if member.is_field or entity.is_enumeration]
     if fields:
         parts.append("\n".join(f"-   `{' '.join(field.text.split())}`" + (
             "\n\n    " + prose(field.comment).replace("\n", "\n    ") + "\n" if field.comment else "") for field in fields) + "\n")
-    rest = [member for member in one.members if member not in fields]
-    for group in groups(rest):
+    others = [member for member in entity.members if member not in fields]
+    for group in groups(others):
         if all(member.is_special() and not member.comment for member in group):
             continue
         parts.append(member_text(group, min(depth + 1, 6)))
@@ -102,8 +102,8 @@ def page(header, text, entities):
     return "\n".join(parts)
 
 
-def index(found, texts):
+def index(entities, texts):
     rows = [f"-   [`{header.relative_to('include')}`]({header.relative_to('include/tarn')}.md): "
-            + escaped(first_sentence(opening(texts[header]))) for header in found]
+            + escaped(first_sentence(opening(texts[header]))) for header in entities]
     return ("# API\n\nOne page for each public header. `tarn/tarn.hpp` includes those of the heaps, pools and locks; "
             "C programs\ninclude `tarn/tarn.h`.\n\n" + "\n".join(rows) + "\n")

@@ -32,28 +32,28 @@ SLUGS = "!!python/object/apply:pymdownx.slugs.slugify {kwds: {case: lower}}"  # 
 
 def documents():
     """Each document's path in the project and in the site."""
-    found = {"README.md": "index.md", "ARCHITECTURE.md": "design/architecture.md", **PROJECT}
+    pages = {"README.md": "index.md", "ARCHITECTURE.md": "design/architecture.md", **PROJECT}
     for path in sorted((ROOT / "docs").rglob("*.md")):
         name = str(path.relative_to(ROOT))
-        found[name] = name.removeprefix("docs/")
-    return {path: page for path, page in found.items() if (ROOT / path).is_file()}
+        pages[name] = name.removeprefix("docs/")
+    return {path: page for path, page in pages.items() if (ROOT / path).is_file()}
 
 
-def chapters(found, part):
+def chapters(pages, part):
     """The pages of a part of docs/, in their order; a folder is a chapter of its own."""
     order = ORDER.get(part, ["architecture"])
-    named = [page for page in found.values() if page.startswith(part + "/") and page.count("/") == 1]
+    named = [page for page in pages.values() if page.startswith(part + "/") and page.count("/") == 1]
     named.sort(key=lambda page: (order.index(stem(page)) if stem(page) in order else len(order), page))
-    folders = sorted({page.split("/")[1] for page in found.values() if page.startswith(part + "/") and page.count("/") > 1})
-    return [{folder.capitalize(): sorted(page for page in found.values() if page.startswith(f"{part}/{folder}/"))}
+    folders = sorted({page.split("/")[1] for page in pages.values() if page.startswith(part + "/") and page.count("/") > 1})
+    return [{folder.capitalize(): sorted(page for page in pages.values() if page.startswith(f"{part}/{folder}/"))}
             for folder in folders] + named
 
 
-def part_index(found, part):
+def part_index(pages, part):
     """The first page of a part: the titles of its pages, and how each begins."""
     rows = []
-    paths = {page: path for path, page in found.items()}
-    for chapter in chapters(found, part):
+    paths = {page: path for path, page in pages.items()}
+    for chapter in chapters(pages, part):
         for page in [chapter] if isinstance(chapter, str) else next(iter(chapter.values())):
             text = (ROOT / paths[page]).read_text(encoding="utf-8")
             title = re.search(r"^# (.*)$", text, re.MULTILINE)
@@ -67,7 +67,7 @@ def stem(page):
     return pathlib.PurePath(page).stem
 
 
-def settings(found, headers, folder):
+def settings(pages, headers, folder):
     """mkdocs.yml as JSON, which is YAML."""
     text = (ROOT / "docs/site/mkdocs.json").read_text(encoding="utf-8")
     values = json.loads(text)
@@ -75,11 +75,11 @@ def settings(found, headers, folder):
     values["hooks"] = [str(ROOT / "docs/site/hook.py")]
     values["nav"] = [
         {"Home": "index.md"},
-        {"Guide": ["guide/index.md", *chapters(found, "guide")]},
+        {"Guide": ["guide/index.md", *chapters(pages, "guide")]},
         {"Reference": ["reference/index.md", {"API": ["reference/api/index.md", *headers]},
-                       *chapters(found, "reference")]},
-        {"Design": ["design/index.md", *chapters(found, "design")]},
-        {"Project": [page for page in PROJECT.values() if page in found.values()]},
+                       *chapters(pages, "reference")]},
+        {"Design": ["design/index.md", *chapters(pages, "design")]},
+        {"Project": [page for page in PROJECT.values() if page in pages.values()]},
     ]
     return values
 
@@ -87,10 +87,10 @@ def settings(found, headers, folder):
 def main(folder):
     folder = pathlib.Path(folder).resolve()
     shutil.rmtree(folder / "pages", ignore_errors=True)
-    found = documents()
-    site = pages.Site(ROOT, folder / "pages", {**found, **{f"docs/{part}": f"{part}/index.md" for part in PARTS},
+    site_pages = documents()
+    site = pages.Site(ROOT, folder / "pages", {**site_pages, **{f"docs/{part}": f"{part}/index.md" for part in PARTS},
                                                "include/tarn": "reference/api/index.md"})
-    for path, page in found.items():
+    for path, page in site_pages.items():
         if path == "LICENSE":
             site.write(page, "# Licence\n\n```\n" + (ROOT / path).read_text(encoding="utf-8") + "```\n")
         else:
@@ -103,13 +103,13 @@ def main(folder):
         site.write(headers[-1], api_pages.page(header, texts[header], entities))
     site.write("reference/api/index.md", api_pages.index(interface, texts))
     for part in PARTS:
-        site.write(f"{part}/index.md", part_index(found, part))
+        site.write(f"{part}/index.md", part_index(site_pages, part))
     site.write_sources()
     shutil.copytree(ROOT / "docs/pictures", folder / "pages/pictures")
     for name in ("style.css", "worker.js"):
         shutil.copy(ROOT / "docs/site" / name, folder / "pages" / name)
     # JSON is YAML, but for the tag that names a function.
-    text = json.dumps(settings(found, headers, folder), indent=1).replace('"GITHUB"', SLUGS)
+    text = json.dumps(settings(site_pages, headers, folder), indent=1).replace('"GITHUB"', SLUGS)
     (folder / "mkdocs.yml").write_text(text, encoding="utf-8")
 
 

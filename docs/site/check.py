@@ -34,10 +34,10 @@ def check(site):
     site = pathlib.Path(site).resolve()
     pages = {path: Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
     for path, page in pages.items():
-        where = path.relative_to(site)
+        place = path.relative_to(site)
         for line, link in page.loads:
             if urllib.parse.urlparse(link).netloc:
-                yield f"{where}:{line}: loads {link} from another host"
+                yield f"{place}:{line}: loads {link} from another host"
         for line, link in page.links + page.loads:
             parts = urllib.parse.urlparse(link or "")
             if parts.scheme or parts.netloc:
@@ -48,9 +48,9 @@ def check(site):
             if target.is_dir():
                 target = target / "index.html"
             if not target.is_file() and path.name != "404.html":
-                yield f"{where}:{line}: links to {link}, which is not there"
+                yield f"{place}:{line}: links to {link}, which is not there"
             elif parts.fragment and target in pages and urllib.parse.unquote(parts.fragment) not in pages[target].anchors:
-                yield f"{where}:{line}: links to {link}, whose anchor is not there"
+                yield f"{place}:{line}: links to {link}, whose anchor is not there"
     if not pages:
         yield f"{site}: has no pages"
 

@@ -47,9 +47,9 @@ class Pages(OneServer):
         for user in "ada", "bob", "eve":
             reply = self.server.ask("POST", "/login", f"user={user}")
             self.assertEqual((reply.status, reply.text), (200, f"hello, {user}\n"))
-            found = re.fullmatch(r"(session=[0-9a-f]{32}); Path=/; HttpOnly; SameSite=Strict; Max-Age=1800",
+            match = re.fullmatch(r"(session=[0-9a-f]{32}); Path=/; HttpOnly; SameSite=Strict; Max-Age=1800",
                                  reply.headers["Set-Cookie"])
-            cookies.append(found[1])
+            cookies.append(match[1])
         self.assertEqual(len(set(cookies)), 3)
         full = self.server.ask("POST", "/login", "user=fay")
         self.assertEqual((full.status, full.headers["Retry-After"]), (503, "1"))
@@ -110,7 +110,7 @@ class Pages(OneServer):
             self.server.ask("GET", "/small")
         now = numbers()
         # The reply before may be counted a moment after the client has it.
-        total = [sum(value for name, value in of.items() if "requests_total" in name) for of in (before, now)]
+        total = [sum(value for name, value in values.items() if "requests_total" in name) for values in (before, now)]
         self.assertIn(total[1] - total[0], (10, 11, 12))
         buckets = [value for name, value in now.items() if "_bucket" in name]
         self.assertEqual(buckets, sorted(buckets))
@@ -142,8 +142,8 @@ class Life(unittest.TestCase):
                     wrong.append(error)
 
             clients = [threading.Thread(target=client) for _ in range(4)]
-            for each in clients:
-                each.start()
+            for peer in clients:
+                peer.start()
             for number in range(2, 12):
                 server.reload(f'[server]\nport = 0\n[site]\ntitle = "v{number}"\nfooter = "v{number}"\n')
                 self.assertEqual(server.process.stdout.readline(), f"appserver: configuration {number}\n")
@@ -151,8 +151,8 @@ class Life(unittest.TestCase):
                 while f"v{number}" not in seen and not wrong:
                     time.sleep(0.001)
             stop.set()
-            for each in clients:
-                each.join()
+            for peer in clients:
+                peer.join()
             self.assertEqual(wrong, [])
             self.assertGreaterEqual(len(seen), 10)
             self.assertEqual(server.end(), 0)
@@ -202,14 +202,14 @@ class Life(unittest.TestCase):
 
     def test_connections_are_limited(self):
         with Server("connections = 2\nworkers = 1") as server:
-            with server.connect() as one, server.connect() as two:
-                for line in one, two:
+            with server.connect() as first, server.connect() as two:
+                for line in first, two:
                     line.sendall(get("/healthz"))
                     self.assertTrue(line.recv(1000).endswith(b"ok\n"))
-                with server.connect() as more:
-                    self.assertTrue(everything(more).startswith(b"HTTP/1.1 503 "))
-                one.sendall(get("/healthz", LAST))
-                self.assertTrue(everything(one).endswith(b"ok\n"))
+                with server.connect() as third:
+                    self.assertTrue(everything(third).startswith(b"HTTP/1.1 503 "))
+                first.sendall(get("/healthz", LAST))
+                self.assertTrue(everything(first).endswith(b"ok\n"))
             for _ in range(1000):
                 if server.raw(get("/healthz", LAST)).endswith(b"ok\n"):
                     break
@@ -245,7 +245,7 @@ class Processes(unittest.TestCase):
             time.sleep(0.01)
         for _ in range(40):
             self.assertEqual(server.ask("GET", "/healthz").status, 200)
-        return [int(each) for each in listed.split()]
+        return [int(word) for word in listed.split()]
 
     def test_one_that_dies_is_replaced_and_loses_no_more_than_its_connections(self):
         with Server("processes = 2\nworkers = 1\naccess_log_bytes = 1048576") as server:

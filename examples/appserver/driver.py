@@ -28,8 +28,8 @@ class Server:
         self.errors = open(pathlib.Path(self.folder.name) / "errors", "w+", encoding="utf-8")
         self.process = subprocess.Popen([*under, PROGRAM, "--config", str(self.file), *words], stdout=subprocess.PIPE,
                                         stderr=self.errors, text=True, pass_fds=passed)
-        found = re.search(r":(\d+)/", self.process.stdout.readline())
-        self.port = int(found[1]) if found else None
+        match = re.search(r":(\d+)/", self.process.stdout.readline())
+        self.port = int(match[1]) if match else None
 
     def __enter__(self):
         return self
@@ -43,9 +43,9 @@ class Server:
         self.folder.cleanup()
 
     def connect(self):
-        made = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return made
+        connection = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
 
     def ask(self, method, path, body=None, headers=None):
         with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)) as line:
@@ -107,8 +107,8 @@ def everything(line):
     return b"".join(parts)
 
 
-def get(path, more=""):
-    return f"GET {path} HTTP/1.1\r\nHost: x\r\n{more}\r\n".encode()
+def get(path, headers=""):
+    return f"GET {path} HTTP/1.1\r\nHost: x\r\n{headers}\r\n".encode()
 
 
 LAST = "Connection: close\r\n"

@@ -150,8 +150,8 @@ class Hostile(OneServer):
         for expected, sent in table:
             with self.subTest(sent=sent[:200]):
                 answer = self.server.raw(sent.encode("latin-1") + get("/healthz", LAST))
-                found = [int(status) for status in re.findall(rb"HTTP/1\.[01] (\d{3}) ", answer)]
-                self.assertEqual(found, expected, answer)
+                statuses = [int(status) for status in re.findall(rb"HTTP/1\.[01] (\d{3}) ", answer)]
+                self.assertEqual(statuses, expected, answer)
                 self.assertEqual(answer.count(b"Connection: close\r\n") + answer.count(b"HTTP/1.0 "), 1, answer)
 
     def test_lines(self):
@@ -172,8 +172,8 @@ class Hostile(OneServer):
                     time.sleep(0.02)
                     line.sendall(piece.encode())
                 line.sendall(get("/healthz", LAST))
-                found = re.findall(rb"HTTP/1\.[01] (\d{3}) ", everything(line))
-                self.assertEqual(found, [b"200" if body else b"400", b"200"], body)
+                statuses = re.findall(rb"HTTP/1\.[01] (\d{3}) ", everything(line))
+                self.assertEqual(statuses, [b"200" if body else b"400", b"200"], body)
 
     def test_cookies_that_are_none(self):
         for cookie in "", "session=", "session=" + 32 * "0", "session=" + 31 * "0" + "g", "session=0x" + 30 * "0", "x":
@@ -215,13 +215,13 @@ class Hostile(OneServer):
         for _ in range(400):
             sent = chance.choice(good)
             for _ in range(chance.randint(1, 4)):
-                at, end = sorted((chance.randint(0, len(sent)), chance.randint(0, len(sent))))
+                begin, end = sorted((chance.randint(0, len(sent)), chance.randint(0, len(sent))))
                 if chance.random() < 0.5:
-                    sent = sent[:at] + chance.choice(marks) + sent[at:]
+                    sent = sent[:begin] + chance.choice(marks) + sent[begin:]
                 elif chance.random() < 0.5:
-                    sent = sent[:at] + sent[min(end, at + 8):]
+                    sent = sent[:begin] + sent[min(end, begin + 8):]
                 else:
-                    sent = sent[:end] + sent[at:end] + sent[end:]
+                    sent = sent[:end] + sent[begin:end] + sent[end:]
             with self.server.connect() as line:
                 line.sendall(sent.encode("latin-1"))
                 line.shutdown(socket.SHUT_WR)

@@ -85,14 +85,14 @@ class Stop(unittest.TestCase):
                                 got[name] += 1
 
                 clients = [threading.Thread(target=client, args=(name,)) for name in range(6)]
-                for each in clients:
-                    each.start()
+                for peer in clients:
+                    peer.start()
                 while len(got) < len(clients):
                     time.sleep(0.01)
                 time.sleep(0.3)
                 self.assertEqual(server.end(), 0)
-                for each in clients:
-                    each.join()
+                for peer in clients:
+                    peer.join()
                 self.assertEqual((parts, server.said()), ([], ""))
                 lines = subprocess.run([TARN, "journal", "cat", log], capture_output=True, text=True, check=True).stdout
                 self.assertEqual(lines.count('"GET /page?rows=300 HTTP/1.1" 200 '), got.total())
@@ -137,7 +137,7 @@ class SteadyState(unittest.TestCase):
                 ask_all(server, cookie, pages, counters)
                 self.assertEqual(server.end(60), 0)
             calls = counted(profile)
-            return [{name: times for name, times in calls.items() if of.match(name)} for of in (CALLS, LOCKS)]
+            return [{name: times for name, times in calls.items() if pattern.match(name)} for pattern in (CALLS, LOCKS)]
 
     @unittest.skipUnless(shutil.which("valgrind"), "valgrind is not here")
     def test_no_call_of_the_global_heap_and_a_lock_for_the_session(self):
@@ -151,7 +151,7 @@ class SteadyState(unittest.TestCase):
     @unittest.skipIf(os.environ.get("CHECKED_BUILD") == "1", "a checked build looks up the names of threads")
     @unittest.skipUnless(shutil.which("strace"), "strace is not here")
     def test_system_calls_are_the_sockets_own(self):
-        found = []
+        counts = []
         for times in 100, 600:
             with tempfile.TemporaryDirectory() as folder:
                 trace = pathlib.Path(folder) / "trace"
@@ -164,15 +164,15 @@ class SteadyState(unittest.TestCase):
                     until = time.monotonic() + PATIENCE
                     while "total" not in trace.read_text(encoding="utf-8") and time.monotonic() < until:
                         time.sleep(0.01)
-                found.append({name: int(calls) for name, calls in
+                counts.append({name: int(calls) for name, calls in
                               re.findall(r"^\s*(\w+)\s+(\d+)$", trace.read_text(encoding="utf-8"), re.MULTILINE)})
-        few, many = found
-        more = {name: (calls - few.get(name, 0)) / 1000 for name, calls in many.items()}
-        self.assertEqual(round(more.pop("sendmsg"), 1), 1, more)
-        self.assertLessEqual(more.pop("recvfrom"), 2.1)
-        self.assertLessEqual(more.pop("epoll_wait"), 1.5)
-        more.pop("total", None)
-        self.assertEqual({name: calls for name, calls in more.items() if calls > 0.05}, {})  # a tick has its own
+        short, long = counts
+        added = {name: (calls - short.get(name, 0)) / 1000 for name, calls in long.items()}
+        self.assertEqual(round(added.pop("sendmsg"), 1), 1, added)
+        self.assertLessEqual(added.pop("recvfrom"), 2.1)
+        self.assertLessEqual(added.pop("epoll_wait"), 1.5)
+        added.pop("total", None)
+        self.assertEqual({name: calls for name, calls in added.items() if calls > 0.05}, {})  # a tick has its own
 
 
 class Slow(unittest.TestCase):
@@ -200,9 +200,9 @@ class Log(unittest.TestCase):
                 server.process.send_signal(signal.SIGKILL)  # nothing is flushed, nothing is closed
                 server.process.wait()
             shown = subprocess.run([TARN, "journal", "cat", log], capture_output=True, text=True, check=True).stdout
-            found = re.findall(r'^.*127\.0\.0\.1 - - \[\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d \+0000\] (".*") (\d+) \d+ \d+$',
+            lines = re.findall(r'^.*127\.0\.0\.1 - - \[\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d \+0000\] (".*") (\d+) \d+ \d+$',
                                shown, re.MULTILINE)
-            self.assertEqual(found, [('"GET /small HTTP/1.1"', "200"), ('"GET /a?b HTTP/1.1"', "404"),
+            self.assertEqual(lines, [('"GET /small HTTP/1.1"', "200"), ('"GET /a?b HTTP/1.1"', "404"),
                                      ('"GET /\\ HTTP/1.1"', "404"), ('"GET /' + 1023 * "x" + ' HTTP/1.1"', "404"),
                                      ('"  HTTP/1.1"', "400")], shown)
 

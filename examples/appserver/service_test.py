@@ -27,7 +27,7 @@ class Manager:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind(self.folder.name + "/notify")
         self.socket.settimeout(PATIENCE)
-        passed = "".join(f" {3 + at}<&{each}" for at, each in enumerate(descriptors))
+        passed = "".join(f" {3 + index}<&{descriptor}" for index, descriptor in enumerate(descriptors))
         listen = f"LISTEN_PID=$$ LISTEN_FDS={len(descriptors)}" if descriptors else ""
         told = f"NOTIFY_SOCKET={self.folder.name}/notify {environment} {listen}"
         self.under = ["sh", "-c", f'exec env {told} "$@"{passed}', "sh"]
@@ -43,9 +43,9 @@ class Manager:
 
 class Service(unittest.TestCase):
     def manager(self, descriptors=(), environment=""):
-        made = Manager(descriptors, environment)
-        self.addCleanup(made.close)
-        return made
+        manager = Manager(descriptors, environment)
+        self.addCleanup(manager.close)
+        return manager
 
     def test_life_is_told(self):
         manager = self.manager()

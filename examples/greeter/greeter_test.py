@@ -70,11 +70,11 @@ class Greeter(unittest.TestCase):
 
     def test_greets_and_counts_across_workers(self):
         process = self.start()
-        one, two = self.connect(), self.connect()
-        self.assertEqual(self.ask(one, "Ada"), "Good day, Ada: visit 1\n")
+        first, two = self.connect(), self.connect()
+        self.assertEqual(self.ask(first, "Ada"), "Good day, Ada: visit 1\n")
         self.assertEqual(self.ask(two, "Ada"), "Good day, Ada: visit 2\n")
-        self.assertEqual(self.ask(one, "Grace"), "Good day, Grace: visit 1\n")
-        one.close()
+        self.assertEqual(self.ask(first, "Grace"), "Good day, Grace: visit 1\n")
+        first.close()
         two.close()
         self.assertEqual(self.finish(process), "")
 

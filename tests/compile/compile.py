@@ -21,9 +21,9 @@ PART = re.compile(r"^//- (good|bad|clang|gcc)(?:: (.*))?$", re.MULTILINE)
 
 def parts(text):
     """(kind, words, first line, code) of each part."""
-    found = list(PART.finditer(text))
-    for number, part in enumerate(found):
-        end = found[number + 1].start() if number + 1 < len(found) else len(text)
+    parts = list(PART.finditer(text))
+    for number, part in enumerate(parts):
+        end = parts[number + 1].start() if number + 1 < len(parts) else len(text)
         line = text.count("\n", 0, part.start()) + 1
         yield part[1], part[2], line, f"#line {line}\n{text[part.start():end]}"
 

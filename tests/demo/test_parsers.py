@@ -62,8 +62,8 @@ class LoadedTest(unittest.TestCase):
         self.assertEqual(loaded.wrong_bindings({wrong, ("prog", "/opt/libnew.so", "malloc")}, "/opt/libnew.so"), [wrong])
 
     def test_another_allocator_may_bind_for_itself(self):
-        own = ("/usr/lib/libjemalloc.so.2", "/usr/lib/libjemalloc.so.2", "malloc")
-        self.assertEqual(loaded.wrong_bindings({own}, "/opt/libnew.so"), [])
+        library = ("/usr/lib/libjemalloc.so.2", "/usr/lib/libjemalloc.so.2", "malloc")
+        self.assertEqual(loaded.wrong_bindings({library}, "/opt/libnew.so"), [])
 
     def test_a_stub_of_the_program_is_followed(self):
         to_stub, onwards = ("/lib/libc.so.6", "prog", "free"), ("prog", "/opt/libnew.so", "free")
@@ -81,14 +81,14 @@ class LoadedTest(unittest.TestCase):
 
 class AllocatorsTest(unittest.TestCase):
     def test_a_path_that_the_preload_list_cannot_hold_gets_a_link(self):
-        with tempfile.TemporaryDirectory(prefix="with space") as where:
-            path = os.path.join(where, "lib.so")
+        with tempfile.TemporaryDirectory(prefix="with space") as spaced:
+            path = os.path.join(spaced, "lib.so")
             Path(path).touch()
             with tempfile.TemporaryDirectory() as links:
-                made = allocators.make_allocator("tarn", path, links)
-                self.assertNotIn(" ", made.path)
-                self.assertEqual(os.path.realpath(made.path), made.file)
-                self.assertEqual(made.file, os.path.realpath(path))
+                allocator = allocators.make_allocator("tarn", path, links)
+                self.assertNotIn(" ", allocator.path)
+                self.assertEqual(os.path.realpath(allocator.path), allocator.file)
+                self.assertEqual(allocator.file, os.path.realpath(path))
 
     def test_the_child_sees_its_own_preload_and_no_foreign_settings(self):
         before = dict(os.environ)
@@ -158,11 +158,11 @@ seekrandom   :      19.326 micros/op 205489 ops/sec 1.460 seconds 300000 operati
         self.assertEqual(rocksdb.parse_bench("Segmentation fault"), ({}, []))
 
     def test_keys_count_and_values_do_not(self):
-        one = ["0x01 : 0xAA\n", "0x02 : 0xBB\n", "a warning\n"]
+        first = ["0x01 : 0xAA\n", "0x02 : 0xBB\n", "a warning\n"]
         other = ["0x01 : 0xCC\n", "0x02 : 0xDD\n"]
-        self.assertEqual(rocksdb.key_digest(one), rocksdb.key_digest(other))
-        self.assertEqual(rocksdb.key_digest(one)[0], 2)
-        self.assertNotEqual(rocksdb.key_digest(one), rocksdb.key_digest(["0x01 : 0xAA\n", "0x03 : 0xBB\n"]))
+        self.assertEqual(rocksdb.key_digest(first), rocksdb.key_digest(other))
+        self.assertEqual(rocksdb.key_digest(first)[0], 2)
+        self.assertNotEqual(rocksdb.key_digest(first), rocksdb.key_digest(["0x01 : 0xAA\n", "0x03 : 0xBB\n"]))
 
 
 if __name__ == "__main__":

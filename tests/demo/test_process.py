@@ -34,14 +34,14 @@ class ProcessTest(unittest.TestCase):
         self.addCleanup(folder_.cleanup)
         self.folder = folder_.name
 
-    def run_one(self, script, timeout_s=LONG_S, **rest):
+    def run_one(self, script, timeout_s=LONG_S, **settings):
         with Supervisor(self.folder) as supervisor:
-            return supervisor.run("child", ["/bin/sh", "-c", script], dict(os.environ), timeout_s, **rest)
+            return supervisor.run("child", ["/bin/sh", "-c", script], dict(os.environ), timeout_s, **settings)
 
-    def assert_fails(self, what, *arguments, **rest):
+    def assert_fails(self, subject, *arguments, **settings):
         with self.assertRaises(Failed) as caught:
-            self.run_one(*arguments, **rest)
-        self.assertIn(what, str(caught.exception))
+            self.run_one(*arguments, **settings)
+        self.assertIn(subject, str(caught.exception))
 
     def test_output_and_measures(self):
         ended = self.run_one("echo out; echo err >&2; while [ $((i += 1)) -lt 20000 ]; do :; done")

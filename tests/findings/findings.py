@@ -26,7 +26,7 @@ TOP = 12
 
 def deciding(stack, place=0):
     """The function at `place`, or the next one that has a name."""
-    return next((each["function"] for each in stack[place:] if each["function"]), "")
+    return next((frame["function"] for frame in stack[place:] if frame["function"]), "")
 
 
 def is_called(function, name):
@@ -34,50 +34,50 @@ def is_called(function, name):
     return re.search(rf"(^|\W){re.escape(name)}(\W|$)", function) is not None
 
 
-def own(stack):
+def program_frames(stack):
     """Without the C library's frames."""
-    return [each for each in stack if not each["module"].endswith("/libc.so.6")]
+    return [frame for frame in stack if not frame["module"].endswith("/libc.so.6")]
 
 
 def found_in(report):
     return {
-        "sites": [{"function": deciding(each["stack"], each["place"]), "category": each["category"],
-                   "remedies": [one["name"] for one in each["predicted"]["remedies"]]} for each in report["sites"]],
-        "locks": [{"function": deciding(own(each["stack"])), "category": each["category"], "remedy": each["remedy"]}
-                  for each in report["locks"] if each["remedy"]],
-        "syscalls": [{"name": each["name"], "function": deciding(own(each["stack"])), "category": each["category"],
-                      "remedy": each["remedy"]} for each in report["syscalls"] if each["remedy"]],
+        "sites": [{"function": deciding(site["stack"], site["place"]), "category": site["category"],
+                   "remedies": [remedy["name"] for remedy in site["predicted"]["remedies"]]} for site in report["sites"]],
+        "locks": [{"function": deciding(program_frames(lock["stack"])), "category": lock["category"], "remedy": lock["remedy"]}
+                  for lock in report["locks"] if lock["remedy"]],
+        "syscalls": [{"name": call["name"], "function": deciding(program_frames(call["stack"])), "category": call["category"],
+                      "remedy": call["remedy"]} for call in report["syscalls"] if call["remedy"]],
     }
 
 
-def is_as(wanted, found):
+def is_as(wanted, site):
     for key, value in wanted.items():
         if key == "remedies":
-            if not set(value) <= set(found["remedies"]):
+            if not set(value) <= set(site["remedies"]):
                 return False
         elif key == "remedy":
-            if value not in found["remedy"]:
+            if value not in site["remedy"]:
                 return False
         elif key == "function":
-            if not is_called(found["function"], value):
+            if not is_called(site["function"], value):
                 return False
-        elif value != found[key]:
+        elif value != site[key]:
             return False
     return True
 
 
-def problems(golden, found, text):
+def problems(golden, findings, text):
     for kind in "sites", "locks", "syscalls":
         for wanted in golden.get(kind, []):
-            if not any(is_as(wanted, each) for each in found[kind]):
+            if not any(is_as(wanted, finding) for finding in findings[kind]):
                 yield f"no {kind[:-1]} {json.dumps(wanted)}"
-        if golden.get(kind) == [] and found[kind]:
-            yield f"{kind} where there should be none: {found[kind]}"
+        if golden.get(kind) == [] and findings[kind]:
+            yield f"{kind} where there should be none: {findings[kind]}"
     for words in golden.get("says", []):
         if words not in text:
             yield f"does not say \"{words}\""
     for name in golden.get("never", []):
-        if any(is_called(each["function"], name) for each in found["sites"]):
+        if any(is_called(site["function"], name) for site in findings["sites"]):
             yield f"{name} names a site, and only passes on"
 
 
@@ -88,12 +88,12 @@ def look_into(name, options, folder):
     for part, file in recordings.items():
         report = json.loads(programs.run([options.tarn, "report", "--quick", "--json", "--top", str(TOP), str(file)]))
         text = programs.run([options.tarn, "report", "--quick", str(file)])
-        found = found_in(report)
+        findings = found_in(report)
         if options.show:
-            print(f"--- {part}\n{text}\n{json.dumps(found, indent=1)}")
+            print(f"--- {part}\n{text}\n{json.dumps(findings, indent=1)}")
             continue
-        for words in problems(golden[part], found, text):
-            print(f"{part}: {words}\nfound: {json.dumps(found, indent=1)}\n{text}")
+        for words in problems(golden[part], findings, text):
+            print(f"{part}: {words}\nfound: {json.dumps(findings, indent=1)}\n{text}")
             wrong += 1
     return wrong
 

@@ -22,10 +22,10 @@ def need(*names):
     """The paths of programs, also of those that servers keep out of PATH."""
     places = os.pathsep.join([os.environ["PATH"], "/usr/sbin", *map(str, sorted(pathlib.Path("/usr/lib/postgresql").glob(
         "*/bin"), reverse=True))])
-    found = [shutil.which(name, path=places) for name in names]
-    if None in found:
-        raise Missing(names[found.index(None)])
-    return found
+    paths = [shutil.which(name, path=places) for name in names]
+    if None in paths:
+        raise Missing(names[paths.index(None)])
+    return paths
 
 
 def free_port():
@@ -34,8 +34,8 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def run(words, **more):
-    done = subprocess.run(words, capture_output=True, text=True, timeout=WAIT_S, check=False, **more)
+def run(words, **settings):
+    done = subprocess.run(words, capture_output=True, text=True, timeout=WAIT_S, check=False, **settings)
     if done.returncode != 0:
         raise RuntimeError(f"{words}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout
@@ -44,12 +44,12 @@ def run(words, **more):
 class Server:
     """A recorded server: it listens when the block begins, and has ended when that ends."""
 
-    def __init__(self, words, port, **more):
-        self.words, self.port, self.more = words, port, more
+    def __init__(self, words, port, **settings):
+        self.words, self.port, self.settings = words, port, settings
 
     def __enter__(self):
         self.running = subprocess.Popen(self.words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                                        start_new_session=True, **self.more)
+                                        start_new_session=True, **self.settings)
         until = time.monotonic() + WAIT_S
         while time.monotonic() < until and self.running.poll() is None:
             try:
@@ -168,18 +168,18 @@ class Programs:
         server, make, load = need("postgres", "initdb", "pgbench")
         port, folder = free_port(), self.folder / "postgres"
         folder.mkdir()
-        more, who = {}, pwd.getpwuid(os.geteuid()).pw_name
+        settings, user = {}, pwd.getpwuid(os.geteuid()).pw_name
         if os.geteuid() == 0:  # which the server refuses
-            who = "postgres" if "postgres" in [each.pw_name for each in pwd.getpwall()] else "nobody"
-            more = {"user": who, "group": pwd.getpwnam(who).pw_gid}
-            shutil.chown(folder, who)
+            user = "postgres" if "postgres" in [account.pw_name for account in pwd.getpwall()] else "nobody"
+            settings = {"user": user, "group": pwd.getpwnam(user).pw_gid}
+            shutil.chown(folder, user)
             self.folder.chmod(0o755)
-        run([make, "-D", str(folder / "data"), "-U", who, "-A", "trust", "--no-sync"], cwd=folder, **more)
+        run([make, "-D", str(folder / "data"), "-U", user, "-A", "trust", "--no-sync"], cwd=folder, **settings)
         words, _ = self.record("postgres", "--follow")
         words[words.index("-o") + 1] = str(folder / "server.rec")
-        address = ["-h", "127.0.0.1", "-p", str(port), "-U", who]
+        address = ["-h", "127.0.0.1", "-p", str(port), "-U", user]
         with Server([*words, server, "-D", str(folder / "data"), "-p", str(port), "-k", str(folder), "-c", "fsync=off"], port,
-                    cwd=folder, **more):
+                    cwd=folder, **settings):
             run([load, *address, "-i", "-q", "postgres"])
             run([load, *address, "-c", "2", "-t", "4000", "-n", "postgres"])
         return {"postgres backend": self.child(folder / "server.rec", lambda words: True)}

@@ -75,12 +75,12 @@ class Dev(unittest.TestCase):
 
     def installed(self):
         """The packages of each `apt-get install`, and "update" for each update, in order."""
-        found = []
+        problems = []
         for call in self.calls("apt-get"):
             words = call.split()[1:]
-            found.append("update" if words[0] == "update" else
+            problems.append("update" if words[0] == "update" else
                          [word for word in words[1:] if "=" not in word and not word.startswith("-")])
-        return found
+        return problems
 
     def test_complete_machine_is_left_alone(self):
         self.dev("build", "dev")

@@ -112,6 +112,16 @@ class English(small_tree.SmallTree):
         self.assertEqual(run()[0], 0)
         self.assertIn("src/base/text.cpp:1:", run("--list", "comments", "src/base")[1])
 
+    def test_python_name(self):
+        self.write("docs/a.py", "lines = [each for each in ()]\n")
+        self.expect("docs/a.py:1:", 'binds "each"')
+        self.write("docs/a.py", "def take(found):\n    return found\n")
+        self.expect("docs/a.py:1:", 'binds "found"')
+
+    def test_right_operand_in_python_is_allowed(self):
+        self.write("docs/a.py", "def is_less(self, other):\n    return self < other\n")
+        self.assertEqual(self.findings(), [])
+
 
 if __name__ == "__main__":
     unittest.main()

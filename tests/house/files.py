@@ -76,14 +76,14 @@ def check_document(root, path):
 
 def paragraphs(lines):
     """Runs of lines without a blank one between, each line without its indentation; and where each run begins."""
-    found, start = [], None
+    comments, start = [], None
     for number, line in enumerate([*lines, ""], 1):
         if line.strip() and start is None:
             start = number
         elif not line.strip() and start is not None:
-            found.append((start, "\n".join(part.strip() for part in lines[start - 1:number - 1])))
+            comments.append((start, "\n".join(part.strip() for part in lines[start - 1:number - 1])))
             start = None
-    return found
+    return comments
 
 
 def check_quotes(root, path, examples):

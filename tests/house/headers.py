@@ -33,9 +33,9 @@ def included_first(root):
     """The headers that come first in a source file of the build."""
     first = set()
     for path in tree.files(root, {".cpp"}, ["src", "profiler"]):
-        found = re.search(r'^#include [<"](.+)[>"]', (pathlib.Path(root) / path).read_text(encoding="utf-8"), re.MULTILINE)
-        if found:
-            first.update(pathlib.Path(start) / found[1] for start in ("include", "src", "."))
+        match = re.search(r'^#include [<"](.+)[>"]', (pathlib.Path(root) / path).read_text(encoding="utf-8"), re.MULTILINE)
+        if match:
+            first.update(pathlib.Path(start) / match[1] for start in ("include", "src", "."))
     return first
 
 
@@ -46,10 +46,10 @@ def check(root, cxx, c, flags):
         if path.suffix == ".hpp" and path in proven:
             continue
         # What is installed compiles with the flags of any user: none.
-        own = [] if path.parts[0] == "include" else flags
-        jobs.append((root, path, cxx, ["-x", "c++", "-std=c++20"], own))
+        options_ = [] if path.parts[0] == "include" else flags
+        jobs.append((root, path, cxx, ["-x", "c++", "-std=c++20"], options_))
         if path.suffix == ".h":
-            jobs.append((root, path, c, ["-x", "c", "-std=c11"], own))
+            jobs.append((root, path, c, ["-x", "c", "-std=c11"], options_))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         findings = list(pool.map(lambda job: compile_alone(*job), jobs))
     return [finding for finding in findings if finding]

@@ -20,9 +20,9 @@ class Lint(unittest.TestCase):
 
     def expect(self, path, text, *parts):
         (self.root / path).write_text(text, encoding="utf-8")
-        found = [str(finding) for finding in lint.check(self.root)]
-        self.assertEqual(len(found), len(parts), found)
-        for part, finding in zip(parts, found):
+        findings = [str(finding) for finding in lint.check(self.root)]
+        self.assertEqual(len(findings), len(parts), findings)
+        for part, finding in zip(parts, findings):
             self.assertIn(part, finding)
 
     def test_plain_prose_passes(self):

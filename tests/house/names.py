@@ -1,8 +1,9 @@
-"""Names in C and C++: a name is a noun, a verb or a predicate; a preposition, a pronoun or a participle alone is none.
+"""Names in C, C++ and Python: a name is a noun, a verb or a predicate; a preposition, a pronoun or a participle is none.
 
 Clang parses each file by itself, without its includes: declarations need no more, and that is fast.
 """
 
+import ast
 import pathlib
 
 from clang import cindex
@@ -10,6 +11,7 @@ from clang import cindex
 import tree
 
 FOLDERS = ["include", "src", "profiler", "bench", "demo", "lab", "examples", "tests"]
+PYTHON_FOLDERS = [*FOLDERS, "docs", "web"]
 REFUSED = frozenset(
     "all any as at both by each else few found from here how in into is it its known made many more most much none of "
     "on one other over own rest same some that then there these thing this those to upto what when where whether who "
@@ -20,6 +22,7 @@ INCOMPLETE = 0x2  # CXTranslationUnit_Incomplete
 FIRST_DECLARATION, LAST_DECLARATION = 1, 39
 METHOD = 21
 DATA = frozenset((6, 7, 9, 10))  # members, enumerators, variables and parameters
+PYTHON_REFUSED = REFUSED - {"other"}  # Python's own name for the right operand
 # Programs call these functions by names that are the interface.
 INTERFACE = frozenset((("include/tarn/with.hpp", "with"),))
 
@@ -49,9 +52,27 @@ def is_given(path, cursor):
     return kind not in DATA and (path.as_posix(), cursor.spelling) in INTERFACE
 
 
+def bound(node):
+    """The names that a node of Python binds."""
+    if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store):
+        return [node.id if isinstance(node, ast.Name) else node.attr]
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return [node.name]
+    return [node.arg] if isinstance(node, ast.arg) else []
+
+
+def check_python(root):
+    for path in tree.files(root, {".py"}, [name for name in PYTHON_FOLDERS if (pathlib.Path(root) / name).is_dir()]):
+        parsed = ast.parse((pathlib.Path(root) / path).read_text(encoding="utf-8"))
+        refused = {(node.lineno, name) for node in ast.walk(parsed) for name in bound(node)
+                   if name.strip("_") in PYTHON_REFUSED}
+        for line, name in sorted(refused):
+            yield tree.Finding(path, line, f'binds "{name}"', "name what it is or does")
+
+
 def check(root):
     index = cindex.Index.create()
-    findings = []
+    findings = list(check_python(root))
     for path in tree.files(root, tree.CODE, [name for name in FOLDERS if (pathlib.Path(root) / name).is_dir()]):
         refused = {(cursor.location.line, cursor.spelling.rstrip("_")) for cursor in declared(root, path, index)
                    if cursor.spelling.rstrip("_") in REFUSED and not is_given(path, cursor)}

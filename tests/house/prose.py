@@ -67,9 +67,9 @@ def check_document(root, path):
                 yield tree.Finding(path, first, f"a sentence of {count} words, more than {LONGEST_SENTENCE}: "
                                    f"\"{' '.join(sentence.split()[:6])} …\"", "make it two")
         for pattern, cure in RETIRED.items():
-            found = re.search(rf"(?<![\w/-])({pattern})(?![\w-])", plain)
-            if found:
-                yield tree.Finding(path, first, f"says \"{found[0]}\"", f"the field's word is: {cure}")
+            match = re.search(rf"(?<![\w/-])({pattern})(?![\w-])", plain)
+            if match:
+                yield tree.Finding(path, first, f"says \"{match[0]}\"", f"the field's word is: {cure}")
 
 
 def check(root):

@@ -40,18 +40,18 @@ def main(arguments):
         for finding in by_folder(RULES[arguments[1]](root))[arguments[2]]:
             print(finding)
         return 0
-    found = {rule: by_folder(check(root)) for rule, check in RULES.items()}
+    findings = {rule: by_folder(check(root)) for rule, check in RULES.items()}
     if arguments == ["--write"]:
-        counts = {rule: {folder: len(group) for folder, group in sorted(groups.items())} for rule, groups in found.items()}
+        counts = {rule: {folder: len(group) for folder, group in sorted(groups.items())} for rule, groups in findings.items()}
         record.write_text(json.dumps(counts, indent=1) + "\n", encoding="utf-8")
         return 0
     allowed = json.loads(record.read_text(encoding="utf-8"))
     too_many = []
-    for rule, groups in found.items():
+    for rule, groups in findings.items():
         for folder, group in sorted(groups.items()):
-            most = allowed[rule].get(folder, 0)
-            if len(group) > most:
-                print(f"{folder}: {len(group)} findings of the rule \"{rule}\", {most} allowed:")
+            limit = allowed[rule].get(folder, 0)
+            if len(group) > limit:
+                print(f"{folder}: {len(group)} findings of the rule \"{rule}\", {limit} allowed:")
                 too_many += group
     return tree.report(too_many)
 

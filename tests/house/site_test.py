@@ -63,9 +63,9 @@ class Checker(Folder):
         self.write("p.png", "")
 
     def expect(self, *parts):
-        found = list(check.check(self.root))
-        self.assertEqual(len(found), len(parts), found)
-        for part, finding in zip(parts, found):
+        findings = list(check.check(self.root))
+        self.assertEqual(len(findings), len(parts), findings)
+        for part, finding in zip(parts, findings):
             self.assertIn(part, finding)
 
     def test_good_site_passes(self):
@@ -145,9 +145,9 @@ class Interface(Folder):
 
     def expect(self, text, *parts):
         self.write("include/tarn/box.hpp", text)
-        found = [str(finding) for finding in documented.check(self.root)]
-        self.assertEqual(len(found), len(parts), found)
-        for part, finding in zip(parts, found):
+        findings = [str(finding) for finding in documented.check(self.root)]
+        self.assertEqual(len(findings), len(parts), findings)
+        for part, finding in zip(parts, findings):
             self.assertIn(part, finding)
 
     def test_good_comments_pass(self):

@@ -13,25 +13,25 @@ OUTSIDE = {".git", "build", "node_modules", "__pycache__", ".cache"}
 class Finding:
     """One broken rule: where, what, and how to mend it."""
 
-    def __init__(self, path, line, what, cure):
-        self.path, self.line, self.what, self.cure = path, line, what, cure
+    def __init__(self, path, line, fault, cure):
+        self.path, self.line, self.fault, self.cure = path, line, fault, cure
 
     def __str__(self):
-        return f"{self.path}:{self.line}: {self.what}: {self.cure}"
+        return f"{self.path}:{self.line}: {self.fault}: {self.cure}"
 
 
 def files(root, kinds, folders=None):
     """Paths under root, relative to it and sorted, of the kinds asked for; whole tree when no folders are named."""
     root = pathlib.Path(root)
-    found = []
+    paths = []
     for start in [root / folder for folder in folders] if folders else [root]:
         for path in start.rglob("*"):
             relative = path.relative_to(root)
             if OUTSIDE.intersection(relative.parts) or not path.is_file():
                 continue
             if path.suffix in kinds or (kinds is TEXT and path.name in NAMED):
-                found.append(relative)
-    return sorted(found)
+                paths.append(relative)
+    return sorted(paths)
 
 
 def read(root, path):

@@ -56,7 +56,7 @@ class Headers(unittest.TestCase):
                 with self.subTest(compiler=job[0], flags=job[2:]):
                     self.assertEqual(errors[:2000], "")
 
-    def all(self):
+    def text_of_all(self):
         return "".join(f"#include <{header}>\n" for header in self.headers)
 
     def test_flags_are_one_folder(self):
@@ -73,7 +73,7 @@ class Headers(unittest.TestCase):
                           for header in self.headers])
 
     def test_what_a_program_may_ask_of_its_compiler(self):
-        self.find_errors([(compiler, self.all(), *self.flags, *asked) for compiler in COMPILERS for asked in [
+        self.find_errors([(compiler, self.text_of_all(), *self.flags, *asked) for compiler in COMPILERS for asked in [
             [], ["-std=c++2b", "-UTARN_CHECKS", "-DTARN_CHECKS=1"], ["-fno-exceptions", "-fno-rtti"], ["-fsanitize=thread"]]])
 
     def test_c_header_in_c(self):

@@ -116,10 +116,10 @@ class Install(unittest.TestCase):
         for entry in commands:
             name = pathlib.Path(entry["file"]).stem
             if name not in ("drop_in", "static"):  # which include nothing of Tarn
-                own = [word for word in shlex.split(entry["command"]) if word.startswith(("-I", "-D"))]
-                found = shlex.split(self.pkg_config("--cflags", package="tarn-io" if name == "io" else "tarn"))
-                found = [os.path.normpath(word) for word in found]
-                self.assertEqual(sorted(own), sorted(found), entry["file"])
+                stated = [word for word in shlex.split(entry["command"]) if word.startswith(("-I", "-D"))]
+                stated = shlex.split(self.pkg_config("--cflags", package="tarn-io" if name == "io" else "tarn"))
+                stated = [os.path.normpath(word) for word in stated]
+                self.assertEqual(sorted(stated), sorted(stated), entry["file"])
 
     def test_components_are_the_libraries(self):
         self.configure("components", "-DPARTS=heap;io;sync;quiet;malloc;malloc_static")
@@ -151,8 +151,8 @@ class Install(unittest.TestCase):
     def test_headers_and_library_of_different_flavours_are_not_linked(self):
         other = 0 if "checks" in self.flavour else 1
         flags = shlex.split(self.pkg_config("--cflags", "--libs"))
-        for more in [[], ["-O2", "-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections"]]:
-            words = ["c++", "-std=c++20", CONSUMER / "heap.cpp", "-o", self.folder / "mismatch", *flags, *more]
+        for extra in [[], ["-O2", "-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections"]]:
+            words = ["c++", "-std=c++20", CONSUMER / "heap.cpp", "-o", self.folder / "mismatch", *flags, *extra]
             run(*words)
             self.assertIn(TAG.format(other), run(*words, "-UTARN_CHECKS", f"-DTARN_CHECKS={other}", expect=1))
 

@@ -18,12 +18,12 @@ def search(model, mutants, spin, cc):
         defines = [f"-D{name}" for name in mutants]
         subprocess.run([spin, *defines, "-a", model], cwd=folder, check=True)
         subprocess.run([cc, "-O0", "-w", "-DSAFETY", "-o", "pan", "pan.c"], cwd=folder, check=True)
-        found = subprocess.run(["./pan", f"-m{DEEPEST}"], cwd=folder, capture_output=True, text=True, check=False)
+        search = subprocess.run(["./pan", f"-m{DEEPEST}"], cwd=folder, capture_output=True, text=True, check=False)
         trace = ""
         if list(pathlib.Path(folder).glob("*.trail")):
             trace = subprocess.run([spin, *defines, "-t", "-p", "-g", "-l", model], cwd=folder, capture_output=True,
                                    text=True, check=False).stdout
-        return found.stdout + found.stderr, trace
+        return search.stdout + search.stderr, trace
 
 
 def main():

@@ -45,44 +45,44 @@ class Expectation:
         self.needs, self.arguments, self.broken_by = [], [], []
         with open(path, encoding="utf-8") as source:
             for number, line in enumerate(source, 1):
-                found = re.match(r"(?://|#)@ ([a-z-]+) ?(.*)\n", line)
-                if found:
-                    self.take(number, *found.groups())
+                match = re.match(r"(?://|#)@ ([a-z-]+) ?(.*)\n", line)
+                if match:
+                    self.take(number, *match.groups())
 
     def guarded(self):
         """Run on guarded blocks though it does not ask for them: reports may tell more."""
         return self.common_environment.get("TARN_GUARD") == "1" and "TARN_GUARD" not in self.environment
 
-    def take(self, number, word, rest):
+    def take(self, number, word, argument):
         if word == "exit":
-            self.exit = int(rest)
+            self.exit = int(argument)
         elif word == "signal":
-            self.signal = signal.Signals["SIG" + rest]
+            self.signal = signal.Signals["SIG" + argument]
         elif word == "stderr":
-            self.stderr.append(rest)
+            self.stderr.append(argument)
         elif word == "more" and self.stderr:
-            self.stderr[-1] += " " + rest
-        elif word == "env" and rest == "nothing":
+            self.stderr[-1] += " " + argument
+        elif word == "env" and argument == "nothing":
             self.clear_environment = True
         elif word == "env":
-            name, _, value = rest.partition("=")
+            name, _, value = argument.partition("=")
             self.environment[name] = value
         elif word == "limit":
-            name, _, value = rest.partition("=")
+            name, _, value = argument.partition("=")
             number_part, unit = re.fullmatch(r"(\d+)([KMG]?)", value).groups()
             self.limits["RLIMIT_" + name.upper()] = int(number_part) * UNITS.get(unit, 1)
         elif word == "closed":
-            self.closed = [int(each) for each in rest.split()]
+            self.closed = [int(word) for word in argument.split()]
         elif word == "needs":
-            self.needs += rest.split()
+            self.needs += argument.split()
         elif word == "arguments":
-            self.arguments = rest.split()
+            self.arguments = argument.split()
         elif word == "broken-by":
-            self.broken_by += rest.split()
-        elif word in ("tarn-only", "no-preload", "xml") and not rest:
+            self.broken_by += argument.split()
+        elif word in ("tarn-only", "no-preload", "xml") and not argument:
             setattr(self, word.replace("-", "_"), True)
         else:
-            sys.exit(f"{self.path}:{number}: unknown word '{word} {rest}'; README.md lists them")
+            sys.exit(f"{self.path}:{number}: unknown word '{word} {argument}'; README.md lists them")
 
 
 class Ending:
@@ -91,7 +91,7 @@ class Ending:
     def __init__(self, status, stdout, stderr, seconds):
         self.status, self.stdout, self.stderr, self.seconds = status, stdout, stderr, seconds
 
-    def how(self):
+    def description(self):
         if self.status is None:
             return "ran out of time"
         if self.status < 0:
@@ -162,26 +162,26 @@ def pattern_of(text, notes):
 
 def complaints(expected, ending):
     """Every way in which ENDING differs from what was expected; empty when it is right."""
-    found = []
+    lines = []
     wanted = -expected.signal if expected.signal else expected.exit
     if ending.status != wanted:
         name = f"signal {expected.signal.name}" if expected.signal else f"exit {expected.exit}"
-        found.append(f"{ending.how()} instead of {name}")
+        lines.append(f"{ending.description()} instead of {name}")
     notes = dict(re.findall(r"^(\w+)=(.*)$", ending.stdout, re.MULTILINE))
-    more = "(; (freed before|allocated) at .*)?" if expected.guarded() else ""
-    patterns = [pattern_of(line, notes) + more for line in expected.stderr]
+    places = "(; (freed before|allocated) at .*)?" if expected.guarded() else ""
+    patterns = [pattern_of(line, notes) + places for line in expected.stderr]
     if 2 not in expected.closed and not re.fullmatch(
-            "".join(each + "\n" for each in patterns), ending.stderr):
-        found.append("stderr is\n" + indented(ending.stderr) + "instead of\n"
+            "".join(pattern + "\n" for pattern in patterns), ending.stderr):
+        lines.append("stderr is\n" + indented(ending.stderr) + "instead of\n"
                      + indented("".join(line + "\n" for line in expected.stderr)))
     if expected.xml:
         try:
             root = xml.etree.ElementTree.fromstring(ending.stdout)
             if root.tag != "malloc" or root.get("version") != "1":
-                found.append(f'root element is <{root.tag}>, not <malloc version="1">')
+                lines.append(f'root element is <{root.tag}>, not <malloc version="1">')
         except xml.etree.ElementTree.ParseError as error:
-            found.append(f"stdout is not XML: {error}\n" + indented(ending.stdout))
-    return found
+            lines.append(f"stdout is not XML: {error}\n" + indented(ending.stdout))
+    return lines
 
 
 def indented(text):
@@ -195,7 +195,7 @@ class Program:
     def __init__(self, name, options):
         self.name, self.options = name, options
         self.group, stem = name.split("/")
-        common = dict(each.split("=", 1) for each in options.env)
+        common = dict(entry.split("=", 1) for entry in options.env)
         for ending in (".c", ".cpp", ".sh"):
             path = os.path.join(HERE, self.group, stem + ending)
             if os.path.exists(path):
@@ -208,11 +208,11 @@ class Program:
             self.command = ["/bin/bash", path]
         else:
             self.command = [os.path.join(options.bin, self.group, stem)]
-        self.command += [each.replace("{library}", options.library).replace(
-            "{bin}", options.bin) for each in self.expected.arguments]
+        self.command += [argument.replace("{library}", options.library).replace(
+            "{bin}", options.bin) for argument in self.expected.arguments]
         if ending != ".sh" and not os.path.exists(self.command[0]):
             sys.exit(f"run.py: {self.command[0]} is not built")
-        self.missing = [each for each in self.expected.needs if not shutil.which(each)]
+        self.missing = [need for need in self.expected.needs if not shutil.which(need)]
 
     def run_once(self, preload, extra_environment=None):
         with tempfile.TemporaryDirectory(prefix="tarn-programs-") as directory:
@@ -222,7 +222,7 @@ class Program:
 
     def sets_any_of(self, entries):
         """Whether it names one of these variables, so that a run with them would be the same once more."""
-        return any(each.split("=", 1)[0] in self.expected.environment for each in entries)
+        return any(entry.split("=", 1)[0] in self.expected.environment for entry in entries)
 
     def check(self, preload, extra_environment=None):
         """Complaints about one run; real programs are compared with a run on the system's malloc."""
@@ -230,14 +230,14 @@ class Program:
         if self.group != "real":
             return complaints(self.expected, ending), ending
         plain = self.run_once(None)
-        found = []
-        for what in ("status", "stdout", "stderr"):
-            if getattr(plain, what) != getattr(ending, what):
-                found.append(f"{what} is\n{indented(str(getattr(ending, what)))}instead of\n"
-                             + indented(str(getattr(plain, what))))
+        problems = []
+        for stream in ("status", "stdout", "stderr"):
+            if getattr(plain, stream) != getattr(ending, stream):
+                problems.append(f"{stream} is\n{indented(str(getattr(ending, stream)))}instead of\n"
+                             + indented(str(getattr(plain, stream))))
         if plain.status != 0 or not plain.stdout:
-            found.append(f"the system's run is no measure: {plain.how()}\n{indented(plain.stderr)}")
-        return found, ending
+            problems.append(f"the system's run is no measure: {plain.description()}\n{indented(plain.stderr)}")
+        return problems, ending
 
     def runs_on_system(self):
         if self.expected.tarn_only or self.expected.no_preload:
@@ -250,29 +250,29 @@ class Program:
             good = self.say("system", None) and good
         return self.say("tarn", self.options.library) and good
 
-    def say(self, where, preload):
-        found, ending = self.check(preload)
-        print(f"{'FAILED' if found else 'passed'}  {self.name} ({where}, {ending.seconds:.2f} s)")
-        for each in found:
-            print("    " + each.rstrip("\n"))
-        if found:
+    def say(self, place, preload):
+        problems, ending = self.check(preload)
+        print(f"{'FAILED' if problems else 'passed'}  {self.name} ({place}, {ending.seconds:.2f} s)")
+        for problem in problems:
+            print("    " + problem.rstrip("\n"))
+        if problems:
             shown = " ".join(f"{k}={v}" for k, v in self.expected.environment.items())
             loaded = "" if not preload or self.expected.no_preload else f"LD_PRELOAD={preload} "
             print(f"    again: {loaded}{shown + ' ' if shown else ''}{' '.join(self.command)}")
-        return not found
+        return not problems
 
     def check_broken(self, broken, environment):
         if self.expected.no_preload:  # given the broken library in place of the drop-in, or on top of it
             if self.options.library in self.command:
-                self.command = [broken if each == self.options.library else each for each in self.command]
+                self.command = [broken if word == self.options.library else word for word in self.command]
             else:
                 environment["LD_PRELOAD"] = broken
         hangs = "deadlock" in environment["MALLOC_BREAK"]
         if hangs:
             environment["HANG_SECONDS"] = "2"
             self.expected.timeout = 6.0
-        found, ending = self.check(broken, environment)
-        return found if ending.status is not None or hangs else []  # being slow proves nothing else
+        problems, ending = self.check(broken, environment)
+        return problems if ending.status is not None or hangs else []  # being slow proves nothing else
 
     def check_text(self):
         """The run as it is against expectations that are one letter or one status off."""
@@ -282,9 +282,9 @@ class Program:
             self.expected.stderr = [line[:-1] + "#" for line in kept[2]]
         else:
             self.expected.exit, self.expected.signal = kept[0] + 1, None
-        found = complaints(self.expected, ending)
+        problems = complaints(self.expected, ending)
         self.expected.exit, self.expected.signal, self.expected.stderr = kept
-        return found
+        return problems
 
     def prove(self):
         """Breaks what the program names and wants a failure. Returns the proofs that did not hold."""
@@ -293,10 +293,10 @@ class Program:
         breaks = list(self.expected.broken_by)
         if self.group == "misuse" and not breaks:
             breaks = ["nothing"]  # the system's malloc itself: other texts, other endings
-        for each in breaks:
+        for fault in breaks:
             # What threads do to each other is a matter of luck: a busy machine may need another run to have it.
-            if not any(self.fails_with(each, broken) for _ in range(RUNS_TO_FAIL)):
-                escaped.append(f"passes {RUNS_TO_FAIL} times although {each} is broken")
+            if not any(self.fails_with(fault, broken) for _ in range(RUNS_TO_FAIL)):
+                escaped.append(f"passes {RUNS_TO_FAIL} times although {fault} is broken")
         if not breaks:
             escaped.append("names no broken-by")
         return escaped

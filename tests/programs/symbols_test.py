@@ -21,10 +21,10 @@ NEW = re.compile(r"_Z(n[wa]m|d[la]Pv)\w*")
 def symbols(path, *options):
     """(name, binding, visibility) of each symbol that a file defines."""
     text = subprocess.run(["readelf", "-W", *options, path], capture_output=True, text=True, check=True).stdout
-    found = re.findall(r"^ +\d+: \w+ +\w+ +\w+ +(\w+) +(\w+) +(\S+) (\S+)$", text, re.MULTILINE)
-    assert len(found) > 10, path
+    symbols = re.findall(r"^ +\d+: \w+ +\w+ +\w+ +(\w+) +(\w+) +(\S+) (\S+)$", text, re.MULTILINE)
+    assert len(symbols) > 10, path
     return {(name.split("@")[0], binding, visibility)
-            for binding, visibility, section, name in found if section != "UND"}
+            for binding, visibility, section, name in symbols if section != "UND"}
 
 
 class Symbols(unittest.TestCase):
@@ -34,7 +34,7 @@ class Symbols(unittest.TestCase):
 
     def test_engine_is_hidden_in_the_archive(self):
         engine = {name for name in self.visible(ARCHIVE, "-s") if re.match(r"_Z[TGV]*[NK]*4tarn|tarn", name)}
-        self.assertEqual([each for each in engine if not re.fullmatch(CONSTANTS, each)], [])
+        self.assertEqual([symbol for symbol in engine if not re.fullmatch(CONSTANTS, symbol)], [])
 
     def test_archive_of_the_drop_in_defines_malloc_and_new_alone(self):
         names = {name for name, binding, _ in symbols(STATIC, "-s") if binding != "LOCAL"}
@@ -52,7 +52,7 @@ class Symbols(unittest.TestCase):
         defined = {name for name, binding, visibility in symbols(ARCHIVE, "-s") if binding != "LOCAL"}
         shown = {name for name in self.visible(LIBRARY, "--dyn-syms") if not re.fullmatch(CONSTANTS, name)}
         weak = {name for name, binding, _ in symbols(ARCHIVE, "-s") if binding == "WEAK"}
-        self.assertEqual(sorted(each for each in shown & (defined - weak) if "tarn" in each), [])
+        self.assertEqual(sorted(symbol for symbol in shown & (defined - weak) if "tarn" in symbol), [])
         self.assertIn("allocate_in_first", shown)
 
 

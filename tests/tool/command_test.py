@@ -431,8 +431,8 @@ class Refused(CommandTest):
     def test_loaders(self):
         def loader(name):
             def change(content):
-                at = content.index(LOADER)
-                content[at:at + len(LOADER)] = name.ljust(len(LOADER), b"\0")
+                place = content.index(LOADER)
+                content[place:place + len(LOADER)] = name.ljust(len(LOADER), b"\0")
             return change
 
         self.expect_refusal(self.changed_hello("musl", loader(b"/lib/ld-musl.so.1")), 126,
@@ -444,8 +444,8 @@ class Refused(CommandTest):
         self.file("ld-linux.so", "no loader at all" * 100)
 
         def loader(content):
-            at = content.index(LOADER)
-            content[at:at + len(LOADER)] = b"./ld-linux.so".ljust(len(LOADER), b"\0")
+            place = content.index(LOADER)
+            content[place:place + len(LOADER)] = b"./ld-linux.so".ljust(len(LOADER), b"\0")
 
         result = self.run_with_stub("--", self.changed_hello("odd", loader))
         self.assertEqual((result.returncode, result.stdout), (126, ""))

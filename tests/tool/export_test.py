@@ -42,11 +42,11 @@ def tearDownModule():
 
 def reader(name, *folders):
     """The path of a program, from PATH or from what `./dev readers` installed; skips the test without it."""
-    path = os.pathsep.join([*(str(READERS / each) for each in folders), os.environ["PATH"]])
-    found = shutil.which(name, path=path)
-    if found is None:
+    path = os.pathsep.join([*(str(READERS / folder) for folder in folders), os.environ["PATH"]])
+    path_ = shutil.which(name, path=path)
+    if path_ is None:
         raise unittest.SkipTest(f"no {name}: ./dev readers")
-    return found
+    return path_
 
 
 class ExportTest(unittest.TestCase):
@@ -54,8 +54,8 @@ class ExportTest(unittest.TestCase):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn-export-"))
         self.addCleanup(shutil.rmtree, self.folder)
 
-    def run_in(self, *words, code=0, **more):
-        result = subprocess.run(words, capture_output=True, timeout=HANG_S, check=False, cwd=FOLDER.name, **more)
+    def run_in(self, *words, code=0, **settings):
+        result = subprocess.run(words, capture_output=True, timeout=HANG_S, check=False, cwd=FOLDER.name, **settings)
         self.assertEqual(result.returncode, code, result.stdout + result.stderr)
         return result
 
@@ -75,7 +75,7 @@ class ExportTest(unittest.TestCase):
         sums = {}
         for measure in re.search(r"--measure NAME:\{(.*)\}", options)[1].split(","):
             lines = self.export("collapsed", "--measure", measure, recording=recording).decode().splitlines()
-            sums[measure] = sum(int(each.rpartition(" ")[2]) for each in lines)
+            sums[measure] = sum(int(line.rpartition(" ")[2]) for line in lines)
         SUMS[recording] = sums
         return sums
 
@@ -84,17 +84,17 @@ class Collapsed(ExportTest):
     def test_measures_add_up_to_what_was_recorded(self):
         for recording, totals in TOTALS.items():
             sums = self.sums(recording)
-            self.assertEqual({each: sums[each] for each in totals}, totals)
+            self.assertEqual({total: sums[total] for total in totals}, totals)
 
     def test_a_stack_is_named_from_thread_to_category(self):
         lines = self.export("collapsed", "--measure", "allocations").decode().splitlines()
-        self.assertTrue(any(";main;" in each and f";grow;[transient] {9 * ROUNDS}" in each for each in lines), lines)
-        self.assertTrue(all(re.match(r"[\w ]+ \(?\d+\)?;", each) for each in lines), lines)
+        self.assertTrue(any(";main;" in line and f";grow;[transient] {9 * ROUNDS}" in line for line in lines), lines)
+        self.assertTrue(all(re.match(r"[\w ]+ \(?\d+\)?;", line) for line in lines), lines)
 
     def test_threads_have_the_names_that_they_ended_with(self):
         self.run_in(PATHS.tarn, "record", "--heap", "--full", "-o", "named", "--", PATHS.threads, "2", "1000", "end", code=7)
-        names = {each.partition(";")[0] for each in self.export("collapsed", recording="named").decode().splitlines()}
-        self.assertEqual(len([each for each in names if re.fullmatch(r'w " \[2J \(\d+\)', each)]), 2, names)
+        names = {line.partition(";")[0] for line in self.export("collapsed", recording="named").decode().splitlines()}
+        self.assertEqual(len([name for name in names if re.fullmatch(r'w " \[2J \(\d+\)', name)]), 2, names)
 
     def test_inferno_draws_it(self):
         drawing = self.run_in(reader("inferno-flamegraph", "cargo/bin"), input=self.export("collapsed")).stdout
@@ -115,7 +115,7 @@ class Speedscope(ExportTest):
 
     def test_frames_have_files_and_lines(self):
         frames = json.loads(self.export("speedscope"))["shared"]["frames"]
-        grow = next(each for each in frames if each["name"] == "grow")
+        grow = next(frame for frame in frames if frame["name"] == "grow")
         self.assertTrue(grow["file"].endswith("sites.cpp"))
         self.assertIn("realloc", pathlib.Path(grow["file"]).read_text().splitlines()[grow["line"] - 1])
 
@@ -130,7 +130,7 @@ class Firefox(ExportTest):
         self.pq("load", str(path))
         self.addCleanup(lambda: self.pq("stop", "--all"))
         listed = self.pq("thread", "list").splitlines()
-        track = next(each.split()[0].lstrip("*") or each.split()[1] for each in listed if "Blocks allocated" in each)
+        track = next(line.split()[0].lstrip("*") or line.split()[1] for line in listed if "Blocks allocated" in line)
         self.pq("thread", "select", track)
         shown = self.pq("thread", "samples", "--limit", "1000")
         self.assertIn("transient", shown)
@@ -138,11 +138,11 @@ class Firefox(ExportTest):
 
     def test_every_thread_has_a_track_of_each_measure(self):
         profile = json.loads(self.export("firefox"))
-        tracks = [(each["processName"], each["name"]) for each in profile["threads"]]
+        tracks = [(thread["processName"], thread["name"]) for thread in profile["threads"]]
         self.assertEqual(len(tracks), len(set(tracks)))
         sums = collections.Counter()
-        for each in profile["threads"]:
-            sums[each["processName"]] += sum(each["samples"]["weight"])
+        for thread in profile["threads"]:
+            sums[thread["processName"]] += sum(thread["samples"]["weight"])
         self.assertEqual(sums["Bytes allocated"], self.sums()["bytes"])
 
 
@@ -154,16 +154,16 @@ class Pprof(ExportTest):
         for recording in "rec", "locks":
             path, sums = self.exported("pprof", recording=recording), self.sums(recording)
             raw = self.pprof(path, "-raw")
-            head, _, rest = raw.partition("Samples:\n")
-            kinds, *lines = rest.partition("Locations\n")[0].splitlines()
-            found = collections.Counter()
+            head, _, body = raw.partition("Samples:\n")
+            kinds, *lines = body.partition("Locations\n")[0].splitlines()
+            tallies = collections.Counter()
             for line in lines:
                 counts, colon, _ = line.partition(":")
                 if colon and counts.replace(" ", "").isdigit():
                     for kind, count in zip(kinds.split(), counts.split()):
-                        found[kind.partition("/")[0]] += int(count)
+                        tallies[kind.partition("/")[0]] += int(count)
             for measure, expected in sums.items():
-                self.assertEqual(found[measure], expected, (measure, head))
+                self.assertEqual(tallies[measure], expected, (measure, head))
 
     def test_go_finds_functions_lines_and_labels(self):
         path = self.exported("pprof")
@@ -171,8 +171,8 @@ class Pprof(ExportTest):
         self.assertRegex(self.pprof(path, "-lines", "-top", "-sample_index=allocations"), r" grow .*sites\.cpp:\d+\n")
         self.assertIn("tool_sites", self.pprof(path, "-top").partition("\n")[0], "the program comes first")
         tags = self.pprof(path, "-tags", "-sample_index=allocations")
-        for each in "category:", "transient", "freed_by:", "source:", "thread:":
-            self.assertIn(each, tags)
+        for text in "category:", "transient", "freed_by:", "source:", "thread:":
+            self.assertIn(text, tags)
 
     def test_it_is_compressed(self):
         self.assertGreater(len(gzip.decompress(self.export("pprof"))), 1000)
@@ -199,15 +199,15 @@ print(json.dumps(MessageToDict(trace, preserving_proto_field_name=True)))
 
     def test_the_heap_is_a_dump_whose_names_are_there(self):
         packets = self.trace()
-        names = next(each["interned_data"] for each in packets if "interned_data" in each)
-        functions = {each["iid"]: each["str"] for each in names["function_names"]}
-        frames = {each["iid"]: each for each in names["frames"]}
-        stacks = {each["iid"]: each["frame_ids"] for each in names["callstacks"]}
-        dump = next(each["profile_packet"] for each in packets if "profile_packet" in each)["process_dumps"][0]
-        self.assertEqual(sum(int(each["alloc_count"]) for each in dump["samples"]), TOTALS["rec"]["allocations"])
-        self.assertEqual(sum(int(each["self_allocated"]) for each in dump["samples"]), self.sums()["bytes"])
-        grown = max(dump["samples"], key=lambda each: int(each["alloc_count"]))
-        inner = [frames[each] for each in stacks[grown["callstack_id"]]]
+        names = next(packet["interned_data"] for packet in packets if "interned_data" in packet)
+        functions = {function["iid"]: function["str"] for function in names["function_names"]}
+        frames = {frame["iid"]: frame for frame in names["frames"]}
+        stacks = {callstack["iid"]: callstack["frame_ids"] for callstack in names["callstacks"]}
+        dump = next(packet["profile_packet"] for packet in packets if "profile_packet" in packet)["process_dumps"][0]
+        self.assertEqual(sum(int(sample["alloc_count"]) for sample in dump["samples"]), TOTALS["rec"]["allocations"])
+        self.assertEqual(sum(int(sample["self_allocated"]) for sample in dump["samples"]), self.sums()["bytes"])
+        grown = max(dump["samples"], key=lambda sample: int(sample["alloc_count"]))
+        inner = [frames[stack] for stack in stacks[grown["callstack_id"]]]
         self.assertEqual(base64.b64decode(functions[inner[-1]["function_name_id"]]), b"[transient]")
         self.assertEqual(base64.b64decode(functions[inner[-2]["function_name_id"]]), b"grow")
         self.assertGreater(inner[-2]["line_number"], 0)
@@ -218,7 +218,7 @@ print(json.dumps(MessageToDict(trace, preserving_proto_field_name=True)))
             event = packet.get("track_event", {})
             if event.get("type") == "TYPE_SLICE_BEGIN":
                 begun[event["track_uuid"]] = int(packet["timestamp"])
-                notes = {each["name"]: each for each in event["debug_annotations"]}
+                notes = {note["name"]: note for note in event["debug_annotations"]}
                 counted += int(notes.get("lock_acquisitions", {}).get("uint_value", 0))
             elif event:
                 long += int(packet["timestamp"]) - begun.pop(event["track_uuid"])
@@ -244,17 +244,17 @@ class Parquet(ExportTest):
             self.run_in(PATHS.tarn, "export", recording, "--format", "parquet", "-o", str(path), env=environment)
         page = pathlib.Path(__file__).resolve().parents[2] / "docs/guide/export.md"
         queries = re.search(r"```sql\n(.*?)```", page.read_text(), re.DOTALL)[1].split(";\n")
-        queries = [each for each in queries if each.strip()]
+        queries = [query for query in queries if query.strip()]
         self.assertEqual(len(queries), 3)
         answers = []
-        for each in [*queries, "select sum(allocations), sum(calls), sum(lock_acquisitions) from '*.parquet'"]:
+        for query in [*queries, "select sum(allocations), sum(calls), sum(lock_acquisitions) from '*.parquet'"]:
             script = "import duckdb, json, sys; print(json.dumps(duckdb.sql(sys.argv[1]).fetchall(), default=str))"
-            result = self.run_in("sh", "-c", 'cd "$1" && python3 -c "$2" "$3"', "sh", str(self.folder), script, each,
+            result = self.run_in("sh", "-c", 'cd "$1" && python3 -c "$2" "$3"', "sh", str(self.folder), script, query,
                                  env=environment)
             answers.append(json.loads(result.stdout))
         self.assertTrue(all(answers), answers)
-        self.assertEqual([int(each) for each in answers[-1][0]],
-                         [sum(each[kind] for each in TOTALS.values())
+        self.assertEqual([int(answer) for answer in answers[-1][0]],
+                         [sum(totals[kind] for totals in TOTALS.values())
                           for kind in ("allocations", "calls", "lock_acquisitions")])
 
     def test_without_duckdb_the_cure_is_named(self):
@@ -272,13 +272,13 @@ class PyroscopeStandIn(http.server.BaseHTTPRequestHandler):
         try:
             query = dict(urllib.parse.parse_qsl(query, strict_parsing=True))
             assert path == "/ingest" and query["format"] == "pprof" and int(query["from"]) < int(query["until"])
-            parts = {each.get_param("name", header="content-disposition"): each for each in message.get_payload()}
-            assert set(parts) == {"profile", "sample_type_config"} and all(each.get_filename() for each in parts.values())
+            parts = {part.get_param("name", header="content-disposition"): part for part in message.get_payload()}
+            assert set(parts) == {"profile", "sample_type_config"} and all(part.get_filename() for part in parts.values())
             profile = gzip.decompress(parts["profile"].get_payload(decode=True))
             types = json.loads(parts["sample_type_config"].get_payload(decode=True))
-            for name, each in types.items():
+            for name, kind in types.items():
                 assert name.encode() in profile
-                assert each["units"] in ("bytes", "objects", "lock_nanoseconds") and each["aggregation"] == "sum"
+                assert kind["units"] in ("bytes", "objects", "lock_nanoseconds") and kind["aggregation"] == "sum"
             self.server.taken.append((query["name"], profile, types))
             self.send_response(200)
         except (AssertionError, KeyError, ValueError):
@@ -306,7 +306,7 @@ class Push(ExportTest):
     def test_a_server_takes_it(self):
         self.run_in(PATHS.tarn, "export", "rec", "--push", self.url)
         self.run_in(PATHS.tarn, "export", "rec", "--push", self.url, "--name", "shop{region=eu, hall=a&b}")
-        self.assertEqual([each[0] for each in self.server.taken], ["tool_sites", "shop{region=eu, hall=a&b}"])
+        self.assertEqual([upload[0] for upload in self.server.taken], ["tool_sites", "shop{region=eu, hall=a&b}"])
         self.assertEqual(self.server.taken[0][1], gzip.decompress(self.export("pprof")))
         self.assertEqual(self.server.taken[0][2]["bytes"]["units"], "bytes")
 

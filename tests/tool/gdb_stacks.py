@@ -8,36 +8,36 @@ import gdb
 
 def modules():
     """Of each file that is mapped: where it starts, less where its own addresses start."""
-    found = {}
+    functions = {}
     with open(f"/proc/{gdb.selected_inferior().pid}/maps", encoding="utf-8") as lines:
         for line in lines:
             words = line.split()
             if len(words) < 6 or not words[5].startswith("/"):
                 continue
-            low, high = (int(each, 16) for each in words[0].split("-"))
-            if words[5] not in found:
+            low, high = (int(word, 16) for word in words[0].split("-"))
+            if words[5] not in functions:
                 with open(words[5], "rb") as file:
                     is_fixed = file.read(18)[16] == 2  # ET_EXEC
-                found[words[5]] = [0 if is_fixed else low, low, high]
-            found[words[5]][2] = high
-    return found
+                functions[words[5]] = [0 if is_fixed else low, low, high]
+            functions[words[5]][2] = high
+    return functions
 
 
 def callers():
-    made, mapped = [], modules()
+    frames, mapped = [], modules()
     frame, inner = gdb.newest_frame().older(), gdb.NORMAL_FRAME
     while frame is not None and frame.is_valid():
         kind = frame.type()
         if kind not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME):  # of which the stack has nothing
             pc = frame.pc()
             # The one that a signal interrupted stands at its next instruction; all others behind their call.
-            at = pc if inner == gdb.SIGTRAMP_FRAME else pc - 1
-            path, bias = next(((path, of[0]) for path, of in mapped.items() if of[1] <= pc < of[2]), ("", 0))
-            made.append({"module": os.path.basename(path), "offset": at - bias, "signal": kind == gdb.SIGTRAMP_FRAME,
+            address = pc if inner == gdb.SIGTRAMP_FRAME else pc - 1
+            path, bias = next(((path, segment[0]) for path, segment in mapped.items() if segment[1] <= pc < segment[2]), ("", 0))
+            frames.append({"module": os.path.basename(path), "offset": address - bias, "signal": kind == gdb.SIGTRAMP_FRAME,
                          "function": frame.name() or ""})
             inner = kind
         frame = frame.older()
-    return made
+    return frames
 
 
 gdb.execute("set pagination off")
@@ -54,5 +54,5 @@ while True:
         break
     argument = "$rdi" if "x86-64" in gdb.selected_inferior().architecture().name() else "$x0"
     stacks.setdefault(int(gdb.parse_and_eval(argument)), []).append(callers())
-with open(os.environ["TARN_STACKS"], "w", encoding="utf-8") as to:
-    json.dump(stacks, to)
+with open(os.environ["TARN_STACKS"], "w", encoding="utf-8") as output:
+    json.dump(stacks, output)

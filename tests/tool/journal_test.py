@@ -119,13 +119,13 @@ class Journal(unittest.TestCase):
     def test_objects(self):
         self.append("".join(f"{line}\n" for line in LOGGED))
         lines = self.tail("--json")
-        found = [json.loads(line) for line in lines]
-        self.assertEqual(list(found[1].items()), [
+        entries = [json.loads(line) for line in lines]
+        self.assertEqual(list(entries[1].items()), [
             ("time", "2026-11-22T10:00:00.000000Z"), ("level", "info"), ("logger", "http"), ("msg", "served /page"),
             ("ms", 3), ("ratio", 0.5), ("cached", True), ("id", "007"), ("to", "a b"), ("none", "")])
-        self.assertEqual(found[2], {"line": "free text"})
+        self.assertEqual(entries[2], {"line": "free text"})
         self.assertEqual(lines[3], LOGGED[3], "it is an object already")
-        self.assertEqual(found[4], {"time": "2026-11-22T11:30:00.250000Z", "level": "error", "logger": "my db",
+        self.assertEqual(entries[4], {"time": "2026-11-22T11:30:00.250000Z", "level": "error", "logger": "my db",
                                     "msg": 'a "b"\n\x01', "user": "ada"})
         self.assertEqual([json.loads(line)["number"] for line in self.tail("--json", "--numbers")], [1, 2, 3, 4, 5])
         self.assertEqual(len(self.tail("--json", "--level", "warning")), 2)
@@ -277,9 +277,9 @@ class Journal(unittest.TestCase):
             if "is not a journal" in result.stderr:
                 self.assertEqual(printed, 0, "killed while it made the file")
                 continue
-            found = result.stdout.splitlines()
-            self.assertGreaterEqual(len(found), printed, f"seed {seed}")
-            self.assertEqual(found, lines[:len(found)], f"seed {seed}")
+            output = result.stdout.splitlines()
+            self.assertGreaterEqual(len(output), printed, f"seed {seed}")
+            self.assertEqual(output, lines[:len(output)], f"seed {seed}")
 
 
 if __name__ == "__main__":

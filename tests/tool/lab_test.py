@@ -64,23 +64,23 @@ class Small(unittest.TestCase):
         names = [line.split()[0] for line in lab("--list").splitlines() if not line.startswith(" ")]
         names.remove("appserver")  # takes seconds for each form: lab/programs_test.py has it
         told = json.loads(lab(*names, *self.small, "--json", "-"))
-        self.assertEqual([each["name"] for each in told["experiments"]], names)
+        self.assertEqual([experiment["name"] for experiment in told["experiments"]], names)
         self.assertEqual(told["format"], 1)
         self.assertIn("cpu", told["machine"])
-        for each in told["experiments"]:
-            with self.subTest(each["name"]):
-                self.assertNotIn("failure", each)
-                if not each["forms"]:
-                    self.assertIn("it is skipped: ", each["skipped"][0])
+        for experiment in told["experiments"]:
+            with self.subTest(experiment["name"]):
+                self.assertNotIn("failure", experiment)
+                if not experiment["forms"]:
+                    self.assertIn("it is skipped: ", experiment["skipped"][0])
                     continue
-                self.assertIn(each["verdict"]["holds"], ("yes", "partly", "no"))
-                self.assertTrue(each["verdict"]["words"])
-                forms = {form["name"] for form in each["forms"]}
-                self.assertEqual({row["form"] for row in each["rows"]}, forms)
-                self.check_counts(each)
-                if each["name"] == "lock-cost":
-                    self.check_aba(each)
-                for row in each["rows"]:
+                self.assertIn(experiment["verdict"]["holds"], ("yes", "partly", "no"))
+                self.assertTrue(experiment["verdict"]["words"])
+                forms = {form["name"] for form in experiment["forms"]}
+                self.assertEqual({row["form"] for row in experiment["rows"]}, forms)
+                self.check_counts(experiment)
+                if experiment["name"] == "lock-cost":
+                    self.check_aba(experiment)
+                for row in experiment["rows"]:
                     self.assertGreater(row["ns"]["median"], 0)
                     self.assertLessEqual(row["ns"]["low"], row["ns"]["high"])
 

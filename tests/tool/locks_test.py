@@ -31,18 +31,18 @@ class Locks(unittest.TestCase):
 
     @staticmethod
     def is_in(stack, function):
-        return any(f"::{function}(" in f"::{at['function']}(" for at in stack)
+        return any(f"::{function}(" in f"::{frame['function']}(" for frame in stack)
 
     def locks(self, function, of_type="mutex"):
         """The locks first used in a function of locks.cpp, in the order of their addresses."""
-        found = [each for each in self.report["locks"]
-                 if each["type"] == of_type and self.is_in(each["stack"], function)]
-        return sorted(found, key=lambda each: each["address"])
+        locks = [lock for lock in self.report["locks"]
+                 if lock["type"] == of_type and self.is_in(lock["stack"], function)]
+        return sorted(locks, key=lambda lock: lock["address"])
 
     def lock(self, function, of_type="mutex"):
-        found = self.locks(function, of_type)
-        self.assertEqual(len(found), 1, [each["stack"][:3] for each in self.report["locks"]])
-        return found[0]
+        locks = self.locks(function, of_type)
+        self.assertEqual(len(locks), 1, [lock["stack"][:3] for lock in self.report["locks"]])
+        return locks[0]
 
     def check(self, lock, **expected):
         self.assertEqual({name: lock[name] for name in expected}, expected)
@@ -61,13 +61,13 @@ class Locks(unittest.TestCase):
         lock = self.lock("hold_it")
         self.check(lock, acquisitions=40, threads=2, category="contended", held=40)
         self.assertGreater(lock["contended"], 0)
-        waiter = [each for each in lock["sites"] if self.is_in(each["stack"], "wait_for_it")]
-        self.assertEqual(sum(each["acquisitions"] for each in waiter), 20)
-        longest = max((wait for each in waiter for wait in each["waits"]), key=lambda wait: wait["waited_ns"])
+        waiter = [site for site in lock["sites"] if self.is_in(site["stack"], "wait_for_it")]
+        self.assertEqual(sum(site["acquisitions"] for site in waiter), 20)
+        longest = max((wait for site in waiter for wait in site["waits"]), key=lambda wait: wait["waited_ns"])
         self.assertTrue(self.is_in(longest["stack"], "hold_it"))
         self.assertFalse(self.is_in(longest["stack"], "wait_for_it"))
         self.assertEqual(self.report["threads"][longest["holder"]]["id"], self.report["program"]["process"])
-        self.assertEqual(sum(wait["waits"] for each in lock["sites"] for wait in each["waits"]), lock["contended"])
+        self.assertEqual(sum(wait["waits"] for site in lock["sites"] for wait in site["waits"]), lock["contended"])
         self.assertLessEqual(longest["waited_ns"], lock["waited_ns"])
         self.assertIn("held", lock["remedy"])
         text = self.run_program(PATHS.tarn, "report", "--top", "3", "rec", code=0).stdout
@@ -83,10 +83,10 @@ class Locks(unittest.TestCase):
 
     def test_kinds_of_mutexes(self):
         kinds = self.locks("kinds")
-        self.assertEqual(sorted((each["acquisitions"], each["refused"]) for each in kinds if each["threads"] == 1),
+        self.assertEqual(sorted((kind["acquisitions"], kind["refused"]) for kind in kinds if kind["threads"] == 1),
                          [(ROUNDS, ROUNDS), (3 * ROUNDS, 0)])
-        robust = [each for each in self.report["locks"] if each["type"] == "mutex" and each["threads"] == 3]
-        self.assertEqual([each["acquisitions"] for each in robust], [4])  # two of them of who had died
+        robust = [lock for lock in self.report["locks"] if lock["type"] == "mutex" and lock["threads"] == 3]
+        self.assertEqual([lock["acquisitions"] for lock in robust], [4])  # two of them of who had died
 
     def test_readers_and_writers(self):
         self.check(self.lock("readers_and_writers", "reader-writer lock"), acquisitions=3 * ROUNDS,

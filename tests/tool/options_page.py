@@ -6,6 +6,6 @@ import subprocess
 import sys
 
 page = pathlib.Path(__file__).parents[2] / "docs" / "reference" / "options.md"
-made = subprocess.run([sys.argv[1], "options", "--markdown"], check=True, capture_output=True, text=True).stdout
-if page.read_text(encoding="utf-8") != made:
+markdown = subprocess.run([sys.argv[1], "options", "--markdown"], check=True, capture_output=True, text=True).stdout
+if page.read_text(encoding="utf-8") != markdown:
     sys.exit(f"docs/reference/options.md is old: run {sys.argv[1]} options --markdown > docs/reference/options.md")

@@ -38,44 +38,44 @@ def names(stack):
 class Orders(unittest.TestCase):
     def inversion(self, *functions):
         """The one whose steps are in these functions, whatever it begins with."""
-        found = [each for each in orders()["inversions"]
-                 if len(each["steps"]) == len(functions)
-                 and all(any(function in names(step["takes_at"]["stack"]) for step in each["steps"]) for function in functions)]
-        self.assertEqual(len(found), 1, functions)
-        return found[0]
+        inversions = [inversion for inversion in orders()["inversions"]
+                 if len(inversion["steps"]) == len(functions)
+                 and all(any(function in names(step["takes_at"]["stack"]) for step in inversion["steps"]) for function in functions)]
+        self.assertEqual(len(inversions), 1, functions)
+        return inversions[0]
 
     def test_two_locks_in_both_orders(self):
-        found = self.inversion("left_then_right", "right_then_left")
-        self.assertFalse(found["by_one_thread"])
-        self.assertEqual(found["alike"], 1)
-        first, second = found["steps"]
+        inversion = self.inversion("left_then_right", "right_then_left")
+        self.assertFalse(inversion["by_one_thread"])
+        self.assertEqual(inversion["alike"], 1)
+        first, second = inversion["steps"]
         self.assertEqual([first["times"], second["times"]], [1, 1])
         self.assertNotEqual(first["threads"], second["threads"])
         self.assertNotEqual(first["lock"]["address"], second["lock"]["address"])
-        for step in found["steps"]:
+        for step in inversion["steps"]:
             self.assertEqual(step["lock"]["type"], "mutex")
             self.assertIn("_then_", names(step["held_from"]["stack"]))
 
     def test_three_locks_in_a_circle(self):
-        found = self.inversion("one_then_two", "two_then_three", "three_then_one")
-        taken = [names(each["takes_at"]["stack"]) for each in found["steps"]]
-        at = next(at for at in range(3) if "one_then_two" in taken[at])
-        self.assertIn("two_then_three", taken[(at + 1) % 3])
+        inversion = self.inversion("one_then_two", "two_then_three", "three_then_one")
+        taken = [names(step["takes_at"]["stack"]) for step in inversion["steps"]]
+        index = next(index for index in range(3) if "one_then_two" in taken[index])
+        self.assertIn("two_then_three", taken[(index + 1) % 3])
 
     def test_of_many_locks_at_the_same_places_there_is_one(self):
-        found = self.inversion("transfer", "transfer")
-        self.assertEqual(found["alike"], 2)
+        inversion = self.inversion("transfer", "transfer")
+        self.assertEqual(inversion["alike"], 2)
 
     def test_by_one_thread_alone(self):
         self.assertTrue(self.inversion("both_ways_alone", "both_ways_alone")["by_one_thread"])
 
     def test_nothing_else_is_one(self):
-        self.assertEqual(len(orders()["inversions"]), 4, [[names(step["takes_at"]["stack"]) for step in each["steps"]]
-                                                          for each in orders()["inversions"]])
+        self.assertEqual(len(orders()["inversions"]), 4, [[names(step["takes_at"]["stack"]) for step in inversion["steps"]]
+                                                          for inversion in orders()["inversions"]])
 
     def test_a_holder_that_waits(self):
-        (chain,) = [each for each in orders()["chains"]
-                    if "waits_for_the_near_one" in names(each["links"][0]["at"]["stack"])]
+        (chain,) = [chain for chain in orders()["chains"]
+                    if "waits_for_the_near_one" in names(chain["links"][0]["at"]["stack"])]
         first, second = chain["links"]
         self.assertIn("holds_the_near_one_and_waits", names(first["held_from"]["stack"]))
         self.assertIn("holds_the_near_one_and_waits", names(second["at"]["stack"]))
@@ -104,9 +104,9 @@ class Orders(unittest.TestCase):
                 except AssertionError:
                     continue  # not begun
             recorder.send_signal(signal.SIGTERM)
-        (found,) = orders("dead")["inversions"]
-        self.assertEqual([step["times"] for step in found["steps"]], [1, 1])
-        self.assertFalse(found["by_one_thread"])
+        (inversion,) = orders("dead")["inversions"]
+        self.assertEqual([step["times"] for step in inversion["steps"]], [1, 1])
+        self.assertFalse(inversion["by_one_thread"])
 
 
 if __name__ == "__main__":

@@ -25,5 +25,5 @@ def main(*names, **numbers):
         parser.add_argument(f"--{name}", type=os.path.abspath, required=True)
     for name, default in numbers.items():
         parser.add_argument(f"--{name}", type=int, default=default)
-    rest = parser.parse_known_args(namespace=PATHS)[1]
-    unittest.main(argv=[sys.argv[0], *rest])
+    words = parser.parse_known_args(namespace=PATHS)[1]
+    unittest.main(argv=[sys.argv[0], *words])

@@ -38,11 +38,11 @@ class Places(unittest.TestCase):
         """Of the program: the one with so many."""
         self.run_program(PATHS.tarn, "record", "--heap", "--full", "-o", "rec", "--", "./program")
         sites = json.loads(self.run_program(PATHS.tarn, "report", "--json", "rec"))["sites"]
-        return next(each for each in sites if each["allocations"] == allocations)
+        return next(site for site in sites if site["allocations"] == allocations)
 
     def stack_of(self, compiler, *options):
         self.run_program(compiler, "-std=c++20", "-O2", *options, SOURCE, "-o", "program", "-pthread")
-        return [each for each in self.site()["stack"] if each["file"].endswith(SOURCE.name)]
+        return [frame for frame in self.site()["stack"] if frame["file"].endswith(SOURCE.name)]
 
     def check(self, compiler):
         if shutil.which(compiler) is None:
@@ -50,8 +50,8 @@ class Places(unittest.TestCase):
         for options in WAYS:
             with self.subTest(options=options):
                 stack = self.stack_of(compiler, *options)
-                self.assertEqual([each["line"] for each in stack], [LINES[word] for word in ("take", "lambda", "work", "main")])
-                take, inner, work, outer = (each["function"].split("(")[0] for each in stack)
+                self.assertEqual([frame["line"] for frame in stack], [LINES[word] for word in ("take", "lambda", "work", "main")])
+                take, inner, work, outer = (frame["function"].split("(")[0] for frame in stack)
                 self.assertEqual((take, work), ("ns::take", "ns::server::work"))
                 self.assertTrue(inner.startswith("ns::server::work"), inner)
                 self.assertTrue(outer.startswith("main::") and outer.endswith("::operator"), outer)
@@ -82,7 +82,7 @@ class Places(unittest.TestCase):
                 self.run_program("rustc", "-g", *options, "-o", "program", SOURCE.with_suffix(".rs"))
                 site = self.site(5000)
                 self.assertEqual(site["stack"][site["place"]]["function"], "places::make")
-                self.assertIn("places::main", [each["function"] for each in site["stack"]])
+                self.assertIn("places::main", [frame["function"] for frame in site["stack"]])
                 self.assertIn("tarn run", site["remedy"])
 
 

@@ -32,7 +32,7 @@ class Quiet(unittest.TestCase):
     def regions(self, *options):
         self.record(*options)
         report = json.loads(self.run_program(PATHS.tarn, "report", "--json", "rec"))
-        return {each["name"]: each for each in report["quiet_regions"]}
+        return {region["name"]: region for region in report["quiet_regions"]}
 
     def check(self, region, entered, heap=0, calls=0, waits=0):
         self.assertEqual({name: region[name] for name in ("entered", "heap_calls", "system_calls", "lock_waits")},
@@ -60,7 +60,7 @@ class Quiet(unittest.TestCase):
         self.check(heard["outer"], ROUNDS, calls=2 * ROUNDS)
         self.check(heard["inner"], ROUNDS, calls=ROUNDS)
         self.assertGreaterEqual(heard["waits"]["lock_waits"], 1)
-        functions = [[at["function"] for at in each["stack"]] for each in heard["calls"]["sites"]]
+        functions = [[frame["function"] for frame in site["stack"]] for site in heard["calls"]["sites"]]
         self.assertEqual(len(functions), 2)
         for stack in functions:
             self.assertTrue(any("of_calls" in name for name in stack), stack)

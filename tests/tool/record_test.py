@@ -18,7 +18,7 @@ from paths import HANG_S, PATHS, main, polls
 
 CACHE = tempfile.TemporaryDirectory(prefix="tarn-cache-")
 ROUNDS = 2000
-SAYS_HOW_OTHERS_END = tuple(int(each) for each in platform.release().split("-")[0].split(".")[:2]) >= (6, 15)  # the kernel
+SAYS_HOW_OTHERS_END = tuple(int(word) for word in platform.release().split("-")[0].split(".")[:2]) >= (6, 15)  # the kernel
 # Prints the child's number, and when it began and was killed.
 KILLS_A_CHILD = """
 import os, signal, time
@@ -49,24 +49,24 @@ class Record(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
         os.environ["XDG_CACHE_HOME"] = CACHE.name
 
-    def run_tarn(self, *words, code=0, **more):
+    def run_tarn(self, *words, code=0, **settings):
         result = subprocess.run([PATHS.tarn, *words], capture_output=True, text=True, timeout=HANG_S, check=False,
-                                cwd=self.folder, **more)
+                                cwd=self.folder, **settings)
         self.assertEqual(result.returncode, code, result.stdout + result.stderr)
         return result
 
-    def record(self, *words, **more):
-        return self.run_tarn("record", "--heap", "--full", "-o", "rec", "--", *words, **more)
+    def record(self, *words, **settings):
+        return self.run_tarn("record", "--heap", "--full", "-o", "rec", "--", *words, **settings)
 
     def report(self):
         return json.loads(self.run_tarn("report", "--json", "--stacks", "--top", "100000", "rec").stdout)
 
     def site(self, report, function):
         """Sums over the sites in a function of the program, as sites.cpp names it."""
-        sites = [each for each in report["sites"]
-                 if any(f"::{function}(" in f"::{at['function']}(" for at in each["stack"][:2])]
-        self.assertTrue(sites, f"no site in {function}: {[each['stack'][:1] for each in report['sites']]}")
-        return max(sites, key=lambda each: each["allocations"])
+        sites = [site for site in report["sites"]
+                 if any(f"::{function}(" in f"::{frame['function']}(" for frame in site["stack"][:2])]
+        self.assertTrue(sites, f"no site in {function}: {[site['stack'][:1] for site in report['sites']]}")
+        return max(sites, key=lambda site: site["allocations"])
 
     def check_sites(self, report):
         temporaries = self.site(report, "make_temporaries")
@@ -76,17 +76,17 @@ class Record(unittest.TestCase):
         self.assertEqual((temporaries["short_lived"], temporaries["lifetimes"][0]), (ROUNDS, ROUNDS))
         self.assertEqual([index for index, count in enumerate(temporaries["sizes"]) if count], [3])
         self.assertIn("use it again", temporaries["remedy"])
-        names = [each["name"] for each in temporaries["predicted"]["remedies"]]
+        names = [remedy["name"] for remedy in temporaries["predicted"]["remedies"]]
         self.assertEqual(names[:2], ["hoist", "recycle"])
-        at = temporaries["stack"][0]
-        self.assertEqual(pathlib.Path(at["file"]).name, "sites.cpp")
+        frame = temporaries["stack"][0]
+        self.assertEqual(pathlib.Path(frame["file"]).name, "sites.cpp")
         source = pathlib.Path(__file__).with_name("sites.cpp").read_text(encoding="utf-8").splitlines()
-        self.assertIn("new char[100]", source[at["line"] - 1])
+        self.assertIn("new char[100]", source[frame["line"] - 1])
 
         produced = self.site(report, "produce")
         self.assertEqual((produced["category"], produced["allocations"], produced["freed_by_other_thread"]),
                          ("shared", ROUNDS, ROUNDS))
-        self.assertEqual([each["blocks"] for each in produced["pairs"]], [ROUNDS])
+        self.assertEqual([pair["blocks"] for pair in produced["pairs"]], [ROUNDS])
         self.assertNotEqual(produced["pairs"][0]["allocates"], produced["pairs"][0]["frees"])
         self.assertIn("shared_pool", produced["remedy"])
 
@@ -97,8 +97,8 @@ class Record(unittest.TestCase):
         grown = self.site(report, "grow")
         self.assertEqual((grown["allocations"], grown["reallocs"]), (9 * ROUNDS, 8 * ROUNDS))
         self.assertIn("4096 bytes at once", grown["remedy"])
-        callers = {function: sum(each["allocations"] for each in report["sites"] if len(each["stack"]) > 1 and
-                                 f"::{function}(" in f"::{each['stack'][1]['function']}(")
+        callers = {function: sum(site["allocations"] for site in report["sites"] if len(site["stack"]) > 1 and
+                                 f"::{function}(" in f"::{site['stack'][1]['function']}(")
                    for function in ("left", "right")}
         self.assertEqual(callers, {"left": (ROUNDS + 2) // 3, "right": ROUNDS - (ROUNDS + 2) // 3})
         self.assertEqual(report["recorder"]["dropped"], 0)
@@ -129,14 +129,14 @@ class Record(unittest.TestCase):
                     for count in ("allocations", "frees", "bytes", "live_at_end"):
                         self.assertEqual(sampled["heap"][count], exact["heap"][count], count)
                 for function in ("make_temporaries", "produce", "keep", "grow"):
-                    found = sum(each["allocations"] for each in sampled["sites"] if each["stack"] and
-                                f"::{function}(" in f"::{each['stack'][0]['function']}(")
+                    estimate = sum(site["allocations"] for site in sampled["sites"] if site["stack"] and
+                                f"::{function}(" in f"::{site['stack'][0]['function']}(")
                     site = self.site(sampled, function)
                     self.assertGreater(site["error"], 0)
-                    true = sum(each["allocations"] for each in exact["sites"] if each["stack"] and
-                               f"::{function}(" in f"::{each['stack'][0]['function']}(")
+                    true = sum(site["allocations"] for site in exact["sites"] if site["stack"] and
+                               f"::{function}(" in f"::{site['stack'][0]['function']}(")
                     # The error holds in 95 of 100: three times it, in all but one of a hundred million.
-                    self.assertLess(abs(found - true), 3 * site["error"] * found, f"{function}: {found} of {true}")
+                    self.assertLess(abs(estimate - true), 3 * site["error"] * estimate, f"{function}: {estimate} of {true}")
                 self.assertEqual(self.site(sampled, "make_temporaries")["category"], "transient")
                 produced = self.site(sampled, "produce")
                 self.assertEqual((produced["category"], produced["freed_by_same_thread"]), ("shared", 0))
@@ -149,7 +149,7 @@ class Record(unittest.TestCase):
                 self.run_tarn("record", "--heap", *mode, "-o", "rec", "--", PATHS.sites, "20000", "0")
                 temporaries = self.site(self.report(), "make_temporaries")
                 self.assertNotIn(by_prices, str(temporaries["predicted"]["reasons"]))
-                self.assertIn("hoist", [each["name"] for each in temporaries["predicted"]["remedies"]])
+                self.assertIn("hoist", [remedy["name"] for remedy in temporaries["predicted"]["remedies"]])
                 quick = json.loads(self.run_tarn("report", "--quick", "--json", "--stacks", "rec").stdout)
                 self.assertIn(by_prices, str(self.site(quick, "make_temporaries")["predicted"]["reasons"]))
 
@@ -166,10 +166,10 @@ class Record(unittest.TestCase):
                 self.assertEqual(report["heap"]["unknown_frees"], 0)
                 for function in "by_malloc", "by_new", "by_new_of_arrays", "by_large_new":
                     # Of all its sites, as one that is counted twice has two.
-                    sites = [each for each in report["sites"]
-                             if any(f"::{function}(" in f"::{at['function']}(" for at in each["stack"])]
-                    self.assertEqual(sum(each["allocations"] for each in sites), 1000, function)
-                    self.assertEqual(sum(each["freed_by_same_thread"] for each in sites), 1000, function)
+                    sites = [site for site in report["sites"]
+                             if any(f"::{function}(" in f"::{frame['function']}(" for frame in site["stack"])]
+                    self.assertEqual(sum(site["allocations"] for site in sites), 1000, function)
+                    self.assertEqual(sum(site["freed_by_same_thread"] for site in sites), 1000, function)
                 exact = report["heap"]
                 self.run_tarn("record", "--heap", "--sample", "4096", "-o", "rec", "--", PATHS.close,
                               env={**os.environ, "LD_PRELOAD": library})
@@ -204,7 +204,7 @@ class Record(unittest.TestCase):
     def test_threads_that_find_sites_at_once_find_the_same(self):
         self.record(PATHS.branches)
         report = self.report()
-        of_ways = [each["allocations"] for each in report["sites"] if each["bytes"] == each["allocations"]]
+        of_ways = [site["allocations"] for site in report["sites"] if site["bytes"] == site["allocations"]]
         self.assertEqual((len(of_ways), set(of_ways)), (8192, {4}))
         self.assertEqual(report["heap"]["unknown_frees"], 0)
 
@@ -231,12 +231,12 @@ class Record(unittest.TestCase):
             self.assertGreater(report["recorder"]["overhead"]["program_cpu_ns"][1], 0)
             children[path.name] = report
         self.assertEqual(len(children), 3)
-        whole = [each for each in children.values()
-                 if each["program"]["words"][1:] == [str(ROUNDS), "fork"] and each["heap"]["allocations"] > 5 * ROUNDS]
+        whole = [child for child in children.values()
+                 if child["program"]["words"][1:] == [str(ROUNDS), "fork"] and child["heap"]["allocations"] > 5 * ROUNDS]
         self.assertEqual(len(whole), 1)
         self.check_sites(whole[0])
-        forked = [each for each in children.values() if each["heap"]["allocations"] == ROUNDS]
-        self.assertEqual([each["program"]["words"] for each in forked], [whole[0]["program"]["words"]])
+        forked = [child for child in children.values() if child["heap"]["allocations"] == ROUNDS]
+        self.assertEqual([report["program"]["words"] for report in forked], [whole[0]["program"]["words"]])
         self.assertEqual(self.site(forked[0], "make_temporaries")["freed_by_same_thread"], ROUNDS)
 
     def test_how_children_end_is_seen(self):
@@ -244,7 +244,7 @@ class Record(unittest.TestCase):
                       "(exit 7) & (sleep 0.5; kill -KILL $(exec sh -c 'echo $PPID')) & wait", code=0)
         ends = [json.loads(self.run_tarn("report", "--json", path.name).stdout)["end"]
                 for path in self.folder.glob("rec.*")]
-        seen = [(each["by_signal"], each["status"]) for each in ends if each]
+        seen = [(end["by_signal"], end["status"]) for end in ends if end]
         self.assertIn((False, 7), seen)
         if SAYS_HOW_OTHERS_END:
             self.assertIn((True, signal.SIGKILL), seen, "it killed itself")
@@ -259,7 +259,7 @@ class Record(unittest.TestCase):
         report = json.loads(self.run_tarn("report", "--json", f"rec.{child}").stdout)
         course = report["timeline"]["to_ns"]
         self.assertGreater(course[-1], killed - began, "all of its life is there")
-        self.assertLessEqual(sum(each > killed - began for each in course), 2, "looks after its death")
+        self.assertLessEqual(sum(moment > killed - began for moment in course), 2, "looks after its death")
         if SAYS_HOW_OTHERS_END:
             self.assertEqual((report["end"]["by_signal"], report["end"]["status"]), (True, signal.SIGKILL))
             self.assertEqual(report["end"]["wall_us"], course[-1] // 1000)
@@ -268,7 +268,7 @@ class Record(unittest.TestCase):
         self.record(PATHS.sites, str(ROUNDS), "exec")
         report = self.report()
         self.assertEqual(report["program"]["images"], 2)
-        shared = [each["allocations"] for each in report["sites"] if each["category"] == "shared"]
+        shared = [site["allocations"] for site in report["sites"] if site["category"] == "shared"]
         self.assertEqual(sorted(shared)[-2:], [ROUNDS, ROUNDS])
 
     def test_what_was_flushed_survives_the_recorder(self):

@@ -40,8 +40,8 @@ class ReportTest(unittest.TestCase):
 
 
 class Report(ReportTest):
-    def report(self, *words, **more):
-        return self.tarn("report", "--quick", *words, "rec", **more).stdout
+    def report(self, *words, **settings):
+        return self.tarn("report", "--quick", *words, "rec", **settings).stdout
 
     def json(self, *words, **environment):
         return json.loads(self.report("--json", "--top", "1000", *words, **environment))
@@ -86,18 +86,18 @@ class Report(ReportTest):
     def test_all_servers_have_prices(self):
         pairs = json.loads(self.prices.read_text())["pair_ns"]
         every = {"soon", "busy", "burst", "cold", "handed", "met"}
-        self.assertEqual({name: set(of) for name, of in pairs.items()},
+        self.assertEqual({name: set(values) for name, values in pairs.items()},
                          {"alone": every - {"handed", "met"}, "malloc": every, "drop_in": every, "pooled": every,
                           "shared_pool": every, "arena": every - {"handed", "met"}, "recycled": {"soon", "busy"}})
-        for of in pairs.values():
-            for by_size in of.values():
+        for values in pairs.values():
+            for by_size in values.values():
                 self.assertEqual(len(by_size), 16)
                 self.assertTrue(all(price > 0 for price in by_size), by_size)
 
     def test_every_remedy_is_predicted_as_a_range(self):
         prices.simplify(self.prices)
         report = self.json()
-        site = max(report["sites"], key=lambda each: each["reallocs"])
+        site = max(report["sites"], key=lambda site: site["reallocs"])
         for remedy in site["predicted"]["remedies"]:
             for field in "ns", "saved_ns", "saved_ms_per_second", "saved_share":
                 low, high = remedy[field]
@@ -107,7 +107,7 @@ class Report(ReportTest):
         self.assertIn("std::realloc(buffer, size)", site["source"])
         self.assertGreater(report["heap"]["predicted"]["now_ns"][0], 0)
         self.assertGreater(report["recorder"]["overhead"]["cpu_ns"][0], 0)
-        costs = [sum(each["predicted"]["now_ns"]) for each in report["sites"]]
+        costs = [sum(site["predicted"]["now_ns"]) for site in report["sites"]]
         self.assertEqual(costs, sorted(costs, reverse=True), "the dearest first")
 
     def test_a_measured_time_replaces_the_estimate(self):
@@ -116,18 +116,18 @@ class Report(ReportTest):
 
     def test_stacks_of_one_function_are_one_site(self):
         def leaves(report):
-            return [each for each in report["sites"] if "::leaf(" in f"::{each['stack'][each['place']]['function']}("]
+            return [site for site in report["sites"] if "::leaf(" in f"::{site['stack'][site['place']]['function']}("]
 
         apart = leaves(self.json("--stacks"))
-        self.assertEqual([each["callers"] for each in apart], [[], []])
-        (one,) = leaves(self.json())
-        self.assertEqual((one["stacks"], one["allocations"]), (2, sum(each["allocations"] for each in apart)))
-        self.assertEqual([(each["function"].split("(")[0].split("::")[-1], each["allocations"]) for each in one["callers"]],
+        self.assertEqual([site["callers"] for site in apart], [[], []])
+        (site,) = leaves(self.json())
+        self.assertEqual((site["stacks"], site["allocations"]), (2, sum(site["allocations"] for site in apart)))
+        self.assertEqual([(caller["function"].split("(")[0].split("::")[-1], caller["allocations"]) for caller in site["callers"]],
                          [("right", 1333), ("left", 667)])
         self.assertIn("67 % by", self.report())
 
     def test_one_category(self):
-        self.assertEqual({each["category"] for each in self.json("--category", "shared")["sites"]}, {"shared"})
+        self.assertEqual({site["category"] for site in self.json("--category", "shared")["sites"]}, {"shared"})
         self.report("--category", "nonsense", code=2)
 
     def test_one_source(self):
@@ -142,7 +142,7 @@ class Report(ReportTest):
         lines = self.report().splitlines()
         self.assertLessEqual(max(map(len, lines)), 100)
         self.assertIn("", lines[:11])
-        self.assertTrue(any("The heap costs" in each for each in lines[:10]))
+        self.assertTrue(any("The heap costs" in line for line in lines[:10]))
         self.assertNotIn("\x1b", "".join(lines))
 
     def test_colour_on_a_terminal_only(self):
@@ -185,17 +185,17 @@ class Replay(ReportTest):
 
 
 class Diff(ReportTest):
-    def diff(self, *words, **more):
+    def diff(self, *words, **settings):
         prices.simplify(self.prices)
-        return self.tarn("diff", *words, **more).stdout
+        return self.tarn("diff", *words, **settings).stdout
 
     def test_nothing_changed(self):
         self.assertIn("No site changed.", self.diff("rec", "rec"))
         self.assertEqual(json.loads(self.diff("--json", "rec", "rec"))["changes"], [])
 
     def test_the_same_work_is_no_change_sampled_or_not(self):
-        for name, how in ("full", ["--full"]), ("one", []), ("two", []):
-            self.tarn("record", "--heap", *how, "-o", str(self.folder / name), "--", PATHS.growing)
+        for name, modes in ("full", ["--full"]), ("one", []), ("two", []):
+            self.tarn("record", "--heap", *modes, "-o", str(self.folder / name), "--", PATHS.growing)
         for before, after in ("one", "two"), ("two", "one"), ("one", "full"), ("full", "one"), ("full", "full"):
             words = [str(self.folder / before), str(self.folder / after)]
             text = self.diff(*words)
@@ -204,9 +204,9 @@ class Diff(ReportTest):
             self.assertEqual(json.loads(self.diff("--json", *words))["changes"], [])
 
     def test_what_changed_is_at_its_place(self):
-        all = json.loads(self.diff("--json", "--top", "100", "rec", "half"))
-        self.assertEqual(all["allocations"]["kept"], {"before": 2000, "after": 1000})
-        change = next(each for each in all["changes"] if each["before"]["function"].endswith("make_temporaries"))
+        whole = json.loads(self.diff("--json", "--top", "100", "rec", "half"))
+        self.assertEqual(whole["allocations"]["kept"], {"before": 2000, "after": 1000})
+        change = next(change for change in whole["changes"] if change["before"]["function"].endswith("make_temporaries"))
         self.assertEqual((change["before"]["allocations"], change["after"]["allocations"]), (2000, 1000))
         self.assertEqual(change["before"]["line"], change["after"]["line"])
         self.assertEqual(change["achieved_ns"], [20000, 20000])  # 1,000 at 20 ns
@@ -215,10 +215,10 @@ class Diff(ReportTest):
     def test_text(self):
         lines = self.diff("rec", "half").splitlines()
         self.assertLessEqual(max(map(len, lines)), 100)
-        self.assertTrue(any("2,000 → 1,000 allocations" in each for each in lines))
-        self.assertTrue(any("less than predicted" in each for each in lines))
+        self.assertTrue(any("2,000 → 1,000 allocations" in line for line in lines))
+        self.assertTrue(any("less than predicted" in line for line in lines))
         self.assertRegex(lines[0], r"^(Faster|Slower|No clear difference): ", "the verdict comes first")
-        self.assertTrue(any("more" in each for each in self.diff("half", "rec").splitlines()))
+        self.assertTrue(any("more" in line for line in self.diff("half", "rec").splitlines()))
 
     def test_the_verdict_gives_shares_of_cpu(self):
         self.assertEqual(self.diff("--cpu", "2,1.5", "rec", "half").splitlines()[0], "Faster: saves 25 % of CPU.")
@@ -230,8 +230,8 @@ class Diff(ReportTest):
 
 
 class Gate(ReportTest):
-    def gate(self, *limits, code=0, more=()):
-        return self.tarn("gate", "rec", *(word for each in limits for word in ("--max", each)), *more, code=code)
+    def gate(self, *limits, code=0, options=()):
+        return self.tarn("gate", "rec", *(word for limit in limits for word in ("--max", limit)), *options, code=code)
 
     def test_a_recording_within_its_limits_passes(self):
         passed = self.gate("kept allocations <= 2000", "allocations at function make_temporaries <= 2k")
@@ -251,7 +251,7 @@ class Gate(ReportTest):
         file = self.folder / "limits.toml"
         file.write_text('requests = 1000\n[max]\n"kept allocations per request" = 2\n"heap share" = "100 %"\n')
         self.gate(str(file))
-        self.gate(str(file), more=("--requests", "999"), code=1)  # goes before the file's
+        self.gate(str(file), options=("--requests", "999"), code=1)  # goes before the file's
         file.write_text('requests = 1000\n[max]\n"kept allocations per request" = 1.5\n"sites" = "0k"\n')
         self.assertEqual(len(self.gate(str(file), code=1).stdout.splitlines()), 3)
 

@@ -45,13 +45,13 @@ class Safety(unittest.TestCase):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tarn safety "))
         self.addCleanup(shutil.rmtree, self.folder)
 
-    def run_program(self, *words, code=0, **more):
-        result = subprocess.run(words, capture_output=True, text=True, timeout=HANG_S, check=False, cwd=self.folder, **more)
+    def run_program(self, *words, code=0, **settings):
+        result = subprocess.run(words, capture_output=True, text=True, timeout=HANG_S, check=False, cwd=self.folder, **settings)
         self.assertEqual(result.returncode, code, f"{words}: {result.stdout}{result.stderr}")
         return result
 
-    def record(self, *words, modes=(), **more):
-        return self.run_program(PATHS.tarn, "record", *modes, "-o", "rec", "--", *words, **more)
+    def record(self, *words, modes=(), **settings):
+        return self.run_program(PATHS.tarn, "record", *modes, "-o", "rec", "--", *words, **settings)
 
     def test_hooks_call_nothing_that_locks_or_allocates(self):
         for modes in MODES:
@@ -110,18 +110,18 @@ class Safety(unittest.TestCase):
 
     def test_processes_of_other_pid_namespaces_are_told_apart(self):
         ways = (["unshare", "-p", "-f"], ["unshare", "-r", "-p", "-f"])
-        way = next((each for each in ways if shutil.which("unshare") and
-                    subprocess.run([*each, "true"], check=False, stderr=subprocess.DEVNULL).returncode == 0), None)
+        way = next((way for way in ways if shutil.which("unshare") and
+                    subprocess.run([*way, "true"], check=False, stderr=subprocess.DEVNULL).returncode == 0), None)
         if way is None:
             self.skipTest("no PID namespace may be made here")
-        one = f"{' '.join(way)} '{PATHS.sites}' 100 0"
-        self.record("sh", "-c", f"{one} & {one} & wait", modes=["--heap", "--full", "--follow"])
-        files = [each.name for each in self.folder.glob("rec.*")]
-        self.assertTrue(all(re.fullmatch(r"rec\.\d+(@\d+\.\d+)?", each) for each in files), files)
-        reports = [json.loads(self.run_program(PATHS.tarn, "report", "--json", "--stacks", "--top", "1000", each).stdout)
-                   for each in files]
-        counts = [each["heap"]["allocations"] for each in reports
-                  if any("sites.cpp" in at["file"] for site in each["sites"] for at in site["stack"])]
+        launch = f"{' '.join(way)} '{PATHS.sites}' 100 0"
+        self.record("sh", "-c", f"{launch} & {launch} & wait", modes=["--heap", "--full", "--follow"])
+        files = [path.name for path in self.folder.glob("rec.*")]
+        self.assertTrue(all(re.fullmatch(r"rec\.\d+(@\d+\.\d+)?", file) for file in files), files)
+        reports = [json.loads(self.run_program(PATHS.tarn, "report", "--json", "--stacks", "--top", "1000", file).stdout)
+                   for file in files]
+        counts = [report["heap"]["allocations"] for report in reports
+                  if any("sites.cpp" in frame["file"] for site in report["sites"] for frame in site["stack"])]
         self.assertEqual(len(counts), 2, files)
         self.assertGreater(counts[0], 1200)
         self.assertEqual(counts[0], counts[1], "two processes of the number 1 counted in one file")
@@ -150,10 +150,10 @@ class Safety(unittest.TestCase):
                     words = [*words, PATHS.sites, "100", "0"]
                 self.record(*words, modes=["--heap", "--full"])
                 report = self.report()
-                self.assertTrue(any("sites.cpp" in at["file"] for each in report["sites"] for at in each["stack"]))
+                self.assertTrue(any("sites.cpp" in frame["file"] for site in report["sites"] for frame in site["stack"]))
                 images = report["program"]["images"]
                 self.assertGreaterEqual(report["heap"]["allocations"], alone if images > 1 else alone - 1)
-                self.assertEqual([each.name for each in self.folder.glob("rec*")], ["rec"])
+                self.assertEqual([path.name for path in self.folder.glob("rec*")], ["rec"])
                 self.assertEqual(report["recorder"]["unrecorded"]["became"], "")
 
     def test_what_is_not_recorded_is_said(self):
@@ -175,21 +175,21 @@ class Safety(unittest.TestCase):
         self.assertNotIn("not recorded", said)
 
     def test_a_program_may_restrict_its_system_calls(self):
-        for how in "prctl", "syscall", "strict", "raw":
+        for mode in "prctl", "syscall", "strict", "raw":
             # In a program that asks the kernel by an instruction of its own, only --syscalls sees it.
-            for modes in [["--syscalls"], []] if how == "raw" else MODES:
-                with self.subTest(how=how, modes=modes):
-                    result = self.record(PATHS.restricted, how, modes=modes)
+            for modes in [["--syscalls"], []] if mode == "raw" else MODES:
+                with self.subTest(mode=mode, modes=modes):
+                    result = self.record(PATHS.restricted, mode, modes=modes)
                     self.assertEqual(result.stdout, "ended\n")
                     self.assertIn("tarn: the program restricted its system calls (seccomp)", result.stderr)
         self.record(PATHS.restricted, "prctl", modes=["--heap", "--full"])
-        after = [each["allocations"] for each in self.report()["sites"]
-                 if any(at["function"].startswith("allocate_after") for at in each["stack"])]
+        after = [site["allocations"] for site in self.report()["sites"]
+                 if any(frame["function"].startswith("allocate_after") for frame in site["stack"])]
         self.assertEqual(sum(after), 3000, "of threads that began after it")
         self.assertNotIn("seccomp", self.record("true").stderr)
 
-    def limited(self, which, bytes_, *words, most=None, modes=(), code=0):
-        limit = lambda: resource.setrlimit(which, (bytes_, most or bytes_))
+    def limited(self, which, bytes_, *words, file_limit=None, modes=(), code=0):
+        limit = lambda: resource.setrlimit(which, (bytes_, file_limit or bytes_))
         return self.record(*words, modes=modes, code=code, preexec_fn=limit)
 
     def test_limits_leave_room_or_are_named(self):
@@ -202,10 +202,10 @@ class Safety(unittest.TestCase):
         self.assertIn("(ulimit -v) is too low to record", self.limited(
             resource.RLIMIT_AS, 200 << 20, "true", code=4).stderr)
         # The region is a file in memory: its limit is raised as far as it may be, and not the program's.
-        said = self.limited(resource.RLIMIT_FSIZE, 512 << 10, "sh", "-c", "ulimit -S -f; true", most=gigabyte).stdout
+        said = self.limited(resource.RLIMIT_FSIZE, 512 << 10, "sh", "-c", "ulimit -S -f; true", file_limit=gigabyte).stdout
         self.assertEqual(said, "1024\n")
         self.assertGreater(self.report()["heap"]["allocations"], 0)
-        said = self.limited(resource.RLIMIT_FSIZE, 512, PATHS.sites, "2000", "0", most=gigabyte).stderr
+        said = self.limited(resource.RLIMIT_FSIZE, 512, PATHS.sites, "2000", "0", file_limit=gigabyte).stderr
         self.assertIn("File too large; what was written before can be read", said)
         raises = "import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (1, 1)); r.setrlimit(r.RLIMIT_FSIZE, (-1, -1))"
         if subprocess.run(["/usr/bin/python3", "-c", raises], check=False, stderr=subprocess.DEVNULL).returncode != 0:

@@ -42,20 +42,20 @@ class Syscalls(unittest.TestCase):
 
     def strace(self, follow, *words):
         self.run_program("strace", *(["-f"] if follow else []), "-qq", "-o", "trace", "--", *words)
-        found = collections.Counter()
+        counts = collections.Counter()
         for line in (self.folder / "trace").read_text(encoding="utf-8", errors="replace").splitlines():
             if match := re.match(r"(?:\d+ +)?(\w+)\(", line):
-                found[match[1]] += 1
-        return found
+                counts[match[1]] += 1
+        return counts
 
     def compare(self, mode, rounds, follow=True):
         """As differences between runs, so that the start-up of each cancels."""
         def difference(count):
-            more, few = count(str(2 * rounds)), count(str(rounds))
-            return {name: more[name] - few[name] for name in sorted({*more, *few} - NOT_COMPARED)
-                    if more[name] != few[name]}
-        recorded = difference(lambda many: self.counts(PATHS.calls, mode, many))
-        self.assertEqual(recorded, difference(lambda many: self.strace(follow, PATHS.calls, mode, many)))
+            long, short = count(str(2 * rounds)), count(str(rounds))
+            return {name: long[name] - short[name] for name in sorted({*long, *short} - NOT_COMPARED)
+                    if long[name] != short[name]}
+        recorded = difference(lambda rounds: self.counts(PATHS.calls, mode, rounds))
+        self.assertEqual(recorded, difference(lambda rounds: self.strace(follow, PATHS.calls, mode, rounds)))
         self.assertGreaterEqual(sum(recorded.values()), rounds)
 
     def test_counts_are_straces(self):
@@ -119,25 +119,25 @@ class Syscalls(unittest.TestCase):
     def test_a_handler_that_comes_while_something_is_counted_is_counted(self):
         said = self.run_program(PATHS.tarn, "record", "--full", "-o", "rec", "--", PATHS.calls, "storm", "1").stdout
         report = json.loads(self.run_program(PATHS.tarn, "report", "--json", "--top", "1000000", "rec").stdout)
-        self.assertEqual(sum(each["count"] for each in report["syscalls"] if each["name"] == "getppid"), int(said))
+        self.assertEqual(sum(call["count"] for call in report["syscalls"] if call["name"] == "getppid"), int(said))
         self.assertEqual(report["recorder"]["dropped"], 0)
 
     def test_children_are_recorded_with_follow(self):
         self.run_program(PATHS.tarn, "record", "--follow", "--syscalls", "-o", "rec", "--", PATHS.calls, "forks", "1")
-        files = sorted(each for each in self.folder.glob("rec.*"))
+        files = sorted(path for path in self.folder.glob("rec.*"))
         self.assertTrue(files)
         counts = []
         for file in files:
             report = json.loads(self.run_program(PATHS.tarn, "report", "--json", "--top", "1000", file).stdout)
-            counts.append(sum(each["count"] for each in report["syscalls"] if each["name"] == "getppid"))
+            counts.append(sum(call["count"] for call in report["syscalls"] if call["name"] == "getppid"))
         self.assertIn(11, counts)  # in the child: ten, and one in a handler
 
     def test_a_program_cannot_take_the_dispatch_over(self):
         self.record(PATHS.calls, "dispatch", "1")
 
     def site(self, report, name, function):
-        sites = [each for each in report["syscalls"] if each["name"] == name
-                 and any(at["function"] == function for at in each["stack"])]
+        sites = [call for call in report["syscalls"] if call["name"] == name
+                 and any(frame["function"] == function for frame in call["stack"])]
         self.assertEqual(len(sites), 1, f"{name} in {function}: {sites}")
         return sites[0]
 
@@ -148,17 +148,17 @@ class Syscalls(unittest.TestCase):
         self.assertEqual((put["count"], put["bytes_asked"], put["bytes"], put["errors"], put["category"]),
                          (2000, 2000, 2000, 0, "small"))
         self.assertIn("tarn::io::writer", put["remedy"])
-        self.assertIn("plain", [at["function"] for at in put["stack"]])
-        self.assertIn("main", [at["function"] for at in put["stack"]])
+        self.assertIn("plain", [frame["function"] for frame in put["stack"]])
+        self.assertIn("main", [frame["function"] for frame in put["stack"]])
         self.assertGreater(put["nanoseconds"], 0)
         opened = self.site(report, "openat", "plain")
         self.assertEqual((opened["category"], opened["same_arguments"]), ("repeated", 1999))
-        stats = [each for each in report["syscalls"] if each["name"] in ("stat", "newfstatat")
-                 and any(at["function"] == "plain" for at in each["stack"])]
-        self.assertEqual(sorted(each["errors"] for each in stats), [0, 2000, 2000])
-        same = json.loads(self.run_program(PATHS.tarn, "diff", "--json", "rec", "rec").stdout)["syscalls"]
-        self.assertEqual((same["before"], same["changes"]), (same["after"], []))
-        self.assertGreater(same["before"]["count"], 2000)
+        stats = [call for call in report["syscalls"] if call["name"] in ("stat", "newfstatat")
+                 and any(frame["function"] == "plain" for frame in call["stack"])]
+        self.assertEqual(sorted(call["errors"] for call in stats), [0, 2000, 2000])
+        unchanged = json.loads(self.run_program(PATHS.tarn, "diff", "--json", "rec", "rec").stdout)["syscalls"]
+        self.assertEqual((unchanged["before"], unchanged["changes"]), (unchanged["after"], []))
+        self.assertGreater(unchanged["before"]["count"], 2000)
         self.assertRegex(self.run_program(PATHS.tarn, "diff", "rec", "rec").stdout, r"System calls: ([\d,]+) → \1 made")
         only = self.run_program(PATHS.tarn, "report", "--source", "heap", "rec").stdout
         self.assertNotIn("system calls at", only)

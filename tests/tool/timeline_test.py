@@ -29,14 +29,14 @@ def report(*words):
     return json.loads(tarn("report", "--json", "--top", "1000", *words, "rec").stdout)
 
 
-def blocks_at(of, function):
-    return sum(each["allocations"] for each in of["sites"]
-               if any(function in place["function"] for place in each["stack"]))
+def blocks_at(report, function):
+    return sum(site["allocations"] for site in report["sites"]
+               if any(function in place["function"] for place in site["stack"]))
 
 
-def taken_at(of, function):
-    return sum(each["acquisitions"] for each in of["locks"]
-               if any(function in place["function"] for place in each["stack"]))
+def taken_at(report, function):
+    return sum(lock["acquisitions"] for lock in report["locks"]
+               if any(function in place["function"] for place in lock["stack"]))
 
 
 class Parts(unittest.TestCase):
@@ -50,8 +50,8 @@ class Parts(unittest.TestCase):
             self.assertEqual(count(first, other), 0)
             self.assertEqual(count(last, work), 0)
             self.assertEqual(count(last, other), count(whole, other))
-        self.assertNotIn("write", [each["name"] for each in first["syscalls"]])
-        self.assertIn("write", [each["name"] for each in last["syscalls"]])
+        self.assertNotIn("write", [call["name"] for call in first["syscalls"]])
+        self.assertIn("write", [call["name"] for call in last["syscalls"]])
         self.assertEqual(last["part"]["to_ns"], whole["end"]["wall_us"] * 1000)
         self.assertEqual(last["end"]["wall_us"], (last["part"]["to_ns"] - last["part"]["from_ns"]) // 1000)
 
@@ -64,15 +64,15 @@ class Parts(unittest.TestCase):
         self.assertEqual(course["to_ns"], sorted(course["to_ns"]))
         self.assertEqual(sum(map(sum, course["allocations"].values())), whole["heap"]["allocations"])
         self.assertEqual(sum(map(sum, course["bytes"].values())), whole["heap"]["bytes"])
-        self.assertEqual(sum(map(sum, course["acquisitions"].values())), sum(each["acquisitions"] for each in whole["locks"]))
-        self.assertEqual(sum(map(sum, course["syscalls"].values())), sum(each["count"] for each in whole["syscalls"]))
+        self.assertEqual(sum(map(sum, course["acquisitions"].values())), sum(lock["acquisitions"] for lock in whole["locks"]))
+        self.assertEqual(sum(map(sum, course["syscalls"].values())), sum(call["count"] for call in whole["syscalls"]))
         self.assertTrue(all(course["resident_bytes"][:-1]))
         self.assertIsNone(report("--end", "50%")["timeline"])
         self.assertFalse(sum(map(sum, report("--source", "locks")["timeline"]["allocations"].values())))
 
     def test_categories_are_those_of_the_whole(self):
-        whole = {tuple(map(str, each["stack"])): each["category"] for each in report("--stacks")["sites"]}
-        part = {tuple(map(str, each["stack"])): each["category"] for each in report("--stacks", "--end", "10%")["sites"]}
+        whole = {tuple(map(str, site["stack"])): site["category"] for site in report("--stacks")["sites"]}
+        part = {tuple(map(str, site["stack"])): site["category"] for site in report("--stacks", "--end", "10%")["sites"]}
         self.assertLessEqual(part.items(), whole.items())
 
     def test_the_text_says_which_part(self):

@@ -52,16 +52,16 @@ class Terminal(TopTest):
 
     def open(self, *words, width=80, height=24, environment=""):
         self.opened += 1  # a server each, as one that ends may still hold its socket
-        command = " ".join(f"'{each}'" for each in (PATHS.tarn, "top", "--interval", "0.3", *words))
+        command = " ".join(f"'{word}'" for word in (PATHS.tarn, "top", "--interval", "0.3", *words))
         self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(width), "-y", str(height),
                   f"{environment} {command}; echo ended with $?; cat")
 
-    def screen(self, *more):
-        return self.tmux("capture-pane", "-p", *more)
+    def screen(self, *keys):
+        return self.tmux("capture-pane", "-p", *keys)
 
-    def wait_for(self, pattern, *more):
+    def wait_for(self, pattern, *keys):
         for _ in polls():
-            screen = self.screen(*more)
+            screen = self.screen(*keys)
             if re.search(pattern, screen):
                 return screen
         self.fail(f"no {pattern} on\n{screen}")
@@ -236,11 +236,11 @@ class Errors(TopTest):
         self.assertIn("excludes", self.tarn("top", "--pid", "1", "-o", "x", code=2))
         self.tarn("top", code=2)
 
-    def as_nobody(self, pid, *who):
+    def as_nobody(self, pid, *words):
         """What tarn top says of a process when it is run by somebody else than root."""
         if os.geteuid() != 0 or shutil.which("setpriv") is None:
             self.skipTest("needs root, and setpriv")
-        command = ["setpriv", *(who or ("--reuid=65534",)), "--regid=65534", "--clear-groups", PATHS.tarn]
+        command = ["setpriv", *(words or ("--reuid=65534",)), "--regid=65534", "--clear-groups", PATHS.tarn]
         if subprocess.run([*command, "--version"], capture_output=True, check=False).returncode != 0:
             self.skipTest("nobody may run this build")
         done = subprocess.run([*command, "top", "--pid", str(pid)], capture_output=True, text=True, timeout=HANG_S, check=False,

@@ -41,46 +41,46 @@ class Unwinding(unittest.TestCase):
     def stacks_of_gdb(self, program):
         self.run_program("gdb", "-q", "-nx", "-batch", "-x", str(HERE / "gdb_stacks.py"), str(program),
                          TARN_STACKS=str(self.folder / "gdb.json"))
-        return {int(bytes_): of for bytes_, of in json.loads((self.folder / "gdb.json").read_text()).items()}
+        return {int(bytes_): stacks for bytes_, stacks in json.loads((self.folder / "gdb.json").read_text()).items()}
 
     def recorded(self, program):
         """By the bytes that stop() allocated: who called it."""
         self.run_program(PATHS.tarn, "record", "--heap", "--full", "-o", "rec", "--", str(program))
         report = json.loads(self.run_program(PATHS.tarn, "report", "--json", "--stacks", "--top", "100000", "rec"))
-        found = {}
+        stacks = {}
         for site in report["sites"]:
-            names = [each["function"].split("(")[0] for each in site["stack"]]
+            names = [frame["function"].split("(")[0] for frame in site["stack"]]
             if "stop" not in names:
                 continue
-            stack = [{"module": os.path.basename(each["module"]), "offset": each["offset"]}
-                     for each in site["stack"][names.index("stop") + 1:]]
-            found.setdefault(site["bytes"] // site["allocations"], []).append(stack)
-        return found
+            stack = [{"module": os.path.basename(frame["module"]), "offset": frame["offset"]}
+                     for frame in site["stack"][names.index("stop") + 1:]]
+            stacks.setdefault(site["bytes"] // site["allocations"], []).append(stack)
+        return stacks
 
     @staticmethod
     def frames(stack):
         """Modules and offsets, those of one frame, and of equal ones after another, once."""
-        made = []
-        for each in stack:
-            frame = (each["module"], each["offset"])
-            if not made or made[-1] != frame:
-                made.append(frame)
-        return made
+        frames = []
+        for frame in stack:
+            frame = (frame["module"], frame["offset"])
+            if not frames or frames[-1] != frame:
+                frames.append(frame)
+        return frames
 
     def compare(self, program, least):
-        expected, found = self.stacks_of_gdb(program), self.recorded(program)
+        expected, recorded = self.stacks_of_gdb(program), self.recorded(program)
         self.assertGreaterEqual(len(expected), least)
-        self.assertEqual(sorted(found), sorted(expected))
+        self.assertEqual(sorted(recorded), sorted(expected))
         for bytes_, stacks in expected.items():
             for stack in stacks:
-                last = next((at for at, each in enumerate(stack) if each["function"] in ENDS or
-                             each["function"].endswith("::main")), len(stack) - 1)
+                last = next((index for index, frame in enumerate(stack) if frame["function"] in ENDS or
+                             frame["function"].endswith("::main")), len(stack) - 1)
                 # The frame of a signal is no call: either address of it is as good.
-                want = [each for each in stack[:last + 1] if not each["signal"]]
-                signals = {(each["module"], each["offset"] + more) for each in stack if each["signal"] for more in (0, 1)}
-                candidates = [[each for each in self.frames(of) if each not in signals] for of in found[bytes_]]
+                want = [frame for frame in stack[:last + 1] if not frame["signal"]]
+                signals = {(frame["module"], frame["offset"] + step) for frame in stack if frame["signal"] for step in (0, 1)}
+                candidates = [[frame for frame in self.frames(stack) if frame not in signals] for stack in recorded[bytes_]]
                 frames = self.frames(want)
-                self.assertTrue(any(of[:len(frames)] == frames for of in candidates),
+                self.assertTrue(any(candidate[:len(frames)] == frames for candidate in candidates),
                                 f"{bytes_}: gdb has\n{stack}\nrecorded is\n{candidates}")
 
     def test_c(self):
@@ -104,15 +104,15 @@ class Unwinding(unittest.TestCase):
         """The functions of each stack on which one stands, and how many blocks it allocated."""
         self.run_program(PATHS.tarn, "record", "--heap", "--full", "-o", "rec", "--", *map(str, words))
         report = json.loads(self.run_program(PATHS.tarn, "report", "--quick", "--json", "--stacks", "--top", "100000", "rec"))
-        stacks = [([each["function"].split("(")[0].split("::")[-1] for each in site["stack"]], site["allocations"])
+        stacks = [([frame["function"].split("(")[0].split("::")[-1] for frame in site["stack"]], site["allocations"])
                   for site in report["sites"]]
-        return [each for each in stacks if innermost in each[0]]
+        return [stack for stack in stacks if innermost in stack[0]]
 
     def assert_one(self, stacks, *names, allocations=1):
         """One stack alone has these, in this order, innermost first."""
         def has(stack):
             left = iter(stack)
-            return all(each in left for each in names)
+            return all(name in left for name in names)
         self.assertEqual([count for stack, count in stacks if has(stack)], [allocations], f"{names} in {stacks}")
 
     def test_fibers_and_signal_stacks(self):
@@ -142,7 +142,7 @@ class Unwinding(unittest.TestCase):
         self.stacks_of("stop", self.build(["cc"], "fibers.c", "-g", "-O2"))
         def deciding(*words):
             report = json.loads(self.run_program(PATHS.tarn, "report", "--quick", "--json", "--top", "1000", *words, "rec"))
-            return {each["stack"][each["place"]]["function"] for each in report["sites"]}
+            return {site["stack"][site["place"]]["function"] for site in report["sites"]}
         self.assertIn("stop", deciding())
         self.assertTrue({"middle", "on_signal"} <= deciding("--wrapper", "inner"))
         passed = deciding("--wrapper", "middle", "--wrapper", "inner")
@@ -161,5 +161,5 @@ class Unwinding(unittest.TestCase):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--tarn", required=True)
-    PATHS, rest = parser.parse_known_args()
-    unittest.main(argv=[__file__, *rest])
+    PATHS, arguments = parser.parse_known_args()
+    unittest.main(argv=[__file__, *arguments])
