@@ -6,7 +6,7 @@ import {createRequire} from 'node:module';
 import {createServer, connect} from 'node:net';
 import {resolve} from 'node:path';
 
-const [build, pictures] = process.argv.slice(2).map((each) => resolve(each));
+const [build, pictures] = process.argv.slice(2).map((path) => resolve(path));
 const tarn = `${build}/bin/tarn`;
 const folder = `${build}/pictures`;
 const largest = 150 * 1024;
@@ -45,9 +45,9 @@ async function record_server(name, words, port, load, end) {
 const stop = (server) => process.kill(Number(run('ps', '-o', 'pid=', '--ppid', String(server.pid)).toString()), 'SIGTERM');
 
 writeFileSync(`${folder}/appserver.toml`, '# all defaults\n');
-for (const [name, more] of [['before', ['--allocator=global']], ['after', []]]) {
+for (const [name, flags] of [['before', ['--allocator=global']], ['after', []]]) {
   const port = await free_port();
-  await record_server(name, [`${build}/bin/tarn-appserver`, '--config', 'appserver.toml', '--port', String(port), '--workers', '2', ...more], port,
+  await record_server(name, [`${build}/bin/tarn-appserver`, '--config', 'appserver.toml', '--port', String(port), '--workers', '2', ...flags], port,
                       () => run('h2load', '--h1', '--requests=60000', '--clients=16', `http://127.0.0.1:${port}/page?rows=256`), stop);
 }
 const port = await free_port();

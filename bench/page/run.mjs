@@ -17,11 +17,11 @@ async function timed(page, act) {
   return Math.round(await page.evaluate(async (source) => {
     const began = performance.now();
     const {selector, kind, value} = source;
-    const of = document.querySelector(selector);
-    if (kind === 'click') of.dispatchEvent(new MouseEvent('click', {bubbles: true}));
+    const element = document.querySelector(selector);
+    if (kind === 'click') element.dispatchEvent(new MouseEvent('click', {bubbles: true}));
     else {
-      of.value = value;
-      of.dispatchEvent(new Event(kind, {bubbles: true}));
+      element.value = value;
+      element.dispatchEvent(new Event(kind, {bubbles: true}));
     }
     await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
     return performance.now() - began;
@@ -41,7 +41,7 @@ for (const [sites, depth] of [[1000, 10], [200000, 12]]) {
     summary: Math.round(performance.getEntriesByName('ready')[0].startTime),
   }));
   console.log(`${sites} sites, ${nodes} stack nodes, ${megabytes} MB`);
-  const row = (what, ms) => console.log(`  ${what.padEnd(44)}${String(ms).padStart(7)}`);
+  const row = (subject, ms) => console.log(`  ${subject.padEnd(44)}${String(ms).padStart(7)}`);
   row('first paint', ready.text);
   row('the summary', ready.summary);
   row('to the sites', await timed(page, {selector: '#tab-sites', kind: 'click'}));

@@ -45,11 +45,11 @@ export async function start(build, name) {
   }
 
   // By the rules of WCAG 2 A and AA. The policy keeps scripts out, so axe comes by the debugger.
-  async function check_access(page, where) {
+  async function check_access(page, subject) {
     const client = await page.context().newCDPSession(page);
     await client.send('Runtime.evaluate', {expression: axe});
     const {result} = await client.send('Runtime.evaluate', {awaitPromise: true, returnByValue: true, expression: `axe.run(document, {resultTypes: ['violations']}).then((all) => all.violations.map((each) => each.id + ': ' + each.nodes.map((node) => node.html.slice(0, 160) + ' ' + (node.any[0]?.message ?? '')).slice(0, 3).join(' | ')))`});
-    assert.deepEqual(result.value, [], where);
+    assert.deepEqual(result.value, [], subject);
   }
 
   // All of `tests`, or those with $PAGE_TEST in their names; ends the process.

@@ -10,23 +10,23 @@ const {template, folder, open, close, check_access, run_tests} = await start(bui
 const path = `${folder}/lab.html`;
 const words = ['lab', 'list', 'lock-cost', '--quick', '--rounds', '1', '--set', 'total=5000', '--set', 'pairs=1000', '--set', 'operations=5000'];
 const results = JSON.parse(execFileSync(tarn, [...words, '--html', path, '--json', '-'], {encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore']}));
-const made = `file://${path}`;
+const address = `file://${path}`;
 
 const tests = {
   async 'says each claim, its verdict, and who was skipped'() {
-    const page = await open(made);
+    const page = await open(address);
     const text = await page.innerText('main');
-    for (const each of results.experiments) {
-      for (const words of [each.claim, each.claimed, each.why, each.verdict.words, ...each.skipped]) assert.ok(text.includes(words), words);
+    for (const experiment of results.experiments) {
+      for (const words of [experiment.claim, experiment.claimed, experiment.why, experiment.verdict.words, ...experiment.skipped]) assert.ok(text.includes(words), words);
     }
     assert.ok((await page.innerText('dl')).includes(results.machine.cpu));
-    assert.equal((await page.$$('#list tr.ours')).length, results.experiments[0].forms.filter((each) => each.role === 'ours').length);
+    assert.equal((await page.$$('#list tr.ours')).length, results.experiments[0].forms.filter((form) => form.role === 'ours').length);
     await close(page);
   },
   async 'draws curves, the originals\' too, and hides one when asked'() {
-    const page = await open(made);
+    const page = await open(address);
     assert.equal((await page.$$('#list canvas')).length, 2);
-    const keys = await page.$$eval('#list .curves:first-child .key', (all) => all.map((each) => each.textContent));
+    const keys = await page.$$eval('#list .curves:first-child .key', (elements) => elements.map((element) => element.textContent));
     for (const name of ['glibc', 'pooled', 'VAX 8550, malloc', 'MicroVAX, pools']) assert.ok(keys.includes(name), `${name}: ${keys}`);
     const picture = () => page.$eval('#list canvas', (canvas) => canvas.toDataURL());
     const before = await picture();
@@ -48,11 +48,11 @@ const tests = {
   },
   async 'is accessible in both themes, and fits a phone'() {
     for (const scheme of ['light', 'dark']) {
-      const page = await open(made, {scheme});
+      const page = await open(address, {scheme});
       await check_access(page, scheme);
       await close(page);
     }
-    const page = await open(made, {width: 360});
+    const page = await open(address, {width: 360});
     assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 360);
     await close(page);
   },

@@ -2,13 +2,13 @@
 import {readFileSync, writeFileSync} from 'node:fs';
 import {deflateSync} from 'node:zlib';
 
-const none = [0, 0];
+const no_time = [0, 0];
 
 // The page at `to` that shows `data`.
-export function write_page(template, data, to) {
+export function write_page(template, data, path) {
   const packed = deflateSync(JSON.stringify(data), {level: 1}).toString('base64');
-  writeFileSync(to, readFileSync(template, 'utf8').replace('@RECORDING@', () => packed));
-  return `file://${to}`;
+  writeFileSync(path, readFileSync(template, 'utf8').replace('@RECORDING@', () => packed));
+  return `file://${path}`;
 }
 
 // Of a program that ran for a second on three threads, without any event.
@@ -18,7 +18,7 @@ export function empty() {
     program: {words: ['./program'], images: 1},
     end: {wall_us: 1_000_000, user_us: 500_000},
     recorder: {mode: 'full', sources: ['heap', 'locks', 'system calls'], overhead: {cpu_ns: [1e6, 2e6], program_cpu_ns: [4e8, 5e8]}},
-    heap: {predicted: {now_ns: none, share: none, ms_per_second: none, drop_in_saves_ns: none}},
+    heap: {predicted: {now_ns: no_time, share: no_time, ms_per_second: no_time, drop_in_saves_ns: no_time}},
     threads: [{role: 'main'}, {role: 'work'}, {role: 'work'}],
     totals: {}, crossings: [],
     strings: ['', '/usr/lib/libc.so.6'], places: {function: [], file: [], line: [], module: []},
@@ -55,7 +55,7 @@ export function stack(data, frames) {
 
 export function add_site(data, frames, {category = 'transient', cost = 1e6, blocks = 5000, remedy = true, handed = 0} = {}) {
   data.sites ??= [];
-  const bucket = (at, count) => Array.from({length: count}, (_, each) => (each === at ? blocks : 0));
+  const bucket = (filled, count) => Array.from({length: count}, (_, index) => (index === filled ? blocks : 0));
   data.sites.push({
     category, allocations: blocks, bytes: blocks * 100, threads: 1, freed_by_same_thread: blocks - handed,
     freed_by_other_thread: handed, sizes: bucket(3, 16), lifetimes: bucket(1, 12), times: bucket(1, 12),
@@ -63,7 +63,7 @@ export function add_site(data, frames, {category = 'transient', cost = 1e6, bloc
     stack: stack(data, frames), source: 'auto made = new thing;', type: 'thing',
     predicted: {
       now_ns: [cost * 0.8, cost * 1.2], share: [0.01, 0.02], ms_per_second: [1, 2],
-      remedies: remedy ? [{name: 'pooled', saved_ns: [cost * 0.4, cost * 0.9], saved_ms_per_second: none, saved_share: none,
+      remedies: remedy ? [{name: 'pooled', saved_ns: [cost * 0.4, cost * 0.9], saved_ms_per_second: no_time, saved_share: no_time,
                            words: `take ${frames[0][0]} from a pool`, code: 'struct thing : tarn::pooled<thing>', risk: 'none'}] : [],
     },
   });
@@ -74,9 +74,9 @@ export function add_site(data, frames, {category = 'transient', cost = 1e6, bloc
 export function example() {
   const data = empty();
   const categories = ['transient', 'shared', 'start-up', 'kept'];
-  for (let at = 0; at < 24; ++at) {
-    add_site(data, [[`make_${at}(int)`, '/home/me/src/make.cpp', at + 1], [`serve_${at % 3}()`, '/home/me/src/serve.cpp', 10], ['main', '/home/me/main.cpp', 5]],
-             {category: categories[at % 4], cost: 1e6 * (24 - at), blocks: 1000 * (at + 1), remedy: at % 4 < 2, handed: at % 4 === 1 ? 500 : 0});
+  for (let index = 0; index < 24; ++index) {
+    add_site(data, [[`make_${index}(int)`, '/home/me/src/make.cpp', index + 1], [`serve_${index % 3}()`, '/home/me/src/serve.cpp', 10], ['main', '/home/me/main.cpp', 5]],
+             {category: categories[index % 4], cost: 1e6 * (24 - index), blocks: 1000 * (index + 1), remedy: index % 4 < 2, handed: index % 4 === 1 ? 500 : 0});
   }
   data.heap = {...data.heap, bytes: 30e6, predicted: {now_ns: [2.4e8, 3.6e8], share: [0.5, 0.7], ms_per_second: [240, 360], drop_in_saves_ns: [1e7, 2e7]}};
   data.crossings = [[1, 1, 100000], [1, 2, 3000], [2, 2, 50000]];
@@ -89,8 +89,8 @@ export function example() {
      sites: [{acquisitions: 9000, contended: 700, waited_ns: 1.2e7, stack: waiter, waits: [{holder: 2, waits: 700, waited_ns: 1.2e7, stack: holder}]}]},
     {type: 'condition variable', category: 'condition', locks: 1, threads: 2, acquisitions: 10, waited_ns: 9e9, stack: holder, weights: [[holder, 10, 9e9, 1]], sites: [{acquisitions: 10, waited_ns: 9e9, stack: holder}]},
   ];
-  const lock = (at) => ({type: 'mutex', address: 4096 * at, stack: holder});
-  const step = (at, first, second) => ({lock: lock(at), times: 3 + at, threads: [at], held_from: {stack: first}, takes_at: {stack: second}});
+  const lock = (number) => ({type: 'mutex', address: 4096 * number, stack: holder});
+  const step = (number, first, second) => ({lock: lock(number), times: 3 + number, threads: [number], held_from: {stack: first}, takes_at: {stack: second}});
   data.lock_orders = {
     inversions: [{steps: [step(1, holder, inside), step(2, waiter, holder)], alike: 4}, {steps: [step(0, holder, holder), step(1, waiter, waiter), step(2, holder, waiter)], by_one_thread: true, alike: 1}],
     chains: [{waited_ns: 7e6, links: [{lock: lock(1), thread: 0, waits: 2, waited_ns: 9e6, at: {stack: waiter}, holder: 1, held_from: {stack: holder}},
@@ -109,29 +109,29 @@ export function example() {
 // odd ones of the second.
 export function course_of(data, count) {
   const table = (names, rows) => {
-    const made = Object.fromEntries([...names, 'points', 'at'].map((each) => [each, []]));
+    const columns = Object.fromEntries([...names, 'points', 'at'].map((name) => [name, []]));
     for (const {key, at, values} of rows) {
-      Object.entries(key).forEach(([name, value]) => made[name].push(value));
-      made.points.push(at.length);
-      made.at.push(...at);
-      Object.entries(values).forEach(([name, value]) => made[name].push(...at.map(() => value / at.length)));
+      Object.entries(key).forEach(([name, value]) => columns[name].push(value));
+      columns.points.push(at.length);
+      columns.at.push(...at);
+      Object.entries(values).forEach(([name, value]) => columns[name].push(...at.map(() => value / at.length)));
     }
-    return made;
+    return columns;
   };
-  const all = Array.from({length: count}, (_, at) => at);
-  const half = (odd) => all.filter((at) => at >= count / 2 === (odd === 1));
-  const sites = (data.sites ?? []).flatMap((site, at) => [
-    {key: {site: at, node: site.stack, owner: 1, actor: 1}, at: half(at % 2), values: {blocks: site.allocations, bytes: site.bytes, frees: site.category === 'kept' ? 0 : site.freed_by_same_thread}},
-    ...(site.pairs ?? []).map((pair) => ({key: {site: at, node: site.stack, owner: pair.allocates, actor: pair.frees}, at: half(at % 2), values: {blocks: 0, bytes: 0, frees: pair.blocks}})),
+  const indexes = Array.from({length: count}, (_, index) => index);
+  const half = (odd) => indexes.filter((index) => index >= count / 2 === (odd === 1));
+  const sites = (data.sites ?? []).flatMap((site, index) => [
+    {key: {site: index, node: site.stack, owner: 1, actor: 1}, at: half(index % 2), values: {blocks: site.allocations, bytes: site.bytes, frees: site.category === 'kept' ? 0 : site.freed_by_same_thread}},
+    ...(site.pairs ?? []).map((pair) => ({key: {site: index, node: site.stack, owner: pair.allocates, actor: pair.frees}, at: half(index % 2), values: {blocks: 0, bytes: 0, frees: pair.blocks}})),
   ]);
-  const locks = (data.locks ?? []).flatMap((lock, at) => (lock.weights ?? []).map(([node, taken, waited_ns, thread], which) => (
-    {key: {lock: at, place: 0, node, thread}, at: half(which), values: {taken, contended: taken / 10, waited_ns, held: taken, held_ns: taken, refused: 0}})));
-  const waits = (data.locks ?? []).flatMap((lock, at) => (lock.sites?.[0].waits ?? []).map(({waits: count, waited_ns}, wait) => (
-    {key: {lock: at, place: 0, wait}, at: half(0), values: {waits: count, waited_ns}})));
-  const calls = (data.syscalls ?? []).flatMap((call, at) => (call.weights ?? []).map(([node, count, ns, thread]) => (
-    {key: {call: at, node, thread}, at: half(at), values: {count, errors: 0, asked: call.bytes_asked ?? 0, given: call.bytes ?? 0, ns, same: 0, row: 0}})));
+  const locks = (data.locks ?? []).flatMap((lock, index) => (lock.weights ?? []).map(([node, taken, waited_ns, thread], which) => (
+    {key: {lock: index, place: 0, node, thread}, at: half(which), values: {taken, contended: taken / 10, waited_ns, held: taken, held_ns: taken, refused: 0}})));
+  const waits = (data.locks ?? []).flatMap((lock, index) => (lock.sites?.[0].waits ?? []).map(({waits: count, waited_ns}, wait) => (
+    {key: {lock: index, place: 0, wait}, at: half(0), values: {waits: count, waited_ns}})));
+  const calls = (data.syscalls ?? []).flatMap((call, index) => (call.weights ?? []).map(([node, count, ns, thread]) => (
+    {key: {call: index, node, thread}, at: half(index), values: {count, errors: 0, asked: call.bytes_asked ?? 0, given: call.bytes ?? 0, ns, same: 0, row: 0}})));
   return {
-    to_ns: all.map((at) => (at + 1) * 1e8), resident_bytes: all.map((at) => (at + 1) << 20), cpu_us: all.map(() => 50_000),
+    to_ns: indexes.map((index) => (index + 1) * 1e8), resident_bytes: indexes.map((index) => (index + 1) << 20), cpu_us: indexes.map(() => 50_000),
     heap: table(['site', 'node', 'owner', 'actor', 'blocks', 'bytes', 'frees'], sites),
     locks: table(['lock', 'place', 'node', 'thread', 'taken', 'contended', 'waited_ns', 'held', 'held_ns', 'refused'], locks),
     waits: table(['lock', 'place', 'wait', 'waits', 'waited_ns'], waits),
@@ -144,14 +144,14 @@ export function large(count, depth) {
   const data = empty();
   let seed = 1;
   const random = (below) => (seed = (seed * 48271) % 2147483647) % below;
-  for (let at = 0; at < count; ++at) {
+  for (let index = 0; index < count; ++index) {
     const frames = [];
     for (let up = 0; up < depth; ++up) {
       const share = Math.min(count, 4 ** (depth - up));
       const which = random(share);
       frames.push([`layer_${up}::function_${which}(std::vector<int> const&)`, `/home/me/src/layer_${up}.cpp`, which]);
     }
-    add_site(data, frames, {cost: random(1e6), blocks: random(1e5), remedy: at % 7 === 0});
+    add_site(data, frames, {cost: random(1e6), blocks: random(1e5), remedy: index % 7 === 0});
   }
   data.timeline = course_of(data, count > 5000 ? 6 : 96);
   return data;
@@ -159,7 +159,7 @@ export function large(count, depth) {
 
 // What `tarn diff --html` writes.
 export function difference() {
-  const side = (name, allocations, cost, more = {}) => ({function: name, file: '/home/me/src/make.cpp', line: 7, category: 'transient', allocations, bytes: allocations * 64, now_ns: [cost * 0.8, cost * 1.2], ...more});
+  const side = (name, allocations, cost, fields = {}) => ({function: name, file: '/home/me/src/make.cpp', line: 7, category: 'transient', allocations, bytes: allocations * 64, now_ns: [cost * 0.8, cost * 1.2], ...fields});
   return {
     kind: 'difference',
     difference: {

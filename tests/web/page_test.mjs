@@ -19,17 +19,17 @@ async function until(page, condition) {
   assert.fail(`never: ${condition}`);
 }
 const hash = (page) => page.evaluate(() => new URLSearchParams(location.hash.slice(1)).toString());
-const rows = (page) => page.$$eval('tr.row', (all) => all.map((each) => each.cells[0].textContent));
-const made = write_page(template, example(), `${folder}/example.html`);
+const rows = (page) => page.$$eval('tr.row', (elements) => elements.map((row) => row.cells[0].textContent));
+const example_page = write_page(template, example(), `${folder}/example.html`);
 const tabs = ['Summary', 'Flame graph', 'Sites', 'Threads', 'Locks', 'System calls', 'Timeline'];
 
 const tests = {
   async 'the first screen says where, how much, what to do, what not'() {
-    const page = await open(made);
+    const page = await open(example_page);
     const text = await page.innerText('main');
-    for (const each of ['Heap', 'Locks', 'System calls', 'about 69 % of CPU', '48–90 %; ', 'What to do first', 'make_0', 'make_1', 'saves about 3.7 % of CPU (1.9–5.4 %)', 'tarn run', 'What to leave alone',
+    for (const phrase of ['Heap', 'Locks', 'System calls', 'about 69 % of CPU', '48–90 %; ', 'What to do first', 'make_0', 'make_1', 'saves about 3.7 % of CPU (1.9–5.4 %)', 'tarn run', 'What to leave alone',
                         '12 of 24 allocation sites', 'not counted above']) {
-      assert.ok(text.includes(each), `${each} is not in: ${text}`);
+      assert.ok(text.includes(phrase), `${phrase} is not in: ${text}`);
     }
     assert.equal((await page.$$('.best li')).length, 3);
     await page.click('.best li:nth-child(2) button');
@@ -39,7 +39,7 @@ const tests = {
 
   async 'every view, in both themes, on a phone too: accessible, no wider than the screen'() {
     for (const [scheme, width] of [['light', 1200], ['dark', 1200], ['light', 360]]) {
-      const page = await open(made, {scheme, width});
+      const page = await open(example_page, {scheme, width});
       for (const name of tabs) {
         await page.getByRole('tab', {name, exact: true}).click();
         if (await page.$('tr.row')) await page.click('tr.row .opens');
@@ -54,7 +54,7 @@ const tests = {
   },
 
   async 'the theme can be chosen'() {
-    const page = await open(made);
+    const page = await open(example_page);
     await page.click('.theme');
     await page.click('.theme');
     assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), 'rgb(20, 23, 27)');
@@ -64,7 +64,7 @@ const tests = {
   },
 
   async 'sites are searched, filtered and sorted'() {
-    const page = await open(`${made}#tab=sites`);
+    const page = await open(`${example_page}#tab=sites`);
     assert.match((await rows(page))[0], /^make_0/);
     await page.getByRole('button', {name: 'Blocks'}).click();
     assert.match((await rows(page))[0], /^make_23/);
@@ -84,10 +84,10 @@ const tests = {
   },
 
   async 'a site has its stack, histograms, threads and the code to write'() {
-    const page = await open(`${made}#tab=sites&site=1`);
+    const page = await open(`${example_page}#tab=sites&site=1`);
     const text = await page.innerText('.details');
-    for (const each of ['make_1', 'src/make.cpp:2', 'auto made = new thing;', 'tarn::pooled<thing>', 'work #1 → work #2', 'serve_1()', 'saves']) {
-      assert.ok(text.includes(each), `${each} is not in ${text}`);
+    for (const phrase of ['make_1', 'src/make.cpp:2', 'auto made = new thing;', 'tarn::pooled<thing>', 'work #1 → work #2', 'serve_1()', 'saves']) {
+      assert.ok(text.includes(phrase), `${phrase} is not in ${text}`);
     }
     assert.ok(!text.includes('/home/me'), 'paths are relative');
     assert.equal((await page.$$('.histogram canvas')).length, 3);
@@ -96,43 +96,43 @@ const tests = {
   },
 
   async 'the flame graph is filtered, zoomed, pinned, and says so in the address'() {
-    const page = await open(`${made}#tab=flame`);
-    const labels = () => page.$$eval('g.frame', (all) => all.map((each) => each.getAttribute('aria-label')));
+    const page = await open(`${example_page}#tab=flame`);
+    const labels = () => page.$$eval('g.frame', (elements) => elements.map((frame) => frame.getAttribute('aria-label')));
     const before = await labels();
-    assert.ok(before.some((each) => each.startsWith('make_0: 24 ms, 8')), before);
-    assert.ok(before.some((each) => each.startsWith('all: 300 ms, 100 %')), before);
+    assert.ok(before.some((label) => label.startsWith('make_0: 24 ms, 8')), before);
+    assert.ok(before.some((label) => label.startsWith('all: 300 ms, 100 %')), before);
     await page.click('g.frame[aria-label^="serve_1"]');
-    const widths = await page.$$eval('g.frame rect', (all) => all.map((each) => each.getBoundingClientRect().width));
-    assert.ok(widths.every((each) => each >= 2.9), 'at once, without a movement');
+    const widths = await page.$$eval('g.frame rect', (elements) => elements.map((rect) => rect.getBoundingClientRect().width));
+    assert.ok(widths.every((width) => width >= 2.9), 'at once, without a movement');
     const zoomed = await labels();
-    assert.ok(zoomed.length < before.length && zoomed.some((each) => each.startsWith('make_1')) && !zoomed.some((each) => each.startsWith('make_0:')), zoomed);
+    assert.ok(zoomed.length < before.length && zoomed.some((label) => label.startsWith('make_1')) && !zoomed.some((label) => label.startsWith('make_0:')), zoomed);
     assert.match(await hash(page), /zoom=\d+&pin=\d+/);
     assert.ok((await page.innerText('.pinned-stack')).includes('serve_1()'));
     await page.goBack();
     assert.equal((await labels()).length, before.length);
     await page.selectOption('select >> nth=0', 'bytes');
-    assert.ok((await labels()).some((each) => each.startsWith('all: 29 MiB')), await labels());
+    assert.ok((await labels()).some((label) => label.startsWith('all: 29 MiB')), await labels());
     await page.selectOption('select >> nth=2', 'kept');
-    assert.ok(!(await labels()).some((each) => each.startsWith('make_0:')));
+    assert.ok(!(await labels()).some((label) => label.startsWith('make_0:')));
     await page.selectOption('select >> nth=2', '');
     await page.fill('input[type=search]', 'MAKE_7(');
-    assert.deepEqual((await labels()).filter((each) => each.startsWith('make')).length, 1);
+    assert.deepEqual((await labels()).filter((label) => label.startsWith('make')).length, 1);
     await page.fill('input[type=search]', '');
     await page.selectOption('select >> nth=0', 'waited');
-    assert.ok((await labels()).some((each) => each.startsWith('all: 12 ms')), 'without what waits on purpose');
+    assert.ok((await labels()).some((label) => label.startsWith('all: 12 ms')), 'without what waits on purpose');
     await page.selectOption('select >> nth=3', '2');
-    assert.ok((await labels()).some((each) => each.startsWith('all: 2.0 ms')), 'of one thread');
+    assert.ok((await labels()).some((label) => label.startsWith('all: 2.0 ms')), 'of one thread');
     await page.selectOption('select >> nth=3', '');
     await page.selectOption('select >> nth=2', 'condition');
-    assert.ok((await labels()).some((each) => each.startsWith('all: 9.0 s')));
+    assert.ok((await labels()).some((label) => label.startsWith('all: 9.0 s')));
     await page.selectOption('select >> nth=0', 'kernel');
-    assert.ok((await labels()).some((each) => each.startsWith('await')));
+    assert.ok((await labels()).some((label) => label.startsWith('await')));
     await close(page);
   },
 
   async 'flames grow upwards, icicles downwards'() {
-    const page = await open(`${made}#tab=flame`);
-    const top = (name) => page.$eval(`g.frame[aria-label^="${name}"]`, (each) => each.getBoundingClientRect().top);
+    const page = await open(`${example_page}#tab=flame`);
+    const top = (name) => page.$eval(`g.frame[aria-label^="${name}"]`, (element) => element.getBoundingClientRect().top);
     assert.ok((await top('all')) < (await top('make_0:')));
     await page.selectOption('select >> nth=1', 'flame');
     assert.ok((await top('all')) > (await top('make_0:')));
@@ -140,7 +140,7 @@ const tests = {
   },
 
   async 'by keyboard alone'() {
-    const page = await open(made);
+    const page = await open(example_page);
     const focused = () => page.evaluate(() => document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent);
     await page.keyboard.press('Tab');
     assert.equal(await focused(), 'Summary');
@@ -170,7 +170,7 @@ const tests = {
   },
 
   async 'the address brings all of it back'() {
-    const first = await open(`${made}#tab=sites`);
+    const first = await open(`${example_page}#tab=sites`);
     await first.fill('input[type=search]', 'serve_2');
     await first.getByRole('button', {name: 'Blocks'}).click();
     await first.click('tr.row >> nth=2');
@@ -183,7 +183,7 @@ const tests = {
     assert.equal(second.url(), address);
     await close(second);
     // What is no address of this page is not taken for one.
-    const odd = await open(`${made}#tab=%3Cb%3E&zoom=-7&pin=1e99&site=x&__proto__=1&metric=none&sort=none`);
+    const odd = await open(`${example_page}#tab=%3Cb%3E&zoom=-7&pin=1e99&site=x&__proto__=1&metric=none&sort=none`);
     await odd.getByRole('tab', {name: 'Flame graph'}).click();
     await odd.getByRole('tab', {name: 'Sites'}).click();
     assert.equal((await rows(odd)).length, 24);
@@ -191,44 +191,44 @@ const tests = {
   },
 
   async 'blocks that cross from thread to thread'() {
-    const page = await open(`${made}#tab=threads`);
-    assert.deepEqual(await page.$$eval('.matrix tbody th', (all) => all.map((each) => each.textContent)), ['work #1', 'work #2']);
+    const page = await open(`${example_page}#tab=threads`);
+    assert.deepEqual(await page.$$eval('.matrix tbody th', (elements) => elements.map((cell) => cell.textContent)), ['work #1', 'work #2']);
     await page.click('.crossing button');
     assert.ok((await page.innerText('main')).includes('make_1'));
     await page.selectOption('select', 'role');
-    assert.deepEqual(await page.$$eval('.matrix tbody th', (all) => all.map((each) => each.textContent)), ['work']);
+    assert.deepEqual(await page.$$eval('.matrix tbody th', (elements) => elements.map((cell) => cell.textContent)), ['work']);
     await close(page);
   },
 
   async 'locks have waiters and holders, calls their sizes'() {
-    const page = await open(`${made}#tab=locks&site=0`);
+    const page = await open(`${example_page}#tab=locks&site=0`);
     let text = await page.innerText('.details');
-    for (const each of ['work #2 held it', 'hold(lock&)', 'split it']) assert.ok(text.includes(each), `${each} is not in ${text}`);
+    for (const phrase of ['work #2 held it', 'hold(lock&)', 'split it']) assert.ok(text.includes(phrase), `${phrase} is not in ${text}`);
     await page.getByRole('tab', {name: 'System calls'}).click();
     await page.click('tr.row:has-text("write") .opens');
     text = await page.innerText('.details');
-    for (const each of ['42,000 calls', '10 bytes a call', 'a buffer']) assert.ok(text.includes(each), `${each} is not in ${text}`);
+    for (const phrase of ['42,000 calls', '10 bytes a call', 'a buffer']) assert.ok(text.includes(phrase), `${phrase} is not in ${text}`);
     await close(page);
   },
 
   async 'locks that could deadlock, and holders that wait'() {
-    const page = await open(made);
+    const page = await open(example_page);
     await page.getByRole('button', {name: 'Show where'}).click();
-    const summaries = await page.$$eval('.order summary', (all) => all.map((each) => each.textContent));
+    const summaries = await page.$$eval('.order summary', (elements) => elements.map((summary) => summary.textContent));
     assert.equal(summaries.length, 3);
     assert.match(summaries[0], /^Could deadlock: two locks are taken in both orders, at await.*and hold.*; so are 3 more/);
     assert.match(summaries[1], /^Could deadlock, if a second thread did the same: 3 locks are taken in a circle/);
     assert.match(summaries[2], /^Up to 7.0 ms: await.* waited for a lock whose holder itself waited, at hold/);
-    for (const each of await page.$$('.order summary')) await each.click();
+    for (const summary of await page.$$('.order summary')) await summary.click();
     const text = await page.innerText('.orders');
-    for (const each of ['4 times, by work #1', 'mutex A', 'mutex C', 'hold(lock&)', 'main waited 9.0 ms, 2 times, for', 'while work #2 held it']) assert.ok(text.includes(each), `${each} is not in ${text}`);
+    for (const phrase of ['4 times, by work #1', 'mutex A', 'mutex C', 'hold(lock&)', 'main waited 9.0 ms, 2 times, for', 'while work #2 held it']) assert.ok(text.includes(phrase), `${phrase} is not in ${text}`);
     await check_access(page, 'orders');
     await close(page);
   },
 
   async 'a part of the run is chosen with the mouse or by its times, and restricts every view'() {
-    const page = await open(`${made}#tab=timeline`);
-    assert.deepEqual(await page.$$eval('.picture figcaption', (all) => all.map((each) => each.firstChild.textContent.trim())),
+    const page = await open(`${example_page}#tab=timeline`);
+    assert.deepEqual(await page.$$eval('.picture figcaption', (elements) => elements.map((caption) => caption.firstChild.textContent.trim())),
                      ['Resident memory', 'Heap in use', 'Allocations a second', 'Waiting for locks, each second', 'System calls a second', 'Processors in use']);
     assert.match(await page.getAttribute('.chart >> nth=0', 'aria-label'), /^Resident memory: at most 10 MiB, at 1 s$/);
     assert.match(await page.getAttribute('.chart >> nth=4', 'aria-label'), /^System calls a second: at most 84,000, at 0\.\d s$/);
@@ -240,7 +240,7 @@ const tests = {
     await page.mouse.move(x(0.47), area.y + 30, {steps: 4});
     await page.mouse.up();
     assert.match(await hash(page), /from=0&to=0.5$/);
-    const marks = await page.$$eval('.u-select', (all) => all.map((each) => Math.round((100 * each.clientWidth) / each.parentElement.clientWidth)));
+    const marks = await page.$$eval('.u-select', (elements) => elements.map((mark) => Math.round((100 * mark.clientWidth) / mark.parentElement.clientWidth)));
     assert.deepEqual(marks, marks.map(() => 50), 'in each picture');
     assert.match(await page.innerText('.part'), /from 0 s to 0.5 s of 1 s/);
 
@@ -248,14 +248,14 @@ const tests = {
     await page.getByRole('tab', {name: 'Sites'}).click();
     assert.equal(await page.innerText('output'), '12 of 24 sites');
     assert.match(await page.innerText('tr.row >> nth=0'), /^make_0.*\s7\.7 to 14/s);
-    assert.ok((await rows(page)).every((each) => Number(each.match(/make_(\d+)/)[1]) % 2 === 0));
+    assert.ok((await rows(page)).every((name) => Number(name.match(/make_(\d+)/)[1]) % 2 === 0));
     await page.click('tr.row .opens');
     assert.match(await page.innerText('.details'), /of the whole run/i);
     await page.getByRole('tab', {name: 'Summary'}).click();
     const summary = await page.innerText('main');
-    for (const each of ['144,000 allocations', '6 of 12 allocation sites', 'Taken 8,000 times', "0.67 % of the threads' time", "0.27 % of the threads' time", '42,000 calls']) assert.ok(summary.includes(each), `${each} is not in ${summary}`);
+    for (const phrase of ['144,000 allocations', '6 of 12 allocation sites', 'Taken 8,000 times', "0.67 % of the threads' time", "0.27 % of the threads' time", '42,000 calls']) assert.ok(summary.includes(phrase), `${phrase} is not in ${summary}`);
     await page.getByRole('tab', {name: 'Flame graph'}).click();
-    const labels = () => page.$$eval('g.frame', (all) => all.map((each) => each.getAttribute('aria-label')).join());
+    const labels = () => page.$$eval('g.frame', (elements) => elements.map((frame) => frame.getAttribute('aria-label')).join());
     assert.match(await labels(), /make_2:/);
     assert.doesNotMatch(await labels(), /make_1:/);
     await page.getByRole('tab', {name: 'Threads'}).click();
@@ -283,7 +283,7 @@ const tests = {
     assert.match((await rows(again))[0], /^make_1/);
     await again.getByRole('button', {name: 'Show the whole run'}).click();
     assert.equal(await again.innerText('output'), '24 of 24 sites');
-    await again.goto(`${made}#tab=sites&from=x&to=-3`);
+    await again.goto(`${example_page}#tab=sites&from=x&to=-3`);
     assert.equal(await again.innerText('output'), '24 of 24 sites');
     await close(again);
   },
@@ -292,10 +292,10 @@ const tests = {
     for (const scheme of ['light', 'dark']) {
       const page = await open(write_page(template, difference(), `${folder}/difference.html`), {scheme});
       const text = await page.innerText('body');
-      for (const each of ['program --pooled', 'before: 80 to 120 ms', 'predicted: saves 50 to 80 ms', 'achieved: saves 60 to 90 ms', '9,000 → 1,000', 'as predicted', 'new', 'gone', 'gone&lt;"']) {
-        assert.ok(text.includes(each), `${each} is not in ${text}`);
+      for (const phrase of ['program --pooled', 'before: 80 to 120 ms', 'predicted: saves 50 to 80 ms', 'achieved: saves 60 to 90 ms', '9,000 → 1,000', 'as predicted', 'new', 'gone', 'gone&lt;"']) {
+        assert.ok(text.includes(phrase), `${phrase} is not in ${text}`);
       }
-      assert.deepEqual((await rows(page)).map((each) => each.split(' ')[0]), ['make', 'fresh', 'gone&lt;"'], 'the largest first');
+      assert.deepEqual((await rows(page)).map((row) => row.split(' ')[0]), ['make', 'fresh', 'gone&lt;"'], 'the largest first');
       await page.click('tr.row .opens');
       assert.match(await page.innerText('.details'), /pool it/);
       await check_access(page, `difference, ${scheme}`);
@@ -309,7 +309,7 @@ const tests = {
     const data = empty();
     const names = ['<img src=x onerror="document.title=1">', '"><script>document.title=2</script>', "');alert(1);//", '</script><h1>out</h1>', 'right\u202eleft\u2066', 'bell\u0007\u001b[31mnul\u0000',
                    '&lt;b&gt;&amp;', 'javascript:alert(1)', 'operator<', 'operator()', '', ' ', '(((((', '<<<<<', '\u{1f600}'.repeat(50), 'x'.repeat(1 << 20), '__proto__', 'constructor'];
-    names.forEach((name, at) => add_site(data, [[name, `/src/${name}.cpp`, at], ['main', '/src/main.cpp', 1]]));
+    names.forEach((name, index) => add_site(data, [[name, `/src/${name}.cpp`, index], ['main', '/src/main.cpp', 1]]));
     data.program.words = ['./<b>bold</b>', ...names.slice(0, 6)];
     data.threads = names.slice(0, 3).map((role) => ({role}));
     data.crossings = [[0, 1, 5], [1, 1, 7], [2, 0, 5]];
@@ -370,33 +370,33 @@ const tests = {
     run('report', `${folder}/phases`, '--html', `${folder}/phases.html`);
     const parts = await open(`file://${folder}/phases.html#tab=sites&q=_work&to=0.7`);
     const {part, sites} = JSON.parse(run('report', '--json', '--top', '10000', '--end', '700ms', `${folder}/phases`));
-    assert.deepEqual((await rows(parts)).map((each) => each.split(' ')[0]), ['early_work']);
-    const early = sites.find((each) => each.stack[each.place].function.includes('early_work'));
+    assert.deepEqual((await rows(parts)).map((row) => row.split(' ')[0]), ['early_work']);
+    const early = sites.find((site) => site.stack[site.place].function.includes('early_work'));
     assert.ok(early.allocations > 10);
     assert.ok((await parts.innerText('tr.row')).includes(early.allocations.toLocaleString('en')));
     assert.ok((await parts.innerText('.part')).includes(`to ${Number((part.to_ns / 1e9).toFixed(3))} s of`));
     await close(parts);
 
     run('diff', `${folder}/rec`, `${folder}/phases`, '--redact', '--html', `${folder}/other.html`);
-    const other = await open(`file://${folder}/other.html`);
-    assert.match(await other.innerText('main'), /function \d+/);
-    assert.match(await other.innerText('header'), /Redacted/);
+    const hidden_page = await open(`file://${folder}/other.html`);
+    assert.match(await hidden_page.innerText('main'), /function \d+/);
+    assert.match(await hidden_page.innerText('header'), /Redacted/);
     const hidden = inflateSync(Buffer.from(readFileSync(`${folder}/other.html`, 'utf8').match(/id="recording">([^<]*)</)[1], 'base64')).toString();
-    for (const each of ['make_temporaries', 'early_work', 'sites.cpp', 'phases', folder, programs, '"2000"']) assert.ok(!hidden.includes(each), `${each} is in the redacted page`);
-    await close(other);
+    for (const secret of ['make_temporaries', 'early_work', 'sites.cpp', 'phases', folder, programs, '"2000"']) assert.ok(!hidden.includes(secret), `${secret} is in the redacted page`);
+    await close(hidden_page);
     run('diff', `${folder}/rec`, `${folder}/rec`, '--html', `${folder}/diff.html`);
-    const same = await open(`file://${folder}/diff.html`);
-    assert.match(await same.innerText('main'), /No site changed/);
-    await close(same);
+    const diff_page = await open(`file://${folder}/diff.html`);
+    assert.match(await diff_page.innerText('main'), /No site changed/);
+    await close(diff_page);
 
     run('report', `${folder}/rec`, '--redact', '--html', `${folder}/redacted.html`);
     const redacted = await open(`file://${folder}/redacted.html#tab=sites&site=0`);
     const everything = await redacted.evaluate(async () => document.body.innerText);
-    for (const each of ['make_temporaries', 'sites.cpp', 'onclick', folder, '2000 0']) assert.ok(!everything.includes(each), `${each} is in ${everything}`);
+    for (const secret of ['make_temporaries', 'sites.cpp', 'onclick', folder, '2000 0']) assert.ok(!everything.includes(secret), `${secret} is in ${everything}`);
     // Nor in what no view shows.
     const packed = readFileSync(`${folder}/redacted.html`, 'utf8').match(/id="recording">([^<]*)</)[1];
     const inside = inflateSync(Buffer.from(packed, 'base64')).toString();
-    for (const each of ['make_temporaries', 'produce', 'sites.cpp', 'onclick', folder, programs, '"2000"', 'std::realloc(made']) assert.ok(!inside.includes(each), `${each} is in the redacted page`);
+    for (const secret of ['make_temporaries', 'produce', 'sites.cpp', 'onclick', folder, programs, '"2000"', 'std::realloc(made']) assert.ok(!inside.includes(secret), `${secret} is in the redacted page`);
     assert.match(everything, /function \d+/);
     await close(redacted);
 
@@ -433,7 +433,7 @@ const tests = {
     assert.ok((await rows(page)).length < 100);
     assert.equal(await page.getAttribute('table', 'aria-rowcount'), '10001');
     await page.click('tr.row .opens');  // the columns that stay share all of the table
-    const [table, last] = await page.evaluate(() => ['table', 'th:not(.minor):nth-last-child(n)'].map((each) => Math.max(...[...document.querySelectorAll(each)].map((one) => one.getBoundingClientRect().right))));
+    const [table, last] = await page.evaluate(() => ['table', 'th:not(.minor):nth-last-child(n)'].map((selector) => Math.max(...[...document.querySelectorAll(selector)].map((element) => element.getBoundingClientRect().right))));
     assert.ok(Math.abs(table - last) < 3, `${table} ${last}`);
     await page.focus('tr.row .opens');
     await page.keyboard.press('End');
@@ -445,7 +445,7 @@ const tests = {
   },
 
   async 'the policy holds: no script but the page\'s own'() {
-    const page = await open(made);
+    const page = await open(example_page);
     page.faults = [];
     await page.evaluate(() => {
       const script = document.createElement('script');
@@ -454,7 +454,7 @@ const tests = {
       return fetch('http://127.0.0.1:9/').catch(() => 0);
     });
     assert.notEqual(await page.title(), 'broken');
-    assert.ok(page.faults.some((each) => /Content Security Policy|TrustedHTML|TrustedScript/.test(each)), page.faults);
+    assert.ok(page.faults.some((fault) => /Content Security Policy|TrustedHTML|TrustedScript/.test(fault)), page.faults);
     assert.equal((await page.$$('body img')).length, 0);
     await page.context().close();
   },

@@ -48,12 +48,12 @@ export function use_address(): [State, Change_state] {
     addEventListener('hashchange', again);
     return () => removeEventListener('hashchange', again);
   }, []);
-  const change = (what: State) => {
+  const change = (next: State) => {
     set((before) => {
-      const after = {...before, ...what};
+      const after = {...before, ...next};
       const address = write_address(after);
       // Going to a tab or into a frame can be gone back from; typing cannot.
-      const is_step = 'tab' in what || 'zoom' in what;
+      const is_step = 'tab' in next || 'zoom' in next;
       if (address !== write_address(before)) history[is_step ? 'pushState' : 'replaceState'](null, '', address);
       return after;
     });

@@ -7,7 +7,7 @@ import {middle} from './words';
 class Cells {
   readonly count: number;
   private readonly first: Int32Array;  // of each cell, and the end
-  private readonly at: Int32Array;     // intervals of points
+  private readonly interval_of: Int32Array;     // intervals of points
   private readonly columns: Map<string, Float64Array>;
 
   constructor(private readonly table: Record<string, number[]>) {
@@ -15,7 +15,7 @@ class Cells {
     this.count = points.length;
     this.first = new Int32Array(this.count + 1);
     for (let cell = 0; cell < this.count; ++cell) this.first[cell + 1] = this.first[cell] + points[cell];
-    this.at = Int32Array.from(table.at ?? []);
+    this.interval_of = Int32Array.from(table.at ?? []);
     this.columns = new Map();
   }
 
@@ -23,27 +23,27 @@ class Cells {
     return this.table[name] ?? [];
   }
   private column(name: string): Float64Array {
-    let found = this.columns.get(name);
-    if (!found) this.columns.set(name, (found = Float64Array.from(this.table[name] ?? [])));
-    return found;
+    let sums = this.columns.get(name);
+    if (!sums) this.columns.set(name, (sums = Float64Array.from(this.table[name] ?? [])));
+    return sums;
   }
   // Of each cell what the intervals of [from, to) added.
-  sums(name: string, from: number, to: number): Float64Array {
+  sums(name: string, first: number, end: number): Float64Array {
     const values = this.column(name);
-    const made = new Float64Array(this.count);
+    const sums = new Float64Array(this.count);
     for (let cell = 0; cell < this.count; ++cell) {
       let sum = 0;
       for (let point = this.first[cell]; point < this.first[cell + 1]; ++point) {
-        if (this.at[point] >= from && this.at[point] < to) sum += values[point];
+        if (this.interval_of[point] >= first && this.interval_of[point] < end) sum += values[point];
       }
-      made[cell] = sum;
+      sums[cell] = sum;
     }
-    return made;
+    return sums;
   }
-  each_point(name: string, take: (cell: number, at: number, value: number) => void): void {
+  each_point(name: string, take: (cell: number, interval: number, value: number) => void): void {
     const values = this.column(name);
     for (let cell = 0; cell < this.count; ++cell) {
-      for (let point = this.first[cell]; point < this.first[cell + 1]; ++point) take(cell, this.at[point], values[point]);
+      for (let point = this.first[cell]; point < this.first[cell + 1]; ++point) take(cell, this.interval_of[point], values[point]);
     }
   }
 }
@@ -59,7 +59,7 @@ export interface Part {
   end: number;
 }
 
-const times = ([low, high]: Range = [0, 0], by: number): Range => [low * by, high * by];
+const times = ([low, high]: Range = [0, 0], factor: number): Range => [low * factor, high * factor];
 const share = (part: number, whole: number) => (whole > 0 ? part / whole : 0);
 
 export class Course {
@@ -75,7 +75,7 @@ export class Course {
     const timeline = data.timeline!;
     this.ends = timeline.to_ns.map((ns) => ns / 1e9);
     this.resident = timeline.resident_bytes;
-    this.processor = timeline.cpu_us.map((us, at) => us / 1e6 / Math.max(1e-9, this.length(at)));
+    this.processor = timeline.cpu_us.map((us, index) => us / 1e6 / Math.max(1e-9, this.length(index)));
     this.heap = new Cells(timeline.heap);
     this.locks = new Cells(timeline.locks);
     this.waits = new Cells(timeline.waits);
@@ -93,9 +93,9 @@ export class Course {
   }
 
   // The intervals that hold the time between two texts of seconds; null where they are all, or the texts mean nothing.
-  part(from: string, to: string): Part | null {
-    const low = from === '' ? 0 : Number(from);
-    const high = to === '' ? this.whole : Number(to);
+  part(begin: string, finish: string): Part | null {
+    const low = begin === '' ? 0 : Number(begin);
+    const high = finish === '' ? this.whole : Number(finish);
     if (!(low < high) || low >= this.whole || high <= 0) return null;
     const rounding = 6e-4;  // of what the address has
     let first = 0;
@@ -114,7 +114,7 @@ export class Course {
     }[table] as [Cells, string, (Site | Lock | Call)[] | undefined];
     return this.sorted(table, (line_of) => {
       const rows_of = cells.key(key);
-      cells.each_point(column, (cell, at, value) => { line_of(rows![rows_of[cell]].category)[at] += value; });
+      cells.each_point(column, (cell, index, value) => { line_of(rows![rows_of[cell]].category)[index] += value; });
     });
   }
 
@@ -123,10 +123,10 @@ export class Course {
     const sites = this.data.sites ?? [];
     const site_of = this.heap.key('site');
     const changes = new Map<number, Float64Array>();
-    const add = (sign: number) => (cell: number, at: number, value: number) => {
+    const add = (sign: number) => (cell: number, interval: number, value: number) => {
       let change = changes.get(site_of[cell]);
       if (!change) changes.set(site_of[cell], (change = new Float64Array(this.ends.length)));
-      change[at] += sign * value;
+      change[interval] += sign * value;
     };
     this.heap.each_point('blocks', add(1));
     this.heap.each_point('frees', add(-1));
@@ -136,70 +136,70 @@ export class Course {
         const mean = share(site.bytes ?? 0, site.allocations ?? 0);
         const line = line_of(site.category);
         let blocks = 0;
-        change.forEach((more, at) => { line[at] += Math.max(0, (blocks += more)) * mean; });
+        change.forEach((added, index) => { line[index] += Math.max(0, (blocks += added)) * mean; });
       }
     });
   }
 
   private sorted(table: Metric['table'], fill: (line_of: (category: string) => Float64Array) => void): Line[] {
-    const found = new Map<string, Float64Array>();
+    const lines = new Map<string, Float64Array>();
     fill((category) => {
-      let line = found.get(category);
-      if (!line) found.set(category, (line = new Float64Array(this.ends.length)));
+      let line = lines.get(category);
+      if (!line) lines.set(category, (line = new Float64Array(this.ends.length)));
       return line;
     });
     const order = categories[table];
-    return [...found].map(([category, values]) => ({category, values})).sort((a, b) => order.indexOf(a.category) - order.indexOf(b.category));
+    return [...lines].map(([category, values]) => ({category, values})).sort((a, b) => order.indexOf(a.category) - order.indexOf(b.category));
   }
 
   // The recording as if the part was all. Rows keep their places; categories, histograms and words are of the whole run.
   restrict({first, end}: Part): Data {
     const {data} = this;
     const wall_us = (this.ends[end - 1] - this.begin(first)) * 1e6;
-    const spent = data.timeline!.cpu_us.slice(first, end).reduce((sum, each) => sum + each, 0);
-    const all_spent = data.timeline!.cpu_us.reduce((sum, each) => sum + each, 0);
+    const spent = data.timeline!.cpu_us.slice(first, end).reduce((sum, spent_us) => sum + spent_us, 0);
+    const all_spent = data.timeline!.cpu_us.reduce((sum, spent_us) => sum + spent_us, 0);
     const {sites, crossings, costs} = this.sites_in(first, end, share(all_spent, spent));
     const locks = this.locks_in(first, end);
     const syscalls = this.calls_in(first, end);
-    const sum = <Row,>(rows: Row[], value: (row: Row) => number | undefined) => rows.reduce((all, row) => all + (value(row) ?? 0), 0);
-    const taken = locks.filter((each) => each.category !== 'condition');
+    const sum = <Row,>(rows: Row[], value: (row: Row) => number | undefined) => rows.reduce((total, row) => total + (value(row) ?? 0), 0);
+    const taken = locks.filter((lock) => lock.category !== 'condition');
     const {heap} = data;
     const {predicted} = heap;
-    const blocks = share(sum(sites, (each) => each.allocations), sum(data.sites ?? [], (each) => each.allocations));
+    const blocks = share(sum(sites, (site) => site.allocations), sum(data.sites ?? [], (site) => site.allocations));
     return {
       ...data, sites, locks, syscalls, crossings,
       end: {...data.end, wall_us, user_us: spent, system_us: 0},
       recorder: {...data.recorder, overhead: {...data.recorder.overhead, program_cpu_ns: times(data.recorder.overhead.program_cpu_ns, share(spent, all_spent))}},
       heap: {
         ...heap, allocations: (heap.allocations ?? 0) * blocks,
-        bytes: (heap.bytes ?? 0) * share(sum(sites, (each) => each.bytes), sum(data.sites ?? [], (each) => each.bytes)),
+        bytes: (heap.bytes ?? 0) * share(sum(sites, (site) => site.bytes), sum(data.sites ?? [], (site) => site.bytes)),
         predicted: {
           now_ns: times(predicted.now_ns, costs), share: times(predicted.share, costs * share(all_spent, spent)),
           ms_per_second: predicted.ms_per_second, drop_in_saves_ns: times(predicted.drop_in_saves_ns, costs),
         },
       },
       totals: {
-        acquisitions: sum(taken, (each) => each.acquisitions), contended: sum(taken, (each) => each.contended), waited_ns: sum(taken, (each) => each.waited_ns),
-        calls: sum(syscalls, (each) => each.count), calls_ns: sum(syscalls, (each) => each.nanoseconds),
+        acquisitions: sum(taken, (lock) => lock.acquisitions), contended: sum(taken, (lock) => lock.contended), waited_ns: sum(taken, (lock) => lock.waited_ns),
+        calls: sum(syscalls, (call) => call.count), calls_ns: sum(syscalls, (call) => call.nanoseconds),
       },
     };
   }
 
   private sites_in(first: number, end: number, faster: number): {sites: Site[]; crossings: [number, number, number][]; costs: number} {
-    const [site_of, node_of, owner_of, actor_of] = ['site', 'node', 'owner', 'actor'].map((each) => this.heap.key(each));
-    const [blocks, bytes, frees] = ['blocks', 'bytes', 'frees'].map((each) => this.heap.sums(each, first, end));
+    const [site_of, node_of, owner_of, actor_of] = ['site', 'node', 'owner', 'actor'].map((key) => this.heap.key(key));
+    const [blocks, bytes, frees] = ['blocks', 'bytes', 'frees'].map((column) => this.heap.sums(column, first, end));
     const whole = this.data.sites ?? [];
-    const made: (Site | undefined)[] = new Array(whole.length);
+    const parts: (Site | undefined)[] = new Array(whole.length);
     const crossings = new Map<string, [number, number, number]>();
-    const add = (list: number[][], key: number, more: number[]) => {
-      const found = list.find((each) => each[0] === key);
-      if (found) more.forEach((each, at) => { found[at + 1] += each; });
-      else list.push([key, ...more]);
+    const add = (list: number[][], key: number, added: number[]) => {
+      const entry = list.find((entry) => entry[0] === key);
+      if (entry) added.forEach((value, index) => { entry[index + 1] += value; });
+      else list.push([key, ...added]);
     };
     for (let cell = 0; cell < this.heap.count; ++cell) {
       if (blocks[cell] + frees[cell] === 0) continue;
       const [owner, actor] = [owner_of[cell], actor_of[cell]];
-      const site = (made[site_of[cell]] ??= {
+      const site = (parts[site_of[cell]] ??= {
         ...whole[site_of[cell]], allocations: 0, bytes: 0, freed_by_same_thread: 0, freed_by_other_thread: 0, live_at_end: 0,
         weights: [], by_thread: [], pairs: [], threads: 0,
       });
@@ -214,27 +214,27 @@ export class Course {
         site.freed_by_same_thread! += frees[cell];
       } else {
         site.freed_by_other_thread! += frees[cell];
-        const pair = site.pairs!.find((each) => each.allocates === owner && each.frees === actor);
+        const pair = site.pairs!.find((pair) => pair.allocates === owner && pair.frees === actor);
         if (pair) pair.blocks! += frees[cell];
         else site.pairs!.push({allocates: owner, frees: actor, blocks: frees[cell]});
       }
       const key = `${owner} ${actor}`;
-      const known = crossings.get(key);
-      if (known) known[2] += frees[cell];
+      const crossing = crossings.get(key);
+      if (crossing) crossing[2] += frees[cell];
       else crossings.set(key, [owner, actor, frees[cell]]);
     }
     let [cost, all_cost] = [0, 0];
-    const sites = whole.map((site, at) => {
-      const part = made[at] ?? idle(site);
-      const by = share(part.allocations!, site.allocations ?? 0);
+    const sites = whole.map((site, index) => {
+      const part = parts[index] ?? idle(site);
+      const factor = share(part.allocations!, site.allocations ?? 0);
       const {predicted} = site;
       part.predicted = {
-        ...predicted, now_ns: times(predicted.now_ns, by), share: times(predicted.share, by * faster),
-        remedies: predicted.remedies?.map((each) => ({...each, saved_ns: times(each.saved_ns, by)})),
+        ...predicted, now_ns: times(predicted.now_ns, factor), share: times(predicted.share, factor * faster),
+        remedies: predicted.remedies?.map((remedy) => ({...remedy, saved_ns: times(remedy.saved_ns, factor)})),
       };
       part.threads = part.by_thread!.length;
       all_cost += middle(predicted.now_ns);
-      cost += middle(predicted.now_ns) * by;
+      cost += middle(predicted.now_ns) * factor;
       return part;
     });
     return {sites, crossings: [...crossings.values()], costs: share(cost, all_cost)};
@@ -242,8 +242,8 @@ export class Course {
 
   private locks_in(first: number, end: number): Lock[] {
     const names = ['taken', 'contended', 'waited_ns', 'held', 'held_ns', 'refused'];
-    const [lock_of, place_of, node_of, thread_of] = ['lock', 'place', 'node', 'thread'].map((each) => this.locks.key(each));
-    const [taken, contended, waited, held, held_ns, refused] = names.map((each) => this.locks.sums(each, first, end));
+    const [lock_of, place_of, node_of, thread_of] = ['lock', 'place', 'node', 'thread'].map((key) => this.locks.key(key));
+    const [taken, contended, waited, held, held_ns, refused] = names.map((name) => this.locks.sums(name, first, end));
     const threads = new Map<number, Set<number>>();
     const locks: Lock[] = (this.data.locks ?? []).map((lock) => ({
       ...lock, acquisitions: 0, contended: 0, waited_ns: 0, held: 0, held_ns: 0, refused: 0, threads: 0, weights: [],
@@ -253,40 +253,40 @@ export class Course {
     for (let cell = 0; cell < this.locks.count; ++cell) {
       if (taken[cell] + refused[cell] + waited[cell] + held_ns[cell] === 0) continue;
       const lock = locks[lock_of[cell]];
-      for (const each of [lock, lock.sites?.[place_of[cell]]]) {
-        if (!each) continue;
-        each.acquisitions! += taken[cell];
-        each.contended! += contended[cell];
-        each.waited_ns! += waited[cell];
-        each.held_ns! += held_ns[cell];
-        each.refused! += refused[cell];
+      for (const target of [lock, lock.sites?.[place_of[cell]]]) {
+        if (!target) continue;
+        target.acquisitions! += taken[cell];
+        target.contended! += contended[cell];
+        target.waited_ns! += waited[cell];
+        target.held_ns! += held_ns[cell];
+        target.refused! += refused[cell];
       }
       lock.held! += held[cell];
       lock.weights!.push([node_of[cell], taken[cell], waited[cell], thread_of[cell]]);
       if (!threads.has(lock_of[cell])) threads.set(lock_of[cell], new Set());
       threads.get(lock_of[cell])!.add(thread_of[cell]);
     }
-    const [of_lock, of_place, of_wait] = ['lock', 'place', 'wait'].map((each) => this.waits.key(each));
-    const [counts, sums] = ['waits', 'waited_ns'].map((each) => this.waits.sums(each, first, end));
+    const [of_lock, of_place, of_wait] = ['lock', 'place', 'wait'].map((key) => this.waits.key(key));
+    const [counts, sums] = ['waits', 'waited_ns'].map((column) => this.waits.sums(column, first, end));
     for (let cell = 0; cell < this.waits.count; ++cell) {
       const wait = locks[of_lock[cell]].sites?.[of_place[cell]]?.waits?.[of_wait[cell]];
       if (!wait) continue;
       wait.waits! += counts[cell];
       wait.waited_ns! += sums[cell];
     }
-    locks.forEach((lock, at) => {
-      lock.threads = threads.get(at)?.size ?? 0;
+    locks.forEach((lock, index) => {
+      lock.threads = threads.get(index)?.size ?? 0;
       // No longer than all of it.
       lock.longest_wait_ns = Math.min(lock.longest_wait_ns ?? 0, lock.waited_ns!);
       lock.longest_held_ns = Math.min(lock.longest_held_ns ?? 0, lock.held_ns!);
-      for (const site of lock.sites ?? []) site.waits = site.waits?.filter((each) => each.waits);
+      for (const site of lock.sites ?? []) site.waits = site.waits?.filter((wait) => wait.waits);
     });
     return locks;
   }
 
   private calls_in(first: number, end: number): Call[] {
-    const [call_of, node_of, thread_of] = ['call', 'node', 'thread'].map((each) => this.calls.key(each));
-    const [count, errors, asked, given, ns, same, row] = ['count', 'errors', 'asked', 'given', 'ns', 'same', 'row'].map((each) => this.calls.sums(each, first, end));
+    const [call_of, node_of, thread_of] = ['call', 'node', 'thread'].map((key) => this.calls.key(key));
+    const [count, errors, asked, given, ns, repeated, row] = ['count', 'errors', 'asked', 'given', 'ns', 'same', 'row'].map((column) => this.calls.sums(column, first, end));
     const threads = new Map<number, Set<number>>();
     const calls: Call[] = (this.data.syscalls ?? []).map((call) => ({
       ...call, count: 0, errors: 0, bytes: 0, bytes_asked: 0, nanoseconds: 0, same_arguments: 0, in_a_row: 0, threads: 0, weights: [],
@@ -299,13 +299,13 @@ export class Course {
       call.bytes_asked! += asked[cell];
       call.bytes! += given[cell];
       call.nanoseconds! += ns[cell];
-      call.same_arguments! += same[cell];
+      call.same_arguments! += repeated[cell];
       call.in_a_row! += row[cell];
       call.weights!.push([node_of[cell], count[cell], ns[cell], thread_of[cell]]);
       if (!threads.has(call_of[cell])) threads.set(call_of[cell], new Set());
       threads.get(call_of[cell])!.add(thread_of[cell]);
     }
-    calls.forEach((call, at) => { call.threads = threads.get(at)?.size ?? 0; });
+    calls.forEach((call, index) => { call.threads = threads.get(index)?.size ?? 0; });
     return calls;
   }
 }

@@ -19,7 +19,7 @@ import './style.css';
 interface Tab {
   name: string;
   label: string;
-  view: (of: {view: View}) => JSX.Element;
+  view: (difference: {view: View}) => JSX.Element;
 }
 
 const tabs: Tab[] = [
@@ -37,8 +37,8 @@ const themes = ['', 'light', 'dark'];
 function end_words({end}: Data): string {
   if (!end) return 'still running when it was recorded, or its recorder was killed';
   const s = (us = 0) => number_words(us / 1e6);
-  const how = end.by_signal ? `killed by signal ${end.status}` : `exit code ${end.status ?? 0}`;
-  return `${how}; ${s(end.wall_us)} s, ${s((end.user_us ?? 0) + (end.system_us ?? 0))} s of processor time`;
+  const ending = end.by_signal ? `killed by signal ${end.status}` : `exit code ${end.status ?? 0}`;
+  return `${ending}; ${s(end.wall_us)} s, ${s((end.user_us ?? 0) + (end.system_us ?? 0))} s of processor time`;
 }
 
 function Theme({state, change}: {state: State; change: Change_state}): JSX.Element {
@@ -56,18 +56,18 @@ function Theme({state, change}: {state: State; change: Change_state}): JSX.Eleme
 // Without the folder of the program.
 const command_words = (text: string) => cut(shown(text.replace(/^[^ ]*\//, '')), 300);
 
-function Difference_page({of, redacted}: {of: Difference; redacted?: boolean}): JSX.Element {
+function Difference_page({difference, redacted}: {difference: Difference; redacted?: boolean}): JSX.Element {
   const [state, change] = use_address();
   return (
     <>
       <header>
         <h1>Before and after</h1>
-        <p>before: <bdi>{command_words(of.before)}</bdi></p>
-        <p>after: <bdi>{command_words(of.after)}</bdi></p>
+        <p>before: <bdi>{command_words(difference.before)}</bdi></p>
+        <p>after: <bdi>{command_words(difference.after)}</bdi></p>
         {redacted && <p class="risk">Redacted: without paths, arguments, own names and words of remedies.</p>}
         <Theme state={state} change={change} />
       </header>
-      <main><Changes of={of} state={state} change={change} /></main>
+      <main><Changes difference={difference} state={state} change={change} /></main>
       <footer>Made by <code>tarn diff --html</code>. This page is whole: it fetches nothing and sends nothing.</footer>
     </>
   );
@@ -80,16 +80,16 @@ function Page({data}: {data: Data}): JSX.Element {
   const part = course?.part(state.from, state.to) ?? null;
   const fixed = useMemo(() => (part ? fixed_view(course!.restrict(part), whole) : whole), [whole, part?.first, part?.end]);
   const view: View = {...fixed, course, part, state, change};
-  const tab = tabs.find((each) => each.name === state.tab) ?? tabs[0];
+  const tab = tabs.find((tab) => tab.name === state.tab) ?? tabs[0];
   useEffect(() => {
     document.title = `${tab.label} – ${program_words(view)} – Tarn`;
   }, [tab]);
   // Filters that mean something else elsewhere do not come along.
   const go = (name: string) => change({tab: name, category: '', sort: '', order: '', site: ''});
   const key = (event: KeyboardEvent) => {
-    const by = {ArrowRight: 1, ArrowLeft: -1}[event.key];
-    if (!by) return;
-    const next = tabs[(tabs.indexOf(tab) + by + tabs.length) % tabs.length];
+    const step = {ArrowRight: 1, ArrowLeft: -1}[event.key];
+    if (!step) return;
+    const next = tabs[(tabs.indexOf(tab) + step + tabs.length) % tabs.length];
     go(next.name);
     document.getElementById(`tab-${next.name}`)?.focus();
   };
@@ -105,9 +105,9 @@ function Page({data}: {data: Data}): JSX.Element {
         {data.damage && <p class="risk" role="alert">The recording is damaged: {shown(data.damage)}; what came before is shown.</p>}
         {data.redacted && <p class="risk">Redacted: without paths, arguments, own names and lines of source.</p>}
         <nav role="tablist" aria-label="Views" onKeyDown={key}>
-          {tabs.map((each) => (
-            <button key={each.name} id={`tab-${each.name}`} role="tab" type="button" aria-selected={each === tab} aria-controls="view"
-                    tabIndex={each === tab ? 0 : -1} onClick={() => go(each.name)}>{each.label}</button>
+          {tabs.map((tab) => (
+            <button key={tab.name} id={`tab-${tab.name}`} role="tab" type="button" aria-selected={tab === tab} aria-controls="view"
+                    tabIndex={tab === tab ? 0 : -1} onClick={() => go(tab.name)}>{tab.label}</button>
           ))}
         </nav>
         <Theme state={state} change={change} />
@@ -131,7 +131,7 @@ async function start(): Promise<void> {
     const data = await unpack(packed.textContent ?? '');
     packed.remove();
     place.replaceChildren();
-    render(data.difference ? <Difference_page of={data.difference} redacted={data.redacted} /> : <Page data={data} />, place);
+    render(data.difference ? <Difference_page difference={data.difference} redacted={data.redacted} /> : <Page data={data} />, place);
     document.documentElement.dataset.ready = 'yes';
     performance.mark('ready');
   } catch (error) {

@@ -23,9 +23,9 @@ export class Names {
 
   // Of the outermost 0 to `node`, innermost first; without the root.
   stack(node = 0): number[] {
-    const all: number[] = [];
-    for (let at = node; at !== 0 && all.length < 4096; at = this.parent[at]) all.push(at);
-    return all;
+    const nodes: number[] = [];
+    for (let index = node; index !== 0 && nodes.length < 4096; index = this.parent[index]) nodes.push(index);
+    return nodes;
   }
   // The node that is `up` frames above the innermost.
   above(node = 0, up = 0): number {
@@ -34,12 +34,12 @@ export class Names {
   }
 
   // The innermost frame that is of the program itself; the innermost of all where there is none.
-  own(node = 0): number {
-    return this.stack(node).find((each) => !this.is_installed(this.place[each])) ?? node;
+  node_of(node = 0): number {
+    return this.stack(node).find((frame) => !this.is_installed(this.place[frame])) ?? node;
   }
 
-  private text(of: number[] | undefined, place: number): string {
-    return this.data.strings[of?.[place] ?? 0] ?? '';
+  private text(texts: number[] | undefined, place: number): string {
+    return this.data.strings[texts?.[place] ?? 0] ?? '';
   }
   function_of(place: number): string {
     return this.text(this.data.places.function, place);
@@ -55,7 +55,7 @@ export class Names {
   }
 
   // pages.cpp:30; libc.so.6+0x1234 where there is no debug information.
-  where(place: number): string {
+  place_words(place: number): string {
     const file = this.file_of(place);
     const line = this.data.places.line[place];
     const base = (path: string) => cut(shown(path.slice(path.lastIndexOf('/') + 1)), longest_label);
@@ -64,7 +64,7 @@ export class Names {
   // The same with the folders below what all have in common.
   path(place: number): string {
     const file = this.file_of(place);
-    if (!file) return this.where(place);
+    if (!file) return this.place_words(place);
     const path = file.startsWith(this.base) ? file.slice(this.base.length) : file;
     return `${shown(path)}:${this.data.places.line[place]}`;
   }
@@ -73,7 +73,7 @@ export class Names {
     const place = this.place[node];
     let label = this.labels.get(place);
     if (label === undefined) {
-      label = cut(shown(short_function(this.function_of(place))), longest_label) || this.where(place);
+      label = cut(shown(short_function(this.function_of(place))), longest_label) || this.place_words(place);
       this.labels.set(place, label);
     }
     return label;
@@ -81,7 +81,7 @@ export class Names {
   // With the line where the name alone says little.
   frame(node: number): string {
     const label = this.label(node);
-    return /^operator ?\(\)|^_FUN$/.test(label) ? `${label} ${this.where(this.place[node])}` : label;
+    return /^operator ?\(\)|^_FUN$/.test(label) ? `${label} ${this.place_words(this.place[node])}` : label;
   }
   full(node: number): string {
     const name = this.function_of(this.place[node]);
@@ -92,9 +92,9 @@ export class Names {
   with_text(text: string): Uint8Array | null {
     if (text === '') return null;
     if (this.searched?.text === text) return this.searched.nodes;
-    this.lower ??= this.data.strings.map((each) => each.toLowerCase());
+    this.lower ??= this.data.strings.map((phrase) => phrase.toLowerCase());
     const wanted = text.toLowerCase();
-    const has = this.lower.map((each) => each.includes(wanted));
+    const has = this.lower.map((name) => name.includes(wanted));
     const {function: functions, file: files, module: modules} = this.data.places;
     const nodes = new Uint8Array(this.parent.length);
     for (let node = 1; node < nodes.length; ++node) {  // a parent comes first
@@ -142,16 +142,16 @@ export function thread_names(data: Data): string[] {
   const program = path.slice(path.lastIndexOf('/') + 1);
   // The kernel keeps 15 bytes.
   const is_of_program = (name: string) => name === program || (name.length > 10 && program.startsWith(name.replace(/\ufffd+$/, '')));
-  const roles = threads.map((each, at) => {
-    if (each.name && !is_of_program(each.name)) return cut(shown(each.name), 60);
-    if (each.role) return cut(shown(short_function(each.role)), 60);
-    return at === 0 ? 'main' : '';
+  const roles = threads.map((thread, index) => {
+    if (thread.name && !is_of_program(thread.name)) return cut(shown(thread.name), 60);
+    if (thread.role) return cut(shown(short_function(thread.role)), 60);
+    return index === 0 ? 'main' : '';
   });
   const counts = new Map<string, number>();
   for (const role of roles) counts.set(role, (counts.get(role) ?? 0) + 1);
   const used = new Map<string, number>();
-  return roles.map((role, at) => {
-    if (role === '') return `thread ${threads[at].id || at + 1}`;
+  return roles.map((role, index) => {
+    if (role === '') return `thread ${threads[index].id || index + 1}`;
     if (counts.get(role) === 1) return role;
     used.set(role, (used.get(role) ?? 0) + 1);
     return `${role} #${used.get(role)}`;

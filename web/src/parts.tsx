@@ -18,7 +18,7 @@ export function Place({names, node}: {names: Names; node: number}): JSX.Element 
   return (
     <span class="place" title={names.full(node).slice(0, 600)}>
       <bdi>{names.label(node)}</bdi>
-      {names.label(node) !== names.where(names.place[node]) && <> <small><bdi>{names.where(names.place[node])}</bdi></small></>}
+      {names.label(node) !== names.place_words(names.place[node]) && <> <small><bdi>{names.place_words(names.place[node])}</bdi></small></>}
     </span>
   );
 }
@@ -27,9 +27,9 @@ export function Stack({names, node, mark}: {names: Names; node: number; mark?: n
   const frames = names.stack(node);
   return (
     <ol class="stack">
-      {frames.map((each) => (
-        <li key={each} class={each === mark ? 'marked' : names.is_installed(names.place[each]) ? 'foreign' : ''}>
-          <bdi class="full">{names.full(each)}</bdi> <small><bdi>{names.path(names.place[each])}</bdi></small>
+      {frames.map((frame) => (
+        <li key={frame} class={frame === mark ? 'marked' : names.is_installed(names.place[frame]) ? 'foreign' : ''}>
+          <bdi class="full">{names.full(frame)}</bdi> <small><bdi>{names.path(names.place[frame])}</bdi></small>
         </li>
       ))}
       {frames.length === 0 && <li>Not known: beyond the recorder's limit of sites.</li>}
@@ -38,8 +38,8 @@ export function Stack({names, node, mark}: {names: Names; node: number; mark?: n
 }
 
 // A range as a bar: full up to its low end, lighter up to its high end.
-export function Bar({range, most, label}: {range: Range; most: number; label: string}): JSX.Element {
-  const part = (value: number) => `${Math.min(100, Math.max(0, (100 * value) / Math.max(most, 1e-9)))}%`;
+export function Bar({range, longest, label}: {range: Range; longest: number; label: string}): JSX.Element {
+  const part = (value: number) => `${Math.min(100, Math.max(0, (100 * value) / Math.max(longest, 1e-9)))}%`;
   return (
     <span class="bar" role="img" aria-label={label}>
       <span class="high" style={{width: part(range[1])}} /><span class="low" style={{width: part(range[0])}} />
@@ -56,8 +56,8 @@ interface Histogram_of {
 // Blocks by size or lifetime; empty ends are left out.
 export function Histogram({title, values, labels}: Histogram_of): JSX.Element | null {
   const box = useRef<HTMLDivElement>(null);
-  let first = values.findIndex((each) => each > 0);
-  let last = values.findLastIndex((each) => each > 0);
+  let first = values.findIndex((value) => value > 0);
+  let last = values.findLastIndex((value) => value > 0);
   const is_empty = first < 0;
   first = Math.max(0, first - 1);
   last = Math.min(values.length - 1, last + 1);
@@ -75,15 +75,15 @@ export function Histogram({title, values, labels}: Histogram_of): JSX.Element | 
       cursor: {show: false},
       scales: {x: {time: false, range: [-0.6, kept.length - 0.4]}, y: {range: (_, __, high) => [0, high || 1]}},
       axes: [
-        {...axis, size: 22, splits: kept.map((_, at) => at), values: () => names.map((each, at) => (kept.length > 7 && at % 2 ? '' : each))},
+        {...axis, size: 22, splits: kept.map((_, index) => index), values: () => names.map((name, index) => (kept.length > 7 && index % 2 ? '' : name))},
         {show: false},
       ],
       series: [{}, {fill: style.getPropertyValue('--accent'), paths: Chart.paths.bars!({size: [0.85]}), points: {show: false}}],
-    }, [kept.map((_, at) => at), kept], box.current!);
+    }, [kept.map((_, index) => index), kept], box.current!);
     return () => chart.destroy();
   }, [values, document.documentElement.dataset.theme]);
   if (is_empty) return null;
-  const words = kept.map((value, at) => (value > 0 ? `${names[at]}: ${grouped(value)}` : '')).filter(Boolean).join('; ');
+  const words = kept.map((value, index) => (value > 0 ? `${names[index]}: ${grouped(value)}` : '')).filter(Boolean).join('; ');
   return (
     <figure class="histogram">
       <figcaption>{title}</figcaption>

@@ -177,7 +177,7 @@ export interface Timeline {
 export async function unpack(text: string): Promise<Data> {
   const binary = atob(text.trim());
   const bytes = new Uint8Array(binary.length);
-  for (let at = 0; at < bytes.length; ++at) bytes[at] = binary.charCodeAt(at);
+  for (let index = 0; index < bytes.length; ++index) bytes[index] = binary.charCodeAt(index);
   const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
   return (await new Response(plain).json()) as Data;
 }

@@ -22,7 +22,7 @@ interface Properties<Row> {
   change: Change_state;
   id: (row: Row) => string;
   details: (row: Row) => ComponentChildren;
-  none: string;  // words for a table without rows
+  empty_words: string;  // words for a table without rows
 }
 
 const row_height = 38;  // as in style.css
@@ -30,34 +30,34 @@ const printed = 60;     // rows
 
 // Places instead of rows are sorted, in a typed array: of 200,000 in half the time. What was sorted once is kept.
 const orders = new WeakMap<object, Map<string, unknown[]>>();
-function in_order<Row>(rows: Row[], by: Column<Row>, is_up: boolean): Row[] {
-  let known = orders.get(rows) as Map<string, Row[]> | undefined;
-  if (!known) orders.set(rows, (known = new Map()));
-  const name = `${by.name} ${is_up}`;
-  let made = known.get(name);
-  if (made) return made;
+function in_order<Row>(rows: Row[], column: Column<Row>, is_up: boolean): Row[] {
+  let sorted = orders.get(rows) as Map<string, Row[]> | undefined;
+  if (!sorted) orders.set(rows, (sorted = new Map()));
+  const name = `${column.name} ${is_up}`;
+  let order = sorted.get(name);
+  if (order) return order;
   const places = new Uint32Array(rows.length);
-  for (let at = 0; at < places.length; ++at) places[at] = at;
+  for (let index = 0; index < places.length; ++index) places[index] = index;
   const sign = is_up ? 1 : -1;
-  if (by.is_text) {
-    const keys = rows.map((row) => by.value(row));
+  if (column.is_text) {
+    const keys = rows.map((row) => column.value(row));
     places.sort((a, b) => (keys[a] < keys[b] ? -sign : keys[a] > keys[b] ? sign : a - b));
   } else {
-    const keys = Float64Array.from(rows, (row) => Number(by.value(row)));
+    const keys = Float64Array.from(rows, (row) => Number(column.value(row)));
     places.sort((a, b) => sign * (keys[a] - keys[b]) || a - b);
   }
-  made = Array.from(places, (at) => rows[at]);
-  known.set(name, made);
-  return made;
+  order = Array.from(places, (place) => rows[place]);
+  sorted.set(name, order);
+  return order;
 }
 
-export function Table<Row>(of: Properties<Row>): JSX.Element {
-  const {rows, columns, state, change} = of;
+export function Table<Row>(properties: Properties<Row>): JSX.Element {
+  const {rows, columns, state, change} = properties;
   const scroller = useRef<HTMLDivElement>(null);
   const [top, set_top] = useState(0);
   const [height, set_height] = useState(600);
   const [is_printing, set_printing] = useState(false);
-  const sort = columns.find((each) => each.name === state.sort) ?? columns.find((each) => each.name === of.sort)!;
+  const sort = columns.find((column) => column.name === state.sort) ?? columns.find((column) => column.name === properties.sort)!;
   const is_up = (state.order || (sort.is_text ? 'up' : 'down')) === 'up';
 
   const sorted = useMemo(() => in_order(rows, sort, is_up), [rows, sort.name, is_up]);
@@ -79,13 +79,13 @@ export function Table<Row>(of: Properties<Row>): JSX.Element {
     };
   }, []);
 
-  const open = sorted.findIndex((row) => of.id(row) === state.site);
+  const open = sorted.findIndex((row) => properties.id(row) === state.site);
   // The row of an address may be far down.
   useEffect(() => {
     const box = scroller.current!;
-    const at = open * row_height;
-    if (open >= 0 && (at < box.scrollTop || at > box.scrollTop + box.clientHeight - 2 * row_height)) {
-      box.scrollTop = Math.max(0, at - 2 * row_height);
+    const place = open * row_height;
+    if (open >= 0 && (place < box.scrollTop || place > box.scrollTop + box.clientHeight - 2 * row_height)) {
+      box.scrollTop = Math.max(0, place - 2 * row_height);
     }
   }, [state.site, rows]);
 
@@ -95,16 +95,16 @@ export function Table<Row>(of: Properties<Row>): JSX.Element {
     const usual = column.is_text ? 'up' : 'down';
     const now = is_up ? 'up' : 'down';
     const order = column === sort ? (now === 'up' ? 'down' : 'up') : usual;
-    change({sort: column.name === of.sort ? '' : column.name, order: order === usual ? '' : order});
+    change({sort: column.name === properties.sort ? '' : column.name, order: order === usual ? '' : order});
   };
   const go = (event: KeyboardEvent, index: number) => {
-    const by = {ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -sorted.length, End: sorted.length}[event.key];
-    if (by === undefined) return;
+    const step = {ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -sorted.length, End: sorted.length}[event.key];
+    if (step === undefined) return;
     event.preventDefault();
-    const next = Math.min(sorted.length - 1, Math.max(0, index + by));
+    const next = Math.min(sorted.length - 1, Math.max(0, index + step));
     scroller.current!.scrollTop = Math.max(0, next * row_height - height / 2);
     set_top(scroller.current!.scrollTop);
-    change({site: of.id(sorted[next])});
+    change({site: properties.id(sorted[next])});
     requestAnimationFrame(() => requestAnimationFrame(() =>
       scroller.current?.querySelector<HTMLElement>(`[data-row="${next}"]`)?.focus({preventScroll: true})));
   };
@@ -112,8 +112,8 @@ export function Table<Row>(of: Properties<Row>): JSX.Element {
   return (
     <div class={open >= 0 ? 'with-details opened' : 'with-details'}>
       <div class="scroller" ref={scroller} onScroll={(event) => set_top(event.currentTarget.scrollTop)} tabIndex={0} role="region"
-           aria-label={of.label}>
-        <table aria-rowcount={sorted.length + 1} aria-label={of.label}>
+           aria-label={properties.label}>
+        <table aria-rowcount={sorted.length + 1} aria-label={properties.label}>
           <thead>
             <tr aria-rowindex={1}>
               {columns.map((column) => (
@@ -128,9 +128,9 @@ export function Table<Row>(of: Properties<Row>): JSX.Element {
           </thead>
           <tbody>
             {first > 0 && <tr aria-hidden="true" class="space"><td style={{height: first * row_height}} /></tr>}
-            {sorted.slice(first, last).map((row, at) => {
-              const id = of.id(row);
-              const index = first + at;
+            {sorted.slice(first, last).map((row, offset) => {
+              const id = properties.id(row);
+              const index = first + offset;
               return (
                 <tr key={id} aria-rowindex={index + 2} class={id === state.site ? 'row open' : 'row'}
                     onClick={() => change({site: id === state.site ? '' : id})}>
@@ -152,11 +152,11 @@ export function Table<Row>(of: Properties<Row>): JSX.Element {
             )}
           </tbody>
         </table>
-        {sorted.length === 0 && <p class="none">{of.none}</p>}
+        {sorted.length === 0 && <p class="none">{properties.empty_words}</p>}
       </div>
       {open >= 0 && <aside class="details" aria-label="Details of the chosen row">
         <button type="button" class="close" onClick={() => change({site: ''})} aria-label="Close the details">×</button>
-        {of.details(sorted[open])}
+        {properties.details(sorted[open])}
       </aside>}
     </div>
   );

@@ -42,7 +42,7 @@ export function fixed_view(data: Data, whole?: Fixed): Fixed {
     return [Math.min(100, (100 * low) / cpu[1]), Math.min(100, (100 * high) / Math.max(cpu[0], 1))];
   };
   const ends = is_share ? ' %' : '';
-  const cost_words = (ns: Range | number, more = '') => guess_words(timed(ns), ` ${unit}${more}`, ends);
+  const cost_words = (ns: Range | number, suffix = '') => guess_words(timed(ns), ` ${unit}${suffix}`, ends);
   return {
     data,
     names: whole?.names ?? new Names(data),

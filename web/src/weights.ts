@@ -50,33 +50,33 @@ export const stacks_of = (site: Site): [number, number, number][] =>
 
 export function weights(data: Data, filter: Filter): Weight[] {
   const {metric} = filter;
-  const made: Weight[] = [];
+  const all_weights: Weight[] = [];
   const add = (node = 0, value = 0, category: string, index: number) => {
     const wanted = filter.category ? category === filter.category : !on_purpose.has(category);
-    if (value > 0 && wanted) made.push({node, value, category, index});
+    if (value > 0 && wanted) all_weights.push({node, value, category, index});
   };
   if (metric.table !== 'sites') {
     const is_time = metric.name === 'waited' || metric.name === 'kernel';
     const rows: (Lock | Call)[] = (metric.table === 'locks' ? data.locks : data.syscalls) ?? [];
-    rows.forEach((each, index) => {
-      for (const [node, count, ns, thread] of each.weights ?? []) {
-        if (filter.thread === '' || filter.thread === String(thread)) add(node, is_time ? ns : count, each.category, index);
+    rows.forEach((row, index) => {
+      for (const [node, count, ns, thread] of row.weights ?? []) {
+        if (filter.thread === '' || filter.thread === String(thread)) add(node, is_time ? ns : count, row.category, index);
       }
     });
   } else {
-    (data.sites ?? []).forEach((each, index) => {
+    (data.sites ?? []).forEach((site, index) => {
       let part = 1;
       if (filter.thread !== '') {
-        const own = each.by_thread?.find(([thread]) => String(thread) === filter.thread)?.[1] ?? 0;
-        part = own / Math.max(1, each.allocations ?? 1);
+        const share = site.by_thread?.find(([thread]) => String(thread) === filter.thread)?.[1] ?? 0;
+        part = share / Math.max(1, site.allocations ?? 1);
       }
-      const cost = middle(each.predicted.now_ns) / Math.max(1, each.allocations ?? 1);
-      for (const [node, blocks, bytes] of stacks_of(each)) {
-        add(node, part * (metric.name === 'cost' ? cost * blocks : metric.name === 'bytes' ? bytes : blocks), each.category, index);
+      const cost = middle(site.predicted.now_ns) / Math.max(1, site.allocations ?? 1);
+      for (const [node, blocks, bytes] of stacks_of(site)) {
+        add(node, part * (metric.name === 'cost' ? cost * blocks : metric.name === 'bytes' ? bytes : blocks), site.category, index);
       }
     });
   }
-  return made;
+  return all_weights;
 }
 
 export class Tree {
@@ -84,15 +84,15 @@ export class Tree {
   private readonly kinds: string[];
   private readonly shares: Float64Array[] = [];  // by category
 
-  constructor(private readonly names: Names, all: Weight[], kinds: string[], text: string) {
+  constructor(private readonly names: Names, all_weights: Weight[], kinds: string[], text: string) {
     const {parent} = names;
     const count = parent.length;
     const stays = names.with_text(text);  // a stack stays if any of its frames has the text
-    this.kinds = kinds.filter((kind) => all.some((each) => each.category === kind));
+    this.kinds = kinds.filter((kind) => all_weights.some((weight) => weight.category === kind));
     for (const kind of this.kinds) {
       const share = new Float64Array(count);
-      for (const each of all) {
-        if (each.category === kind && (!stays || stays[each.node])) share[each.node] += each.value;
+      for (const weight of all_weights) {
+        if (weight.category === kind && (!stays || stays[weight.node])) share[weight.node] += weight.value;
       }
       for (let node = count - 1; node > 0; --node) {  // a parent comes first
         if (share[node] !== 0) share[parent[node]] += share[node];
@@ -109,18 +109,18 @@ export class Tree {
 
   // With at least `least`, the largest first.
   children_of(node: number, least: number): number[] {
-    const found: number[] = [];
+    const children: number[] = [];
     const {first, nodes} = this.names.children;
-    for (let at = first[node]; at < first[node + 1]; ++at) {
-      if (this.total[nodes[at]] >= least && this.total[nodes[at]] > 0) found.push(nodes[at]);
+    for (let index = first[node]; index < first[node + 1]; ++index) {
+      if (this.total[nodes[index]] >= least && this.total[nodes[index]] > 0) children.push(nodes[index]);
     }
-    return found.sort((a, b) => this.total[b] - this.total[a]);
+    return children.sort((a, b) => this.total[b] - this.total[a]);
   }
 
   // The category that most of it is of.
   kind_of(node: number): string {
     let best = 0;
-    for (let at = 1; at < this.kinds.length; ++at) if (this.shares[at][node] > this.shares[best][node]) best = at;
+    for (let index = 1; index < this.kinds.length; ++index) if (this.shares[index][node] > this.shares[best][node]) best = index;
     return this.kinds[best] ?? '';
   }
 

@@ -22,12 +22,12 @@ export function count_words(value = 0): string {
 
 export function bytes_words(bytes = 0): string {
   const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
-  let at = 0;
-  while (bytes >= 1024 && at < units.length - 1) {
+  let index = 0;
+  while (bytes >= 1024 && index < units.length - 1) {
     bytes /= 1024;
-    ++at;
+    ++index;
   }
-  return `${at === 0 ? grouped(bytes) : digits(bytes)} ${units[at]}`;
+  return `${index === 0 ? grouped(bytes) : digits(bytes)} ${units[index]}`;
 }
 
 export function duration_words(ns = 0): string {
@@ -38,8 +38,8 @@ export function duration_words(ns = 0): string {
 }
 
 export function range_words([low, high]: Range): string {
-  const [from, to] = [digits(low), digits(high)];
-  return from === to ? from : `${from} to ${to}`;
+  const [low_words, high_words] = [digits(low), digits(high)];
+  return low_words === high_words ? low_words : `${low_words} to ${high_words}`;
 }
 
 // One figure first, and its range behind: "about 4 % of CPU (2–7 %)".
@@ -50,9 +50,9 @@ export function guess_words(range: Range, unit: string, end: string): string {
 
 // The same in two parts; the second is empty where the range has but one value.
 export function guess_parts([low, high]: Range, unit: string, end: string): [string, string] {
-  const [from, to] = [digits(low), digits(high)];
-  if (from === to) return [`${to}${unit}`, ''];
-  return [`about ${digits((low + high) / 2)}${unit}`, `${from}${low < 0 ? ' to ' : '–'}${to}${end}`];
+  const [low_words, high_words] = [digits(low), digits(high)];
+  if (low_words === high_words) return [`${high_words}${unit}`, ''];
+  return [`about ${digits((low + high) / 2)}${unit}`, `${low_words}${low < 0 ? ' to ' : '–'}${high_words}${end}`];
 }
 
 export const middle = ([low, high]: Range) => (low + high) / 2;
@@ -73,10 +73,10 @@ export function short_function(name: string): string {
   let depth = 0;
   let kept = '';
   const text = cut(name, 2000).replace(/\(anonymous namespace\)::|__cxx11::|__n4861::|\[abi:\w+\]/g, '');
-  for (let at = 0; at < text.length; ++at) {
-    const letter = text[at];
-    if (depth === 0 && text.startsWith('operator()', at)) return `${kept}operator()`;
-    if (depth === 0 && text.startsWith('operator', at)) return kept + text.slice(at).replace(/(?<=.{8}.+)\(.*$/s, '');
+  for (let index = 0; index < text.length; ++index) {
+    const letter = text[index];
+    if (depth === 0 && text.startsWith('operator()', index)) return `${kept}operator()`;
+    if (depth === 0 && text.startsWith('operator', index)) return kept + text.slice(index).replace(/(?<=.{8}.+)\(.*$/s, '');
     if (letter === '<') ++depth;
     else if (letter === '>') depth = Math.max(0, depth - 1);
     else if (depth > 0) continue;

@@ -15,11 +15,11 @@ const peer_colours = ['#b35900', '#3b7fb0', '#00805c', '#a0527f', '#7d6b00', '#6
 const dashes = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
 const then_dashes = [[3, 5], [1, 3], [9, 6], [9, 4, 1, 4]];
 
-function style_of(series: Series[], at: number, accent: string, ink: string): {stroke: string; width: number; dash: number[]} {
-  const of = series[at];
-  const before = series.slice(0, at).filter((each) => each.role === of.role || (each.role !== 'ours' && of.role !== 'ours' && each.role !== 'then' && of.role !== 'then')).length;
-  if (of.role === 'ours') return {stroke: accent, width: 3, dash: dashes[before % dashes.length]};
-  if (of.role === 'then') return {stroke: ink, width: 1, dash: then_dashes[before % then_dashes.length]};
+function style_of(series: Series[], index: number, accent: string, ink: string): {stroke: string; width: number; dash: number[]} {
+  const line = series[index];
+  const before = series.slice(0, index).filter((entry) => entry.role === line.role || (entry.role !== 'ours' && line.role !== 'ours' && entry.role !== 'then' && line.role !== 'then')).length;
+  if (line.role === 'ours') return {stroke: accent, width: 3, dash: dashes[before % dashes.length]};
+  if (line.role === 'then') return {stroke: ink, width: 1, dash: then_dashes[before % then_dashes.length]};
   return {stroke: peer_colours[before % peer_colours.length], width: 1.5, dash: dashes[Math.floor(before / peer_colours.length) % dashes.length]};
 }
 
@@ -29,14 +29,14 @@ function draw_spreads(shown: Series[], strokes: string[]) {
     const {ctx} = chart;
     ctx.save();
     ctx.lineWidth = 1.5 * devicePixelRatio;
-    shown.forEach((each, at) => {
-      ctx.strokeStyle = strokes[at];
-      for (const [x, {low, high}] of each.points) {
-        if (low === undefined || high === undefined || !chart.series[at + 1].show) continue;
-        const place = chart.valToPos(x, 'x', true), from = chart.valToPos(low, 'y', true), to = chart.valToPos(high, 'y', true);
+    shown.forEach((line, index) => {
+      ctx.strokeStyle = strokes[index];
+      for (const [x, {low, high}] of line.points) {
+        if (low === undefined || high === undefined || !chart.series[index + 1].show) continue;
+        const place = chart.valToPos(x, 'x', true), bottom = chart.valToPos(low, 'y', true), top = chart.valToPos(high, 'y', true);
         ctx.beginPath();
-        ctx.moveTo(place, from);
-        ctx.lineTo(place, to);
+        ctx.moveTo(place, bottom);
+        ctx.lineTo(place, top);
         ctx.stroke();
       }
     });
@@ -45,15 +45,15 @@ function draw_spreads(shown: Series[], strokes: string[]) {
 }
 
 const whole_decades = (low: number, high: number): [number, number] => [10 ** Math.floor(Math.log10(low)), 10 ** Math.ceil(Math.log10(high))];
-const bounds = (all: number[]): [number, number] => [Math.min(...all), Math.max(...all)];
+const bounds = (values: number[]): [number, number] => [Math.min(...values), Math.max(...values)];
 
 // Powers of ten; below a decade also two and five of each.
 function ticks(low: number, high: number): number[] {
-  const all: number[] = [];
+  const values: number[] = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); ++power) {
-    for (const part of high / low > 300 ? [1] : [1, 2, 5]) all.push(part * 10 ** power);
+    for (const part of high / low > 300 ? [1] : [1, 2, 5]) values.push(part * 10 ** power);
   }
-  return all.filter((each) => each >= low * 0.999 && each <= high * 1.001);
+  return values.filter((tick) => tick >= low * 0.999 && tick <= high * 1.001);
 }
 
 const short = (value: number): string => (value >= 1e6 ? `${value / 1e6}M` : value >= 1e4 ? `${value / 1e3}k` : String(+value.toPrecision(3)));
@@ -65,7 +65,7 @@ export function Curves({series, x_label, y_label, label}: {series: Series[]; x_l
   const [cursor, set_cursor] = useState<number | null>(null);
   const [styles, set_styles] = useState<ReturnType<typeof style_of>[]>([]);
   const [redraw, set_redraw] = useState(0);
-  const xs = [...new Set(series.flatMap((each) => [...each.points.keys()]))].sort((a, b) => a - b);
+  const xs = [...new Set(series.flatMap((entry) => [...entry.points.keys()]))].sort((a, b) => a - b);
 
   useEffect(() => {
     const again = () => set_redraw((before) => before + 1);
@@ -79,15 +79,15 @@ export function Curves({series, x_label, y_label, label}: {series: Series[]; x_l
   useEffect(() => {
     const css = getComputedStyle(box.current!);
     const ink = css.getPropertyValue('--faint'), line = css.getPropertyValue('--line');
-    const drawn = series.map((_, at) => style_of(series, at, css.getPropertyValue('--accent'), css.getPropertyValue('--ink')));
+    const drawn = series.map((_, index) => style_of(series, index, css.getPropertyValue('--accent'), css.getPropertyValue('--ink')));
     const y_bounds = () => {
-      const seen = series.filter((each) => !hidden.has(each.name)).flatMap((each) => [...each.points.values()].flatMap((point) => [point.low ?? point.y, point.high ?? point.y]));
-      const positive = seen.filter((each) => each > 0);
+      const seen = series.filter((entry) => !hidden.has(entry.name)).flatMap((entry) => [...entry.points.values()].flatMap((point) => [point.low ?? point.y, point.high ?? point.y]));
+      const positive = seen.filter((value) => value > 0);
       return positive.length ? whole_decades(...bounds(positive)) : [1, 10] as [number, number];
     };
     // uPlot would leave out most labels of a logarithmic axis.
-    const axis = {filter: (_: Chart, all: number[]) => all, stroke: ink, font: '12px system-ui', labelFont: '12px system-ui', labelSize: 20, grid: {stroke: line, width: 1}, ticks: {stroke: line, width: 1}};
-    const made = new Chart({
+    const axis = {filter: (_: Chart, splits: number[]) => splits, stroke: ink, font: '12px system-ui', labelFont: '12px system-ui', labelSize: 20, grid: {stroke: line, width: 1}, ticks: {stroke: line, width: 1}};
+    const drawing = new Chart({
       width: Math.max(220, box.current!.clientWidth),
       height: 300,
       legend: {show: false},
@@ -98,28 +98,28 @@ export function Curves({series, x_label, y_label, label}: {series: Series[]; x_l
         y: {distr: 3, range: y_bounds},
       },
       axes: [
-        {...axis, label: x_label, size: 34, splits: () => xs, values: (_, all) => all.map((each, at) => (xs.length > 7 && at % 2 ? '' : short(each)))},
-        {...axis, label: y_label, size: 48, splits: (_, __, low, high) => ticks(low, high), values: (_, all) => all.map(short)},
+        {...axis, label: x_label, size: 34, splits: () => xs, values: (_, splits) => splits.map((split, index) => (xs.length > 7 && index % 2 ? '' : short(split)))},
+        {...axis, label: y_label, size: 48, splits: (_, __, low, high) => ticks(low, high), values: (_, splits) => splits.map(short)},
       ],
-      series: [{}, ...series.map((each, at) => ({
-        label: each.name, ...drawn[at], spanGaps: true, show: !hidden.has(each.name),
-        points: {show: true, size: each.role === 'then' ? 9 : 6, fill: each.role === 'then' ? 'transparent' : drawn[at].stroke},
+      series: [{}, ...series.map((entry, index) => ({
+        label: entry.name, ...drawn[index], spanGaps: true, show: !hidden.has(entry.name),
+        points: {show: true, size: entry.role === 'then' ? 9 : 6, fill: entry.role === 'then' ? 'transparent' : drawn[index].stroke},
       }))],
       hooks: {
-        draw: [draw_spreads(series, drawn.map((each) => each.stroke))],
-        setCursor: [(of) => set_cursor(of.cursor.idx ?? null)],
+        draw: [draw_spreads(series, drawn.map((line) => line.stroke))],
+        setCursor: [(chart) => set_cursor(chart.cursor.idx ?? null)],
       },
-    }, [xs, ...series.map((each) => xs.map((x) => each.points.get(x)?.y ?? null))] as Chart.AlignedData, box.current!);
-    chart.current = made;
+    }, [xs, ...series.map((entry) => xs.map((x) => entry.points.get(x)?.y ?? null))] as Chart.AlignedData, box.current!);
+    chart.current = drawing;
     set_styles(drawn);
-    return () => made.destroy();
+    return () => drawing.destroy();
   }, [series, redraw]);
 
-  const toggle = (name: string, at: number) => {
+  const toggle = (name: string, index: number) => {
     const next = new Set(hidden);
     if (!next.delete(name)) next.add(name);
     set_hidden(next);
-    chart.current?.setSeries(at + 1, {show: !next.has(name)});
+    chart.current?.setSeries(index + 1, {show: !next.has(name)});
     set_redraw((before) => before + 1);
   };
   return (
@@ -127,14 +127,14 @@ export function Curves({series, x_label, y_label, label}: {series: Series[]; x_l
       <div ref={box} role="img" aria-label={label} />
       <figcaption class="keys">
         {cursor !== null && <span class="at">{x_label} {xs[cursor].toLocaleString('en')}:</span>}
-        {series.map((each, at) => {
-          const point = cursor === null ? undefined : each.points.get(xs[cursor]);
+        {series.map((entry, index) => {
+          const point = cursor === null ? undefined : entry.points.get(xs[cursor]);
           return (
-            <button key={each.name} type="button" class="key" aria-pressed={!hidden.has(each.name)} onClick={() => toggle(each.name, at)}>
+            <button key={entry.name} type="button" class="key" aria-pressed={!hidden.has(entry.name)} onClick={() => toggle(entry.name, index)}>
               <svg width="26" height="8" aria-hidden="true">
-                <line x1="0" y1="4" x2="26" y2="4" stroke={styles[at]?.stroke} stroke-width={styles[at]?.width} stroke-dasharray={styles[at]?.dash.join(' ')} />
+                <line x1="0" y1="4" x2="26" y2="4" stroke={styles[index]?.stroke} stroke-width={styles[index]?.width} stroke-dasharray={styles[index]?.dash.join(' ')} />
               </svg>
-              {each.name}{point && <b> {digits(point.y)}</b>}
+              {entry.name}{point && <b> {digits(point.y)}</b>}
             </button>
           );
         })}

@@ -62,7 +62,7 @@ export interface Results {
 }
 
 export async function unpack(text: string): Promise<Results> {
-  const bytes = Uint8Array.from(atob(text.trim()), (each) => each.charCodeAt(0));
+  const bytes = Uint8Array.from(atob(text.trim()), (letter) => letter.charCodeAt(0));
   const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
   return (await new Response(plain).json()) as Results;
 }
@@ -77,17 +77,17 @@ export function digits(value: number): string {
 export const times = (value: number): string => `${digits(value)} times`;
 
 export function geometric_mean(values: number[]): number {
-  return values.length ? Math.exp(values.reduce((sum, each) => sum + Math.log(each), 0) / values.length) : 0;
+  return values.length ? Math.exp(values.reduce((sum, value) => sum + Math.log(value), 0) / values.length) : 0;
 }
 
-export const x_name = (of: Sweep, x: number): string => of.names[x - 1] ?? x.toLocaleString('en');
+export const x_name = (sweep: Sweep, x: number): string => sweep.names[x - 1] ?? x.toLocaleString('en');
 
 // The forms that a sweep has, and the rows of each by x.
-export function rows_of(of: Experiment, sweep: Sweep): Map<string, Map<number, Row>> {
-  const all = new Map<string, Map<number, Row>>();
-  for (const form of of.forms) {
-    const own = of.rows.filter((each) => each.sweep === sweep.name && each.form === form.name && each.ns.rounds.length > 0);
-    if (own.length) all.set(form.name, new Map(own.map((each) => [each.x, each])));
+export function rows_of(experiment: Experiment, sweep: Sweep): Map<string, Map<number, Row>> {
+  const rows = new Map<string, Map<number, Row>>();
+  for (const form of experiment.forms) {
+    const form_rows = experiment.rows.filter((row) => row.sweep === sweep.name && row.form === form.name && row.ns.rounds.length > 0);
+    if (form_rows.length) rows.set(form.name, new Map(form_rows.map((row) => [row.x, row])));
   }
-  return all;
+  return rows;
 }

@@ -31,24 +31,24 @@ function Call_details({call, view}: {call: Call; view: View}): JSX.Element {
         <dt>Right after another of this site</dt><dd>{grouped(call.in_a_row)}</dd>
       </dl>
       <h3>Call stack</h3>
-      <Stack names={view.names} node={call.stack ?? 0} mark={view.names.own(call.stack)} />
+      <Stack names={view.names} node={call.stack ?? 0} mark={view.names.node_of(call.stack)} />
     </>
   );
 }
 
 export function Calls({view}: {view: View}): JSX.Element {
   const {data, names, state, change} = view;
-  const all = useMemo<Row[]>(() => (data.syscalls ?? []).map((call, at) => ({call, id: String(at)})), [data]);
+  const all_rows = useMemo<Row[]>(() => (data.syscalls ?? []).map((call, index) => ({call, id: String(index)})), [data]);
   const rows = useMemo(() => {
     const has = names.with_text(state.q);
-    return all.filter(({call}) =>
+    return all_rows.filter(({call}) =>
       (!view.part || call.count) &&
       (!state.category || call.category === state.category) && (!state.remedy || call.remedy) &&
       (!has || call.name.includes(state.q) || has[call.stack ?? 0]));
-  }, [all, state.q, state.category, state.remedy]);
+  }, [all_rows, state.q, state.category, state.remedy]);
   const columns: Column<Row>[] = [
     {name: 'call', label: 'Call', is_text: true, value: ({call}) => call.name, cell: ({call}) => <strong><bdi>{shown(call.name)}</bdi></strong>},
-    {name: 'place', label: 'From', is_text: true, value: ({call}) => names.label(names.own(call.stack)).toLowerCase(), cell: ({call}) => <Place names={names} node={names.own(call.stack)} />},
+    {name: 'place', label: 'From', is_text: true, value: ({call}) => names.label(names.node_of(call.stack)).toLowerCase(), cell: ({call}) => <Place names={names} node={names.node_of(call.stack)} />},
     {name: 'category', label: 'Category', is_text: true, is_minor: true, value: ({call}) => call.category, cell: ({call}) => <Kind kinds={categories.syscalls} category={call.category} />},
     {name: 'time', label: 'Time', value: ({call}) => call.nanoseconds ?? 0, cell: ({call}) => duration_words(call.nanoseconds)},
     {name: 'count', label: 'Calls', value: ({call}) => call.count ?? 0, cell: ({call}) => count_words(call.count)},
@@ -61,12 +61,12 @@ export function Calls({view}: {view: View}): JSX.Element {
     <section>
       <form class="tools" role="search" onSubmit={(event) => event.preventDefault()}>
         <Search label="Search" value={state.q} set={(q) => change({q})} />
-        <Choice label="Category" value={state.category} set={(category) => change({category})} options={[['', 'all'], ...categories.syscalls.map((each): [string, string] => [each, each])]} />
+        <Choice label="Category" value={state.category} set={(category) => change({category})} options={[['', 'all'], ...categories.syscalls.map((call): [string, string] => [call, call])]} />
         <Choice label="Show" value={state.remedy} set={(remedy) => change({remedy})} options={[['', 'all calls'], ['yes', 'with a remedy']]} />
-        <output aria-live="polite">{grouped(rows.length)} of {grouped(all.length)} calls</output>
+        <output aria-live="polite">{grouped(rows.length)} of {grouped(all_rows.length)} calls</output>
       </form>
       <Table label="System calls" rows={rows} columns={columns} sort="time" state={state} change={change} id={(row) => row.id}
-             details={({call}) => <Call_details call={call} view={view} />} none={all.length ? 'No call is like that.' : 'No system call was recorded: tarn record --syscalls.'} />
+             details={({call}) => <Call_details call={call} view={view} />} empty_words={all_rows.length ? 'No call is like that.' : 'No system call was recorded: tarn record --syscalls.'} />
     </section>
   );
 }

@@ -45,7 +45,7 @@ function Side_words({title, side}: {title: string; side?: Side}): JSX.Element {
 
 function Change_details({row}: {row: Row}): JSX.Element {
   const {change} = row;
-  const most = Math.max(ms(change.achieved_ns)[1], ms(change.predicted?.saved_ns ?? [0, 0])[1]);
+  const longest = Math.max(ms(change.achieved_ns)[1], ms(change.predicted?.saved_ns ?? [0, 0])[1]);
   return (
     <>
       <h2><bdi>{row.name}</bdi></h2>
@@ -54,65 +54,65 @@ function Change_details({row}: {row: Row}): JSX.Element {
         <>
           <h3>Predicted of {remedy_name(change.predicted.name)}</h3>
           <p>saves {ms_words(change.predicted.saved_ns)}</p>
-          <Bar range={ms(change.predicted.saved_ns)} most={most} label={`predicted ${ms_words(change.predicted.saved_ns)}`} />
+          <Bar range={ms(change.predicted.saved_ns)} longest={longest} label={`predicted ${ms_words(change.predicted.saved_ns)}`} />
         </>
       )}
       <h3>Achieved{change.predicted ? `: ${verdict(change)}` : ''}</h3>
       <p>{saved_words(change.achieved_ns)}</p>
-      <Bar range={ms(change.achieved_ns)} most={most} label={`achieved ${ms_words(change.achieved_ns)}`} />
+      <Bar range={ms(change.achieved_ns)} longest={longest} label={`achieved ${ms_words(change.achieved_ns)}`} />
       <dl><Side_words title="Before" side={change.before} /><Side_words title="After" side={change.after} /></dl>
     </>
   );
 }
 
-export function Changes({of, state, change}: {of: Difference; state: State; change: Change_state}): JSX.Element {
-  const all = useMemo<Row[]>(() => (of.changes ?? []).map((each, at) => {
-    const side = each.after ?? each.before!;
+export function Changes({difference, state, change}: {difference: Difference; state: State; change: Change_state}): JSX.Element {
+  const all_rows = useMemo<Row[]>(() => (difference.changes ?? []).map((change, index) => {
+    const side = change.after ?? change.before!;
     const file = side.file ?? '';
-    return {change: each, id: String(at), name: cut(shown(short_function(side.function ?? '')), 200) || 'without a name',
+    return {change: change, id: String(index), name: cut(shown(short_function(side.function ?? '')), 200) || 'without a name',
             where: shown(file.slice(file.lastIndexOf('/') + 1)) + (side.line ? `:${side.line}` : '')};
-  }), [of]);
-  const rows = useMemo(() => all.filter((row) =>
+  }), [difference]);
+  const rows = useMemo(() => all_rows.filter((row) =>
     (!state.q || `${row.name} ${row.where}`.toLowerCase().includes(state.q.toLowerCase())) &&
-    (!state.category || [row.change.before, row.change.after].some((side) => side?.category === state.category))), [all, state.q, state.category]);
+    (!state.category || [row.change.before, row.change.after].some((side) => side?.category === state.category))), [all_rows, state.q, state.category]);
   const columns: Column<Row>[] = [
     {name: 'place', label: 'Site', is_text: true, value: (row) => row.name.toLowerCase(), cell: (row) => <span class="place"><bdi>{row.name}</bdi> <small><bdi>{row.where}</bdi></small></span>},
-    {name: 'before', label: 'Blocks before', is_minor: true, value: ({change: each}) => each.before?.allocations ?? 0, cell: ({change: each}) => (each.before ? count_words(each.before.allocations) : 'new')},
-    {name: 'after', label: 'After', is_minor: true, value: ({change: each}) => each.after?.allocations ?? 0, cell: ({change: each}) => (each.after ? count_words(each.after.allocations) : 'gone')},
-    {name: 'predicted', label: 'Predicted, ms', value: ({change: each}) => (each.predicted ? middle(each.predicted.saved_ns) : -1), cell: ({change: each}) => (each.predicted ? range_words(ms(each.predicted.saved_ns)) : '–')},
-    {name: 'achieved', label: 'Achieved, ms', value: ({change: each}) => Math.abs(middle(each.achieved_ns)),
-     cell: ({change: each}) => <span class={middle(each.achieved_ns) < 0 ? 'risk' : 'good'}>{range_words(ms(each.achieved_ns))}</span>},
+    {name: 'before', label: 'Blocks before', is_minor: true, value: ({change: row}) => row.before?.allocations ?? 0, cell: ({change: row}) => (row.before ? count_words(row.before.allocations) : 'new')},
+    {name: 'after', label: 'After', is_minor: true, value: ({change: row}) => row.after?.allocations ?? 0, cell: ({change: row}) => (row.after ? count_words(row.after.allocations) : 'gone')},
+    {name: 'predicted', label: 'Predicted, ms', value: ({change: row}) => (row.predicted ? middle(row.predicted.saved_ns) : -1), cell: ({change: row}) => (row.predicted ? range_words(ms(row.predicted.saved_ns)) : '–')},
+    {name: 'achieved', label: 'Achieved, ms', value: ({change: row}) => Math.abs(middle(row.achieved_ns)),
+     cell: ({change: row}) => <span class={middle(row.achieved_ns) < 0 ? 'risk' : 'good'}>{range_words(ms(row.achieved_ns))}</span>},
     {name: 'verdict', label: 'Held', is_text: true, is_minor: true, value: (row) => verdict(row.change), cell: (row) => verdict(row.change)},
   ];
-  const most = Math.max(ms(of.heap_ns.before)[1], ms(of.heap_ns.after)[1]);
-  const gain = Math.max(ms(of.predicted_ns)[1], ms(of.saved_cpu_ns)[1], 1e-9);
+  const longest = Math.max(ms(difference.heap_ns.before)[1], ms(difference.heap_ns.after)[1]);
+  const gain = Math.max(ms(difference.predicted_ns)[1], ms(difference.saved_cpu_ns)[1], 1e-9);
   return (
     <>
       <ul class="cards first">
         <li class="card">
           <h2>The heap cost</h2>
-          <p>before: <strong>{ms_words(of.heap_ns.before)}</strong></p><Bar range={ms(of.heap_ns.before)} most={most} label={`before ${ms_words(of.heap_ns.before)}`} />
-          <p>after: <strong>{ms_words(of.heap_ns.after)}</strong></p><Bar range={ms(of.heap_ns.after)} most={most} label={`after ${ms_words(of.heap_ns.after)}`} />
+          <p>before: <strong>{ms_words(difference.heap_ns.before)}</strong></p><Bar range={ms(difference.heap_ns.before)} longest={longest} label={`before ${ms_words(difference.heap_ns.before)}`} />
+          <p>after: <strong>{ms_words(difference.heap_ns.after)}</strong></p><Bar range={ms(difference.heap_ns.after)} longest={longest} label={`after ${ms_words(difference.heap_ns.after)}`} />
         </li>
         <li class="card">
           <h2>Processor time</h2>
-          <p>predicted: <strong>{saved_words(of.predicted_ns)}</strong></p><Bar range={ms(of.predicted_ns)} most={gain} label={`predicted ${ms_words(of.predicted_ns)}`} />
-          <p>achieved: <strong>{saved_words(of.saved_cpu_ns)}</strong></p><Bar range={ms(of.saved_cpu_ns)} most={gain} label={`achieved ${ms_words(of.saved_cpu_ns)}`} />
+          <p>predicted: <strong>{saved_words(difference.predicted_ns)}</strong></p><Bar range={ms(difference.predicted_ns)} longest={gain} label={`predicted ${ms_words(difference.predicted_ns)}`} />
+          <p>achieved: <strong>{saved_words(difference.saved_cpu_ns)}</strong></p><Bar range={ms(difference.saved_cpu_ns)} longest={gain} label={`achieved ${ms_words(difference.saved_cpu_ns)}`} />
         </li>
         <li class="card">
           <h2>Allocations</h2>
-          {Object.entries(of.allocations).map(([category, sides]) => (
+          {Object.entries(difference.allocations).map(([category, sides]) => (
             <p key={category}><Kind kinds={categories.sites} category={category} />: {count_words(sides.before)} → <strong>{count_words(sides.after)}</strong></p>
           ))}
         </li>
       </ul>
       <form class="tools" role="search" onSubmit={(event) => event.preventDefault()}>
         <Search label="Search" value={state.q} set={(q) => change({q})} />
-        <Choice label="Category" value={state.category} set={(category) => change({category})} options={[['', 'all'], ...categories.sites.map((each): [string, string] => [each, each])]} />
-        <output aria-live="polite">{grouped(rows.length)} of {grouped(all.length)} sites that changed</output>
+        <Choice label="Category" value={state.category} set={(category) => change({category})} options={[['', 'all'], ...categories.sites.map((site): [string, string] => [site, site])]} />
+        <output aria-live="polite">{grouped(rows.length)} of {grouped(all_rows.length)} sites that changed</output>
       </form>
       <Table label="Changes" rows={rows} columns={columns} sort="achieved" state={state} change={change} id={(row) => row.id}
-             details={(row) => <Change_details row={row} />} none={all.length ? 'No change is like that.' : 'No site changed.'} />
+             details={(row) => <Change_details row={row} />} empty_words={all_rows.length ? 'No change is like that.' : 'No site changed.'} />
     </>
   );
 }

@@ -28,46 +28,46 @@ const deepest = 300;  // rows: a recursion of thousands is no picture
 function data_of(tree: Tree, view: View, zoom: number, width: number): Datum {
   const least = (tree.total[zoom] * least_px) / width;
   const datum = (node: number, fade: boolean, children: Datum[], label?: string): Datum => {
-    const children_sum = children.reduce((sum, each) => sum + each.value, 0);
+    const children_sum = children.reduce((sum, child) => sum + child.value, 0);
     // What is above the focus has its width.
     return {name: label ?? view.names.frame(node), value: fade ? children_sum : tree.total[node], node, fade, kind: tree.kind_of(node), children};
   };
   const inner = (node: number, depth: number): Datum =>
-    datum(node, false, depth > deepest ? [] : tree.children_of(node, least).map((each) => inner(each, depth + 1)));
+    datum(node, false, depth > deepest ? [] : tree.children_of(node, least).map((child) => inner(child, depth + 1)));
   // What all stacks have in common at their outer end is one row.
   const common: number[] = [];
-  for (let at = zoom; ;) {
-    const next = tree.children_of(at, least);
-    if (next.length !== 1 || tree.total[next[0]] < tree.total[at] * all_of_it) break;
-    common.push((at = next[0]));
+  for (let index = zoom; ;) {
+    const next = tree.children_of(index, least);
+    if (next.length !== 1 || tree.total[next[0]] < tree.total[index] * all_of_it) break;
+    common.push((index = next[0]));
   }
-  let made: Datum;
+  let datum_of_zoom: Datum;
   if (common.length > fold_from) {
     const last = common[common.length - 2];
     const folded = datum(last, false, [inner(common[common.length - 1], 0)], `${common.length - 1} callers, down to ${view.names.frame(last)}`);
-    made = datum(zoom, false, [folded]);
+    datum_of_zoom = datum(zoom, false, [folded]);
   } else {
-    made = inner(zoom, 0);
+    datum_of_zoom = inner(zoom, 0);
   }
   let shown_callers = 0;
-  for (let at = zoom; at !== 0;) {
-    at = view.names.parent[at];
-    if (at === 0 || ++shown_callers <= fold_from) made = datum(at, true, [made]);
+  for (let index = zoom; index !== 0;) {
+    index = view.names.parent[index];
+    if (index === 0 || ++shown_callers <= fold_from) datum_of_zoom = datum(index, true, [datum_of_zoom]);
   }
-  return made;
+  return datum_of_zoom;
 }
 
 export function Flame({view}: {view: View}): JSX.Element {
   const {data, names, threads, state, change} = view;
   const box = useRef<HTMLDivElement>(null);
   const [width, set_width] = useState(900);
-  const metric = metrics.find((each) => each.name === state.metric) ?? metrics[0];
+  const metric = metrics.find((metric) => metric.name === state.metric) ?? metrics[0];
   const kinds = categories[metric.table];
   const {thread} = state;
   const category = kinds.includes(state.category) ? state.category : '';
 
-  const all = useMemo(() => weights(data, {metric, category, thread, text: ''}), [data, metric, category, thread]);
-  const tree = useMemo(() => new Tree(names, all, kinds, state.q), [names, all, state.q]);
+  const all_weights = useMemo(() => weights(data, {metric, category, thread, text: ''}), [data, metric, category, thread]);
+  const tree = useMemo(() => new Tree(names, all_weights, kinds, state.q), [names, all_weights, state.q]);
   const node_of = (text: string) => {
     const node = Number(text);
     return Number.isInteger(node) && node > 0 && node < names.parent.length ? node : 0;
@@ -93,7 +93,7 @@ export function Flame({view}: {view: View}): JSX.Element {
     const chart = flamegraph<Datum>()
       .width(width).cellHeight(cell_px).transitionDuration(0).inverted(state.layout === 'icicle')
       .getName((frame: Frame<Datum>) => frame.data.name)
-      .setLabelHandler((frame: Frame<Datum>) => `${cut(names.full(frame.data.node), 400)}\n${names.where(names.place[frame.data.node] ?? 0)}\n${words(frame.data.node)}`)
+      .setLabelHandler((frame: Frame<Datum>) => `${cut(names.full(frame.data.node), 400)}\n${names.place_words(names.place[frame.data.node] ?? 0)}\n${words(frame.data.node)}`)
       .setColorMapper((frame: Frame<Datum>) => (frame.data.node === 0 ? 'var(--root)' : `var(--kind-${Math.max(0, kinds.indexOf(frame.data.kind))})`));
     select(graph).datum(data_of(tree, view, zoom, width)).call(chart);
     // The library moves widths and labels in; here they are there at once.
@@ -102,7 +102,7 @@ export function Flame({view}: {view: View}): JSX.Element {
     const svg = graph.querySelector('svg')!;
     svg.setAttribute('role', 'presentation');
     svg.setAttribute('viewBox', `0 0 ${width} ${svg.getAttribute('height')}`);  // to be printed on any paper
-    const focus = frames.find((each) => each.__data__.data.node === (pin || zoom)) ?? frames.find((each) => each.__data__.data.node === zoom);
+    const focus = frames.find((frame) => frame.__data__.data.node === (pin || zoom)) ?? frames.find((frame) => frame.__data__.data.node === zoom);
     for (const frame of frames) {
       const {data: {node, name}, x0, x1} = frame.__data__;
       frame.querySelector('rect')!.setAttribute('width', String((x1 - x0) * width));
@@ -127,7 +127,7 @@ export function Flame({view}: {view: View}): JSX.Element {
   const focus = (node: number | undefined) => {
     const next = box.current!.querySelector<SVGGElement>(`g.frame[data-node="${node}"]`);
     if (!next) return;
-    for (const each of box.current!.querySelectorAll('g.frame[tabindex="0"]')) each.setAttribute('tabindex', '-1');
+    for (const frame of box.current!.querySelectorAll('g.frame[tabindex="0"]')) frame.setAttribute('tabindex', '-1');
     next.setAttribute('tabindex', '0');
     next.focus();
   };
@@ -140,9 +140,9 @@ export function Flame({view}: {view: View}): JSX.Element {
     const inwards = () => focus(tree.children_of(node, least)[0]);
     const outwards = () => focus(node === 0 ? 0 : parent);
     const is_icicle = state.layout === 'icicle';
-    const sideways = (by: number) => {
+    const sideways = (step: number) => {
       const row = node === 0 ? [0] : tree.children_of(parent, least);
-      focus(row[row.indexOf(node) + by]);
+      focus(row[row.indexOf(node) + step]);
     };
     const acts: Record<string, () => void> = {
       ArrowDown: is_icicle ? inwards : outwards,
@@ -164,9 +164,9 @@ export function Flame({view}: {view: View}): JSX.Element {
   }, [zoom]);
 
   const below = useMemo(() => {
-    const found: Weight[] = pin === 0 ? [] : all.filter((each) => tree.is_above(pin, each.node));
-    return found.sort((a, b) => b.value - a.value).slice(0, 8);
-  }, [all, pin, tree]);
+    const chosen: Weight[] = pin === 0 ? [] : all_weights.filter((weight) => tree.is_above(pin, weight.node));
+    return chosen.sort((a, b) => b.value - a.value).slice(0, 8);
+  }, [all_weights, pin, tree]);
   const has = (table: string) => ((data as unknown as Record<string, unknown[]>)[table]?.length ?? 0) > 0;
   const tab_of = {sites: 'sites', locks: 'locks', syscalls: 'calls'}[metric.table];
 
@@ -174,22 +174,22 @@ export function Flame({view}: {view: View}): JSX.Element {
     <section>
       <form class="tools" onSubmit={(event) => event.preventDefault()}>
         <Choice label="Width shows" value={metric.name} set={(name) => change({metric: name, category: ''})}
-                options={metrics.filter((each) => has(each.table)).map((each): [string, string] => [each.name, each.label])} />
+                options={metrics.filter((metric) => has(metric.table)).map((metric): [string, string] => [metric.name, metric.label])} />
         <Choice label="As" value={state.layout} set={(layout) => change({layout})} options={[['icicle', 'icicle, callers above'], ['flame', 'flames, callers below']]} />
         <Choice label="Category" value={category} set={(kind) => change({category: kind})}
-                options={[['', kinds.some((each) => on_purpose.has(each)) ? 'all but waiting on purpose' : 'all'], ...kinds.map((each): [string, string] => [each, each])]} />
+                options={[['', kinds.some((kind) => on_purpose.has(kind)) ? 'all but waiting on purpose' : 'all'], ...kinds.map((kind): [string, string] => [kind, kind])]} />
         {threads.length > 1 && (
-          <Choice label="Thread" value={state.thread} set={(of) => change({thread: of})}
-                  options={[['', 'all'], ...threads.map((each, at): [string, string] => [String(at), each])]} />
+          <Choice label="Thread" value={state.thread} set={(choice) => change({thread: choice})}
+                  options={[['', 'all'], ...threads.map((thread, index): [string, string] => [String(index), thread])]} />
         )}
         <Search label="Stacks with" value={state.q} set={(q) => change({q})} />
         <button type="button" onClick={() => change({zoom: '0'})} disabled={zoom === 0}>Zoom out</button>
         <output aria-live="polite">{metric.words(tree.total[0])} in view{zoom ? `; ${names.label(zoom)}: ${words(zoom)}` : ''}</output>
       </form>
-      <p class="legend">{kinds.filter((kind) => all.some((each) => each.category === kind)).map((each) => <Kind key={each} kinds={kinds} category={each} />)}
+      <p class="legend">{kinds.filter((kind) => all_weights.some((weight) => weight.category === kind)).map((kind) => <Kind key={kind} kinds={kinds} category={kind} />)}
         <small>Click or Enter: zoom and pin. Arrows: move. Space: pin. Escape: zoom out.</small></p>
       <div class="flame" ref={box} role="group" aria-label={`${metric.label}, by call stack`} onClickCapture={click} onKeyDown={key} />
-      {tree.total[0] <= 0 && <p class="none">{all.length ? 'No stack is like that.' : 'Nothing of this was recorded.'}</p>}
+      {tree.total[0] <= 0 && <p class="none">{all_weights.length ? 'No stack is like that.' : 'Nothing of this was recorded.'}</p>}
       {pin !== 0 && (
         <div class="pinned-stack">
           <div>
@@ -201,14 +201,14 @@ export function Flame({view}: {view: View}): JSX.Element {
             {metric.table === 'sites' && below.length > 0 && <Site_details site={data.sites![below[0].index]} view={view} />}
             {below.length > 0 && <h3>{metric.table === 'sites' ? 'Sites inside of it' : 'What it is made of'}</h3>}
             <ul class="below">
-              {below.map((each) => (
-                <li key={each.node}>
-                  <button type="button" class="link" onClick={() => change({tab: tab_of, site: String(each.index), q: '', category: ''})}>
-                    <bdi>{names.label(each.node)}</bdi> <small><bdi>{names.where(names.place[each.node])}</bdi></small>
+              {below.map((child) => (
+                <li key={child.node}>
+                  <button type="button" class="link" onClick={() => change({tab: tab_of, site: String(child.index), q: '', category: ''})}>
+                    <bdi>{names.label(child.node)}</bdi> <small><bdi>{names.place_words(names.place[child.node])}</bdi></small>
                   </button>{' '}
-                  {metric.words(each.value)}
-                  {metric.table === 'locks' && `, ${shown(data.locks![each.index].type)}`}
-                  {metric.table === 'syscalls' && `, ${shown(data.syscalls![each.index].name)}`}
+                  {metric.words(child.value)}
+                  {metric.table === 'locks' && `, ${shown(data.locks![child.index].type)}`}
+                  {metric.table === 'syscalls' && `, ${shown(data.syscalls![child.index].name)}`}
                 </li>
               ))}
             </ul>

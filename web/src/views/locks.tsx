@@ -31,10 +31,10 @@ function Lock_details({lock, view}: {lock: Lock; view: View}): JSX.Element {
       <h3>What ends it</h3>
       <p>{lock.remedy ? shown(lock.remedy) : 'Nothing to gain here: leave it as it is.'}</p>
       <h3>Who waits for whom</h3>
-      {!sites.some((each) => each.waits?.length) && <p>Nobody was seen to wait for a holder.</p>}
-      {sites.slice(0, shown_sites).map((site, at) => (
-        <details key={at} open={at === 0}>
-          <summary><Place names={names} node={names.own(site.stack)} /> taken {count_words(site.acquisitions)} times, waited {duration_words(site.waited_ns)}</summary>
+      {!sites.some((site) => site.waits?.length) && <p>Nobody was seen to wait for a holder.</p>}
+      {sites.slice(0, shown_sites).map((site, index) => (
+        <details key={index} open={index === 0}>
+          <summary><Place names={names} node={names.node_of(site.stack)} /> taken {count_words(site.acquisitions)} times, waited {duration_words(site.waited_ns)}</summary>
           <Stack names={names} node={site.stack ?? 0} />
           {site.waits?.slice(0, 4).map((wait, number) => (
             <div class="holder" key={number}>
@@ -45,23 +45,23 @@ function Lock_details({lock, view}: {lock: Lock; view: View}): JSX.Element {
         </details>
       ))}
       {sites.length > shown_sites && <p>And {plural(sites.length - shown_sites, 'more place')} that take it.</p>}
-      <p>First used at <Place names={names} node={names.own(lock.stack)} /></p>
+      <p>First used at <Place names={names} node={names.node_of(lock.stack)} /></p>
     </>
   );
 }
 
 export function Locks({view}: {view: View}): JSX.Element {
   const {data, names, state, change} = view;
-  const all = useMemo<Row[]>(() => (data.locks ?? []).map((lock, at) => ({lock, id: String(at)})), [data]);
+  const all_rows = useMemo<Row[]>(() => (data.locks ?? []).map((lock, index) => ({lock, id: String(index)})), [data]);
   const rows = useMemo(() => {
     const has = names.with_text(state.q);
-    return all.filter(({lock}) =>
+    return all_rows.filter(({lock}) =>
       (!view.part || lock.acquisitions || lock.refused || lock.waited_ns) &&
       (!state.category || lock.category === state.category) &&
-      (!has || has[lock.stack ?? 0] || (lock.sites ?? []).some((each) => has[each.stack ?? 0])));
-  }, [all, state.q, state.category]);
+      (!has || has[lock.stack ?? 0] || (lock.sites ?? []).some((site) => has[site.stack ?? 0])));
+  }, [all_rows, state.q, state.category]);
   const columns: Column<Row>[] = [
-    {name: 'place', label: 'First used at', is_text: true, value: ({lock}) => names.label(names.own(lock.stack)).toLowerCase(), cell: ({lock}) => <Place names={names} node={names.own(lock.stack)} />},
+    {name: 'place', label: 'First used at', is_text: true, value: ({lock}) => names.label(names.node_of(lock.stack)).toLowerCase(), cell: ({lock}) => <Place names={names} node={names.node_of(lock.stack)} />},
     {name: 'type', label: 'Type', is_text: true, is_minor: true, value: ({lock}) => lock.type, cell: ({lock}) => lock.type},
     {name: 'category', label: 'Category', is_text: true, is_minor: true, value: ({lock}) => lock.category, cell: ({lock}) => <Kind kinds={categories.locks} category={lock.category} />},
     {name: 'waited', label: 'Waited', value: ({lock}) => lock.waited_ns ?? 0, cell: ({lock}) => duration_words(lock.waited_ns)},
@@ -76,11 +76,11 @@ export function Locks({view}: {view: View}): JSX.Element {
       <Orders view={view} />
       <form class="tools" role="search" onSubmit={(event) => event.preventDefault()}>
         <Search label="Search" value={state.q} set={(q) => change({q})} />
-        <Choice label="Category" value={state.category} set={(category) => change({category})} options={[['', 'all'], ...categories.locks.map((each): [string, string] => [each, each])]} />
-        <output aria-live="polite">{grouped(rows.length)} of {grouped(all.length)} kinds of lock</output>
+        <Choice label="Category" value={state.category} set={(category) => change({category})} options={[['', 'all'], ...categories.locks.map((lock): [string, string] => [lock, lock])]} />
+        <output aria-live="polite">{grouped(rows.length)} of {grouped(all_rows.length)} kinds of lock</output>
       </form>
       <Table label="Locks" rows={rows} columns={columns} sort="waited" state={state} change={change} id={(row) => row.id}
-             details={({lock}) => <Lock_details lock={lock} view={view} />} none={all.length ? 'No lock is like that.' : 'No lock was recorded: tarn record --locks.'} />
+             details={({lock}) => <Lock_details lock={lock} view={view} />} empty_words={all_rows.length ? 'No lock is like that.' : 'No lock was recorded: tarn record --locks.'} />
     </section>
   );
 }

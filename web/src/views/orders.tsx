@@ -5,34 +5,34 @@ import type {Chain, Inversion, Ordered_lock} from '../recording';
 import type {View} from '../view';
 import {count_words, duration_words, grouped, plural, shown} from '../words';
 
-const most = 50;
-const letter = (at: number) => String.fromCharCode(65 + (at % 26));
+const most_shown = 50;
+const letter = (index: number) => String.fromCharCode(65 + (index % 26));
 
-function Lock_name({lock, at, view}: {lock?: Ordered_lock; at: number; view: View}): JSX.Element {
-  return <><strong>{shown(lock?.type ?? 'lock')} {letter(at)}</strong> <small>first used at</small> <Place names={view.names} node={view.names.own(lock?.stack)} /></>;
+function Lock_name({lock, index, view}: {lock?: Ordered_lock; index: number; view: View}): JSX.Element {
+  return <><strong>{shown(lock?.type ?? 'lock')} {letter(index)}</strong> <small>first used at</small> <Place names={view.names} node={view.names.node_of(lock?.stack)} /></>;
 }
 
-function Threads({of, view}: {of: number[]; view: View}): JSX.Element {
-  const named = of.slice(0, 4).map((each) => view.threads[each] ?? 'another thread').join(', ');
-  return <bdi>{named}{of.length > 4 ? ` and ${of.length - 4} more` : ''}</bdi>;
+function Threads({threads, view}: {threads: number[]; view: View}): JSX.Element {
+  const named = threads.slice(0, 4).map((thread) => view.threads[thread] ?? 'another thread').join(', ');
+  return <bdi>{named}{threads.length > 4 ? ` and ${threads.length - 4} more` : ''}</bdi>;
 }
 
-function Circle({of, view}: {of: Inversion; view: View}): JSX.Element {
-  const steps = of.steps ?? [];
+function Circle({inversion, view}: {inversion: Inversion; view: View}): JSX.Element {
+  const steps = inversion.steps ?? [];
   return (
     <details class="order">
       <summary>
-        <strong>{of.by_one_thread ? 'Could deadlock, if a second thread did the same' : 'Could deadlock'}</strong>:{' '}
+        <strong>{inversion.by_one_thread ? 'Could deadlock, if a second thread did the same' : 'Could deadlock'}</strong>:{' '}
         {steps.length === 2 ? 'two locks are taken in both orders' : `${steps.length} locks are taken in a circle`}, at{' '}
-        {steps.slice(0, 3).map((step, at) => <span key={at}>{at > 0 && ' and '}<Place names={view.names} node={view.names.own(step.takes_at?.stack)} /></span>)}
-        {(of.alike ?? 1) > 1 && `; so are ${grouped(of.alike! - 1)} more of these locks`}
+        {steps.slice(0, 3).map((step, index) => <span key={index}>{index > 0 && ' and '}<Place names={view.names} node={view.names.node_of(step.takes_at?.stack)} /></span>)}
+        {(inversion.alike ?? 1) > 1 && `; so are ${grouped(inversion.alike! - 1)} more of these locks`}
       </summary>
       <div class="columns">
-        {steps.map((step, at) => (
-          <div key={at}>
-            <p>{count_words(step.times)} times, by <Threads of={step.threads ?? []} view={view} />: <Lock_name lock={step.lock} at={at} view={view} /> is held, from</p>
+        {steps.map((step, index) => (
+          <div key={index}>
+            <p>{count_words(step.times)} times, by <Threads threads={step.threads ?? []} view={view} />: <Lock_name lock={step.lock} index={index} view={view} /> is held, from</p>
             <Stack names={view.names} node={step.held_from?.stack ?? 0} />
-            <p>and <Lock_name lock={steps[(at + 1) % steps.length].lock} at={(at + 1) % steps.length} view={view} /> taken, at</p>
+            <p>and <Lock_name lock={steps[(index + 1) % steps.length].lock} index={(index + 1) % steps.length} view={view} /> taken, at</p>
             <Stack names={view.names} node={step.takes_at?.stack ?? 0} />
           </div>
         ))}
@@ -42,18 +42,18 @@ function Circle({of, view}: {of: Inversion; view: View}): JSX.Element {
   );
 }
 
-function Wait_chain({of, view}: {of: Chain; view: View}): JSX.Element {
-  const links = of.links ?? [];
+function Wait_chain({chain, view}: {chain: Chain; view: View}): JSX.Element {
+  const links = chain.links ?? [];
   return (
     <details class="order">
       <summary>
-        <strong>Up to {duration_words(of.waited_ns)}</strong>: <Place names={view.names} node={view.names.own(links[0]?.at?.stack)} /> waited for a lock whose holder itself waited, at{' '}
-        <Place names={view.names} node={view.names.own(links[1]?.at?.stack)} />
+        <strong>Up to {duration_words(chain.waited_ns)}</strong>: <Place names={view.names} node={view.names.node_of(links[0]?.at?.stack)} /> waited for a lock whose holder itself waited, at{' '}
+        <Place names={view.names} node={view.names.node_of(links[1]?.at?.stack)} />
       </summary>
       <ol class="chain">
-        {links.map((link, at) => (
-          <li key={at}>
-            <p><bdi>{view.threads[link.thread ?? 0] ?? 'another thread'}</bdi> waited {duration_words(link.waited_ns)}, {plural(link.waits ?? 0, 'time')}, for <Lock_name lock={link.lock} at={at} view={view} />, at</p>
+        {links.map((link, index) => (
+          <li key={index}>
+            <p><bdi>{view.threads[link.thread ?? 0] ?? 'another thread'}</bdi> waited {duration_words(link.waited_ns)}, {plural(link.waits ?? 0, 'time')}, for <Lock_name lock={link.lock} index={index} view={view} />, at</p>
             <Stack names={view.names} node={link.at?.stack ?? 0} />
             <p>while <bdi>{view.threads[link.holder ?? 0] ?? 'another thread'}</bdi> held it, from</p>
             <Stack names={view.names} node={link.held_from?.stack ?? 0} />
@@ -72,11 +72,11 @@ export function Orders({view}: {view: View}): JSX.Element | null {
   return (
     <div class="orders">
       {inversions.length > 0 && <h2>Order inversions{whole}</h2>}
-      {inversions.slice(0, most).map((each, at) => <Circle key={at} of={each} view={view} />)}
-      {inversions.length > most && <p>And {grouped(inversions.length - most)} more.</p>}
+      {inversions.slice(0, most_shown).map((inversion, index) => <Circle key={index} inversion={inversion} view={view} />)}
+      {inversions.length > most_shown && <p>And {grouped(inversions.length - most_shown)} more.</p>}
       {chains.length > 0 && <h2>Wait chains{whole}</h2>}
-      {chains.slice(0, most).map((each, at) => <Wait_chain key={at} of={each} view={view} />)}
-      {chains.length > most && <p>And {grouped(chains.length - most)} more.</p>}
+      {chains.slice(0, most_shown).map((chain, index) => <Wait_chain key={index} chain={chain} view={view} />)}
+      {chains.length > most_shown && <p>And {grouped(chains.length - most_shown)} more.</p>}
       {beyond > 0 && <p>{grouped(beyond)} times locks were taken in pairs for which the recorder had no room.</p>}
     </div>
   );

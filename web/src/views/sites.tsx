@@ -16,11 +16,11 @@ interface Row {
   node: number;  // the function to change
 }
 
-const powers = (count: number, word: (at: number) => string) => Array.from({length: count}, (_, at) => word(at));
-const size_labels = powers(16, (at) => (at === 15 ? '> 256K' : at < 6 ? `${16 << at}` : `${1 << (at - 6)}K`));
-const lifetime_labels = powers(12, (at) => (at === 0 ? '0' : at < 6 ? `< ${4 ** at}` : at === 11 ? '> 1M' : `< ${4 ** at / 1024}K`));
+const powers = (count: number, word: (index: number) => string) => Array.from({length: count}, (_, index) => word(index));
+const size_labels = powers(16, (index) => (index === 15 ? '> 256K' : index < 6 ? `${16 << index}` : `${1 << (index - 6)}K`));
+const lifetime_labels = powers(12, (index) => (index === 0 ? '0' : index < 6 ? `< ${4 ** index}` : index === 11 ? '> 1M' : `< ${4 ** index / 1024}K`));
 // A tick is a third of a nanosecond or so.
-const time_labels = powers(12, (at) => ['< 0.3µs', '3µs', '20µs', '0.2ms', '1ms', '10ms', '90ms', '0.7s', '6s', '50s', '6min', 'more'][at]);
+const time_labels = powers(12, (index) => ['< 0.3µs', '3µs', '20µs', '0.2ms', '1ms', '10ms', '90ms', '0.7s', '6s', '50s', '6min', 'more'][index]);
 
 export const remedy_name = (name = '') => ({drop_in: 'tarn run', shared_pool: 'shared_pool<T>', pooled: 'pooled<T>', recycle: 'recycle<T>()'})[name] ?? name;
 
@@ -30,7 +30,7 @@ export function Site_details({site, view}: {site: Site; view: View}): JSX.Elemen
   const place = names.above(site.stack, site.place ?? 0);
   const remedies = site.predicted.remedies ?? [];
   const others = stacks_of(site).filter(([node]) => node !== (site.stack ?? 0)).sort((a, b) => b[1] - a[1]);
-  const most = Math.max(...remedies.map((each) => timed(each.saved_ns)[1]), 1e-9);
+  const longest = Math.max(...remedies.map((remedy) => timed(remedy.saved_ns)[1]), 1e-9);
   const frees = (site.freed_by_same_thread ?? 0) + (site.freed_by_other_thread ?? 0);
   return (
     <>
@@ -45,12 +45,12 @@ export function Site_details({site, view}: {site: Site; view: View}): JSX.Elemen
       <h3>What ends it</h3>
       {remedies.length === 0 && <p>{site.remedy ? shown(site.remedy) : 'Nothing to gain here: leave it as it is.'}</p>}
       <ol class="remedies">
-        {remedies.map((each) => (
-          <li key={each.name}>
-            <strong>{view.gain_words(each)}</strong> <Bar range={timed(each.saved_ns)} most={most} label={view.gain_words(each)} />
-            <div><bdi>{each.words ? shown(each.words) : remedy_name(each.name)}</bdi></div>
-            {each.code && <pre tabIndex={0}><bdi>{shown(each.code)}</bdi></pre>}
-            {each.risk && <div class="risk">Mind: <bdi>{shown(each.risk)}</bdi></div>}
+        {remedies.map((remedy) => (
+          <li key={remedy.name}>
+            <strong>{view.gain_words(remedy)}</strong> <Bar range={timed(remedy.saved_ns)} longest={longest} label={view.gain_words(remedy)} />
+            <div><bdi>{remedy.words ? shown(remedy.words) : remedy_name(remedy.name)}</bdi></div>
+            {remedy.code && <pre tabIndex={0}><bdi>{shown(remedy.code)}</bdi></pre>}
+            {remedy.risk && <div class="risk">Mind: <bdi>{shown(remedy.risk)}</bdi></div>}
           </li>
         ))}
       </ol>
@@ -82,16 +82,16 @@ export function Site_details({site, view}: {site: Site; view: View}): JSX.Elemen
 
 export function Sites({view}: {view: View}): JSX.Element {
   const {data, names, threads, state, change} = view;
-  const all = useMemo<Row[]>(() => (data.sites ?? []).map((site, at) => ({site, id: String(at), node: names.above(site.stack, site.place ?? 0)})), [data]);
+  const all_rows = useMemo<Row[]>(() => (data.sites ?? []).map((site, index) => ({site, id: String(index), node: names.above(site.stack, site.place ?? 0)})), [data]);
   const rows = useMemo(() => {
     const has = names.with_text(state.q);
-    return all.filter(({site}) =>
+    return all_rows.filter(({site}) =>
       (!view.part || site.allocations || site.freed_by_same_thread || site.freed_by_other_thread) &&
       (!state.category || site.category === state.category) &&
       (!state.remedy || (site.predicted.remedies?.length ?? 0) > 0) &&
       (!state.thread || site.by_thread?.some(([thread]) => String(thread) === state.thread)) &&
       (!has || stacks_of(site).some(([stack]) => has[stack])));
-  }, [all, state.q, state.category, state.thread, state.remedy]);
+  }, [all_rows, state.q, state.category, state.thread, state.remedy]);
   const best = (row: Row) => row.site.predicted.remedies?.[0];
   const columns: Column<Row>[] = [
     {name: 'place', label: 'Site', is_text: true, value: (row) => names.label(row.node).toLowerCase(),
@@ -114,15 +114,15 @@ export function Sites({view}: {view: View}): JSX.Element {
       <form class="tools" role="search" onSubmit={(event) => event.preventDefault()}>
         <Search label="Search" value={state.q} set={(q) => change({q})} />
         <Choice label="Category" value={state.category} set={(category) => change({category})}
-                options={[['', 'all'], ...categories.sites.map((each): [string, string] => [each, each])]} />
+                options={[['', 'all'], ...categories.sites.map((site): [string, string] => [site, site])]} />
         {threads.length > 1 && <Choice label="Thread" value={state.thread} set={(thread) => change({thread})}
-                options={[['', 'all'], ...threads.map((each, at): [string, string] => [String(at), each])]} />}
+                options={[['', 'all'], ...threads.map((thread, index): [string, string] => [String(index), thread])]} />}
         <Choice label="Show" value={state.remedy} set={(remedy) => change({remedy})} options={[['', 'all sites'], ['yes', 'with a remedy']]} />
-        <output aria-live="polite">{grouped(rows.length)} of {grouped(all.length)} sites</output>
+        <output aria-live="polite">{grouped(rows.length)} of {grouped(all_rows.length)} sites</output>
       </form>
       <Table label="Allocation sites" rows={rows} columns={columns} sort="cost" state={state} change={change} id={(row) => row.id}
              details={(row) => <Site_details site={row.site} view={view} />}
-             none={all.length ? 'No site is like that.' : 'The recording has no allocation.'} />
+             empty_words={all_rows.length ? 'No site is like that.' : 'The recording has no allocation.'} />
     </section>
   );
 }

@@ -12,22 +12,22 @@ export function Threads({view}: {view: View}): JSX.Element {
   const [chosen, choose] = useState('');
   const active = useMemo(() => new Set((data.crossings ?? []).flatMap(([owner, actor]) => [owner, actor])), [data]);
   const by_role = (state.group || (active.size > most_rows ? 'role' : 'thread')) === 'role';
-  const group_of = useMemo(() => threads.map((each) => (by_role ? each.replace(/ #\d+$| \d+$/, '') : each)), [threads, by_role]);
+  const group_of = useMemo(() => threads.map((thread) => (by_role ? thread.replace(/ #\d+$| \d+$/, '') : thread)), [threads, by_role]);
   const {groups, cells, most} = useMemo(() => {
-    const found = new Map<string, number>();
+    const blocks_of = new Map<string, number>();
     const order = new Set<string>();
     for (const [owner, actor, frees] of data.crossings ?? []) {
       const key = `${group_of[owner]}\n${group_of[actor]}`;
-      found.set(key, (found.get(key) ?? 0) + frees);
+      blocks_of.set(key, (blocks_of.get(key) ?? 0) + frees);
     }
     [...active].sort((a, b) => a - b).forEach((thread) => order.add(group_of[thread]));
-    return {groups: [...order].slice(0, 200), cells: found, most: Math.max(1, ...found.values())};
+    return {groups: [...order].slice(0, 200), cells: blocks_of, most: Math.max(1, ...blocks_of.values())};
   }, [data, group_of]);
   const crossing = useMemo(() => {
     const [owner, actor] = chosen.split('\n');
     return (data.sites ?? [])
       .map((site, index) => ({site, index, blocks: (site.pairs ?? []).filter((pair) => group_of[pair.allocates ?? 0] === owner && group_of[pair.frees ?? 0] === actor).reduce((sum, pair) => sum + (pair.blocks ?? 0), 0)}))
-      .filter((each) => each.blocks > 0).sort((a, b) => b.blocks - a.blocks).slice(0, 10);
+      .filter((site) => site.blocks > 0).sort((a, b) => b.blocks - a.blocks).slice(0, 10);
   }, [data, chosen, group_of]);
   if (groups.length === 0) return <section><p class="none">No block was freed in this recording.</p></section>;
   return (
@@ -39,7 +39,7 @@ export function Threads({view}: {view: View}): JSX.Element {
       <div class="scroller matrix" tabIndex={0} role="region" aria-label="Blocks by the thread that allocated and the one that freed">
         <table>
           <caption>Blocks, by the thread that allocates (rows) and the thread that frees (columns)</caption>
-          <thead><tr><th scope="col">allocates ↓ frees →</th>{groups.map((each) => <th key={each} scope="col"><bdi>{each}</bdi></th>)}</tr></thead>
+          <thead><tr><th scope="col">allocates ↓ frees →</th>{groups.map((group) => <th key={group} scope="col"><bdi>{group}</bdi></th>)}</tr></thead>
           <tbody>
             {groups.map((owner) => (
               <tr key={owner}>
@@ -48,11 +48,11 @@ export function Threads({view}: {view: View}): JSX.Element {
                   const key = `${owner}\n${actor}`;
                   const blocks = cells.get(key) ?? 0;
                   const strength = blocks === 0 ? 0 : Math.round(12 + (58 * Math.log1p(blocks)) / Math.log1p(most));
-                  const own = owner === actor;
+                  const is_same = owner === actor;
                   if (blocks === 0) return <td key={actor} class="zero">–</td>;
                   return (
-                    <td key={actor} class={own ? 'own' : 'crossing'} style={{'--strength': `${strength}%`}}>
-                      {own ? count_words(blocks) : (
+                    <td key={actor} class={is_same ? 'own' : 'crossing'} style={{'--strength': `${strength}%`}}>
+                      {is_same ? count_words(blocks) : (
                         <button type="button" aria-pressed={chosen === key} onClick={() => choose(chosen === key ? '' : key)}
                                 aria-label={`${grouped(blocks)} blocks of ${owner}, freed by ${actor}: show the sites`}>{count_words(blocks)}</button>
                       )}

@@ -18,11 +18,11 @@ interface Picture {
   steps?: number[];  // of the axis
 }
 
-const powers = Array.from({length: 50}, (_, at) => 2 ** at);
+const powers = Array.from({length: 50}, (_, index) => 2 ** index);
 const height = 118;
 export const seconds = (value: number) => (value >= 100 ? value.toFixed(1) : value.toFixed(3).replace(/\.?0+$/, '') || '0');
 
-function Area({picture, course, part, choose}: {picture: Picture; course: Course; part: Part | null; choose: (from: number, to: number) => void}): JSX.Element {
+function Area({picture, course, part, choose}: {picture: Picture; course: Course; part: Part | null; choose: (begin: number, finish: number) => void}): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const chart = useRef<Chart>();
   const [width, set_width] = useState(0);
@@ -54,18 +54,18 @@ function Area({picture, course, part, choose}: {picture: Picture; course: Course
     const stacked: number[][] = [];
     const sums = new Float64Array(count);
     for (const line of lines) {
-      line.values.forEach((value, at) => { sums[at] += value; });
+      line.values.forEach((value, index) => { sums[index] += value; });
       stacked.push([sums[0], ...sums]);
     }
     const axis = {stroke: ink, grid: {stroke: style.getPropertyValue('--line'), width: 0.5}, ticks: {show: false}, font: '11px system-ui'};
-    const made = new Chart({
+    const drawing = new Chart({
       width, height,
       legend: {show: false},
       cursor: {sync: {key: 'timeline'}, y: false, points: {show: false}, drag: {x: true, y: false, setScale: false}},
       scales: {x: {time: false, range: [0, course.whole]}, y: {range: (_, __, high) => [0, high > 0 ? high * 1.05 : 1]}},
       axes: [
-        {...axis, size: 20, values: (_, splits) => splits.map((each) => `${seconds(each)} s`)},
-        {...axis, size: 72, values: (_, splits) => splits.map((each) => (each === 0 ? '0' : words(each))), space: 30, ...(picture.steps ? {incrs: picture.steps} : {})},
+        {...axis, size: 20, values: (_, splits) => splits.map((split) => `${seconds(split)} s`)},
+        {...axis, size: 72, values: (_, splits) => splits.map((split) => (split === 0 ? '0' : words(split))), space: 30, ...(picture.steps ? {incrs: picture.steps} : {})},
       ],
       series: [{}, ...[...lines].reverse().map((line) => ({
         fill: colour(line.category), stroke: colour(line.category), width: 1, points: {show: false}, paths: Chart.paths.stepped!({align: -1}),
@@ -83,20 +83,20 @@ function Area({picture, course, part, choose}: {picture: Picture; course: Course
     }, [[0, ...course.ends], ...stacked.reverse()], box.current!);
     return () => {
       chart.current = undefined;
-      made.destroy();
+      drawing.destroy();
     };
   }, [lines, width, document.documentElement.dataset.theme, matchMedia('(prefers-color-scheme: dark)').matches]);
 
   useLayoutEffect(mark, [part?.first, part?.end]);
 
-  const all = useMemo(() => course.ends.map((_, at) => lines.reduce((sum, line) => sum + line.values[at], 0)), [lines]);
-  const most = Math.max(0, ...all);
-  const when = all.indexOf(most);
-  const label = most > 0 ? `${picture.title}: at most ${words(most)}, at ${seconds(course.ends[when])} s` : `${picture.title}: none`;
+  const totals = useMemo(() => course.ends.map((_, index) => lines.reduce((sum, line) => sum + line.values[index], 0)), [lines]);
+  const peak = Math.max(0, ...totals);
+  const peak_index = totals.indexOf(peak);
+  const label = peak > 0 ? `${picture.title}: at most ${words(peak)}, at ${seconds(course.ends[peak_index])} s` : `${picture.title}: none`;
   return (
     <figure class="picture">
       <figcaption>
-        {picture.title} <small>at most {words(most)}</small>
+        {picture.title} <small>at most {words(peak)}</small>
         {table && <span class="legend">{lines.map((line) => <Kind key={line.category} kinds={categories[table]} category={line.category} />)}</span>}
       </figcaption>
       <div ref={box} class="chart" role="img" aria-label={label} />
@@ -108,9 +108,9 @@ export function Timeline({view}: {view: View}): JSX.Element {
   const {course, part, change} = view;
   const pictures = useMemo<Picture[]>(() => {
     if (!course) return [];
-    const rate = (all: Line[]) => all.map(({category, values}) => ({category, values: values.map((value, at) => value / Math.max(1e-9, course.length(at)))}));
+    const rate = (series: Line[]) => series.map(({category, values}) => ({category, values: values.map((value, index) => value / Math.max(1e-9, course.length(index)))}));
     const single = (values: number[]) => [{category: '', values: Float64Array.from(values)}];
-    const made: Picture[] = [
+    const drawings: Picture[] = [
       {name: 'resident', title: 'Resident memory', lines: single(course.resident), words: bytes_words, steps: powers},
       {name: 'in_use', title: 'Heap in use', lines: course.in_use(), table: 'sites', words: bytes_words, steps: powers},
       {name: 'blocks', title: 'Allocations a second', lines: rate(course.lines('sites', 'blocks')), table: 'sites', words: count_words},
@@ -118,16 +118,16 @@ export function Timeline({view}: {view: View}): JSX.Element {
       {name: 'calls', title: 'System calls a second', lines: rate(course.lines('syscalls', 'count')), table: 'syscalls', words: count_words},
       {name: 'processor', title: 'Processors in use', lines: single(course.processor), words: number_words},
     ];
-    return made.filter((each) => each.lines.some((line) => line.values.some((value) => value > 0)));
+    return drawings.filter((picture) => picture.lines.some((line) => line.values.some((value) => value > 0)));
   }, [course]);
   if (!course) return <section><p class="none">The recording has no course in time: it is a part of one, or ended before the first look.</p></section>;
-  const choose = (from: number, to: number) => {
-    const chosen = course.part(String(from), String(to));
+  const choose = (begin: number, finish: number) => {
+    const chosen = course.part(String(begin), String(finish));
     change(chosen ? {from: seconds(course.begin(chosen.first)), to: seconds(course.ends[chosen.end - 1])} : {from: '', to: ''});
   };
   const low = part ? course.begin(part.first) : 0;
   const high = part ? course.ends[part.end - 1] : course.whole;
-  const field = (label: string, value: number, set: (to: number) => void) => (
+  const field = (label: string, value: number, set: (bound: number) => void) => (
     <label class="choice">
       {label}
       <input type="number" min={0} max={Number(seconds(course.whole))} step="any" value={seconds(value)} onChange={(event) => set(event.currentTarget.valueAsNumber)} />
@@ -136,13 +136,13 @@ export function Timeline({view}: {view: View}): JSX.Element {
   return (
     <section>
       <form class="tools" onSubmit={(event) => event.preventDefault()}>
-        {field('From, s', low, (from) => choose(from, high))}
-        {field('To, s', high, (to) => choose(low, to))}
+        {field('From, s', low, (begin) => choose(begin, high))}
+        {field('To, s', high, (finish) => choose(low, finish))}
         <output aria-live="polite">
           {part ? `${seconds(high - low)} s of ${seconds(course.whole)} s: all views show what happened then` : 'Drag over a picture: all views then show what happened in that time'}
         </output>
       </form>
-      {pictures.map((each) => <Area key={each.name} picture={each} course={course} part={part} choose={choose} />)}
+      {pictures.map((picture) => <Area key={picture.name} picture={picture} course={course} part={part} choose={choose} />)}
       {pictures.length === 0 && <p class="none">Nothing happened in this recording.</p>}
     </section>
   );
