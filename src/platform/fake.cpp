@@ -394,6 +394,25 @@ bool move(void* start, std::size_t bytes, void* place, std::size_t place_bytes) 
   return false;
 }
 
+bool move_part(void* start, std::size_t bytes, void* place, std::size_t place_bytes) noexcept {
+  const errno_kept keep;
+  call_counters::count(kernel_calls);
+  ledger& map = mapped();
+  const std::lock_guard hold(map.mutex);
+  if (!map.is_mapped_as(start, bytes, true) || !map.is_mapped_as(place, place_bytes, true) ||
+      !map.is_whole(place, place_bytes) || bytes > place_bytes) {
+    violated("move_part", start, bytes, "not from a mapping to a whole one that is larger");
+  }
+  if (failures().next()) {
+    mapping::destroy(counters, place, place_bytes);
+  } else if (mapping::move_part(counters, start, bytes, place, place_bytes)) {
+    return true;
+  }
+  map.remove(place, place_bytes);
+  counters.unmapped(place_bytes);
+  return false;
+}
+
 bool purge(void* start, std::size_t bytes) noexcept {
   const errno_kept keep;
   enter(counters.madvise);

@@ -1,7 +1,7 @@
 // Lets a test request from the fake platform (fake.cpp): failures, a shortage of memory, a list of the mappings.
 //
 // Threads: any, for all functions. A *page request* is a call that asks the system for memory or address space: map,
-// reserve, make_writable, prefault, resize that grows, move.
+// reserve, make_writable, prefault, resize that grows, move, move_part.
 #pragma once
 
 #include <cstddef>

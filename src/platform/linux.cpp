@@ -75,11 +75,18 @@ bool resize(void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept 
 
 bool move(void* start, std::size_t bytes, void* place, std::size_t place_bytes) noexcept {
   const errno_kept keep;
-  if (!mapping::move(counters, start, bytes, place, place_bytes)) {
-    return false;
+  const bool moved = mapping::move(counters, start, bytes, place, place_bytes);
+  counters.unmapped(moved ? bytes : place_bytes);
+  return moved;
+}
+
+bool move_part(void* start, std::size_t bytes, void* place, std::size_t place_bytes) noexcept {
+  const errno_kept keep;
+  const bool moved = mapping::move_part(counters, start, bytes, place, place_bytes);
+  if (!moved) {
+    counters.unmapped(place_bytes);
   }
-  counters.unmapped(bytes);
-  return true;
+  return moved;
 }
 
 void* reserve(std::size_t bytes) noexcept {

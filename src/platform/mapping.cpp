@@ -1,6 +1,7 @@
 #include "platform/mapping.hpp"
 
 #include <cstdint>
+#include <cstring>
 
 #include <sys/mman.h>
 
@@ -59,6 +60,13 @@ char* map_with_guards(call_counters& counters, std::size_t bytes, std::size_t al
   return kept;
 }
 
+// Unmaps the guards of a mapping between which nothing is left. Each goes apart, because another thread may have mapped
+// something there.
+void unmap_guards(call_counters& counters, char* start, std::size_t bytes) noexcept {
+  unmap_range(counters, start - guard_bytes, start);
+  unmap_range(counters, start + bytes, start + bytes + guard_bytes);
+}
+
 }  // namespace
 
 void* make(call_counters& counters, std::size_t bytes, std::size_t alignment, void* wish) noexcept {
@@ -111,13 +119,36 @@ bool resize(call_counters& counters, void* start, std::size_t old_bytes, std::si
 bool move(call_counters& counters, void* start, std::size_t bytes, void* place, std::size_t place_bytes) noexcept {
   call_counters::count(counters.mremap);
   const bool moved = mremap(start, bytes, place_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) != MAP_FAILED;
-  // Between the guards that are left there is nothing now; so each goes apart. After a
-  // failure that is so at the new place, whose pages the kernel takes away first.
-  char* const gone = static_cast<char*>(moved ? start : place);
-  const std::size_t gone_bytes = moved ? bytes : place_bytes;
-  unmap_range(counters, gone - guard_bytes, gone);
-  unmap_range(counters, gone + gone_bytes, gone + gone_bytes + guard_bytes);
+  // After a failure nothing is left at the new place, whose pages the kernel takes away first.
+  unmap_guards(counters, static_cast<char*>(moved ? start : place), moved ? bytes : place_bytes);
   return moved;
+}
+
+// The pages go to `place` in two steps. MREMAP_DONTUNMAP cannot grow a mapping, and what was moved would not merge with
+// the rest of `place` into one mapping, which alone can be moved again. The first step also takes nothing away if the
+// kernel refuses it.
+bool move_part(call_counters& counters, void* start, std::size_t bytes, void* place, std::size_t place_bytes) noexcept {
+  // MREMAP_DONTUNMAP would unlock the whole mapping to which a locked part belongs. The kernel refuses this advice for
+  // locked memory.
+  call_counters::count(counters.madvise);
+  const bool movable = madvise(start, page_bytes(), MADV_COLD) == 0;
+  void* between = MAP_FAILED;
+  if (movable) {
+    call_counters::count(counters.mremap);
+    between = mremap(start, bytes, bytes, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, nullptr);
+  }
+  if (between == MAP_FAILED) {
+    destroy(counters, place, place_bytes);
+    return false;
+  }
+  call_counters::count(counters.mremap);
+  if (mremap(between, bytes, place_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) != MAP_FAILED) {
+    return true;
+  }
+  std::memcpy(start, between, bytes);
+  unmap_range(counters, static_cast<char*>(between), static_cast<char*>(between) + bytes);
+  unmap_guards(counters, static_cast<char*>(place), place_bytes);
+  return false;
 }
 
 void* reserve(call_counters& counters, std::size_t bytes) noexcept {

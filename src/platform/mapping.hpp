@@ -16,6 +16,7 @@ void* make(call_counters& counters, std::size_t bytes, std::size_t alignment, vo
 void destroy(call_counters& counters, void* start, std::size_t bytes) noexcept;
 bool resize(call_counters& counters, void* start, std::size_t old_bytes, std::size_t new_bytes) noexcept;
 bool move(call_counters& counters, void* start, std::size_t bytes, void* place, std::size_t place_bytes) noexcept;
+bool move_part(call_counters& counters, void* start, std::size_t bytes, void* place, std::size_t place_bytes) noexcept;
 void* reserve(call_counters& counters, std::size_t bytes) noexcept;
 bool open(call_counters& counters, void* start, std::size_t bytes) noexcept;
 bool close(call_counters& counters, void* start, std::size_t bytes) noexcept;

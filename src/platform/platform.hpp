@@ -31,6 +31,12 @@ void unmap(void* start, std::size_t bytes) noexcept;
 /// grown cannot be moved again.
 [[nodiscard]] bool move(void* start, std::size_t bytes, void* place, std::size_t place_bytes) noexcept;
 
+/// Moves the pages of a part of a mapping onto the first bytes of `place`, a mapping of `place_bytes`, without copying.
+/// The part stays, and reads as zero. When it returns false, the part is unchanged, and `place` must not be used again:
+/// the kernel is older than 5.7, the memory is locked, or there is no more room. `place` can be moved as a whole, but
+/// not after it has grown.
+[[nodiscard]] bool move_part(void* start, std::size_t bytes, void* place, std::size_t place_bytes) noexcept;
+
 /// Returns inaccessible address space, for good, at a random distance from all else; null when there is none. It
 /// counts as address space, never as committed memory.
 void* reserve(std::size_t bytes) noexcept;

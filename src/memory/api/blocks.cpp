@@ -74,8 +74,9 @@ void* reallocate(detail::heap_front* current, void* block, std::size_t bytes, gi
   }
   if (before_move.large() && bytes > largest_class_size) {
     heaps::check_strict(*before_move.owner, block);
-    if (before_move.owner->resize_large(before_move.home, bytes)) {
-      return before_move.home->start;
+    if (const pages::slab* const resized =
+            before_move.owner->resize_large(before_move.home, bytes, before_move.owner == self)) {
+      return resized->start;
     }
   }
   const bool grows = bytes > before;

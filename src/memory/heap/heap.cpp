@@ -311,10 +311,15 @@ pages::slab* heap::new_large(std::size_t bytes, std::size_t alignment) noexcept 
   large_allocated.fetch_add(1, std::memory_order_relaxed);
   large_allocated_bytes.fetch_add(made->bytes, std::memory_order_relaxed);
   note_peak();
-  if (space == &central() && !policy.closed() && made->home != nullptr) {
-    large.open(made->units, *space);
-  }
+  open_large_cache(*made);
   return made;
+}
+
+// Runs after the cache had no run for a block.
+void heap::open_large_cache(const pages::slab& block) noexcept {
+  if (space == &central() && !policy.closed()) {
+    large.open(block.units, *space);
+  }
 }
 
 void heap::deallocate_large_slow(pages::slab& block) noexcept {
@@ -340,18 +345,25 @@ bool heap::visit_large_cache(bool everything) noexcept {
   return large.visit(everything, *space, [this](pages::slab& run) { return_large(run); });
 }
 
-bool heap::resize_large(pages::slab* block, std::size_t bytes) noexcept {
+// A copy into a cached run costs less than the page faults that follow when pages move. So does one into free memory
+// that holds pages, which the space knows.
+pages::slab* heap::resize_large(pages::slab* block, std::size_t bytes, bool by_owner) noexcept {
   const std::size_t before = block->bytes;
   const std::size_t in_segment = bytes_in_segment(*block);
-  if (!space->resize_large(block, bytes, address())) {
-    return false;
+  const bool may_move = !by_owner || !large.holds(base::divide_up(bytes, pages::unit_bytes));
+  pages::slab* const resized = space->resize_large(block, bytes, address(), may_move);
+  if (resized == nullptr) {
+    return nullptr;
   }
-  run_bytes.fetch_add(bytes_in_segment(*block) - in_segment, std::memory_order_relaxed);
-  detail::mark_allocated(block->start, block->bytes);
-  large_bytes.fetch_add(block->bytes - before, std::memory_order_relaxed);
-  large_allocated_bytes.fetch_add(block->bytes - before, std::memory_order_relaxed);
+  run_bytes.fetch_add(bytes_in_segment(*resized) - in_segment, std::memory_order_relaxed);
+  detail::mark_allocated(resized->start, resized->bytes);
+  large_bytes.fetch_add(resized->bytes - before, std::memory_order_relaxed);
+  large_allocated_bytes.fetch_add(resized->bytes - before, std::memory_order_relaxed);
   note_peak();
-  return true;
+  if (by_owner && resized != block) {
+    open_large_cache(*resized);
+  }
+  return resized;
 }
 
 // ------------------------------------------------------------------ checks

@@ -212,13 +212,14 @@ struct heap : detail::heap_front, base::list_links<heap> {
     if (!pages::page_map::claim_large(block->start, address() | pages::large_mark)) [[unlikely]] {
       report_freed_twice_at_once(*block);
     }
-    if (block->home == nullptr || !large.put(*block, by_owner)) [[unlikely]] {
+    if (!large.put(*block, by_owner)) [[unlikely]] {
       deallocate_large_slow(*block);
     } else if (!by_owner && state.load(std::memory_order_seq_cst) == ownership::idle) [[unlikely]] {
       visit_large_cache(true);  // retire() says why
     }
   }
-  [[nodiscard]] bool resize_large(pages::slab* block, std::size_t bytes) noexcept;
+  /// Returns the description of the resized block, whose start may be another one; null: the block is unchanged.
+  [[nodiscard]] pages::slab* resize_large(pages::slab* block, std::size_t bytes, bool by_owner) noexcept;
 
   /// Returns large runs from the cache to the space: those that were not used since the last visit, or (`everything`)
   /// all. True: some may be left. Any thread.
@@ -276,6 +277,7 @@ struct heap : detail::heap_front, base::list_links<heap> {
   }
   void note_peak() noexcept;
   pages::slab* new_large(std::size_t bytes, std::size_t alignment) noexcept;
+  void open_large_cache(const pages::slab& block) noexcept;
   void deallocate_large_slow(pages::slab& block) noexcept;
   [[noreturn]] static void report_freed_twice_at_once(const pages::slab& block) noexcept;
   void return_large(pages::slab& block) noexcept;

@@ -58,6 +58,12 @@ class large_cache : large_runs {
     return nullptr;
   }
 
+  /// Returns true if take() would probably find a run of at least `units`. Owner only.
+  bool holds(std::size_t units) const noexcept {
+    return serves(units) && (units_in(owners_[bin_of(units)].load(std::memory_order_relaxed)) >= units ||
+                             units_in(shared_[bin_of(units)].load(std::memory_order_relaxed)) >= units);
+  }
+
   /// Keeps a run that nobody uses. False: its bin is shut or full. Any thread; `by_owner` is true for the owner.
   bool put(pages::slab& run, bool by_owner) noexcept {
     if (!serves(run.units)) [[unlikely]] {

@@ -14,7 +14,16 @@ using hold = platform::locked<platform::mutex>;
 /// Larger blocks have mappings of their own.
 constexpr std::size_t most_run_units = most_units / 2;
 
+/// Copying a smaller block that cannot grow in its segment costs less than the page faults that follow a move.
+constexpr std::size_t least_moved_bytes = TARN_SMALL ? 2 * unit_bytes : 1_MiB;
+/// The kernel moves page tables as a whole where both places have the same distance from such an address.
+constexpr std::size_t page_table_bytes = 2_MiB;
+/// A process may have 65,530 mappings by default. A single takes up to three with its guards, so blocks leave segments
+/// only while there are fewer singles than this.
+constexpr std::size_t most_singles = 4096;
+
 constinit record_pool<slab> single_slabs{platform::lock_rank::records};
+constinit std::atomic<std::size_t> singles_in_process{0};
 
 /// More free memory than this is worth the start of a helper.
 constexpr std::size_t much_retained = 4_MiB;
@@ -25,6 +34,19 @@ constinit retaining_function when_retaining = nullptr;
 
 constinit std::size_t process_limit = 0;
 constinit std::atomic<std::size_t> process_used{0};  // only kept if there is a limit
+
+std::size_t alignment_to_move(std::size_t bytes) noexcept {
+  return bytes < 2 * page_table_bytes ? unit_bytes : page_table_bytes;
+}
+
+// Makes one block of a run, and sets it in the page map.
+void make_large(slab& block, std::uintptr_t owner) noexcept {
+  block.capacity = 1;
+  block.free_blocks = 0;
+  block.index = detail::class_count;
+  block.bytes = block.units * unit_bytes;
+  page_map::set_large(block.start, owner, &block);
+}
 
 }  // namespace
 
@@ -156,26 +178,21 @@ slab* space::allocate_large(std::size_t bytes, std::size_t alignment, std::uintp
   slab* made = nullptr;
   if (units + slack <= most_run_units) {
     made = take_run(units, alignment);
-    if (made != nullptr) {
-      page_map::set_large(made->start, owner, made);
-    }
   }
   if (made == nullptr) {
-    made = map_single(units, alignment, owner);
+    made = map_single(units, alignment);
   }
   if (made == nullptr) {
     credit(units * unit_bytes);
     return nullptr;
   }
   note_peak();
-  made->capacity = 1;
-  made->free_blocks = 0;
-  made->index = detail::class_count;
-  made->bytes = made->units * unit_bytes;
+  make_large(*made, owner);
   return made;
 }
 
-slab* space::map_single(std::size_t units, std::size_t alignment, std::uintptr_t owner) noexcept {
+// Returns a mapping that is not in the page map yet.
+slab* space::map_single(std::size_t units, std::size_t alignment) noexcept {
   void* const record = single_slabs.allocate();
   if (record == nullptr) {
     return nullptr;
@@ -194,8 +211,14 @@ slab* space::map_single(std::size_t units, std::size_t alignment, std::uintptr_t
   made->units = static_cast<std::uint32_t>(units);
   made->zeroed = true;
   singles_.push_back(made);
-  page_map::set_large(start, owner, made);
+  singles_in_process.fetch_add(1, std::memory_order_relaxed);
   return made;
+}
+
+void space::forget_single(slab& gone) noexcept {
+  singles_.remove(&gone);
+  singles_in_process.fetch_sub(1, std::memory_order_relaxed);
+  single_slabs.deallocate(&gone);
 }
 
 bool space::resize_single(slab& block, std::size_t units, std::uintptr_t owner) noexcept {
@@ -209,7 +232,7 @@ bool space::resize_single(slab& block, std::size_t units, std::uintptr_t owner) 
       return false;
     }
     // The pages move to a new place. It is chosen, and covered in the page map, before the old one is given up.
-    char* const place = static_cast<char*>(page_map::map(new_bytes, unit_bytes, unit_bytes));
+    char* const place = static_cast<char*>(page_map::map(new_bytes, alignment_to_move(new_bytes), unit_bytes));
     if (place == nullptr) {
       return false;
     }
@@ -227,42 +250,76 @@ bool space::resize_single(slab& block, std::size_t units, std::uintptr_t owner) 
   return true;
 }
 
-bool space::resize_large(slab* block, std::size_t bytes, std::uintptr_t owner) noexcept {
+slab* space::resize_run(slab& block, std::size_t units, std::uintptr_t owner, bool may_move) noexcept {
+  segment& home = *block.home;
+  if (units < block.units) {
+    home.give(block, units);
+    policy_.note_dirty();
+  } else if (!home.extend(block, units - block.units)) {
+    return may_move ? move_out(block, units, owner) : nullptr;
+  }
+  runs_.update(home);
+  return &block;
+}
+
+// Gives a block that cannot grow in its segment a mapping of its own, and moves its pages there. Their old units then
+// read as zero.
+slab* space::move_out(slab& block, std::size_t units, std::uintptr_t owner) noexcept {
+  // Reserved memory keeps its pages, and locked memory would lose its lock. A copy into free memory that holds pages
+  // costs less than the page faults that follow a move.
+  if (block.bytes < least_moved_bytes || block.home->kept || purge_refused_ ||
+      (units <= most_run_units && runs_.dirty_units() >= units) ||
+      singles_in_process.load(std::memory_order_relaxed) >= most_singles) {
+    return nullptr;
+  }
+  slab* const made = map_single(units, alignment_to_move(units * unit_bytes));
+  if (made == nullptr) {
+    return nullptr;
+  }
+  // After a failure the new place may belong to another thread, so it is not in the page map before.
+  if (!platform::move_part(block.start, block.bytes, made->start, units * unit_bytes)) {
+    forget_single(*made);
+    return nullptr;
+  }
+  made->moved = true;
+  make_large(*made, owner);
+  segment& home = *block.home;
+  home.give(block, 0, true);
+  runs_.update(home);
+  return made;
+}
+
+slab* space::resize_large(slab* block, std::size_t bytes, std::uintptr_t owner, bool may_move) noexcept {
   if (bytes > most_large_bytes) {
-    return false;
+    return nullptr;
   }
   const std::size_t units = base::divide_up(bytes, unit_bytes);
   if (units == block->units) {
-    return true;
+    return block;
   }
   const hold guard(mutex_);
   const std::size_t before = block->units;
   const std::size_t more = units > before ? (units - before) * unit_bytes : 0;
   if (more != 0 && !charge(more)) {
-    return false;
+    return nullptr;
   }
+  slab* resized = block;
   if (block->home != nullptr) {
-    if (units < before) {
-      block->home->give(*block, units);
-      runs_.update(*block->home);
-      policy_.note_dirty();
-    } else if (!block->home->extend(*block, units - before)) {
-      credit(more);
-      return false;
-    } else {
-      runs_.update(*block->home);
-    }
+    resized = resize_run(*block, units, owner, may_move);
   } else if (!resize_single(*block, units, owner)) {
+    resized = nullptr;
+  }
+  if (resized == nullptr) {
     credit(more);
-    return false;
+    return nullptr;
   }
   note_peak();
-  block->bytes = block->units * unit_bytes;
-  block->zeroed = false;
+  resized->bytes = resized->units * unit_bytes;
+  resized->zeroed = false;
   if (units < before) {
     credit((before - units) * unit_bytes);
   }
-  return true;
+  return resized;
 }
 
 // Runs in caches count as handed out, so the caches may keep as much as the program uses and 64 MiB.
@@ -307,9 +364,8 @@ void space::deallocate(slab* run) noexcept {
   const hold guard(mutex_);
   credit(run->units * unit_bytes);
   page_map::retire(run->start, 1);
-  singles_.remove(run);
   platform::unmap(run->start, run->units * unit_bytes);
-  single_slabs.deallocate(run);
+  forget_single(*run);
 }
 
 void space::release_all(std::size_t kept_bytes) noexcept {
@@ -317,9 +373,8 @@ void space::release_all(std::size_t kept_bytes) noexcept {
   wait_for_purge();  // its units may belong to anybody once they are unmapped
   while (slab* const single = singles_.front()) {
     page_map::clear(single->start, 1);
-    singles_.remove(single);
     platform::unmap(single->start, single->units * unit_bytes);
-    single_slabs.deallocate(single);
+    forget_single(*single);
   }
   base::list<segment> survivors;
   for (const bool reserved : {true, false}) {  // a reserved segment may be a little larger than requested

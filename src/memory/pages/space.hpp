@@ -52,9 +52,10 @@ class space {
   /// memory, or a number is too large.
   slab* allocate_large(std::size_t bytes, std::size_t alignment, std::uintptr_t owner) noexcept;
 
-  /// Resizes a large block to at least `bytes` without copying: in its place, or (if it has a mapping of its own) by
-  /// moving its pages, which changes `block->start`.
-  [[nodiscard]] bool resize_large(slab* block, std::size_t bytes, std::uintptr_t owner) noexcept;
+  /// Resizes a large block to at least `bytes` without copying: in its place, or by moving its pages. `may_move`: a
+  /// block of a segment may move. Returns the description of the resized block, which may be another one. Null: the
+  /// block is unchanged.
+  [[nodiscard]] slab* resize_large(slab* block, std::size_t bytes, std::uintptr_t owner, bool may_move = true) noexcept;
 
   /// Gives a slab or a large block back.
   void deallocate(slab* run) noexcept;
@@ -96,8 +97,11 @@ class space {
  private:
   slab* take_run(std::size_t units, std::size_t alignment) noexcept;
   segment* add_segment(std::size_t least_units, std::size_t wanted_units) noexcept;
-  slab* map_single(std::size_t units, std::size_t alignment, std::uintptr_t owner) noexcept;
+  slab* map_single(std::size_t units, std::size_t alignment) noexcept;
+  void forget_single(slab& gone) noexcept;
   bool resize_single(slab& block, std::size_t units, std::uintptr_t owner) noexcept;
+  slab* resize_run(slab& block, std::size_t units, std::uintptr_t owner, bool may_move) noexcept;
+  slab* move_out(slab& block, std::size_t units, std::uintptr_t owner) noexcept;
   bool charge(std::size_t bytes) noexcept;
   void note_peak() noexcept;
   void credit(std::size_t bytes) noexcept;

@@ -39,16 +39,34 @@ TEST_F(heap_test, a_large_block_is_resized_in_the_books) {
   heap& tested = make();
   void* const start = tested.allocate_large(1_MiB, 16, nullptr);
   pages::slab* const block = pages::page_map::slab_of(start);
-  ASSERT_TRUE(tested.resize_large(block, 3_MiB));
+  ASSERT_TRUE(tested.resize_large(block, 3_MiB, true));
   EXPECT_EQ(tested.statistics().large_bytes, 3_MiB);
   EXPECT_EQ(tested.statistics().peak_footprint_bytes, 3_MiB);
-  ASSERT_TRUE(tested.resize_large(block, 2_MiB));
+  ASSERT_TRUE(tested.resize_large(block, 2_MiB, true));
   EXPECT_EQ(tested.statistics().large_bytes, 2_MiB);
   EXPECT_EQ(tested.space->used_bytes(), 2_MiB);
-  EXPECT_FALSE(tested.resize_large(block, std::size_t{1} << 60));
+  EXPECT_FALSE(tested.resize_large(block, std::size_t{1} << 60, true));
   EXPECT_EQ(tested.statistics().large_bytes, 2_MiB);
   give(tested, block->start);
   EXPECT_EQ(tested.statistics().large_bytes, 0u);
+}
+
+TEST_F(heap_test, a_large_block_that_leaves_its_segment_stays_in_the_books) {
+  heap& tested = make();
+  void* const start = tested.allocate_large(2_MiB, 16, nullptr);
+  void* const behind = tested.allocate_large(1_MiB, 16, nullptr);
+  ASSERT_EQ(behind, static_cast<char*>(start) + 2_MiB);
+  const pages::slab* const moved = tested.resize_large(pages::page_map::slab_of(start), 5_MiB, true);
+  ASSERT_NE(moved, nullptr);
+  EXPECT_EQ(tested.statistics().large_blocks, 2u);
+  EXPECT_EQ(tested.statistics().large_bytes, 6_MiB);
+  EXPECT_EQ(tested.statistics().footprint_bytes, 6_MiB);
+  EXPECT_EQ(tested.run_bytes.load(), 1_MiB);
+  give(tested, moved->start);
+  give(tested, behind);
+  EXPECT_EQ(tested.statistics().large_bytes, 0u);
+  EXPECT_EQ(tested.run_bytes.load(), 0u);
+  EXPECT_EQ(tested.space->used_bytes(), 0u);
 }
 
 TEST_F(heap_test, a_counting_heap_counts_large_blocks) {

@@ -49,6 +49,28 @@ TEST_F(large_cache, a_run_serves_lengths_that_are_hardly_shorter) {
   give(tested, shorter);
 }
 
+TEST_F(large_cache, it_keeps_a_block_that_left_its_segment) {
+  heaps::central().purge_all();  // otherwise the block would be copied into free memory
+  heap& tested = start();
+  char* const block = static_cast<char*>(take(tested, 2_MiB));
+  char* const behind = static_cast<char*>(take(tested, 1_MiB));
+  ASSERT_EQ(behind, block + 2_MiB);
+  std::memset(block, 5, 2_MiB);
+  pages::slab* const moved = tested.resize_large(pages::page_map::slab_of(block), 4_MiB, true);
+  ASSERT_NE(moved, nullptr);
+  char* const start_of_moved = moved->start;
+  give(tested, start_of_moved);
+  EXPECT_EQ(used(), 5_MiB);
+  // Now a block of that length has pages to be copied into.
+  char* const second = static_cast<char*>(take(tested, 2_MiB));
+  ASSERT_EQ(second, block);
+  EXPECT_EQ(tested.resize_large(pages::page_map::slab_of(second), 4_MiB, true), nullptr);
+  EXPECT_EQ(take(tested, 4_MiB), start_of_moved);
+  give(tested, start_of_moved);
+  give(tested, second);
+  give(tested, behind);
+}
+
 TEST_F(large_cache, alignments_are_kept) {
   heap& tested = start();
   pair(tested, 1_MiB);

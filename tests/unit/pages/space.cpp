@@ -251,8 +251,8 @@ TEST_F(space_test, random_operations_never_overlap) {
             slab* const block = victim->second;
             used -= block->units * unit_bytes;
             live.erase(victim);
-            static_cast<void>(tested.resize_large(block, 1 + random() % 4_MiB, owner));
-            add(block);
+            slab* const resized = tested.resize_large(block, 1 + random() % 4_MiB, owner);
+            add(resized != nullptr ? resized : block);
           }
           break;
         case 5:

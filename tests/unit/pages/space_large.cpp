@@ -158,6 +158,102 @@ TEST_F(space_test, a_single_that_cannot_grow_in_place_moves_its_pages) {
   EXPECT_TRUE(tested.is_valid());
 }
 
+// Returns a block in a segment that cannot grow there.
+slab* enclosed(space& tested, std::size_t bytes) {
+  slab* const block = tested.allocate_large(bytes, unit_bytes, owner);
+  const slab* const behind = tested.allocate_large(1, unit_bytes, owner);
+  EXPECT_EQ(behind->start, block->start + bytes);
+  fill(*block);
+  return block;
+}
+
+TEST_F(space_test, a_block_that_cannot_grow_in_its_segment_moves_its_pages) {
+  slab* const block = enclosed(tested, 2_MiB);
+  char* const start = block->start;
+  slab* const moved = tested.resize_large(block, 5_MiB, owner);
+  ASSERT_NE(moved, nullptr) << "the system moves no pages";
+  EXPECT_EQ(moved->home, nullptr);
+  EXPECT_EQ(moved->bytes, 5_MiB);
+  EXPECT_EQ(moved->index, detail::class_count);
+  EXPECT_FALSE(moved->zeroed);
+  expect_filled(*moved, 2_MiB);
+  EXPECT_TRUE(is_zero(moved->start + 2_MiB, 3_MiB));
+  EXPECT_EQ(detail::key_of(start), 0u);
+  EXPECT_EQ(detail::key_of(moved->start), owner | pages::large_mark);
+  EXPECT_EQ(page_map::slab_of(moved->start), moved);
+  EXPECT_EQ(page_map::large_around(moved->start + 5_MiB - 1), moved);
+  EXPECT_EQ(tested.used_bytes(), 5_MiB + unit_bytes);
+  EXPECT_TRUE(tested.is_valid());
+
+  const slab* const reused = tested.allocate_large(2_MiB, unit_bytes, owner);
+  EXPECT_EQ(reused->start, start);
+  EXPECT_TRUE(reused->zeroed);
+  EXPECT_TRUE(is_zero(start, 2_MiB));
+
+  const slab* const again = tested.resize_large(moved, 50_MiB, owner);
+  ASSERT_EQ(again, moved);
+  expect_filled(*again, 2_MiB);
+  EXPECT_TRUE(is_zero(again->start + 2_MiB, 48_MiB));
+  EXPECT_TRUE(tested.is_valid());
+  const auto mapped = fake::mappings().size();
+  tested.deallocate(moved);
+  EXPECT_EQ(fake::mappings().size(), mapped - 1);
+}
+
+TEST_F(space_test, a_block_whose_pages_do_not_move_stays_whole) {
+  // These fail in turn: the new place, its leaf of the page map, the move.
+  for (std::uint64_t n = 1, failed = 1; failed != 0; ++n) {
+    slab* const block = enclosed(tested, 2_MiB);
+    const auto mapped = fake::mappings();
+    fake::reset();
+    fake::fail_request(n);
+    slab* const moved = tested.resize_large(block, 4_MiB, owner);
+    failed = fake::refused_requests();
+    EXPECT_EQ(moved == nullptr, failed != 0);
+    if (moved == nullptr) {
+      EXPECT_EQ(block->bytes, 2_MiB);
+      EXPECT_EQ(tested.used_bytes(), 2_MiB + unit_bytes);
+      EXPECT_EQ(fake::mappings(), mapped);
+    }
+    const slab& whole = moved == nullptr ? *block : *moved;
+    EXPECT_EQ(detail::key_of(whole.start), owner | pages::large_mark);
+    expect_filled(whole, 2_MiB);
+    EXPECT_TRUE(tested.is_valid());
+    tested.release_all(0);
+    EXPECT_EQ(fake::mappings(), before) << n;
+  }
+}
+
+TEST_F(space_test, a_block_is_copied_where_free_memory_holds_pages) {
+  slab* const block = enclosed(tested, 2_MiB);
+  slab* const freed = tested.allocate_large(4_MiB, unit_bytes, owner);
+  tested.deallocate(freed);
+  EXPECT_EQ(tested.resize_large(block, 4_MiB, owner), nullptr);
+  expect_filled(*block, 2_MiB);
+  EXPECT_NE(tested.resize_large(block, 5_MiB, owner), nullptr);
+}
+
+TEST_F(space_test, pages_of_reserved_memory_do_not_move) {
+  configure_small();
+  ASSERT_TRUE(tested.reserve(4_MiB));
+  slab* const block = enclosed(tested, 2_MiB);
+  EXPECT_EQ(tested.resize_large(block, 5_MiB, owner), nullptr);
+  expect_filled(*block, 2_MiB);
+  EXPECT_EQ(tested.used_bytes(), 2_MiB + unit_bytes);
+}
+
+TEST_F(space_test, a_limit_counts_a_block_that_moves_once) {
+  configure_small(6_MiB);
+  slab* const block = enclosed(tested, 2_MiB);
+  EXPECT_EQ(tested.resize_large(block, 6_MiB, owner), nullptr);
+  slab* const moved = tested.resize_large(block, 5_MiB, owner);
+  ASSERT_NE(moved, nullptr);
+  EXPECT_EQ(tested.used_bytes(), 5_MiB + unit_bytes);
+  EXPECT_EQ(tested.peak_used_bytes(), 5_MiB + unit_bytes);
+  tested.deallocate(moved);
+  EXPECT_EQ(tested.used_bytes(), unit_bytes);
+}
+
 TEST_F(space_test, a_single_that_cannot_move_stays_whole) {
   // These fail in turn: the attempt in place, the new place, its leaf of the page map, the move.
   for (std::uint64_t n = 1, failed = 1; failed != 0; ++n) {

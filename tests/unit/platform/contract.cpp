@@ -234,6 +234,7 @@ TEST(CONTRACT, move_carries_the_pages) {
 }
 
 TEST(CONTRACT, a_move_that_fails_leaves_the_pages_where_they_are) {
+  const std::size_t before = platform::mapped_bytes();
   char* const source = static_cast<char*>(platform::map(4 * page, page));
   char* const target = static_cast<char*>(platform::map(16 * page, page));
   ASSERT_TRUE(source != nullptr && target != nullptr);
@@ -244,6 +245,56 @@ TEST(CONTRACT, a_move_that_fails_leaves_the_pages_where_they_are) {
   EXPECT_FALSE(platform::move(source, 4 * page, target, 16 * page));
   EXPECT_EQ(errno, 77);
   EXPECT_EQ(source[0], 3);
+  platform::unmap(source, 4 * page);
+  EXPECT_EQ(platform::mapped_bytes(), before);
+}
+
+TEST(CONTRACT, move_part_carries_the_pages_and_leaves_zeros) {
+  const std::size_t before = platform::mapped_bytes();
+  char* const source = static_cast<char*>(platform::map(12 * page, page));
+  char* const target = static_cast<char*>(platform::map(16 * page, 64_KiB));
+  ASSERT_TRUE(source != nullptr && target != nullptr);
+  std::memset(source, 3, 12 * page);
+  ASSERT_TRUE(platform::move_part(source + 4 * page, 4 * page, target, 16 * page));
+  EXPECT_EQ(platform::mapped_bytes(), before + 28 * page);
+  EXPECT_EQ(source[4 * page - 1], 3);
+  EXPECT_TRUE(is_zero(source + 4 * page, 4 * page));
+  EXPECT_EQ(source[8 * page], 3);
+  EXPECT_EQ(target[0], 3);
+  EXPECT_EQ(target[4 * page - 1], 3);
+  EXPECT_TRUE(is_zero(target + 4 * page, 12 * page));
+  EXPECT_FALSE(is_accessible(target - 1));
+  EXPECT_FALSE(is_accessible(target + 16 * page));
+  std::memset(source, 4, 12 * page);
+  char* const second = static_cast<char*>(platform::map(32 * page, 64_KiB));
+  ASSERT_NE(second, nullptr);
+  ASSERT_TRUE(platform::move(target, 16 * page, second, 32 * page));  // it is one mapping
+  EXPECT_EQ(second[4 * page - 1], 3);
+  platform::unmap(source, 12 * page);
+  platform::unmap(second, 32 * page);
+  EXPECT_EQ(platform::mapped_bytes(), before);
+}
+
+TEST(CONTRACT, a_part_that_does_not_move_keeps_its_pages) {
+  const std::size_t before = platform::mapped_bytes();
+  char* const source = static_cast<char*>(platform::map(4 * page, page));
+  ASSERT_NE(source, nullptr);
+  std::memset(source, 3, 4 * page);
+  const auto expect_failure = [=] {
+    char* const target = static_cast<char*>(platform::map(16 * page, page));
+    ASSERT_NE(target, nullptr);
+    errno = 77;
+    EXPECT_FALSE(platform::move_part(source, 2 * page, target, 16 * page));
+    EXPECT_EQ(errno, 77);
+    EXPECT_EQ(source[0], 3);
+    EXPECT_EQ(source[2 * page - 1], 3);
+    EXPECT_FALSE(is_mapped(target - platform::guard_bytes, 16 * page + 2 * platform::guard_bytes));
+    EXPECT_EQ(platform::mapped_bytes(), before + 4 * page);
+  };
+  ASSERT_EQ(mlock(source + page, page), 0);
+  expect_failure();  // the kernel moves one mapping, not several
+  ASSERT_EQ(mlock(source, 4 * page), 0);
+  expect_failure();
   platform::unmap(source, 4 * page);
 }
 
