@@ -96,7 +96,7 @@ int with_reloadable_data() {
   tarn::reloadable<routes> table(tarn::reload_options{.name = "routes"}, routes{{{"/", 80}}});
 
   const auto now = table.snapshot();     // one version for the whole request
-  table.publish(routes{{{"/", 8080}}});  // by any thread, at any time: nobody waits
+  table.publish(routes{{{"/", 8080}}});  // by any thread, at any time: no reader waits
   const int before = now->port_of.at("/");
 
   const int after = table.with([](const routes& r) { return r.port_of.at("/"); });

@@ -34,7 +34,8 @@ class publish_refused : public std::runtime_error {
 };
 
 /// Keeps one version of a reloadable while it lives, so that a whole request sees the same data. A thread may have
-/// any number of snapshots, also of one object (up to 16 at a time without a lock). A snapshot may be destroyed in
+/// any number of snapshots, also of one object. A thread's first snapshot, and each one beside 16 others, takes the
+/// writers' lock for a moment. A snapshot may be destroyed in
 /// another thread, also after its own thread has ended. It blocks nobody: a version that is read for long only
 /// occupies memory, and the number of such versions is bounded.
 template <class T>
@@ -86,18 +87,18 @@ class [[nodiscard("the version may end with the snapshot: give it a name")]] sna
 /// tarn::reloadable<routes> table(load_routes());
 /// const auto now = table.snapshot();                    // one version for the whole request
 /// table.with([](const routes& r) { return r.size(); });
-/// table.publish(load_routes());                         // readers never wait, and never see half of it
+/// table.publish(load_routes());                         // readers never wait for it, and never see half of it
 ///
 /// Threads: any number read and publish at once; construction and destruction belong to one thread. publish() and
 /// collect() destroy the versions that nobody reads any more, in the thread that calls them, without a lock: readers
-/// never pay for that. A version that is still read at that time stays until the next of these calls, or until the
-/// object is destroyed. Nobody may read at destruction: that is a named fault. Fork: in the child the snapshots of
-/// other threads are gone, and the child may publish. Errors: a publish whose T throws, or that is refused because
-/// too many old versions are still read, changes nothing. Reading throws std::bad_alloc when there is no memory for a
-/// thread's first snapshot, or for its 17th. Cost: a snapshot takes less than 1 ns on x86-64, without a fence and
-/// without a write that another core waits for; a publish takes some microseconds and a system call. Where
-/// membarrier(2) is refused, a snapshot takes about 7 ns. Where it is refused only after the first read, by a filter
-/// that the program sets for itself, replaced versions are kept until the object is destroyed.
+/// never pay for that. Writers of all objects share one lock. A version that is still read at that time stays until the
+/// next of these calls, or until the object is destroyed. Nobody may read at destruction: that is a named fault. Fork:
+/// in the child the snapshots of other threads are gone, and the child may publish. Errors: a publish whose T throws,
+/// or that is refused because too many old versions are still read, changes nothing. Reading throws std::bad_alloc when
+/// there is no memory for a thread's first snapshot, or for its 17th. Cost: a snapshot takes less than 1 ns on x86-64,
+/// without a fence and without a write that another core waits for; a publish takes some microseconds and a system
+/// call. Where membarrier(2) is refused, a snapshot takes about 7 ns. Where it is refused only after the first read, by
+/// a filter that the program sets for itself, replaced versions are kept until the object is destroyed.
 template <class T>
 class reloadable {
   static_assert(std::is_object_v<T> && !std::is_const_v<T>,

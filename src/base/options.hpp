@@ -60,7 +60,7 @@ inline constexpr option_info option_table[] = {
     {option_id::stats_file, "stats_file", option_kind::path, "", 0, most_path_bytes, "",
      "File that the statistics are appended to instead of standard error; opened when the program starts."},
     {option_id::guard, "guard", option_kind::flag, guard_by_default ? "1" : "0", 0, 1, "",
-     "Finds overrun, use after free, double free and wrong sizes, with their sites; slower, more memory."},
+     "Finds overrun, use after free, double free and wrong sizes, with sites; all threads share one slow heap."},
     {option_id::thp, "thp", option_kind::choice, "auto", 0, 0, "auto|on|off",
      "Transparent huge pages: auto leaves the choice to the system, on asks for them, off refuses them."},
     {option_id::limit, "limit", option_kind::bytes, "0", 0, most_bytes, "",
@@ -72,7 +72,7 @@ inline constexpr option_info option_table[] = {
     {option_id::background_purge, "background_purge", option_kind::flag, "1", 0, 1, "",
      "Gives empty memory back while the program is idle too, by a thread that lives only while there is some."},
     {option_id::sample_guards, "sample_guards", option_kind::number, "5000", 0, most_samples_apart, "",
-     "One in about this many allocations lies between inaccessible pages, so that misuse of it is named; 0: none."},
+     "One in about this many allocations lies between inaccessible pages, to name its misuse; 0, limit, guard: none."},
 };
 inline constexpr std::size_t option_count = sizeof option_table / sizeof option_table[0];
 

@@ -22,7 +22,7 @@ function Call_details({call, view}: {call: Call; view: View}): JSX.Element {
         {grouped(call.count)} calls by {plural(call.threads ?? 0, 'thread')}, {grouped(call.errors)} failed; {duration_words(call.nanoseconds)} in the kernel,{' '}
         {duration_words((call.nanoseconds ?? 0) / count)} each.
       </p>
-      <h3>What ends it</h3>
+      <h3>Remedy</h3>
       <p>{call.remedy ? shown(call.remedy) : 'Nothing to gain here: leave it as it is.'}</p>
       <dl>
         {!!call.bytes_asked && <><dt>Bytes asked for</dt><dd>{bytes_words(call.bytes_asked)}, {bytes_words(call.bytes_asked / count)} a call</dd></>}

@@ -28,7 +28,7 @@ function Lock_details({lock, view}: {lock: Lock; view: View}): JSX.Element {
         {duration_words(lock.longest_wait_ns)} at most. Held {duration_words(mean)} each, {duration_words(lock.longest_held_ns)} at most.
         {lock.refused ? ` ${grouped(lock.refused)} tries gave up.` : ''}
       </p>
-      <h3>What ends it</h3>
+      <h3>Remedy</h3>
       <p>{lock.remedy ? shown(lock.remedy) : 'Nothing to gain here: leave it as it is.'}</p>
       <h3>Who waits for whom</h3>
       {!sites.some((site) => site.waits?.length) && <p>Nobody was seen to wait for a holder.</p>}

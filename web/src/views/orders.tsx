@@ -37,7 +37,7 @@ function Circle({inversion, view}: {inversion: Inversion; view: View}): JSX.Elem
           </div>
         ))}
       </div>
-      <p>What ends it: one order everywhere; or both at once, by <code>tarn::with(a, b, …)</code> or <code>std::scoped_lock</code>.</p>
+      <p>Remedy: one order everywhere; or both at once, by <code>tarn::with(a, b, …)</code> or <code>std::scoped_lock</code>.</p>
     </details>
   );
 }

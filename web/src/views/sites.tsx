@@ -42,7 +42,7 @@ export function Site_details({site, view}: {site: Site; view: View}): JSX.Elemen
         {site.error ? ` ± ${Math.round(site.error * 100)} %` : ''}{site.type ? <> of <bdi>{shown(site.type)}</bdi></> : ''},{' '}
         {bytes_words(site.bytes)}; costs {view.cost_words(site.predicted.now_ns)}.
       </p>
-      <h3>What ends it</h3>
+      <h3>Remedies</h3>
       {remedies.length === 0 && <p>{site.remedy ? shown(site.remedy) : 'Nothing to gain here: leave it as it is.'}</p>}
       <ol class="remedies">
         {remedies.map((remedy) => (

@@ -119,7 +119,7 @@ export function Summary({view}: {view: View}): JSX.Element {
   const has_heap = has('heap') && !own_heap?.functions.includes('malloc');
   return (
     <section class="summary">
-      <h2>Where its threads spend time beside their work</h2>
+      <h2>What heap, locks and kernel cost</h2>
       <ul class="cards">
         <Source_card title="Heap" missing={!has_heap} open={() => change({tab: 'sites'})} range={timed(heap.now_ns)} longest={longest}
           amount={has_heap ? heap_cost : missing_words}
