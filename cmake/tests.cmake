@@ -5,6 +5,11 @@
 #   serial   not beside other tests
 include(GoogleTest)
 
+# Of a version manager, find_package finds a shell script that finds Python, in three times the time of a short test.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+execute_process(COMMAND "${Python3_EXECUTABLE}" -c "import sys; print(sys.executable)"
+  OUTPUT_VARIABLE Python3_EXECUTABLE OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+
 # The seconds after which a test hangs, also on a machine with ten times the work that it can do. A limit guards against
 # hangs alone: no test judges how long something takes.
 set(tarn_hang_seconds 900)
