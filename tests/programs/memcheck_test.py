@@ -1,4 +1,4 @@
-"""Valgrind sees into guarded pools: memcheck_test.py BIN runs misuse programs under it and wants its own reports."""
+"""Valgrind sees into guarded pools: memcheck_test.py BIN runs cases of misuse/pool under it and wants its own reports."""
 
 import os
 import subprocess
@@ -8,8 +8,8 @@ import unittest
 BIN = sys.argv.pop(1)
 
 
-def report_of(program):
-    command = ["valgrind", "-q", os.path.join(BIN, "misuse", program)]
+def report_of(case):
+    command = ["valgrind", "-q", os.path.join(BIN, "misuse", "pool"), case]
     return subprocess.run(command, env=dict(os.environ, TARN_GUARD="1"), capture_output=True, text=True,
                           timeout=120).stderr
 

@@ -5,8 +5,8 @@
     run.py --library libtarn-malloc.so --bin DIR --prove [NAME ...]
                                      show that each program fails when what it names is broken
 
-A NAME is group/program, e.g. misuse/double_free_at_once. What a program expects stands at the top
-of its source in lines that begin with "//@" ("#@" in scripts); README.md lists the words.
+A NAME is group/case, e.g. misuse/double_free_at_once. What a case expects stands above it in lines
+that begin with "//@" ("#@" in scripts); README.md lists the words.
 Exit status: 0 all passed, 1 something failed, 77 the only program asked for was skipped.
 """
 
@@ -28,13 +28,19 @@ SKIPPED = 77
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 RUNS_TO_FAIL = 4  # of a program that is to fail when something is broken
+CASE = re.compile(r"CASE\((\w+)\)")
 HANG_S = 300.0  # the seconds after which a program hangs, also on a machine with ten times the work that it can do
 
 
-class Expectation:
-    """What the header lines of one source file say."""
+def lines_of(path):
+    with open(path, encoding="utf-8") as source:
+        return source.read().splitlines()
 
-    def __init__(self, path):
+
+class Expectation:
+    """What the lines above one case say, and those at the top of its file."""
+
+    def __init__(self, path, case):
         self.path = path
         self.common_environment = {}
         self.exit, self.signal, self.stderr = 0, None, []
@@ -43,19 +49,36 @@ class Expectation:
         self.closed, self.timeout = [], HANG_S
         self.tarn_only, self.no_preload, self.xml = False, False, False
         self.needs, self.arguments, self.broken_by = [], [], []
-        with open(path, encoding="utf-8") as source:
-            for number, line in enumerate(source, 1):
-                match = re.match(r"(?://|#)@ ([a-z-]+) ?(.*)\n", line)
-                if match:
-                    self.take(number, *match.groups())
+        self.is_case = False  # of a program that has several
+        words, at_top = [], True
+        comment = "#" if path.endswith(".sh") else "//"
+        for number, line in enumerate(lines_of(path), 1):
+            word = re.match(comment + r"@ ([a-z-]+) ?(.*)", line)
+            start = CASE.match(line)
+            if word:
+                words.append((number, *word.groups()))
+            elif at_top and not line.startswith(comment):
+                words, at_top = self.take_all(words), False
+            elif start:
+                if start.group(1) == case:
+                    self.is_case = True
+                    self.take_all(words)
+                words = []
+        if words:
+            sys.exit(f"{path}:{words[0][0]}: no case follows")
 
     def guarded(self):
         """Run on guarded blocks though it does not ask for them: reports may tell more."""
         return self.common_environment.get("TARN_GUARD") == "1" and "TARN_GUARD" not in self.environment
 
+    def take_all(self, words):
+        for number, word, argument in words:
+            self.take(number, word, argument)
+        return []
+
     def take(self, number, word, argument):
         if word == "exit":
-            self.exit = int(argument)
+            self.exit, self.signal = int(argument), None
         elif word == "signal":
             self.signal = signal.Signals["SIG" + argument]
         elif word == "stderr":
@@ -192,22 +215,18 @@ def indented(text):
 
 
 class Program:
-    def __init__(self, name, options):
+    """One case, or a source file without cases."""
+
+    def __init__(self, name, path, options):
         self.name, self.options = name, options
-        self.group, stem = name.split("/")
-        common = dict(entry.split("=", 1) for entry in options.env)
-        for ending in (".c", ".cpp", ".sh"):
-            path = os.path.join(HERE, self.group, stem + ending)
-            if os.path.exists(path):
-                break
-        else:
-            sys.exit(f"run.py: there is no program {name}")
-        self.expected = Expectation(path)
-        self.expected.common_environment = common
+        self.group, case = name.split("/")
+        stem, ending = os.path.splitext(os.path.basename(path))
+        self.expected = Expectation(path, case)
+        self.expected.common_environment = dict(entry.split("=", 1) for entry in options.env)
         if ending == ".sh":
             self.command = ["/bin/bash", path]
         else:
-            self.command = [os.path.join(options.bin, self.group, stem)]
+            self.command = [os.path.join(options.bin, self.group, stem)] + ([case] if self.expected.is_case else [])
         self.command += [argument.replace("{library}", options.library).replace(
             "{bin}", options.bin) for argument in self.expected.arguments]
         if ending != ".sh" and not os.path.exists(self.command[0]):
@@ -312,14 +331,20 @@ class Program:
         return self.check_broken(broken_library, {"MALLOC_BREAK": broken_thing})
 
 
-def all_names():
-    names = []
+def sources():
+    """The source file of each name, in the order of groups, files and cases."""
+    paths = {}
     for group in GROUPS:
         for entry in sorted(os.listdir(os.path.join(HERE, group))):
             stem, ending = os.path.splitext(entry)
-            if ending in (".c", ".cpp", ".sh") and not stem.startswith("lib_"):
-                names.append(f"{group}/{stem}")
-    return names
+            if ending not in (".c", ".cpp", ".sh") or stem.startswith("lib_"):
+                continue
+            path = os.path.join(HERE, group, entry)
+            for case in [CASE.match(line).group(1) for line in lines_of(path) if line.startswith("CASE(")] or [stem]:
+                other = paths.setdefault(f"{group}/{case}", path)
+                if other != path:
+                    sys.exit(f"run.py: {group}/{case} is in {entry} and in {os.path.basename(other)}")
+    return paths
 
 
 def main():
@@ -331,23 +356,25 @@ def main():
                         help="run the nasty programs on the system's malloc too")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE",
                         help="an entry of the environment for every program, such as an option of Tarn")
-    parser.add_argument("names", nargs="*", help="group/program, or a group")
+    parser.add_argument("names", nargs="*", help="group/case, or a group")
     options = parser.parse_args()
     options.library = os.path.abspath(options.library)
     options.bin = os.path.abspath(options.bin)
-    names = [name for name in all_names()
+    source_of = sources()
+    names = [name for name in source_of
              if not options.names or name in options.names or name.split("/")[0] in options.names]
     for wanted in options.names:
         if wanted not in GROUPS and wanted not in names:
             sys.exit(f"run.py: there is no program {wanted}")
 
     if options.prove:
-        measure = Program("conformance/malloc_writes", options)
+        name = "conformance/malloc_writes"
+        measure = Program(name, source_of[name], options)
         if measure.check(os.path.join(options.bin, "proof", "libbroken.so"))[0]:
             sys.exit("run.py: proof/libbroken.so does not even work with nothing broken")
     failed, skipped = [], []
     for name in names:
-        program = Program(name, options)
+        program = Program(name, source_of[name], options)
         if program.sets_any_of(options.env):
             print(f"SKIPPED {name}: says itself what it runs with")
             skipped.append(name)

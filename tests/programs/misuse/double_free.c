@@ -1,0 +1,214 @@
+// Blocks that are freed twice.
+//@ tarn-only
+//@ signal ABRT
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "../cases.h"
+
+// A block freed again after ten others of its size.
+//@ stderr tarn: free({p}): double free of a block of 320 bytes
+CASE(double_free_after_few) {
+  void* p[11];
+  for (int i = 0; i < 11; ++i) p[i] = malloc(320);
+  note_pointer("p", p[0]);
+  for (int i = 0; i < 11; ++i) free(p[i]);
+  free(hidden(p[0]));
+}
+
+// A block freed again after five thousand others of its size.
+//@ stderr tarn: free({p}): double free of a block of 64 bytes
+CASE(double_free_after_many) {
+  enum { count = 5000 };
+  static void* p[count];
+  for (int i = 0; i < count; ++i) p[i] = malloc(64);
+  note_pointer("p", p[0]);
+  for (int i = 0; i < count - 1; ++i) free(p[i]);  // the last keeps its slab
+  free(hidden(p[0]));
+}
+
+// A block freed again after one other of its size.
+//@ stderr tarn: free({p}): double free of a block of 64 bytes
+CASE(double_free_after_one) {
+  void* p = malloc(64);
+  void* second = malloc(64);
+  note_pointer("p", p);
+  free(p);
+  free(second);
+  free(hidden(p));
+}
+
+// A block freed again after blocks of other sizes came and went.
+//@ stderr tarn: free({p}): double free of a block of 64 bytes
+CASE(double_free_after_other_sizes) {
+  void* p = malloc(64);
+  note_pointer("p", p);
+  free(p);
+  for (size_t size = 100; size < 5000; ++size) free(malloc(size));
+  free(hidden(p));
+}
+
+// A block of aligned_alloc freed twice.
+//@ stderr tarn: free({p}): double free of a block of 4096 bytes
+CASE(double_free_aligned) {
+  void* p = aligned_alloc(4096, 4096);
+  note_pointer("p", p);
+  free(p);
+  free(hidden(p));
+}
+
+// A block is freed twice in a row.
+//@ stderr tarn: free({p}): double free of a block of 64 bytes
+CASE(double_free_at_once) {
+  void* p = malloc(64);
+  note_pointer("p", p);
+  free(p);
+  free(hidden(p));
+}
+
+static void* release(void* p) {
+  free(p);
+  return NULL;
+}
+
+// Freed by its owner, then by another thread: seen at the latest when the owner fetches it.
+//@ stderr tarn: free({p}): double free of a block of 64 bytes
+CASE(double_free_by_other_thread) {
+  void* p = malloc(64);
+  note_pointer("p", p);
+  free(p);
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, release, hidden(p)) == 0 && pthread_join(thread, NULL) == 0);
+  fetch_frees();
+}
+
+// A block of calloc freed twice.
+//@ stderr tarn: free({p}): double free of a block of 1024 bytes
+CASE(double_free_calloc) {
+  void* p = calloc(4, 256);
+  note_pointer("p", p);
+  free(p);
+  free(hidden(p));
+}
+
+// A block of 256 MiB freed twice: its address space has gone back to the system.
+//@ stderr tarn: free({p}): double free of a block of 268435456 bytes
+CASE(double_free_huge) {
+  void* p = malloc(256 << 20);
+  note_pointer("p", p);
+  free(p);
+  free(hidden(p));
+}
+
+// Freed by the parent, then by a child made after that.
+//@ stderr tarn: free({p}): double free of a block of 64 bytes
+CASE(double_free_in_child) {
+  void* p = malloc(64);
+  note_pointer("p", p);
+  free(p);
+  pid_t child = fork();
+  if (child == 0) free(hidden(p));
+  int status = 0;
+  CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
+  kill(getpid(), WTERMSIG(status));
+}
+
+// A large block freed twice.
+//@ stderr tarn: free({p}): double free of a block of 1048576 bytes
+CASE(double_free_large) {
+  void* p = malloc(1 << 20);
+  note_pointer("p", p);
+  free(p);
+  free(hidden(p));
+}
+
+// The largest size that comes from a size class, freed twice.
+//@ stderr tarn: free({p}): double free of a block of 262144 bytes
+CASE(double_free_largest_class) {
+  void* keep = malloc(262144);
+  void* p = malloc(262144);
+  note_pointer("p", p);
+  free(p);
+  free(hidden(p));
+  CHECK(keep != NULL);
+}
+
+static void* left_behind;
+
+static void* make_orphan(void* argument) {
+  void* p = malloc(64);
+  left_behind = malloc(argument == NULL ? 64 : 1);
+  return p;
+}
+
+// The block of a thread that ended, freed twice: seen at the latest when the owner fetches it.
+//@ stderr tarn: free({p}): double free of a block of 64 bytes
+CASE(double_free_of_orphan) {
+  pthread_t thread;
+  void* p = NULL;
+  CHECK(pthread_create(&thread, NULL, make_orphan, NULL) == 0 && pthread_join(thread, &p) == 0);
+  note_pointer("p", p);
+  free(p);
+  free(hidden(p));
+  fetch_frees();
+}
+
+// Freed by another thread, which ended, then by its owner: seen at the latest when the owner fetches it.
+//@ stderr tarn: free({p}): double free of a block of 64 bytes
+CASE(double_free_other_thread_first) {
+  void* p = malloc(64);
+  note_pointer("p", p);
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, release, p) == 0 && pthread_join(thread, NULL) == 0);
+  free(hidden(p));
+  fetch_frees();
+}
+
+static void* release_twice(void* p) {
+  free(p);
+  free(hidden(p));
+  return NULL;
+}
+
+// Freed twice by a thread that is not its owner: seen at the latest when the owner fetches it.
+//@ stderr tarn: free({p}): double free of a block of 64 bytes
+CASE(double_free_remote_twice) {
+  void* p = malloc(64);
+  note_pointer("p", p);
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, release_twice, p) == 0 && pthread_join(thread, NULL) == 0);
+  fetch_frees();
+}
+
+// Freed once by each of two threads, neither of which owns it: seen at the latest when the owner fetches it.
+//@ stderr tarn: free({p}): double free of a block of 64 bytes
+CASE(double_free_two_threads) {
+  void* p = malloc(64);
+  note_pointer("p", p);
+  for (int i = 0; i < 2; ++i) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, release, hidden(p)) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+  }
+  fetch_frees();
+}
+
+// The old address freed after realloc moved the block.
+//@ stderr tarn: free({p}): double free of a block of 64 bytes
+CASE(free_after_realloc) {
+  void* p = malloc(64);
+  note_pointer("p", p);
+  void* moved = realloc(p, 100000);
+  CHECK(moved != NULL && moved != p);
+  free(hidden(p));
+}
+
+// realloc of a block that was freed.
+//@ stderr tarn: realloc({p}): double free of a block of 64 bytes
+CASE(realloc_of_freed) {
+  void* p = malloc(64);
+  note_pointer("p", p);
+  free(p);
+  CHECK(realloc(hidden(p), 1000) == NULL);
+}

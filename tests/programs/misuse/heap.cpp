@@ -1,0 +1,142 @@
+// Misuse of heap objects.
+//@ tarn-only
+//@ no-preload
+//@ broken-by text
+//@ signal ABRT
+#include <tarn/tarn.h>
+#include <tarn/heap.hpp>
+#include <tarn/tarn.hpp>
+
+#include <memory_resource>
+#include <new>
+#include <thread>
+#include <vector>
+
+#include "../cases.h"
+#include "../guarded.h"
+
+// deallocate of an address that is no block of any heap.
+//@ stderr tarn: free({p}): foreign pointer: not a block of this allocator
+CASE(heap_foreign) {
+  alignas(64) char local[64] = "";
+  tarn::heap lane;
+  note_pointer("p", local);
+  lane.deallocate(hidden(local));
+}
+
+struct order : tarn::pooled<order> {
+  char text[90];
+};
+
+// Blocks in use when a heap ends that notes its sites: of every face, with what another thread freed left out.
+//@ stderr tarn: heap "lane" at {q}: ended with 5 blocks, 600464 bytes, in use
+//@ stderr tarn:   1 blocks, 600000 bytes, allocated at {program}+0xADDR by thread {thread}
+//@ stderr tarn:   2 blocks, 288 bytes, allocated at {program}+0xADDR by thread {thread}
+//@ stderr tarn:   1 blocks, 96 bytes, allocated at {program}+0xADDR by thread {thread}
+//@ stderr tarn:   1 blocks, 80 bytes, allocated at {program}+0xADDR by thread {thread}
+//@ exit 0
+CASE(heap_leak) {
+  tarn::heap lane({.name = "lane", .sites = true});
+  note_guarded(nullptr);
+  note_pointer("q", &lane);
+  static_cast<void>(lane.allocate(1000));
+  lane.release();  // drops the earlier notes as well
+  {
+    const tarn::scoped_current use(lane);
+    static_cast<void>(hidden(new order));
+    delete new order;
+    std::pmr::polymorphic_allocator<char> bytes(&lane);
+    bytes.deallocate(bytes.allocate(70), 70);
+    void* freed = nullptr;
+    for (int i = 0; i < 3; ++i) {
+      freed = hidden(tarn_malloc(144));
+    }
+    std::thread([=] { tarn_free(freed); }).join();
+    static_cast<void>(hidden(tarn_realloc(tarn_malloc(300), 600000)));
+  }
+  static_cast<void>(hidden(lane.allocate(80)));
+}
+
+// A heap's limit: bad_alloc, or null from try_allocate; freeing makes room; other heaps go on.
+//@ exit 0
+CASE(heap_limit) {
+  tarn::heap lane({.name = "lane", .limit = 16 << 20});
+  for (int round = 0; round < 3; ++round) {
+    std::vector<void*> blocks;
+    try {
+      while (blocks.size() < 40000) blocks.push_back(lane.allocate(1000));
+    } catch (const std::bad_alloc&) {
+    }
+    CHECK(blocks.size() > 14000 && blocks.size() < 16800);
+    CHECK(lane.try_allocate(1 << 20) == nullptr);
+    CHECK(tarn::current().try_allocate(64) != nullptr);
+    for (void* each : blocks) lane.deallocate(each, 1000);
+    void* p = lane.allocate(8 << 20);
+    lane.deallocate(p, 8 << 20);
+  }
+  lane.release();
+  CHECK(lane.is_valid());
+}
+
+// deallocate of a block of the system's malloc.
+//@ stderr tarn: free({p}): foreign pointer: not a block of this allocator
+CASE(heap_malloced) {
+  void* p = malloc(64);
+  note_pointer("p", p);
+  tarn::current().deallocate(hidden(p), 64);
+}
+
+// A block of a strict heap freed by another thread: both threads are named.
+//@ stderr tarn: heap "parser": block {p} freed by thread {other}, but only thread {owner} may use this strict heap
+CASE(heap_strict) {
+  tarn::heap lane({.name = "parser", .strict = true});
+  void* p = lane.allocate(64);
+  note_pointer("p", p);
+  note_size("owner", static_cast<std::size_t>(gettid()));
+  std::thread([p] {
+    note_size("other", static_cast<std::size_t>(gettid()));
+    tarn::current().deallocate(p);
+  }).join();
+}
+
+// A large block of a strict heap is freed by another thread; the heap's name has to be escaped.
+//@ stderr tarn: heap "a\x0ab": block {p} freed by thread {other}, but only thread {owner} may use this strict heap
+CASE(heap_strict_large) {
+  tarn::heap lane({.name = "a\nb", .strict = true});
+  void* p = lane.allocate(1 << 20);
+  note_pointer("p", p);
+  note_size("owner", static_cast<std::size_t>(gettid()));
+  std::thread([p] {
+    note_size("other", static_cast<std::size_t>(gettid()));
+    tarn::current().deallocate(p);
+  }).join();
+}
+
+// A strict heap's own thread may free by any way, also through another heap.
+//@ exit 0
+CASE(heap_strict_own_thread) {
+  tarn::heap lane({.name = "parser", .strict = true}), other;
+  tarn::current().deallocate(lane.allocate(64));
+  other.deallocate(lane.allocate(64));
+  other.deallocate(lane.allocate(1 << 20));
+  lane.deallocate(lane.allocate(100), 100);
+  CHECK(lane.is_valid());
+}
+
+// deallocate with a size of another class than the block's.
+//@ stderr tarn: free({p}, 112): wrong size: the block has 64 bytes
+CASE(heap_wrong_size) {
+  tarn::heap lane;
+  void* p = lane.allocate(64);
+  note_pointer("p", p);
+  lane.deallocate(hidden(p), 112);
+}
+
+// deallocate of a large block with the size of a small one.
+//@ stderr tarn: free({p}, 112): wrong size: the block has 1048576 bytes
+CASE(heap_wrong_size_large) {
+  tarn::heap lane;
+  void* p = lane.allocate(1 << 20);
+  note_pointer("p", p);
+  lane.deallocate(hidden(p), 112);
+}

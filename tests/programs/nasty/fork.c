@@ -1,0 +1,337 @@
+// Programs that fork.
+#include <errno.h>
+#include <pthread.h>
+#include <sys/wait.h>
+
+#include "../cases.h"
+
+static void* churn(void* argument) {
+  for (;;) free(malloc(300));
+  return argument;
+}
+
+static void* generation(void* argument) {
+  uintptr_t left = (uintptr_t)argument;
+  char* p = malloc(5000);
+  CHECK(p != NULL);
+  fill(p, 5000, (unsigned)left);
+  pthread_t churner;
+  CHECK(pthread_create(&churner, NULL, churn, NULL) == 0);  // somebody is always inside malloc
+  usleep(200);
+  pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    alarm(hang_seconds());
+    CHECK(is_filled(p, 5000, (unsigned)left));
+    free(p);
+    if (left > 0) {
+      pthread_t thread;
+      CHECK(pthread_create(&thread, NULL, generation, (void*)(left - 1)) == 0);
+      CHECK(pthread_join(thread, NULL) == 0);
+    }
+    exit(0);
+  }
+  int status = -1;
+  CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  free(p);
+  return NULL;
+}
+
+// A chain of twelve generations, each made by a thread of the one before: the caller lives on alone.
+//@ broken-by fork_deadlock tls_dead
+CASE(fork_chain) { generation((void*)12); }
+
+enum { slots = 256 };
+static void* shared[slots];
+static int stop;
+
+static void* churn_shared(void* argument) {
+  unsigned state = (unsigned)(uintptr_t)argument;
+  for (int step = 1; !__atomic_load_n(&stop, __ATOMIC_RELAXED); ++step) {
+    if (step % 1000 == 0) usleep(100);  // leaves the children some processor time
+    void* p = malloc(next_random(&state) % (next_random(&state) % 512 ? 2000 : 200000) + 1);
+    CHECK(p != NULL);
+    *(char*)p = 1;
+    free(__atomic_exchange_n(&shared[next_random(&state) % slots], p, __ATOMIC_ACQ_REL));
+  }
+  return NULL;
+}
+
+static void wait_for(pid_t child) {
+  int status = -1;
+  CHECK(child > 0);
+  while (waitpid(child, &status, 0) < 0) CHECK(errno == EINTR);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);  // a hang ends in SIGALRM
+}
+
+static void allocate_a_lot(void) {
+  void* p[200];
+  for (int i = 0; i < 200; ++i) {
+    p[i] = malloc((size_t)i * i + 1);
+    CHECK(p[i] != NULL);
+    fill(p[i], (size_t)i * i + 1, (unsigned)i);
+  }
+  for (int i = 0; i < 200; ++i) {
+    CHECK(is_filled(p[i], (size_t)i * i + 1, (unsigned)i));
+    free(p[i]);
+  }
+}
+
+static void child(int number) {
+  alarm(hang_seconds());
+  allocate_a_lot();
+  for (int i = 0; i < slots; ++i) free(__atomic_exchange_n(&shared[i], NULL, __ATOMIC_ACQ_REL));
+  allocate_a_lot();
+  if (number % 8 == 0) {
+    pid_t second = fork();
+    if (second == 0) {
+      alarm(hang_seconds());
+      allocate_a_lot();
+      _exit(0);
+    }
+    wait_for(second);
+  }
+  if (number % 16 == 1) execl("/bin/true", "true", (char*)NULL);
+  if (number % 16 == 3) exit(0);
+  _exit(0);
+}
+
+// fork while four threads allocate: the child allocates, frees the parent's blocks, forks and execs.
+//@ broken-by fork_deadlock
+CASE(fork_churn) {
+  pthread_t threads[4];
+  for (uintptr_t i = 0; i < 4; ++i) {
+    CHECK(pthread_create(&threads[i], NULL, churn_shared, (void*)(i + 1)) == 0);
+  }
+  for (int number = 0; number < 300; ++number) {
+    pid_t forked = fork();
+    if (forked == 0) child(number);
+    wait_for(forked);
+    allocate_a_lot();
+  }
+  __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+  for (int i = 0; i < 4; ++i) pthread_join(threads[i], NULL);
+}
+
+// fork while four threads allocate and a thread of the allocator gives memory back.
+//@ tarn-only
+//@ env TARN_BACKGROUND_PURGE=1
+//@ env TARN_PURGE_DELAY_MS=1
+//@ broken-by fork_deadlock
+CASE(fork_churn_purged) { case_fork_churn(word_count, words); }
+
+static void* allocate(void* argument) {
+  for (size_t i = 0; i < 500; ++i) free(malloc(i * 7 + 1));
+  return argument;
+}
+
+static void* forks(void* argument) {
+  for (int i = 0; i < 40; ++i) {
+    void* before[50];
+    for (int j = 0; j < 50; ++j) before[j] = malloc((size_t)j * 100 + 1);
+    pid_t child = fork();
+    if (child == 0) {
+      alarm(hang_seconds());
+      pthread_t threads[3];
+      for (int j = 0; j < 3; ++j) CHECK(pthread_create(&threads[j], NULL, allocate, NULL) == 0);
+      for (int j = 0; j < 50; ++j) free(before[j]);
+      for (int j = 0; j < 3; ++j) CHECK(pthread_join(threads[j], NULL) == 0);
+      exit(0);
+    }
+    for (int j = 0; j < 50; ++j) free(before[j]);
+    int status = -1;
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+  return argument;
+}
+
+// Two threads fork at the same time while they allocate; every child starts threads of its own.
+//@ broken-by fork_deadlock
+CASE(fork_from_threads) {
+  pthread_t threads[2], other;
+  CHECK(pthread_create(&other, NULL, churn, NULL) == 0);
+  for (int i = 0; i < 2; ++i) CHECK(pthread_create(&threads[i], NULL, forks, NULL) == 0);
+  allocate(NULL);
+  for (int i = 0; i < 2; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
+static void *made_before, *made_after;
+
+static void prepare(void) {
+  made_before = malloc(777);
+  free(malloc(100000));
+}
+
+static void after(void) {
+  free(made_before);
+  made_after = malloc(777);
+  free(made_after);
+}
+
+static void* churn_prepared(void* argument) {
+  for (;;) free(malloc(777));
+  return argument;
+}
+
+// pthread_atfork handlers of the program allocate and free, before and after the fork.
+//@ broken-by fork_deadlock_handlers
+CASE(fork_handlers) {
+  CHECK(pthread_atfork(prepare, after, after) == 0);
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, churn_prepared, NULL) == 0);
+  for (int i = 0; i < 200; ++i) {
+    pid_t child = fork();
+    if (child == 0) {
+      alarm(hang_seconds());
+      free(malloc(50));
+      _exit(0);
+    }
+    int status = -1;
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+}
+
+// Frees and writes of the child do not reach the parent, and vice versa.
+//@ broken-by shared_memory
+CASE(fork_memory_apart) {
+  enum { count = 500 };
+  static char* p[count];
+  for (int i = 0; i < count; ++i) {
+    p[i] = malloc((size_t)i * 50 + 1);
+    fill(p[i], (size_t)i * 50 + 1, (unsigned)i);
+  }
+  pid_t child = fork();
+  for (int i = 0; i < count; ++i) {
+    CHECK(is_filled(p[i], (size_t)i * 50 + 1, (unsigned)i));
+    if (child == 0 || i % 2) {
+      memset(p[i], 0xee, (size_t)i * 50 + 1);
+      free(p[i]);
+      memset(malloc((size_t)i * 50 + 1), 0xdd, (size_t)i * 50 + 1);
+    }
+  }
+  if (child == 0) _exit(0);
+  int status = -1;
+  CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  for (int i = 0; i < count; i += 2) CHECK(is_filled(p[i], (size_t)i * 50 + 1, (unsigned)i));
+}
+
+enum { idle_blocks = 300, block_bytes = 1 << 20 };
+static char* kept_blocks[idle_blocks];
+
+static void use_all(void) {
+  for (int i = 0; i < idle_blocks; ++i) {
+    kept_blocks[i] = (char*)malloc(block_bytes);
+    CHECK(kept_blocks[i] != NULL);
+    memset(kept_blocks[i], i, block_bytes);
+  }
+  for (int i = 0; i < idle_blocks; ++i) {
+    CHECK(kept_blocks[i][block_bytes / 2] == (char)i);
+    free(kept_blocks[i]);
+  }
+}
+
+// A program of one thread frees much memory and forks while the helper of Tarn gives that memory back: a child must
+// find no lock held and no purge begun by a helper that is not there.
+//@ broken-by malloc_overlap
+//@ env TARN_PURGE_DELAY_MS=4
+CASE(fork_while_idle_purge_works) {
+  for (int round = 0; round < 6; ++round) {
+    use_all();
+    for (int i = 0; i < 20; ++i) {
+      const pid_t child = fork();
+      if (child == 0) {
+        alarm(hang_seconds());
+        for (int j = 0; j < 20; ++j) {
+          char* block = (char*)malloc(block_bytes);
+          CHECK(block != NULL);
+          memset(block, 1, block_bytes);
+          free(block);
+        }
+        malloc_trim(0);
+        _exit(0);
+      }
+      int status = -1;
+      CHECK(child > 0 && waitpid(child, &status, 0) == child);
+      CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+  }
+}
+
+static int is_stopped(void) { return __atomic_load_n(&stop, __ATOMIC_RELAXED); }
+
+static void* flush_all(void* argument) {
+  for (int i = 0; !is_stopped(); ++i) {
+    fflush(NULL);
+    if (i % 100 == 0) usleep(100);  // leaves the others some processor time
+  }
+  return argument;
+}
+
+// Each line is longer than the one before, so that getline allocates again and again under the lock of the stream.
+static void* read_lines(void* argument) {
+  static const char text[] =
+      "a\nbb bb bb bb bb bb bb bb bb bb bb bb bb bb bb bb bb bb bb bb bb bb bb bb bb bb bb bb bb bb bb bb\n";
+  FILE* stream = tmpfile();
+  CHECK(stream != NULL);
+  CHECK(fputs(text, stream) >= 0);
+  while (!is_stopped()) {
+    rewind(stream);
+    char* line = NULL;
+    size_t room = 0;
+    while (getline(&line, &room, stream) > 0) {
+      free(line);
+      line = NULL;
+      room = 0;
+    }
+    free(line);
+  }
+  fclose(stream);
+  return argument;
+}
+
+static void* open_and_close(void* argument) {
+  while (!is_stopped()) {
+    FILE* stream = fopen("/dev/null", "w");
+    CHECK(stream != NULL);
+    fputs("text", stream);
+    fclose(stream);
+  }
+  return argument;
+}
+
+// fork while threads flush all streams, read lines from streams, and open and close streams. The C library holds the
+// lock of a stream while getline allocates, and that of the list of streams while it waits for a stream.
+//@ broken-by fork_deadlock
+CASE(fork_while_streams_work) {
+  void* (*const work[])(void*) = {flush_all, read_lines, read_lines, open_and_close};
+  enum { count = sizeof work / sizeof *work };
+  pthread_t threads[count];
+  for (int i = 0; i < count; ++i) CHECK(pthread_create(&threads[i], NULL, work[i], NULL) == 0);
+  alarm(5 * hang_seconds());
+  for (int i = 0; i < 100; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(hang_seconds());
+      FILE* stream = fopen("/dev/null", "w");
+      CHECK(stream != NULL && fputs("text", stream) >= 0);
+      CHECK(fflush(NULL) == 0 && fclose(stream) == 0);
+      free(malloc(100));
+      _exit(0);
+    }
+    int status = -1;
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+  __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+  for (int i = 0; i < count; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
+// Forks while streams work, with every allocation sampled: the lock of the slots, too, is taken after the lock of the
+// list of streams.
+//@ tarn-only
+//@ env TARN_SAMPLE_GUARDS=1
+//@ env TARN_GUARD=0
+//@ broken-by text
+CASE(sample_fork_while_streams_work) { case_fork_while_streams_work(word_count, words); }

@@ -1,0 +1,205 @@
+// Memory that goes back to the system, and the inaccessible memory around the rest.
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/single_threaded.h>
+
+#include "../cases.h"
+#include "../maps.h"
+
+enum { tables = 16, table_bytes = 25 << 20 };
+static char* table[tables];
+
+static void wait_until_alone(size_t bytes) {
+  for (int tenths = 0; (resident_bytes() > bytes || thread_count() != 1) && tenths < 300; ++tenths) usleep(100000);
+  if (resident_bytes() > bytes) note_size("resident_bytes", resident_bytes());
+  CHECK(resident_bytes() <= bytes);
+  CHECK(thread_count() == 1);
+  CHECK(__libc_single_threaded);
+}
+
+static void use_tables(void) {
+  for (int i = 0; i < tables; ++i) table[i] = memset(malloc(table_bytes), 1, table_bytes);
+  for (int i = 0; i < tables; ++i) free(table[i]);
+}
+
+// A program that frees its memory and then makes no call gets smaller all the same, without a thread that stays, and
+// atomics of a program with one thread stay as cheap as they were.
+//@ tarn-only
+//@ broken-by TARN_BACKGROUND_PURGE=0
+CASE(idle_gives_back) {
+  if (guarded()) return;  // a quarantine keeps what was freed
+  sigset_t signals;
+  sigfillset(&signals);
+  CHECK(sigprocmask(SIG_SETMASK, &signals, NULL) == 0);  // a helper needs no signal, and takes none
+  free(malloc(1));
+  size_t limit = resident_bytes() + (8 << 20);
+  use_tables();
+  wait_until_alone(limit);
+  for (int wave = 0; wave < 3; ++wave) use_tables();
+  wait_until_alone(limit);
+  CHECK(raise(SIGUSR1) == 0 && sigpending(&signals) == 0 && sigismember(&signals, SIGUSR1) == 1);
+}
+
+// With background_purge=0 no thread is ever started, and free memory waits for the next call.
+//@ tarn-only
+//@ env TARN_BACKGROUND_PURGE=0
+//@ broken-by TARN_BACKGROUND_PURGE=1
+CASE(idle_keeps_when_told) {
+  if (guarded()) return;  // a quarantine keeps what was freed
+  for (int wave = 0; wave < 5; ++wave) {
+    free(memset(malloc(25 << 20), 1, 25 << 20));
+    CHECK(thread_count() == 1);
+  }
+}
+
+enum { small_blocks = 400000, kept_every = 64 };
+static char* small_block[small_blocks];
+
+// It does not allocate, so that no call of the program gives memory back.
+static size_t resident_kib(void) {
+  char text[128] = {0};
+  int fd = open("/proc/self/statm", O_RDONLY);
+  CHECK(fd >= 0 && read(fd, text, sizeof text - 1) > 0);
+  close(fd);
+  return strtoul(strchr(text, ' '), NULL, 10) * 4;
+}
+
+static void wait_until_small(size_t kib) {
+  for (int tenths = 0; resident_kib() > kib && tenths < 200; ++tenths) usleep(100000);
+  if (resident_kib() > kib) note_size("resident_kib", resident_kib());
+  CHECK(resident_kib() <= kib);
+}
+
+static void allocate_all(size_t size) {
+  for (int i = 0; i < small_blocks; ++i) {
+    small_block[i] = malloc(size);
+    CHECK(small_block[i] != NULL);
+    memset(small_block[i], 1, size);
+  }
+}
+
+static void free_all(int except_every) {
+  for (int i = 0; i < small_blocks; ++i) {
+    if (except_every != 0 && i % except_every == 0) continue;
+    free(small_block[i]);
+    small_block[i] = NULL;
+  }
+}
+
+static pthread_barrier_t turn;
+
+static void* allocate_and_sleep(void* unused) {
+  allocate_all(200);
+  pthread_barrier_wait(&turn);  // the main thread frees
+  pthread_barrier_wait(&turn);
+  return unused;
+}
+
+// Threads that free small blocks and then sleep give their memory back all the same: what lies in their depots, what
+// others have freed for them, and pages between blocks that are still in use.
+//@ tarn-only
+//@ broken-by TARN_BACKGROUND_PURGE=0
+CASE(idle_reaches_sleepers) {
+  if (guarded()) return;  // a quarantine keeps what was freed
+  free(malloc(1));
+  memset(small_block, 0, sizeof small_block);
+  const size_t most_resident = resident_kib() + 20 * 1024;  // of 80 MB; records stay
+  const size_t most_sparse =
+      most_resident + small_blocks / kept_every * 4 + 15 * 1024;  // a page for each small_block in use
+  for (int wave = 0; wave < 6; ++wave) {
+    allocate_all(200);
+    free_all(0);
+  }
+  wait_until_small(most_resident);
+
+  allocate_all(200);
+  free_all(kept_every);
+  wait_until_small(most_sparse);
+  free_all(0);
+
+  pthread_t thread;
+  CHECK(pthread_barrier_init(&turn, NULL, 2) == 0);
+  CHECK(pthread_create(&thread, NULL, allocate_and_sleep, NULL) == 0);
+  pthread_barrier_wait(&turn);
+  free_all(kept_every);
+  wait_until_small(most_sparse);
+  pthread_barrier_wait(&turn);
+  CHECK(pthread_join(thread, NULL) == 0);
+  free_all(0);
+}
+
+enum { trimmed_blocks = 200000, trimmed_size = 1024, step = 64 };
+static char* trimmed[trimmed_blocks];
+
+// malloc_trim gives the pages back in which no block is left, also where other blocks of the same size live beside
+// them.
+//@ tarn-only
+//@ broken-by free_leaks
+CASE(trim_is_complete) {
+  if (guarded()) return;  // a quarantine keeps what was freed
+  size_t before = resident_bytes();
+  for (int i = 0; i < trimmed_blocks; ++i) {
+    trimmed[i] = malloc(trimmed_size);
+    fill(trimmed[i], trimmed_size, (unsigned)i);
+  }
+  CHECK(resident_bytes() - before >= (size_t)trimmed_blocks * trimmed_size);
+  for (int i = 0; i < trimmed_blocks; ++i) {
+    if (i % step != 0) free(trimmed[i]);
+  }
+  CHECK(malloc_trim(0) == 1);
+  CHECK(resident_bytes() - before < 6 * (size_t)trimmed_blocks / step * trimmed_size + (4 << 20));
+  for (int i = 0; i < trimmed_blocks; i += step) CHECK(is_filled(trimmed[i], trimmed_size, (unsigned)i));
+  for (int round = 0; round < 2; ++round) {  // what was given back serves again
+    for (int i = 0; i < trimmed_blocks; ++i) {
+      if (i % step == 0) continue;
+      trimmed[i] = malloc(trimmed_size);
+      fill(trimmed[i], trimmed_size, (unsigned)i);
+    }
+    for (int i = 0; i < trimmed_blocks; ++i) CHECK(is_filled(trimmed[i], trimmed_size, (unsigned)i));
+    for (int i = 0; i < trimmed_blocks; ++i) {
+      if (i % step != 0) free(trimmed[i]);
+    }
+    malloc_trim(0);
+  }
+}
+
+// The allocator starts no thread of its own where little memory waits to be given back.
+//@ broken-by starts_thread
+CASE(no_extra_threads) {
+  if (guarded()) return;  // a quarantine keeps much, and gives it back in bulk
+  CHECK(thread_count() == 1);
+  for (int i = 0; i < 20000; ++i) free(memset(malloc((size_t)i * 100 + 1), 1, (size_t)i * 100 + 1));
+  usleep(700000);  // longer than the purge delay
+  for (int i = 0; i < 20000; ++i) free(malloc((size_t)i + 1));
+  CHECK(thread_count() == 1);
+}
+
+static void expect_guarded(const char* block) {
+  const struct range around = mapping_of(block);
+  CHECK(memcmp(around.access, "rw-p", 4) == 0);
+  const struct range below = mapping_of(around.start - 1);
+  const struct range above = mapping_of(around.end);
+  CHECK(memcmp(below.access, "---p", 4) == 0 && below.end == around.start);
+  CHECK(memcmp(above.access, "---p", 4) == 0 && above.start == around.end);
+}
+
+// /proc/self/maps shows inaccessible memory on both sides of what the heap maps, also of a block that realloc made
+// larger or smaller, and the records of the heap lie in a mapping without a block.
+//@ broken-by plain
+CASE(guards_in_maps) {
+  char* small = malloc(100);
+  char* medium = malloc(300000);
+  expect_guarded(small);
+  expect_guarded(medium);
+  char* large = malloc((size_t)40 << 20);
+  for (int step = 0; step < 12; ++step) {
+    CHECK(large != NULL);
+    expect_guarded(large);
+    large[0] = 1;
+    large = realloc(large, (size_t)(step % 3 == 2 ? 35 : 40 + 7 * step) << 20);
+  }
+  free(large);
+  free(medium);
+  free(small);
+}
