@@ -1,4 +1,5 @@
-// A pool that any number of threads use without a lock: a thread that stops at any point blocks no other.
+// A pool that any number of threads use without a lock: a thread that stops at any point outside the upstream blocks
+// no other.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +42,7 @@ class lock_free_store {
   /// thread may read the link of a block that another thread has been given meanwhile.
   struct chunk {
     std::atomic<char*> begin{nullptr};
-    std::atomic<std::uint32_t>* links = nullptr;
+    std::atomic<std::atomic<std::uint32_t>*> links{nullptr};
   };
 
   /// Adds a chunk, unless another thread has added one. Returns false without memory, or at the limit.
@@ -70,6 +71,10 @@ class lock_free_store {
   pool_options options;
   guarded_blocks* guarded;  ///< used instead of all chunks, or null
   std::size_t chunk_bytes(std::uint32_t number) const noexcept;
+
+ private:
+  char* install(chunk& target, std::uint32_t number) noexcept;
+  std::atomic<std::uint32_t>* links_of(char* begin, std::size_t blocks) const noexcept;
 };
 
 }  // namespace detail
@@ -221,16 +226,16 @@ class lock_free_pool {
     const auto width = static_cast<std::uint32_t>(std::bit_width(counted)) - 1;
     return {width - store_.first_shift, static_cast<std::size_t>(counted ^ (std::uint64_t{1} << width))};
   }
-  std::uint32_t number_of(place where) const noexcept {
-    return static_cast<std::uint32_t>((first_blocks() << where.chunk) - first_blocks() + where.index);
+  std::uint32_t number_of(place slot) const noexcept {
+    return static_cast<std::uint32_t>((first_blocks() << slot.chunk) - first_blocks() + slot.index);
   }
   void* block_at(place slot) const noexcept {
     void* const block = store_.chunks[slot.chunk].begin.load(std::memory_order_relaxed) + slot.index * block_bytes;
     detail::mark_allocated(block, block_bytes);
     return block;
   }
-  std::atomic<std::uint32_t>& link_of(place where) const noexcept {
-    return store_.chunks[where.chunk].links[where.index];
+  std::atomic<std::uint32_t>& link_of(place slot) const noexcept {
+    return store_.chunks[slot.chunk].links.load(std::memory_order_relaxed)[slot.index];
   }
   /// Tries the newest chunk first, because it has half of all blocks.
   place place_of(const void* block) const noexcept {

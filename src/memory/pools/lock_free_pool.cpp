@@ -1,8 +1,6 @@
 // Manages the memory of lock-free pools.
 #include <tarn/lock_free_pool.hpp>
 
-#include <sched.h>
-
 #include <new>
 
 #include "base/bits.hpp"
@@ -36,8 +34,9 @@ lock_free_store::lock_free_store(std::size_t block_bytes_, std::size_t alignment
 
 lock_free_store::~lock_free_store() {
   guarded_blocks::end(guarded);
-  for (std::uint32_t each = 0; each < chunk_count.load(std::memory_order_relaxed); ++each) {
-    pools::give_upstream(options.upstream, chunks[each].begin.load(std::memory_order_relaxed), chunk_bytes(each),
+  const std::uint32_t count = chunk_count.load(std::memory_order_relaxed);
+  for (std::uint32_t number = 0; number < count; ++number) {
+    pools::give_upstream(options.upstream, chunks[number].begin.load(std::memory_order_relaxed), chunk_bytes(number),
                          alignment);
   }
 }
@@ -47,7 +46,9 @@ std::size_t lock_free_store::chunk_bytes(std::uint32_t number) const noexcept {
   return blocks * (block_bytes + sizeof(std::atomic<std::uint32_t>));
 }
 
-// Any number of threads may come here at once. Each asks the upstream, one wins, and the others return their chunks.
+// Any number of threads may come here at once. Each asks the upstream, one installs its chunk, and the others return
+// theirs. Whoever finds a chunk installed counts it, because the thread that installed it may have been stopped. So
+// nobody waits for another thread here (tests/models/lock_free_growth.pml).
 bool lock_free_store::grow(std::uint32_t seen_chunks) noexcept {
   if (guarded != nullptr) {
     return false;
@@ -58,31 +59,47 @@ bool lock_free_store::grow(std::uint32_t seen_chunks) noexcept {
       (options.limit != 0 && blocks_in(seen_chunks) >= options.limit)) {
     return chunk_count.load(std::memory_order_acquire) != seen_chunks;
   }
-  void* const memory = pools::take_upstream(options.upstream, chunk_bytes(seen_chunks), alignment);
-  if (memory == nullptr) {
+  chunk& next = chunks[seen_chunks];
+  // acquire: the links that another thread constructed in the chunk are complete.
+  char* begin = next.begin.load(std::memory_order_acquire);
+  if (begin == nullptr) {
+    begin = install(next, seen_chunks);
+  }
+  if (begin == nullptr) {
     return chunk_count.load(std::memory_order_acquire) != seen_chunks;
   }
-  char* const begin = static_cast<char*>(memory);
-  auto* const links = reinterpret_cast<std::atomic<std::uint32_t>*>(begin + blocks * block_bytes);
-  for (std::size_t at = 0; at < blocks; ++at) {
-    ::new (&links[at]) std::atomic<std::uint32_t>(0);
-  }
-  chunk& made = chunks[seen_chunks];
-  char* nothing = nullptr;
-  if (!made.begin.compare_exchange_strong(nothing, begin, std::memory_order_acq_rel)) {
-    pools::give_upstream(options.upstream, memory, chunk_bytes(seen_chunks), alignment);
-    // The winner counts the chunk in a moment.
-    while (chunk_count.load(std::memory_order_acquire) == seen_chunks) {
-      sched_yield();
-    }
-    return true;
-  }
-  made.links = links;
-  mark_free(begin, blocks * block_bytes);
-  // release: a thread that sees the count sees the whole chunk.
+  next.links.store(links_of(begin, blocks), std::memory_order_relaxed);  // every thread stores the same
+  // release: a thread that sees the count sees the whole chunk. A store instead of an exchange would let a thread that
+  // was stopped here take later chunks out of the count.
   platform::note_release(&chunk_count);
-  chunk_count.store(seen_chunks + 1, std::memory_order_release);
+  std::uint32_t expected_count = seen_chunks;
+  chunk_count.compare_exchange_strong(expected_count, seen_chunks + 1, std::memory_order_release,
+                                      std::memory_order_relaxed);
   return true;
+}
+
+std::atomic<std::uint32_t>* lock_free_store::links_of(char* begin, std::size_t blocks) const noexcept {
+  return reinterpret_cast<std::atomic<std::uint32_t>*>(begin + blocks * block_bytes);
+}
+
+// Returns the begin of the chunk that is installed then, by this thread or another one; null without memory.
+char* lock_free_store::install(chunk& target, std::uint32_t number) noexcept {
+  const std::size_t blocks = std::size_t{1} << (first_shift + number);
+  auto* const begin = static_cast<char*>(pools::take_upstream(options.upstream, chunk_bytes(number), alignment));
+  char* installed = nullptr;
+  if (begin == nullptr) {
+    return target.begin.load(std::memory_order_acquire);
+  }
+  std::atomic<std::uint32_t>* const links = links_of(begin, blocks);
+  for (std::size_t index = 0; index < blocks; ++index) {
+    ::new (&links[index]) std::atomic<std::uint32_t>(0);
+  }
+  mark_free(begin, blocks * block_bytes);  // before another thread can count the chunk and hand its blocks out
+  if (!target.begin.compare_exchange_strong(installed, begin, std::memory_order_acq_rel, std::memory_order_acquire)) {
+    pools::give_upstream(options.upstream, begin, chunk_bytes(number), alignment);
+    return installed;
+  }
+  return begin;
 }
 
 void lock_free_store::refuse() const {

@@ -178,6 +178,22 @@ TEST(lock_free_pool, grows_while_many_ask) {
   EXPECT_EQ(counted::alive, 0);
 }
 
+// A thread may be stopped after it has installed a chunk and before it has counted it. Others go on, and ask for
+// nothing.
+TEST(lock_free_pool, thread_that_is_stopped_during_growth_blocks_nobody) {
+  support::upstream memory;
+  tarn::detail::lock_free_store store(16, 16, {.upstream = &memory, .first_chunk = 4});
+  ASSERT_TRUE(store.grow(0));
+  store.chunk_count.store(0, std::memory_order_relaxed);
+  store.chunks[0].links.store(nullptr, std::memory_order_relaxed);
+  EXPECT_TRUE(store.grow(0));
+  EXPECT_EQ(store.chunk_count.load(std::memory_order_relaxed), 1u);
+  EXPECT_EQ(memory.requests(), 1u);
+  EXPECT_EQ(store.chunks[0].links.load(std::memory_order_relaxed)[3].load(std::memory_order_relaxed), 0u);
+  EXPECT_TRUE(store.grow(0)) << "a thread that looked long ago changes nothing";
+  EXPECT_EQ(store.chunk_count.load(std::memory_order_relaxed), 1u);
+}
+
 TEST(lock_free_pool_death, foreign_blocks_are_named) {
   lock_free_pool<std::uint64_t[4]> pool({.name = "all"});
   void* const block = pool.allocate();
