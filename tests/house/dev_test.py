@@ -185,6 +185,28 @@ class Dev(unittest.TestCase):
             f"cmake --install {self.project}/build/{preset} --prefix {self.machine}/pre fix" for preset in ["release", "checks"]])
         self.assertIn("install takes one folder", self.dev("install", expect=1))
 
+    def test_install_looks_first_whether_it_may_write(self):
+        mkdir = self.path / "mkdir"
+        mkdir.unlink()
+        mkdir.write_text(f'#!{shutil.which("bash")}\n[ "${{!#}}" = "$MACHINE/denied" ] && exit 1\n'
+                         f'exec {shutil.which("mkdir")} "$@"\n', encoding="utf-8")
+        mkdir.chmod(0o755)
+        output = self.dev("install", "denied", expect=1)
+        self.assertIn(f"./dev: {self.machine}/denied is not writable for you: choose another folder, or first make it "
+                      "yours: sudo install -d -o ", output)
+        self.assertEqual(self.calls("cmake"), [])
+        self.assertEqual(self.dev("install", "allowed").count("not writable"), 0)
+
+    def test_install_says_at_the_end_that_the_page_is_missing(self):
+        page = self.project / "build/release/web/page/index.html"
+        page.parent.mkdir(parents=True)
+        page.write_text("", encoding="utf-8")
+        last = self.dev("install", "folder").splitlines()[-1]
+        self.assertIn("Without tarn report --html", last)
+        self.assertIn("release/web/npm.log", last)
+        page.write_text("<html>", encoding="utf-8")
+        self.assertNotIn("--html", self.dev("install", "folder"))
+
     def test_build_folder_of_a_moved_checkout_is_made_anew(self):
         cache = self.project / "build/dev/CMakeCache.txt"
         cache.parent.mkdir(parents=True)
