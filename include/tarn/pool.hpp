@@ -108,11 +108,18 @@ class pool {
     const std::lock_guard<Mutex> hold(mutex_);
     blocks_.release();
   }
-  /// Runs the destructors of all live objects in the order of addresses, and then calls clear(). The pool must hold
-  /// objects only, no bare blocks. Neither another thread nor a destructor may use the pool meanwhile.
+  /// Calls `visit(T&)` for every live object, in the order of addresses. The pool must hold objects only, no bare
+  /// blocks. Neither another thread nor `visit` may use the pool meanwhile. Sorts the free blocks first, in O(n log n).
+  /// Reports double frees and blocks of other pools as faults.
+  template <class Visit>
+  void for_each_live(Visit visit) {
+    blocks_.for_each_live([&visit](void* block) { visit(*static_cast<T*>(block)); });
+  }
+  /// Runs the destructors of all live objects, in the way of for_each_live, and then calls clear(). A type without a
+  /// destructor is not visited.
   void destroy_all() noexcept {
     if constexpr (!std::is_trivially_destructible_v<T>) {
-      blocks_.for_each_live([](void* block) { std::destroy_at(static_cast<T*>(block)); });
+      for_each_live([](T& object) { std::destroy_at(&object); });
     }
     clear();
   }

@@ -51,6 +51,7 @@ inline constexpr std::uint64_t most_milliseconds = 3'600'000;        // an hour
 inline constexpr std::uint64_t most_bytes = std::uint64_t{1} << 47;  // the address space of a process
 inline constexpr std::uint64_t most_samples_apart = 1'000'000'000;
 inline constexpr std::size_t most_path_bytes = 1023;
+inline constexpr std::size_t most_option_name_bytes = 32;
 
 inline constexpr option_info option_table[] = {
     {option_id::purge_delay_ms, "purge_delay_ms", option_kind::milliseconds, "500", 0, most_milliseconds, "",
@@ -95,11 +96,12 @@ struct options {
 
 // Returns TARN_ and the upper-case name. It is cheap enough to compute where it is needed.
 struct environment_name {
-  char bytes[40] = {};
+  static constexpr std::string_view prefix = "TARN_";
+  char bytes[prefix.size() + most_option_name_bytes] = {};
   std::size_t size = 0;
 
   explicit constexpr environment_name(const option_info& option) noexcept {
-    for (const char letter : std::string_view("TARN_")) bytes[size++] = letter;
+    for (const char letter : prefix) bytes[size++] = letter;
     for (const char letter : option.name) {
       bytes[size++] = letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 'a' + 'A') : letter;
     }
@@ -138,11 +140,12 @@ namespace options_detail {
 consteval bool table_is_in_order() {
   for (std::size_t row = 0; row < option_count; ++row) {
     if (static_cast<std::size_t>(option_table[row].id) != row) return false;
-    if (option_table[row].name.size() + 6 > sizeof(environment_name::bytes)) return false;
+    if (option_table[row].name.size() > most_option_name_bytes) return false;
   }
   return true;
 }
-static_assert(table_is_in_order(), "option_table has one row for each option_id, in that order");
+static_assert(table_is_in_order(),
+              "option_table has one row for each option_id, in that order, and no name is too long");
 }  // namespace options_detail
 
 }  // namespace tarn::base

@@ -19,12 +19,12 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 // Parses into defaults; the reason is empty on success.
-struct parsed {
+struct parse_result {
   options values;
   std::string reason;
   bool accepted = false;
 
-  parsed(option_id id, std::string_view value) {
+  parse_result(option_id id, std::string_view value) {
     text_buffer<128> words;
     accepted = parse_option(values, id, value, words);
     reason = words.view();
@@ -52,7 +52,7 @@ TEST(options, defaults_are_those_of_the_table) {
   const options defaults;
   for (const option_info& option : option_table) {
     EXPECT_EQ(value_text(defaults, option.id), option.default_text) << option.name;
-    const parsed again(option.id, option.default_text);
+    const parse_result again(option.id, option.default_text);
     EXPECT_TRUE(again.accepted) << option.name;
     EXPECT_EQ(value_text(again.values, option.id), option.default_text) << option.name;
     EXPECT_THAT(again.reason, IsEmpty()) << option.name;
@@ -77,7 +77,7 @@ TEST(options, every_option_can_be_set_and_sets_only_itself) {
   };
   static_assert(sizeof changed / sizeof changed[0] == option_count);
   for (const auto& [id, value] : changed) {
-    const parsed result(id, value);
+    const parse_result result(id, value);
     ASSERT_TRUE(result.accepted) << value;
     for (const option_info& option : option_table) {
       EXPECT_EQ(value_text(result.values, option.id), option.id == id ? value : option.default_text) << option.name;
@@ -91,13 +91,13 @@ TEST(options, have_names_in_the_environment) {
 }
 
 TEST(options, are_read_as_milliseconds) {
-  EXPECT_EQ(parsed(option_id::purge_delay_ms, "0").values.purge_delay_ms, 0U);
-  EXPECT_EQ(parsed(option_id::purge_delay_ms, "3600000").values.purge_delay_ms, 3'600'000U);
-  for (const char* bad : {"abc", "", "-1", "+1", " 1", "1 ", "3600001", "1.5", "0x10", "1K", "18446744073709551620"}) {
-    const parsed result(option_id::purge_delay_ms, bad);
-    EXPECT_FALSE(result.accepted) << bad;
-    EXPECT_EQ(result.reason, "not a number of milliseconds from 0 to 3600000") << bad;
-    EXPECT_EQ(result.values.purge_delay_ms, 500U) << bad;
+  EXPECT_EQ(parse_result(option_id::purge_delay_ms, "0").values.purge_delay_ms, 0U);
+  EXPECT_EQ(parse_result(option_id::purge_delay_ms, "3600000").values.purge_delay_ms, 3'600'000U);
+  for (const char* text : {"abc", "", "-1", "+1", " 1", "1 ", "3600001", "1.5", "0x10", "1K", "18446744073709551620"}) {
+    const parse_result result(option_id::purge_delay_ms, text);
+    EXPECT_FALSE(result.accepted) << text;
+    EXPECT_EQ(result.reason, "not a number of milliseconds from 0 to 3600000") << text;
+    EXPECT_EQ(result.values.purge_delay_ms, 500U) << text;
   }
 }
 
@@ -118,43 +118,43 @@ TEST(options, are_read_as_bytes) {
       {"131072G", std::uint64_t{1} << 47},
   };
   for (const auto& [text, bytes] : good) {
-    const parsed result(option_id::limit, text);
+    const parse_result result(option_id::limit, text);
     EXPECT_TRUE(result.accepted) << text;
     EXPECT_EQ(result.values.limit, bytes) << text;
   }
-  for (const char* bad : {"", "K", "-1", "1KB", "1Ki", "1KiBs", "1T", "1 K", "131073G", "17179869184G",
-                          "18446744073709551616", "18446744073709551620", "18446744073709551615"}) {
-    const parsed result(option_id::limit, bad);
-    EXPECT_FALSE(result.accepted) << bad;
+  for (const char* text : {"", "K", "-1", "1KB", "1Ki", "1KiBs", "1T", "1 K", "131073G", "17179869184G",
+                           "18446744073709551616", "18446744073709551620", "18446744073709551615"}) {
+    const parse_result result(option_id::limit, text);
+    EXPECT_FALSE(result.accepted) << text;
     EXPECT_EQ(result.reason, "not a number of bytes from 0 to 140737488355328 (K, M, G, KiB, MiB, GiB may follow)");
   }
 }
 
 TEST(options, are_read_as_flags) {
-  for (const char* text : {"1", "on"}) EXPECT_TRUE(parsed(option_id::guard, text).values.guard) << text;
-  for (const char* off : {"0", "off"}) EXPECT_FALSE(parsed(option_id::guard, off).values.guard) << off;
-  for (const char* bad : {"", "2", "yes", "ON", "01"}) {
-    EXPECT_EQ(parsed(option_id::guard, bad).reason, "not one of 0, 1, off, on") << bad;
+  for (const char* text : {"1", "on"}) EXPECT_TRUE(parse_result(option_id::guard, text).values.guard) << text;
+  for (const char* text : {"0", "off"}) EXPECT_FALSE(parse_result(option_id::guard, text).values.guard) << text;
+  for (const char* text : {"", "2", "yes", "ON", "01"}) {
+    EXPECT_EQ(parse_result(option_id::guard, text).reason, "not one of 0, 1, off, on") << text;
   }
 }
 
 TEST(options, are_read_as_choices) {
-  EXPECT_EQ(parsed(option_id::stats, "off").values.stats, stats_mode::off);
-  EXPECT_EQ(parsed(option_id::stats, "text").values.stats, stats_mode::text);
-  EXPECT_EQ(parsed(option_id::stats, "json").values.stats, stats_mode::json);
-  EXPECT_EQ(parsed(option_id::thp, "auto").values.thp, thp_mode::automatic);
-  EXPECT_EQ(parsed(option_id::thp, "on").values.thp, thp_mode::enabled);
-  EXPECT_EQ(parsed(option_id::thp, "off").values.thp, thp_mode::disabled);
-  for (const char* bad : {"", "1", "tex", "texts", "off|text", "|"}) {
-    EXPECT_EQ(parsed(option_id::stats, bad).reason, "not one of off, text, json, openmetrics") << bad;
+  EXPECT_EQ(parse_result(option_id::stats, "off").values.stats, stats_mode::off);
+  EXPECT_EQ(parse_result(option_id::stats, "text").values.stats, stats_mode::text);
+  EXPECT_EQ(parse_result(option_id::stats, "json").values.stats, stats_mode::json);
+  EXPECT_EQ(parse_result(option_id::thp, "auto").values.thp, thp_mode::automatic);
+  EXPECT_EQ(parse_result(option_id::thp, "on").values.thp, thp_mode::enabled);
+  EXPECT_EQ(parse_result(option_id::thp, "off").values.thp, thp_mode::disabled);
+  for (const char* text : {"", "1", "tex", "texts", "off|text", "|"}) {
+    EXPECT_EQ(parse_result(option_id::stats, text).reason, "not one of off, text, json, openmetrics") << text;
   }
 }
 
 TEST(options, path_is_copied_and_bounded) {
   std::string path(most_path_bytes, 'x');
-  EXPECT_EQ(parsed(option_id::stats_file, path).values.stats_file, path);
+  EXPECT_EQ(parse_result(option_id::stats_file, path).values.stats_file, path);
   path.push_back('x');
-  const parsed longer(option_id::stats_file, path);
+  const parse_result longer(option_id::stats_file, path);
   EXPECT_EQ(longer.reason, "longer than 1023 bytes");
   EXPECT_EQ(longer.values.stats_file[0], '\0');
 

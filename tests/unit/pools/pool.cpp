@@ -89,6 +89,35 @@ TEST(pool, destroys_what_lives_when_asked) {
   pool.destroy(pool.create(5));
 }
 
+TEST(pool, visits_each_live_object) {
+  tarn::pool<int> pool;
+  std::vector<int*> objects;
+  for (int number = 0; number < 1000; ++number) {
+    objects.push_back(pool.create(number));
+  }
+  for (std::size_t index = 0; index < objects.size(); index += 2) {
+    pool.destroy(objects[index]);
+  }
+  int count = 0, sum = 0;
+  pool.for_each_live([&](const int& object) { ++count, sum += object; });
+  EXPECT_EQ(count, 500);
+  EXPECT_EQ(sum, 250000);  // 1 + 3 + … + 999
+}
+
+#if !TARN_ADDRESS_SANITIZER  // it detects the object first
+TEST(pool_death, a_visit_names_a_double_free_of_a_type_without_a_destructor) {
+  const auto free_twice = [] {
+    tarn::pool<long> pool;
+    long* const object = pool.create(1);
+    static_cast<void>(pool.create(2));
+    pool.destroy(object);
+    pool.destroy(object);
+    pool.for_each_live([](long&) {});
+  };
+  EXPECT_DEATH(free_twice(), "double free");
+}
+#endif
+
 struct alignas(256) wide {
   char bytes[300];
 };
