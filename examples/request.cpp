@@ -15,20 +15,20 @@ struct order : tarn::pooled<order> {  // new and delete from this thread's heap
 };
 
 void serve(int requests) {
-  tarn::heap lane({.name = "serve", .initial = 1 << 20, .limit = 64 << 20});
-  const tarn::scoped_current use(lane);  // all that follows lands in lane
+  tarn::heap work_heap({.name = "serve", .initial = 1 << 20, .limit = 64 << 20});
+  const tarn::scoped_current use(work_heap);  // allocations of this thread now come from work_heap
   for (int request = 0; request < requests; ++request) {
     {
       std::vector<order*, tarn::allocator<order*>> orders;
       for (long id = 0; id < 100; ++id) {
         orders.push_back(new order(id));
       }
-      std::pmr::string reply(&lane);  // a heap is a std::pmr::memory_resource
+      std::pmr::string reply(&work_heap);  // a heap is a std::pmr::memory_resource
       for (const order* each : orders) {
         reply += std::to_string(each->id) + "\n";
       }
     }
-    lane.release();  // the orders, which nobody deleted, and all else of this request
+    work_heap.release();  // the orders, which nobody deleted, and all else of this request
   }
 }
 // [example]

@@ -15,7 +15,7 @@ class address_ranges {
   void add(std::uint64_t begin, std::uint64_t end, std::size_t value, int depth = 0) {
     pieces_.push_back({begin, end, value, depth});
   }
-  // Sorts the ranges; call it after the last add() and before the first at().
+  // Sorts the ranges; call it after the last add() and before the first find().
   void close();
   std::optional<std::size_t> find(std::uint64_t address) const;
   // Returns the largest `end` of the ranges that begin at or before the address; 0 if there are none.

@@ -8,7 +8,7 @@
 // A *magazine* is an array of block addresses. `top` points one past the last address. The entry below the first is
 // null, so that the load that takes a block also detects "empty". The array ends on a multiple of its own size, so
 // that the pointer itself shows "full". A heap that must see every call (no heap yet, a shared heap, a heap that
-// counts) has *closed* magazines, which look empty and full at once: each call then takes the slow path, and the fast
+// counts) has *shut* magazines, which look empty and full at once: each call then takes the slow path, and the fast
 // path needs no further test.
 #pragma once
 
@@ -75,7 +75,7 @@ extern constinit page_leaf* page_map[page_leaf_count];
 /// life.
 extern constinit thread_local heap_front* local [[gnu::tls_model("initial-exec")]];
 
-/// The paths that are not inline. `at` is the heap that the caller found in `local`. They return null when no memory
+/// The paths that are not inline. `front` is the heap that the caller found in `local`. They return null when no memory
 /// is left.
 void* allocate_slow(heap_front* front, size_class index) noexcept;
 void deallocate_slow(heap_front* front, void* block) noexcept;
@@ -99,7 +99,7 @@ inline void mark_free([[maybe_unused]] void* block, [[maybe_unused]] std::size_t
 #endif
 }
 
-/// Returns a block of class `index` from `at`; null when no memory is left.
+/// Returns a block of class `index` from `front`; null when no memory is left.
 [[gnu::always_inline]] inline void* allocate(heap_front* front, size_class index) noexcept {
   void** const top = front->top[index];
   void* block = top[-1];
@@ -187,7 +187,7 @@ inline constexpr class_table classes;
   return allocate_any(front, bytes, alignment);
 }
 
-/// Gives back a block of allocate(at, bytes, alignment); null is allowed.
+/// Gives back a block of allocate(front, bytes, alignment); null is allowed.
 [[gnu::always_inline]] inline void deallocate(heap_front* front, void* block, std::size_t bytes,
                                               std::size_t alignment) noexcept {
   if (bytes <= largest_class_size && alignment <= block_alignment) [[likely]] {

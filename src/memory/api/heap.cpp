@@ -1,4 +1,4 @@
-// Implements the public heap, a wrapper of heaps::heap. This is the only file that throws.
+// Implements the public heap, a wrapper of heaps::heap.
 #include <tarn/heap.hpp>
 
 #include <exception>

@@ -71,7 +71,8 @@ std::uint32_t blocks_taken(size_class index) noexcept {
 }
 
 // Returns a block of a class whose magazine is empty. Samples are taken here, where they cost the other calls nothing.
-[[gnu::noinline]] void* refill(size_class index, std::size_t bytes, std::size_t alignment, const void* site) noexcept {
+[[gnu::noinline]] void* allocate_refilling(size_class index, std::size_t bytes, std::size_t alignment,
+                                           const void* site) noexcept {
   if (guard::samples::is_due()) [[unlikely]] {
     if (void* const block = guard::samples::allocate(bytes, alignment, site)) {
       return block;
@@ -88,7 +89,7 @@ std::uint32_t blocks_taken(size_class index) noexcept {
   void** const top = front->top[index];
   void* const block = top[-1];
   if (block == nullptr) [[unlikely]] {
-    return refill(index, bytes, alignment, site);
+    return allocate_refilling(index, bytes, alignment, site);
   }
   front->top[index] = top - 1;
   return checked(block, index);
