@@ -1,5 +1,6 @@
 #include "memory/api/blocks.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/bits.hpp"
@@ -16,9 +17,12 @@ using detail::largest_class_size;
 // buffer built by appends is copied a few times and not at every step. It gets that room only where the room costs
 // little: none for small blocks, of which there may be many, and most where untouched pages cost nothing.
 // (docs/design/realloc.md)
+constexpr std::size_t least_with_room = std::size_t{1} << 10;
+// A smaller block hardly grows to a size that gets room at its next step, so it is not remembered.
+constexpr std::size_t least_remembered = least_with_room / 4;
 std::size_t with_room(std::size_t bytes) noexcept {
   using namespace base::units;
-  if (bytes < 1_KiB || bytes > api::largest_request / 2) {
+  if (bytes < least_with_room || bytes > api::largest_request / 2) {
     return bytes;
   }
   if (bytes >= 4_KiB && bytes < 16_KiB) {
@@ -56,21 +60,29 @@ void* reallocate(detail::heap_front* current, void* block, std::size_t bytes, gi
   }
   const heaps::found_block before_move = heaps::find_block("realloc", block);
   const std::size_t before = before_move.bytes;
-  // A block that shrinks a little stays: the bytes that it would free are not worth a copy.
-  if (bytes <= before && bytes >= (before_move.large() ? before - pages::unit_bytes + 1 : before / 2)) {
-    return block;
-  }
   if (bytes > largest_request) {
     return nullptr;
   }
   heaps::heap* const self = threads::ready(current);
   if (self == nullptr) {
-    return nullptr;
+    return bytes <= before ? block : nullptr;
   }
-  const bool filling = self->grown.contains(block);
-  // A buffer that is being filled may have room for eight times its bytes.
-  if (filling && bytes <= before && bytes >= before / 8) {
-    return block;
+  const bool grows = bytes > before;
+  heaps::recent_blocks::entry* const filling =
+      (grows ? bytes : before) >= least_with_room ? self->grown.find(block) : nullptr;
+  if (!grows) {
+    // A block that shrinks a little stays: the bytes that it would free are not worth a copy.
+    const std::size_t little = before_move.large() ? pages::unit_bytes : std::max(before / 8, detail::block_alignment);
+    const bool fits = before - bytes < little;
+    if (filling == nullptr) {
+      if (fits) {
+        return block;
+      }
+    } else if (fits || bytes >= filling->requested.load(std::memory_order_relaxed)) {
+      // A buffer that is being filled has room. What requests less than the last time wants the room back.
+      filling->requested.store(bytes, std::memory_order_relaxed);
+      return block;
+    }
   }
   if (before_move.large() && bytes > largest_class_size) {
     heaps::check_strict(*before_move.owner, block);
@@ -79,9 +91,8 @@ void* reallocate(detail::heap_front* current, void* block, std::size_t bytes, gi
       return resized->start;
     }
   }
-  const bool grows = bytes > before;
   void* moved = nullptr;
-  if (grows && filling) {
+  if (grows && filling != nullptr) {
     moved = detail::allocate_any(self, with_room(bytes), detail::block_alignment);
   }
   if (moved == nullptr) {
@@ -93,8 +104,8 @@ void* reallocate(detail::heap_front* current, void* block, std::size_t bytes, gi
   // The copy has at least the smallest block's size: the drop-in keeps a mark in the second word.
   std::memcpy(moved, block, grows ? before : bytes < 16 ? 16 : bytes);
   give_back(self, block);
-  if (grows) {
-    self->grown.insert(moved);
+  if (grows && bytes >= least_remembered) {
+    self->grown.insert(moved, bytes);
   }
   return moved;
 }

@@ -51,28 +51,36 @@ class owner_counter {
   std::atomic<std::uint64_t> count_{0};
 };
 
-/// Remembers the last few blocks that realloc had to move to make them larger. It holds addresses only: a stale entry
-/// costs a little memory at worst. The entries are relaxed atomics, because several threads use a shared heap.
+/// Remembers the last few blocks that realloc had to move to make them larger, and the bytes that the program last
+/// requested for them. A stale entry costs a little memory at worst. The entries are relaxed atomics, because several
+/// threads use a shared heap.
 class recent_blocks {
  public:
-  bool contains(const void* block) const noexcept {
-    for (const auto& each : blocks_) {
-      if (each.load(std::memory_order_relaxed) == block) {
-        return true;
+  struct entry {
+    std::atomic<const void*> block{nullptr};
+    std::atomic<std::size_t> requested{0};
+  };
+
+  /// Returns null if the block is not among them.
+  entry* find(const void* block) noexcept {
+    for (entry& each : entries_) {
+      if (each.block.load(std::memory_order_relaxed) == block) {
+        return &each;
       }
     }
-    return false;
+    return nullptr;
   }
-  void insert(const void* block) noexcept {
-    for (std::size_t index = count - 1; index != 0; --index) {
-      blocks_[index].store(blocks_[index - 1].load(std::memory_order_relaxed), std::memory_order_relaxed);
-    }
-    blocks_[0].store(block, std::memory_order_relaxed);
+  void insert(const void* block, std::size_t requested) noexcept {
+    const std::uint32_t index = next_.load(std::memory_order_relaxed) % count;
+    next_.store(index + 1, std::memory_order_relaxed);
+    entries_[index].block.store(block, std::memory_order_relaxed);
+    entries_[index].requested.store(requested, std::memory_order_relaxed);
   }
 
  private:
-  static constexpr std::size_t count = 4;
-  std::atomic<const void*> blocks_[count] = {};
+  static constexpr std::uint32_t count = 4;
+  entry entries_[count];
+  std::atomic<std::uint32_t> next_{0};
 };
 
 /// Heaps whose use has peaked below this are never shrunk.

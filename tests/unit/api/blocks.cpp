@@ -97,7 +97,7 @@ TEST_F(blocks, a_little_less_stays_where_it_is) {
   for (const std::size_t bytes : {32, 1'000, 100'000}) {
     char* const block = static_cast<char*>(take(bytes));
     EXPECT_EQ(grow(block, bytes), block);
-    EXPECT_EQ(grow(block, bytes * 3 / 4), block);
+    EXPECT_EQ(grow(block, bytes - bytes / 20), block);
     give(block);
   }
   char* const large = static_cast<char*>(take(1_MiB));
@@ -114,6 +114,33 @@ TEST_F(blocks, much_less_moves_to_less_memory) {
   EXPECT_EQ(usable_bytes("test", small), 112u);
   EXPECT_TRUE(is_filled(small, 100, 4));
   give(small);
+}
+
+TEST_F(blocks, a_third_less_moves_to_less_memory) {
+  for (const std::size_t bytes : {48, 1'000, 100'000}) {
+    char* const block = static_cast<char*>(take(bytes));
+    std::memset(block, 4, bytes);
+    char* const smaller = grow(block, bytes * 2 / 3);
+    EXPECT_LT(usable_bytes("test", smaller), bytes * 3 / 4);
+    EXPECT_TRUE(is_filled(smaller, bytes * 2 / 3, 4));
+    give(smaller);
+  }
+}
+
+TEST_F(blocks, a_buffer_that_was_filled_gives_its_room_back) {
+  for (const std::size_t bytes : {700, 1'500, 6'000, 30'000}) {
+    char* buffer = nullptr;
+    std::size_t capacity = 16;
+    for (; capacity < bytes; capacity *= 2) {
+      buffer = grow(buffer, capacity);
+    }
+    buffer = grow(buffer, capacity);
+    std::memset(buffer, 4, bytes);
+    buffer = grow(buffer, bytes);
+    EXPECT_LE(usable_bytes("test", buffer), bytes + bytes / 7) << bytes;
+    EXPECT_TRUE(is_filled(buffer, bytes, 4));
+    give(buffer);
+  }
 }
 
 TEST_F(blocks, a_buffer_that_is_filled_by_appends_is_copied_a_few_times) {
