@@ -60,20 +60,32 @@ std::string key_of(const site_view& shown) {
 
 }  // namespace
 
-analysis::analysis(format::recording recording, const cost_model& costs, double measured_cpu_ns,
-                   const format::recording* whole, const std::vector<std::string>& wrappers)
+analysis::analysis(format::recording recording, cost_model costs, analysis_options options)
     : recording_(std::move(recording)),
-      costs_(costs),
-      heap_(find(recording_, whole)),
+      bytes_(std::move(options.bytes)),
+      wrappers_(std::move(options.wrappers)),
+      costs_(std::move(costs)),
+      heap_(find(recording_, options.whole)),
       symbols_(recording_),
-      deciding_frames_(recording_, heap_.sites, symbols_, wrappers),
-      predictor_(recording_, costs),
-      whole_(predictor_.program_costs_of(heap_, measured_cpu_ns)) {
+      predictor_(recording_, costs_),
+      whole_(predictor_.program_costs_of(heap_, options.measured_cpu_ns)) {
   sort_by_cost(heap_.sites);
-  grouped_sites_ = grouped(recording_, heap_.sites, deciding_frames_);
-  sort_by_cost(grouped_sites_);
   blocks_.resize(recording_.sites.size());
   for (const site& site : heap_.sites) blocks_[site.number] = site.sums[format::blocks];
+}
+
+const deciding_frames& analysis::deciding() {
+  if (!deciding_frames_) deciding_frames_.emplace(recording_, heap_.sites, symbols_, wrappers_);
+  return *deciding_frames_;
+}
+
+const std::vector<site>& analysis::grouped_sites() {
+  if (!grouped_sites_) sort_by_cost(grouped_sites_.emplace(grouped(recording_, heap_.sites, deciding())));
+  return *grouped_sites_;
+}
+
+history analysis::course(std::size_t limit) const {
+  return bytes_.empty() ? history() : history_of(recording_, bytes_, limit);
 }
 
 void analysis::sort_by_cost(std::vector<site>& sites) const {
@@ -102,7 +114,7 @@ std::vector<caller> analysis::callers_of(const site& site) {
     const format::site_facts& facts = recording_.sites[number];
     // The caller is the next frame with a name, or the next frame if none has one.
     const code_location* next = nullptr;
-    for (std::size_t index = deciding_frames_.frame_of(number) + 1; index < facts.frames.size(); ++index) {
+    for (std::size_t index = deciding().frame_of(number) + 1; index < facts.frames.size(); ++index) {
       const code_location& location = symbols_.resolve(facts.image, facts.frames[index]).front();
       if (next == nullptr || !location.function.empty()) next = &location;
       if (!location.function.empty()) break;
@@ -131,7 +143,7 @@ site_view analysis::view(const site& site) {
   std::vector<code_location> frames = frames_of(recording_, site, symbols_);
   const format::site_facts& stack = recording_.sites[site.number];
   std::size_t passed = 0;
-  for (std::size_t index = 0; index < deciding_frames_.frame_of(site.number); ++index)
+  for (std::size_t index = 0; index < deciding().frame_of(site.number); ++index)
     passed += symbols_.resolve(stack.image, stack.frames[index]).size();
   view.allocation = allocation_at(frames, passed);
   read_source(view.allocation, frames, recording_.program.started);

@@ -1,5 +1,5 @@
-// Builds the complete analysis of one recording: findings, names, costs and advice. The report, the comparison of two
-// recordings and the gate show it.
+// Owns one recording with all that is found in it: names, findings, costs and advice. A report, the comparison of two
+// recordings, the gate and an export are views of it.
 #pragma once
 
 #include <functional>
@@ -11,6 +11,12 @@
 
 #include "profiler/advise/advice.hpp"
 #include "profiler/findings/findings.hpp"
+#include "profiler/findings/history.hpp"
+#include "profiler/findings/lock_order.hpp"
+#include "profiler/findings/locks.hpp"
+#include "profiler/findings/quiet_regions.hpp"
+#include "profiler/findings/stacks.hpp"
+#include "profiler/findings/system_calls.hpp"
 #include "profiler/findings/wrappers.hpp"
 #include "profiler/format/recording.hpp"
 #include "profiler/predict/cost_model.hpp"
@@ -47,12 +53,18 @@ struct site_view {
   const code_location* location() const { return frame_index < stack.size() ? &stack[frame_index] : nullptr; }
 };
 
+struct analysis_options {
+  std::string bytes;                         // the content of the recording's file; empty: history() is empty
+  double measured_cpu_ns = 0;                // see predictor
+  const format::recording* whole = nullptr;  // see find(); used only in the constructor
+  std::vector<std::string> wrappers;         // see deciding_frames
+};
+
+// Computes the sites of the heap at once, and everything else when it is first asked for, once. Only one thread at a
+// time may use an object.
 class analysis {
  public:
-  // `costs` must outlive the analysis. `measured_cpu_ns`: see predictor. `whole`: see find(); used only in the
-  // constructor.
-  analysis(format::recording recording, const cost_model& costs, double measured_cpu_ns = 0,
-           const format::recording* whole = nullptr, const std::vector<std::string>& wrappers = {});
+  explicit analysis(format::recording recording, cost_model costs = {}, analysis_options options = {});
   analysis(const analysis&) = delete;
   analysis& operator=(const analysis&) = delete;
 
@@ -60,7 +72,13 @@ class analysis {
   const heap_findings& heap() const { return heap_; }  // the most expensive site first; each is one call stack
   // Returns the sites of heap(), with those of one deciding function and category combined (`grouped`); the most
   // expensive first.
-  const std::vector<site>& grouped_sites() const { return grouped_sites_; }
+  const std::vector<site>& grouped_sites();
+  const lock_findings& locks() { return kept(locks_, find_locks); }
+  const order_findings& orders() { return kept(orders_, find_orders); }
+  const call_findings& calls() { return kept(calls_, find_calls); }
+  const std::vector<quiet_view>& quiet_regions() { return kept(quiet_regions_, find_quiet_regions); }
+  // Reads the whole content of the file each time. The history is empty if that content is not known.
+  history course(std::size_t limit) const;
   const program_costs& whole() const { return whole_; }
   const cost_model& costs() const { return costs_; }
 
@@ -73,6 +91,9 @@ class analysis {
   site_view view(const site& site);
   // Returns only the stack of the site, as in its view.
   std::vector<code_location> stack(const site& site) { return stack_of(frames_of(recording_, site, symbols_)); }
+  // Returns the stack of any site of the recording (`stack_at`).
+  std::vector<code_location> stack(std::uint32_t site) { return stack_at(recording_, site, symbols_); }
+  symbols& names() { return symbols_; }
   // These return a range of nanoseconds as milliseconds per second of the run, and as a share of the processor time.
   range ms_per_second(const range& ns) const;
   range share(const range& ns) const;
@@ -80,16 +101,28 @@ class analysis {
   bool knows_processor_time() const { return whole_.cpu_ns.high > 0; }
 
  private:
+  template <class Findings>
+  const Findings& kept(std::optional<Findings>& findings, Findings find_in(const format::recording&)) {
+    if (!findings) findings = find_in(recording_);
+    return *findings;
+  }
   void sort_by_cost(std::vector<site>& sites) const;
+  const deciding_frames& deciding();
   std::vector<caller> callers_of(const site& site);
 
   format::recording recording_;
-  const cost_model& costs_;
+  std::string bytes_;
+  std::vector<std::string> wrappers_;
+  cost_model costs_;
   heap_findings heap_;
   symbols symbols_;
   std::vector<std::uint64_t> blocks_;  // number of blocks of each site of the recording
-  deciding_frames deciding_frames_;
-  std::vector<site> grouped_sites_;
+  std::optional<deciding_frames> deciding_frames_;
+  std::optional<std::vector<site>> grouped_sites_;
+  std::optional<lock_findings> locks_;
+  std::optional<order_findings> orders_;
+  std::optional<call_findings> calls_;
+  std::optional<std::vector<quiet_view>> quiet_regions_;
   predictor predictor_;
   program_costs whole_;
   struct combined_replay {

@@ -41,11 +41,10 @@ struct diff_request {
 // One of the two recordings.
 struct side {
   side(const std::string& path, const analyse::cost_model& costs, double cpu_seconds)
-      : analysis(read_recording(path), costs, cpu_seconds * 1e9), sums(analyse::sums_by_location(all_views(analysis))) {
-    analyse::symbols symbols(analysis.recorded());
-    locks = analyse::locks_in(analysis.recorded(), symbols);
-    calls = analyse::calls_in(analysis.recorded(), symbols);
-  }
+      : analysis(read_recording(path), costs, {.measured_cpu_ns = cpu_seconds * 1e9}),
+        sums(sums_by_location(analysis)),
+        locks(analyse::locks_in(analysis.recorded(), analysis.locks(), analysis.names())),
+        calls(analyse::calls_in(analysis.recorded(), analysis.calls(), analysis.names())) {}
   analyse::analysis analysis;
   std::vector<location_sums> sums;
   std::vector<analyse::use> locks, calls;

@@ -95,8 +95,8 @@ class output_file {
 };
 
 void run_push(const export_request& request) {
-  const ::tarn::format::recording recording = read_recording(request.path);
-  push(exports::profile(recording), request.push, request.name);
+  analyse::analysis analysis(read_recording(request.path));
+  push(exports::profile(analysis), request.push, request.name);
 }
 
 void run_export(const export_request& request) {
@@ -112,8 +112,8 @@ void run_export(const export_request& request) {
   if (!format.is_text && request.output == "-" && ::isatty(STDOUT_FILENO) == 1) {
     fail(exit_code::usage, "{} is binary and cannot be written to a terminal; use -o FILE or a pipe", request.format);
   }
-  const ::tarn::format::recording recording = read_recording(request.path);
-  const exports::profile profile(recording);
+  analyse::analysis analysis(read_recording(request.path));
+  const exports::profile profile(analysis);
   output_file file(request.output);
   format.write(profile, measure_of(request, profile), [&](std::string_view part) { file.put(part); });
   file.end();

@@ -11,10 +11,7 @@
 #include "profiler/advise/limits.hpp"
 #include "profiler/base/failure.hpp"
 #include "profiler/cli/commands.hpp"
-#include "profiler/findings/locks.hpp"
 #include "profiler/findings/own_heap.hpp"
-#include "profiler/findings/quiet_regions.hpp"
-#include "profiler/findings/system_calls.hpp"
 #include "profiler/launch/calibrate.hpp"
 #include "profiler/report/report.hpp"
 #include "profiler/report/values.hpp"
@@ -87,8 +84,8 @@ analyse::totals totals_of(analyse::analysis& analysis) {
   analyse::totals whole;
   whole.heap_share = analysis.share(analysis.whole().heap_ns).low;
   const double wall_ns = static_cast<double>(recording.end.wall_us) * 1e3;
-  if (wall_ns > 0) whole.lock_waits = static_cast<double>(analyse::find_locks(recording).wait_nanoseconds) / wall_ns;
-  whole.system_calls = static_cast<double>(analyse::find_calls(recording).calls);
+  if (wall_ns > 0) whole.lock_waits = static_cast<double>(analysis.locks().wait_nanoseconds) / wall_ns;
+  whole.system_calls = static_cast<double>(analysis.calls().calls);
   for (const auto& [key, counts] : recording.violations)
     whole.violations += static_cast<double>(analyse::violations(counts));
   return whole;
@@ -117,16 +114,15 @@ void check_sources(const std::vector<limit>& limits, const format::recording& re
 // A limit on a function that the recording lacks could never be broken either: its name is misspelt, or it was
 // renamed.
 void check_functions(const std::vector<limit>& limits, const std::vector<analyse::location_sums>& places,
-                     const format::recording& recording, const std::string& path) {
+                     analyse::analysis& analysis, const std::string& path) {
   for (const limit& limit : limits) {
     if (limit.function.empty()) continue;
     const auto is_meant = [&](const analyse::location_sums& sums) { return analyse::is_at(limit, sums.function); };
     if (std::any_of(places.begin(), places.end(), is_meant)) continue;
-    analyse::symbols symbols(recording);
     const auto is_wanted = [&](const std::string& name) {
       return analyse::is_at(limit, analyse::without_arguments(name));
     };
-    if (!symbols.has_function(is_wanted)) {
+    if (!analysis.names().has_function(is_wanted)) {
       fail(exit_code::usage, "{}: \"{}\" cannot be checked: no recorded stack or program has a function of that name",
            path, limit.text);
     }
@@ -155,10 +151,9 @@ bool gate(const gate_request& request) {
   check_sources(limits, recording, request.path);
   const bool needs_cost_model = std::any_of(
       limits.begin(), limits.end(), [](const limit& argument) { return argument.metric == limit::metric_kind::share; });
-  const analyse::cost_model costs = needs_cost_model ? machine_costs(false) : analyse::cost_model();
-  analyse::analysis analysis(std::move(recording), costs);
-  const std::vector<analyse::location_sums> places = analyse::sums_by_location(all_views(analysis));
-  check_functions(limits, places, analysis.recorded(), request.path);
+  analyse::analysis analysis(std::move(recording), needs_cost_model ? machine_costs(false) : analyse::cost_model());
+  const std::vector<analyse::location_sums> places = sums_by_location(analysis);
+  check_functions(limits, places, analysis, request.path);
   std::vector<analyse::breach> breaches;
   try {
     breaches = analyse::breaches_of(limits, places, totals_of(analysis), requests);

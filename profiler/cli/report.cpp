@@ -86,13 +86,16 @@ void report(const report_request& request) {
     whole = std::exchange(recording, format::part_of(recording, bytes, interval));
   }
   keep_only(request.sources, recording);
-  const analyse::cost_model costs = machine_costs(request.calibrate);
-  analyse::analysis analysis(std::move(recording), costs, request.cpu_seconds * 1e9, whole ? &*whole : nullptr,
-                             request.wrappers);
-  if (std::exchange(whole, std::nullopt)) bytes.clear();
+  if (whole) bytes.clear();  // a part has no timeline
+  analyse::analysis analysis(std::move(recording), machine_costs(request.calibrate),
+                             {.bytes = std::move(bytes),
+                              .measured_cpu_ns = request.cpu_seconds * 1e9,
+                              .whole = whole ? &*whole : nullptr,
+                              .wrappers = request.wrappers});
+  whole.reset();
   if (!request.quick) replay(analysis, request);
-  if (!request.page.empty()) return write_html(analysis, bytes, costs, request);
-  request.as_json ? print_json(analysis, bytes, costs, request) : print_text(analysis, request);
+  if (!request.page.empty()) return write_html(analysis, request);
+  request.as_json ? print_json(analysis, request) : print_text(analysis, request);
 }
 
 }  // namespace

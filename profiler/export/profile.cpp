@@ -7,10 +7,6 @@
 #include <tuple>
 #include <utility>
 
-#include "profiler/findings/findings.hpp"
-#include "profiler/findings/locks.hpp"
-#include "profiler/findings/system_calls.hpp"
-
 namespace tarn::exports {
 
 std::string_view name(sample_source source) {
@@ -22,11 +18,11 @@ std::string_view name(sample_source source) {
   return "";
 }
 
-profile::profile(const format::recording& recording) : recording_(recording), symbols_(recording) {
-  add_stacks();
-  add_heap();
-  add_locks();
-  add_calls();
+profile::profile(analyse::analysis& analysis) : recording_(analysis.recorded()) {
+  add_stacks(analysis.names());
+  add_heap(analysis.heap());
+  add_locks(analysis.locks());
+  add_calls(analysis.calls());
   for (std::size_t number = 0; number < measure_count; ++number) {
     const bool is_used = std::any_of(samples_.begin(), samples_.end(),
                                      [&](const sample& sample) { return sample.counted[number] != 0; });
@@ -35,7 +31,7 @@ profile::profile(const format::recording& recording) : recording_(recording), sy
   if (used_.empty()) used_.push_back(bytes);
 }
 
-void profile::add_stacks() {
+void profile::add_stacks(analyse::symbols& symbols) {
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> numbers;  // by image and address
   const auto is_recorder = [](const location& location) {
     return location.lines->front().module.ends_with("/libtarn-record.so");
@@ -48,7 +44,7 @@ void profile::add_stacks() {
           numbers.try_emplace({site.image, frame}, static_cast<std::uint32_t>(locations_.size()));
       if (is_new) {
         location& location = locations_.emplace_back();
-        location.lines = &symbols_.resolve(site.image, frame);
+        location.lines = &symbols.resolve(site.image, frame);
         location.address = frame - 1;
         const auto module = std::find_if(recording_.modules.begin(), recording_.modules.end(), [&](const auto& loaded) {
           return loaded.image == site.image && location.address >= loaded.start && location.address < loaded.end;
@@ -68,10 +64,9 @@ void profile::add(const sample& sample) {
   }
 }
 
-void profile::add_heap() {
+void profile::add_heap(const analyse::heap_findings& heap) {
   std::map<std::uint32_t, std::string_view> categories;  // by site
-  for (const analyse::site& site : analyse::find(recording_).sites)
-    categories[site.number] = analyse::name(site.category);
+  for (const analyse::site& site : heap.sites) categories[site.number] = analyse::name(site.category);
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> frees;  // by site and owner
   for (const auto& [key, value] : recording_.cells) frees[{key.site, key.owner}] += value[format::frees];
   for (const auto& [key, value] : recording_.cells) {
@@ -92,9 +87,9 @@ void profile::add_heap() {
   }
 }
 
-void profile::add_locks() {
+void profile::add_locks(const analyse::lock_findings& locks) {
   std::map<std::pair<format::lock_type, std::uint32_t>, std::string_view> categories;  // by type and first site
-  for (const analyse::lock_group& group : analyse::find_locks(recording_).groups) {
+  for (const analyse::lock_group& group : locks.groups) {
     categories[{group.type, group.first_site}] = analyse::name(group.category);
   }
   std::map<std::tuple<std::uint32_t, std::uint32_t, format::lock_type, std::uint32_t>, values> sums;
@@ -112,10 +107,10 @@ void profile::add_locks() {
   }
 }
 
-void profile::add_calls() {
+void profile::add_calls(const analyse::call_findings& calls_made) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::string_view, std::string_view>> names;
-  for (const analyse::call_site& site : analyse::find_calls(recording_).sites) {
-    names[{site.site, site.number}] = {analyse::name(site.category), kept(site.name)};
+  for (const analyse::call_site& site : calls_made.sites) {
+    names[{site.site, site.number}] = {analyse::name(site.category), site.name};
   }
   for (const auto& [key, value] : recording_.calls) {
     const auto& [category, call] = names[{key.site, key.number}];

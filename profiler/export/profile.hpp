@@ -3,14 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "profiler/advise/analysis.hpp"
 #include "profiler/export/measures.hpp"
-#include "profiler/format/recording.hpp"
-#include "profiler/symbols/symbols.hpp"
 
 namespace tarn::exports {
 
@@ -36,11 +34,11 @@ struct sample {
   values counted{};
 };
 
-// Refers to the recording, which must outlive it.
+// Refers to the analysis, which must outlive it.
 class profile {
  public:
   // Resolves all names, which takes a second or so for 10,000 sites with debug information.
-  explicit profile(const format::recording& recording);
+  explicit profile(analyse::analysis& analysis);
   profile(const profile&) = delete;
   profile& operator=(const profile&) = delete;
 
@@ -55,20 +53,17 @@ class profile {
   bool is_estimate() const { return recording_.program.mode == "sampled"; }
 
  private:
-  void add_stacks();
-  void add_heap();
-  void add_locks();
-  void add_calls();
+  void add_stacks(analyse::symbols& symbols);
+  void add_heap(const analyse::heap_findings& heap);
+  void add_locks(const analyse::lock_findings& locks);
+  void add_calls(const analyse::call_findings& calls_made);
   void add(const sample& sample);
-  std::string_view kept(std::string text) { return *texts_.insert(std::move(text)).first; }
 
   const format::recording& recording_;
-  analyse::symbols symbols_;
   std::vector<location> locations_;
   std::vector<std::vector<std::uint32_t>> stacks_;
   std::vector<sample> samples_;
   std::vector<measure> used_;
-  std::set<std::string> texts_;
 };
 
 // The frame of a stack without frames: the site that stands for those beyond the recorder's limit.

@@ -1,6 +1,7 @@
 // Analyses the locks of a recording: which of them are needed, which are waited for, and who holds them meanwhile.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -55,6 +56,9 @@ struct lock_findings {
   std::uint64_t acquisitions = 0, contended = 0, wait_nanoseconds = 0;  // without condition variables
   std::vector<lock_group> groups;                                       // the longest waits first
 
+  bool has_remedy() const {
+    return std::any_of(groups.begin(), groups.end(), [](const lock_group& group) { return !group.remedy.empty(); });
+  }
   // Returns null for a lock that no thread took.
   const lock_group* group_of(const format::recording& recording, std::uint32_t lock) const;
 };

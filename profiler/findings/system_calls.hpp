@@ -1,6 +1,7 @@
 // Analyses the system calls of a recording: which code makes them, and what would avoid them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -40,6 +41,9 @@ struct call_findings {
   std::uint64_t calls = 0, nanoseconds = 0;
   std::vector<call_site> sites;  // the most calls first
 
+  bool has_remedy() const {
+    return std::any_of(sites.begin(), sites.end(), [](const call_site& site) { return !site.remedy.empty(); });
+  }
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t>
       index_by_site;  // index in `sites`, by site and call number
   // Returns null for a call that belongs to no site.

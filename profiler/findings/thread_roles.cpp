@@ -9,7 +9,6 @@
 
 #include "profiler/findings/stacks.hpp"
 #include "profiler/symbols/names.hpp"
-#include "profiler/symbols/symbols.hpp"
 
 namespace tarn::command {
 namespace {
@@ -39,14 +38,13 @@ std::string role_of(const std::vector<analyse::code_location>& stack) {
 
 }  // namespace
 
-std::vector<std::string> thread_roles(const format::recording& recording) {
+std::vector<std::string> thread_roles(const format::recording& recording, analyse::symbols& symbols) {
   std::vector<std::map<std::uint32_t, std::uint64_t>> events(recording.threads.size());  // by site
   for (const auto& [key, value] : recording.cells) {
     if (key.owner == key.actor && value[format::blocks] != 0) events[key.actor][key.site] += value[format::blocks];
   }
   for (const auto& [key, value] : recording.calls) events[key.thread][key.site] += value[format::calls];
   for (const auto& [key, value] : recording.acquisitions) events[key.thread][key.site] += value[format::acquisitions];
-  analyse::symbols symbols(recording);
   std::vector<std::string> roles;
   for (const auto& sites : events) {
     std::vector<std::pair<std::uint64_t, std::uint32_t>> frequent;

@@ -6,9 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "profiler/findings/locks.hpp"
 #include "profiler/findings/stacks.hpp"
-#include "profiler/findings/system_calls.hpp"
 #include "profiler/symbols/names.hpp"
 
 namespace tarn::analyse {
@@ -41,9 +39,9 @@ double use_change::saved_ns() const {
   return difference_of(before ? before->nanoseconds : 0, after ? after->nanoseconds : 0);
 }
 
-std::vector<use> calls_in(const format::recording& recording, symbols& symbols) {
+std::vector<use> calls_in(const format::recording& recording, const call_findings& findings, symbols& symbols) {
   std::vector<use> uses;
-  for (const call_site& site : find_calls(recording).sites) {
+  for (const call_site& site : findings.sites) {
     uses.push_back(made_of(site.name, stack_at(recording, site.site, symbols)));
     uses.back().count = site.sums[format::calls];
     uses.back().nanoseconds = site.nanoseconds;
@@ -51,9 +49,9 @@ std::vector<use> calls_in(const format::recording& recording, symbols& symbols) 
   return uses;
 }
 
-std::vector<use> locks_in(const format::recording& recording, symbols& symbols) {
+std::vector<use> locks_in(const format::recording& recording, const lock_findings& findings, symbols& symbols) {
   std::vector<use> uses;
-  for (const lock_group& group : find_locks(recording).groups) {
+  for (const lock_group& group : findings.groups) {
     if (group.category == lock_category::condition) continue;
     for (const lock_site& site : group.sites) {
       uses.push_back(made_of(name(group.type), stack_at(recording, site.site, symbols)));

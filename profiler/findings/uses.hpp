@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "profiler/format/recording.hpp"
+#include "profiler/findings/locks.hpp"
+#include "profiler/findings/system_calls.hpp"
 #include "profiler/symbols/symbols.hpp"
 
 namespace tarn::analyse {
@@ -30,9 +31,9 @@ struct use_difference {
 };
 
 // Returns the system calls in any order.
-std::vector<use> calls_in(const format::recording& recording, symbols& symbols);
+std::vector<use> calls_in(const format::recording& recording, const call_findings& findings, symbols& symbols);
 // Returns the locks, without condition variables, whose purpose is to be waited for.
-std::vector<use> locks_in(const format::recording& recording, symbols& symbols);
+std::vector<use> locks_in(const format::recording& recording, const lock_findings& findings, symbols& symbols);
 
 // Uses match if all three texts are equal.
 use_difference compare(const std::vector<use>& before, const std::vector<use>& after);

@@ -1,14 +1,11 @@
-#include "profiler/report/calls.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "profiler/findings/stacks.hpp"
-#include "profiler/findings/system_calls.hpp"
 #include "profiler/predict/call_savings.hpp"
+#include "profiler/report/sections.hpp"
 #include "profiler/report/stack_text.hpp"
 #include "profiler/report/values.hpp"
 
@@ -19,8 +16,7 @@ using analyse::call_site;
 using format::call_counter;
 using nlohmann::json;
 
-void print_site(const analyse::analysis& analysis, const call_site& site, std::size_t rank, analyse::symbols& symbols) {
-  const format::recording& recording = analysis.recorded();
+void print_site(analyse::analysis& analysis, const call_site& site, std::size_t rank) {
   const std::uint64_t calls = site.sums[call_counter::calls];
   fmt::print("\n{}. {}: {} {} calls, {} failed, by {} thread{}; {:.3f} s in the kernel, {:.1f} µs each\n", rank,
              analyse::name(site.category), calls, site.name, site.sums[call_counter::errors], site.threads,
@@ -34,8 +30,8 @@ void print_site(const analyse::analysis& analysis, const call_site& site, std::s
     fmt::print("   {} with the arguments of the one before\n", site.sums[call_counter::same_arguments]);
   }
   if (site.stacks > 1) fmt::print("   through {} call stacks, the most by\n", site.stacks);
-  print_stack(analyse::stack_at(recording, site.site, symbols));
-  const analyse::call_saving saving = analyse::saving_of(site, recording, analysis.costs());
+  print_stack(analysis, site.site);
+  const analyse::call_saving saving = analyse::saving_of(site, analysis.recorded(), analysis.costs());
   if (saving.not_predicted.empty()) {
     fmt::print("   → {}\n     {}\n", gain_text(analysis, saving.ns, saving.at_least), site.remedy);
   } else {
@@ -49,41 +45,28 @@ json predicted(const call_site& site, const analyse::analysis& analysis) {
   return {{"saved_ns", {saving.ns.low, saving.ns.high}}, {"at_least", saving.at_least}};
 }
 
-}  // namespace
-
-bool calls_gain(const format::recording& recording) {
-  const auto findings = analyse::find_calls(recording);
-  return std::any_of(findings.sites.begin(), findings.sites.end(),
-                     [](const auto& site) { return !site.remedy.empty(); });
-}
-
-void print_calls_summary(const format::recording& recording) {
-  const analyse::call_findings findings = analyse::find_calls(recording);
+void print_calls_summary(analyse::analysis& analysis) {
+  const analyse::call_findings& findings = analysis.calls();
   if (findings.calls == 0) return;
   fmt::print("{} system calls at {} sites, {:.3f} s in the kernel and waiting there\n", findings.calls,
              findings.sites.size(), static_cast<double>(findings.nanoseconds) / 1e9);
-  if (!calls_gain(recording)) {
+  if (!findings.has_remedy()) {
     fmt::print("Nothing to gain from system calls: none is repeated often enough to matter.\n");
   }
 }
 
-void print_calls(const analyse::analysis& analysis, std::size_t top) {
-  const format::recording& recording = analysis.recorded();
-  const analyse::call_findings findings = analyse::find_calls(recording);
-  analyse::symbols symbols(recording);
+void print_calls(analyse::analysis& analysis, std::size_t top) {
   std::size_t shown = 0;
-  for (const call_site& site : findings.sites) {
+  for (const call_site& site : analysis.calls().sites) {
     if (site.remedy.empty()) continue;
     if (shown == top) break;
     if (shown == 0) fmt::print("\nSystem calls\n");
-    print_site(analysis, site, ++shown, symbols);
+    print_site(analysis, site, ++shown);
   }
 }
 
-json json_of_calls(const analyse::analysis& analysis, std::size_t top) {
-  const format::recording& recording = analysis.recorded();
-  analyse::symbols symbols(recording);
-  const analyse::call_findings findings = analyse::find_calls(recording);
+json json_of_calls(analyse::analysis& analysis, std::size_t top) {
+  const analyse::call_findings& findings = analysis.calls();
   json calls = json::array();
   for (std::size_t index = 0; index < std::min(top, findings.sites.size()); ++index) {
     const call_site& site = findings.sites[index];
@@ -98,11 +81,15 @@ json json_of_calls(const analyse::analysis& analysis, std::size_t top) {
                      {"nanoseconds", site.nanoseconds},
                      {"threads", site.threads},
                      {"stacks", site.stacks},
-                     {"stack", json_of_stack(analyse::stack_at(recording, site.site, symbols))},
+                     {"stack", json_of_stack(analysis, site.site)},
                      {"remedy", site.remedy},
                      {"predicted", site.remedy.empty() ? json() : predicted(site, analysis)}});
   }
   return calls;
 }
+
+}  // namespace
+
+const section calls_section = {"syscalls", print_calls_summary, print_calls, json_of_calls};
 
 }  // namespace tarn::command

@@ -11,12 +11,9 @@
 
 #include "profiler/base/json_output.hpp"
 #include "profiler/findings/own_heap.hpp"
-#include "profiler/report/calls.hpp"
-#include "profiler/report/lock_order.hpp"
-#include "profiler/report/locks.hpp"
-#include "profiler/report/quiet_regions.hpp"
 #include "profiler/report/report.hpp"
-#include "profiler/report/timeline.hpp"
+#include "profiler/report/sections.hpp"
+#include "profiler/report/stack_text.hpp"
 
 namespace tarn::command {
 namespace {
@@ -27,14 +24,6 @@ using format::counter;
 using nlohmann::json;
 
 json json_of(const range& range) { return {range.low, range.high}; }
-
-json json_of(const code_location& place) {
-  return {{"function", place.function},
-          {"file", place.file},
-          {"line", place.line},
-          {"module", place.module},
-          {"offset", place.offset}};
-}
 
 json predicted(const analyse::analysis& analysis, const analyse::site_view& view) {
   json remedies = json::array();
@@ -66,10 +55,10 @@ json json_of_site(const analyse::analysis& analysis, const analyse::site_view& v
     return std::vector<std::uint64_t>(start, start + static_cast<std::ptrdiff_t>(count));
   };
   json stack = json::array(), pairs = json::array();
-  for (const code_location& place : view.stack) stack.push_back(json_of(place));
+  for (const code_location& place : view.stack) stack.push_back(json_of_location(place));
   json callers = json::array();
   for (const analyse::caller& caller : view.callers) {
-    callers.push_back(json_of(caller.location));
+    callers.push_back(json_of_location(caller.location));
     callers.back()["allocations"] = caller.blocks;
   }
   for (const analyse::handover& pair : site.handovers) {
@@ -120,15 +109,16 @@ json json_of_own_heap(const format::recording& recording) {
 
 }  // namespace
 
-json json_without_sites(const analyse::analysis& analysis, const analyse::cost_model& costs, std::size_t top) {
+json json_without_sites(analyse::analysis& analysis, std::size_t top) {
   const format::recording& recording = analysis.recorded();
   const analyse::heap_findings& heap = analysis.heap();
   const analyse::program_costs& whole = analysis.whole();
+  const analyse::cost_facts& measured = analysis.costs().facts;
   json threads = json::array();
   for (const format::thread_facts& thread : recording.threads) {
     threads.push_back({{"image", thread.image}, {"id", thread.id}, {"name", thread.name}});
   }
-  return {
+  json document = {
       {"version", 1},
       {"program",
        {{"words", recording.program.arguments},
@@ -164,12 +154,10 @@ json json_without_sites(const analyse::analysis& analysis, const analyse::cost_m
           {"share", json_of(analysis.share(whole.heap_ns))},
           {"ms_per_second", json_of(analysis.ms_per_second(whole.heap_ns))},
           {"drop_in_saves_ns", json_of(whole.drop_in_saves_ns)}}}}},
-      {"cost_model", {{"machine", costs.facts.machine}, {"library", costs.facts.library}, {"date", costs.facts.date}}},
-      {"threads", threads},
-      {"locks", json_of_locks(recording, top)},
-      {"lock_orders", json_of_orders(recording, top)},
-      {"syscalls", json_of_calls(analysis, top)},
-      {"quiet_regions", json_of_quiet_regions(recording, top)}};
+      {"cost_model", {{"machine", measured.machine}, {"library", measured.library}, {"date", measured.date}}},
+      {"threads", threads}};
+  for (const section* const part : sections) document[part->member] = part->json_of(analysis, top);
+  return document;
 }
 
 namespace {
@@ -197,7 +185,7 @@ class site_printer {
   const std::string& text_of(const code_location& place, std::size_t depth) {
     std::string& text =
         texts_[fmt::format("{} {}\n{}\n{}\n{}", place.offset, place.line, place.function, place.file, place.module)];
-    if (text.empty()) text = json_text(json_of(place), depth);
+    if (text.empty()) text = json_text(json_of_location(place), depth);
     return text;
   }
 
@@ -208,13 +196,10 @@ class site_printer {
 
 }  // namespace
 
-void print_json(analyse::analysis& analysis, std::string_view bytes, const analyse::cost_model& costs,
-                const report_request& request) {
-  json document = json_without_sites(analysis, costs, request.top);
+void print_json(analyse::analysis& analysis, const report_request& request) {
+  json document = json_without_sites(analysis, request.top);
   document["sites"] = nullptr;
-  document["timeline"] =
-      bytes.empty() ? json()
-                    : json_of_timeline(analysis, analyse::history_of(analysis.recorded(), bytes, most_intervals));
+  document["timeline"] = json_of_timeline(analysis);
   json_output output;
   site_printer sites(analysis, output);
   output.object(document, 0, "sites", [&] {

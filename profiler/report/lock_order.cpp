@@ -1,14 +1,10 @@
-#include "profiler/report/lock_order.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "profiler/findings/lock_order.hpp"
-#include "profiler/findings/locks.hpp"
-#include "profiler/findings/stacks.hpp"
+#include "profiler/report/sections.hpp"
 #include "profiler/report/stack_text.hpp"
 #include "profiler/report/values.hpp"
 
@@ -32,8 +28,8 @@ std::string threads_text(const format::recording& recording, const std::vector<s
   return words;
 }
 
-void print_inversion(const format::recording& recording, const analyse::inversion& inversion, std::size_t rank,
-                     analyse::symbols& symbols) {
+void print_inversion(analyse::analysis& analysis, const analyse::inversion& inversion, std::size_t rank) {
+  const format::recording& recording = analysis.recorded();
   const std::size_t count = inversion.steps.size();
   fmt::print("\n{}. {}: {}{}\n", rank,
              inversion.by_one_thread ? "could deadlock, if a second thread did the same" : "could deadlock",
@@ -45,15 +41,15 @@ void print_inversion(const format::recording& recording, const analyse::inversio
     const analyse::order_step& step = inversion.steps[index];
     fmt::print("   {} times, by {}: {} is held, from\n", grouped(step.times), threads_text(recording, step.threads),
                lock_text(recording, step.holds, index));
-    print_stack(analyse::stack_at(recording, step.held_site, symbols));
+    print_stack(analysis, step.held_site);
     fmt::print("   and {} taken, at\n", lock_text(recording, step.takes, (index + 1) % count));
-    print_stack(analyse::stack_at(recording, step.taken_site, symbols));
+    print_stack(analysis, step.taken_site);
   }
   fmt::print("   → one order everywhere; or both at once: tarn::with(a, b, …), std::scoped_lock\n");
 }
 
-void print_chain(const format::recording& recording, const analyse::wait_chain& chain, std::size_t rank,
-                 analyse::symbols& symbols) {
+void print_chain(analyse::analysis& analysis, const analyse::wait_chain& chain, std::size_t rank) {
+  const format::recording& recording = analysis.recorded();
   fmt::print("\n{}. up to {:.3f} s waited for a holder that waited itself\n", rank,
              static_cast<double>(chain.nanoseconds) / 1e9);
   for (std::size_t index = 0; index < chain.links.size(); ++index) {
@@ -61,28 +57,25 @@ void print_chain(const format::recording& recording, const analyse::wait_chain& 
     fmt::print("   {}thread {} waited {:.3f} s for {}, at\n", index == 0 ? "" : "which meanwhile, ",
                recording.threads[link.thread].id, static_cast<double>(link.nanoseconds) / 1e9,
                lock_text(recording, link.lock, index));
-    print_stack(analyse::stack_at(recording, link.site, symbols));
+    print_stack(analysis, link.site);
     fmt::print("   while thread {} held it, from\n", recording.threads[link.holder].id);
-    print_stack(analyse::stack_at(recording, link.holder_site, symbols));
+    print_stack(analysis, link.holder_site);
   }
   fmt::print("   → do not wait for {} while {} is held\n", lock_text(recording, chain.links[1].lock, 1),
              lock_text(recording, chain.links[0].lock, 0));
 }
 
-json json_of_lock(const format::recording& recording, std::uint32_t lock, analyse::symbols& symbols) {
-  const format::lock_facts& facts = recording.locks[lock];
-  return {{"type", analyse::name(facts.type)},
-          {"address", facts.address},
-          {"stack", json_of_stack(analyse::stack_at(recording, facts.site, symbols))}};
+json json_of_lock(analyse::analysis& analysis, std::uint32_t lock) {
+  const format::lock_facts& facts = analysis.recorded().locks[lock];
+  return {
+      {"type", analyse::name(facts.type)}, {"address", facts.address}, {"stack", json_of_stack(analysis, facts.site)}};
 }
-json json_of_place(const format::recording& recording, std::uint32_t site, analyse::symbols& symbols) {
-  return {{"stack", json_of_stack(analyse::stack_at(recording, site, symbols))}};
+json json_of_place(analyse::analysis& analysis, std::uint32_t site) {
+  return {{"stack", json_of_stack(analysis, site)}};
 }
 
-}  // namespace
-
-void print_orders_summary(const format::recording& recording) {
-  const std::vector<analyse::inversion> inversions = analyse::find_orders(recording).inversions;
+void print_orders_summary(analyse::analysis& analysis) {
+  const std::vector<analyse::inversion>& inversions = analysis.orders().inversions;
   const auto serious = std::count_if(inversions.begin(), inversions.end(),
                                      [](const auto& inversion) { return !inversion.by_one_thread; });
   if (serious != 0)
@@ -90,12 +83,11 @@ void print_orders_summary(const format::recording& recording) {
                serious == 1 ? "an order" : fmt::format("{} orders", serious));
 }
 
-void print_orders(const format::recording& recording, std::size_t top) {
-  const analyse::order_findings findings = analyse::find_orders(recording);
-  analyse::symbols symbols(recording);
+void print_orders(analyse::analysis& analysis, std::size_t top) {
+  const analyse::order_findings& findings = analysis.orders();
   for (std::size_t index = 0; index < std::min(top, findings.inversions.size()); ++index) {
     if (index == 0) fmt::print("\nOrders of locks\n");
-    print_inversion(recording, findings.inversions[index], index + 1, symbols);
+    print_inversion(analysis, findings.inversions[index], index + 1);
   }
   if (findings.inversions.size() > top)
     fmt::print("\n{} more orders that could deadlock; --top N\n", findings.inversions.size() - top);
@@ -104,23 +96,22 @@ void print_orders(const format::recording& recording, std::size_t top) {
                grouped(findings.unattributed));
   for (std::size_t index = 0; index < std::min(top, findings.chains.size()); ++index) {
     if (index == 0) fmt::print("\nWait chains\n");
-    print_chain(recording, findings.chains[index], index + 1, symbols);
+    print_chain(analysis, findings.chains[index], index + 1);
   }
 }
 
-json json_of_orders(const format::recording& recording, std::size_t top) {
-  const analyse::order_findings findings = analyse::find_orders(recording);
-  analyse::symbols symbols(recording);
+json json_of_orders(analyse::analysis& analysis, std::size_t top) {
+  const analyse::order_findings& findings = analysis.orders();
   json inversions = json::array(), chains = json::array();
   for (std::size_t index = 0; index < std::min(top, findings.inversions.size()); ++index) {
     const analyse::inversion& inversion = findings.inversions[index];
     json steps = json::array();
     for (const analyse::order_step& step : inversion.steps) {
-      steps.push_back({{"lock", json_of_lock(recording, step.holds, symbols)},
+      steps.push_back({{"lock", json_of_lock(analysis, step.holds)},
                        {"times", step.times},
                        {"threads", step.threads},
-                       {"held_from", json_of_place(recording, step.held_site, symbols)},
-                       {"takes_at", json_of_place(recording, step.taken_site, symbols)}});
+                       {"held_from", json_of_place(analysis, step.held_site)},
+                       {"takes_at", json_of_place(analysis, step.taken_site)}});
     }
     inversions.push_back(
         {{"steps", steps}, {"by_one_thread", inversion.by_one_thread}, {"alike", inversion.similar_cycles}});
@@ -128,17 +119,21 @@ json json_of_orders(const format::recording& recording, std::size_t top) {
   for (std::size_t index = 0; index < std::min(top, findings.chains.size()); ++index) {
     json links = json::array();
     for (const analyse::chain_link& link : findings.chains[index].links) {
-      links.push_back({{"lock", json_of_lock(recording, link.lock, symbols)},
+      links.push_back({{"lock", json_of_lock(analysis, link.lock)},
                        {"thread", link.thread},
                        {"waits", link.waits},
                        {"waited_ns", link.nanoseconds},
-                       {"at", json_of_place(recording, link.site, symbols)},
+                       {"at", json_of_place(analysis, link.site)},
                        {"holder", link.holder},
-                       {"held_from", json_of_place(recording, link.holder_site, symbols)}});
+                       {"held_from", json_of_place(analysis, link.holder_site)}});
     }
     chains.push_back({{"links", links}, {"waited_ns", findings.chains[index].nanoseconds}});
   }
   return {{"inversions", inversions}, {"chains", chains}, {"beyond", findings.unattributed}};
 }
+
+}  // namespace
+
+const section orders_section = {"lock_orders", print_orders_summary, print_orders, json_of_orders};
 
 }  // namespace tarn::command

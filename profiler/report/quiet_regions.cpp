@@ -1,5 +1,3 @@
-#include "profiler/report/quiet_regions.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "profiler/findings/quiet_regions.hpp"
-#include "profiler/findings/stacks.hpp"
+#include "profiler/report/sections.hpp"
 #include "profiler/report/stack_text.hpp"
 #include "profiler/report/values.hpp"
 
@@ -38,10 +35,8 @@ json json_of(const format::violation_counts& counts) {
           {"lock_waits", counts[format::lock_waits]}};
 }
 
-}  // namespace
-
-void print_quiet_summary(const format::recording& recording) {
-  const std::vector<quiet_view> regions = analyse::find_quiet_regions(recording);
+void print_quiet_summary(analyse::analysis& analysis) {
+  const std::vector<quiet_view>& regions = analysis.quiet_regions();
   if (regions.empty()) return;
   const auto loud =
       std::count_if(regions.begin(), regions.end(), [](const quiet_view& region) { return !region.is_quiet(); });
@@ -49,11 +44,10 @@ void print_quiet_summary(const format::recording& recording) {
              loud == 0 ? "all of them quiet" : fmt::format("{} of them not quiet", loud));
 }
 
-void print_quiet_regions(const format::recording& recording, std::size_t top) {
-  analyse::symbols symbols(recording);
+void print_quiet_regions(analyse::analysis& analysis, std::size_t top) {
   const paint style;
   bool is_first = true;
-  for (const quiet_view& region : analyse::find_quiet_regions(recording)) {
+  for (const quiet_view& region : analysis.quiet_regions()) {
     if (region.is_quiet()) break;
     if (is_first) fmt::print("\nQuiet regions\n");
     is_first = false;
@@ -62,27 +56,30 @@ void print_quiet_regions(const format::recording& recording, std::size_t top) {
     const std::size_t shown = std::min(top, region.sites.size());
     for (std::size_t index = 0; index < shown; ++index) {
       fmt::print("   {}\n", text_of(region.sites[index].sums));
-      print_stack(analyse::stack_at(recording, region.sites[index].site, symbols));
+      print_stack(analysis, region.sites[index].site);
     }
     if (region.sites.size() > shown) fmt::print("   and from {} more call stacks\n", region.sites.size() - shown);
   }
 }
 
-json json_of_quiet_regions(const format::recording& recording, std::size_t top) {
-  analyse::symbols symbols(recording);
+json json_of_quiet_regions(analyse::analysis& analysis, std::size_t top) {
   json regions = json::array();
-  for (const quiet_view& region : analyse::find_quiet_regions(recording)) {
+  for (const quiet_view& region : analysis.quiet_regions()) {
     json element = json_of(region.sums), sites = json::array();
     element["name"] = region.name;
     element["entered"] = region.entered;
     for (std::size_t index = 0; index < std::min(top, region.sites.size()); ++index) {
       sites.push_back(json_of(region.sites[index].sums));
-      sites.back()["stack"] = json_of_stack(analyse::stack_at(recording, region.sites[index].site, symbols));
+      sites.back()["stack"] = json_of_stack(analysis, region.sites[index].site);
     }
     element["sites"] = std::move(sites);
     regions.push_back(std::move(element));
   }
   return regions;
 }
+
+}  // namespace
+
+const section quiet_section = {"quiet_regions", print_quiet_summary, print_quiet_regions, json_of_quiet_regions};
 
 }  // namespace tarn::command

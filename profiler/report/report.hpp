@@ -5,7 +5,6 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "profiler/advise/analysis.hpp"
@@ -29,24 +28,21 @@ struct report_request {
   double cpu_seconds = 0;             // processor time of the program without a recorder; 0: not known
 
   bool wants(const analyse::site& site) const { return !only || site.category == *only; }
-  const std::vector<analyse::site>& sites(const analyse::analysis& analysis) const {
+  const std::vector<analyse::site>& sites(analyse::analysis& analysis) const {
     return by_stack ? analysis.heap().sites : analysis.grouped_sites();
   }
 };
 
 void print_text(analyse::analysis& analysis, const report_request& request);
-// `bytes` is the content of the recording, for its timeline; it is empty for a part of a recording.
-void print_json(analyse::analysis& analysis, std::string_view bytes, const analyse::cost_model& costs,
-                const report_request& request);
+void print_json(analyse::analysis& analysis, const report_request& request);
 // Writes the HTML report to the file `request.page`. Throws a failure where the file cannot be written, or this build
 // has no HTML report.
-void write_html(analyse::analysis& analysis, std::string_view bytes, const analyse::cost_model& costs,
-                const report_request& request);
+void write_html(analyse::analysis& analysis, const report_request& request);
 
 // Follows the schema of docs/reference/report-json.md. json_of_site() returns an element of `sites`, and
 // json_without_sites() returns everything else, with at most `top` locks and system calls.
 nlohmann::json json_of_site(const analyse::analysis& analysis, const analyse::site_view& view);
-nlohmann::json json_without_sites(const analyse::analysis& analysis, const analyse::cost_model& costs, std::size_t top);
+nlohmann::json json_without_sites(analyse::analysis& analysis, std::size_t top);
 
 // Reads the recording in `path`, with a line on standard error where it is damaged. Throws a failure.
 format::recording read_recording(const std::string& path);

@@ -16,7 +16,8 @@ constexpr std::size_t shown_frames = 4;  // counted from the first that is not t
 
 }  // namespace
 
-void print_stack(const std::vector<analyse::code_location>& stack) {
+void print_stack(analyse::analysis& analysis, std::uint32_t site) {
+  const std::vector<analyse::code_location> stack = analysis.stack(site);
   const std::size_t first = analyse::own_frame_index(stack);
   for (std::size_t index = first; index < std::min(first + shown_frames, stack.size()); ++index) {
     fmt::print("   {} {}\n", index == first ? "at" : "by", place_text(stack[index], text_width - 6));
@@ -24,15 +25,17 @@ void print_stack(const std::vector<analyse::code_location>& stack) {
   if (stack.empty()) fmt::print("   at sites beyond the recorder's limit\n");
 }
 
-nlohmann::json json_of_stack(const std::vector<analyse::code_location>& stack) {
+nlohmann::json json_of_location(const analyse::code_location& location) {
+  return {{"function", location.function},
+          {"file", location.file},
+          {"line", location.line},
+          {"module", location.module},
+          {"offset", location.offset}};
+}
+
+nlohmann::json json_of_stack(analyse::analysis& analysis, std::uint32_t site) {
   nlohmann::json frames = nlohmann::json::array();
-  for (const analyse::code_location& place : stack) {
-    frames.push_back({{"function", place.function},
-                      {"file", place.file},
-                      {"line", place.line},
-                      {"module", place.module},
-                      {"offset", place.offset}});
-  }
+  for (const analyse::code_location& location : analysis.stack(site)) frames.push_back(json_of_location(location));
   return frames;
 }
 

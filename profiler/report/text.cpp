@@ -8,11 +8,8 @@
 
 #include "profiler/findings/own_heap.hpp"
 #include "profiler/findings/unrecorded.hpp"
-#include "profiler/report/calls.hpp"
-#include "profiler/report/lock_order.hpp"
-#include "profiler/report/locks.hpp"
-#include "profiler/report/quiet_regions.hpp"
 #include "profiler/report/report.hpp"
+#include "profiler/report/sections.hpp"
 #include "profiler/report/values.hpp"
 
 namespace tarn::command {
@@ -206,9 +203,9 @@ struct first_remedies {
 };
 
 // Prints first whether anything is worth doing.
-void print_verdict(const analyse::analysis& analysis, const first_remedies& heap, bool recorded_any, bool recorded_all,
+void print_verdict(analyse::analysis& analysis, const first_remedies& heap, bool recorded_any, bool recorded_all,
                    const paint& style) {
-  const bool locks = locks_gain(analysis.recorded()), calls = calls_gain(analysis.recorded());
+  const bool locks = analysis.locks().has_remedy(), calls = analysis.calls().has_remedy();
   if (heap.count != 0) {
     fmt::print("{} Taking the first remedy of {} site{} {}.\n", style.bold("Worth doing."), heap.count,
                heap.count == 1 ? "" : "s", style.good(gain_text(analysis, heap.saved_ns, heap.is_at_least)));
@@ -251,10 +248,7 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
                                                     [](const std::string& source) { return source != "heap"; });
   print_verdict(analysis, first_remedies(top), recorded_any, unrecorded.empty(), style);
   if (has_heap) print_heap_summary(analysis);
-  print_locks_summary(analysis.recorded());
-  print_orders_summary(analysis.recorded());
-  print_calls_summary(analysis.recorded());
-  print_quiet_summary(analysis.recorded());
+  for (const section* const part : sections) part->print_summary(analysis);
   if (analysis.recorded().images > 1)
     fmt::print("{} programs, one after the other by exec\n", analysis.recorded().images);
   if (analysis.heap().dropped != 0) {
@@ -267,10 +261,7 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
   }
   const std::size_t others = has_heap ? request.sites(analysis).size() - shown : 0;
   if (others != 0) fmt::print("\n{} more sites; --top N, --category NAME, --json\n", grouped(others));
-  print_locks(analysis.recorded(), request.top);
-  print_orders(analysis.recorded(), request.top);
-  print_calls(analysis, request.top);
-  print_quiet_regions(analysis.recorded(), request.top);
+  for (const section* const part : sections) part->print(analysis, request.top);
 }
 
 }  // namespace tarn::command

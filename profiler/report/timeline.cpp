@@ -1,18 +1,20 @@
-#include "profiler/report/timeline.hpp"
-
 #include <nlohmann/json.hpp>
 
 #include "profiler/findings/timeline.hpp"
+
+#include "profiler/report/sections.hpp"
 
 namespace tarn::command {
 
 using nlohmann::json;
 
-json json_of_timeline(const analyse::analysis& analysis, const analyse::history& history) {
+constexpr std::size_t most_intervals = 128;
+
+json json_of_timeline(analyse::analysis& analysis) {
+  const analyse::history history = analysis.course(most_intervals);
   if (history.intervals.empty()) return {};
-  const format::recording& recording = analysis.recorded();
-  const analyse::timeline timeline = analyse::timeline_of(
-      recording, history, analysis.heap(), analyse::find_locks(recording), analyse::find_calls(recording));
+  const analyse::timeline timeline =
+      analyse::timeline_of(analysis.recorded(), history, analysis.heap(), analysis.locks(), analysis.calls());
   json document;
   for (const analyse::history_interval& interval : history.intervals) {
     document["to_ns"].push_back(interval.to_ns);

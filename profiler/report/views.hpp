@@ -1,13 +1,13 @@
-// Makes the list of all sites of a recording, with their names.
+// Sums the sites of a recording by their places, as the gate and the comparison of two recordings show them.
 #pragma once
 
 #include <vector>
 
-#include "profiler/advise/analysis.hpp"
+#include "profiler/advise/difference.hpp"
 
 namespace tarn::command {
 
 // Shows its progress on a terminal if it takes more than a second.
-std::vector<analyse::site_view> all_views(analyse::analysis& analysis);
+std::vector<analyse::location_sums> sums_by_location(analyse::analysis& analysis);
 
 }  // namespace tarn::command

@@ -8,8 +8,6 @@
 #include <vector>
 
 #include "profiler/base/progress.hpp"
-#include "profiler/findings/locks.hpp"
-#include "profiler/findings/system_calls.hpp"
 #include "profiler/findings/thread_roles.hpp"
 #include "profiler/report/html/file.hpp"
 #include "profiler/report/html/names.hpp"
@@ -55,17 +53,16 @@ void redact_site(json& site) {
 
 }  // namespace
 
-void write_html(analyse::analysis& analysis, std::string_view bytes, const analyse::cost_model& costs,
-                const report_request& request) {
-  const format::recording& recording = analysis.recorded();
+void write_html(analyse::analysis& analysis, const report_request& request) {
   html_names names(request.redact);
   html_file page(request.page);
-  json document = json_without_sites(analysis, costs, all_of_them);
-  const std::vector<std::string> roles = request.redact ? std::vector<std::string>{} : thread_roles(recording);
+  json document = json_without_sites(analysis, all_of_them);
+  const std::vector<std::string> roles =
+      request.redact ? std::vector<std::string>{} : thread_roles(analysis.recorded(), analysis.names());
   for (std::size_t index = 0; index < roles.size(); ++index) document["threads"][index]["role"] = roles[index];
   if (request.redact) redact_whole(document);
-  const analyse::lock_findings locks = analyse::find_locks(recording);
-  const analyse::call_findings calls = analyse::find_calls(recording);
+  const analyse::lock_findings& locks = analysis.locks();
+  const analyse::call_findings& calls = analysis.calls();
   document["kind"] = "report";
   document["redacted"] = request.redact;
   document["totals"] = {{"acquisitions", locks.acquisitions},
@@ -74,8 +71,8 @@ void write_html(analyse::analysis& analysis, std::string_view bytes, const analy
                         {"calls", calls.calls},
                         {"calls_ns", calls.nanoseconds}};
   html_stacks stacks(analysis, names);
-  stacks.add_to_calls(document["syscalls"], calls);
-  stacks.add_to_locks(document["locks"], locks);
+  stacks.add_to_calls(document["syscalls"]);
+  stacks.add_to_locks(document["locks"]);
   document["crossings"] = stacks.crossings();
   names.compact(document);
   std::string text = text_of(document);
@@ -99,8 +96,7 @@ void write_html(analyse::analysis& analysis, std::string_view bytes, const analy
     is_first = false;
   }
   page.add("]");
-  if (const json timeline = html_timeline(html_history(recording, bytes), recording, stacks, locks, calls);
-      !timeline.is_null())
+  if (const json timeline = html_timeline(analysis, stacks); !timeline.is_null())
     page.add(",\"timeline\":" + text_of(timeline));
   text = text_of(names.tables());
   text.front() = ',';

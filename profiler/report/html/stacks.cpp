@@ -4,15 +4,13 @@
 #include <utility>
 #include <vector>
 
-#include "profiler/findings/stacks.hpp"
-
 namespace tarn::command {
 
 using format::counter;
 using nlohmann::json;
 
 html_stacks::html_stacks(analyse::analysis& analysis, html_names& names)
-    : analysis_(analysis), recording_(analysis.recorded()), names_(names), symbols_(recording_) {
+    : analysis_(analysis), recording_(analysis.recorded()), names_(names) {
   for (const auto& [key, value] : recording_.cells) {
     if (value[counter::blocks] != 0) blocks_[key.site][key.owner] += value[counter::blocks];
   }
@@ -46,20 +44,21 @@ std::optional<std::pair<std::uint32_t, std::uint32_t>> html_stacks::site_of(std:
 
 std::uint32_t html_stacks::node(std::uint32_t site) {
   const auto [node, is_new] = nodes_.try_emplace(site, 0);
-  if (is_new) node->second = names_.node(analyse::stack_at(recording_, site, symbols_));
+  if (is_new) node->second = names_.node(analysis_.stack(site));
   return node->second;
 }
 
-void html_stacks::add_to_calls(json& calls, const analyse::call_findings& findings) {
+void html_stacks::add_to_calls(json& calls) {
   for (const auto& [key, value] : recording_.calls) {
-    const std::size_t place = findings.index_by_site.at({key.site, key.number});
+    const std::size_t place = analysis_.calls().index_by_site.at({key.site, key.number});
     calls[place]["weights"].push_back(json{node(key.site), value[format::calls],
                                            format::nanoseconds(recording_.clock, value[format::call_ticks]),
                                            key.thread});
   }
 }
 
-void html_stacks::add_to_locks(json& locks, const analyse::lock_findings& findings) {
+void html_stacks::add_to_locks(json& locks) {
+  const analyse::lock_findings& findings = analysis_.locks();
   std::map<std::tuple<format::lock_type, std::uint32_t>, std::size_t> groups;
   for (std::size_t index = 0; index < findings.groups.size(); ++index)
     groups[{findings.groups[index].type, findings.groups[index].first_site}] = index;

@@ -9,8 +9,6 @@
 #include <utility>
 
 #include "profiler/advise/analysis.hpp"
-#include "profiler/findings/locks.hpp"
-#include "profiler/findings/system_calls.hpp"
 #include "profiler/report/html/names.hpp"
 
 namespace tarn::command {
@@ -25,10 +23,10 @@ class html_stacks {
   void add_to_site(nlohmann::json& site, const analyse::site& facts);
   // Returns the index among the elements, and the node, of a heap site of the recording.
   std::optional<std::pair<std::uint32_t, std::uint32_t>> site_of(std::uint32_t site) const;
-  // Adds to the elements of `syscalls` and `locks`, in the order of `findings`: `weights`, of node, count, ns and
+  // Adds to the elements of `syscalls` and `locks`, in the order of the findings: `weights`, of node, count, ns and
   // thread.
-  void add_to_calls(nlohmann::json& calls, const analyse::call_findings& findings);
-  void add_to_locks(nlohmann::json& locks, const analyse::lock_findings& findings);
+  void add_to_calls(nlohmann::json& calls);
+  void add_to_locks(nlohmann::json& locks);
   // Returns triples of the allocating thread, the freeing thread, and blocks.
   nlohmann::json crossings() const;
   // Returns the node of a site that calls or locks.
@@ -38,7 +36,6 @@ class html_stacks {
   analyse::analysis& analysis_;
   const format::recording& recording_;
   html_names& names_;
-  analyse::symbols symbols_;
   std::map<std::uint32_t, std::map<std::uint32_t, std::uint64_t>> blocks_;  // by site and thread
   std::unordered_map<std::uint32_t, const analyse::site*> heap_;            // by number
   std::unordered_map<std::uint32_t, std::uint32_t> nodes_;                  // nodes of calls and locks, by site

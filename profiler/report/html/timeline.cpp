@@ -49,18 +49,19 @@ std::vector<analyse::point<Counters>> in_nanoseconds(const format::recording& re
   return points;
 }
 
-}  // namespace
-
-analyse::history html_history(const format::recording& recording, std::string_view bytes) {
-  if (bytes.empty()) return {};  // only a part of the run
+analyse::history html_history(const analyse::analysis& analysis) {
   for (std::size_t most_intervals = most_html_intervals;; most_intervals /= 2) {
-    analyse::history history = analyse::history_of(recording, bytes, most_intervals);
+    analyse::history history = analysis.course(most_intervals);
     if (history.points() <= most_points || most_intervals <= least_html_intervals) return history;
   }
 }
 
-json html_timeline(const analyse::history& history, const format::recording& recording, html_stacks& stacks,
-                   const analyse::lock_findings& locks, const analyse::call_findings& calls) {
+}  // namespace
+
+json html_timeline(analyse::analysis& analysis, html_stacks& stacks) {
+  const analyse::history history = html_history(analysis);
+  const format::recording& recording = analysis.recorded();
+  const analyse::lock_findings& locks = analysis.locks();
   if (history.intervals.empty()) return {};
   json ends = json::array(), resident = json::array(), cpu = json::array();
   for (const analyse::history_interval& interval : history.intervals) {
@@ -97,7 +98,7 @@ json html_timeline(const analyse::history& history, const format::recording& rec
               in_nanoseconds(recording, points, {1}), std::array{"waits", "waited_ns"});
   }
   for (const auto& [key, points] : history.calls) {
-    calls_made.add({{"call", calls.index_by_site.at({key.site, key.number})},
+    calls_made.add({{"call", analysis.calls().index_by_site.at({key.site, key.number})},
                     {"node", stacks.node(key.site)},
                     {"thread", key.thread}},
                    in_nanoseconds(recording, points, {4}),

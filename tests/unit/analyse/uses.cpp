@@ -42,7 +42,8 @@ TEST(uses, are_those_of_a_recording) {
   recording.acquisitions[{1, 0, 1}][format::acquisitions] = 8;
   recording.acquisitions[{1, 0, 2}][format::acquisitions] = 9;
   symbols symbols(recording);
-  const std::vector<use> calls = calls_in(recording, symbols), locks = locks_in(recording, symbols);
+  const std::vector<use> calls = calls_in(recording, find_calls(recording), symbols),
+                         locks = locks_in(recording, find_locks(recording), symbols);
   ASSERT_EQ(calls.size(), 1U);
   EXPECT_EQ(calls[0].count, 7U);
   ASSERT_EQ(locks.size(), 1U) << "without the condition";

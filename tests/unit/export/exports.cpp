@@ -58,16 +58,16 @@ values sums_of(const profile& profile) {
 }
 
 TEST(exports, a_profile_has_all_that_was_counted) {
-  const format::recording recording = example_recording();
-  const profile profile(recording);
+  analyse::analysis analysis(example_recording());
+  const profile profile(analysis);
   const values expected = {18, 226, 11, 4, 3, 11, 0, 0, 5, 2, 1000, 300, 3, 1, 200, 2000};
   EXPECT_EQ(sums_of(profile), expected);
   EXPECT_EQ(profile.used().size(), measure_count - 2);  // no reallocs
 }
 
 TEST(exports, collapsed_lines_are_a_frame_a_part_whatever_the_names) {
-  const format::recording recording = example_recording();
-  const profile profile(recording);
+  analyse::analysis analysis(example_recording());
+  const profile profile(analysis);
   const std::string file = collapsed(profile, allocations);
   EXPECT_EQ(file,
             "thread 100;[unknown];a:b <i>\" \xef\xbf\xbd\xe2\x80\xae+0x0;[transient] 10\n"
@@ -79,8 +79,8 @@ TEST(exports, collapsed_lines_are_a_frame_a_part_whatever_the_names) {
 }
 
 TEST(exports, speedscope_has_a_profile_for_each_measure) {
-  const format::recording recording = example_recording();
-  const profile profile(recording);
+  analyse::analysis analysis(example_recording());
+  const profile profile(analysis);
   const json file = json::parse(speedscope(profile));
   ASSERT_EQ(file["profiles"].size(), profile.used().size());
   for (const json& value : file["profiles"]) {
@@ -95,8 +95,8 @@ TEST(exports, speedscope_has_a_profile_for_each_measure) {
 }
 
 TEST(exports, firefox_tables_fit_together) {
-  const format::recording recording = example_recording();
-  const json file = json::parse(as_firefox(profile(recording)));
+  analyse::analysis analysis(example_recording());
+  const json file = json::parse(as_firefox(profile(analysis)));
   for (const auto& [name, table] : file["shared"].items()) {
     if (name == "stringArray") continue;
     for (const auto& [column, content] : table.items()) {
@@ -134,8 +134,8 @@ std::vector<std::string> fields(const std::string& message, protozero::pbf_tag_t
 }
 
 TEST(exports, pprof_samples_name_locations_and_have_all_values) {
-  const format::recording recording = example_recording();
-  const profile profile(recording);
+  analyse::analysis analysis(example_recording());
+  const profile profile(analysis);
   const std::string file = as_pprof(profile);
   const std::vector<std::string> strings = fields(file, 6);
   ASSERT_FALSE(strings.empty());
@@ -162,8 +162,8 @@ TEST(exports, pprof_samples_name_locations_and_have_all_values) {
 }
 
 TEST(exports, an_empty_recording_is_an_empty_profile) {
-  const format::recording recording;
-  const profile profile(recording);
+  analyse::analysis analysis{format::recording()};
+  const profile profile(analysis);
   EXPECT_THAT(profile.used(), ElementsAre(bytes));
   EXPECT_EQ(collapsed(profile, bytes), "");
   EXPECT_EQ(json::parse(speedscope(profile))["profiles"].size(), 1U);

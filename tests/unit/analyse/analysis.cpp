@@ -1,0 +1,38 @@
+// Tests that an analysis has the findings of its recording, each computed once.
+#include "profiler/advise/analysis.hpp"
+
+#include <gtest/gtest.h>
+
+#include "unit/analyse/recordings.hpp"
+
+namespace tarn::analyse {
+namespace {
+
+format::recording example_recording() {
+  format::recording recording = recording_of({{.blocks = 1'000'000, .own_frees = 1'000'000}});
+  recording.calls[{1, 0, 1}][format::calls] = 7;
+  recording.locks = {{}, {0, format::lock_type::mutex, 1, 0x1000}};
+  recording.acquisitions[{1, 0, 1}][format::acquisitions] = 8;
+  return recording;
+}
+
+TEST(analysis, computes_each_finding_once) {
+  analysis analysis(example_recording());
+  EXPECT_EQ(analysis.locks().acquisitions, 8U);
+  EXPECT_EQ(&analysis.locks(), &analysis.locks());
+  EXPECT_EQ(analysis.calls().calls, 7U);
+  EXPECT_EQ(&analysis.calls(), &analysis.calls());
+  EXPECT_TRUE(analysis.orders().inversions.empty());
+  EXPECT_TRUE(analysis.quiet_regions().empty());
+  ASSERT_EQ(analysis.grouped_sites().size(), 1U);
+  EXPECT_EQ(&analysis.grouped_sites(), &analysis.grouped_sites());
+}
+
+TEST(analysis, has_no_history_without_the_content_of_the_file) {
+  format::recording recording = example_recording();
+  recording.snapshots.push_back({.at_ns = 10});
+  EXPECT_TRUE(analysis(recording).course(10).intervals.empty());
+}
+
+}  // namespace
+}  // namespace tarn::analyse
