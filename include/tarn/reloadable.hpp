@@ -115,7 +115,7 @@ class reloadable {
   template <class... Arguments>
     requires std::constructible_from<T, Arguments...>
   explicit reloadable(const reload_options& options, Arguments&&... arguments)
-      : versions_(options.name, options.most_retired, new version(std::forward<Arguments>(arguments)...)) {}
+      : versions_("reloadable", options.name, options.most_retired, new version(std::forward<Arguments>(arguments)...)) {}
 
   /// Returns a snapshot of the current version.
   [[gnu::always_inline]] tarn::snapshot<T> snapshot() const {

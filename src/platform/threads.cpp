@@ -10,8 +10,6 @@
 #include <atomic>
 #include <cerrno>
 
-#include "base/text.hpp"
-
 namespace tarn::platform {
 namespace {
 
@@ -32,6 +30,14 @@ bool thread_name(std::uint32_t number, char (&name)[thread_name_bytes]) noexcept
   name[got > 0 ? got - 1 : 0] = '\0';
   errno = saved;
   return got > 0;
+}
+
+void append_thread(base::text& message, std::uint32_t number) noexcept {
+  char name[thread_name_bytes];
+  message.append("thread ").decimal(number);
+  if (thread_name(number, name)) {
+    message.append(" \"").escaped(name).append("\"");
+  }
 }
 
 bool is_only_thread() noexcept {

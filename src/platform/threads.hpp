@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/text.hpp"
+
 namespace tarn::platform {
 
 inline constexpr std::size_t thread_name_bytes = 16;
@@ -11,6 +13,9 @@ inline constexpr std::size_t thread_name_bytes = 16;
 /// Reads the name of a thread of this process, as tools show it. Returns false and an empty name when there is no
 /// such thread.
 bool thread_name(std::uint32_t number, char (&name)[thread_name_bytes]) noexcept;
+
+/// Appends "thread NUMBER", with the name in quotes if there is such a thread.
+void append_thread(base::text& message, std::uint32_t number) noexcept;
 
 /// Returns whether the process certainly has one thread. It costs one load, and is false where the C library cannot
 /// tell.

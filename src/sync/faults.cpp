@@ -29,14 +29,6 @@ void append_shared(base::text& message, const void* object, const char* name) no
   message.append("shared \"").escaped(name).append("\" at ").pointer(object);
 }
 
-void append_thread(base::text& message, std::uint32_t number) noexcept {
-  char name[platform::thread_name_bytes];
-  message.append("thread ").decimal(number);
-  if (platform::thread_name(number, name)) {
-    message.append(" \"").escaped(name).append("\"");
-  }
-}
-
 }  // namespace
 
 void fault_lock_order(const lock_pair& now, const lock_pair* before, std::size_t count) noexcept {
@@ -81,7 +73,7 @@ void fault_lock_twice(const lock_pair& now) noexcept {
 
 void fault_held_for_ever(const lock_site& held) noexcept {
   line message;
-  append_thread(message.append("tarn: "), platform::thread_number());
+  platform::append_thread(message.append("tarn: "), platform::thread_number());
   append_shared(message.append(" ends and holds "), held.object, held.name);
   append_place(message.append(", locked at "), held.location);
   die(message);
@@ -90,7 +82,7 @@ void fault_held_for_ever(const lock_site& held) noexcept {
 void fault_not_the_holder(const void* object, const char* name) noexcept {
   line message;
   append_shared(message.append("tarn: "), object, name);
-  append_thread(message.append(" is opened by "), platform::thread_number());
+  platform::append_thread(message.append(" is opened by "), platform::thread_number());
   message.append(", which does not hold it: a handle stays with its thread, and is not kept over a co_await");
   die(message);
 }
@@ -98,7 +90,7 @@ void fault_not_the_holder(const void* object, const char* name) noexcept {
 void fault_destroyed_while_held(const void* object, const char* name) noexcept {
   line message;
   append_shared(message.append("tarn: "), object, name);
-  append_thread(message.append(" is destroyed by "), platform::thread_number());
+  platform::append_thread(message.append(" is destroyed by "), platform::thread_number());
   message.append(" while it is locked: end all handles before the object");
   die(message);
 }
@@ -124,15 +116,8 @@ void fault_foreign_thread(const char* category, const void* object, std::uint32_
                           const char* owner_name) noexcept {
   line message;
   message.append("tarn: ").append(category).append(" at ").pointer(object).append(" of thread ").decimal(owner);
-  append_thread(message.append(" \"").escaped(owner_name).append("\" is used by "), platform::thread_number());
-  die(message);
-}
-
-void fault_still_read(const void* object, const char* name, std::uint64_t version, std::uint32_t thread) noexcept {
-  line message;
-  message.append("tarn: reloadable \"").escaped(name).append("\" at ").pointer(object);
-  message.append(" ends while version ").decimal(version).append(" is read by ");
-  append_thread(message, thread);
+  platform::append_thread(message.append(" \"").escaped(owner_name).append("\" is used by "),
+                          platform::thread_number());
   die(message);
 }
 

@@ -42,9 +42,6 @@ struct lock_pair {
 /// The calling thread used an object that belongs to another thread.
 [[noreturn]] void fault_foreign_thread(const char* category, const void* object, std::uint32_t owner,
                                        const char* owner_name) noexcept;
-/// A reloadable is destroyed while a thread reads it.
-[[noreturn]] void fault_still_read(const void* object, const char* name, std::uint64_t version,
-                                   std::uint32_t thread) noexcept;
 
 /// A read-only object is built a second time, is built while workers run, or is read before it was built.
 [[noreturn]] void fault_built_twice(const void* object, const std::source_location& location,

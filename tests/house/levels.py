@@ -2,7 +2,7 @@
 """The levels of the design, kept: levels.py [ROOT] fails, naming file, line and cure, when a file includes upwards.
 
     include/tarn/detail < include/tarn                            what is promised, and its inline fast paths
-    src/base < platform < memory/pages < memory/heap < memory/thread < memory/guard < memory/pools < memory/api
+    src/base < platform < reclaim < memory/pages < memory/heap < memory/thread < memory/guard < memory/pools < memory/api
         < memory/drop_in                                          the engine
     src/io, src/sync                                              beside memory/: they name the levels that they use
     profiler/base < format < symbols < findings < predict < advise < report < report/html < export < launch < collect
@@ -16,15 +16,15 @@ import sys
 
 import tree
 
-ENGINE = ["base", "platform", "memory/pages", "memory/heap", "memory/thread", "memory/guard", "memory/pools", "memory/api",
+ENGINE = ["base", "platform", "reclaim", "memory/pages", "memory/heap", "memory/thread", "memory/guard", "memory/pools", "memory/api",
           "memory/drop_in"]
 PROFILER = ["base", "format", "symbols", "findings", "predict", "advise", "report", "report/html", "export", "launch",
             "collect", "top", "lab", "cli"]
 LEVELS = [*(f"src/{level}" for level in ENGINE), *(f"profiler/{level}" for level in PROFILER)]
 # A component that stands beside the others: the levels it may use. No level includes from it.
 BESIDE = {
-    "src/io": ["src/base", "src/platform"],
-    "src/sync": ["src/base", "src/platform", "src/memory/thread"],
+    "src/io": ["src/base", "src/platform", "src/reclaim"],
+    "src/sync": ["src/base", "src/platform", "src/reclaim", "src/memory/thread"],
     "profiler/preload/base": ["src/base", "src/platform", "profiler/format"],
     "profiler/preload/stacks": ["src/base", "src/platform", "profiler/format", "profiler/preload/base"],
     "profiler/preload": ["src/base", "src/platform", "profiler/format", "profiler/preload/base", "profiler/preload/stacks"],

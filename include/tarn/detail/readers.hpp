@@ -1,5 +1,5 @@
 // Readers of versions: how a thread announces the version that it reads, without a write that another thread waits
-// for.
+// for. Versions are the values of a reloadable, or the generations of a memo, whose nodes a reader may reach.
 //
 // This is a hazard pointer (M. Michael, 2004) without its fence. The reader stores the version that it is about to
 // use in its own slot, then checks that it is still the current one. The writer replaces the current version, runs a
@@ -9,7 +9,7 @@
 //   5 reader: current is still A       6 writer: A is freed      7 reader: uses A
 // The barrier is between 2 and 3, and also runs in the reader's thread. If 4 came before it, 3 sees A. If 4 comes
 // after it, 5, which comes after 4, sees B, and the reader starts over. Within the reader's thread only the compiler
-// must keep the order of 4 and 5, so no fence is needed. tests/models/reloadable.pml searches all interleavings.
+// must keep the order of 4 and 5, so no fence is needed. tests/models/reclaim.pml searches all interleavings.
 #pragma once
 
 #include <atomic>
@@ -35,10 +35,16 @@ using current_version = std::atomic<version_base*>;
 using reader_place = std::atomic<const version_base*>;
 inline constexpr std::size_t places_per_thread = TARN_SMALL ? 2 : 16;
 
+/// The slots of one thread, with a number that no other living thread's slots have.
+struct alignas(64) reader_places {
+  reader_place places[places_per_thread] = {};
+  std::uint32_t index = UINT32_MAX;
+};
+
 /// The calling thread's slots. At first they are shared dummy slots that are never empty, so that one test serves
 /// both cases. They are constant-initialised and trivially destructible, so that a read costs one load at any time in
 /// a thread's life.
-extern constinit thread_local reader_place* own_places [[gnu::tls_model("initial-exec")]];
+extern constinit thread_local reader_places* own_places [[gnu::tls_model("initial-exec")]];
 
 struct pinned_version {
   const version_base* version;
@@ -66,7 +72,7 @@ pinned_version pin_again(reader_place& place, const current_version& current) no
 /// Pins the current version, which then lives until it is unpinned. Tries the first slot of the thread here; pin_slow
 /// tries the others.
 [[gnu::always_inline]] inline pinned_version pin(const current_version& current) {
-  reader_place& first = own_places[0];
+  reader_place& first = own_places->places[0];
   if (first.load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
     return pin_slow(current);
   }
@@ -78,5 +84,37 @@ pinned_version pin_again(reader_place& place, const current_version& current) no
   // release: the writer that finds the slot empty has seen the end of this read.
   place->store(nullptr, std::memory_order_release);
 }
+
+/// Returns the calling thread's slots if it reads nothing through the first one, and needs no fence; else null.
+[[gnu::always_inline]] inline reader_places* idle_places() noexcept {
+  reader_places* const mine = own_places;
+  return mine->places[0].load(std::memory_order_relaxed) == nullptr ? mine : nullptr;
+}
+
+/// Keeps a version pinned while it lives.
+class read_section {
+ public:
+  /// Pins the current version. Throws what pin() throws.
+  explicit read_section(const current_version& current) : place_(pin(current).place) {}
+  /// Does the same in fewer instructions for a thread of idle_places(), but pins nothing when the version is replaced
+  /// at this moment: ask is_pinned().
+  [[gnu::always_inline]] read_section(reader_places& idle, const current_version& current) noexcept
+      : place_(&idle.places[0]) {
+    // The orders are those of pin_at.
+    const version_base* const seen = current.load(std::memory_order_relaxed);
+    place_->store(seen, std::memory_order_release);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    is_pinned_ = current.load(std::memory_order_acquire) == seen;
+  }
+  read_section(const read_section&) = delete;
+  read_section& operator=(const read_section&) = delete;
+  [[gnu::always_inline]] ~read_section() { unpin(place_); }
+
+  bool is_pinned() const noexcept { return is_pinned_; }
+
+ private:
+  reader_place* place_;
+  bool is_pinned_ = true;
+};
 
 }  // namespace tarn::detail

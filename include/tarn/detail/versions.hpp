@@ -1,4 +1,4 @@
-// The versions of one reloadable object, independent of their content.
+// The versions of one object, independent of their content.
 #pragma once
 
 #include <chrono>
@@ -23,9 +23,18 @@ namespace detail {
 
 /// Owns the versions and destroys them by version_base::destroy. Invariant: a retired version is neither current nor
 /// destroyed; `retired_count_` counts them.
+///
+/// Versions end in any order, unless they are generations: readers of a generation may also reach what was unlinked
+/// in it and in later ones, but nothing that was unlinked before it became current. So a generation is destroyed, with
+/// what was unlinked in it, when neither it nor an older one is read.
 class alignas(64) versions {
  public:
-  versions(const char* name, std::size_t most_retired, version_base* first) noexcept;
+  /// Gives what was unlinked to the generation that ends; `next` has it until then. It runs under the lock.
+  using give_unlinked = void (*)(version_base& next, version_base& ended) noexcept;
+
+  /// With `give`, the versions are generations. `kind` and `name` are for messages; no name: null.
+  versions(const char* kind, const char* name, std::size_t most_retired, version_base* first,
+           give_unlinked give = nullptr) noexcept;
   ~versions();
   versions(const versions&) = delete;
   versions& operator=(const versions&) = delete;
@@ -56,6 +65,8 @@ class alignas(64) versions {
   alignas(64) version_base* retired_ = nullptr;
   std::size_t retired_count_ = 0;
   std::size_t most_retired_;
+  give_unlinked give_;
+  const char* kind_;
   const char* name_;
 };
 

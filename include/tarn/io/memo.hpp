@@ -4,7 +4,7 @@
 
 #include <tarn/detail/config.hpp>
 #include <tarn/detail/exceptions.hpp>
-#include <tarn/detail/read_section.hpp>
+#include <tarn/detail/versions.hpp>
 #include <tarn/spin_mutex.hpp>
 
 #include <algorithm>
@@ -18,11 +18,19 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
+
+namespace tarn::detail {
+
+/// Returns milliseconds of a monotonic clock.
+std::uint64_t memo_now_ms() noexcept;
+
+}  // namespace tarn::detail
 
 namespace tarn::io {
 
@@ -96,11 +104,12 @@ class memo {
   /// Returns the answer, from memory or by asking. Throws what the loader throws.
   std::optional<Value> get(const Key& key) {
     const std::uint64_t hash = hash_of(key);
-    if (tarn::detail::reader_of_nodes* const mine = tarn::detail::idle_reader_of_nodes()) [[likely]] {
-      const tarn::detail::outer_read_section reading(*mine);
-      if (node* const found = table_.find(hash, key); found != nullptr && !is_old(*found)) [[likely]] {
-        count_hit(mine->index, *found);
-        return found->value;
+    if (tarn::detail::reader_places* const mine = tarn::detail::idle_places()) [[likely]] {
+      const tarn::detail::read_section reading(*mine, generations_.current());
+      node* const entry = reading.is_pinned() ? table_.find(hash, key) : nullptr;
+      if (entry != nullptr && !is_old(*entry)) [[likely]] {
+        count_hit(mine->index, *entry);
+        return entry->value;
       }
     }
     return get_slowly(hash, key);
@@ -109,7 +118,7 @@ class memo {
   /// Returns the answer if it is remembered; the outer optional is empty if not. Asks nothing and counts nothing.
   std::optional<std::optional<Value>> peek(const Key& key) {
     const std::uint64_t hash = hash_of(key);
-    const tarn::detail::read_section reading;
+    const tarn::detail::read_section reading(generations_.current());
     node* const found = table_.find(hash, key);
     if (found == nullptr || is_old(*found)) return std::nullopt;
     return std::optional<std::optional<Value>>(std::in_place, found->value);
@@ -184,6 +193,21 @@ class memo {
         : hash(hash_), key(key_), value(std::move(value_)) {}
   };
 
+  // A time of the memo: readers pin the one in which they begin, and the nodes that are unlinked in it end with it.
+  struct generation : tarn::detail::version_base {
+    generation() noexcept {
+      number = 1;
+      destroy = [](version_base* ended) noexcept { delete static_cast<generation*>(ended); };
+    }
+    ~generation() {
+      for (node* each : gone) delete each;
+    }
+    static void give(version_base& next, version_base& ended) noexcept {
+      static_cast<generation&>(ended).gone.swap(static_cast<generation&>(next).gone);
+    }
+    std::vector<node*> gone;
+  };
+
   // A question that is being asked.
   struct flight {
     explicit flight(const Key& wanted) : key(wanted) {}
@@ -205,10 +229,10 @@ class memo {
     std::atomic<node*>& bucket(std::uint64_t hash) noexcept { return buckets.data()[hash & mask]; }
 
     node* find(std::uint64_t hash, const Key& key) noexcept {
-      // seq_cst: see read_section.hpp, step 4; it is a plain load on x86. It also makes the node's content visible.
-      node* entry = bucket(hash).load(std::memory_order_seq_cst);
+      // acquire: the node's content is visible.
+      node* entry = bucket(hash).load(std::memory_order_acquire);
       while (entry != nullptr && !(entry->hash == hash && Equal()(entry->key, key)))
-        entry = entry->next.load(std::memory_order_seq_cst);
+        entry = entry->next.load(std::memory_order_acquire);
       return entry;
     }
   };
@@ -235,8 +259,10 @@ class memo {
       unlinked.reserve(unlinked.size() + 1);
       std::atomic<node*>* link = &owner->bucket(gone.hash);
       while (link->load(std::memory_order_relaxed) != &gone) link = &link->load(std::memory_order_relaxed)->next;
-      // The node keeps its own link, so that a reader on it can continue.
-      link->store(gone.next.load(std::memory_order_relaxed), std::memory_order_seq_cst);
+      // The node keeps its own link, so that a reader on it can continue. release: the content of the next node goes
+      // with its address. A reader that pins the generation after this one sees the store, because the exchange of the
+      // generations comes after it.
+      link->store(gone.next.load(std::memory_order_relaxed), std::memory_order_release);
       clock[gone.place] = clock.back();
       clock[gone.place]->place = gone.place;
       clock.pop_back();
@@ -279,30 +305,27 @@ class memo {
     return entry.good_until_ms != 0 && options_.now_ms() >= entry.good_until_ms;
   }
 
-  void count_hit(unsigned index, node& hit) noexcept {
+  void count_hit(std::uint32_t index, node& hit) noexcept {
     // Written once per turn of the clock, so that hits do not contend for the cache line.
     if (!hit.used.load(std::memory_order_relaxed)) hit.used.store(true, std::memory_order_relaxed);
-    if (index >= stripes - 1) [[unlikely]]
-      return count_common_hit(hit.value.has_value());
-    const auto add = [](std::atomic<std::uint64_t>& counter) {  // only this thread writes it
-      counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    };
-    add(hits_[index].hits);
-    if (!hit.value) [[unlikely]]
-      add(hits_[index].negative_hits);
+    if (index >= stripes - 1 || !hit.value) [[unlikely]]
+      return count_rare_hit(index, hit.value);
+    std::atomic<std::uint64_t>& hits = hits_[index].hits;  // only this thread writes it
+    hits.store(hits.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 
-  [[gnu::noinline]] void count_common_hit(bool has_value) noexcept {
-    hits_[stripes - 1].hits.fetch_add(1, std::memory_order_relaxed);
-    if (!has_value) hits_[stripes - 1].negative_hits.fetch_add(1, std::memory_order_relaxed);
+  [[gnu::noinline]] void count_rare_hit(std::uint32_t index, const std::optional<Value>& answer) noexcept {
+    stripe& counted = hits_[std::min<std::size_t>(index, stripes - 1)];
+    counted.hits.fetch_add(1, std::memory_order_relaxed);
+    if (!answer) counted.negative_hits.fetch_add(1, std::memory_order_relaxed);
   }
 
-  // Serves threads that are new here, that are inside another read_section, or that run without membarrier.
+  // Serves threads that are new here, that read something else at present, or that run without membarrier.
   [[gnu::noinline]] std::optional<Value> get_slowly(std::uint64_t hash, const Key& key) {
     {
-      const tarn::detail::read_section reading;
+      const tarn::detail::read_section reading(generations_.current());
       if (node* const found = table_.find(hash, key); found != nullptr && !is_old(*found)) {
-        count_hit(reading.index(), *found);
+        count_hit(tarn::detail::own_places->index, *found);
         return found->value;
       }
     }
@@ -339,7 +362,7 @@ class memo {
       part.bytes += entry->bytes;
       std::atomic<node*>& bucket = table_.bucket(entry->hash);
       entry->next.store(bucket.load(std::memory_order_relaxed), std::memory_order_relaxed);
-      bucket.store(entry.release(), std::memory_order_seq_cst);
+      bucket.store(entry.release(), std::memory_order_release);
     }
     free_unread(part, lock);
   }
@@ -347,17 +370,19 @@ class memo {
   // Frees the nodes that no reader can reach. Destructors of keys and values run without the lock.
   void free_unread(shard& part, std::unique_lock<spin_mutex>& lock) {
     if (part.unlinked.size() < unlinked_at_once) return;
-    std::vector<node*> gone;
-    gone.swap(part.unlinked);
+    std::unique_ptr<generation> next(new (std::nothrow) generation);
+    if (next == nullptr) return;  // the nodes wait
+    next->gone.swap(part.unlinked);
     lock.unlock();
-    const std::uint64_t ended = tarn::detail::end_node_epoch();
-    if (ended != 0 && tarn::detail::nobody_reads_before(ended)) {
-      for (node* each : gone) delete each;
-      lock.lock();
-      return;
-    }
+    const bool is_over = generations_.publish(next.get()) == tarn::detail::versions::outcome::published;
     lock.lock();
-    part.unlinked.insert(part.unlinked.end(), gone.begin(), gone.end());
+    if (is_over) {
+      static_cast<void>(next.release());
+    } else {  // a reader holds up too many generations, or the kernel does not say whether one does
+      part.unlinked.swap(next->gone);
+      part.unlinked.insert(part.unlinked.end(), next->gone.begin(), next->gone.end());
+      next->gone.clear();
+    }
   }
 
   std::optional<Value> ask(shard& in, std::uint64_t hash, const Key& key) {
@@ -366,7 +391,7 @@ class memo {
       if (!is_old(*found)) {  // another thread was faster
         std::optional<Value> answer = found->value;
         lock.unlock();
-        count_common_hit(answer.has_value());
+        count_rare_hit(stripes, answer);
         return answer;
       }
       in.remove(*found);
@@ -426,6 +451,8 @@ class memo {
   std::vector<shard> shards_;
   unsigned shift_ = 0;  // the shift from a bucket to its shard
   std::array<stripe, stripes> hits_{};
+  // It is the last member, so that a reader at destruction is named before a node is freed.
+  tarn::detail::versions generations_{"memo", nullptr, 16, new generation, generation::give};
 };
 
 }  // namespace tarn::io

@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "platform/threads.hpp"
+#include "reclaim/readers.hpp"
 #include "support/call_filter.h"
 #include "support/child.hpp"
 #include "support/worker.hpp"
-#include "sync/readers.hpp"
 
 namespace {
 
@@ -182,7 +182,7 @@ TEST(reloadable, blocks_of_places_are_used_again) {
   reloadable<counted> number(1);
   const auto blocks = [] {
     std::size_t count = 0;
-    for (const auto* block = tarn::sync::all_blocks(); block != nullptr; block = block->next) {
+    for (const auto* block = tarn::reclaim::all_blocks(); block != nullptr; block = block->next) {
       ++count;
     }
     return count;
@@ -273,6 +273,42 @@ TEST(reloadable, works_in_a_forked_child) {
   EXPECT_EQ(number.collect(), 2u);
 }
 
+struct generation : tarn::detail::version_base {
+  explicit generation(int number_) : unlinked(number_) {
+    number = 1;
+    destroy = [](tarn::detail::version_base* ended) noexcept {
+      destroyed.push_back(static_cast<generation*>(ended)->unlinked);
+      delete static_cast<generation*>(ended);
+    };
+  }
+  static void give(tarn::detail::version_base& next, tarn::detail::version_base& ended) noexcept {
+    std::swap(static_cast<generation&>(next).unlinked, static_cast<generation&>(ended).unlinked);
+  }
+  int unlinked;
+  static inline std::vector<int> destroyed;
+};
+
+TEST(generations, end_in_their_order_with_what_was_unlinked_in_them) {
+  const auto publish = [](tarn::detail::versions& times, int unlinked) {
+    EXPECT_EQ(times.publish(new generation(unlinked)), tarn::detail::versions::outcome::published);
+  };
+  {
+    tarn::detail::versions times("test", nullptr, 16, new generation(0), generation::give);
+    publish(times, 1);
+    EXPECT_EQ(generation::destroyed, std::vector({1})) << "what was unlinked in the first one ends with it";
+    {
+      const tarn::detail::read_section second(times.current());
+      publish(times, 2);
+      publish(times, 3);
+      EXPECT_EQ(times.collect(), 2u) << "the reader of the second one may have what was unlinked in the third one";
+      EXPECT_EQ(generation::destroyed.size(), 1u);
+    }
+    EXPECT_EQ(times.collect(), 0u);
+    EXPECT_EQ(generation::destroyed.size(), 3u);
+  }
+  EXPECT_EQ(generation::destroyed.size(), 4u);
+}
+
 // Returns 0 if no version is destroyed once the kernel refuses barriers. The calling process is restricted from then
 // on.
 int publish_without_barriers() {
@@ -309,7 +345,7 @@ TEST(reloadable, keeps_all_versions_once_the_kernel_refuses_barriers) {
 }
 
 TEST(reloadable, readers_share_no_cache_line) {
-  EXPECT_EQ(sizeof(tarn::sync::reader_block) % 64, 0u);
+  EXPECT_EQ(sizeof(tarn::reclaim::reader_block) % 64, 0u);
   EXPECT_EQ(alignof(reloadable<int>), 64u);
 }
 

@@ -11,7 +11,7 @@
 #include <tarn/reloadable.hpp>
 
 #include "support/child.hpp"
-#include "sync/readers.hpp"
+#include "reclaim/readers.hpp"
 
 namespace {
 
@@ -101,7 +101,7 @@ TEST(reloadable_threads, nothing_is_torn_or_freed_too_early) {
 
 TEST(reloadable_threads, nothing_is_torn_without_membarrier) {
   EXPECT_EQ(support::in_child([] {
-              tarn::sync::refuse_membarrier();
+              tarn::reclaim::refuse_membarrier();
               load with_fence;
               return with_fence.run(publications) != 0;
             }),

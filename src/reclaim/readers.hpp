@@ -1,4 +1,4 @@
-// The slots of all threads that read versions.
+// The slots of all threads that read versions: the one place that knows what may be freed.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 #include "platform/mutex.hpp"
 
-namespace tarn::sync {
+namespace tarn::reclaim {
 
 /// The owner of a block of slots. `left`: unowned; reusable once its slots are empty. It belonged to a thread that
 /// ended, or holds one additional slot.
@@ -15,8 +15,7 @@ enum class block_state : std::uint32_t { free, owned, left };
 
 /// The slots of a thread, or one additional slot of a thread. It has two cache lines that only the reader writes, and
 /// a cold one. It is never given back to the system, so that a writer may read it at any time.
-struct alignas(64) reader_block {
-  detail::reader_place places[detail::places_per_thread] = {};
+struct reader_block : detail::reader_places {
   std::atomic<block_state> state{block_state::free};
   std::atomic<std::uint32_t> thread{0};  ///< the kernel's thread number
   reader_block* next = nullptr;          ///< in the list of all blocks; never changes
@@ -41,4 +40,4 @@ bool is_barrier_lost() noexcept;
 /// Test hook: behaves as if membarrier(2) were unavailable. Call it before the first read of the process.
 void refuse_membarrier() noexcept;
 
-}  // namespace tarn::sync
+}  // namespace tarn::reclaim

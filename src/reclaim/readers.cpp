@@ -1,4 +1,4 @@
-#include "sync/readers.hpp"
+#include "reclaim/readers.hpp"
 
 #include <pthread.h>
 #include <new>
@@ -13,12 +13,12 @@ namespace tarn::detail {
 namespace {
 // This is not a version: slots that must not be used name it.
 constinit version_base nothing;
-constinit reader_place nobodys[1] = {&nothing};
+constinit reader_places no_places = {{&nothing}};
 }  // namespace
-constinit thread_local reader_place* own_places = nobodys;
+constinit thread_local reader_places* own_places = &no_places;
 }  // namespace tarn::detail
 
-namespace tarn::sync {
+namespace tarn::reclaim {
 namespace {
 
 using detail::own_places;
@@ -28,6 +28,7 @@ constinit platform::mutex lock{platform::lock_rank::alone};
 constinit std::atomic<reader_block*> newest{nullptr};
 constinit reader_block* unused = nullptr;  // fresh blocks in the newest page
 constinit std::size_t unused_count = 0;
+constinit std::uint32_t block_count = 0;
 constinit platform::fork_section forking;
 constinit std::uint32_t forking_thread = 0;
 
@@ -84,6 +85,7 @@ reader_block* fresh_block() noexcept {
   }
   --unused_count;
   reader_block* const block = new (unused++) reader_block;
+  block->index = block_count++;
   block->next = newest.load(std::memory_order_relaxed);
   // release: a thread that finds the block sees it complete.
   newest.store(block, std::memory_order_release);
@@ -124,7 +126,7 @@ constinit thread_local reader_block* own_block = nullptr;
 struct ending : detail::thread_end_task {
   // Slots that are still in use, by snapshots that end later, keep the block from being reused.
   static void end(detail::thread_end_task*) noexcept {
-    own_places = detail::nobodys;
+    own_places = &detail::no_places;
     platform::note_release(&own_block->state);
     own_block->state.store(block_state::left, std::memory_order_release);
     own_block = nullptr;
@@ -140,7 +142,7 @@ void sit_down() {
     own_block->state.store(block_state::left, std::memory_order_release);
     own_block = nullptr;
   } else if (kind == barrier::works) {
-    own_places = own_block->places;
+    own_places = own_block;
   }
 }
 
@@ -187,7 +189,7 @@ void refuse_membarrier() noexcept {
   kind = barrier::refused;
 }
 
-}  // namespace tarn::sync
+}  // namespace tarn::reclaim
 
 namespace tarn::detail {
 
@@ -200,11 +202,11 @@ pinned_version pin_again(reader_place& place, const current_version& current) no
 }
 
 pinned_version pin_slow(const current_version& current) {
-  if (sync::own_block == nullptr) {
-    sync::sit_down();
+  if (reclaim::own_block == nullptr) {
+    reclaim::sit_down();
   }
-  reader_place& place = sync::empty_place();
-  if (sync::kind == sync::barrier::works) {
+  reader_place& place = reclaim::empty_place();
+  if (reclaim::kind == reclaim::barrier::works) {
     return pin_again(place, current);
   }
   platform::note_release(&place);

@@ -1,14 +1,14 @@
 #include <tarn/detail/versions.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include <tarn/reloadable.hpp>
 
 #include "base/text.hpp"
 #include "platform/platform.hpp"
 #include "platform/threads.hpp"
-#include "sync/faults.hpp"
-#include "sync/readers.hpp"
+#include "reclaim/readers.hpp"
 
 namespace tarn::detail {
 namespace {
@@ -23,7 +23,7 @@ void destroy_all(version_base* oldest) noexcept {
 
 template <class Each>
 void for_each_read(Each visit) {
-  for (const sync::reader_block* block = sync::all_blocks(); block != nullptr; block = block->next) {
+  for (const reclaim::reader_block* block = reclaim::all_blocks(); block != nullptr; block = block->next) {
     for (const reader_place& place : block->places) {
       // seq_cst: see pin_slow. It also acquires: everything that a reader did before it emptied the slot is complete.
       const version_base* const read = place.load(std::memory_order_seq_cst);
@@ -35,29 +35,43 @@ void for_each_read(Each visit) {
   }
 }
 
+[[noreturn]] void fault_still_read(const char* kind, const char* name, const void* object, std::uint64_t version,
+                                   std::uint32_t thread) noexcept {
+  base::text_buffer<512> message;
+  message.append("tarn: ").append(kind);
+  if (name != nullptr) {
+    message.append(" \"").escaped(name).append("\" at ").pointer(object);
+  }
+  message.append(" ends while version ").decimal(version).append(" is read by ");
+  platform::append_thread(message, thread);
+  message.append('\n').write_to(2);
+  std::abort();
+}
+
 }  // namespace
 
-versions::versions(const char* name, std::size_t most_retired, version_base* first) noexcept
-    : current_(first), most_retired_(std::max<std::size_t>(most_retired, 1)), name_(name) {}
+versions::versions(const char* kind, const char* name, std::size_t most_retired, version_base* first,
+                   give_unlinked give) noexcept
+    : current_(first), most_retired_(std::max<std::size_t>(most_retired, 1)), give_(give), kind_(kind), name_(name) {}
 
 versions::~versions() {
   version_base* unread = nullptr;
   {
-    const platform::locked hold(sync::writers_lock());
+    const platform::locked hold(reclaim::writers_lock());
     version_base* const last = current_.load(std::memory_order_relaxed);
     last->next = retired_;
     retired_ = last;
     ++retired_count_;
     unread = take_unread();
     if (retired_ != nullptr) {
-      for_each_read([&](const version_base* read, const sync::reader_block& block) {
+      for_each_read([&](const version_base* read, const reclaim::reader_block& block) {
         for (const version_base* each = retired_; each != nullptr; each = each->next) {
           if (each == read) {
-            sync::fault_still_read(this, name_, read->number, block.thread.load(std::memory_order_relaxed));
+            fault_still_read(kind_, name_, this, read->number, block.thread.load(std::memory_order_relaxed));
           }
         }
       });
-      if (sync::is_barrier_lost()) {  // the versions were kept in case that somebody reads; by now nobody may
+      if (reclaim::is_barrier_lost()) {  // the versions were kept in case that somebody reads; by now nobody may
         unread = retired_;
       }
     }
@@ -67,17 +81,26 @@ versions::~versions() {
 
 // The caller holds the lock. It destroys the result after releasing it, because T's destructor may do anything.
 version_base* versions::take_unread() noexcept {
-  if (retired_ == nullptr || !sync::meet_all_readers()) {
+  if (retired_ == nullptr || !reclaim::meet_all_readers()) {
     return nullptr;
   }
   for (version_base* each = retired_; each != nullptr; each = each->next) {
     each->is_read = false;
   }
-  for_each_read([&](const version_base* read, const sync::reader_block&) {
+  for_each_read([&](const version_base* read, const reclaim::reader_block&) {
     for (version_base* each = retired_; each != nullptr; each = each->next) {
       each->is_read |= each == read;
     }
   });
+  if (give_ != nullptr) {  // of generations, those stay that are newer than one that is read; the list begins with them
+    const version_base* oldest_read = nullptr;
+    for (const version_base* each = retired_; each != nullptr; each = each->next) {
+      oldest_read = each->is_read ? each : oldest_read;
+    }
+    for (version_base* each = retired_; oldest_read != nullptr && each != oldest_read; each = each->next) {
+      each->is_read = true;
+    }
+  }
   version_base* unread = nullptr;
   for (version_base** at = &retired_; *at != nullptr;) {
     version_base* const each = *at;
@@ -97,7 +120,7 @@ versions::outcome versions::publish(version_base* next, std::uint64_t expected) 
   version_base* unread = nullptr;
   outcome result = outcome::refused;
   {
-    const platform::locked hold(sync::writers_lock());
+    const platform::locked hold(reclaim::writers_lock());
     if (expected != 0 && expected != number_.load(std::memory_order_relaxed)) {
       return outcome::changed;
     }
@@ -110,6 +133,9 @@ versions::outcome versions::publish(version_base* next, std::uint64_t expected) 
       platform::note_release(&current_);
       version_base* const old = current_.exchange(next, std::memory_order_seq_cst);
       number_.store(next->number, std::memory_order_release);
+      if (give_ != nullptr) {
+        give_(*next, *old);
+      }
       old->retired_ms = platform::now_ms();
       old->next = retired_;
       retired_ = old;
@@ -131,7 +157,7 @@ std::size_t versions::collect() noexcept {
   version_base* unread = nullptr;
   std::size_t left = 0;
   {
-    const platform::locked hold(sync::writers_lock());
+    const platform::locked hold(reclaim::writers_lock());
     unread = take_unread();
     left = retired_count_;
   }
@@ -153,8 +179,8 @@ std::vector<parked_reader> versions::parked() const {
   std::vector<parked_reader> found;
   const std::uint64_t now = platform::now_ms();
   {
-    const platform::locked hold(sync::writers_lock());
-    for_each_read([&](const version_base* read, const sync::reader_block& block) {
+    const platform::locked hold(reclaim::writers_lock());
+    for_each_read([&](const version_base* read, const reclaim::reader_block& block) {
       for (const version_base* each = retired_; each != nullptr; each = each->next) {
         if (each == read) {
           found.push_back({block.thread.load(std::memory_order_relaxed),
@@ -181,8 +207,8 @@ void versions::refuse() const {
   message.append(" replaced versions are ");
   bool is_lost = false;
   {
-    const platform::locked hold(sync::writers_lock());
-    is_lost = sync::is_barrier_lost();
+    const platform::locked hold(reclaim::writers_lock());
+    is_lost = reclaim::is_barrier_lost();
   }
   if (is_lost) {
     message.append(
