@@ -126,6 +126,37 @@ void fault_use_after_free(const block_record& block, std::ptrdiff_t offset) noex
   die(message);
 }
 
+void fault_double_free(const char* entry, const hardened_record& block) noexcept {
+  line_with_sites message;
+  append_call(message, entry, block.block);
+  append_block(message.append("double free of a "), block.bytes);
+  if (block.freed_at != nullptr) {
+    append_site(message.append("; freed before at "), block.freed_at);
+  }
+  die(message);
+}
+
+void fault_overrun(const char* entry, const hardened_record& block) noexcept {
+  line message;
+  append_call(message, entry, block.block);
+  message.append("overrun: bytes were written past the end of the ");
+  append_block(message, block.bytes);
+  message.append(block.is_exact ? "" : " or fewer, or before the block behind it");
+  die(message);
+}
+
+void fault_use_after_free(const hardened_record& block, std::size_t offset) noexcept {
+  line_with_sites message;
+  message.append("tarn: use after free: byte ").decimal(offset);
+  append_block(message.append(" of the "), block.bytes);
+  message.append(block.is_exact ? "" : " or fewer").append(" at ").pointer(block.block);
+  message.append(" was written after it was freed");
+  if (block.freed_at != nullptr) {
+    append_site(message.append(" at "), block.freed_at);
+  }
+  die(message);
+}
+
 void fault_strict_heap(const char* heap_name, const void* pointer, std::uint32_t freeing_thread,
                        std::uint32_t owning_thread) noexcept {
   line message;

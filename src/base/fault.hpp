@@ -39,6 +39,18 @@ struct block_record {
 /// `offset` is that of the first changed byte in the block; a negative one lies before the block.
 [[noreturn]] void fault_use_after_free(const block_record& block, std::ptrdiff_t offset) noexcept;
 
+/// Identifies a block of a hardened heap (memory/drop_in/hardening.hpp).
+struct hardened_record {
+  const void* block;
+  std::size_t bytes;     ///< the requested size; the most that it can have been if the size is lost
+  bool is_exact;         ///< the size is not lost
+  const void* freed_at;  ///< null: not freed, or nothing is remembered
+};
+[[noreturn]] void fault_double_free(const char* entry, const hardened_record& block) noexcept;
+[[noreturn]] void fault_overrun(const char* entry, const hardened_record& block) noexcept;
+/// `offset` is that of the first byte that was written while the block was free.
+[[noreturn]] void fault_use_after_free(const hardened_record& block, std::size_t offset) noexcept;
+
 [[noreturn]] void fault_strict_heap(const char* heap_name, const void* pointer, std::uint32_t freeing_thread,
                                     std::uint32_t owning_thread) noexcept;
 /// Reports an attempt to destroy the heap of a thread, or of the process, like a heap object.

@@ -227,6 +227,10 @@ bool parse_option(options& target, option_id id, std::string_view value, text& r
       if (!flag) return refused();
       target.guard = *flag;
       return true;
+    case option_id::harden:
+      if (!flag) return refused();
+      target.harden = *flag;
+      return true;
     case option_id::background_purge:
       if (!flag) return refused();
       target.background_purge = *flag;
@@ -257,6 +261,7 @@ void append_value(text& line, const options& source, option_id id) noexcept {
     case option_id::increment: line.decimal(source.increment); break;
     case option_id::guard: line.append(source.guard ? '1' : '0'); break;
     case option_id::sample_guards: line.decimal(source.sample_guards); break;
+    case option_id::harden: line.append(source.harden ? '1' : '0'); break;
     case option_id::background_purge: line.append(source.background_purge ? '1' : '0'); break;
     case option_id::stats: line.append(choice_name(option, static_cast<unsigned>(source.stats))); break;
     case option_id::thp: line.append(choice_name(option, static_cast<unsigned>(source.thp))); break;

@@ -25,6 +25,7 @@ enum class option_id : std::uint8_t {
   increment,
   background_purge,
   sample_guards,
+  harden,
 };
 
 enum class option_kind : std::uint8_t { milliseconds, bytes, flag, choice, path, number };
@@ -74,6 +75,8 @@ inline constexpr option_info option_table[] = {
      "Gives empty memory back while the program is idle too, by a thread that lives only while there is some."},
     {option_id::sample_guards, "sample_guards", option_kind::number, "5000", 0, most_samples_apart, "",
      "One in about this many allocations lies between inaccessible pages, to name its misuse; 0, limit, guard: none."},
+    {option_id::harden, "harden", option_kind::flag, "0", 0, 1, "",
+     "Finds writes after free, overruns and wrong sizes at a small cost; guard finds more, and has priority."},
 };
 inline constexpr std::size_t option_count = sizeof option_table / sizeof option_table[0];
 
@@ -86,6 +89,7 @@ struct options {
   thp_mode thp = thp_mode::automatic;
   bool guard = guard_by_default;
   bool background_purge = true;
+  bool harden = false;
   std::uint32_t sample_guards = 5000;  // 0: none; 1: each, until no slot is left
   std::uint64_t limit = 0;             // bytes; 0: no limit
   std::uint64_t initial = 0;           // bytes

@@ -67,9 +67,10 @@ class Expectation:
         if words:
             sys.exit(f"{path}:{words[0][0]}: no case follows")
 
-    def guarded(self):
-        """Run on guarded blocks though it does not ask for them: reports may tell more."""
-        return self.common_environment.get("TARN_GUARD") == "1" and "TARN_GUARD" not in self.environment
+    def tells_more(self):
+        """Run on guarded or hardened blocks though it does not ask for them: reports may tell more."""
+        return any(self.common_environment.get(name) == "1" and name not in self.environment
+                   for name in ("TARN_GUARD", "TARN_HARDEN"))
 
     def take_all(self, words):
         for number, word, argument in words:
@@ -191,7 +192,7 @@ def complaints(expected, ending):
         name = f"signal {expected.signal.name}" if expected.signal else f"exit {expected.exit}"
         lines.append(f"{ending.description()} instead of {name}")
     notes = dict(re.findall(r"^(\w+)=(.*)$", ending.stdout, re.MULTILINE))
-    places = "(; (freed before|allocated) at .*)?" if expected.guarded() else ""
+    places = "(; (freed before|allocated) at .*)?" if expected.tells_more() else ""
     patterns = [pattern_of(line, notes) + places for line in expected.stderr]
     if 2 not in expected.closed and not re.fullmatch(
             "".join(pattern + "\n" for pattern in patterns), ending.stderr):

@@ -54,7 +54,7 @@ void* allocate_zeroed(detail::heap_front* current, std::size_t count, std::size_
   return block;
 }
 
-void* reallocate(detail::heap_front* current, void* block, std::size_t bytes, give_back_function give_back) noexcept {
+void* reallocate(detail::heap_front* current, void* block, std::size_t bytes, resize_ways ways) noexcept {
   if (block == nullptr) {
     return bytes > largest_request ? nullptr : detail::allocate_any(current, bytes, detail::block_alignment);
   }
@@ -93,17 +93,17 @@ void* reallocate(detail::heap_front* current, void* block, std::size_t bytes, gi
   }
   void* moved = nullptr;
   if (grows && filling != nullptr) {
-    moved = detail::allocate_any(self, with_room(bytes), detail::block_alignment);
+    moved = ways.allocate(self, with_room(bytes), detail::block_alignment);
   }
   if (moved == nullptr) {
-    moved = detail::allocate_any(self, bytes, detail::block_alignment);
+    moved = ways.allocate(self, bytes, detail::block_alignment);
   }
   if (moved == nullptr) {
     return grows ? nullptr : block;
   }
   // The copy has at least the smallest block's size: the drop-in keeps a mark in the second word.
   std::memcpy(moved, block, grows ? before : bytes < 16 ? 16 : bytes);
-  give_back(self, block);
+  ways.give_back(self, block);
   if (grows && bytes >= least_remembered) {
     self->grown.insert(moved, bytes);
   }

@@ -19,11 +19,13 @@ std::size_t usable_bytes(const char* entry, const void* block) noexcept;
 void* allocate_zeroed(detail::heap_front* current, std::size_t count, std::size_t element_bytes) noexcept;
 
 /// Does what realloc does: returns a block of at least `bytes` with the old contents, in place where that is
-/// possible. If it returns null, the old block is untouched. `block` may be null. A block that had to move is freed
-/// with `give_back`.
-using give_back_function = void (*)(detail::heap_front*, void*) noexcept;
-void* reallocate(detail::heap_front* current, void* block, std::size_t bytes,
-                 give_back_function give_back = detail::deallocate_slow) noexcept;
+/// possible. If it returns null, the old block is untouched. `block` may be null. If it has to move, `ways` says how
+/// the new block is allocated and the old one freed.
+struct resize_ways {
+  void (*give_back)(detail::heap_front*, void*) noexcept = detail::deallocate_slow;
+  void* (*allocate)(detail::heap_front*, std::size_t bytes, std::size_t alignment) noexcept = detail::allocate_any;
+};
+void* reallocate(detail::heap_front* current, void* block, std::size_t bytes, resize_ways ways = {}) noexcept;
 
 /// Returns free memory of the calling thread's heap and of the process's heap to the system, and tells whether there
 /// was any.

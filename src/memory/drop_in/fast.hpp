@@ -29,6 +29,9 @@ namespace tarn::drop_in {
 [[gnu::noinline]] void* allocate_aligned_slow(std::size_t bytes, std::size_t alignment, const void* site) noexcept;
 /// Does free for any pointer, null included. `said` is the size that the program states.
 [[gnu::noinline]] void deallocate_slow(void* block, std::size_t said, const void* site) noexcept;
+/// Does free for a block of class `index` of the calling thread's heap. It is not marked, and its magazine is full.
+[[gnu::noinline]] void deallocate_full(void* block, std::size_t said, const void* site,
+                                       detail::size_class index) noexcept;
 /// Reports the free of a block that is marked, so that it is free already.
 [[gnu::noinline]] void deallocate_again(void* block, std::size_t said, const void* site) noexcept;
 
@@ -83,11 +86,11 @@ template <class Slow>
   if (heaps::is_marked(block)) [[unlikely]] {
     return deallocate_again(block, said, __builtin_return_address(0));
   }
-  heaps::mark(block);
   void** const top = front->top[index];
   if (reinterpret_cast<std::uintptr_t>(top) % detail::magazine_bytes == 0) [[unlikely]] {
-    return deallocate_slow(block, said, __builtin_return_address(0));
+    return deallocate_full(block, said, __builtin_return_address(0), static_cast<detail::size_class>(index));
   }
+  heaps::mark(block);
   *top = block;
   front->top[index] = top + 1;
 }

@@ -11,6 +11,7 @@
 #include "base/fault.hpp"
 #include "memory/api/blocks.hpp"
 #include "memory/drop_in/fast.hpp"
+#include "memory/drop_in/hardening.hpp"
 #include "memory/guard/guard.hpp"
 #include "memory/guard/samples.hpp"
 #include "memory/heap/lookup.hpp"
@@ -113,12 +114,25 @@ std::uint32_t blocks_taken(size_class index) noexcept {
   return allocate_unclassed(bytes, alignment);
 }
 
-[[gnu::noinline]] void* allocate_guarded(std::size_t bytes, std::size_t alignment, const void* site) noexcept {
+bool is_hardened() noexcept { return guard::current_mode.load(std::memory_order_relaxed) == guard::mode::hardened; }
+
+// Allocates where blocks are guarded or hardened, or where it is not known yet.
+[[gnu::noinline]] void* allocate_watched(std::size_t bytes, std::size_t alignment, const void* site) noexcept {
+  if (is_hardened()) [[likely]] {
+    return hardening::allocate(bytes, alignment, site);
+  }
+  if (guard::current_mode.load(std::memory_order_relaxed) == guard::mode::unknown) {
+    guard::find_mode();
+    return drop_in::allocate_aligned_slow(bytes, alignment, site);
+  }
   return guard::wanted() ? or_no_memory(guard::allocate(bytes, alignment, site))
                          : allocate_aligned_plain(bytes, alignment, site);
 }
 
-[[gnu::noinline]] void deallocate_guarded(void* block, std::size_t said, const void* site) noexcept {
+[[gnu::noinline]] void deallocate_watched(void* block, std::size_t said, const void* site) noexcept {
+  if (is_hardened()) [[likely]] {
+    return hardening::deallocate(block, said, site);
+  }
   if (!guard::wanted()) {
     detail::deallocate_slow(detail::local, block);
   } else if (block != nullptr) {
@@ -130,6 +144,9 @@ std::uint32_t blocks_taken(size_class index) noexcept {
 [[gnu::noinline]] void* make_zeroed(std::size_t count, std::size_t element_bytes, const void* site) noexcept {
   if (guard::wanted()) [[unlikely]] {
     return or_no_memory(guard::allocate_zeroed(count, element_bytes, site));
+  }
+  if (is_hardened()) [[unlikely]] {
+    return hardening::allocate_zeroed(count, element_bytes, site);
   }
   std::size_t bytes;
   if (!__builtin_mul_overflow(count, element_bytes, &bytes) && bytes <= detail::largest_class_size) {
@@ -171,10 +188,13 @@ void* resize(void* block, std::size_t bytes, const void* site) noexcept {
     if (guard::samples::contain(block)) [[unlikely]] {
       return resize_sampled(block, bytes, site);
     }
-  } else if (heaps::class_in(key) < detail::class_count && heaps::is_marked(block)) [[unlikely]] {
+  } else if (heaps::class_in(key) < detail::class_count && !is_hardened() && heaps::is_marked(block)) [[unlikely]] {
     freed_twice("realloc", block);
   }
-  void* const result = api::reallocate(detail::local, block, bytes, give_back);
+  if (is_hardened()) [[unlikely]] {
+    return or_no_memory(hardening::reallocate(block, bytes, site));
+  }
+  void* const result = api::reallocate(detail::local, block, bytes, {give_back});
   return block == nullptr || result == nullptr ? finished(result) : result;
 }
 
@@ -196,7 +216,7 @@ namespace tarn::drop_in {
 // Calls its functions last, so that it needs no stack frame.
 void* allocate_slow(std::size_t bytes, const void* site) noexcept {
   if (guard::may_be_wanted()) [[unlikely]] {
-    return allocate_guarded(bytes, detail::block_alignment, site);
+    return allocate_watched(bytes, detail::block_alignment, site);
   }
   if (bytes <= detail::largest_class_size) {
     return allocate_class(detail::class_of(bytes), bytes, detail::block_alignment, site);
@@ -206,14 +226,14 @@ void* allocate_slow(std::size_t bytes, const void* site) noexcept {
 
 void* allocate_aligned_slow(std::size_t bytes, std::size_t alignment, const void* site) noexcept {
   if (guard::may_be_wanted()) [[unlikely]] {
-    return allocate_guarded(bytes, alignment, site);
+    return allocate_watched(bytes, alignment, site);
   }
   return allocate_aligned_plain(bytes, alignment, site);
 }
 
 void deallocate_slow(void* block, std::size_t said, const void* site) noexcept {
   if (guard::may_be_wanted()) [[unlikely]] {
-    return deallocate_guarded(block, said, site);
+    return deallocate_watched(block, said, site);
   }
   if (guard::samples::contain(block)) [[unlikely]] {
     return guard::samples::deallocate("free", block, site);
@@ -221,9 +241,20 @@ void deallocate_slow(void* block, std::size_t said, const void* site) noexcept {
   detail::deallocate_slow(detail::local, block);
 }
 
+void deallocate_full(void* block, std::size_t said, const void* site, size_class index) noexcept {
+  if (guard::may_be_wanted()) [[unlikely]] {
+    return is_hardened() ? hardening::deallocate_own(block, said, site, index) : deallocate_watched(block, said, site);
+  }
+  heaps::mark(block);
+  detail::deallocate_slow(detail::local, block);
+}
+
 void deallocate_again(void* block, std::size_t said, const void* site) noexcept {
   if (guard::wanted()) [[unlikely]] {
     return guard::deallocate("free", block, said, site);  // the guard reports more
+  }
+  if (is_hardened()) {
+    hardening::fault_freed_twice("free", block);
   }
   freed_twice("free", block);
 }
@@ -311,6 +342,9 @@ TARN_EXPORT std::size_t malloc_usable_size(void* block) noexcept {
   }
   if (guard::samples::contain(block)) [[unlikely]] {
     return guard::samples::usable_bytes("malloc_usable_size", block);
+  }
+  if (block != nullptr && is_hardened()) [[unlikely]] {
+    return hardening::usable_bytes("malloc_usable_size", block);
   }
   return api::usable_bytes("malloc_usable_size", block);
 }

@@ -7,16 +7,10 @@
 #include "memory/guard/samples.hpp"
 #include "memory/thread/threads.hpp"
 #include "platform/platform.hpp"
-#include "platform/random.hpp"
 
 namespace {
 
 using namespace tarn;
-
-void draw_mark() noexcept {
-  heaps::free_mark = heaps::mark_high_bits | (platform::random_number() >> 8);
-  heaps::marks_blocks = true;
-}
 
 // Runs right after the engine, whose fork handlers come first, so that the guard's come before the program's own.
 [[gnu::constructor(102)]] void early() noexcept {
@@ -27,7 +21,7 @@ void draw_mark() noexcept {
 }
 
 [[gnu::constructor]] void loaded() noexcept {
-  draw_mark();
+  heaps::draw_mark();
   if (threads::initialise()) {
     api::open_statistics_output(base::current_options());
   }

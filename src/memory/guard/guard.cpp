@@ -217,8 +217,9 @@ void release_all() noexcept {
 constinit std::atomic<mode> current_mode{mode::unknown};
 
 bool find_mode() noexcept {
-  if (current_mode.load(std::memory_order_acquire) == mode::enabled) {  // acquire: the canary's key is seen, too
-    return true;
+  const mode present = current_mode.load(std::memory_order_acquire);  // acquire: the canary's key is seen, too
+  if (present != mode::unknown) {
+    return present == mode::enabled;
   }
   if (!threads::initialise()) {
     return false;
@@ -232,7 +233,8 @@ bool find_mode() noexcept {
     }
   }
   // release: a thread that sees the mode sees the canary's key.
-  current_mode.store(is_on ? mode::enabled : mode::off, std::memory_order_release);
+  const mode unguarded = base::current_options().harden ? mode::hardened : mode::off;
+  current_mode.store(is_on ? mode::enabled : unguarded, std::memory_order_release);
   return is_on;
 }
 

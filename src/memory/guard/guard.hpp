@@ -20,7 +20,8 @@
 
 namespace tarn::guard {
 
-enum class mode : unsigned char { unknown, off, enabled };
+/// `hardened` is for the drop-in alone (memory/drop_in/hardening.hpp): this file's blocks are not used then.
+enum class mode : unsigned char { unknown, off, enabled, hardened };
 extern constinit std::atomic<mode> current_mode;
 /// Reads the options if no thread has read them yet. Returns false when there is no memory at all.
 bool find_mode() noexcept;
@@ -31,7 +32,7 @@ inline bool wanted() noexcept {
   return current_mode.load(std::memory_order_relaxed) != mode::off && find_mode();
 }
 
-/// Returns false if it is known that they are not.
+/// Returns false if it is known that blocks are neither guarded nor hardened.
 inline bool may_be_wanted() noexcept { return current_mode.load(std::memory_order_relaxed) != mode::off; }
 
 /// Must be called before the first block where guarded blocks are wanted whatever the option says. Returns false when

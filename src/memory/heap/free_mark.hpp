@@ -9,6 +9,7 @@
 // accident.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace tarn::heaps {
@@ -19,6 +20,12 @@ inline constexpr std::uintptr_t mark_high_bits = std::uintptr_t{0xa5} << 56;
 inline constinit std::uintptr_t free_mark = mark_high_bits | 0x9e3779b97f4a7c;
 /// True if this process's free marks blocks.
 inline constinit bool marks_blocks = false;
+/// Draws the number and switches marking on, at the first call. The process must have one thread.
+void draw_mark() noexcept;
+
+/// A hardened heap keeps at least this much of each free block zero, from its start on, and the last word; all of a
+/// smaller block. It does not apply to words that carry a mark.
+inline constexpr std::size_t most_zeroed_bytes = std::size_t{4} << 10;
 
 [[gnu::always_inline]] inline std::uintptr_t& mark_of(void* block) noexcept {
   return static_cast<std::uintptr_t*>(block)[1];

@@ -5,6 +5,7 @@
 
 #include "base/fault.hpp"
 #include "base/options.hpp"
+#include "memory/heap/free_mark.hpp"
 #include "memory/heap/registry.hpp"
 #include "platform/platform.hpp"
 
@@ -28,6 +29,18 @@ std::size_t blocks_to_fill(size_class index, std::uint8_t fills) noexcept {
   const std::size_t full = batch_of(index);
   const std::size_t now = full >> (fills_to_full - fills);
   return now >= 4 ? now : full < 4 ? full : 4;
+}
+
+/// Zeroes of a slab what a hardened heap expects to be zero.
+void clear(const pages::slab& fresh) noexcept {
+  if (fresh.bytes <= most_zeroed_bytes) {
+    std::memset(fresh.start, 0, fresh.capacity * fresh.bytes);
+    return;
+  }
+  for (char *block = fresh.start, *end = block + fresh.capacity * fresh.bytes; block != end; block += fresh.bytes) {
+    std::memset(block, 0, most_zeroed_bytes);
+    std::memset(block + fresh.bytes - sizeof(void*), 0, sizeof(void*));
+  }
 }
 
 }  // namespace
@@ -168,6 +181,9 @@ pages::slab* heap::new_slab(size_class index) noexcept {
   pages::slab* made = adopt_slab(index);
   if (made == nullptr) {
     made = space->allocate_slab(index, address());
+    if (made != nullptr && policy.hardened() && !made->zeroed) [[unlikely]] {
+      clear(*made);
+    }
   }
   if (made != nullptr) {
     used.insert(index);
@@ -317,7 +333,7 @@ pages::slab* heap::new_large(std::size_t bytes, std::size_t alignment) noexcept 
 
 // Runs after the cache had no run for a block.
 void heap::open_large_cache(const pages::slab& block) noexcept {
-  if (space == &central() && !policy.closed()) {
+  if (space == &central() && (!policy.closed() || policy.only_hardened())) {
     large.open(block.units, *space);
   }
 }

@@ -128,6 +128,7 @@ enum class ownership : std::uint32_t {
 };
 
 struct site_table;
+struct quarantine;
 
 /// Names blocks of one word of one slab that a thread other than the owner has freed.
 struct freed_blocks {
@@ -153,8 +154,9 @@ struct heap : detail::heap_front, base::list_links<heap> {
   std::uint64_t shrink_from = least_shrunk_bytes;  ///< a shrink needs at least this most_in_use
   std::uint64_t shrink_noted_ms = 0;               ///< last shrink, regret, or halving of shrink_from
   std::uint64_t next_decay_ms = 0;
-  site_table* sites = nullptr;  ///< call sites of a heap that is noting_sites: memory/thread/sites.hpp
-  std::size_t eager_bytes = 0;  ///< bytes that release() keeps
+  site_table* sites = nullptr;          ///< call sites of a heap that is noting_sites: memory/thread/sites.hpp
+  std::size_t eager_bytes = 0;          ///< bytes that release() keeps
+  quarantine* waiting_frees = nullptr;  ///< freed blocks of a hardened heap: memory/drop_in/hardening.cpp
   char name[24] = {};
 
   // -- read by all threads, seldom written ---------------------------------

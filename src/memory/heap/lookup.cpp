@@ -1,7 +1,9 @@
 #include "memory/heap/lookup.hpp"
 
 #include "base/fault.hpp"
+#include "memory/heap/free_mark.hpp"
 #include "platform/platform.hpp"
+#include "platform/random.hpp"
 
 namespace tarn::heaps {
 
@@ -38,6 +40,13 @@ found_block find_block(const char* entry, const void* address) noexcept {
     }
   }
   return {owner_in(key), home, index, shape.block_bytes};
+}
+
+void draw_mark() noexcept {
+  if (!marks_blocks) {
+    free_mark = mark_high_bits | (platform::random_number() >> 8);
+    marks_blocks = true;
+  }
 }
 
 void check_strict_slow(const heap& owner, const void* block) noexcept {

@@ -14,6 +14,7 @@ enum class heap_trait : std::uint8_t {
   noting_sites = 8,  ///< it notes every caller; remote frees are sent one by one
   guarded = 16,      ///< the guard wraps every block (memory/guard/guard.hpp)
   strict = 32,       ///< only the owner may free its blocks
+  hardened = 64,     ///< free blocks are zero, and each call checks its block (memory/drop_in/hardening.hpp)
 };
 
 /// The traits of one heap. The owner sets them before the first use; any thread reads them.
@@ -24,6 +25,8 @@ class heap_policy {
   bool counting() const noexcept { return has(bit(heap_trait::counting)); }
   bool noting_sites() const noexcept { return has(bit(heap_trait::noting_sites)); }
   bool strict() const noexcept { return has(bit(heap_trait::strict)); }
+  bool hardened() const noexcept { return has(bit(heap_trait::hardened)); }
+  bool only_hardened() const noexcept { return traits() == bit(heap_trait::hardened); }
 
   /// Returns true if the visible magazines stay shut, so that every call takes the slow path. Every trait has this
   /// effect but `strict`, which only concerns other threads.

@@ -187,7 +187,7 @@ void heap::take_in(bool owned) noexcept {
     const bool was_full = home.full();
     std::size_t taken = 0;
     home.take_remote([&](std::size_t word, std::uint64_t freed) {
-      if (owned && marks_blocks) {
+      if (owned && marks_blocks && !policy.hardened()) {  // else its blocks stay marked
         check_marks(home, word, freed, true);
       }
       home.give_word(word, freed);

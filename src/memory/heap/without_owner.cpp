@@ -221,7 +221,7 @@ void heap::reclaim_slab(pages::slab& home) noexcept {
   // The slab may have been adopted: its owner is the heap that the key names.
   heap& owner = *owner_in(detail::key_of<__ATOMIC_ACQUIRE>(home.start));
   home.take_remote([&](std::size_t word, std::uint64_t freed) {
-    if (marks_blocks) {
+    if (marks_blocks && !policy.hardened()) {
       check_marks(home, word, freed, false);
     }
   });

@@ -130,11 +130,12 @@ struct slab : remote_frees, base::list_links<slab> {
   std::uint16_t purged_at;    ///< free_blocks at the last visit of purge_free_pages; 0: none since cut()
   std::uint8_t index;         ///< size class
   bool moved;                 ///< its own mapping has pages that came from elsewhere
-  bool zeroed;                ///< a large block: its bytes still read as zero
+  bool zeroed;                ///< when it was taken, its bytes read as zero
   std::uint64_t free[most_blocks / 64];
 
   bool full() const noexcept { return free_blocks == 0; }
   bool empty() const noexcept { return free_blocks == capacity; }
+  bool is_free(std::size_t number) const noexcept { return (free[number / 64] >> (number % 64) & 1) != 0; }
 
   /// Cuts the slab into blocks of class `index_`, all free.
   void cut(detail::size_class index_) noexcept;

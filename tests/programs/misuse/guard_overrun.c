@@ -154,3 +154,14 @@ CASE(guard_usable_size) {
   }
   CHECK(malloc_usable_size(NULL) == 0);
 }
+
+// Where both options are given, blocks are guarded: the report tells more.
+//@ env TARN_HARDEN=1
+//@ stderr tarn: free({p}): overrun: 1 bytes written past the end of the block of 24 bytes allocated at
+//@ more {program}+0xADDR by thread {thread}; the first is byte 24
+CASE(guard_beside_harden) {
+  char* p = malloc(24);
+  note_guarded(p);
+  ((char*)hidden(p))[24] = 0;
+  free(p);
+}

@@ -254,3 +254,15 @@ CASE(sample_new) {
   delete p;
   static_cast<volatile line*>(hidden(p))->numbers[5] = 1;
 }
+
+// Sized delete of a hardened block with another size, to the byte.
+//@ tarn-only
+//@ env TARN_HARDEN=1
+//@ env TARN_GUARD=0
+//@ broken-by nothing TARN_HARDEN=0
+//@ stderr tarn: free({p}, 25): wrong size: the block has 24 bytes
+CASE(sized_delete_hardened) {
+  void* p = ::operator new(24);
+  note_pointer("p", p);
+  ::operator delete(hidden(p), 25);
+}

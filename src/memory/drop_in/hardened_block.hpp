@@ -1,0 +1,128 @@
+// Defines how a block of a hardened heap looks (memory/drop_in/hardening.hpp).
+//
+//   in use   the program's bytes | canary, 8 bytes | slack | tail, 8 bytes
+//   free     0 | mark | zero, up to most_zeroed bytes      | tail, 8 bytes
+//
+// The tail has the size that the program asked for, and the canary. It stays when the block is freed. Where the slack
+// has no room for the whole canary, the tail follows its first bytes, or the program's bytes at once.
+//
+// Memory of a hardened heap that was never handed out is zero, and so is what the system gives back later: a free block
+// may have lost its mark and its tail to zeroes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "memory/heap/free_mark.hpp"
+#include "memory/pages/slab.hpp"
+
+namespace tarn::hardening {
+
+inline constexpr std::size_t tail_bytes = 8;
+/// Each block has room for the mark and the tail, which must not overlap.
+inline constexpr std::size_t least_block_bytes = 32;
+inline constexpr std::size_t most_zeroed = heaps::most_zeroed_bytes;
+
+/// A number of this process, drawn before its first block.
+extern constinit std::uint64_t canary_key;
+
+/// Returns the canary of a block. No byte of it is zero or ASCII, so that the end of a string shows.
+[[gnu::always_inline]] inline std::uint64_t canary_of(const void* block) noexcept {
+  return ((reinterpret_cast<std::uintptr_t>(block) ^ canary_key) * 0x9e3779b97f4a7c15) | 0x8080808080808080;
+}
+
+/// A block of a size class, in use or free.
+class hardened_block {
+ public:
+  hardened_block(void* start, detail::size_class index) noexcept
+      : start_(static_cast<char*>(start)), bytes_(pages::shapes.classes[index].block_bytes) {}
+
+  std::size_t block_bytes() const noexcept { return bytes_; }
+  /// Returns the most bytes that the program can have in the block.
+  std::size_t room() const noexcept { return bytes_ - tail_bytes; }
+
+  /// Writes canary and tail for `requested` bytes.
+  [[gnu::always_inline]] void close(std::size_t requested) const noexcept {
+    const std::uint64_t canary = canary_of(start_);
+    put(requested, canary);
+    put(room(), canary ^ std::uint64_t{requested} << size_shift);
+  }
+
+  static constexpr std::size_t unknown = ~std::size_t{0};
+  /// Returns the requested size; unknown: the tail is damaged.
+  [[gnu::always_inline]] std::size_t requested() const noexcept {
+    const std::uint64_t decoded = get(room()) ^ canary_of(start_);
+    const std::size_t size = decoded >> size_shift;
+    return decoded << (64 - size_shift) != 0 || size > room() ? unknown : size;
+  }
+  /// Returns whether the canary behind the program's bytes has changed.
+  [[gnu::always_inline]] bool is_overrun(std::size_t requested) const noexcept {
+    const std::size_t gap = room() - requested;
+    const std::uint64_t changed = get(requested) ^ canary_of(start_);
+    if (gap >= sizeof changed) [[likely]] {
+      return changed != 0;
+    }
+    return gap != 0 && changed << (64 - 8 * gap) != 0;
+  }
+
+  /// Zeroes the block, except for the tail, and marks it.
+  [[gnu::always_inline]] void wipe() const noexcept {
+    char* const end = start_ + zeroed_end();
+    if (bytes_ <= least_called) [[likely]] {
+      for (char* place = start_; place + sizeof(chunk) <= end; place += sizeof(chunk)) {
+        *reinterpret_cast<chunk*>(place) = chunk{};
+        asm("" : "+r"(place));  // so that the compiler does not call memset
+      }
+      if (bytes_ <= most_zeroed) {
+        put(room() - sizeof(std::uint64_t), 0);
+      }
+    } else {
+      std::memset(start_, 0, static_cast<std::size_t>(end - start_));
+    }
+    heaps::mark(start_);
+  }
+
+  /// Returns whether the block looks as wipe() has left it.
+  [[gnu::always_inline]] bool is_wiped() const noexcept {
+    const std::uint64_t mark = get(sizeof mark);
+    const std::uint64_t tail = get(room());
+    const std::uint64_t canary = canary_of(start_);
+    const char* const end = start_ + zeroed_end();
+    const char* place = start_ + 2 * sizeof mark;
+    std::uint64_t changed = get(0) | (bytes_ <= most_zeroed ? get(room() - sizeof mark) : 0);
+    chunk sum{};
+    for (; place + 4 * sizeof(chunk) <= end; place += 4 * sizeof(chunk)) {
+      sum |= (chunk_at(place) | chunk_at(place + 16)) | (chunk_at(place + 32) | chunk_at(place + 48));
+    }
+    for (; place + sizeof(chunk) <= end; place += sizeof(chunk)) {
+      sum |= chunk_at(place);
+    }
+    changed |= static_cast<std::uint64_t>(sum[0] | sum[1]);
+    return changed == 0 && (mark == 0 || heaps::is_marked(start_)) &&
+           (tail == 0 || (tail ^ canary) << (64 - size_shift) == 0);
+  }
+  /// Returns the offset of the first byte that wipe() has not left so. Requires !is_wiped().
+  std::size_t first_changed() const noexcept;
+
+ private:
+  using chunk = long long __attribute__((vector_size(16), may_alias));
+  static_assert(sizeof(chunk) == 16);
+  static constexpr unsigned size_shift = 40;
+  static constexpr std::size_t least_called = 512;  ///< larger blocks are worth a call of memset
+  static_assert(detail::largest_class_size < std::size_t{1} << (64 - size_shift));
+
+  static chunk chunk_at(const char* place) noexcept { return *reinterpret_cast<const chunk*>(place); }
+  std::size_t zeroed_end() const noexcept { return bytes_ <= most_zeroed ? room() : most_zeroed; }
+  std::uint64_t get(std::size_t offset) const noexcept {
+    std::uint64_t word;
+    std::memcpy(&word, start_ + offset, sizeof word);
+    return word;
+  }
+  void put(std::size_t offset, std::uint64_t word) const noexcept { std::memcpy(start_ + offset, &word, sizeof word); }
+
+  char* start_;
+  std::size_t bytes_;
+};
+
+}  // namespace tarn::hardening
