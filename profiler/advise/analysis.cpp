@@ -210,9 +210,10 @@ range analysis::ms_per_second(const range& ns) const {
 
 range analysis::share(const range& ns) const {
   if (whole_.cpu_ns.high <= 0) return {};
-  // The kernel samples the processor time, so that a short program may show less time than its heap took.
-  const auto at_most_all = [](double part) { return std::min(part, 1.0); };
-  return {at_most_all(ns.low / whole_.cpu_ns.high), at_most_all(ns.high / std::max(whole_.cpu_ns.low, 1.0))};
+  // Of the two processor times, the one that makes the end lower, or higher; what is below 0 is a cost. The kernel
+  // samples the processor time, so that a short program may show less time than its heap took.
+  const double least = std::max(whole_.cpu_ns.low, 1.0), most = whole_.cpu_ns.high;
+  return {std::min(ns.low / (ns.low < 0 ? least : most), 1.0), std::min(ns.high / (ns.high < 0 ? most : least), 1.0)};
 }
 
 }  // namespace tarn::analyse

@@ -1,4 +1,4 @@
-// Tests that an analysis has the findings of its recording, each computed once.
+// Tests that an analysis has the findings of its recording, and the shares that it computes from ranges.
 #include "profiler/advise/analysis.hpp"
 
 #include <gtest/gtest.h>
@@ -32,6 +32,19 @@ TEST(analysis, has_no_history_without_the_content_of_the_file) {
   format::recording recording = example_recording();
   recording.snapshots.push_back({.at_ns = 10});
   EXPECT_TRUE(analysis(recording).course(10).intervals.empty());
+}
+
+TEST(analysis, the_ends_of_a_share_are_in_order) {
+  // The processor time of the program is between 400 and 450 ms, because that of its recorder is not known exactly.
+  const analysis analysis(example_recording(), simple_costs());
+  ASSERT_DOUBLE_EQ(analysis.whole().cpu_ns.low, 400e6);
+  ASSERT_DOUBLE_EQ(analysis.whole().cpu_ns.high, 450e6);
+  EXPECT_DOUBLE_EQ(analysis.share({9e6, 10e6}).low, 9e6 / 450e6);
+  EXPECT_DOUBLE_EQ(analysis.share({9e6, 10e6}).high, 10e6 / 400e6);
+  EXPECT_DOUBLE_EQ(analysis.share({-10e6, -9e6}).low, -10e6 / 400e6);
+  EXPECT_DOUBLE_EQ(analysis.share({-10e6, -9e6}).high, -9e6 / 450e6);
+  EXPECT_DOUBLE_EQ(analysis.share({-10e6, 10e6}).low, -10e6 / 400e6);
+  EXPECT_DOUBLE_EQ(analysis.share({-10e6, 10e6}).high, 10e6 / 400e6);
 }
 
 }  // namespace
