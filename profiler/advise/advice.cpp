@@ -261,11 +261,11 @@ void read_source(allocation_info& allocation, const std::vector<code_location>& 
   if (::stat(location.file.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return;
   if (static_cast<std::uint64_t>(facts.st_mtime) > recorded) return;  // the text may differ from the compiled one
   std::ifstream file(location.file);
-  std::string line;
+  std::string text;
   for (int number = 0; number < location.line; ++number) {
-    if (!std::getline(file, line)) return;
+    if (!std::getline(file, text)) return;
   }
-  allocation.source = trimmed(line);
+  allocation.source = trimmed(text);
   if (allocation.kind != allocated_kind::unknown) return;
   allocation.type = type_in(allocation.source);
   if (!allocation.type.empty()) allocation.kind = allocated_kind::object;
