@@ -50,9 +50,15 @@ class memory_file {
   int file_;
 };
 
-}  // namespace
+std::vector<char*> pointers_of(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
 
-helper_result run_helper(const std::vector<std::string>& command, std::string_view input, bool shows_errors) {
+helper_result run(const std::vector<std::string>& command, std::string_view input, bool shows_errors,
+                  char* const* environment) {
   const memory_file input_file, output_file;
   input_file.write(input);
   posix_spawn_file_actions_t files;
@@ -60,17 +66,26 @@ helper_result run_helper(const std::vector<std::string>& command, std::string_vi
   posix_spawn_file_actions_adddup2(&files, input_file.number(), STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&files, output_file.number(), STDOUT_FILENO);
   if (!shows_errors) posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  std::vector<char*> arguments;
-  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
-  arguments.push_back(nullptr);
   pid_t child = 0;
-  const int error = ::posix_spawnp(&child, command.front().c_str(), &files, nullptr, arguments.data(), environ);
+  const int error =
+      ::posix_spawnp(&child, command.front().c_str(), &files, nullptr, pointers_of(command).data(), environment);
   posix_spawn_file_actions_destroy(&files);
   if (error != 0) return {127, {}};
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), output_file.read()};
+}
+
+}  // namespace
+
+helper_result run_helper(const std::vector<std::string>& command, std::string_view input, bool shows_errors) {
+  return run(command, input, shows_errors, environ);
+}
+
+helper_result run_helper(const std::vector<std::string>& command, std::string_view input, bool shows_errors,
+                         const std::vector<std::string>& environment) {
+  return run(command, input, shows_errors, pointers_of(environment).data());
 }
 
 }  // namespace tarn::command

@@ -16,5 +16,8 @@ struct helper_result {
 // are files in memory, which it may reopen as /dev/stdin and /dev/stdout, and seek in. Throws a failure without
 // memory.
 helper_result run_helper(const std::vector<std::string>& command, std::string_view input, bool shows_errors);
+// Runs it with this environment instead of ours; each entry is "NAME=VALUE".
+helper_result run_helper(const std::vector<std::string>& command, std::string_view input, bool shows_errors,
+                         const std::vector<std::string>& environment);
 
 }  // namespace tarn::command

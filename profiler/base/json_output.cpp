@@ -1,19 +1,10 @@
 #include "profiler/base/json_output.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "profiler/base/failure.hpp"
-
 namespace tarn::command {
-namespace {
-
-constexpr std::size_t most_waiting = std::size_t{1} << 16;
-
-}  // namespace
 
 std::string json_text(const nlohmann::json& value, std::size_t depth) {
   const std::string text = value.dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -26,11 +17,6 @@ std::string json_text(const nlohmann::json& value, std::size_t depth) {
     position = end;
   }
   return indented;
-}
-
-void json_output::put(std::string_view text) {
-  waiting_ += text;
-  if (waiting_.size() > most_waiting) flush();
 }
 
 void json_output::object(const nlohmann::json& members, std::size_t depth, std::string_view large,
@@ -47,19 +33,12 @@ void json_output::object(const nlohmann::json& members, std::size_t depth, std::
 }
 
 void json_output::begin_element(std::size_t number, std::size_t depth) {
-  put(number == 0 ? "[\n" : ",\n");
-  waiting_.append(depth, ' ');
+  put((number == 0 ? "[\n" : ",\n") + std::string(depth, ' '));
 }
 
 void json_output::end_array(std::size_t count, std::size_t depth) {
   if (count == 0) return put("[]");
   put('\n' + std::string(depth, ' ') + ']');
-}
-
-void json_output::flush() {
-  if (std::fwrite(waiting_.data(), 1, waiting_.size(), stdout) != waiting_.size() || std::fflush(stdout) != 0)
-    fail(exit_code::io_error, "standard output: {}", system_error_text(errno));
-  waiting_.clear();
 }
 
 }  // namespace tarn::command

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "profiler/base/output_file.hpp"
+
 namespace tarn::command {
 
 // Returns `value` as text with an indentation of one space, `depth` spaces in; its first line is not indented. Bytes
@@ -16,18 +18,18 @@ std::string json_text(const nlohmann::json& value, std::size_t depth);
 // cannot be written.
 class json_output {
  public:
-  void put(std::string_view text);
+  void put(std::string_view text) { output_.put(text); }
   // Begins an object, `depth` spaces in. `put_large` writes its member `large`, whose value is ignored.
   void object(const nlohmann::json& value, std::size_t depth, std::string_view large,
               const std::function<void()>& put_large);
   // Writes an array's element `number` (from 0), `depth` spaces in; and ends the array after `count` of them.
   void begin_element(std::size_t number, std::size_t depth);
   void end_array(std::size_t count, std::size_t depth);
-  // Flushes. The last part needs this call.
-  void flush();
+  // The last part needs this call.
+  void end() { output_.end(); }
 
  private:
-  std::string waiting_;
+  output_file output_{"-"};
 };
 
 }  // namespace tarn::command

@@ -20,6 +20,7 @@
 #include "profiler/report/report.hpp"
 #include "profiler/report/values.hpp"
 #include "profiler/report/views.hpp"
+#include "profiler/symbols/names.hpp"
 
 namespace tarn::command {
 namespace {
@@ -41,7 +42,7 @@ struct diff_request {
 // One of the two recordings.
 struct side {
   side(const std::string& path, const analyse::cost_model& costs, double cpu_seconds)
-      : analysis(read_recording(path), costs, {.measured_cpu_ns = cpu_seconds * 1e9}),
+      : analysis(read_recording(path), costs, {.bytes = {}, .measured_cpu_ns = cpu_seconds * 1e9, .wrappers = {}}),
         sums(sums_by_location(analysis)),
         locks(analyse::locks_in(analysis.recorded(), analysis.locks(), analysis.names())),
         calls(analyse::calls_in(analysis.recorded(), analysis.calls(), analysis.names())) {}
@@ -65,7 +66,7 @@ range predicted_of(const analyse::difference& difference) {
 }
 
 std::string location_text(const location_sums& sums) {
-  const std::string file = sums.file.substr(sums.file.find_last_of('/') + 1);
+  const std::string file = analyse::file_name(sums.file);
   return sums.line == 0 ? file + ' ' + sums.function : fmt::format("{}:{} {}", file, sums.line, sums.function);
 }
 
@@ -112,7 +113,7 @@ void print_uses(const analyse::use_difference& uses, const char* title, const ch
   for (std::size_t index = 0; index < std::min(top, uses.changes.size()); ++index) {
     const analyse::use_change& change = uses.changes[index];
     const analyse::use shown = change.after ? *change.after : change.before.value_or(analyse::use());
-    const std::string file = shown.file.substr(shown.file.find_last_of('/') + 1);
+    const std::string file = analyse::file_name(shown.file);
     const std::string counts =
         fmt::format(" {} → {}, {:.1f} → {:.1f} ms", grouped(change.before ? change.before->count : 0),
                     grouped(change.after ? change.after->count : 0), ms(change.before ? change.before->nanoseconds : 0),

@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "profiler/base/failure.hpp"
+#include "profiler/base/output_file.hpp"
 #include "profiler/cli/commands.hpp"
 #include "profiler/export/formats.hpp"
 #include "profiler/export/gzip.hpp"
@@ -62,37 +60,6 @@ exports::measure measure_of(const export_request& request, const exports::profil
                                   [&](const auto& measure) { return measure.name == request.measure; });
   return static_cast<exports::measure>(match - exports::measures.begin());
 }
-
-// Writes to a file or to standard output. The file is made when its first part is ready, so that an earlier failure
-// leaves the old file.
-class output_file {
- public:
-  explicit output_file(const std::string& path) : path_(path) {}
-  output_file(const output_file&) = delete;
-  output_file& operator=(const output_file&) = delete;
-  ~output_file() {
-    if (file_ != nullptr && !is_output()) std::fclose(file_);
-  }
-
-  void put(std::string_view text) {
-    if (file_ == nullptr) file_ = is_output() ? stdout : std::fopen(path_.c_str(), "wb");
-    if (file_ == nullptr || std::fwrite(text.data(), 1, text.size(), file_) != text.size()) refuse();
-  }
-  void end() {
-    put({});
-    if (std::fflush(file_) != 0) refuse();
-    if (!is_output() && std::fclose(std::exchange(file_, nullptr)) != 0) refuse();
-  }
-
- private:
-  bool is_output() const { return path_ == "-"; }
-  [[noreturn]] void refuse() const {
-    fail(exit_code::io_error, "{}: {}", is_output() ? "standard output" : path_, system_error_text(errno));
-  }
-
-  const std::string& path_;
-  std::FILE* file_ = nullptr;
-};
 
 void run_push(const export_request& request) {
   analyse::analysis analysis(read_recording(request.path));

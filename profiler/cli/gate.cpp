@@ -66,17 +66,15 @@ void print_breach(const analyse::breach& breach) {
   fmt::print("{}: {}, limit {}", breach.exceeded.text, limit_text(breach.exceeded, breach.value),
              limit_text(breach.exceeded, breach.exceeded.maximum));
   if (breach.largest != nullptr) {
-    const std::string file = breach.largest->file.substr(breach.largest->file.find_last_of('/') + 1);
-    fmt::print("; largest at {}:{} {}{}", file, breach.largest->line, breach.largest->function,
-               breach.largest->remedy.empty() ? "" : ": " + breach.largest->remedy);
+    fmt::print("; largest at {}:{} {}{}", analyse::file_name(breach.largest->file), breach.largest->line,
+               breach.largest->function, breach.largest->remedy.empty() ? "" : ": " + breach.largest->remedy);
   }
   fmt::print("\n");
 }
 
 void print_verdict(std::size_t broken, std::size_t limits, const std::string& path) {
-  const char* const plural = limits == 1 ? "" : "s";
-  if (broken == 0) fmt::print("Passed: {} keeps {} limit{}.\n", path, limits, plural);
-  if (broken != 0) fmt::print("Failed: {} breaks {} of {} limit{}.\n", path, broken, limits, plural);
+  if (broken == 0) fmt::print("Passed: {} keeps {}.\n", path, counted(limits, "limit"));
+  if (broken != 0) fmt::print("Failed: {} breaks {} of {}.\n", path, broken, counted(limits, "limit"));
 }
 
 analyse::totals totals_of(analyse::analysis& analysis) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "profiler/base/failure.hpp"
+#include "profiler/base/output_file.hpp"
 #include "profiler/cli/commands.hpp"
 #include "profiler/cli/lab_compare.hpp"
 #include "profiler/cli/lab_text.hpp"
@@ -97,13 +98,9 @@ lab::places find_places(const std::string& program) {
 }
 
 void write_text(const std::string& path, const std::string& text) {
-  const bool to_output = path == "-";
-  std::FILE* const file = to_output ? stdout : std::fopen(path.c_str(), "we");
-  if (file == nullptr) fail(exit_code::io_error, "{}: {}", path, system_error_text(errno));
-  const bool is_written = std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0;
-  const int error = errno;
-  if (!to_output) std::fclose(file);
-  if (!is_written) fail(exit_code::io_error, "{}: {}", to_output ? "standard output" : path, system_error_text(error));
+  output_file file(path);
+  file.put(text);
+  file.end();
 }
 
 // Progress is shown on a terminal only, where it stays on one line; elsewhere each step would be a line.

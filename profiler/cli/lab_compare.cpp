@@ -29,25 +29,30 @@ std::string machine_text(const lab::kept_run& before, const lab::kept_run& after
   return words;
 }
 
-enum class change { unclear, slower, faster };
+enum class speed_change { unclear, slower, faster };
 
 // A form changed if most of its values differ beyond the noise, and by 5 % in the mean.
-change change_of(const pair_of_runs& runs) {
+speed_change change_of(const pair_of_runs& runs) {
   const double mean = lab::geometric_mean(runs.ratios);
   const bool is_clear = 2 * runs.disjoint > runs.ratios.size();
-  if (!is_clear || (mean > 0.95 && mean < 1.05)) return change::unclear;
-  return mean > 1 ? change::slower : change::faster;
+  if (!is_clear || (mean > 0.95 && mean < 1.05)) return speed_change::unclear;
+  return mean > 1 ? speed_change::slower : speed_change::faster;
 }
 
 // Prints the line in bold if the form is slower, beyond the noise.
 std::string line_of(const std::string& form, const pair_of_runs& runs, const paint& style) {
   const double mean = lab::geometric_mean(runs.ratios);
   const auto [lowest, highest] = std::minmax_element(runs.ratios.begin(), runs.ratios.end());
-  const change speed = change_of(runs);
-  const char* const words = speed == change::slower ? "slower" : speed == change::faster ? "faster" : "no change";
+  const speed_change speed = change_of(runs);
+  const char* const words = speed == speed_change::slower   ? "slower"
+                            : speed == speed_change::faster ? "faster"
+                                                            : "no change";
   const std::string line = fmt::format("  {:<26}{:>8}{:>9} to {:<8}{}", cut(form, 25), lab::two_digits(mean),
                                        lab::two_digits(*lowest), lab::two_digits(*highest), words);
-  return (speed == change::slower ? style.bad(line) : speed == change::faster ? style.good(line) : line) + "\n";
+  return (speed == speed_change::slower   ? style.bad(line)
+          : speed == speed_change::faster ? style.good(line)
+                                          : line) +
+         "\n";
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "profiler/collect/process_recording.hpp"
 #include "profiler/launch/launchers.hpp"
+#include "profiler/symbols/names.hpp"
 
 namespace tarn::command {
 namespace {
@@ -128,7 +129,7 @@ process_recording& children::keep_longest_running(process_recording& launcher) {
     if (child.recording.get() == kept || !child.recording->has_begun()) continue;
     if (!is_of_launcher(*child.recording)) {
       const std::string path = child.recording->region().words().front();
-      ++facts.programs[path.substr(path.find_last_of('/') + 1)];
+      ++facts.programs[analyse::file_name(path)];
     }
     child.recording->remove();
   }

@@ -7,6 +7,8 @@
 
 #include "profiler/export/formats.hpp"
 
+#include "profiler/symbols/names.hpp"
+
 namespace tarn::exports {
 namespace {
 
@@ -120,7 +122,7 @@ std::size_t firefox::library(std::size_t module) {
   const auto [library_number, is_new] = number(libraries_, module);
   if (is_new) {
     const format::module_facts& facts = profile_.recorded().modules[module];
-    const std::string name = file_name(facts.path);
+    const std::string name = analyse::file_name(facts.path);
     libs_.push_back({{"arch", ""},
                      {"name", name},
                      {"path", facts.path},

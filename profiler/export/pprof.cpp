@@ -6,6 +6,7 @@
 
 #include "profiler/export/formats.hpp"
 #include "profiler/export/text.hpp"
+#include "profiler/symbols/names.hpp"
 
 namespace tarn::exports {
 namespace {
@@ -133,11 +134,12 @@ class pprof {
   void mappings() {
     const format::recording& recording = profile_.recorded();
     const std::string program =
-        recording.program.arguments.empty() ? "" : file_name(recording.program.arguments.front());
+        recording.program.arguments.empty() ? "" : analyse::file_name(recording.program.arguments.front());
     std::vector<std::size_t> order(recording.modules.size());
     std::iota(order.begin(), order.end(), 0U);
-    std::stable_partition(order.begin(), order.end(),
-                          [&](std::size_t index) { return file_name(recording.modules[index].path) == program; });
+    std::stable_partition(order.begin(), order.end(), [&](std::size_t index) {
+      return analyse::file_name(recording.modules[index].path) == program;
+    });
     for (const std::size_t index : order) {
       const format::module_facts& module = recording.modules[index];
       pbf_writer message(writer_, profile_field::mapping);

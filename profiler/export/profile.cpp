@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "profiler/symbols/names.hpp"
+
 namespace tarn::exports {
 
 std::string_view name(sample_source source) {
@@ -123,12 +125,10 @@ void profile::add_calls(const analyse::call_findings& calls_made) {
   }
 }
 
-std::string file_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
-
 std::string frame_name(const analyse::code_location& location) {
   if (!location.function.empty()) return location.function;
   if (location.module.empty()) return "[unknown]";
-  return fmt::format("{}+{:#x}", file_name(location.module), location.offset);
+  return fmt::format("{}+{:#x}", analyse::file_name(location.module), location.offset);
 }
 
 std::string thread_name(const format::recording& recording, std::uint32_t thread) {
@@ -145,8 +145,7 @@ std::string leaf_name(const sample& sample) {
 }
 
 std::string program_name(const format::recording& recording) {
-  std::string words;
-  for (const std::string& word : recording.program.arguments) words += (words.empty() ? "" : " ") + word;
+  std::string words = fmt::format("{}", fmt::join(recording.program.arguments, " "));
   return words.empty() ? "a program" : words;
 }
 

@@ -69,8 +69,6 @@ class profile {
 // The frame of a stack without frames: the site that stands for those beyond the recorder's limit.
 constexpr std::string_view no_stack = "[not recorded]";
 
-// Returns the last part of a path.
-std::string file_name(const std::string& path);
 // Returns what every format shows of a frame: the function, or if the name is unknown, the file and the offset in it.
 std::string frame_name(const analyse::code_location& location);
 // Returns "worker (4712)"; the number is added for images that a later exec began.

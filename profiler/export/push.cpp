@@ -8,6 +8,7 @@
 #include "profiler/base/helper_program.hpp"
 #include "profiler/export/formats.hpp"
 #include "profiler/export/gzip.hpp"
+#include "profiler/symbols/names.hpp"
 
 namespace tarn::command {
 namespace {
@@ -46,7 +47,7 @@ void push(const exports::profile& profile, const std::string& url, const std::st
   }
   const format::recording& recording = profile.recorded();
   const std::string program =
-      recording.program.arguments.empty() ? "program" : exports::file_name(recording.program.arguments.front());
+      recording.program.arguments.empty() ? "program" : analyse::file_name(recording.program.arguments.front());
   const std::uint64_t seconds = recording.ended ? (recording.end.wall_us + 999'999) / 1'000'000 : 0;
   const std::string address =
       fmt::format("{}/ingest?name={}&from={}&until={}&format=pprof&spyName=tarn",

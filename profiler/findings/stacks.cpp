@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "profiler/findings/wrappers.hpp"
+#include "profiler/symbols/names.hpp"
 
 namespace tarn::analyse {
 
@@ -39,7 +40,7 @@ std::string own_code::installed_library(std::uint32_t site) {
   if (inner.empty()) return {};
   const format::module_facts* const module = module_at(recording_.sites[site].image, inner.back());
   if (module == nullptr || is_of_the_language(module->path) || !is_installed_library(module->path)) return {};
-  return module->path.substr(module->path.find_last_of('/') + 1);
+  return file_name(module->path);
 }
 
 std::size_t own_frame_index(const std::vector<code_location>& stack) {

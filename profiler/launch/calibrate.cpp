@@ -1,10 +1,7 @@
 #include "profiler/launch/calibrate.hpp"
 
-#include <fcntl.h>
 #include <gnu/libc-version.h>
-#include <sys/mman.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -14,11 +11,14 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <tarn/version.hpp>
+#include <utility>
 #include <vector>
 
 #include "profiler/base/failure.hpp"
+#include "profiler/base/helper_program.hpp"
 #include "profiler/format/build_id.hpp"
 #include "profiler/launch/library.hpp"
 #include "profiler/predict/measure_calls.hpp"
@@ -63,59 +63,32 @@ fs::path cost_file() {
   return {};
 }
 
-// Removes the user's variables that change an allocator.
-[[noreturn]] void become(const std::vector<std::string>& command, const std::string& preloaded, int input, int output) {
-  std::vector<std::string> unwanted;
+// Returns our environment without the variables that change an allocator.
+std::vector<std::string> plain_environment(const std::string& preloaded) {
+  std::vector<std::string> variables;
   for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string setting = *entry;
-    const std::string name = setting.substr(0, setting.find('='));
-    if (name.starts_with("TARN_") || name.starts_with("LD_") || name.starts_with("MALLOC_") ||
-        name == "GLIBC_TUNABLES") {
-      unwanted.push_back(name);
-    }
+    const std::string_view variable = *entry;
+    if (!variable.starts_with("TARN_") && !variable.starts_with("LD_") && !variable.starts_with("MALLOC_") &&
+        !variable.starts_with("GLIBC_TUNABLES="))
+      variables.emplace_back(variable);
   }
-  for (const std::string& entry : unwanted) ::unsetenv(entry.c_str());
-  if (!preloaded.empty()) ::setenv("LD_PRELOAD", preloaded.c_str(), 1);
-  ::dup2(output, STDOUT_FILENO);
-  const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  ::dup2(input < 0 ? nowhere : input, STDIN_FILENO);
-  ::dup2(nowhere, STDERR_FILENO);
-  std::vector<char*> arguments;
-  for (const std::string& entry : command) arguments.push_back(const_cast<char*>(entry.c_str()));
-  arguments.push_back(nullptr);
-  ::execv(command.front().c_str(), arguments.data());
-  ::_exit(127);
+  if (!preloaded.empty()) variables.push_back("LD_PRELOAD=" + preloaded);
+  return variables;
 }
 
-// Returns what `tarn measure` prints in a process of its own. `words` begin with a program's path. `input` is a file,
-// or -1.
-std::string output_of(const std::vector<std::string>& command, const std::string& preloaded, int input) {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0)
-    fail(exit_code::io_error, "cannot measure the cost model: {}", system_error_text(errno));
-  const pid_t child = ::fork();
-  if (child < 0) fail(exit_code::io_error, "cannot measure the cost model: {}", system_error_text(errno));
-  if (child == 0) become(command, preloaded, input, ends[1]);
-  ::close(ends[1]);
-  std::string text;
-  std::array<char, 4096> part;
-  for (ssize_t bytes_read = 0; (bytes_read = ::read(ends[0], part.data(), part.size())) != 0;) {
-    if (bytes_read > 0) text.append(part.data(), static_cast<std::size_t>(bytes_read));
-    if (bytes_read < 0 && errno != EINTR) break;
-  }
-  ::close(ends[0]);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (status != 0)
-    fail(exit_code::io_error, "cannot measure the cost model: tarn measure {} ended with status {}", command.back(),
-         status);
-  return text;
+// Returns what `tarn measure` prints in a process of its own. `command` begins with a program's path.
+std::string output_of(const std::vector<std::string>& command, const std::string& preloaded = {},
+                      std::string_view input = {}) {
+  helper_result result = run_helper(command, input, false, plain_environment(preloaded));
+  if (result.code != 0)
+    fail(exit_code::io_error, "cannot measure the cost model: tarn measure {} ended with exit code {}", command.back(),
+         result.code);
+  return std::move(result.output);
 }
 
 cost_model measured_by(const std::vector<std::string>& command, const std::string& preloaded = {}) {
   try {
-    return analyse::cost_model_from(json::parse(output_of(command, preloaded, -1)));
+    return analyse::cost_model_from(json::parse(output_of(command, preloaded)));
   } catch (const json::exception& error) {
     fail(exit_code::io_error, "cannot measure the cost model: {}", error.what());
   }
@@ -171,7 +144,7 @@ cost_model measured(const analyse::cost_facts& today) {
   model.sampler_ns = std::max(sampled.sampler_ns - plain, 0.0);
   model.calls = measured_by({self, "measure", "calls"}).calls;
   try {
-    output_of({self, "record", "--syscalls", "-o", recording.path(), "--", self, "measure", "calls"}, {}, -1);
+    output_of({self, "record", "--syscalls", "-o", recording.path(), "--", self, "measure", "calls"});
     model.calls.slowdown = stretch_of(read_recording(recording.path()), model.calls);
   } catch (const failure&) {  // system calls cannot be recorded here
   }
@@ -212,23 +185,8 @@ cost_model machine_costs(bool remeasure) {
 }
 
 std::vector<analyse::replayed> replays_of(const std::vector<analyse::replay_job>& jobs) {
-  const std::string bytes = analyse::encode(jobs);
-  const int file = ::memfd_create("tarn-replay", MFD_CLOEXEC);
-  if (file < 0) fail(exit_code::no_memory, "no memory to replay trace excerpts: {}", system_error_text(errno));
-  std::string text;
-  try {
-    for (std::size_t done = 0; done < bytes.size();) {
-      const ssize_t written = ::write(file, bytes.data() + done, bytes.size() - done);
-      if (written < 0) fail(exit_code::no_memory, "no memory to replay trace excerpts: {}", system_error_text(errno));
-      done += static_cast<std::size_t>(written);
-    }
-    ::lseek(file, 0, SEEK_SET);
-    text = output_of({fs::read_symlink("/proc/self/exe").string(), "measure", "replay"}, {}, file);
-  } catch (...) {
-    ::close(file);
-    throw;
-  }
-  ::close(file);
+  const std::string text =
+      output_of({fs::read_symlink("/proc/self/exe").string(), "measure", "replay"}, {}, analyse::encode(jobs));
   try {
     return analyse::replayed_from(text);
   } catch (const json::exception& error) {

@@ -213,7 +213,7 @@ void print_json(analyse::analysis& analysis, const report_request& request) {
     output.end_array(count, 1);
   });
   output.put("\n");
-  output.flush();
+  output.end();
 }
 
 }  // namespace tarn::command

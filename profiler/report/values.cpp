@@ -25,8 +25,6 @@ std::string tidy(double value) {
   return fmt::format("{:.{}f}", value, size >= 10 || size == 0 ? 0 : size >= 1 ? 1 : 2);
 }
 
-std::string file_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
-
 // Removes arguments and template arguments: `std::vector<…>::push_back`.
 std::string short_function(std::string_view function) {
   std::string result;
@@ -73,6 +71,10 @@ std::string grouped(std::uint64_t number) {
   return digits;
 }
 
+std::string counted(std::uint64_t number, std::string_view noun) {
+  return fmt::format("{} {}{}", grouped(number), noun, number == 1 ? "" : noun.ends_with('x') ? "es" : "s");
+}
+
 std::string bytes_text(double bytes) {
   constexpr std::array units = {"bytes", "KiB", "MiB", "GiB", "TiB"};
   std::size_t unit = 0;
@@ -106,8 +108,9 @@ std::string cut(std::string text, std::size_t columns) {
 }
 
 std::string place_text(const analyse::code_location& place, std::size_t columns) {
-  const std::string location = place.file.empty() ? fmt::format("{}+{:#x}", file_name(place.module), place.offset)
-                                                  : fmt::format("{}:{}", file_name(place.file), place.line);
+  const std::string location = place.file.empty()
+                                   ? fmt::format("{}+{:#x}", analyse::file_name(place.module), place.offset)
+                                   : fmt::format("{}:{}", analyse::file_name(place.file), place.line);
   return cut(place.function.empty() ? location : location + ' ' + short_function(place.function), columns);
 }
 
@@ -116,8 +119,7 @@ std::string function_text(const analyse::code_location& place, std::size_t colum
 }
 
 std::string command_line_of(const format::recording& recording) {
-  std::string words;
-  for (const std::string& word : recording.program.arguments) words += (words.empty() ? "" : " ") + word;
+  std::string words = fmt::format("{}", fmt::join(recording.program.arguments, " "));
   for (char& letter : words) {  // replaces a script's line ends and escapes to the terminal
     if (static_cast<unsigned char>(letter) < ' ' || letter == 0x7f) letter = ' ';
   }

@@ -1,4 +1,4 @@
-// Parses demangled names of functions.
+// Parses demangled names of functions, and names of files.
 #pragma once
 
 #include <string>
@@ -9,6 +9,8 @@ namespace tarn::analyse {
 // These begin the names of functions without a name; the file and the line follow: "lambda at router.cpp:41".
 inline constexpr std::string_view lambda_at = "lambda at ", function_object_at = "function object at ";
 
+// Returns the last part of a path.
+inline std::string file_name(std::string_view path) { return std::string(path.substr(path.find_last_of('/') + 1)); }
 // Returns the name without the return type, with scope and template arguments: `ns::f<char>(int)` for `std::map<int,
 // int> ns::f<char>(int)`.
 std::string_view qualified(std::string_view function);

@@ -165,11 +165,10 @@ struct symbols::files {
       line = frame.line;
     }
     if (file == nullptr) return name;
-    const std::string_view path = file;
     Dwarf_Attribute attribute;
     const bool is_made_up = dwarf_attr_integrate(&function, DW_AT_artificial, &attribute) != nullptr;
-    return std::string(is_lambda || is_made_up ? lambda_at : function_object_at) +
-           std::string(path.substr(path.find_last_of('/') + 1)) + ':' + std::to_string(line);
+    return std::string(is_lambda || is_made_up ? lambda_at : function_object_at) + file_name(file) + ':' +
+           std::to_string(line);
   }
 
   units& units_of(Dwfl_Module* module) {

@@ -8,8 +8,8 @@
 #include <limits>
 
 #include "profiler/collect/thread_names.hpp"
-#include "profiler/export/profile.hpp"
 #include "profiler/report/values.hpp"
+#include "profiler/symbols/names.hpp"
 #include "profiler/top/numbers.hpp"
 
 namespace tarn::command {
@@ -33,7 +33,7 @@ std::string top_heaps::title() const {
   std::ifstream file(fmt::format("/proc/{}/cmdline", process_), std::ios::binary);
   std::string title;
   for (std::string argument; std::getline(file, argument, '\0');)
-    title += title.empty() ? exports::file_name(argument) : " " + argument;
+    title += title.empty() ? analyse::file_name(argument) : " " + argument;
   return title;
 }
 

@@ -7,10 +7,10 @@
 #include <limits>
 
 #include "profiler/collect/thread_names.hpp"
-#include "profiler/export/profile.hpp"
 #include "profiler/findings/findings.hpp"
 #include "profiler/findings/stacks.hpp"
 #include "profiler/report/values.hpp"
+#include "profiler/symbols/names.hpp"
 #include "profiler/top/numbers.hpp"
 
 namespace tarn::command {
@@ -33,7 +33,7 @@ top_recording::top_recording(const recorded_process& process) : region_(process.
 std::string top_recording::title() const {
   std::string title;
   for (const std::string& argument : region_.words())
-    title += title.empty() ? exports::file_name(argument) : " " + argument;
+    title += title.empty() ? analyse::file_name(argument) : " " + argument;
   return title;
 }
 

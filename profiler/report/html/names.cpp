@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "profiler/symbols/names.hpp"
+
 namespace tarn::command {
 namespace {
 
@@ -62,7 +64,7 @@ std::string html_names::pseudonym(const char* kind, std::map<std::string, std::s
 
 std::pair<std::string, std::string> html_names::pseudonyms(const std::string& function, const std::string& file) {
   // A file with lines may hold templates of the program's own types, so only a module counts as a library.
-  if (is_library(file)) return {function, file.substr(file.find_last_of('/') + 1)};
+  if (is_library(file)) return {function, analyse::file_name(file)};
   return {pseudonym("function", functions_, function), pseudonym("file", files_, file)};
 }
 
@@ -72,8 +74,8 @@ html_names::place_key html_names::place(const analyse::code_location& place) {
   const auto line = file.empty() ? static_cast<std::int64_t>(place.offset) : place.line;
   if (redacts_) {
     if (is_library(module)) {
-      module = module.substr(module.find_last_of('/') + 1);
-      file = file.substr(file.find_last_of('/') + 1);
+      module = analyse::file_name(module);
+      file = analyse::file_name(file);
     } else {
       function = pseudonym("function", functions_, function);
       file = pseudonym("file", files_, file);

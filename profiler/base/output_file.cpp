@@ -1,0 +1,29 @@
+#include "profiler/base/output_file.hpp"
+
+#include <cerrno>
+#include <utility>
+
+#include "profiler/base/failure.hpp"
+
+namespace tarn::command {
+
+output_file::~output_file() {
+  if (file_ != nullptr && !is_output()) std::fclose(file_);
+}
+
+void output_file::put(std::string_view text) {
+  if (file_ == nullptr) file_ = is_output() ? stdout : std::fopen(path_.c_str(), "wbe");
+  if (file_ == nullptr || std::fwrite(text.data(), 1, text.size(), file_) != text.size()) refuse();
+}
+
+void output_file::end() {
+  put({});
+  if (std::fflush(file_) != 0) refuse();
+  if (!is_output() && std::fclose(std::exchange(file_, nullptr)) != 0) refuse();
+}
+
+void output_file::refuse() const {
+  fail(exit_code::io_error, "{}: {}", is_output() ? "standard output" : path_, system_error_text(errno));
+}
+
+}  // namespace tarn::command
