@@ -18,18 +18,19 @@ using nlohmann::json;
 
 void print_site(analyse::analysis& analysis, const call_site& site, std::size_t rank) {
   const std::uint64_t calls = site.sums[call_counter::calls];
-  fmt::print("\n{}. {}: {} {} calls, {} failed, by {} thread{}; {:.3f} s in the kernel, {:.1f} µs each\n", rank,
-             analyse::name(site.category), calls, site.name, site.sums[call_counter::errors], site.threads,
-             site.threads == 1 ? "" : "s", static_cast<double>(site.nanoseconds) / 1e9,
+  fmt::print("\n{}. {}: {}, {} failed, by {}; {:.3f} s in the kernel, {:.1f} µs each\n", rank,
+             analyse::name(site.category), counted(calls, site.name + " call"),
+             grouped(site.sums[call_counter::errors]), counted(site.threads, "thread"),
+             static_cast<double>(site.nanoseconds) / 1e9,
              static_cast<double>(site.nanoseconds) / 1e3 / static_cast<double>(calls));
   if (site.sums[call_counter::asked] != 0) {
-    fmt::print("   {} bytes asked for, {} given: {} a call\n", site.sums[call_counter::asked],
-               site.sums[call_counter::given], site.sums[call_counter::asked] / calls);
+    fmt::print("   {} asked for, {} given: {} a call\n", counted(site.sums[call_counter::asked], "byte"),
+               grouped(site.sums[call_counter::given]), grouped(site.sums[call_counter::asked] / calls));
   }
   if (site.sums[call_counter::same_arguments] != 0) {
-    fmt::print("   {} with the arguments of the one before\n", site.sums[call_counter::same_arguments]);
+    fmt::print("   {} with the arguments of the one before\n", grouped(site.sums[call_counter::same_arguments]));
   }
-  if (site.stacks > 1) fmt::print("   through {} call stacks, the most by\n", site.stacks);
+  if (site.stacks > 1) fmt::print("   through {}, the most by\n", counted(site.stacks, "call stack"));
   print_stack(analysis, site.site);
   const analyse::call_saving saving = analyse::saving_of(site, analysis.recorded(), analysis.costs());
   if (saving.not_predicted.empty()) {
@@ -48,8 +49,8 @@ json predicted(const call_site& site, const analyse::analysis& analysis) {
 void print_calls_summary(analyse::analysis& analysis) {
   const analyse::call_findings& findings = analysis.calls();
   if (findings.calls == 0) return;
-  fmt::print("{} system calls at {} sites, {:.3f} s in the kernel and waiting there\n", findings.calls,
-             findings.sites.size(), static_cast<double>(findings.nanoseconds) / 1e9);
+  fmt::print("{} at {}, {:.3f} s in the kernel and waiting there\n", counted(findings.calls, "system call"),
+             counted(findings.sites.size(), "site"), static_cast<double>(findings.nanoseconds) / 1e9);
   if (!findings.has_remedy()) {
     fmt::print("Nothing to gain from system calls: none is repeated often enough to matter.\n");
   }

@@ -39,7 +39,7 @@ void print_inversion(analyse::analysis& analysis, const analyse::inversion& inve
                  : "");
   for (std::size_t index = 0; index < count; ++index) {
     const analyse::order_step& step = inversion.steps[index];
-    fmt::print("   {} times, by {}: {} is held, from\n", grouped(step.times), threads_text(recording, step.threads),
+    fmt::print("   {}, by {}: {} is held, from\n", counted(step.times, "time"), threads_text(recording, step.threads),
                lock_text(recording, step.holds, index));
     print_stack(analysis, step.held_site);
     fmt::print("   and {} taken, at\n", lock_text(recording, step.takes, (index + 1) % count));
@@ -90,10 +90,10 @@ void print_orders(analyse::analysis& analysis, std::size_t top) {
     print_inversion(analysis, findings.inversions[index], index + 1);
   }
   if (findings.inversions.size() > top)
-    fmt::print("\n{} more orders that could deadlock; --top N\n", findings.inversions.size() - top);
+    fmt::print("\n{} that could deadlock; --top N\n", counted(findings.inversions.size() - top, "more order"));
   if (findings.unattributed != 0)
-    fmt::print("\n{} times locks were taken in pairs for which the recorder had no room\n",
-               grouped(findings.unattributed));
+    fmt::print("\n{} locks were taken in pairs for which the recorder had no room\n",
+               counted(findings.unattributed, "time"));
   for (std::size_t index = 0; index < std::min(top, findings.chains.size()); ++index) {
     if (index == 0) fmt::print("\nWait chains\n");
     print_chain(analysis, findings.chains[index], index + 1);

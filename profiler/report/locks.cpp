@@ -5,6 +5,7 @@
 
 #include "profiler/report/sections.hpp"
 #include "profiler/report/stack_text.hpp"
+#include "profiler/report/values.hpp"
 
 namespace tarn::command {
 namespace {
@@ -19,11 +20,10 @@ double in_seconds(std::uint64_t nanoseconds) { return static_cast<double>(nanose
 double mean_us(std::uint64_t nanoseconds, std::uint64_t count) {
   return count == 0 ? 0 : static_cast<double>(nanoseconds) / 1e3 / static_cast<double>(count);
 }
-const char* plural(std::uint64_t count) { return count == 1 ? "" : "s"; }
 
 void print_site(analyse::analysis& analysis, const lock_site& site) {
-  fmt::print("   {} times, {} waited {:.3f} s, held {:.3f} s\n", site.sums[format::acquisitions],
-             site.sums[format::contended], in_seconds(site.sums[format::wait_ticks]),
+  fmt::print("   {}, {} waited {:.3f} s, held {:.3f} s\n", counted(site.sums[format::acquisitions], "time"),
+             grouped(site.sums[format::contended]), in_seconds(site.sums[format::wait_ticks]),
              in_seconds(site.sums[format::held_ticks]));
   print_stack(analysis, site.site);
   if (site.waits.empty()) return;
@@ -34,16 +34,17 @@ void print_site(analyse::analysis& analysis, const lock_site& site) {
 }
 
 void print_group(analyse::analysis& analysis, const lock_group& group, std::size_t rank) {
-  const std::uint64_t taken = group.sums[format::acquisitions];
-  fmt::print("\n{}. {}: {} {}{}, taken {} times by {} thread{}\n", rank, analyse::name(group.category), group.locks,
-             analyse::name(group.type), plural(group.locks), taken, group.threads, plural(group.threads));
+  fmt::print("\n{}. {}: {}, taken {} by {}\n", rank, analyse::name(group.category),
+             counted(group.locks, analyse::name(group.type)), counted(group.sums[format::acquisitions], "time"),
+             counted(group.threads, "thread"));
   fmt::print("   {} waited, {:.3f} s together, {:.1f} µs at most; held {:.2f} µs each; {} gave up\n",
-             group.sums[format::contended], in_seconds(group.sums[format::wait_ticks]),
+             grouped(group.sums[format::contended]), in_seconds(group.sums[format::wait_ticks]),
              static_cast<double>(group.sums[format::longest_wait]) / 1e3,
-             mean_us(group.sums[format::held_ticks], group.sums[format::held]), group.sums[format::refused]);
+             mean_us(group.sums[format::held_ticks], group.sums[format::held]), grouped(group.sums[format::refused]));
   for (std::size_t index = 0; index < std::min(shown_sites, group.sites.size()); ++index)
     print_site(analysis, group.sites[index]);
-  if (group.sites.size() > shown_sites) fmt::print("   and {} more sites\n", group.sites.size() - shown_sites);
+  if (group.sites.size() > shown_sites)
+    fmt::print("   and {}\n", counted(group.sites.size() - shown_sites, "more site"));
   fmt::print("   → {}\n", group.remedy);
   if (group.read_mostly && group.read_mostly->replacing_site != 0) {
     fmt::print("   {} at\n", group.read_mostly->is_known ? "replaced" : "perhaps replaced");
@@ -77,8 +78,8 @@ json json_of_lock_site(analyse::analysis& analysis, const lock_site& site) {
 void print_locks_summary(analyse::analysis& analysis) {
   const analyse::lock_findings& findings = analysis.locks();
   if (findings.groups.empty()) return;
-  fmt::print("{} locks taken, {} of them after a wait, {:.3f} s together\n", findings.acquisitions, findings.contended,
-             in_seconds(findings.wait_nanoseconds));
+  fmt::print("{} taken, {} of them after a wait, {:.3f} s together\n", counted(findings.acquisitions, "lock"),
+             grouped(findings.contended), in_seconds(findings.wait_nanoseconds));
   if (!findings.has_remedy()) {
     fmt::print("Nothing to gain from locks: hardly any wait, and none is taken often.\n");
   }

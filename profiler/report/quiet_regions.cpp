@@ -23,8 +23,7 @@ std::string text_of(const format::violation_counts& counts) {
   std::string words;
   for (std::size_t index = 0; index < names.size(); ++index) {
     if (counts[index] == 0) continue;
-    words += fmt::format("{}{} {}{}", words.empty() ? "" : ", ", grouped(counts[index]), names[index],
-                         counts[index] == 1 ? "" : "s");
+    words += (words.empty() ? "" : ", ") + counted(counts[index], names[index]);
   }
   return words;
 }
@@ -40,7 +39,7 @@ void print_quiet_summary(analyse::analysis& analysis) {
   if (regions.empty()) return;
   const auto loud =
       std::count_if(regions.begin(), regions.end(), [](const quiet_view& region) { return !region.is_quiet(); });
-  fmt::print("{} quiet region{}, {}\n", regions.size(), regions.size() == 1 ? "" : "s",
+  fmt::print("{}, {}\n", counted(regions.size(), "quiet region"),
              loud == 0 ? "all of them quiet" : fmt::format("{} of them not quiet", loud));
 }
 
@@ -51,14 +50,15 @@ void print_quiet_regions(analyse::analysis& analysis, std::size_t top) {
     if (region.is_quiet()) break;
     if (is_first) fmt::print("\nQuiet regions\n");
     is_first = false;
-    fmt::print("\n{}: {} in {} time{}\n", style.strong(cut(region.name, text_width / 2)), text_of(region.sums),
-               grouped(region.entered), region.entered == 1 ? "" : "s");
+    fmt::print("\n{}: {} in {}\n", style.strong(cut(region.name, text_width / 2)), text_of(region.sums),
+               counted(region.entered, "time"));
     const std::size_t shown = std::min(top, region.sites.size());
     for (std::size_t index = 0; index < shown; ++index) {
       fmt::print("   {}\n", text_of(region.sites[index].sums));
       print_stack(analysis, region.sites[index].site);
     }
-    if (region.sites.size() > shown) fmt::print("   and from {} more call stacks\n", region.sites.size() - shown);
+    if (region.sites.size() > shown)
+      fmt::print("   and from {}\n", counted(region.sites.size() - shown, "more call stack"));
   }
 }
 

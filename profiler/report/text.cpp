@@ -51,7 +51,7 @@ std::string size_text(const analyse::site& site) {
 }
 
 std::string thread_text(const format::recording& recording, const analyse::site& site) {
-  std::string words = fmt::format("by {} thread{}", site.threads, site.threads == 1 ? "" : "s");
+  std::string words = "by " + counted(site.threads, "thread");
   if (site.freed_by_other_thread == 0) {
     words += site.freed_by_same_thread == 0 ? ", not freed" : ", freed by the same";
   } else {
@@ -117,8 +117,8 @@ void print_site(const analyse::analysis& analysis, const analyse::site_view& vie
   if (!view.allocation.source.empty()) fmt::print("   {}\n", style.faint(cut(view.allocation.source, text_width - 3)));
   fmt::print(
       "   {}\n",
-      cut(fmt::format("{}: {} allocations{}, {} each; {}", analyse::name(site.category),
-                      grouped(site.sums[counter::blocks]),
+      cut(fmt::format("{}: {}{}, {} each; {}", analyse::name(site.category),
+                      counted(site.sums[counter::blocks], "allocation"),
                       view.allocation.type.empty() ? "" : " of " + view.allocation.type, size_text(site),
                       site.freed_by_same_thread == 0
                           ? "none freed by its own thread"
@@ -149,8 +149,8 @@ void print_categories(analyse::analysis& analysis) {
       blocks += site.sums[counter::blocks];
     }
     if (sites == 0) continue;
-    fmt::print("{:>10} {:>16} allocations {:>5.1f} %, at {} sites\n", analyse::name(kind), grouped(blocks),
-               percent(blocks, estimated), grouped(sites));
+    fmt::print("{:>10} {:>16} allocations {:>5.1f} %, at {}\n", analyse::name(kind), grouped(blocks),
+               percent(blocks, estimated), counted(sites, "site"));
   }
 }
 
@@ -168,16 +168,15 @@ void print_program(analyse::analysis& analysis, const paint& style) {
                          seconds(recording.end.wall_us), seconds(recording.end.user_us + recording.end.system_us),
                          range_text(whole.recorder_ns * 1e-9));
   }
-  fmt::print("{}{}; {} thread{}\n", end_text(recording), times, recording.threads.size(),
-             recording.threads.size() == 1 ? "" : "s");
+  fmt::print("{}{}; {}\n", end_text(recording), times, counted(recording.threads.size(), "thread"));
 }
 
 void print_heap_summary(analyse::analysis& analysis) {
   const analyse::heap_findings& heap = analysis.heap();
   const analyse::program_costs& whole = analysis.whole();
-  const char* const more_text = analysis.recorded().part != format::interval{} ? "more " : "";
-  fmt::print("{} allocations, {}; {} frees; {} {}blocks in use at the end\n", grouped(heap.allocations),
-             bytes_text(static_cast<double>(heap.bytes)), grouped(heap.frees), grouped(heap.live), more_text);
+  const char* const block = analysis.recorded().part != format::interval{} ? "more block" : "block";
+  fmt::print("{}, {}; {}; {} in use at the end\n", counted(heap.allocations, "allocation"),
+             bytes_text(static_cast<double>(heap.bytes)), counted(heap.frees, "free"), counted(heap.live, block));
   print_categories(analysis);
   const bool is_little = analysis.knows_processor_time() && analysis.share(whole.heap_ns).high < 0.01;
   fmt::print("The heap costs {}{}.\n", cost_text(analysis, whole.heap_ns), is_little ? ": little to gain" : "");
@@ -207,8 +206,8 @@ void print_verdict(analyse::analysis& analysis, const first_remedies& heap, bool
                    const paint& style) {
   const bool locks = analysis.locks().has_remedy(), calls = analysis.calls().has_remedy();
   if (heap.count != 0) {
-    fmt::print("{} Taking the first remedy of {} site{} {}.\n", style.bold("Worth doing."), heap.count,
-               heap.count == 1 ? "" : "s", style.good(gain_text(analysis, heap.saved_ns, heap.is_at_least)));
+    fmt::print("{} Taking the first remedy of {} {}.\n", style.bold("Worth doing."), counted(heap.count, "site"),
+               style.good(gain_text(analysis, heap.saved_ns, heap.is_at_least)));
   }
   if (analysis.whole().drop_in_saves_ns.middle() > 0) {
     fmt::print("Without a change to the program: tarn run {}.\n",
@@ -260,7 +259,7 @@ void print_text(analyse::analysis& analysis, const report_request& request) {
     print_site(analysis, site, ++shown, style);
   }
   const std::size_t others = has_heap ? request.sites(analysis).size() - shown : 0;
-  if (others != 0) fmt::print("\n{} more sites; --top N, --category NAME, --json\n", grouped(others));
+  if (others != 0) fmt::print("\n{}; --top N, --category NAME, --json\n", counted(others, "more site"));
   for (const section* const part : sections) part->print(analysis, request.top);
 }
 

@@ -72,6 +72,7 @@ class Locks(unittest.TestCase):
         self.assertIn("held", lock["remedy"])
         text = self.run_program(PATHS.tarn, "report", "--top", "3", "rec", code=0).stdout
         self.assertRegex(text, r"contended: 1 mutex, taken 40 times by 2 threads")
+        self.assertRegex(text, r"(?m)^\d{1,3}(,\d{3})+ locks taken, ")
         self.assertIn("hold_it", text)
 
     def test_a_gate_limits_the_waits(self):

@@ -171,6 +171,7 @@ class Replay(ReportTest):
         self.tarn("record", "--heap", "-o", recording, "--", PATHS.growing)
         said = self.tarn("report", recording)
         self.assertEqual(said.stderr, "")
+        self.assertNotRegex(said.stdout, r"\b1 (sites|threads|blocks)\b")
         for share in re.findall(r"([\d.]+) %", said.stdout):
             self.assertLessEqual(float(share), 100, said.stdout)
         report = json.loads(self.tarn("report", "--json", recording).stdout)

@@ -163,7 +163,8 @@ class Syscalls(unittest.TestCase):
         only = self.run_program(PATHS.tarn, "report", "--source", "heap", "rec").stdout
         self.assertNotIn("system calls at", only)
         text = self.run_program(PATHS.tarn, "report", "--top", "2", "rec").stdout
-        self.assertRegex(text, r"\d+ system calls")
+        self.assertRegex(text, r"(?m)^\d{1,3},\d{3} system calls at \d+ sites, ")
+        self.assertRegex(text, r": 2,000 write calls, 0 failed, by 1 thread;")
 
 
 if __name__ == "__main__":
