@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <optional>
+#include <ostream>
 #include <set>
 #include <stdexcept>
 #include <thread>
@@ -22,6 +23,16 @@
 #include "support/call_filter.h"
 #include "support/child.hpp"
 #include "unit/io/io_fixture.hpp"
+
+namespace tarn::io {
+
+// Prints what tells the ways apart into the names of the tests. The bytes of the structure differ from build to build.
+static void PrintTo(const batch_options& options, std::ostream* output) {
+  *output << (options.way == batch_way::plain ? "plain" : "best") << "_" << options.at_once << "_at_once_"
+          << options.threads << "_threads";
+}
+
+}  // namespace tarn::io
 
 namespace {
 

@@ -23,7 +23,7 @@ namespace {
 using namespace tarn::io;
 using io_test::texts_of;
 
-constexpr journal_options small{.bytes = 64 * 1024, .chunk = 4096, .lanes = 4};
+constexpr journal_options truncated_options{.bytes = 64 * 1024, .chunk = 4096, .lanes = 4};
 
 std::string restored(const std::string& path, const std::string& bytes) {
   return "tarn: journal " + path + ": was truncated to " + bytes +
@@ -36,7 +36,7 @@ TEST(journal_truncated, keeps_what_comes_and_says_so_once) {
   const io_test::folder folder;
   const std::string path = folder.path("log");
   const auto child = support::in_child([&] {
-    journal log(path, small);
+    journal log(path, truncated_options);
     log.append("before");
     std::filesystem::resize_file(path, 0);
     const bool first = log.append("after") == 2 && texts_of(path) == lines{"after"};
@@ -45,7 +45,7 @@ TEST(journal_truncated, keeps_what_comes_and_says_so_once) {
     return first && second && log.truncations() == 2 ? 0 : 1;
   });
   EXPECT_EQ(child, (support::ending{.error = restored(path, "0")}));
-  journal log(path, small);
+  journal log(path, truncated_options);
   EXPECT_GT(log.append("the next process"), 3u);
   EXPECT_EQ(texts_of(path), (lines{"after that", "the next process"}));
 }
@@ -54,7 +54,7 @@ TEST(journal_truncated, keeps_the_line_that_is_made_in_its_place_meanwhile) {
   const io_test::folder folder;
   const std::string path = folder.path("log");
   const auto child = support::in_child([&] {
-    journal log(path, small);
+    journal log(path, truncated_options);
     log.append("before");
     int calls = 0;
     log.append_with([&](char* place, std::size_t) {
@@ -72,7 +72,7 @@ TEST(journal_truncated, survives_a_shell_that_writes_something_else_into_it) {
   const io_test::folder folder;
   const std::string path = folder.path("log");
   const auto child = support::in_child([&] {
-    journal log(path, small);
+    journal log(path, truncated_options);
     log.append("before");
     folder.file("log", "somebody's own text\n");
     log.append("after");
@@ -85,7 +85,7 @@ TEST(journal_truncated, is_noticed_without_a_signal_when_it_is_made_as_long_agai
   const io_test::folder folder;
   const std::string path = folder.path("log");
   const auto child = support::in_child([&] {
-    journal log(path, small);
+    journal log(path, truncated_options);
     log.append("before");
     const auto bytes = std::filesystem::file_size(path);
     std::filesystem::resize_file(path, 0);
@@ -101,7 +101,7 @@ TEST(journal_truncated, keeps_the_chunks_that_are_left) {
   const io_test::folder folder;
   const std::string path = folder.path("log");
   const auto child = support::in_child([&] {
-    journal log(path, small);
+    journal log(path, truncated_options);
     lines expected;
     for (int line = 0; line < 3; ++line) log.append(expected.emplace_back("line " + std::to_string(line)));
     std::filesystem::resize_file(path, 4096 + 4096);  // the header and the first chunk
@@ -167,7 +167,7 @@ TEST(journal_truncated, goes_on_in_memory_on_a_full_disk_and_is_reopened) {
   const io_test::folder folder;
   const std::string path = folder.path("log");
   const auto child = support::in_child([&] {
-    journal log(path, small);
+    journal log(path, truncated_options);
     log.append("before");
     {
       const io_test::fake::scoped_hook hook([](const io_test::fake::call& system_call) {
@@ -219,13 +219,14 @@ TEST(journal_truncated, a_limit_of_file_sizes_is_an_error_and_no_signal) {
   const io_test::folder folder;
   const std::string path = folder.path("log");
   const auto child = support::in_child([&] {
-    journal log(path, small);
+    journal log(path, truncated_options);
     log.append("before");
     const rlimit limit{4096, 4096};
     setrlimit(RLIMIT_FSIZE, &limit);
     std::filesystem::resize_file(path, 0);
     for (int line = 0; line < 10'000; ++line) log.append("nowhere");
-    const std::string message = io_test::thrown<error>([&] { journal second_journal(folder.path("other"), small); });
+    const std::string message =
+        io_test::thrown<error>([&] { journal second_journal(folder.path("other"), truncated_options); });
     const bool is_told = message == folder.path("other") + ": has no room for a journal of 65536 bytes: File too large";
     return is_told && !std::filesystem::exists(folder.path("other")) ? 0 : 1;
   });
@@ -237,7 +238,7 @@ TEST(journal_truncated, a_limit_of_file_sizes_is_an_error_and_no_signal) {
 TEST(journal_reopened, goes_on_in_a_new_file_after_a_rename) {
   const io_test::folder folder;
   const std::string path = folder.path("log");
-  journal log(path, small);
+  journal log(path, truncated_options);
   EXPECT_FALSE(log.reopen()) << "it is the same file";
   log.append("one");
   std::filesystem::rename(path, folder.path("log.1"));
@@ -262,7 +263,7 @@ TEST(journal_reopened, goes_on_in_a_new_file_after_a_rename) {
 TEST(journal_reopened, changes_nothing_where_it_fails) {
   const io_test::folder folder;
   const std::string path = folder.path("log");
-  journal log(path, small);
+  journal log(path, truncated_options);
   std::filesystem::rename(path, folder.path("log.1"));
   folder.file("log", "not a journal");
   EXPECT_EQ(io_test::thrown<error>([&] { log.reopen(); }), path + ": is not a journal: Invalid argument");
@@ -310,7 +311,7 @@ TEST(journal_reopened, loses_no_line_while_threads_append) {
 
 TEST(journal_reopened, a_forked_child_must_open_its_own) {
   const io_test::folder folder;
-  journal log(folder.path("log"), small);
+  journal log(folder.path("log"), truncated_options);
   const auto child =
       support::in_child([&] { return io_test::thrown<std::logic_error>([&] { log.reopen(); }).empty() ? 1 : 0; });
   EXPECT_EQ(child, support::ending{});

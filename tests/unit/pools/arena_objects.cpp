@@ -20,7 +20,7 @@ struct noisy {
   int id;
 };
 
-struct alignas(128) wide {
+struct alignas(128) wide_in_arena {
   std::string text = "a text that is too long for the small buffer of a string";
 };
 
@@ -81,9 +81,9 @@ TEST(arena_objects, alignment_of_the_type_is_kept) {
   arena request;
   for (int number = 0; number < 10; ++number) {
     static_cast<void>(request.allocate(1, 1));
-    wide* const created = request.create<wide>();
+    wide_in_arena* const created = request.create<wide_in_arena>();
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(created) % 128, 0u);
-    const auto row = request.create_array<wide>(3);
+    const auto row = request.create_array<wide_in_arena>(3);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(row.data()) % 128, 0u);
     EXPECT_EQ(row[2].text, created->text);
   }

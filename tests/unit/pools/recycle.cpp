@@ -23,11 +23,11 @@ using support::worker;
 
 // Each test has its own type, because each type has its own cache.
 template <int Test>
-struct counted {
-  counted() { ++alive, ++constructed; }
-  counted(const counted&) = delete;
-  counted& operator=(const counted&) = delete;
-  ~counted() { --alive; }
+struct counted_in_test {
+  counted_in_test() { ++alive, ++constructed; }
+  counted_in_test(const counted_in_test&) = delete;
+  counted_in_test& operator=(const counted_in_test&) = delete;
+  ~counted_in_test() { --alive; }
   void clear() {}
   static inline std::atomic<int> alive = 0, constructed = 0;
 };
@@ -51,7 +51,7 @@ TEST(recycle, a_string_keeps_its_capacity) {
 }
 
 TEST(recycle, steady_use_makes_no_object) {
-  using object = counted<1>;
+  using object = counted_in_test<1>;
   for (int round = 0; round < 100; ++round) {
     const auto a = tarn::recycle<object>(), b = tarn::recycle<object>(), c = tarn::recycle<object>();
   }
@@ -67,7 +67,7 @@ TEST(recycle, steady_use_makes_no_object) {
 }
 
 TEST(recycle, each_thread_has_its_own_and_empties_it) {
-  using object = counted<2>;
+  using object = counted_in_test<2>;
   { const auto mine = tarn::recycle<object>(); }
   std::vector<std::thread> threads;
   for (int number = 0; number < 4; ++number) {
@@ -87,7 +87,7 @@ TEST(recycle, each_thread_has_its_own_and_empties_it) {
 }
 
 TEST(recycle, a_handle_that_travels_ends_where_it_is) {
-  using object = counted<3>;
+  using object = counted_in_test<3>;
   worker second_thread;
   auto mine = tarn::recycle<object>();
   second_thread.run([moved = std::make_shared<tarn::recycled<object>>(std::move(mine))]() mutable { moved.reset(); });
@@ -121,7 +121,7 @@ TEST(recycle, objects_do_not_live_in_the_current_heap) {
 // thread_local objects that end before and after the cache use it while they do.
 template <int Test>
 struct at_end {
-  using object = counted<Test>;
+  using object = counted_in_test<Test>;
   explicit at_end(std::vector<std::size_t>& kept_) : kept(kept_) {}
   ~at_end() {
     for (int round = 0; round < 3; ++round) {
@@ -134,7 +134,7 @@ struct at_end {
 };
 
 TEST(recycle, thread_local_destructors_may_run_in_any_order) {
-  using object = counted<4>;
+  using object = counted_in_test<4>;
   std::vector<std::size_t> kept;
   std::thread([&kept] {
     static thread_local at_end<4> ends_last(kept);
@@ -149,7 +149,7 @@ TEST(recycle, thread_local_destructors_may_run_in_any_order) {
 
 // The first use is in such a destructor.
 TEST(recycle, may_be_used_first_in_a_thread_local_destructor) {
-  using object = counted<5>;
+  using object = counted_in_test<5>;
   std::vector<std::size_t> kept;
   std::thread([&kept] {
     static thread_local at_end<5> ends_last(kept);
@@ -161,7 +161,7 @@ TEST(recycle, may_be_used_first_in_a_thread_local_destructor) {
 
 // A thread_local handle is given back after the cache ended.
 TEST(recycle, handles_may_outlive_the_cache) {
-  using object = counted<6>;
+  using object = counted_in_test<6>;
   std::thread([] {
     static thread_local std::optional<tarn::recycled<object>> held;
     held.emplace(tarn::recycle<object>());
@@ -173,9 +173,9 @@ TEST(recycle, handles_may_outlive_the_cache) {
 // Objects hold recycled ones themselves, of the same type and of others.
 struct tree {
   std::vector<tarn::recycled<tree>> children;
-  std::optional<tarn::recycled<counted<7>>> leaf;
+  std::optional<tarn::recycled<counted_in_test<7>>> leaf;
   void grow(int depth) {
-    leaf.emplace(tarn::recycle<counted<7>>());
+    leaf.emplace(tarn::recycle<counted_in_test<7>>());
     for (int number = 0; depth > 0 && number < 2; ++number) {
       children.push_back(tarn::recycle<tree>());
       children.back()->grow(depth - 1);
@@ -193,15 +193,15 @@ TEST(recycle, objects_may_hold_recycled_ones) {
     for (int round = 0; round < 10; ++round) {
       tarn::recycle<tree>()->grow(3);  // 15 trees
       if (round == 0) {
-        constructed_before = counted<7>::constructed;
+        constructed_before = counted_in_test<7>::constructed;
       }
     }
-    EXPECT_EQ(counted<7>::constructed, constructed_before);
+    EXPECT_EQ(counted_in_test<7>::constructed, constructed_before);
     EXPECT_EQ(tarn::recycler<tree>::size(), 15u);
     tarn::recycle<tree>()->grow(5);  // 63, most of them destroyed
     EXPECT_EQ(tarn::recycler<tree>::size(), 16u);
   }).join();
-  EXPECT_EQ(counted<7>::alive, 0);
+  EXPECT_EQ(counted_in_test<7>::alive, 0);
 }
 
 // An object that is destroyed at the end of the thread gives others to a cache that has ended or not begun.
@@ -211,18 +211,18 @@ struct messy {
   ~messy() {
     if (used) {
       const auto first = tarn::recycle<messy>();
-      const auto two = tarn::recycle<counted<8>>();
+      const auto two = tarn::recycle<counted_in_test<8>>();
     }
   }
 };
 
 TEST(recycle, destructors_of_kept_objects_use_caches) {
   std::thread([] { const auto first = tarn::recycle<messy>(), two = tarn::recycle<messy>(); }).join();
-  EXPECT_EQ(counted<8>::alive, 0);
+  EXPECT_EQ(counted_in_test<8>::alive, 0);
 }
 
 TEST(recycle, threads_may_pass_handles_around) {
-  using object = counted<9>;
+  using object = counted_in_test<9>;
   {
     std::vector<tarn::recycled<object>> queue;
     worker first, second;
