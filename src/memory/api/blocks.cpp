@@ -118,6 +118,7 @@ bool trim() noexcept {
     visited.send_all();
     visited.collect();
     visited.flush_all();
+    visited.stock.clear();
     return visited.purge_slabs();
   };
   std::size_t purged = 0;
@@ -135,6 +136,7 @@ bool trim() noexcept {
     each.reclaim_for_owner();
     each.visit_large_cache(true);
   });
+  purged += heaps::purge_magazines(true);
   return purged + heaps::central().purge_all() != 0;
 }
 

@@ -3,11 +3,214 @@
 #include <new>
 
 #include "memory/pages/metadata.hpp"
+#include "platform/platform.hpp"
 
 namespace tarn::heaps {
 namespace {
-constinit pages::record_pool<magazine> arrays{platform::lock_rank::magazines};
+
+using namespace base::units;
+
+/// Fewer unneeded arrays than this are not worth a purge.
+constexpr std::size_t least_purged = 128_KiB / sizeof(magazine);
+
+/// A list of arrays through their first entries.
+struct array_list {
+  magazine* first = nullptr;
+  magazine* last = nullptr;
+  std::size_t count = 0;
+
+  void push_back(magazine* added) noexcept {
+    added->next() = nullptr;
+    (last != nullptr ? last->next() : first) = added;
+    last = added;
+    ++count;
+  }
+  magazine* pop_front() noexcept {
+    magazine* const popped = first;
+    first = popped->next();
+    last = first == nullptr ? nullptr : last;
+    --count;
+    return popped;
+  }
+};
+
+array_list merged(array_list left, array_list right) noexcept {
+  array_list result;
+  while (left.first != nullptr && right.first != nullptr) {
+    result.push_back(left.first < right.first ? left.pop_front() : right.pop_front());
+  }
+  for (array_list* const rest : {&left, &right}) {
+    while (rest->first != nullptr) {
+      result.push_back(rest->pop_front());
+    }
+  }
+  return result;
 }
+
+// Sorts by address: bin n holds nothing or a sorted list of 2^n arrays.
+array_list sorted(array_list unsorted) noexcept {
+  array_list bins[40];
+  while (unsorted.first != nullptr) {
+    array_list carried;
+    carried.push_back(unsorted.pop_front());
+    std::size_t bin = 0;
+    for (; bins[bin].first != nullptr; ++bin) {
+      carried = merged(bins[bin], carried);
+      bins[bin] = {};
+    }
+    bins[bin] = carried;
+  }
+  array_list result;
+  for (const array_list& bin : bins) {
+    result = merged(result, bin);
+  }
+  return result;
+}
+
+/// Keeps the free arrays of the process. The pages of those that nobody needed for a while go back to the system, so
+/// they are remembered outside of their pages.
+class array_pool {
+ public:
+  void* allocate() noexcept {
+    const platform::locked hold(mutex_);
+    if (free_.first == nullptr && !take_purged_page()) {
+      return pages::metadata::allocate(sizeof(magazine), alignof(magazine));
+    }
+    magazine* const taken = free_.pop_front();
+    least_free_ = free_.count < least_free_ ? free_.count : least_free_;
+    return taken;
+  }
+
+  void deallocate(magazine* array) noexcept {
+    const platform::locked hold(mutex_);
+    array->next() = free_.first;
+    free_.first = array;
+    free_.last = free_.last == nullptr ? array : free_.last;
+    ++free_.count;
+  }
+
+  std::size_t purge(bool everything) noexcept;
+
+  bool may_purge_later() noexcept {
+    const platform::locked hold(mutex_);
+    return free_.count >= scattered_ + least_purged;
+  }
+
+  platform::mutex& lock() noexcept { return mutex_; }
+
+ private:
+  struct page_run {
+    page_run* next;
+    char* start;
+    std::size_t bytes;
+  };
+
+  bool take_purged_page() noexcept;
+  page_run* new_run() noexcept;
+  bool purge_pages(char* start, std::size_t bytes) noexcept;
+
+  platform::mutex mutex_{platform::lock_rank::magazines};
+  array_list free_;
+  std::size_t least_free_ = 0;  ///< the least free_.count since the last purge: this many were not needed
+  std::size_t scattered_ = 0;   ///< arrays that the last purge left, because their pages hold others, too
+  page_run* purged_ = nullptr;
+  page_run* spare_runs_ = nullptr;
+};
+
+bool array_pool::take_purged_page() noexcept {
+  page_run* const source = purged_;
+  if (source == nullptr) {
+    return false;
+  }
+  const std::size_t page = platform::page_bytes();
+  source->bytes -= page;
+  for (std::size_t offset = 0; offset < page; offset += sizeof(magazine)) {
+    free_.push_back(::new (source->start + source->bytes + offset) magazine);
+  }
+  if (source->bytes == 0) {
+    purged_ = source->next;
+    source->next = spare_runs_;
+    spare_runs_ = source;
+  }
+  return true;
+}
+
+array_pool::page_run* array_pool::new_run() noexcept {
+  if (spare_runs_ != nullptr) {
+    page_run* const spare = spare_runs_;
+    spare_runs_ = spare->next;
+    return spare;
+  }
+  return static_cast<page_run*>(pages::metadata::allocate(sizeof(page_run), alignof(page_run)));
+}
+
+bool array_pool::purge_pages(char* start, std::size_t bytes) noexcept {
+  if (!platform::purge(start, bytes)) {
+    return false;
+  }
+  const platform::locked hold(mutex_);
+  page_run* const run = new_run();
+  if (run == nullptr) {
+    return false;
+  }
+  *run = {purged_, start, bytes};
+  purged_ = run;
+  return true;
+}
+
+// The arrays are in no list meanwhile. A process that another thread forks at this moment lacks them, which costs the
+// child a little memory.
+std::size_t array_pool::purge(bool everything) noexcept {
+  array_list taken;
+  std::size_t unneeded = 0;
+  {
+    const platform::locked hold(mutex_);
+    unneeded = everything ? free_.count : least_free_;
+    least_free_ = free_.count;
+    if (!everything && unneeded < scattered_ + least_purged) {
+      return 0;
+    }
+    taken = free_;
+    free_ = {};
+  }
+  taken = sorted(taken);
+  array_list kept;
+  while (taken.count > unneeded) {
+    kept.push_back(taken.pop_front());
+  }
+  const std::size_t needed = kept.count;
+  const std::size_t page = platform::page_bytes();
+  std::size_t purged = 0;
+  while (taken.first != nullptr) {
+    char* const start = reinterpret_cast<char*>(taken.pop_front());
+    char* end = start + sizeof(magazine);
+    while (reinterpret_cast<char*>(taken.first) == end) {
+      end = reinterpret_cast<char*>(taken.pop_front()) + sizeof(magazine);
+    }
+    char* first_page = base::align_up(start, page);
+    char* last_page = base::align_down(end, page);
+    if (first_page >= last_page || !purge_pages(first_page, static_cast<std::size_t>(last_page - first_page))) {
+      first_page = last_page = end;
+    }
+    purged += static_cast<std::size_t>(last_page - first_page);
+    for (char* at = start; at != end; at += sizeof(magazine)) {
+      if (at < first_page || at >= last_page) {
+        kept.push_back(::new (at) magazine);
+      }
+    }
+  }
+  const platform::locked hold(mutex_);
+  scattered_ = kept.count - needed;
+  while (kept.first != nullptr) {
+    free_.push_back(kept.pop_front());
+  }
+  least_free_ = free_.count;
+  return purged;
+}
+
+constinit array_pool arrays;
+
+}  // namespace
 
 magazine* magazine_stock::take_any() noexcept {
   if (first_ != nullptr) {
@@ -38,6 +241,9 @@ void magazine_stock::clear() noexcept {
   }
   count_ = 0;
 }
+
+std::size_t purge_magazines(bool everything) noexcept { return arrays.purge(everything); }
+bool may_purge_magazines_later() noexcept { return arrays.may_purge_later(); }
 
 platform::mutex& magazine_lock() noexcept { return arrays.lock(); }
 

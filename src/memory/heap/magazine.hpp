@@ -116,6 +116,12 @@ class magazine_stock {
   std::uint32_t count_ = 0;
 };
 
+/// Gives the pages of free arrays in the process's pool back to the system: of those that nobody needed since the last
+/// call, or (`everything`) of all. Returns the bytes. Any thread.
+std::size_t purge_magazines(bool everything) noexcept;
+/// Returns true if purge_magazines(false) should be called again.
+bool may_purge_magazines_later() noexcept;
+
 /// Returns the lock of the process's pool, which is held around a fork.
 platform::mutex& magazine_lock() noexcept;
 

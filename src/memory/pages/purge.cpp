@@ -43,6 +43,19 @@ void space::purge_excess(std::size_t freed) noexcept {
   policy_.note_excess_purged(platform::now_ms());
 }
 
+// Unmaps the segments of which nothing is in use, because the descriptions of their slabs hold memory. Runs when no
+// free memory has been used for the whole delay: a program that works in waves would have to map them again.
+void space::drop_unused() noexcept {
+  for (;;) {
+    segment* const unused = runs_.find(options_.segment_units);
+    if (unused == nullptr || unused->kept || unused->free_units != unused->units || unused->dirty_units != 0) {
+      return;
+    }
+    runs_.remove(*unused);
+    unused->destroy();
+  }
+}
+
 // Returns the segment that has been dirty for the longest time, or null if none is dirty. The segment moves to the
 // end of the list, so that a loop visits each segment once. A purge opens the lock, so the list may have changed
 // afterwards.
@@ -123,6 +136,9 @@ bool space::purge(std::uint64_t now_ms, std::uint32_t delay_ms) noexcept {
       at->fresh.clear();
     }
     policy_.note_aged(now_ms, delay_ms, any);
+    if (!any) {
+      drop_unused();
+    }
   }
   purge_running_ = false;
   mutex_.unlock();

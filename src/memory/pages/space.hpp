@@ -111,6 +111,7 @@ class space {
   bool retains(std::size_t bytes) const noexcept;
   segment* next_dirty() noexcept;
   std::size_t purge_set(segment& of, unit_set segment::*which, std::size_t most) noexcept;
+  void drop_unused() noexcept;
 
   platform::mutex mutex_{platform::lock_rank::space};
   space_options options_;

@@ -51,6 +51,11 @@ bool visit_spaces() noexcept {
     }
     remaining = each.may_purge_later() || remaining;
   });
+  // A program that works in waves needs the arrays again, and has memory to give back between the waves.
+  if (!remaining && !is_forking()) {
+    heaps::purge_magazines(false);
+    remaining = heaps::may_purge_magazines_later();
+  }
   return remaining;
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <map>
 #include <set>
 #include <vector>
@@ -96,6 +97,67 @@ TEST_F(stock_test, magazines_are_used_again) {
     second.give(array);
   }
   second.clear();
+}
+
+TEST_F(stock_test, arrays_that_nobody_needs_go_back_to_the_system) {
+  constexpr std::size_t array_count = 8'000;
+  magazine_stock stock;
+  purge_magazines(true);
+  std::set<magazine*> magazines;
+  while (magazines.size() < array_count) {
+    magazine* const array = stock.take(0);
+    ASSERT_TRUE(array != nullptr && magazines.insert(array).second);
+    std::memset(array->slots, 1, sizeof *array);
+  }
+  const auto give_all = [&] {
+    for (magazine* array : magazines) {
+      stock.give(array);
+    }
+    stock.clear();
+  };
+  give_all();
+  EXPECT_EQ(purge_magazines(false), 0u) << "all were needed since the last call";
+  EXPECT_TRUE(may_purge_magazines_later());
+  const std::uint64_t unneeded = purge_magazines(false);
+  EXPECT_GT(unneeded, array_count * sizeof(magazine) * 3 / 4);
+  EXPECT_FALSE(may_purge_magazines_later());
+  EXPECT_EQ(purge_magazines(false), 0u);
+
+  std::set<magazine*> again;
+  fake::fail_requests_from(1);  // nothing new is needed
+  while (again.size() < array_count) {
+    magazine* const array = stock.take(0);
+    ASSERT_TRUE(array != nullptr && again.insert(array).second) << again.size();
+    std::memset(array->slots, 1, sizeof *array);
+  }
+  EXPECT_EQ(again, magazines);
+  give_all();
+  EXPECT_GE(purge_magazines(true), unneeded);
+}
+
+TEST_F(stock_test, arrays_stay_where_the_system_takes_no_pages) {
+  magazine_stock stock;
+  std::set<magazine*> magazines;
+  for (int round = 0; round < 500; ++round) {
+    magazines.insert(stock.take(0));
+  }
+  for (magazine* array : magazines) {
+    stock.give(array);
+  }
+  stock.clear();
+  fake::refuse_purges(true);
+  EXPECT_EQ(purge_magazines(true), 0u);
+  EXPECT_FALSE(may_purge_magazines_later());
+  fake::fail_requests_from(1);
+  for (std::size_t round = 0; round < magazines.size(); ++round) {
+    magazine* const array = stock.take(0);
+    ASSERT_NE(array, nullptr);
+    magazines.insert(array);
+  }
+  for (magazine* array : magazines) {
+    stock.give(array);
+  }
+  stock.clear();
 }
 
 TEST_F(stock_test, says_null_without_memory) {

@@ -69,6 +69,23 @@ TEST_F(purge_test, what_is_used_again_stays) {
   EXPECT_EQ(purged_after(2 * delay_ms), 2_MiB);
 }
 
+TEST_F(purge_test, a_segment_without_use_goes_back_with_its_address_space) {
+  std::vector<slab*> blocks;
+  for (int round = 0; round < 3; ++round) {
+    blocks.push_back(make(30_MiB));
+  }
+  const std::size_t mapped = fake::mappings().size();
+  for (slab* const block : blocks) {
+    tested.deallocate(block);
+  }
+  purged_after(2 * delay_ms);
+  EXPECT_EQ(fake::mappings().size(), mapped - 1) << "the other segment is in use";
+  tested.deallocate(keeper);
+  purged_after(2 * delay_ms);
+  EXPECT_EQ(fake::mappings(), before);
+  EXPECT_TRUE(tested.is_valid());
+}
+
 TEST_F(purge_test, the_tail_of_a_block_that_shrank_goes_back) {
   slab* const block = make(8_MiB);
   ASSERT_TRUE(tested.resize_large(block, 1_MiB, owner));
@@ -88,6 +105,9 @@ TEST_F(purge_test, one_visit_purges_a_bounded_amount) {
   std::vector<slab*> used;
   for (int round = 0; round < 200; ++round) {  // uses so much that 300 MiB more or less make no difference
     used.push_back(tested.allocate_large(10_MiB, unit_bytes, owner));
+  }
+  for (int round = 0; round < 40; ++round) {  // the rest of each segment, so that none goes back as a whole
+    ASSERT_NE(tested.allocate_large(3_MiB, unit_bytes, owner), nullptr);
   }
   const std::size_t at_first = platform::purged().bytes;
   for (int round = 0; round < 30; ++round) {
