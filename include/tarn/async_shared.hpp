@@ -13,6 +13,8 @@
 #include <tarn/detail/async_lock.hpp>
 #include <tarn/detail/config.hpp>
 #include <tarn/detail/escape.hpp>
+#include <tarn/detail/lock_watch.hpp>
+#include <tarn/rank.hpp>
 #include <tarn/spin_mutex.hpp>
 
 namespace tarn {
@@ -20,15 +22,30 @@ namespace tarn {
 template <class T>
 class async_shared;
 
+/// Returns the coroutine for which this one runs: the one that awaits it, and so on. A promise says so by a function
+/// `const void* root() const noexcept`; without one a coroutine runs for itself.
+template <class Promise>
+const void* root_of(std::coroutine_handle<Promise> coroutine) noexcept {
+  if constexpr (requires {
+                  { coroutine.promise().root() } -> std::same_as<const void*>;
+                }) {
+    return coroutine.promise().root();
+  } else {
+    return coroutine.address();
+  }
+}
+
 /// Holds the lock as long as it lives, whatever coroutine and thread has it: it may be kept across a co_await, and
 /// moved. It is empty after a cancelled wait, a failed try_lock(), a move and unlock().
 template <class T>
 class [[nodiscard("the lock ends with the handle: give it a name")]] async_handle {
  public:
   async_handle() noexcept = default;
-  async_handle(async_handle&& source) noexcept : owner_(std::exchange(source.owner_, nullptr)) {}
+  async_handle(async_handle&& source) noexcept : owner_(std::exchange(source.owner_, nullptr)) { leave_coroutine(); }
   async_handle& operator=(async_handle&& source) noexcept {
     std::swap(owner_, source.owner_);
+    leave_coroutine();
+    source.leave_coroutine();
     return *this;
   }
   ~async_handle() { unlock(); }
@@ -38,6 +55,7 @@ class [[nodiscard("the lock ends with the handle: give it a name")]] async_handl
   T* operator->() const noexcept { return &owner_->value_; }
   /// Resumes the coroutine that has waited longest: in this call, unless an executor resumes it.
   void unlock() noexcept {
+    leave_coroutine();
     if (auto* const owner = std::exchange(owner_, nullptr)) {
       owner->lock_.unlock();
     }
@@ -45,6 +63,11 @@ class [[nodiscard("the lock ends with the handle: give it a name")]] async_handl
 
  private:
   friend class async_shared<T>;
+  void leave_coroutine() noexcept {
+    if (TARN_CHECKS && owner_ != nullptr) {
+      owner_->watch_.left_coroutine();
+    }
+  }
   explicit async_handle(async_shared<T>* owner) noexcept : owner_(owner) {}
   async_shared<T>* owner_ = nullptr;
 };
@@ -60,10 +83,11 @@ class [[nodiscard("the lock ends with the handle: give it a name")]] async_handl
 /// to the coroutine that has waited longest, and none overtakes. A coroutine is resumed in the thread that releases
 /// the lock, or cancels, inside that call; with `schedule`, it is resumed where that says: `[=](auto next) {
 /// asio::post(executor, next); }`. It works in coroutines whose await_transform accepts any awaitable; those of Asio
-/// do not. Errors: locking allocates nothing and does not fail. In builds with TARN_CHECKS it is a fault to ask for
-/// the lock while the thread holds the lock of a `shared`, and to destroy the object while it is locked. A coroutine
-/// that waits for a lock that it holds itself waits forever. The orders of these locks are not checked, because
-/// nobody knows which coroutine a thread runs for. A coroutine may be destroyed while it waits, if nobody releases
+/// do not: tarn::asio::async_lock serves them. Errors: locking allocates nothing and does not fail. In builds with
+/// TARN_CHECKS it is a fault to ask for the lock while the thread holds the lock of a `shared`, to destroy the object
+/// while it is locked, to wait for a lock that the coroutine holds itself, and to take two locks in two orders. There a
+/// handle belongs to the coroutine that awaited it until it is moved; after that nobody knows whose it is. In a release
+/// these are waits without end. A coroutine may be destroyed while it waits, if nobody releases
 /// the lock at the same moment. Cost: two short spin locks to lock and unlock, and nothing that blocks.
 template <class T>
 class async_shared {
@@ -78,7 +102,7 @@ class async_shared {
   class waiting : detail::async_waiter {
    public:
     waiting(async_shared& owner, std::stop_token stop, Resume schedule, const std::source_location& location)
-        : owner_(owner), stop_(std::move(stop)), schedule_(std::move(schedule)) {
+        : owner_(owner), stop_(std::move(stop)), schedule_(std::move(schedule)), location_(location) {
       if constexpr (TARN_CHECKS) {
         detail::check_nothing_is_held(&owner, location);
       }
@@ -93,8 +117,16 @@ class async_shared {
       }
     }
 
-    bool await_ready() noexcept { return has_at_once_ = !stop_.stop_requested() && owner_.lock_.try_lock(); }
-    bool await_suspend(std::coroutine_handle<> coroutine) {
+    // With checks, await_suspend takes the lock in all cases, because it is told which coroutine waits.
+    bool await_ready() noexcept {
+      return has_at_once_ = !TARN_CHECKS && !stop_.stop_requested() && owner_.lock_.try_lock();
+    }
+    template <class Promise>
+    bool await_suspend(std::coroutine_handle<Promise> coroutine) {
+      if constexpr (TARN_CHECKS) {
+        root_ = root_of(coroutine);
+        owner_.watch_.before_in_coroutine(root_, &owner_, location_);
+      }
       coroutine_ = coroutine;
       resume = [](detail::async_waiter* self) noexcept { static_cast<waiting*>(self)->go_on(); };
       if (stop_.stop_possible()) {
@@ -107,7 +139,11 @@ class async_shared {
     async_handle<T> await_resume() noexcept {
       is_resumed_ = true;
       cancel_.reset();
-      return async_handle<T>(has_at_once_ || has_lock() ? &owner_ : nullptr);
+      const bool is_held = has_at_once_ || has_lock();
+      if (TARN_CHECKS && is_held) {
+        owner_.watch_.taken_in_coroutine(root_, &owner_, location_);
+      }
+      return async_handle<T>(is_held ? &owner_ : nullptr);
     }
 
    private:
@@ -131,6 +167,8 @@ class async_shared {
     Resume schedule_;
     std::coroutine_handle<> coroutine_;
     std::optional<std::stop_callback<canceller>> cancel_;
+    std::source_location location_;
+    const void* root_ = nullptr;  // with checks: the coroutine
     bool has_at_once_ = false;
     bool is_resumed_ = false;
   };
@@ -138,15 +176,28 @@ class async_shared {
   template <class Function>
   class calling : public waiting<at_once> {
    public:
-    calling(async_shared& owner, Function function, const std::source_location& location)
-        : waiting<at_once>(owner, {}, {}, location), function_(std::forward<Function>(function)) {}
+    calling(async_shared& owner, Function function, std::stop_token stop, const std::source_location& location)
+        : waiting<at_once>(owner, std::move(stop), {}, location), function_(std::forward<Function>(function)) {}
     decltype(auto) await_resume() {
       const async_handle<T> held = waiting<at_once>::await_resume();
       return std::invoke(std::forward<Function>(function_), *held);
     }
 
-   private:
+   protected:
     Function function_;
+  };
+
+  template <class Function>
+  class calling_unless_stopped : public calling<Function> {
+   public:
+    using calling<Function>::calling;
+    bool await_resume() {
+      const async_handle<T> held = waiting<at_once>::await_resume();
+      if (held) {
+        std::invoke(std::forward<Function>(this->function_), *held);
+      }
+      return bool(held);
+    }
   };
 
  public:
@@ -158,7 +209,12 @@ class async_shared {
   template <class... Arguments>
     requires std::constructible_from<T, Arguments...>
   explicit(sizeof...(Arguments) == 1) async_shared(Arguments&&... arguments)
-      : value_(std::forward<Arguments>(arguments)...) {}
+      : async_shared(rank{}, std::forward<Arguments>(arguments)...) {}
+  /// Does the same for a lock with a name for messages, and a level above which those lie that are taken after it.
+  template <class... Arguments>
+    requires std::constructible_from<T, Arguments...>
+  explicit async_shared(rank level, Arguments&&... arguments)
+      : watch_(level.level, level.name), value_(std::forward<Arguments>(arguments)...) {}
   ~async_shared() {
     if constexpr (TARN_CHECKS) {
       if (lock_.is_locked()) {
@@ -189,7 +245,14 @@ class async_shared {
   [[nodiscard("co_await it")]] auto with(Function&& function,
                                          std::source_location location = std::source_location::current()) {
     detail::result_stays_inside<Function, T&>();
-    return calling<Function>(*this, std::forward<Function>(function), location);
+    return calling<Function>(*this, std::forward<Function>(function), {}, location);
+  }
+  /// Does the same unless the wait is cancelled before, and gives true if the function was called.
+  template <class Function>
+  [[nodiscard("co_await it")]] auto with(Function&& function, std::stop_token stop,
+                                         std::source_location location = std::source_location::current()) {
+    detail::result_stays_inside<Function, T&>();
+    return calling_unless_stopped<Function>(*this, std::forward<Function>(function), std::move(stop), location);
   }
   /// Returns an empty handle when the lock was not free. Code outside of coroutines may call it, too.
   handle try_lock() noexcept { return handle(lock_.try_lock() ? this : nullptr); }
@@ -198,6 +261,7 @@ class async_shared {
   friend handle;
 
   detail::async_lock<spin_mutex> lock_;
+  [[no_unique_address]] detail::lock_watch watch_;
   T value_;
 };
 

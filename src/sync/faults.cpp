@@ -25,6 +25,11 @@ void append_place(base::text& message, const std::source_location& location) noe
   message.escaped(path.substr(path.rfind('/') + 1)).append(':').decimal(location.line());
 }
 
+void append_lock(base::text& message, const lock_site& lock) noexcept {
+  message.append(lock.is_of_coroutines ? "async_shared \"" : "shared \"").escaped(lock.name).append("\" at ");
+  message.pointer(lock.object);
+}
+
 void append_shared(base::text& message, const void* object, const char* name) noexcept {
   message.append("shared \"").escaped(name).append("\" at ").pointer(object);
 }
@@ -34,28 +39,29 @@ void append_shared(base::text& message, const void* object, const char* name) no
 void fault_lock_order(const lock_pair& now, const lock_pair* before, std::size_t count) noexcept {
   line message;
   message.append("tarn: lock order: ");
-  append_shared(message, now.second.object, now.second.name);
+  append_lock(message, now.second);
   append_place(message.append(" is locked at "), now.second.location);
-  append_shared(message.append(" while "), now.first.object, now.first.name);
+  append_lock(message.append(" while "), now.first);
   append_place(message.append(" is held, since "), now.first.location);
   for (std::size_t index = 0; index < count; ++index) {
     message.append(index == 0 ? "; but before, " : "; and ");
-    append_shared(message, before[index].second.object, before[index].second.name);
+    append_lock(message, before[index].second);
     append_place(message.append(" was locked at "), before[index].second.location);
-    append_shared(message.append(" while "), before[index].first.object, before[index].first.name);
+    append_lock(message.append(" while "), before[index].first);
     append_place(message.append(" was held, since "), before[index].first.location);
   }
-  message.append(": take them in one order, or together by tarn::with");
+  message.append(now.second.is_of_coroutines ? ": take them in one order"
+                                             : ": take them in one order, or together by tarn::with");
   die(message);
 }
 
 void fault_lock_rank(const lock_pair& now) noexcept {
   line message;
   message.append("tarn: lock rank: ");
-  append_shared(message, now.second.object, now.second.name);
+  append_lock(message, now.second);
   message.append(" of level ").decimal(static_cast<std::uint64_t>(now.second.level));
   append_place(message.append(" is locked at "), now.second.location);
-  append_shared(message.append(" while "), now.first.object, now.first.name);
+  append_lock(message.append(" while "), now.first);
   message.append(" of level ").decimal(static_cast<std::uint64_t>(now.first.level));
   append_place(message.append(" is held, since "), now.first.location);
   message.append(": levels must rise");
@@ -65,9 +71,10 @@ void fault_lock_rank(const lock_pair& now) noexcept {
 void fault_lock_twice(const lock_pair& now) noexcept {
   line message;
   message.append("tarn: lock twice: ");
-  append_shared(message, now.second.object, now.second.name);
+  append_lock(message, now.second);
   append_place(message.append(" is locked at "), now.second.location);
-  append_place(message.append(" by the thread that holds it since "), now.first.location);
+  message.append(now.second.is_of_coroutines ? " by the coroutine" : " by the thread");
+  append_place(message.append(" that holds it since "), now.first.location);
   die(message);
 }
 

@@ -7,12 +7,13 @@
 
 namespace tarn::sync {
 
-/// A lock and the source location where a thread took it or tries to take it.
+/// A lock and the source location where a thread, or a coroutine, took it or tries to take it.
 struct lock_site {
   const void* object = nullptr;
   const char* name = "";
   int level = 0;
   std::source_location location;
+  bool is_of_coroutines = false;
 };
 
 /// A thread that held `first` took `second`, or tried to.

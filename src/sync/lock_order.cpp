@@ -72,13 +72,40 @@ class lock_order {
 
   void note(const held_lock& held, lock_watch& wanted, const lock_site& site) {
     const platform::locked hold(mutex_);
-    const std::uint64_t held_id = id_of(*held.watch), to = id_of(wanted);
-    if (!nodes_[held_id].after.try_emplace(to, lock_pair{held.site, site}).second) {
-      return;
+    add(held, wanted, site);
+  }
+
+  void note_in_coroutine(const void* coroutine, lock_watch& wanted, const lock_site& site) {
+    const platform::locked hold(mutex_);
+    if (const auto owned = of_coroutines_.find(coroutine); owned != of_coroutines_.end()) {
+      for (const held_lock& each : owned->second) {
+        check(each, wanted, site);
+        add(each, wanted, site);
+      }
     }
-    nodes_[to].before.insert(held_id);
-    if (std::vector<lock_pair> way = path(to, held_id); !way.empty()) {
-      fault_lock_order({held.site, site}, way.data(), std::min<std::size_t>(way.size(), 3));
+  }
+  void take_in_coroutine(const void* coroutine, lock_watch& taken, const lock_site& site) {
+    const platform::locked hold(mutex_);
+    of_coroutines_[coroutine].push_back({&taken, site});
+    taken.coroutine_ = coroutine;
+  }
+  void leave_coroutine(lock_watch& left) {
+    const platform::locked hold(mutex_);
+    const auto owned = of_coroutines_.find(left.coroutine_);
+    std::erase_if(owned->second, [&](const held_lock& each) { return each.watch == &left; });
+    if (owned->second.empty()) {
+      of_coroutines_.erase(owned);
+    }
+    left.coroutine_ = nullptr;
+  }
+
+  /// Ends the program when a holder of `held` must not take `wanted`.
+  static void check(const held_lock& held, const lock_watch& wanted, const lock_site& site) noexcept {
+    if (held.watch == &wanted) {
+      sync::fault_lock_twice({held.site, site});
+    }
+    if (site.level != 0 && held.site.level >= site.level) {
+      sync::fault_lock_rank({held.site, site});
     }
   }
 
@@ -129,6 +156,18 @@ class lock_order {
     return watch.id_;
   }
 
+  // The caller holds the mutex.
+  void add(const held_lock& held, lock_watch& wanted, const lock_site& site) {
+    const std::uint64_t held_id = id_of(*held.watch), to = id_of(wanted);
+    if (!nodes_[held_id].after.try_emplace(to, lock_pair{held.site, site}).second) {
+      return;
+    }
+    nodes_[to].before.insert(held_id);
+    if (std::vector<lock_pair> way = path(to, held_id); !way.empty()) {
+      fault_lock_order({held.site, site}, way.data(), std::min<std::size_t>(way.size(), 3));
+    }
+  }
+
   /// Returns the shortest path from one lock to another along edges; empty when there is none.
   std::vector<lock_pair> path(std::uint64_t from, std::uint64_t to) {
     std::unordered_map<std::uint64_t, std::uint64_t> came_from{{from, 0}};
@@ -156,6 +195,7 @@ class lock_order {
   platform::fork_section forking_;
   std::uint64_t last_ = 0;
   std::unordered_map<std::uint64_t, node> nodes_;
+  std::unordered_map<const void*, std::vector<held_lock>> of_coroutines_;  ///< the locks that each one holds
 };
 
 lock_watch::~lock_watch() {
@@ -175,13 +215,7 @@ void lock_watch::before(const void* object, const std::source_location& where) {
   }
   const lock_site wanted{object, name_, level_, where};
   for (std::size_t at = 0; at < held.count; ++at) {
-    const held_lock& each = held.locks[at];
-    if (each.watch == this) {
-      sync::fault_lock_twice({each.site, wanted});
-    }
-    if (level_ != 0 && each.site.level >= level_) {
-      sync::fault_lock_rank({each.site, wanted});
-    }
+    lock_order::check(held.locks[at], *this, wanted);
   }
   held.busy = true;
   try {
@@ -225,6 +259,31 @@ void lock_watch::released(const void* object) noexcept {
     sync::fault_not_the_holder(object, name_);
   }
   --held.unseen;
+}
+
+void lock_watch::before_in_coroutine(const void* coroutine, const void* object, const std::source_location& where) {
+  held.busy = true;
+  try {
+    lock_order::the().note_in_coroutine(coroutine, *this, {object, name_, level_, where, true});
+  } catch (const std::bad_alloc&) {  // an unknown order is no reason to fail
+  }
+  held.busy = false;
+}
+
+void lock_watch::taken_in_coroutine(const void* coroutine, const void* object,
+                                    const std::source_location& where) noexcept {
+  held.busy = true;
+  try {
+    lock_order::the().take_in_coroutine(coroutine, *this, {object, name_, level_, where, true});
+  } catch (const std::bad_alloc&) {
+  }
+  held.busy = false;
+}
+
+void lock_watch::left_coroutine() noexcept {
+  if (coroutine_ != nullptr) {
+    lock_order::the().leave_coroutine(*this);
+  }
 }
 
 void check_nothing_is_held(const void* wanted, const std::source_location& location) noexcept {

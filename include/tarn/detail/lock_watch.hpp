@@ -26,6 +26,13 @@ class lock_watch {
   void taken(const void* object, const std::source_location& location) noexcept;
   void released(const void* object) noexcept;
 
+  /// The same for locks that coroutines hold: the holder is a coroutine, whatever thread runs it. Coroutines that await
+  /// each other are one holder, the outermost one, if their promises say so (root_of).
+  void before_in_coroutine(const void* coroutine, const void* object, const std::source_location& location);
+  void taken_in_coroutine(const void* coroutine, const void* object, const std::source_location& location) noexcept;
+  /// Forgets which coroutine holds the lock: it is released, or its handle was moved and may be anywhere.
+  void left_coroutine() noexcept;
+
  private:
   friend class lock_order;
   int level_;  ///< level in the declared hierarchy; 0: outside of it
@@ -33,6 +40,7 @@ class lock_watch {
   std::uint64_t id_ = 0;  ///< node in the graph of orders; 0: none
   std::atomic<unsigned> holders_{0};
   std::atomic<const void*> object_{nullptr};  ///< object of the newest holder
+  const void* coroutine_ = nullptr;           ///< that holds the lock; written by the holder of the lock only
 };
 
 #else
@@ -43,6 +51,9 @@ class lock_watch {
   void before(const void*, const std::source_location&) noexcept {}
   void taken(const void*, const std::source_location&) noexcept {}
   void released(const void*) noexcept {}
+  void before_in_coroutine(const void*, const void*, const std::source_location&) noexcept {}
+  void taken_in_coroutine(const void*, const void*, const std::source_location&) noexcept {}
+  void left_coroutine() noexcept {}
 };
 
 #endif

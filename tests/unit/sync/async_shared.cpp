@@ -110,6 +110,29 @@ TEST(async_shared, a_wait_is_cancelled) {
   EXPECT_TRUE(number.try_lock());
 }
 
+detached add_unless_stopped(async_shared<int>& number, std::stop_token stop, int& result) {
+  const bool is_added = co_await number.with([](int& n) { ++n; }, stop);
+  result = is_added ? 1 : 2;
+}
+
+TEST(async_shared, a_wait_of_with_is_cancelled) {
+  async_shared<int> number(0);
+  std::stop_source now, never;
+  int results[3] = {};
+  auto held = number.try_lock();
+  add_unless_stopped(number, now.get_token(), results[0]);
+  add_unless_stopped(number, never.get_token(), results[1]);
+  EXPECT_EQ(results[0], 0);
+  now.request_stop();
+  EXPECT_EQ(results[0], 2);
+  EXPECT_EQ(results[1], 0);
+  held.unlock();
+  EXPECT_EQ(results[1], 1);
+  add_unless_stopped(number, now.get_token(), results[2]);
+  EXPECT_EQ(results[2], 2) << "stopped before it began";
+  EXPECT_EQ(*number.try_lock(), 1);
+}
+
 owned wait_owned(async_shared<int>& number, bool& has) {
   const auto held = co_await number.lock();
   has = true;
@@ -230,6 +253,52 @@ TEST(async_shared, is_not_waited_for_while_a_shared_is_locked) {
   EXPECT_NE(seen.error.find(" is held, since async_shared.cpp:"), std::string::npos) << seen;
   EXPECT_NE(seen.error.find("end the handle before co_await\n"), std::string::npos) << seen;
 }
+detached take_both(async_shared<int>& first, async_shared<int>& second) {
+  const auto held = co_await first.lock();
+  ++*co_await second.lock();
+}
+
+std::string place(const char* text, int line) { return text + std::string("async_shared.cpp:") + std::to_string(line); }
+
+TEST(async_shared, two_orders_are_a_fault_although_nobody_waits) {
+  async_shared<int> first(tarn::rank{0, "first"}, 0), second(tarn::rank{0, "second"}, 0);
+  take_both(first, second);
+  take_both(first, second);
+  const auto seen = in_child([&] { take_both(second, first); });
+  const int line = __LINE__ - 11;  // of the first lock in take_both
+  const std::string one = "async_shared \"first\" at " + support::written(&first);
+  const std::string two = "async_shared \"second\" at " + support::written(&second);
+  EXPECT_EQ(seen, support::fault("tarn: lock order: " + one + place(" is locked at ", line + 1) + " while " + two +
+                                 place(" is held, since ", line) + "; but before, " + two +
+                                 place(" was locked at ", line + 1) + " while " + one +
+                                 place(" was held, since ", line) + ": take them in one order"));
+}
+
+TEST(async_shared, its_levels_rise) {
+  async_shared<int> low(tarn::rank{1, "low"}, 0), high(tarn::rank{2, "high"}, 0);
+  take_both(low, high);
+  const auto seen = in_child([&] { take_both(high, low); });
+  EXPECT_EQ(seen.signal, SIGABRT);
+  EXPECT_NE(seen.error.find(": levels must rise\n"), std::string::npos) << seen;
+}
+
+TEST(async_shared, its_holder_does_not_wait_for_it) {
+  async_shared<int> number(0);
+  const auto seen = in_child([&] { take_both(number, number); });
+  EXPECT_EQ(seen.signal, SIGABRT);
+  EXPECT_NE(seen.error.find(" by the coroutine that holds it since async_shared.cpp:"), std::string::npos) << seen;
+}
+
+TEST(async_shared, a_handle_that_was_moved_has_no_known_holder) {
+  async_shared<std::string> first, second;
+  for (int turn = 0; turn < 2; ++turn) {  // frames of the second turn have the addresses of the first one
+    async_handle<std::string> kept, kept_second;
+    append(turn == 0 ? first : second, 'a', &kept);
+    append(turn == 0 ? second : first, 'a', &kept_second);
+  }
+  EXPECT_EQ(*first.try_lock(), "aa");
+}
+
 TEST(async_shared, is_not_destroyed_while_it_is_locked) {
   const auto seen = in_child([] {
     auto* const text = new async_shared<std::string>;
