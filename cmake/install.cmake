@@ -66,7 +66,7 @@ install(EXPORT tarn-targets NAMESPACE tarn:: DESTINATION "${tarn_package_dir}/${
 configure_package_config_file(cmake/tarn-config.cmake.in "${PROJECT_BINARY_DIR}/tarn-config.cmake"
   INSTALL_DESTINATION "${tarn_package_dir}")
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/tarn-config-version.cmake" COMPATIBILITY SameMinorVersion)
-install(FILES "${PROJECT_BINARY_DIR}/tarn-config.cmake" "${PROJECT_BINARY_DIR}/tarn-config-version.cmake"
+install(FILES "${PROJECT_BINARY_DIR}/tarn-config.cmake" "${PROJECT_BINARY_DIR}/tarn-config-version.cmake" cmake/asio.cmake
   DESTINATION "${tarn_package_dir}")
 
 # The .pc files find their prefix from where they are, so that the tree may be moved.
@@ -115,6 +115,8 @@ endif()
 tarn_pkg_config(tarn "${PROJECT_DESCRIPTION}" LIBS -Wl,-z,nodelete -Wl,-Bsymbolic-functions -ltarn -lstdc++ -pthread)
 tarn_pkg_config(tarn-heap "Heaps and pools of Tarn: another name of tarn" REQUIRES tarn)
 tarn_pkg_config(tarn-sync "Locking categories of Tarn, in the library of tarn" REQUIRES tarn)
+tarn_pkg_config(tarn-asio "Tarn for users of Asio: Boost.Asio, or with -DTARN_ASIO_STANDALONE=1 the one without Boost"
+  REQUIRES tarn-sync)
 tarn_pkg_config(tarn-io "Files and journals with few system calls" REQUIRES tarn LIBS -ltarn-io ${dl})
 tarn_pkg_config(tarn-quiet "Proof that a path allocates, locks and calls nothing, for tests" REQUIRES tarn
   LIBS -ltarn-quiet ${dl})

@@ -1,8 +1,6 @@
 // One worker: an io_context, an acceptor, and a coroutine for each connection. All of it runs in one thread, so
 // nothing is locked.
 #include <arpa/inet.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -17,15 +15,10 @@
 #include <tuple>
 #include <utility>
 
-#include <boost/asio/basic_waitable_timer.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/write.hpp>
-
+#include <tarn/asio/coroutine.hpp>
+#include <tarn/asio/listener.hpp>
 #include <tarn/io/format.hpp>
 
-#include "coroutine.hpp"
 #include "incoming.hpp"
 #include "pages.hpp"
 #include "server.hpp"
@@ -34,18 +27,15 @@ namespace appserver {
 
 namespace {
 
-namespace net = boost::asio;
+namespace net = tarn::asio::net;
 namespace http = boost::beast::http;
-using boost::system::error_code;
+using tarn::asio::background;
+using tarn::asio::error_code;
+using tarn::asio::tcp_socket;
+using timer = tarn::asio::steady_timer;
+using step = tarn::asio::task<bool>;  ///< gives true if its caller should go on
 using net::ip::tcp;
 using clock = std::chrono::steady_clock;
-
-// Asio's types for an io_context and no other executor, which spares a call through a pointer.
-using executor = net::io_context::executor_type;
-using tcp_socket = net::basic_stream_socket<tcp, executor>;
-using tcp_acceptor = net::basic_socket_acceptor<tcp, executor>;
-using timer = net::basic_waitable_timer<clock, net::wait_traits<clock>, executor>;
-using descriptor = net::posix::basic_stream_descriptor<executor>;
 
 constexpr std::size_t first_bytes = 1'024;  ///< the first read of a request: most fit
 constexpr std::size_t read_ahead = 4'096;   ///< room for the requests that follow in the same packets
@@ -88,17 +78,17 @@ class worker {
         budget_(budget),
         memories_(kind, settings_.arena, memory_, budget),
         most_connections_((settings_.connections + settings_.all_workers() - 1) / settings_.all_workers()),
-        acceptor_(io_, tcp::v4(), listening),
-        stop_(io_, dup(me.stop_descriptor())),
+        listener_(io_, listening, memory_),
+        stop_(io_, me),
         timer_(io_),
         connections_(&memory_) {}
 
   void run() {
     counted_.connections.set(0);  // a dead worker of this number may have left some
     look_around();
-    accept();
+    listener_.accept([this](tcp_socket socket, const tcp::endpoint& peer) { admit(std::move(socket), peer); });
     watch_time();
-    wait_for_stop();
+    stop_.async_wait([this](const error_code&) { stop(); });
     io_.run();
   }
 
@@ -106,22 +96,8 @@ class worker {
 
  private:
   template <class Start>
-  appserver::wait<Start> wait(Start start, std::size_t* bytes = nullptr) {
+  tarn::asio::wait<Start> wait(Start start, std::size_t* bytes = nullptr) {
     return {memory_, std::move(start), bytes};
-  }
-
-  background accept() {
-    while (acceptor_.is_open()) {
-      tcp_socket socket(io_);
-      tcp::endpoint peer;
-      const error_code error = co_await wait([&](auto then) { acceptor_.async_accept(socket, peer, std::move(then)); });
-      if (!error) {
-        admit(std::move(socket), peer);
-      } else if (acceptor_.is_open()) {  // no descriptors left, say: open connections continue
-        timer later(io_, tick);
-        co_await wait([&](auto then) { later.async_wait(std::move(then)); });
-      }
-    }
   }
 
   void admit(tcp_socket socket, const tcp::endpoint& peer) {
@@ -359,22 +335,12 @@ class worker {
   }
 
   /// Stops the worker: it accepts nobody else and closes idle connections. Requests in flight are answered.
-  background wait_for_stop() {
-    error_code error = co_await wait([&](auto then) { stop_.async_wait(descriptor::wait_read, std::move(then)); });
-    acceptor_.non_blocking(true, error);
-    while (!error) {  // connections that the kernel has accepted already
-      tcp_socket socket(io_);
-      tcp::endpoint peer;
-      acceptor_.accept(socket, peer, error);
-      if (!error) {
-        admit(std::move(socket), peer);
-      }
-    }
-    shutdown(acceptor_.native_handle(), SHUT_RD);  // close() alone would leave it open in the parent process
-    acceptor_.close(error);
+  void stop() {
+    listener_.close([this](tcp_socket socket, const tcp::endpoint& peer) { admit(std::move(socket), peer); });
     for (connection& each : connections_) {
       if (each.now == phase::idle) {
-        each.socket.cancel(error);
+        error_code ignored;
+        each.socket.cancel(ignored);
       }
     }
     if (connections_.empty()) {
@@ -396,8 +362,8 @@ class worker {
   std::string date_;
   std::string log_date_;
   net::io_context io_{BOOST_ASIO_CONCURRENCY_HINT_UNSAFE};  // one thread: without locks
-  tcp_acceptor acceptor_;
-  descriptor stop_;
+  tarn::asio::listener listener_;
+  tarn::asio::worker_stop stop_;
   timer timer_;
   std::pmr::list<connection> connections_;
 };

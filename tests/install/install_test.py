@@ -16,6 +16,7 @@ import tempfile
 import unittest
 
 CONSUMER = pathlib.Path(__file__).resolve().parent / "consumer"
+ASIO_EXAMPLE = CONSUMER.parents[2] / "examples/asio.cpp"
 GREETER = CONSUMER.parents[2] / "examples/greeter"
 TAG = "tarn_headers_with_TARN_CHECKS_{}_TARN_SMALL_0_TARN_ADDRESS_SANITIZER_0_need_a_matching_libtarn"
 BUILD = None
@@ -63,7 +64,7 @@ class Install(unittest.TestCase):
         installed = {str(path.relative_to(self.prefix)) for path in self.prefix.rglob("*") if path.is_file()}
         for name in ["bin/tarn", "lib/libtarn-malloc.so", "lib/libtarn-record.so", "lib/libtarn-record.so-gdb.gdb",
                      *(f"{self.libraries}/libtarn{name}" for name in [".a", "-io.a", "-quiet.a", "-malloc.a", "-malloc.so"]),
-                     *(f"lib/pkgconfig/tarn{name}{self.suffix}.pc" for name in ["", "-heap", "-io", "-malloc", "-malloc-static", "-quiet", "-sync"]),
+                     *(f"lib/pkgconfig/tarn{name}{self.suffix}.pc" for name in ["", "-asio", "-heap", "-io", "-malloc", "-malloc-static", "-quiet", "-sync"]),
                      "lib/cmake/tarn/tarn-config.cmake", "lib/cmake/tarn/tarn-config-version.cmake",
                      "include/tarn/tarn.hpp", "include/tarn/tarn.h", "include/tarn/version.hpp", "libexec/tarn/lab-list"]:
             self.assertIn(name, installed)
@@ -96,6 +97,20 @@ class Install(unittest.TestCase):
         self.assertNotIn(" W malloc", run("nm", build / "io"))  # that is in libtarn-quiet.a only
         self.assertEqual(run(build / "drop_in"), "libtarn-malloc.so\nlibtarn-malloc.so\n")
         self.assertEqual(run(build / "static"), "Tarn\n")
+
+    def test_asio_is_looked_for_only_where_it_is_wanted(self):
+        _, without = self.configure("without asio", "-DONLY_FIND=ON", "-DPARTS=asio", "-DCMAKE_DISABLE_FIND_PACKAGE_Boost=ON",
+                                    "-DCMAKE_IGNORE_PATH=/usr/include", expect=1)
+        self.assertIn("The component asio needs Asio: Boost 1.81", " ".join(without.split()))
+        forms = {"boost": "/usr/include/boost/asio.hpp", "standalone": "/usr/include/asio.hpp"}
+        for form in [name for name, header in forms.items() if os.path.exists(header)]:
+            build, _ = self.configure(f"asio {form}", "-DPARTS=asio", f"-DTARN_ASIO={form}")
+            run("cmake", "--build", build)
+            self.assertEqual(run(build / "asio"), "ok\n")
+            program = self.folder / f"asio {form} by pkg-config"
+            run("c++", "-std=c++20", f"-DTARN_ASIO_STANDALONE={int(form == 'standalone')}", ASIO_EXAMPLE, "-o",
+                program, *shlex.split(self.pkg_config("--cflags", "--libs", package="tarn-asio")))
+            self.assertEqual(run(program), "ok\n")
 
     def test_tutorials_service_is_built_by_find_package_and_by_pkg_config(self):
         build = self.folder / "greeter"

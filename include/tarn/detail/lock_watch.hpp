@@ -26,8 +26,8 @@ class lock_watch {
   void taken(const void* object, const std::source_location& location) noexcept;
   void released(const void* object) noexcept;
 
-  /// The same for locks that coroutines hold: the holder is a coroutine, whatever thread runs it. Coroutines that await
-  /// each other are one holder, the outermost one, if their promises say so (root_of).
+  /// These two serve locks that coroutines hold: the holder is a coroutine, whatever thread runs it. Coroutines that
+  /// await each other are one holder, the outermost one, if their promises say so (root_of).
   void before_in_coroutine(const void* coroutine, const void* object, const std::source_location& location);
   void taken_in_coroutine(const void* coroutine, const void* object, const std::source_location& location) noexcept;
   /// Forgets which coroutine holds the lock: it is released, or its handle was moved and may be anywhere.

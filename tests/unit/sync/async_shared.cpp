@@ -266,11 +266,11 @@ TEST(async_shared, two_orders_are_a_fault_although_nobody_waits) {
   take_both(first, second);
   const auto seen = in_child([&] { take_both(second, first); });
   const int line = __LINE__ - 11;  // of the first lock in take_both
-  const std::string one = "async_shared \"first\" at " + support::written(&first);
-  const std::string two = "async_shared \"second\" at " + support::written(&second);
-  EXPECT_EQ(seen, support::fault("tarn: lock order: " + one + place(" is locked at ", line + 1) + " while " + two +
-                                 place(" is held, since ", line) + "; but before, " + two +
-                                 place(" was locked at ", line + 1) + " while " + one +
+  const std::string first_lock = "async_shared \"first\" at " + support::written(&first);
+  const std::string second_lock = "async_shared \"second\" at " + support::written(&second);
+  EXPECT_EQ(seen, support::fault("tarn: lock order: " + first_lock + place(" is locked at ", line + 1) + " while " +
+                                 second_lock + place(" is held, since ", line) + "; but before, " + second_lock +
+                                 place(" was locked at ", line + 1) + " while " + first_lock +
                                  place(" was held, since ", line) + ": take them in one order"));
 }
 

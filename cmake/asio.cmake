@@ -1,0 +1,30 @@
+# tarn_add_asio(): makes tarn::asio, the headers of include/tarn/asio, over Boost.Asio, or over Asio without Boost where
+# there is no other one or TARN_ASIO=standalone asks for it. Without any of them there is no target. The build and
+# find_package(Tarn COMPONENTS asio) call it, nothing else looks for Asio.
+function(tarn_add_asio)
+  if(TARGET tarn::asio)
+    return()
+  endif()
+  if(NOT TARN_ASIO STREQUAL "standalone")
+    find_package(Boost 1.81 QUIET CONFIG)
+  endif()
+  if(NOT TARGET Boost::headers)
+    find_path(TARN_ASIO_INCLUDE asio.hpp)
+    if(NOT TARN_ASIO_INCLUDE)
+      return()
+    endif()
+  endif()
+  add_library(tarn::asio INTERFACE IMPORTED GLOBAL)
+  target_link_libraries(tarn::asio INTERFACE tarn::sync)
+  # GCC 12 sees no pair in a frame's operator new, a template, and its operator delete.
+  target_compile_options(tarn::asio INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-mismatched-new-delete>)
+  if(TARN_SANITIZE STREQUAL "thread")  # fences inside Asio, beside which there is a lock
+    target_compile_options(tarn::asio INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-tsan>)
+  endif()
+  if(TARGET Boost::headers)
+    target_link_libraries(tarn::asio INTERFACE Boost::headers)
+  else()
+    target_include_directories(tarn::asio INTERFACE "${TARN_ASIO_INCLUDE}")
+    target_compile_definitions(tarn::asio INTERFACE TARN_ASIO_STANDALONE=1)
+  endif()
+endfunction()

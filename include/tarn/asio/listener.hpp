@@ -1,0 +1,97 @@
+// Sockets of a worker of an application with Asio: connections, and the end of its work.
+#pragma once
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <memory_resource>
+#include <utility>
+
+#include <tarn/asio/coroutine.hpp>
+#include <tarn/asio/net.hpp>
+#include <tarn/worker.hpp>
+
+namespace tarn::asio {
+
+/// Completes a wait when the worker should end. Threads: those of the io_context.
+class worker_stop {
+ public:
+  /// Throws what Asio throws where there is no descriptor left.
+  worker_stop(net::io_context& io, const worker& me) : descriptor_(io, dup(me.stop_descriptor())) {}
+  /// Calls `handler(error_code)` when the worker should end.
+  template <class Handler>
+  void async_wait(Handler&& handler) {
+    descriptor_.async_wait(net::posix::descriptor_base::wait_read, std::forward<Handler>(handler));
+  }
+
+ private:
+  net::posix::basic_stream_descriptor<io_executor> descriptor_;
+};
+
+/// tarn::asio::listener door(io, descriptor, tarn::current());
+/// door.accept([&](tarn::asio::tcp_socket client, const auto& peer) { serve(std::move(client), peer); });
+/// Accepts the connections of a listening TCP socket, which it owns, and gives each to a function. Where the process
+/// has no descriptors left, it tries again ten times a second. Threads: one, that of the io_context. Cost: one wait of
+/// Asio for each connection, whose memory comes from `memory`.
+class listener {
+ public:
+  /// The address of a client.
+  using endpoint = net::ip::tcp::endpoint;
+
+  /// Owns the descriptor from now on. Throws what Asio throws if it is no socket.
+  listener(net::io_context& io, int descriptor, std::pmr::memory_resource& memory)
+      : io_(io), memory_(memory), acceptor_(io, address_family_of(descriptor), descriptor) {}
+
+  /// Calls `admit(socket, peer)` for each connection until close(). What it throws comes out of io_context::run().
+  template <class Admit>
+  background accept(Admit admit) {
+    while (acceptor_.is_open()) {
+      tcp_socket socket(io_);
+      endpoint peer;
+      const error_code error =
+          co_await wait(memory_, [&](auto then) { acceptor_.async_accept(socket, peer, std::move(then)); });
+      if (!error) {
+        admit(std::move(socket), peer);
+      } else if (acceptor_.is_open()) {  // no descriptors left, say: open connections continue
+        steady_timer later(io_, std::chrono::milliseconds(100));
+        co_await wait(memory_, [&](auto then) { later.async_wait(std::move(then)); });
+      }
+    }
+  }
+
+  /// Calls `admit(socket, peer)` for the connections that the kernel has accepted already, and then accepts no more:
+  /// neither here nor in a parent process that has the socket open, too.
+  template <class Admit>
+  void close(Admit admit) {
+    error_code error;
+    acceptor_.non_blocking(true, error);
+    while (!error) {
+      tcp_socket socket(io_);
+      endpoint peer;
+      acceptor_.accept(socket, peer, error);
+      if (!error) {
+        admit(std::move(socket), peer);
+      }
+    }
+    shutdown(acceptor_.native_handle(), SHUT_RD);
+    acceptor_.close(error);
+  }
+
+  /// Returns the memory of the coroutine.
+  std::pmr::memory_resource& memory() const noexcept { return memory_; }
+
+ private:
+  static net::ip::tcp address_family_of(int descriptor) noexcept {
+    sockaddr_storage address = {};
+    socklen_t size = sizeof address;
+    getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size);
+    return address.ss_family == AF_INET6 ? net::ip::tcp::v6() : net::ip::tcp::v4();
+  }
+
+  net::io_context& io_;
+  std::pmr::memory_resource& memory_;
+  tcp_acceptor acceptor_;
+};
+
+}  // namespace tarn::asio

@@ -1,0 +1,218 @@
+// Tarn's parts for users of Asio, in an io_context of one thread: locks in Asio's own coroutines, deadlines,
+// cancellation, coroutines with memory of their own, connections.
+#include <tarn/asio/async_lock.hpp>
+#include <tarn/asio/coroutine.hpp>
+#include <tarn/asio/listener.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory_resource>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <tarn/application.hpp>
+
+#include "support/child.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+namespace net = tarn::asio::net;
+using tarn::async_shared;
+
+constexpr auto for_ever = 24h;
+constexpr auto result_and_error = net::as_tuple(net::use_awaitable);
+
+net::awaitable<void> append(async_shared<std::string>& text, char letter) {
+  auto held = co_await tarn::asio::async_lock(text, net::use_awaitable);
+  co_await net::post(co_await net::this_coro::executor, net::use_awaitable);  // the lock is held over a suspension
+  *held += letter;
+}
+
+TEST(asio, coroutines_of_asio_take_the_lock_in_turn) {
+  net::io_context io;
+  async_shared<std::string> text;
+  for (const char letter : {'a', 'b', 'c'}) net::co_spawn(io, append(text, letter), net::detached);
+  io.run();
+  EXPECT_EQ(*text.try_lock(), "abc");
+}
+
+TEST(asio, a_lock_completes_by_the_executor_and_never_at_once) {
+  net::io_context io;
+  async_shared<int> number(1);
+  int seen = 0;
+  tarn::asio::async_lock(number,
+                         net::bind_executor(io, [&](tarn::asio::error_code, auto held) { seen = held ? *held : -1; }));
+  EXPECT_EQ(seen, 0);
+  io.run();
+  EXPECT_EQ(seen, 1);
+  EXPECT_TRUE(number.try_lock()) << "the handler had the handle";
+}
+
+TEST(asio, run_does_not_return_while_a_lock_is_waited_for) {
+  net::io_context io;
+  async_shared<int> number(0);
+  auto kept = number.try_lock();
+  net::co_spawn(
+      io,
+      [&]() -> net::awaitable<void> {
+        co_await net::post(co_await net::this_coro::executor, net::use_awaitable);
+        ++*co_await tarn::asio::async_lock(number, net::use_awaitable);
+      },
+      net::detached);
+  while (io.poll() != 0) {
+  }
+  EXPECT_FALSE(io.stopped());
+  std::thread([&] { kept.unlock(); }).join();
+  io.run();
+  EXPECT_EQ(*number.try_lock(), 1);
+}
+
+TEST(asio, a_wait_for_the_lock_has_a_deadline) {
+  net::io_context io;
+  async_shared<int> number(0);
+  auto kept = number.try_lock();
+  std::vector<std::string> seen;
+  net::co_spawn(
+      io,
+      [&]() -> net::awaitable<void> {
+        auto [error, held] = co_await tarn::asio::async_lock(number, 1ms, result_and_error);
+        seen.push_back(error == net::error::operation_aborted && !held ? "late" : "wrong");
+        kept.unlock();
+        auto [none, now] = co_await tarn::asio::async_lock(number, for_ever, result_and_error);
+        seen.push_back(!none && now ? "in time" : "wrong");
+      },
+      net::detached);
+  io.run();  // returns although for_ever is not over
+  EXPECT_EQ(seen, (std::vector<std::string>{"late", "in time"}));
+}
+
+TEST(asio, a_wait_for_the_lock_is_cancelled_by_its_slot) {
+  net::io_context io;
+  async_shared<int> number(0);
+  auto kept = number.try_lock();
+  net::cancellation_signal first, second;
+  int cancelled = 0, locked = 0;
+  const auto count = [&](tarn::asio::error_code error, auto held) {
+    ++(error == net::error::operation_aborted && !held ? cancelled : locked);
+  };
+  for (net::cancellation_signal* signal : {&first, &second}) {
+    tarn::asio::async_lock(number, net::bind_executor(io, net::bind_cancellation_slot(signal->slot(), count)));
+  }
+  io.poll();
+  first.emit(net::cancellation_type::terminal);
+  io.poll();
+  EXPECT_EQ(cancelled, 1);
+  EXPECT_EQ(locked, 0);
+  kept.unlock();
+  io.run();
+  EXPECT_EQ(locked, 1);
+  second.emit(net::cancellation_type::terminal);
+  EXPECT_EQ(cancelled, 1);
+}
+
+/// An object whose coroutines have their frames in its memory.
+class owner {
+ public:
+  explicit owner(net::io_context& io) : io_(io) {}
+  std::pmr::memory_resource& memory() noexcept { return memory_; }
+
+  tarn::asio::background run(std::vector<std::string>& seen) {
+    const int sum = co_await add(1, 2);
+    seen.push_back(std::to_string(sum));
+    try {
+      co_await fail();
+    } catch (const std::runtime_error& thrown) {
+      seen.push_back(thrown.what());
+    }
+    const tarn::asio::deadline soon(io_.get_executor(), 1ms);
+    auto kept = number_.try_lock();
+    const auto late = co_await number_.lock(tarn::asio::resume_on(io_.get_executor()), soon.token());
+    seen.push_back(!late && soon.is_over() ? "late" : "wrong");
+    const bool is_called = co_await number_.with([](int& n) { ++n; }, soon.token());
+    seen.push_back(is_called ? "wrong" : "late");
+  }
+  tarn::asio::task<int> add(int a, int b) {
+    tarn::asio::steady_timer timer(io_, 1ms);
+    const auto error = co_await tarn::asio::wait(memory_, [&](auto then) { timer.async_wait(std::move(then)); });
+    co_return error ? -1 : a + b;
+  }
+  tarn::asio::task<> fail() {
+    throw std::runtime_error("failed");
+    co_return;
+  }
+
+ private:
+  net::io_context& io_;
+  async_shared<int> number_;
+  alignas(std::max_align_t) std::byte bytes_[16 * 1024];
+  std::pmr::monotonic_buffer_resource memory_{bytes_, sizeof bytes_, std::pmr::null_memory_resource()};
+};
+
+TEST(asio, coroutines_have_memory_of_their_owner_and_deadlines) {
+  net::io_context io;
+  owner object(io);
+  std::vector<std::string> seen;
+  object.run(seen);
+  io.run();
+  EXPECT_EQ(seen, (std::vector<std::string>{"3", "failed", "late", "late"}));
+}
+
+#if TARN_CHECKS
+struct nested {
+  async_shared<int> first{tarn::rank{0, "first"}, 0}, second{tarn::rank{0, "second"}, 0};
+  std::pmr::memory_resource& memory() noexcept { return *std::pmr::new_delete_resource(); }
+  tarn::asio::task<> take(async_shared<int>& inner) { ++*co_await inner.lock(); }
+  tarn::asio::background take_both(async_shared<int>& outer, async_shared<int>& inner) {
+    const auto held = co_await outer.lock();
+    co_await take(inner);
+  }
+};
+
+TEST(asio, orders_of_locks_are_seen_through_tasks_that_await_each_other) {
+  nested locks;
+  locks.take_both(locks.first, locks.second);
+  const auto seen = support::in_child([&] { locks.take_both(locks.second, locks.first); });
+  EXPECT_EQ(seen.signal, SIGABRT);
+  EXPECT_EQ(seen.error.substr(0, 36), "tarn: lock order: async_shared \"firs");
+}
+#endif
+
+// A worker whose connections are accepted until it stops, with the one that waits at that moment.
+TEST(asio, a_worker_serves_connections_until_it_stops) {
+  net::io_context outside;
+  net::ip::tcp::acceptor open(outside, {net::ip::make_address("127.0.0.1"), 0});
+  const auto address = open.local_endpoint();
+  int admitted = 0;
+  tarn::application server({.name = "asio"});
+  server.on_work([&](tarn::worker& me) {
+    net::io_context io;
+    tarn::asio::listener door(io, dup(open.native_handle()), *std::pmr::new_delete_resource());
+    tarn::asio::worker_stop stop(io, me);
+    net::io_context clients;
+    net::ip::tcp::socket second(clients);
+    const auto admit = [&](tarn::asio::tcp_socket, const net::ip::tcp::endpoint& peer) {
+      EXPECT_EQ(peer.address(), address.address());
+      ++admitted;
+    };
+    door.accept([&](tarn::asio::tcp_socket client, const net::ip::tcp::endpoint& peer) {
+      admit(std::move(client), peer);
+      if (admitted == 1) server.stop();
+    });
+    stop.async_wait([&](tarn::asio::error_code error) {
+      EXPECT_FALSE(error);
+      second.connect(address);  // the kernel accepts it, and close() takes it in
+      door.close(admit);
+    });
+    net::ip::tcp::socket first(clients);
+    first.connect(address);
+    io.run();
+  });
+  EXPECT_EQ(server.run(), 0);
+  EXPECT_EQ(admitted, 2);
+}
+
+}  // namespace
