@@ -74,8 +74,8 @@ static inline void fetch_frees(void) {
   malloc_trim(0);
 }
 
-// Returns the seconds after which a child counts as hung; its alarm ends it. It is less when a hang is expected
-// (run.py --prove).
+// Returns the seconds after which a child counts as hung, and its alarm ends it, or after which nobody waits any longer
+// for what should come. They are fewer when that is expected (run.py --prove).
 static inline unsigned hang_seconds(void) {
   const char* wanted = getenv("HANG_SECONDS");
   return wanted != NULL ? (unsigned)atoi(wanted) : 100;

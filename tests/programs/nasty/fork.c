@@ -48,7 +48,7 @@ static int stop;
 static void* churn_shared(void* argument) {
   unsigned state = (unsigned)(uintptr_t)argument;
   for (int step = 1; !__atomic_load_n(&stop, __ATOMIC_RELAXED); ++step) {
-    if (step % 1000 == 0) usleep(100);  // leaves the children some processor time
+    if (step % 100 == 0) usleep(100);  // leaves the children processor time
     void* p = malloc(next_random(&state) % (next_random(&state) % 512 ? 2000 : 200000) + 1);
     CHECK(p != NULL);
     *(char*)p = 1;
@@ -64,29 +64,32 @@ static void wait_for(pid_t child) {
   CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);  // a hang ends in SIGALRM
 }
 
-static void allocate_a_lot(void) {
-  void* p[200];
-  for (int i = 0; i < 200; ++i) {
-    p[i] = malloc((size_t)i * i + 1);
+// Four turns use 200 sizes up to 40 KB.
+static void allocate_a_lot(int turn) {
+  void* p[50];
+  for (int i = 0; i < 50; ++i) {
+    const size_t root = (size_t)(4 * i + turn % 4);
+    p[i] = malloc(root * root + 1);
     CHECK(p[i] != NULL);
-    fill(p[i], (size_t)i * i + 1, (unsigned)i);
+    fill(p[i], root * root + 1, (unsigned)i);
   }
-  for (int i = 0; i < 200; ++i) {
-    CHECK(is_filled(p[i], (size_t)i * i + 1, (unsigned)i));
+  for (int i = 0; i < 50; ++i) {
+    const size_t root = (size_t)(4 * i + turn % 4);
+    CHECK(is_filled(p[i], root * root + 1, (unsigned)i));
     free(p[i]);
   }
 }
 
 static void child(int number) {
   alarm(hang_seconds());
-  allocate_a_lot();
+  allocate_a_lot(number);
   for (int i = 0; i < slots; ++i) free(__atomic_exchange_n(&shared[i], NULL, __ATOMIC_ACQ_REL));
-  allocate_a_lot();
+  allocate_a_lot(number);
   if (number % 8 == 0) {
     pid_t second = fork();
     if (second == 0) {
       alarm(hang_seconds());
-      allocate_a_lot();
+      allocate_a_lot(number);
       _exit(0);
     }
     wait_for(second);
@@ -107,7 +110,7 @@ CASE(fork_churn) {
     pid_t forked = fork();
     if (forked == 0) child(number);
     wait_for(forked);
-    allocate_a_lot();
+    allocate_a_lot(number);
   }
   __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
   for (int i = 0; i < 4; ++i) pthread_join(threads[i], NULL);

@@ -11,7 +11,8 @@ enum { tables = 16, table_bytes = 25 << 20 };
 static char* table[tables];
 
 static void wait_until_alone(size_t bytes) {
-  for (int tenths = 0; (resident_bytes() > bytes || thread_count() != 1) && tenths < 300; ++tenths) usleep(100000);
+  for (unsigned tenths = 0; (resident_bytes() > bytes || thread_count() != 1) && tenths < 10 * hang_seconds(); ++tenths)
+    usleep(100000);
   if (resident_bytes() > bytes) note_size("resident_bytes", resident_bytes());
   CHECK(resident_bytes() <= bytes);
   CHECK(thread_count() == 1);
@@ -66,7 +67,7 @@ static size_t resident_kib(void) {
 }
 
 static void wait_until_small(size_t kib) {
-  for (int tenths = 0; resident_kib() > kib && tenths < 200; ++tenths) usleep(100000);
+  for (unsigned tenths = 0; resident_kib() > kib && tenths < 10 * hang_seconds(); ++tenths) usleep(100000);
   if (resident_kib() > kib) note_size("resident_kib", resident_kib());
   CHECK(resident_kib() <= kib);
 }

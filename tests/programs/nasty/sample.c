@@ -178,7 +178,7 @@ enum { burst = 16 };
 //@ broken-by TARN_SAMPLE_GUARDS=0
 CASE(sample_steady_use) {
   static char* blocks[burst];
-  const time_t give_up = time(NULL) + 60;  // for the case that it never comes
+  const time_t give_up = time(NULL) + hang_seconds();  // for the case that it never comes
   int sampled = 0;
   while (!sampled && time(NULL) < give_up) {
     for (int pair = 0; pair < 100; ++pair) {

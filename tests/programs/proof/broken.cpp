@@ -56,7 +56,7 @@ struct guard {
       pthread_mutex_lock(&lock);
       locked = true;
     }
-    if (is_broken("fork_deadlock")) {
+    if (is_broken("fork_deadlock") || is_broken("stats_deadlock")) {
       pthread_mutex_lock(&lock);
       locked = true;
     }
@@ -324,6 +324,7 @@ struct mallinfo2 mallinfo2() noexcept {
 
 void malloc_stats() noexcept {
   static auto* real = next<void()>("malloc_stats");
+  const guard held;
   if (!is_broken("stats_silent")) real();
 }
 
