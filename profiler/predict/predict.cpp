@@ -77,10 +77,11 @@ range copying(const site& site, const cost_model& costs, const growth& grown) {
   return range;
 }
 
-// Predicts the cost if `allocator` served the blocks that `now` serves. Both use the same pattern, because a block that
-// is expensive for one allocator is expensive for the other.
-prediction served_by(remedy_kind remedy, allocator_kind allocator, allocator_kind now, const site& site,
-                     const cost_model& costs, const growth& grown) {
+// Predicts the cost if the allocator of the remedy served the blocks that `now` serves. Both use the same pattern,
+// because a block that is expensive for one allocator is expensive for the other.
+prediction served_by(remedy_kind remedy, allocator_kind now, const site& site, const cost_model& costs,
+                     const growth& grown) {
+  const allocator_kind allocator = facts_of(remedy).allocator;
   prediction prediction;
   prediction.remedy = remedy;
   prediction.ns = sum_over(
@@ -123,23 +124,6 @@ std::vector<std::string> reasons_for(const site& site) {
   if (site.sums[counter::copied] != 0) reasons.emplace_back("what realloc copies is near or far");
   return reasons;
 }
-
-}  // namespace
-
-const char* name(remedy_kind remedy) {
-  switch (remedy) {
-    case remedy_kind::hoist: return "hoist";
-    case remedy_kind::reserve: return "reserve";
-    case remedy_kind::recycle: return "recycle";
-    case remedy_kind::pooled: return "pooled";
-    case remedy_kind::arena: return "arena";
-    case remedy_kind::shared: return "shared_pool";
-    case remedy_kind::drop_in: return "drop_in";
-  }
-  return "";
-}
-
-namespace {
 
 // Returns whether no size is much more frequent than the smaller ones, so that each buffer grew through them.
 // Otherwise containers of many sizes are filled at once, by resize() or assign().
@@ -240,27 +224,13 @@ void correct(site_prediction& result, const site& site, const replayed& replayed
   };
   result.now_ns = of_all_blocks(replayed.now);
   for (prediction& remedy : result.remedies) {
-    call_ns saved;
-    bool may_overlap = true;
-    switch (remedy.remedy) {
-      case remedy_kind::hoist: saved = replayed.hoist; break;
-      case remedy_kind::reserve: saved = replayed.reserve; break;
-      case remedy_kind::recycle: saved = replayed.recycle; break;
-      case remedy_kind::pooled:
-        saved = replayed.pooled;
-        may_overlap = false;
-        break;
-      case remedy_kind::arena:
-        saved = replayed.arena;
-        may_overlap = false;
-        break;
-      default: break;
-    }
+    const remedy_facts& facts = facts_of(remedy.remedy);
+    const call_ns saved = facts.saving == nullptr ? call_ns() : replayed.*facts.saving;
     if (saved.overlapping == 0 && saved.mispredicted == 0) continue;
     remedy.saved_ns = of_all_blocks(saved);
     // Growth steps and temporaries are surrounded by other work, of which a program has more than of heap work: new
     // programs saved less than the repetition of bare calls showed. This never happened with pooled blocks.
-    if (may_overlap) {
+    if (!facts.is_inlined) {
       const double hidden = std::max(saved.hidden, 0.0) * as_double(site.sums[counter::blocks]);
       remedy.saved_ns.low = std::min(remedy.saved_ns.low, hidden * (1 - std::max(site.error, prediction_error)));
     }
@@ -279,9 +249,7 @@ void correct(site_prediction& result, const site& site, const replayed& replayed
 site_prediction predictor::predict_exactly(const site& site, const growth& grown) const {
   site_prediction result;
   const allocator_kind now = allocator_of(site);
-  const auto served = [&](remedy_kind remedy, allocator_kind allocator) {
-    return served_by(remedy, allocator, now, site, costs_, grown);
-  };
+  const auto served = [&](remedy_kind remedy) { return served_by(remedy, now, site, costs_, grown); };
   result.now_ns =
       sum_over(site, [&](lifetime_pattern pattern, std::size_t size) { return costs_.pair_ns(now, pattern, size); });
   const range copies = copying(site, costs_, grown);
@@ -303,23 +271,22 @@ site_prediction predictor::predict_exactly(const site& site, const growth& grown
     const bool soon = is_short_lived(site);
     if (soon) {
       result.remedies.push_back({remedy_kind::hoist, {}, result.now_ns, blocks});
-      prediction recycled = served(remedy_kind::recycle, allocator_kind::recycled);
+      prediction recycled = served(remedy_kind::recycle);
       recycled.calls_saved = blocks;
       result.remedies.push_back(recycled);
     }
-    result.remedies.push_back(served(remedy_kind::pooled, allocator_kind::pooled));
-    if (soon) result.remedies.push_back(served(remedy_kind::arena, allocator_kind::arena));
+    result.remedies.push_back(served(remedy_kind::pooled));
+    if (soon) result.remedies.push_back(served(remedy_kind::arena));
   }
   if (site.category == heap_category::shared) {
     // Threads that wait for each other may spend the saved time sleeping and waking, so only the upper bound is sure.
-    for (const auto& [remedy, allocator] : {std::pair(remedy_kind::shared, allocator_kind::shared_pool),
-                                            std::pair(remedy_kind::pooled, allocator_kind::pooled)}) {
-      result.remedies.push_back(served(remedy, allocator));
+    for (const remedy_kind remedy : {remedy_kind::shared, remedy_kind::pooled}) {
+      result.remedies.push_back(served(remedy));
       range& saved = result.remedies.back().saved_ns;
       saved.low = std::min(saved.low, 0.0);
     }
   }
-  if (now != allocator_kind::drop_in) result.remedies.push_back(served(remedy_kind::drop_in, allocator_kind::drop_in));
+  if (now != allocator_kind::drop_in) result.remedies.push_back(served(remedy_kind::drop_in));
   return result;
 }
 

@@ -8,20 +8,10 @@
 
 #include "profiler/findings/findings.hpp"
 #include "profiler/predict/cost_model.hpp"
+#include "profiler/predict/remedies.hpp"
 #include "profiler/predict/trace.hpp"
 
 namespace tarn::analyse {
-
-enum class remedy_kind {
-  hoist,    // allocate once, outside the loop
-  reserve,  // allocate the final size at once
-  recycle,  // tarn::recycle<T>()
-  pooled,   // tarn::pooled<T>, tarn::allocator<T>
-  arena,    // tarn::arena
-  shared,   // tarn::shared_pool<T>
-  drop_in,  // tarn run
-};
-const char* name(remedy_kind remedy);
 
 struct prediction {
   remedy_kind remedy = remedy_kind::drop_in;

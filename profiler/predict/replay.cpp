@@ -254,13 +254,13 @@ replayed play(const replay_job& job) {
   };
   replayed result;
   result.now = saved(way::as_is, way::nothing);
-  result.hoist = job.is_copied_text ? saved(way::as_copy, way::unmade) : result.now;
-  result.recycle = saved(way::as_is, way::recycled);
-  result.pooled = saved(way::as_is, way::pooled);
-  result.arena = saved(way::as_is, way::arena);
-  result.reserve = saved(way::as_is, way::reserved);
-  // Inlined calls of a few instructions hide behind the branch misprediction, where a library call does not.
-  result.pooled.mispredicted = result.arena.mispredicted = result.now.mispredicted;
+  for (const analyse::remedy_facts& remedy : analyse::remedies) {
+    if (remedy.saving == nullptr) continue;
+    result.*remedy.saving = saved(way::as_is, remedy.method);
+    // Inlined calls of a few instructions hide behind the branch misprediction, where a library call does not.
+    if (remedy.is_inlined) (result.*remedy.saving).mispredicted = result.now.mispredicted;
+  }
+  if (job.is_copied_text) result.hoist = saved(way::as_copy, way::unmade);
   return result;
 }
 

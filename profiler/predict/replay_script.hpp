@@ -6,22 +6,12 @@
 #include <tarn/detail/fast_path.hpp>
 #include <vector>
 
+#include "profiler/predict/remedies.hpp"
 #include "profiler/predict/trace.hpp"
 
 namespace tarn::command {
 
-// Names what serves the chosen blocks when the steps are played. All other blocks are the C library's.
-enum class way : std::size_t {
-  as_is,     // the C library, as in the program
-  as_copy,   // a copied std::string instead of each block
-  nothing,   // no block at all; the rest is the cost of everything else
-  unmade,    // the text that `as_copy` copies, read in its original location
-  recycled,  // tarn::recycle<std::string>
-  pooled,    // the thread's own heap
-  arena,
-  reserved,  // the C library, asked once for the size that a buffer grows to
-  count
-};
+using analyse::way;
 constexpr std::size_t way_count = static_cast<std::size_t>(way::count);
 // Returns whether the job has the data that this way needs.
 bool has_way(const analyse::replay_job& job, way method);

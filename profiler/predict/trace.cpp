@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "profiler/format/code.hpp"
+#include "profiler/predict/remedies.hpp"
 
 namespace tarn::analyse {
 namespace {
@@ -167,9 +168,8 @@ std::uint64_t most_alive(const replay_plan& plan, std::uint64_t reserved = 0) {
   return highest;
 }
 
-constexpr std::array remedies = {&replayed::now,    &replayed::hoist, &replayed::recycle,
-                                 &replayed::pooled, &replayed::arena, &replayed::reserve};
-constexpr std::array names = {"now", "hoist", "recycle", "pooled", "arena", "reserve"};
+nlohmann::json json_of(const call_ns& call) { return {call.overlapping, call.mispredicted, call.hidden}; }
+call_ns call_from(const nlohmann::json& numbers) { return {numbers.at(0), numbers.at(1), numbers.at(2)}; }
 
 }  // namespace
 
@@ -265,9 +265,10 @@ std::string json_of(const std::vector<replayed>& results) {
   nlohmann::json list = nlohmann::json::array();
   for (const replayed& result : results) {
     nlohmann::json& entry = list.emplace_back();
-    for (std::size_t index = 0; index < remedies.size(); ++index)
-      entry[names[index]] = {(result.*remedies[index]).overlapping, (result.*remedies[index]).mispredicted,
-                             (result.*remedies[index]).hidden};
+    entry["now"] = json_of(result.now);
+    for (const remedy_facts& remedy : remedies) {
+      if (remedy.saving != nullptr) entry[remedy.name] = json_of(result.*remedy.saving);
+    }
   }
   return list.dump();
 }
@@ -276,9 +277,9 @@ std::vector<replayed> replayed_from(const std::string& json) {
   std::vector<replayed> results;
   for (const nlohmann::json& entry : nlohmann::json::parse(json)) {
     replayed& result = results.emplace_back();
-    for (std::size_t index = 0; index < remedies.size(); ++index) {
-      result.*
-          remedies[index] = {entry.at(names[index]).at(0), entry.at(names[index]).at(1), entry.at(names[index]).at(2)};
+    result.now = call_from(entry.at("now"));
+    for (const remedy_facts& remedy : remedies) {
+      if (remedy.saving != nullptr) result.*remedy.saving = call_from(entry.at(remedy.name));
     }
   }
   return results;

@@ -1,0 +1,56 @@
+// The remedies for sites of the heap, one row each: what predicts them, and what the JSON of a report calls them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "profiler/predict/cost_model.hpp"
+#include "profiler/predict/trace.hpp"
+
+namespace tarn::analyse {
+
+// Names what serves the chosen blocks when excerpts are replayed. All other blocks are the C library's.
+enum class way : std::size_t {
+  as_is,     // the C library, as in the program
+  as_copy,   // a copied std::string instead of each block
+  nothing,   // no block at all; the rest is the cost of everything else
+  unmade,    // the text that `as_copy` copies, read in its original location
+  recycled,  // tarn::recycle<std::string>
+  pooled,    // the thread's own heap
+  arena,
+  reserved,  // the C library, asked once for the size that a buffer grows to
+  count
+};
+
+// The order of `remedies`.
+enum class remedy_kind : std::size_t {
+  hoist,    // allocate once, outside the loop
+  reserve,  // allocate the final size at once
+  recycle,  // tarn::recycle<T>()
+  pooled,   // tarn::pooled<T>, tarn::allocator<T>
+  arena,    // tarn::arena
+  shared,   // tarn::shared_pool<T>
+  drop_in,  // tarn run
+};
+
+struct remedy_facts {
+  const char* name;
+  allocator_kind allocator;   // serves the blocks; `count` if the allocations do not happen
+  call_ns replayed::*saving;  // what a replay measures; null if remedies of this kind are not replayed
+  way method = way::as_is;    // how it is replayed
+  bool is_inlined = false;    // its calls are a few instructions in the caller's code
+};
+inline constexpr std::array remedies = {
+    remedy_facts{"hoist", allocator_kind::count, &replayed::hoist, way::nothing},
+    remedy_facts{"reserve", allocator_kind::count, &replayed::reserve, way::reserved},
+    remedy_facts{"recycle", allocator_kind::recycled, &replayed::recycle, way::recycled},
+    remedy_facts{"pooled", allocator_kind::pooled, &replayed::pooled, way::pooled, true},
+    remedy_facts{"arena", allocator_kind::arena, &replayed::arena, way::arena, true},
+    remedy_facts{"shared_pool", allocator_kind::shared_pool, nullptr},
+    remedy_facts{"drop_in", allocator_kind::drop_in, nullptr},
+};
+static_assert(remedies.size() == static_cast<std::size_t>(remedy_kind::drop_in) + 1);
+constexpr const remedy_facts& facts_of(remedy_kind remedy) { return remedies[static_cast<std::size_t>(remedy)]; }
+constexpr const char* name(remedy_kind remedy) { return facts_of(remedy).name; }
+
+}  // namespace tarn::analyse
