@@ -71,14 +71,14 @@ std::size_t lines_logged(const std::string& path) {
 }
 
 std::optional<std::string> resolve(const std::string& name) {
-  addrinfo wanted{}, *found = nullptr;
+  addrinfo wanted{}, *addresses = nullptr;
   wanted.ai_family = AF_INET;
-  if (getaddrinfo(name.c_str(), nullptr, &wanted, &found) != 0) {
+  if (getaddrinfo(name.c_str(), nullptr, &wanted, &addresses) != 0) {
     return std::nullopt;  // remembered, too
   }
   char text[NI_MAXHOST] = "";
-  getnameinfo(found->ai_addr, found->ai_addrlen, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
-  freeaddrinfo(found);
+  getnameinfo(addresses->ai_addr, addresses->ai_addrlen, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
+  freeaddrinfo(addresses);
   return text;
 }
 

@@ -42,7 +42,7 @@ TEST(journal, asks_for_nothing_either) {
   std::remove(path.c_str());
 }
 
-std::string reply(const request& to) { return "you asked for " + std::string(to.path) + ", and here it is"; }
+std::string reply(const request& asked) { return "you asked for " + std::string(asked.path) + ", and here it is"; }
 
 TEST(reply, is_not_quiet) {
   tarn::noise_log heard;

@@ -24,8 +24,8 @@ void serve(int requests) {
         orders.push_back(new order(id));
       }
       std::pmr::string reply(&work_heap);  // a heap is a std::pmr::memory_resource
-      for (const order* each : orders) {
-        reply += std::to_string(each->id) + "\n";
+      for (const order* pending : orders) {
+        reply += std::to_string(pending->id) + "\n";
       }
     }
     work_heap.release();  // the orders, which nobody deleted, and all else of this request

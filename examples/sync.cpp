@@ -38,7 +38,8 @@ namespace by_type {
 tarn::shared<std::map<int, session>> sessions;
 
 int hit(int id) {
-  return sessions.with([id](auto& all) { return ++all[id].hits; });  // a function cannot return `all[id]` from here
+  return sessions.with(
+      [id](auto& entries) { return ++entries[id].hits; });  // a function cannot return `all[id]` from here
 }
 
 }  // namespace by_type
@@ -47,16 +48,16 @@ int with_shared_data() {
   tarn::shared<std::map<int, session>> sessions{tarn::rank{10, "sessions"}};
   tarn::shared<std::vector<std::string>> log{tarn::rank{20, "log"}};
 
-  sessions.with([](auto& all) { all[7] = {"ada", 0}; });  // the lock is held while the function runs
-  const int hits = sessions.with([](auto& all) { return ++all[7].hits; });
+  sessions.with([](auto& entries) { entries[7] = {"ada", 0}; });  // the lock is held while the function runs
+  const int hits = sessions.with([](auto& entries) { return ++entries[7].hits; });
 
   std::thread reader([&] {
-    auto lines = log.lock();                                   // the same for a scope
-    lines.wait([](const auto& all) { return !all.empty(); });  // woken by whoever makes it true
+    auto lines = log.lock();                                           // the same for a scope
+    lines.wait([](const auto& entries) { return !entries.empty(); });  // woken by whoever makes it true
     lines->push_back("read");
   });
-  tarn::with(sessions, log, [](auto& all, auto& lines) {  // both, without deadlock
-    lines.push_back(all[7].user);
+  tarn::with(sessions, log, [](auto& entries, auto& lines) {  // both, without deadlock
+    lines.push_back(entries[7].user);
   });
   reader.join();
   return hits + static_cast<int>(log.read([](const auto& lines) { return lines.size(); }));
@@ -76,10 +77,10 @@ struct detached {
 tarn::async_shared<std::map<int, session>> visitors;
 
 detached visit(int id, std::string user) {
-  auto held = co_await visitors.lock();                         // suspends while another coroutine holds it
-  (*held)[id] = {std::move(user), 1};                           // `held` may be kept across a co_await
-  held.unlock();                                                // resumes the coroutine that has waited longest
-  co_await visitors.with([id](auto& all) { ++all[id].hits; });  // the lock for one function
+  auto held = co_await visitors.lock();                                 // suspends while another coroutine holds it
+  (*held)[id] = {std::move(user), 1};                                   // `held` may be kept across a co_await
+  held.unlock();                                                        // resumes the coroutine that has waited longest
+  co_await visitors.with([id](auto& entries) { ++entries[id].hits; });  // the lock for one function
 }
 
 std::size_t with_coroutines() {

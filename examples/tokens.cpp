@@ -70,8 +70,8 @@ tarn::recycled<std::string> answer(std::string_view received) {
 
 std::size_t sum_of(std::string_view reply) {
   std::size_t sum = reply.size();
-  for (const char each : reply) {
-    sum = sum * 31 + static_cast<unsigned char>(each);
+  for (const char letter : reply) {
+    sum = sum * 31 + static_cast<unsigned char>(letter);
   }
   return sum;
 }

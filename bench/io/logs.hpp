@@ -83,7 +83,7 @@ inline group log_group(const settings& wanted, const folder& place) {
     log->set_pattern("%v");
     return timed(
         [&] {
-          for (std::size_t at = 0; at < lines; ++at) log->info(BENCH_LINE, at, at * 3, "paid");
+          for (std::size_t index = 0; index < lines; ++index) log->info(BENCH_LINE, index, index * 3, "paid");
           return 0;
         },
         units);

@@ -21,7 +21,7 @@ class exchange {
   };
 
   exchange() noexcept {
-    for (batch& each : batches_) put(empty_, &each);
+    for (batch& empty_batch : batches_) put(empty_, &empty_batch);
   }
   batch* take_empty() { return take(empty_, changed_empty_); }
   batch* take_full() { return take(full_, changed_full_); }
@@ -135,10 +135,10 @@ class correspondent {
 
   /// Reads and frees all that has come, and waits until it is at least so many lists.
   void read_until(std::uint64_t lists) {
-    std::atomic<message*>& own = boxes[mine_.thread].newest;
+    std::atomic<message*>& own_box = boxes[mine_.thread].newest;
     do {
-      if (read_ < lists * messages_at_once) own.wait(nullptr, std::memory_order_relaxed);
-      message* received = own.exchange(nullptr, std::memory_order_acquire);
+      if (read_ < lists * messages_at_once) own_box.wait(nullptr, std::memory_order_relaxed);
+      message* received = own_box.exchange(nullptr, std::memory_order_acquire);
       while (received != nullptr) {
         message* const following = received->next;
         sum_ += received->number;

@@ -42,14 +42,14 @@ struct overloaded : F... {
 
 template <int N>
 double sum_pairs() {
-  using any = typename make_any<std::make_integer_sequence<int, N>>::type;
-  std::vector<any> values;
+  using made_type = typename make_any<std::make_integer_sequence<int, N>>::type;
+  std::vector<made_type> values;
   [&]<int... I>(std::integer_sequence<int, I...>) {
     (values.emplace_back(quantity<I>{}), ...);
   }(std::make_integer_sequence<int, N>{});
   double sum = 0;
-  for (const any& a : values) {
-    for (const any& b : values) {
+  for (const made_type& a : values) {
+    for (const made_type& b : values) {
       sum += std::visit(overloaded{[](const auto& x, const auto& y) { return x.value * y.value; }}, a, b);
     }
   }

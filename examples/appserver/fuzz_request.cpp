@@ -33,10 +33,10 @@ const server_settings& limits() {
 
 objects& everything() {
   static objects& instance = *[] {
-    auto* const all = new objects(site_settings{.rows = 50, .sessions = 4});
-    all->settings.build(limits());
-    all->metrics.emplace(1);
-    return all;
+    auto* const server = new objects(site_settings{.rows = 50, .sessions = 4});
+    server->settings.build(limits());
+    server->metrics.emplace(1);
+    return server;
   }();
   return instance;
 }

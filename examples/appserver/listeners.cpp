@@ -37,9 +37,9 @@ int bound(sockaddr_in& address, bool alone) {
 }  // namespace
 
 listeners::~listeners() {
-  for (const int each : sockets_) {
-    if (each >= 0) {
-      close(each);
+  for (const int socket_number : sockets_) {
+    if (socket_number >= 0) {
+      close(socket_number);
     }
   }
 }
@@ -70,20 +70,20 @@ void listeners::open(const server_settings& settings) {
 // (ReusePort=yes and as many ListenStream= lines), each worker has its own.
 void listeners::share(const std::vector<tarn::service_socket>& passed, unsigned workers) {
   for (unsigned worker = 0; worker < workers; ++worker) {
-    const int made = fcntl(passed[worker % passed.size()].descriptor, F_DUPFD_CLOEXEC, 0);
-    if (made < 0) {
+    const int copy = fcntl(passed[worker % passed.size()].descriptor, F_DUPFD_CLOEXEC, 0);
+    if (copy < 0) {
       throw std::runtime_error(std::string("a socket of the service manager: ") + std::strerror(errno));
     }
-    sockets_.push_back(made);
-    fcntl(made, F_SETFL, fcntl(made, F_GETFL) | O_NONBLOCK);
+    sockets_.push_back(copy);
+    fcntl(copy, F_SETFL, fcntl(copy, F_GETFL) | O_NONBLOCK);
   }
   sockaddr_in address = {};
   socklen_t size = sizeof address;
   if (getsockname(sockets_.front(), reinterpret_cast<sockaddr*>(&address), &size) == 0) {
     port_ = ntohs(address.sin_port);
   }
-  for (const tarn::service_socket& each : passed) {
-    close(each.descriptor);
+  for (const tarn::service_socket& inherited : passed) {
+    close(inherited.descriptor);
   }
 }
 

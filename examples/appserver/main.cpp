@@ -44,16 +44,16 @@ int serve(const command& given) {
                             .stop_after = first.server.stop_after,
                             .own_heaps = given.allocator == tarn,
                             .heap = {.initial = first.server.heap}});
-  appserver::objects all(first.site);
+  appserver::objects shop(first.site);
   appserver::listeners sockets;
 
   server.on_initialise([&] {  // one thread: what is read-only, and all that may fail
-    all.settings.build(first.server);
-    all.metrics.emplace(first.server.all_workers());
-    all.budget.emplace(first.server.memory);
-    sockets.open(*all.settings);
+    shop.settings.build(first.server);
+    shop.metrics.emplace(first.server.all_workers());
+    shop.budget.emplace(first.server.memory);
+    sockets.open(*shop.settings);
     if (first.server.processes == 0) {
-      open_access_log(all);
+      open_access_log(shop);
     }
     std::printf("appserver: http://%s:%u/, %u workers\n", first.server.address.c_str(), sockets.port(),
                 first.server.all_workers());
@@ -62,15 +62,15 @@ int serve(const command& given) {
   bool is_parent = true;
   server.on_process([&](unsigned number) {  // a journal is one process's
     is_parent = false;
-    open_access_log(all, "." + std::to_string(number));
+    open_access_log(shop, "." + std::to_string(number));
   });
-  server.on_work([&](tarn::worker& me) { appserver::work(me, sockets, all, given.allocator); });
+  server.on_work([&](tarn::worker& me) { appserver::work(me, sockets, shop, given.allocator); });
   server.on_reload([&] {  // SIGHUP: workers go on, each request with the version that it began with
     appserver::configuration next = given.load();
-    all.site.publish(next.site);
+    shop.site.publish(next.site);
     if (is_parent) {
-      std::printf("appserver: configuration %llu%s\n", static_cast<unsigned long long>(all.site.version_number()),
-                  next.server == *all.settings ? "" : "; [server] has changed, too: from the next start on");
+      std::printf("appserver: configuration %llu%s\n", static_cast<unsigned long long>(shop.site.version_number()),
+                  next.server == *shop.settings ? "" : "; [server] has changed, too: from the next start on");
       std::fflush(stdout);
     }
   });

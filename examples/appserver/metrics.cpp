@@ -27,9 +27,9 @@ void worker_metrics::replied(unsigned status, std::chrono::nanoseconds took) noe
   latency_ns.add(static_cast<std::uint64_t>(took.count()));
 }
 
-void append_metrics(std::pmr::string& to, std::span<const worker_metrics> workers) {
-  const auto out = std::back_inserter(to);
-  to += "# TYPE appserver_requests counter\n";
+void append_metrics(std::pmr::string& text, std::span<const worker_metrics> workers) {
+  const auto out = std::back_inserter(text);
+  text += "# TYPE appserver_requests counter\n";
   for (std::size_t worker = 0; worker < workers.size(); ++worker) {
     for (std::size_t kind = 0; kind < 5; ++kind) {
       fmt::format_to(out, "appserver_requests_total{{worker=\"{}\",status=\"{}xx\"}} {}\n", worker, kind + 1,
@@ -37,27 +37,29 @@ void append_metrics(std::pmr::string& to, std::span<const worker_metrics> worker
     }
   }
 
-  to += "# TYPE appserver_latency_seconds histogram\n# UNIT appserver_latency_seconds seconds\n";
+  text += "# TYPE appserver_latency_seconds histogram\n# UNIT appserver_latency_seconds seconds\n";
   std::uint64_t count = 0;
   std::uint64_t nanoseconds = 0;
   for (std::size_t bucket = 0; bucket <= worker_metrics::bounds.size(); ++bucket) {
-    for (const worker_metrics& each : workers) {
-      count += each.latency[bucket].get();
+    for (const worker_metrics& metrics : workers) {
+      count += metrics.latency[bucket].get();
     }
     const bool last = bucket == worker_metrics::bounds.size();
     fmt::format_to(out, "appserver_latency_seconds_bucket{{le=\"{}\"}} {}\n",
                    last ? "+Inf" : fmt::format("{}", static_cast<double>(worker_metrics::bounds[bucket]) / 1e6), count);
   }
-  for (const worker_metrics& each : workers) {
-    nanoseconds += each.latency_ns.get();
+  for (const worker_metrics& metrics : workers) {
+    nanoseconds += metrics.latency_ns.get();
   }
   fmt::format_to(out, "appserver_latency_seconds_sum {}\nappserver_latency_seconds_count {}\n",
                  static_cast<double>(nanoseconds) / 1e9, count);
 
-  const auto each_worker = [&](const char* name, const char* type, const char* suffix, counter worker_metrics::*of) {
+  const auto each_worker = [&](const char* name, const char* type, const char* suffix,
+                               counter worker_metrics::*metrics) {
     fmt::format_to(out, "# TYPE appserver_{} {}\n", name, type);
     for (std::size_t worker = 0; worker < workers.size(); ++worker) {
-      fmt::format_to(out, "appserver_{}{}{{worker=\"{}\"}} {}\n", name, suffix, worker, (workers[worker].*of).get());
+      fmt::format_to(out, "appserver_{}{}{{worker=\"{}\"}} {}\n", name, suffix, worker,
+                     (workers[worker].*metrics).get());
     }
   };
   each_worker("session_locks", "counter", "_total", &worker_metrics::locks);

@@ -59,6 +59,6 @@ class metrics_table {
 };
 
 /// Returns the metrics as OpenMetrics 1.0, without its last line.
-void append_metrics(std::pmr::string& to, std::span<const worker_metrics> workers);
+void append_metrics(std::pmr::string& text, std::span<const worker_metrics> workers);
 
 }  // namespace appserver

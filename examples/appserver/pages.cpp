@@ -185,7 +185,7 @@ void answer(const request& asked, objects& state, worker_metrics& counted, reply
 }
 
 // Beast's serializer does the same in 6,000 more instructions: as many as all other work of a small request.
-std::pmr::string head_of(const reply& made, bool old, bool keep, std::string_view date,
+std::pmr::string head_of(const reply& answer, bool old, bool keep, std::string_view date,
                          std::pmr::memory_resource& memory) {
   std::pmr::string head(&memory);
   head.reserve(512);
@@ -193,29 +193,31 @@ std::pmr::string head_of(const reply& made, bool old, bool keep, std::string_vie
     head.append(name).append(": ").append(value).append("\r\n");
   };
   head += old ? "HTTP/1.0 " : "HTTP/1.1 ";
-  append_number(head, made.status);
-  head.append(" ").append(boost::beast::http::obsolete_reason(boost::beast::http::status(made.status))).append("\r\n");
+  append_number(head, answer.status);
+  head.append(" ")
+      .append(boost::beast::http::obsolete_reason(boost::beast::http::status(answer.status)))
+      .append("\r\n");
   field("Server", "tarn-appserver");
   field("Date", date);
-  field("Content-Type", made.type);
+  field("Content-Type", answer.type);
   field("Cache-Control", "no-store");
-  if (!made.allow.empty()) {
-    field("Allow", made.allow);
+  if (!answer.allow.empty()) {
+    field("Allow", answer.allow);
   }
-  if (made.retry) {
+  if (answer.retry) {
     field("Retry-After", "1");
   }
-  if (made.status == 401) {
+  if (answer.status == 401) {
     field("WWW-Authenticate", "Session");
   }
-  if (!made.cookie.empty()) {
-    field("Set-Cookie", made.cookie);
+  if (!answer.cookie.empty()) {
+    field("Set-Cookie", answer.cookie);
   }
   if (keep == old) {  // otherwise the client assumes it anyway
     field("Connection", keep ? "keep-alive" : "close");
   }
   head += "Content-Length: ";
-  append_number(head, made.body.size());
+  append_number(head, answer.body.size());
   head += "\r\n\r\n";
   return head;
 }

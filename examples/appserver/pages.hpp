@@ -40,7 +40,7 @@ void answer(const request& asked, objects& state, worker_metrics& counted, reply
 
 /// Returns the bytes before the body. `old`: the client speaks HTTP/1.0; `keep`: the connection stays open; `date`:
 /// now.
-std::pmr::string head_of(const reply& made, bool old, bool keep, std::string_view date,
+std::pmr::string head_of(const reply& answer, bool old, bool keep, std::string_view date,
                          std::pmr::memory_resource& memory);
 
 /// Replies with a status and its reason, in one line.

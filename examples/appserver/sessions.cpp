@@ -10,49 +10,49 @@
 namespace appserver {
 
 session_id session_id::random() {
-  session_id made;
+  session_id id;
   // The system returns so few bytes whole or not at all.
-  while (getrandom(&made, sizeof made, 0) != static_cast<ssize_t>(sizeof made)) {
+  while (getrandom(&id, sizeof id, 0) != static_cast<ssize_t>(sizeof id)) {
     if (errno != EINTR) {
       throw std::system_error(errno, std::generic_category(), "getrandom");
     }
   }
-  return made;
+  return id;
 }
 
 std::optional<session_id> session_id::parse(std::string_view text) noexcept {
-  const auto word = [&](std::size_t from, std::uint64_t& into) {
-    const char* const end = text.data() + from + 16;
-    const auto [stop, error] = std::from_chars(text.data() + from, end, into, 16);
+  const auto word = [&](std::size_t first_digit, std::uint64_t& target) {
+    const char* const end = text.data() + first_digit + 16;
+    const auto [stop, error] = std::from_chars(text.data() + first_digit, end, target, 16);
     return error == std::errc() && stop == end;
   };
-  session_id made;
-  if (text.size() != 32 || !word(0, made.high) || !word(16, made.low)) {
+  session_id id;
+  if (text.size() != 32 || !word(0, id.high) || !word(16, id.low)) {
     return std::nullopt;
   }
-  return made;
+  return id;
 }
 
 std::array<char, 32> session_id::text() const noexcept {
-  std::array<char, 32> made;
+  std::array<char, 32> digits;
   for (std::size_t digit = 0; digit < 16; ++digit) {
-    made[digit] = "0123456789abcdef"[high >> (60 - 4 * digit) & 15];
-    made[digit + 16] = "0123456789abcdef"[low >> (60 - 4 * digit) & 15];
+    digits[digit] = "0123456789abcdef"[high >> (60 - 4 * digit) & 15];
+    digits[digit + 16] = "0123456789abcdef"[low >> (60 - 4 * digit) & 15];
   }
-  return made;
+  return digits;
 }
 
 std::optional<user_name> user_name::parse(std::string_view text) noexcept {
   const auto fits = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
   };
-  user_name made;
-  if (text.empty() || text.size() > made.text_.size() || !std::all_of(text.begin(), text.end(), fits)) {
+  user_name user;
+  if (text.empty() || text.size() > user.text_.size() || !std::all_of(text.begin(), text.end(), fits)) {
     return std::nullopt;
   }
-  std::copy(text.begin(), text.end(), made.text_.begin());
-  made.size_ = text.size();
-  return made;
+  std::copy(text.begin(), text.end(), user.text_.begin());
+  user.size_ = text.size();
+  return user;
 }
 
 void session_manager::table::drop_ended(clock::time_point now) {
@@ -66,12 +66,13 @@ void session_manager::table::drop_ended(clock::time_point now) {
   }
 }
 
-std::optional<session_id> session_manager::open(const user_name& user, std::chrono::seconds lasts, std::size_t most) {
+std::optional<session_id> session_manager::open(const user_name& user, std::chrono::seconds lasts,
+                                                std::size_t most_sessions) {
   const session_id id = session_id::random();  // the system is asked before the lock is taken
   const clock::time_point now = clock::now();
   return sessions_.with([&](table& sessions) -> std::optional<session_id> {
     sessions.drop_ended(now);
-    if (sessions.by_id.size() >= most) {
+    if (sessions.by_id.size() >= most_sessions) {
       return std::nullopt;
     }
     sessions.oldest_first.push_back(id);
@@ -88,11 +89,11 @@ std::optional<session_id> session_manager::open(const user_name& user, std::chro
 std::optional<visit> session_manager::count(const session_id& id) {
   const clock::time_point now = clock::now();
   return sessions_.with([&](table& sessions) -> std::optional<visit> {
-    const auto found = sessions.by_id.find(id);
-    if (found == sessions.by_id.end() || found->second.until <= now) {
+    const auto position = sessions.by_id.find(id);
+    if (position == sessions.by_id.end() || position->second.until <= now) {
       return std::nullopt;
     }
-    return visit{found->second.user, ++found->second.visits};
+    return visit{position->second.user, ++position->second.visits};
   });
 }
 

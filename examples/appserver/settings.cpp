@@ -24,22 +24,22 @@ class section {
   }
 
   void text(std::string_view key, std::string& value) {
-    if (const toml::node* const found = find(key)) {
-      if (!found->is_string()) {
-        fail(*found, full(key) + " is not a text");
+    if (const toml::node* const entry = find(key)) {
+      if (!entry->is_string()) {
+        fail(*entry, full(key) + " is not a text");
       }
-      value = found->as_string()->get();
+      value = entry->as_string()->get();
     }
   }
   template <std::integral Number>
   void number(std::string_view key, Number& value, std::int64_t least, std::int64_t maximum) {
-    if (const toml::node* const found = find(key)) {
-      if (!found->is_integer()) {
-        fail(*found, full(key) + " is not a whole number");
+    if (const toml::node* const entry = find(key)) {
+      if (!entry->is_integer()) {
+        fail(*entry, full(key) + " is not a whole number");
       }
-      const std::int64_t given = found->as_integer()->get();
+      const std::int64_t given = entry->as_integer()->get();
       if (given < least || given > maximum) {
-        fail(*found, full(key) + " is " + std::to_string(given) + ", not from " + std::to_string(least) + " to " +
+        fail(*entry, full(key) + " is " + std::to_string(given) + ", not from " + std::to_string(least) + " to " +
                          std::to_string(maximum));
       }
       value = static_cast<Number>(given);

@@ -171,7 +171,7 @@ class fixed_pool {
   bool refill() noexcept;
   /// Takes up to `most` free blocks at once, as many as one refill provides; returns 0 without memory. The blocks are
   /// neither marked nor counted as in use.
-  std::size_t take_many(void** to, std::size_t most, const void* site) noexcept;
+  std::size_t take_many(void** target, std::size_t count, const void* site) noexcept;
   void give_many(void* const* blocks, std::size_t count, const void* site) noexcept;
   void* try_allocate_slow(const void* site) noexcept;
   void spill(void* block, const void* site) noexcept;

@@ -86,11 +86,11 @@ class read_only {
   /// Builds the object from a default T that `fill(value)` completes.
   template <std::invocable<T&> Fill>
     requires std::default_initializable<T>
-  void build_with(Fill&& fill, std::source_location where = std::source_location::current()) {
+  void build_with(Fill&& fill, std::source_location location = std::source_location::current()) {
     detail::runs_before_it_returns<Fill, T&>();
     T value{};
     std::invoke(std::forward<Fill>(fill), value);
-    build(std::move(value), where);
+    build(std::move(value), location);
   }
 
   /// Returns true after build(). Any thread may call it.

@@ -82,16 +82,16 @@ class recycler {
   /// Handles what the inline path cannot: the thread's first object, a full or emptied cache, an object too large.
   [[gnu::noinline]] static void give_slow(T* used) noexcept {
     if (local_ == &before_first_ && warm::is_worth_keeping(*used)) {
-      if (auto* const made = ::new (std::nothrow) of_thread) {
-        made->run = end;
-        if (detail::at_thread_end(*made)) {
-          made->objects.room = Policy::most_objects;
-          local_ = &made->objects;
+      if (auto* const cache = ::new (std::nothrow) of_thread) {
+        cache->run = end;
+        if (detail::at_thread_end(*cache)) {
+          cache->objects.room = Policy::most_objects;
+          local_ = &cache->objects;
           if (local_->keep(used)) {
             return;
           }
         } else {
-          ::delete made;
+          ::delete cache;
           local_ = &after_end_;
         }
       }

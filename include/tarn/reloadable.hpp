@@ -163,10 +163,10 @@ class reloadable {
     for (;;) {
       auto [next, before] = copy();
       std::invoke(change, next);
-      auto made = std::make_unique<version>(std::move(next));
-      switch (versions_.publish(made.get(), before)) {
+      auto fresh = std::make_unique<version>(std::move(next));
+      switch (versions_.publish(fresh.get(), before)) {
         case detail::versions::outcome::published:
-          static_cast<void>(made.release());
+          static_cast<void>(fresh.release());
           listeners_.notify([this] { return snapshot(); });
           return before + 1;
         case detail::versions::outcome::refused: versions_.refuse();
@@ -192,9 +192,9 @@ class reloadable {
   /// Waits until nobody reads a replaced version and returns true; returns false when somebody still does after
   /// `most`.
   template <class Rep, class Period>
-  [[nodiscard]] bool wait_for_readers(std::chrono::duration<Rep, Period> most) noexcept {
+  [[nodiscard]] bool wait_for_readers(std::chrono::duration<Rep, Period> longest) noexcept {
     return versions_.wait_for_readers(std::chrono::steady_clock::now() +
-                                      std::chrono::ceil<std::chrono::steady_clock::duration>(most));
+                                      std::chrono::ceil<std::chrono::steady_clock::duration>(longest));
   }
   /// Returns the threads that read replaced versions, oldest version first. Holds the lock of all writers meanwhile.
   std::vector<parked_reader> parked() const { return versions_.parked(); }
@@ -205,7 +205,7 @@ class reloadable {
     template <class... Arguments>
     explicit version(Arguments&&... arguments) : value(std::forward<Arguments>(arguments)...) {
       number = 1;
-      destroy = [](detail::version_base* of) noexcept { delete static_cast<version*>(of); };
+      destroy = [](detail::version_base* ended) noexcept { delete static_cast<version*>(ended); };
     }
     const T value;
   };

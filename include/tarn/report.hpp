@@ -31,7 +31,7 @@ struct named {
 /// Returns the options that would have suited the pool from the start: `first_chunk` holds all blocks that were ever
 /// in use at one time, and `limit` is a quarter more. Other options have their defaults. All are 0 if the pool was
 /// never used.
-pool_options advice_for(const pool_statistics& of) noexcept;
+pool_options advice_for(const pool_statistics& statistics) noexcept;
 
 /// report({{"nodes", nodes.statistics()}, {"edges", edges.statistics()}}, tarn::report_form::json)
 ///

@@ -85,74 +85,75 @@ class TARN_CAPABILITY("shared") shared {
   /// Calls `function(value)` under the lock and returns its result. The value is a T&; for a const shared, a const
   /// T&.
   template <class Function>
-  decltype(auto) with(Function&& function, std::source_location where = std::source_location::current())
+  decltype(auto) with(Function&& function, std::source_location location = std::source_location::current())
       TARN_EXCLUDES(this) {
     detail::result_stays_inside<Function, T&>();
-    const handle held(*this, where);
+    const handle held(*this, location);
     return std::invoke(std::forward<Function>(function), value_);
   }
   template <class Function>
-  decltype(auto) with(Function&& function, std::source_location where = std::source_location::current()) const
+  decltype(auto) with(Function&& function, std::source_location location = std::source_location::current()) const
       TARN_EXCLUDES(this) {
-    return read(std::forward<Function>(function), where);
+    return read(std::forward<Function>(function), location);
   }
   /// Calls `function(value)`, with a const T&, under the readers' lock where there is one.
   template <class Function>
-  decltype(auto) read(Function&& function, std::source_location where = std::source_location::current()) const
+  decltype(auto) read(Function&& function, std::source_location location = std::source_location::current()) const
       TARN_EXCLUDES(this) {
     detail::result_stays_inside<Function, const T&>();
-    const reader held(*this, where);
+    const reader held(*this, location);
     return std::invoke(std::forward<Function>(function), value_);
   }
   /// Returns a copy of the value, made under the readers' lock where there is one.
   template <std::copy_constructible Value = T>
-  Value copy(std::source_location where = std::source_location::current()) const TARN_EXCLUDES(this) {
-    const reader held(*this, where);
+  Value copy(std::source_location location = std::source_location::current()) const TARN_EXCLUDES(this) {
+    const reader held(*this, location);
     return value_;
   }
   /// Exchanges the value with `other` under the lock, for example to take all gathered data and process it outside.
   template <std::swappable Value = T>
-  void swap(Value& other, std::source_location where = std::source_location::current()) TARN_EXCLUDES(this) {
-    const handle held(*this, where);
-    std::ranges::swap(value_, other);
+  void swap(Value& value, std::source_location location = std::source_location::current()) TARN_EXCLUDES(this) {
+    const handle held(*this, location);
+    std::ranges::swap(value_, value);
   }
   /// Waits until `holds(value)`, then calls `function(value)` without releasing the lock in between.
   template <std::predicate<const T&> Predicate, class Function>
   decltype(auto) with_when(Predicate&& holds, Function&& function,
-                           std::source_location where = std::source_location::current()) TARN_EXCLUDES(this) {
+                           std::source_location location = std::source_location::current()) TARN_EXCLUDES(this) {
     detail::result_stays_inside<Function, T&>();
-    handle held(*this, where);
-    held.wait(holds, where);
+    handle held(*this, location);
+    held.wait(holds, location);
     return std::invoke(std::forward<Function>(function), value_);
   }
 
   /// Does the same, but waits for at most this time. Returns what `function` returns, in a std::optional that is empty
   /// when the condition did not hold in time; for a function without a result, a bool.
   template <class Rep, class Period, std::predicate<const T&> Predicate, class Function>
-  [[nodiscard]] auto with_when_for(std::chrono::duration<Rep, Period> most, Predicate&& holds, Function&& function,
-                                   std::source_location where = std::source_location::current()) TARN_EXCLUDES(this) {
+  [[nodiscard]] auto with_when_for(std::chrono::duration<Rep, Period> longest, Predicate&& holds, Function&& function,
+                                   std::source_location location = std::source_location::current())
+      TARN_EXCLUDES(this) {
     detail::result_stays_inside<Function, T&>();
-    handle held(*this, where);
-    return detail::call_if(held.wait_for(most, holds, where), std::forward<Function>(function), value_);
+    handle held(*this, location);
+    return detail::call_if(held.wait_for(longest, holds, location), std::forward<Function>(function), value_);
   }
   /// Waits until `holds(value)`, then calls `function(value)`, with a const T&, under the same lock. It takes the lock
   /// exclusively, also where there is one for readers.
   template <std::predicate<const T&> Predicate, class Function>
   decltype(auto) read_when(Predicate&& holds, Function&& function,
-                           std::source_location where = std::source_location::current()) const TARN_EXCLUDES(this) {
+                           std::source_location location = std::source_location::current()) const TARN_EXCLUDES(this) {
     detail::result_stays_inside<Function, const T&>();
-    detail::handle<const shared> held(*this, where);
-    held.wait(holds, where);
+    detail::handle<const shared> held(*this, location);
+    held.wait(holds, location);
     return std::invoke(std::forward<Function>(function), value_);
   }
   /// Does the same, but waits for at most this time. The result is that of with_when_for().
   template <class Rep, class Period, std::predicate<const T&> Predicate, class Function>
-  [[nodiscard]] auto read_when_for(std::chrono::duration<Rep, Period> most, Predicate&& holds, Function&& function,
-                                   std::source_location where = std::source_location::current()) const
+  [[nodiscard]] auto read_when_for(std::chrono::duration<Rep, Period> longest, Predicate&& holds, Function&& function,
+                                   std::source_location location = std::source_location::current()) const
       TARN_EXCLUDES(this) {
     detail::result_stays_inside<Function, const T&>();
-    detail::handle<const shared> held(*this, where);
-    return detail::call_if(held.wait_for(most, holds, where), std::forward<Function>(function), value_);
+    detail::handle<const shared> held(*this, location);
+    return detail::call_if(held.wait_for(longest, holds, location), std::forward<Function>(function), value_);
   }
   /// Calls `function(value)` under the lock if `holds(value)`. It looks under the readers' lock first and takes the
   /// lock for changes only when the condition holds; then it looks again, because the value may have changed in
@@ -160,50 +161,51 @@ class TARN_CAPABILITY("shared") shared {
   /// they would with a readers' lock that is upgraded. `holds` must not change anything. The result is that of
   /// with_when_for().
   template <std::predicate<const T&> Predicate, class Function>
-  auto with_if(Predicate&& holds, Function&& function, std::source_location where = std::source_location::current())
+  auto with_if(Predicate&& holds, Function&& function, std::source_location location = std::source_location::current())
       TARN_EXCLUDES(this) {
     detail::result_stays_inside<Function, T&>();
     bool is_wanted = false;
     {
-      const reader held(*this, where);
+      const reader held(*this, location);
       is_wanted = holds(std::as_const(value_));
     }
     if (!is_wanted) {
       return detail::call_if(false, std::forward<Function>(function), value_);
     }
-    const handle held(*this, where);
+    const handle held(*this, location);
     return detail::call_if(holds(std::as_const(value_)), std::forward<Function>(function), value_);
   }
 
   /// Holds the lock for as long as the handle lives.
-  handle lock(std::source_location where = std::source_location::current())
+  handle lock(std::source_location location = std::source_location::current())
       TARN_ACQUIRE(this) TARN_NO_THREAD_SAFETY_ANALYSIS {
-    return handle(*this, where);
+    return handle(*this, location);
   }
   /// Locks for reading; readers do not exclude each other.
   template <class Readers = Mutex>
     requires detail::shared_lockable<Readers>
-  reader lock_shared(std::source_location where = std::source_location::current()) const
+  reader lock_shared(std::source_location location = std::source_location::current()) const
       TARN_ACQUIRE_SHARED(this) TARN_NO_THREAD_SAFETY_ANALYSIS {
-    return reader(*this, where);
+    return reader(*this, location);
   }
   /// Returns a handle that holds nothing when the lock was not free, or did not become free within that time.
-  maybe_handle try_lock(std::source_location where = std::source_location::current()) TARN_NO_THREAD_SAFETY_ANALYSIS {
-    return maybe_handle(mutex_.try_lock() ? seen(this, where) : nullptr);
+  maybe_handle try_lock(std::source_location location = std::source_location::current())
+      TARN_NO_THREAD_SAFETY_ANALYSIS {
+    return maybe_handle(mutex_.try_lock() ? seen(this, location) : nullptr);
   }
   /// Waits at most as long as `most`. Returns an empty handle when the lock did not become free.
   template <class Rep, class Period>
     requires detail::timed_lockable<Mutex>
-  maybe_handle try_lock_for(std::chrono::duration<Rep, Period> most,
-                            std::source_location where = std::source_location::current())
+  maybe_handle try_lock_for(std::chrono::duration<Rep, Period> longest,
+                            std::source_location location = std::source_location::current())
       TARN_NO_THREAD_SAFETY_ANALYSIS {
-    return maybe_handle(mutex_.try_lock_for(most) ? seen(this, where) : nullptr);
+    return maybe_handle(mutex_.try_lock_for(longest) ? seen(this, location) : nullptr);
   }
   /// Locks for reading; returns an empty handle when the lock was not free.
-  maybe_reader try_lock_shared(std::source_location where = std::source_location::current()) const
+  maybe_reader try_lock_shared(std::source_location location = std::source_location::current()) const
     requires detail::shared_lockable<Mutex>
   {
-    return maybe_reader(mutex_.try_lock_shared() ? seen(this, where) : nullptr);
+    return maybe_reader(mutex_.try_lock_shared() ? seen(this, location) : nullptr);
   }
 
   /// Returns the value without taking the lock. Use it only when a single thread can reach the object: before the
@@ -221,29 +223,29 @@ class TARN_CAPABILITY("shared") shared {
   friend struct detail::shared_access;
 
   template <class Self>
-  static Self* seen(Self* self, const std::source_location& where) noexcept {
-    self->watch_.taken(self, where);
+  static Self* seen(Self* self, const std::source_location& location) noexcept {
+    self->watch_.taken(self, location);
     return self;
   }
 
-  void begin_change(const std::source_location& where) const {
-    watch_.before(this, where);
+  void begin_change(const std::source_location& location) const {
+    watch_.before(this, location);
     mutex_.lock();
-    watch_.taken(this, where);
+    watch_.taken(this, location);
   }
   void end_change() const noexcept {
     waiters_.wake(value_);
     watch_.released(this);
     mutex_.unlock();
   }
-  void begin_reading(const std::source_location& where) const {
-    watch_.before(this, where);
+  void begin_reading(const std::source_location& location) const {
+    watch_.before(this, location);
     if constexpr (detail::shared_lockable<Mutex>) {
       mutex_.lock_shared();
     } else {
       mutex_.lock();
     }
-    watch_.taken(this, where);
+    watch_.taken(this, location);
   }
   void end_reading() const noexcept {
     watch_.released(this);
@@ -255,20 +257,20 @@ class TARN_CAPABILITY("shared") shared {
   }
   template <class Predicate>
   bool wait(Predicate& holds, const std::chrono::steady_clock::time_point* deadline,
-            const std::source_location& where) const {
+            const std::source_location& location) const {
     if (holds(std::as_const(value_))) {
       return true;
     }
     waiters_.wake(value_);  // other threads see the changes so far from here on
     watch_.released(this);
-    watch_.before(this, where);
-    const retaken keep{*this, where};
+    watch_.before(this, location);
+    const retaken keep{*this, location};
     return waiters_.wait(mutex_, value_, holds, deadline);
   }
   struct retaken {
-    const shared& of;
-    const std::source_location& where;
-    ~retaken() { of.watch_.taken(&of, where); }
+    const shared& locked;
+    const std::source_location& location;
+    ~retaken() { locked.watch_.taken(&locked, location); }
   };
 
   mutable Mutex mutex_;

@@ -73,16 +73,16 @@ struct shared_access {
 /// Takes all the locks: it waits for one while holding none and tries the others. When one is not free, it releases
 /// all and waits for that one. It begins in the order of addresses, so that threads that want the same locks meet at
 /// the first.
-inline void lock_together(std::span<any_lock> locks, const std::source_location& where) {
+inline void lock_together(std::span<any_lock> locks, const std::source_location& location) {
   const std::size_t count = locks.size();
   if (count == 0) {
     return;
   }
   std::sort(locks.begin(), locks.end(),
             [](const any_lock& a, const any_lock& b) { return std::less<>()(a.object, b.object); });
-  for (std::size_t at = 1; at < count; ++at) {
-    if (locks[at - 1].object == locks[at].object) {
-      fault_same_twice(locks[at].object, where);
+  for (std::size_t index = 1; index < count; ++index) {
+    if (locks[index - 1].object == locks[index].object) {
+      fault_same_twice(locks[index].object, location);
     }
   }
   for (std::size_t first = 0;;) {
@@ -96,8 +96,8 @@ inline void lock_together(std::span<any_lock> locks, const std::source_location&
     }
     const std::size_t missing = (first + tried) % count;
     for (std::size_t held = 0; held < tried; ++held) {
-      const any_lock& each = locks[(first + held) % count];
-      each.unlock(each.object);
+      const any_lock& next_lock = locks[(first + held) % count];
+      next_lock.unlock(next_lock.object);
     }
     first = missing;
   }
@@ -111,9 +111,9 @@ decltype(auto) with_all(const std::source_location& location, Function&& functio
   (shared_access::watch(objects).before(&objects, location), ...);
   lock_together(locks, location);
   struct held {
-    std::tuple<Shared&...> all;
+    std::tuple<Shared&...> locked_objects;
     ~held() {
-      std::apply([](auto&... each) { (shared_access::end(each), ...); }, all);
+      std::apply([](auto&... object) { (shared_access::end(object), ...); }, locked_objects);
     }
   };
   (shared_access::watch(objects).taken(&objects, location), ...);
@@ -143,24 +143,24 @@ concept range_of_shared =
 /// one. An object given twice is a named fault. Any thread may call it. Cost: a few ns more than taking the locks one
 /// after another.
 template <detail::some_shared A, detail::some_shared B, class Function>
-decltype(auto) with(A& a, B& b, Function&& function, std::source_location where = std::source_location::current()) {
-  return detail::with_all(where, std::forward<Function>(function), a, b);
+decltype(auto) with(A& a, B& b, Function&& function, std::source_location location = std::source_location::current()) {
+  return detail::with_all(location, std::forward<Function>(function), a, b);
 }
 template <detail::some_shared A, detail::some_shared B, detail::some_shared C, class Function>
 decltype(auto) with(A& a, B& b, C& c, Function&& function,
-                    std::source_location where = std::source_location::current()) {
-  return detail::with_all(where, std::forward<Function>(function), a, b, c);
+                    std::source_location location = std::source_location::current()) {
+  return detail::with_all(location, std::forward<Function>(function), a, b, c);
 }
 template <detail::some_shared A, detail::some_shared B, detail::some_shared C, detail::some_shared D, class Function>
 decltype(auto) with(A& a, B& b, C& c, D& d, Function&& function,
-                    std::source_location where = std::source_location::current()) {
-  return detail::with_all(where, std::forward<Function>(function), a, b, c, d);
+                    std::source_location location = std::source_location::current()) {
+  return detail::with_all(location, std::forward<Function>(function), a, b, c, d);
 }
 template <detail::some_shared A, detail::some_shared B, detail::some_shared C, detail::some_shared D,
           detail::some_shared E, class Function>
 decltype(auto) with(A& a, B& b, C& c, D& d, E& e, Function&& function,
-                    std::source_location where = std::source_location::current()) {
-  return detail::with_all(where, std::forward<Function>(function), a, b, c, d, e);
+                    std::source_location location = std::source_location::current()) {
+  return detail::with_all(location, std::forward<Function>(function), a, b, c, d, e);
 }
 
 /// std::deque<tarn::shared<account>> accounts;
@@ -172,32 +172,33 @@ decltype(auto) with(A& a, B& b, C& c, D& d, E& e, Function&& function,
 /// anything. The pointers must not outlive the call.
 template <detail::range_of_shared Range, class Function>
 decltype(auto) with_range(Range&& objects, Function&& function,
-                          std::source_location where = std::source_location::current()) TARN_NO_THREAD_SAFETY_ANALYSIS {
+                          std::source_location location = std::source_location::current())
+    TARN_NO_THREAD_SAFETY_ANALYSIS {
   using object = std::remove_reference_t<std::ranges::range_reference_t<Range>>;
   using value = std::remove_reference_t<decltype(detail::shared_access::value(std::declval<object&>()))>;
   detail::result_stays_inside<Function, std::span<value* const>>();
   std::vector<detail::any_lock> locks;
   std::vector<value*> values;
   std::vector<object*> held_objects;
-  for (object& each : objects) {
-    locks.push_back(detail::shared_access::lock_of(each));
-    values.push_back(&detail::shared_access::value(each));
-    held_objects.push_back(&each);
+  for (object& element : objects) {
+    locks.push_back(detail::shared_access::lock_of(element));
+    values.push_back(&detail::shared_access::value(element));
+    held_objects.push_back(&element);
   }
-  for (object* const each : held_objects) {
-    detail::shared_access::watch(*each).before(each, where);
+  for (object* const element : held_objects) {
+    detail::shared_access::watch(*element).before(element, location);
   }
-  detail::lock_together(locks, where);
+  detail::lock_together(locks, location);
   struct release {
     std::vector<object*>& held;
     ~release() {
-      for (object* const each : held) {
-        detail::shared_access::end(*each);
+      for (object* const element : held) {
+        detail::shared_access::end(*element);
       }
     }
   };
-  for (object* const each : held_objects) {
-    detail::shared_access::watch(*each).taken(each, where);
+  for (object* const element : held_objects) {
+    detail::shared_access::watch(*element).taken(element, location);
   }
   const release at_the_end{held_objects};
   return std::invoke(std::forward<Function>(function), std::span<value* const>(values));

@@ -126,7 +126,7 @@ class built_once {
 class replaceable {
  public:
   std::string setting(const std::string& name) const {
-    return held_.with([&](const configuration& all) { return all.at(name); });
+    return held_.with([&](const configuration& settings) { return settings.at(name); });
   }
 
  private:
@@ -138,10 +138,10 @@ class by_category {
  public:
   auto setting(const std::string& name) const -> decltype(auto) { return configuration_.setting(name); }
   void touch(std::uint64_t session) {
-    sessions_.with([&](sessions& all) { ++all[session]; });
+    sessions_.with([&](sessions& counts) { ++counts[session]; });
   }
   std::uint64_t touched() const {
-    return sessions_.read([](const sessions& all) { return sum_of(all); });
+    return sessions_.read([](const sessions& counts) { return sum_of(counts); });
   }
   static own_reply make_reply() { return {}; }
 

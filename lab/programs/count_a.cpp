@@ -30,17 +30,17 @@ constexpr char letter = 'A';
 /// Writes words of 1 to 12 letters, ten a line; the same number of bytes always has the same text.
 void write_words(const std::string& path, std::uint64_t bytes) {
   bench::random_numbers random(1);
-  tarn::io::writer to(path);
+  tarn::io::writer output(path);
   std::string words;
-  for (std::uint64_t at = 0; to.offset() < bytes; ++at) {
+  for (std::uint64_t line = 0; output.offset() < bytes; ++line) {
     words.clear();
     for (std::uint64_t letters = random.next() % 12 + 1, bits = random.next(); letters > 0; --letters, bits >>= 5) {
       words += bits % 32 < 26 ? static_cast<char>('a' + bits % 32) : letter;
     }
-    words += at % 10 == 9 ? '\n' : ' ';
-    to.write(std::string_view(words).substr(0, bytes - to.offset()));
+    words += line % 10 == 9 ? '\n' : ' ';
+    output.write(std::string_view(words).substr(0, bytes - output.offset()));
   }
-  to.close();
+  output.close();
 }
 
 /// Closes its descriptor when it is destroyed.
@@ -93,9 +93,9 @@ class mapping {
 };
 
 /// Reads one byte after the other, as the source does.
-std::uint64_t one_by_one(std::string_view in) {
+std::uint64_t one_by_one(std::string_view text) {
   std::uint64_t total = 0;
-  for (const char byte : in) total += byte == letter;
+  for (const char byte : text) total += byte == letter;
   return total;
 }
 

@@ -41,9 +41,9 @@ struct locked_heap {
 
 #if BENCH_TBB
 struct tbb_pool {
-  tbb::memory_pool<std::allocator<std::byte>> of;
-  void* allocate(std::size_t bytes) { return of.malloc(bytes); }
-  void deallocate(void* block, std::size_t) { of.free(block); }
+  tbb::memory_pool<std::allocator<std::byte>> pool;
+  void* allocate(std::size_t bytes) { return pool.malloc(bytes); }
+  void deallocate(void* block, std::size_t) { pool.free(block); }
 };
 #endif
 
@@ -54,15 +54,15 @@ outcome run(const settings& wanted) {
   std::vector<std::optional<Heap>> heaps(threads);
   lab::repeat_together(static_cast<unsigned>(threads), wanted["allocations"], done,
                        [&](unsigned thread, std::uint64_t repetitions) {
-                         std::optional<Heap>& own = heaps[thread];
-                         if (!own) own.emplace();  // its thread makes it, in the warm-up
+                         std::optional<Heap>& own_heap = heaps[thread];
+                         if (!own_heap) own_heap.emplace();  // its thread makes it, in the warm-up
                          std::uint64_t sum = 0;
-                         for (std::uint64_t at = 0; at < repetitions; ++at) {
-                           void* const block = own->allocate(size);
+                         for (std::uint64_t round = 0; round < repetitions; ++round) {
+                           void* const block = own_heap->allocate(size);
                            if (block == nullptr) lab::give_up("heapdemo", "out of memory");
-                           lab::mark(block, at);
+                           lab::mark(block, round);
                            sum += lab::marked(block);
-                           own->deallocate(block, size);
+                           own_heap->deallocate(block, size);
                          }
                          return sum;
                        });

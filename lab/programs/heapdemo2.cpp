@@ -51,8 +51,8 @@ struct with_pool : plain {
 
 template <class Object>
 struct by_new {
-  std::uint64_t operator()(std::uint64_t at) const {
-    auto* object = new Object(at);
+  std::uint64_t operator()(std::uint64_t number) const {
+    auto* object = new Object(number);
     lab::keep(object);
     const std::uint64_t value = lab::marked(object);
     delete object;
@@ -70,9 +70,9 @@ struct tarn::recycling<contents> : tarn::default_recycling<contents> {
 namespace {
 
 struct by_recycling {
-  std::uint64_t operator()(std::uint64_t at) const {
+  std::uint64_t operator()(std::uint64_t number) const {
     const auto object = tarn::recycle<contents>();
-    lab::mark(object->bytes, at);
+    lab::mark(object->bytes, number);
     return lab::marked(object->bytes);
   }
 };
@@ -84,7 +84,7 @@ outcome run(const settings& wanted) {
   lab::repeat_together(static_cast<unsigned>(threads), wanted["allocations"], done,
                        [](unsigned, std::uint64_t repetitions) {
                          std::uint64_t sum = 0;
-                         for (std::uint64_t at = 0; at < repetitions; ++at) sum += Make()(at);
+                         for (std::uint64_t number = 0; number < repetitions; ++number) sum += Make()(number);
                          return sum;
                        });
   return done;

@@ -22,7 +22,7 @@ class free_list {
   };
 
   explicit free_list(number blocks) : next_(std::make_unique<std::atomic<number>[]>(blocks + 1)) {
-    for (number each = blocks; each > 0; --each) give(each);
+    for (number block = blocks; block > 0; --block) give(block);
   }
 
   taking begin_take() const noexcept {

@@ -15,10 +15,10 @@ using namespace io::journal_format;
 journal_follower::journal_follower(const std::string& path) : file_(io::file::open_to_read(path)) {}
 
 bool journal_follower::is_at(const std::string& path) const {
-  struct stat own {
+  struct stat own_status {
   }, named{};
-  return ::fstat(file_.descriptor(), &own) == 0 && ::stat(path.c_str(), &named) == 0 && own.st_ino == named.st_ino &&
-         own.st_dev == named.st_dev;
+  return ::fstat(file_.descriptor(), &own_status) == 0 && ::stat(path.c_str(), &named) == 0 &&
+         own_status.st_ino == named.st_ino && own_status.st_dev == named.st_dev;
 }
 
 // Reads so many bytes, or those that there are.

@@ -21,9 +21,9 @@ struct pair_of_runs {
 std::string machine_text(const lab::kept_run& before, const lab::kept_run& after) {
   std::string words;
   for (const auto& [name, value] : after.machine) {
-    for (const auto& [other_name, other] : before.machine) {
-      if (name == other_name && value != other)
-        words += wrapped(fmt::format("{}: {} → {}", name, other, value), "  ", text_width);
+    for (const auto& [other_name, other_value] : before.machine) {
+      if (name == other_name && value != other_value)
+        words += wrapped(fmt::format("{}: {} → {}", name, other_value, value), "  ", text_width);
     }
   }
   return words;

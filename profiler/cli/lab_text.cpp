@@ -122,7 +122,8 @@ class experiment_text {
 
   std::string bar_text(std::size_t sweep_index, const std::string& form, std::size_t columns) const {
     double largest = 0;
-    for (const lab::form& other : result_.forms) largest = std::max(largest, mean_over_base(sweep_index, other.name));
+    for (const lab::form& compared_form : result_.forms)
+      largest = std::max(largest, mean_over_base(sweep_index, compared_form.name));
     const double ratio = mean_over_base(sweep_index, form);
     if (ratio <= 0) return {};
     const std::size_t used = 2 + name_columns + value_columns * columns + 9;

@@ -29,8 +29,8 @@ std::optional<std::size_t> level_of(std::string_view name) {
 // Returns whether the text is the beginning of a time: digits where the pattern has them, else equal to it.
 bool begins_time(std::string_view text) {
   return text.size() <= time_pattern.size() &&
-         std::equal(text.begin(), text.end(), time_pattern.begin(), [](char each, char expected) {
-           return expected == '0' ? each >= '0' && each <= '9' : each == expected;
+         std::equal(text.begin(), text.end(), time_pattern.begin(), [](char letter, char expected) {
+           return expected == '0' ? letter >= '0' && letter <= '9' : letter == expected;
          });
 }
 bool is_time(std::string_view text) { return text.size() == time_pattern.size() && begins_time(text); }
@@ -51,20 +51,20 @@ std::string json_of_bare(std::string_view text) {
 }
 
 // Takes a value in quotes from the front of `rest`; `rest` begins with the quote. Returns nothing if it does not end.
-std::optional<std::string> take_quoted(std::string_view& rest) {
+std::optional<std::string> take_quoted(std::string_view& unread) {
   std::string value;
-  for (std::size_t index = 1; index < rest.size(); ++index) {
-    char c = rest[index];
+  for (std::size_t index = 1; index < unread.size(); ++index) {
+    char c = unread[index];
     if (c == '"') {
-      rest.remove_prefix(index + 1);
+      unread.remove_prefix(index + 1);
       return value;
     }
     if (c == '\\') {
-      if (++index == rest.size()) return std::nullopt;
-      c = rest[index];
+      if (++index == unread.size()) return std::nullopt;
+      c = unread[index];
       if (c == 'u') {
         unsigned code = 0;
-        const std::string_view digits = rest.substr(index + 1, 4);
+        const std::string_view digits = unread.substr(index + 1, 4);
         const auto [end, error] = std::from_chars(digits.begin(), digits.end(), code, 16);
         if (error != std::errc() || end != digits.end() || digits.size() != 4 || code >= ' ') return std::nullopt;
         c = static_cast<char>(code);
@@ -78,23 +78,23 @@ std::optional<std::string> take_quoted(std::string_view& rest) {
   return std::nullopt;
 }
 
-std::optional<log_record> parse_logfmt(std::string_view rest) {
+std::optional<log_record> parse_logfmt(std::string_view unread) {
   log_record record;
-  while (!rest.empty()) {
+  while (!unread.empty()) {
     const std::size_t name_size =
-        static_cast<std::size_t>(std::find_if_not(rest.begin(), rest.end(), is_name_character) - rest.begin());
-    if (name_size == 0 || name_size == rest.size() || rest[name_size] != '=') return std::nullopt;
-    const std::string name(rest.substr(0, name_size));
-    rest.remove_prefix(name_size + 1);
+        static_cast<std::size_t>(std::find_if_not(unread.begin(), unread.end(), is_name_character) - unread.begin());
+    if (name_size == 0 || name_size == unread.size() || unread[name_size] != '=') return std::nullopt;
+    const std::string name(unread.substr(0, name_size));
+    unread.remove_prefix(name_size + 1);
     const std::size_t index = record.members.size();
     std::string value;
-    if (!rest.empty() && rest.front() == '"') {
-      const std::optional<std::string> quoted = take_quoted(rest);
+    if (!unread.empty() && unread.front() == '"') {
+      const std::optional<std::string> quoted = take_quoted(unread);
       if (!quoted) return std::nullopt;
       value = json_text(*quoted);
     } else {
-      const std::string_view bare = rest.substr(0, rest.find(' '));
-      rest.remove_prefix(bare.size());
+      const std::string_view bare = unread.substr(0, unread.find(' '));
+      unread.remove_prefix(bare.size());
       value = index < 4 ? json_text(bare) : json_of_bare(bare);  // the first four are texts
       if (index == 0 && name == "time" && is_time(bare)) record.time = bare;
       if (index == 1) {
@@ -105,9 +105,9 @@ std::optional<log_record> parse_logfmt(std::string_view rest) {
     }
     if (record.time.empty() || (index == 2 && name != "logger") || (index == 3 && name != "msg")) return std::nullopt;
     record.members.emplace_back(name, std::move(value));
-    if (rest.empty()) break;
-    if (rest.front() != ' ') return std::nullopt;
-    rest.remove_prefix(1);
+    if (unread.empty()) break;
+    if (unread.front() != ' ') return std::nullopt;
+    unread.remove_prefix(1);
   }
   return record.members.size() < 4 ? std::nullopt : std::optional(std::move(record));
 }

@@ -185,10 +185,10 @@ class perfetto {
     }
     for (auto& [thread, samples] : by_thread) {
       const std::uint64_t track_number = track_of(thread, source);
-      add_packet([&, of = thread](pbf_writer& message) {
+      add_packet([&, owner = thread](pbf_writer& message) {
         pbf_writer track(message, packet::track);
         track.add_uint64(track::uuid, track_number);
-        track.add_uint64(track::parent, track_of(of));
+        track.add_uint64(track::parent, track_of(owner));
         track.add_string(track::name,
                          source == sample_source::lock ? "lock waits, in total" : "system calls, in total");
       });

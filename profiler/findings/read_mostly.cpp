@@ -38,8 +38,8 @@ std::size_t telling_frames(const format::recording& recording, const uses_by_sta
   std::size_t equal = first.size();
   for (const auto& [site, use] : uses) {
     const std::vector<std::uint64_t>& frames = recording.sites[site].frames;
-    const auto [here, there] = std::mismatch(first.begin(), first.end(), frames.begin(), frames.end());
-    equal = std::min(equal, static_cast<std::size_t>(here - first.begin()));
+    const auto [difference, unused_position] = std::mismatch(first.begin(), first.end(), frames.begin(), frames.end());
+    equal = std::min(equal, static_cast<std::size_t>(difference - first.begin()));
   }
   return equal >= inner ? equal + 1 : 0;
 }
@@ -84,11 +84,12 @@ bool allocates(const format::recording& recording, const function_use& function,
     last = key.site;
     const format::site_facts& allocating = recording.sites[key.site];
     if (allocating.image != taking.image) continue;
-    const auto same = std::find(allocating.frames.begin(), allocating.frames.end(), *callers);
-    if (same == allocating.frames.begin() || same == allocating.frames.end()) continue;
+    const auto meeting = std::find(allocating.frames.begin(), allocating.frames.end(), *callers);
+    if (meeting == allocating.frames.begin() || meeting == allocating.frames.end()) continue;
     // One of the stacks may be cut off at the outer end.
-    const auto [here, there] = std::mismatch(same, allocating.frames.end(), callers, taking.frames.end());
-    if (here == allocating.frames.end() || there == taking.frames.end()) return true;
+    const auto [difference, other_difference] =
+        std::mismatch(meeting, allocating.frames.end(), callers, taking.frames.end());
+    if (difference == allocating.frames.end() || other_difference == taking.frames.end()) return true;
   }
   return false;
 }
@@ -97,13 +98,13 @@ bool allocates(const format::recording& recording, const function_use& function,
 
 std::optional<read_mostly_use> known_reads(const uses_by_stack& uses) {
   read_mostly_use result{.is_known = true};
-  std::uint64_t acquisitions = 0, most = 0;
+  std::uint64_t acquisitions = 0, most_acquisitions = 0;
   for (const auto& [site, use] : uses) {
     const std::uint64_t replacements = use.acquisitions - std::min(use.shared_ones, use.acquisitions);
     acquisitions += use.acquisitions;
     result.reads += use.acquisitions - replacements;
     result.replacements += replacements;
-    if (replacements > most) most = replacements, result.replacing_site = site;
+    if (replacements > most_acquisitions) most_acquisitions = replacements, result.replacing_site = site;
   }
   if (!is_share(result.reads, acquisitions, mostly)) return std::nullopt;
   return result;

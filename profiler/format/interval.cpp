@@ -66,8 +66,8 @@ class collector final : public watcher {
     }
     for (auto& [key, value] : part.acquisitions) {
       const lock_counts& whole_run = whole.acquisitions.at(key);
-      const auto bound = [&, &to = value](lock_counter longest, lock_counter sum) {
-        if (to[longest] == 0) to[longest] = std::min(whole_run[longest], to[sum]);
+      const auto bound = [&, &counters = value](lock_counter longest, lock_counter sum) {
+        if (counters[longest] == 0) counters[longest] = std::min(whole_run[longest], counters[sum]);
       };
       bound(longest_wait, wait_ticks);
       bound(longest_held, held_ticks);

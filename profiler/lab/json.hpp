@@ -16,7 +16,7 @@ const char* name_of(role value);
 const char* name_of(holds value);  // "yes", "partly", "no", "unknown"
 
 // Returns what `tarn lab --json` writes: {format, machine, quick, experiments}.
-nlohmann::ordered_json as_json(const std::vector<result>& all, bool is_quick,
+nlohmann::ordered_json as_json(const std::vector<result>& results, bool is_quick,
                                const std::vector<std::pair<std::string, std::string>>& machine);
 
 }  // namespace tarn::lab

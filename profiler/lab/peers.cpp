@@ -12,29 +12,29 @@ constexpr std::size_t heaps = 0, pools = 1;
 
 // Says in how many rows the form is the fastest, and where it is slower than the fastest other one.
 std::string standing(const result& result, std::size_t sweep, const std::string& form) {
-  std::size_t first = 0, all = 0;
+  std::size_t first = 0, total = 0;
   std::string slower;
   for (const std::uint64_t x : result.axes[sweep]) {
     const auto beside = result.ratio(sweep, form, best_other, x);
     if (!beside) continue;
-    ++all;
+    ++total;
     if (*beside <= 1) ++first;
     if (*beside > 1.1)
       slower += fmt::format("{}{} ({})", slower.empty() ? "" : ", ", result.definition->sweeps[sweep].x_name(x),
                             two_digits(*beside));
   }
-  if (all == 0) return {};
+  if (total == 0) return {};
   return fmt::format("{} is the fastest in {} of {} rows; slower than the fastest other by more than a tenth: {}. ",
-                     form, first, all, slower.empty() ? "nowhere" : slower + " times");
+                     form, first, total, slower.empty() ? "nowhere" : slower + " times");
 }
 
 verdict judge(const result& result) {
   const std::vector<double> drop = result.ratios(heaps, best_other, "tarn drop-in"),
                             pool = result.ratios(pools, best_other, "tarn::pool");
   if (drop.empty() && pool.empty()) return {holds::unknown, "Nothing was measured."};
-  std::vector<double> all = drop;
-  all.insert(all.end(), pool.begin(), pool.end());
-  const double worst = all.empty() ? 0 : *std::min_element(all.begin(), all.end()), mean = geometric_mean(all);
+  std::vector<double> peers = drop;
+  peers.insert(peers.end(), pool.begin(), pool.end());
+  const double worst = peers.empty() ? 0 : *std::min_element(peers.begin(), peers.end()), mean = geometric_mean(peers);
   return {worst >= 0.9  ? holds::yes
           : mean >= 0.8 ? holds::partly
                         : holds::no,
@@ -78,9 +78,9 @@ experiment peers() {
                            {"tarn::shared_pool", "shared", role::ours},
                            {"tarn::lock_free_pool", "lock-free", role::ours}});
   const auto numbered = [](std::uint64_t last) {
-    std::vector<std::uint64_t> all;
-    for (std::uint64_t at = 1; at <= last; ++at) all.push_back(at);
-    return all;
+    std::vector<std::uint64_t> counts;
+    for (std::uint64_t count = 1; count <= last; ++count) counts.push_back(count);
+    return counts;
   };
   sweep heap;
   heap.name = "heap";

@@ -15,7 +15,7 @@ namespace tarn::lab {
 using facts = std::vector<std::pair<std::string, std::string>>;
 
 // Writes DIR/MACHINE/DATE, or DATE-2 … if that exists, and returns its path. Throws `problem`.
-std::string record(const std::string& folder, const std::vector<result>& all, const facts& machine, bool is_quick);
+std::string record(const std::string& folder, const std::vector<result>& results, const facts& machine, bool is_quick);
 
 // A table of texts; the first row names its columns.
 using table = std::vector<std::vector<std::string>>;

@@ -41,7 +41,7 @@ std::map<std::string, settings> read_settings(const std::vector<const experiment
                                               const std::vector<std::string>& words);
 
 // Runs it. Missing or failing parts never throw; the result names them. `say` receives a line for each step.
-result run(const experiment& of, const request& wanted, const places& at,
+result run(const experiment& chosen, const request& wanted, const places& folders,
            const std::function<void(const std::string&)>& say);
 
 // Returns the path of a library that the loader knows, or nothing.

@@ -9,11 +9,11 @@
 namespace tarn::lab {
 namespace {
 
-const parameter* find_parameter(const experiment& in, std::string_view key) {
-  for (const parameter& sweep : in.parameters) {
+const parameter* find_parameter(const experiment& searched, std::string_view key) {
+  for (const parameter& sweep : searched.parameters) {
     if (sweep.name == key) return &sweep;
   }
-  for (const sweep& sweep : in.sweeps) {
+  for (const sweep& sweep : searched.sweeps) {
     if (sweep.axis.name == key) return &sweep.axis;
   }
   return nullptr;

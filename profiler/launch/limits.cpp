@@ -52,8 +52,8 @@ region_sizes sizes_within_limits(bool full, bool follows) {
 
 larger_files::larger_files() : before_{} {
   ::getrlimit(RLIMIT_FSIZE, &before_);
-  const rlimit unlimited{RLIM_INFINITY, RLIM_INFINITY}, most{before_.rlim_max, before_.rlim_max};
-  if (::setrlimit(RLIMIT_FSIZE, &unlimited) != 0) ::setrlimit(RLIMIT_FSIZE, &most);
+  const rlimit unlimited{RLIM_INFINITY, RLIM_INFINITY}, highest{before_.rlim_max, before_.rlim_max};
+  if (::setrlimit(RLIMIT_FSIZE, &unlimited) != 0) ::setrlimit(RLIMIT_FSIZE, &highest);
 }
 larger_files::~larger_files() { ::setrlimit(RLIMIT_FSIZE, &before_); }
 

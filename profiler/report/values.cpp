@@ -127,8 +127,8 @@ std::string command_line_of(const format::recording& recording) {
 }
 
 paint::paint() {
-  const char* const none = std::getenv("NO_COLOR");
-  is_on_ = ::isatty(STDOUT_FILENO) == 1 && (none == nullptr || *none == '\0');
+  const char* const no_color = std::getenv("NO_COLOR");
+  is_on_ = ::isatty(STDOUT_FILENO) == 1 && (no_color == nullptr || *no_color == '\0');
 }
 
 std::string paint::escaped(const char* code, std::string_view text) const {

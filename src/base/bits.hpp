@@ -34,6 +34,8 @@ inline char* align_up(char* address, std::size_t alignment) noexcept {
 inline bool is_aligned(const void* address, std::size_t alignment) noexcept {
   return (reinterpret_cast<std::uintptr_t>(address) & (alignment - 1)) == 0;
 }
-constexpr std::size_t divide_up(std::size_t number, std::size_t by) noexcept { return (number + by - 1) / by; }
+constexpr std::size_t divide_up(std::size_t number, std::size_t divisor) noexcept {
+  return (number + divisor - 1) / divisor;
+}
 
 }  // namespace tarn::base

@@ -13,8 +13,8 @@ struct walk {
   const void* first;
 };
 
-_Unwind_Reason_Code visit(_Unwind_Context* context, void* of) noexcept {
-  auto& now = *static_cast<walk*>(of);
+_Unwind_Reason_Code visit(_Unwind_Context* context, void* state) noexcept {
+  auto& now = *static_cast<walk*>(state);
   const auto* const address = reinterpret_cast<const void*>(_Unwind_GetIP(context));
   call_stack& noted = *now.noted;
   if (address == nullptr) {
@@ -41,9 +41,9 @@ void call_stack::note(const void* first) noexcept {
 }
 
 void call_stack::write_to(int descriptor) const noexcept {
-  for (std::uint32_t at = 0; at < count; ++at) {
+  for (std::uint32_t index = 0; index < count; ++index) {
     text_buffer<1024> line;
-    append_site(line.append("tarn:     "), frames[at]).append('\n').write_to(descriptor);
+    append_site(line.append("tarn:     "), frames[index]).append('\n').write_to(descriptor);
   }
 }
 

@@ -23,24 +23,24 @@ char lower(char letter) noexcept {
 }
 
 // Removes the part before the next `mark` from `rest` and returns it; all of `rest` if there is no mark.
-std::string_view cut(std::string_view& rest, char mark) noexcept {
+std::string_view cut(std::string_view& unread, char mark) noexcept {
   std::size_t length = 0;
-  while (length < rest.size() && rest[length] != mark) ++length;
-  const std::string_view part(rest.data(), length);
-  rest.remove_prefix(length < rest.size() ? length + 1 : length);
+  while (length < unread.size() && unread[length] != mark) ++length;
+  const std::string_view part(unread.data(), length);
+  unread.remove_prefix(length < unread.size() ? length + 1 : length);
   return part;
 }
 
 // Removes the decimal digits at the start of `rest`. Returns none without a digit, or for a number above 2^64 - 1.
-std::optional<std::uint64_t> take_number(std::string_view& rest) noexcept {
+std::optional<std::uint64_t> take_number(std::string_view& unread) noexcept {
   std::uint64_t number = 0;
   std::size_t digits = 0;
-  for (; digits < rest.size() && rest[digits] >= '0' && rest[digits] <= '9'; ++digits) {
+  for (; digits < unread.size() && unread[digits] >= '0' && unread[digits] <= '9'; ++digits) {
     if (__builtin_mul_overflow(number, 10U, &number)) return std::nullopt;
-    if (__builtin_add_overflow(number, static_cast<unsigned>(rest[digits] - '0'), &number)) return std::nullopt;
+    if (__builtin_add_overflow(number, static_cast<unsigned>(unread[digits] - '0'), &number)) return std::nullopt;
   }
   if (digits == 0) return std::nullopt;
-  rest.remove_prefix(digits);
+  unread.remove_prefix(digits);
   return number;
 }
 

@@ -48,7 +48,7 @@ void append_program(text& output) noexcept {
 
 bool is_static_program() noexcept { return &__ehdr_start != nullptr && getauxval(AT_BASE) == 0; }
 
-text& append_site(text& to, const void* return_address) noexcept {
+text& append_site(text& output, const void* return_address) noexcept {
   // The line is that of the call, not of the code behind it, which may be another line or even another function.
   const auto address = reinterpret_cast<std::uintptr_t>(return_address) - 1;
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
@@ -56,19 +56,19 @@ text& append_site(text& to, const void* return_address) noexcept {
   if (_dl_find_object != nullptr && _dl_find_object(reinterpret_cast<void*>(address), &object) == 0) {
     const link_map* const module = object.dlfo_link_map;
     if (module->l_name != nullptr && module->l_name[0] != '\0') {
-      append_path(to, module->l_name);
+      append_path(output, module->l_name);
     } else {
-      append_program(to);
+      append_program(output);
     }
-    return to.append('+').hex(address - module->l_addr);
+    return output.append('+').hex(address - module->l_addr);
   }
 #endif
   if (is_static_program()) {
-    append_program(to);
+    append_program(output);
     const auto start = reinterpret_cast<std::uintptr_t>(&__ehdr_start);
-    return to.append('+').hex(__ehdr_start.e_type == ET_DYN ? address - start : address);
+    return output.append('+').hex(__ehdr_start.e_type == ET_DYN ? address - start : address);
   }
-  return to.hex(address);
+  return output.hex(address);
 }
 
 }  // namespace tarn::base

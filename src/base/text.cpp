@@ -60,10 +60,10 @@ text& text::hex(std::uint64_t number) noexcept {
   return append("0x").append(std::string_view(bytes + first, sizeof bytes - first));
 }
 
-text& text::escaped(std::string_view bytes, std::size_t most) noexcept {
+text& text::escaped(std::string_view bytes, std::size_t most_bytes) noexcept {
   std::size_t shown = 0;
   for (const char byte : bytes) {
-    if (shown++ == most) return append("...");
+    if (shown++ == most_bytes) return append("...");
     const auto value = static_cast<unsigned char>(byte);
     if (byte == '\\') {
       append("\\\\");

@@ -28,8 +28,8 @@ std::string_view batch_content::get() const {
 }
 
 std::string batch_content::take() {
-  const std::string_view all = get();
-  std::string taken = all.data() == text_.data() ? std::move(text_) : std::string(all);
+  const std::string_view content = get();
+  std::string taken = content.data() == text_.data() ? std::move(text_) : std::string(content);
   forget();
   return taken;
 }
@@ -44,12 +44,12 @@ batch::batch(batch_options options) : options_(options) {}
 batch::~batch() = default;
 
 template <class Result>
-Result& batch::ask(std::deque<Result>& in, kind of, std::string path) {
+Result& batch::ask(std::deque<Result>& list, kind operation, std::string path) {
   asked_.push_back(nullptr);
   try {
-    Result& made = in.emplace_back(of, std::move(path));
-    asked_.back() = &made;
-    return made;
+    Result& result = list.emplace_back(operation, std::move(path));
+    asked_.back() = &result;
+    return result;
   } catch (...) {
     asked_.pop_back();
     throw;
@@ -58,44 +58,44 @@ Result& batch::ask(std::deque<Result>& in, kind of, std::string path) {
 
 batch_content& batch::read_file(std::string path) { return ask(contents_, kind::read_file, std::move(path)); }
 
-batch_content& batch::read(const file& from, std::uint64_t offset, std::size_t bytes) {
-  batch_content& made = ask(contents_, kind::read, from.name());
-  made.descriptor_ = from.descriptor();
-  made.offset_ = offset;
-  made.bytes_ = bytes;
-  return made;
+batch_content& batch::read(const file& source, std::uint64_t offset, std::size_t bytes) {
+  batch_content& result = ask(contents_, kind::read, source.name());
+  result.descriptor_ = source.descriptor();
+  result.offset_ = offset;
+  result.bytes_ = bytes;
+  return result;
 }
 
-batch_written& batch::write_file(std::string path, std::string text, creation how, unsigned mode) {
-  batch_written& made = ask(written_, kind::write_file, std::move(path));
-  made.kept_ = std::move(text);
-  made.text_ = made.kept_;
-  made.flags_ = open_flags(how);
-  made.mode_ = mode;
-  return made;
+batch_written& batch::write_file(std::string path, std::string text, creation policy, unsigned mode) {
+  batch_written& result = ask(written_, kind::write_file, std::move(path));
+  result.kept_ = std::move(text);
+  result.text_ = result.kept_;
+  result.flags_ = open_flags(policy);
+  result.mode_ = mode;
+  return result;
 }
 
-batch_written& batch::write(const file& to, std::uint64_t offset, std::string_view text) {
-  batch_written& made = ask(written_, kind::write, to.name());
-  made.descriptor_ = to.descriptor();
-  made.offset_ = offset;
-  made.text_ = text;
-  return made;
+batch_written& batch::write(const file& target, std::uint64_t offset, std::string_view text) {
+  batch_written& result = ask(written_, kind::write, target.name());
+  result.descriptor_ = target.descriptor();
+  result.offset_ = offset;
+  result.text_ = text;
+  return result;
 }
 
 batch_opened& batch::open_to_read(std::string path) { return ask(opened_, kind::open, std::move(path)); }
 
-batch_opened& batch::open_to_write(std::string path, creation how, unsigned mode) {
-  batch_opened& made = ask(opened_, kind::open, std::move(path));
-  made.flags_ = open_flags(how);
-  made.mode_ = mode;
-  return made;
+batch_opened& batch::open_to_write(std::string path, creation policy, unsigned mode) {
+  batch_opened& result = ask(opened_, kind::open, std::move(path));
+  result.flags_ = open_flags(policy);
+  result.mode_ = mode;
+  return result;
 }
 
 batch_status& batch::status(std::string path, bool follow) {
-  batch_status& made = ask(statuses_, kind::status, std::move(path));
-  made.flags_ = follow ? 0 : AT_SYMLINK_NOFOLLOW;
-  return made;
+  batch_status& result = ask(statuses_, kind::status, std::move(path));
+  result.flags_ = follow ? 0 : AT_SYMLINK_NOFOLLOW;
+  return result;
 }
 
 void batch::clear() noexcept {
@@ -118,7 +118,9 @@ class batch_round {
  public:
   using results = std::span<batch_result* const>;
 
-  explicit batch_round(std::vector<batch_result*> all) : all_(std::move(all)) { done_.reserve(all_.size()); }
+  explicit batch_round(std::vector<batch_result*> results) : results_(std::move(results)) {
+    done_.reserve(results_.size());
+  }
 
   /// Does operations that no thread has taken yet, and calls `done` for each.
   template <class Done>
@@ -136,9 +138,9 @@ class batch_round {
   }
 
   /// Runs in a thread that does not show results.
-  void hand_over(results some) {
+  void hand_over(results finished) {
     const std::lock_guard lock(mutex_);
-    done_.insert(done_.end(), some.begin(), some.end());
+    done_.insert(done_.end(), finished.begin(), finished.end());
   }
 
   /// Returns the results that were handed over; they stay valid until the end of the round.
@@ -152,13 +154,13 @@ class batch_round {
  private:
   results take() {
     const std::lock_guard lock(mutex_);
-    const std::size_t count = std::min(portion, all_.size() - taken_);
+    const std::size_t count = std::min(portion, results_.size() - taken_);
     taken_ += count;
-    return results(all_).subspan(taken_ - count, count);
+    return results(results_).subspan(taken_ - count, count);
   }
 
   std::mutex mutex_;
-  const std::vector<batch_result*> all_;
+  const std::vector<batch_result*> results_;
   std::size_t taken_ = 0;
   std::vector<batch_result*> done_;  // handed over; never more than it has room for
   std::size_t collected_ = 0;
@@ -183,12 +185,12 @@ void help(batch_round& round, const batch_options& options, std::size_t operatio
 
 }  // namespace
 
-void batch::run(visitor visit, void* to, bool shows_texts) {
+void batch::run(visitor visit, void* function, bool shows_texts) {
   std::exception_ptr thrown;
   const auto show = [&](batch_result& result) {
     if (visit != nullptr && thrown == nullptr) {
       try {
-        visit(result, to);
+        visit(result, function);
       } catch (...) {
         thrown = std::current_exception();
       }
@@ -200,9 +202,9 @@ void batch::run(visitor visit, void* to, bool shows_texts) {
     const std::size_t operations = asked_.size();
     batch_work work(options_, operations, !shows_texts);
     used_ = work.is_ring() ? batch_way::ring : batch_way::plain;
-    std::vector<batch_result*> more;  // a visitor may add operations: they are the next round
-    more.swap(asked_);
-    batch_round round(std::move(more));
+    std::vector<batch_result*> added;  // a visitor may add operations: they are the next round
+    added.swap(asked_);
+    batch_round round(std::move(added));
 
     std::vector<std::jthread> helpers;
     const std::size_t wanted = std::min<std::size_t>(options_.threads, operations / least_by_thread);
@@ -215,7 +217,7 @@ void batch::run(visitor visit, void* to, bool shows_texts) {
       }
     }
     const auto show_others = [&] {
-      for (batch_result* const each : round.collect()) show(*each);
+      for (batch_result* const collected : round.collect()) show(*collected);
     };
     round.take_part(work, [&](batch_result& result) {
       show(result);

@@ -25,17 +25,17 @@ constexpr std::size_t least_for_ring = 8;
 constexpr std::size_t most_folders = 16;
 constexpr int unopened = -2;
 
-file_status short_status(const struct statx& of) noexcept {
+file_status short_status(const struct statx& source) noexcept {
   file_status status;
-  status.kind = S_ISREG(of.stx_mode)   ? file_kind::regular
-                : S_ISDIR(of.stx_mode) ? file_kind::folder
-                : S_ISLNK(of.stx_mode) ? file_kind::link
-                                       : file_kind::special;
-  status.permissions = of.stx_mode & 07777u;
-  status.bytes = of.stx_size;
-  status.modified_ns = of.stx_mtime.tv_sec * 1'000'000'000 + of.stx_mtime.tv_nsec;
-  status.device = std::uint64_t{of.stx_dev_major} << 32 | of.stx_dev_minor;
-  status.number = of.stx_ino;
+  status.kind = S_ISREG(source.stx_mode)   ? file_kind::regular
+                : S_ISDIR(source.stx_mode) ? file_kind::folder
+                : S_ISLNK(source.stx_mode) ? file_kind::link
+                                           : file_kind::special;
+  status.permissions = source.stx_mode & 07777u;
+  status.bytes = source.stx_size;
+  status.modified_ns = source.stx_mtime.tv_sec * 1'000'000'000 + source.stx_mtime.tv_nsec;
+  status.device = std::uint64_t{source.stx_dev_major} << 32 | source.stx_dev_minor;
+  status.number = source.stx_ino;
   return status;
 }
 
@@ -44,13 +44,13 @@ file_status short_status(const struct statx& of) noexcept {
 // An operation in flight.
 struct batch_work::job {
   files::call call;
-  batch_result* of = nullptr;
+  batch_result* result = nullptr;
   std::size_t done = 0;        // bytes read or written
   int slot = 0;                // this job's slot
   bool has_no_places = false;  // a pipe
   bool is_open = false;        // this job opened it and must close it
   char* small = nullptr;       // receives the first `page` bytes of a file
-  struct statx found {};
+  struct statx status {};
 
   void start(files::many_calls& calls, call_kind kind) noexcept {
     call.kind = kind;
@@ -60,21 +60,21 @@ struct batch_work::job {
 
 batch_work::batch_work(const batch_options& options, std::size_t operations, bool keeps)
     : longest_(options.longest), keeps_(keeps) {
-  const std::size_t most = std::clamp<std::size_t>(std::min<std::size_t>(options.at_once, operations), 1, 4096);
+  const std::size_t most_slots = std::clamp<std::size_t>(std::min<std::size_t>(options.at_once, operations), 1, 4096);
   if (options.way != batch_way::plain && operations >= least_for_ring) {
-    calls_ = files::open_ring(static_cast<unsigned>(most));
+    calls_ = files::open_ring(static_cast<unsigned>(most_slots));
   }
   is_ring_ = calls_ != nullptr;
-  const std::size_t at_once = is_ring_ ? most : 1;  // plain calls are best finished one operation at a time
+  const std::size_t at_once = is_ring_ ? most_slots : 1;  // plain calls are best finished one operation at a time
   if (!is_ring_) calls_ = files::plain_calls(1);
   jobs_ = std::make_unique<job[]>(at_once);
   pages_ = std::make_unique_for_overwrite<char[]>(at_once * page);
   free_.reserve(at_once);
   folders_.reserve(most_folders);
-  for (std::size_t each = at_once; each-- > 0;) {
-    jobs_[each].slot = static_cast<int>(each);
-    jobs_[each].small = &pages_[each * page];
-    free_.push_back(&jobs_[each]);
+  for (std::size_t slot_number = at_once; slot_number-- > 0;) {
+    jobs_[slot_number].slot = static_cast<int>(slot_number);
+    jobs_[slot_number].small = &pages_[slot_number * page];
+    free_.push_back(&jobs_[slot_number]);
   }
 }
 
@@ -84,9 +84,9 @@ batch_work::~batch_work() {
   for (const int folder : folders_) files::close(folder);
 }
 
-bool batch_work::begin(batch_result& of) {
+bool batch_work::begin(batch_result& result) {
   job& now = *free_.back();
-  now.of = &of;
+  now.result = &result;
   now.done = 0;
   now.has_no_places = false;
   now.is_open = false;
@@ -97,7 +97,7 @@ bool batch_work::begin(batch_result& of) {
   } catch (const std::bad_alloc&) {
     goes_on = fail(now, ENOMEM, "does not fit into memory");
   }
-  of.is_done_ = !goes_on;
+  result.is_done_ = !goes_on;
   if (goes_on) {
     free_.pop_back();
     ++under_way_;
@@ -118,22 +118,22 @@ batch_result* batch_work::step() {
   if (goes_on) return nullptr;
   free_.push_back(&now);
   --under_way_;
-  now.of->is_done_ = true;
-  return now.of;
+  now.result->is_done_ = true;
+  return now.result;
 }
 
 bool batch_work::first(job& now) {
-  batch_result& of = *now.of;
-  const bool is_by_path = of.kind_ != kind::read && of.kind_ != kind::write;
-  if (is_by_path && of.path_.find('\0') != std::string::npos) {
+  batch_result& result = *now.result;
+  const bool is_by_path = result.kind_ != kind::read && result.kind_ != kind::write;
+  if (is_by_path && result.path_.find('\0') != std::string::npos) {
     return fail(now, EINVAL, "a path with a null byte in it cannot be opened");
   }
   if (is_by_path) name(now);
-  now.call.flags = of.flags_;
-  now.call.mode = of.mode_;
-  now.call.status = &now.found;
-  now.call.file = of.descriptor_;
-  switch (of.kind_) {
+  now.call.flags = result.flags_;
+  now.call.mode = result.mode_;
+  now.call.status = &now.status;
+  now.call.file = result.descriptor_;
+  switch (result.kind_) {
     case kind::read_file:
       now.call.is_slot = true;
       now.call.file = now.slot;
@@ -149,7 +149,7 @@ bool batch_work::first(job& now) {
 
 // Files mostly come folder by folder. From a folder's second file on, its path is not walked again.
 void batch_work::name(job& now) {
-  const std::string& path = now.of->path_;
+  const std::string& path = now.result->path_;
   now.call.path = path.c_str();
   const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos || slash == 0 || slash + 1 == path.size()) return;
@@ -176,7 +176,8 @@ bool batch_work::follow(job& now) {
   const outcome got = now.call.result;
   const int number = got < 0 ? static_cast<int>(-got) : 0;
   if (now.call.kind == call_kind::close) {  // an interrupted close has closed, too
-    const bool is_lost = number != 0 && number != EINTR && now.of->kind_ == kind::write_file && now.of->number_ == 0;
+    const bool is_lost =
+        number != 0 && number != EINTR && now.result->kind_ == kind::write_file && now.result->number_ == 0;
     now.is_open = false;
     return is_lost && fail(now, number, "failed when it was closed");
   }
@@ -189,7 +190,7 @@ bool batch_work::follow(job& now) {
     return now.start(*calls_, now.call.kind), true;
   }
   if (number == EINTR || number == EAGAIN) return now.start(*calls_, now.call.kind), true;
-  const bool is_to_read = (now.of->flags_ & O_ACCMODE) == O_RDONLY;
+  const bool is_to_read = (now.result->flags_ & O_ACCMODE) == O_RDONLY;
   switch (now.call.kind) {
     case call_kind::open:
       if (number == 0) return opened(now, static_cast<int>(got));
@@ -202,7 +203,7 @@ bool batch_work::follow(job& now) {
       return fail(now, number, "cannot be written");
     case call_kind::status:
       if (number != 0) return fail(now, number, "has no status");
-      static_cast<batch_status&>(*now.of).status_ = short_status(now.found);
+      static_cast<batch_status&>(*now.result).status_ = short_status(now.status);
       return false;
     case call_kind::close: break;
   }
@@ -210,68 +211,68 @@ bool batch_work::follow(job& now) {
 }
 
 bool batch_work::opened(job& now, int descriptor) {
-  if (now.of->kind_ == kind::open) {
-    std::uint64_t at = 0;
-    if ((now.of->flags_ & O_APPEND) != 0) {
+  if (now.result->kind_ == kind::open) {
+    std::uint64_t position = 0;
+    if ((now.result->flags_ & O_APPEND) != 0) {
       const outcome end = files::seek(descriptor, 0, SEEK_END);
-      at = end > 0 ? static_cast<std::uint64_t>(end) : 0;
+      position = end > 0 ? static_cast<std::uint64_t>(end) : 0;
     }
     now.call.file = descriptor;
     now.is_open = true;  // in case there is no memory for its name
-    static_cast<batch_opened&>(*now.of).file_ = file(descriptor, true, now.of->path_, at);
+    static_cast<batch_opened&>(*now.result).file_ = file(descriptor, true, now.result->path_, position);
     now.is_open = false;
     return false;
   }
   now.is_open = true;
-  if (now.of->kind_ == kind::read_file) return read(now);
+  if (now.result->kind_ == kind::read_file) return read(now);
   now.call.file = descriptor;
   return write(now);
 }
 
 bool batch_work::read(job& now) {
-  auto& of = static_cast<batch_content&>(*now.of);
-  const std::size_t most = of.kind_ == kind::read ? of.bytes_ : longest_ + (longest_ + 1 != 0);
-  if (now.done == most) return has_read(now, 0);
+  auto& result = static_cast<batch_content&>(*now.result);
+  const std::size_t most_bytes = result.kind_ == kind::read ? result.bytes_ : longest_ + (longest_ + 1 != 0);
+  if (now.done == most_bytes) return has_read(now, 0);
   if (now.done < page) {
     now.call.place = now.small + now.done;
-    now.call.bytes = std::min(page, most) - now.done;
+    now.call.bytes = std::min(page, most_bytes) - now.done;
   } else {
-    if (of.text_.size() <= now.done) {
-      of.text_.resize(of.kind_ == kind::read ? most : std::min(most, 8 * now.done));
-      if (now.done == page) std::copy_n(now.small, page, of.text_.begin());
+    if (result.text_.size() <= now.done) {
+      result.text_.resize(result.kind_ == kind::read ? most_bytes : std::min(most_bytes, 8 * now.done));
+      if (now.done == page) std::copy_n(now.small, page, result.text_.begin());
     }
-    now.call.place = of.text_.data() + now.done;
-    now.call.bytes = of.text_.size() - now.done;
+    now.call.place = result.text_.data() + now.done;
+    now.call.bytes = result.text_.size() - now.done;
   }
-  if (of.kind_ == kind::read && !now.has_no_places) now.call.offset = of.offset_ + now.done;
+  if (result.kind_ == kind::read && !now.has_no_places) now.call.offset = result.offset_ + now.done;
   now.start(*calls_, call_kind::read);
   return true;
 }
 
 bool batch_work::has_read(job& now, std::size_t bytes) {
-  auto& of = static_cast<batch_content&>(*now.of);
+  auto& result = static_cast<batch_content&>(*now.result);
   now.done += bytes;
-  if (of.kind_ == kind::read_file && now.done > longest_) return fail(now, EMSGSIZE, "is longer than is allowed");
-  if (bytes > 0 && !(of.kind_ == kind::read && now.done == of.bytes_)) return read(now);
+  if (result.kind_ == kind::read_file && now.done > longest_) return fail(now, EMSGSIZE, "is longer than is allowed");
+  if (bytes > 0 && !(result.kind_ == kind::read && now.done == result.bytes_)) return read(now);
   if (now.done <= page && !keeps_) {
-    of.view_ = {now.small, now.done};
+    result.view_ = {now.small, now.done};
     return end(now);
   }
   if (now.done <= page) {
-    of.text_.assign(now.small, now.done);
+    result.text_.assign(now.small, now.done);
   } else {
-    of.text_.resize(now.done);
+    result.text_.resize(now.done);
   }
-  of.view_ = of.text_;
+  result.view_ = result.text_;
   return end(now);
 }
 
 bool batch_work::write(job& now) {
-  auto& of = static_cast<batch_written&>(*now.of);
-  if (now.done == of.text_.size()) return end(now);
-  now.call.place = const_cast<char*>(of.text_.data()) + now.done;
-  now.call.bytes = of.text_.size() - now.done;
-  if (of.kind_ == kind::write && !now.has_no_places) now.call.offset = of.offset_ + now.done;
+  auto& result = static_cast<batch_written&>(*now.result);
+  if (now.done == result.text_.size()) return end(now);
+  now.call.place = const_cast<char*>(result.text_.data()) + now.done;
+  now.call.bytes = result.text_.size() - now.done;
+  if (result.kind_ == kind::write && !now.has_no_places) now.call.offset = result.offset_ + now.done;
   now.start(*calls_, call_kind::write);
   return true;
 }
@@ -289,13 +290,13 @@ bool batch_work::end(job& now) {
 }
 
 bool batch_work::fail(job& now, int number, const char* words) {
-  batch_result& of = *now.of;
-  of.number_ = number;
-  of.words_ = words;
-  const bool has_place = now.call.kind != call_kind::open && of.kind_ != kind::status && of.kind_ != kind::open;
-  const bool is_part = of.kind_ == kind::read || of.kind_ == kind::write;
-  of.offset_ = is_part ? of.offset_ + now.done : has_place ? now.done : error::nowhere;
-  if (of.kind_ == kind::read || of.kind_ == kind::read_file) static_cast<batch_content&>(of).forget();
+  batch_result& result = *now.result;
+  result.number_ = number;
+  result.words_ = words;
+  const bool has_place = now.call.kind != call_kind::open && result.kind_ != kind::status && result.kind_ != kind::open;
+  const bool is_part = result.kind_ == kind::read || result.kind_ == kind::write;
+  result.offset_ = is_part ? result.offset_ + now.done : has_place ? now.done : error::nowhere;
+  if (result.kind_ == kind::read || result.kind_ == kind::read_file) static_cast<batch_content&>(result).forget();
   return end(now);
 }
 

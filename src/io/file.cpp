@@ -39,8 +39,8 @@ int opened(const std::string& path, int flags, unsigned mode, std::string_view f
 
 file::file(int descriptor, bool owned, std::string name)
     : descriptor_(descriptor), owned_(owned), name_(std::move(name)) {
-  const files::outcome at = files::seek(descriptor, 0, SEEK_CUR);
-  offset_ = at > 0 ? static_cast<std::uint64_t>(at) : 0;  // a pipe has no position: count from here
+  const files::outcome position = files::seek(descriptor, 0, SEEK_CUR);
+  offset_ = position > 0 ? static_cast<std::uint64_t>(position) : 0;  // a pipe has no position: count from here
 }
 
 file file::open_to_read(std::string path) {
@@ -48,14 +48,14 @@ file file::open_to_read(std::string path) {
   return {descriptor, true, std::move(path)};
 }
 
-file file::open_to_write(std::string path, creation how, unsigned mode) {
-  const int descriptor = opened(path, open_flags(how), mode, "cannot be opened to write");
-  file made(descriptor, true, std::move(path));
-  if (how == creation::append) {
+file file::open_to_write(std::string path, creation policy, unsigned mode) {
+  const int descriptor = opened(path, open_flags(policy), mode, "cannot be opened to write");
+  file new_file(descriptor, true, std::move(path));
+  if (policy == creation::append) {
     const files::outcome end = files::seek(descriptor, 0, SEEK_END);
-    made.offset_ = end > 0 ? static_cast<std::uint64_t>(end) : 0;
+    new_file.offset_ = end > 0 ? static_cast<std::uint64_t>(end) : 0;
   }
-  return made;
+  return new_file;
 }
 
 file file::open_to_update(std::string path, unsigned mode) {
@@ -67,17 +67,17 @@ file file::adopt(int descriptor, std::string name) { return {descriptor, true, s
 
 file file::borrow(int descriptor, std::string name) { return {descriptor, false, std::move(name)}; }
 
-file::file(file&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)),
-      owned_(other.owned_),
-      offset_(other.offset_),
-      name_(std::move(other.name_)) {}
+file::file(file&& source) noexcept
+    : descriptor_(std::exchange(source.descriptor_, -1)),
+      owned_(source.owned_),
+      offset_(source.offset_),
+      name_(std::move(source.name_)) {}
 
-file& file::operator=(file&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
-  std::swap(owned_, other.owned_);
-  std::swap(offset_, other.offset_);
-  std::swap(name_, other.name_);
+file& file::operator=(file&& source) noexcept {
+  std::swap(descriptor_, source.descriptor_);
+  std::swap(owned_, source.owned_);
+  std::swap(offset_, source.offset_);
+  std::swap(name_, source.name_);
   return *this;
 }
 
@@ -109,9 +109,10 @@ std::size_t file::write_some(std::span<const std::string_view> parts) {
     std::array<iovec, most_parts> now;
     int count = 0;
     std::size_t skip = begun;
-    for (std::size_t at = part; at < parts.size() && count < static_cast<int>(most_parts); ++at, skip = 0) {
-      if (parts[at].size() > skip) {
-        now[static_cast<std::size_t>(count++)] = {const_cast<char*>(parts[at].data()) + skip, parts[at].size() - skip};
+    for (std::size_t index = part; index < parts.size() && count < static_cast<int>(most_parts); ++index, skip = 0) {
+      if (parts[index].size() > skip) {
+        now[static_cast<std::size_t>(count++)] = {const_cast<char*>(parts[index].data()) + skip,
+                                                  parts[index].size() - skip};
       }
     }
     if (count == 0) return written;

@@ -66,8 +66,8 @@ unsigned own_lane() noexcept {
 // that has one stays, as reopen() passes through all lanes before it destroys a file.
 struct alignas(128) journal::lane {
   std::atomic<bool> busy{false};
-  char* at = nullptr;   // where the next line begins; there is a mark of 0, if there is room for one
-  char* end = nullptr;  // of the chunk
+  char* write_position = nullptr;  // where the next line begins; there is a mark of 0, if there is room for one
+  char* end = nullptr;             // of the chunk
   char* begin = nullptr;
   journal_file* file = nullptr;
   std::uint64_t slot = 0;
@@ -76,17 +76,17 @@ struct alignas(128) journal::lane {
   std::uint64_t next = 0;      // number of the next line
   std::uint64_t reserved = 0;  // numbers below are this lane's
 
-  void begin_chunk(journal_file& in, std::uint64_t of_slot, std::uint64_t chunk_number) noexcept {
-    file = &in;
+  void begin_chunk(journal_file& target, std::uint64_t of_slot, std::uint64_t chunk_number) noexcept {
+    file = &target;
     slot = of_slot;
     number = chunk_number;
-    begin = in.chunk_at(slot);
-    at = begin + sizeof(chunk_header);
-    end = begin + in.chunk_bytes();
+    begin = target.chunk_at(slot);
+    write_position = begin + sizeof(chunk_header);
+    end = begin + target.chunk_bytes();
   }
   void leave_chunk() noexcept {
-    if (at != nullptr) file->leave_chunk(slot);
-    at = nullptr;
+    if (write_position != nullptr) file->leave_chunk(slot);
+    write_position = nullptr;
   }
 };
 
@@ -107,7 +107,7 @@ struct journal::state {
   void check_process() const;
   void skip_lines(std::uint64_t below) noexcept;
   lane& enter();
-  void turn(lane& mine, journal_file& in) noexcept;
+  void turn(lane& mine, journal_file& target) noexcept;
   std::size_t longest_line() const noexcept {
     return chunk_bytes.load(std::memory_order_relaxed) - sizeof(chunk_header) - sizeof(line_header);
   }
@@ -122,12 +122,12 @@ journal::state::state(std::string path_, const journal_options& options_)
   lanes = std::vector<lane>(std::bit_floor(std::clamp<std::uint64_t>(options.lanes, 1, owned->chunks() / 2)));
   skip_lines(owned->continues().next_line);
   // The first lane writes on where the file ends.
-  if (const journal_file::continuation& from = owned->continues(); from.slot_number != 0) {
+  if (const journal_file::continuation& unfinished = owned->continues(); unfinished.slot_number != 0) {
     lane& first = lanes.front();
-    first.begin_chunk(*owned, from.slot, from.slot_number);
-    first.at = first.begin + from.offset;
-    first.next = from.next;
-    first.reserved = from.reserved;
+    first.begin_chunk(*owned, unfinished.slot, unfinished.slot_number);
+    first.write_position = first.begin + unfinished.offset;
+    first.next = unfinished.next;
+    first.reserved = unfinished.reserved;
     first.restorations = owned->settled_restorations();
   }
   chunk_bytes.store(owned->chunk_bytes(), std::memory_order_relaxed);
@@ -164,7 +164,7 @@ journal::lane& journal::state::enter() {
 }
 
 // The next chunk for a lane that has none, or whose chunk is full or was lost.
-void journal::state::turn(lane& mine, journal_file& in) noexcept {
+void journal::state::turn(lane& mine, journal_file& target) noexcept {
   if (mine.reserved != 0) {
     // Numbers that nobody used, if nobody has reserved more: so one thread's numbers have no gaps.
     std::uint64_t expected = mine.reserved;
@@ -172,17 +172,17 @@ void journal::state::turn(lane& mine, journal_file& in) noexcept {
   }
   mine.leave_chunk();
   // First: a truncation in the middle of this is then seen by the line that comes.
-  mine.restorations = in.settled_restorations();
+  mine.restorations = target.settled_restorations();
   std::uint64_t slot;
-  const std::uint64_t number = in.take_chunk(slot);
-  mine.next = next_line.fetch_add(most_lines(in.chunk_bytes()), std::memory_order_relaxed);
-  mine.reserved = mine.next + most_lines(in.chunk_bytes());
-  mine.begin_chunk(in, slot, number);
+  const std::uint64_t number = target.take_chunk(slot);
+  mine.next = next_line.fetch_add(most_lines(target.chunk_bytes()), std::memory_order_relaxed);
+  mine.reserved = mine.next + most_lines(target.chunk_bytes());
+  mine.begin_chunk(target, slot, number);
 
-  chunk_header head{number, mine.next, in.session(), 0};
-  head.check = check_of(head, in.key());
+  chunk_header head{number, mine.next, target.session(), 0};
+  head.check = check_of(head, target.key());
   store_word(mine.begin, 0);  // 1. no chunk: its lines, the oldest, are gone
-  store_word(mine.at, 0);     // 2. the end, before anybody can take old bytes for a line
+  store_word(mine.write_position, 0);     // 2. the end, before anybody can take old bytes for a line
   std::memcpy(mine.begin + sizeof number, reinterpret_cast<char*>(&head) + sizeof number, sizeof head - sizeof number);
   store_word(mine.begin, number);  // 3. a chunk without a line
 }
@@ -209,88 +209,90 @@ std::uint64_t journal::append(std::string_view text) {
   }
 }
 
-journal::entry::entry(journal& of) : owner(*of.state_), mine(owner.enter()) {
-  journal_file& in = owner.current();
-  if (mine.at == nullptr || mine.file != &in || static_cast<std::size_t>(mine.end - mine.at) < sizeof(line_header)) {
-    owner.turn(mine, in);
+journal::entry::entry(journal& log) : owner(*log.state_), mine(owner.enter()) {
+  journal_file& target = owner.current();
+  if (mine.write_position == nullptr || mine.file != &target ||
+      static_cast<std::size_t>(mine.end - mine.write_position) < sizeof(line_header)) {
+    owner.turn(mine, target);
   }
   begin();
 }
 
 journal::entry::~entry() {
-  if (place != nullptr) store_word(mine.at, 0);
+  if (place != nullptr) store_word(mine.write_position, 0);
   // release: pairs with the acquire of who enters this lane next.
   mine.busy.store(false, std::memory_order_release);
 }
 
 void journal::entry::begin() noexcept {
-  store_word(mine.at, mark_of(part, mine.file->session(), 0));
-  place = mine.at + sizeof(line_header);
+  store_word(mine.write_position, mark_of(part, mine.file->session(), 0));
+  place = mine.write_position + sizeof(line_header);
   room = static_cast<std::size_t>(mine.end - place);
 }
 
 void journal::entry::turn(std::size_t size) {
   if (size > owner.longest_line()) owner.fail_long(size);
-  store_word(mine.at, 0);
+  store_word(mine.write_position, 0);
   owner.turn(mine, owner.current());
   begin();
 }
 
 std::uint64_t journal::entry::commit(std::size_t size) noexcept {
   TARN_CHECK(size <= room);
-  journal_file& in = *mine.file;
+  journal_file& target = *mine.file;
   const std::uint64_t number = mine.next;
-  line_header line{mark_of(whole, in.session(), size), now_ticks(), 0};
-  line.check = check_of(place, size, line.mark, line.tick, number, in.key());
-  std::memcpy(mine.at + sizeof line.mark, reinterpret_cast<char*>(&line) + sizeof line.mark,
+  line_header line{mark_of(whole, target.session(), size), now_ticks(), 0};
+  line.check = check_of(place, size, line.mark, line.tick, number, target.key());
+  std::memcpy(mine.write_position + sizeof line.mark, reinterpret_cast<char*>(&line) + sizeof line.mark,
               sizeof line - sizeof line.mark);
-  char* const behind = mine.at + step(size);
+  char* const behind = mine.write_position + step(size);
   if (behind != mine.end) store_word(behind, 0);
-  store_word(mine.at, line.mark);
+  store_word(mine.write_position, line.mark);
   // Was the file truncated? After all stores: each of them may have been the one that met it. The number is gone
   // although nothing has faulted where somebody made the file as long again as it was.
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  const bool is_counted = in.restorations() != mine.restorations;
+  const bool is_counted = target.restorations() != mine.restorations;
   if (is_counted || load_word(mine.begin) != mine.number) [[unlikely]] {
-    if (!is_counted) in.restore();
-    store_word(mine.at, 0);  // it may be in a part of the file that is left, and must not be there twice
-    owner.turn(mine, in);
+    if (!is_counted) target.restore();
+    store_word(mine.write_position, 0);  // it may be in a part of the file that is left, and must not be there twice
+    owner.turn(mine, target);
     begin();
     return 0;
   }
-  mine.at = behind;
+  mine.write_position = behind;
   ++mine.next;
   place = nullptr;
   return number;
 }
 
 bool journal::reopen() {
-  state& all = *state_;
-  all.check_process();
-  journal_file& before = *all.owned;
-  const bool same = before.has_its_path();
-  if (same && before.detached() == 0) return false;
-  if (same) before.unlock();
+  state& shared_state = *state_;
+  shared_state.check_process();
+  journal_file& before = *shared_state.owned;
+  const bool is_same_file = before.has_its_path();
+  if (is_same_file && before.detached() == 0) return false;
+  if (is_same_file) before.unlock();
   auto next = std::make_unique<journal_file>(
-      all.path, all.options, same ? journal_file::cut_off_file::is_extended : journal_file::cut_off_file::is_refused);
-  if (next->chunks() / 2 < all.lanes.size()) {
-    throw error(EINVAL, all.path,
+      shared_state.path, shared_state.options,
+      is_same_file ? journal_file::cut_off_file::is_extended : journal_file::cut_off_file::is_refused);
+  if (next->chunks() / 2 < shared_state.lanes.size()) {
+    throw error(EINVAL, shared_state.path,
                 "is a journal of " + std::to_string(next->chunks()) + " chunks, too few for " +
-                    std::to_string(all.lanes.size()) + " lanes");
+                    std::to_string(shared_state.lanes.size()) + " lanes");
   }
-  all.skip_lines(next->continues().next_line);
+  shared_state.skip_lines(next->continues().next_line);
   if (next->continues().slot_number != 0) next->leave_chunk(next->continues().slot);
-  all.chunk_bytes.store(next->chunk_bytes(), std::memory_order_relaxed);
+  shared_state.chunk_bytes.store(next->chunk_bytes(), std::memory_order_relaxed);
   // release: who sees the file sees what is in it.
-  all.file.store(next.get(), std::memory_order_release);
-  for (lane& each : all.lanes) {
+  shared_state.file.store(next.get(), std::memory_order_release);
+  for (lane& writer_lane : shared_state.lanes) {
     // A thread that entered before has left when this one has the lane. A thread that enters after it sees the new
     // file, because the exchanges of one lane follow each other. A lane that is idle forgets the old file here.
-    while (each.busy.exchange(true, std::memory_order_acquire)) ::sched_yield();
-    if (each.file == &before) each.leave_chunk();
-    each.busy.store(false, std::memory_order_release);
+    while (writer_lane.busy.exchange(true, std::memory_order_acquire)) ::sched_yield();
+    if (writer_lane.file == &before) writer_lane.leave_chunk();
+    writer_lane.busy.store(false, std::memory_order_release);
   }
-  all.owned = std::move(next);  // nobody is in the old one
+  shared_state.owned = std::move(next);  // nobody is in the old one
   return true;
 }
 

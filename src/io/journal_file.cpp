@@ -73,12 +73,12 @@ void journal_file::open(const journal_options& options, cut_off_file cut, bool i
     throw error(static_cast<int>(-locked), target_.name(), "cannot be locked: somebody appends to this journal");
   }
   struct stat status;
-  if (const files::outcome known = files::status(target_.descriptor(), &status); known < 0) {
-    throw error(static_cast<int>(-known), target_.name(), "has no status");
+  if (const files::outcome status_result = files::status(target_.descriptor(), &status); status_result < 0) {
+    throw error(static_cast<int>(-status_result), target_.name(), "has no status");
   }
-  char* const to = reinterpret_cast<char*>(&header_);
+  char* const words = reinterpret_cast<char*>(&header_);
   std::size_t got = 0;
-  for (std::size_t now; got < sizeof header_ && (now = target_.read_some(to + got, sizeof header_ - got)) != 0;) {
+  for (std::size_t now; got < sizeof header_ && (now = target_.read_some(words + got, sizeof header_ - got)) != 0;) {
     got += now;
   }
   const char* const wrong = wrong_with(header_);
@@ -140,8 +140,8 @@ void journal_file::create(const journal_options& options) {
   }
   // In one call: no process dies in the middle of it.
   const std::string_view bytes_of_header(reinterpret_cast<const char*>(&header_), sizeof header_);
-  if (const files::outcome at = files::seek(target_.descriptor(), 0, SEEK_SET); at != 0) {
-    throw error(static_cast<int>(-at), target_.name(), "cannot be written at its start");
+  if (const files::outcome seek_result = files::seek(target_.descriptor(), 0, SEEK_SET); seek_result != 0) {
+    throw error(static_cast<int>(-seek_result), target_.name(), "cannot be written at its start");
   }
   target_.write_some({&bytes_of_header, 1});
 }
@@ -169,12 +169,12 @@ void journal_file::recover() {
   files::advise(start_, bytes_, MADV_RANDOM);
   std::uint64_t newest_slot = 0, newest_first = 0, newest_number = 0, highest = 0, last_session = 0;
   for (std::uint64_t slot = 0; slot < chunks_; ++slot) {
-    chunk_header found;
-    std::memcpy(&found, chunk_at(slot), sizeof found);
-    if (!is_chunk_of(found, slot, chunks_, key_)) continue;
-    highest = std::max(highest, found.number);
-    last_session = std::max(last_session, found.session);
-    if (found.first > newest_first) newest_first = found.first, newest_slot = slot, newest_number = found.number;
+    chunk_header head;
+    std::memcpy(&head, chunk_at(slot), sizeof head);
+    if (!is_chunk_of(head, slot, chunks_, key_)) continue;
+    highest = std::max(highest, head.number);
+    last_session = std::max(last_session, head.session);
+    if (head.first > newest_first) newest_first = head.first, newest_slot = slot, newest_number = head.number;
   }
   next_chunk_.store(highest + 1, std::memory_order_relaxed);
   session_ = static_cast<std::uint32_t>(last_session + 1);
@@ -241,13 +241,13 @@ unsigned journal_file::settled_restorations() const noexcept {
 
 int journal_file::try_to_restore() noexcept {
   struct stat status;
-  if (const files::outcome known = files::status(target_.descriptor(), &status); known < 0) {
-    return static_cast<int>(-known);
+  if (const files::outcome status_result = files::status(target_.descriptor(), &status); status_result < 0) {
+    return static_cast<int>(-status_result);
   }
-  header found{};
-  static_cast<void>(files::read_at(target_.descriptor(), &found, sizeof found, 0));
+  header head{};
+  static_cast<void>(files::read_at(target_.descriptor(), &head, sizeof head, 0));
   const bool is_long_enough = static_cast<std::uint64_t>(status.st_size) >= bytes_;
-  const bool has_header = std::memcmp(&found, &header_, sizeof found) == 0;
+  const bool has_header = std::memcmp(&head, &header_, sizeof head) == 0;
   const bool looks_complete = is_long_enough && has_header;
   vain_ = looks_complete ? vain_ + 1 : 0;
   if (vain_ > most_vain) return EIO;
@@ -286,13 +286,13 @@ void journal_file::detach(int reason) noexcept {
 }
 
 bool journal_file::has_its_path() const noexcept {
-  struct stat own;
+  struct stat own_status;
   struct statx named;
-  if (files::status(target_.descriptor(), &own) < 0 ||
+  if (files::status(target_.descriptor(), &own_status) < 0 ||
       files::status_of(AT_FDCWD, target_.name().c_str(), 0, &named) < 0) {
     return false;
   }
-  return own.st_ino == named.stx_ino && own.st_dev == makedev(named.stx_dev_major, named.stx_dev_minor);
+  return own_status.st_ino == named.stx_ino && own_status.st_dev == makedev(named.stx_dev_major, named.stx_dev_minor);
 }
 
 void journal_file::sync() {

@@ -27,8 +27,8 @@ namespace tarn::io {
 inline void store_word(char* place, std::uint64_t word) noexcept {
   std::atomic_ref(*reinterpret_cast<std::uint64_t*>(place)).store(word, std::memory_order_release);
 }
-inline std::uint64_t load_word(char* at) noexcept {
-  return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(at)).load(std::memory_order_relaxed);
+inline std::uint64_t load_word(char* word) noexcept {
+  return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(word)).load(std::memory_order_relaxed);
 }
 
 class journal_file {

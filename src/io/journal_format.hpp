@@ -59,8 +59,8 @@ struct line_header {
 enum condition : std::uint8_t { absent = 0, part = 0x5a, whole = 0xa5 };
 
 /// `session` counts the openings of a journal: ticks of two of them cannot be compared.
-constexpr std::uint64_t mark_of(condition is, std::uint32_t session, std::size_t bytes) noexcept {
-  return std::uint64_t{is} | (std::uint64_t{session} & 0xffffffu) << 8 | std::uint64_t{bytes} << 32;
+constexpr std::uint64_t mark_of(condition state, std::uint32_t session, std::size_t bytes) noexcept {
+  return std::uint64_t{state} | (std::uint64_t{session} & 0xffffffu) << 8 | std::uint64_t{bytes} << 32;
 }
 constexpr std::uint8_t condition_of(std::uint64_t mark) noexcept { return static_cast<std::uint8_t>(mark); }
 constexpr std::uint32_t session_of(std::uint64_t mark) noexcept {
@@ -74,10 +74,10 @@ constexpr std::size_t step(std::size_t bytes) noexcept { return (sizeof(line_hea
 /// Lines are never more than this in a chunk, and are numbered in advance.
 constexpr std::uint64_t most_lines(std::size_t chunk_bytes) noexcept { return chunk_bytes / sizeof(line_header); }
 
-inline std::uint64_t check_of(const header& of) noexcept { return XXH3_64bits(&of, offsetof(header, check)); }
+inline std::uint64_t check_of(const header& head) noexcept { return XXH3_64bits(&head, offsetof(header, check)); }
 
-inline std::uint64_t check_of(const chunk_header& of, std::uint64_t key) noexcept {
-  return XXH3_64bits_withSeed(&of, offsetof(chunk_header, check), key);
+inline std::uint64_t check_of(const chunk_header& head, std::uint64_t key) noexcept {
+  return XXH3_64bits_withSeed(&head, offsetof(chunk_header, check), key);
 }
 
 /// Returns true if this chunk was made for this slot. A chunk that was moved to another slot is damage, for those who

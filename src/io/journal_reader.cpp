@@ -25,12 +25,12 @@ const char* journal_format::wrong_with(const header& first) noexcept {
 namespace {
 
 // Reads so many bytes at `offset`, or those that there are.
-std::size_t read_at(const file& from, char* place, std::size_t bytes, std::uint64_t offset) {
+std::size_t read_at(const file& source, char* place, std::size_t bytes, std::uint64_t offset) {
   std::size_t done = 0;
   while (done < bytes) {
-    const files::outcome got = files::read_at(from.descriptor(), place + done, bytes - done, offset + done);
+    const files::outcome got = files::read_at(source.descriptor(), place + done, bytes - done, offset + done);
     if (got == -EINTR || got == -EAGAIN) continue;
-    if (got < 0) throw error(static_cast<int>(-got), from.name(), "cannot be read", offset + done);
+    if (got < 0) throw error(static_cast<int>(-got), source.name(), "cannot be read", offset + done);
     if (got == 0) break;
     done += static_cast<std::size_t>(got);
   }
@@ -47,49 +47,49 @@ struct placed {
 }  // namespace
 
 struct journal_reader::walk {
-  journal_reader& to;
+  journal_reader& reader;
   std::uint64_t key;
-  std::vector<placed> found;
+  std::vector<placed> entries;
 
   void chunk(const std::string& chunk, const chunk_header& head) {
-    chunk_walk each(chunk.data(), chunk.size());
+    chunk_walk line_walk(chunk.data(), chunk.size());
     std::uint64_t number = head.first;
     placed last{head.session, 0, {}};  // a damaged line, which has no time of its own, comes after who was before
-    for (; each.next(); ++number) {
-      const line_header& line = each.line();
-      const bool is_true =
-          !each.is_torn() && line.check == check_of(each.text(), each.bytes(), line.mark, line.tick, number, key);
+    for (; line_walk.next(); ++number) {
+      const line_header& line = line_walk.line();
+      const bool is_true = !line_walk.is_torn() && line.check == check_of(line_walk.text(), line_walk.bytes(),
+                                                                          line.mark, line.tick, number, key);
       if (is_true) {
         last.session = session_of(line.mark);
         last.tick = line.tick;
-        last.line = {number, journal_line::condition::whole, {each.text(), each.bytes()}};
-      } else if (each.is_torn()) {
+        last.line = {number, journal_line::condition::whole, {line_walk.text(), line_walk.bytes()}};
+      } else if (line_walk.is_torn()) {
         last.session = session_of(line.mark);
         last.tick = ~std::uint64_t{0};  // nothing came later in that process, or nothing yet
         last.line = {number, journal_line::condition::torn, {}};
-        ++to.torn_;
+        ++reader.torn_;
       } else {
         last.line = {number, journal_line::condition::damaged, {}};
-        ++to.damaged_;
+        ++reader.damaged_;
       }
-      found.push_back(last);
+      entries.push_back(last);
     }
-    to.lost_pieces_ += each.is_lost();
+    reader.lost_pieces_ += line_walk.is_lost();
   }
 };
 
 journal_reader::journal_reader(std::string path) {
-  const file from = file::open_to_read(std::move(path));
+  const file source = file::open_to_read(std::move(path));
   header first{};
-  read_at(from, reinterpret_cast<char*>(&first), sizeof first, 0);
-  if (const char* const wrong = wrong_with(first)) throw error(EINVAL, from.name(), wrong);
+  read_at(source, reinterpret_cast<char*>(&first), sizeof first, 0);
+  if (const char* const wrong = wrong_with(first)) throw error(EINVAL, source.name(), wrong);
 
-  walk all{*this, first.key, {}};
+  walk whole_walk{*this, first.key, {}};
   std::vector<chunk_header> heads;
   for (std::uint64_t slot = 0; slot < first.chunks; ++slot) {
     const std::uint64_t offset = header_bytes + slot * first.chunk_bytes;
     chunk_header head, again;
-    if (read_at(from, reinterpret_cast<char*>(&head), sizeof head, offset) < sizeof head) {
+    if (read_at(source, reinterpret_cast<char*>(&head), sizeof head, offset) < sizeof head) {
       lost_pieces_ += first.chunks - slot;
       break;
     }
@@ -99,9 +99,9 @@ journal_reader::journal_reader(std::string path) {
       continue;
     }
     std::string chunk(first.chunk_bytes, '\0');
-    const std::size_t got = read_at(from, chunk.data(), chunk.size(), offset);
+    const std::size_t got = read_at(source, chunk.data(), chunk.size(), offset);
     // Is it still the same chunk? If not, its lines are overwritten: the oldest, and gone.
-    if (got < sizeof again || read_at(from, reinterpret_cast<char*>(&again), sizeof again, offset) < sizeof again ||
+    if (got < sizeof again || read_at(source, reinterpret_cast<char*>(&again), sizeof again, offset) < sizeof again ||
         std::memcmp(&head, &again, sizeof head) != 0 || std::memcmp(chunk.data(), &head, sizeof head) != 0) {
       continue;
     }
@@ -110,12 +110,12 @@ journal_reader::journal_reader(std::string path) {
     heads.push_back(head);
   }
   // Now that no chunk moves any more, the views.
-  for (std::size_t each = 0; each < chunks_.size(); ++each) all.chunk(chunks_[each], heads[each]);
-  std::stable_sort(all.found.begin(), all.found.end(), [](const placed& one, const placed& other) {
-    return std::pair(one.session, one.tick) < std::pair(other.session, other.tick);
+  for (std::size_t index = 0; index < chunks_.size(); ++index) whole_walk.chunk(chunks_[index], heads[index]);
+  std::stable_sort(whole_walk.entries.begin(), whole_walk.entries.end(), [](const placed& left, const placed& right) {
+    return std::pair(left.session, left.tick) < std::pair(right.session, right.tick);
   });
-  lines_.reserve(all.found.size());
-  for (const placed& each : all.found) lines_.push_back(each.line);
+  lines_.reserve(whole_walk.entries.size());
+  for (const placed& entry : whole_walk.entries) lines_.push_back(entry.line);
 }
 
 }  // namespace tarn::io

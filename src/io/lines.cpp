@@ -26,18 +26,18 @@ bool detail::line_ends::scan() noexcept {
   return true;
 }
 
-lines::lines(const mapped_file& in) noexcept : file_(&in), prepared_(std::min(window_bytes, in.size())) {
-  in.prepare(0, prepared_);
-  ends_.start(in.view().substr(0, prepared_));
+lines::lines(const mapped_file& source) noexcept : file_(&source), prepared_(std::min(window_bytes, source.size())) {
+  source.prepare(0, prepared_);
+  ends_.start(source.view().substr(0, prepared_));
 }
 
 lines::~lines() { leave_buffer(); }
 
 void lines::leave_buffer() noexcept {
   if (reader_ == nullptr || begin_ == nullptr) return;
-  const std::string_view rest = ends_.remainder();
+  const std::string_view last_line = ends_.remainder();
   // This reads nothing: the buffer holds that much.
-  reader_->skip(static_cast<std::uint64_t>(rest.data() - begin_));
+  reader_->skip(static_cast<std::uint64_t>(last_line.data() - begin_));
   begin_ = nullptr;
 }
 

@@ -28,29 +28,29 @@ mapped_file::mapped_file(std::string path) : mapped_file(file::open_to_read(std:
 
 mapped_file::mapped_file(file source) : source_(std::move(source)) {
   struct stat status;
-  const files::outcome known = files::status(source_.descriptor(), &status);
-  if (known < 0) source_.fail(static_cast<int>(-known), "has no status");
+  const files::outcome status_result = files::status(source_.descriptor(), &status);
+  if (status_result < 0) source_.fail(static_cast<int>(-status_result), "has no status");
   // A descriptor that stands in the middle is still mapped whole. Files of /proc say 0 and are not empty.
   if (S_ISREG(status.st_mode) && status.st_size > 0) map(static_cast<std::size_t>(status.st_size));
   if (mapping_ == nullptr) read_all();
 }
 
-mapped_file::mapped_file(mapped_file&& other) noexcept
-    : start_(std::exchange(other.start_, nullptr)),
-      bytes_(std::exchange(other.bytes_, 0)),
-      mapping_(std::exchange(other.mapping_, nullptr)),
-      copy_(std::move(other.copy_)),
-      source_(std::move(other.source_)) {
+mapped_file::mapped_file(mapped_file&& source) noexcept
+    : start_(std::exchange(source.start_, nullptr)),
+      bytes_(std::exchange(source.bytes_, 0)),
+      mapping_(std::exchange(source.mapping_, nullptr)),
+      copy_(std::move(source.copy_)),
+      source_(std::move(source.source_)) {
   if (mapping_ == nullptr) start_ = copy_.data();  // a short string moves with its object
 }
 
-mapped_file& mapped_file::operator=(mapped_file&& other) noexcept {
+mapped_file& mapped_file::operator=(mapped_file&& source) noexcept {
   drop();
-  start_ = std::exchange(other.start_, nullptr);
-  bytes_ = std::exchange(other.bytes_, 0);
-  mapping_ = std::exchange(other.mapping_, nullptr);
-  copy_ = std::move(other.copy_);
-  source_ = std::move(other.source_);
+  start_ = std::exchange(source.start_, nullptr);
+  bytes_ = std::exchange(source.bytes_, 0);
+  mapping_ = std::exchange(source.mapping_, nullptr);
+  copy_ = std::move(source.copy_);
+  source_ = std::move(source.source_);
   if (mapping_ == nullptr) start_ = copy_.data();
   return *this;
 }
@@ -94,8 +94,8 @@ void mapped_file::read_all() {
 void mapped_file::check() const {
   if (mapping_ == nullptr) return;
   struct stat status;
-  const files::outcome known = files::status(source_.descriptor(), &status);
-  if (known < 0) source_.fail(static_cast<int>(-known), "has no status");
+  const files::outcome status_result = files::status(source_.descriptor(), &status);
+  if (status_result < 0) source_.fail(static_cast<int>(-status_result), "has no status");
   const auto now = static_cast<std::uint64_t>(status.st_size);
   if (now < bytes_) {
     throw error(EIO, source_.name(),

@@ -29,13 +29,13 @@ void take_stack(noise& heard, const void* caller) noexcept {
   } now{heard, caller};
   heard.depth = 0;
   ::_Unwind_Backtrace(
-      [](_Unwind_Context* at, void* state) {
-        walk& to = *static_cast<walk*>(state);
-        const auto* const address = reinterpret_cast<const void*>(::_Unwind_GetIP(at));
-        to.is_ours = to.is_ours && address != to.caller;
-        if (to.is_ours) return _URC_NO_REASON;
-        to.heard.frames[to.heard.depth++] = address;
-        return to.heard.depth == noise::deepest ? _URC_END_OF_STACK : _URC_NO_REASON;
+      [](_Unwind_Context* context, void* state) {
+        walk& target = *static_cast<walk*>(state);
+        const auto* const address = reinterpret_cast<const void*>(::_Unwind_GetIP(context));
+        target.is_ours = target.is_ours && address != target.caller;
+        if (target.is_ours) return _URC_NO_REASON;
+        target.heard.frames[target.heard.depth++] = address;
+        return target.heard.depth == noise::deepest ? _URC_END_OF_STACK : _URC_NO_REASON;
       },
       &now);
   if (heard.depth == 0) heard.frames[heard.depth++] = caller;  // nothing there can be unwound
@@ -46,7 +46,7 @@ using line = base::text_buffer<8192>;
 void append(base::text& output, const noise& heard) noexcept {
   static constexpr const char* words[] = {"system call", "lock wait", "heap call"};
   output.append(words[static_cast<unsigned>(heard.kind)]).append(' ').append(heard.name).append('\n');
-  for (const void* const each : heard.stack()) base::append_site(output.append("  at "), each).append('\n');
+  for (const void* const address : heard.stack()) base::append_site(output.append("  at "), address).append('\n');
 }
 
 }  // namespace
@@ -74,14 +74,14 @@ struct listener {
 };
 
 std::string noise_log::text() const {
-  std::string all;
-  for (const noise& each : kept()) {
-    line one;
-    append(one, each);
-    all += one.view();
+  std::string output;
+  for (const noise& violation : kept()) {
+    line violation_line;
+    append(violation_line, violation);
+    output += violation_line.view();
   }
-  if (count() > kept().size()) all += "and " + std::to_string(count() - kept().size()) + " more\n";
-  return all;
+  if (count() > kept().size()) output += "and " + std::to_string(count() - kept().size()) + " more\n";
+  return output;
 }
 
 quiet_region::quiet_region(const char* name, on_noise policy) noexcept : name_(name), policy_(policy) { enter(); }
@@ -105,9 +105,9 @@ quiet_region::~quiet_region() {
   quiet_heap::is_heard = outer_ != nullptr;
   innermost = outer_;
   if (reported_ > most_reported) {
-    line more;
-    more.append("tarn: quiet region ").append(name_).append(": ").decimal(reported_ - most_reported);
-    more.append(" more noises\n").write_to(2);
+    line output;
+    output.append("tarn: quiet region ").append(name_).append(": ").decimal(reported_ - most_reported);
+    output.append(" more noises\n").write_to(2);
   }
 }
 
@@ -119,9 +119,9 @@ bool quiet_region::hear(const noise& heard, bool is_reported) noexcept {
     return false;
   }
   if (!is_reported && ++reported_ <= most_reported) {
-    line all;
-    append(all.append("tarn: quiet region ").append(name_).append(": "), heard);
-    all.write_to(2);
+    line output;
+    append(output.append("tarn: quiet region ").append(name_).append(": "), heard);
+    output.write_to(2);
   }
   if (policy_ == on_noise::abort) std::abort();
   return true;

@@ -60,11 +60,11 @@ std::optional<std::string_view> reader::record_slow(char end) {
       if (searched == 0) return std::nullopt;
       return block();
     }
-    const char* const from = position_ + searched;
-    if (const void* const found = std::memchr(from, end, static_cast<std::size_t>(filled_ - from))) {
-      const std::string_view all(position_, static_cast<std::size_t>(static_cast<const char*>(found) - position_));
-      position_ = static_cast<const char*>(found) + 1;
-      return all;
+    const char* const searched_end = position_ + searched;
+    if (const void* const line_end = std::memchr(searched_end, end, static_cast<std::size_t>(filled_ - searched_end))) {
+      const std::string_view line(position_, static_cast<std::size_t>(static_cast<const char*>(line_end) - position_));
+      position_ = static_cast<const char*>(line_end) + 1;
+      return line;
     }
   }
 }
@@ -76,24 +76,24 @@ std::string_view reader::peek(std::size_t bytes) {
 }
 
 std::string_view reader::block(std::size_t bytes) {
-  const std::string_view all = peek(bytes);
-  position_ += all.size();
-  return all;
+  const std::string_view bytes_read = peek(bytes);
+  position_ += bytes_read.size();
+  return bytes_read;
 }
 
 std::size_t reader::read(void* place, std::size_t bytes) {
-  char* const to = static_cast<char*>(place);
+  char* const target = static_cast<char*>(place);
   std::size_t done = 0;
   while (done < bytes) {
     if (position_ == filled_ && bytes - done >= capacity_) {
-      const std::size_t got = source_.read_some(to + done, bytes - done);
+      const std::size_t got = source_.read_some(target + done, bytes - done);
       if (got == 0) break;
       done += got;
       continue;
     }
     if (position_ == filled_ && !fill()) break;
     const std::size_t now = std::min(bytes - done, static_cast<std::size_t>(filled_ - position_));
-    std::memcpy(to + done, position_, now);
+    std::memcpy(target + done, position_, now);
     position_ += now;
     done += now;
   }

@@ -13,8 +13,9 @@ struct sigaction before {};
 watched_mapping& watched_mapping::take() {
   static const bool installed = (install(), true);
   static_cast<void>(installed);
-  for (watched_mapping* each = mappings.load(std::memory_order_acquire); each != nullptr; each = each->next_) {
-    if (!each->taken_.exchange(true, std::memory_order_acquire)) return *each;
+  for (watched_mapping* mapping = mappings.load(std::memory_order_acquire); mapping != nullptr;
+       mapping = mapping->next_) {
+    if (!mapping->taken_.exchange(true, std::memory_order_acquire)) return *mapping;
   }
   auto* const record = new watched_mapping;
   record->taken_.store(true, std::memory_order_relaxed);
@@ -25,9 +26,9 @@ watched_mapping& watched_mapping::take() {
   return *record;
 }
 
-void watched_mapping::watch(const void* start, std::size_t bytes, cure with, void* owner) noexcept {
+void watched_mapping::watch(const void* start, std::size_t bytes, cure repair, void* owner) noexcept {
   const auto address = reinterpret_cast<std::uintptr_t>(start);
-  cure_ = with;
+  cure_ = repair;
   owner_ = owner;
   faulted_.store(false, std::memory_order_relaxed);
   end_.store(address + bytes, std::memory_order_relaxed);
@@ -41,12 +42,13 @@ void watched_mapping::forget() noexcept {
 }
 
 bool watched_mapping::repair(std::uintptr_t address) {
-  for (watched_mapping* each = mappings.load(std::memory_order_acquire); each != nullptr; each = each->next_) {
-    const std::uintptr_t start = each->start_.load(std::memory_order_acquire);
-    if (start == 0 || address < start || address >= each->end()) continue;
+  for (watched_mapping* mapping = mappings.load(std::memory_order_acquire); mapping != nullptr;
+       mapping = mapping->next_) {
+    const std::uintptr_t start = mapping->start_.load(std::memory_order_acquire);
+    if (start == 0 || address < start || address >= mapping->end()) continue;
     // relaxed: the same thread reads it, after the access that led here.
-    each->faulted_.store(true, std::memory_order_relaxed);
-    return each->cure_(*each, each->owner_, address);
+    mapping->faulted_.store(true, std::memory_order_relaxed);
+    return mapping->cure_(*mapping, mapping->owner_, address);
   }
   return false;
 }

@@ -29,21 +29,21 @@ writer::writer(file target, writer_options options)
   end_ = position_ + capacity_;
 }
 
-writer::writer(writer&& other) noexcept
-    : position_(std::exchange(other.position_, nullptr)),
-      end_(std::exchange(other.end_, nullptr)),
-      first_(std::exchange(other.first_, nullptr)),
-      capacity_(std::exchange(other.capacity_, 0)),
-      buffer_(std::move(other.buffer_)),
-      target_(std::move(other.target_)) {}
+writer::writer(writer&& source) noexcept
+    : position_(std::exchange(source.position_, nullptr)),
+      end_(std::exchange(source.end_, nullptr)),
+      first_(std::exchange(source.first_, nullptr)),
+      capacity_(std::exchange(source.capacity_, 0)),
+      buffer_(std::move(source.buffer_)),
+      target_(std::move(source.target_)) {}
 
-writer& writer::operator=(writer&& other) noexcept {
-  std::swap(position_, other.position_);
-  std::swap(end_, other.end_);
-  std::swap(first_, other.first_);
-  std::swap(capacity_, other.capacity_);
-  std::swap(buffer_, other.buffer_);
-  std::swap(target_, other.target_);
+writer& writer::operator=(writer&& source) noexcept {
+  std::swap(position_, source.position_);
+  std::swap(end_, source.end_);
+  std::swap(first_, source.first_);
+  std::swap(capacity_, source.capacity_);
+  std::swap(buffer_, source.buffer_);
+  std::swap(target_, source.target_);
   return *this;
 }
 
@@ -64,14 +64,14 @@ writer::~writer() {
 // Writes the buffer and then the parts in one call. Returns when some of the parts is out, and keeps the rest; throws
 // when nothing is.
 void writer::write_slow(std::span<const std::string_view> parts) {
-  std::array<std::string_view, most_gathered + 1> all;
-  const std::span now = std::span(all).first(parts.size() + 1);
-  std::copy(parts.begin(), parts.end(), all.begin() + 1);
+  std::array<std::string_view, most_gathered + 1> pieces;
+  const std::span now = std::span(pieces).first(parts.size() + 1);
+  std::copy(parts.begin(), parts.end(), pieces.begin() + 1);
   std::size_t left = 0;
   for (const std::string_view part : parts) left += part.size();
   std::size_t out = 0;
   do {
-    all[0] = {first_, buffered()};
+    pieces[0] = {first_, buffered()};
     out = target_.write_some(now);
     const std::size_t of_buffer = std::min(out, buffered());
     first_ += of_buffer;
@@ -80,14 +80,14 @@ void writer::write_slow(std::span<const std::string_view> parts) {
   position_ = first_ = buffer_.get();
   if (out == left) return;
   // An error came in the middle of the parts. It will come again at the next flush.
-  char* to = reserve(left - out);
+  char* target = reserve(left - out);
   for (const std::string_view part : parts) {
     const std::size_t gone = std::min(out, part.size());
     out -= gone;
-    std::memcpy(to, part.data() + gone, part.size() - gone);
-    to += part.size() - gone;
+    std::memcpy(target, part.data() + gone, part.size() - gone);
+    target += part.size() - gone;
   }
-  commit(static_cast<std::size_t>(to - position_));
+  commit(static_cast<std::size_t>(target - position_));
 }
 
 void writer::gather(std::span<const std::string_view> parts) {
@@ -127,8 +127,8 @@ char* writer::reserve(std::size_t bytes) {
 
 void writer::flush() {
   while (first_ != position_) {
-    const std::string_view all(first_, buffered());
-    first_ += target_.write_some({&all, 1});
+    const std::string_view unwritten(first_, buffered());
+    first_ += target_.write_some({&unwritten, 1});
   }
   position_ = first_ = buffer_.get();
 }

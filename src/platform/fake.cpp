@@ -127,13 +127,13 @@ class ledger {
   bool affords(std::size_t extra) const noexcept { return budget == 0 || counters.mapped_now() + extra <= budget; }
 
   std::vector<fake::mapping> list() const {
-    std::vector<fake::mapping> all;
-    for (const auto& [start, each] : pieces_) {
-      if (each.state == kind::mapped) {
-        all.push_back({start, each.bytes});
+    std::vector<fake::mapping> result;
+    for (const auto& [start, piece] : pieces_) {
+      if (piece.state == kind::mapped) {
+        result.push_back({start, piece.bytes});
       }
     }
-    return all;
+    return result;
   }
   std::size_t total() const noexcept { return total_; }
 
@@ -144,13 +144,13 @@ class ledger {
   };
   using pieces = std::map<char*, piece>;
 
-  pieces::const_iterator around(char* at) const {
-    auto next = pieces_.upper_bound(at);
+  pieces::const_iterator around(char* address) const {
+    auto next = pieces_.upper_bound(address);
     if (next == pieces_.begin()) {
       return pieces_.end();
     }
     --next;
-    return at < next->first + next->second.bytes ? next : pieces_.end();
+    return address < next->first + next->second.bytes ? next : pieces_.end();
   }
 
   template <class Each>

@@ -45,14 +45,14 @@ outcome write_at(int descriptor, const void* place, std::size_t bytes, std::uint
   return outcome_of(::pwrite(descriptor, place, bytes, static_cast<off_t>(offset)));
 }
 
-outcome seek(int descriptor, std::int64_t offset, int from) noexcept {
-  return outcome_of(::lseek(descriptor, offset, from));
+outcome seek(int descriptor, std::int64_t offset, int origin) noexcept {
+  return outcome_of(::lseek(descriptor, offset, origin));
 }
 
-outcome status(int descriptor, struct stat* found) noexcept { return outcome_of(::fstat(descriptor, found)); }
+outcome status(int descriptor, struct stat* result) noexcept { return outcome_of(::fstat(descriptor, result)); }
 
-outcome status_of(int folder, const char* path, int flags, struct statx* found) noexcept {
-  return outcome_of(::statx(folder, path, flags, STATX_BASIC_STATS, found));
+outcome status_of(int folder, const char* path, int flags, struct statx* result) noexcept {
+  return outcome_of(::statx(folder, path, flags, STATX_BASIC_STATS, result));
 }
 
 outcome sync(int descriptor) noexcept { return outcome_of(::fdatasync(descriptor)); }
@@ -95,6 +95,6 @@ outcome advise(void* start, std::size_t bytes, int advice) noexcept {
 
 outcome sync_map(void* start, std::size_t bytes) noexcept { return outcome_of(::msync(start, bytes, MS_SYNC)); }
 
-std::unique_ptr<many_calls> open_ring(unsigned most) noexcept { return ring_calls(most); }
+std::unique_ptr<many_calls> open_ring(unsigned most_calls) noexcept { return ring_calls(most_calls); }
 
 }  // namespace tarn::platform::files

@@ -24,10 +24,10 @@ outcome read(int descriptor, void* place, std::size_t bytes) noexcept;
 outcome read_at(int descriptor, void* place, std::size_t bytes, std::uint64_t offset) noexcept;
 outcome write(int descriptor, const iovec* parts, int count) noexcept;
 outcome write_at(int descriptor, const void* place, std::size_t bytes, std::uint64_t offset) noexcept;
-outcome seek(int descriptor, std::int64_t offset, int from) noexcept;
-outcome status(int descriptor, struct stat* found) noexcept;
+outcome seek(int descriptor, std::int64_t offset, int origin) noexcept;
+outcome status(int descriptor, struct stat* result) noexcept;
 /// Reads the status of a path, relative to `folder` as in open_in; `flags` are those of statx(2).
-outcome status_of(int folder, const char* path, int flags, struct statx* found) noexcept;
+outcome status_of(int folder, const char* path, int flags, struct statx* result) noexcept;
 /// Syncs the data, and the metadata that is needed to read it.
 outcome sync(int descriptor) noexcept;
 /// Sleeps until the descriptor can be read or written, or has failed.

@@ -25,10 +25,10 @@ std::uint64_t asked = 0;
 
 /// Makes the call `real(bytes)` with as many bytes as the test allows, unless the test wants an error.
 template <class Call>
-outcome through(kind of, int descriptor, std::size_t bytes, Call real) noexcept {
+outcome through(kind operation, int descriptor, std::size_t bytes, Call real) noexcept {
   std::size_t limit = bytes;
   if (hook) {
-    const fake::verdict verdict = hook({of, descriptor, bytes, ++asked});
+    const fake::verdict verdict = hook({operation, descriptor, bytes, ++asked});
     if (verdict.error != 0) return -verdict.error;
     limit = std::min(limit, verdict.limit);
   }
@@ -62,43 +62,46 @@ outcome close(int descriptor) noexcept {
 }
 
 outcome read(int descriptor, void* place, std::size_t bytes) noexcept {
-  return through(kind::read, descriptor, bytes, [=](std::size_t most) { return ::read(descriptor, place, most); });
+  return through(kind::read, descriptor, bytes,
+                 [=](std::size_t most_bytes) { return ::read(descriptor, place, most_bytes); });
 }
 
 outcome read_at(int descriptor, void* place, std::size_t bytes, std::uint64_t offset) noexcept {
-  return through(kind::read_at, descriptor, bytes,
-                 [=](std::size_t most) { return ::pread(descriptor, place, most, static_cast<off_t>(offset)); });
+  return through(kind::read_at, descriptor, bytes, [=](std::size_t most_bytes) {
+    return ::pread(descriptor, place, most_bytes, static_cast<off_t>(offset));
+  });
 }
 
 outcome write(int descriptor, const iovec* parts, int count) noexcept {
   std::size_t bytes = 0;
   for (int part = 0; part < count; ++part) bytes += parts[part].iov_len;
-  return through(kind::write, descriptor, bytes, [=](std::size_t most) {
+  return through(kind::write, descriptor, bytes, [=](std::size_t most_bytes) {
     std::vector<iovec> cut(parts, parts + count);  // may cut any part in the middle
     for (iovec& part : cut) {
-      part.iov_len = std::min(part.iov_len, most);
-      most -= part.iov_len;
+      part.iov_len = std::min(part.iov_len, most_bytes);
+      most_bytes -= part.iov_len;
     }
     return ::writev(descriptor, cut.data(), count);
   });
 }
 
 outcome write_at(int descriptor, const void* place, std::size_t bytes, std::uint64_t offset) noexcept {
-  return through(kind::write_at, descriptor, bytes,
-                 [=](std::size_t most) { return ::pwrite(descriptor, place, most, static_cast<off_t>(offset)); });
+  return through(kind::write_at, descriptor, bytes, [=](std::size_t most_bytes) {
+    return ::pwrite(descriptor, place, most_bytes, static_cast<off_t>(offset));
+  });
 }
 
-outcome seek(int descriptor, std::int64_t offset, int from) noexcept {
-  return through(kind::seek, descriptor, 0, [=](std::size_t) { return ::lseek(descriptor, offset, from); });
+outcome seek(int descriptor, std::int64_t offset, int origin) noexcept {
+  return through(kind::seek, descriptor, 0, [=](std::size_t) { return ::lseek(descriptor, offset, origin); });
 }
 
-outcome status(int descriptor, struct stat* found) noexcept {
-  return through(kind::status, descriptor, 0, [=](std::size_t) { return ::fstat(descriptor, found); });
+outcome status(int descriptor, struct stat* result) noexcept {
+  return through(kind::status, descriptor, 0, [=](std::size_t) { return ::fstat(descriptor, result); });
 }
 
-outcome status_of(int folder, const char* path, int flags, struct statx* found) noexcept {
+outcome status_of(int folder, const char* path, int flags, struct statx* result) noexcept {
   return through(kind::status_of, -1, 0,
-                 [=](std::size_t) { return ::statx(folder, path, flags, STATX_BASIC_STATS, found); });
+                 [=](std::size_t) { return ::statx(folder, path, flags, STATX_BASIC_STATS, result); });
 }
 
 outcome sync(int descriptor) noexcept {
@@ -107,16 +110,16 @@ outcome sync(int descriptor) noexcept {
 
 outcome wait(int descriptor, short events) noexcept {
   return through(kind::wait, descriptor, 0, [=](std::size_t) {
-    pollfd one{descriptor, events, 0};
-    return ::poll(&one, 1, -1);
+    pollfd polled{descriptor, events, 0};
+    return ::poll(&polled, 1, -1);
   });
 }
 
 outcome allocate(int descriptor, std::uint64_t bytes) noexcept {
   if (exceeds_limit(bytes)) return -EFBIG;
-  return through(kind::allocate, descriptor, bytes, [=](std::size_t most) {
-    errno = ::posix_fallocate(descriptor, 0, static_cast<off_t>(most));
-    if (errno == 0 && most < bytes) errno = ENOSPC;  // like a disk that becomes full halfway
+  return through(kind::allocate, descriptor, bytes, [=](std::size_t most_bytes) {
+    errno = ::posix_fallocate(descriptor, 0, static_cast<off_t>(most_bytes));
+    if (errno == 0 && most_bytes < bytes) errno = ENOSPC;  // like a disk that becomes full halfway
     return errno == 0 ? 0 : -1;
   });
 }
@@ -124,7 +127,7 @@ outcome allocate(int descriptor, std::uint64_t bytes) noexcept {
 outcome extend(int descriptor, std::uint64_t bytes) noexcept {
   if (exceeds_limit(bytes)) return -EFBIG;
   return through(kind::extend, descriptor, bytes,
-                 [=](std::size_t most) { return ::fallocate(descriptor, 0, 0, static_cast<off_t>(most)); });
+                 [=](std::size_t most_bytes) { return ::fallocate(descriptor, 0, 0, static_cast<off_t>(most_bytes)); });
 }
 
 outcome cut(int descriptor, std::uint64_t bytes) noexcept {
@@ -169,11 +172,11 @@ class steered_ring final : public many_calls {
 
   void start(call& operation) noexcept override {
     const std::size_t wanted = operation.bytes;
-    const outcome verdict =
-        through(kind_of(operation), operation.is_slot ? -1 : operation.file, operation.bytes, [&](std::size_t most) {
-          operation.bytes = most;
-          return std::int64_t{0};
-        });
+    const outcome verdict = through(kind_of(operation), operation.is_slot ? -1 : operation.file, operation.bytes,
+                                    [&](std::size_t most_bytes) {
+                                      operation.bytes = most_bytes;
+                                      return std::int64_t{0};
+                                    });
     if (verdict < 0) {
       operation.bytes = wanted;
       operation.result = verdict;
@@ -191,9 +194,9 @@ class steered_ring final : public many_calls {
   }
 
  private:
-  static kind kind_of(const call& one) noexcept {
-    const bool is_placed = one.offset != own_place;
-    switch (one.kind) {
+  static kind kind_of(const call& operation) noexcept {
+    const bool is_placed = operation.offset != own_place;
+    switch (operation.kind) {
       case call_kind::open: return kind::open;
       case call_kind::read: return is_placed ? kind::read_at : kind::read;
       case call_kind::write: return is_placed ? kind::write_at : kind::write;
@@ -209,8 +212,8 @@ class steered_ring final : public many_calls {
 
 }  // namespace
 
-std::unique_ptr<many_calls> open_ring(unsigned most) noexcept {
-  std::unique_ptr<many_calls> real = ring_calls(most);
+std::unique_ptr<many_calls> open_ring(unsigned most_calls) noexcept {
+  std::unique_ptr<many_calls> real = ring_calls(most_calls);
   if (real == nullptr) return nullptr;
   return std::make_unique<steered_ring>(std::move(real));
 }

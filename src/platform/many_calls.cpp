@@ -6,19 +6,19 @@
 
 namespace tarn::platform::files {
 
-outcome make(const call& one, int descriptor) noexcept {
-  switch (one.kind) {
-    case call_kind::open: return open_in(one.folder, one.path, one.flags, one.mode);
+outcome make(const call& operation, int descriptor) noexcept {
+  switch (operation.kind) {
+    case call_kind::open: return open_in(operation.folder, operation.path, operation.flags, operation.mode);
     case call_kind::read:
-      return one.offset == own_place ? read(descriptor, one.place, one.bytes)
-                                     : read_at(descriptor, one.place, one.bytes, one.offset);
+      return operation.offset == own_place ? read(descriptor, operation.place, operation.bytes)
+                                           : read_at(descriptor, operation.place, operation.bytes, operation.offset);
     case call_kind::write: {
-      const iovec vector{one.place, one.bytes};
-      return one.offset == own_place ? write(descriptor, &vector, 1)
-                                     : write_at(descriptor, one.place, one.bytes, one.offset);
+      const iovec vector{operation.place, operation.bytes};
+      return operation.offset == own_place ? write(descriptor, &vector, 1)
+                                           : write_at(descriptor, operation.place, operation.bytes, operation.offset);
     }
     case call_kind::close: return close(descriptor);
-    case call_kind::status: return status_of(one.folder, one.path, one.flags, one.status);
+    case call_kind::status: return status_of(operation.folder, operation.path, operation.flags, operation.status);
   }
   return -ENOSYS;
 }
@@ -62,6 +62,6 @@ class one_by_one final : public many_calls {
 
 }  // namespace
 
-std::unique_ptr<many_calls> plain_calls(unsigned most) { return std::make_unique<one_by_one>(most); }
+std::unique_ptr<many_calls> plain_calls(unsigned most_calls) { return std::make_unique<one_by_one>(most_calls); }
 
 }  // namespace tarn::platform::files

@@ -54,13 +54,13 @@ class many_calls {
 
 /// Allows at most `most` calls in flight, and as many slots, which the end of the object closes. Returns null where
 /// the system has no io_uring or does not allow it, and where Tarn was built without liburing.
-std::unique_ptr<many_calls> open_ring(unsigned most) noexcept;
+std::unique_ptr<many_calls> open_ring(unsigned most_calls) noexcept;
 /// Does the same with a system call each.
-std::unique_ptr<many_calls> plain_calls(unsigned most);
+std::unique_ptr<many_calls> plain_calls(unsigned most_calls);
 
 /// The real ring, which files_fake.cpp wraps.
-std::unique_ptr<many_calls> ring_calls(unsigned most) noexcept;
+std::unique_ptr<many_calls> ring_calls(unsigned most_calls) noexcept;
 /// Makes one call with the functions of files.hpp; open files are passed as `descriptor`.
-outcome make(const call& one, int descriptor) noexcept;
+outcome make(const call& operation, int descriptor) noexcept;
 
 }  // namespace tarn::platform::files

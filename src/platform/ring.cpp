@@ -113,11 +113,11 @@ class ring final : public many_calls {
       io_uring_cqe* completion = nullptr;
       unsigned head;
       io_uring_for_each_cqe(&ring_, head, completion) {
-        auto* const one = static_cast<call*>(::io_uring_cqe_get_data(completion));
-        one->result = completion->res;
+        auto* const operation = static_cast<call*>(::io_uring_cqe_get_data(completion));
+        operation->result = completion->res;
         ::io_uring_cqe_seen(&ring_, completion);
         --asked_;
-        return one;
+        return operation;
       }
       // Waits for half of them: while the disk fetches the others, this thread has work to do. A failure here is an
       // interruption, or a momentary shortage of memory; asking again loses nothing.
@@ -148,10 +148,10 @@ class ring final : public many_calls {
 
 }  // namespace
 
-std::unique_ptr<many_calls> ring_calls(unsigned most) noexcept {
-  std::unique_ptr<ring> made(new (std::nothrow) ring);
-  if (made == nullptr || !made->open(most)) return nullptr;
-  return made;
+std::unique_ptr<many_calls> ring_calls(unsigned most_calls) noexcept {
+  std::unique_ptr<ring> opened(new (std::nothrow) ring);
+  if (opened == nullptr || !opened->open(most_calls)) return nullptr;
+  return opened;
 }
 
 #else

@@ -27,8 +27,8 @@ std::string kept_file(const std::string& name) {
 
 TEST(broken_recordings, what_once_broke_something_breaks_nothing) {
   std::size_t inputs = 0;
-  for (const auto& each : std::filesystem::directory_iterator(TARN_KEPT_INPUTS)) {
-    const std::string name = each.path().filename();
+  for (const auto& entry : std::filesystem::directory_iterator(TARN_KEPT_INPUTS)) {
+    const std::string name = entry.path().filename();
     SCOPED_TRACE(name);
     ASSERT_TRUE(kept_damage.contains(name));
     const std::string file = kept_file(name);

@@ -12,8 +12,8 @@ namespace {
 
 // The bytes that replay_trace() reads: an event at an address, by a site, of a size.
 enum event : unsigned { allocate = 0, release = 2, resize = 3 };
-std::string event_of(event what, unsigned address, unsigned site = 1, unsigned size = 0) {
-  return {static_cast<char>(what | address << 2), static_cast<char>((site - 1) << 4 | size)};
+std::string event_of(event kind, unsigned address, unsigned site = 1, unsigned size = 0) {
+  return {static_cast<char>(kind | address << 2), static_cast<char>((site - 1) << 4 | size)};
 }
 std::string job_of(unsigned flags, unsigned chosen) { return {static_cast<char>(flags), static_cast<char>(chosen)}; }
 
@@ -43,9 +43,9 @@ TEST(replays, random_traces_release_each_block_once) {
   const auto below = [&](unsigned end) { return std::uniform_int_distribution<unsigned>(0, end - 1)(random); };
   for (int round = 0; round < 400; ++round) {
     std::string input(2 + 2 * below(120), '\0');
-    for (char& each : input) each = static_cast<char>(below(256));
+    for (char& byte : input) byte = static_cast<char>(below(256));
     // Few addresses, so that most releases find a block.
-    for (std::size_t at = 2; at < input.size(); at += 2) input[at] = static_cast<char>(input[at] & 0x1f);
+    for (std::size_t index = 2; index < input.size(); index += 2) input[index] = static_cast<char>(input[index] & 0x1f);
     replay_trace(input);
   }
 }

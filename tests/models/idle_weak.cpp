@@ -174,9 +174,9 @@ constexpr mutant mutants[] = {
 int main(int count, char** words) {
   if (count > 1) {
     const mutant* wanted = nullptr;
-    for (const mutant& each : mutants) {
-      if (std::strcmp(each.name, words[1]) == 0) {
-        wanted = &each;
+    for (const mutant& candidate : mutants) {
+      if (std::strcmp(candidate.name, words[1]) == 0) {
+        wanted = &candidate;
       }
     }
     if (wanted == nullptr) {

@@ -38,11 +38,11 @@ struct cache : rl::test_suite<cache, 3> {
     owners.store(0, rl::mo_relaxed, $);
     shared.store(0, rl::mo_relaxed, $);
     idle.store(false, rl::mo_relaxed, $);
-    for (auto& each : given) {
-      each.store(0, rl::mo_relaxed, $);
+    for (auto& count : given) {
+      count.store(0, rl::mo_relaxed, $);
     }
-    for (auto& each : units) {
-      VAR(each) = 0;
+    for (auto& unit : units) {
+      VAR(unit) = 0;
     }
   }
 
@@ -63,10 +63,10 @@ struct cache : rl::test_suite<cache, 3> {
   }
 
   int take() {
-    for (rl::atomic<int>* each : {&owners, &shared}) {
-      int seen = each->load(rl::mo_relaxed, $);
+    for (rl::atomic<int>* slot : {&owners, &shared}) {
+      int seen = slot->load(rl::mo_relaxed, $);
       while (seen != 0) {
-        if (each->compare_exchange_strong(seen, 0, rl::mo_acquire, $)) {
+        if (slot->compare_exchange_strong(seen, 0, rl::mo_acquire, $)) {
           return seen % marked;
         }
       }
@@ -75,13 +75,13 @@ struct cache : rl::test_suite<cache, 3> {
   }
 
   void visit(bool everything) {
-    for (rl::atomic<int>* each : {&owners, &shared}) {
-      int seen = each->load(looking, $);
+    for (rl::atomic<int>* slot : {&owners, &shared}) {
+      int seen = slot->load(looking, $);
       while (seen != 0) {
         const bool gone = everything || seen > marked;
         if (visit_stores && gone) {
-          each->store(0, rl::mo_relaxed, $);
-        } else if (!each->compare_exchange_strong(seen, gone ? 0 : seen + marked, rl::mo_acquire, $)) {
+          slot->store(0, rl::mo_relaxed, $);
+        } else if (!slot->compare_exchange_strong(seen, gone ? 0 : seen + marked, rl::mo_acquire, $)) {
           continue;
         }
         if (gone) {

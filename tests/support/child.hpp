@@ -20,8 +20,8 @@ struct ending {
   std::string error;  ///< the text on standard error
 
   friend bool operator==(const ending&, const ending&) = default;
-  friend std::ostream& operator<<(std::ostream& out, const ending& of) {
-    return out << "signal " << of.signal << ", status " << of.status << ", standard error:\n" << of.error;
+  friend std::ostream& operator<<(std::ostream& out, const ending& shown) {
+    return out << "signal " << shown.signal << ", status " << shown.status << ", standard error:\n" << shown.error;
   }
 };
 

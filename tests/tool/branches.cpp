@@ -35,8 +35,8 @@ void* go(unsigned way, int forks);
 int main() {
   constexpr int forks = 13;
   std::vector<std::jthread> threads(4);
-  for (std::jthread& each : threads) {
-    each = std::jthread([] {
+  for (std::jthread& thread : threads) {
+    thread = std::jthread([] {
       for (unsigned way = 0; way < 1U << forks; ++way) std::free(go(way, forks));
     });
   }

@@ -22,12 +22,12 @@
 
 #include "../support/call_filter.h"
 
-#define CHECK(what)                                      \
-  do {                                                   \
-    if (!(what)) {                                       \
-      fprintf(stderr, "line %d: %s\n", __LINE__, #what); \
-      _exit(9);                                          \
-    }                                                    \
+#define CHECK(condition)                                      \
+  do {                                                        \
+    if (!(condition)) {                                       \
+      fprintf(stderr, "line %d: %s\n", __LINE__, #condition); \
+      _exit(9);                                               \
+    }                                                         \
   } while (0)
 
 extern char** environ;

@@ -19,13 +19,13 @@ struct large {
 int main() {
   std::vector<void*> blocks;
   std::vector<long*> numbers, arrays;
-  for (int at = 0; at < 1000; ++at) blocks.push_back(by_malloc());
-  for (int at = 0; at < 1000; ++at) numbers.push_back(by_new());
-  for (int at = 0; at < 1000; ++at) arrays.push_back(by_new_of_arrays());
+  for (int index = 0; index < 1000; ++index) blocks.push_back(by_malloc());
+  for (int index = 0; index < 1000; ++index) numbers.push_back(by_new());
+  for (int index = 0; index < 1000; ++index) arrays.push_back(by_new_of_arrays());
   std::vector<large*> larger;
-  for (int at = 0; at < 1000; ++at) larger.push_back(by_large_new());
-  for (void* each : blocks) std::free(each);
-  for (const long* each : numbers) delete each;
-  for (const long* each : arrays) delete[] each;
-  for (const large* each : larger) delete each;
+  for (int index = 0; index < 1000; ++index) larger.push_back(by_large_new());
+  for (void* block : blocks) std::free(block);
+  for (const long* number : numbers) delete number;
+  for (const long* array : arrays) delete[] array;
+  for (const large* object : larger) delete object;
 }

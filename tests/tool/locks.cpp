@@ -15,12 +15,12 @@
 #include <shared_mutex>
 #include <thread>
 
-#define CHECK(what)                                           \
-  do {                                                        \
-    if (!(what)) {                                            \
-      std::fprintf(stderr, "line %d: %s\n", __LINE__, #what); \
-      std::_Exit(9);                                          \
-    }                                                         \
+#define CHECK(condition)                                           \
+  do {                                                             \
+    if (!(condition)) {                                            \
+      std::fprintf(stderr, "line %d: %s\n", __LINE__, #condition); \
+      std::_Exit(9);                                               \
+    }                                                              \
   } while (0)
 
 namespace {
@@ -43,9 +43,9 @@ std::mutex common;
 }
 
 std::mutex wanted;
-std::atomic<int> holding = 0, waiting = 0, over = 0;
+std::atomic<int> holding = 0, waiting = 0, finished = 0;
 [[gnu::noinline]] void hold_it(int round) {
-  while (over != round - 1) std::this_thread::yield();
+  while (finished != round - 1) std::this_thread::yield();
   const std::lock_guard held(wanted);
   holding = round;
   while (waiting != round) std::this_thread::yield();
@@ -55,7 +55,7 @@ std::atomic<int> holding = 0, waiting = 0, over = 0;
   while (holding != round) std::this_thread::yield();
   waiting = round;
   const std::lock_guard held(wanted);
-  over = round;
+  finished = round;
 }
 
 pthread_mutex_t of_kind(int kind, int robust) {
@@ -201,9 +201,9 @@ int main(int, char** words) {
   short_lived();
   first_tenant();
   second_tenant();
-  std::thread other(take_turns, 1);
+  std::thread partner(take_turns, 1);
   take_turns(0);
-  other.join();
+  partner.join();
   cancels();
   return 5;
 }

@@ -82,7 +82,7 @@ void make_and_free(int rounds) {
   std::mutex mutex;
   std::condition_variable changed;
   bool waits = false, goes_on = false;
-  std::thread other([&] {
+  std::thread partner([&] {
     for (std::unique_lock lock(mutex);; lock.unlock(), std::this_thread::yield(), lock.lock()) {
       if (!waits) continue;
       goes_on = true;
@@ -96,7 +96,7 @@ void make_and_free(int rounds) {
     waits = true;
     changed.wait(lock, [&] { return goes_on; });
   }
-  other.join();
+  partner.join();
 }
 
 // Nests nine regions: the ninth hears the same as the eighth.

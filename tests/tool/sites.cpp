@@ -20,7 +20,7 @@ std::vector<char*> hoard;
 std::atomic<char*> hand = nullptr;
 
 [[gnu::noinline]] void build_table() {
-  for (char*& each : table) each = static_cast<char*>(std::malloc(500));
+  for (char*& entry : table) entry = static_cast<char*>(std::malloc(500));
 }
 
 [[gnu::noinline]] void make_temporaries() {

@@ -37,14 +37,14 @@ struct square : shape {
 };
 
 [[gnu::noipa]] int sorted() {
-  std::vector<int> some = {3, 1, 2};
+  std::vector<int> numbers = {3, 1, 2};
   bool once = false;
-  std::sort(some.begin(), some.end(), [&](int a, int b) {
+  std::sort(numbers.begin(), numbers.end(), [&](int a, int b) {
     if (!once) stop(base + 3);
     once = true;
     return a < b;
   });
-  return some.front();
+  return numbers.front();
 }
 
 }  // namespace
@@ -56,6 +56,6 @@ int main() {
     stop(base + 4);
   }
   const std::unique_ptr<shape> shape_object = std::make_unique<square>();
-  const std::function<int(int)> called = [&](int by) { return by * shape_object->area(); };
+  const std::function<int(int)> called = [&](int factor) { return factor * shape_object->area(); };
   return called(1) + sorted() == 5 ? 0 : 1;
 }

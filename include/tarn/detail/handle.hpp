@@ -98,28 +98,28 @@ class TARN_SCOPED_CAPABILITY [[nodiscard("the lock ends with the handle: give it
   /// this thread or by the one that ends a change, and must not change anything. Throws what `holds` throws; the lock
   /// is held then.
   template <std::predicate<const typename Owner::value_type&> Predicate>
-  void wait(Predicate&& holds, std::source_location where = std::source_location::current()) {
-    this->owner().wait(holds, nullptr, where);
+  void wait(Predicate&& holds, std::source_location location = std::source_location::current()) {
+    this->owner().wait(holds, nullptr, location);
   }
   /// Does the same for at most this time. Returns true when the condition holds.
   template <class Rep, class Period, std::predicate<const typename Owner::value_type&> Predicate>
-  [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> most, Predicate&& holds,
-                              std::source_location where = std::source_location::current()) {
+  [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> longest, Predicate&& holds,
+                              std::source_location location = std::source_location::current()) {
     const auto deadline =
-        std::chrono::steady_clock::now() + std::chrono::ceil<std::chrono::steady_clock::duration>(most);
-    return this->owner().wait(holds, &deadline, where);
+        std::chrono::steady_clock::now() + std::chrono::ceil<std::chrono::steady_clock::duration>(longest);
+    return this->owner().wait(holds, &deadline, location);
   }
   /// Waits until `deadline` at the latest. Returns true when the condition holds.
   template <std::predicate<const typename Owner::value_type&> Predicate>
   [[nodiscard]] bool wait_until(std::chrono::steady_clock::time_point deadline, Predicate&& holds,
-                                std::source_location where = std::source_location::current()) {
-    return this->owner().wait(holds, &deadline, where);
+                                std::source_location location = std::source_location::current()) {
+    return this->owner().wait(holds, &deadline, location);
   }
 
  private:
   friend std::remove_const_t<Owner>;
-  handle(Owner& of, const std::source_location& where) TARN_ACQUIRE(of) : handle_base<Owner>(&of) {
-    of.begin_change(where);
+  handle(Owner& locked, const std::source_location& location) TARN_ACQUIRE(locked) : handle_base<Owner>(&locked) {
+    locked.begin_change(location);
   }
 };
 
@@ -139,8 +139,9 @@ class TARN_SCOPED_CAPABILITY [[nodiscard("the lock ends with the handle: give it
 
  private:
   friend Owner;
-  reader(const Owner& of, const std::source_location& where) TARN_ACQUIRE_SHARED(of) : handle_base<const Owner>(&of) {
-    of.begin_reading(where);
+  reader(const Owner& locked, const std::source_location& location) TARN_ACQUIRE_SHARED(locked)
+      : handle_base<const Owner>(&locked) {
+    locked.begin_reading(location);
   }
 };
 

@@ -102,12 +102,12 @@ class listeners {
       all_entries = entries_;
     }
     std::exception_ptr failure;
-    for (const std::shared_ptr<entry>& each : *all_entries) {
-      const std::lock_guard hold(each->calling);
+    for (const std::shared_ptr<entry>& listener : *all_entries) {
+      const std::lock_guard hold(listener->calling);
       const Value value = current();
-      if (!each->is_ended && value.version() > each->seen) {
-        each->seen = value.version();
-        call_or([&] { each->function(value); }, [&] { failure = failure ? failure : std::current_exception(); });
+      if (!listener->is_ended && value.version() > listener->seen) {
+        listener->seen = value.version();
+        call_or([&] { listener->function(value); }, [&] { failure = failure ? failure : std::current_exception(); });
       }
     }
     if (failure) {

@@ -211,7 +211,7 @@ class batch {
     detail::runs_before_it_returns<Visit&, batch_opened&>();
     detail::runs_before_it_returns<Visit&, batch_status&>();
     using type = std::remove_reference_t<Visit>;
-    run([](batch_result& result, void* to) { show(result, *static_cast<type*>(to)); },
+    run([](batch_result& result, void* function) { show(result, *static_cast<type*>(function)); },
         const_cast<std::remove_const_t<type>*>(std::addressof(visit)), std::is_invocable_v<type&, batch_content&>);
   }
 

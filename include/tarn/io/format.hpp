@@ -15,28 +15,28 @@ namespace tarn::io {
 /// Formats into the buffer. A text that does not fit is formatted again after a flush. Throws io::error, and
 /// fmt::format_error for an invalid format that is only known at run time; the writer then takes nothing.
 template <class... Arguments>
-void print(writer& to, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-  const std::size_t room = to.room();
-  char* place = to.reserve(room);
+void print(writer& output, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  const std::size_t room = output.room();
+  char* place = output.reserve(room);
   std::size_t size = fmt::vformat_to_n(place, room, fmt::string_view(format), fmt::make_format_args(arguments...)).size;
   if (size > room) {
-    place = to.reserve(size);
+    place = output.reserve(size);
     size = fmt::vformat_to_n(place, size, fmt::string_view(format), fmt::make_format_args(arguments...)).size;
   }
-  to.commit(size);
+  output.commit(size);
 }
 
 /// Does the same, and adds a '\n'.
 template <class... Arguments>
-void print_line(writer& to, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-  print<Arguments...>(to, format, std::forward<Arguments>(arguments)...);
-  to.write('\n');
+void print_line(writer& output, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  print<Arguments...>(output, format, std::forward<Arguments>(arguments)...);
+  output.write('\n');
 }
 
 /// Appends a line that is formatted directly into the journal; returns its number. See journal::append.
 template <class... Arguments>
-std::uint64_t print_line(journal& to, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-  return to.append_with([&](char* place, std::size_t room) {
+std::uint64_t print_line(journal& log, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+  return log.append_with([&](char* place, std::size_t room) {
     return fmt::vformat_to_n(place, room, fmt::string_view(format), fmt::make_format_args(arguments...)).size;
   });
 }

@@ -401,8 +401,8 @@ class basic_logger {
       log_line line(place, room, form_);
       line.begin(heads_[static_cast<std::size_t>(severity)]);
       line.message(format, arguments, ~std::size_t{0});
-      for (const log_field& each : fields) {
-        line.field(each);
+      for (const log_field& next_field : fields) {
+        line.field(next_field);
       }
       line.end();
       if (line.size() <= room) [[likely]] {

@@ -39,7 +39,7 @@ long raw_call(long number, Words... words) noexcept {
   return tarn_raw_call(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
 #else
   const int before = errno;
-  const long result = ::syscall(number, all[0], all[1], all[2], all[3], all[4], all[5]);
+  const long result = ::syscall(number, values[0], values[1], values[2], values[3], values[4], values[5]);
   const long given = result == -1 ? -errno : result;
   errno = before;
   return given;

@@ -7,10 +7,10 @@
 
 int main() {
   for (const char* const name : {"malloc", "_Znwm"}) {
-    Dl_info found{};
-    if (dladdr(dlsym(RTLD_DEFAULT, name), &found) == 0) return 1;
-    const char* const slash = std::strrchr(found.dli_fname, '/');
-    std::puts(slash ? slash + 1 : found.dli_fname);
+    Dl_info library{};
+    if (dladdr(dlsym(RTLD_DEFAULT, name), &library) == 0) return 1;
+    const char* const slash = std::strrchr(library.dli_fname, '/');
+    std::puts(slash ? slash + 1 : library.dli_fname);
   }
   return *std::make_unique<int>(0);
 }

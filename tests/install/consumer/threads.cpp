@@ -32,11 +32,11 @@ struct order : tarn::pooled<order> {
 /// Runs the function in some threads at once.
 template <class Function>
 void in_threads(Function work) {
-  std::vector<std::thread> all;
+  std::vector<std::thread> running;
   for (int number = 0; number < threads; ++number) {
-    all.emplace_back([&work, number] { work(number); });
+    running.emplace_back([&work, number] { work(number); });
   }
-  for (std::thread& thread : all) {
+  for (std::thread& thread : running) {
     thread.join();
   }
 }

@@ -188,8 +188,8 @@ static void throws(Function allocate) {
     CHECK(false);
   } catch (const std::bad_alloc& error) {
     CHECK(std::string(error.what()).find("bad_") != std::string::npos);
-    std::vector<std::string> more(100, std::string(100, 'm'));
-    CHECK(more[99][99] == 'm');
+    std::vector<std::string> lines(100, std::string(100, 'm'));
+    CHECK(lines[99][99] == 'm');
   }
 }
 
@@ -236,13 +236,13 @@ struct fails {
 //@ broken-by memalign_weak malloc_overlap
 CASE(delete_expressions) {
   for (int count = 0; count < 300; ++count) {
-    std::unique_ptr<base> one(new derived);
-    std::unique_ptr<base> over(new wide);
-    std::unique_ptr<derived[]> many(new derived[count]);
+    std::unique_ptr<base> object(new derived);
+    std::unique_ptr<base> wide_object(new wide);
+    std::unique_ptr<derived[]> objects(new derived[count]);
     std::unique_ptr<wide[]> wides(new wide[count % 20]);
     CHECK(alive == 2 + count + count % 20);
     try {
-      std::unique_ptr<fails[]> none(new fails[5]);
+      std::unique_ptr<fails[]> failing(new fails[5]);
       CHECK(false);
     } catch (const std::runtime_error& error) {
       CHECK(std::string(error.what()) == "fifth");
@@ -327,7 +327,7 @@ CASE(exceptions_under_load) {
         }
       });
     }
-    for (auto& each : threads) each.join();
+    for (auto& thread : threads) thread.join();
     for (std::size_t i = 0; i < kept.size(); ++i) {
       try {
         std::rethrow_exception(kept[i]);

@@ -111,7 +111,8 @@ CASE(overrun_mapping) {
       ++turn;
       continue;
     }
-    for (ptrdiff_t at = 0; at < (ptrdiff_t)bytes; ++at) block[turn == 0 ? (ptrdiff_t)bytes - 1 + at : -at] = 0x41;
+    for (ptrdiff_t offset = 0; offset < (ptrdiff_t)bytes; ++offset)
+      block[turn == 0 ? (ptrdiff_t)bytes - 1 + offset : -offset] = 0x41;
     exit(1);
   }
   free((void*)block);  // nothing of the heap was hurt
@@ -145,7 +146,7 @@ CASE(overrun_segment) {
     const struct range writable = mapping_of(blocks[i]);
     if (writable.end == blocks[i] + BYTES) {
       note_pointer("end", blocks[i] + BYTES);
-      for (size_t at = 0; at < 4 * BYTES; ++at) ((volatile char*)blocks[i])[at] = 0x41;
+      for (size_t offset = 0; offset < 4 * BYTES; ++offset) ((volatile char*)blocks[i])[offset] = 0x41;
     }
   }
   exit(1);

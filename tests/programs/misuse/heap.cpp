@@ -70,7 +70,7 @@ CASE(heap_limit) {
     CHECK(blocks.size() > 14000 && blocks.size() < 16800);
     CHECK(lane.try_allocate(1 << 20) == nullptr);
     CHECK(tarn::current().try_allocate(64) != nullptr);
-    for (void* each : blocks) lane.deallocate(each, 1000);
+    for (void* block : blocks) lane.deallocate(block, 1000);
     void* p = lane.allocate(8 << 20);
     lane.deallocate(p, 8 << 20);
   }
@@ -115,10 +115,10 @@ CASE(heap_strict_large) {
 // A strict heap's own thread may free by any way, also through another heap.
 //@ exit 0
 CASE(heap_strict_own_thread) {
-  tarn::heap lane({.name = "parser", .strict = true}), other;
+  tarn::heap lane({.name = "parser", .strict = true}), second_heap;
   tarn::current().deallocate(lane.allocate(64));
-  other.deallocate(lane.allocate(64));
-  other.deallocate(lane.allocate(1 << 20));
+  second_heap.deallocate(lane.allocate(64));
+  second_heap.deallocate(lane.allocate(1 << 20));
   lane.deallocate(lane.allocate(100), 100);
   CHECK(lane.is_valid());
 }

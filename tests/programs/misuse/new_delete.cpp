@@ -226,7 +226,7 @@ CASE(address_space_new) {
     } catch (const std::bad_alloc&) {
     }
     CHECK(lines.size() > 8000);
-    for (const std::string& each : lines) CHECK(each.back() == 'l');
+    for (const std::string& line : lines) CHECK(line.back() == 'l');
   }
 }
 

@@ -70,13 +70,13 @@ CASE(pool_guard_after_inline) {
   numbers.destroy(numbers.create(1L));
   std::thread worker([] {
     void* blocks[100];
-    for (void*& each : blocks) each = tarn::current().allocate(24);
-    for (void* each : blocks) tarn::current().deallocate(each, 24);
+    for (void*& block : blocks) block = tarn::current().allocate(24);
+    for (void* block : blocks) tarn::current().deallocate(block, 24);
     tarn::pool<long> pool_of_thread({.name = "own"});
     long* const number = pool_of_thread.create(2L);
     CHECK(*number == 2);
-    for (void*& each : blocks) each = tarn::current().allocate(24);
-    for (void* each : blocks) tarn::current().deallocate(each, 24);
+    for (void*& block : blocks) block = tarn::current().allocate(24);
+    for (void* block : blocks) tarn::current().deallocate(block, 24);
     pool_of_thread.destroy(number);
   });
   worker.join();
@@ -101,12 +101,12 @@ CASE(pool_guard_double_free) {
 //@ env TARN_GUARD=1
 //@ stderr tarn: pool "short" at {q}: foreign pointer {p}: not a block of this pool
 CASE(pool_guard_foreign) {
-  tarn::pool<long[3]> one({.name = "long"}), other({.name = "short"});
-  void* const block = one.allocate();
-  static_cast<void>(other.allocate());
+  tarn::pool<long[3]> longs({.name = "long"}), shorts({.name = "short"});
+  void* const block = longs.allocate();
+  static_cast<void>(shorts.allocate());
   note_guarded(block);
-  note_pointer("q", &other);
-  other.deallocate(hidden(block));
+  note_pointer("q", &shorts);
+  shorts.deallocate(hidden(block));
 }
 
 // A block freed after its pool has released all.

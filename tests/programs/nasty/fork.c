@@ -152,8 +152,8 @@ static void* forks(void* argument) {
 // Two threads fork at the same time while they allocate; every child starts threads of its own.
 //@ broken-by fork_deadlock
 CASE(fork_from_threads) {
-  pthread_t threads[2], other;
-  CHECK(pthread_create(&other, NULL, churn, NULL) == 0);
+  pthread_t threads[2], extra;
+  CHECK(pthread_create(&extra, NULL, churn, NULL) == 0);
   for (int i = 0; i < 2; ++i) CHECK(pthread_create(&threads[i], NULL, forks, NULL) == 0);
   allocate(NULL);
   for (int i = 0; i < 2; ++i) CHECK(pthread_join(threads[i], NULL) == 0);

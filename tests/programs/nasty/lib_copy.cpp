@@ -32,9 +32,9 @@ void NAME(work_in_, COPY)() {
   tarn::heap lane({.name = "own"});
   lane.deallocate(lane.allocate(50), 50);
   for (int round = 0; round < 1000; ++round) {
-    std::vector<int, tarn::allocator<int>> many(static_cast<std::size_t>(round % 100));
+    std::vector<int, tarn::allocator<int>> numbers(static_cast<std::size_t>(round % 100));
     std::basic_string<char, std::char_traits<char>, tarn::allocator<char>> text(static_cast<std::size_t>(round), 'x');
-    many.push_back(static_cast<int>(text.size()));
+    numbers.push_back(static_cast<int>(text.size()));
     tarn::pool<part> parts({.name = "parts"});
     part* const item = parts.create();
     parts.destroy(item);

@@ -11,8 +11,8 @@ int taken = 0;
 
 // Runs after the destructors of libtarn.a: other libraries take the keys that became free.
 [[gnu::destructor]] void take_keys() {
-  for (pthread_key_t& each : keys) {
-    CHECK(pthread_key_create(&each, nullptr) == 0 && pthread_setspecific(each, &value) == 0);
+  for (pthread_key_t& key : keys) {
+    CHECK(pthread_key_create(&key, nullptr) == 0 && pthread_setspecific(key, &value) == 0);
     ++taken;
   }
 }

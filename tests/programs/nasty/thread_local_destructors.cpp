@@ -14,9 +14,9 @@ struct busy {
   ~busy() {
     CHECK(text[0] == 'b');
     for (int i = 0; i < 20; ++i) text += std::string(100, 'c');
-    std::vector<std::string> more(50, text);
+    std::vector<std::string> texts(50, text);
     char* p = static_cast<char*>(malloc(text.size() * 100));
-    CHECK(p != nullptr && more[49].size() == text.size());
+    CHECK(p != nullptr && texts[49].size() == text.size());
     p[0] = 1;
     free(p);
     __atomic_add_fetch(&destroyed, 1, __ATOMIC_RELAXED);
@@ -39,7 +39,7 @@ int main() {
   for (int round = 0; round < 20; ++round) {
     std::vector<std::thread> threads;
     for (int i = 0; i < 8; ++i) threads.emplace_back(work, i);
-    for (auto& each : threads) each.join();
+    for (auto& thread : threads) thread.join();
   }
   CHECK(destroyed == 320);
   work(1);  // and those of the main thread, at exit

@@ -33,8 +33,8 @@ void work() {
   CHECK(tarn::owner_of(of_drop_in) == nullptr && !owns_first(of_drop_in) && !owns_second(of_drop_in));
   work_in_second();
   work_in_first();
-  std::vector<int, tarn::allocator<int>> many(100);
-  many.push_back(1);
+  std::vector<int, tarn::allocator<int>> numbers(100);
+  numbers.push_back(1);
   free_in_second(of_second);
   free_in_first(of_first);
   free(of_drop_in);

@@ -173,8 +173,8 @@ TEST_F(large_cache, serves_before_memory_is_short) {
   }
   fake::set_budget(0);
   EXPECT_EQ(keeper.statistics().footprint_bytes, 0u);
-  for (void* const each : blocks) {
-    give(helper, each);
+  for (void* const block : blocks) {
+    give(helper, block);
   }
 }
 
@@ -215,17 +215,17 @@ TEST_F(large_cache, no_run_has_two_holders) {
   }
   threads.emplace_back([&] {
     while (running != 0) {
-      for (heap* const each : owners) {
-        each->visit_large_cache(false);
+      for (heap* const owner : owners) {
+        owner->visit_large_cache(false);
       }
     }
   });
-  for (std::thread& each : threads) {
-    each.join();
+  for (std::thread& thread : threads) {
+    thread.join();
   }
   EXPECT_FALSE(wrong);
-  for (auto& each : passed) {
-    if (void* const block = each.exchange(nullptr)) {
+  for (auto& run : passed) {
+    if (void* const block = run.exchange(nullptr)) {
       check(block);
       give(*owners[0], block);
     }

@@ -274,7 +274,7 @@ TEST_F(visit_test, comes_between_slow_paths_only) {
     } else if (live.size() != 0) {
       void* const gone = live.remove(random());
       give(tested, gone);
-      std::erase_if(blocks, [&](const auto& each) { return each.first == gone; });
+      std::erase_if(blocks, [&](const auto& entry) { return entry.first == gone; });
     }
   }
   while (live.size() != 0) {

@@ -171,7 +171,7 @@ TEST_F(log_test, threads_log_at_once) {
       for (int number = 0; number < 200; ++number) busy.info({{"thread", thread}}, "line {}", number);
     });
   }
-  for (std::thread& each : threads) each.join();
+  for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(lines().size(), 800u);
   static const std::regex whole(R"re(^time=\S+Z level=info logger=all msg="line \d+" thread=\d$)re");
   for (const std::string& line : lines()) ASSERT_TRUE(std::regex_match(line, whole)) << line;

@@ -227,14 +227,14 @@ TEST_F(LabRun, NobodyIsThere) {
 
 // The table of experiments: the description of each must be complete.
 TEST(LabTable, EachExperimentIsWhole) {
-  for (const experiment& each : experiments()) {
-    SCOPED_TRACE(each.name);
-    EXPECT_FALSE(each.claim.empty() || each.source.empty() || each.claimed.empty() || each.why.empty() ||
-                 each.unit.empty());
-    EXPECT_NE(each.judge, nullptr);
-    EXPECT_FALSE(each.sweeps.empty() || each.forms.empty());
-    std::vector<parameter> parameters = each.parameters;
-    for (const sweep& entry : each.sweeps) {
+  for (const experiment& tested : experiments()) {
+    SCOPED_TRACE(tested.name);
+    EXPECT_FALSE(tested.claim.empty() || tested.source.empty() || tested.claimed.empty() || tested.why.empty() ||
+                 tested.unit.empty());
+    EXPECT_NE(tested.judge, nullptr);
+    EXPECT_FALSE(tested.sweeps.empty() || tested.forms.empty());
+    std::vector<parameter> parameters = tested.parameters;
+    for (const sweep& entry : tested.sweeps) {
       EXPECT_EQ(entry.name, entry.axis.name);
       EXPECT_TRUE(entry.axis.is_list);
       EXPECT_FALSE(entry.title.empty() || entry.x_label.empty() || entry.y_label.empty());
@@ -247,9 +247,9 @@ TEST(LabTable, EachExperimentIsWhole) {
       EXPECT_THAT(entry.quick, testing::Each(testing::AllOf(testing::Ge(entry.minimum), testing::Le(entry.maximum))));
     }
     result nothing;  // no judge may assume that a value exists
-    nothing.definition = &each;
-    for (const sweep& entry : each.sweeps) nothing.axes.push_back(entry.axis.usual);
-    EXPECT_EQ(each.judge(nothing).outcome, holds::unknown);
+    nothing.definition = &tested;
+    for (const sweep& entry : tested.sweeps) nothing.axes.push_back(entry.axis.usual);
+    EXPECT_EQ(tested.judge(nothing).outcome, holds::unknown);
   }
 }
 

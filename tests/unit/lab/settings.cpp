@@ -62,7 +62,7 @@ TEST(LabSettings, RefusesInOneLine) {
   EXPECT_THAT(refusal("n=1000000000000000000000"), HasSubstr("numbers from 1 to 1000"));
   EXPECT_THAT(refusal("n=12x"), HasSubstr("numbers from 1 to 1000"));
   std::string list = "n=1";
-  for (int each = 2; each <= 32; ++each) list += "," + std::to_string(each);
+  for (int number = 2; number <= 32; ++number) list += "," + std::to_string(number);
   EXPECT_EQ(refusal(list), "");
   EXPECT_THAT(refusal(list + ",33"), HasSubstr("numbers from 1 to 1000"));
   EXPECT_THAT(refusal("second.total=1,2"), HasSubstr("a number from 1 to 10"));

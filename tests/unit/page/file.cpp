@@ -41,10 +41,10 @@ std::string from_base64(const std::string& text) {
   std::string bytes;
   std::uint32_t bits = 0;
   int count = 0;
-  for (const char each : text) {
-    if (each == '=') break;
+  for (const char letter : text) {
+    if (letter == '=') break;
     const char* const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    bits = bits << 6 | static_cast<std::uint32_t>(std::strchr(digits, each) - digits);
+    bits = bits << 6 | static_cast<std::uint32_t>(std::strchr(digits, letter) - digits);
     if (++count % 4 != 1) bytes += static_cast<char>(bits >> (6 - 2 * ((count + 3) % 4)) & 0xff);
   }
   return bytes;
@@ -71,11 +71,11 @@ TEST_F(PageFile, HasTheTextInItsPlace) {
     unsigned seed = 1;  // hardly compressible
     while (text.size() < size) text += static_cast<char>('a' + ((seed = seed * 1664525 + 1013904223) >> 24) % 26);
     html_file page(path);
-    for (std::size_t at = 0; at < text.size(); at += 77) page.add(text.substr(at, 77));
+    for (std::size_t offset = 0; offset < text.size(); offset += 77) page.add(text.substr(offset, 77));
     page.end();
-    const std::string all = content(path);
-    ASSERT_TRUE(all.starts_with("<begin>") && all.ends_with("<end>")) << size;
-    EXPECT_EQ(inflated(from_base64(all.substr(7, all.size() - 12)), size), text);
+    const std::string written = content(path);
+    ASSERT_TRUE(written.starts_with("<begin>") && written.ends_with("<end>")) << size;
+    EXPECT_EQ(inflated(from_base64(written.substr(7, written.size() - 12)), size), text);
   }
 }
 

@@ -16,9 +16,9 @@ const code_location serve{"serve(int)", "/home/me/serve.cpp", 8, "/home/me/progr
 const code_location begin{"main", "/home/me/main.cpp", 9, "/home/me/program", 0x30};
 const code_location inside{"", "", 0, "/usr/lib/libc.so.6", 0x40};
 
-std::string name_of(const json& tables, std::uint32_t node, const char* what) {
+std::string name_of(const json& tables, std::uint32_t node, const char* table) {
   const std::size_t place = tables["nodes"]["place"][node];
-  return tables["strings"][tables["places"][what][place].get<std::size_t>()];
+  return tables["strings"][tables["places"][table][place].get<std::size_t>()];
 }
 
 TEST(PageNames, StacksShareWhatTheyHaveInCommon) {

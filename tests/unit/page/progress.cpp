@@ -32,7 +32,7 @@ class terminal {
     std::fputc('.', file_);  // marks the end: the kernel may deliver a text in parts
     std::fflush(file_);
     std::string got;
-    for (char each = 0; each != '.' && ::read(controller_, &each, 1) == 1;) got += each;
+    for (char letter = 0; letter != '.' && ::read(controller_, &letter, 1) == 1;) got += letter;
     return got;
   }
 

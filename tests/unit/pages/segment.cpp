@@ -406,8 +406,8 @@ TEST_F(segment_test, one_that_cannot_be_mapped_takes_no_record) {
   EXPECT_EQ(segment::create(pages::most_units, unit_bytes), nullptr);
   fake::set_budget(0);
   EXPECT_EQ(pages::metadata::committed_bytes(), committed);
-  for (segment* const each : held) {
-    each->destroy();
+  for (segment* const part : held) {
+    part->destroy();
   }
 }
 

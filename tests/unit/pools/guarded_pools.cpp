@@ -129,11 +129,11 @@ void expect_poisoned_when_free(const tarn::pool_options& options) {
     EXPECT_FALSE(is_poisoned(blocks.back())) << round;
     EXPECT_FALSE(is_poisoned(blocks.back() + sizeof(wide) - 1)) << round;
   }
-  for (char* const each : blocks) {
-    pool.deallocate(each);
+  for (char* const block : blocks) {
+    pool.deallocate(block);
   }
-  for (char* const each : blocks) {
-    EXPECT_TRUE(is_poisoned(each) && is_poisoned(each + sizeof(wide) - 1));
+  for (char* const block : blocks) {
+    EXPECT_TRUE(is_poisoned(block) && is_poisoned(block + sizeof(wide) - 1));
   }
 }
 
