@@ -93,7 +93,7 @@ reader_block* fresh_block() noexcept {
 }
 
 /// Throws std::bad_alloc.
-reader_block& take_block(block_state as) {
+reader_block& take_block(block_state new_state) {
   const platform::locked hold(lock);
   learn_barrier();
   reader_block* block = newest.load(std::memory_order_relaxed);
@@ -111,12 +111,12 @@ reader_block& take_block(block_state as) {
   if (block == nullptr) {
     throw std::bad_alloc();
   }
-  if (as == block_state::left) {  // any thread may take the block when its slots are empty
+  if (new_state == block_state::left) {  // any thread may take the block when its slots are empty
     block->places[0].store(&detail::nothing, std::memory_order_relaxed);
   }
   block->thread.store(platform::thread_number(), std::memory_order_relaxed);
   platform::note_acquire(&block->state);
-  block->state.store(as, std::memory_order_relaxed);
+  block->state.store(new_state, std::memory_order_relaxed);
   return *block;
 }
 

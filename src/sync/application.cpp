@@ -80,8 +80,8 @@ int application_inside::run_workers() {
     }
     take_requests(beat(ms_to_deadline()));
   }
-  for (const auto& each : workers_) {
-    each->thread.join();
+  for (const auto& member : workers_) {
+    member->thread.join();
   }
   return static_cast<int>(any_failed() ? application_end::worker_failed : application_end::stopped);
 }
@@ -105,8 +105,8 @@ void application_inside::advance() {
 int application_inside::ms_to_deadline() const noexcept {
   return stage() == stop_stage::working ? -1 : ms_to(deadline_);
 }
-int application_inside::ms_to(clock::time_point then) const noexcept {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(then - clock::now());
+int application_inside::ms_to(clock::time_point deadline) const noexcept {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - clock::now());
   return static_cast<int>(std::clamp<std::chrono::milliseconds::rep>(left.count(), 0, 1'000'000));
 }
 
@@ -165,8 +165,8 @@ void application_inside::next_stage() {
   stage_.store(is_first ? stop_stage::stopping : stop_stage::hurrying, std::memory_order_release);
   deadline_ = clock::now() + (is_first ? options_.stop_after : options_.end_after);
   stop_.signal();
-  for (const auto& each : workers_) {
-    each->shut_down_sockets();
+  for (const auto& member : workers_) {
+    member->shut_down_sockets();
   }
   on_stop_is_due_ = on_stop_is_due_ || is_first;
 }
@@ -175,14 +175,14 @@ void application_inside::leave_without_workers() {
   if (callback_ != nullptr) {
     say(callback_, " did not return");
   }
-  for (const auto& each : workers_) {
-    if (each->has_ended.load(std::memory_order_acquire)) {
-      each->thread.detach();  // joining could wait for a destructor of its thread
+  for (const auto& member : workers_) {
+    if (member->has_ended.load(std::memory_order_acquire)) {
+      member->thread.detach();  // joining could wait for a destructor of its thread
     } else {
       line message;
-      begin(message).append("worker ").decimal(each->number).append(", thread ");
-      message.decimal(each->thread_number.load(std::memory_order_relaxed)).append(", did not stop");
-      if (const char* const doing = each->doing.load(std::memory_order_acquire)) {
+      begin(message).append("worker ").decimal(member->number).append(", thread ");
+      message.decimal(member->thread_number.load(std::memory_order_relaxed)).append(", did not stop");
+      if (const char* const doing = member->doing.load(std::memory_order_acquire)) {
         message.append(": ").escaped(doing, 256);
       }
       end(message);
@@ -198,8 +198,8 @@ bool application_inside::start() {
   try {
     for (unsigned number = 0; number < options_.workers; ++number) {
       workers_.push_back(std::make_unique<worker_inside>(first_worker_ + number, stage_, stop_.number()));
-      worker_inside& made = *workers_.back();
-      made.thread = std::thread([this, &made] { body(made); });
+      worker_inside& added = *workers_.back();
+      added.thread = std::thread([this, &added] { body(added); });
     }
   } catch (const std::exception& failed) {
     reason = failed.what();
@@ -221,9 +221,9 @@ bool application_inside::start() {
   if (reason.empty()) {
     return true;
   }
-  for (const auto& each : workers_) {
-    if (each->thread.joinable()) {
-      each->thread.join();
+  for (const auto& member : workers_) {
+    if (member->thread.joinable()) {
+      member->thread.join();
     }
   }
   line message;
@@ -270,13 +270,13 @@ void application_inside::body(worker_inside& me) {
     }
   }
   struct at_end {
-    application_inside& of;
+    application_inside& application;
     worker_inside& me;
     bool failed = true;
     ~at_end() {
       me.has_failed.store(failed, std::memory_order_release);
       me.has_ended.store(true, std::memory_order_release);
-      of.wake_.signal();
+      application.wake_.signal();
     }
   } last{*this, me};
   if (heap) {
@@ -319,24 +319,24 @@ application::application(const application_options& options)
     : inside_(std::make_unique<detail::application_inside>(options)) {}
 application::~application() = default;
 
-application& application::on_initialise(detail::callback<void()> what) {
-  inside_->initialise = std::move(what).take();
+application& application::on_initialise(detail::callback<void()> function) {
+  inside_->initialise = std::move(function).take();
   return *this;
 }
-application& application::on_work(detail::callback<void(worker&)> what) {
-  inside_->work = std::move(what).take();
+application& application::on_work(detail::callback<void(worker&)> function) {
+  inside_->work = std::move(function).take();
   return *this;
 }
-application& application::on_reload(detail::callback<void()> what) {
-  inside_->reload = std::move(what).take();
+application& application::on_reload(detail::callback<void()> function) {
+  inside_->reload = std::move(function).take();
   return *this;
 }
-application& application::on_process(detail::callback<void(unsigned)> what) {
-  inside_->on_process = std::move(what).take();
+application& application::on_process(detail::callback<void(unsigned)> function) {
+  inside_->on_process = std::move(function).take();
   return *this;
 }
-application& application::on_stop(detail::callback<void()> what) {
-  inside_->on_stop = std::move(what).take();
+application& application::on_stop(detail::callback<void()> function) {
+  inside_->on_stop = std::move(function).take();
   return *this;
 }
 

@@ -76,8 +76,8 @@ class signals_taken {
   /// `children`: also blocks SIGCHLD.
   explicit signals_taken(bool children) {
     sigemptyset(&which_);
-    for (const int each : {SIGHUP, SIGINT, SIGTERM}) {
-      sigaddset(&which_, each);
+    for (const int number : {SIGHUP, SIGINT, SIGTERM}) {
+      sigaddset(&which_, number);
     }
     struct sigaction ignore = {};
     ignore.sa_handler = SIG_IGN;
@@ -212,11 +212,11 @@ class application_inside {
   int ms_to(clock::time_point time) const noexcept;
   bool all_ended() const noexcept {
     return std::all_of(workers_.begin(), workers_.end(),
-                       [](const auto& each) { return each->has_ended.load(std::memory_order_acquire); });
+                       [](const auto& member) { return member->has_ended.load(std::memory_order_acquire); });
   }
   bool any_failed() const noexcept {
     return std::any_of(workers_.begin(), workers_.end(),
-                       [](const auto& each) { return each->has_failed.load(std::memory_order_acquire); });
+                       [](const auto& member) { return member->has_failed.load(std::memory_order_acquire); });
   }
   stop_stage stage() const noexcept { return stage_.load(std::memory_order_relaxed); }
 

@@ -42,8 +42,8 @@ void close_channel(int& channel) noexcept {
 unsigned number_of_threads() noexcept {
   std::error_code failed;
   unsigned count = 0;
-  for (std::filesystem::directory_iterator at("/proc/self/task", failed), end; !failed && at != end;
-       at.increment(failed)) {
+  for (std::filesystem::directory_iterator entry("/proc/self/task", failed), end; !failed && entry != end;
+       entry.increment(failed)) {
     ++count;
   }
   return failed ? 0 : count;
@@ -62,11 +62,11 @@ int application_inside::run_processes() {
   }
   bool is_ready = false;
   for (;;) {
-    for (process& each : processes_) {
-      look_after(each);
+    for (process& child : processes_) {
+      look_after(child);
     }
     if (!is_ready &&
-        std::all_of(processes_.begin(), processes_.end(), [](const process& each) { return each.has_begun; })) {
+        std::all_of(processes_.begin(), processes_.end(), [](const process& child) { return child.has_begun; })) {
       is_ready = true;
       tell_manager("READY=1");
     }
@@ -90,17 +90,17 @@ int application_inside::run_processes() {
 }
 
 bool application_inside::any_process_left() const noexcept {
-  return std::any_of(processes_.begin(), processes_.end(), [this](const process& each) {
-    return each.id != 0 || (!each.has_done && stage() == stop_stage::working);
+  return std::any_of(processes_.begin(), processes_.end(), [this](const process& child) {
+    return child.id != 0 || (!child.has_done && stage() == stop_stage::working);
   });
 }
 
 void application_inside::look_after(process& child) {
   if (child.id != 0) {
     hear_child(child);
-    int how = 0;
-    if (waitpid(child.id, &how, WNOHANG) != 0) {  // on an error, somebody else has waited for it
-      bury(child, how);
+    int status = 0;
+    if (waitpid(child.id, &status, WNOHANG) != 0) {  // on an error, somebody else has waited for it
+      bury(child, status);
     }
   }
   const bool is_wanted = child.id == 0 && !child.has_done && stage() == stop_stage::working && !start_failed_;
@@ -147,15 +147,15 @@ void application_inside::hear_child(process& child) {
   }
 }
 
-void application_inside::bury(process& child, int how) {
+void application_inside::bury(process& child, int status) {
   const pid_t id = std::exchange(child.id, 0);
   hear_child(child);  // its last message may be the first one read
   close_channel(child.channel);
-  if (WIFEXITED(how) && WEXITSTATUS(how) == static_cast<int>(application_end::stopped)) {
+  if (WIFEXITED(status) && WEXITSTATUS(status) == static_cast<int>(application_end::stopped)) {
     child.has_done = true;
     return;
   }
-  const bool was_stopped = WIFEXITED(how) && WEXITSTATUS(how) == stopped_alone;
+  const bool was_stopped = WIFEXITED(status) && WEXITSTATUS(status) == stopped_alone;
   const bool is_over = stage() != stop_stage::working;
   if (is_over && (was_stopped || process_killed_)) {
     return;
@@ -164,11 +164,11 @@ void application_inside::bury(process& child, int how) {
   begin(message, child).append("process ").decimal(static_cast<std::uint64_t>(id));
   if (was_stopped) {
     message.append(" was stopped");
-  } else if (WIFSIGNALED(how)) {
-    message.append(" was ended by signal ").decimal(static_cast<unsigned>(WTERMSIG(how))).append(" (");
-    message.append(strsignal(WTERMSIG(how))).append(")");
+  } else if (WIFSIGNALED(status)) {
+    message.append(" was ended by signal ").decimal(static_cast<unsigned>(WTERMSIG(status))).append(" (");
+    message.append(strsignal(WTERMSIG(status))).append(")");
   } else {
-    message.append(" ended with status ").decimal(static_cast<unsigned>(WEXITSTATUS(how)));
+    message.append(" ended with status ").decimal(static_cast<unsigned>(WEXITSTATUS(status)));
   }
   if (is_over) {
     process_failed_ = true;
@@ -204,13 +204,13 @@ void application_inside::next_stage_of_processes() {
 }
 
 void application_inside::kill_processes() {
-  for (const process& each : processes_) {
-    if (each.id != 0) {
+  for (const process& child : processes_) {
+    if (child.id != 0) {
       line message;
-      begin(message, each).append("process ").decimal(static_cast<std::uint64_t>(each.id));
+      begin(message, child).append("process ").decimal(static_cast<std::uint64_t>(child.id));
       message.append(" did not stop, and is killed");
       end(message);
-      kill(each.id, SIGKILL);
+      kill(child.id, SIGKILL);
       process_killed_ = true;
     }
   }
@@ -220,9 +220,9 @@ void application_inside::kill_processes() {
 // Returns the time until the next process is due to start; -1: none.
 int application_inside::ms_to_birth() const noexcept {
   clock::time_point next = clock::time_point::max();
-  for (const process& each : processes_) {
-    if (each.id == 0 && !each.has_done) {
-      next = std::min(next, each.again);
+  for (const process& child : processes_) {
+    if (child.id == 0 && !child.has_done) {
+      next = std::min(next, child.again);
     }
   }
   return next == clock::time_point::max() ? -1 : ms_to(next);
@@ -239,20 +239,20 @@ void application_inside::tell(int channel, char words) noexcept {
 }
 
 void application_inside::tell_all(char words) const noexcept {
-  for (const process& each : processes_) {
-    if (each.channel >= 0) {
-      tell(each.channel, words);
+  for (const process& child : processes_) {
+    if (child.channel >= 0) {
+      tell(child.channel, words);
     }
   }
 }
 
-void application_inside::add_channels(std::vector<pollfd>& to) const {
+void application_inside::add_channels(std::vector<pollfd>& descriptors) const {
   if (parent_ >= 0) {
-    to.push_back({parent_, POLLIN, 0});
+    descriptors.push_back({parent_, POLLIN, 0});
   }
-  for (const process& each : processes_) {
-    if (each.channel >= 0) {
-      to.push_back({each.channel, POLLIN, 0});
+  for (const process& child : processes_) {
+    if (child.channel >= 0) {
+      descriptors.push_back({child.channel, POLLIN, 0});
     }
   }
 }
@@ -261,8 +261,8 @@ void application_inside::add_channels(std::vector<pollfd>& to) const {
 
 // Does not return to main(), because the parent must destroy the objects there.
 void application_inside::live_as(unsigned number, int channel) {
-  for (process& each : processes_) {
-    close_channel(each.channel);  // otherwise a sibling would not notice the parent's end
+  for (process& child : processes_) {
+    close_channel(child.channel);  // otherwise a sibling would not notice the parent's end
   }
   processes_.clear();
   own_number_ = number;

@@ -27,12 +27,12 @@ bool working::now() noexcept { return workers_run.load(std::memory_order_acquire
 
 namespace detail {
 
-void built_mark::before_build(const void* object, const std::source_location& where) const noexcept {
+void built_mark::before_build(const void* object, const std::source_location& location) const noexcept {
   if (built_) {
-    sync::fault_built_twice(object, where, location_);
+    sync::fault_built_twice(object, location, location_);
   }
   if (working::now()) {
-    sync::fault_built_late(object, where, workers_since);
+    sync::fault_built_late(object, location, workers_since);
   }
 }
 

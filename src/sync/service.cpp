@@ -75,8 +75,8 @@ std::vector<service_socket> take_service_sockets() {
       fcntl(descriptor, F_SETFD, FD_CLOEXEC);
     }
   }
-  for (const char* const each : {"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"}) {
-    unsetenv(each);
+  for (const char* const variable : {"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"}) {
+    unsetenv(variable);
   }
   return taken;
 }

@@ -13,36 +13,36 @@ namespace tarn::detail {
 
 class application_inside::watchdog {
  public:
-  watchdog(application_inside& of, const char* callback) : of_(of) {
-    of_.callback_ = callback;
-    of_.callback_has_returned_.store(false, std::memory_order_relaxed);
+  watchdog(application_inside& application, const char* callback) : application_(application) {
+    application_.callback_ = callback;
+    application_.callback_has_returned_.store(false, std::memory_order_relaxed);
     sigset_t every, before;
     sigfillset(&every);
     pthread_sigmask(SIG_SETMASK, &every, &before);  // handlers of the program do not run in the watchdog
     try {
-      thread_ = std::thread([this] { of_.watch(); });
+      thread_ = std::thread([this] { application_.watch(); });
     } catch (const std::system_error&) {
-      of_.say("no thread to watch over ", callback);  // the callback then has no deadline
+      application_.say("no thread to watch over ", callback);  // the callback then has no deadline
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
   ~watchdog() {
     if (thread_.joinable()) {
-      of_.callback_has_returned_.store(true, std::memory_order_release);
-      of_.wake_.signal();
+      application_.callback_has_returned_.store(true, std::memory_order_release);
+      application_.wake_.signal();
       thread_.join();
       // The kernel counts a joined thread for a moment longer, and a process must have one thread when it forks.
-      while (syscall(SYS_tgkill, getpid(), of_.watchdog_number_, 0) == 0) {
+      while (syscall(SYS_tgkill, getpid(), application_.watchdog_number_, 0) == 0) {
         sched_yield();
       }
     }
-    of_.callback_ = nullptr;
+    application_.callback_ = nullptr;
   }
   watchdog(const watchdog&) = delete;
   watchdog& operator=(const watchdog&) = delete;
 
  private:
-  application_inside& of_;
+  application_inside& application_;
   std::thread thread_;
 };
 
@@ -59,8 +59,8 @@ void application_inside::watch() {
   while (!callback_has_returned_.load(std::memory_order_acquire)) {
     take_requests(ms_to_deadline());
     if (is_parent() && stage() != stop_stage::working) {  // before the stop it would fork, which only run() does
-      for (process& each : processes_) {
-        look_after(each);
+      for (process& child : processes_) {
+        look_after(child);
       }
     }
     advance();

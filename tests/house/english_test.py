@@ -74,26 +74,34 @@ class English(small_tree.SmallTree):
 
     def test_name(self):
         for text in ("void f(int of);\n", "struct s { int of_; };\n", "void f() { int of = 0; }\n",
-                     "template <class T> void f(unknown<T>& of);\n", "enum class e { of };\n"):
+                     "template <class T> void f(unknown<T>& of);\n", "enum class e { of };\n",
+                     "void f() { for (auto& of : unknown::list()) {} }\n", "auto f = [](unknown::type of) {};\n",
+                     "void f() { for (const auto& [key, of] : unknown::map()) {} }\n", "#define F(of) (of)\n",
+                     "void f(std::unknown of = std::unknown::current()) {}\n"):
             with self.subTest(text):
                 self.write("src/base/text.cpp", text)
-                self.expect("src/base/text.cpp:1:", 'declares "of"')
+                self.expect("src/base/text.cpp:1:", 'has the name "of"')
+
+    def test_word_that_is_no_name(self):
+        self.write("src/base/text.cpp", '// Adds all of these.\n#include <of>\n#error "any" of these\nchar c = \'"\';\n'
+                   'auto text = "of"; auto raw = R"-(of)-"; auto size = 1\'000of + list.all() + list->at(2) + std::any();\n')
+        self.assertEqual(self.findings(), [])
 
     def test_name_that_a_base_class_gives(self):
         self.write("src/base/text.cpp", "struct e : std::exception { const char* what() const noexcept override; };\n")
         self.assertEqual(self.findings(), [])
         self.write("src/base/text.cpp", "struct e : std::exception { const char* what() const noexcept; };\n")
-        self.expect("src/base/text.cpp:1:", 'declares "what"')
+        self.expect("src/base/text.cpp:1:", 'has the name "what"')
 
     def test_name_that_the_interface_gives(self):
         function = "template <detail::some_shared A, class F> decltype(auto) with(A& a, F&& f) {}\n"
         self.write("include/tarn/with.hpp", function)
         self.assertEqual(self.findings(), [])
         self.write("include/tarn/with.hpp", "void lock(int with);\n")
-        self.expect("include/tarn/with.hpp:1:", 'declares "with"')
+        self.expect("include/tarn/with.hpp:1:", 'has the name "with"')
         self.write("include/tarn/with.hpp", "")
         self.write("include/tarn/other.hpp", function)
-        self.expect("include/tarn/other.hpp:1:", 'declares "with"')
+        self.expect("include/tarn/other.hpp:1:", 'has the name "with"')
 
     def test_ratchet(self):
         def run(*arguments):

@@ -1,12 +1,12 @@
 """Names in C, C++ and Python: a name is a noun, a verb or a predicate; a preposition, a pronoun or a participle is none.
 
-Clang parses each file by itself, without its includes: declarations need no more, and that is fast.
+C and C++ are read as tokens. A parser sees no declaration whose type it does not know, and resolving the includes of
+all files takes minutes.
 """
 
 import ast
 import pathlib
-
-from clang import cindex
+import re
 
 import tree
 
@@ -16,40 +16,31 @@ REFUSED = frozenset(
     "all any as at both by each else few found from here how in into is it its known made many more most much none of "
     "on one other over own rest same some that then there these thing this those to upto what when where whether who "
     "whom whose with".split())
-SINGLE_FILE = 0x400  # CXTranslationUnit_SingleFileParse
-INCOMPLETE = 0x2  # CXTranslationUnit_Incomplete
-# Declarations of data, functions, types and their parts. Numbers, because the binding lacks names for newer kinds.
-FIRST_DECLARATION, LAST_DECLARATION = 1, 39
-METHOD = 21
-DATA = frozenset((6, 7, 9, 10))  # members, enumerators, variables and parameters
+KEYWORDS = frozenset(("else", "this"))
 PYTHON_REFUSED = REFUSED - {"other"}  # Python's own name for the right operand
 # Programs call these functions by names that are the interface.
-INTERFACE = frozenset((("include/tarn/with.hpp", "with"),))
-
-LIBRARIES = sorted(pathlib.Path("/usr/lib").glob("llvm-*/lib/libclang*.so.1"))
-if LIBRARIES:
-    cindex.Config.set_library_file(str(LIBRARIES[-1]))
-
-
-def declared(root, path, index):
-    """The declarations in a file."""
-    unit = index.parse(str(pathlib.Path(root) / path), args=["-xc++", "-std=c++20"], options=SINGLE_FILE | INCOMPLETE)
-    waiting = [unit.cursor]
-    while waiting:
-        for cursor in waiting.pop().get_children():
-            if cursor.location.file is not None and cursor.location.file.name != unit.spelling:
-                continue
-            if FIRST_DECLARATION <= cursor._kind_id <= LAST_DECLARATION:  # pylint: disable=protected-access
-                yield cursor
-            waiting.append(cursor)
+INTERFACE = frozenset((f"include/tarn/{name}.hpp", "with") for name in ("async_shared", "reloadable", "shared", "with"))
+# Comments, texts, directives with words of their own, names, numbers, and the rest.
+TOKEN = re.compile(r"""
+    //[^\n]* | /\*.*?\*/ | R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)" | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])+'
+    | \#[ ]*(?:include|error|warning|pragma)[^\n]* | (?P<name>[A-Za-z_]\w*) | \.?\d(?:[\w.]|'\w|[eEpP][+-])*
+    | (?P<member>::|->|\.(?!\.)) | (?P<space>\s+) | (?P<sign>.)""", re.DOTALL | re.VERBOSE)
+OVERRIDES = re.compile(r"\([^;{]*\boverride\b")
 
 
-def is_given(path, cursor):
-    """Whether the name is not free to choose: a base class or the interface gives it."""
-    kind = cursor._kind_id  # pylint: disable=protected-access
-    if kind == METHOD:
-        return any(token.spelling == "override" for token in cursor.get_tokens())
-    return kind not in DATA and (path.as_posix(), cursor.spelling) in INTERFACE
+def refused_in(path, text):
+    """The refused names in a file, each with its line. What follows `.`, `->` or `::` is declared elsewhere."""
+    line, is_member = 1, False
+    for token in TOKEN.finditer(text):
+        name = token["name"]
+        if name and not is_member and name.rstrip("_") in REFUSED - KEYWORDS:
+            after = text[token.end():]
+            is_interface = (path.as_posix(), name) in INTERFACE and after.startswith("(")
+            if not is_interface and not OVERRIDES.match(after):
+                yield line, name.rstrip("_")
+        line += token[0].count("\n")
+        if name or token["member"] or token["sign"]:
+            is_member = bool(token["member"])
 
 
 def bound(node):
@@ -71,11 +62,8 @@ def check_python(root):
 
 
 def check(root):
-    index = cindex.Index.create()
     findings = list(check_python(root))
     for path in tree.files(root, tree.CODE, [name for name in FOLDERS if (pathlib.Path(root) / name).is_dir()]):
-        refused = {(cursor.location.line, cursor.spelling.rstrip("_")) for cursor in declared(root, path, index)
-                   if cursor.spelling.rstrip("_") in REFUSED and not is_given(path, cursor)}
-        for line, name in sorted(refused):
-            findings.append(tree.Finding(path, line, f'declares "{name}"', "name what it is or does"))
+        for line, name in sorted(set(refused_in(path, tree.read(root, path)))):
+            findings.append(tree.Finding(path, line, f'has the name "{name}"', "name what it is or does"))
     return findings

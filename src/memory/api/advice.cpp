@@ -40,9 +40,9 @@ void heap_peaks::add(std::uint64_t peak_bytes) noexcept {
 }
 
 advice heap_peaks::result(std::uint64_t process_peak_bytes) const noexcept {
-  advice made;
+  advice proposal;
   if (heaps_ == 0) {
-    return made;
+    return proposal;
   }
   const std::uint64_t wanted = heaps_ - heaps_ / 4;
   std::size_t step = 0;
@@ -50,15 +50,15 @@ advice heap_peaks::result(std::uint64_t process_peak_bytes) const noexcept {
     ++step;
   }
   const std::uint64_t enough = last_of(step) < maximum_ ? last_of(step) : maximum_;
-  made.initial = rounded_up(enough);
-  const std::uint64_t rest = maximum_ > made.initial ? maximum_ - made.initial : 0;
-  made.increment = rounded_up(rest > 4_MiB ? rest / 4 : 1_MiB);
-  const std::uint64_t eager = heaps_ * made.initial;
+  proposal.initial = rounded_up(enough);
+  const std::uint64_t remainder = maximum_ > proposal.initial ? maximum_ - proposal.initial : 0;
+  proposal.increment = rounded_up(remainder > 4_MiB ? remainder / 4 : 1_MiB);
+  const std::uint64_t eager = heaps_ * proposal.initial;
   const std::uint64_t needed = process_peak_bytes > eager ? process_peak_bytes : eager;
-  made.limit = rounded_up(needed + needed / 4);
-  made.excess_heaps = excess_heaps_;
-  made.excess_bytes = excess_bytes_;
-  return made;
+  proposal.limit = rounded_up(needed + needed / 4);
+  proposal.excess_heaps = excess_heaps_;
+  proposal.excess_bytes = excess_bytes_;
+  return proposal;
 }
 
 }  // namespace tarn::api

@@ -122,9 +122,9 @@ bool trim() noexcept {
     return visited.purge_slabs();
   };
   std::size_t purged = 0;
-  if (heaps::heap* const own = threads::own_heap()) {
-    const heaps::owning hold(*own);
-    purged += trim_one(*own);
+  if (heaps::heap* const thread_heap = threads::own_heap()) {
+    const heaps::owning hold(*thread_heap);
+    purged += trim_one(*thread_heap);
   }
   {
     heaps::heap& process = *threads::process_heap();
@@ -132,9 +132,9 @@ bool trim() noexcept {
     purged += trim_one(process);
   }
   // These are slabs that their owners would return if they looked.
-  heaps::registry::for_all([](heaps::heap& each) {
-    each.reclaim_for_owner();
-    each.visit_large_cache(true);
+  heaps::registry::for_all([](heaps::heap& member_heap) {
+    member_heap.reclaim_for_owner();
+    member_heap.visit_large_cache(true);
   });
   purged += heaps::purge_magazines(true);
   return purged + heaps::central().purge_all() != 0;

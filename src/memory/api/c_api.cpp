@@ -17,8 +17,8 @@ namespace {
 
 using namespace tarn;
 
-heap* to_heap(tarn_heap* of) noexcept { return reinterpret_cast<heap*>(of); }
-tarn_heap* to_c(heap* of) noexcept { return reinterpret_cast<tarn_heap*>(of); }
+heap* to_heap(tarn_heap* handle) noexcept { return reinterpret_cast<heap*>(handle); }
+tarn_heap* to_c(heap* object) noexcept { return reinterpret_cast<tarn_heap*>(object); }
 
 void* or_no_memory(void* block) noexcept {
   if (block == nullptr) {
@@ -116,10 +116,10 @@ void tarn_heap_destroy(tarn_heap* handle) {
 }
 
 void tarn_heap_release(tarn_heap* handle) { to_heap(handle)->release(); }
-size_t tarn_heap_trim(tarn_heap* of) { return to_heap(of)->trim(); }
+size_t tarn_heap_trim(tarn_heap* handle) { return to_heap(handle)->trim(); }
 
-tarn_heap_statistics tarn_heap_get_statistics(const tarn_heap* of) {
-  const heap_statistics now = reinterpret_cast<const heap*>(of)->statistics();
+tarn_heap_statistics tarn_heap_get_statistics(const tarn_heap* handle) {
+  const heap_statistics now = reinterpret_cast<const heap*>(handle)->statistics();
   return {.allocated_blocks = now.allocated_blocks,
           .freed_blocks = now.freed_blocks,
           .allocated_bytes = now.allocated_bytes,

@@ -41,23 +41,23 @@ pages::space* make_space(const heap_options& options) noexcept {
 }  // namespace
 
 heap* heap_access::face_of(detail::heap_front* front) noexcept {
-  heap* known = __atomic_load_n(&front->resource, __ATOMIC_ACQUIRE);
-  if (known != nullptr) {
+  heap* existing = __atomic_load_n(&front->resource, __ATOMIC_ACQUIRE);
+  if (existing != nullptr) {
     platform::note_acquire(&front->resource);
-    return known;
+    return existing;
   }
   void* const memory = pages::metadata::allocate(sizeof(heap), alignof(heap));
   if (memory == nullptr) {
     return nullptr;
   }
-  heap* const made = ::new (memory) heap(heap::face{}, front);
+  heap* const wrapper = ::new (memory) heap(heap::face{}, front);
   // If two threads ask at once (owner_of), one wins, and the other's object is not used. release: a thread that sees
   // the pointer sees the object.
   platform::note_release(&front->resource);
-  if (!__atomic_compare_exchange_n(&front->resource, &known, made, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-    return known;
+  if (!__atomic_compare_exchange_n(&front->resource, &existing, wrapper, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+    return existing;
   }
-  return made;
+  return wrapper;
 }
 
 heap::heap(const heap_options& options) : front_(nullptr) {
@@ -66,59 +66,59 @@ heap::heap(const heap_options& options) : front_(nullptr) {
     detail::throw_bad_alloc();
   }
   const bool enough = options.initial == 0 || space->reserve(options.initial);
-  heaps::heap* const made =
+  heaps::heap* const created =
       enough ? heaps::registry::create(*space, options.name != nullptr ? options.name : "") : nullptr;
-  if (made == nullptr) {
+  if (created == nullptr) {
     heaps::spaces::destroy(space);
     detail::throw_bad_alloc();
   }
   if (options.strict) {
-    made->add_trait(heaps::heap_trait::strict);
+    created->add_trait(heaps::heap_trait::strict);
   }
   if (options.statistics) {
-    made->add_trait(heaps::heap_trait::counting);
+    created->add_trait(heaps::heap_trait::counting);
   }
-  if (options.sites && threads::note_sites(*made)) {
-    made->add_trait(heaps::heap_trait::noting_sites);
+  if (options.sites && threads::note_sites(*created)) {
+    created->add_trait(heaps::heap_trait::noting_sites);
   }
-  made->eager_bytes = options.initial != 0 ? options.initial : default_segment_bytes;
-  made->owner_thread.store(platform::thread_number(), std::memory_order_relaxed);
-  made->resource = this;
-  front_ = made;
+  created->eager_bytes = options.initial != 0 ? options.initial : default_segment_bytes;
+  created->owner_thread.store(platform::thread_number(), std::memory_order_relaxed);
+  created->resource = this;
+  front_ = created;
 }
 
 heap::~heap() {
-  heaps::heap* const own = inner(front_);
-  if (own->space == &heaps::central()) {
+  heaps::heap* const target = inner(front_);
+  if (target->space == &heaps::central()) {
     base::fault_not_destroyable();
   }
   if (detail::local == front_) {  // a scoped_current outlives its heap
     heaps::heap* const thread = threads::own_heap();
     detail::local = thread != nullptr ? static_cast<detail::heap_front*>(thread) : &heaps::nobody;
   }
-  if (own->sites != nullptr) {
-    threads::report_sites(*own);
+  if (target->sites != nullptr) {
+    threads::report_sites(*target);
   }
-  own->release();
-  pages::space* const space = own->space;
-  heaps::registry::destroy(own);
+  target->release();
+  pages::space* const space = target->space;
+  heaps::registry::destroy(target);
   heaps::spaces::destroy(space);
 }
 
 void heap::release() noexcept {
-  heaps::heap* const own = inner(front_);
-  if (own->space != &heaps::central()) {
-    own->release();
-    if (own->sites != nullptr) {
-      threads::forget_sites(*own);
+  heaps::heap* const target = inner(front_);
+  if (target->space != &heaps::central()) {
+    target->release();
+    if (target->sites != nullptr) {
+      threads::forget_sites(*target);
     }
   }
 }
 
 std::size_t heap::trim() noexcept {
-  heaps::heap* const own = inner(front_);
-  const heaps::owning hold(*own);
-  return own->reclaim() + own->purge_slabs();
+  heaps::heap* const target = inner(front_);
+  const heaps::owning hold(*target);
+  return target->reclaim() + target->purge_slabs();
 }
 
 // Most requests to a memory resource are small. They go straight to the table of classes; the rest is in functions of
@@ -167,8 +167,8 @@ void heap::do_deallocate(void* block, std::size_t bytes, std::size_t alignment) 
 heap_statistics heap::statistics() const noexcept { return inner(front_)->statistics(); }
 const char* heap::name() const noexcept { return inner(front_)->name; }
 bool heap::is_valid() const noexcept {
-  heaps::heap* const own = inner(front_);
-  return own->is_valid() && own->space->is_valid();
+  heaps::heap* const target = inner(front_);
+  return target->is_valid() && target->space->is_valid();
 }
 
 heap& global() {

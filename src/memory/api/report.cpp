@@ -59,77 +59,78 @@ void append_advice(std::string&, const arena_statistics&, report_form) {}
 void append_advice(std::string&, const heap_statistics&, report_form) {}
 
 template <class Statistics, class Fields>
-std::string as_text(std::string_view kind, std::span<const named<Statistics>> all, const Fields& fields) {
-  std::string made;
-  for (const named<Statistics>& each : all) {
+std::string as_text(std::string_view kind, std::span<const named<Statistics>> list, const Fields& fields) {
+  std::string output;
+  for (const named<Statistics>& entry : list) {
     line head;
-    append(made, static_cast<line&>(head.append(kind).append(" \"").escaped(each.name).append("\"\n")));
+    append(output, static_cast<line&>(head.append(kind).append(" \"").escaped(entry.name).append("\"\n")));
     for (const auto& [name, member, field_kind] : fields) {
       line number;
-      number.append("  ").append(name).pad_to(24).decimal(each.numbers.*member, 15).append('\n');
-      append(made, number);
+      number.append("  ").append(name).pad_to(24).decimal(entry.numbers.*member, 15).append('\n');
+      append(output, number);
     }
-    append_advice(made, each.numbers, report_form::text);
+    append_advice(output, entry.numbers, report_form::text);
   }
-  return made;
+  return output;
 }
 
 template <class Statistics, class Fields>
-std::string as_json(std::string_view kind, std::span<const named<Statistics>> all, const Fields& fields) {
-  std::string made = "[";
-  for (const named<Statistics>& each : all) {
+std::string as_json(std::string_view kind, std::span<const named<Statistics>> list, const Fields& fields) {
+  std::string output = "[";
+  for (const named<Statistics>& entry : list) {
     line head;
-    head.append(made.size() == 1 ? "" : ",").append("\n{").json_string(kind).append(':');
-    append(made, static_cast<line&>(head.json_string(each.name.substr(0, 64))));
+    head.append(output.size() == 1 ? "" : ",").append("\n{").json_string(kind).append(':');
+    append(output, static_cast<line&>(head.json_string(entry.name.substr(0, 64))));
     for (const auto& [name, member, field_kind] : fields) {
       line number;
-      append(made, static_cast<line&>(number.append(',').json_string(name).append(':').decimal(each.numbers.*member)));
+      append(output,
+             static_cast<line&>(number.append(',').json_string(name).append(':').decimal(entry.numbers.*member)));
     }
-    append_advice(made, each.numbers, report_form::json);
-    made += '}';
+    append_advice(output, entry.numbers, report_form::json);
+    output += '}';
   }
-  return made + "\n]\n";
+  return output + "\n]\n";
 }
 
 template <class Statistics, class Fields>
-std::string as_openmetrics(std::string_view kind, std::span<const named<Statistics>> all, const Fields& fields) {
-  std::string made;
+std::string as_openmetrics(std::string_view kind, std::span<const named<Statistics>> list, const Fields& fields) {
+  std::string output;
   for (const auto& [name, member, field_kind] : fields) {
     const bool counts = field_kind == api::field_kind::count;
     line family;
     family.append("# TYPE tarn_").append(kind).append('_').append(name).append(counts ? " counter\n" : " gauge\n");
-    append(made, family);
-    for (std::size_t at = 0; at < all.size(); ++at) {
+    append(output, family);
+    for (std::size_t index = 0; index < list.size(); ++index) {
       line sample;
       sample.append("tarn_").append(kind).append('_').append(name).append(counts ? "_total{" : "{").append(kind);
       sample.append("=\"");
-      for (const char byte : all[at].name.substr(0, 64)) {
+      for (const char byte : list[index].name.substr(0, 64)) {
         sample.append(byte >= ' ' && byte <= '~' && byte != '"' && byte != '\\' ? byte : '_');
       }
       // Names need not differ: the number makes the labels unique.
-      sample.append("\",row=\"").decimal(at).append("\"} ").decimal(all[at].numbers.*member).append('\n');
-      append(made, sample);
+      sample.append("\",row=\"").decimal(index).append("\"} ").decimal(list[index].numbers.*member).append('\n');
+      append(output, sample);
     }
   }
-  return made + "# EOF\n";
+  return output + "# EOF\n";
 }
 
 template <class Statistics, class Fields>
-std::string written(std::string_view kind, std::span<const named<Statistics>> all, const Fields& fields,
+std::string written(std::string_view kind, std::span<const named<Statistics>> list, const Fields& fields,
                     report_form form) {
   switch (form) {
-    case report_form::json: return as_json(kind, all, fields);
-    case report_form::openmetrics: return as_openmetrics(kind, all, fields);
+    case report_form::json: return as_json(kind, list, fields);
+    case report_form::openmetrics: return as_openmetrics(kind, list, fields);
     case report_form::text: break;
   }
-  return as_text(kind, all, fields);
+  return as_text(kind, list, fields);
 }
 
 }  // namespace
 
-pool_options advice_for(const pool_statistics& of) noexcept {
-  const std::size_t quarter = of.peak_in_use / 4 + (of.peak_in_use % 4 != 0 ? 1 : 0);
-  return {.first_chunk = of.peak_in_use, .limit = of.peak_in_use + quarter};
+pool_options advice_for(const pool_statistics& statistics) noexcept {
+  const std::size_t quarter = statistics.peak_in_use / 4 + (statistics.peak_in_use % 4 != 0 ? 1 : 0);
+  return {.first_chunk = statistics.peak_in_use, .limit = statistics.peak_in_use + quarter};
 }
 
 std::string report(std::span<const named<heap_statistics>> heaps, report_form form) {

@@ -31,10 +31,10 @@ class busiest_heaps {
   }
   /// Copies the names, because heaps may be renamed once the registry's lock is released.
   void keep_names() noexcept {
-    for (std::size_t at = 0; at < count_; ++at) {
-      const std::string_view name = rows_[at].name;
-      std::memcpy(names_[at], name.data(), name.size());
-      rows_[at].name = {names_[at], name.size()};
+    for (std::size_t index = 0; index < count_; ++index) {
+      const std::string_view name = rows_[index].name;
+      std::memcpy(names_[index], name.data(), name.size());
+      rows_[index].name = {names_[index], name.size()};
     }
   }
   std::span<const heap_row> rows() const noexcept { return {rows_, count_}; }
@@ -50,7 +50,7 @@ class busiest_heaps {
 process_statistics process_now() noexcept {
   process_statistics now;
   now.sums = heaps::registry::past();
-  heaps::registry::for_all([&now](const heaps::heap& each) { now.sums += each.statistics(); });
+  heaps::registry::for_all([&now](const heaps::heap& counted) { now.sums += counted.statistics(); });
   now.sums.peak_footprint_bytes = heaps::central().peak_used_bytes();
   const auto counts = heaps::registry::count();
   now.heaps = counts.heaps;
@@ -73,13 +73,13 @@ void print_now() noexcept {
   const process_statistics now = process_now();
   {
     const platform::locked hold(heaps::registry::lock());  // names change under this lock
-    heaps::registry::for_all([&](const heaps::heap& each) {
-      const bool owned = each.state.load(std::memory_order_relaxed) == heaps::ownership::owned;
-      busiest.offer({.name = each.name,
-                     .thread = owned ? each.owner_thread.load(std::memory_order_relaxed) : 0,
-                     .statistics = each.statistics()});
-      if (each.space == &heaps::central() && !each.policy.shared()) {
-        peaks.add(each.run_peak_bytes.load(std::memory_order_relaxed));
+    heaps::registry::for_all([&](const heaps::heap& counted) {
+      const bool owned = counted.state.load(std::memory_order_relaxed) == heaps::ownership::owned;
+      busiest.offer({.name = counted.name,
+                     .thread = owned ? counted.owner_thread.load(std::memory_order_relaxed) : 0,
+                     .statistics = counted.statistics()});
+      if (counted.space == &heaps::central() && !counted.policy.shared()) {
+        peaks.add(counted.run_peak_bytes.load(std::memory_order_relaxed));
       }
     });
     busiest.keep_names();

@@ -73,10 +73,10 @@ std::string_view thread_name(std::uint64_t thread, char (&storage)[most_thread_n
 // Returns the first rows; a thread's heap without a name gets the thread's name.
 std::span<const heap_row> with_names(std::span<const heap_row> heaps) noexcept {
   const std::size_t count = heaps.size() < most_heap_rows ? heaps.size() : most_heap_rows;
-  for (std::size_t at = 0; at < count; ++at) {
-    named_rows[at] = heaps[at];
-    if (heaps[at].name.empty() && heaps[at].thread != 0) {
-      named_rows[at].name = thread_name(heaps[at].thread, thread_names[at]);
+  for (std::size_t index = 0; index < count; ++index) {
+    named_rows[index] = heaps[index];
+    if (heaps[index].name.empty() && heaps[index].thread != 0) {
+      named_rows[index].name = thread_name(heaps[index].thread, thread_names[index]);
     }
   }
   return {named_rows, count};

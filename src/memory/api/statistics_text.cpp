@@ -24,7 +24,9 @@ std::string_view clipped(std::string_view name) noexcept {
 }
 
 // Returns the present level: the two counters are read at different moments, so the later one may be ahead.
-std::uint64_t difference(std::uint64_t more, std::uint64_t less) noexcept { return more > less ? more - less : 0; }
+std::uint64_t difference(std::uint64_t larger, std::uint64_t less) noexcept {
+  return larger > less ? larger - less : 0;
+}
 
 struct column {
   std::string_view title;

@@ -60,8 +60,8 @@ std::uint64_t word_for(const void* address, std::uint64_t number) noexcept {
          0x8080808080808080;
 }
 
-std::uint64_t sum(const void* at, std::uint64_t a, std::uint64_t b, std::uint64_t c) noexcept {
-  return mixed(mixed(mixed(word_for(at, 0) ^ a) ^ b) ^ c);
+std::uint64_t sum(const void* address, std::uint64_t a, std::uint64_t b, std::uint64_t c) noexcept {
+  return mixed(mixed(mixed(word_for(address, 0) ^ a) ^ b) ^ c);
 }
 
 void fill(char* begin, char* end) noexcept {

@@ -15,7 +15,7 @@ void draw() noexcept;
 /// Returns a word for an address and a number that differs from every other.
 std::uint64_t word_for(const void* address, std::uint64_t number) noexcept;
 /// Returns a checksum that depends on its location, too.
-std::uint64_t sum(const void* at, std::uint64_t a, std::uint64_t b, std::uint64_t c) noexcept;
+std::uint64_t sum(const void* address, std::uint64_t a, std::uint64_t b, std::uint64_t c) noexcept;
 
 /// fill() writes the canary into [begin, end). first_changed() returns its first byte that has changed, or `end`;
 /// last_changed() returns the end of the last such byte, or `begin`.

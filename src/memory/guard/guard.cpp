@@ -34,8 +34,8 @@ heaps::heap* this_heap() noexcept {
 }
 
 // The system knows the thread's number, too, but asking it costs a system call.
-std::uint32_t thread_of(const heaps::heap& own) noexcept {
-  return own.policy.shared() ? platform::thread_number() : own.owner_thread.load(std::memory_order_relaxed);
+std::uint32_t thread_of(const heaps::heap& owner) noexcept {
+  return owner.policy.shared() ? platform::thread_number() : owner.owner_thread.load(std::memory_order_relaxed);
 }
 
 // ----------------------------------------------------------------- finding

@@ -9,8 +9,8 @@
 #else  // built without Valgrind's headers
 #define VALGRIND_MALLOCLIKE_BLOCK(block, bytes, fence, zeroed) static_cast<void>(0)
 #define VALGRIND_FREELIKE_BLOCK(block, fence) static_cast<void>(0)
-#define VALGRIND_MAKE_MEM_NOACCESS(from, bytes) static_cast<void>(0)
-#define VALGRIND_MAKE_MEM_DEFINED(from, bytes) static_cast<void>(0)
+#define VALGRIND_MAKE_MEM_NOACCESS(start, bytes) static_cast<void>(0)
+#define VALGRIND_MAKE_MEM_DEFINED(start, bytes) static_cast<void>(0)
 #endif
 
 namespace tarn::guard::memcheck {

@@ -47,9 +47,9 @@ class quarantine {
   template <class Bad>
   bool find_waiting(freed_block& result, Bad bad) noexcept {
     const platform::locked hold(mutex_);
-    for (std::uint64_t at = left_; at != come_; ++at) {
-      if (slot(at).held_bytes != 0 && bad(slot(at))) {
-        result = slot(at);
+    for (std::uint64_t number = left_; number != come_; ++number) {
+      if (slot(number).held_bytes != 0 && bad(slot(number))) {
+        result = slot(number);
         return true;
       }
     }

@@ -75,8 +75,8 @@ bool set_up() noexcept {
     return false;
   }
   auto* const fresh = static_cast<slot_record*>(memory);
-  for (std::size_t at = 0; at < slot_count; ++at) {
-    ::new (fresh + at) slot_record;
+  for (std::size_t index = 0; index < slot_count; ++index) {
+    ::new (fresh + index) slot_record;
   }
   records = fresh;
   region_start.store(reinterpret_cast<std::uintptr_t>(start), std::memory_order_relaxed);

@@ -37,29 +37,29 @@ bool heap::decay() noexcept {
   visit_large_cache(false);
   std::uint32_t left = most_decayed;
   used.for_each([&](size_class index) {
-    class_state& of = classes[index];
-    if (of.front == nullptr) {
+    class_state& state = classes[index];
+    if (state.front == nullptr) {
       return;
     }
-    if (of.behind.low > left) {
-      of.behind.low = left;  // the rest waits for the next decay
+    if (state.behind.low > left) {
+      state.behind.low = left;  // the rest waits for the next decay
     }
-    left -= of.behind.low;
+    left -= state.behind.low;
     magazine* rest_of = nullptr;
-    for (magazine* each = of.behind.take_unneeded(); each != nullptr; each = rest_of) {
-      rest_of = each->next();
+    for (magazine* unneeded = state.behind.take_unneeded(); unneeded != nullptr; unneeded = rest_of) {
+      rest_of = unneeded->next();
       --depot_arrays;
       depot_bytes.subtract(batch_of(index) * detail::size_of(index));
-      give_to_slabs(bottom_of(each, index), batch_of(index));
-      stock.give(each);
+      give_to_slabs(bottom_of(unneeded, index), batch_of(index));
+      stock.give(unneeded);
     }
-    if (top_of(index) == of.seen_top && of.behind.first == nullptr) {
+    if (top_of(index) == state.seen_top && state.behind.first == nullptr) {
       drop_front(index);
     }
-    of.seen_top = top_of(index);
-    pages::slab* const rest = of.available.front();
-    if (rest != nullptr && rest->empty() && of.front == nullptr) {
-      lose(rest, true);
+    state.seen_top = top_of(index);
+    pages::slab* const next_slab = state.available.front();
+    if (next_slab != nullptr && next_slab->empty() && state.front == nullptr) {
+      lose(next_slab, true);
     }
   });
   return left != 0;
@@ -67,17 +67,17 @@ bool heap::decay() noexcept {
 
 // Gives the blocks of the front magazine to their slabs, and the array to the stock.
 void heap::drop_front(size_class index) noexcept {
-  class_state& of = classes[index];
-  if (of.front == nullptr) {
+  class_state& state = classes[index];
+  if (state.front == nullptr) {
     return;
   }
-  void**& at = top_of(index);
-  void** const bottom = bottom_of(of.front, index);
-  give_to_slabs(bottom, static_cast<std::size_t>(at - bottom));
-  stock.give(of.front);
-  of.front = nullptr;
-  of.fills = 0;
-  at = shut_top();
+  void**& top_pointer = top_of(index);
+  void** const bottom = bottom_of(state.front, index);
+  give_to_slabs(bottom, static_cast<std::size_t>(top_pointer - bottom));
+  stock.give(state.front);
+  state.front = nullptr;
+  state.fills = 0;
+  top_pointer = shut_top();
 }
 
 void heap::empty_depots() noexcept {
@@ -85,22 +85,22 @@ void heap::empty_depots() noexcept {
 }
 
 void heap::empty_depot(size_class index) noexcept {
-  class_state& of = classes[index];
-  while (of.behind.first != nullptr) {
-    magazine* const full = of.behind.pop();
+  class_state& state = classes[index];
+  while (state.behind.first != nullptr) {
+    magazine* const full = state.behind.pop();
     --depot_arrays;
     depot_bytes.subtract(batch_of(index) * detail::size_of(index));
     give_to_slabs(bottom_of(full, index), batch_of(index));
     stock.give(full);
   }
-  of.behind.low = 0;
+  state.behind.low = 0;
 }
 
 std::size_t heap::reclaim() noexcept {
   collect();
   flush_all();
   if (space == &central()) {
-    registry::for_all([](heap& each) { each.visit_large_cache(true); });
+    registry::for_all([](heap& visited) { visited.visit_large_cache(true); });
   }
   return space->purge_all();
 }
@@ -108,8 +108,8 @@ std::size_t heap::reclaim() noexcept {
 std::size_t heap::purge_slabs() noexcept {
   std::size_t purged = 0;
   used.for_each([&](size_class index) {
-    for (pages::slab* at = classes[index].available.front(); at != nullptr; at = at->next) {
-      purged += at->purge_free_pages();
+    for (pages::slab* source = classes[index].available.front(); source != nullptr; source = source->next) {
+      purged += source->purge_free_pages();
     }
   });
   return purged;

@@ -63,9 +63,9 @@ class recent_blocks {
 
   /// Returns null if the block is not among them.
   entry* find(const void* block) noexcept {
-    for (entry& each : entries_) {
-      if (each.block.load(std::memory_order_relaxed) == block) {
-        return &each;
+    for (entry& kept_entry : entries_) {
+      if (kept_entry.block.load(std::memory_order_relaxed) == block) {
+        return &kept_entry;
       }
     }
     return nullptr;
@@ -360,8 +360,8 @@ inline void** shut_top() noexcept { return shut.slots + magazine_slots; }
 /// detail::local points here before a thread has a heap: all its magazines are shut.
 struct nobody_front : detail::heap_front {
   consteval nobody_front() noexcept : heap_front{} {
-    for (void**& each : top) {
-      each = shut.slots + magazine_slots;
+    for (void**& class_top : top) {
+      class_top = shut.slots + magazine_slots;
     }
   }
 };

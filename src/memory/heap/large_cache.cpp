@@ -56,8 +56,8 @@ large_cache::held large_cache::count() const noexcept {
   held now{};
   for (std::uint64_t left = used_.load(std::memory_order_relaxed); left != 0; left &= left - 1) {
     const auto bin = static_cast<std::size_t>(std::countr_zero(left));
-    for (const slot* const each : {&owners_[bin], &shared_[bin]}) {
-      const std::size_t units = units_in(each->load(std::memory_order_relaxed));
+    for (const slot* const source : {&owners_[bin], &shared_[bin]}) {
+      const std::size_t units = units_in(source->load(std::memory_order_relaxed));
       now.runs += units != 0 ? 1 : 0;
       now.units += units;
     }

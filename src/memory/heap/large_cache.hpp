@@ -45,12 +45,12 @@ class large_cache : large_runs {
       return nullptr;
     }
     const std::size_t bin = bin_of(units);
-    for (slot* const each : {&owners_[bin], &shared_[bin]}) {
-      word seen = each->load(std::memory_order_relaxed);
+    for (slot* const target : {&owners_[bin], &shared_[bin]}) {
+      word seen = target->load(std::memory_order_relaxed);
       while (units_in(seen) >= units) {
         // acquire: pairs with the release in put().
-        if (each->compare_exchange_weak(seen, 0, std::memory_order_acquire, std::memory_order_relaxed)) [[likely]] {
-          platform::note_acquire(each);
+        if (target->compare_exchange_weak(seen, 0, std::memory_order_acquire, std::memory_order_relaxed)) [[likely]] {
+          platform::note_acquire(target);
           return run_in(seen);
         }
       }
@@ -100,8 +100,8 @@ class large_cache : large_runs {
     for (std::uint64_t left = used_.load(std::memory_order_relaxed); left != 0; left &= left - 1) {
       const auto bin = static_cast<std::size_t>(std::countr_zero(left));
       bool empty = true;
-      for (slot* const each : {&owners_[bin], &shared_[bin]}) {
-        if (pages::slab* const run = take_unused(*each, everything, empty)) {
+      for (slot* const visited : {&owners_[bin], &shared_[bin]}) {
+        if (pages::slab* const run = take_unused(*visited, everything, empty)) {
           give(*run);
         }
       }

@@ -37,7 +37,7 @@ class heap_policy {
   void clear() noexcept { set(0); }
 
  private:
-  static constexpr std::uint8_t bit(heap_trait of) noexcept { return static_cast<std::uint8_t>(of); }
+  static constexpr std::uint8_t bit(heap_trait trait) noexcept { return static_cast<std::uint8_t>(trait); }
   // relaxed: a thread that holds a block of the heap got it after the traits were set.
   std::uint8_t traits() const noexcept { return traits_.load(std::memory_order_relaxed); }
   bool has(std::uint8_t mask) const noexcept { return (traits() & mask) != 0; }

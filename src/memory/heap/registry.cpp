@@ -29,25 +29,25 @@ heap* registry::make(pages::space& space) noexcept {
   if (memory == nullptr) {
     return nullptr;
   }
-  heap* const made = ::new (memory) heap(space, static_cast<std::uint32_t>(++counts_.heaps));
-  made->next_heap = heaps_.load(std::memory_order_relaxed);
+  heap* const created = ::new (memory) heap(space, static_cast<std::uint32_t>(++counts_.heaps));
+  created->next_heap = heaps_.load(std::memory_order_relaxed);
   // release: a thread that walks the list sees a constructed heap.
-  heaps_.store(made, std::memory_order_release);
-  return made;
+  heaps_.store(created, std::memory_order_release);
+  return created;
 }
 
 heap* registry::acquire() noexcept {
   const hold guard(mutex_);
   ++counts_.started;
-  for (heap* found = idle_.front(); found != nullptr; found = found->next) {
+  for (heap* candidate = idle_.front(); candidate != nullptr; candidate = candidate->next) {
     ownership expected = ownership::idle;
     // Passes over a heap for which another thread is acting.
-    if (found->state.compare_exchange_strong(expected, ownership::owned, std::memory_order_seq_cst)) {
-      platform::note_acquire(&found->state);
-      idle_.remove(found);
+    if (candidate->state.compare_exchange_strong(expected, ownership::owned, std::memory_order_seq_cst)) {
+      platform::note_acquire(&candidate->state);
+      idle_.remove(candidate);
       idle_count_.fetch_sub(1, std::memory_order_relaxed);
       ++counts_.adopted;
-      return found;
+      return candidate;
     }
   }
   return make(central());
@@ -57,15 +57,15 @@ heap* registry::tend_next_idle() noexcept {
   const hold guard(mutex_);
   const heap* const last = idle_.back();
   for (int left = most_looked_at; left != 0 && !idle_.empty(); --left) {
-    heap* const at = idle_.front();
-    idle_.remove(at);
-    idle_.push_back(at);
+    heap* const idle_heap = idle_.front();
+    idle_.remove(idle_heap);
+    idle_.push_back(idle_heap);
     ownership expected = ownership::idle;
-    if (at->state.compare_exchange_strong(expected, ownership::tending, std::memory_order_seq_cst)) {
-      platform::note_acquire(&at->state);
-      return at;
+    if (idle_heap->state.compare_exchange_strong(expected, ownership::tending, std::memory_order_seq_cst)) {
+      platform::note_acquire(&idle_heap->state);
+      return idle_heap;
     }
-    if (at == last) {
+    if (idle_heap == last) {
       break;
     }
   }
@@ -81,21 +81,22 @@ void registry::give_idle(heap* retired) noexcept {
 
 heap* registry::create(pages::space& space, const char* name) noexcept {
   const hold guard(mutex_);
-  heap* found = spare_.front();
-  if (found == nullptr) {
-    found = make(space);
-    if (found == nullptr) {
+  heap* candidate = spare_.front();
+  if (candidate == nullptr) {
+    candidate = make(space);
+    if (candidate == nullptr) {
       return nullptr;
     }
-    found->next_object = objects_.load(std::memory_order_relaxed);
-    objects_.store(found, std::memory_order_release);  // a signal handler may fork here, and walk the list in the child
+    candidate->next_object = objects_.load(std::memory_order_relaxed);
+    objects_.store(candidate,
+                   std::memory_order_release);  // a signal handler may fork here, and walk the list in the child
   } else {
-    spare_.remove(found);
-    found->space = &space;
+    spare_.remove(candidate);
+    candidate->space = &space;
   }
-  found->frees_may_wait = &space == &central();
-  std::strncpy(found->name, name, sizeof found->name - 1);
-  return found;
+  candidate->frees_may_wait = &space == &central();
+  std::strncpy(candidate->name, name, sizeof candidate->name - 1);
+  return candidate;
 }
 
 void registry::destroy(heap* empty) noexcept {
@@ -116,9 +117,9 @@ heap_statistics registry::past() noexcept {
 }
 
 void registry::renumber_objects(std::uint32_t old_thread, std::uint32_t new_thread) noexcept {
-  for (heap* at = objects_.load(std::memory_order_relaxed); at != nullptr; at = at->next_object) {
-    if (at->owner_thread.load(std::memory_order_relaxed) == old_thread) {
-      at->owner_thread.store(new_thread, std::memory_order_relaxed);
+  for (heap* object = objects_.load(std::memory_order_relaxed); object != nullptr; object = object->next_object) {
+    if (object->owner_thread.load(std::memory_order_relaxed) == old_thread) {
+      object->owner_thread.store(new_thread, std::memory_order_relaxed);
     }
   }
 }

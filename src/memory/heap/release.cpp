@@ -5,17 +5,17 @@ namespace tarn::heaps {
 
 void heap::release() noexcept {
   used.for_each([this](size_class index) {
-    class_state& of = classes[index];
-    of.available = {};
-    if (of.front != nullptr) {
-      top_of(index) = bottom_of(of.front, index);
+    class_state& state = classes[index];
+    state.available = {};
+    if (state.front != nullptr) {
+      top_of(index) = bottom_of(state.front, index);
     }
-    while (of.behind.first != nullptr) {
-      stock.give(of.behind.pop());
+    while (state.behind.first != nullptr) {
+      stock.give(state.behind.pop());
     }
-    of.behind.low = 0;
+    state.behind.low = 0;
     if (policy.counting()) {
-      of.freed.add(of.allocated.get() - of.freed.get());
+      state.freed.add(state.allocated.get() - state.freed.get());
     }
   });
   depot_arrays = 0;
@@ -36,15 +36,15 @@ void heap::reset() noexcept {
   send_all();
   out.close(stock);
   used.for_each([this](size_class index) {
-    class_state& of = classes[index];
-    if (of.front != nullptr) {
-      stock.give(of.front);
+    class_state& state = classes[index];
+    if (state.front != nullptr) {
+      stock.give(state.front);
     }
-    of = class_state{};
+    state = class_state{};
   });
   used.clear();
-  for (void**& each : top) {
-    each = shut_top();
+  for (void**& class_top : top) {
+    class_top = shut_top();
   }
   stock.clear();
   policy.clear();
@@ -58,12 +58,12 @@ void heap::reset() noexcept {
   shrink_noted_ms = 0;
   next_decay_ms = 0;
   owner_thread = 0;
-  for (owner_counter* each : {&remote_frees, &slabs, &slab_bytes, &refills, &flushes, &taken_bytes, &depot_bytes}) {
-    *each = owner_counter{};
+  for (owner_counter* counter : {&remote_frees, &slabs, &slab_bytes, &refills, &flushes, &taken_bytes, &depot_bytes}) {
+    *counter = owner_counter{};
   }
-  for (auto* each : {&large_blocks, &large_bytes, &large_allocated, &large_allocated_bytes, &peak_bytes, &run_bytes,
-                     &run_peak_bytes}) {
-    *each = 0;
+  for (auto* counter : {&large_blocks, &large_bytes, &large_allocated, &large_allocated_bytes, &peak_bytes, &run_bytes,
+                        &run_peak_bytes}) {
+    *counter = 0;
   }
 }
 

@@ -83,11 +83,11 @@ void heap::send_full() noexcept {
 }
 
 void heap::send_all() noexcept {
-  for (void** at = out.begin(); at != out.end();) {
-    const std::size_t left = static_cast<std::size_t>(out.end() - at);
+  for (void** position = out.begin(); position != out.end();) {
+    const std::size_t left = static_cast<std::size_t>(out.end() - position);
     const std::size_t count = left < group ? left : group;
-    send_group(at, count);
-    at += count;
+    send_group(position, count);
+    position += count;
   }
   out.clear();
 }
@@ -95,31 +95,31 @@ void heap::send_all() noexcept {
 // Sends neighbours in one word together. Each loop prefetches the cache lines that the next one needs.
 void heap::send_group(void** blocks, std::size_t count) noexcept {
   std::uintptr_t unit = 0;
-  for (std::size_t at = 0; at < count; ++at) {
-    const std::uintptr_t its = reinterpret_cast<std::uintptr_t>(blocks[at]) >> detail::unit_shift;
-    if (its != unit) {
-      unit = its;
-      __builtin_prefetch(static_cast<pages::remote_frees*>(pages::page_map::slab_of(blocks[at])), 1);
-      __builtin_prefetch(&owner_in(detail::key_of(blocks[at]))->state);
+  for (std::size_t index = 0; index < count; ++index) {
+    const std::uintptr_t block_unit = reinterpret_cast<std::uintptr_t>(blocks[index]) >> detail::unit_shift;
+    if (block_unit != unit) {
+      unit = block_unit;
+      __builtin_prefetch(static_cast<pages::remote_frees*>(pages::page_map::slab_of(blocks[index])), 1);
+      __builtin_prefetch(&owner_in(detail::key_of(blocks[index]))->state);
     }
   }
   freed_blocks words[group];
   std::size_t used = 0;
   block_finder finder;
-  for (std::size_t at = 0; at < count; ++at) {
-    const freed_blocks one = finder.find(blocks[at]);
-    if (used != 0 && words[used - 1].home == one.home && words[used - 1].word == one.word) {
-      if ((words[used - 1].freed & one.freed) != 0) [[unlikely]] {
-        base::fault_double_free("free", blocks[at], detail::size_of(class_in(one.key)));
+  for (std::size_t index = 0; index < count; ++index) {
+    const freed_blocks located = finder.find(blocks[index]);
+    if (used != 0 && words[used - 1].home == located.home && words[used - 1].word == located.word) {
+      if ((words[used - 1].freed & located.freed) != 0) [[unlikely]] {
+        base::fault_double_free("free", blocks[index], detail::size_of(class_in(located.key)));
       }
-      words[used - 1].freed |= one.freed;
+      words[used - 1].freed |= located.freed;
     } else {
-      __builtin_prefetch(&one.home->remote_words[one.word], 1);
-      words[used++] = one;
+      __builtin_prefetch(&located.home->remote_words[located.word], 1);
+      words[used++] = located;
     }
   }
-  for (std::size_t at = 0; at < used; ++at) {
-    owner_in(words[at].key)->receive(words[at]);
+  for (std::size_t index = 0; index < used; ++index) {
+    owner_in(words[index].key)->receive(words[index]);
   }
 }
 
@@ -174,10 +174,10 @@ void heap::take_in(bool owned) noexcept {
   sent_bytes.store(0, std::memory_order_relaxed);
   posted_slabs.store(0, std::memory_order_relaxed);
   subtract_reclaimed();
-  for (inbox::node *at = remote_inbox.take_all(), *following = nullptr; at != nullptr; at = following) {
-    following = at->next_sent;
+  for (inbox::node *posted = remote_inbox.take_all(), *following = nullptr; posted != nullptr; posted = following) {
+    following = posted->next_sent;
     __builtin_prefetch(following, 1);
-    pages::slab& home = *static_cast<pages::slab*>(at);
+    pages::slab& home = *static_cast<pages::slab*>(posted);
     const std::uintptr_t key = detail::key_of<__ATOMIC_ACQUIRE>(home.start);  // acquire: page_map::set says why
     if (heap* const owner = owner_in(key); owner != this) {  // the slab was adopted after a sender had read its key
       owner->remote_inbox.post(home);
@@ -210,9 +210,9 @@ void heap::collect() noexcept { take_in(true); }
 // Drops the whole inbox: its blocks have ended.
 void heap::discard_inbox() noexcept {
   sent_bytes.store(0, std::memory_order_relaxed);
-  for (inbox::node *at = remote_inbox.take_all(), *following = nullptr; at != nullptr; at = following) {
-    following = at->next_sent;
-    at->take_remote([](std::size_t, std::uint64_t) {});
+  for (inbox::node *posted = remote_inbox.take_all(), *following = nullptr; posted != nullptr; posted = following) {
+    following = posted->next_sent;
+    posted->take_remote([](std::size_t, std::uint64_t) {});
   }
 }
 

@@ -26,20 +26,20 @@ void for_used(Visit visit) noexcept {
 
 pages::space* spaces::create(const pages::space_options& options) noexcept {
   const hold guard(mutex);
-  record* made = spare.front();
-  if (made != nullptr) {
-    spare.remove(made);
+  record* created = spare.front();
+  if (created != nullptr) {
+    spare.remove(created);
   } else {
     void* const memory = pages::metadata::allocate(sizeof(record), alignof(record));
     if (memory == nullptr) {
       return nullptr;
     }
-    made = static_cast<record*>(memory);
+    created = static_cast<record*>(memory);
   }
-  ::new (made) record{};
-  made->configure(options);
-  used.push_front(made);
-  return made;
+  ::new (created) record{};
+  created->configure(options);
+  used.push_front(created);
+  return created;
 }
 
 void spaces::destroy(pages::space* gone) noexcept {

@@ -39,7 +39,7 @@ heap_statistics heap::statistics() const noexcept {
   const std::uint64_t taken = taken_bytes.get() - reclaimed.block_bytes.load(relaxed);
   const std::uint64_t waiting = depot_bytes.get();
   const large_cache::held cached = large.count();
-  const auto less = [](std::uint64_t all, std::uint64_t part) { return all > part ? all - part : 0; };
+  const auto less = [](std::uint64_t total, std::uint64_t part) { return total > part ? total - part : 0; };
   const std::uint64_t large_held = large_bytes.load(relaxed);
   now.large_blocks = less(large_blocks.load(relaxed), cached.runs);
   now.large_bytes = less(large_held, cached.units * pages::unit_bytes);

@@ -90,28 +90,28 @@ pages::slab* heap::adopt_slab(size_class index) noexcept {
   if (space != &central()) {
     return nullptr;
   }
-  pages::slab* found = nullptr;
-  for (int left = registry::most_looked_at; left != 0 && found == nullptr && registry::any_idle(); --left) {
-    heap* const other = registry::tend_next_idle();
-    if (other == nullptr) {
+  pages::slab* adopted = nullptr;
+  for (int left = registry::most_looked_at; left != 0 && adopted == nullptr && registry::any_idle(); --left) {
+    heap* const idle_heap = registry::tend_next_idle();
+    if (idle_heap == nullptr) {
       break;
     }
-    other->take_in(false);
-    found = other->classes[index].available.front();
-    if (found != nullptr) {
-      const std::size_t in_use = static_cast<std::size_t>(found->capacity - found->free_blocks);
-      other->lose(found, false);
-      other->taken_bytes.subtract(in_use * detail::size_of(index));
+    idle_heap->take_in(false);
+    adopted = idle_heap->classes[index].available.front();
+    if (adopted != nullptr) {
+      const std::size_t in_use = static_cast<std::size_t>(adopted->capacity - adopted->free_blocks);
+      idle_heap->lose(adopted, false);
+      idle_heap->taken_bytes.subtract(in_use * detail::size_of(index));
       taken_bytes.add(in_use * detail::size_of(index));
       // A thread that frees a block meanwhile may still post the slab to `other`. The collector of `other` finds the
       // new key and sends the slab on.
-      pages::page_map::set(found->start, found->units, address() | index, found);
+      pages::page_map::set(adopted->start, adopted->units, address() | index, adopted);
     }
-    platform::note_release(&other->state);
-    other->state.store(ownership::idle, std::memory_order_seq_cst);
-    other->tend();
+    platform::note_release(&idle_heap->state);
+    idle_heap->state.store(ownership::idle, std::memory_order_seq_cst);
+    idle_heap->tend();
   }
-  return found;
+  return adopted;
 }
 
 // --------------------------------------------------- for an owner that sleeps
@@ -196,17 +196,17 @@ void heap::reclaim_for_owner() noexcept {
   inbox::node* first = nullptr;
   inbox::node* last = nullptr;
   std::uint64_t kept_bytes = 0;
-  for (inbox::node *at = remote_inbox.take_all(), *following = nullptr; at != nullptr; at = following) {
-    following = at->next_sent;
-    pages::slab& home = *static_cast<pages::slab*>(at);
-    if (at->remote_count(pages::words_of(home.index)) == home.capacity) {
+  for (inbox::node *posted = remote_inbox.take_all(), *following = nullptr; posted != nullptr; posted = following) {
+    following = posted->next_sent;
+    pages::slab& home = *static_cast<pages::slab*>(posted);
+    if (posted->remote_count(pages::words_of(home.index)) == home.capacity) {
       reclaim_slab(home);
       continue;
     }
     kept_bytes += home.units * pages::unit_bytes;
-    at->next_sent = first;
-    first = at;
-    last = last == nullptr ? at : last;
+    posted->next_sent = first;
+    first = posted;
+    last = last == nullptr ? posted : last;
   }
   // The next walk over these slabs is worth its cost when a good part of them has changed.
   const std::uint64_t part = kept_bytes / 4;

@@ -33,8 +33,8 @@ std::size_t memory_policy::excess(std::size_t dirty, std::size_t used, std::size
   }
   // This is more than the excess, so that the next returned run does not come here again.
   const std::size_t wanted = dirty - keep + keep / 4;
-  const std::size_t most = freed < most_purged_in_excess ? most_purged_in_excess : freed;
-  return wanted < most ? wanted : most;
+  const std::size_t limit = freed < most_purged_in_excess ? most_purged_in_excess : freed;
+  return wanted < limit ? wanted : limit;
 }
 
 void memory_policy::note_new_memory() noexcept {

@@ -66,9 +66,9 @@ void* metadata::allocate(std::size_t bytes, std::size_t alignment) noexcept {
   }
   if (start + bytes > writable_end) {
     const auto missing = static_cast<std::size_t>(start + bytes - writable_end);
-    const auto rest = static_cast<std::size_t>(region_end - writable_end);
+    const auto left = static_cast<std::size_t>(region_end - writable_end);
     const std::size_t step = base::align_up(missing, step_bytes);
-    const std::size_t opened = step < rest ? step : rest;
+    const std::size_t opened = step < left ? step : left;
     if (!platform::make_writable(writable_end, opened)) {
       return nullptr;
     }

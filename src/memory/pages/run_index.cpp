@@ -97,10 +97,11 @@ void run_index::update(segment& changed) noexcept {
 segment* run_index::find(std::size_t units) const noexcept {
   const std::size_t bin = bin_of(units);
   int tried = 0;
-  for (segment* at = bins_[bin]; at != nullptr && tried < most_tried; at = at->bin_next, ++tried) {
+  for (segment* candidate = bins_[bin]; candidate != nullptr && tried < most_tried;
+       candidate = candidate->bin_next, ++tried) {
     ++steps_;
-    if (at->longest_run >= units) {
-      return at;
+    if (candidate->longest_run >= units) {
+      return candidate;
     }
   }
   // All segments of the next bins have enough. It takes two shifts, because a shift by 64 is undefined.
@@ -118,17 +119,17 @@ bool run_index::is_valid() const noexcept {
   std::size_t dirty = 0;
   std::size_t dirty_segments = 0;
   std::size_t without_room = 0;
-  for_each([&](const segment& each) {
+  for_each([&](const segment& indexed) {
     ++segments;
-    dirty += each.kept ? 0 : each.dirty_units;
-    dirty_segments += each.dirty_units != 0 ? 1 : 0;
-    without_room += each.longest_run == 0 ? 1 : 0;
-    valid = valid && each.is_valid() && each.indexed_dirty == each.dirty_units;
+    dirty += indexed.kept ? 0 : indexed.dirty_units;
+    dirty_segments += indexed.dirty_units != 0 ? 1 : 0;
+    without_room += indexed.longest_run == 0 ? 1 : 0;
+    valid = valid && indexed.is_valid() && indexed.indexed_dirty == indexed.dirty_units;
   });
   for (std::size_t bin = 0; bin < bin_count; ++bin) {
     valid = valid && (bins_[bin] != nullptr) == ((occupied_ >> bin & 1) != 0);
-    for (const segment* at = bins_[bin]; at != nullptr; at = at->bin_next) {
-      valid = valid && at->bin == bin + 1 && at->longest_run != 0 && bin_of(at->longest_run) == bin;
+    for (const segment* member = bins_[bin]; member != nullptr; member = member->bin_next) {
+      valid = valid && member->bin == bin + 1 && member->longest_run != 0 && bin_of(member->longest_run) == bin;
       --segments;
     }
   }

@@ -43,10 +43,10 @@ class run_index {
   template <class Visit>
   void for_each(Visit visit) const {
     for (const base::list<segment>* list : {&clean_, &dirty_}) {
-      for (segment* at = list->front(); at != nullptr;) {
-        segment* const next = at->next;
-        visit(*at);
-        at = next;
+      for (segment* member = list->front(); member != nullptr;) {
+        segment* const next = member->next;
+        visit(*member);
+        member = next;
       }
     }
   }

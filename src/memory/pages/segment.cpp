@@ -56,11 +56,11 @@ void* segment_records::allocate(std::size_t units) noexcept {
 void segment_records::deallocate(void* record, std::size_t units) noexcept {
   const std::size_t size = size_for(units);
   const std::size_t page = platform::page_bytes();
-  char* const from = base::align_up(static_cast<char*>(record) + sizeof(free_record), page);
+  char* const first_page = base::align_up(static_cast<char*>(record) + sizeof(free_record), page);
   char* const end = static_cast<char*>(record) + record_bytes(size);
-  const std::size_t pages = static_cast<std::size_t>(end - from) / page;
+  const std::size_t pages = static_cast<std::size_t>(end - first_page) / page;
   if (pages >= most_kept_pages) {
-    platform::purge(from, pages * page);
+    platform::purge(first_page, pages * page);
   }
   const platform::locked hold(records_lock);
   free_records[size] = ::new (record) free_record{free_records[size]};
@@ -80,13 +80,13 @@ segment* segment::create(std::size_t units, std::size_t alignment) noexcept {
     platform::unmap(mapping, bytes);
     return nullptr;
   }
-  segment* const made = ::new (record) segment{};
-  made->start = static_cast<char*>(mapping);
-  made->units = units;
-  made->free_units = units;
-  made->free.insert(0, units);
-  made->longest_run = units;
-  return made;
+  segment* const created = ::new (record) segment{};
+  created->start = static_cast<char*>(mapping);
+  created->units = units;
+  created->free_units = units;
+  created->free.insert(0, units);
+  created->longest_run = units;
+  return created;
 }
 
 void segment::destroy() noexcept {
@@ -139,11 +139,11 @@ void segment::put_back(std::size_t unit, std::size_t count, bool clean) noexcept
 
 bool segment::put_back_all() noexcept {
   std::size_t unit = lent.next_member(0);
-  const bool any = unit < most_units;
+  const bool has_unit = unit < most_units;
   for (; unit < most_units; unit = lent.next_member(unit)) {
     put_back(unit, lent.next_gap(unit) - unit, false);
   }
-  return any;
+  return has_unit;
 }
 
 slab* segment::take(std::size_t count, std::size_t alignment) noexcept {

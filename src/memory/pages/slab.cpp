@@ -13,15 +13,15 @@ void slab::cut(detail::size_class index_) noexcept {
   bytes = shapes.classes[index_].block_bytes;
   std::size_t left = capacity;
   for (std::size_t word = 0; left != 0; ++word) {
-    const std::size_t here = left < 64 ? left : 64;
-    free[word] = ~std::uint64_t{0} >> (64 - here);
-    left -= here;
+    const std::size_t bits_here = left < 64 ? left : 64;
+    free[word] = ~std::uint64_t{0} >> (64 - bits_here);
+    left -= bits_here;
   }
 }
 
-std::size_t slab::take(void** end, std::size_t most) noexcept {
+std::size_t slab::take(void** end, std::size_t most_blocks) noexcept {
   const std::size_t block_bytes = shapes.classes[index].block_bytes;
-  const std::size_t wanted = most < free_blocks ? most : free_blocks;
+  const std::size_t wanted = most_blocks < free_blocks ? most_blocks : free_blocks;
   std::size_t taken = 0;
   std::size_t word = hint;
   while (taken < wanted) {
@@ -48,8 +48,8 @@ std::size_t slab::find(std::size_t number) const noexcept {
   while (number < capacity) {
     const std::uint64_t bits = (free[number / 64] ^ Flip) >> (number % 64);
     if (bits != 0) {
-      const std::size_t found = number + static_cast<std::size_t>(std::countr_zero(bits));
-      return found < capacity ? found : capacity;
+      const std::size_t block_number = number + static_cast<std::size_t>(std::countr_zero(bits));
+      return block_number < capacity ? block_number : capacity;
     }
     number = (number / 64 + 1) * 64;
   }
@@ -65,16 +65,16 @@ std::size_t slab::purge_free_pages() noexcept {
   std::size_t end = 0;
   for (std::size_t first = next_free(0); first < capacity; first = next_free(end)) {
     end = next_used(first);
-    const std::size_t from = base::align_up(first * bytes, page);
+    const std::size_t begin = base::align_up(first * bytes, page);
     // The rest behind the last block holds nothing.
-    const std::size_t to = end < capacity ? base::align_down(end * bytes, page) : units * unit_bytes;
-    if (from >= to) {
+    const std::size_t purge_end = end < capacity ? base::align_down(end * bytes, page) : units * unit_bytes;
+    if (begin >= purge_end) {
       continue;
     }
-    if (!platform::purge(start + from, to - from)) {
+    if (!platform::purge(start + begin, purge_end - begin)) {
       return purged;  // the memory is locked
     }
-    purged += to - from;
+    purged += purge_end - begin;
   }
   purged_at = free_blocks;
   return purged;
@@ -98,8 +98,8 @@ void slab::report_free_already(std::size_t word, std::uint64_t which) const noex
 bool slab::is_valid() const noexcept {
   std::size_t set = 0;
   for (std::size_t word = 0; word * 64 < capacity; ++word) {
-    const std::size_t here = capacity - word * 64 < 64 ? capacity - word * 64 : 64;
-    if ((free[word] & ~(~std::uint64_t{0} >> (64 - here))) != 0 || (word < hint && free[word] != 0)) {
+    const std::size_t bits_here = capacity - word * 64 < 64 ? capacity - word * 64 : 64;
+    if ((free[word] & ~(~std::uint64_t{0} >> (64 - bits_here))) != 0 || (word < hint && free[word] != 0)) {
       return false;
     }
     set += static_cast<std::size_t>(std::popcount(free[word]));

@@ -66,8 +66,8 @@ bool space::charge(std::size_t bytes) noexcept {
     return false;
   }
   if (process_limit != 0) {
-    const std::size_t all = process_used.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-    if (all > process_limit) {
+    const std::size_t total = process_used.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    if (total > process_limit) {
       process_used.fetch_sub(bytes, std::memory_order_relaxed);
       return false;
     }
@@ -92,19 +92,19 @@ void space::note_peak() noexcept {
 
 segment* space::add_segment(std::size_t least_units, std::size_t wanted_units) noexcept {
   std::size_t units = least_units < wanted_units ? wanted_units : least_units;
-  segment* made = segment::create(units, options_.alignment);
+  segment* created = segment::create(units, options_.alignment);
   // Address space may be short (ulimit -v): then try a smaller segment.
-  while (made == nullptr && units / 2 >= least_units) {
+  while (created == nullptr && units / 2 >= least_units) {
     units /= 2;
-    made = segment::create(units, unit_bytes);
+    created = segment::create(units, unit_bytes);
   }
-  if (made != nullptr) {
+  if (created != nullptr) {
     if (options_.huge_wanted || options_.huge_refused) {
-      platform::advise_huge(made->start, made->bytes(), options_.huge_wanted);
+      platform::advise_huge(created->start, created->bytes(), options_.huge_wanted);
     }
-    runs_.insert(*made);
+    runs_.insert(*created);
   }
-  return made;
+  return created;
 }
 
 slab* space::take_run(std::size_t units, std::size_t alignment) noexcept {
@@ -132,14 +132,14 @@ bool space::reserve(std::size_t bytes) noexcept {
   const hold guard(mutex_);
   std::size_t units = base::divide_up(bytes, unit_bytes);
   while (units != 0) {
-    const std::size_t here = units < most_units ? units : most_units;
-    segment* const made = add_segment(here, 0);
-    if (made == nullptr) {
+    const std::size_t unit_count = units < most_units ? units : most_units;
+    segment* const created = add_segment(unit_count, 0);
+    if (created == nullptr) {
       return false;
     }
-    made->kept = true;
-    const std::size_t touched = made->units < units ? made->units : units;
-    if (!platform::prefault(made->start, touched * unit_bytes)) {
+    created->kept = true;
+    const std::size_t touched = created->units < units ? created->units : units;
+    if (!platform::prefault(created->start, touched * unit_bytes)) {
       return false;
     }
     units -= touched;
@@ -154,15 +154,15 @@ slab* space::allocate_slab(detail::size_class index, std::uintptr_t owner) noexc
   if (!charge(bytes)) {
     return nullptr;
   }
-  slab* const made = take_run(shape.units, unit_bytes);
-  if (made == nullptr) {
+  slab* const run = take_run(shape.units, unit_bytes);
+  if (run == nullptr) {
     credit(bytes);
     return nullptr;
   }
   note_peak();
-  made->cut(index);
-  page_map::set(made->start, made->units, owner | index, made);
-  return made;
+  run->cut(index);
+  page_map::set(run->start, run->units, owner | index, run);
+  return run;
 }
 
 slab* space::allocate_large(std::size_t bytes, std::size_t alignment, std::uintptr_t owner) noexcept {
@@ -175,20 +175,20 @@ slab* space::allocate_large(std::size_t bytes, std::size_t alignment, std::uintp
     return nullptr;
   }
   const std::size_t slack = alignment > unit_bytes ? alignment / unit_bytes : 0;
-  slab* made = nullptr;
+  slab* created = nullptr;
   if (units + slack <= most_run_units) {
-    made = take_run(units, alignment);
+    created = take_run(units, alignment);
   }
-  if (made == nullptr) {
-    made = map_single(units, alignment);
+  if (created == nullptr) {
+    created = map_single(units, alignment);
   }
-  if (made == nullptr) {
+  if (created == nullptr) {
     credit(units * unit_bytes);
     return nullptr;
   }
   note_peak();
-  make_large(*made, owner);
-  return made;
+  make_large(*created, owner);
+  return created;
 }
 
 // Returns a mapping that is not in the page map yet.
@@ -206,13 +206,13 @@ slab* space::map_single(std::size_t units, std::size_t alignment) noexcept {
   if (options_.huge_refused) {
     platform::advise_huge(start, bytes, false);
   }
-  slab* const made = ::new (record) slab{};
-  made->start = static_cast<char*>(start);
-  made->units = static_cast<std::uint32_t>(units);
-  made->zeroed = true;
-  singles_.push_back(made);
+  slab* const created = ::new (record) slab{};
+  created->start = static_cast<char*>(start);
+  created->units = static_cast<std::uint32_t>(units);
+  created->zeroed = true;
+  singles_.push_back(created);
   singles_in_process.fetch_add(1, std::memory_order_relaxed);
-  return made;
+  return created;
 }
 
 void space::forget_single(slab& gone) noexcept {
@@ -272,21 +272,21 @@ slab* space::move_out(slab& block, std::size_t units, std::uintptr_t owner) noex
       singles_in_process.load(std::memory_order_relaxed) >= most_singles) {
     return nullptr;
   }
-  slab* const made = map_single(units, alignment_to_move(units * unit_bytes));
-  if (made == nullptr) {
+  slab* const created = map_single(units, alignment_to_move(units * unit_bytes));
+  if (created == nullptr) {
     return nullptr;
   }
   // After a failure the new place may belong to another thread, so it is not in the page map before.
-  if (!platform::move_part(block.start, block.bytes, made->start, units * unit_bytes)) {
-    forget_single(*made);
+  if (!platform::move_part(block.start, block.bytes, created->start, units * unit_bytes)) {
+    forget_single(*created);
     return nullptr;
   }
-  made->moved = true;
-  make_large(*made, owner);
+  created->moved = true;
+  make_large(*created, owner);
   segment& home = *block.home;
   home.give(block, 0, true);
   runs_.update(home);
-  return made;
+  return created;
 }
 
 slab* space::resize_large(slab* block, std::size_t bytes, std::uintptr_t owner, bool may_move) noexcept {
@@ -299,8 +299,8 @@ slab* space::resize_large(slab* block, std::size_t bytes, std::uintptr_t owner, 
   }
   const hold guard(mutex_);
   const std::size_t before = block->units;
-  const std::size_t more = units > before ? (units - before) * unit_bytes : 0;
-  if (more != 0 && !charge(more)) {
+  const std::size_t added_bytes = units > before ? (units - before) * unit_bytes : 0;
+  if (added_bytes != 0 && !charge(added_bytes)) {
     return nullptr;
   }
   slab* resized = block;
@@ -310,7 +310,7 @@ slab* space::resize_large(slab* block, std::size_t bytes, std::uintptr_t owner, 
     resized = nullptr;
   }
   if (resized == nullptr) {
-    credit(more);
+    credit(added_bytes);
     return nullptr;
   }
   note_peak();
@@ -327,12 +327,12 @@ bool space::grant_caching(std::size_t bytes) noexcept {
   if (options_.purge != purging::after_delay) {
     return false;
   }
-  const std::size_t all = cached_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  if (all > least_cached + used_.load(std::memory_order_relaxed) / 2) {
+  const std::size_t total = cached_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  if (total > least_cached + used_.load(std::memory_order_relaxed) / 2) {
     end_caching(bytes);
     return false;
   }
-  if (all >= much_retained && may_purge_later() && when_retaining != nullptr) {
+  if (total >= much_retained && may_purge_later() && when_retaining != nullptr) {
     when_retaining();
   }
   return true;
@@ -344,7 +344,7 @@ void space::deallocate(slab* run) noexcept {
     clean = platform::purge(run->start, run->units * unit_bytes);
   }
   if (run->home != nullptr) {
-    bool much = false;
+    bool is_above_limit = false;
     {
       const hold guard(mutex_);
       const std::size_t freed = run->units * unit_bytes;  // `give` leaves the run without units
@@ -354,9 +354,9 @@ void space::deallocate(slab* run) noexcept {
       runs_.update(home);
       policy_.note_dirty();
       purge_excess(freed);
-      much = retains(much_retained);
+      is_above_limit = retains(much_retained);
     }
-    if (much && when_retaining != nullptr) {
+    if (is_above_limit && when_retaining != nullptr) {
       when_retaining();
     }
     return;
@@ -378,16 +378,16 @@ void space::release_all(std::size_t kept_bytes) noexcept {
   }
   base::list<segment> survivors;
   for (const bool reserved : {true, false}) {  // a reserved segment may be a little larger than requested
-    runs_.for_each([&](segment& each) {
-      if (each.kept != reserved) {
+    runs_.for_each([&](segment& visited) {
+      if (visited.kept != reserved) {
         return;
       }
-      runs_.remove(each);
-      if (reserved ? kept_bytes != 0 : each.bytes() <= kept_bytes) {
-        kept_bytes -= each.bytes() < kept_bytes ? each.bytes() : kept_bytes;
-        survivors.push_back(&each);
+      runs_.remove(visited);
+      if (reserved ? kept_bytes != 0 : visited.bytes() <= kept_bytes) {
+        kept_bytes -= visited.bytes() < kept_bytes ? visited.bytes() : kept_bytes;
+        survivors.push_back(&visited);
       } else {
-        each.destroy();
+        visited.destroy();
       }
     });
   }

@@ -49,9 +49,9 @@ class unit_set {
   }
 
   /// Returns the first member at or after `from`; most_units if there is none.
-  std::size_t next_member(std::size_t from) const noexcept { return next<0>(from); }
+  std::size_t next_member(std::size_t first) const noexcept { return next<0>(first); }
   /// Returns the first unit at or after `from` that is not a member; most_units if there is none.
-  std::size_t next_gap(std::size_t from) const noexcept { return next<~std::uint64_t{0}>(from); }
+  std::size_t next_gap(std::size_t first) const noexcept { return next<~std::uint64_t{0}>(first); }
 
   /// Returns the start of the run of members that ends at `unit`, which is a member.
   std::size_t run_start(std::size_t unit) const noexcept {
@@ -87,12 +87,12 @@ class unit_set {
   static constexpr std::size_t word_count = most_units / 64;
 
   template <std::uint64_t Flip>
-  std::size_t next(std::size_t from) const noexcept {
-    if (from >= most_units) {
+  std::size_t next(std::size_t first) const noexcept {
+    if (first >= most_units) {
       return most_units;
     }
-    std::size_t word = from / 64;
-    std::uint64_t bits = (words_[word] ^ Flip) & (~std::uint64_t{0} << (from % 64));
+    std::size_t word = first / 64;
+    std::uint64_t bits = (words_[word] ^ Flip) & (~std::uint64_t{0} << (first % 64));
     while (bits == 0) {
       if (++word == word_count) {
         return most_units;

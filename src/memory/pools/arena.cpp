@@ -114,12 +114,12 @@ void* arena::reallocate(void* block, std::size_t old_bytes, std::size_t new_byte
   if (block != nullptr && extend(block, old_bytes, new_bytes)) {
     return block;
   }
-  void* const made = bump(new_bytes, alignment, [=, this] { return allocate_slow(new_bytes, alignment, true); });
+  void* const new_block = bump(new_bytes, alignment, [=, this] { return allocate_slow(new_bytes, alignment, true); });
   if (block != nullptr) {
-    std::memcpy(made, block, std::min(old_bytes, new_bytes));
+    std::memcpy(new_block, block, std::min(old_bytes, new_bytes));
     deallocate(block, old_bytes);
   }
-  return made;
+  return new_block;
 }
 
 // Chunks are taken from the upstream and returned here.
@@ -127,8 +127,8 @@ void* arena::reallocate(void* block, std::size_t old_bytes, std::size_t new_byte
 chunk* arena::take(std::size_t needed) {
   // Several small spare chunks become one, so that the next load of this size never changes chunks.
   if (spare_ != nullptr && spare_bytes_ > spare_->bytes && spare_bytes_ <= largest_step) {
-    const std::size_t all = std::max(spare_bytes_, needed);
-    if (chunk* const merged = take_upstream(all, all)) {
+    const std::size_t total = std::max(spare_bytes_, needed);
+    if (chunk* const merged = take_upstream(total, total)) {
       give_spare();
       return merged;
     }
@@ -138,18 +138,18 @@ chunk* arena::take(std::size_t needed) {
   }
   const std::size_t step =
       std::max(std::min(options_.first_chunk, largest_request), std::min(chunk_bytes_, largest_step));
-  chunk* made = take_upstream(needed, step);
+  chunk* fresh = take_upstream(needed, step);
   // Chunks that are held but too small for this count, too. With nothing in use, so does the current chunk.
-  if (made == nullptr && current_ != nullptr && used_bytes() == 0) {
+  if (fresh == nullptr && current_ != nullptr && used_bytes() == 0) {
     put_by_until(nullptr, nullptr);
     start();
-    made = spare_ == nullptr ? take_upstream(needed, step) : nullptr;
+    fresh = spare_ == nullptr ? take_upstream(needed, step) : nullptr;
   }
-  if (made == nullptr && spare_ != nullptr) {
+  if (fresh == nullptr && spare_ != nullptr) {
     give_spare();
-    made = take_upstream(needed, step);
+    fresh = take_upstream(needed, step);
   }
-  return made;
+  return fresh;
 }
 
 /// Takes the largest spare chunk.
@@ -256,30 +256,30 @@ void arena::finish(detail::arena_finaliser* until, std::uint64_t below) noexcept
   not_below_ = outer;
 }
 
-void arena::rewind_slow(const arena_mark& to) noexcept {
-  if (to.owner_ != this) {
-    base::fault_foreign_mark(options_.name, this, to.number_, to.owner_);
+void arena::rewind_slow(const arena_mark& mark) noexcept {
+  if (mark.owner_ != this) {
+    base::fault_foreign_mark(options_.name, this, mark.number_, mark.owner_);
   }
   // This reads only the records of live marks: the memory of another mark may hold anything by now.
   detail::arena_record* live = marks_;
-  while (live != nullptr && live->number > to.number_) {
+  while (live != nullptr && live->number > mark.number_) {
     live = live->older;
   }
-  if (live == nullptr || live->number != to.number_) {
-    base::fault_ended_mark(options_.name, this, to.number_, marks_ == nullptr ? 0 : marks_->number, last_mark_);
+  if (live == nullptr || live->number != mark.number_) {
+    base::fault_ended_mark(options_.name, this, mark.number_, marks_ == nullptr ? 0 : marks_->number, last_mark_);
   }
-  if (to.number_ < not_below_) {
+  if (mark.number_ < not_below_) {
     base::fault_arena_in_use(options_.name, this, "rewind");
   }
-  finish(live->finalisers, to.number_ + 1);
+  finish(live->finalisers, mark.number_ + 1);
   note_peak();
-  const detail::arena_record there = *live;
+  const detail::arena_record oldest = *live;
   char* const top = reinterpret_cast<char*>(live);
-  marks_ = there.older;
-  put_by_until(there.current, there.aside);
+  marks_ = oldest.older;
+  put_by_until(oldest.current, oldest.aside);
   top_ = top;
   end_ = current_ != nullptr ? current_->end() : first_end_;
-  base_ = there.base;
+  base_ = oldest.base;
   poison(top_, end_);
 }
 
@@ -338,7 +338,7 @@ arena_statistics arena::statistics() const noexcept {
 bool arena::is_valid() const noexcept {
   std::size_t bytes = 0;
   std::size_t count = 0;
-  const auto add = [&](const chunk* each) { bytes += each->bytes, ++count; };
+  const auto add = [&](const chunk* visited) { bytes += visited->bytes, ++count; };
   for (const chunk* list : {current_, aside_}) {
     for (; list != nullptr; list = list->older) {
       add(list);
@@ -347,11 +347,11 @@ bool arena::is_valid() const noexcept {
   // Walks the heap of spare chunks depth first; every child is at most as large as its parent.
   std::size_t spare = 0;
   bool ordered = true;
-  const auto walk = [&](const auto& self, const chunk* of) -> void {
-    spare += of->bytes;
-    add(of);
-    for (const chunk* child = of->child; child != nullptr; child = child->older) {
-      ordered = ordered && child->bytes <= of->bytes;
+  const auto walk = [&](const auto& self, const chunk* newest) -> void {
+    spare += newest->bytes;
+    add(newest);
+    for (const chunk* child = newest->child; child != nullptr; child = child->older) {
+      ordered = ordered && child->bytes <= newest->bytes;
       self(self, child);
     }
   };
@@ -359,8 +359,9 @@ bool arena::is_valid() const noexcept {
     walk(walk, spare_);
   }
   bool falling = true;
-  for (const detail::arena_record* each = marks_; each != nullptr; each = each->older) {
-    falling = falling && each->number <= last_mark_ && (each->older == nullptr || each->older->number < each->number);
+  for (const detail::arena_record* record = marks_; record != nullptr; record = record->older) {
+    falling =
+        falling && record->number <= last_mark_ && (record->older == nullptr || record->older->number < record->number);
   }
   const bool inside = current_ != nullptr ? current_->begin() <= top_ && end_ == current_->end()
                                           : first_begin_ <= top_ && end_ == first_end_;

@@ -12,7 +12,7 @@ namespace {
 
 using tarn::arena;
 
-arena* to_arena(tarn_arena* of) noexcept { return reinterpret_cast<arena*>(of); }
+arena* to_arena(tarn_arena* handle) noexcept { return reinterpret_cast<arena*>(handle); }
 
 void* or_no_memory(void* block) noexcept {
   if (block == nullptr) {
@@ -72,9 +72,9 @@ void* tarn_arena_realloc(tarn_arena* handle, void* block, size_t old_bytes, size
   }
 }
 
-tarn_arena_mark tarn_arena_set_mark(tarn_arena* of) {
+tarn_arena_mark tarn_arena_set_mark(tarn_arena* handle) {
   try {
-    return std::bit_cast<tarn_arena_mark>(to_arena(of)->mark());
+    return std::bit_cast<tarn_arena_mark>(to_arena(handle)->mark());
   } catch (const std::bad_alloc&) {
     errno = ENOMEM;
     return {};
@@ -87,8 +87,8 @@ void tarn_arena_rewind(tarn_arena* handle, tarn_arena_mark mark) {
 void tarn_arena_reset(tarn_arena* handle) { to_arena(handle)->reset(); }
 void tarn_arena_release(tarn_arena* handle) { to_arena(handle)->release(); }
 
-tarn_arena_statistics tarn_arena_get_statistics(const tarn_arena* of) {
-  const tarn::arena_statistics now = reinterpret_cast<const arena*>(of)->statistics();
+tarn_arena_statistics tarn_arena_get_statistics(const tarn_arena* handle) {
+  const tarn::arena_statistics now = reinterpret_cast<const arena*>(handle)->statistics();
   return {.used_bytes = now.used_bytes,
           .peak_bytes = now.peak_bytes,
           .chunk_bytes = now.chunk_bytes,

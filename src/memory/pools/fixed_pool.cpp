@@ -127,31 +127,31 @@ bool fixed_pool::refill() noexcept {
   if (magazine_ == nullptr && !add_magazine()) {
     return false;
   }
-  void** to = magazine_->bottom();
+  void** target = magazine_->bottom();
   peak_in_use_ = std::max(peak_in_use_, capacity_ - carried_ - fresh_blocks());
   if (carriers_ != nullptr) {
-    with_carrier_blocks(carrier_blocks_, [&](auto each) {
-      pool_carrier* from = carriers_;
-      std::size_t left = half / each;
+    with_carrier_blocks(carrier_blocks_, [&](auto carried) {
+      pool_carrier* source = carriers_;
+      std::size_t left = half / carried;
       do {
-        detail::mark_allocated(from, block_bytes_);
-        pool_carrier* const next = from->next;
-        copy_few(from->blocks, each - 1, to);
-        detail::mark_free(from, block_bytes_);
-        to[each - 1] = from;
-        to += each;
-        from = next;
-      } while (--left != 0 && from != nullptr);
-      carriers_ = from;
-      carried_ -= (half / each - left) * each;
+        detail::mark_allocated(source, block_bytes_);
+        pool_carrier* const next = source->next;
+        copy_few(source->blocks, carried - 1, target);
+        detail::mark_free(source, block_bytes_);
+        target[carried - 1] = source;
+        target += carried;
+        source = next;
+      } while (--left != 0 && source != nullptr);
+      carriers_ = source;
+      carried_ -= (half / carried - left) * carried;
     });
   } else {
     if (fresh_ == nullptr) {
       const std::size_t first = options_.first_chunk != 0
                                     ? options_.first_chunk
                                     : std::max(default_first_bytes / block_bytes_, std::size_t{8});
-      const std::size_t most = std::max(largest_step_bytes / block_bytes_, std::size_t{8});
-      const std::size_t later = options_.step != 0 ? options_.step : std::min(capacity_, most);
+      const std::size_t largest_step = std::max(largest_step_bytes / block_bytes_, std::size_t{8});
+      const std::size_t later = options_.step != 0 ? options_.step : std::min(capacity_, largest_step);
       if (!add_chunk(1, capacity_ == 0 ? first : later)) {
         return false;
       }
@@ -161,14 +161,14 @@ bool fixed_pool::refill() noexcept {
     char* const end = fresh_->fresh + count * block_bytes_;
     for (char* block = end; block != fresh_->fresh;) {
       block -= block_bytes_;
-      *to++ = block;
+      *target++ = block;
     }
     fresh_->fresh = end;
     if (fresh_->fresh_blocks(block_bytes_) == 0) {
       fresh_ = fresh_->next_fresh;
     }
   }
-  top_ = to;
+  top_ = target;
   return true;
 }
 
@@ -187,16 +187,16 @@ void fixed_pool::spill(void* block, const void* site) noexcept {
   }
   void** const bottom = magazine_->bottom();
   void** kept = bottom;
-  with_carrier_blocks(carrier_blocks_, [&](auto each) {
+  with_carrier_blocks(carrier_blocks_, [&](auto carried) {
     pool_carrier* newest = carriers_;
-    for (std::size_t left = half / each; left != 0; --left) {
-      auto* const made = static_cast<pool_carrier*>(kept[each - 1]);
-      detail::mark_allocated(made, block_bytes_);
-      copy_few(kept, each - 1, made->blocks);
-      made->next = newest;
-      newest = made;
-      kept += each;
-      detail::mark_free(made, block_bytes_);
+    for (std::size_t left = half / carried; left != 0; --left) {
+      auto* const carrier = static_cast<pool_carrier*>(kept[carried - 1]);
+      detail::mark_allocated(carrier, block_bytes_);
+      copy_few(kept, carried - 1, carrier->blocks);
+      carrier->next = newest;
+      newest = carrier;
+      kept += carried;
+      detail::mark_free(carrier, block_bytes_);
     }
     carriers_ = newest;
   });
@@ -205,17 +205,17 @@ void fixed_pool::spill(void* block, const void* site) noexcept {
   *top_++ = block;
 }
 
-std::size_t fixed_pool::take_many(void** to, std::size_t most, const void* site) noexcept {
+std::size_t fixed_pool::take_many(void** target, std::size_t limit, const void* site) noexcept {
   if (magazine_ == nullptr && is_guarded()) {
-    *to = guarded_->take(site);
-    return *to != nullptr ? 1 : 0;
+    *target = guarded_->take(site);
+    return *target != nullptr ? 1 : 0;
   }
   if (top_[-1] == nullptr && !refill()) {
     return 0;
   }
   TARN_CHECK(magazine_ != nullptr);
-  const std::size_t count = std::min(most, static_cast<std::size_t>(top_ - magazine_->bottom()));
-  std::copy(top_ - count, top_, to);
+  const std::size_t count = std::min(limit, static_cast<std::size_t>(top_ - magazine_->bottom()));
+  std::copy(top_ - count, top_, target);
   top_ -= count;
   return count;
 }
@@ -252,9 +252,10 @@ bool fixed_pool::add_magazine() noexcept {
 }
 
 bool fixed_pool::add_chunk(std::size_t least, std::size_t wanted) noexcept {
-  const std::size_t most = largest_request / 2 / block_bytes_;
-  const std::size_t room =
-      options_.limit == 0 ? most : std::min(most, options_.limit > capacity_ ? options_.limit - capacity_ : 0);
+  const std::size_t most_blocks = largest_request / 2 / block_bytes_;
+  const std::size_t room = options_.limit == 0
+                               ? most_blocks
+                               : std::min(most_blocks, options_.limit > capacity_ ? options_.limit - capacity_ : 0);
   if (least > room) {
     return false;
   }
@@ -272,22 +273,22 @@ bool fixed_pool::add_chunk(std::size_t least, std::size_t wanted) noexcept {
   if (memory == nullptr) {
     return false;
   }
-  auto* const made = static_cast<pool_chunk*>(memory);
-  made->next = chunks_;
-  made->next_fresh = nullptr;
-  made->bytes = bytes;
-  made->blocks = blocks;
-  made->begin = made->fresh = static_cast<char*>(memory) + header_bytes(blocks, alignment_);
+  auto* const added = static_cast<pool_chunk*>(memory);
+  added->next = chunks_;
+  added->next_fresh = nullptr;
+  added->bytes = bytes;
+  added->blocks = blocks;
+  added->begin = added->fresh = static_cast<char*>(memory) + header_bytes(blocks, alignment_);
   if (TARN_CHECKS) {
-    std::fill_n(made->taken, base::divide_up(blocks, 64), 0);
+    std::fill_n(added->taken, base::divide_up(blocks, 64), 0);
   }
-  detail::mark_free(made->begin, blocks * block_bytes_);
-  chunks_ = made;
+  detail::mark_free(added->begin, blocks * block_bytes_);
+  chunks_ = added;
   pool_chunk** last = &fresh_;
   while (*last != nullptr) {
     last = &(*last)->next_fresh;
   }
-  *last = made;
+  *last = added;
   capacity_ += blocks;
   chunk_bytes_ += bytes;
   ++chunk_count_;
@@ -325,13 +326,14 @@ void fixed_pool::clear() noexcept {
     top_ = magazine_->bottom();
   }
   fresh_ = nullptr;
-  for (pool_chunk* each = chunks_; each != nullptr; each = each->next) {  // newest first: the oldest ends in front
-    each->fresh = each->begin;
-    each->next_fresh = fresh_;
-    fresh_ = each;
-    detail::mark_free(each->begin, each->blocks * block_bytes_);
+  for (pool_chunk* visited = chunks_; visited != nullptr;
+       visited = visited->next) {  // newest first: the oldest ends in front
+    visited->fresh = visited->begin;
+    visited->next_fresh = fresh_;
+    fresh_ = visited;
+    detail::mark_free(visited->begin, visited->blocks * block_bytes_);
     if (TARN_CHECKS) {
-      std::fill_n(each->taken, base::divide_up(each->blocks, 64), 0);
+      std::fill_n(visited->taken, base::divide_up(visited->blocks, 64), 0);
     }
   }
 }
@@ -355,8 +357,8 @@ void fixed_pool::release() noexcept {
 
 std::size_t fixed_pool::fresh_blocks() const noexcept {
   std::size_t sum = 0;
-  for (const pool_chunk* each = fresh_; each != nullptr; each = each->next_fresh) {
-    sum += each->fresh_blocks(block_bytes_);
+  for (const pool_chunk* visited = fresh_; visited != nullptr; visited = visited->next_fresh) {
+    sum += visited->fresh_blocks(block_bytes_);
   }
   return sum;
 }
@@ -382,9 +384,9 @@ pool_statistics fixed_pool::statistics() const noexcept {
 }
 
 pool_chunk* fixed_pool::chunk_of(const void* block) const noexcept {
-  for (pool_chunk* each = chunks_; each != nullptr; each = each->next) {
-    if (block >= each->begin && block < each->begin + each->blocks * block_bytes_) {
-      return each;
+  for (pool_chunk* visited = chunks_; visited != nullptr; visited = visited->next) {
+    if (block >= visited->begin && block < visited->begin + visited->blocks * block_bytes_) {
+      return visited;
     }
   }
   return nullptr;
@@ -392,9 +394,9 @@ pool_chunk* fixed_pool::chunk_of(const void* block) const noexcept {
 
 bool fixed_pool::is_valid() const noexcept {
   std::size_t blocks = 0, chunks = 0, bytes = magazine_ == nullptr ? 0 : sizeof(pool_magazine);
-  for (const pool_chunk* each = chunks_; each != nullptr; each = each->next) {
-    blocks += each->blocks;
-    bytes += each->bytes;
+  for (const pool_chunk* visited = chunks_; visited != nullptr; visited = visited->next) {
+    blocks += visited->blocks;
+    bytes += visited->bytes;
     ++chunks;
   }
   if (blocks != capacity_ || chunks != chunk_count_ || bytes != chunk_bytes_ || free_blocks() > capacity_) {
@@ -413,19 +415,19 @@ bool fixed_pool::is_valid() const noexcept {
     return false;
   }
   std::size_t carried = 0;
-  for (pool_carrier* each = carriers_; each != nullptr;) {
-    if (!is_ours(each)) {
+  for (pool_carrier* carrier = carriers_; carrier != nullptr;) {
+    if (!is_ours(carrier)) {
       return false;
     }
-    detail::mark_allocated(each, block_bytes_);
-    const bool ours = std::all_of(each->blocks, each->blocks + carrier_blocks_ - 1, is_ours);
-    pool_carrier* const next = each->next;
-    detail::mark_free(each, block_bytes_);
+    detail::mark_allocated(carrier, block_bytes_);
+    const bool ours = std::all_of(carrier->blocks, carrier->blocks + carrier_blocks_ - 1, is_ours);
+    pool_carrier* const next = carrier->next;
+    detail::mark_free(carrier, block_bytes_);
     if (!ours) {
       return false;
     }
     carried += carrier_blocks_;
-    each = next;
+    carrier = next;
   }
   return carried == carried_;
 }

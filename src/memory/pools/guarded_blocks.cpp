@@ -34,27 +34,27 @@ guarded_blocks* guarded_blocks::make(const void* pool, std::size_t bytes, std::s
   return memory == nullptr ? nullptr : ::new (memory) guarded_blocks(pool, bytes, alignment, options);
 }
 
-void guarded_blocks::end(guarded_blocks* of) noexcept {
-  if (of == nullptr) {
+void guarded_blocks::end(guarded_blocks* ended) noexcept {
+  if (ended == nullptr) {
     return;
   }
-  if (of->count_ != 0) {
-    of->report_left();
-    of->clear(__builtin_return_address(0));
+  if (ended->count_ != 0) {
+    ended->report_left();
+    ended->clear(__builtin_return_address(0));
   }
-  global().deallocate(of->live_, of->room_ * sizeof(void*), alignof(void*));
-  global().deallocate(of, sizeof(guarded_blocks), alignof(guarded_blocks));
+  global().deallocate(ended->live_, ended->room_ * sizeof(void*), alignof(void*));
+  global().deallocate(ended, sizeof(guarded_blocks), alignof(guarded_blocks));
 }
 
 bool guarded_blocks::grow() noexcept {
   const std::uint32_t wanted = room_ == 0 ? first_room : 2 * room_;
-  auto** const made = static_cast<void**>(global().try_allocate(wanted * sizeof(void*), alignof(void*)));
-  if (made == nullptr) {
+  auto** const grown = static_cast<void**>(global().try_allocate(wanted * sizeof(void*), alignof(void*)));
+  if (grown == nullptr) {
     return false;
   }
-  std::copy_n(live_, count_, made);
+  std::copy_n(live_, count_, grown);
   global().deallocate(live_, room_ * sizeof(void*), alignof(void*));
-  live_ = made;
+  live_ = grown;
   room_ = wanted;
   return true;
 }
@@ -76,13 +76,13 @@ void* guarded_blocks::take(const void* site) noexcept {
 void guarded_blocks::give(void* block, const void* site) noexcept {
   const hold keep(lock_);  // held while freeing, so that one of two freeing threads gets the note
   mark_allocated(block, bytes_);
-  const std::uint32_t at = guard::note_of(entry, block);
-  if (at >= count_ || live_[at] != block) {
+  const std::uint32_t index = guard::note_of(entry, block);
+  if (index >= count_ || live_[index] != block) {
     base::fault_foreign_to_pool(name_, pool_, block, nullptr, bytes_);
   }
-  live_[at] = live_[--count_];
-  if (at != count_) {
-    guard::set_note(live_[at], at);
+  live_[index] = live_[--count_];
+  if (index != count_) {
+    guard::set_note(live_[index], index);
   }
   guard::deallocate(entry, block, guard::unsaid, site);
   mark_free(block, bytes_);
@@ -97,12 +97,12 @@ void guarded_blocks::clear(const void* site) noexcept {
   }
 }
 
-void guarded_blocks::for_each_live(void (*each)(void*, void*), void* call) {
+void guarded_blocks::for_each_live(void (*visit)(void*, void*), void* call) {
   std::sort(live_, live_ + count_);  // by address, as pools promise
-  for (std::uint32_t at = 0; at < count_; ++at) {
-    guard::set_note(live_[at], at);
+  for (std::uint32_t index = 0; index < count_; ++index) {
+    guard::set_note(live_[index], index);
   }
-  std::for_each_n(live_, count_, [=](void* block) { each(block, call); });
+  std::for_each_n(live_, count_, [=](void* block) { visit(block, call); });
 }
 
 std::size_t guarded_blocks::in_use() noexcept {
@@ -116,9 +116,9 @@ std::size_t guarded_blocks::peak_in_use() noexcept {
 
 void guarded_blocks::report_left() const noexcept {
   base::leak_report report;
-  for (std::uint32_t at = 0; at < count_; ++at) {
-    const base::block_record of = guard::record_of(live_[at]);
-    report.add(of.bytes, of.allocated_at, of.allocated_by);
+  for (std::uint32_t index = 0; index < count_; ++index) {
+    const base::block_record record = guard::record_of(live_[index]);
+    report.add(record.bytes, record.allocated_at, record.allocated_by);
   }
   report.print("pool", name_, pool_);
 }

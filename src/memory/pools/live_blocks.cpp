@@ -77,9 +77,9 @@ Node* sorted(Node* list) noexcept {
 
 // Links the free blocks into a list and sorts it in place. This takes no memory, so a pool can always report at its
 // end what is still in use. The gaps between free blocks are the live ones.
-void fixed_pool::for_each_live(void (*each)(void*, void*), void* call) {
+void fixed_pool::for_each_live(void (*visit)(void*, void*), void* call) {
   if (guarded_ != nullptr) {
-    guarded_->for_each_live(each, call);
+    guarded_->for_each_live(visit, call);
     return;
   }
   free_link* free = nullptr;
@@ -92,11 +92,11 @@ void fixed_pool::for_each_live(void (*each)(void*, void*), void* call) {
     top_ = magazine_->bottom();
   }
   while (carriers_ != nullptr) {
-    pool_carrier* const from = carriers_;
-    detail::mark_allocated(from, block_bytes_);
-    carriers_ = from->next;
-    std::for_each_n(from->blocks, carrier_blocks_ - 1, link);
-    link(from);
+    pool_carrier* const source = carriers_;
+    detail::mark_allocated(source, block_bytes_);
+    carriers_ = source->next;
+    std::for_each_n(source->blocks, carrier_blocks_ - 1, link);
+    link(source);
   }
   carried_ = 0;
   if (const free_link* const twice = cycle_in(free)) {
@@ -112,13 +112,13 @@ void fixed_pool::for_each_live(void (*each)(void*, void*), void* call) {
     };
     for (const pool_chunk* chunk = chunks_; chunk != nullptr; chunk = chunk->next) {
       for (char* block = chunk->begin; block != chunk->fresh; block += block_bytes_) {
-        const auto* const at = reinterpret_cast<const char*>(next);
-        if (next == nullptr || at >= block + block_bytes_) {
+        const auto* const free_address = reinterpret_cast<const char*>(next);
+        if (next == nullptr || free_address >= block + block_bytes_) {
           on_live(block);
-        } else if (at == block) {
+        } else if (free_address == block) {
           next = next->next;
         } else {
-          foreign(at > block ? block : nullptr);
+          foreign(free_address > block ? block : nullptr);
         }
       }
     }
@@ -129,12 +129,12 @@ void fixed_pool::for_each_live(void (*each)(void*, void*), void* call) {
   walk([](void*) {});  // the first walk only finds faults: nothing may be done to a block that may not be live
 
   struct putting_back {
-    fixed_pool& of;
+    fixed_pool& pool;
     free_link* list;
-    ~putting_back() { of.put_back(list); }
+    ~putting_back() { pool.put_back(list); }
   };
   const putting_back at_end{*this, free};
-  walk([=](void* block) { each(block, call); });
+  walk([=](void* block) { visit(block, call); });
 }
 
 // Turns a list of free blocks into carriers; the rest goes to the magazine.
@@ -146,19 +146,19 @@ void fixed_pool::put_back(void* list) noexcept {
     gathered[count++] = next;
     next = next->next;
     if (count == carrier_blocks_) {
-      auto* const made = static_cast<pool_carrier*>(gathered[0]);
-      detail::mark_allocated(made, block_bytes_);
-      std::copy_n(gathered + 1, count - 1, made->blocks);
-      made->next = carriers_;
-      carriers_ = made;
+      auto* const carrier = static_cast<pool_carrier*>(gathered[0]);
+      detail::mark_allocated(carrier, block_bytes_);
+      std::copy_n(gathered + 1, count - 1, carrier->blocks);
+      carrier->next = carriers_;
+      carriers_ = carrier;
       carried_ += count;
       std::for_each_n(gathered, count, [this](void* block) { detail::mark_free(block, block_bytes_); });
       count = 0;
     }
   }
-  for (std::size_t at = 0; at < count; ++at) {
-    *top_++ = gathered[at];
-    detail::mark_free(gathered[at], block_bytes_);
+  for (std::size_t index = 0; index < count; ++index) {
+    *top_++ = gathered[index];
+    detail::mark_free(gathered[index], block_bytes_);
   }
 }
 

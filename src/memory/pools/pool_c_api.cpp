@@ -45,8 +45,8 @@ using tarn::fixed_pool;
 using tarn::detail::pool_c_api;
 using tarn::detail::shared_blocks;
 
-fixed_pool* to_pool(tarn_pool* of) noexcept { return reinterpret_cast<fixed_pool*>(of); }
-shared_blocks* to_pool(tarn_shared_pool* of) noexcept { return reinterpret_cast<shared_blocks*>(of); }
+fixed_pool* to_pool(tarn_pool* handle) noexcept { return reinterpret_cast<fixed_pool*>(handle); }
+shared_blocks* to_pool(tarn_shared_pool* handle) noexcept { return reinterpret_cast<shared_blocks*>(handle); }
 
 void* or_no_memory(void* block) noexcept {
   if (block == nullptr) [[unlikely]] {
@@ -127,8 +127,8 @@ void tarn_pool_free(tarn_pool* handle, void* block) {
 bool tarn_pool_reserve(tarn_pool* handle, size_t blocks) { return reserve(*to_pool(handle), blocks); }
 void tarn_pool_clear(tarn_pool* handle) { to_pool(handle)->clear(); }
 void tarn_pool_release(tarn_pool* handle) { to_pool(handle)->release(); }
-tarn_pool_statistics tarn_pool_get_statistics(const tarn_pool* of) {
-  return copied(reinterpret_cast<const fixed_pool*>(of)->statistics());
+tarn_pool_statistics tarn_pool_get_statistics(const tarn_pool* handle) {
+  return copied(reinterpret_cast<const fixed_pool*>(handle)->statistics());
 }
 
 tarn_shared_pool* tarn_shared_pool_create(size_t bytes, size_t alignment, const tarn_pool_options* options) {
@@ -144,6 +144,8 @@ void tarn_shared_pool_free(tarn_shared_pool* handle, void* block) {
   }
 }
 bool tarn_shared_pool_reserve(tarn_shared_pool* handle, size_t blocks) { return reserve(*to_pool(handle), blocks); }
-tarn_pool_statistics tarn_shared_pool_get_statistics(tarn_shared_pool* of) { return copied(to_pool(of)->statistics()); }
+tarn_pool_statistics tarn_shared_pool_get_statistics(tarn_shared_pool* handle) {
+  return copied(to_pool(handle)->statistics());
+}
 
 }  // extern "C"

@@ -132,9 +132,9 @@ struct shared_pools {
     own_pool_seats = nobodys_seats;
     self = nullptr;
     is_over = true;
-    for (std::size_t at = 0; at < pool_seats; ++at) {
-      if (pool_magazine* const magazine = ended->magazines[at]) {
-        const pool_seat& seat = ended->seats[at];
+    for (std::size_t number = 0; number < pool_seats; ++number) {
+      if (pool_magazine* const magazine = ended->magazines[number]) {
+        const pool_seat& seat = ended->seats[number];
         give_back(seat.pool, magazine->bottom(), static_cast<std::size_t>(seat.top - magazine->bottom()));
         global().deallocate(magazine, sizeof(pool_magazine), alignof(pool_magazine));
       }
@@ -191,9 +191,9 @@ struct shared_pools {
 
 shared_blocks::shared_blocks(std::size_t bytes, std::size_t alignment, const pool_options& options)
     : depot_(bytes, alignment, [&] {
-        pool_options own = options;
-        own.upstream = own.upstream != nullptr ? own.upstream : &global();
-        return own;
+        pool_options own_options = options;
+        own_options.upstream = own_options.upstream != nullptr ? own_options.upstream : &global();
+        return own_options;
       }()) {
   is_guarded_ = depot_.is_guarded();
   shared_pools::add(*this);

@@ -126,9 +126,9 @@ void after_in_parent() noexcept {
 void after_in_child() noexcept {
   const std::uint32_t number = platform::thread_number();
   registry::renumber_objects(forking_thread, number);
-  if (heaps::heap* const own = own_heap()) {
-    own->owner_thread.store(number, std::memory_order_relaxed);
-    own->visits.reset_after_fork();
+  if (heaps::heap* const current = own_heap()) {
+    current->owner_thread.store(number, std::memory_order_relaxed);
+    current->visits.reset_after_fork();
   }
   forking_thread = number;  // an outer fork still needs it
   if (!section.leave_in_child()) {
@@ -149,8 +149,8 @@ void after_in_child() noexcept {
 
 void hold_around_fork(platform::mutex& lock) noexcept {
   for (auto& entry : added) {
-    platform::mutex* none = nullptr;
-    if (entry.compare_exchange_strong(none, &lock, std::memory_order_release) || none == &lock) {
+    platform::mutex* unlocked = nullptr;
+    if (entry.compare_exchange_strong(unlocked, &lock, std::memory_order_release) || unlocked == &lock) {
       return;
     }
   }

@@ -39,17 +39,17 @@ bool visit_spaces() noexcept {
   const std::uint64_t now = platform::now_ms();
   const std::uint32_t delay_ms = base::current_options().purge_delay_ms;
   bool remaining = false;
-  heaps::registry::for_all([&](heaps::heap& each) {
+  heaps::registry::for_all([&](heaps::heap& visited) {
     if (!is_forking()) {
-      each.visit_large_cache(false);
-      remaining = (visits_heaps.load(std::memory_order_relaxed) && each.visit(is_forking)) || remaining;
+      visited.visit_large_cache(false);
+      remaining = (visits_heaps.load(std::memory_order_relaxed) && visited.visit(is_forking)) || remaining;
     }
   });
-  heaps::spaces::for_all([&](pages::space& each) {
+  heaps::spaces::for_all([&](pages::space& visited) {
     // A fork waits for the end of this visit, and purging much memory takes long: one call gives back 64 MiB at most.
-    while (forks.load(std::memory_order_seq_cst) == 0 && each.purge(now, delay_ms)) {
+    while (forks.load(std::memory_order_seq_cst) == 0 && visited.purge(now, delay_ms)) {
     }
-    remaining = each.may_purge_later() || remaining;
+    remaining = visited.may_purge_later() || remaining;
   });
   // A program that works in waves needs the arrays again, and has memory to give back between the waves.
   if (!remaining && !is_forking()) {

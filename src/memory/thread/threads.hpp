@@ -9,8 +9,8 @@ namespace tarn::threads {
 heaps::heap* start() noexcept;
 
 /// Returns the heap behind `at`, which is a value of detail::local; if there is none, the heap that start() returns.
-inline heaps::heap* ready(detail::heap_front* at) noexcept {
-  return at != &heaps::nobody ? static_cast<heaps::heap*>(at) : start();
+inline heaps::heap* ready(detail::heap_front* front) noexcept {
+  return front != &heaps::nobody ? static_cast<heaps::heap*>(front) : start();
 }
 
 /// Returns a large block from the cache of the heap behind `front`; null if it has none.
